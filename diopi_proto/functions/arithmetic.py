@@ -1,0 +1,298 @@
+"""Binary and ternary element-wise functions: arithmetic, bounds, comparison and logic, with their scalar forms.
+
+Unless a docstring says otherwise: tensor inputs are of any shape, 0-d and empty ones included, and broadcast against
+each other (axes aligned at the last one, an axis of size 1 repeats); `out` has the broadcast shape, and in place
+`input` must have it already. Inputs may differ in dtype: they are converted to their common type, the result has it,
+and integers wrap around. A `diopiScalar_t` of a higher category (bool < integer < floating) than the tensors lifts
+them, an integer to int64, a floating number to float32 (complex64 stays complex); otherwise the tensors decide, and
+the number takes part at the precision it was given in. NaN in any operand gives NaN. A NULL scalar, and shapes that do
+not broadcast, are rejected. Source: the PyTorch function of the same name.
+"""
+
+from diopi_proto.dtypes import complexes, every, floated, floating, integral, numeric, promoted, real, truth
+from diopi_proto.parameters import Context, Count, In, Ins, Out, OutBool, Outs, Scalar, const_In
+from diopi_proto.prototype import prototype
+from diopi_proto.types import RoundMode
+
+
+@prototype(
+    dtypes=every, result=promoted, inplace="diopiAddInp", scalar="diopiAddScalar", inplace_scalar="diopiAddInpScalar"
+)
+def diopiAdd(ctx: Context, out: Out, input: In, other: In, alpha: Scalar):
+    """Sum input + alpha · other; of two bools the logical or of input and (alpha and other).
+
+    A floating alpha is rejected unless the result is floating or complex. Source: torch.add.
+    """
+
+
+@prototype(
+    dtypes=every, result=promoted, inplace="diopiSubInp", scalar="diopiSubScalar", inplace_scalar="diopiSubInpScalar"
+)
+def diopiSub(ctx: Context, out: Out, input: In, other: In, alpha: Scalar):
+    """Difference input − alpha · other; a floating alpha is rejected unless the result is floating or complex.
+
+    A bool operand counts as 0 or 1 beside a number; what two bool operands give is left open (PyTorch refuses bool).
+    Source: torch.sub.
+    """
+
+
+@prototype(
+    dtypes=every, result=promoted, inplace="diopiMulInp", scalar="diopiMulScalar", inplace_scalar="diopiMulInpScalar"
+)
+def diopiMul(ctx: Context, out: Out, input: In, other: In):
+    """Product input · other; of two bools the logical and. Source: torch.mul."""
+
+
+@prototype(
+    dtypes=every, result=floated, inplace="diopiDivInp", scalar="diopiDivScalar", inplace_scalar="diopiDivInpScalar"
+)
+def diopiDiv(ctx: Context, out: Out, input: In, other: In, rounding_mode: RoundMode):
+    """Quotient input / other, rounded as `rounding_mode` says.
+
+    RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number
+    ≤ the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
+    float32 in every mode; the rounding modes divide them as integers first, which leaves division by 0 open, and they
+    take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of ±inf over a finite
+    number is NaN. RoundModeEND is rejected. Source: torch.div.
+    """
+
+
+@prototype(
+    dtypes=(*numeric, *complexes),
+    argument_dtypes={"exponent": every},
+    result=promoted,
+    inplace="diopiPowInpTensor",
+    scalar="diopiPow",
+    inplace_scalar="diopiPowInp",
+)
+def diopiPowTensor(ctx: Context, out: Out, input: In, exponent: In):
+    """Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
+
+    A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
+    tensor a negative exponent gives 0 (1 and −1 keep magnitude 1, 0 is left open), as a scalar it is rejected with an
+    integer base. Source: torch.pow.
+    """
+
+
+@prototype(dtypes=every, result=promoted)
+def diopiPowScalar(ctx: Context, out: Out, input: Scalar, exponent: In):
+    """Power input^exponent of a number and a tensor, the special cases as in `diopiPowTensor`.
+
+    `out` has the shape of `exponent`. An integer base and a negative integer exponent give 0 (1 and −1 keep magnitude
+    1, 0 is left open). Source: torch.pow.
+    """
+
+
+@prototype(dtypes=(*numeric, *complexes), result=promoted, inplace="diopiAddcmulInp")
+def diopiAddcmul(ctx: Context, out: Out, input: In, tensor1: In, tensor2: In, value: Scalar):
+    """input + value · tensor1 · tensor2; integer tensors truncate a floating `value`. Source: torch.addcmul."""
+
+
+@prototype(dtypes=(*floating, *complexes), result=promoted, inplace="diopiAddcdivInp")
+def diopiAddcdiv(ctx: Context, out: Out, input: In, tensor1: In, tensor2: In, value: Scalar):
+    """input + value · tensor1 / tensor2; integer tensors are rejected. Source: torch.addcdiv."""
+
+
+@prototype(dtypes=(*floating, *complexes), scalar="diopiLerpScalar", scalar_arguments=["weight"])
+def diopiLerpTensor(ctx: Context, out: Out, input: In, end: In, weight: In):
+    """Linear interpolation input + weight · (end − input).
+
+    Where |weight| ≥ 0.5 the form end − (end − input) · (1 − weight), so that weight 0 gives input and weight 1 gives
+    end exactly. Weights outside [0, 1] extrapolate. The tensors have one dtype. Source: torch.lerp.
+    """
+
+
+@prototype(dtypes=numeric, result=promoted, scalar="diopiRemainderScalar")
+def diopiRemainderTensor(ctx: Context, out: Out, input: In, other: In):
+    """Remainder input − other · ⌊input / other⌋, with the sign of the divisor `other`.
+
+    Floating: NaN for divisor 0 and for input ±inf; with divisor ±inf the input if it has the divisor's sign (or is 0),
+    else the divisor. An exact 0 has the sign of `input`. Integer division by 0 is left open. Source: torch.remainder.
+    """
+
+
+@prototype(dtypes=numeric, result=promoted)
+def diopiRemainder(ctx: Context, out: Out, input: Scalar, other: In):
+    """Remainder of a number divided by every element of a tensor, as `diopiRemainderTensor`.
+
+    `out` has the shape of the divisor `other`. Source: torch.remainder.
+    """
+
+
+@prototype(
+    dtypes=numeric,
+    result=promoted,
+    promise="exact",
+    inplace="diopiClampInp",
+    scalar="diopiClampScalar",
+    inplace_scalar="diopiClampInpScalar",
+)
+def diopiClamp(ctx: Context, out: Out, input: In, min: In | None, max: In | None):
+    """input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
+
+    `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN.
+
+    Source: torch.clamp.
+    """
+
+
+@prototype(
+    dtypes=real,
+    result=promoted,
+    promise="exact",
+    inplace="diopiClampMinInp",
+    scalar="diopiClampMinScalar",
+    inplace_scalar="diopiClampMinInpScalar",
+)
+def diopiClampMin(ctx: Context, out: Out, input: In, min: In):
+    """The larger of input and min; a NaN bound gives NaN. Source: torch.clamp_min."""
+
+
+@prototype(
+    dtypes=real,
+    result=promoted,
+    promise="exact",
+    inplace="diopiClampMaxInp",
+    scalar="diopiClampMaxScalar",
+    inplace_scalar="diopiClampMaxInpScalar",
+)
+def diopiClampMax(ctx: Context, out: Out, input: In, max: In):
+    """The smaller of input and max; a NaN bound gives NaN. Source: torch.clamp_max."""
+
+
+@prototype(dtypes=real, result=promoted, promise="exact")
+def diopiMaximum(ctx: Context, out: Out, input: In, other: In):
+    """The larger of input and other; either zero where both are zeros. Source: torch.maximum."""
+
+
+@prototype(dtypes=real, result=promoted, promise="exact")
+def diopiMinimum(ctx: Context, out: Out, input: In, other: In):
+    """The smaller of input and other; either zero where both are zeros. Source: torch.minimum."""
+
+
+@prototype(dtypes=every, result=truth, inplace="diopiEqInp", scalar="diopiEqScalar", inplace_scalar="diopiEqInpScalar")
+def diopiEq(ctx: Context, out: Out, input: In, other: In):
+    """input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
+
+    The in-place forms write 0 and 1 in input's dtype. Source: torch.eq.
+    """
+
+
+@prototype(dtypes=every, result=truth, inplace="diopiNeInp", scalar="diopiNeScalar", inplace_scalar="diopiNeInpScalar")
+def diopiNe(ctx: Context, out: Out, input: In, other: In):
+    """input ≠ other, compared in their common type, as bool; true for NaN.
+
+    The in-place forms write 0 and 1 in input's dtype. Source: torch.ne.
+    """
+
+
+@prototype(dtypes=real, result=truth, inplace="diopiGeInp", scalar="diopiGeScalar", inplace_scalar="diopiGeInpScalar")
+def diopiGe(ctx: Context, out: Out, input: In, other: In):
+    """input ≥ other, compared in their common type, as bool; false for NaN.
+
+    The in-place forms write 0 and 1 in input's dtype. Source: torch.ge.
+    """
+
+
+@prototype(dtypes=real, result=truth, inplace="diopiGtInp", scalar="diopiGtScalar", inplace_scalar="diopiGtInpScalar")
+def diopiGt(ctx: Context, out: Out, input: In, other: In):
+    """input > other, compared in their common type, as bool; false for NaN.
+
+    The in-place forms write 0 and 1 in input's dtype. Source: torch.gt.
+    """
+
+
+@prototype(dtypes=real, result=truth, inplace="diopiLeInp", scalar="diopiLeScalar", inplace_scalar="diopiLeInpScalar")
+def diopiLe(ctx: Context, out: Out, input: In, other: In):
+    """input ≤ other, compared in their common type, as bool; false for NaN.
+
+    The in-place forms write 0 and 1 in input's dtype. Source: torch.le.
+    """
+
+
+@prototype(dtypes=real, result=truth, inplace="diopiLtInp", scalar="diopiLtScalar", inplace_scalar="diopiLtInpScalar")
+def diopiLt(ctx: Context, out: Out, input: In, other: In):
+    """input < other, compared in their common type, as bool; false for NaN.
+
+    The in-place forms write 0 and 1 in input's dtype. Source: torch.lt.
+    """
+
+
+@prototype(dtypes=every)
+def diopiEqual(ctx: Context, out: OutBool, input: In, other: In):
+    """Whether input and other have the same shape and equal elements, in `*out` when the call returns.
+
+    No broadcasting: different shapes give false and are no error. Elements are compared as in `diopiEq`, so a NaN
+    anywhere gives false; two empty tensors of one shape are equal. Source: torch.equal.
+    """
+
+
+@prototype(dtypes=every, result=truth, inplace="diopiLogicalAndInp")
+def diopiLogicalAnd(ctx: Context, out: Out, input: In, other: In):
+    """Whether input and other are both nonzero, as bool; NaN counts as nonzero.
+
+    The in-place form writes 0 and 1 in input's dtype. Source: torch.logical_and.
+    """
+
+
+@prototype(dtypes=every, result=truth, inplace="diopiLogicalOrInp")
+def diopiLogicalOr(ctx: Context, out: Out, input: In, other: In):
+    """Whether input or other is nonzero, as bool; NaN counts as nonzero.
+
+    The in-place form writes 0 and 1 in input's dtype. Source: torch.logical_or.
+    """
+
+
+@prototype(
+    dtypes=integral,
+    result=promoted,
+    inplace="diopiBitwiseAndInp",
+    scalar="diopiBitwiseAndScalar",
+    inplace_scalar="diopiBitwiseAndInpScalar",
+)
+def diopiBitwiseAnd(ctx: Context, out: Out, input: In, other: In):
+    """Bitwise and in two's complement; for bool the logical and. A floating scalar is rejected.
+
+    Source: torch.bitwise_and.
+    """
+
+
+@prototype(
+    dtypes=integral,
+    result=promoted,
+    inplace="diopiBitwiseOrInp",
+    scalar="diopiBitwiseOrScalar",
+    inplace_scalar="diopiBitwiseOrInpScalar",
+)
+def diopiBitwiseOr(ctx: Context, out: Out, input: In, other: In):
+    """Bitwise or in two's complement; for bool the logical or. A floating scalar is rejected.
+
+    Source: torch.bitwise_or.
+    """
+
+
+@prototype(dtypes=every, inplace="diopiForeachaddInpScalar")
+def diopiForeachaddScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, other: Scalar):
+    """inputs[i] + other for every i < inputSize, each entry of its own shape and dtype.
+
+    outs[i] has the shape and dtype of inputs[i]; the sum is made as by `diopiAddScalar`, then converted. No entry is
+    NULL; inputSize 0 does nothing. Source: torch._foreach_add.
+    """
+
+
+@prototype(dtypes=every, inplace="diopiForeachmulInpScalar")
+def diopiForeachmulScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, other: Scalar):
+    """inputs[i] · other for every i < inputSize, each entry of its own shape and dtype.
+
+    outs[i] has the shape and dtype of inputs[i]; the product is made as by `diopiMulScalar`, then converted. No entry
+    is NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
+    """
+
+
+@prototype(dtypes=every, inplace="diopiForeachmulInpTensor")
+def diopiForeachmulTensor(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, other: const_In):
+    """inputs[i] · other for every i < inputSize, where `other` holds one element (0-d or of size 1).
+
+    outs[i] has the shape and dtype of inputs[i]; the product is made as by `diopiMul`, then converted. No entry is
+    NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
+    """
