@@ -1,0 +1,169 @@
+"""Activation functions and their gradients.
+
+Unless a docstring says otherwise: `input` is of any shape, 0-d and empty ones included, and any strides; `out` has its
+shape and dtype. A gradient function gets `grad_output`, the gradient of a loss with respect to the forward result, and
+writes `grad_input`, the one with respect to the forward input; its tensors have one shape and dtype. NaN gives NaN. A
+`diopiScalar_t` may hold an integer or a floating number whatever the tensor's dtype; NULL is rejected. Source: the
+PyTorch function of the same name, for gradients the ATen function named.
+"""
+
+from diopi_proto.dtypes import complexes, floated, floating, numeric, real
+from diopi_proto.parameters import Context, In, Out, Scalar, Text, boolean, i64
+from diopi_proto.prototype import prototype
+
+
+@prototype(dtypes=numeric, promise="exact", inplace="diopiReluInp")
+def diopiRelu(ctx: Context, out: Out, input: In):
+    """Rectifier max(input, 0); the sign of a zero result is left open. Source: torch.relu."""
+
+
+@prototype(dtypes=numeric, promise="exact", inplace="diopiHardtanhInp", backward="diopiHardtanhBackward")
+def diopiHardtanh(ctx: Context, out: Out, input: In, min_val: Scalar, max_val: Scalar):
+    """input bounded to [min_val, max_val]; min_val ≤ max_val. Integer input truncates the bounds to its dtype.
+
+    Source: torch.nn.functional.hardtanh.
+    """
+
+
+@prototype(dtypes=floating, promise="exact")
+def diopiHardtanhBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, min_val: Scalar, max_val: Scalar):
+    """Gradient of `diopiHardtanh` from its input: grad_output where min_val < input < max_val, else 0.
+
+    Both bounds themselves give 0; where input is NaN grad_output passes. Source: torch.ops.aten.hardtanh_backward.
+    """
+
+
+@prototype(dtypes=floating, inplace="diopiHardswishInp", backward="diopiHardswishBackward")
+def diopiHardswish(ctx: Context, out: Out, input: In):
+    """input · min(max(input + 3, 0), 6) / 6: zero up to −3, input itself from 3 on; −inf is left open.
+
+    Source: torch.nn.functional.hardswish.
+    """
+
+
+@prototype(dtypes=floating)
+def diopiHardswishBackward(ctx: Context, grad_input: Out, grad_output: In, input: In):
+    """Gradient of `diopiHardswish` from its input: grad_output · (input / 3 + 1/2) for −3 < input < 3.
+
+    0 for input ≤ −3, grad_output for input ≥ 3. Source: torch.ops.aten.hardswish_backward.
+    """
+
+
+@prototype(dtypes=numeric, promise="exact", inplace="diopiThresholdInp", backward="diopiThresholdBackward")
+def diopiThreshold(ctx: Context, out: Out, input: In, threshold: Scalar, value: Scalar):
+    """`value` where input ≤ threshold, else input; both numbers are first converted to input's dtype.
+
+    Source: torch.nn.functional.threshold.
+    """
+
+
+@prototype(dtypes=numeric, promise="exact")
+def diopiThresholdBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, threshold: Scalar):
+    """Gradient of `diopiThreshold` from its input: 0 where input ≤ threshold, else grad_output.
+
+    With threshold 0 also the gradient of `diopiRelu`, from its input or its result alike. Where input is NaN
+    grad_output passes. Source: torch.ops.aten.threshold_backward.
+    """
+
+
+@prototype(dtypes=floating, backward="diopiGeluBackward")
+def diopiGelu(ctx: Context, out: Out, input: In, approximate: Text):
+    """Gaussian error linear unit x · Φ(x), Φ(x) = (1 + erf(x/√2)) / 2, for `approximate` "none".
+
+    "tanh": x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))). Any other text is rejected; −inf is left open. Source:
+    Hendrycks and Gimpel, "Gaussian error linear units", arXiv:1606.08415; torch.nn.functional.gelu.
+    """
+
+
+@prototype(dtypes=floating)
+def diopiGeluBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, approximate: Text):
+    """Gradient of `diopiGelu` from its input x: for `approximate` "none" grad_output · (Φ(x) + x · φ(x)).
+
+    φ(x) = exp(−x²/2)/√(2π). "tanh", with u = √(2/π) · (x + 0.044715 · x³) and t = tanh(u): grad_output ·
+    ((1 + t)/2 + x/2 · (1 − t²) · √(2/π) · (1 + 0.134145 · x²)). Any other text is rejected; ±inf is left open.
+    Source: torch.ops.aten.gelu_backward.
+    """
+
+
+@prototype(dtypes=floating, inplace="diopiLeakyReluInp", backward="diopiLeakyReluBackward")
+def diopiLeakyRelu(ctx: Context, out: Out, input: In, negative_slope: Scalar):
+    """input where input > 0, else negative_slope · input. Source: torch.nn.functional.leaky_relu."""
+
+
+@prototype(dtypes=floating)
+def diopiLeakyReluBackward(
+    ctx: Context, grad_input: Out, grad_output: In, input: In, negative_slope: Scalar, input_is_result: boolean
+):
+    """Gradient of `diopiLeakyRelu`: grad_output where input > 0, else negative_slope · grad_output, NaN input included.
+
+    `input_is_result` true: `input` is the forward result, which has the forward input's sign only if negative_slope ≥
+    0; a negative slope is then rejected. Source: torch.ops.aten.leaky_relu_backward.
+    """
+
+
+@prototype(dtypes=(*real, *complexes), result=floated, inplace="diopiSigmoidInp", backward="diopiSigmoidBackward")
+def diopiSigmoid(ctx: Context, out: Out, input: In):
+    """Logistic function 1 / (1 + exp(−input)), without overflow: 0 at −inf, 1 at +inf; integers and bool give float32.
+
+    Source: torch.sigmoid.
+    """
+
+
+@prototype(dtypes=(*floating, *complexes))
+def diopiSigmoidBackward(ctx: Context, grad_input: Out, grad_output: In, output: In):
+    """Gradient of `diopiSigmoid` from its result: grad_output · conj((1 − output) · output).
+
+    Source: torch.ops.aten.sigmoid_backward.
+    """
+
+
+@prototype(dtypes=(*floating, *complexes), inplace="diopiSiluInp", backward="diopiSiluBackward")
+def diopiSilu(ctx: Context, out: Out, input: In):
+    """Sigmoid linear unit input / (1 + exp(−input)); input itself at +inf, −inf is left open.
+
+    Source: torch.nn.functional.silu.
+    """
+
+
+@prototype(dtypes=(*floating, *complexes))
+def diopiSiluBackward(ctx: Context, grad_input: Out, grad_output: In, input: In):
+    """Gradient of `diopiSilu` from its input: grad_output · s · (1 + input · (1 − s)), s = 1 / (1 + exp(−input)).
+
+    For complex numbers grad_output times the conjugate of the factor. ±inf is left open. Source:
+    torch.ops.aten.silu_backward.
+    """
+
+
+@prototype(dtypes=floating, backward="diopiSoftmaxBackward")
+def diopiSoftmax(ctx: Context, out: Out, input: In, dim: i64):
+    """Softmax along axis `dim`: exp(x − m) / Σ exp(x − m), m the largest x of the slice, the sum over the slice.
+
+    −rank ≤ dim < rank, negative counts from the last axis; 0-d input takes 0 and −1 and gives 1. Every slice of `out`
+    sums to 1; a −inf gives 0, a slice of nothing but −inf, or with +inf or NaN in it, gives NaN throughout. If `out` is
+    wider than `input`, input is converted first. Source: torch.softmax.
+    """
+
+
+@prototype(dtypes=floating)
+def diopiSoftmaxBackward(ctx: Context, grad_input: Out, grad_output: In, output: In, dim: i64):
+    """Gradient of `diopiSoftmax` from its result y: y · (grad_output − Σ grad_output · y), the sum along `dim`.
+
+    `dim` as in the forward. Source: torch.ops.aten._softmax_backward_data.
+    """
+
+
+@prototype(dtypes=floating, backward="diopiLogSoftmaxBackward")
+def diopiLogSoftmax(ctx: Context, out: Out, input: In, dim: i64):
+    """Logarithm of `diopiSoftmax`: (x − m) − ln Σ exp(x − m) along axis `dim`, m the largest x of the slice.
+
+    `dim` and slices without a finite maximum as in `diopiSoftmax`; a −inf gives −inf. If `out` is wider than `input`,
+    input is converted first. Source: torch.log_softmax.
+    """
+
+
+@prototype(dtypes=floating)
+def diopiLogSoftmaxBackward(ctx: Context, grad_input: Out, grad_output: In, output: In, dim: i64):
+    """Gradient of `diopiLogSoftmax` from its result y: grad_output − exp(y) · Σ grad_output, the sum along `dim`.
+
+    `dim` as in the forward. Source: torch.ops.aten._log_softmax_backward_data.
+    """
