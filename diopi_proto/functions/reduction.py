@@ -1,0 +1,134 @@
+"""Reductions along axes, and the running sum.
+
+Axes: `Size dim` lists the axes to reduce, in any order, none twice; empty, all axes. `i64 dim` names one; where it may
+be NULL, that means all axes. Negative axes count from the last; an axis outside [−rank, rank) or named twice is
+rejected; 0-d input takes 0 and −1. Where there is no `keepdim`, it is read off `out`: reduced axes stay with size 1 if
+`out` has the rank of the input, and are dropped otherwise. A reduction over all axes without kept ones is 0-d. With
+`keepdim`, true keeps the axes.
+
+Reducing no elements gives the neutral element where a docstring names one; extrema and positions have none and
+are rejected, unless the result is empty too. Half precision is accumulated in float32 and rounded once. NaN anywhere in
+a slice gives NaN. Where several elements are extremal the position is that of the first, and a NaN is more extremal
+than any number. Positions are int64, or int32 if the caller made the result so. Source: the PyTorch function of the
+same name.
+"""
+
+from diopi_proto.dtypes import complexes, component, every, floating, position, real, same, summed, truth
+from diopi_proto.parameters import Context, In, Out, Scalar, Size, boolean, i64
+from diopi_proto.prototype import prototype
+
+
+@prototype(dtypes=(*floating, *complexes))
+def diopiMean(ctx: Context, out: Out, input: In, dim: Size):
+    """Mean along the axes `dim`; of no elements NaN. If `out` is wider than `input`, input is converted first.
+
+    Source: torch.mean.
+    """
+
+
+@prototype(dtypes=every, result=summed)
+def diopiSum(ctx: Context, out: Out, input: In, dim: Size):
+    """Sum along the axes `dim`; of no elements 0. Integers and bool are summed in int64, wrapping around.
+
+    If `out` is wider than that, input is converted first. Source: torch.sum.
+    """
+
+
+@prototype(dtypes=(*floating, *complexes), result=component)
+def diopiStd(ctx: Context, out: Out, input: In, dim: Size, correction: Scalar | None):
+    """Standard deviation √(Σ |x − mean|² / max(n − correction, 0)) along the axes `dim`, n elements a slice.
+
+    `correction` NULL is 1 (the sample deviation), 0 gives the population deviation; it need not be whole. A divisor of
+    0 gives NaN for 0/0, inf otherwise. Complex input has a real result. Source: torch.std.
+    """
+
+
+@prototype(dtypes=real, result={"min": same, "min_indices": position}, promise="exact")
+def diopiMin(ctx: Context, min: Out, min_indices: Out, input: In, dim: i64):
+    """Smallest element along axis `dim`, and its position there; both results have one shape.
+
+    An axis of size 0 is rejected unless the results are empty. Source: torch.min.
+    """
+
+
+@prototype(dtypes=real, promise="exact")
+def diopiMinAll(ctx: Context, min: Out, input: In):
+    """Smallest of all elements, 0-d; empty input is rejected. Source: torch.min."""
+
+
+@prototype(dtypes=real, result={"max": same, "max_indices": position}, promise="exact")
+def diopiMax(ctx: Context, max: Out, max_indices: Out, input: In, dim: i64):
+    """Largest element along axis `dim`, and its position there; both results have one shape.
+
+    An axis of size 0 is rejected unless the results are empty. Source: torch.max.
+    """
+
+
+@prototype(dtypes=real, promise="exact")
+def diopiMaxAll(ctx: Context, max: Out, input: In):
+    """Largest of all elements, 0-d; empty input is rejected. Source: torch.max."""
+
+
+@prototype(dtypes=real, promise="exact")
+def diopiAmax(ctx: Context, out: Out, self: In, dim: Size, keepdim: boolean):
+    """Largest element along the axes `dim`, without a position. Source: torch.amax."""
+
+
+@prototype(dtypes=every, result=truth)
+def diopiAny(ctx: Context, out: Out, input: In, dim: i64 | None):
+    """Whether any element along axis `dim`, or of all, is nonzero; NaN counts as nonzero, of no elements false.
+
+    The result is bool for every input dtype. Source: torch.any.
+    """
+
+
+@prototype(dtypes=every, result=truth)
+def diopiAll(ctx: Context, out: Out, input: In, dim: i64 | None):
+    """Whether every element along axis `dim`, or of all, is nonzero; NaN counts as nonzero, of no elements true.
+
+    The result is bool for every input dtype. Source: torch.all.
+    """
+
+
+@prototype(dtypes=every, result=summed)
+def diopiProd(ctx: Context, out: Out, input: In, dim: i64 | None):
+    """Product along axis `dim`, or of all elements; of no elements 1. Integers and bool give int64, wrapping around.
+
+    Source: torch.prod.
+    """
+
+
+@prototype(dtypes=real, result=position)
+def diopiArgmax(ctx: Context, out: Out, input: In, dim: i64 | None, keepdim: boolean):
+    """Position of the largest element along axis `dim`; NULL: in the input flattened in row-major order.
+
+    With NULL `out` has one element, 0-d or of shape (1,), or, with `keepdim`, input's rank with all sizes 1. Source:
+    torch.argmax.
+    """
+
+
+@prototype(dtypes=real, result=position)
+def diopiArgmin(ctx: Context, out: Out, input: In, dim: i64 | None, keepdim: boolean):
+    """Position of the smallest element along axis `dim`; NULL: in the input flattened in row-major order.
+
+    With NULL `out` has one element, 0-d or of shape (1,), or, with `keepdim`, input's rank with all sizes 1. Source:
+    torch.argmin.
+    """
+
+
+@prototype(dtypes=every, result=summed, backward="diopiCumsumBackward")
+def diopiCumsum(ctx: Context, out: Out, input: In, dim: i64):
+    """Running sum along axis `dim`: element i is the sum of the elements 0 … i. `out` has input's shape.
+
+    Integers and bool give int64, wrapping around; 0-d input is copied; a NaN makes all following sums NaN. Source:
+    torch.cumsum.
+    """
+
+
+@prototype(dtypes=(*floating, *complexes))
+def diopiCumsumBackward(ctx: Context, grad_input: Out, grad_output: In, dim: i64):
+    """Gradient of `diopiCumsum`: the running sum of grad_output from the end of axis `dim`.
+
+    Element i is the sum of the elements i … last; both tensors have one shape and dtype. Source: the chain rule, as
+    PyTorch's autograd of torch.cumsum.
+    """
