@@ -1,0 +1,564 @@
+"""Attention, and what a transformer layer puts around it: rotary embedding, RMS norm, masked softmax.
+
+Attention core
+    The functions called attention share one formula. For one batch entry and one query head, with query rows i < Sq,
+    key and value rows j < Sk, head size D and off = Sk − Sq:
+
+        s[i, j] = scale · Σ_d q[i, d] · k[j, d] + bias[i, j]     where j is visible to i, else −inf
+        p[i, ·] = softmax(s[i, ·])
+        out[i]  = Σ_j p[i, j] · v[j]
+        lse[i]  = ln Σ_j exp(s[i, j])
+
+    - Grouped heads: Hq query heads share Hk key and value heads, Hq a multiple of Hk; query head h uses h // (Hq / Hk).
+    - Causal: j is visible iff j ≤ i + off; the last query sees every key (bottom-right alignment).
+    - Window (left, right): j is visible iff i + off − left ≤ j ≤ i + off + right; −1 leaves that side open. Causal
+      calls have right = 0, whatever was given.
+    - ALiBi: `alibi_slopes`, float32 [Hq] or [B, Hq], gives bias = −slope · |i + off − j|; NULL gives bias = 0. In a
+      causal call `softmax_lse` may lack the part slope · (i + off), which is constant along a row and leaves the
+      result alone.
+    - A query that sees no key has out = 0, lse = +inf and gradients 0.
+    - `scale` is taken as it is given; the usual 1/√D is the caller's business.
+    - Dropout with probability P: p' = p · M / (1 − P) takes the place of p in `out`, M being 1 with probability 1 − P
+      and else 0; P = 1 gives 0. lse knows nothing of it. `gen` may be NULL when P = 0, and is required otherwise. M is
+      free: which elements fall is up to the implementation, and the promise below is for P = 0.
+    - lse is natural, of the scaled and biased scores, never of half precision.
+
+    Gradients, for dO = the gradient of out, with p rebuilt as exp(s − lse):
+
+        dS = p ∘ (dO · vᵀ − rowsum(dO ∘ out));  grad_q = scale · dS · k;  grad_k = scale · dSᵀ · q;  grad_v = pᵀ · dO
+
+    summed over the query heads that share a key head. With dropout the forward call's M applies again: `gen` has the
+    state that call found, grad_v = p'ᵀ · dO, and dO · vᵀ is multiplied by M / (1 − P). No gradient for the slopes.
+
+Every result is overwritten in full. Half-precision input is accumulated in float32. Empty
+tensors succeed. Shapes that do not fit together, an Hq that is no multiple of Hk, and a probability outside [0, 1]
+are errors. Sources: Vaswani et al., "Attention Is All You Need" (2017); Dao, "FlashAttention-2" (2023); Press et al.,
+"Train Short, Test Long" (2022, ALiBi); torch.nn.functional.scaled_dot_product_attention.
+"""
+
+from diopi_proto.dtypes import always, floating, index, like, narrow, same, single, statistic, truth
+from diopi_proto.dtypes import boolean as truth_values
+from diopi_proto.parameters import (
+    Context,
+    Generator,
+    In,
+    InOut,
+    MutableIn,
+    NewOut,
+    Out,
+    Size,
+    Text,
+    boolean,
+    const_boolean,
+    f32,
+    f64,
+    i32,
+    i64,
+)
+from diopi_proto.prototype import prototype
+from diopi_proto.types import Dtype
+
+bits = (Dtype.uint8,)
+int32 = (Dtype.int32,)
+flash_results = {"attention_out": same, "softmax_lse": always(Dtype.float32)}
+multi_head_results = {"out": same, "softmax_lse": statistic, "debug_attn_mask": truth}
+customized_results = {
+    "attention_out": same,
+    "dropout_mask": always(Dtype.uint8),
+    "softmax_max": always(Dtype.float32),
+    "softmax_sum": always(Dtype.float32),
+    "softmax_out": always(Dtype.float32),
+}
+customized_arguments = {
+    "alibi_slopes": single,
+    "attention_mask": truth_values,
+    "dropout_mask": bits,
+    "softmax_max": single,
+    "softmax_sum": single,
+    "softmax_out": single,
+}
+
+
+@prototype(dtypes=floating)
+def diopiRotaryEmbedding(
+    ctx: Context, out: Out, x: In, cos: In, sin: In, conj: const_boolean, interleaved: const_boolean
+):
+    """Rotation of the pairs (a, b) in the last axis of x by the angles whose cosines and sines are given.
+
+    out_a = a · cos[i] − b · sin[i] and out_b = a · sin[i] + b · cos[i], written where a and b came from, for i < D/2:
+    `interleaved` false pairs x[i] with x[i + D/2], true pairs x[2i] with x[2i + 1]. `conj` negates sin: the opposite
+    rotation, which is also the gradient.
+
+    x, out: [..., D], D even. cos, sin: last axis D/2, the other axes broadcast against those of x ([S, 1, D/2] for x
+    of shape [B, S, H, D], say), normally of x's dtype; others are converted to float32 first, float64 for float64 x.
+    out may be x itself. An odd D is an error. Source: Su et al., "RoFormer" (2021).
+    """
+
+
+@prototype(dtypes=floating)
+def diopiRotaryEmbeddingV2(ctx: Context, query: InOut, key: InOut, cos: In, sin: In, dim: i64):
+    """Rotation of query and key in place, head by head, with cosines and sines as wide as a head.
+
+    For every head x of size `dim`: y[d] = x[d] · cos[d] − x[d + dim/2] · sin[d] for d < dim/2, and
+    y[d] = x[d] · cos[d] + x[d − dim/2] · sin[d] from there on. The two halves of cos and sin need not be equal.
+
+    query: [T, Hq · dim] or [..., T, Hq, dim]; key likewise with its own number of heads. cos, sin: [T, 1, dim], the
+    same for all heads. All of one dtype. An odd `dim`, or one that does not divide the last axis, is an error.
+    Source: Su et al., "RoFormer" (2021).
+    """
+
+
+@prototype(dtypes=floating, result={"out": same, "inv_rms": statistic}, backward="diopiRMSNormBackward")
+def diopiRMSNorm(
+    ctx: Context,
+    out: Out,
+    inv_rms: Out,
+    input: In,
+    normalized_shape: Size,
+    weight: In | None,
+    bias: In | None,
+    eps: f64,
+):
+    """Root mean square norm: out = input · r · weight + bias with r = 1/√(mean(input²) + eps).
+
+    The mean is over the last n ≥ 1 axes, whose sizes are `normalized_shape`; the mean of input is not subtracted.
+    weight, bias: shape normalized_shape, of input's dtype, or float32 beside half-precision input; NULL stands for
+    1 and 0. inv_rms: r, of the shape of the leading axes (0-d if there are none), float32 for half-precision input.
+    A normalized_shape that is empty or does not end input's shape is an error.
+    Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019); torch.nn.functional.rms_norm.
+    """
+
+
+@prototype(dtypes=floating, result={"grad_input": same, "grad_weight": like(2), "grad_bias": like(2)})
+def diopiRMSNormBackward(
+    ctx: Context,
+    grad_input: Out,
+    grad_weight: Out | None,
+    grad_bias: Out | None,
+    grad_output: In,
+    input: In,
+    weight: In | None,
+    bias: In | None,
+    inv_rms: In,
+    normalized_shape: Size,
+    eps: f64,
+):
+    """Gradients of `diopiRMSNorm`. With r = inv_rms, x̂ = input · r, g = grad_output · weight:
+
+    grad_input = r · (g − x̂ · mean(g · x̂)), the mean over the normalized axes; grad_weight = Σ grad_output · x̂ and
+    grad_bias = Σ grad_output, the sums over the leading axes, in the shape and dtype of weight.
+
+    grad_output, grad_input: shape of input. inv_rms is the forward call's result, used as it is; eps has no effect.
+    A NULL weight stands for 1 and goes with a NULL grad_weight, a NULL bias with a NULL grad_bias.
+    Source: derivative of the formula.
+    """
+
+
+@prototype(
+    dtypes=narrow,
+    argument_dtypes={"mask": (*narrow, *truth_values)},
+    backward="diopiScaledMaskedSoftmaxBackward",
+)
+def diopiScaledMaskedSoftmax(ctx: Context, output: Out, input: In, mask: In, scale: f64, fixed_triu_mask: boolean):
+    """Softmax along the last axis of t, which is scale · input, and −10000 (not −inf) where masked.
+
+    Masked are the elements whose mask is true (or, of a floating mask, not zero); with `fixed_triu_mask` instead
+    those right of the diagonal, column > row in the last two axes, and the contents of mask have no part.
+
+    input, output: one shape, at least 2-d. mask: that shape or one that broadcasts to it, usually [B, 1, Sq, Sk]
+    beside [B, H, Sq, Sk]. A row masked throughout is uniform. Source: Megatron-LM, fused scaled masked softmax.
+    """
+
+
+@prototype(dtypes=narrow, argument_dtypes={"mask": (*narrow, *truth_values)})
+def diopiScaledMaskedSoftmaxBackward(
+    ctx: Context, grad_input: Out, grad_output: In, output: In, mask: In, scale: f64, fixed_triu_mask: boolean
+):
+    """Gradient of `diopiScaledMaskedSoftmax` from its result: scale · output · (grad_output − Σ grad_output · output).
+
+    The sum is along the last axis; masked elements have gradient 0. All tensors but mask have one shape and dtype.
+    Source: derivative of the formula.
+    """
+
+
+@prototype(
+    dtypes=narrow,
+    argument_dtypes={"alibi_slopes": single},
+    result=flash_results,
+    backward="diopiFlashAttentionBackward",
+)
+def diopiFlashAttention(
+    ctx: Context,
+    attention_out: Out,
+    softmax_lse: Out,
+    gen: Generator | None,
+    q: In,
+    k: In,
+    v: In,
+    alibi_slopes: In | None,
+    p_dropout: f32,
+    softmax_scale: f32,
+    is_causal: boolean,
+    window_size_left: i32,
+    window_size_right: i32,
+):
+    """Attention core on sequences of one length.
+
+    q, attention_out: [B, Sq, Hq, D]. k, v: [B, Sk, Hk, D]. softmax_lse: float32 [B, Hq, Sq].
+    Source: the attention core in the module's description.
+    """
+
+
+@prototype(dtypes=narrow, argument_dtypes={"alibi_slopes": single, "softmax_lse": single})
+def diopiFlashAttentionBackward(
+    ctx: Context,
+    grad_q: Out,
+    grad_k: Out,
+    grad_v: Out,
+    grad_output: In,
+    gen: Generator | None,
+    q: In,
+    k: In,
+    v: In,
+    alibi_slopes: In | None,
+    attention_out: In,
+    softmax_lse: In,
+    p_dropout: f32,
+    softmax_scale: f32,
+    is_causal: boolean,
+    window_size_left: i32,
+    window_size_right: i32,
+):
+    """Gradients of `diopiFlashAttention`, shaped as q, k and v; grad_output as attention_out.
+
+    attention_out and softmax_lse are the forward call's results, and the attributes are those of that call.
+    Source: the attention core in the module's description.
+    """
+
+
+@prototype(
+    dtypes=narrow,
+    argument_dtypes={"cum_seq_q": int32, "cum_seq_kv": int32, "alibi_slopes": single},
+    result=flash_results,
+    backward="diopiFlashAttentionVarLenBackward",
+)
+def diopiFlashAttentionVarLen(
+    ctx: Context,
+    attention_out: Out,
+    softmax_lse: Out,
+    gen: Generator | None,
+    q: In,
+    k: In,
+    v: In,
+    cum_seq_q: In,
+    cum_seq_kv: In,
+    alibi_slopes: In | None,
+    max_seqlen_q: i32,
+    max_seqlen_kv: i32,
+    p_dropout: f32,
+    softmax_scale: f32,
+    is_causal: boolean,
+    window_size_left: i32,
+    window_size_right: i32,
+):
+    """Attention core on packed sequences, each attended to by itself with its own Sq and Sk.
+
+    q, attention_out: [Tq, Hq, D]. k, v: [Tk, Hk, D]. cum_seq_q, cum_seq_kv: int32 [B + 1], rising from 0 to Tq and Tk:
+    sequence b owns the rows cum[b] to cum[b + 1] − 1. softmax_lse: float32 [B, Hq, max_seqlen_q]; what lies beyond
+    a sequence's length carries no meaning. max_seqlen_q and max_seqlen_kv, at least the longest lengths, do not
+    change the result. Source: the attention core in the module's description.
+    """
+
+
+@prototype(
+    dtypes=narrow,
+    argument_dtypes={"cum_seq_q": int32, "cum_seq_kv": int32, "alibi_slopes": single, "softmax_lse": single},
+)
+def diopiFlashAttentionVarLenBackward(
+    ctx: Context,
+    grad_q: Out,
+    grad_k: Out,
+    grad_v: Out,
+    grad_output: In,
+    gen: Generator | None,
+    q: In,
+    k: In,
+    v: In,
+    cum_seq_q: In,
+    cum_seq_kv: In,
+    alibi_slopes: In | None,
+    attention_out: In,
+    softmax_lse: In,
+    max_seqlen_q: i32,
+    max_seqlen_kv: i32,
+    p_dropout: f32,
+    softmax_scale: f32,
+    is_causal: boolean,
+    window_size_left: i32,
+    window_size_right: i32,
+):
+    """Gradients of `diopiFlashAttentionVarLen`, shaped as q, k and v; grad_output as attention_out.
+
+    attention_out and softmax_lse are the forward call's results, and the attributes are those of that call.
+    Source: the attention core in the module's description.
+    """
+
+
+@prototype(dtypes=floating, result=multi_head_results, backward="diopiMultiHeadAttentionBackward")
+def diopiMultiHeadAttention(
+    ctx: Context,
+    q: MutableIn,
+    k: MutableIn,
+    v: MutableIn,
+    dropout_p: f64,
+    is_causal: boolean,
+    return_debug_mask: boolean,
+    scale: f64,
+    out: Out,
+    softmax_lse: Out,
+    gen: Generator | None,
+    debug_attn_mask: Out | None,
+):
+    """Attention core without ALiBi and window, on sequences of one length. Superseded by `diopiFlashAttention`.
+
+    q, out: [B, Sq, H, D]. k, v: [B, Sk, H, D], as many heads as q. softmax_lse: [B, H, Sq], float32, float64 for
+    float64 input. debug_attn_mask: bool [B, H, Sq, Sk], true where dropout kept the element; written only if
+    `return_debug_mask` is set, otherwise it may be NULL or empty. The results come after the attributes. q, k and v
+    are declared writable and stay as they are. Source: the attention core in the module's description.
+    """
+
+
+@prototype(dtypes=floating)
+def diopiMultiHeadAttentionBackward(
+    ctx: Context,
+    grad_out: In,
+    q: In,
+    k: In,
+    v: In,
+    out: In,
+    softmax_lse: In,
+    dropout_p: f64,
+    is_causal: boolean,
+    gen: Generator | None,
+    scale: f64,
+    grad_q: Out,
+    grad_k: Out,
+    grad_v: Out,
+):
+    """Gradients of `diopiMultiHeadAttention`, shaped as q, k and v; grad_out as out. The results come last.
+
+    out and softmax_lse are the forward call's results, and the attributes are those of that call.
+    Source: the attention core in the module's description.
+    """
+
+
+@prototype(
+    dtypes=floating,
+    argument_dtypes={"cum_seq_q": index, "cum_seq_k": index},
+    result=multi_head_results,
+    backward="diopiMultiHeadAttentionVarLenBackward",
+)
+def diopiMultiHeadAttentionVarLen(
+    ctx: Context,
+    q: MutableIn,
+    k: MutableIn,
+    v: MutableIn,
+    cum_seq_q: In,
+    cum_seq_k: In,
+    max_q: i64,
+    max_k: i64,
+    dropout_p: f64,
+    is_causal: boolean,
+    return_debug_mask: boolean,
+    scale: f64,
+    out: Out,
+    softmax_lse: Out,
+    gen: Generator | None,
+    debug_attn_mask: Out | None,
+):
+    """Attention core without ALiBi and window, on packed sequences. Superseded by `diopiFlashAttentionVarLen`.
+
+    q, out: [Tq, H, D]. k, v: [Tk, H, D]. cum_seq_q, cum_seq_k: [B + 1], max_q, max_k: as in
+    `diopiFlashAttentionVarLen`. softmax_lse: [B, H, max_q], float32, float64 for float64 input, without meaning
+    beyond a sequence's length. debug_attn_mask: bool [B, H, max_q, max_k], and everything else as in
+    `diopiMultiHeadAttention`. Source: the attention core in the module's description.
+    """
+
+
+@prototype(dtypes=floating, argument_dtypes={"cum_seq_q": index, "cum_seq_k": index})
+def diopiMultiHeadAttentionVarLenBackward(
+    ctx: Context,
+    grad_out: In,
+    q: In,
+    k: In,
+    v: In,
+    out: In,
+    softmax_lse: In,
+    cum_seq_q: In,
+    cum_seq_k: In,
+    max_q: i64,
+    max_k: i64,
+    dropout_p: f64,
+    is_causal: boolean,
+    gen: Generator | None,
+    scale: f64,
+    grad_q: Out,
+    grad_k: Out,
+    grad_v: Out,
+):
+    """Gradients of `diopiMultiHeadAttentionVarLen`, shaped as q, k and v; grad_out as out. The results come last.
+
+    out and softmax_lse are the forward call's results, and the attributes are those of that call.
+    Source: the attention core in the module's description.
+    """
+
+
+@prototype(
+    dtypes=narrow,
+    argument_dtypes={"alibi_slopes": single, "attention_mask": truth_values},
+    result=customized_results,
+    backward="diopiCustomizedFlashAttentionBackward",
+)
+def diopiCustomizedFlashAttention(
+    ctx: Context,
+    attention_out: Out,
+    dropout_mask: NewOut,
+    softmax_max: NewOut,
+    softmax_sum: NewOut,
+    softmax_out: NewOut,
+    gen: Generator | None,
+    q: In,
+    k: In,
+    v: In,
+    alibi_slopes: In | None,
+    attention_mask: In | None,
+    p_dropout: f32,
+    softmax_scale: f32,
+    is_causal: boolean,
+    window_size_left: i32,
+    window_size_right: i32,
+    head_num: i32,
+    input_layout: Text,
+):
+    """Attention core with an explicit mask, in a layout the caller names. Devices may leave it out.
+
+    `input_layout` names the shape of q, k and v, and attention_out has that of q: "BSND" [B, S, N, D], "BNSD"
+    [B, N, S, D], "BSH" [B, S, N · D], "SBH" [S, B, N · D], the columns of head n being n · D to n · D + D − 1; anything
+    else is an error. `head_num` is the number N of query heads; k and v may have fewer.
+
+    attention_mask: bool [Sq, Sk], TRUE where the key is NOT visible; NULL hides nothing. `is_causal` requires a mask
+    holding the causal triangle (true for j > i); when Sq and Sk both exceed 2048, a triangle of 2048 × 2048
+    stands for it. Visible is what the mask leaves and, if `is_causal`, j ≤ i (top-left: unlike the core's rule when
+    Sq ≠ Sk). Slopes and windows may be refused: NULL, −1 and −1 are always served.
+
+    softmax_max and softmax_sum (float32 [B, N, Sq, 8]: a row's maximum and its Σ exp(s − maximum), eight times over),
+    softmax_out (float32, empty) and dropout_mask (uint8, one bit an element of [B, N, Sq, Sk],
+    ceil(B · N · Sq · Sk / 128) · 16 bytes; left alone when p_dropout = 0) are made by the callee for its own
+    backward function, and mean nothing to anyone else. Source: the attention core in the module's description.
+    """
+
+
+@prototype(dtypes=narrow, argument_dtypes=customized_arguments)
+def diopiCustomizedFlashAttentionBackward(
+    ctx: Context,
+    grad_q: Out,
+    grad_k: Out,
+    grad_v: Out,
+    grad_output: In,
+    q: In,
+    k: In,
+    v: In,
+    alibi_slopes: In | None,
+    attention_out: In,
+    attention_mask: In | None,
+    dropout_mask: In | None,
+    softmax_max: In,
+    softmax_sum: In,
+    softmax_out: In,
+    p_dropout: f32,
+    softmax_scale: f32,
+    is_causal: boolean,
+    window_size_left: i32,
+    window_size_right: i32,
+    head_num: i32,
+    input_layout: Text,
+):
+    """Gradients of `diopiCustomizedFlashAttention`, in the layout and shapes of q, k and v.
+
+    attention_out, softmax_max, softmax_sum and softmax_out are results of the same library's forward call, and so is
+    dropout_mask, which is NULL when p_dropout = 0; the attributes are those of that call.
+    Source: the attention core in the module's description.
+    """
+
+
+@prototype(
+    dtypes=narrow,
+    argument_dtypes={"alibi_slopes": single, "attention_mask": truth_values},
+    result=customized_results,
+    backward="diopiCustomizedFlashAttentionVarLenBackward",
+)
+def diopiCustomizedFlashAttentionVarLen(
+    ctx: Context,
+    attention_out: Out,
+    dropout_mask: NewOut,
+    softmax_max: NewOut,
+    softmax_sum: NewOut,
+    softmax_out: NewOut,
+    gen: Generator | None,
+    q: In,
+    k: In,
+    v: In,
+    cum_seq_q: Size,
+    cum_seq_kv: Size,
+    alibi_slopes: In | None,
+    attention_mask: In | None,
+    max_seqlen_q: i32,
+    max_seqlen_kv: i32,
+    p_dropout: f32,
+    softmax_scale: f32,
+    is_causal: boolean,
+    window_size_left: i32,
+    window_size_right: i32,
+):
+    """Attention core with an explicit mask, on packed sequences. Devices may leave it out.
+
+    q, attention_out: [Tq, N, D]. k, v: [Tk, Hk, D]. cum_seq_q, cum_seq_kv: B host integers, where each sequence ends;
+    there is no leading 0: sequence b owns the rows cum[b − 1] to cum[b] − 1, cum[−1] standing for 0.
+    attention_mask: bool [max_seqlen_q, max_seqlen_kv], TRUE where the key is NOT visible; its top-left corner of
+    Sq × Sk serves each sequence. softmax_max, softmax_sum: float32 [Tq, N, 8]. Everything else, `is_causal` too, as in
+    `diopiCustomizedFlashAttention`. Source: the attention core in the module's description.
+    """
+
+
+@prototype(dtypes=narrow, argument_dtypes=customized_arguments)
+def diopiCustomizedFlashAttentionVarLenBackward(
+    ctx: Context,
+    grad_q: Out,
+    grad_k: Out,
+    grad_v: Out,
+    grad_output: In,
+    q: In,
+    k: In,
+    v: In,
+    cum_seq_q: Size,
+    cum_seq_kv: Size,
+    alibi_slopes: In | None,
+    attention_out: In,
+    attention_mask: In | None,
+    dropout_mask: In | None,
+    softmax_max: In,
+    softmax_sum: In,
+    softmax_out: In,
+    max_seqlen_q: i32,
+    max_seqlen_kv: i32,
+    p_dropout: f32,
+    softmax_scale: f32,
+    is_causal: boolean,
+    window_size_left: i32,
+    window_size_right: i32,
+):
+    """Gradients of `diopiCustomizedFlashAttentionVarLen`, shaped as q, k and v.
+
+    Arguments as in `diopiCustomizedFlashAttentionBackward` and the forward call.
+    Source: the attention core in the module's description.
+    """
