@@ -1,0 +1,48 @@
+"""`@prototype_per_rank`: one declaration for functions that differ in nothing but their number of spatial axes.
+
+    @prototype_per_rank("diopiFold1d", "diopiFold2d", dtypes=floating, backward="diopiFold{rank}dBackward")
+    def diopiFold(ctx: Context, out: Out, input: In):
+        \"""Folds (N, C, {axes}) over {rank} axes. ...\"""
+
+enters `diopiFold1d` and `diopiFold2d`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+from diopi_proto.prototype import Prototype, PrototypeError, prototype
+
+AXES = {1: "L", 2: "H, W", 3: "D, H, W"}
+"""The usual letters for one, two and three spatial axes."""
+
+
+def prototype_per_rank(
+    *names: str, backward: str | None = None, **facts: Any
+) -> Callable[[Callable[..., Any]], list[Prototype]]:
+    """Declare the decorated function once under each of `names`.
+
+    A name tells its rank by "1d", "2d" or "3d" in it. In the docstring and in `backward`, `{rank}` is that number
+    and `{axes}` for the letters of the axes; `facts` are those of `prototype`.
+    """
+
+    def declare(function: Callable[..., Any]) -> list[Prototype]:
+        template = inspect.getdoc(function) or ""
+        declared = []
+        for name in names:
+            words = {"rank": _rank(name), "axes": AXES[_rank(name)]}
+            function.__name__, function.__doc__ = name, template.format(**words)  # read at once by `prototype`
+            declared.append(prototype(backward=backward and backward.format(**words), **facts)(function))
+        return declared
+
+    return declare
+
+
+def _rank(name: str) -> int:
+    found = re.search(r"([123])d", name)
+    if not found:
+        raise PrototypeError(f"{name} does not tell its rank: expected 1d, 2d or 3d in the name")
+    return int(found[1])
