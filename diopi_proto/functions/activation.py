@@ -117,7 +117,7 @@ def diopiSigmoidBackward(ctx: Context, grad_input: Out, grad_output: In, output:
     """
 
 
-@prototype(dtypes=(*floating, *complexes), inplace="diopiSiluInp", backward="diopiSiluBackward")
+@prototype(dtypes=floating, inplace="diopiSiluInp", backward="diopiSiluBackward")
 def diopiSilu(ctx: Context, out: Out, input: In):
     """Sigmoid linear unit input / (1 + exp(−input)); input itself at +inf, −inf is left open.
 
@@ -125,12 +125,11 @@ def diopiSilu(ctx: Context, out: Out, input: In):
     """
 
 
-@prototype(dtypes=(*floating, *complexes))
+@prototype(dtypes=floating)
 def diopiSiluBackward(ctx: Context, grad_input: Out, grad_output: In, input: In):
     """Gradient of `diopiSilu` from its input: grad_output · s · (1 + input · (1 − s)), s = 1 / (1 + exp(−input)).
 
-    For complex numbers grad_output times the conjugate of the factor. ±inf is left open. Source:
-    torch.ops.aten.silu_backward.
+    ±inf is left open. Source: torch.ops.aten.silu_backward.
     """
 
 
