@@ -1,0 +1,451 @@
+"""Normalisation layers and vector norms, with their gradients.
+
+Unless a docstring says otherwise: var is the biased variance (divided by the number of elements), statistics are
+computed in float32 or wider, weight NULL means 1, bias NULL means 0, and weight, bias and running statistics have
+input's dtype or, beside half-precision input, float32. `out` and `grad_input` have the shape and dtype of `input`,
+grad_weight and grad_bias shape and dtype of weight. A gradient whose handle is NULL is not wanted; the others are
+computed all the same. In gradients dy stands for grad_output, x for input, x̂ for (x − mean) · invstd.
+The norm over a dim list: len 0 means all axes; negative axes count from the end; an axis out of range or named twice is
+an error.
+"""
+
+from collections.abc import Sequence
+
+from diopi_proto.dtypes import floating, same, statistic
+from diopi_proto.parameters import (
+    Context,
+    Count,
+    In,
+    InOut,
+    Ins,
+    MutableScalar,
+    Out,
+    Outs,
+    Scalar,
+    Size,
+    boolean,
+    const_f32,
+    const_f64,
+    const_i64,
+    f32,
+    f64,
+    i64,
+)
+from diopi_proto.prototype import prototype
+from diopi_proto.types import Dtype
+
+
+def of_weight(inputs: Sequence[Dtype]) -> Dtype:
+    """The type of the third input, in the gradients of this family the weight."""
+    return inputs[2] if len(inputs) > 2 else inputs[0]
+
+
+def of_affine(inputs: Sequence[Dtype]) -> Dtype:
+    """The type of the last of input, weight and bias: float32 statistics go with float32 parameters."""
+    return inputs[-1]
+
+
+AFFINE_GRADIENTS = {"grad_input": same, "grad_weight": of_weight, "grad_bias": of_weight}
+
+
+@prototype(
+    dtypes=floating,
+    result={"out": same, "save_mean": statistic, "save_invstd": statistic},
+    backward="diopiBatchNormBackward",
+)
+def diopiBatchNorm(
+    ctx: Context,
+    out: Out,
+    save_mean: Out | None,
+    save_invstd: Out | None,
+    input: In,
+    weight: In | None,
+    bias: In | None,
+    running_mean: InOut | None,
+    running_var: InOut | None,
+    training: boolean,
+    momentum: f64,
+    eps: f64,
+):
+    """Normalises every channel: (input − mean) / √(var + eps) · weight + bias.
+
+    input: (N, C, …), rank 2 or more; every other tensor but `out`: (C). save_mean and save_invstd have input's dtype,
+    for half precision float32; what the caller made them decides.
+    training: mean and var of the channel over all axes but 1, written to save_mean and as 1/√(var + eps) to
+    save_invstd. Running statistics that are given become (1 − momentum)·old + momentum·new, the new variance the
+    unbiased one (divided by n − 1; NaN for n = 1).
+    Not training: running_mean and running_var, which must be given, and are only read; save_mean and save_invstd may
+    be NULL or have no elements, and what they hold afterwards is not specified.
+    Errors: rank below 2, a parameter whose size is not C, training without any element, no running statistics outside
+    training. Source: torch.nn.functional.batch_norm, torch.native_batch_norm.
+    """
+
+
+@prototype(dtypes=floating, result=AFFINE_GRADIENTS)
+def diopiBatchNormBackward(
+    ctx: Context,
+    grad_input: Out | None,
+    grad_weight: Out | None,
+    grad_bias: Out | None,
+    grad_output: In,
+    input: In,
+    weight: In | None,
+    running_mean: In | None,
+    running_var: In | None,
+    save_mean: In | None,
+    save_invstd: In | None,
+    training: boolean,
+    eps: f64,
+):
+    """Gradients of `diopiBatchNorm`. n is the number of elements of a channel, Σ runs over them.
+
+    training: mean and invstd are the saved ones, the running statistics may be NULL;
+    grad_input = weight·invstd · (dy − Σdy/n − x̂·Σ(dy·x̂)/n).
+    Not training: mean = running_mean and invstd = 1/√(running_var + eps), the saved ones may be NULL;
+    grad_input = weight·invstd·dy.
+    Either way grad_weight = Σ dy·x̂ and grad_bias = Σ dy, both (C). Source: torch.ops.aten.native_batch_norm_backward.
+    """
+
+
+@prototype(dtypes=floating, result=statistic)
+def diopiBatchNormStats(ctx: Context, mean: Out, invstd: Out, input: In, eps: f64):
+    """Mean and 1/√(var + eps) of every channel of one worker's batch; the first step of synchronised batch norm.
+
+    input: (N, C, …), rank 2 or more. mean, invstd: (C), float32 for half-precision input. No running statistics are
+    kept. Source: torch.batch_norm_stats.
+    """
+
+
+@prototype(dtypes=floating, result=statistic)
+def diopiBatchNormGatherStatsWithCounts(
+    ctx: Context,
+    mean: Out,
+    invstd: Out,
+    input: In,
+    mean_all: In,
+    invstd_all: In,
+    running_mean: InOut | None,
+    running_var: InOut | None,
+    momentum: f32,
+    eps: f32,
+    counts: In,
+):
+    """Joins the statistics of W workers into those of the whole batch, and updates the running ones.
+
+    mean_all, invstd_all: (W, C) as `diopiBatchNormStats` makes them; counts: (W), floating, elements per channel of
+    each worker; mean, invstd and the running statistics: (C). input gives only the dtype.
+    With var_k = 1/invstd_k² − eps and n = Σ counts_k: mean = Σ counts_k·mean_k / n,
+    var = Σ counts_k·(var_k + (mean_k − mean)²) / n, invstd = 1/√(var + eps).
+    Running statistics that are given become (1 − momentum)·old + momentum·new, the new variance var·n/(n − 1).
+    Source: torch.batch_norm_gather_stats_with_counts.
+    """
+
+
+@prototype(dtypes=floating, result=statistic)
+def diopiBatchNormBackwardReduce(
+    ctx: Context,
+    sum_dy: Out | None,
+    sum_dy_xmu: Out | None,
+    grad_weight: Out | None,
+    grad_bias: Out | None,
+    grad_out: In,
+    input: In,
+    mean: In,
+    invstd: In,
+    weight: In | None,
+    input_g: boolean,
+    weight_g: boolean,
+    bias_g: boolean,
+):
+    """One worker's sums for the gradient of synchronised batch norm, Σ over all axes but 1.
+
+    sum_dy = Σ dy and sum_dy_xmu = Σ dy·(x − mean), wanted where input_g; grad_weight = sum_dy_xmu·invstd, wanted where
+    weight_g; grad_bias = Σ dy, wanted where bias_g. A result is written if it is wanted and its handle is not NULL.
+    dy, x: (N, C, …); everything else (C); the four results are float32 for half-precision input. weight is not used.
+    Source: torch.batch_norm_backward_reduce.
+    """
+
+
+@prototype(dtypes=floating, argument_dtypes={"count": (Dtype.int32,)})
+def diopiBatchNormBackwardElemt(
+    ctx: Context,
+    grad_input: Out,
+    grad_out: In,
+    input: In,
+    mean: In,
+    invstd: In,
+    weight: In | None,
+    sum_dy: In,
+    sum_dy_xmu: In,
+    count: In,
+):
+    """The input's gradient of synchronised batch norm, from sums over all workers.
+
+    grad_input = (dy − sum_dy/n − (x − mean)·invstd²·sum_dy_xmu/n) · invstd·weight, n the sum of count.
+    dy, x, grad_input: (N, C, …); count: (W), int32, elements per channel of each worker; everything else (C),
+    float32 beside half precision. Source: torch.batch_norm_backward_elemt.
+    """
+
+
+@prototype(dtypes=floating)
+def diopiBatchNormElemt(
+    ctx: Context,
+    out: Out,
+    input: In,
+    weight: In | None,
+    bias: In | None,
+    mean: In,
+    invstd: In,
+    eps: f32,
+):
+    """Applies given statistics: (input − mean)·invstd·weight + bias; eps is not used, invstd already holds it.
+
+    input: (N, C, …), rank 2 or more; weight, bias, mean, invstd: (C), the last two float32 beside half precision.
+    Source: torch.batch_norm_elemt.
+    """
+
+
+@prototype(
+    dtypes=floating,
+    result={"out": same, "save_mean": statistic, "save_invstd": statistic},
+    backward="diopiLayerNormBackward",
+)
+def diopiLayerNorm(
+    ctx: Context,
+    out: Out,
+    save_mean: Out,
+    save_invstd: Out,
+    input: In,
+    weight: In | None,
+    bias: In | None,
+    normalized_shape: Size,
+    eps: f64,
+):
+    """Normalises the trailing axes, separately for every index before: (x − mean) / √(var + eps) · weight + bias.
+
+    normalized_shape: sizes of the trailing axes to normalise, at least one; weight, bias: of that shape.
+    save_mean, save_invstd: mean and 1/√(var + eps), of the leading axes' shape, with or without a 1 for every
+    normalised axis; float32 for half-precision input, or whatever floating dtype the caller made them.
+    Errors: input does not end in normalized_shape, weight or bias of another shape.
+    Source: torch.nn.functional.layer_norm, torch.native_layer_norm.
+    """
+
+
+@prototype(dtypes=floating, result=AFFINE_GRADIENTS)
+def diopiLayerNormBackward(
+    ctx: Context,
+    grad_input: Out | None,
+    grad_weight: Out | None,
+    grad_bias: Out | None,
+    grad_output: In,
+    input: In,
+    weight: In | None,
+    bias: In | None,
+    mean: In,
+    rstd: In,
+    normalized_shape: Size,
+):
+    """Gradients of `diopiLayerNorm` from the statistics it saved: mean and rstd = 1/√(var + eps).
+
+    With g = dy·weight and E the mean over the normalised axes: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
+    grad_weight = Σ dy·x̂ and grad_bias = Σ dy, summed over the leading axes. mean and rstd may be half precision and
+    are widened first; bias says only that there was one. Source: torch.ops.aten.native_layer_norm_backward.
+    """
+
+
+@prototype(
+    dtypes=floating,
+    result={"out": same, "running_mean": statistic, "running_var": statistic},
+    backward="diopiLayerNormGBBackward",
+)
+def diopiLayerNormGB(
+    ctx: Context,
+    out: Out,
+    running_mean: Out,
+    running_var: Out,
+    input: In,
+    weight: In | None,
+    bias: In | None,
+    eps: const_f64,
+    begin_norm_axis: const_i64,
+):
+    """`diopiLayerNorm` over the axes from begin_norm_axis on.
+
+    running_mean and running_var are results with misleading names: the mean and 1/√(var + eps), in the shape of the
+    axes before begin_norm_axis, float32 for half-precision input or whatever floating dtype the caller made them.
+    weight, bias: of the shape of the normalised axes. begin_norm_axis may be negative and must name an axis of input.
+    Source: as `diopiLayerNorm`.
+    """
+
+
+@prototype(dtypes=floating, result=AFFINE_GRADIENTS)
+def diopiLayerNormGBBackward(
+    ctx: Context,
+    grad_input: Out | None,
+    grad_weight: Out | None,
+    grad_bias: Out | None,
+    grad_output: In,
+    input: In,
+    weight: In | None,
+    bias: In | None,
+    running_mean: In,
+    running_std: In,
+    begin_norm_axis: const_i64,
+):
+    """Gradients of `diopiLayerNormGB`: as `diopiLayerNormBackward` with the axes from begin_norm_axis on normalised.
+
+    running_mean is the saved mean, running_std the saved 1/√(var + eps). Source: as `diopiLayerNormBackward`.
+    """
+
+
+@prototype(
+    dtypes=floating,
+    result={"out": same, "save_mean": of_affine, "save_invstd": of_affine},
+    backward="diopiGroupNormBackward",
+)
+def diopiGroupNorm(
+    ctx: Context,
+    out: Out,
+    save_mean: Out,
+    save_invstd: Out,
+    input: In,
+    weight: In | None,
+    bias: In | None,
+    num_groups: i64,
+    eps: f64,
+):
+    """Normalises groups of channels, separately for every sample: (x − mean) / √(var + eps) · weight + bias.
+
+    input: (N, C, …), rank 2 or more; C consecutive channels make num_groups groups of equal size, and a group's mean
+    and var run over its channels and all axes after them. weight, bias: (C). save_mean and save_invstd: mean and
+    1/√(var + eps), (N, num_groups), in weight's dtype or whatever floating dtype the caller made them.
+    Errors: num_groups < 1 or not a divisor of C, weight or bias of another size.
+    Source: torch.nn.functional.group_norm, torch.native_group_norm.
+    """
+
+
+@prototype(dtypes=floating, result=AFFINE_GRADIENTS)
+def diopiGroupNormBackward(
+    ctx: Context,
+    grad_input: Out | None,
+    grad_weight: Out | None,
+    grad_bias: Out | None,
+    grad_output: In,
+    input: In,
+    weight: In | None,
+    mean: In,
+    rstd: In,
+    num_groups: i64,
+):
+    """Gradients of `diopiGroupNorm` from the statistics it saved: mean and rstd = 1/√(var + eps), (N, num_groups).
+
+    With g = dy·weight and E the mean over a group: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
+    grad_weight = Σ dy·x̂ and grad_bias = Σ dy, (C), summed over all axes but 1.
+    Source: torch.ops.aten.native_group_norm_backward.
+    """
+
+
+@prototype(dtypes=floating, backward="diopiInstanceNormBackward")
+def diopiInstanceNorm(
+    ctx: Context,
+    output: Out,
+    input: In,
+    axis: const_i64,
+    scale: In | None,
+    bias: In | None,
+    eps: const_f64,
+):
+    """Normalises the axes from `axis` on, separately for every index before: (x − mean) / √(var + eps) · scale + bias.
+
+    axis: 1 … rank − 1, as a rule 2. scale, bias: as many elements as the axes 1 … axis − 1 together (C when axis is 2),
+    shared by all indices of axis 0; NULL means 1 and 0. The statistics always come from input; there are no running
+    ones. eps may be zero or negative: where var + eps ≤ 0 the result is NaN.
+    Errors: axis out of range, scale or bias of another size. Source: torch.nn.functional.instance_norm.
+    """
+
+
+@prototype(dtypes=floating, result={"grad_input": same, "grad_scale": of_weight, "grad_bias": of_weight})
+def diopiInstanceNormBackward(
+    ctx: Context,
+    grad_input: Out | None,
+    grad_scale: Out | None,
+    grad_bias: Out | None,
+    grad_output: In,
+    input: In,
+    scale: In | None,
+    bias: In | None,
+    axis: const_i64,
+    eps: const_f64,
+):
+    """Gradients of `diopiInstanceNorm`; mean and rstd = 1/√(var + eps) are computed again from input.
+
+    With g = dy·scale and E the mean over the axes from `axis` on: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
+    grad_scale = Σ dy·x̂ and grad_bias = Σ dy, of scale's shape, summed over axis 0 and the axes from `axis` on. bias
+    says only that there was one. Source: the gradient of torch.nn.functional.instance_norm.
+    """
+
+
+@prototype(dtypes=floating, backward="diopiNormalizeBackward")
+def diopiNormalize(ctx: Context, output: Out, input: In, p: const_f32, axis: const_i64, eps: const_f64):
+    """Scales to length one: input / max(‖input‖ₚ, eps), the p-norm taken along `axis` (see `diopiNorm`).
+
+    axis may be negative. eps may be zero or negative; vectors of norm 0 then give NaN.
+    Source: torch.nn.functional.normalize.
+    """
+
+
+@prototype(dtypes=floating)
+def diopiNormalizeBackward(
+    ctx: Context,
+    grad_input: Out,
+    grad_output: In,
+    input: In,
+    p: const_f32,
+    axis: const_i64,
+    eps: const_f64,
+):
+    """Gradient of `diopiNormalize`, the norm computed again from input.
+
+    With r = ‖x‖ₚ along axis: dy/r − ∂r/∂x · Σ(dy·x)/r² where r ≥ eps, Σ along axis and ∂r/∂x as in `diopiNormBackward`;
+    dy/eps where r < eps. All tensors have one shape. Source: the gradient of torch.nn.functional.normalize.
+    """
+
+
+@prototype(dtypes=floating, backward="diopiNormBackward")
+def diopiNorm(ctx: Context, out: Out, input: In, p: Scalar, dim: Size):
+    """Vector norm of order p over the axes `dim`: (Σ |input|^p)^(1/p).
+
+    p: any number, payload integer or floating; 0 counts the elements that are not zero, ∞ takes the largest and −∞ the
+    smallest |input|; with a negative p a zero gives 0. NaN gives NaN, for p = 0 counts as one.
+    out: shape of input without the axes of dim, or with 1 in their place; which of the two, its rank tells. Over no
+    element at all the norm is 0; for p < 0 or p = ∞ that is an error.
+    Source: torch.norm, torch.linalg.vector_norm.
+    """
+
+
+@prototype(dtypes=floating)
+def diopiNormBackward(ctx: Context, grad_input: Out, grad_output: In, self: In, norm: In, dim: Size, p: Scalar):
+    """Gradient of `diopiNorm` with respect to its input self, norm being its result.
+
+    grad_output · sign(self)·|self|^(p−1) / norm^(p−1), both broadcast along dim; 0 where self is 0 or norm is 0, and
+    everywhere for p = 0. For p = ±∞ the gradient is shared equally by all elements whose modulus is norm.
+    grad_output and norm have the same shape: that of self without the axes of dim, or with 1 in their place when their
+    rank is self's. Source: the gradient of torch.norm.
+    """
+
+
+@prototype(dtypes=floating)
+def diopiLinalgVecNorm(ctx: Context, out: Out, input: In, ord: MutableScalar, dim: Size, keepdim: boolean):
+    """Vector norm as `diopiNorm`, its order `ord`; keepdim says whether the axes of dim stay in `out` with size 1.
+
+    Computed in out's dtype, or float32 where that is half precision. Source: torch.linalg.vector_norm.
+    """
+
+
+@prototype(dtypes=floating)
+def diopiForeachnormScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, ord: Scalar):
+    """Norm of each of inputSize tensors: outs[i] = vector norm of order `ord` over all elements of inputs[i].
+
+    ord: as p in `diopiNorm`; as a rule 1, 2 or ∞. outs[i]: 0-d, of inputs[i]'s dtype. A tensor without elements has
+    norm 0, for ∞ that is an error. Source: torch._foreach_norm.
+    """
