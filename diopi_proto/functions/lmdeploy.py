@@ -22,8 +22,8 @@ Attention
     - Rotation: for even c < `rotary_embedding` the pair (a, b) in columns c and c + 1 of a head becomes
       (a · cos θ − b · sin θ, a · sin θ + b · cos θ) at θ = pos / rope_theta^(c / rotary_embedding); further columns
       stay. `rotary_embedding` is even and at most D.
-    - key_cache, value_cache: [layers, B, Nk, max_seq_len, D]. The new values, and the new keys once rotated, are entered
-      in layer `layer_id`; everything else stays.
+    - key_cache, value_cache: [layers, B, Nk, max_seq_len, D]. The new values, and the new keys once rotated, are put
+      into layer `layer_id`; everything else stays.
 
 Sources: LMDeploy's TurboMind and FasterTransformer; Touvron et al., "LLaMA" (2023).
 """
@@ -38,6 +38,7 @@ from diopi_proto.parameters import (
     MutableIn,
     Out,
     OutI64,
+    Workspace,
     boolean,
     const_i64,
     f32,
@@ -47,7 +48,7 @@ from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 probability = always(Dtype.float32)
-top_arguments = {"top_ks": index, "top_ps": single, "skip_decode": flags}
+top_arguments = {"top_ks": index, "top_ps": single}
 top_results = {"top_ks": same, "top_ps": probability, "skip_decode": truth}
 sampling_arguments = {
     "output_ids": index,
@@ -88,7 +89,7 @@ def diopiFusedSiluFfnInp(
     weight1: In,
     weight2: In,
     weight3: In,
-    workspace: InOut | None,
+    workspace: Workspace | None,
     workspace_size: OutI64,
     fusion_level: i64,
 ):
@@ -105,10 +106,10 @@ def diopiFusedContextAttentionInp(
     inoutput: InOut,
     qkv_weight: In,
     qkv_bias: In | None,
-    pre_work: InOut | None,
+    pre_work: Workspace | None,
     pre_work_size: OutI64,
     is_prepared: boolean,
-    workspace: InOut | None,
+    workspace: Workspace | None,
     workspace_size: OutI64,
     fusion_level: i64,
     key_cache: InOut,
@@ -145,7 +146,7 @@ def diopiFusedDecoderAttentionInp(
     inoutput: InOut,
     qkv_weight: In,
     qkv_bias: In | None,
-    workspace: InOut | None,
+    workspace: Workspace | None,
     workspace_size: OutI64,
     fusion_level: i64,
     key_cache: InOut,
@@ -238,8 +239,8 @@ def diopiSetupToppRuntimeArgsInp(
 def diopiTopKSampling(
     ctx: Context,
     output_ids: InOut,
-    logits: InOut,
-    workspace: InOut | None,
+    logits: Workspace,
+    workspace: Workspace | None,
     workspace_size: OutI64,
     fusion_level: i64,
     end_ids: In,
@@ -276,10 +277,10 @@ def diopiTopKSampling(
 def diopiTopPSampling(
     ctx: Context,
     output_ids: InOut,
-    logits: InOut,
-    persistent_workspace: InOut | None,
+    logits: Workspace,
+    persistent_workspace: Workspace | None,
     persistent_workspace_size: OutI64,
-    workspace: InOut | None,
+    workspace: Workspace | None,
     workspace_size: OutI64,
     fusion_level: i64,
     end_ids: In,

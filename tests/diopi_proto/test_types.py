@@ -1,0 +1,98 @@
+"""The enumerations have the names and values of the C interface; scalars carry the payload their dtype asks for."""
+
+from enum import IntEnum
+
+import pytest
+
+from diopi_proto.types import (
+    C_ENUMERATORS,
+    VERSION,
+    VERSION_NUMBER,
+    Device,
+    Dtype,
+    Error,
+    MemoryFormat,
+    Reduction,
+    RoundMode,
+    Scalar,
+)
+
+C_VALUES: dict[type[IntEnum], dict[str, int]] = {
+    Dtype: {
+        "diopi_dtype_int8": 0,
+        "diopi_dtype_uint8": 1,
+        "diopi_dtype_int16": 2,
+        "diopi_dtype_uint16": 3,
+        "diopi_dtype_int32": 4,
+        "diopi_dtype_uint32": 5,
+        "diopi_dtype_int64": 6,
+        "diopi_dtype_uint64": 7,
+        "diopi_dtype_float16": 8,
+        "diopi_dtype_float32": 9,
+        "diopi_dtype_float64": 10,
+        "diopi_dtype_bool": 11,
+        "diopi_dtype_bfloat16": 12,
+        "diopi_dtype_tfloat32": 13,
+        "diopi_dtype_complex32": 14,
+        "diopi_dtype_complex64": 15,
+        "diopi_dtype_complex128": 16,
+        "diopi_dtype_unsupported": 255,
+    },
+    Error: {
+        "diopiSuccess": 0,
+        "diopiErrorOccurred": 1,
+        "diopiNotInited": 2,
+        "diopiNoRegisteredStreamCreateFunction": 3,
+        "diopiNoRegisteredStreamDestoryFunction": 4,
+        "diopiNoRegisteredStreamSyncFunction": 5,
+        "diopiNoRegisteredDeviceMemoryMallocFunction": 6,
+        "diopiNoRegisteredDeviceMemoryFreeFunction": 7,
+        "diopiNoRegisteredDevice2DdeviceMemoryCopyFunction": 8,
+        "diopiNoRegisteredDevice2HostMemoryCopyFunction": 9,
+        "diopiNoRegisteredHost2DeviceMemoryCopyFunction": 10,
+        "diopiNoRegisteredGetLastErrorFunction": 11,
+        "diopi5DNotSupported": 12,
+        "diopiNoImplement": 13,
+        "diopiForceFallbackToCPU": 14,
+        "diopiDtypeNotSupported": 1000,
+    },
+    Device: {"diopi_host": 0, "diopi_device": 1},
+    MemoryFormat: {"Contiguous": 0, "ChannelsLast": 1, "ChannelsLast3d": 2, "Preserve": 3, "ChannelsLast1d": 4},
+    Reduction: {"ReductionNone": 0, "ReductionMean": 1, "ReductionSum": 2, "ReductionEND": 3},
+    RoundMode: {"RoundModeNone": 0, "RoundModeTrunc": 1, "RoundModeFloor": 2, "RoundModeEND": 3},
+}
+
+
+@pytest.mark.parametrize("enum", C_VALUES, ids=lambda enum: enum.__name__)
+def test_enumerators_are_those_of_the_interface(enum: type[IntEnum]) -> None:
+    assert C_ENUMERATORS[enum] == tuple(C_VALUES[enum].items())
+    assert [member.value for member in enum] == list(C_VALUES[enum].values())
+
+
+def test_every_enum_has_its_spelling() -> None:
+    assert C_ENUMERATORS.keys() == C_VALUES.keys()
+
+
+def test_version() -> None:
+    assert (VERSION, VERSION_NUMBER) == ((1, 0, 0), 1000)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "payload"),
+    [(True, Dtype.int64, 1), (-3, Dtype.int64, -3), (2.0, Dtype.float64, 2.0)],
+)
+def test_scalar_of_a_python_number(value: bool | int | float, dtype: Dtype, payload: int | float) -> None:
+    scalar = Scalar.of(value)
+    assert (scalar.dtype, scalar.value, type(scalar.value)) == (dtype, payload, type(payload))
+
+
+def test_scalar_of_anything_else_is_refused() -> None:
+    with pytest.raises(TypeError, match="not of '1'"):
+        Scalar.of("1")  # type: ignore[arg-type]  # the refusal is the point
+
+
+def test_integer_dtypes_and_bool_carry_an_integer() -> None:
+    integers = {dtype for dtype in Dtype if Scalar(dtype, 0).is_integer}
+    assert {dtype.name for dtype in integers} == {
+        "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool",
+    }  # fmt: skip
