@@ -1,0 +1,144 @@
+"""Convolutions and transposed convolutions over two and three spatial axes, their gradients, and their unrolled form.
+
+N is the batch size, Cin and Cout are channel counts, k… stands for the spatial sizes of the kernel; every list has one
+entry per spatial axis, in the order of the axes. `stride` and `dilation` are ≥ 1; `padding` ≥ 0 surrounds the input
+with that many zeros on both sides of an axis. `groups` ≥ 1 splits the channels into blocks that do not mix and divides
+Cin and Cout. A batch may be empty; the input may come without its batch axis, and the result is then without it too.
+All tensors have one dtype; half precision is accumulated in float32 and rounded once. Sizes that do not fit, and
+results that would have a spatial size below 1, are rejected.
+
+A gradient function gets `grad_output`, the gradient of a loss with respect to the forward result, and writes those with
+respect to the forward inputs, each in the shape of its input. A NULL gradient result is not wanted and skipped, the
+others are computed.
+"""
+
+from diopi_proto.dtypes import complexes, floating
+from diopi_proto.parameters import Context, In, Out, Size, i64
+from diopi_proto.prototype import prototype
+from diopi_proto.ranks import prototype_per_rank
+
+
+@prototype_per_rank(
+    "diopiConvolution2d", "diopiConvolution3d", dtypes=floating, backward="diopiConvolution{rank}dBackward"
+)
+def diopiConvolution(
+    ctx: Context,
+    out: Out,
+    input: In,
+    weight: In,
+    bias: In | None,
+    stride: Size,
+    padding: Size,
+    dilation: Size,
+    groups: i64,
+):
+    """Cross-correlation of input (N, Cin, {axes}) with weight (Cout, Cin/groups, k…), over {rank} spatial axes.
+
+    out[n, c, o] = bias[c] + Σ weight[c, j, i] · input[n, j', o · stride + i · dilation − padding], summed over the
+    kernel positions i and the channels j of c's group, j' being j's number in all of input, and input 0 outside its
+    bounds. An axis of out has ⌊(size + 2·padding − dilation · (k − 1) − 1) / stride⌋ + 1 elements. `bias` (Cout), NULL
+    for none. Source: torch.nn.functional.conv{rank}d.
+    """
+
+
+@prototype_per_rank("diopiConvolution2dBackward", "diopiConvolution3dBackward", dtypes=floating)
+def diopiConvolutionBackward(
+    ctx: Context,
+    grad_input: Out | None,
+    grad_weight: Out | None,
+    grad_bias: Out | None,
+    grad_output: In,
+    input: In,
+    weight: In,
+    bias_sizes: Size | None,
+    stride: Size,
+    padding: Size,
+    dilation: Size,
+    groups: i64,
+):
+    """Gradients of `diopiConvolution{rank}d` with respect to input, weight and bias.
+
+    grad_input: `diopiConvTranspose{rank}d` of grad_output with the same weight and attributes, sized as input.
+    grad_weight[c, j, i] = Σ grad_output[n, c, o] · input[n, j', o · stride + i · dilation − padding] over n and o.
+    grad_bias (Cout): the sum of grad_output over all axes but the channels. `bias_sizes` is the bias's shape, [Cout],
+    or NULL where the forward had none; grad_bias is NULL then. Source: torch.ops.aten.convolution_backward.
+    """
+
+
+@prototype_per_rank(
+    "diopiConvTranspose2d", "diopiConvTranspose3d", dtypes=floating, backward="diopiConvTranspose{rank}dBackward"
+)
+def diopiConvTranspose(
+    ctx: Context,
+    out: Out,
+    input: In,
+    weight: In,
+    bias: In | None,
+    stride: Size,
+    padding: Size,
+    output_padding: Size,
+    groups: i64,
+    dilation: Size,
+):
+    """Transposed convolution of input (N, Cin, {axes}) with weight (Cin, Cout/groups, k…), over {rank} spatial axes.
+
+    Every input element adds its products with the kernel to the positions o = i · stride + kernel position · dilation −
+    padding of out that exist; then bias (Cout) is added, NULL for none. An axis of out has (size − 1) · stride −
+    2·padding + dilation · (k − 1) + output_padding + 1 elements; 0 ≤ output_padding < the larger of stride and dilation
+    widens it at its end. Source: torch.nn.functional.conv_transpose{rank}d.
+    """
+
+
+@prototype_per_rank("diopiConvTranspose2dBackward", "diopiConvTranspose3dBackward", dtypes=floating)
+def diopiConvTransposeBackward(
+    ctx: Context,
+    grad_input: Out | None,
+    grad_weight: Out | None,
+    grad_bias: Out | None,
+    grad_output: In,
+    input: In,
+    weight: In,
+    bias_sizes: Size | None,
+    stride: Size,
+    padding: Size,
+    dilation: Size,
+    output_padding: Size,
+    groups: i64,
+):
+    """Gradients of `diopiConvTranspose{rank}d` with respect to input, weight and bias; the attributes in another order.
+
+    grad_input: `diopiConvolution{rank}d` of grad_output with the same weight, stride, padding, dilation and groups.
+    grad_weight[j, c, i] = Σ input[n, j, o] · grad_output[n, c', o · stride + i · dilation − padding] over n and o, c'
+    being c's number in all of grad_output. grad_bias (Cout): the sum of grad_output over all axes but the channels.
+    `bias_sizes` is the bias's shape, [Cout], or NULL where the forward had none; grad_bias is NULL then. Source:
+    torch.ops.aten.convolution_backward.
+    """
+
+
+@prototype(dtypes=(*floating, *complexes), promise="exact")
+def diopiIm2Col(ctx: Context, out: Out, input: In, kernel_size: Size, dilation: Size, padding: Size, stride: Size):
+    """The patches of input (N, C, H, W) under a sliding kernel, as columns: out (N, C · kh · kw, L).
+
+    Column l is the l-th of the L = lh · lw kernel positions in row-major order, where lh = ⌊(H + 2·padding − dilation ·
+    (kh − 1) − 1) / stride⌋ + 1 and lw alike; its rows are ordered by channel, then kernel row, then kernel column.
+    Padding gives zeros. Source: torch.nn.functional.unfold.
+    """
+
+
+@prototype(dtypes=(*floating, *complexes))
+def diopiCol2Im(
+    ctx: Context,
+    out: Out,
+    input: In,
+    output_size: Size,
+    kernel_size: Size,
+    dilation: Size,
+    padding: Size,
+    stride: Size,
+):
+    """Sums patches back into an image: input (N, C · kh · kw, L), out (N, C, H, W), `output_size` = [H, W].
+
+    Every element is added to the place that `diopiIm2Col` with these attributes would have read it from; what came from
+    the padding is dropped, a place under no patch is 0. L must be the number of kernel positions in [H, W]. Source:
+    torch.nn.functional.fold.
+    """
