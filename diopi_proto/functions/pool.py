@@ -1,0 +1,280 @@
+"""Pooling over one, two and three spatial axes, and its gradients.
+
+Input is (N, C, spatial…) or, without the batch axis, (C, spatial…); the result has the same leading axes, the gradient
+results input's shape. N may be 0. Lists have one entry per spatial axis, in the order of the axes.
+
+Sliding windows: window o of an axis covers the positions o · stride + i · dilation − padding, 0 ≤ i < kernel_size.
+kernel_size, stride and dilation ≥ 1; an empty `stride` list means kernel_size; 0 ≤ padding ≤ half the extent
+dilation · (kernel_size − 1) + 1. An axis has ⌊(size + 2·padding − extent) / stride⌋ + 1 windows; with `ceil_mode` the
+quotient is rounded up, less a last window that would start in or beyond the padding at the end. Results that would have
+a spatial size below 1 are rejected.
+
+Maxima: padding never wins, a NaN does; of equal elements the first in row-major order of the window wins. Positions are
+offsets into the row-major spatial axes of one channel, without padding; int64, or int32 if the caller made the tensor
+so. Among several NaNs the position is left open.
+
+Means: the sum over the window, positions outside the input counting 0, divided by the number of its positions: with
+`count_include_pad` those inside the padded input, otherwise those inside the input; positions that only `ceil_mode`
+added never count. `divisor_override`, where there is one, not NULL and not 0, is the divisor instead; 0 is rejected.
+
+Adaptive windows: window o of n on an axis of `size` covers ⌊o · size / n⌋ … ⌈(o + 1) · size / n⌉ − 1; `output_size`
+gives n per axis, n ≥ 0.
+
+Gradients: `grad_output` has the forward result's shape; of `input` only the shape is read. Maxima send it to the
+winning position, means send an equal share to every input position of the window; overlapping windows add up.
+
+Half precision is accumulated in float32 and rounded once.
+"""
+
+from diopi_proto.dtypes import floating, index, position, same
+from diopi_proto.parameters import Context, In, Out, Size, Text, boolean, const_boolean, i64
+from diopi_proto.prototype import prototype
+from diopi_proto.ranks import prototype_per_rank
+
+
+@prototype_per_rank("diopiMaxPool1d", "diopiMaxPool2d", "diopiMaxPool3d", dtypes=floating, promise="exact")
+def diopiMaxPool(
+    ctx: Context,
+    out: Out,
+    input: In,
+    kernel_size: Size,
+    stride: Size,
+    padding: Size,
+    dilation: Size,
+    ceil_mode: boolean,
+):
+    """Maximum over sliding windows of input (N, C, {axes}). Source: torch.nn.functional.max_pool{rank}d."""
+
+
+@prototype_per_rank(
+    "diopiMaxPool1dWithIndices",
+    "diopiMaxPool2dWithIndices",
+    "diopiMaxPool3dWithIndices",
+    dtypes=floating,
+    result={"out": same, "indices": position},
+    promise="exact",
+    backward="diopiMaxPool{rank}dBackward",
+)
+def diopiMaxPoolWithIndices(
+    ctx: Context,
+    out: Out,
+    indices: Out,
+    input: In,
+    kernel_size: Size,
+    stride: Size,
+    padding: Size,
+    dilation: Size,
+    ceil_mode: boolean,
+):
+    """As `diopiMaxPool{rank}d`, and the positions of the maxima in `indices`, of out's shape.
+
+    Source: torch.nn.functional.max_pool{rank}d with return_indices.
+    """
+
+
+@prototype_per_rank(
+    "diopiMaxPool1dBackward",
+    "diopiMaxPool2dBackward",
+    "diopiMaxPool3dBackward",
+    dtypes=floating,
+    argument_dtypes={"indices": index},
+)
+def diopiMaxPoolBackward(
+    ctx: Context,
+    grad_input: Out,
+    grad_output: In,
+    input: In,
+    kernel_size: Size,
+    stride: Size,
+    padding: Size,
+    dilation: Size,
+    ceil_mode: boolean,
+    indices: In,
+):
+    """Gradient of `diopiMaxPool{rank}d`: grad_output added to zeros at `indices`.
+
+    `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
+    autograd of torch.nn.functional.max_pool{rank}d.
+    """
+
+
+@prototype(dtypes=floating, backward="diopiAvgPool1dBackward")
+def diopiAvgPool1d(
+    ctx: Context,
+    out: Out,
+    input: In,
+    kernel_size: Size,
+    stride: Size,
+    padding: Size,
+    ceil_mode: boolean,
+    count_include_pad: boolean,
+):
+    """Mean over sliding windows (dilation 1) of input (N, C, L). Source: torch.nn.functional.avg_pool1d."""
+
+
+@prototype(dtypes=floating)
+def diopiAvgPool1dBackward(
+    ctx: Context,
+    grad_input: Out,
+    grad_output: In,
+    input: In,
+    kernel_size: Size,
+    stride: Size,
+    padding: Size,
+    ceil_mode: boolean,
+    count_include_pad: boolean,
+):
+    """Gradient of `diopiAvgPool1d`: every grad_output shared out over its window, divided as in the forward.
+
+    Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool1d.
+    """
+
+
+@prototype_per_rank("diopiAvgPool2d", "diopiAvgPool3d", dtypes=floating, backward="diopiAvgPool{rank}dBackward")
+def diopiAvgPool(
+    ctx: Context,
+    out: Out,
+    input: In,
+    kernel_size: Size,
+    stride: Size,
+    padding: Size,
+    ceil_mode: boolean,
+    count_include_pad: boolean,
+    divisor_override: i64 | None,
+):
+    """Mean over sliding windows (dilation 1) of input (N, C, {axes}). Source: torch.nn.functional.avg_pool{rank}d."""
+
+
+@prototype_per_rank("diopiAvgPool2dBackward", "diopiAvgPool3dBackward", dtypes=floating)
+def diopiAvgPoolBackward(
+    ctx: Context,
+    grad_input: Out,
+    grad_output: In,
+    input: In,
+    kernel_size: Size,
+    stride: Size,
+    padding: Size,
+    ceil_mode: boolean,
+    count_include_pad: boolean,
+    divisor_override: i64 | None,
+):
+    """Gradient of `diopiAvgPool{rank}d`: every grad_output shared out over its window, divided as in the forward.
+
+    Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool{rank}d.
+    """
+
+
+@prototype_per_rank(
+    "diopiAdaptiveAvgPool1d",
+    "diopiAdaptiveAvgPool2d",
+    "diopiAdaptiveAvgPool3d",
+    dtypes=floating,
+    backward="diopiAdaptiveAvgPool{rank}dBackward",
+)
+def diopiAdaptiveAvgPool(ctx: Context, out: Out, input: In, output_size: Size):
+    """Mean over adaptive windows of input (N, C, {axes}). Source: torch.nn.functional.adaptive_avg_pool{rank}d."""
+
+
+@prototype_per_rank(
+    "diopiAdaptiveAvgPool1dBackward",
+    "diopiAdaptiveAvgPool2dBackward",
+    "diopiAdaptiveAvgPool3dBackward",
+    dtypes=floating,
+)
+def diopiAdaptiveAvgPoolBackward(ctx: Context, grad_input: Out, grad_output: In, input: In):
+    """Gradient of `diopiAdaptiveAvgPool{rank}d`: every grad_output divided by its window's size and shared out over it.
+
+    grad_output's spatial sizes are the forward's output_size. Source: the chain rule, as PyTorch's autograd of
+    torch.nn.functional.adaptive_avg_pool{rank}d.
+    """
+
+
+@prototype_per_rank(
+    "diopiAdaptiveMaxPool1d", "diopiAdaptiveMaxPool2d", "diopiAdaptiveMaxPool3d", dtypes=floating, promise="exact"
+)
+def diopiAdaptiveMaxPool(ctx: Context, out: Out, input: In, output_size: Size):
+    """Maximum over adaptive windows of input (N, C, {axes}). Source: torch.nn.functional.adaptive_max_pool{rank}d."""
+
+
+@prototype_per_rank(
+    "diopiAdaptiveMaxPool1dWithIndices",
+    "diopiAdaptiveMaxPool2dWithIndices",
+    "diopiAdaptiveMaxPool3dWithIndices",
+    dtypes=floating,
+    result={"out": same, "indices": position},
+    promise="exact",
+    backward="diopiAdaptiveMaxPool{rank}dBackward",
+)
+def diopiAdaptiveMaxPoolWithIndices(ctx: Context, out: Out, indices: Out, input: In, output_size: Size):
+    """As `diopiAdaptiveMaxPool{rank}d`, and the positions of the maxima in `indices`, of out's shape.
+
+    Source: torch.nn.functional.adaptive_max_pool{rank}d with return_indices.
+    """
+
+
+@prototype_per_rank(
+    "diopiAdaptiveMaxPool1dBackward",
+    "diopiAdaptiveMaxPool2dBackward",
+    "diopiAdaptiveMaxPool3dBackward",
+    dtypes=floating,
+    argument_dtypes={"indices": index},
+)
+def diopiAdaptiveMaxPoolBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, indices: In):
+    """Gradient of `diopiAdaptiveMaxPool{rank}d`: grad_output added to zeros at `indices`.
+
+    `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
+    autograd of torch.nn.functional.adaptive_max_pool{rank}d.
+    """
+
+
+@prototype_per_rank("diopiPool1d", "diopiPool2d", "diopiPool3d", dtypes=floating, backward="diopiPool{rank}dBackward")
+def diopiPool(
+    ctx: Context,
+    out: Out,
+    input: In,
+    mode: Text,
+    ksize: Size,
+    stride: Size,
+    padding: Size,
+    dilation: Size,
+    ceil_mode: const_boolean,
+    exclusive: const_boolean,
+    adaptive: const_boolean,
+    output_size: Size,
+):
+    """The pooling of input (N, C, {axes}) that `mode` ("max", "avg") and `adaptive` choose.
+
+    `adaptive` false: `diopiMaxPool{rank}d` or `diopiAvgPool{rank}d` with kernel_size = ksize; `output_size` is ignored,
+    and by "avg" so is `dilation`. `exclusive` is the opposite of count_include_pad, ignored by "max". `adaptive` true:
+    `diopiAdaptiveMaxPool{rank}d` or `diopiAdaptiveAvgPool{rank}d`; of the attributes only `output_size` counts. Any
+    other mode is rejected. Source: the PyTorch functions of these names.
+    """
+
+
+@prototype_per_rank(
+    "diopiPool1dBackward",
+    "diopiPool2dBackward",
+    "diopiPool3dBackward",
+    dtypes=floating,
+    argument_dtypes={"indices": index},
+)
+def diopiPoolBackward(
+    ctx: Context,
+    grad_input: Out,
+    grad_output: In,
+    input: In,
+    mode: Text,
+    ksize: Size,
+    stride: Size,
+    padding: Size,
+    dilation: Size,
+    ceil_mode: const_boolean,
+    exclusive: const_boolean,
+    adaptive: const_boolean,
+    indices: In | None,
+):
+    """Gradient of `diopiPool{rank}d`, whose attributes are repeated; grad_output gives the adaptive output_size.
+
+    "max" reads `indices`, those of the WithIndices form; "avg" ignores them, whatever their shape and dtype, and they
+    may be NULL. Any other mode is rejected. Source: the chain rule, as PyTorch's autograd of the pooling functions.
+    """
