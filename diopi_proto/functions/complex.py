@@ -1,0 +1,55 @@
+"""Complex numbers from real ones, and their parts.
+
+`out` has the shape of the input, or that two inputs broadcast to. NaN, infinities and the sign of zeros in a part are
+carried over. Source: the PyTorch function of the same name.
+"""
+
+from collections.abc import Sequence
+
+from diopi_proto.dtypes import COMPONENT, complexes, component, every, wide
+from diopi_proto.parameters import Context, In, Out
+from diopi_proto.prototype import prototype
+from diopi_proto.types import Dtype
+
+
+def complexed(inputs: Sequence[Dtype]) -> Dtype:
+    """The complex type whose parts have the type of the first input."""
+    return next(whole for whole, part in COMPONENT.items() if part is inputs[0])
+
+
+@prototype(dtypes=wide, result=complexed, promise="exact")
+def diopiComplex(ctx: Context, out: Out, real: In, imag: In):
+    """The complex number real + i · imag. Both inputs have one dtype: float32 gives complex64, float64 complex128.
+
+    Source: torch.complex.
+    """
+
+
+@prototype(dtypes=wide, result=complexed)
+def diopiPolar(ctx: Context, out: Out, abs: In, angle: In):
+    """The complex number abs · (cos angle + i · sin angle), angle in radians; a negative abs is taken as it is.
+
+    Both inputs have one dtype: float32 gives complex64, float64 complex128. An infinite angle gives NaN in both parts.
+    Source: torch.polar.
+    """
+
+
+@prototype(dtypes=every, promise="exact")
+def diopiConj(ctx: Context, out: Out, input: In):
+    """Complex conjugate: the imaginary part negated, a zero one too; real input is copied.
+
+    `out` holds the conjugate numbers themselves, never a view to be negated on reading. Source: torch.conj_physical.
+    """
+
+
+@prototype(dtypes=every, result=component, promise="exact")
+def diopiReal(ctx: Context, out: Out, input: In):
+    """Real part, a copy; real input is copied as it is. A complex `out` gets it with imaginary part 0.
+
+    Source: torch.real.
+    """
+
+
+@prototype(dtypes=complexes, result=component, promise="exact")
+def diopiImag(ctx: Context, out: Out, input: In):
+    """Imaginary part, a copy. A complex `out` gets it as its real part, with imaginary part 0. Source: torch.imag."""
