@@ -1,0 +1,330 @@
+"""Functions that read, write or select elements by position, index or mask, and their gradients.
+
+Unless a docstring says otherwise: results have input's dtype, and elements that are only moved are bit for bit the
+same; only sums of several elements round. A negative axis counts from the end; an axis out of range is an error. Index
+tensors are int64 or int32. An index out of range is an error that may be reported or, where only the device sees it,
+left undetected, the result then being unspecified; where negative indices count from the end, the docstring says so.
+Masks are bool.
+"""
+
+from collections.abc import Sequence
+
+from diopi_proto.dtypes import boolean as truth_values
+from diopi_proto.dtypes import every, floating, index, position, promote
+from diopi_proto.parameters import (
+    Context,
+    Count,
+    In,
+    InOut,
+    MutableIn,
+    NewOut,
+    OptionalIns,
+    Out,
+    Scalar,
+    Size,
+    Text,
+    boolean,
+    f64,
+    i64,
+)
+from diopi_proto.prototype import prototype
+from diopi_proto.types import Dtype
+
+BY_INDEX = {"index": index}
+BY_INDICES = {"indices": index}
+BY_INDICES_OR_MASKS = {"indices": (*index, Dtype.bool, Dtype.uint8)}
+BY_MASK = {"mask": truth_values}
+
+
+def branches(inputs: Sequence[Dtype]) -> Dtype:
+    """The common type of all inputs but the first."""
+    return promote(*inputs[1:])
+
+
+@prototype(dtypes=every, argument_dtypes=BY_INDICES_OR_MASKS, promise="exact", backward="diopiIndexBackward")
+def diopiIndex(ctx: Context, out: NewOut, input: In, indices: OptionalIns, nums: Count):
+    """Advanced indexing input[indices[0], …, indices[nums − 1]]; axes beyond the list are taken whole.
+
+    An entry is NULL (the whole axis), an index tensor of any shape (negative counts from the end), or a bool or uint8
+    mask of rank r, which covers r axes, must have their sizes and stands for the r index tensors of its true elements
+    (`diopiNonzero`). All index tensors are broadcast together to a shape B. *out, made contiguous, has B in the place
+    of the indexed axes where these are neighbours, else in front, and the sizes of the other axes in order.
+    Errors: more axes than input has, index shapes that do not broadcast, a mask of another shape, an index out of
+    range. Source: torch.Tensor.__getitem__, torch.ops.aten.index.
+    """
+
+
+@prototype(dtypes=floating, argument_dtypes=BY_INDICES_OR_MASKS)
+def diopiIndexBackward(
+    ctx: Context,
+    grad_input: Out,
+    zeros_like_input: MutableIn,
+    indices: OptionalIns,
+    nums: Count,
+    grad_output: In,
+):
+    """Gradient of `diopiIndex`: zeros_like_input plus grad_output at the indexed places, repeated ones summing up.
+
+    grad_input and zeros_like_input (zeros, only read) have the forward input's shape, grad_output its result's.
+    Source: the gradient of torch.ops.aten.index.
+    """
+
+
+@prototype(dtypes=every, argument_dtypes=BY_INDICES_OR_MASKS, inplace="diopiIndexPutInp")
+def diopiIndexPut(
+    ctx: Context,
+    out: Out,
+    input: In,
+    values: In,
+    indices: OptionalIns,
+    indices_counts: Count,
+    accumulate: boolean,
+):
+    """A copy of input in which the elements `diopiIndex` would select become values or, with accumulate, grow by them.
+
+    values: of input's dtype, broadcast to the shape of the selection. Places that occur repeatedly: with accumulate all
+    their values add up (for bool: or), without it any one of them stays. Without accumulate nothing is rounded.
+    out: input's shape. Source: torch.Tensor.index_put.
+    """
+
+
+@prototype(dtypes=every, argument_dtypes=BY_INDEX, promise="exact", backward="diopiIndexSelectBackward")
+def diopiIndexSelect(ctx: Context, out: Out, input: In, dim: i64, index: In):
+    """The slices of input along axis dim that index names, in its order.
+
+    index: 1-d, or 0-d for one slice, values in [0, n). out: input's shape with the number of indices in axis dim; a 0-d
+    input counts as 1-d with one element and gives a 0-d result. Errors: an index of higher rank.
+    Source: torch.index_select.
+    """
+
+
+@prototype(dtypes=floating, argument_dtypes=BY_INDEX)
+def diopiIndexSelectBackward(ctx: Context, grad_input: Out, grad: In, input_sizes: Size, dim: i64, index: In):
+    """Gradient of `diopiIndexSelect`: zeros of shape input_sizes to whose slice index[i] the slice i of grad is added.
+
+    Source: torch.ops.aten.index_select_backward.
+    """
+
+
+@prototype(dtypes=every, promise="exact", backward="diopiSelectBackward")
+def diopiSelect(ctx: Context, out: Out, input: In, dim: i64, index: i64):
+    """The slice `index` of input along axis dim, without that axis; a negative index counts from the end.
+
+    Errors: a 0-d input, index out of range. Source: torch.select.
+    """
+
+
+@prototype(dtypes=every, promise="exact")
+def diopiSelectBackward(ctx: Context, grad_input: Out, grad_output: In, input_sizes: Size, dim: i64, index: i64):
+    """Gradient of `diopiSelect`: zeros of shape input_sizes with grad_output as the slice `index` along dim.
+
+    Source: torch.ops.aten.select_backward.
+    """
+
+
+@prototype(dtypes=every, promise="exact")
+def diopiSelectScatter(ctx: Context, out: Out, input: In, src: In, dim: i64, index: i64):
+    """A copy of input with src, converted to its dtype, as the slice `index` along axis dim.
+
+    src: input's shape without axis dim; a negative index counts from the end. Errors: a src of another shape, index out
+    of range. Source: torch.select_scatter.
+    """
+
+
+@prototype(dtypes=every, promise="exact", backward="diopiSliceBackward")
+def diopiSlice(ctx: Context, null_out: Out, input: In, dim: i64, start: i64, end: i64, step: i64):
+    """The indices start, start + step, … below `end` of axis dim, as Python slices: input[start:end:step] along dim.
+
+    Negative start and end count from the end of the axis, then both are clamped to it; end before start selects
+    nothing. null_out: input's shape with the number of indices in axis dim. Errors: a 0-d input, step < 1.
+    Source: torch.ops.aten.slice.
+    """
+
+
+@prototype(dtypes=every, promise="exact")
+def diopiSliceBackward(
+    ctx: Context, grad_input: Out, grad_output: In, input_sizes: Size, dim: i64, start: i64, end: i64, step: i64
+):
+    """Gradient of `diopiSlice`: zeros of shape input_sizes with grad_output in the selected places.
+
+    Source: torch.ops.aten.slice_backward.
+    """
+
+
+@prototype(dtypes=every, promise="exact")
+def diopiSliceScatter(ctx: Context, out: Out, input: In, src: In, dim: i64, start: i64, end: i64, step: i64):
+    """A copy of input with src, converted to its dtype, in the places `diopiSlice` would select.
+
+    src: exactly the shape of the selection. Source: torch.slice_scatter.
+    """
+
+
+@prototype(
+    dtypes=every,
+    argument_dtypes=BY_MASK,
+    promise="exact",
+    inplace="diopiMaskedFillInp",
+    scalar="diopiMaskedFillScalar",
+    inplace_scalar="diopiMaskedFillInpScalar",
+    scalar_arguments=("value",),
+)
+def diopiMaskedFill(ctx: Context, out: Out, input: In, mask: In, value: In):
+    """value where mask is true, input elsewhere.
+
+    input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype.
+    Errors: a value of higher rank. Source: torch.Tensor.masked_fill.
+    """
+
+
+@prototype(dtypes=every, argument_dtypes=BY_MASK, promise="exact")
+def diopiMaskedScatter(ctx: Context, out: Out, input: In, mask: In, source: In):
+    """Input with its i-th masked element, in row-major order, replaced by the i-th element of source.
+
+    input and mask are broadcast together, to the shape of out. source: of input's dtype and any shape, also read in
+    row-major order, with at least as many elements as the mask has true ones; fewer are an error.
+    Source: torch.Tensor.masked_scatter.
+    """
+
+
+@prototype(dtypes=every, argument_dtypes=BY_MASK, promise="exact", backward="diopiMaskedSelectBackward")
+def diopiMaskedSelect(ctx: Context, out: NewOut, input: In, mask: In):
+    """The elements of input where mask is true, in row-major order; input and mask are broadcast together.
+
+    *out: 1-d, as long as there are true elements. Source: torch.masked_select.
+    """
+
+
+@prototype(dtypes=floating, argument_dtypes=BY_MASK)
+def diopiMaskedSelectBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, mask: In):
+    """Gradient of `diopiMaskedSelect`: grad_output in the places its elements came from, 0 elsewhere.
+
+    Over axes along which input was broadcast it is summed, so that grad_input has input's shape.
+    Source: torch.ops.aten.masked_select_backward.
+    """
+
+
+@prototype(
+    dtypes=every,
+    argument_dtypes=BY_INDEX,
+    promise="exact",
+    inplace="diopiIndexFillInp",
+    scalar="diopiIndexFillScalar",
+    inplace_scalar="diopiIndexFillInpScalar",
+    scalar_arguments=("value",),
+)
+def diopiIndexFill(ctx: Context, out: Out, input: In, dim: i64, index: In, value: In):
+    """A copy of input with value in all slices along axis dim that index names.
+
+    index: 1-d or 0-d, negative counts from the end. value: 0-d, converted to input's dtype. A 0-d input counts as 1-d
+    with one element. Source: torch.index_fill.
+    """
+
+
+@prototype(dtypes=every, argument_dtypes=BY_INDEX, promise="exact", backward="diopiGatherBackward")
+def diopiGather(ctx: Context, out: Out, input: In, dim: i64, index: In):
+    """Picks one element along axis dim for every index: out[i, j, k] = input[i, index[i, j, k], k] for dim = 1.
+
+    index: input's rank, along the axes other than dim at most input's size, values in [0, n); out: index's shape. A 0-d
+    tensor counts as 1-d with one element; an index without elements may have any rank. Source: torch.gather.
+    """
+
+
+@prototype(dtypes=every, argument_dtypes=BY_INDEX)
+def diopiGatherBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, dim: i64, index: In):
+    """Gradient of `diopiGather`: zeros of input's shape to which grad_output is added where its elements came from.
+
+    Places picked repeatedly sum up (for bool: or). input gives only the shape. Source: torch.ops.aten.gather_backward.
+    """
+
+
+@prototype(dtypes=every, argument_dtypes=BY_INDEX, inplace="diopiScatterInp")
+def diopiScatter(ctx: Context, out: Out, input: In, dim: i64, src: In, index: In, reduce: Text | None):
+    """A copy of input into which src is written along axis dim: out[i, index[i, j, k], k] = src[i, j, k] for dim = 1.
+
+    index: input's rank, no larger than src along any axis and no larger than input along those other than dim, values
+    in [0, n); the rest of src is not used. src: of input's dtype. A 0-d tensor counts as 1-d with one element; an index
+    without elements leaves a copy of input.
+    reduce: "" or NULL writes, "add" adds to input (for bool: or), "multiply" multiplies with it (for bool: and); any
+    other text is an error. Of several values for one place, writing keeps any one, adding and multiplying use all.
+    Source: torch.scatter.
+    """
+
+
+@prototype(dtypes=every, argument_dtypes=BY_INDEX, inplace="diopiScatterInpScalar")
+def diopiScatterScalar(ctx: Context, out: Out, input: In, dim: i64, value: Scalar, index: In, reduce: Text | None):
+    """`diopiScatter` with one number, converted to input's dtype, in place of every element of src.
+
+    Source: torch.scatter.
+    """
+
+
+@prototype(dtypes=every, argument_dtypes={"condition": (Dtype.bool, Dtype.uint8)}, result=branches, promise="exact")
+def diopiWhere(ctx: Context, out: Out, condition: In, input: In, other: In):
+    """input where condition is true (of uint8: not 0), other elsewhere; the three are broadcast together.
+
+    out has the common type of input and other. Source: torch.where.
+    """
+
+
+@prototype(dtypes=floating, argument_dtypes=BY_INDICES, promise="exact", backward="diopiEmbeddingBackward")
+def diopiEmbedding(
+    ctx: Context,
+    out: Out,
+    weight: In,
+    indices: In,
+    padding_idx: i64,
+    scale_grad_byfreq: boolean,
+    sparse: boolean,
+):
+    """Rows of a table: out[…, :] = weight[indices[…], :].
+
+    weight: (V, D); indices: any shape, values in [0, V); out: indices' shape with D appended. The last three parameters
+    concern the gradient alone; the row padding_idx is looked up as any other. Source: torch.nn.functional.embedding.
+    """
+
+
+@prototype(dtypes=floating, argument_dtypes=BY_INDICES)
+def diopiEmbeddingBackward(
+    ctx: Context,
+    out: Out,
+    grad: In,
+    indices: In,
+    num_weights: i64,
+    padding_idx: i64,
+    scale_grad_byfreq: boolean,
+    sparse: boolean,
+):
+    """Gradient of `diopiEmbedding` with respect to the table: row v is the sum of grad[…, :] where indices is v.
+
+    out: (num_weights, D), dense whatever `sparse` says. The row padding_idx stays 0, −1 meaning that there is none.
+    scale_grad_byfreq divides a row by the number of times it occurs in indices.
+    Source: torch.ops.aten.embedding_dense_backward.
+    """
+
+
+@prototype(dtypes=floating, argument_dtypes=BY_INDICES)
+def diopiEmbeddingRenorm_(ctx: Context, inout: InOut, indices: In, max_norm: f64, norm_type: f64):
+    """Shortens the rows of the table `inout` (V, D) that indices names and whose p-norm is above max_norm.
+
+    Such a row is multiplied once, however often it occurs, by max_norm / (norm + 1e−7); other rows stay bit for bit.
+    norm_type: the order p, ∞ allowed (see `diopiNorm`). indices: any shape, values in [0, V).
+    Source: torch.embedding_renorm_.
+    """
+
+
+@prototype(dtypes=index, result=position)
+def diopiOneHot(ctx: Context, out: Out, input: In, num_classes: i64):
+    """Ones in the places of classes: out[…, c] = 1 where input[…] = c, else 0.
+
+    input: values in [0, num_classes); out: int64, input's shape with num_classes appended. num_classes −1 stands for
+    the largest input plus one, and is an error without any. Source: torch.nn.functional.one_hot.
+    """
+
+
+@prototype(dtypes=every, result=position)
+def diopiNonzero(ctx: Context, out: NewOut, input: In):
+    """The places of the elements that are not 0 (NaN is not), in row-major order.
+
+    *out: int64, (count, rank), a row being the place of one element; of a 0-d input (1, 0) or (0, 0).
+    Source: torch.nonzero.
+    """
