@@ -1,0 +1,68 @@
+"""Boxes and regions of interest: suppression of overlapping boxes, and pooling of features inside boxes.
+
+Boxes are x1, y1, x2, y2 in real coordinates, with x1 ≤ x2 and y1 ≤ y2.
+"""
+
+from diopi_proto.dtypes import floating, position
+from diopi_proto.parameters import Context, In, NewOut, Out, boolean, f64, i64
+from diopi_proto.prototype import prototype
+
+
+@prototype(dtypes=floating, result=position, promise="exact")
+def diopiNms(ctx: Context, out: NewOut, boxes: In, confidence: In, iou_threshold: f64):
+    """Non-maximum suppression: the positions of the boxes kept, highest confidence first.
+
+    boxes: (N, 4); confidence: (N), of their dtype; *out: 1-d, int64. Boxes are visited by falling confidence, equal
+    ones by position; a box is kept unless its IoU with a box kept before is above iou_threshold (equal is not above).
+    IoU = intersection / union of the areas (x2 − x1)·(y2 − y1); two boxes of area 0 suppress nothing. N may be 0.
+    Errors: other shapes. Source: torchvision.ops.nms.
+    """
+
+
+@prototype(dtypes=floating, backward="diopiRoiAlignBackward")
+def diopiRoiAlign(
+    ctx: Context,
+    out: Out,
+    input: In,
+    rois: In,
+    spatial_scale: f64,
+    pooled_height: i64,
+    pooled_width: i64,
+    sampling_ratio: i64,
+    aligned: boolean,
+):
+    """Averages bilinear samples of the features in each of pooled_height × pooled_width bins of every region.
+
+    input: (N, C, H, W); rois: (K, 5), of input's dtype: index of the sample n, then a box; out: (K, C, pooled_height,
+    pooled_width). The box is multiplied by spatial_scale, and shifted by −½ if aligned; if not, its width and height
+    are at least 1. It is divided into equal bins, each of which is sampled at the centres of a g_h × g_w grid of equal
+    cells, g being sampling_ratio or, where that is ≤ 0, ⌈height / pooled_height⌉ and ⌈width / pooled_width⌉; a bin
+    without samples is 0.
+    A sample at (y, x) interpolates the four elements around it; outside [−1, H] × [−1, W] it is 0, between there and
+    the first or last element it takes the border's value.
+    Source: He et al., "Mask R-CNN", 2017; torchvision.ops.roi_align.
+    """
+
+
+@prototype(dtypes=floating)
+def diopiRoiAlignBackward(
+    ctx: Context,
+    out: Out,
+    grad: In,
+    rois: In,
+    spatial_scale: f64,
+    pooled_height: i64,
+    pooled_width: i64,
+    batch_size: i64,
+    channels: i64,
+    height: i64,
+    width: i64,
+    sampling_ratio: i64,
+    aligned: boolean,
+):
+    """Gradient of `diopiRoiAlign` with respect to its features; rois get none.
+
+    grad: (K, C, pooled_height, pooled_width); out: (batch_size, channels, height, width), the sum over all samples of
+    grad / (samples of the bin) · weight of the element in the sample; 0 where no sample reaches.
+    Source: the gradient of torchvision.ops.roi_align.
+    """
