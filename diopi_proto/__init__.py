@@ -1,0 +1,1 @@
+"""The standard: prototypes of every operator and runtime function of the interface."""

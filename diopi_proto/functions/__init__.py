@@ -1,0 +1,1 @@
+"""The standard operators, one module a family."""

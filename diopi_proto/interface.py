@@ -1,0 +1,80 @@
+"""The interface as a whole: which header declares which function, and in which order.
+
+The order is that of the C headers, read from `interface.txt`: a line `[header]`, then a name a line.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+from diopi_proto.prototype import Prototype, registered
+
+
+@cache
+def header_order() -> Mapping[str, tuple[str, ...]]:
+    """Header name → the names it declares, in order."""
+    order: dict[str, list[str]] = {}
+    for line in files("diopi_proto").joinpath("interface.txt").read_text("utf-8").splitlines():
+        if line.startswith("["):
+            names = order.setdefault(line.strip("[]"), [])
+        elif line:
+            names.append(line)
+    return {header: tuple(names) for header, names in order.items()}
+
+
+@cache
+def header_of(name: str) -> str:
+    """The header that declares `name`; KeyError if none does."""
+    for header, names in header_order().items():
+        if name in names:
+            return header
+    raise KeyError(f"{name} is in no header of the interface")
+
+
+@cache
+def prototypes() -> Mapping[str, Prototype]:
+    """Every operator's prototype by name, in header order."""
+    _load_families()
+    known = registered()
+    return {
+        name: known[name]
+        for header, names in header_order().items()
+        if header != "diopirt.h"
+        for name in names
+        if name in known
+    }
+
+
+@cache
+def runtime_prototypes() -> Mapping[str, Prototype]:
+    """The functions of `diopirt.h` by name, in header order."""
+    importlib.import_module("diopi_proto.runtime")
+    return {name: registered()[name] for name in header_order()["diopirt.h"]}
+
+
+def lookup(name: str) -> Prototype:
+    """The prototype called `name`; KeyError naming the closest known names if there is none."""
+    try:
+        return prototypes()[name]
+    except KeyError:
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, prototypes(), n=3)
+        hint = f"; did you mean {' or '.join(close)}?" if close else ""
+        raise KeyError(f"{name} is not a standard function{hint}") from None
+
+
+def families() -> tuple[str, ...]:
+    """The names of all families, alphabetically."""
+    import diopi_proto.functions as package
+
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(package.__path__)))
+
+
+def _load_families() -> None:
+    for family in families():
+        importlib.import_module(f"diopi_proto.functions.{family}")
