@@ -1,0 +1,1 @@
+"""The stored NumPy baseline: `smoke` ships, `full` is generated next to it."""

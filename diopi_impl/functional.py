@@ -1,0 +1,161 @@
+"""Functional implementations: arrays in, arrays out. `bind` makes one a raw implementation on handles and streams."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diopi_impl.errors import UnsupportedDtypeError
+from diopi_proto import parameters as kinds
+from diopi_proto.parameters import Parameter, Role
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype, Scalar
+from lib_rt import Context, Tensor
+from lib_rt.dtypes import numpy_dtype
+
+
+@dataclass(frozen=True)
+class ResultSpec:
+    """Shape and element type of a result tensor the caller has made."""
+
+    shape: tuple[int, ...]
+    dtype: Dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+
+OutSpec = ResultSpec | tuple[ResultSpec, ...] | None
+"""Of a single result, of an array of results, or of one the caller left out or the callee makes."""
+
+Adapted = Callable[[Sequence[Any], Sequence[OutSpec]], Sequence[Any]]
+"""From argument values and result specs to result values, in the prototype's order."""
+
+Adapter = Callable[[Prototype, Callable[..., Any]], Adapted]
+
+
+def wants_out(function: Callable[..., Any]) -> bool:
+    """Whether `function` has the keyword-only parameter `out`."""
+    parameter = inspect.signature(function).parameters.get("out")
+    return parameter is not None and parameter.kind is parameter.KEYWORD_ONLY
+
+
+def as_results(prototype: Prototype, value: Any) -> Sequence[Any]:
+    """What an implementation returned, as one value a result."""
+    values = (value,) if len(prototype.results) == 1 else tuple(value)
+    if len(values) != len(prototype.results):
+        raise TypeError(f"{len(values)} results were returned, the prototype has {len(prototype.results)}")
+    return values
+
+
+def out_keyword(prototype: Prototype, out: Sequence[OutSpec]) -> Any:
+    """The `out` an implementation receives: the spec itself of a single result, else a tuple of them."""
+    return out[0] if len(prototype.results) == 1 else tuple(out)
+
+
+def apply_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+    """The adapter for implementations that work on NumPy arrays themselves."""
+    takes_out = wants_out(function)
+
+    def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        keywords = {"out": out_keyword(prototype, out)} if takes_out else {}
+        return as_results(prototype, function(*arguments, **keywords))
+
+    return adapted
+
+
+def bind(prototype: Prototype, adapted: Adapted) -> Callable[..., None]:
+    """A raw implementation of `prototype`: waits for its stream, reads, computes, and only then writes."""
+
+    def implementation(context: Context, *values: Any) -> None:
+        given = dict(zip((p.name for p in prototype.parameters[1:]), values, strict=True))
+        for parameter in prototype.parameters[1:]:
+            _check(prototype, parameter, given[parameter.name])
+        context.stream.synchronize()
+        arguments = [_read(given[p.name]) for p in prototype.arguments]
+        targets = [given[p.name] for p in prototype.results]
+        results = adapted(arguments, [_spec(target) for target in targets])
+        writes = [
+            write
+            for parameter, target, result in zip(prototype.results, targets, results, strict=True)
+            for write in _writes(context, parameter, target, result)
+        ]
+        for write in writes:
+            write()
+
+    return implementation
+
+
+def _check(prototype: Prototype, parameter: Parameter, value: Any) -> None:
+    """Raise when a required argument is missing or a tensor's element type is not one the standard has."""
+    if value is None and not parameter.optional and parameter.role is not Role.count:
+        raise ValueError(f"{parameter.c_name} is required, NULL was given")
+    if isinstance(value, Tensor) and parameter.role is not Role.output:
+        _check_dtype(prototype, parameter, value)
+    elif parameter.is_tensor_array and parameter.role is not Role.output:
+        for entry in value:
+            if entry is not None:
+                _check_dtype(prototype, parameter, entry)
+
+
+def _check_dtype(prototype: Prototype, parameter: Parameter, tensor: Tensor) -> None:
+    accepted = prototype.dtypes_of(parameter.name)
+    if tensor.dtype not in accepted:
+        names = ", ".join(dtype.name for dtype in accepted)
+        raise UnsupportedDtypeError(f"{parameter.c_name} is {tensor.dtype.name}, expected one of {names}")
+
+
+def _read(value: Any) -> Any:
+    """The value of an argument as a functional implementation takes it."""
+    if isinstance(value, Tensor):
+        return value.view() if value.device.host_addressable else value.numpy()
+    if isinstance(value, Scalar):
+        return value.value
+    if isinstance(value, list):
+        return [_read(entry) for entry in value]
+    return value
+
+
+def _spec(target: Any) -> OutSpec:
+    if isinstance(target, Tensor):
+        return ResultSpec(target.shape, target.dtype)
+    if isinstance(target, list):
+        return tuple(ResultSpec(entry.shape, entry.dtype) for entry in target)
+    return None
+
+
+def _writes(context: Context, parameter: Parameter, target: Any, result: Any) -> list[Callable[[], None]]:
+    """What is left to do for one result, once everything that can fail was done."""
+    if target is None:
+        return []
+    if parameter.annotation is kinds.NewOut:
+        array = np.asarray(result)
+        return [lambda: setattr(target, "value", Tensor.required(context, array))]
+    if parameter.annotation in kinds.OUT_VALUES:
+        value = np.asarray(result).item()
+        return [lambda: setattr(target, "value", value)]
+    if isinstance(target, list):
+        return [_tensor_write(parameter, one, array) for one, array in zip(target, result, strict=True)]
+    return [_tensor_write(parameter, target, result)]
+
+
+def _tensor_write(parameter: Parameter, target: Tensor, result: Any) -> Callable[[], None]:
+    array = np.asarray(result)
+    if _without_ones(array.shape) != _without_ones(target.shape):
+        raise ValueError(f"{parameter.c_name} has shape {target.shape}, the result has {array.shape}")
+    with np.errstate(all="ignore"):  # a result out of the range of its dtype becomes what a C cast makes of it
+        converted = array.astype(numpy_dtype(target.dtype), copy=False).reshape(target.shape)
+    if target.device.host_addressable:
+        view = target.view()
+        return lambda: np.copyto(view, converted)
+    return lambda: target.write(converted)
+
+
+def _without_ones(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(length for length in shape if length != 1)

@@ -1,0 +1,55 @@
+"""Finding vendors: by entry point, by `module:attribute`, or by the path of a compiled library."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+
+from diopi_impl.errors import VendorError
+from diopi_impl.vendor import Vendor
+
+ENTRY_POINT_GROUP = "diopi.vendors"
+
+
+def known_vendors() -> Mapping[str, EntryPoint]:
+    """The vendors that installed packages register, by name."""
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def find_vendor(name: str) -> Vendor:
+    """The vendor called `name`: a registered name, `module:attribute`, or the path of a `.so`.
+
+    Raises VendorError that says what was looked for and what there is.
+    """
+    if name.endswith(".so"):
+        raise VendorError(f"{name}: compiled libraries can't be loaded yet")
+    if ":" in name:
+        return _as_vendor(name, _attribute(name))
+    known = known_vendors()
+    if name not in known:
+        raise VendorError(f"unknown vendor {name!r}: known are {', '.join(sorted(known)) or 'none'}, or give module:attribute")
+    return _as_vendor(name, _load(known[name]))
+
+
+def _attribute(path: str) -> object:
+    module_name, _, attribute = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module_name), attribute)
+    except ImportError as error:
+        raise VendorError(f"vendor {path}: module {module_name} can't be imported: {error}") from error
+    except AttributeError:
+        raise VendorError(f"vendor {path}: module {module_name} has no attribute {attribute!r}") from None
+
+
+def _load(point: EntryPoint) -> object:
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        raise VendorError(f"vendor {point.name}: {point.value} can't be loaded: {error}") from error
+
+
+def _as_vendor(name: str, value: object) -> Vendor:
+    if not isinstance(value, Vendor):
+        raise VendorError(f"vendor {name} is a {type(value).__name__}, expected a diopi_impl.Vendor")
+    return value

@@ -1,0 +1,185 @@
+"""`Vendor`: a name, nine runtime functions, and a table from standard function to implementation."""
+
+from __future__ import annotations
+
+import fnmatch
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from diopi_impl.errors import VendorError, error_code
+from diopi_impl.functional import Adapter, apply_directly, bind
+from diopi_proto.interface import lookup, prototypes
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Error
+from lib_rt import Context, Device, RuntimeFunctions
+
+Implementation = Callable[..., Error | None]
+"""A raw implementation: takes exactly the prototype's parameters and answers with an error code (None is success).
+
+Tensors come as `lib_rt.Tensor`, generators as `lib_rt.Generator`, scalars as `diopi_proto.types.Scalar`, sizes as
+tuples, anything left out as None, what the callee makes (`NewOut`, `OutF64` …) as an empty `Box`.
+"""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass
+class Box:
+    """Where a call puts a value it makes itself: a tensor from `Context.require_tensor`, or a number."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """A case the vendor is known to fail, and why.
+
+    Attributes:
+        case: a shell pattern for case ids, such as `diopiErfinv[[]float16-*`.
+        reason: what is wrong, for a person to read.
+    """
+
+    case: str
+    reason: str
+
+    def covers(self, case_id: str) -> bool:
+        """Whether the waiver is about this case."""
+        return fnmatch.fnmatchcase(case_id, self.case)
+
+
+class Vendor:
+    """A set of operator implementations on one kind of device.
+
+    Args:
+        name, version: as a report shows them.
+        runtime: the nine functions of the device.
+        host_addressable: whether device memory can be read and written by the host directly.
+        adapt: turns each functional implementation into one on NumPy arrays (jit compilation, say).
+        waivers: known failures.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        runtime: RuntimeFunctions,
+        *,
+        host_addressable: bool = False,
+        adapt: Adapter = apply_directly,
+        waivers: Sequence[Waiver] = (),
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.runtime = runtime
+        self.host_addressable = host_addressable
+        self.waivers = tuple(waivers)
+        self._adapt = adapt
+        self._implementations: dict[str, Implementation] = {}
+        self._derived: set[str] = set()
+        self._last_error = ""
+
+    def implements(self, name: str, *, adapt: Adapter | None = None) -> Callable[[F], F]:
+        """Register the decorated *functional* implementation of `name` and of the forms derived from it.
+
+        It takes the values of the prototype's inputs and attributes, by their names and in their order (arrays,
+        plain numbers, tuples), and returns the results in their order. A keyword-only parameter `out` receives the
+        `ResultSpec` of each result tensor. `adapt` replaces the vendor's own adapter for this function.
+
+        Raises VendorError when there is no such prototype, the parameters differ from it, or it is taken.
+        """
+
+        def register(function: F) -> F:
+            base = _prototype(name)
+            check_parameters(function, base, [p.name for p in base.arguments])
+            adapted = (adapt or self._adapt)(base, function)
+            for form in _forms(base):
+                if form is base:
+                    self._enter(base, bind(form, adapted))
+                elif form.name not in self._implementations:
+                    self._implementations[form.name] = bind(form, adapted)
+                    self._derived.add(form.name)
+            return function
+
+        return register
+
+    def implements_raw(self, name: str) -> Callable[[F], F]:
+        """Register the decorated *raw* implementation of `name`: see `Implementation`.
+
+        Raises VendorError as `implements` does.
+        """
+
+        def register(function: F) -> F:
+            prototype = _prototype(name)
+            check_parameters(function, prototype, [p.name for p in prototype.parameters])
+            self._enter(prototype, function)
+            return function
+
+        return register
+
+    def _enter(self, prototype: Prototype, implementation: Implementation) -> None:
+        if prototype.name in self._implementations and prototype.name not in self._derived:
+            raise VendorError(f"vendor {self.name}: {prototype.name} is implemented twice")
+        self._derived.discard(prototype.name)
+        self._implementations[prototype.name] = implementation
+
+    def has(self, name: str) -> bool:
+        """Whether the vendor implements the standard function `name`."""
+        return name in self._implementations
+
+    def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        """Call the standard function `name` and return its error code; `last_error` tells what went wrong.
+
+        Raises nothing but what is not an error of the operator (KeyboardInterrupt, say).
+        """
+        implementation = self._implementations.get(name)
+        if implementation is None:
+            self._last_error = f"{self.name} does not implement {name}"
+            return Error.NoImplement
+        try:
+            return Error(implementation(context, *arguments) or Error.Success)
+        except Exception as error:
+            self._last_error = f"{name}: {error or type(error).__name__}"
+            return error_code(error)
+
+    def last_error(self) -> str:
+        """The message of the latest call that failed."""
+        return self._last_error
+
+    def open_device(self) -> Device:
+        """A device with the vendor's runtime functions; the caller closes it."""
+        return Device(self.runtime, host_addressable=self.host_addressable)
+
+    def waiver_for(self, case_id: str) -> Waiver | None:
+        """The waiver that covers a case, if any does."""
+        return next((waiver for waiver in self.waivers if waiver.covers(case_id)), None)
+
+    def __repr__(self) -> str:
+        return f"<Vendor {self.name} {self.version}: {len(self._implementations)} functions>"
+
+
+def _prototype(name: str) -> Prototype:
+    try:
+        return lookup(name)
+    except KeyError as unknown:
+        raise VendorError(unknown.args[0]) from None
+
+
+def _forms(base: Prototype) -> Iterable[Prototype]:
+    return (form for form in prototypes().values() if form.base == base.name)
+
+
+def check_parameters(function: Callable[..., Any], prototype: Prototype, expected: Sequence[str]) -> None:
+    """VendorError unless `function`'s positional parameters are exactly `expected`."""
+    signature = inspect.signature(function)
+    given = [
+        parameter.name
+        for parameter in signature.parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    if given != list(expected):
+        raise VendorError(
+            f"{prototype.name}: the implementation takes ({', '.join(given)}), "
+            f"the prototype says ({', '.join(expected)})"
+        )

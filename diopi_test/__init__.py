@@ -1,0 +1,1 @@
+"""The conformance suite: cases, truth, budgets, checks, and the harness that runs them."""

@@ -1,0 +1,183 @@
+"""The command line `diopi-test`: run, gen-data, list."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from diopi_impl import VendorError, find_vendor
+from diopi_test.cases import LEVELS
+
+console = Console(stderr=False)
+
+
+class Unusable(click.ClickException):
+    """The baseline can't be used, or there is nothing to run."""
+
+    exit_code = 3
+
+
+def default_data() -> Path:
+    """The folder of the installed baseline."""
+    return Path(str(files("baseline_data")))
+
+
+def default_workers() -> int:
+    """One process a CPU this process may use."""
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+level_option = click.option("--level", type=click.Choice(LEVELS), default="smoke", show_default=True, help="Which baseline.")
+data_option = click.option(
+    "--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the baseline, instead of the one that ships."
+)
+select_option = click.option("-k", "expression", metavar="EXPR", help="Only what matches this pytest keyword expression.")
+workers_option = click.option("-n", "workers", type=click.IntRange(min=1), help="Processes; by default one a CPU.")
+
+
+@click.group()
+@click.version_option(package_name="diopi")
+def main() -> None:
+    """DIOPI conformance: check a vendor's operators against the standard."""
+
+
+@main.command()
+@click.option("--vendor", default="jax_cpu", show_default=True, help="Name, module:attribute, or path of a .so.")
+@level_option
+@data_option
+@select_option
+@workers_option
+@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")
+@click.option("--timeout", type=click.FloatRange(min=1), default=120, show_default=True, help="Seconds a case may take.")
+def run(
+    vendor: str,
+    level: str,
+    data: Path | None,
+    expression: str | None,
+    workers: int | None,
+    json_file: Path | None,
+    timeout: float,
+) -> None:
+    """Run the suite on a vendor.
+
+    Exit status: 0 all executed cases passed, 1 some did not, 2 usage, 3 nothing was executed or the baseline is
+    unusable.
+    """
+    from diopi_test import runner
+    from diopi_test.report import Report
+
+    try:
+        found = find_vendor(vendor)
+    except VendorError as error:
+        raise click.UsageError(str(error)) from error
+    if json_file is not None and not json_file.absolute().parent.is_dir():
+        raise click.UsageError(f"--json: folder {json_file.absolute().parent} does not exist")
+    paths, digest = _open_baseline(data or default_data(), level)
+    command = ["diopi-test", "run", "--vendor", vendor, "--level", level, *(["--data", str(data)] if data else [])]
+    report = Report({"name": found.name, "version": found.version}, level, digest, command)
+    runner.run(runner.RunOptions(vendor, paths, expression, workers or default_workers(), timeout), report, console)
+    report.show(console)
+    if json_file is not None:
+        report.write(json_file)
+    sys.exit(report.exit_status)
+
+
+def _open_baseline(data: Path, level: str) -> tuple[list[Path], str]:
+    """The verified files of a level, and the digest of them all."""
+    import hashlib
+
+    from diopi_test.store import SUFFIX, BaselineError, BaselineFile
+
+    folder = data / level
+    paths = sorted(folder.glob(f"*{SUFFIX}"))
+    if not paths:
+        raise Unusable(f"there is no baseline in {folder}; make one with: diopi-test gen-data --level {level}")
+    digest = hashlib.sha256()
+    for path in paths:
+        try:
+            baseline = BaselineFile(path)
+            baseline.verify()
+        except BaselineError as error:
+            raise Unusable(str(error)) from error
+        digest.update(baseline.digest.encode())
+    return paths, digest.hexdigest()
+
+
+@main.command("gen-data")
+@level_option
+@data_option
+@select_option
+@workers_option
+def gen_data(level: str, data: Path | None, expression: str | None, workers: int | None) -> None:
+    """Make the baseline: data, expected results and error budgets of every case."""
+    from diopi_test import generate
+    from diopi_test.store import BaselineError
+
+    functions = _select(generate.functions_with_cases(level), expression)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("making the baseline", total=len(functions))
+        try:
+            made = generate.generate(
+                functions,
+                level,
+                (data or default_data()) / level,
+                workers or default_workers(),
+                lambda function, cases: progress.update(task, advance=1, description=function),
+            )
+        except (BaselineError, OSError) as error:
+            raise click.ClickException(str(error)) from error
+    console.print(f"{made} cases made, {len(functions)} functions are up to date in {(data or default_data()) / level}")
+
+
+def _select(functions: list[str], expression: str | None) -> list[str]:
+    """The functions whose name matches a keyword expression as pytest's -k understands it."""
+    from _pytest.mark.expression import Expression
+
+    if expression is None:
+        return functions
+    try:
+        matches = Expression.compile(expression)
+    except SyntaxError as error:
+        raise click.UsageError(f"-k {expression!r}: {error}") from error
+    chosen = [name for name in functions if matches.evaluate(lambda word, **_: word.lower() in name.lower())]
+    if not chosen:
+        raise click.UsageError(f"-k {expression!r} matches none of the {len(functions)} functions with cases")
+    return chosen
+
+
+@main.command("list")
+@click.option("--json", "as_json", is_flag=True, help="As a JSON array.")
+def list_functions(as_json: bool) -> None:
+    """List every standard function: header, family, reference, cases, vendors."""
+    from diopi_test.inventory import inventory
+
+    rows = inventory()
+    if as_json:
+        click.echo(json.dumps(rows, indent=1))
+        return
+    table = Table("function", "header", "family", "reference", *LEVELS, "vendors")
+    for row in rows:
+        vendors = ", ".join(name for name, has in row["vendors"].items() if has)
+        table.add_row(
+            row["function"],
+            row["header"],
+            row["family"],
+            "yes" if row["reference"] else "no",
+            *(str(row["cases"][level]) for level in LEVELS),
+            vendors,
+        )
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

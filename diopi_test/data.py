@@ -1,0 +1,99 @@
+"""The data of a case: every argument's values, determined by (function, case, argument) and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator, Philox
+from numpy.typing import NDArray
+
+from diopi_proto import parameters as kinds
+from diopi_proto.dtypes import is_complex
+from diopi_proto.prototype import Prototype
+from diopi_test.case import Case, TensorSpec
+from diopi_test.formats import is_inexact
+from diopi_test.layouts import expanded
+from lib_rt.dtypes import numpy_dtype
+
+
+@dataclass(frozen=True)
+class TensorData:
+    """The values of a tensor argument, exact in its element type, and what it was made from."""
+
+    values: NDArray[Any]
+    spec: TensorSpec
+
+    @property
+    def exact(self) -> NDArray[Any]:
+        """The same values in the reference's arithmetic: float64, complex128, int64 or bool."""
+        return widen(self.values, self.spec)
+
+
+def widen(values: NDArray[Any], spec: TensorSpec) -> NDArray[Any]:
+    """`values` of a tensor in the reference's arithmetic."""
+    if is_complex(spec.dtype):
+        return values.astype(np.complex128)
+    if is_inexact(spec.dtype):
+        return values.astype(np.float64)
+    return values if values.dtype == bool else values.astype(np.int64)
+
+
+def generator(*key: str) -> Generator:
+    """A counter-based random generator that depends on the words of `key` alone (Philox, Salmon et al. 2011)."""
+    digest = hashlib.sha256("\0".join(key).encode()).digest()
+    return Generator(Philox(key=int.from_bytes(digest[:16], "little")))
+
+
+def materialise(prototype: Prototype, case: Case) -> Mapping[str, Any]:
+    """The case's argument values by name, in the case's order: `TensorData`, list of them, None, or an attribute."""
+    values: dict[str, Any] = {}
+    for name, argument in case.arguments.items():
+        if isinstance(argument, list):
+            values[name] = [
+                _draw(prototype, case, f"{name}.{number}", entry, values) if entry is not None else None
+                for number, entry in enumerate(argument)
+            ]
+        elif isinstance(argument, TensorSpec):
+            values[name] = _draw(prototype, case, name, argument, values)
+        else:
+            values[name] = _attribute(prototype, name, argument)
+    return values
+
+
+def plain_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Materialised arguments as the reference takes them."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, list):
+            return [plain(entry) for entry in value]
+        return value.exact if isinstance(value, TensorData) else value
+
+    return {name: plain(value) for name, value in values.items()}
+
+
+def _draw(prototype: Prototype, case: Case, name: str, spec: TensorSpec, earlier: Mapping[str, Any]) -> TensorData:
+    if spec.compute is not None:
+        raw = np.broadcast_to(np.asarray(spec.compute(plain_values(earlier))), spec.shape)
+    else:
+        count = int(np.prod(spec.shape))
+        raw = spec.domain(generator(prototype.base, case.label, name), count, spec.dtype).reshape(spec.shape)
+    if spec.layout is expanded:
+        raw = _constant_along_expanded_axis(raw)
+    with np.errstate(all="ignore"):
+        return TensorData(raw.astype(numpy_dtype(spec.dtype)), spec)
+
+
+def _constant_along_expanded_axis(raw: NDArray[Any]) -> NDArray[Any]:
+    axis = next((i for i, length in enumerate(raw.shape) if length > 1), None)
+    return raw if axis is None else np.broadcast_to(raw.take([0], axis), raw.shape)
+
+
+def _attribute(prototype: Prototype, name: str, value: Any) -> Any:
+    """An attribute as the callee sees it: what is passed as a C float is rounded to one."""
+    if not name.startswith("_") and issubclass(prototype.parameter(name).annotation, kinds.f32):
+        return float(np.float32(value))
+    return tuple(value) if isinstance(value, range) else value

@@ -1,0 +1,157 @@
+"""Domains: from which values a case's tensors are drawn.
+
+A domain takes a random generator, a number of elements and the element type, and gives that many values, as float64
+(complex128, int64) still to be rounded to the type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import is_complex, is_floating
+from diopi_proto.types import Dtype
+from diopi_test.formats import format_of
+from lib_rt.dtypes import numpy_dtype
+
+Domain = Callable[[Generator, int, Dtype], NDArray[Any]]
+
+
+def integer_range(dtype: Dtype) -> tuple[int, int]:
+    """Smallest and largest value of an integer type; 0 and 1 for bool."""
+    if dtype is Dtype.bool:
+        return 0, 1
+    limits = np.iinfo(numpy_dtype(dtype))
+    return int(limits.min), int(limits.max)
+
+
+def _integers(rng: Generator, count: int, low: float, high: float, dtype: Dtype) -> NDArray[Any]:
+    smallest, largest = integer_range(dtype)
+    lowest, highest = max(int(np.ceil(low)), smallest), min(int(np.floor(high)), largest)
+    if lowest > highest:
+        raise ValueError(f"no {dtype.name} lies in [{low}, {high}]")
+    return rng.integers(lowest, highest, size=count, endpoint=True, dtype=np.int64)
+
+
+def between(low: float, high: float) -> Domain:
+    """Uniform in [low, high); whole numbers of the closed interval for integer types."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        if is_floating(dtype):
+            return rng.uniform(low, high, count)
+        if is_complex(dtype):
+            return rng.uniform(low, high, count) + 1j * rng.uniform(low, high, count)
+        return _integers(rng, count, low, high, dtype)
+
+    return draw
+
+
+def normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
+    """Normal with this mean and standard deviation; whole numbers within three deviations for integer types."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        if is_floating(dtype):
+            return rng.normal(mean, scale, count)
+        if is_complex(dtype):
+            return rng.normal(mean, scale, count) + 1j * rng.normal(mean, scale, count)
+        return _integers(rng, count, mean - max(3 * scale, 3), mean + max(3 * scale, 3), dtype)
+
+    return draw
+
+
+def magnitudes(low_exponent: int, high_exponent: int, *, signed: bool = True) -> Domain:
+    """Log-uniform magnitudes 2^low … 2^high, of either sign if `signed`; clipped to what the format holds as normal numbers."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        if not is_floating(dtype):
+            return _integers(rng, count, -(2.0**high_exponent) if signed else 0, 2.0**high_exponent, dtype)
+        form = format_of(dtype)
+        low, high = max(low_exponent, form.min_exponent), min(high_exponent, form.max_exponent)
+        signs = rng.choice([-1.0, 1.0], count) if signed else 1.0
+        return signs * np.exp2(rng.uniform(low, high, count))
+
+    return draw
+
+
+def whole(low: int, high: int) -> Domain:
+    """Small whole numbers in [low, high], whatever the type: sums and products of them are exact."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        values = _integers(rng, count, low, high, Dtype.int64 if is_floating(dtype) or is_complex(dtype) else dtype)
+        return values.astype(np.float64) if is_floating(dtype) else values
+
+    return draw
+
+
+def whole_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Every value of an integer type alike, so that arithmetic wraps around; for floats, magnitudes from 2^-8 to 2^8."""
+    if is_floating(dtype):
+        return magnitudes(-8, 8)(rng, count, dtype)
+    return _integers(rng, count, *integer_range(dtype), dtype)
+
+
+def off_whole(low: int, high: int, margin: float = 0.1) -> Domain:
+    """As `between`, but floating values keep `margin` away from every whole number, where floor and its like jump."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        if not is_floating(dtype):
+            return _integers(rng, count, low, high, dtype)
+        return rng.integers(low, high, count) + rng.uniform(margin, 1 - margin, count)
+
+    return draw
+
+
+def away_from(points: Sequence[float], domain: Domain, margin: float = 0.05) -> Domain:
+    """As `domain`, but floating values nearer than `margin` to one of `points` are pushed out to that distance."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        values = domain(rng, count, dtype)
+        if is_floating(dtype):
+            for point in points:
+                near = np.abs(values - point) < margin
+                values = np.where(near, point + np.copysign(margin, values - point), values)
+        return values
+
+    return draw
+
+
+def distinct(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """All different, in random order, so that there are no ties; needs a type with at least `count` values."""
+    if dtype is Dtype.bool:
+        return np.arange(count) % 2 == 0
+    start = max(integer_range(dtype)[0], -(count // 2)) if not is_floating(dtype) else -(count // 2)
+    values = rng.permutation(np.arange(start, start + count))
+    return values / 4.0 if is_floating(dtype) else values
+
+
+def choice(values: Sequence[complex]) -> Domain:
+    """Any of `values`, all of them when there are elements enough."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        repeated = np.resize(np.asarray(values), count)
+        return rng.permutation(repeated)
+
+    return draw
+
+
+def special_values(dtype: Dtype) -> NDArray[Any]:
+    """The values that break implementations: zeros of both signs, infinities, NaN, subnormals, the ends of the range."""
+    if not is_floating(dtype) and not is_complex(dtype):
+        low, high = integer_range(dtype)
+        return np.unique(np.array([low, low + 1, -1, 0, 1, 2, high - 1, high]).clip(low, high))
+    form = format_of(dtype)
+    positive = [0.0, form.subnormal, form.tiny - form.subnormal, form.tiny, 0.5, 1.0, 2.0, form.largest, np.inf]
+    values = np.array([*positive, *(-value for value in positive), np.nan])
+    if is_complex(dtype):
+        few = np.array([0.0, -0.0, 1.0, -1.0, np.inf, np.nan])
+        return np.array([complex(real, imaginary) for real in few for imaginary in few])
+    return values
+
+
+def special(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """The special values of the type in their order, repeated to the number of elements."""
+    return np.resize(special_values(dtype), count)

@@ -1,0 +1,90 @@
+"""Making the baseline: the cases of every function computed and stored, in parallel and resumable."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.metadata
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+
+from diopi_proto.interface import lookup
+from diopi_proto.types import VERSION_NUMBER
+from diopi_test import store
+from diopi_test.baseline import make_baseline_case
+from diopi_test.cases import select_cases
+
+_SHARED = ("baseline", "budget", "case", "data", "domains", "formats", "layouts", "store")
+"""Modules every baseline file depends on; besides them only those of its family."""
+
+
+def functions_with_cases(level: str) -> list[str]:
+    """The names of all functions that have cases at `level`, in header order."""
+    from diopi_proto.interface import prototypes
+
+    return [name for name in prototypes() if select_cases(name, level)]
+
+
+def versions() -> dict[str, str]:
+    """The software the contents depend on."""
+    return {"diopi_proto": str(VERSION_NUMBER), **{name: importlib.metadata.version(name) for name in ("numpy", "scipy")}}
+
+
+@cache
+def _source_digest(module: str) -> str:
+    file = importlib.import_module(module).__file__
+    return hashlib.sha256(Path(file or "").read_bytes()).hexdigest()
+
+
+def key(function: str, level: str) -> str:
+    """Digest of everything the baseline file of `function` depends on: sources, level and versions."""
+    family = lookup(function).family
+    modules = [
+        *(f"diopi_test.{name}" for name in _SHARED),
+        f"diopi_proto.functions.{family}",
+        f"diopi_test.reference.{family}",
+        f"diopi_test.cases.{family}",
+    ]
+    parts = [level, *(_source_digest(module) for module in modules), *versions().values()]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def generate_function(function: str, level: str, folder: Path) -> int:
+    """Make the baseline file of one function, unless the right one is there; the number of cases made."""
+    path, wanted = store.file_of(folder, function), key(function, level)
+    if store.key_of(path) == wanted:
+        return 0
+    prototype = lookup(function)
+    cases = [make_baseline_case(prototype, case) for case in select_cases(function, level)]
+    store.write(path, function, cases, store.Provenance(level, wanted, versions()))
+    return len(cases)
+
+
+Progress = Callable[[str, int], None]
+
+
+def generate(functions: Sequence[str], level: str, folder: Path, workers: int, progress: Progress) -> int:
+    """Make the baseline files of `functions` in `folder` with `workers` processes.
+
+    Calls `progress(function, cases made)` after each. Returns the number of cases made. Files that are there with
+    the right key are kept, so a run that was killed goes on where it stopped.
+
+    Raises what the first failing function raised; files already written stay.
+    """
+    total = 0
+    folder.mkdir(parents=True, exist_ok=True)
+    for leftover in folder.glob(".*.part"):
+        leftover.unlink()
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        jobs = {pool.submit(generate_function, name, level, folder): name for name in functions}
+        try:
+            for job in as_completed(jobs):
+                total += job.result()
+                progress(jobs[job], job.result())
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return total

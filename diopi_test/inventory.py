@@ -1,0 +1,37 @@
+"""What there is for every standard function: reference, cases, vendors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from diopi_impl import Vendor, VendorError, find_vendor, known_vendors
+from diopi_proto.interface import header_of, prototypes
+from diopi_test.cases import LEVELS, select_cases
+from diopi_test.reference import reference_of
+
+
+def inventory() -> list[dict[str, Any]]:
+    """A record a function, in header order: function, header, family, reference, cases by level, vendors by name."""
+    vendors = _installed_vendors()
+    return [
+        {
+            "function": name,
+            "header": header_of(name),
+            "family": prototype.family,
+            "reference": reference_of(name) is not None,
+            "cases": {level: len(select_cases(name, level)) for level in LEVELS},
+            "vendors": {vendor: it.has(name) for vendor, it in vendors.items()},
+        }
+        for name, prototype in prototypes().items()
+    ]
+
+
+def _installed_vendors() -> dict[str, Vendor]:
+    """The registered vendors that can be loaded: one whose package lacks something has no column."""
+    vendors = {}
+    for name in sorted(known_vendors()):
+        try:
+            vendors[name] = find_vendor(name)
+        except VendorError:
+            continue
+    return vendors

@@ -1,0 +1,64 @@
+"""The truth: every function computed in float64, complex128 and int64 with NumPy, one module a family.
+
+A reference takes the prototype's arguments by name and returns its results in order. It is written for reading.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+from diopi_proto.interface import lookup
+
+Reference = Callable[..., Any]
+F = TypeVar("F", bound=Reference)
+
+_references: dict[str, Reference] = {}
+
+
+@dataclass(frozen=True)
+class WithTerms:
+    """A result together with the size of the intermediate terms that a sound algorithm may cancel to get it.
+
+    `terms` broadcasts to the result; eps times it is added to the error budget (docs/budgets.md).
+    """
+
+    value: Any
+    terms: Any
+
+
+def reference(*names: str) -> Callable[[F], F]:
+    """Register the decorated function as the reference of these functions and of the forms derived from them.
+
+    Raises ValueError when its parameters are not the prototype's arguments. A keyword-only `out` receives the
+    `(shape, dtype)` of the result tensors, for functions whose result depends on what the caller made.
+    """
+
+    def register(function: F) -> F:
+        for name in names:
+            prototype = lookup(name)
+            expected = [parameter.name for parameter in prototype.arguments]
+            given = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+            if given != expected:
+                raise ValueError(f"{name}: the reference takes {given}, the prototype says {expected}")
+            _references[name] = function
+        return function
+
+    return register
+
+
+@cache
+def _load_families() -> None:
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+
+
+def reference_of(name: str) -> Reference | None:
+    """The reference of a function or of the function it is a form of, if there is one."""
+    _load_families()
+    return _references.get(name) or _references.get(lookup(name).base)
