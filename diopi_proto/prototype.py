@@ -17,7 +17,7 @@ from typing import Any, get_type_hints
 from diopi_proto import dtypes as dtype_sets
 from diopi_proto.dtypes import DtypeSet, ResultRule, category
 from diopi_proto.parameters import InOut, InOuts, Out, Outs, Parameter, Role, Scalar, parse
-from diopi_proto.types import Dtype
+from diopi_proto.types import Dtype, Number
 
 PROMISES = ("exact", "rounded", "any", "random")
 """What a floating result promises.
@@ -89,12 +89,15 @@ class Prototype:
         """The element types tensor argument `argument` may have."""
         return self.argument_dtypes.get(self.parameter(argument).name, self.dtypes)
 
-    def result_dtype(self, result: str, inputs: Sequence[Dtype]) -> Dtype:
+    def result_dtype(self, result: str, inputs: Sequence[Dtype], scalars: Sequence[Number] = ()) -> Dtype:
         """The element type of `result` when the tensor inputs have the types `inputs`, in order.
 
-        An in-place result keeps the type it has.
+        Scalars take part where the inputs' common type does: one of a higher category lifts it. An in-place result
+        keeps the type it has.
         """
         rule = self.result[result] if isinstance(self.result, Mapping) else self.result
+        if rule in (dtype_sets.promoted, dtype_sets.floated):
+            inputs = [dtype_sets.lift(dtype, scalars) for dtype in inputs]
         return rule(inputs)
 
 
@@ -104,7 +107,8 @@ _registry: dict[str, Prototype] = {}
 def register(prototype: Prototype) -> Prototype:
     """Enter `prototype`; PrototypeError if its name is taken or it has no description."""
     if prototype.name in _registry:
-        raise PrototypeError(f"{prototype.name} is declared twice: in {_registry[prototype.name].family} and {prototype.family}")
+        families = f"{_registry[prototype.name].family} and {prototype.family}"
+        raise PrototypeError(f"{prototype.name} is declared twice: in {families}")
     if not prototype.doc:
         raise PrototypeError(f"{prototype.name} has no docstring: its meaning is the standard")
     if prototype.promise not in PROMISES:
@@ -168,9 +172,11 @@ def prototype(
 
 
 _FORM_DOCS = {
-    "inplace": "In-place form of `{base}`: `{first}` is overwritten with the result, converted to its dtype; it must have the result's shape.",
-    "scalar": "Scalar form of `{base}`: {scalars} given as `diopiScalar_t`, payload integer or floating.",
-    "inplace_scalar": "In-place scalar form of `{base}`: `{first}` is overwritten with the result, converted to its dtype; {scalars} given as `diopiScalar_t`.",
+    "inplace": "In-place form of `{base}`:\n`{first}` is overwritten with the result, converted to its dtype; it must "
+    "have the result's shape.",
+    "scalar": "Scalar form of `{base}`:\n{scalars} given as `diopiScalar_t`, payload integer or floating.",
+    "inplace_scalar": "In-place scalar form of `{base}`:\n`{first}` is overwritten with the result, converted to its "
+    "dtype; {scalars} given as `diopiScalar_t`.",
 }
 
 
@@ -183,7 +189,8 @@ def _derive(plain: Prototype, form: str, name: str, scalars: Sequence[str]) -> P
     first = next(p.name for p in plain.parameters if p.role is Role.input)
     listed = " and ".join(f"`{scalar}`" for scalar in scalars) + (" is" if len(scalars) == 1 else " are")
     summary = _FORM_DOCS[form].format(base=plain.name, first=first, scalars=listed)
-    derived = replace(plain, name=name, form=form, parameters=tuple(parameters), doc=f"{summary}\n\n{plain.doc}", backward=None)
+    doc = f"{summary}\n\n{plain.doc}"
+    derived = replace(plain, name=name, form=form, parameters=tuple(parameters), doc=doc, backward=None)
     return replace(derived, dtypes=_storable(plain)) if derived.is_inplace else derived
 
 

@@ -1,0 +1,85 @@
+"""Contexts: what an operator is called with. A context owns the tensors made in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from diopi_proto import types
+from diopi_proto.types import Dtype
+from lib_rt.device import Device
+from lib_rt.errors import ForeignObjectError
+from lib_rt.library import SizeArgument, check, check_guarded, ffi, lib, made
+from lib_rt.owner import Owner
+from lib_rt.stream import Stream
+
+if TYPE_CHECKING:
+    from lib_rt.generator import Generator
+    from lib_rt.tensor import Tensor
+
+
+class Context(Owner):
+    """A context on `stream`, or on a stream of its own.
+
+    Closing it waits for the stream and releases every tensor made in it; GuardError if memory outside one of them was
+    written.
+    """
+
+    __slots__ = ("_owns_stream", "device", "stream")
+
+    def __init__(self, device: Device, stream: Stream | None = None) -> None:
+        self._handle = None
+        if stream is not None and stream.device is not device:
+            raise ForeignObjectError("the stream belongs to another device than the context")
+        self.device = device
+        self.stream = stream or Stream(device)
+        self._owns_stream = stream is None
+        self._handle = made(lib.diopirt_context_create, "diopiContextHandle_t", self.stream.handle)
+        self.stream._contexts.add(self)
+
+    @property
+    def required(self) -> list[Tensor]:
+        """The tensors operators required, oldest first; the context owns them."""
+        from lib_rt.tensor import Tensor
+
+        count = made(lib.diopirt_context_required, "int64_t", self.handle, ffi.NULL, 0)
+        handles = ffi.new("diopiTensorHandle_t[]", count)
+        made(lib.diopirt_context_required, "int64_t", self.handle, handles, count)
+        return [Tensor.from_handle(self, handle) for handle in handles]
+
+    def require_tensor(
+        self,
+        shape: Sequence[int],
+        dtype: Dtype,
+        strides: Sequence[int] | None = None,
+        where: types.Device = types.Device.device,
+    ) -> Tensor:
+        """A tensor as an operator requires one, with `diopiRequireTensor`; the context owns it."""
+        from lib_rt.tensor import Tensor
+
+        size = SizeArgument(shape)
+        stride = SizeArgument(strides) if strides is not None else None
+        result = ffi.new("diopiTensorHandle_t*")
+        check(
+            lib.diopiRequireTensor(
+                self.handle, result, size.pointer, stride.pointer if stride else ffi.NULL, dtype, where
+            )
+        )
+        return Tensor.from_handle(self, result[0])
+
+    def accept(self, argument: Tensor | Generator) -> Any:
+        """The handle of `argument` for a call in this context; ForeignObjectError if it belongs to another device."""
+        if argument.device is not self.device:
+            raise ForeignObjectError(f"{argument!r} belongs to another device than the context it is used in")
+        return argument.handle
+
+    def close(self) -> None:
+        """Release the context, the tensors made in it, and its stream if that is its own."""
+        try:
+            super().close()
+        finally:
+            if self.closed and self._owns_stream:
+                self.stream.close()
+
+    def _release(self, handle: Any) -> None:
+        check_guarded(lib.diopirt_context_destroy, handle)

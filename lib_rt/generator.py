@@ -1,0 +1,52 @@
+"""Generators: the seed and offset random operators draw from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lib_rt.context import Context
+from lib_rt.device import Device
+from lib_rt.library import check, ffi, lib, made
+from lib_rt.owner import Owner
+
+
+class Generator(Owner):
+    """A generator for a device, or the device of a context.
+
+    Args:
+        seed: unsigned 64-bit integer.
+        offset: how many numbers were drawn since it was seeded, unsigned 64-bit.
+    """
+
+    __slots__ = ("device",)
+
+    def __init__(self, place: Device | Context, seed: int, offset: int = 0) -> None:
+        self._handle = None
+        self.device = place.device if isinstance(place, Context) else place
+        self._handle = made(lib.diopirt_generator_create, "diopiGeneratorHandle_t", seed, offset)
+
+    @property
+    def seed(self) -> int:
+        """The seed; setting it leaves the offset."""
+        return self._seed_and_offset()[0]
+
+    @seed.setter
+    def seed(self, seed: int) -> None:
+        check(lib.diopiGeneratorSetSeedAndOffset(self.handle, seed, self.offset))
+
+    @property
+    def offset(self) -> int:
+        """How many numbers were drawn."""
+        return self._seed_and_offset()[1]
+
+    @offset.setter
+    def offset(self, offset: int) -> None:
+        check(lib.diopiGeneratorSetSeedAndOffset(self.handle, self.seed, offset))
+
+    def _seed_and_offset(self) -> tuple[int, int]:
+        pair = ffi.new("uint64_t[2]")
+        check(lib.diopiGeneratorGetSeedAndOffset(self.handle, pair, pair + 1))
+        return pair[0], pair[1]
+
+    def _release(self, handle: Any) -> None:
+        check(lib.diopirt_generator_destroy(handle))

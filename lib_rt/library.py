@@ -1,0 +1,106 @@
+"""Finds, loads and declares `libdiopirt.so`.
+
+It is loaded with global symbols, so that vendor libraries loaded later find the runtime's functions in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+from typing import Any
+
+import cffi
+
+from diopi_proto.headers import runtime_cdef
+from diopi_proto.types import Error
+from lib_rt.errors import CallError, GuardError, LibraryNotFoundError
+
+NAME = "libdiopirt.so"
+_PACKAGE = Path(__file__).parent
+
+
+def _candidates() -> Iterator[Path]:
+    yield _PACKAGE / NAME
+    try:
+        installed = files("diopi") or []
+    except PackageNotFoundError:
+        return
+    yield from (Path(str(file.locate())) for file in installed if file.name == NAME)
+
+
+def _find() -> Path:
+    """Where the runtime lies: beside this package, or where the distribution installed it."""
+    candidates = list(_candidates())
+    for path in candidates:
+        if path.is_file():
+            return path
+    raise LibraryNotFoundError(f"{NAME} was not built: it is neither of {', '.join(map(str, candidates))}")
+
+
+def _private_cdef() -> str:
+    text = (_PACKAGE / "src" / "diopirt_private.h").read_text("utf-8")
+    declared = re.search(r"/\* begin declarations \*/(.*)/\* end declarations \*/", text, re.DOTALL)
+    assert declared is not None
+    return declared.group(1).replace("DIOPI_EXPORT", "")
+
+
+path = _find()
+"""The file that was loaded."""
+
+ffi = cffi.FFI()
+"""Knows the types of the interface and every function of the runtime; operators can be added with `ffi.cdef`."""
+
+ffi.cdef(runtime_cdef() + _private_cdef())
+lib: Any = ffi.dlopen(str(path), ffi.RTLD_GLOBAL | ffi.RTLD_NOW)
+"""The functions of the runtime."""
+
+_INTACT = -(2**63)
+
+
+def last_error() -> str:
+    """The runtime's explanation of the last error in this thread."""
+    return ffi.string(lib.diopirt_last_error()).decode(errors="replace")  # type: ignore[union-attr]  # char* gives bytes
+
+
+def check(code: int) -> None:
+    """CallError with the runtime's explanation unless `code` is success."""
+    if code:
+        raise CallError(Error(code), last_error())
+
+
+def check_guarded(function: Any, handle: Any) -> None:
+    """Call `function(handle, damage)`; GuardError if it found a damaged guard, CallError if it failed otherwise."""
+    damage = ffi.new("int64_t*", _INTACT)
+    code = function(handle, damage)
+    if code and damage[0] != _INTACT:
+        raise GuardError(damage[0], last_error())
+    check(code)
+
+
+def made(function: Any, kind: str, *arguments: Any) -> Any:
+    """The value of C type `kind` that `function(*arguments, result)` writes; CallError if it fails."""
+    result = ffi.new(f"{kind}*")
+    check(function(*arguments, result))
+    return result[0]
+
+
+def address(pointer: Any) -> int:
+    """A C pointer as a number."""
+    return int(ffi.cast("uintptr_t", pointer))
+
+
+def pointer(address: int) -> Any:
+    """A number as a C pointer."""
+    return ffi.cast("void*", address)
+
+
+class SizeArgument:
+    """A `diopiSize_t` together with the numbers it points to; `pointer` is valid as long as the object lives."""
+
+    __slots__ = ("_values", "pointer")
+
+    def __init__(self, values: Sequence[int]) -> None:
+        self._values = ffi.new("int64_t[]", values)
+        self.pointer = ffi.new("diopiSize_t*", (self._values, len(values)))

@@ -1,0 +1,86 @@
+/* Contexts: what an operator is called with. A context owns every tensor made in it. */
+#include "runtime.h"
+
+diopiError_t diopirt_context_create(diopirt_stream_t stream, diopiContextHandle_t* context) {
+    TRY(handle_check(stream, STREAM, __func__));
+    EXPECT_RESULT(context);
+    diopiContextHandle_t made = handle_new(CONTEXT);
+    EXPECT(made != NULL, "out of host memory for a context");
+    made->stream = stream;
+    stream->users++;
+    pthread_mutex_init(&made->lock, NULL);
+    *context = made;
+    return diopiSuccess;
+}
+
+void context_adopt(struct diopiContext* context, struct diopiTensor* tensor) {
+    tensor->context = context;
+    pthread_mutex_lock(&context->lock);
+    tensor->previous = context->last;
+    *(context->last != NULL ? &context->last->next : &context->first) = tensor;
+    context->last = tensor;
+    pthread_mutex_unlock(&context->lock);
+}
+
+void context_release(struct diopiContext* context, struct diopiTensor* tensor) {
+    pthread_mutex_lock(&context->lock);
+    *(tensor->previous != NULL ? &tensor->previous->next : &context->first) = tensor->next;
+    *(tensor->next != NULL ? &tensor->next->previous : &context->last) = tensor->previous;
+    pthread_mutex_unlock(&context->lock);
+}
+
+static diopiError_t all_releasable(const struct diopiContext* context) {
+    for (struct diopiTensor* tensor = context->first; tensor != NULL; tensor = tensor->next) {
+        if (!tensor_is_sparse(tensor)) TRY(block_releasable(&tensor->block, context->stream->device));
+    }
+    return diopiSuccess;
+}
+
+static diopiError_t fetch_all(struct diopiContext* context) {
+    for (struct diopiTensor* tensor = context->first; tensor != NULL; tensor = tensor->next) {
+        if (!tensor_is_sparse(tensor)) TRY(block_fetch(&tensor->block, context->stream));
+    }
+    return diopiSuccess;
+}
+
+static diopiError_t verify_all(struct diopiContext* context, int64_t* damage) {
+    for (struct diopiTensor* tensor = context->first; tensor != NULL; tensor = tensor->next) {
+        if (!tensor_is_sparse(tensor)) TRY(block_verify(&tensor->block, damage));
+    }
+    return diopiSuccess;
+}
+
+/* All read back with one wait for the stream, since a wait costs more than a copy. */
+static diopiError_t check_all(struct diopiContext* context, int64_t* damage) {
+    diopiError_t fetched = fetch_all(context);
+    TRY(stream_synchronize(context->stream));
+    return fetched == diopiSuccess ? verify_all(context, damage) : fetched;
+}
+
+diopiError_t diopirt_context_destroy(diopiContextHandle_t context, int64_t* damage) {
+    TRY(handle_check(context, CONTEXT, __func__));
+    TRY(all_releasable(context));
+    diopiError_t checked = context->first != NULL ? check_all(context, damage) : diopiSuccess;
+    while (context->first != NULL) tensor_free(context->first);
+    pthread_mutex_destroy(&context->lock);
+    context->stream->users--;
+    handle_retire(context);
+    return checked;
+}
+
+diopiError_t diopirt_context_required(diopiContextHandle_t context, diopiTensorHandle_t* tensors, int64_t capacity,
+                                      int64_t* count) {
+    TRY(handle_check(context, CONTEXT, __func__));
+    EXPECT_RESULT(count);
+    EXPECT(tensors != NULL || capacity == 0, "%s: no room for %lld tensors", __func__, (long long)capacity);
+    int64_t found = 0;
+    pthread_mutex_lock(&context->lock);
+    for (struct diopiTensor* tensor = context->first; tensor != NULL; tensor = tensor->next) {
+        if (!tensor->required) continue;
+        if (found < capacity) tensors[found] = tensor;
+        found++;
+    }
+    pthread_mutex_unlock(&context->lock);
+    *count = found;
+    return diopiSuccess;
+}

@@ -1,0 +1,104 @@
+/* What the Python binding (or a test program) uses beside diopirt.h: devices, streams, and tensors with a memory.
+ *
+ * Every handle is checked: NULL, dead and foreign ones give diopiErrorOccurred, and diopirt_last_error() says what was
+ * wrong. Calls that fail change nothing; only the destroying ones release what they were given all the same, unless they
+ * answer that a function they need is not registered. */
+#ifndef DIOPIRT_PRIVATE_H_
+#define DIOPIRT_PRIVATE_H_
+
+#include "diopi/diopi_register.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* begin declarations */
+typedef struct diopirt_device* diopirt_device_t;
+typedef struct diopirt_stream* diopirt_stream_t;
+typedef void (*diopirt_function_t)(void);
+
+/* The services a vendor provides, in the order of their numbers. */
+enum diopirt_service {
+    diopirt_stream_create_service = 0,
+    diopirt_stream_destroy_service = 1,
+    diopirt_stream_sync_service = 2,
+    diopirt_malloc_service = 3,
+    diopirt_free_service = 4,
+    diopirt_h2d_service = 5,
+    diopirt_d2h_service = 6,
+    diopirt_d2d_service = 7,
+    diopirt_last_error_service = 8,
+    diopirt_service_count = 9
+};
+
+/* Text of the last error in this thread; empty before the first. */
+DIOPI_EXPORT const char* diopirt_last_error(void);
+
+/* A device: the table of functions one vendor registered. The process starts with one, which is current;
+ * diopiRegister… fills the table of the current one. Destroying fails while streams or contexts live on it. */
+DIOPI_EXPORT diopiError_t diopirt_device_create(diopirt_device_t* device);
+DIOPI_EXPORT diopiError_t diopirt_device_destroy(diopirt_device_t device);
+DIOPI_EXPORT diopirt_device_t diopirt_device_current(void);
+DIOPI_EXPORT diopiError_t diopirt_device_use(diopirt_device_t device);
+/* Register `function` (NULL: none) as `service`, and tell which was registered before. */
+DIOPI_EXPORT diopiError_t diopirt_device_exchange(diopirt_device_t device, int32_t service, diopirt_function_t function,
+                                                  diopirt_function_t* previous);
+/* Number and bytes (guards not counted) of the tensor memories alive on the device, host ones included. */
+DIOPI_EXPORT diopiError_t diopirt_device_live(diopirt_device_t device, int64_t* blocks, int64_t* bytes);
+/* The services themselves. Malloc fails when the vendor returns NULL. */
+DIOPI_EXPORT diopiError_t diopirt_device_malloc(diopirt_device_t device, uint64_t bytes, void** ptr);
+DIOPI_EXPORT diopiError_t diopirt_device_free(diopirt_device_t device, void* ptr);
+DIOPI_EXPORT diopiError_t diopirt_device_last_error(diopirt_device_t device, const char** text);
+
+DIOPI_EXPORT diopiError_t diopirt_stream_create(diopirt_device_t device, diopirt_stream_t* stream);
+DIOPI_EXPORT diopiError_t diopirt_stream_destroy(diopirt_stream_t stream);
+DIOPI_EXPORT diopiError_t diopirt_stream_synchronize(diopirt_stream_t stream);
+DIOPI_EXPORT diopiError_t diopirt_stream_native(diopirt_stream_t stream, diopiStreamHandle_t* native);
+/* Enqueue one copy by `service`, one of h2d, d2h and d2d. */
+DIOPI_EXPORT diopiError_t diopirt_stream_copy(diopirt_stream_t stream, int32_t service, void* dst, const void* src,
+                                              uint64_t bytes);
+
+/* A context on `stream`, which must outlive it. Destroying it waits for the stream and releases every tensor made in
+ * it; the first damaged guard is told as by diopirt_tensor_destroy. */
+DIOPI_EXPORT diopiError_t diopirt_context_create(diopirt_stream_t stream, diopiContextHandle_t* context);
+DIOPI_EXPORT diopiError_t diopirt_context_destroy(diopiContextHandle_t context, int64_t* damage);
+/* The tensors operators required, oldest first: up to `capacity` of them, and their number. */
+DIOPI_EXPORT diopiError_t diopirt_context_required(diopiContextHandle_t context, diopiTensorHandle_t* tensors,
+                                                   int64_t capacity, int64_t* count);
+
+/* A tensor in memory of its own. `strides` NULL: contiguous; `storage_elements` -1: just enough. `payload` is what
+ * the whole storage holds at first; NULL: poison. Both are in elements but `payload`, which is the bytes themselves. */
+DIOPI_EXPORT diopiError_t diopirt_tensor_create(diopiContextHandle_t context, const diopiSize_t* shape,
+                                                const diopiSize_t* strides, diopiDtype_t dtype, diopiDevice_t where,
+                                                int64_t offset, int64_t storage_elements, const void* payload,
+                                                diopiTensorHandle_t* tensor);
+/* A tensor with the same geometry and, by a device-to-device copy, the same storage contents. */
+DIOPI_EXPORT diopiError_t diopirt_tensor_clone(diopiTensorHandle_t tensor, diopiTensorHandle_t* clone);
+/* A CSR tensor; it refers to its three parts, which must outlive it. */
+DIOPI_EXPORT diopiError_t diopirt_tensor_sparse_csr(diopiContextHandle_t context, const diopiSize_t* shape,
+                                                    diopiTensorHandle_t crow, diopiTensorHandle_t col,
+                                                    diopiTensorHandle_t values, diopiTensorHandle_t* tensor);
+/* Check the guards and release the tensor, damaged or not. A damaged guard is an error, and `*damage` the place of its
+ * first damaged byte: negative before the storage, at least the storage's size behind it. Else `*damage` is untouched. */
+DIOPI_EXPORT diopiError_t diopirt_tensor_destroy(diopiTensorHandle_t tensor, int64_t* damage);
+DIOPI_EXPORT diopiError_t diopirt_tensor_check(diopiTensorHandle_t tensor, int64_t* damage);
+/* Copy part of the storage, `start` and `bytes` in bytes. Reading waits for the stream, writing does not. */
+DIOPI_EXPORT diopiError_t diopirt_tensor_read(diopiConstTensorHandle_t tensor, int64_t start, int64_t bytes, void* dst);
+DIOPI_EXPORT diopiError_t diopirt_tensor_write(diopiTensorHandle_t tensor, int64_t start, int64_t bytes,
+                                               const void* src);
+
+DIOPI_EXPORT diopiError_t diopirt_generator_create(uint64_t seed, uint64_t offset, diopiGeneratorHandle_t* generator);
+DIOPI_EXPORT diopiError_t diopirt_generator_destroy(diopiGeneratorHandle_t generator);
+
+/* Timing records are dropped until a log is begun; ending it empties it. */
+DIOPI_EXPORT void diopirt_record_log(bool keep);
+DIOPI_EXPORT int64_t diopirt_record_count(void);
+/* The record that was the `index`-th to end: its name, nesting depth (0: outermost) and duration. */
+DIOPI_EXPORT diopiError_t diopirt_record_logged(int64_t index, const char** name, int32_t* depth, int64_t* nanoseconds);
+/* end declarations */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* DIOPIRT_PRIVATE_H_ */

@@ -1,0 +1,17 @@
+/* The last error of each thread. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "runtime.h"
+
+static _Thread_local char text[512];
+
+diopiError_t fail(diopiError_t code, const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+const char* diopirt_last_error(void) { return text; }

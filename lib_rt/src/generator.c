@@ -1,0 +1,77 @@
+/* Generators: the seed and offset random operators draw from, and their state as a tensor. */
+#include "runtime.h"
+
+enum { STATE_BYTES = 16 }; /* seed and offset, least significant byte first */
+
+struct diopiGenerator {
+    struct handle handle;
+    uint64_t seed, offset;
+};
+
+diopiError_t diopirt_generator_create(uint64_t seed, uint64_t offset, diopiGeneratorHandle_t* generator) {
+    EXPECT_RESULT(generator);
+    diopiGeneratorHandle_t made = handle_new(GENERATOR);
+    EXPECT(made != NULL, "out of host memory for a generator");
+    made->seed = seed;
+    made->offset = offset;
+    *generator = made;
+    return diopiSuccess;
+}
+
+diopiError_t diopirt_generator_destroy(diopiGeneratorHandle_t generator) {
+    TRY(handle_check(generator, GENERATOR, __func__));
+    handle_retire(generator);
+    return diopiSuccess;
+}
+
+diopiError_t diopiGeneratorGetSeedAndOffset(diopiGeneratorHandle_t th, uint64_t* ptrSeed, uint64_t* ptrOffset) {
+    TRY(handle_check(th, GENERATOR, __func__));
+    EXPECT_RESULT(ptrSeed);
+    EXPECT_RESULT(ptrOffset);
+    *ptrSeed = th->seed;
+    *ptrOffset = th->offset;
+    return diopiSuccess;
+}
+
+diopiError_t diopiGeneratorSetSeedAndOffset(diopiGeneratorHandle_t th, uint64_t seed, uint64_t offset) {
+    TRY(handle_check(th, GENERATOR, __func__));
+    th->seed = seed;
+    th->offset = offset;
+    return diopiSuccess;
+}
+
+static uint64_t load(const unsigned char* bytes) {
+    uint64_t value = 0;
+    for (int i = 7; i >= 0; i--) value = value << 8 | bytes[i];
+    return value;
+}
+
+static void store(unsigned char* bytes, uint64_t value) {
+    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(value >> 8 * i);
+}
+
+diopiError_t diopiGeneratorGetState(diopiContextHandle_t ctx, diopiConstGeneratorHandle_t th,
+                                    diopiTensorHandle_t* data) {
+    TRY(handle_check(th, GENERATOR, __func__));
+    unsigned char state[STATE_BYTES];
+    store(state, th->seed);
+    store(state + 8, th->offset);
+    int64_t length = STATE_BYTES;
+    diopiSize_t size = {&length, 1};
+    TRY(diopirt_tensor_create(ctx, &size, NULL, diopi_dtype_uint8, diopi_host, 0, -1, state, data));
+    (*data)->required = true;
+    return diopiSuccess;
+}
+
+diopiError_t diopiGeneratorSetState(diopiGeneratorHandle_t th, diopiConstTensorHandle_t state) {
+    TRY(handle_check(th, GENERATOR, __func__));
+    TRY(handle_check(state, TENSOR, __func__));
+    EXPECT(state->dtype == diopi_dtype_uint8 && state->dimensions == 1 && state->numel == STATE_BYTES &&
+               !tensor_is_sparse(state) && state->strides[0] == 1,
+           "%s: a state is a contiguous uint8 tensor of %d elements", __func__, STATE_BYTES);
+    unsigned char bytes[STATE_BYTES];
+    TRY(diopirt_tensor_read(state, state->offset, STATE_BYTES, bytes));
+    th->seed = load(bytes);
+    th->offset = load(bytes + 8);
+    return diopiSuccess;
+}

@@ -1,0 +1,138 @@
+/* Guarded memory: every allocation lies between two guard zones, and starts as the caller's bytes or as poison. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime.h"
+
+static const struct {
+    int64_t bytes;
+    uint64_t poison; /* the element, or its component, repeated to 8 bytes: a signalling NaN, else 0xA5 */
+} elements[] = {
+    [diopi_dtype_int8] = {1, 0xA5A5A5A5A5A5A5A5},       [diopi_dtype_uint8] = {1, 0xA5A5A5A5A5A5A5A5},
+    [diopi_dtype_int16] = {2, 0xA5A5A5A5A5A5A5A5},      [diopi_dtype_uint16] = {2, 0xA5A5A5A5A5A5A5A5},
+    [diopi_dtype_int32] = {4, 0xA5A5A5A5A5A5A5A5},      [diopi_dtype_uint32] = {4, 0xA5A5A5A5A5A5A5A5},
+    [diopi_dtype_int64] = {8, 0xA5A5A5A5A5A5A5A5},      [diopi_dtype_uint64] = {8, 0xA5A5A5A5A5A5A5A5},
+    [diopi_dtype_float16] = {2, 0x7D5A7D5A7D5A7D5A},    [diopi_dtype_float32] = {4, 0x7FA5A5A57FA5A5A5},
+    [diopi_dtype_float64] = {8, 0x7FF5A5A5A5A5A5A5},    [diopi_dtype_bool] = {1, 0xA5A5A5A5A5A5A5A5},
+    [diopi_dtype_bfloat16] = {2, 0x7FA57FA57FA57FA5},   [diopi_dtype_tfloat32] = {4, 0x7FA5A5A57FA5A5A5},
+    [diopi_dtype_complex32] = {4, 0x7D5A7D5A7D5A7D5A},  [diopi_dtype_complex64] = {8, 0x7FA5A5A57FA5A5A5},
+    [diopi_dtype_complex128] = {16, 0x7FF5A5A5A5A5A5A5},
+};
+
+int64_t element_size(diopiDtype_t dtype) {
+    return (size_t)dtype < sizeof elements / sizeof *elements ? elements[dtype].bytes : 0;
+}
+
+static unsigned char guard_byte(int64_t i) { return (unsigned char)(0x5B + 37 * i); } /* no two neighbours alike */
+
+static void fill_guard(unsigned char* guard) {
+    for (int64_t i = 0; i < GUARD_BYTES; i++) guard[i] = guard_byte(i);
+}
+
+static int64_t first_damage(const unsigned char* guard) {
+    int64_t i = 0;
+    while (i < GUARD_BYTES && guard[i] == guard_byte(i)) i++;
+    return i;
+}
+
+static void fill_poison(unsigned char* payload, int64_t nbytes, uint64_t poison) {
+    int64_t i = 0;
+    for (; i + 8 <= nbytes; i += 8) memcpy(payload + i, &poison, 8);
+    memcpy(payload + i, &poison, (size_t)(nbytes - i));
+}
+
+static void fill(unsigned char* image, int64_t nbytes, diopiDtype_t dtype, const void* payload) {
+    fill_guard(image);
+    fill_guard(image + GUARD_BYTES + nbytes);
+    if (payload == NULL) {
+        fill_poison(image + GUARD_BYTES, nbytes, elements[dtype].poison);
+    } else {
+        memcpy(image + GUARD_BYTES, payload, (size_t)nbytes);
+    }
+}
+
+static int64_t whole(const struct block* block) { return block->nbytes + 2 * GUARD_BYTES; }
+
+unsigned char* block_payload(const struct block* block) { return block->base + GUARD_BYTES; }
+
+static diopiError_t create_on_host(struct block* block, diopiDtype_t dtype, const void* payload) {
+    size_t rounded = ((size_t)whole(block) + GUARD_BYTES - 1) / GUARD_BYTES * GUARD_BYTES;
+    block->base = aligned_alloc(GUARD_BYTES, rounded);
+    EXPECT(block->base != NULL, "out of host memory: %lld bytes", (long long)block->nbytes);
+    fill(block->base, block->nbytes, dtype, payload);
+    return diopiSuccess;
+}
+
+static diopiError_t create_on_device(struct block* block, diopirt_stream_t stream, diopiDtype_t dtype,
+                                     const void* payload) {
+    TRY(device_require(stream->device, diopirt_h2d_service));
+    void* base;
+    TRY(diopirt_device_malloc(stream->device, (uint64_t)whole(block), &base));
+    struct staging* staging = staging_new(whole(block));
+    diopiError_t code = diopiErrorOccurred;
+    if (staging == NULL) {
+        fail(code, "out of host memory: %lld bytes", (long long)block->nbytes);
+    } else {
+        fill(staging->bytes, block->nbytes, dtype, payload);
+        code = stream_upload(stream, base, staging, (uint64_t)whole(block));
+    }
+    if (code != diopiSuccess) {
+        if (stream->device->functions[diopirt_free_service] != NULL) diopirt_device_free(stream->device, base);
+        return code;
+    }
+    block->base = base;
+    return diopiSuccess;
+}
+
+diopiError_t block_create(struct block* block, diopirt_stream_t stream, diopiDevice_t where, diopiDtype_t dtype,
+                          int64_t nbytes, const void* payload) {
+    block->where = where;
+    block->nbytes = nbytes;
+    TRY(where == diopi_host ? create_on_host(block, dtype, payload) : create_on_device(block, stream, dtype, payload));
+    stream->device->live_blocks++;
+    stream->device->live_bytes += nbytes;
+    return diopiSuccess;
+}
+
+diopiError_t block_fetch(struct block* block, diopirt_stream_t stream) {
+    block->image = block->base;
+    if (block->where == diopi_host) return diopiSuccess;
+    block->image = malloc((size_t)whole(block));
+    EXPECT(block->image != NULL, "out of host memory: %lld bytes", (long long)whole(block));
+    return stream_copy(stream, diopirt_d2h_service, block->image, block->base, (uint64_t)whole(block));
+}
+
+/* Whether a guard is damaged, and the first damaged byte, counted from the start of the payload. */
+static bool find_damage(const struct block* block, int64_t* offset) {
+    int64_t before = first_damage(block->image), behind = first_damage(block->image + GUARD_BYTES + block->nbytes);
+    *offset = before < GUARD_BYTES ? before - GUARD_BYTES : block->nbytes + behind;
+    return before < GUARD_BYTES || behind < GUARD_BYTES;
+}
+
+diopiError_t block_verify(struct block* block, int64_t* damage) {
+    int64_t offset;
+    bool damaged = find_damage(block, &offset);
+    if (block->where != diopi_host) free(block->image);
+    block->image = NULL;
+    if (!damaged) return diopiSuccess;
+    if (damage != NULL) *damage = offset;
+    return fail(diopiErrorOccurred, "the guard of a tensor of %lld bytes is damaged at byte %lld",
+                (long long)block->nbytes, (long long)offset);
+}
+
+diopiError_t block_releasable(const struct block* block, diopirt_device_t device) {
+    TRY(device_require(device, diopirt_stream_sync_service));
+    if (block->where == diopi_host) return diopiSuccess;
+    TRY(device_require(device, diopirt_d2h_service));
+    return device_require(device, diopirt_free_service);
+}
+
+void block_release(struct block* block, diopirt_device_t device) {
+    if (block->where == diopi_host) {
+        free(block->base);
+    } else {
+        diopirt_device_free(device, block->base);
+    }
+    device->live_blocks--;
+    device->live_bytes -= block->nbytes;
+}

@@ -1,0 +1,290 @@
+/* Tensors: geometry, memory, and the questions an operator may ask. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime.h"
+
+bool tensor_is_sparse(const struct diopiTensor* tensor) { return tensor->strides == NULL; }
+
+/* Room is made for strides too. */
+static diopiError_t set_shape(struct diopiTensor* tensor, const diopiSize_t* shape) {
+    int64_t numel = 1;
+    for (int64_t i = 0; i < shape->len; i++) {
+        EXPECT(shape->data[i] >= 0, "axis %lld of a shape has negative size %lld", (long long)i,
+               (long long)shape->data[i]);
+        EXPECT(!__builtin_mul_overflow(numel, shape->data[i], &numel), "a shape has more than 2^63 elements");
+    }
+    tensor->shape = malloc(sizeof(int64_t) * (size_t)(2 * shape->len + 1));
+    EXPECT(tensor->shape != NULL, "out of host memory for a tensor");
+    if (shape->len > 0) memcpy(tensor->shape, shape->data, sizeof(int64_t) * (size_t)shape->len);
+    tensor->dimensions = shape->len;
+    tensor->numel = numel;
+    return diopiSuccess;
+}
+
+static void set_contiguous(struct diopiTensor* tensor) {
+    int64_t stride = 1;
+    for (int64_t i = tensor->dimensions - 1; i >= 0; i--) {
+        tensor->strides[i] = stride;
+        stride *= tensor->shape[i] > 0 ? tensor->shape[i] : 1;
+    }
+}
+
+static diopiError_t set_strides(struct diopiTensor* tensor, const diopiSize_t* strides) {
+    tensor->strides = tensor->shape + tensor->dimensions;
+    if (strides == NULL) {
+        set_contiguous(tensor);
+        return diopiSuccess;
+    }
+    EXPECT(strides->len == tensor->dimensions, "%lld strides for a %lld-d tensor", (long long)strides->len,
+           (long long)tensor->dimensions);
+    for (int64_t i = 0; i < strides->len; i++) {
+        EXPECT(strides->data[i] >= 0, "the stride of axis %lld is negative: %lld", (long long)i,
+               (long long)strides->data[i]);
+        tensor->strides[i] = strides->data[i];
+    }
+    return diopiSuccess;
+}
+
+/* The number of elements from the storage's start to the view's last element. */
+static diopiError_t extent(const struct diopiTensor* tensor, int64_t* elements) {
+    int64_t last = tensor->offset;
+    for (int64_t i = 0; i < tensor->dimensions && tensor->numel > 0; i++) {
+        int64_t step;
+        EXPECT(!__builtin_mul_overflow(tensor->shape[i] - 1, tensor->strides[i], &step) &&
+                   !__builtin_add_overflow(last, step, &last),
+               "the strides reach over more than 2^63 elements");
+    }
+    EXPECT(!__builtin_add_overflow(last, tensor->numel > 0, elements), "the strides reach over more than 2^63 elements");
+    return diopiSuccess;
+}
+
+static diopiError_t storage_bytes(const struct diopiTensor* tensor, int64_t storage_elements, int64_t* bytes) {
+    int64_t needed = 0, padded;
+    TRY(extent(tensor, &needed));
+    int64_t elements = storage_elements == -1 ? needed : storage_elements;
+    EXPECT(elements >= needed, "the tensor needs %lld elements, its storage has %lld", (long long)needed,
+           (long long)elements);
+    EXPECT(!__builtin_mul_overflow(elements, element_size(tensor->dtype), bytes) &&
+               !__builtin_add_overflow(*bytes, 2 * GUARD_BYTES, &padded),
+           "a storage of %lld elements has more than 2^63 bytes", (long long)elements);
+    return diopiSuccess;
+}
+
+static diopiError_t check_arguments(diopiContextHandle_t context, const diopiSize_t* shape, const diopiSize_t* strides,
+                                    const void* result) {
+    TRY(handle_check(context, CONTEXT, "tensor"));
+    EXPECT(shape != NULL && shape->len >= 0 && (shape->data != NULL || shape->len == 0), "the tensor has no shape");
+    EXPECT(strides == NULL || strides->len == 0 || strides->data != NULL, "the tensor's strides are NULL");
+    EXPECT(result != NULL, "the result pointer for a tensor is NULL");
+    return diopiSuccess;
+}
+
+static diopiError_t check_memory(diopiDtype_t dtype, diopiDevice_t where, int64_t offset) {
+    if (element_size(dtype) == 0) return fail(diopiDtypeNotSupported, "%d is no element type", (int)dtype);
+    EXPECT(where == diopi_host || where == diopi_device, "%d is neither host nor device", (int)where);
+    EXPECT(offset >= 0, "the storage offset is negative: %lld", (long long)offset);
+    return diopiSuccess;
+}
+
+static void discard(struct diopiTensor* tensor) {
+    free(tensor->shape);
+    handle_retire(tensor);
+}
+
+static diopiError_t build_dense(struct diopiTensor* tensor, diopiContextHandle_t context, const diopiSize_t* shape,
+                                const diopiSize_t* strides, diopiDevice_t where, int64_t storage_elements,
+                                const void* payload) {
+    int64_t bytes = 0;
+    TRY(set_shape(tensor, shape));
+    TRY(set_strides(tensor, strides));
+    TRY(storage_bytes(tensor, storage_elements, &bytes));
+    return block_create(&tensor->block, context->stream, where, tensor->dtype, bytes, payload);
+}
+
+diopiError_t diopirt_tensor_create(diopiContextHandle_t context, const diopiSize_t* shape, const diopiSize_t* strides,
+                                   diopiDtype_t dtype, diopiDevice_t where, int64_t offset, int64_t storage_elements,
+                                   const void* payload, diopiTensorHandle_t* tensor) {
+    TRY(check_arguments(context, shape, strides, tensor));
+    TRY(check_memory(dtype, where, offset));
+    struct diopiTensor* made = handle_new(TENSOR);
+    EXPECT(made != NULL, "out of host memory for a tensor");
+    made->dtype = dtype;
+    made->offset = offset;
+    diopiError_t code = build_dense(made, context, shape, strides, where, storage_elements, payload);
+    if (code != diopiSuccess) {
+        discard(made);
+        return code;
+    }
+    context_adopt(context, made);
+    *tensor = made;
+    return diopiSuccess;
+}
+
+static diopiError_t dense(const struct diopiTensor* tensor, const char* caller) {
+    TRY(handle_check(tensor, TENSOR, caller));
+    EXPECT(!tensor_is_sparse(tensor), "%s: a sparse tensor has no dense memory", caller);
+    return diopiSuccess;
+}
+
+static diopiError_t sparse(const struct diopiTensor* tensor, const char* caller) {
+    TRY(handle_check(tensor, TENSOR, caller));
+    EXPECT(tensor_is_sparse(tensor), "%s: the tensor is not sparse", caller);
+    return diopiSuccess;
+}
+
+diopiError_t diopirt_tensor_clone(diopiTensorHandle_t tensor, diopiTensorHandle_t* clone) {
+    TRY(dense(tensor, __func__));
+    EXPECT_RESULT(clone);
+    diopirt_stream_t stream = tensor->context->stream;
+    int64_t bytes = tensor->block.nbytes;
+    if (tensor->block.where == diopi_device) TRY(device_require(stream->device, diopirt_d2d_service));
+    diopiSize_t shape = {tensor->shape, tensor->dimensions}, strides = {tensor->strides, tensor->dimensions};
+    diopiTensorHandle_t made;
+    TRY(diopirt_tensor_create(tensor->context, &shape, &strides, tensor->dtype, tensor->block.where, tensor->offset,
+                              bytes / element_size(tensor->dtype),
+                              tensor->block.where == diopi_host ? block_payload(&tensor->block) : NULL, &made));
+    *clone = made;
+    if (tensor->block.where == diopi_host) return diopiSuccess;
+    return stream_copy(stream, diopirt_d2d_service, block_payload(&made->block), block_payload(&tensor->block),
+                       (uint64_t)bytes);
+}
+
+diopiError_t diopirt_tensor_sparse_csr(diopiContextHandle_t context, const diopiSize_t* shape, diopiTensorHandle_t crow,
+                                       diopiTensorHandle_t col, diopiTensorHandle_t values,
+                                       diopiTensorHandle_t* tensor) {
+    TRY(check_arguments(context, shape, NULL, tensor));
+    const struct diopiTensor* parts[PARTS] = {[CROW] = crow, [COL] = col, [VALUES] = values};
+    for (int i = 0; i < PARTS; i++) TRY(dense(parts[i], __func__));
+    struct diopiTensor* made = handle_new(TENSOR);
+    EXPECT(made != NULL, "out of host memory for a tensor");
+    diopiError_t code = set_shape(made, shape);
+    if (code != diopiSuccess) {
+        discard(made);
+        return code;
+    }
+    made->dtype = values->dtype;
+    made->block.where = values->block.where;
+    memcpy(made->parts, parts, sizeof parts);
+    context_adopt(context, made);
+    *tensor = made;
+    return diopiSuccess;
+}
+
+void tensor_free(struct diopiTensor* tensor) {
+    context_release(tensor->context, tensor);
+    if (!tensor_is_sparse(tensor)) block_release(&tensor->block, tensor->context->stream->device);
+    discard(tensor);
+}
+
+static diopiError_t check_guards(struct diopiTensor* tensor, int64_t* damage) {
+    diopirt_stream_t stream = tensor->context->stream;
+    TRY(block_fetch(&tensor->block, stream));
+    TRY(stream_synchronize(stream));
+    return block_verify(&tensor->block, damage);
+}
+
+diopiError_t diopirt_tensor_check(diopiTensorHandle_t tensor, int64_t* damage) {
+    TRY(dense(tensor, __func__));
+    return check_guards(tensor, damage);
+}
+
+diopiError_t diopirt_tensor_destroy(diopiTensorHandle_t tensor, int64_t* damage) {
+    TRY(handle_check(tensor, TENSOR, __func__));
+    diopiError_t checked = diopiSuccess;
+    if (!tensor_is_sparse(tensor)) {
+        TRY(block_releasable(&tensor->block, tensor->context->stream->device));
+        checked = check_guards(tensor, damage);
+    }
+    tensor_free(tensor);
+    return checked;
+}
+
+static diopiError_t check_range(const struct diopiTensor* tensor, int64_t start, int64_t bytes, const void* host,
+                                const char* caller) {
+    TRY(dense(tensor, caller));
+    EXPECT(start >= 0 && bytes >= 0 && bytes <= tensor->block.nbytes - start,
+           "%s: %lld bytes from byte %lld of a storage of %lld", caller, (long long)bytes, (long long)start,
+           (long long)tensor->block.nbytes);
+    EXPECT(host != NULL || bytes == 0, "%s: the host memory is NULL", caller);
+    return diopiSuccess;
+}
+
+diopiError_t diopirt_tensor_read(diopiConstTensorHandle_t tensor, int64_t start, int64_t bytes, void* dst) {
+    TRY(check_range(tensor, start, bytes, dst, __func__));
+    diopirt_stream_t stream = tensor->context->stream;
+    const unsigned char* src = block_payload(&tensor->block) + start;
+    if (tensor->block.where == diopi_host) {
+        TRY(stream_synchronize(stream));
+        if (bytes > 0) memcpy(dst, src, (size_t)bytes);
+        return diopiSuccess;
+    }
+    TRY(device_require(stream->device, diopirt_stream_sync_service));
+    if (bytes > 0) TRY(stream_copy(stream, diopirt_d2h_service, dst, src, (uint64_t)bytes));
+    return stream_synchronize(stream);
+}
+
+diopiError_t diopirt_tensor_write(diopiTensorHandle_t tensor, int64_t start, int64_t bytes, const void* src) {
+    TRY(check_range(tensor, start, bytes, src, __func__));
+    diopirt_stream_t stream = tensor->context->stream;
+    unsigned char* dst = block_payload(&tensor->block) + start;
+    if (bytes == 0) return diopiSuccess;
+    if (tensor->block.where == diopi_host) {
+        TRY(stream_synchronize(stream));
+        memcpy(dst, src, (size_t)bytes);
+        return diopiSuccess;
+    }
+    TRY(device_require(stream->device, diopirt_h2d_service));
+    struct staging* staging = staging_new(bytes);
+    EXPECT(staging != NULL, "out of host memory: %lld bytes", (long long)bytes);
+    memcpy(staging->bytes, src, (size_t)bytes);
+    return stream_upload(stream, dst, staging, (uint64_t)bytes);
+}
+
+diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, const diopiSize_t* size,
+                                const diopiSize_t* stride, const diopiDtype_t dtype, const diopiDevice_t device) {
+    TRY(diopirt_tensor_create(ctx, size, stride, dtype, device, 0, -1, NULL, tensor));
+    (*tensor)->required = true;
+    return diopiSuccess;
+}
+
+diopiError_t diopiRequireBuffer(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, int64_t num_bytes,
+                                diopiDevice_t device) {
+    diopiSize_t size = {&num_bytes, 1};
+    return diopiRequireTensor(ctx, tensor, &size, NULL, diopi_dtype_uint8, device);
+}
+
+/* Each question: the function, its handle and result types, which tensors have an answer, and the answer. */
+#define QUESTION(function, handle_t, result_t, check, answer) \
+    diopiError_t function(handle_t th, result_t* result) {    \
+        TRY(check(th, __func__));                             \
+        EXPECT_RESULT(result);                                \
+        *result = (answer);                                   \
+        return diopiSuccess;                                  \
+    }
+
+static diopiError_t any(const struct diopiTensor* tensor, const char* caller) {
+    return handle_check(tensor, TENSOR, caller);
+}
+
+static void* data(const struct diopiTensor* tensor) {
+    return block_payload(&tensor->block) + tensor->offset * element_size(tensor->dtype);
+}
+
+QUESTION(diopiGetTensorData, diopiTensorHandle_t, void*, dense, data(th))
+QUESTION(diopiGetTensorDataConst, diopiConstTensorHandle_t, const void*, dense, data(th))
+QUESTION(diopiGetTensorShape, diopiConstTensorHandle_t, diopiSize_t, any, ((diopiSize_t){th->shape, th->dimensions}))
+QUESTION(diopiGetTensorStride, diopiConstTensorHandle_t, diopiSize_t, dense,
+         ((diopiSize_t){th->strides, th->dimensions}))
+QUESTION(diopiGetTensorDtype, diopiConstTensorHandle_t, diopiDtype_t, any, th->dtype)
+QUESTION(diopiGetTensorDevice, diopiConstTensorHandle_t, diopiDevice_t, any, th->block.where)
+QUESTION(diopiGetTensorNumel, diopiConstTensorHandle_t, int64_t, any, th->numel)
+QUESTION(diopiGetTensorElemSize, diopiConstTensorHandle_t, int64_t, any, element_size(th->dtype))
+QUESTION(diopiGetTensorStoragePtr, diopiConstTensorHandle_t, void*, dense, block_payload(&th->block))
+QUESTION(diopiGetTensorStorageOffset, diopiConstTensorHandle_t, int64_t, dense, th->offset)
+QUESTION(diopiGetTensorStorageNbytes, diopiConstTensorHandle_t, size_t, dense, (size_t)th->block.nbytes)
+QUESTION(diopiGetTensorDeviceIndex, diopiConstTensorHandle_t, diopiDeviceIndex_t, any, 0)
+QUESTION(diopiGetTensorCrowIndices, diopiConstTensorHandle_t, diopiConstTensorHandle_t, sparse, th->parts[CROW])
+QUESTION(diopiGetTensorColIndices, diopiConstTensorHandle_t, diopiConstTensorHandle_t, sparse, th->parts[COL])
+QUESTION(diopiGetTensorValues, diopiConstTensorHandle_t, diopiConstTensorHandle_t, sparse, th->parts[VALUES])
+QUESTION(diopiIsTensorSparse, diopiConstTensorHandle_t, bool, any, tensor_is_sparse(th))

@@ -1,0 +1,52 @@
+"""Streams: the queues of a device. Work on one keeps its order; between streams there is none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from lib_rt.device import Device
+from lib_rt.library import address, check, lib, made, pointer
+from lib_rt.owner import Owner
+
+if TYPE_CHECKING:
+    from lib_rt.context import Context
+
+
+class Stream(Owner):
+    """A stream made by the vendor. Closing it closes the contexts on it and waits for its work."""
+
+    __slots__ = ("_contexts", "device")
+
+    def __init__(self, device: Device) -> None:
+        self._handle = None
+        self._handle = made(lib.diopirt_stream_create, "diopirt_stream_t", device.handle)
+        self._contexts: WeakSet[Context] = WeakSet()
+        self.device = device
+        device._streams.add(self)
+
+    @property
+    def native(self) -> int:
+        """The vendor's own handle, `diopiStreamHandle_t`, as a number."""
+        return address(made(lib.diopirt_stream_native, "diopiStreamHandle_t", self.handle))
+
+    def synchronize(self) -> None:
+        """Wait until everything enqueued on the stream is done."""
+        check(lib.diopirt_stream_synchronize(self.handle))
+
+    def h2d(self, destination: int, source: int, nbytes: int) -> None:
+        """Enqueue a bare copy of `nbytes` from host to device memory; both must live until it is done."""
+        check(lib.diopirt_stream_copy(self.handle, lib.diopirt_h2d_service, pointer(destination), pointer(source), nbytes))
+
+    def d2h(self, destination: int, source: int, nbytes: int) -> None:
+        """As `h2d`, from device to host memory."""
+        check(lib.diopirt_stream_copy(self.handle, lib.diopirt_d2h_service, pointer(destination), pointer(source), nbytes))
+
+    def d2d(self, destination: int, source: int, nbytes: int) -> None:
+        """As `h2d`, within device memory."""
+        check(lib.diopirt_stream_copy(self.handle, lib.diopirt_d2d_service, pointer(destination), pointer(source), nbytes))
+
+    def _release(self, handle: Any) -> None:
+        for context in list(self._contexts):
+            Owner.close(context)  # not Context.close, which would close this stream
+        check(lib.diopirt_stream_destroy(handle))

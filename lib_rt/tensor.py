@@ -1,0 +1,331 @@
+"""Tensors: NumPy arrays placed in guarded, poisoned memory at any strides, and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Self
+
+import numpy as np
+
+from diopi_proto import types
+from diopi_proto.types import Dtype
+from lib_rt import dtypes
+from lib_rt.context import Context
+from lib_rt.device import Device
+from lib_rt.dtypes import Array
+from lib_rt.errors import ReleasedError
+from lib_rt.library import SizeArgument, address, check, check_guarded, ffi, lib, made, pointer
+from lib_rt.owner import Owner
+
+_DEVICE = types.Device.device
+
+
+class Tensor(Owner):
+    """A tensor of a context. Made by the class methods; `close` checks its guards and releases its memory.
+
+    Attributes:
+        context: what it was made in; closing that releases it too.
+        shape: number of elements along each axis.
+        strides: distance in elements along each axis; empty for a sparse tensor.
+        dtype: element type.
+        storage_offset: position in its storage of the first element, in elements.
+    """
+
+    __slots__ = ("_owns", "_parts", "context", "dtype", "shape", "storage_offset", "strides")
+
+    def __init__(
+        self,
+        context: Context,
+        handle: Any,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        dtype: Dtype,
+        storage_offset: int,
+        *,
+        owns: bool,
+        parts: tuple[Tensor, ...] = (),
+    ) -> None:
+        self._handle = handle
+        self._owns = owns
+        self._parts = parts
+        self.context = context
+        self.shape = shape
+        self.strides = strides
+        self.dtype = dtype
+        self.storage_offset = storage_offset
+
+    @classmethod
+    def from_numpy(
+        cls,
+        context: Context,
+        array: Array,
+        *,
+        dtype: Dtype | None = None,
+        strides: Sequence[int] | None = None,
+        offset: int = 0,
+        storage_elements: int | None = None,
+        where: types.Device = _DEVICE,
+    ) -> Tensor:
+        """A tensor with the values of `array`, in a fresh storage that is poisoned everywhere else.
+
+        Args:
+            dtype: tells tfloat32 from float32; else the array's own.
+            strides: in elements, contiguous when left out. Elements that share memory must be equal.
+            offset: elements before the first.
+            storage_elements: size of the storage, just enough when left out.
+
+        Raises:
+            TypeError: the array is not of `dtype`, or of no element type.
+            ValueError: elements that share memory differ, or the storage is too small.
+        """
+        dtype = _checked_dtype(array, dtype)
+        if strides is None and not offset and storage_elements is None:
+            contents = np.ascontiguousarray(array)
+            return cls._create(context, array.shape, None, dtype, 0, -1, contents, where)
+        placed = tuple(strides) if strides is not None else _contiguous(array.shape)
+        contents = _placed(array, dtype, placed, offset, storage_elements)
+        return cls._create(context, array.shape, placed, dtype, offset, contents.size, contents, where)
+
+    @classmethod
+    def empty(
+        cls,
+        context: Context,
+        shape: Sequence[int],
+        dtype: Dtype,
+        strides: Sequence[int] | None = None,
+        where: types.Device = _DEVICE,
+    ) -> Tensor:
+        """A tensor of poison."""
+        return cls._create(context, tuple(shape), tuple(strides) if strides is not None else None, dtype, 0, -1, None, where)
+
+    @classmethod
+    def _create(
+        cls,
+        context: Context,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...] | None,
+        dtype: Dtype,
+        offset: int,
+        storage_elements: int,
+        contents: Array | None,
+        where: types.Device,
+    ) -> Tensor:
+        size = SizeArgument(shape)
+        stride = SizeArgument(strides) if strides is not None else None
+        result = ffi.new("diopiTensorHandle_t*")
+        code = lib.diopirt_tensor_create(
+            context.handle,
+            size.pointer,
+            stride.pointer if stride else ffi.NULL,
+            dtype,
+            where,
+            offset,
+            storage_elements,
+            _pointer_to(contents) if contents is not None else ffi.NULL,
+            result,
+        )
+        check(code)
+        return cls(context, result[0], shape, strides or _contiguous(shape), dtype, offset, owns=True)
+
+    @classmethod
+    def from_handle(cls, context: Context, handle: Any) -> Tensor:
+        """The tensor behind `handle`, which `context` owns: closing the result releases nothing."""
+        dtype = Dtype(made(lib.diopiGetTensorDtype, "diopiDtype_t", handle))
+        shape = _sizes(made(lib.diopiGetTensorShape, "diopiSize_t", handle))
+        if made(lib.diopiIsTensorSparse, "bool", handle):
+            return cls(context, handle, shape, (), dtype, 0, owns=False)
+        strides = _sizes(made(lib.diopiGetTensorStride, "diopiSize_t", handle))
+        offset = made(lib.diopiGetTensorStorageOffset, "int64_t", handle)
+        return cls(context, handle, shape, strides, dtype, offset, owns=False)
+
+    @classmethod
+    def sparse_csr(cls, crow: Tensor, col: Tensor, values: Tensor, shape: Sequence[int]) -> Tensor:
+        """A sparse tensor of the given row pointers, columns and values, which live at least as long as it."""
+        context = crow.context
+        parts = (crow, col, values)
+        handle = made(
+            lib.diopirt_tensor_sparse_csr,
+            "diopiTensorHandle_t",
+            context.handle,
+            SizeArgument(shape).pointer,
+            *(context.accept(part) for part in parts),
+        )
+        return cls(context, handle, tuple(shape), (), values.dtype, 0, owns=True, parts=parts)
+
+    @property
+    def handle(self) -> Any:
+        """The C handle, a cffi pointer."""
+        if self._handle is None or self.context._handle is None:
+            raise ReleasedError(f"the tensor of shape {self.shape} is closed, or its context is")
+        return self._handle
+
+    @property
+    def device(self) -> Device:
+        """The device of its context."""
+        return self.context.device
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it is in compressed sparse row form."""
+        return made(lib.diopiIsTensorSparse, "bool", self.handle)  # type: ignore[no-any-return]  # C calls are untyped
+
+    @property
+    def numel(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def element_size(self) -> int:
+        """Bytes an element takes."""
+        return dtypes.to_numpy(self.dtype).itemsize
+
+    @property
+    def where(self) -> types.Device:
+        """Whether it lies on the device or in host memory."""
+        return types.Device(made(lib.diopiGetTensorDevice, "diopiDevice_t", self.handle))
+
+    @property
+    def storage_ptr(self) -> int:
+        """Address of the storage."""
+        return address(made(lib.diopiGetTensorStoragePtr, "void*", self.handle))
+
+    @property
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+        return address(made(lib.diopiGetTensorDataConst, "void const*", self.handle))
+
+    @property
+    def storage_nbytes(self) -> int:
+        """Size of the storage in bytes."""
+        return int(made(lib.diopiGetTensorStorageNbytes, "size_t", self.handle))
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
+        return all(
+            stride == dense or size == 1
+            for size, stride, dense in zip(self.shape, self.strides, _contiguous(self.shape), strict=True)
+        )
+
+    def numpy(self) -> Array:
+        """A copy of the elements, after waiting for the stream."""
+        span = np.empty(_extent(self.shape, self.strides), dtypes.to_numpy(self.dtype))
+        self._transfer(lib.diopirt_tensor_read, span)
+        return span.reshape(self.shape) if self.is_contiguous else _view(span, 0, self.shape, self.strides).copy()
+
+    def storage(self) -> Array:
+        """A copy of the whole storage as bytes, after waiting for the stream."""
+        contents = np.empty(self.storage_nbytes, np.uint8)
+        check(lib.diopirt_tensor_read(self.handle, 0, contents.size, _pointer_to(contents)))
+        return contents
+
+    def view(self) -> Array:
+        """The elements themselves, not waiting for the stream; valid as long as the tensor is open.
+
+        TypeError when the host can't address them.
+        """
+        if not (self.device.host_addressable or self.where is types.Device.host):
+            raise TypeError("a view of device memory needs a device the host can address")
+        numpy_type = dtypes.to_numpy(self.dtype)
+        nbytes = _extent(self.shape, self.strides) * numpy_type.itemsize
+        memory = ffi.buffer(ffi.cast("char*", self.data_ptr), nbytes)
+        return _view(np.frombuffer(memory, numpy_type), 0, self.shape, self.strides)
+
+    def write(self, array: Array) -> None:
+        """Overwrite the elements with those of `array`, in stream order; gaps between them stay as they are.
+
+        TypeError when the dtypes differ; ValueError when the shapes do in more than axes of size 1.
+        """
+        _checked_dtype(array, self.dtype)
+        if [size for size in array.shape if size != 1] != [size for size in self.shape if size != 1]:
+            raise ValueError(f"an array of shape {array.shape} can't be written to a tensor of shape {self.shape}")
+        if self.is_contiguous:
+            self._transfer(lib.diopirt_tensor_write, np.ascontiguousarray(array))
+            return
+        span = np.empty(_extent(self.shape, self.strides), array.dtype)
+        self._transfer(lib.diopirt_tensor_read, span)
+        _view(span, 0, self.shape, self.strides)[...] = array.reshape(self.shape)
+        self._transfer(lib.diopirt_tensor_write, span)
+
+    def clone(self) -> Tensor:
+        """A tensor of the same geometry whose storage is a device-to-device copy of this one's."""
+        handle = made(lib.diopirt_tensor_clone, "diopiTensorHandle_t", self.handle)
+        return type(self)(self.context, handle, self.shape, self.strides, self.dtype, self.storage_offset, owns=True)
+
+    def check_guards(self) -> None:
+        """GuardError if memory just outside the storage was written; waits for the stream."""
+        check_guarded(lib.diopirt_tensor_check, self.handle)
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.dtype.name}, shape {self.shape}, strides {self.strides})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def _transfer(self, copy: Any, span: Array) -> None:
+        """Read into `span`, or write from it, the part of the storage from the first element to the last."""
+        start = self.storage_offset * span.itemsize
+        check(copy(self.handle, start, span.nbytes, _pointer_to(span)))
+
+    def _release(self, handle: Any) -> None:
+        if self._owns and not self.context.closed:
+            check_guarded(lib.diopirt_tensor_destroy, handle)
+
+
+def _checked_dtype(array: Array, dtype: Dtype | None) -> Dtype:
+    """`dtype`, or the array's own when None; TypeError unless the array is of it."""
+    if dtype is None:
+        return dtypes.from_numpy(array.dtype)
+    if dtypes.to_numpy(dtype) != array.dtype:
+        raise TypeError(f"an array of {array.dtype} for a tensor of {dtype.name}")
+    return dtype
+
+
+def _placed(array: Array, dtype: Dtype, strides: tuple[int, ...], offset: int, elements: int | None) -> Array:
+    """A poisoned storage that holds `array` at `offset` and `strides`."""
+    needed = offset + _extent(array.shape, strides)
+    contents = dtypes.poisoned(needed if elements is None else elements, dtype)
+    if needed > contents.size or min(strides, default=0) < 0 or offset < 0:
+        raise ValueError(
+            f"an array of shape {array.shape} at strides {strides} and offset {offset} does not fit a storage of "
+            f"{contents.size} elements"
+        )
+    view = _view(contents, offset, array.shape, strides)
+    view[...] = array
+    if view.tobytes() != array.tobytes():
+        raise ValueError(f"elements that share memory at strides {strides} differ")
+    return contents
+
+
+def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of a row-major tensor, in elements; axes of size 0 count as 1."""
+    strides, stride = [], 1
+    for size in reversed(shape):
+        strides.append(stride)
+        stride *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def _extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """Number of elements from the first to the last in memory, both counted."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+
+
+def _view(memory: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """The elements at `offset` and `strides`, both in elements, of one-dimensional `memory`."""
+    size = memory.itemsize
+    if 0 in shape:
+        return np.empty(shape, memory.dtype)
+    return np.ndarray(shape, memory.dtype, memory, offset * size, [stride * size for stride in strides])
+
+
+def _pointer_to(array: Array) -> Any:
+    """Address of a contiguous array's first element; the caller keeps the array alive."""
+    return pointer(array.__array_interface__["data"][0])
+
+
+def _sizes(size: Any) -> tuple[int, ...]:
+    return tuple(size.data[0 : size.len])

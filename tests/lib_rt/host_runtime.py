@@ -1,0 +1,65 @@
+"""A synchronous vendor runtime on host memory, written in Python: the simplest that works."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lib_rt import RuntimeFunctions
+
+ALIGNMENT = 256
+
+
+@dataclass
+class HostRuntime:
+    """Device memory is NumPy memory, copies are done at once. `synchronised` counts waits."""
+
+    memory: dict[int, np.ndarray] = field(default_factory=dict)
+    streams: set[int] = field(default_factory=set)
+    synchronised: int = 0
+    limit: int = 1 << 40
+    error: str = ""
+
+    def stream_create(self) -> int:
+        stream = max(self.streams, default=0) + 1
+        self.streams.add(stream)
+        return stream
+
+    def stream_destroy(self, stream: int) -> None:
+        self.streams.remove(stream)
+
+    def stream_sync(self, stream: int) -> None:
+        self.synchronised += 1
+
+    def malloc(self, nbytes: int) -> int:
+        if nbytes > self.limit:
+            self.error = f"{nbytes} bytes are more than {self.limit}"
+            return 0
+        block = np.empty(nbytes + ALIGNMENT, np.uint8)
+        address = -(-block.ctypes.data // ALIGNMENT) * ALIGNMENT
+        self.memory[address] = block
+        return address
+
+    def free(self, address: int) -> None:
+        del self.memory[address]
+
+    def copy(self, stream: int, destination: int, source: int, nbytes: int) -> None:
+        ctypes.memmove(destination, source, nbytes)
+
+    def last_error(self) -> str:
+        return self.error
+
+    def functions(self) -> RuntimeFunctions:
+        return RuntimeFunctions(
+            stream_create=self.stream_create,
+            stream_destroy=self.stream_destroy,
+            stream_sync=self.stream_sync,
+            malloc=self.malloc,
+            free=self.free,
+            h2d=self.copy,
+            d2h=self.copy,
+            d2d=self.copy,
+            last_error=self.last_error,
+        )
