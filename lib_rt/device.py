@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from diopi_proto.registration import SERVICES
-from lib_rt.library import address, check, ffi, lib, made, pointer
+from lib_rt.library import address, check, ffi, lib, made, pointer, text
 from lib_rt.owner import Owner
 
 if TYPE_CHECKING:
     from lib_rt.stream import Stream
 
 _NUMBER = {service.name: number for number, service in enumerate(SERVICES)}
-_POINTER_TYPE = {service.name: service.pointer for service in SERVICES}
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class Device(Owner):
     @property
     def last_error(self) -> str:
         """The vendor's own last error text."""
-        return ffi.string(made(lib.diopirt_device_last_error, "char const*", self.handle)).decode(errors="replace")
+        return text(made(lib.diopirt_device_last_error, "char const*", self.handle))
 
     def malloc(self, nbytes: int) -> int:
         """Address of `nbytes` of bare device memory, without guards; CallError when the vendor has not enough."""
@@ -115,8 +114,10 @@ class Device(Owner):
     def _exchange(self, name: str, function: Any) -> Any:
         if name not in _NUMBER:
             raise KeyError(f"{name!r} is no service, they are {', '.join(_NUMBER)}")
+        previous = ffi.new("diopirt_function_t*")
         new = ffi.cast("diopirt_function_t", function or 0)
-        return made(lambda result: lib.diopirt_device_exchange(self.handle, _NUMBER[name], new, result), "diopirt_function_t")
+        check(lib.diopirt_device_exchange(self.handle, _NUMBER[name], new, previous))
+        return previous[0]
 
     def _live(self) -> tuple[int, int]:
         counts = ffi.new("int64_t[2]")
@@ -208,8 +209,8 @@ def _freed(function: Callable[[int], None], errors: _ErrorText) -> Callable[[int
 
 def _explained(function: Callable[[], str], errors: _ErrorText) -> Callable[[], int]:
     def last_error() -> int:
-        text, errors.raised = errors.raised or function(), ""
-        errors.handed_out = ffi.new("char[]", text.encode())
+        latest, errors.raised = errors.raised or function(), ""
+        errors.handed_out = ffi.new("char[]", latest.encode())
         return address(errors.handed_out)
 
     return _caught(last_error, errors, 0)

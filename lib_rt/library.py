@@ -49,7 +49,7 @@ def _private_cdef() -> str:
 path = _find()
 """The file that was loaded."""
 
-ffi = cffi.FFI()
+ffi: Any = cffi.FFI()
 """Knows the types of the interface and every function of the runtime; operators can be added with `ffi.cdef`."""
 
 ffi.cdef(runtime_cdef() + _private_cdef())
@@ -61,7 +61,12 @@ _INTACT = -(2**63)
 
 def last_error() -> str:
     """The runtime's explanation of the last error in this thread."""
-    return ffi.string(lib.diopirt_last_error()).decode(errors="replace")  # type: ignore[union-attr]  # char* gives bytes
+    return text(lib.diopirt_last_error())
+
+
+def text(characters: Any) -> str:
+    """A C string as Python's."""
+    return str(ffi.string(characters), "utf-8", "replace")
 
 
 def check(code: int) -> None:

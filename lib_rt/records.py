@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from lib_rt.library import check, ffi, lib
+from lib_rt.library import check, ffi, lib, text
 
 
 @dataclass(frozen=True)
@@ -40,4 +40,4 @@ def _logged() -> Iterator[Record]:
     name, depth, nanoseconds = ffi.new("char const**"), ffi.new("int32_t*"), ffi.new("int64_t*")
     for index in range(lib.diopirt_record_count()):
         check(lib.diopirt_record_logged(index, name, depth, nanoseconds))
-        yield Record(ffi.string(name[0]).decode(errors="replace"), depth[0], nanoseconds[0] / 1e9)
+        yield Record(text(name[0]), depth[0], nanoseconds[0] / 1e9)

@@ -36,15 +36,18 @@ class Stream(Owner):
 
     def h2d(self, destination: int, source: int, nbytes: int) -> None:
         """Enqueue a bare copy of `nbytes` from host to device memory; both must live until it is done."""
-        check(lib.diopirt_stream_copy(self.handle, lib.diopirt_h2d_service, pointer(destination), pointer(source), nbytes))
+        self._copy(lib.diopirt_h2d_service, destination, source, nbytes)
 
     def d2h(self, destination: int, source: int, nbytes: int) -> None:
         """As `h2d`, from device to host memory."""
-        check(lib.diopirt_stream_copy(self.handle, lib.diopirt_d2h_service, pointer(destination), pointer(source), nbytes))
+        self._copy(lib.diopirt_d2h_service, destination, source, nbytes)
 
     def d2d(self, destination: int, source: int, nbytes: int) -> None:
         """As `h2d`, within device memory."""
-        check(lib.diopirt_stream_copy(self.handle, lib.diopirt_d2d_service, pointer(destination), pointer(source), nbytes))
+        self._copy(lib.diopirt_d2d_service, destination, source, nbytes)
+
+    def _copy(self, service: int, destination: int, source: int, nbytes: int) -> None:
+        check(lib.diopirt_stream_copy(self.handle, service, pointer(destination), pointer(source), nbytes))
 
     def _release(self, handle: Any) -> None:
         for context in list(self._contexts):

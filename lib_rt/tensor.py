@@ -94,10 +94,14 @@ class Tensor(Owner):
         shape: Sequence[int],
         dtype: Dtype,
         strides: Sequence[int] | None = None,
+        offset: int = 0,
+        storage_elements: int | None = None,
         where: types.Device = _DEVICE,
     ) -> Tensor:
-        """A tensor of poison."""
-        return cls._create(context, tuple(shape), tuple(strides) if strides is not None else None, dtype, 0, -1, None, where)
+        """A tensor of poison; `strides`, `offset` and `storage_elements` as in `from_numpy`."""
+        placed = tuple(strides) if strides is not None else None
+        elements = -1 if storage_elements is None else storage_elements
+        return cls._create(context, tuple(shape), placed, dtype, offset, elements, None, where)
 
     @classmethod
     def _create(
@@ -168,7 +172,7 @@ class Tensor(Owner):
     @property
     def is_sparse(self) -> bool:
         """Whether it is in compressed sparse row form."""
-        return made(lib.diopiIsTensorSparse, "bool", self.handle)  # type: ignore[no-any-return]  # C calls are untyped
+        return bool(made(lib.diopiIsTensorSparse, "bool", self.handle))
 
     @property
     def numel(self) -> int:
