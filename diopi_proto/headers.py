@@ -105,14 +105,16 @@ def runtime_cdef() -> str:
     return types() + pointer_types() + _declarations(runtime_prototypes()) + registration
 
 
-def operator_cdef() -> str:
-    """What cffi needs to call operators, beside `runtime_cdef`."""
-    return _declarations(prototypes())
+def vendor_cdef() -> str:
+    """What cffi needs to call a vendor library, beside `runtime_cdef`: operators, well-known names, start and end."""
+    exported = [_exported(s) for s in SERVICES if s.well_known]
+    others = [declared for _, declared, _ in (*LIFETIME, GENERATOR_STATE)]
+    return _declarations(prototypes()) + "".join(f"{declared};\n" for declared in (*exported, *others))
 
 
 def cdef() -> str:
     """All declarations of the interface as cffi reads them."""
-    return runtime_cdef() + operator_cdef()
+    return runtime_cdef() + vendor_cdef()
 
 
 def _declarations(declared: Mapping[str, Prototype]) -> str:
@@ -171,17 +173,17 @@ def _register() -> str:
 
 
 def _conform_test() -> str:
-    services = (
-        _documented(s.meaning, f"DIOPI_EXPORT {s.exported_returns} {s.well_known}({s.parameters})")
-        for s in SERVICES
-        if s.well_known
-    )
+    services = (_documented(s.meaning, f"DIOPI_EXPORT {_exported(s)}") for s in SERVICES if s.well_known)
     _, state, meaning = GENERATOR_STATE
     return "\n".join((*services, *_lifetime(), _documented(meaning, f"DIOPI_WEAK {state}")))
 
 
 def _lifetime() -> Iterable[str]:
     return (_documented(meaning, f"DIOPI_EXPORT {declared}") for _, declared, meaning in LIFETIME)
+
+
+def _exported(service: Service) -> str:
+    return f"{service.exported_returns} {service.well_known}({service.parameters})"
 
 
 def _registration(service: Service) -> str:

@@ -156,7 +156,7 @@ class Pointer:
 
 
 class Verbatim:
-    """Any other C type, spelt out: written `Annotated[object, "void**"]`. Only the runtime's own functions have such."""
+    """Any other C type, spelt out: `Annotated[object, "void**"]`. Only functions of the runtime need it."""
 
 
 class Role(Enum):

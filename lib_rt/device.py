@@ -167,7 +167,7 @@ def _callbacks(functions: RuntimeFunctions) -> dict[str, Any]:
     """The C functions through which the runtime calls `functions`."""
     errors = _ErrorText()
     wrapped = {
-        field.name: _WRAPPERS.get(field.name, _coded)(function, errors)
+        field.name: _WRAPPERS[field.name](function, errors)
         for field in fields(functions)
         if (function := getattr(functions, field.name)) is not None
     }
@@ -217,6 +217,7 @@ def _explained(function: Callable[[], str], errors: _ErrorText) -> Callable[[], 
 
 
 _WRAPPERS: dict[str, Callable[[Any, _ErrorText], Callable[..., Any]]] = {
+    **dict.fromkeys(_NUMBER, _coded),
     "stream_create": _created,
     "malloc": _allocated,
     "free": _freed,

@@ -102,8 +102,9 @@ diopiError_t diopirt_stream_copy(diopirt_stream_t stream, int32_t service, void*
 struct staging* staging_new(int64_t bytes) { return malloc(sizeof(struct staging) + (size_t)bytes); }
 
 diopiError_t stream_upload(diopirt_stream_t stream, void* dst, struct staging* staging, uint64_t bytes) {
-    await(stream, staging);
-    return stream_copy(stream, diopirt_h2d_service, dst, staging->bytes, bytes);
+    diopiError_t code = stream_copy(stream, diopirt_h2d_service, dst, staging->bytes, bytes);
+    await(stream, staging); /* not before it is enqueued: another thread's wait would not cover it, but release it */
+    return code;
 }
 
 diopiError_t diopiGetStream(diopiContextHandle_t ctx, diopiStreamHandle_t* stream) {

@@ -257,8 +257,8 @@ diopiError_t diopiRequireBuffer(diopiContextHandle_t ctx, diopiTensorHandle_t* t
 /* Each question: the function, its handle and result types, which tensors have an answer, and the answer. */
 #define QUESTION(function, handle_t, result_t, check, answer) \
     diopiError_t function(handle_t th, result_t* result) {    \
-        TRY(check(th, __func__));                             \
         EXPECT_RESULT(result);                                \
+        TRY(check(th, __func__));                             \
         *result = (answer);                                   \
         return diopiSuccess;                                  \
     }

@@ -3596,7 +3596,7 @@ DIOPI_WEAK diopiError_t diopiZeros(diopiContextHandle_t ctx, diopiTensorHandle_t
 DIOPI_WEAK diopiError_t diopiZeroInp(diopiContextHandle_t ctx, diopiTensorHandle_t self);
 
 /**
- * Sign of a real input as `diopiSign`; of a complex input the unit number input / |input|, 0 at 0.
+ * Sign of a real input as `diopiSign`; of a complex input the unit number input / |input|, rounded, 0 at 0.
  *
  * Source: torch.sgn.
  */
@@ -3606,7 +3606,7 @@ DIOPI_WEAK diopiError_t diopiSgn(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * In-place form of `diopiSgn`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Sign of a real input as `diopiSign`; of a complex input the unit number input / |input|, 0 at 0.
+ * Sign of a real input as `diopiSign`; of a complex input the unit number input / |input|, rounded, 0 at 0.
  *
  * Source: torch.sgn.
  */

@@ -1,0 +1,120 @@
+"""The C headers: committed as they are generated, complete, and accepted by compilers."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import cffi
+import pytest
+
+from diopi_proto import headers
+from diopi_proto.interface import header_order, prototypes, runtime_prototypes
+from diopi_proto.types import VERSION_NUMBER
+
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
+LANGUAGES = {"c11": ("cc", ["-x", "c", "-std=c11"]), "c++17": ("c++", ["-x", "c++", "-std=c++17"])}
+
+DEFINITION = """
+#include <diopi/{header}>
+#ifdef __cplusplus
+extern "C"
+#endif
+{declaration} {{ return {value}; }}
+"""
+
+
+def compile_with(language: str, source: str, *options: str) -> None:
+    """Compile `source` as `language`; skips where its compiler is missing, fails with the compiler's complaint."""
+    compiler, flags = LANGUAGES[language]
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler} here")
+    done = subprocess.run([compiler, *flags, *WARNINGS, *options, "-"], input=source, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("header", headers.names())
+def test_committed_header_is_the_generated_one(header: str) -> None:
+    """`python -m diopi_proto --write` regenerates them."""
+    assert headers.INCLUDE_DIR.joinpath("diopi", header).read_text("utf-8") == headers.render(header)
+
+
+def test_no_other_header_lies_there() -> None:
+    assert {path.name for path in headers.INCLUDE_DIR.joinpath("diopi").iterdir()} == set(headers.names())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("header", headers.names())
+def test_header_compiles_alone(header: str, language: str) -> None:
+    compile_with(language, f"#include <diopi/{header}>\n", f"-I{headers.INCLUDE_DIR}", "-fsyntax-only")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_all_headers_compile_together_and_twice(language: str) -> None:
+    source = "".join(f"#include <diopi/{header}>\n" for header in headers.names() * 2)
+    source += f"#if DIOPI_VERSION != {VERSION_NUMBER}\n#error version\n#endif\n"
+    compile_with(language, source, f"-I{headers.INCLUDE_DIR}", "-fsyntax-only")
+
+
+@pytest.mark.parametrize("header", header_order())
+def test_header_declares_its_functions_in_order(header: str) -> None:
+    declared = re.findall(r"^DIOPI_(?:WEAK|EXPORT) .*?(\w+)\(", headers.render(header), re.MULTILINE)
+    known = {**prototypes(), **runtime_prototypes()}
+    assert declared == [name for name in header_order()[header] if name in known]
+
+
+def symbols(language: str, source: str, tmp_path: Path) -> dict[str, str]:
+    """Symbol → its kind, as nm tells, of `source` compiled with hidden visibility into a shared library."""
+    if shutil.which("nm") is None:
+        pytest.skip("there is no nm here")
+    library = tmp_path / "library.so"
+    options = [f"-I{headers.INCLUDE_DIR}", "-shared", "-fPIC", "-fvisibility=hidden", "-o", str(library)]
+    compile_with(language, source, *options)
+    lines = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True).stdout.splitlines()
+    return {line.split()[-1]: line.split()[-2] for line in lines}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_operators_are_weak_and_visible(language: str, tmp_path: Path) -> None:
+    text = headers.declaration(prototypes()["diopiGetVendorName"])
+    found = symbols(language, DEFINITION.format(header="functions.h", declaration=text, value='"name"'), tmp_path)
+    assert found["diopiGetVendorName"] == "W"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_runtime_functions_are_strong_and_visible(language: str, tmp_path: Path) -> None:
+    text = headers.declaration(runtime_prototypes()["diopiGetVersion"])
+    found = symbols(language, DEFINITION.format(header="diopirt.h", declaration=text, value='"text"'), tmp_path)
+    assert found["diopiGetVersion"] == "T"
+
+
+def test_cdef_knows_every_function() -> None:
+    ffi = cffi.FFI()
+    ffi.cdef(headers.cdef())
+    everything = {**runtime_prototypes(), **prototypes()}
+    this_process = ffi.dlopen(None)
+    assert set(everything) <= set(dir(this_process))
+    assert ffi.sizeof("diopiScalar_t") == 16
+    assert ffi.sizeof("diopiSize_t") == 16
+    assert ffi.offsetof("diopiScalar_t", "ival") == ffi.offsetof("diopiScalar_t", "fval") == 8
+
+
+@pytest.mark.parametrize(
+    ("option", "file"), [("--include-dir", "diopi/functions.h"), ("--cmake-dir", "diopi-config.cmake")]
+)
+def test_module_prints_its_folders(option: str, file: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "diopi_proto", option], capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip(), file).is_file()
+
+
+def test_module_without_option_is_a_usage_error() -> None:
+    done = subprocess.run([sys.executable, "-m", "diopi_proto"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "--include-dir" in done.stderr
+
+
+def test_write_makes_every_header(tmp_path: Path) -> None:
+    headers.write(tmp_path / "include")
+    written = {path.name: path.read_text("utf-8") for path in (tmp_path / "include" / "diopi").iterdir()}
+    assert written == {header: headers.render(header) for header in headers.names()}

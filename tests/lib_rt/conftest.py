@@ -1,0 +1,25 @@
+"""A device on the synchronous host runtime, and a context on it."""
+
+from collections.abc import Iterator
+
+import pytest
+from host_runtime import HostRuntime
+
+from lib_rt import Context, Device
+
+
+@pytest.fixture
+def host() -> HostRuntime:
+    return HostRuntime()
+
+
+@pytest.fixture
+def device(host: HostRuntime) -> Iterator[Device]:
+    with Device(host.functions(), host_addressable=True) as made:
+        yield made
+
+
+@pytest.fixture
+def context(device: Device) -> Iterator[Context]:
+    with Context(device) as made:
+        yield made

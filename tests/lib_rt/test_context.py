@@ -1,0 +1,92 @@
+"""Contexts: tensors operators require, ownership, streams."""
+
+import numpy as np
+import pytest
+from host_runtime import HostRuntime
+
+from diopi_proto import types
+from diopi_proto.types import Dtype
+from lib_rt import Context, Device, ForeignObjectError, ReleasedError, Stream, Tensor
+from lib_rt.library import ffi, last_error, lib
+
+
+def test_required_tensors_are_listed_in_order(context: Context) -> None:
+    Tensor.from_numpy(context, np.ones(3))
+    assert context.required == []
+    first = context.require_tensor((2, 3), Dtype.float16)
+    Tensor.from_numpy(context, np.ones(3))
+    second = context.require_tensor((4,), Dtype.int64, where=types.Device.host)
+    assert [tensor.handle for tensor in context.required] == [first.handle, second.handle]
+    assert [(tensor.shape, tensor.dtype, tensor.where) for tensor in context.required] == [
+        ((2, 3), Dtype.float16, types.Device.device),
+        ((4,), Dtype.int64, types.Device.host),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "nbytes"), [((2, 3), None, 24), ((2, 3), (1, 2), 24), ((2, 3), (8, 1), 44), ((0, 3), None, 0)]
+)
+def test_required_geometry(context: Context, shape, strides, nbytes: int) -> None:
+    tensor = context.require_tensor(shape, Dtype.int32, strides=strides)
+    assert tensor.strides == (strides or (3, 1))
+    assert tensor.storage_nbytes == nbytes
+
+
+def test_required_tensors_live_as_long_as_the_context(device: Device, host: HostRuntime) -> None:
+    context = Context(device)
+    tensor = context.require_tensor((2,), Dtype.int8)
+    tensor.close()
+    assert device.live_blocks == 1
+    tensor = context.required[0]
+    context.close()
+    assert device.live_blocks == 0
+    assert host.memory == {}
+    with pytest.raises(ReleasedError):
+        tensor.numpy()
+
+
+def test_buffers_are_bytes(context: Context) -> None:
+    result = ffi.new("diopiTensorHandle_t*")
+    assert lib.diopiRequireBuffer(context.handle, result, 17, types.Device.device) == 0
+    buffer = Tensor.from_handle(context, result[0])
+    assert (buffer.shape, buffer.dtype, buffer.storage_nbytes) == ((17,), Dtype.uint8, 17)
+    assert lib.diopiRequireBuffer(context.handle, result, -1, types.Device.device) == 1
+    assert "negative size -1" in last_error()
+
+
+def test_missing_size_is_an_error(context: Context) -> None:
+    result = ffi.new("diopiTensorHandle_t*")
+    size = ffi.new("diopiSize_t*", (ffi.NULL, 1))
+    for wrong in (ffi.NULL, size):
+        assert lib.diopiRequireTensor(context.handle, result, wrong, ffi.NULL, Dtype.int8, types.Device.device) == 1
+        assert "has no shape" in last_error()
+    assert result[0] == ffi.NULL
+    assert context.required == []
+
+
+def test_own_stream_ends_with_the_context(device: Device, host: HostRuntime) -> None:
+    context = Context(device)
+    assert host.streams == {context.stream.native}
+    context.close()
+    assert host.streams == set()
+
+
+def test_given_stream_outlives_the_context(device: Device, host: HostRuntime) -> None:
+    with Stream(device) as stream:
+        for _ in range(3):
+            with Context(device, stream) as context:
+                Tensor.from_numpy(context, np.ones(2))
+        assert host.streams == {stream.native}
+
+
+def test_stream_of_another_device_is_refused(device: Device, host: HostRuntime) -> None:
+    with Device(host.functions()) as other, Stream(other) as stream, pytest.raises(ForeignObjectError):
+        Context(device, stream)
+
+
+def test_no_leak_over_many_calls(device: Device, host: HostRuntime) -> None:
+    for _ in range(2000):
+        with Context(device) as context:
+            Tensor.from_numpy(context, np.ones(2))
+            context.require_tensor((3,), Dtype.int16)
+    assert (device.live_blocks, device.live_bytes, host.memory, host.streams) == (0, 0, {}, set())

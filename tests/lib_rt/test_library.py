@@ -1,0 +1,63 @@
+"""`libdiopirt.so`: what it exports, and how it is found."""
+
+import shutil
+import subprocess
+from importlib.metadata import PackageNotFoundError, PackagePath
+from pathlib import Path
+
+import pytest
+
+from diopi_proto.interface import runtime_prototypes
+from diopi_proto.registration import SERVICES
+from lib_rt import LibraryNotFoundError, library
+from lib_rt.errors import CallError
+
+
+def output(tool: str, *arguments: str) -> str:
+    if shutil.which(tool) is None:
+        pytest.skip(f"there is no {tool} here")
+    return subprocess.run([tool, *arguments, str(library.path)], capture_output=True, text=True, check=True).stdout
+
+
+def test_every_function_is_exported_and_strong() -> None:
+    lines = [line.split() for line in output("nm", "-D", "--defined-only").splitlines()]
+    exported = {name: kind for _, kind, name in lines}
+    private = {name for name in exported if name.startswith("diopirt_")}
+    assert set(exported) - private == {*runtime_prototypes(), *(service.register for service in SERVICES)}
+    assert set(exported.values()) == {"T"}
+    assert private == {name for name in dir(library.lib) if name.startswith("diopirt_") and "_service" not in name}
+
+
+def test_soname() -> None:
+    assert "Library soname: [libdiopirt.so]" in output("readelf", "-d")
+
+
+def test_missing_library_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def unknown(name: str) -> list[PackagePath]:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(library, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(library, "files", unknown)
+    with pytest.raises(LibraryNotFoundError, match=rf"libdiopirt\.so was not built: .*{tmp_path}"):
+        library._find()
+
+
+def test_library_is_found_where_it_was_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    installed = PackagePath("elsewhere/libdiopirt.so")
+    installed.dist = type("Distribution", (), {"locate_file": lambda self, path: tmp_path / path})()
+    monkeypatch.setattr(library, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(library, "files", lambda name: [PackagePath("other.py"), installed])
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "libdiopirt.so").touch()
+    assert library._find() == tmp_path / "elsewhere" / "libdiopirt.so"
+
+
+def test_services_have_the_cores_numbers() -> None:
+    numbers = [getattr(library.lib, f"diopirt_{service.name}_service") for service in SERVICES]
+    assert [*numbers, library.lib.diopirt_service_count] == list(range(10))
+
+
+def test_error_codes_become_exceptions() -> None:
+    library.check(0)
+    with pytest.raises(CallError, match=r"^NoRegisteredStreamSyncFunction"):
+        library.check(5)

@@ -1,0 +1,109 @@
+"""Guarded memory: damage is found to the byte on either side, fresh memory is poison."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from host_runtime import HostRuntime
+
+from diopi_proto import types
+from diopi_proto.types import Dtype
+from lib_rt import Context, Device, GuardError, Tensor, is_poison, poison_of
+from lib_rt.dtypes import NUMPY
+
+PLACES = [types.Device.device, types.Device.host]
+GUARD = 256
+
+
+def flip(address: int) -> None:
+    byte = ctypes.c_ubyte.from_address(address)
+    byte.value ^= 1
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("nbytes", [0, 1, 3, 8, 1000])
+@pytest.mark.parametrize("distance", [0, 1, 100, GUARD - 1])
+@pytest.mark.parametrize("side", ["before", "behind"])
+def test_damage_is_told_to_the_byte(
+    device: Device, context: Context, where: types.Device, nbytes: int, distance: int, side: str
+) -> None:
+    offset = -1 - distance if side == "before" else nbytes + distance
+    tensor = Tensor.empty(context, (nbytes,), Dtype.uint8, where=where)
+    tensor.check_guards()
+    flip(tensor.storage_ptr + offset)
+    with pytest.raises(GuardError, match=rf"tensor of {nbytes} bytes is damaged at byte {offset}$") as checked:
+        tensor.check_guards()
+    with pytest.raises(GuardError) as closed:
+        tensor.close()
+    assert checked.value.offset == closed.value.offset == offset
+    assert tensor.closed
+    assert device.live_blocks == 0
+    tensor.close()
+
+
+def test_first_damage_is_told(context: Context) -> None:
+    tensor = Tensor.empty(context, (4,), Dtype.uint8)
+    for offset in (7, 5, -2, -9):
+        flip(tensor.storage_ptr + offset)
+    with pytest.raises(GuardError) as caught:
+        tensor.close()
+    assert caught.value.offset == -9
+
+
+@pytest.mark.parametrize("value", range(0, 256, 15))
+def test_a_constant_written_past_the_end_shows(context: Context, value: int) -> None:
+    """No byte value fills two neighbouring guard bytes unseen."""
+    tensor = Tensor.empty(context, (4,), Dtype.uint8)
+    ctypes.memset(tensor.storage_ptr + 4, value, 2)
+    with pytest.raises(GuardError):
+        tensor.close()
+
+
+def test_context_tells_damage_of_the_tensors_it_releases(device: Device, host: HostRuntime) -> None:
+    context = Context(device)
+    tensors = [Tensor.from_numpy(context, np.ones(3, np.int8)) for _ in range(3)]
+    required = context.require_tensor((5,), Dtype.int8)
+    flip(required.storage_ptr + 5)
+    flip(tensors[1].storage_ptr - 4)
+    with pytest.raises(GuardError) as caught:
+        context.close()
+    assert caught.value.offset == -4
+    assert context.closed
+    assert context.stream.closed
+    assert (host.memory, host.streams) == ({}, set())
+
+
+def test_writing_inside_is_no_damage(context: Context) -> None:
+    tensor = Tensor.empty(context, (64,), Dtype.uint8)
+    ctypes.memset(tensor.storage_ptr, 0xFF, 64)
+    tensor.check_guards()
+    tensor.close()
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("dtype", NUMPY, ids=lambda dtype: dtype.name)
+def test_fresh_memory_is_poison(context: Context, dtype: Dtype, where: types.Device) -> None:
+    tensor = Tensor.empty(context, (3, 5), dtype, where=where)
+    assert tensor.storage().tobytes() == poison_of(dtype) * 15
+    required = context.require_tensor((7,), dtype, where=where)
+    assert required.storage().tobytes() == poison_of(dtype) * 7
+
+
+@pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64, Dtype.complex64])
+def test_floating_poison_is_not_a_number(context: Context, dtype: Dtype) -> None:
+    values = Tensor.empty(context, (9,), dtype).numpy()
+    with np.errstate(invalid="ignore"):  # the NaN is signalling
+        assert np.isnan(values).all()
+    assert is_poison(values).all()
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_memory_is_aligned(context: Context, where: types.Device) -> None:
+    for size in (0, 1, 17, 300):
+        assert Tensor.empty(context, (size,), Dtype.uint8, where=where).storage_ptr % 256 == 0
+
+
+def test_large_memory_round_trips(context: Context) -> None:
+    values = np.arange(1 << 20, dtype=np.int32)
+    with Tensor.from_numpy(context, values) as tensor:
+        np.testing.assert_array_equal(tensor.numpy(), values)

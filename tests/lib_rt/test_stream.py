@@ -1,0 +1,91 @@
+"""Streams: bare copies, waiting, and the host memory of copies still under way."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from host_runtime import HostRuntime
+
+from lib_rt import CallError, Context, Device, Stream, Tensor
+from lib_rt.library import ffi, lib
+
+
+class LateRuntime(HostRuntime):
+    """Copies are done when the stream is waited for, as late as a real device may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.late: list[Callable[[], None]] = []
+
+    def copy(self, stream: int, destination: int, source: int, nbytes: int) -> None:
+        self.late.append(lambda: HostRuntime.copy(self, stream, destination, source, nbytes))
+
+    def stream_sync(self, stream: int) -> None:
+        super().stream_sync(stream)
+        late, self.late = self.late, []
+        for copy in late:
+            copy()
+
+
+@pytest.mark.parametrize("nbytes", [0, 1, 7, 4096, 100_003])
+def test_bare_copies(device: Device, nbytes: int) -> None:
+    source = np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8)
+    back = np.zeros_like(source)
+    one, two = device.malloc(nbytes), device.malloc(nbytes)
+    with Stream(device) as stream:
+        stream.h2d(one, source.ctypes.data, nbytes)
+        stream.d2d(two, one, nbytes)
+        stream.d2h(back.ctypes.data, two, nbytes)
+        stream.synchronize()
+    np.testing.assert_array_equal(back, source)
+    device.free(one)
+    device.free(two)
+
+
+def test_reads_wait_for_late_copies() -> None:
+    host = LateRuntime()
+    with Device(host.functions()) as device, Context(device) as context:
+        values = np.arange(1000, dtype=np.int64)
+        tensors = [Tensor.from_numpy(context, values + i) for i in range(20)]
+        assert host.synchronised == 0
+        for i, tensor in enumerate(tensors):
+            np.testing.assert_array_equal(tensor.numpy(), values + i)
+        tensors[3].write(values - 1)
+        np.testing.assert_array_equal(tensors[3].clone().numpy(), values - 1)
+    assert host.memory == {}
+
+
+def test_closing_a_context_waits_once(device: Device, host: HostRuntime) -> None:
+    with Stream(device) as stream:
+        context = Context(device, stream)
+        tensors = [Tensor.from_numpy(context, np.ones(3)) for _ in range(10)]
+        context.close()
+        assert host.synchronised == 1
+        assert device.live_blocks == 0
+        assert len(tensors) == 10
+
+
+def test_failing_wait_is_told(host: HostRuntime) -> None:
+    with Device(replace(host.functions(), stream_sync=lambda stream: 9)) as device:
+        stream = Stream(device)
+        with pytest.raises(CallError, match="synchronize function returned 9"):
+            stream.synchronize()
+        with pytest.raises(CallError, match="synchronize function returned 9"):
+            stream.close()
+        assert stream.closed
+        assert host.streams == set()
+
+
+def test_streams_are_the_vendors(device: Device, host: HostRuntime) -> None:
+    with Stream(device) as one, Stream(device) as two:
+        assert {one.native, two.native} == host.streams
+        with Context(device, two) as context:
+            native = ffi.new("diopiStreamHandle_t*")
+            assert lib.diopiGetStream(context.handle, native) == 0
+            assert int(ffi.cast("uintptr_t", native[0])) == two.native
+
+
+def test_only_copies_can_be_copied_with(device: Device) -> None:
+    with Stream(device) as stream:
+        assert lib.diopirt_stream_copy(stream.handle, lib.diopirt_malloc_service, ffi.NULL, ffi.NULL, 0) == 1

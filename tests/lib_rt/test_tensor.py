@@ -1,0 +1,236 @@
+"""Tensors: values at any strides, reading, writing, cloning, viewing, and misuse."""
+
+import gc
+
+import numpy as np
+import pytest
+from host_runtime import HostRuntime
+
+from diopi_proto import types
+from diopi_proto.types import Dtype, Error
+from lib_rt import CallError, Context, Device, ForeignObjectError, ReleasedError, Tensor, is_poison
+from lib_rt.dtypes import NUMPY
+from lib_rt.library import ffi, lib
+
+PLACES = [types.Device.device, types.Device.host]
+
+LAYOUTS = [
+    # shape, strides, offset, storage elements
+    ((2, 3), None, 0, None),
+    ((2, 3), (3, 1), 0, None),
+    ((2, 3), (1, 2), 0, None),
+    ((2, 3), (4, 1), 5, 20),
+    ((2, 3), (10, 3), 1, None),
+    ((2, 1, 3), (3, 77, 1), 0, None),
+    ((2, 3, 4, 5), (60, 1, 15, 3), 0, None),
+    ((), None, 0, None),
+    ((), (), 3, 9),
+    ((0, 4), None, 0, None),
+    ((0, 4), (4, 1), 2, 2),
+    ((5,), (2,), 0, None),
+]
+
+
+def numbered(shape: tuple[int, ...], dtype: Dtype = Dtype.float32) -> np.ndarray:
+    """Distinct nonzero bytes seen as elements, no two elements alike."""
+    size = NUMPY[dtype].itemsize
+    count = int(np.prod(shape))
+    return (np.arange(count * size) % 251 + 1).astype(np.uint8).view(NUMPY[dtype]).reshape(shape)
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize(("shape", "strides", "offset", "elements"), LAYOUTS)
+def test_values_round_trip_and_gaps_stay_poison(context: Context, shape, strides, offset, elements, where) -> None:
+    values = np.arange(1, np.prod(shape) + 1, dtype=np.float32).reshape(shape)
+    placed = {"strides": strides, "offset": offset, "storage_elements": elements, "where": where}
+    tensor = Tensor.from_numpy(context, values, **placed)
+    assert (tensor.shape, tensor.storage_offset, tensor.where) == (shape, offset, where)
+    np.testing.assert_array_equal(tensor.numpy(), values)
+    storage = tensor.storage().view(np.float32)
+    assert tensor.storage_nbytes == storage.nbytes
+    assert is_poison(storage).sum() == storage.size - values.size
+    assert set(storage[~is_poison(storage)]) == set(values.ravel())
+    assert tensor.data_ptr - tensor.storage_ptr == 4 * offset
+
+    tensor.write(values + 100)
+    np.testing.assert_array_equal(tensor.numpy(), values + 100)
+    np.testing.assert_array_equal(is_poison(tensor.storage().view(np.float32)), is_poison(storage))
+    tensor.check_guards()
+
+
+@pytest.mark.parametrize("dtype", NUMPY, ids=lambda dtype: dtype.name)
+def test_every_dtype_round_trips(context: Context, dtype: Dtype) -> None:
+    values = numbered((3, 4), dtype)
+    for strides in (None, (1, 3)):
+        tensor = Tensor.from_numpy(context, values, dtype=dtype, strides=strides)
+        assert (tensor.dtype, tensor.element_size, tensor.numel) == (dtype, values.itemsize, 12)
+        assert tensor.numpy().dtype == values.dtype
+        assert tensor.numpy().tobytes() == values.tobytes()
+
+
+def test_non_contiguous_arrays_are_taken_by_value(context: Context) -> None:
+    values = np.arange(12.0).reshape(3, 4)
+    for array in (values.T, values[::2, ::-1], np.broadcast_to(values[:1], (3, 4))):
+        tensor = Tensor.from_numpy(context, array)
+        assert tensor.is_contiguous
+        np.testing.assert_array_equal(tensor.numpy(), array)
+
+
+def test_expanded_and_overlapping_layouts(context: Context) -> None:
+    expanded = np.broadcast_to(np.arange(3, dtype=np.int32), (4, 3))
+    tensor = Tensor.from_numpy(context, expanded, strides=(0, 1))
+    assert tensor.storage_nbytes == 12
+    np.testing.assert_array_equal(tensor.numpy(), expanded)
+    windows = np.lib.stride_tricks.sliding_window_view(np.arange(6.0), 3)
+    tensor = Tensor.from_numpy(context, windows, strides=(1, 1))
+    assert tensor.storage_nbytes == 48
+    np.testing.assert_array_equal(tensor.numpy(), windows)
+    with pytest.raises(ValueError, match=r"share memory at strides \(0, 1\) differ"):
+        Tensor.from_numpy(context, np.arange(12.0).reshape(4, 3), strides=(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("strides", "offset", "elements"),
+    [((3, 1), 0, 5), ((3, 1), 1, 6), ((-3, 1), 6, 20), ((3, 1), -1, 20)],
+)
+def test_layouts_that_do_not_fit_are_refused(context: Context, strides, offset, elements) -> None:
+    with pytest.raises(ValueError, match="does not fit a storage of"):
+        Tensor.from_numpy(context, np.ones((2, 3)), strides=strides, offset=offset, storage_elements=elements)
+
+
+def test_dtype_must_be_the_arrays(context: Context) -> None:
+    with pytest.raises(TypeError, match="an array of float64 for a tensor of float32"):
+        Tensor.from_numpy(context, np.ones(3), dtype=Dtype.float32)
+    assert Tensor.from_numpy(context, np.ones(3, np.float32), dtype=Dtype.tfloat32).dtype is Dtype.tfloat32
+
+
+def test_write_checks_dtype_and_shape(context: Context) -> None:
+    tensor = Tensor.from_numpy(context, np.zeros((1, 3, 2)))
+    with pytest.raises(TypeError, match="an array of int64 for a tensor of float64"):
+        tensor.write(np.ones((1, 3, 2), np.int64))
+    with pytest.raises(ValueError, match=r"shape \(2, 3\) can't be written to a tensor of shape \(1, 3, 2\)"):
+        tensor.write(np.ones((2, 3)))
+    np.testing.assert_array_equal(tensor.numpy(), np.zeros((1, 3, 2)))
+    tensor.write(np.ones((3, 1, 2)))
+    np.testing.assert_array_equal(tensor.numpy(), np.ones((1, 3, 2)))
+
+
+def test_write_takes_the_values_at_once(context: Context) -> None:
+    values = np.zeros(4)
+    tensor = Tensor.from_numpy(context, values)
+    values[:] = 1
+    tensor.write(values)
+    values[:] = 2
+    np.testing.assert_array_equal(tensor.numpy(), np.ones(4))
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_clone_copies_the_whole_storage(context: Context, where: types.Device) -> None:
+    values = np.arange(6.0).reshape(2, 3)
+    tensor = Tensor.from_numpy(context, values, strides=(4, 1), offset=2, storage_elements=12, where=where)
+    clone = tensor.clone()
+    assert (clone.strides, clone.storage_offset, clone.where) == (tensor.strides, 2, where)
+    assert clone.storage().tobytes() == tensor.storage().tobytes()
+    clone.write(values + 1)
+    np.testing.assert_array_equal(tensor.numpy(), values)
+
+
+@pytest.mark.parametrize(("shape", "strides"), [((2, 3), None), ((2, 3), (1, 2)), ((), None), ((0, 2), None)])
+def test_views_are_the_memory_itself(context: Context, shape, strides) -> None:
+    tensor = Tensor.from_numpy(context, np.zeros(shape), strides=strides)
+    tensor.view()[...] = 7
+    np.testing.assert_array_equal(tensor.numpy(), np.full(shape, 7.0))
+
+
+def test_views_need_memory_the_host_can_address(host: HostRuntime) -> None:
+    with Device(host.functions()) as device, Context(device) as context:
+        with pytest.raises(TypeError, match="a device the host can address"):
+            Tensor.from_numpy(context, np.ones(3)).view()
+        assert Tensor.from_numpy(context, np.ones(3), where=types.Device.host).view().sum() == 3
+
+
+def test_questions_of_the_interface_agree(context: Context) -> None:
+    tensor = Tensor.from_numpy(context, numbered((2, 3), Dtype.bfloat16), strides=(1, 4), offset=3, storage_elements=20)
+
+    def answer(name: str, kind: str) -> object:
+        result = ffi.new(f"{kind}*")
+        assert getattr(lib, f"diopiGetTensor{name}")(tensor.handle, result) == 0
+        value = result[0]
+        return tuple(value.data[0 : value.len]) if kind == "diopiSize_t" else value
+
+    assert answer("Shape", "diopiSize_t") == (2, 3)
+    assert answer("Stride", "diopiSize_t") == (1, 4)
+    assert answer("Dtype", "diopiDtype_t") == Dtype.bfloat16
+    assert answer("Device", "diopiDevice_t") == types.Device.device
+    assert answer("Numel", "int64_t") == 6
+    assert answer("ElemSize", "int64_t") == 2
+    assert answer("StorageOffset", "int64_t") == 3
+    assert answer("StorageNbytes", "size_t") == 40
+    assert answer("DeviceIndex", "diopiDeviceIndex_t") == 0
+    storage = int(ffi.cast("uintptr_t", answer("StoragePtr", "void*")))
+    assert int(ffi.cast("uintptr_t", answer("Data", "void*"))) == storage + 6 == tensor.data_ptr
+    assert Tensor.from_handle(context, tensor.handle).numpy().tobytes() == tensor.numpy().tobytes()
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "message"),
+    [
+        ((2, -1), None, "axis 1 of a shape has negative size -1"),
+        ((2, 2), (1,), "1 strides for a 2-d tensor"),
+        ((2, 2), (1, -2), "stride of axis 1 is negative: -2"),
+        ((1 << 40, 1 << 40), None, "more than 2\\^63 elements"),
+        ((1 << 62,), None, "more than 2\\^63 bytes"),
+        ((2, 2), (1 << 62, 1 << 62), "reach over more than 2\\^63 elements"),
+    ],
+)
+def test_impossible_geometry_is_refused(device: Device, context: Context, shape, strides, message: str) -> None:
+    with pytest.raises(CallError, match=message):
+        Tensor.empty(context, shape, Dtype.int32, strides=strides)
+    assert device.live_blocks == 0
+
+
+def test_unknown_dtype_has_its_own_code(context: Context) -> None:
+    for number in (17, 255, 1 << 20):
+        with pytest.raises(CallError, match=f"{number} is no element type") as caught:
+            context.require_tensor((2,), number)  # as an operator in C might
+        assert caught.value.code is Error.DtypeNotSupported
+
+
+def test_unknown_place_is_refused(context: Context) -> None:
+    with pytest.raises(CallError, match="2 is neither host nor device"):
+        context.require_tensor((2,), Dtype.int8, where=2)
+
+
+def test_use_after_close_is_an_error(context: Context) -> None:
+    tensor = Tensor.from_numpy(context, np.ones((2, 2)))
+    tensor.close()
+    tensor.close()
+    uses = [tensor.numpy, tensor.storage, tensor.view, tensor.clone, tensor.check_guards, lambda: tensor.data_ptr]
+    for use in [*uses, lambda: tensor.write(np.ones((2, 2))), lambda: context.accept(tensor)]:
+        with pytest.raises(ReleasedError, match=r"tensor of shape \(2, 2\) is closed"):
+            use()
+
+
+def test_use_after_the_contexts_close_is_an_error(device: Device) -> None:
+    context = Context(device)
+    tensor = Tensor.from_numpy(context, np.ones(2))
+    context.close()
+    with pytest.raises(ReleasedError, match="or its context is"):
+        tensor.numpy()
+    tensor.close()
+    with pytest.raises(ReleasedError, match="the context is closed"):
+        Tensor.empty(context, (1,), Dtype.int8)
+
+
+def test_tensors_of_other_devices_are_refused(context: Context, host: HostRuntime) -> None:
+    with Device(host.functions()) as other, Context(other) as elsewhere:
+        tensor = Tensor.from_numpy(elsewhere, np.ones(2))
+        with pytest.raises(ForeignObjectError, match=r"Tensor\(float64, shape \(2,\).*another device"):
+            context.accept(tensor)
+        assert elsewhere.accept(tensor) == tensor.handle
+
+
+def test_forgotten_tensors_are_released(device: Device, context: Context) -> None:
+    Tensor.from_numpy(context, np.ones(2))
+    gc.collect()
+    assert device.live_blocks == 0
