@@ -148,11 +148,12 @@ class Tensor(Owner):
         """A sparse tensor of the given row pointers, columns and values, which live at least as long as it."""
         context = crow.context
         parts = (crow, col, values)
+        size = SizeArgument(shape)
         handle = made(
             lib.diopirt_tensor_sparse_csr,
             "diopiTensorHandle_t",
             context.handle,
-            SizeArgument(shape).pointer,
+            size.pointer,
             *(context.accept(part) for part in parts),
         )
         return cls(context, handle, tuple(shape), (), values.dtype, 0, owns=True, parts=parts)

@@ -43,11 +43,15 @@ static diopiError_t fetch_all(struct diopiContext* context) {
     return diopiSuccess;
 }
 
+/* Newest first, so that what is told in the end is the damage of the oldest. */
 static diopiError_t verify_all(struct diopiContext* context, int64_t* damage) {
-    for (struct diopiTensor* tensor = context->first; tensor != NULL; tensor = tensor->next) {
-        if (!tensor_is_sparse(tensor)) TRY(block_verify(&tensor->block, damage));
+    diopiError_t code = diopiSuccess;
+    for (struct diopiTensor* tensor = context->last; tensor != NULL; tensor = tensor->previous) {
+        if (!tensor_is_sparse(tensor) && block_verify(&tensor->block, damage) != diopiSuccess) {
+            code = diopiErrorOccurred;
+        }
     }
-    return diopiSuccess;
+    return code;
 }
 
 /* All read back with one wait for the stream, since a wait costs more than a copy. */

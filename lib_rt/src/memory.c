@@ -99,6 +99,7 @@ diopiError_t block_fetch(struct block* block, diopirt_stream_t stream) {
     if (block->where == diopi_host) return diopiSuccess;
     block->image = malloc((size_t)whole(block));
     EXPECT(block->image != NULL, "out of host memory: %lld bytes", (long long)whole(block));
+    /* Should the copy fail, the image is never released: nobody knows how long the device goes on writing it. */
     return stream_copy(stream, diopirt_d2h_service, block->image, block->base, (uint64_t)whole(block));
 }
 
