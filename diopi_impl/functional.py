@@ -15,7 +15,7 @@ from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Scalar
 from lib_rt import Context, Tensor
-from lib_rt.dtypes import numpy_dtype
+from lib_rt.dtypes import from_numpy, to_numpy
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _check_dtype(prototype: Prototype, parameter: Parameter, tensor: Tensor) -> 
 def _read(value: Any) -> Any:
     """The value of an argument as a functional implementation takes it."""
     if isinstance(value, Tensor):
-        return value.view() if value.device.host_addressable else value.numpy()
+        return value.view() if value.context.device.host_addressable else value.numpy()
     if isinstance(value, Scalar):
         return value.value
     if isinstance(value, list):
@@ -136,7 +136,7 @@ def _writes(context: Context, parameter: Parameter, target: Any, result: Any) ->
         return []
     if parameter.annotation is kinds.NewOut:
         array = np.asarray(result)
-        return [lambda: setattr(target, "value", Tensor.required(context, array))]
+        return [lambda: setattr(target, "value", _made(context, array))]
     if parameter.annotation in kinds.OUT_VALUES:
         value = np.asarray(result).item()
         return [lambda: setattr(target, "value", value)]
@@ -145,13 +145,20 @@ def _writes(context: Context, parameter: Parameter, target: Any, result: Any) ->
     return [_tensor_write(parameter, target, result)]
 
 
+def _made(context: Context, array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor the callee makes, holding `array`."""
+    tensor = context.require_tensor(array.shape, from_numpy(array.dtype))
+    tensor.write(array)
+    return tensor
+
+
 def _tensor_write(parameter: Parameter, target: Tensor, result: Any) -> Callable[[], None]:
     array = np.asarray(result)
     if _without_ones(array.shape) != _without_ones(target.shape):
         raise ValueError(f"{parameter.c_name} has shape {target.shape}, the result has {array.shape}")
     with np.errstate(all="ignore"):  # a result out of the range of its dtype becomes what a C cast makes of it
-        converted = array.astype(numpy_dtype(target.dtype), copy=False).reshape(target.shape)
-    if target.device.host_addressable:
+        converted = array.astype(to_numpy(target.dtype), copy=False).reshape(target.shape)
+    if target.context.device.host_addressable:
         view = target.view()
         return lambda: np.copyto(view, converted)
     return lambda: target.write(converted)

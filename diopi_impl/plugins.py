@@ -28,7 +28,9 @@ def find_vendor(name: str) -> Vendor:
         return _as_vendor(name, _attribute(name))
     known = known_vendors()
     if name not in known:
-        raise VendorError(f"unknown vendor {name!r}: known are {', '.join(sorted(known)) or 'none'}, or give module:attribute")
+        raise VendorError(
+            f"unknown vendor {name!r}: known are {', '.join(sorted(known)) or 'none'}, or give module:attribute"
+        )
     return _as_vendor(name, _load(known[name]))
 
 

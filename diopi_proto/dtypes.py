@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from diopi_proto.types import Dtype
+from diopi_proto.types import Dtype, Number
 
 DtypeSet = tuple[Dtype, ...]
 
@@ -91,6 +91,16 @@ def _promote_two(one: Dtype, two: Dtype) -> Dtype:
     if Dtype.uint8 in (low, high):
         return high if high is not Dtype.uint8 and ELEMENT_SIZE[high] > 1 else Dtype.int16
     return high
+
+
+def lift(dtype: Dtype, scalars: Sequence[Number]) -> Dtype:
+    """The type of a tensor of `dtype` together with numbers: one of a higher category gives that category's default."""
+    for scalar in scalars:
+        if isinstance(scalar, float) and category(dtype) < 2:
+            dtype = Dtype.float32
+        elif type(scalar) is int and dtype is Dtype.bool:
+            dtype = Dtype.int64
+    return dtype
 
 
 ResultRule = Callable[[Sequence[Dtype]], Dtype]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, get_type_hints
 
 from diopi_proto import dtypes as dtype_sets
-from diopi_proto.dtypes import DtypeSet, ResultRule, category
+from diopi_proto.dtypes import DtypeSet, ResultRule, category, is_complex
 from diopi_proto.parameters import InOut, InOuts, Out, Outs, Parameter, Role, Scalar, parse
 from diopi_proto.types import Dtype, Number
 
@@ -32,7 +32,7 @@ class PrototypeError(Exception):
     """A prototype that contradicts itself or the registry."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prototype:
     """What a standard operator is.
 
@@ -195,10 +195,12 @@ def _derive(plain: Prototype, form: str, name: str, scalars: Sequence[str]) -> P
 
 
 def _storable(plain: Prototype) -> DtypeSet:
-    """The element types that can hold their own result: an integer tensor can't take a floating one in place."""
-    if isinstance(plain.result, Mapping):
-        return plain.dtypes
+    """The element types that can hold their own result: no floating one in an integer, no modulus in a complex tensor."""
     rule = plain.result
+    if isinstance(rule, Mapping):
+        return plain.dtypes
+    if rule is dtype_sets.component:
+        return tuple(dtype for dtype in plain.dtypes if not is_complex(dtype))
     return tuple(dtype for dtype in plain.dtypes if category(rule([dtype])) <= category(dtype))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from diopi_proto import parameters as kinds
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
@@ -16,8 +17,8 @@ from diopi_test import budget
 from diopi_test.case import Case, ResultOverride
 from diopi_test.data import TensorData, generator, materialise, plain_values
 from diopi_test.formats import is_inexact
-from diopi_test.reference import Reference, WithTerms, reference_of
-from lib_rt.dtypes import numpy_dtype
+from diopi_test.reference import Exact, Reference, WithTerms, reference_of
+from lib_rt.dtypes import to_numpy
 
 
 @dataclass(frozen=True)
@@ -97,23 +98,16 @@ class Evaluation:
     def expected(self, values: Mapping[str, Any]) -> dict[str, Expected | list[Expected] | None]:
         """The expected results by name."""
         outputs = self._run(plain_values(values))
-        arrays, terms, slots = _flatten(outputs)
+        slots = _slots(outputs)
+        arrays = [slot.array for slot in slots]
         rng = generator(self.prototype.base, self.case.label, "perturbation")
         amplified = budget.amplification(self._arrays, values, arrays, self.case.dtype, rng)
-        flushed = self._flushed(values)
-        dtypes = self._result_dtypes(values)
+        flushed = self._flushed(values) or [None] * len(slots)
         flat = [
-            self._one(dtypes[name], override, array, amplify, term, flush)
-            for (name, override), array, amplify, term, flush in zip(
-                ((name, self.case.results.get(name, ResultOverride())) for name in slots),
-                arrays,
-                amplified,
-                terms,
-                flushed or [None] * len(arrays),
-                strict=True,
-            )
+            self._one(slot, self._dtype(slot, values), amplify, other)
+            for slot, amplify, other in zip(slots, amplified, flushed, strict=True)
         ]
-        return _unflatten(self.prototype.results, outputs, flat)
+        return _unflatten(outputs, flat)
 
     def _run(self, plain: Mapping[str, Any]) -> list[tuple[str, Any]]:
         with np.errstate(all="ignore"):
@@ -121,85 +115,114 @@ class Evaluation:
         results = self.prototype.results
         values = (returned,) if len(results) == 1 else tuple(returned)
         if len(values) != len(results):
-            raise ValueError(f"the reference of {self.prototype.name} returned {len(values)} results, not {len(results)}")
+            raise ValueError(
+                f"the reference of {self.prototype.name} returned {len(values)} results, not {len(results)}"
+            )
         return [(p.name, value) for p, value in zip(results, values, strict=True)]
 
     def _arrays(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
-        return _flatten(self._run(plain))[0]
+        return [slot.array for slot in _slots(self._run(plain))]
 
     def _flushed(self, values: Mapping[str, Any]) -> list[NDArray[Any]] | None:
         if not any(budget.has_subnormals(value) for value in values.values()):
             return None
         return self._arrays({name: budget.flushed(value) for name, value in values.items()})
 
-    def _result_dtypes(self, values: Mapping[str, Any]) -> dict[str, Dtype]:
-        tensors = [values[p.name] for p in self.prototype.arguments if isinstance(values[p.name], TensorData)]
-        if not tensors:
-            tensors = [entry for value in values.values() if isinstance(value, list) for entry in value if entry is not None]
-        inputs = [tensor.spec.dtype for tensor in tensors]
-        return {p.name: self._result_dtype(p, inputs, values) for p in self.prototype.results}
-
-    def _result_dtype(self, result: Parameter, inputs: Sequence[Dtype], values: Mapping[str, Any]) -> Dtype:
-        override = self.case.results.get(result.name)
+    def _dtype(self, slot: _Slot, values: Mapping[str, Any]) -> Dtype:
+        """The element type of one result tensor; one updated in place keeps its own."""
+        override = self.case.results.get(slot.name)
         if override and override.dtype is not None:
             return override.dtype
-        held = values.get(result.name)
-        if isinstance(held, TensorData):  # a tensor updated in place keeps its type
+        held = values.get(slot.name)
+        held = held[slot.number] if isinstance(held, list) else held
+        if isinstance(held, TensorData):
             return held.spec.dtype
-        return self.prototype.result_dtype(result.name, inputs or [self.case.dtype])
+        scalars = [values[p.name] for p in self.prototype.arguments if issubclass(p.annotation, kinds.Scalar)]
+        return self.prototype.result_dtype(slot.name, self._input_dtypes(slot, values), scalars)
 
-    def _one(
-        self,
-        dtype: Dtype,
-        override: ResultOverride,
-        array: NDArray[Any],
-        amplified: NDArray[np.float64],
-        terms: Any,
-        flushed: NDArray[Any] | None,
-    ) -> Expected:
-        layout = override.layout.__name__
-        if not is_inexact(dtype):
-            return Expected(_wrapped(array, dtype), dtype, layout)
-        rounded = self.prototype.promise == "rounded"
+    def _input_dtypes(self, slot: _Slot, values: Mapping[str, Any]) -> list[Dtype]:
+        """What the result's type follows from: the entry of its own number, for an array of results."""
+        arguments = [values[p.name] for p in self.prototype.arguments]
+        lists = [value for value in arguments if isinstance(value, list)]
+        if slot.number is not None and lists and len(lists[0]) > slot.number:
+            tensors = [lists[0][slot.number]]
+        else:
+            tensors = [value for value in arguments if isinstance(value, TensorData)] or [
+                e for v in lists for e in v if e
+            ]
+        return [tensor.spec.dtype for tensor in tensors] or [self.case.dtype]
+
+    def _one(self, slot: _Slot, dtype: Dtype, amplified: NDArray[np.float64], flushed: NDArray[Any] | None) -> Expected:
+        layout = self.case.results.get(slot.name, ResultOverride()).layout.__name__
+        inexact = is_inexact(dtype)
+        values = _float(slot.array) if inexact else _wrapped(slot.array, dtype)
+        other = None if flushed is None else _float(flushed) if inexact else _wrapped(flushed, dtype)
+        rounded = inexact and not self.case.exact and slot.is_rounded(self.prototype.promise)
         return Expected(
-            array if np.iscomplexobj(array) else array.astype(np.float64),
+            values,
             dtype,
             layout,
-            budget.blur(array, amplified, terms, dtype).astype(np.float32) if rounded else None,
-            flushed if flushed is not None and not np.array_equal(array, flushed, equal_nan=True) else None,
+            budget.blur(values, amplified, slot.terms, dtype) if rounded else None,
+            None if other is None or np.array_equal(values, other, equal_nan=inexact) else other,
         )
+
+
+def _float(array: NDArray[Any]) -> NDArray[Any]:
+    return array if np.iscomplexobj(array) else array.astype(np.float64)
 
 
 def _wrapped(array: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
     """An exact result in its own integer type; integers wrap around, anything nonzero is true."""
     with np.errstate(all="ignore"):
-        return array.astype(numpy_dtype(dtype))
+        return array.astype(to_numpy(dtype))
 
 
-def _flatten(outputs: Sequence[tuple[str, Any]]) -> tuple[list[NDArray[Any]], list[Any], list[str]]:
-    """The arrays, declared terms and result names of reference outputs, arrays of tensors spread out."""
-    arrays, terms, names = [], [], []
-    for name, value in outputs:
-        for entry in value if isinstance(value, list) else [value]:
-            if entry is None:
-                continue
-            arrays.append(np.asarray(entry.value if isinstance(entry, WithTerms) else entry))
-            terms.append(entry.terms if isinstance(entry, WithTerms) else 0.0)
-            names.append(name)
-    return arrays, terms, names
+@dataclass(frozen=True)
+class _Slot:
+    """One result array: the result it belongs to, and its number if that is an array of tensors."""
+
+    name: str
+    number: int | None
+    output: Any
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """The reference's values."""
+        return np.asarray(self.output.value if isinstance(self.output, WithTerms | Exact) else self.output)
+
+    @property
+    def terms(self) -> Any:
+        """The declared intermediate terms."""
+        return self.output.terms if isinstance(self.output, WithTerms) else 0.0
+
+    def is_rounded(self, promise: str) -> bool:
+        """Whether the result may differ from the reference by its budget."""
+        return isinstance(self.output, WithTerms) or (promise == "rounded" and not isinstance(self.output, Exact))
+
+
+def _slots(outputs: Sequence[tuple[str, Any]]) -> list[_Slot]:
+    """The arrays among reference outputs, arrays of tensors spread out, absent results left out."""
+    return [
+        _Slot(name, number, entry)
+        for name, value in outputs
+        for number, entry in (enumerate(value) if isinstance(value, list) else [(None, value)])
+        if entry is not None
+    ]
 
 
 def _unflatten(
-    results: Sequence[Parameter], outputs: Sequence[tuple[str, Any]], flat: Sequence[Expected]
+    outputs: Sequence[tuple[str, Any]], flat: Sequence[Expected]
 ) -> dict[str, Expected | list[Expected] | None]:
+    """The expectations by result name, shaped as the outputs were."""
     remaining = iter(flat)
-    expected: dict[str, Expected | list[Expected] | None] = {}
-    for name, value in outputs:
-        if isinstance(value, list):
-            expected[name] = [next(remaining) for _ in value]
-        else:
-            expected[name] = None if value is None else next(remaining)
-    return expected
+    return {
+        name: [next(remaining) for _ in value]
+        if isinstance(value, list)
+        else None
+        if value is None
+        else next(remaining)
+        for name, value in outputs
+    }
 
 
 def _stored(value: Any) -> Any:
@@ -208,5 +231,3 @@ def _stored(value: Any) -> Any:
     if isinstance(value, TensorData):
         return BaselineTensor(value.values, value.spec.dtype, value.spec.layout.__name__)
     return value
-
-

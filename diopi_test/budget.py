@@ -45,34 +45,39 @@ def amplification(
         rng: source of the perturbations' signs.
     """
     largest = [np.zeros(result.shape) for result in results]
-    if not any(_is_perturbable(value, dtype) for value in values.values()):
+    moves = {name: _mover(value, dtype) for name, value in values.items()}
+    if not any(moves.values()) or not any(result.dtype.kind in "fc" for result in results):
         return largest
     for _ in range(PERTURBATIONS):
-        moved = evaluate({name: _perturbed(value, dtype, rng) for name, value in values.items()})
-        for i, (result, other) in enumerate(zip(results, moved, strict=True)):
-            if result.shape == other.shape and result.dtype.kind in "fc":
-                with np.errstate(all="ignore"):
-                    change = np.abs(other - result)
-                largest[i] = np.maximum(largest[i], np.where(np.isfinite(change), change, 0))
-    return largest
+        moved = evaluate({name: move(rng) if move else _exact(values[name]) for name, move in moves.items()})
+        largest = [np.maximum(most, _change(a, b)) for most, a, b in zip(largest, results, moved, strict=True)]
+    scale = 0.5 / _step(dtype) if is_inexact(dtype) else 1.0
+    return [scale * most for most in largest]
 
 
-def blur(reference: NDArray[Any], amplified: FloatArray, terms: Any, dtype: Dtype) -> FloatArray:
+def _change(result: NDArray[Any], moved: NDArray[Any]) -> FloatArray:
+    """|moved − result|, 0 where either is not finite and for exact results."""
+    if result.dtype.kind not in "fc" or result.shape != moved.shape:
+        return np.zeros(result.shape)
+    with np.errstate(all="ignore"):
+        change = np.abs(moved - result)
+    return np.where(np.isfinite(change), change, 0)
+
+
+def blur(reference: NDArray[Any], amplified: FloatArray, terms: Any, dtype: Dtype) -> NDArray[np.float32]:
     """(s + ulp + eps · m) / ulp for each element, at least 1; 1 where the reference is not finite."""
     spacing = ulp(reference, dtype)
     with np.errstate(all="ignore"):
         ratio = (amplified + spacing + format_of(dtype).epsilon * np.asarray(terms)) / spacing
-    return np.where(np.isfinite(ratio), ratio, 1.0)
+        return np.where(np.isfinite(ratio), ratio, 1.0).astype(np.float32)
 
 
 def flushed(value: Any) -> Any:
     """An argument as an implementation sees it that takes subnormal numbers for zero."""
     if isinstance(value, list):
         return [flushed(entry) for entry in value]
-    if not isinstance(value, TensorData) or not is_inexact(value.spec.dtype):
-        return value.exact if isinstance(value, TensorData) else value
-    exact = value.exact
-    if np.iscomplexobj(exact):
+    exact = _exact(value)
+    if not isinstance(value, TensorData) or not is_inexact(value.spec.dtype) or np.iscomplexobj(exact):
         return exact
     return np.where(is_subnormal(exact, value.spec.dtype), np.copysign(0.0, exact), exact)
 
@@ -86,49 +91,56 @@ def has_subnormals(value: Any) -> bool:
     return bool(is_subnormal(value.exact, value.spec.dtype).any())
 
 
-def _is_perturbable(value: Any, dtype: Dtype) -> bool:
-    if isinstance(value, list):
-        return any(_is_perturbable(entry, dtype) for entry in value)
-    if isinstance(value, TensorData):
-        return is_inexact(value.spec.dtype) or bool(_rounded_integers(value).any())
-    return isinstance(value, float) and is_inexact(dtype) and not _representable(value, dtype).all()
+Mover = Callable[[Generator], Any]
 
 
-def _perturbed(value: Any, dtype: Dtype, rng: Generator) -> Any:
-    """The argument moved by half an ulp, up or down at random.
+def _mover(value: Any, dtype: Dtype) -> Mover | None:
+    """How an argument is moved by half an ulp up or down at random; None if it has no rounding to amplify.
 
-    Attributes are moved only if the dtype can't represent them, integers only if float32, in which floating
-    functions of integers are computed, can't.
+    Floating tensors are moved in their own type. Integer tensors are moved too if the case tests an integer type:
+    their floating results are computed in float32. Attributes are moved only if the type can't represent them.
     """
     if isinstance(value, list):
-        return [_perturbed(entry, dtype, rng) for entry in value]
-    if not _is_perturbable(value, dtype):
-        return value.exact if isinstance(value, TensorData) else value
-    if not isinstance(value, TensorData):
-        return float(_moved(np.asarray(value), dtype, rng))
-    if is_inexact(value.spec.dtype):
-        return _moved(value.exact, value.spec.dtype, rng)
-    exact = value.exact.astype(np.float64)
-    return np.where(_rounded_integers(value), _moved(exact, Dtype.float32, rng), exact)
+        movers = [_mover(entry, dtype) for entry in value]
+        if not any(movers):
+            return None
+        return lambda rng: [move(rng) if move else _exact(entry) for move, entry in zip(movers, value, strict=True)]
+    if isinstance(value, TensorData):
+        return _tensor_mover(value, dtype)
+    if isinstance(value, float) and is_inexact(dtype) and not _is_representable(value, dtype):
+        return lambda rng: float(_moved(np.asarray(value), dtype, rng))
+    return None
 
 
-def _rounded_integers(value: TensorData) -> NDArray[np.bool_]:
-    if is_inexact(value.spec.dtype) or value.values.itemsize < 4:
-        return np.zeros(value.values.shape, bool)
-    return ~_representable(value.exact, Dtype.float32)
+def _tensor_mover(value: TensorData, dtype: Dtype) -> Mover | None:
+    own = value.spec.dtype
+    if is_inexact(own):
+        return lambda rng: _moved(value.exact, own, rng)
+    if own is dtype and own is not Dtype.bool:
+        return lambda rng: _moved(value.exact.astype(np.float64), Dtype.float32, rng)
+    return None
+
+
+def _exact(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_exact(entry) for entry in value]
+    return value.exact if isinstance(value, TensorData) else value
 
 
 def _moved(exact: NDArray[Any], dtype: Dtype, rng: Generator) -> NDArray[Any]:
-    if np.iscomplexobj(exact):
-        real, imaginary = (_moved(part, dtype, rng) for part in (exact.real, exact.imag))
-        return real + 1j * imaginary
-    steps = np.where(rng.integers(0, 2, exact.shape, dtype=np.int8), 0.5, -0.5)
     with np.errstate(all="ignore"):
+        if np.iscomplexobj(exact):
+            real, imaginary = (_moved(part, dtype, rng) for part in (exact.real, exact.imag))
+            return real + 1j * imaginary
+        steps = np.where(rng.integers(0, 2, exact.shape, dtype=np.int8), 1.0, -1.0) * _step(dtype)
         return np.where(np.isfinite(exact), exact + steps * ulp(exact, dtype), exact)
 
 
-def _representable(values: Any, dtype: Dtype) -> NDArray[np.bool_]:
-    """Where `values` are numbers of the format, or not finite."""
-    values = np.asarray(values, np.float64)
-    with np.errstate(all="ignore"):
-        return ~np.isfinite(values) | (np.remainder(values, ulp(values, dtype)) == 0)
+def _step(dtype: Dtype) -> float:
+    """Size of a perturbation in ulp: a half, but one in float64, where the reference can't represent halves."""
+    return 1.0 if format_of(dtype).precision == 53 else 0.5
+
+
+def _is_representable(value: float, dtype: Dtype) -> bool:
+    """Whether `value` is a number of the format, or not finite."""
+    return not np.isfinite(value) or float(np.remainder(value, ulp(value, dtype))) == 0

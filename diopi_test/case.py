@@ -54,6 +54,7 @@ class Case:
             Names that start with `_` are tensors that only later arguments are computed from.
         results: overrides by result name.
         smoke: whether the case belongs to the smoke level too.
+        exact: whether the data make every intermediate value exact, so that the result has no rounding error.
     """
 
     label: str
@@ -61,6 +62,7 @@ class Case:
     arguments: Mapping[str, Any]
     results: Mapping[str, ResultOverride] = field(default_factory=dict)
     smoke: bool = False
+    exact: bool = False
 
 
 CaseMaker = Callable[[Prototype], Iterable[Case]]

@@ -36,11 +36,17 @@ def default_workers() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-level_option = click.option("--level", type=click.Choice(LEVELS), default="smoke", show_default=True, help="Which baseline.")
-data_option = click.option(
-    "--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the baseline, instead of the one that ships."
+level_option = click.option(
+    "--level", type=click.Choice(LEVELS), default="smoke", show_default=True, help="Which baseline."
 )
-select_option = click.option("-k", "expression", metavar="EXPR", help="Only what matches this pytest keyword expression.")
+data_option = click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the baseline, instead of the one that ships.",
+)
+select_option = click.option(
+    "-k", "expression", metavar="EXPR", help="Only what matches this pytest keyword expression."
+)
 workers_option = click.option("-n", "workers", type=click.IntRange(min=1), help="Processes; by default one a CPU.")
 
 
@@ -56,8 +62,12 @@ def main() -> None:
 @data_option
 @select_option
 @workers_option
-@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file.")
-@click.option("--timeout", type=click.FloatRange(min=1), default=120, show_default=True, help="Seconds a case may take.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file."
+)
+@click.option(
+    "--timeout", type=click.FloatRange(min=1), default=120, show_default=True, help="Seconds a case may take."
+)
 def run(
     vendor: str,
     level: str,

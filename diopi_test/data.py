@@ -17,7 +17,7 @@ from diopi_proto.prototype import Prototype
 from diopi_test.case import Case, TensorSpec
 from diopi_test.formats import is_inexact
 from diopi_test.layouts import expanded
-from lib_rt.dtypes import numpy_dtype
+from lib_rt.dtypes import to_numpy
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _draw(prototype: Prototype, case: Case, name: str, spec: TensorSpec, earlier
     if spec.layout is expanded:
         raw = _constant_along_expanded_axis(raw)
     with np.errstate(all="ignore"):
-        return TensorData(raw.astype(numpy_dtype(spec.dtype)), spec)
+        return TensorData(raw.astype(to_numpy(spec.dtype)), spec)
 
 
 def _constant_along_expanded_axis(raw: NDArray[Any]) -> NDArray[Any]:

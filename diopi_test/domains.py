@@ -7,16 +7,17 @@ A domain takes a random generator, a number of elements and the element type, an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from diopi_proto.dtypes import is_complex, is_floating
+from diopi_proto.dtypes import COMPONENT, is_complex, is_floating
 from diopi_proto.types import Dtype
 from diopi_test.formats import format_of
-from lib_rt.dtypes import numpy_dtype
+from lib_rt.dtypes import to_numpy
 
 Domain = Callable[[Generator, int, Dtype], NDArray[Any]]
 
@@ -25,7 +26,7 @@ def integer_range(dtype: Dtype) -> tuple[int, int]:
     """Smallest and largest value of an integer type; 0 and 1 for bool."""
     if dtype is Dtype.bool:
         return 0, 1
-    limits = np.iinfo(numpy_dtype(dtype))
+    limits = np.iinfo(to_numpy(dtype))
     return int(limits.min), int(limits.max)
 
 
@@ -37,14 +38,26 @@ def _integers(rng: Generator, count: int, low: float, high: float, dtype: Dtype)
     return rng.integers(lowest, highest, size=count, endpoint=True, dtype=np.int64)
 
 
+def _by_parts(draw: Domain) -> Domain:
+    """`draw` for real types; for complex ones, real and imaginary parts drawn one after the other."""
+
+    @wraps(draw)
+    def draw_parts(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        if not is_complex(dtype):
+            return draw(rng, count, dtype)
+        part = COMPONENT[dtype]
+        return draw(rng, count, part) + 1j * draw(rng, count, part)
+
+    return draw_parts
+
+
 def between(low: float, high: float) -> Domain:
     """Uniform in [low, high); whole numbers of the closed interval for integer types."""
 
+    @_by_parts
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         if is_floating(dtype):
             return rng.uniform(low, high, count)
-        if is_complex(dtype):
-            return rng.uniform(low, high, count) + 1j * rng.uniform(low, high, count)
         return _integers(rng, count, low, high, dtype)
 
     return draw
@@ -53,11 +66,10 @@ def between(low: float, high: float) -> Domain:
 def normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
     """Normal with this mean and standard deviation; whole numbers within three deviations for integer types."""
 
+    @_by_parts
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         if is_floating(dtype):
             return rng.normal(mean, scale, count)
-        if is_complex(dtype):
-            return rng.normal(mean, scale, count) + 1j * rng.normal(mean, scale, count)
         return _integers(rng, count, mean - max(3 * scale, 3), mean + max(3 * scale, 3), dtype)
 
     return draw
@@ -66,6 +78,7 @@ def normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
 def magnitudes(low_exponent: int, high_exponent: int, *, signed: bool = True) -> Domain:
     """Log-uniform magnitudes 2^low … 2^high, of either sign if `signed`; clipped to what the format holds as normal numbers."""
 
+    @_by_parts
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         if not is_floating(dtype):
             return _integers(rng, count, -(2.0**high_exponent) if signed else 0, 2.0**high_exponent, dtype)
@@ -80,13 +93,15 @@ def magnitudes(low_exponent: int, high_exponent: int, *, signed: bool = True) ->
 def whole(low: int, high: int) -> Domain:
     """Small whole numbers in [low, high], whatever the type: sums and products of them are exact."""
 
+    @_by_parts
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        values = _integers(rng, count, low, high, Dtype.int64 if is_floating(dtype) or is_complex(dtype) else dtype)
+        values = _integers(rng, count, low, high, Dtype.int64 if is_floating(dtype) else dtype)
         return values.astype(np.float64) if is_floating(dtype) else values
 
     return draw
 
 
+@_by_parts
 def whole_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Every value of an integer type alike, so that arithmetic wraps around; for floats, magnitudes from 2^-8 to 2^8."""
     if is_floating(dtype):
@@ -97,6 +112,7 @@ def whole_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 def off_whole(low: int, high: int, margin: float = 0.1) -> Domain:
     """As `between`, but floating values keep `margin` away from every whole number, where floor and its like jump."""
 
+    @_by_parts
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         if not is_floating(dtype):
             return _integers(rng, count, low, high, dtype)
@@ -108,6 +124,7 @@ def off_whole(low: int, high: int, margin: float = 0.1) -> Domain:
 def away_from(points: Sequence[float], domain: Domain, margin: float = 0.05) -> Domain:
     """As `domain`, but floating values nearer than `margin` to one of `points` are pushed out to that distance."""
 
+    @_by_parts
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = domain(rng, count, dtype)
         if is_floating(dtype):
@@ -119,6 +136,7 @@ def away_from(points: Sequence[float], domain: Domain, margin: float = 0.05) -> 
     return draw
 
 
+@_by_parts
 def distinct(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """All different, in random order, so that there are no ties; needs a type with at least `count` values."""
     if dtype is Dtype.bool:

@@ -212,5 +212,3 @@ def as_attribute(parameter: Parameter, value: Any, context: Context) -> Any:
         make: Callable[[int], Any] = annotation
         return make(value) if value in set(annotation) else value
     return value
-
-

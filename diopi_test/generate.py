@@ -30,7 +30,10 @@ def functions_with_cases(level: str) -> list[str]:
 
 def versions() -> dict[str, str]:
     """The software the contents depend on."""
-    return {"diopi_proto": str(VERSION_NUMBER), **{name: importlib.metadata.version(name) for name in ("numpy", "scipy")}}
+    return {
+        "diopi_proto": str(VERSION_NUMBER),
+        **{name: importlib.metadata.version(name) for name in ("numpy", "scipy")},
+    }
 
 
 @cache

@@ -56,7 +56,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 @pytest.hookimpl(tryfirst=True)  # before -k is applied
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("runtime_cases"):
-        items[:0] = [RuntimeItem.from_parent(session, name=f"runtime[{case.name}]", case=case) for case in RUNTIME_CASES]
+        items[:0] = [
+            RuntimeItem.from_parent(session, name=f"runtime[{case.name}]", case=case) for case in RUNTIME_CASES
+        ]
 
 
 class BaselineCollector(pytest.File):

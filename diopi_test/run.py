@@ -14,7 +14,7 @@ from diopi_proto.parameters import Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.baseline import BaselineCase, Expected
-from lib_rt.dtypes import numpy_dtype
+from lib_rt.dtypes import to_numpy
 from lib_rt.errors import GuardError
 
 Bytes = NDArray[np.uint8]
@@ -45,22 +45,24 @@ class TensorRecord:
     @cached_property
     def values(self) -> NDArray[Any]:
         """The elements after the call."""
-        return self._elements(self.after, numpy_dtype(self.dtype))
+        return self._elements(self.after, to_numpy(self.dtype))
 
     @cached_property
     def gaps(self) -> NDArray[np.bool_]:
         """Which bytes of the storage belong to no element."""
         gaps = np.ones(len(self.after), bool)
-        self._elements(gaps, np.dtype((np.void, numpy_dtype(self.dtype).itemsize)))[...] = bytes(self._item_size)
+        self._elements(gaps, np.dtype((np.void, to_numpy(self.dtype).itemsize)))[...] = bytes(self._item_size)
         return gaps
 
     @property
     def _item_size(self) -> int:
-        return numpy_dtype(self.dtype).itemsize
+        return to_numpy(self.dtype).itemsize
 
     def _elements(self, storage: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+        if 0 in self.shape:
+            return np.empty(self.shape, dtype)
         steps = tuple(stride * dtype.itemsize for stride in self.strides)
-        return np.ndarray(self.shape, dtype, storage.data if storage.size else b"", self.offset * dtype.itemsize, steps)
+        return np.ndarray(self.shape, dtype, storage.data, self.offset * dtype.itemsize, steps)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import VERSION_NUMBER, Dtype
 from diopi_test.baseline import BaselineCase, BaselineTensor, Expected
-from lib_rt.dtypes import numpy_dtype
+from lib_rt.dtypes import to_numpy
 
 FORMAT = 1
 """Version of the file layout."""
@@ -188,7 +188,9 @@ class BaselineFile:
     def _check_version(self) -> None:
         for name, ours in (("format", FORMAT), ("proto_version", VERSION_NUMBER)):
             if (given := self._attributes.get(name)) != ours:
-                raise BaselineError(f"{self.path} is of another version: {name} is {given}, expected {ours}; make it again with diopi-test gen-data")
+                raise BaselineError(
+                    f"{self.path} is of another version: {name} is {given}, expected {ours}; make it again with diopi-test gen-data"
+                )
 
     def _read(self, file: h5py.File, name: str) -> bytes:
         content: bytes = file[name][()].tobytes()
@@ -199,7 +201,7 @@ class BaselineFile:
 
     def _array(self, span: Mapping[str, Any]) -> NDArray[Any]:
         shape = tuple(span["shape"])
-        dtype = numpy_dtype(Dtype.bfloat16) if span["type"] == "bfloat16" else np.dtype(span["type"])
+        dtype = to_numpy(Dtype.bfloat16) if span["type"] == "bfloat16" else np.dtype(span["type"])
         count = int(np.prod(shape))
         return np.frombuffer(self._data, dtype, count, span["offset"]).reshape(shape)
 

@@ -6,7 +6,6 @@ The XLA options below make compilation three times cheaper and change no result 
 
 from __future__ import annotations
 
-import importlib
 import os
 
 if os.environ.get("DIOPI_JAX_OPTIMIZE") != "1":
@@ -21,15 +20,13 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
 
+from diopi_impl.families import load_families
+from diopi_impl.host_runtime import HostRuntime
 from diopi_impl.jax_cpu.jit import compiled
-from diopi_impl.jax_cpu.runtime import HostRuntime
 from diopi_impl.vendor import Vendor
 
 jax.config.update("jax_enable_x64", True)  # int64 and float64 are element types of the standard
 
 vendor = Vendor("jax_cpu", jax.__version__, HostRuntime().functions(), host_addressable=True, adapt=compiled)
 
-FAMILIES = ("pointwise",)
-
-for _family in FAMILIES:
-    importlib.import_module(f"diopi_impl.jax_cpu.{_family}")
+load_families(__name__)

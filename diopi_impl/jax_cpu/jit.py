@@ -18,12 +18,12 @@ import numpy as np
 from diopi_impl.functional import Adapted, OutSpec, ResultSpec, as_results, out_keyword, wants_out
 from diopi_proto.dtypes import half
 from diopi_proto.prototype import Prototype
-from lib_rt.dtypes import numpy_dtype
+from lib_rt.dtypes import to_numpy
 
 PROGRAM_LIMIT = int(os.environ.get("DIOPI_JAX_PROGRAMS", "32"))
 """Compiled programs kept at a time: each takes one to two megabytes, so memory stays flat however many cases run."""
 
-_HALF = tuple(numpy_dtype(dtype) for dtype in half)
+_HALF = tuple(to_numpy(dtype) for dtype in half)
 
 
 class ProgramCache:
@@ -87,7 +87,7 @@ def _convert(result: Any, spec: OutSpec) -> Any:
     if spec is None or result is None:
         return None if spec is None and result is None else result
     if isinstance(spec, ResultSpec):
-        return jnp.asarray(result).astype(numpy_dtype(spec.dtype))
+        return jnp.asarray(result).astype(to_numpy(spec.dtype))
     return [_convert(one, its_spec) for one, its_spec in zip(result, spec, strict=True)]
 
 

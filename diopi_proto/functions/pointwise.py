@@ -40,9 +40,9 @@ def diopiSign(ctx: Context, out: Out, input: In):
     """Sign of input: −1, 0 or 1 in input's dtype, 0 for zeros of either sign and for NaN. Source: torch.sign."""
 
 
-@prototype(dtypes=every, inplace="diopiSgnInp")
+@prototype(dtypes=every, promise="exact", inplace="diopiSgnInp")
 def diopiSgn(ctx: Context, out: Out, input: In):
-    """Sign of a real input as `diopiSign`; of a complex input the unit number input / |input|, 0 at 0.
+    """Sign of a real input as `diopiSign`; of a complex input the unit number input / |input|, rounded, 0 at 0.
 
     Source: torch.sgn.
     """

@@ -5,7 +5,7 @@ A pattern names the shape and layout of each tensor argument; `elementwise_cases
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,8 @@ BROADCAST = (
 )
 """Tensors whose shapes or layouts differ."""
 
-Tensors = Callable[[Dtype, Pattern], Mapping[str, TensorSpec]]
+OUTER = Pattern("all-by-all", [(6, 19), (6, 1)], smoke=True)
+"""All values of the first tensor, as many as floating types have special ones, with all of the second."""
 
 
 def tensor_arguments(prototype: Prototype) -> list[str]:
@@ -74,7 +75,9 @@ def tensor_arguments(prototype: Prototype) -> list[str]:
     return [p.name for p in prototype.arguments if p.is_tensor]
 
 
-def tensors(prototype: Prototype, dtype: Dtype, pattern: Pattern, domains: Mapping[str, Domain]) -> dict[str, TensorSpec]:
+def tensors(
+    prototype: Prototype, dtype: Dtype, pattern: Pattern, domains: Mapping[str, Domain]
+) -> dict[str, TensorSpec]:
     """A spec for every tensor argument, all of type `dtype`, with the shapes and layouts of `pattern`."""
     return {
         name: TensorSpec(pattern.shape(i), dtype, domains[name], pattern.layout(i))
@@ -140,7 +143,10 @@ def special_cases(
         shapes = [tuple(count if axis == i else 1 for axis in range(len(names))) for i in range(len(names))]
         if prototype.is_inplace:
             shapes[0] = (count,) * len(names)
-        specs = {name: TensorSpec(shape, dtype, _along(i, len(names))) for i, (name, shape) in enumerate(zip(names, shapes, strict=True))}
+        specs = {
+            name: TensorSpec(shape, dtype, _along(i, len(names)))
+            for i, (name, shape) in enumerate(zip(names, shapes, strict=True))
+        }
         yield Case(
             "-".join(filter(None, [dtype.name, label, "special"])), dtype, {**specs, **(attributes or {})}, smoke=True
         )

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from diopi_proto.prototype import Prototype
 from diopi_test.case import Case, cases_for
-from diopi_test.cases.elementwise import UNIFORM, elementwise_cases, special_cases
-from diopi_test.domains import between, magnitudes, normal, off_whole, whole_range
+from diopi_test.cases.elementwise import OUTER, elementwise_cases, special_cases
+from diopi_test.domains import between, choice, magnitudes, normal, off_whole, special, whole_range
 
 DOMAINS = {
     "diopiAbs": whole_range,
@@ -54,5 +54,6 @@ def unary(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiTanhBackward")
 def tanh_backward(prototype: Prototype) -> Iterator[Case]:
-    yield from elementwise_cases(prototype, {"grad_output": normal(), "output": between(-1, 1)}, patterns=UNIFORM)
-    yield from special_cases(prototype)
+    yield from elementwise_cases(prototype, {"grad_output": normal(), "output": between(-1, 1)})
+    ends = choice([0.0, -0.0, 1.0, -1.0, 0.5, float("nan")])
+    yield from elementwise_cases(prototype, {"grad_output": special, "output": ends}, patterns=[OUTER], label="ends")

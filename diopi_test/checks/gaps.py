@@ -18,5 +18,7 @@ def check(run: Run) -> Finding | None:
         applies = True
         changed = np.flatnonzero(record.gaps & (record.before != record.after))
         if changed.size:
-            problems.append(f"{changed.size} bytes between the elements of {record.name} changed, the first at {changed[0]}")
+            problems.append(
+                f"{changed.size} bytes between the elements of {record.name} changed, the first at {changed[0]}"
+            )
     return Finding("gaps", not problems, ", ".join(problems)) if applies else None

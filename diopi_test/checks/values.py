@@ -13,7 +13,7 @@ from diopi_test.budget import R_ELEMENTS, K, R
 from diopi_test.formats import FloatArray, format_of, ulp
 from diopi_test.run import Run
 from diopi_test.verdict import Finding
-from lib_rt.dtypes import numpy_dtype
+from lib_rt.dtypes import to_numpy
 
 Mask = NDArray[np.bool_]
 
@@ -53,7 +53,9 @@ def check(run: Run) -> Finding:
         if comparison.wrong.any():
             problems.append(_describe(name, given, expected, comparison))
         if comparison.rms is not None and comparison.rms > R:
-            problems.append(f"the errors of {name} have root mean square {comparison.rms:.3g} units, at most {R:g} is allowed")
+            problems.append(
+                f"the errors of {name} have root mean square {comparison.rms:.3g} units, at most {R:g} is allowed"
+            )
     note = f"{flushed} subnormal elements flushed to zero" if flushed else ""
     return Finding(
         "values", not problems, "; ".join(problems) or note, max(ratios, default=None), max(means, default=None)
@@ -68,7 +70,9 @@ def _results(run: Run) -> list[tuple[str, NDArray[Any], Expected]]:
 def compare(given: NDArray[Any], expected: Expected) -> Comparison:
     """Compare a result with its expectation, element by element."""
     if expected.values.dtype.kind not in "fc":
-        return Comparison(given != expected.values)
+        wrong = given != expected.values
+        flushed = wrong & (given == expected.flushed) if expected.flushed is not None else np.zeros_like(wrong)
+        return Comparison(wrong & ~flushed, flushed=int(flushed.sum()))
     if expected.blur is None:
         right = _same(given, _narrow(expected.values, expected))
         flushed = ~right & _is_flushed_exactly(given, expected)
@@ -82,7 +86,7 @@ def compare(given: NDArray[Any], expected: Expected) -> Comparison:
 
 def _narrow(values: NDArray[Any], expected: Expected) -> NDArray[Any]:
     with np.errstate(all="ignore"):
-        return values.astype(numpy_dtype(expected.dtype))
+        return values.astype(to_numpy(expected.dtype))
 
 
 def _same(given: NDArray[Any], wanted: NDArray[Any]) -> Mask:
@@ -118,7 +122,10 @@ def _units(given: NDArray[Any], reference: NDArray[Any], expected: Expected) -> 
 
 
 def _same_sign(given: NDArray[Any], reference: NDArray[Any]) -> Mask:
-    return np.signbit(given.real) == np.signbit(reference.real)
+    """Whether the signs agree; complex numbers have none, and the signs of their zero parts mean nothing."""
+    if np.iscomplexobj(given) or np.iscomplexobj(reference):
+        return np.ones(reference.shape, bool)
+    return np.signbit(given) == np.signbit(reference)
 
 
 def _ratio(units: FloatArray) -> float | None:

@@ -7,7 +7,7 @@ import numpy as np
 from diopi_proto.parameters import Role
 from diopi_test.run import Run
 from diopi_test.verdict import Finding
-from lib_rt.poison import is_poison
+from lib_rt import is_poison
 
 
 def check(run: Run) -> Finding:
@@ -16,10 +16,12 @@ def check(run: Run) -> Finding:
     for record, expected in run.results():
         if record.role is not Role.output or record.before is None:
             continue
-        left = is_poison(record.values, record.dtype)
+        left = is_poison(record.values)
         if expected.values.dtype == record.values.dtype and record.values.dtype.kind in "iu":
             left &= record.values != expected.values
         if left.any():
             first = tuple(int(i) for i in np.argwhere(left)[0])
-            problems.append(f"{int(left.sum())} of {left.size} elements of {record.name} were not written, the first at {first}")
+            problems.append(
+                f"{int(left.sum())} of {left.size} elements of {record.name} were not written, the first at {first}"
+            )
     return Finding("written", not problems, ", ".join(problems))

@@ -25,11 +25,19 @@ _references: dict[str, Reference] = {}
 class WithTerms:
     """A result together with the size of the intermediate terms that a sound algorithm may cancel to get it.
 
-    `terms` broadcasts to the result; eps times it is added to the error budget (docs/budgets.md).
+    `terms` broadcasts to the result; eps times it is added to the error budget (docs/budgets.md). A result with terms,
+    even 0, is rounded although its function promises exact results in general.
     """
 
     value: Any
     terms: Any
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A floating result that must be exact although its function's results are rounded in general."""
+
+    value: Any
 
 
 def reference(*names: str) -> Callable[[F], F]:

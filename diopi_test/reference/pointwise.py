@@ -8,18 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from diopi_test.reference import reference
+from diopi_test.reference import WithTerms, reference
 
 Array = NDArray[Any]
 
-UNARY = {
-    "diopiAbs": np.abs,
-    "diopiNeg": np.negative,
-    "diopiFloor": np.floor,
-    "diopiCeil": np.ceil,
+FLOATING = {
     "diopiSqrt": np.sqrt,
     "diopiRsqrt": lambda x: 1 / np.sqrt(x),
-    "diopiReciprocal": lambda x: 1 / np.asarray(x, np.float64),
+    "diopiReciprocal": lambda x: 1 / x,
     "diopiSin": np.sin,
     "diopiCos": np.cos,
     "diopiTan": np.tan,
@@ -39,12 +35,26 @@ UNARY = {
     "diopiLog10": np.log10,
     "diopiLog1p": np.log1p,
     "diopiErf": special.erf,
-    "diopiErfinv": special.erfinv,
+    "diopiErfinv": lambda x: np.copysign(special.erfinv(x), x),
+}
+"""Functions of a real number, whatever type it came in."""
+
+ANY_DTYPE = {
+    "diopiNeg": np.negative,
+    "diopiFloor": np.floor,
+    "diopiCeil": np.ceil,
     "diopiIsNan": np.isnan,
     "diopiBitwiseNot": np.invert,
     "diopiLogicalNot": np.logical_not,
 }
-"""Functions of one number that NumPy or SciPy has under a name of its own."""
+"""Functions that are exact in the type of their input."""
+
+
+def _floating(function: Any) -> Any:
+    def apply(input: Array) -> Any:
+        return function(input.astype(np.float64))
+
+    return apply
 
 
 def _unary(function: Any) -> Any:
@@ -54,8 +64,16 @@ def _unary(function: Any) -> Any:
     return apply
 
 
-for _name, _function in UNARY.items():
+for _name, _function in FLOATING.items():
+    reference(_name)(_floating(_function))
+for _name, _function in ANY_DTYPE.items():
     reference(_name)(_unary(_function))
+
+
+@reference("diopiAbs")
+def abs(input: Array) -> Any:
+    modulus = np.abs(input)
+    return WithTerms(modulus, 0) if np.iscomplexobj(input) else modulus
 
 
 @reference("diopiSign")
@@ -67,7 +85,7 @@ def sign(input: Array) -> Array:
 def sgn(input: Array) -> Array:
     if not np.iscomplexobj(input):
         return sign(input)
-    return np.where(input == 0, 0, input / np.abs(input))
+    return WithTerms(np.where(input == 0, 0, input / np.abs(input)), 0)
 
 
 @reference("diopiTanhBackward")

@@ -1,0 +1,23 @@
+"""PyTorch on the CPU as a vendor: the authority on meaning, and arithmetic nobody here wrote. Needs the extra `torch`."""
+
+from __future__ import annotations
+
+import torch
+
+from diopi_impl.families import load_families
+from diopi_impl.host_runtime import HostRuntime
+from diopi_impl.torch_cpu.adapter import on_tensors
+from diopi_impl.vendor import Vendor, Waiver
+
+torch.set_num_threads(1)  # a worker process a core already
+
+vendor = Vendor(
+    "torch_cpu",
+    torch.__version__,
+    HostRuntime().functions(),
+    host_addressable=True,
+    adapt=on_tensors,
+    waivers=[Waiver("diopiErf*[[]bfloat16-special]", "the vectorised erf gives 0 for the smallest normal number")],
+)
+
+load_families(__name__)

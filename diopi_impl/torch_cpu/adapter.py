@@ -1,0 +1,66 @@
+"""How torch_cpu runs a functional implementation: NumPy arrays become tensors, tensors become arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from diopi_impl.errors import UnsupportedDtypeError
+from diopi_impl.functional import Adapted, OutSpec, as_results, out_keyword, wants_out
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from lib_rt.dtypes import to_numpy
+
+_BFLOAT16 = to_numpy(Dtype.bfloat16)
+
+NO_KERNEL = "not implemented for"
+"""What PyTorch says when it lacks an operator for an element type."""
+
+
+def on_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+    """The adapter of torch_cpu; an element type PyTorch has no kernel for raises UnsupportedDtypeError."""
+    takes_out = wants_out(function)
+
+    def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        keywords = {"out": out_keyword(prototype, out)} if takes_out else {}
+        try:
+            results = as_results(prototype, function(*(to_torch(value) for value in arguments), **keywords))
+        except (RuntimeError, NotImplementedError) as error:
+            if NO_KERNEL in str(error):
+                raise UnsupportedDtypeError(f"PyTorch: {error}") from error
+            raise
+        return [from_torch(result) for result in results]
+
+    return adapted
+
+
+def torch_dtype(dtype: Dtype) -> torch.dtype:
+    """PyTorch's name of an element type."""
+    found: torch.dtype = getattr(torch, dtype.name)
+    return found
+
+
+def to_torch(value: Any) -> Any:
+    """Arrays, and lists of them, as tensors of their own memory; everything else as it is."""
+    if isinstance(value, list):
+        return [to_torch(entry) for entry in value]
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.dtype == _BFLOAT16:
+        return torch.from_numpy(np.array(value).view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(np.array(value))
+
+
+def from_torch(value: Any) -> Any:
+    """Tensors, and lists of them, as arrays; everything else as it is."""
+    if isinstance(value, list | tuple):
+        return [from_torch(entry) for entry in value]
+    if not isinstance(value, torch.Tensor):
+        return value
+    value = value.detach().resolve_conj().resolve_neg().contiguous()
+    if value.dtype is torch.bfloat16:
+        return value.view(torch.int16).numpy().view(_BFLOAT16)
+    return value.numpy()

@@ -1,0 +1,61 @@
+"""Unary element-wise functions, and the gradient of tanh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from diopi_impl.torch_cpu import vendor
+
+UNARY: dict[str, Callable[[Tensor], Tensor]] = {
+    "diopiAbs": torch.abs,
+    "diopiNeg": torch.neg,
+    "diopiSign": torch.sign,
+    "diopiSgn": torch.sgn,
+    "diopiFloor": torch.floor,
+    "diopiCeil": torch.ceil,
+    "diopiSqrt": torch.sqrt,
+    "diopiRsqrt": torch.rsqrt,
+    "diopiReciprocal": torch.reciprocal,
+    "diopiSin": torch.sin,
+    "diopiCos": torch.cos,
+    "diopiTan": torch.tan,
+    "diopiAsin": torch.asin,
+    "diopiAcos": torch.acos,
+    "diopiAtan": torch.atan,
+    "diopiSinh": torch.sinh,
+    "diopiCosh": torch.cosh,
+    "diopiTanh": torch.tanh,
+    "diopiAsinh": torch.asinh,
+    "diopiAcosh": torch.acosh,
+    "diopiAtanh": torch.atanh,
+    "diopiExp": torch.exp,
+    "diopiExpm1": torch.expm1,
+    "diopiLog": torch.log,
+    "diopiLog2": torch.log2,
+    "diopiLog10": torch.log10,
+    "diopiLog1p": torch.log1p,
+    "diopiErf": torch.erf,
+    "diopiErfinv": torch.erfinv,
+    "diopiIsNan": torch.isnan,
+    "diopiBitwiseNot": torch.bitwise_not,
+    "diopiLogicalNot": torch.logical_not,
+}
+
+
+def _unary(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    def apply(input: Tensor) -> Tensor:
+        return function(input)
+
+    return apply
+
+
+for _name, _function in UNARY.items():
+    vendor.implements(_name)(_unary(_function))
+
+
+@vendor.implements("diopiTanhBackward")
+def tanh_backward(grad_output: Tensor, output: Tensor) -> Tensor:
+    return torch.ops.aten.tanh_backward(grad_output, output)
