@@ -37,10 +37,17 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class ResultOverride:
-    """A result tensor that is not the usual one: another element type, another layout."""
+    """What the caller decides about a result tensor, where that is not the usual.
+
+    Attributes:
+        dtype: its element type; by default what the prototype's rule says.
+        layout: where its elements lie.
+        shape: its sizes, where the function leaves them to the caller; by default those of the reference's result.
+    """
 
     dtype: Dtype | None = None
     layout: Layout = contiguous
+    shape: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

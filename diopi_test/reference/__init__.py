@@ -43,8 +43,10 @@ class Exact:
 def reference(*names: str) -> Callable[[F], F]:
     """Register the decorated function as the reference of these functions and of the forms derived from them.
 
-    Raises ValueError when its parameters are not the prototype's arguments. A keyword-only `out` receives the
-    `(shape, dtype)` of the result tensors, for functions whose result depends on what the caller made.
+    A keyword-only `out` receives what the caller decided about the result, a `ResultOverride` (a tuple of them for
+    several results), for functions whose result follows from the tensor the caller made.
+
+    Raises ValueError when its parameters are not the prototype's arguments.
     """
 
     def register(function: F) -> F:
@@ -58,6 +60,12 @@ def reference(*names: str) -> Callable[[F], F]:
         return function
 
     return register
+
+
+def wants_out(function: Reference) -> bool:
+    """Whether a reference has the keyword-only parameter `out`."""
+    parameter = inspect.signature(function).parameters.get("out")
+    return parameter is not None and parameter.kind is parameter.KEYWORD_ONLY
 
 
 @cache

@@ -1,12 +1,18 @@
 """Devices: registration in all its forms, missing services, failing services, and what is alive."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
+import host_runtime
 import numpy as np
 import pytest
 from host_runtime import HostRuntime
 
+import lib_rt
 from diopi_proto.registration import SERVICES
 from diopi_proto.types import Dtype, Error
 from lib_rt import CallError, Context, Device, ReleasedError, RuntimeFunctions, Stream, Tensor
@@ -188,3 +194,27 @@ def test_closing_closes_everything_on_it(host: HostRuntime) -> None:
     for use in (tensor.numpy, lambda: Context(device), lambda: device.live_blocks, streams[0].synchronize):
         with pytest.raises(ReleasedError, match="closed"):
             use()
+
+
+FORGETFUL = """
+import numpy as np
+from host_runtime import HostRuntime
+from lib_rt import Context, Device, Generator, Stream, Tensor
+
+device = Device(HostRuntime().functions())
+stream = Stream(device)
+context = Context(device, stream)
+tensor = Tensor.from_numpy(context, np.ones(3))
+required = context.require_tensor((2,), tensor.dtype)
+generator = Generator(context, 1)
+cycle = [tensor]
+cycle.append(cycle)
+print("done")
+"""
+
+
+def test_everything_open_at_exit_is_no_trouble() -> None:
+    search = [str(Path(host_runtime.__file__).parent), str(Path(lib_rt.__file__).parent.parent)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(search)}
+    done = subprocess.run([sys.executable, "-c", FORGETFUL], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
