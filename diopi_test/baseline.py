@@ -17,7 +17,7 @@ from diopi_test import budget
 from diopi_test.case import Case, ResultOverride
 from diopi_test.data import TensorData, generator, materialise, plain_values
 from diopi_test.formats import is_inexact
-from diopi_test.reference import Exact, Reference, WithTerms, reference_of, wants_out
+from diopi_test.reference import Exact, PartlySpecified, Reference, WithTerms, reference_of, wants_out
 from lib_rt.dtypes import to_numpy
 
 
@@ -39,6 +39,7 @@ class Expected:
         dtype, layout: of the result tensor.
         blur: budget of each element in units of its ulp, before K; None where the result must be exact.
         flushed: the reference's result if subnormal inputs are taken for zero, where that differs.
+        specified: which elements the standard specifies; None where it is all of them.
     """
 
     values: NDArray[Any]
@@ -46,6 +47,7 @@ class Expected:
     layout: str = "contiguous"
     blur: NDArray[np.float32] | None = None
     flushed: NDArray[Any] | None = None
+    specified: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,7 @@ class Evaluation:
             layout,
             budget.blur(values, amplified, slot.terms, dtype) if rounded else None,
             None if other is None or np.array_equal(values, other, equal_nan=inexact) else other,
+            slot.specified,
         )
 
 
@@ -190,16 +193,27 @@ class _Slot:
     @property
     def array(self) -> NDArray[Any]:
         """The reference's values."""
-        return np.asarray(self.output.value if isinstance(self.output, WithTerms | Exact) else self.output)
+        return np.asarray(self._result.value if isinstance(self._result, WithTerms | Exact) else self._result)
 
     @property
     def terms(self) -> Any:
         """The declared intermediate terms."""
-        return self.output.terms if isinstance(self.output, WithTerms) else 0.0
+        return self._result.terms if isinstance(self._result, WithTerms) else 0.0
+
+    @property
+    def specified(self) -> NDArray[np.bool_] | None:
+        """Where the standard specifies the result, if not everywhere."""
+        if not isinstance(self.output, PartlySpecified):
+            return None
+        return np.broadcast_to(np.asarray(self.output.specified, bool), self.array.shape)
+
+    @property
+    def _result(self) -> Any:
+        return self.output.value if isinstance(self.output, PartlySpecified) else self.output
 
     def is_rounded(self, promise: str) -> bool:
         """Whether the result may differ from the reference by its budget."""
-        return isinstance(self.output, WithTerms) or (promise == "rounded" and not isinstance(self.output, Exact))
+        return isinstance(self._result, WithTerms) or (promise == "rounded" and not isinstance(self._result, Exact))
 
 
 def _slots(outputs: Sequence[tuple[str, Any]]) -> list[_Slot]:

@@ -226,6 +226,7 @@ class BaselineFile:
             value["layout"],
             self._array(value["blur"]) if "blur" in value else None,
             self._array(value["flushed"]) if "flushed" in value else None,
+            self._array(value["specified"]) if "specified" in value else None,
         )
 
 
@@ -252,7 +253,7 @@ def _encode_expected(value: Expected | list[Expected] | None, block: _Block) -> 
     if value is None:
         return None
     record = {"values": block.add(_storable(value)), "dtype": value.dtype.name, "layout": value.layout}
-    for name in ("blur", "flushed"):
+    for name in ("blur", "flushed", "specified"):
         if (array := getattr(value, name)) is not None:
             record[name] = block.add(array)
     return record

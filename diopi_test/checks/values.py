@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,22 @@ def _results(run: Run) -> list[tuple[str, NDArray[Any], Expected]]:
 
 
 def compare(given: NDArray[Any], expected: Expected) -> Comparison:
-    """Compare a result with its expectation, element by element."""
+    """Compare a result with its expectation, element by element, where the standard specifies it."""
+    if (where := expected.specified) is None:
+        return _compare_all(given, expected)
+    comparison = _compare_all(given[where], _part(expected, where))
+    wrong = np.zeros(where.shape, bool)
+    wrong[where] = comparison.wrong
+    return replace(comparison, wrong=wrong)
+
+
+def _part(expected: Expected, where: Mask) -> Expected:
+    """The expectation of the elements at `where` alone."""
+    blur, flushed = (None if array is None else array[where] for array in (expected.blur, expected.flushed))
+    return replace(expected, values=expected.values[where], blur=blur, flushed=flushed, specified=None)
+
+
+def _compare_all(given: NDArray[Any], expected: Expected) -> Comparison:
     if expected.values.dtype.kind not in "fc":
         wrong = given != expected.values
         flushed = wrong & (given == expected.flushed) if expected.flushed is not None else np.zeros_like(wrong)

@@ -40,6 +40,17 @@ class Exact:
     value: Any
 
 
+@dataclass(frozen=True)
+class PartlySpecified:
+    """A result the standard leaves open in places: an implementation may put anything there, or nothing.
+
+    `value` may be a result of the kinds above; `specified` is a bool array of its shape, false where it is open.
+    """
+
+    value: Any
+    specified: Any
+
+
 def reference(*names: str) -> Callable[[F], F]:
     """Register the decorated function as the reference of these functions and of the forms derived from them.
 
