@@ -79,7 +79,7 @@ def generate(functions: Sequence[str], level: str, folder: Path, workers: int, p
     """
     total = 0
     folder.mkdir(parents=True, exist_ok=True)
-    for leftover in folder.glob(".*.part"):
+    for leftover in folder.glob(f".*{store.PART_SUFFIX}"):
         leftover.unlink()
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         jobs = {pool.submit(generate_function, name, level, folder): name for name in functions}

@@ -78,7 +78,7 @@ class BaselineCollector(pytest.File):
 class CaseItem(pytest.Item):
     """An item that runs one case and records its outcome."""
 
-    function = ""
+    function_name = ""
     dtype = ""
 
     def outcome(self) -> Outcome:
@@ -98,7 +98,7 @@ class CaseItem(pytest.Item):
     def _record(self, outcome: Outcome, seconds: float) -> dict[str, Any]:
         return {
             "id": self.name,
-            "function": self.function,
+            "function": self.function_name,
             "dtype": self.dtype,
             "verdict": str(outcome.verdict),
             "checks": [finding.to_json() for finding in outcome.findings],
@@ -122,7 +122,7 @@ class BaselineItem(CaseItem):
 
     def __init__(self, *, function: str, label: str, **keywords: Any) -> None:
         super().__init__(**keywords)
-        self.function = function
+        self.function_name = function
         self.label = label
         self.dtype = label.split("-", 1)[0]
 
@@ -133,7 +133,7 @@ class BaselineItem(CaseItem):
 class RuntimeItem(CaseItem):
     """One case of the runtime functions."""
 
-    function = "runtime"
+    function_name = "runtime"
 
     def __init__(self, *, case: RuntimeCase, **keywords: Any) -> None:
         super().__init__(**keywords)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from diopi_proto.types import VERSION
@@ -90,7 +91,7 @@ class Report:
     def show(self, console: Console) -> None:
         """Print the summary: what went wrong case by case, then the counts and how near the limit the vendor is."""
         for error in self.errors:
-            console.print(f"[red]unusable baseline[/]: {error}", highlight=False)
+            console.print(f"[red]unusable baseline[/]: {escape(error)}", highlight=False)
         self._show_unsuccessful(console)
         self._show_closest(console)
         counts = self.counts()
@@ -102,9 +103,9 @@ class Report:
     def _show_unsuccessful(self, console: Console, limit: int = 20) -> None:
         wrong = [case for case in self.cases if case["verdict"] in UNSUCCESSFUL]
         for case in wrong[:limit]:
-            console.print(f"[red]{case['verdict']}[/] {case['id']}", highlight=False, markup=True)
+            console.print(f"[red]{case['verdict']}[/] {escape(case['id'])}", highlight=False)
             console.print(f"  {case['message']}", highlight=False, markup=False)
-            console.print(f"  {case['command']}", highlight=False, markup=False, style="dim")
+            console.print(f"  {case['command']}", highlight=False, markup=False, style="dim", soft_wrap=True)
         if len(wrong) > limit:
             console.print(f"… and {len(wrong) - limit} more; --json FILE lists them all")
 
@@ -116,7 +117,7 @@ class Report:
             return
         table = Table("error / budget", "case", title="closest to the limit", title_justify="left", box=None)
         for ratio, case in closest:
-            table.add_row(f"{ratio:.3f}", case["id"].replace("[", "\\["))
+            table.add_row(f"{ratio:.3f}", escape(case["id"]))
         console.print(table)
 
 

@@ -58,6 +58,7 @@ def _pytest_arguments(options: RunOptions) -> list[str]:
         *(str(path) for path in options.files),
         *("-c", os.devnull, "--rootdir", folder),
         *("-p", "xdist", "-p", "pytest_timeout", "-p", "diopi_test.plugin", "-p", "no:cacheprovider"),
+        *("-p", "no:faulthandler"),  # a crash is a verdict, not news
         *("--vendor", options.vendor, "--runtime-cases"),
         *("-n", str(options.workers), "--max-worker-restart", "1000000"),
         *("--timeout", str(options.timeout), "--timeout-method", "thread"),

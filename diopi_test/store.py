@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +31,9 @@ FORMAT = 1
 """Version of the file layout."""
 
 SUFFIX = ".h5"
+
+PART_SUFFIX = ".part"
+"""Of the file that is being written; a leftover of a killed run is removed by the next."""
 
 
 class BaselineError(Exception):
@@ -84,15 +86,14 @@ def write(path: Path, function: str, cases: Iterable[BaselineCase], provenance: 
     block = _Block()
     index = json.dumps([_encode_case(case, block) for case in cases], separators=(",", ":")).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".part")
-    os.close(handle)
+    temporary = path.with_name(f".{path.stem}-{os.getpid()}{PART_SUFFIX}")
     try:
-        _write_file(Path(temporary), function, index, block.bytes(), provenance)
+        _write_file(temporary, function, index, block.bytes(), provenance)
         os.replace(temporary, path)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # HDF5 reports some failed writes as RuntimeError
         raise BaselineError(f"{path} can't be written: {error}") from error
     finally:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _write_file(path: Path, function: str, index: bytes, data: bytes, provenance: Provenance) -> None:
@@ -165,7 +166,10 @@ class BaselineFile:
             with h5py.File(self.path, "r") as file:
                 return self._read(file, "data")
         except (OSError, KeyError, RuntimeError) as error:
-            raise BaselineError(f"{self.path}: the data can't be read: {error}") from error
+            expected = self._attributes["data_sha256"]
+            raise BaselineError(
+                f"{self.path} is damaged: /data, whose sha256 is {expected}, can't be unpacked: {error}"
+            ) from error
 
     def verify(self) -> None:
         """Read everything once; BaselineError if a checksum fails."""
