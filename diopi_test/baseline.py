@@ -122,7 +122,9 @@ class Evaluation:
             raise ValueError(
                 f"the reference of {self.prototype.name} returned {len(values)} results, not {len(results)}"
             )
-        return [(p.name, value) for p, value in zip(results, values, strict=True)]
+        return [
+            (p.name, value if override else None) for p, override, value in zip(results, overrides, values, strict=True)
+        ]
 
     def _arrays(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
         return [slot.array for slot in _slots(self._run(plain))]
@@ -157,7 +159,7 @@ class Evaluation:
         return [tensor.spec.dtype for tensor in tensors] or [self.case.dtype]
 
     def _one(self, slot: _Slot, dtype: Dtype, amplified: NDArray[np.float64], flushed: NDArray[Any] | None) -> Expected:
-        layout = self.case.results.get(slot.name, ResultOverride()).layout.__name__
+        override = self.case.results.get(slot.name) or ResultOverride()
         inexact = is_inexact(dtype)
         values = _float(slot.array) if inexact else _wrapped(slot.array, dtype)
         other = None if flushed is None else _float(flushed) if inexact else _wrapped(flushed, dtype)
@@ -165,7 +167,7 @@ class Evaluation:
         return Expected(
             values,
             dtype,
-            layout,
+            override.layout.__name__,
             budget.blur(values, amplified, slot.terms, dtype) if rounded else None,
             None if other is None or np.array_equal(values, other, equal_nan=inexact) else other,
             slot.specified,

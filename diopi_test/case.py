@@ -59,7 +59,7 @@ class Case:
         dtype: the element type under test.
         arguments: a value for every argument of the prototype: `TensorSpec`, list of them, None, or an attribute.
             Names that start with `_` are tensors that only later arguments are computed from.
-        results: overrides by result name.
+        results: overrides by result name; None where the caller leaves an optional result out.
         smoke: whether the case belongs to the smoke level too.
         exact: whether the data make every intermediate value exact, so that the result has no rounding error.
     """
@@ -67,7 +67,7 @@ class Case:
     label: str
     dtype: Dtype
     arguments: Mapping[str, Any]
-    results: Mapping[str, ResultOverride] = field(default_factory=dict)
+    results: Mapping[str, ResultOverride | None] = field(default_factory=dict)
     smoke: bool = False
     exact: bool = False
 
