@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,9 @@ from diopi_test.verdict import Finding, Outcome, Verdict
 from lib_rt import Context, Device, Generator, Tensor
 from lib_rt.errors import GuardError
 
+current_case: ContextVar[BaselineCase] = ContextVar("current_case")
+"""The case that is being run, for vendors that are made from its expected results."""
+
 _VERDICT_OF_CODE = {Error.NoImplement: Verdict.not_implemented, Error.DtypeNotSupported: Verdict.unsupported}
 
 
@@ -27,6 +31,7 @@ def run_case(vendor: Vendor, device: Device, case: BaselineCase) -> Outcome:
     """Run `case` on `vendor`, whose device is `device`, and judge it; nothing stays allocated."""
     if not vendor.has(case.function):
         return Outcome(Verdict.not_implemented, f"{vendor.name} does not implement {case.function}")
+    current_case.set(case)
     with Call(vendor, device, case) as call:
         code = call.execute()
         if code is not Error.Success:

@@ -1,0 +1,93 @@
+"""What the values check accepts, and what it doesn't."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diopi_proto.types import Dtype
+from diopi_test.baseline import Expected
+from diopi_test.budget import K
+from diopi_test.checks.values import compare
+from lib_rt.dtypes import to_numpy
+
+
+def rounded(values: Any, dtype: Dtype = Dtype.float32, blur: float = 1.0, flushed: Any = None) -> Expected:
+    values = np.asarray(values, np.float64)
+    return Expected(values, dtype, blur=np.full(values.shape, blur, np.float32), flushed=flushed)
+
+
+def wrong(given: Any, expected: Expected) -> list[bool]:
+    return compare(np.asarray(given, to_numpy(expected.dtype)), expected).wrong.tolist()
+
+
+def test_the_budget_is_k_units() -> None:
+    one, step = np.float32(1), np.spacing(np.float32(1))
+    given = [one, one + 7 * step, one + 9 * step]
+    assert wrong(given, rounded([1.0, 1.0, 1.0])) == [False, False, True]
+    assert wrong(given, rounded([1.0, 1.0, 1.0], blur=2.0)) == [False, False, False]
+
+
+def test_ratio_and_root_mean_square() -> None:
+    step = float(np.spacing(np.float32(1)))
+    given = np.full(20, 1 + 2 * step, np.float32)
+    comparison = compare(given, rounded(np.ones(20)))
+    assert comparison.ratio == pytest.approx(2 / K)
+    assert comparison.rms == pytest.approx(2)
+    assert compare(given[:19], rounded(np.ones(19))).rms is None
+
+
+def test_exact_results_admit_no_error() -> None:
+    expected = Expected(np.array([1.0, np.nan, np.inf]), Dtype.float32)
+    assert wrong([1.0, np.nan, np.inf], expected) == [False] * 3
+    assert wrong([np.nextafter(np.float32(1), 2), 0.0, -np.inf], expected) == [True] * 3
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_sign_of_zero_counts(exact: bool) -> None:
+    expected = Expected(np.array([0.0, -0.0]), Dtype.float32) if exact else rounded([0.0, -0.0])
+    assert wrong([0.0, -0.0], expected) == [False, False]
+    assert wrong([-0.0, 0.0], expected) == [True, True]
+
+
+def test_nan_and_infinity_must_be_themselves() -> None:
+    expected = rounded([np.nan, np.inf, -np.inf, 1.0])
+    assert wrong([np.nan, np.inf, -np.inf, 1.0], expected) == [False] * 4
+    assert wrong([1.0, np.nan, np.inf, np.nan], expected) == [True] * 4
+
+
+def test_what_rounds_to_infinity_may_be_infinite() -> None:
+    largest = float(np.finfo(np.float16).max)
+    assert wrong([np.inf, np.inf], rounded([largest, largest / 2], Dtype.float16)) == [False, True]
+    assert wrong([-np.inf], rounded([largest], Dtype.float16)) == [True]
+
+
+def test_subnormal_results_may_be_flushed() -> None:
+    comparison = compare(np.zeros(2, np.float32), rounded([1e-40, 1e-30]))
+    assert comparison.wrong.tolist() == [False, True]
+    assert comparison.flushed == 1
+
+
+def test_subnormal_inputs_may_be_taken_for_zero() -> None:
+    expected = rounded([1e39], flushed=np.array([np.inf]))
+    assert wrong([np.inf], expected) == [False]
+    assert wrong([np.inf], rounded([1e37])) == [True]
+
+
+@pytest.mark.parametrize("dtype", [Dtype.int64, Dtype.bool, Dtype.uint8], ids=lambda dtype: dtype.name)
+def test_integers_and_bool_are_exact(dtype: Dtype) -> None:
+    expected = Expected(np.array([0, 1, 1], to_numpy(dtype)), dtype)
+    assert wrong([0, 1, 0], expected) == [False, False, True]
+
+
+def test_integers_beyond_two_to_the_53_are_compared_exactly() -> None:
+    expected = Expected(np.array([2**53 + 1]), Dtype.int64)
+    assert wrong([2**53], expected) == [True]
+
+
+def test_complex_errors_are_measured_by_modulus() -> None:
+    values = np.array([3 + 4j])
+    expected = Expected(values, Dtype.complex64, blur=np.ones(1, np.float32))
+    step = np.spacing(np.float32(5))
+    assert wrong(values + 1j * step, expected) == [False]
+    assert wrong(values + 9j * step, expected) == [True]
