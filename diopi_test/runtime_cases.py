@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_impl.vendor import Vendor
+from diopi_impl import BaseVendor
 from diopi_proto.registration import SERVICES
 from diopi_proto.types import Error
 from lib_rt import CallError, Context, Device, Stream
@@ -53,13 +53,13 @@ class RuntimeCase:
     """A case of the runtime: `run` raises when the vendor's functions don't do what they promise."""
 
     name: str
-    run: Callable[[Vendor], None]
+    run: Callable[[BaseVendor], None]
 
 
 RUNTIME_CASES: list[RuntimeCase] = []
 
 
-def runtime_case(function: Callable[[Vendor], None]) -> Callable[[Vendor], None]:
+def runtime_case(function: Callable[[BaseVendor], None]) -> Callable[[BaseVendor], None]:
     """Add the decorated function to the cases; its name becomes the case's."""
     RUNTIME_CASES.append(RuntimeCase(function.__name__, function))
     return function
@@ -78,7 +78,7 @@ host memory they write to."""
 
 
 @contextmanager
-def _device(vendor: Vendor) -> Iterator[Device]:
+def _device(vendor: BaseVendor) -> Iterator[Device]:
     device = vendor.open_device()
     try:
         yield device
@@ -134,14 +134,14 @@ def _require_text(what: str, text: object, *, may_be_empty: bool = False) -> Non
 
 
 @runtime_case
-def name_and_version_are_text(vendor: Vendor) -> None:
+def name_and_version_are_text(vendor: BaseVendor) -> None:
     """The vendor says who it is."""
     _require_text("the vendor's name", vendor.name)
     _require_text("the vendor's version", vendor.version)
 
 
 @runtime_case
-def a_failing_call_is_explained(vendor: Vendor) -> None:
+def a_failing_call_is_explained(vendor: BaseVendor) -> None:
     """Of an operator no standard has, the vendor says that it lacks it, and why in words."""
     with _device(vendor) as device, Context(device) as context:
         code = vendor.call("diopiNoSuchFunction", context)
@@ -150,7 +150,7 @@ def a_failing_call_is_explained(vendor: Vendor) -> None:
 
 
 @runtime_case
-def the_last_error_can_always_be_asked_for(vendor: Vendor) -> None:
+def the_last_error_can_always_be_asked_for(vendor: BaseVendor) -> None:
     """Before any failure there is a text too, though it may be empty."""
     with _device(vendor) as device:
         _require_text("the runtime's last error", device.last_error, may_be_empty=True)
@@ -166,7 +166,7 @@ class _Block:
 
 
 @runtime_case
-def memory_is_aligned(vendor: Vendor) -> None:
+def memory_is_aligned(vendor: BaseVendor) -> None:
     """Whatever the size, an address is a multiple of `ALIGNMENT`."""
     with _device(vendor) as device, _memory(device, *range(1, 66), 1000, 4097, MIB + 1) as addresses:
         for address in addresses:
@@ -174,9 +174,9 @@ def memory_is_aligned(vendor: Vendor) -> None:
 
 
 @runtime_case
-def blocks_do_not_overlap(vendor: Vendor) -> None:
+def blocks_do_not_overlap(vendor: BaseVendor) -> None:
     """Of many blocks of mixed sizes each has its own addresses and keeps its own bytes."""
-    sizes = [1 + 37 * i % 3001 for i in range(500)]
+    sizes = [1 + 37 * (i % 100) for i in range(500)]
     with _device(vendor) as device, _memory(device, *sizes) as addresses, Stream(device) as stream:
         _check_disjoint([_Block(*pair) for pair in zip(addresses, sizes, strict=True)])
         written = [_payload(nbytes, seed) for seed, nbytes in enumerate(sizes)]
@@ -199,7 +199,7 @@ def _check_disjoint(blocks: Sequence[_Block]) -> None:
 
 
 @runtime_case
-def no_bytes_can_be_asked_for(vendor: Vendor) -> None:
+def no_bytes_can_be_asked_for(vendor: BaseVendor) -> None:
     """A block of no bytes is an address that can be freed, or a refusal."""
     with _device(vendor) as device:
         try:
@@ -209,7 +209,7 @@ def no_bytes_can_be_asked_for(vendor: Vendor) -> None:
 
 
 @runtime_case
-def a_large_block_holds_what_is_written_to_its_ends(vendor: Vendor) -> None:
+def a_large_block_holds_what_is_written_to_its_ends(vendor: BaseVendor) -> None:
     """64 MiB in one piece, its first and last bytes written and read."""
     nbytes, edge = 64 * MIB, 4097
     with _device(vendor) as device, _memory(device, nbytes) as (block,), Stream(device) as stream:
@@ -226,7 +226,7 @@ def a_large_block_holds_what_is_written_to_its_ends(vendor: Vendor) -> None:
 
 
 @runtime_case
-def exhaustion_is_reported(vendor: Vendor) -> None:
+def exhaustion_is_reported(vendor: BaseVendor) -> None:
     """More memory than there is gives an error and a reason; the device works on."""
     with _device(vendor) as device:
         for nbytes in IMPOSSIBLE:
@@ -247,7 +247,7 @@ def _check_exhaustion(device: Device, nbytes: int) -> None:
 
 
 @runtime_case
-def freed_memory_can_be_had_again(vendor: Vendor) -> None:
+def freed_memory_can_be_had_again(vendor: BaseVendor) -> None:
     """Blocks are made and freed until they add up to more than a device has, or five seconds have passed.
 
     On a chip a runtime that keeps them runs out of memory; in host memory the process grows.
@@ -274,7 +274,7 @@ def _address_space() -> int:
 
 
 @runtime_case
-def memory_can_be_freed_in_any_order(vendor: Vendor) -> None:
+def memory_can_be_freed_in_any_order(vendor: BaseVendor) -> None:
     """Blocks come and go at random; those that are left don't overlap."""
     generator = random.Random(0)
     with _device(vendor) as device:
@@ -294,24 +294,24 @@ def memory_can_be_freed_in_any_order(vendor: Vendor) -> None:
 
 
 @runtime_case
-def copies_to_the_device_are_exact(vendor: Vendor) -> None:
+def copies_to_the_device_are_exact(vendor: BaseVendor) -> None:
     """Any number of bytes, at any offsets, and not one more."""
     _check_copies(vendor, "h2d")
 
 
 @runtime_case
-def copies_from_the_device_are_exact(vendor: Vendor) -> None:
+def copies_from_the_device_are_exact(vendor: BaseVendor) -> None:
     """As to the device."""
     _check_copies(vendor, "d2h")
 
 
 @runtime_case
-def copies_within_the_device_are_exact(vendor: Vendor) -> None:
+def copies_within_the_device_are_exact(vendor: BaseVendor) -> None:
     """As to the device."""
     _check_copies(vendor, "d2d")
 
 
-def _check_copies(vendor: Vendor, direction: str) -> None:
+def _check_copies(vendor: BaseVendor, direction: str) -> None:
     room = max(SIZES) + 2 * MARGIN
     with _device(vendor) as device, _memory(device, room, room) as blocks, Stream(device) as stream:
         for nbytes, (end, start) in product(SIZES, OFFSETS):
@@ -345,7 +345,7 @@ def _copied(
 
 
 @runtime_case
-def large_copies_are_exact(vendor: Vendor) -> None:
+def large_copies_are_exact(vendor: BaseVendor) -> None:
     """16 MiB and a byte to the device, within it and back."""
     sent = _payload(16 * MIB + 1)
     with _device(vendor) as device, _memory(device, sent.size, sent.size) as (one, two), Stream(device) as stream:
@@ -409,7 +409,7 @@ class _Chain:
 
 
 @runtime_case
-def a_stream_keeps_the_order_of_copies(vendor: Vendor) -> None:
+def a_stream_keeps_the_order_of_copies(vendor: BaseVendor) -> None:
     """Bytes handed on through hundreds of slots, with nothing but the stream to keep the order."""
     slots = 300
     with _device(vendor) as device, _memory(device, _Chain.room(slots)) as (block,), Stream(device) as stream:
@@ -420,7 +420,7 @@ def a_stream_keeps_the_order_of_copies(vendor: Vendor) -> None:
 
 
 @runtime_case
-def the_last_of_several_writes_stays(vendor: Vendor) -> None:
+def the_last_of_several_writes_stays(vendor: BaseVendor) -> None:
     """A block written again and again holds what was written last, and reads in between see their own time."""
     rows = _payload(200 * HOP).reshape(200, HOP)
     seen = np.full_like(rows, 255)
@@ -433,7 +433,7 @@ def the_last_of_several_writes_stays(vendor: Vendor) -> None:
 
 
 @runtime_case
-def synchronising_really_waits(vendor: Vendor) -> None:
+def synchronising_really_waits(vendor: BaseVendor) -> None:
     """What a long queue of large copies brings is all there as soon as the wait returns."""
     nbytes, times = 4 * MIB, 8
     sent = _payload(nbytes)
@@ -450,7 +450,7 @@ def synchronising_really_waits(vendor: Vendor) -> None:
 
 
 @runtime_case
-def ending_a_stream_finishes_its_work(vendor: Vendor) -> None:
+def ending_a_stream_finishes_its_work(vendor: BaseVendor) -> None:
     """Copies still queued when their stream is destroyed are done afterwards."""
     sent = _payload(4 * MIB)
     with _device(vendor) as device, _memory(device, sent.size) as (block,):
@@ -463,7 +463,7 @@ def ending_a_stream_finishes_its_work(vendor: Vendor) -> None:
 
 
 @runtime_case
-def several_streams_work_at_once(vendor: Vendor) -> None:
+def several_streams_work_at_once(vendor: BaseVendor) -> None:
     """Copies enqueued in turn on eight streams keep their order on each, whichever is waited for first."""
     slots, count = 40, 8
     with _device(vendor) as device, ExitStack() as stack:
@@ -481,7 +481,7 @@ def several_streams_work_at_once(vendor: Vendor) -> None:
 
 
 @runtime_case
-def one_stream_sees_what_another_was_waited_for(vendor: Vendor) -> None:
+def one_stream_sees_what_another_was_waited_for(vendor: BaseVendor) -> None:
     """Streams share the device's memory: what one wrote, once waited for, another reads."""
     sent = _payload(MIB)
     with _device(vendor) as device, _memory(device, MIB) as (block,), Stream(device) as one, Stream(device) as two:
@@ -494,7 +494,7 @@ def one_stream_sees_what_another_was_waited_for(vendor: Vendor) -> None:
 
 
 @runtime_case
-def streams_come_and_go(vendor: Vendor) -> None:
+def streams_come_and_go(vendor: BaseVendor) -> None:
     """A hundred streams, one after the other, each of which works."""
     with _device(vendor) as device, _memory(device, HOP) as (block,):
         for seed in range(100):
@@ -507,7 +507,7 @@ def streams_come_and_go(vendor: Vendor) -> None:
 
 
 @runtime_case
-def several_threads_work_at_once(vendor: Vendor) -> None:
+def several_threads_work_at_once(vendor: BaseVendor) -> None:
     """Threads with a stream each make memory, copy, run out of memory and free, and don't disturb one another."""
     threads, slots = 6, 30
     with _device(vendor) as device:
@@ -528,7 +528,7 @@ def several_threads_work_at_once(vendor: Vendor) -> None:
 
 
 @runtime_case
-def each_missing_function_has_its_own_error(vendor: Vendor) -> None:
+def each_missing_function_has_its_own_error(vendor: BaseVendor) -> None:
     """A call that needs a function gives the standard's code when it is not registered, and works when it is."""
     host = _payload(HOP)
     with _device(vendor) as device, _memory(device, HOP, HOP) as (one, two), Stream(device) as stream:

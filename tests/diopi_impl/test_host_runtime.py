@@ -1,0 +1,159 @@
+"""The built-in device's runtime: memory, copies that are really asynchronous, streams that end cleanly."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from diopi_impl.host_runtime import ALIGNMENT, HostRuntime
+from diopi_proto.types import Error
+from lib_rt import CallError, Device, Stream
+
+Bytes = np.ndarray
+
+
+@pytest.fixture
+def runtime() -> HostRuntime:
+    return HostRuntime()
+
+
+@pytest.fixture
+def stream(runtime: HostRuntime) -> Iterator[int]:
+    number = runtime.stream_create()
+    yield number
+    runtime.stream_destroy(number)
+
+
+@pytest.fixture
+def unshared_interpreter() -> Iterator[None]:
+    """No other thread gets to run Python unless this one waits."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(60)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def address(array: Bytes) -> int:
+    return array.ctypes.data
+
+
+def test_memory_is_aligned_and_freed(runtime: HostRuntime) -> None:
+    addresses = [runtime.malloc(nbytes) for nbytes in (0, 1, 255, 256, 100_003)]
+    assert all(block and block % ALIGNMENT == 0 for block in addresses)
+    assert len(set(addresses)) == len(addresses)
+    for block in addresses:
+        runtime.free(block)
+    runtime.free(0)
+
+
+@pytest.mark.parametrize("nbytes", [2**62, 2**64 - 1])
+def test_exhaustion_is_told(runtime: HostRuntime, nbytes: int) -> None:
+    assert runtime.functions().last_error() == ""
+    assert runtime.malloc(nbytes) == 0
+    assert runtime.functions().last_error() == f"out of memory: {nbytes} bytes were asked for"
+
+
+def test_a_copy_is_not_done_when_the_call_returns(
+    runtime: HostRuntime, stream: int, unshared_interpreter: None
+) -> None:
+    source, target = np.arange(100), np.zeros(100, int)
+    assert runtime.copy(stream, address(target), address(source), source.nbytes) is Error.Success
+    assert not target.any()
+    assert runtime.stream_sync(stream) is Error.Success
+    np.testing.assert_array_equal(target, source)
+
+
+def test_copies_keep_their_order(runtime: HostRuntime, stream: int) -> None:
+    slots = np.zeros((500, 3))
+    slots[0] = 1, 2, 3
+    for i in range(1, len(slots)):
+        runtime.copy(stream, address(slots[i]), address(slots[i - 1]), slots[0].nbytes)
+    runtime.stream_sync(stream)
+    assert (slots == slots[0]).all()
+
+
+def test_overlapping_bytes_are_moved(runtime: HostRuntime, stream: int) -> None:
+    values = np.arange(1000, dtype=np.uint8)
+    expected = values[:-1].copy()
+    runtime.copy(stream, address(values) + 1, address(values), values.nbytes - 1)
+    runtime.stream_sync(stream)
+    np.testing.assert_array_equal(values[1:], expected)
+
+
+class Obstacle(threading.Event):
+    """As a task of a stream it holds up what is behind it until it is cleared away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gone = threading.Event()
+
+    def set(self) -> None:
+        self.gone.wait()
+
+
+def test_streams_do_not_wait_for_each_other(runtime: HostRuntime) -> None:
+    one, two = runtime.stream_create(), runtime.stream_create()
+    source, first, second = np.ones(10), np.zeros(10), np.zeros(10)
+    obstacle = Obstacle()
+    runtime._streams[one]._tasks.put(obstacle)
+    runtime.copy(one, address(first), address(source), source.nbytes)
+    runtime.copy(two, address(second), address(source), source.nbytes)
+    runtime.stream_sync(two)
+    assert second.all()
+    assert not first.any()
+    obstacle.gone.set()
+    runtime.stream_sync(one)
+    assert first.all()
+    runtime.stream_destroy(one)
+    runtime.stream_destroy(two)
+
+
+def test_destroying_a_stream_finishes_its_work(runtime: HostRuntime, unshared_interpreter: None) -> None:
+    source, target = np.ones(1000), np.zeros(1000)
+    stream = runtime.stream_create()
+    runtime.copy(stream, address(target), address(source), source.nbytes)
+    assert not target.any()
+    assert runtime.stream_destroy(stream) is Error.Success
+    assert target.all()
+
+
+def test_a_destroyed_stream_leaves_no_thread(runtime: HostRuntime) -> None:
+    before = threading.active_count()
+    streams = [runtime.stream_create() for _ in range(5)]
+    assert threading.active_count() == before + 5
+    assert len(set(streams)) == 5
+    for stream in streams:
+        runtime.stream_destroy(stream)
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("call", ["stream_sync", "stream_destroy", "copy"])
+def test_an_unknown_stream_is_an_error(runtime: HostRuntime, stream: int, call: str) -> None:
+    arguments = (77, 0, 0, 0) if call == "copy" else (77,)
+    assert getattr(runtime, call)(*arguments) is Error.ErrorOccurred
+    assert runtime.functions().last_error() == f"stream 77 does not exist: open are [{stream}]"
+
+
+def test_a_stream_is_unknown_once_destroyed(runtime: HostRuntime) -> None:
+    stream = runtime.stream_create()
+    runtime.stream_destroy(stream)
+    assert runtime.stream_destroy(stream) is Error.ErrorOccurred
+    assert runtime.functions().last_error() == f"stream {stream} does not exist: open are none"
+
+
+def test_the_runtime_takes_all_nine(runtime: HostRuntime) -> None:
+    source, target = np.arange(10), np.zeros(10, int)
+    with Device(runtime.functions(), host_addressable=True) as device, Stream(device) as stream:
+        block = device.malloc(source.nbytes)
+        stream.h2d(block, address(source), source.nbytes)
+        stream.d2d(block, block + 8, 8)
+        stream.d2h(address(target), block, source.nbytes)
+        stream.synchronize()
+        device.free(block)
+        with pytest.raises(CallError, match="out of memory: 4611686018427387904 bytes were asked for"):
+            device.malloc(2**62)
+    np.testing.assert_array_equal(target, [1, *range(1, 10)])
