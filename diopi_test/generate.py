@@ -5,26 +5,28 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.metadata
+import pkgutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 
-from diopi_proto.interface import lookup
+from diopi_proto.interface import families, lookup, prototypes
 from diopi_proto.types import VERSION_NUMBER
 from diopi_test import store
 from diopi_test.baseline import make_baseline_case
 from diopi_test.cases import select_cases
 
 _SHARED = ("baseline", "budget", "case", "data", "domains", "formats", "layouts", "store")
-"""Modules every baseline file depends on; besides them only those of its family."""
+"""Modules of diopi_test that every baseline file depends on."""
+
+_BY_FAMILY = ("diopi_test.cases", "diopi_test.reference")
+"""Packages of which it depends on its family's module, and on those that are no family's."""
 
 
 def functions_with_cases(level: str) -> list[str]:
     """The names of all functions that have cases at `level`, in header order."""
-    from diopi_proto.interface import prototypes
-
     return [name for name in prototypes() if select_cases(name, level)]
 
 
@@ -42,14 +44,21 @@ def _source_digest(module: str) -> str:
     return hashlib.sha256(Path(file or "").read_bytes()).hexdigest()
 
 
+@cache
+def _modules_for(family: str, package: str) -> list[str]:
+    """The package itself, its module of that family, and what its families share."""
+    others = set(families()) - {family}
+    names = sorted(module.name for module in pkgutil.iter_modules(importlib.import_module(package).__path__))
+    return [package, *(f"{package}.{name}" for name in names if name not in others)]
+
+
 def key(function: str, level: str) -> str:
     """Digest of everything the baseline file of `function` depends on: sources, level and versions."""
     family = lookup(function).family
     modules = [
         *(f"diopi_test.{name}" for name in _SHARED),
         f"diopi_proto.functions.{family}",
-        f"diopi_test.reference.{family}",
-        f"diopi_test.cases.{family}",
+        *(module for package in _BY_FAMILY for module in _modules_for(family, package)),
     ]
     parts = [level, *(_source_digest(module) for module in modules), *versions().values()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

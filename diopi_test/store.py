@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -86,18 +87,21 @@ def write(path: Path, function: str, cases: Iterable[BaselineCase], provenance: 
     block = _Block()
     index = json.dumps([_encode_case(case, block) for case in cases], separators=(",", ":")).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
+    image = _file_image(function, index, block.bytes(), provenance)
     temporary = path.with_name(f".{path.stem}-{os.getpid()}{PART_SUFFIX}")
     try:
-        _write_file(temporary, function, index, block.bytes(), provenance)
+        temporary.write_bytes(image)
         os.replace(temporary, path)
-    except (OSError, RuntimeError) as error:  # HDF5 reports some failed writes as RuntimeError
+    except OSError as error:
         raise BaselineError(f"{path} can't be written: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _write_file(path: Path, function: str, index: bytes, data: bytes, provenance: Provenance) -> None:
-    with h5py.File(path, "w", libver="v110") as file:
+def _file_image(function: str, index: bytes, data: bytes, provenance: Provenance) -> bytes:
+    """The file's bytes, made in memory: HDF5 ends the process when a disk is full."""
+    image = BytesIO()
+    with h5py.File(image, "w", libver="v110") as file:
         for name, content in (("index", index), ("data", data)):
             array = np.frombuffer(content, np.uint8)
             compression = {"compression": "gzip", "shuffle": False} if len(array) else {}
@@ -109,6 +113,7 @@ def _write_file(path: Path, function: str, index: bytes, data: bytes, provenance
         file.attrs["proto_version"] = VERSION_NUMBER
         file.attrs["key"] = provenance.key
         file.attrs["versions"] = json.dumps(dict(sorted(provenance.versions.items())))
+    return image.getvalue()
 
 
 def key_of(path: Path) -> str | None:

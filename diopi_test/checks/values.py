@@ -92,7 +92,8 @@ def _compare_all(given: NDArray[Any], expected: Expected) -> Comparison:
         right = _same(given, _narrow(expected.values, expected))
         flushed = ~right & _is_flushed_exactly(given, expected)
         return Comparison(~(right | flushed), flushed=int(flushed.sum()))
-    given = given.astype(np.complex128 if given.dtype.kind == "c" else np.float64)
+    with np.errstate(invalid="ignore"):  # poison is a signalling NaN
+        given = given.astype(np.complex128 if given.dtype.kind == "c" else np.float64)
     units = _units(given, expected.values, expected)
     flushed = (units > K) & _is_flushed(given, expected)
     units = np.where(flushed, 0, units)

@@ -1,0 +1,96 @@
+"""Budgets: amplification by the problem, intermediate terms, and what is moved by half an ulp."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diopi_proto.types import Dtype
+from diopi_test import budget
+from diopi_test.case import TensorSpec
+from diopi_test.data import TensorData, generator
+from diopi_test.formats import ulp
+from lib_rt.dtypes import to_numpy
+
+
+def tensor(values: Any, dtype: Dtype = Dtype.float32) -> TensorData:
+    array = np.asarray(values).astype(to_numpy(dtype))
+    return TensorData(array, TensorSpec(array.shape, dtype))
+
+
+def amplification(function: Any, values: Mapping[str, Any], dtype: Dtype = Dtype.float32) -> np.ndarray:
+    def evaluate(plain: Mapping[str, Any]) -> list[np.ndarray]:
+        return [np.asarray(function(**plain))]
+
+    plain = {name: value.exact if isinstance(value, TensorData) else value for name, value in values.items()}
+    return budget.amplification(evaluate, values, evaluate(plain), dtype, generator("test"))[0]
+
+
+@pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.float32, Dtype.float64], ids=lambda dtype: dtype.name)
+def test_the_identity_amplifies_by_half_an_ulp(dtype: Dtype) -> None:
+    values = np.linspace(1, 10, 30)
+    amplified = amplification(lambda x: x, {"x": tensor(values, dtype)}, dtype)
+    assert np.allclose(amplified, ulp(values.astype(to_numpy(dtype)), dtype) / 2, rtol=1e-6)
+
+
+def test_cancellation_is_found_without_knowing_the_operator() -> None:
+    a, b = tensor([1.0, 1.0]), tensor([1.0, -1.0])
+    amplified = amplification(lambda a, b: a + b, {"a": a, "b": b})
+    assert amplified[1] == pytest.approx(2.0**-23, rel=1e-6)  # the sum is 0, the error of its operands is not
+
+
+def test_steep_functions_amplify() -> None:
+    amplified = amplification(lambda x: np.exp(x), {"x": tensor([10.0])})
+    assert amplified[0] == pytest.approx(np.exp(10) * float(ulp(10.0, Dtype.float32)) / 2, rel=1e-3)
+
+
+def test_attributes_are_moved_only_if_the_format_cannot_hold_them() -> None:
+    x = tensor(np.zeros(4))
+    assert amplification(lambda x, a: x + a, {"x": x, "a": 0.5}).max() < 1e-30
+    assert amplification(lambda x, a: x + a, {"x": x, "a": 0.1}).max() == pytest.approx(2.0**-28, rel=1e-6)
+    assert amplification(lambda x, a: x + a, {"x": x, "a": 3}).max() < 1e-30
+
+
+def test_index_tensors_stay_what_they_are() -> None:
+    def take(x: np.ndarray, index: np.ndarray) -> np.ndarray:
+        assert index.dtype == np.int64
+        return x[index]
+
+    amplified = amplification(take, {"x": tensor([1.0, 2.0]), "index": tensor([1, 0], Dtype.int64)})
+    assert (amplified > 0).all()
+
+
+def test_integer_tensors_under_test_are_moved_as_the_float32_they_become() -> None:
+    values = {"x": tensor([9, 100], Dtype.int32)}
+    amplified = amplification(lambda x: np.sqrt(x), values, Dtype.int32)
+    assert np.allclose(amplified, ulp([9.0, 100.0], Dtype.float32) / 2 / (2 * np.array([3, 10])), rtol=1e-3)
+
+
+def test_what_is_not_finite_does_not_widen_a_budget() -> None:
+    amplified = amplification(lambda x: 1 / x, {"x": tensor([np.inf, np.nan, 2.0])})
+    assert amplified[0] == 0
+    assert amplified[1] == 0
+    assert amplified[2] > 0
+
+
+def test_blur_counts_in_ulp_of_the_result() -> None:
+    reference = np.array([1.0, 1.5, 0.0])
+    step = 2.0**-23
+    blur = budget.blur(reference, np.array([0, 3 * step, 0]), np.array([2.0, 0, 0]), Dtype.float32)
+    assert blur[:2].tolist() == [3.0, 4.0]
+    assert blur[2] == 1.0
+    assert blur.dtype == np.float32
+
+
+def test_blur_of_what_is_not_finite_is_one() -> None:
+    assert budget.blur(np.array([np.inf, np.nan]), np.zeros(2), 0, Dtype.float32).tolist() == [1, 1]
+
+
+def test_flushing_takes_subnormal_numbers_for_zero() -> None:
+    data = tensor([1e-40, -1e-40, 1.0])
+    assert budget.has_subnormals(data)
+    assert not budget.has_subnormals(tensor([1e-40], Dtype.float64))
+    flushed = budget.flushed(data)
+    assert flushed.tolist() == [0.0, 0.0, 1.0]
+    assert np.signbit(flushed).tolist() == [False, True, False]

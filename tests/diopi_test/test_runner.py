@@ -1,0 +1,160 @@
+"""The harness as a whole: `diopi-test run` in a process of its own, on vendors that behave and misbehave."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diopi_test import generate
+
+HELPERS = Path(__file__).parent.parent / "helpers"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("baseline")
+    for function in ("diopiSqrt", "diopiNeg"):
+        generate.generate_function(function, "smoke", folder / "smoke")
+    return folder
+
+
+def diopi_test(*arguments: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-m", "diopi_test.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+
+
+def run(data: Path, vendor: str, tmp_path: Path, *more: object) -> tuple[int, dict[str, Any]]:
+    report = tmp_path / "report.json"
+    done = diopi_test("run", "--data", data, "--vendor", vendor, "--json", report, "-n", 2, *more)
+    assert report.exists(), done.stdout + done.stderr
+    return done.returncode, json.loads(report.read_text())
+
+
+def verdicts(report: dict[str, Any]) -> dict[str, str]:
+    return {case["id"]: case["verdict"] for case in report["cases"]}
+
+
+def test_a_correct_vendor_passes(data: Path, tmp_path: Path) -> None:
+    status, report = run(data, "diopi_test.echo:vendor", tmp_path)
+    assert status == 0
+    assert report["vendor"] == {"name": "echo", "version": "1"}
+    assert report["proto_version"] == "1.0.0"
+    assert report["baseline"]["level"] == "smoke"
+    assert len(report["baseline"]["digest"]) == 64
+    summary = report["summary"]
+    assert summary["total"] == summary["passed"] == len(report["cases"]) > 20
+    case = next(case for case in report["cases"] if case["id"] == "diopiSqrt[float32-matrix]")
+    assert (case["function"], case["dtype"]) == ("diopiSqrt", "float32")
+    assert {check["check"] for check in case["checks"]} >= {"values", "inputs", "guards"}
+
+
+def test_the_command_of_a_case_repeats_it_alone(data: Path, tmp_path: Path) -> None:
+    _, report = run(data, "diopi_test.echo:vendor", tmp_path)
+    command = next(case["command"] for case in report["cases"] if case["id"] == "diopiSqrt[float32-matrix]")
+    import shlex
+
+    words = shlex.split(command)
+    assert words[:2] == ["diopi-test", "run"]
+    again = tmp_path / "again.json"
+    assert diopi_test(*words[1:], "--json", again).returncode == 0
+    assert list(verdicts(json.loads(again.read_text()))) == ["diopiSqrt[float32-matrix]"]
+
+
+def test_a_crash_costs_its_own_case(data: Path, tmp_path: Path) -> None:
+    status, report = run(data, "faulty:crashing", tmp_path, "-k", "diopiSqrt[float32-matrix or diopiNeg[int8-matrix")
+    assert status == 1
+    assert verdicts(report) == {"diopiNeg[int8-matrix]": "crashed", "diopiSqrt[float32-matrix]": "crashed"}
+    assert report["summary"]["crashed"] == 2
+
+
+def test_a_hang_costs_its_own_case(data: Path, tmp_path: Path) -> None:
+    status, report = run(data, "faulty:hanging", tmp_path, "-k", "diopiSqrt[float32-matrix", "--timeout", 2)
+    assert status == 1
+    assert verdicts(report) == {"diopiSqrt[float32-matrix]": "timed_out"}
+
+
+def test_failures_are_shown_with_their_reason(data: Path) -> None:
+    done = diopi_test("run", "--data", data, "--vendor", "faulty:failing", "-k", "diopiSqrt[float32-matrix")
+    assert done.returncode == 1
+    assert "failed diopiSqrt[float32-matrix]" in done.stdout
+    assert "ErrorOccurred: spoilt" in done.stdout
+    assert "1 failed" in done.stdout
+
+
+def test_not_implemented_is_not_passed(data: Path, tmp_path: Path) -> None:
+    status, report = run(data, "faulty:declining", tmp_path, "-k", "diopiSqrt")
+    assert status == 3
+    assert set(verdicts(report).values()) == {"not_implemented"}
+
+
+def test_nothing_selected_is_an_error(data: Path) -> None:
+    assert diopi_test("run", "--data", data, "--vendor", "diopi_test.echo:vendor", "-k", "nothing").returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["run", "--vendor", "nobody"], 2, "unknown vendor 'nobody'"),
+        (["run", "--vendor", "no.module:vendor"], 2, "module no.module can't be imported"),
+        (["run", "--vendor", "faulty:missing"], 2, "has no attribute 'missing'"),
+        (["run", "--vendor", "faulty:HostRuntime"], 2, "expected a diopi_impl.Vendor"),
+        (["run", "--level", "huge"], 2, "'huge' is not one of 'smoke', 'full'"),
+        (["run", "--json", "/nowhere/report.json"], 2, "folder /nowhere does not exist"),
+        (["run", "--data", "/nowhere"], 3, "there is no baseline in /nowhere/smoke"),
+        (["gen-data", "-k", "diopiNothing"], 2, "matches none of the"),
+        (["gen-data", "-k", "not not ("], 2, "-k 'not not ('"),
+        (["frobnicate"], 2, "No such command"),
+    ],
+)
+def test_bad_input_is_named(arguments: list[str], status: int, message: str) -> None:
+    done = diopi_test(*arguments)
+    assert done.returncode == status
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_damaged_baseline_is_unusable(data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "smoke"
+    folder.mkdir()
+    good = (data / "smoke" / "diopiSqrt.h5").read_bytes()
+    (folder / "diopiSqrt.h5").write_bytes(good[: len(good) // 2])
+    done = diopi_test("run", "--data", tmp_path, "--vendor", "diopi_test.echo:vendor")
+    assert done.returncode == 3
+    assert str(folder / "diopiSqrt.h5") in done.stderr
+
+
+def test_gen_data_then_run(tmp_path: Path) -> None:
+    assert diopi_test("gen-data", "--data", tmp_path, "-k", "diopiFloor", "-n", 2).returncode == 0
+    assert sorted(path.name for path in (tmp_path / "smoke").iterdir()) == ["diopiFloor.h5", "diopiFloorInp.h5"]
+    status, report = run(tmp_path, "diopi_test.echo:vendor", tmp_path, "-k", "diopiFloor")
+    assert (status, report["summary"]["failed"]) == (0, 0)
+
+
+def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the full disk: writing past it fails in the same way."""
+    script = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096));"
+        f"from diopi_test import generate, store; from pathlib import Path; folder = Path({str(tmp_path)!r})\n"
+        "try: generate.generate_function('diopiFloor', 'smoke', folder)\n"
+        "except store.BaselineError as error: print('refused', error); sys.exit(5)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 5, done.stderr
+    assert "diopiFloor.h5 can't be written" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_list_tells_what_there_is() -> None:
+    rows = json.loads(diopi_test("list", "--json").stdout)
+    by_name = {row["function"]: row for row in rows}
+    sin = by_name["diopiSin"]
+    assert len(rows) == 541
+    assert (sin["header"], sin["family"], sin["reference"]) == ("functions.h", "pointwise", True)
+    assert sin["cases"]["full"] > sin["cases"]["smoke"] >= len(["float16", "bfloat16", "float32", "float64"])
+    assert sin["vendors"]["jax_cpu"] is True
