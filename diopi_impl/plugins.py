@@ -37,9 +37,11 @@ def find_vendor(name: str) -> Vendor:
 def _attribute(path: str) -> object:
     module_name, _, attribute = path.partition(":")
     try:
-        return getattr(importlib.import_module(module_name), attribute)
-    except ImportError as error:
-        raise VendorError(f"vendor {path}: module {module_name} can't be imported: {error}") from error
+        module = importlib.import_module(module_name)
+    except Exception as error:  # whatever a vendor's module does when it is run
+        raise VendorError(f"vendor {path}: module {module_name} can't be imported: {_described(error)}") from error
+    try:
+        return getattr(module, attribute)
     except AttributeError:
         raise VendorError(f"vendor {path}: module {module_name} has no attribute {attribute!r}") from None
 
@@ -47,8 +49,12 @@ def _attribute(path: str) -> object:
 def _load(point: EntryPoint) -> object:
     try:
         return point.load()
-    except (ImportError, AttributeError) as error:
-        raise VendorError(f"vendor {point.name}: {point.value} can't be loaded: {error}") from error
+    except Exception as error:
+        raise VendorError(f"vendor {point.name}: {point.value} can't be loaded: {_described(error)}") from error
+
+
+def _described(error: Exception) -> str:
+    return str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
 
 
 def _as_vendor(name: str, value: object) -> Vendor:
