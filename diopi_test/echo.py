@@ -19,18 +19,23 @@ from lib_rt.dtypes import from_numpy, to_numpy
 class EchoVendor(Vendor):
     """Claims every function and answers each call with the results the baseline expects."""
 
+    failure = ""
+
     def has(self, name: str) -> bool:
         return True
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         case = current_case.get(None)
         if case is None or case.function != name:
-            self._last_error = f"{name}: no case of it is being run, so there is nothing to hand back"
+            self.failure = f"{name}: no case of it is being run, so there is nothing to hand back"
             return Error.ErrorOccurred
         for parameter, value in zip(lookup(name).parameters[1:], arguments, strict=True):
             if parameter.is_result:
                 _hand_back(context, value, case.expected[parameter.name])
         return Error.Success
+
+    def last_error(self) -> str:
+        return self.failure
 
 
 def _hand_back(context: Context, target: Any, expected: Expected | list[Expected] | None) -> None:
