@@ -32,7 +32,7 @@ class FaultyVendor(EchoVendor):
         super().call(name, context, *arguments)
         names = [parameter.name for parameter in lookup(name).parameters[1:]]
         answer = self._spoil(dict(zip(names, arguments, strict=True)))
-        self._failure.text = "spoilt" if answer else ""
+        self.failure = "spoilt" if answer else ""
         return Error(answer or 0)
 
 
