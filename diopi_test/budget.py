@@ -97,7 +97,8 @@ Mover = Callable[[Generator], Any]
 def _mover(value: Any, dtype: Dtype) -> Mover | None:
     """How an argument is moved by half an ulp up or down at random; None if it has no rounding to amplify.
 
-    Floating tensors are moved in their own type. Integer tensors are moved too if the case tests an integer type:
+    Floating tensors are moved in their own type, or in the type under test if that is finer, for then they are to be
+    converted before anything else happens. Integer tensors are moved too if the case tests an integer type:
     their floating results are computed in float32. Attributes are moved only if the type can't represent them.
     """
     if isinstance(value, list):
@@ -115,7 +116,8 @@ def _mover(value: Any, dtype: Dtype) -> Mover | None:
 def _tensor_mover(value: TensorData, dtype: Dtype) -> Mover | None:
     own = value.spec.dtype
     if is_inexact(own):
-        return lambda rng: _moved(value.exact, own, rng)
+        finer = dtype if is_inexact(dtype) and format_of(dtype).precision > format_of(own).precision else own
+        return lambda rng: _moved(value.exact, finer, rng)
     if own is dtype and own is not Dtype.bool:
         return lambda rng: _moved(value.exact.astype(np.float64), Dtype.float32, rng)
     return None

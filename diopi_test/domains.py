@@ -173,3 +173,15 @@ def special_values(dtype: Dtype) -> NDArray[Any]:
 def special(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """The special values of the type in their order, repeated to the number of elements."""
     return np.resize(special_values(dtype), count)
+
+
+def special_but(*left_out: float) -> Domain:
+    """As `special`, without the values whose result is left open; −0.0 and 0.0 are two."""
+
+    def is_left_out(value: complex) -> bool:
+        return any(value == other and np.signbit(value) == np.signbit(other) for other in left_out)
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        return np.resize(np.array([value for value in special_values(dtype) if not is_left_out(value)]), count)
+
+    return draw

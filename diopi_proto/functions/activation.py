@@ -14,7 +14,7 @@ from diopi_proto.prototype import prototype
 
 @prototype(dtypes=numeric, promise="exact", inplace="diopiReluInp")
 def diopiRelu(ctx: Context, out: Out, input: In):
-    """Rectifier max(input, 0); the sign of a zero result is left open. Source: torch.relu."""
+    """Rectifier max(input, 0): +0 for negative input; the sign of the result for −0 is left open. Source: torch.relu."""
 
 
 @prototype(dtypes=numeric, promise="exact", inplace="diopiHardtanhInp", backward="diopiHardtanhBackward")
@@ -29,7 +29,7 @@ def diopiHardtanh(ctx: Context, out: Out, input: In, min_val: Scalar, max_val: S
 def diopiHardtanhBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, min_val: Scalar, max_val: Scalar):
     """Gradient of `diopiHardtanh` from its input: grad_output where min_val < input < max_val, else 0.
 
-    Both bounds themselves give 0; where input is NaN grad_output passes. Source: torch.ops.aten.hardtanh_backward.
+    Both bounds themselves give 0; NaN input is left open. Source: torch.ops.aten.hardtanh_backward.
     """
 
 
@@ -45,7 +45,7 @@ def diopiHardswish(ctx: Context, out: Out, input: In):
 def diopiHardswishBackward(ctx: Context, grad_input: Out, grad_output: In, input: In):
     """Gradient of `diopiHardswish` from its input: grad_output · (input / 3 + 1/2) for −3 < input < 3.
 
-    0 for input ≤ −3, grad_output for input ≥ 3. Source: torch.ops.aten.hardswish_backward.
+    0 for input ≤ −3, grad_output for input ≥ 3; NaN input is left open. Source: torch.ops.aten.hardswish_backward.
     """
 
 

@@ -6,8 +6,8 @@ rejected; 0-d input takes 0 and −1. Where there is no `keepdim`, it is read of
 `out` has the rank of the input, and are dropped otherwise. A reduction over all axes without kept ones is 0-d. With
 `keepdim`, true keeps the axes.
 
-Reducing no elements gives the neutral element where a docstring names one; extrema and positions have none and
-are rejected, unless the result is empty too. Half precision is accumulated in float32 and rounded once. NaN anywhere in
+Reducing no elements gives the neutral element where a docstring names one; extrema and positions have none, and an
+axis of size 0 is rejected. Half precision is accumulated in float32 and rounded once. NaN anywhere in
 a slice gives NaN. Where several elements are extremal the position is that of the first, and a NaN is more extremal
 than any number. Positions are int64, or int32 if the caller made the result so. Source: the PyTorch function of the
 same name.
@@ -47,7 +47,7 @@ def diopiStd(ctx: Context, out: Out, input: In, dim: Size, correction: Scalar | 
 def diopiMin(ctx: Context, min: Out, min_indices: Out, input: In, dim: i64):
     """Smallest element along axis `dim`, and its position there; both results have one shape.
 
-    An axis of size 0 is rejected unless the results are empty. Source: torch.min.
+    An axis of size 0 is rejected. Source: torch.min.
     """
 
 
@@ -60,7 +60,7 @@ def diopiMinAll(ctx: Context, min: Out, input: In):
 def diopiMax(ctx: Context, max: Out, max_indices: Out, input: In, dim: i64):
     """Largest element along axis `dim`, and its position there; both results have one shape.
 
-    An axis of size 0 is rejected unless the results are empty. Source: torch.max.
+    An axis of size 0 is rejected. Source: torch.max.
     """
 
 

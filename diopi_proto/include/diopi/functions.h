@@ -148,14 +148,14 @@ DIOPI_WEAK diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTe
                                                diopiConstTensorHandle_t running_var, diopiConstTensorHandle_t save_mean,
                                                diopiConstTensorHandle_t save_invstd, bool training, double eps);
 
-/** Rectifier max(input, 0); the sign of a zero result is left open. Source: torch.relu. */
+/** Rectifier max(input, 0): +0 for negative input; the sign of the result for −0 is left open. Source: torch.relu. */
 DIOPI_WEAK diopiError_t diopiRelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiRelu`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Rectifier max(input, 0); the sign of a zero result is left open. Source: torch.relu.
+ * Rectifier max(input, 0): +0 for negative input; the sign of the result for −0 is left open. Source: torch.relu.
  */
 DIOPI_WEAK diopiError_t diopiReluInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
@@ -181,7 +181,7 @@ DIOPI_WEAK diopiError_t diopiHardtanhInp(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * Gradient of `diopiHardtanh` from its input: grad_output where min_val < input < max_val, else 0.
  *
- * Both bounds themselves give 0; where input is NaN grad_output passes. Source: torch.ops.aten.hardtanh_backward.
+ * Both bounds themselves give 0; NaN input is left open. Source: torch.ops.aten.hardtanh_backward.
  */
 DIOPI_WEAK diopiError_t diopiHardtanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -208,7 +208,7 @@ DIOPI_WEAK diopiError_t diopiHardswishInp(diopiContextHandle_t ctx, diopiTensorH
 /**
  * Gradient of `diopiHardswish` from its input: grad_output · (input / 3 + 1/2) for −3 < input < 3.
  *
- * 0 for input ≤ −3, grad_output for input ≥ 3. Source: torch.ops.aten.hardswish_backward.
+ * 0 for input ≤ −3, grad_output for input ≥ 3; NaN input is left open. Source: torch.ops.aten.hardswish_backward.
  */
 DIOPI_WEAK diopiError_t diopiHardswishBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input);
@@ -1999,7 +1999,7 @@ DIOPI_WEAK diopiError_t diopiStd(diopiContextHandle_t ctx, diopiTensorHandle_t o
 /**
  * Smallest element along axis `dim`, and its position there; both results have one shape.
  *
- * An axis of size 0 is rejected unless the results are empty. Source: torch.min.
+ * An axis of size 0 is rejected. Source: torch.min.
  */
 DIOPI_WEAK diopiError_t diopiMin(diopiContextHandle_t ctx, diopiTensorHandle_t min, diopiTensorHandle_t min_indices,
                                  diopiConstTensorHandle_t input, int64_t dim);
@@ -2010,7 +2010,7 @@ DIOPI_WEAK diopiError_t diopiMinAll(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Largest element along axis `dim`, and its position there; both results have one shape.
  *
- * An axis of size 0 is rejected unless the results are empty. Source: torch.max.
+ * An axis of size 0 is rejected. Source: torch.max.
  */
 DIOPI_WEAK diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
                                  diopiConstTensorHandle_t input, int64_t dim);

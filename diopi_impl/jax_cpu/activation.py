@@ -1,0 +1,153 @@
+"""Activation functions and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.special import erfc
+
+from diopi_impl.functional import ResultSpec
+from diopi_impl.jax_cpu import vendor
+from lib_rt.dtypes import to_numpy
+
+
+def _converted(number: float, input: Array) -> float:
+    """A number as an element of `input`: without its fraction for integers."""
+    return number if jnp.issubdtype(input.dtype, jnp.floating) else int(number)
+
+
+@vendor.implements("diopiRelu")
+def relu(input: Array) -> Array:
+    return jnp.maximum(input, 0)
+
+
+@vendor.implements("diopiHardtanh")
+def hardtanh(input: Array, min_val: float, max_val: float) -> Array:
+    return jnp.clip(input, _converted(min_val, input), _converted(max_val, input))
+
+
+@vendor.implements("diopiHardtanhBackward")
+def hardtanh_backward(grad_output: Array, input: Array, min_val: float, max_val: float) -> Array:
+    return jnp.where((input <= min_val) | (input >= max_val), 0, grad_output)
+
+
+@vendor.implements("diopiHardswish")
+def hardswish(input: Array) -> Array:
+    return input * jnp.clip(input + 3, 0, 6) / 6
+
+
+@vendor.implements("diopiHardswishBackward")
+def hardswish_backward(grad_output: Array, input: Array) -> Array:
+    inside = grad_output * (input / 3 + 0.5)
+    return jnp.where(input <= -3, 0, jnp.where(input >= 3, grad_output, inside))
+
+
+@vendor.implements("diopiThreshold")
+def threshold(input: Array, threshold: float, value: float) -> Array:
+    return jnp.where(input <= _converted(threshold, input), _converted(value, input), input)
+
+
+@vendor.implements("diopiThresholdBackward")
+def threshold_backward(grad_output: Array, input: Array, threshold: float) -> Array:
+    return jnp.where(input <= _converted(threshold, input), 0, grad_output)
+
+
+def _pulled_back(function: Callable[[Array], Array], input: Array, grad_output: Array) -> Array:
+    """The gradient of a function at `input`, given that of its result."""
+    gradient: Array = jax.vjp(function, input)[1](grad_output)[0]
+    return gradient
+
+
+def _gelu(approximate: str) -> Callable[[Array], Array]:
+    if approximate not in ("none", "tanh"):
+        raise ValueError(f"approximate is {approximate!r}, expected 'none' or 'tanh'")
+    return _gelu_tanh if approximate == "tanh" else lambda x: x / 2 * erfc(-x / jnp.sqrt(2.0))
+
+
+def _gelu_tanh(x: Array) -> Array:
+    u = jnp.sqrt(2 / jnp.pi) * (x + 0.044715 * x * x * x)
+    return x * jax.nn.sigmoid(2 * u)  # (1 + tanh(u)) / 2 without cancellation
+
+
+@vendor.implements("diopiGelu")
+def gelu(input: Array, approximate: str) -> Array:
+    return _gelu(approximate)(input)
+
+
+@vendor.implements("diopiGeluBackward")
+def gelu_backward(grad_output: Array, input: Array, approximate: str) -> Array:
+    return _pulled_back(_gelu(approximate), input, grad_output)
+
+
+@vendor.implements("diopiLeakyRelu")
+def leaky_relu(input: Array, negative_slope: float) -> Array:
+    return jnp.where(input > 0, input, negative_slope * input)
+
+
+@vendor.implements("diopiLeakyReluBackward")
+def leaky_relu_backward(grad_output: Array, input: Array, negative_slope: float, input_is_result: bool) -> Array:
+    if input_is_result and negative_slope < 0:
+        raise ValueError(f"negative_slope is {negative_slope}, but input_is_result needs one of at least 0")
+    return jnp.where(input > 0, grad_output, negative_slope * grad_output)
+
+
+@vendor.implements("diopiSigmoid")
+def sigmoid(input: Array) -> Array:
+    if jnp.issubdtype(input.dtype, jnp.complexfloating):
+        return 1 / (1 + jnp.exp(-input))
+    return jax.nn.sigmoid(input if jnp.issubdtype(input.dtype, jnp.floating) else input.astype(jnp.float32))
+
+
+@vendor.implements("diopiSigmoidBackward")
+def sigmoid_backward(grad_output: Array, output: Array) -> Array:
+    return grad_output * jnp.conj((1 - output) * output)
+
+
+@vendor.implements("diopiSilu")
+def silu(input: Array) -> Array:
+    return jax.nn.silu(input)
+
+
+@vendor.implements("diopiSiluBackward")
+def silu_backward(grad_output: Array, input: Array) -> Array:
+    return _pulled_back(jax.nn.silu, input, grad_output)
+
+
+def _wide(input: Array, out: ResultSpec) -> Array:
+    """The input in its own type or the result's, whichever is wider."""
+    return input.astype(jnp.promote_types(input.dtype, to_numpy(out.dtype)))
+
+
+def _along(function: Callable[..., Array], dim: int, *arrays: Array) -> Array:
+    """A function of slices along axis `dim`, which 0-d arrays may have too."""
+    shape = arrays[0].shape
+    return function(*(jnp.atleast_1d(array) for array in arrays), dim).reshape(shape)
+
+
+@vendor.implements("diopiSoftmax")
+def softmax(input: Array, dim: int, *, out: ResultSpec) -> Array:
+    return _along(jax.nn.softmax, dim, _wide(input, out))
+
+
+@vendor.implements("diopiSoftmaxBackward")
+def softmax_backward(grad_output: Array, output: Array, dim: int) -> Array:
+    def gradient(g: Array, y: Array, dim: int) -> Array:
+        return y * (g - jnp.sum(g * y, dim, keepdims=True))
+
+    return _along(gradient, dim, grad_output, output)
+
+
+@vendor.implements("diopiLogSoftmax")
+def log_softmax(input: Array, dim: int, *, out: ResultSpec) -> Array:
+    return _along(jax.nn.log_softmax, dim, _wide(input, out))
+
+
+@vendor.implements("diopiLogSoftmaxBackward")
+def log_softmax_backward(grad_output: Array, output: Array, dim: int) -> Array:
+    def gradient(g: Array, y: Array, dim: int) -> Array:
+        return g - jnp.exp(y) * jnp.sum(g, dim, keepdims=True)
+
+    return _along(gradient, dim, grad_output, output)

@@ -1,0 +1,113 @@
+"""Activation functions and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - the name PyTorch's documentation gives it
+from torch import Tensor
+
+from diopi_impl.functional import ResultSpec
+from diopi_impl.torch_cpu import vendor
+from diopi_impl.torch_cpu.adapter import torch_dtype
+
+aten = torch.ops.aten
+
+ONE_INPUT: dict[str, Callable[[Tensor], Tensor]] = {
+    "diopiRelu": torch.relu,
+    "diopiHardswish": F.hardswish,
+    "diopiSigmoid": torch.sigmoid,
+    "diopiSilu": F.silu,
+}
+
+GRADIENTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "diopiHardswishBackward": aten.hardswish_backward,
+    "diopiSiluBackward": aten.silu_backward,
+}
+
+
+def _one_input(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    def apply(input: Tensor) -> Tensor:
+        return function(input)
+
+    return apply
+
+
+def _gradient(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+    def apply(grad_output: Tensor, input: Tensor) -> Tensor:
+        return function(grad_output, input)
+
+    return apply
+
+
+for _name, _function in ONE_INPUT.items():
+    vendor.implements(_name)(_one_input(_function))
+for _name, _gradient_function in GRADIENTS.items():
+    vendor.implements(_name)(_gradient(_gradient_function))
+
+
+@vendor.implements("diopiHardtanh")
+def hardtanh(input: Tensor, min_val: float, max_val: float) -> Tensor:
+    return F.hardtanh(input, min_val, max_val)
+
+
+@vendor.implements("diopiHardtanhBackward")
+def hardtanh_backward(grad_output: Tensor, input: Tensor, min_val: float, max_val: float) -> Any:
+    return aten.hardtanh_backward(grad_output, input, min_val, max_val)
+
+
+@vendor.implements("diopiThreshold")
+def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+    return F.threshold(input, threshold, value)
+
+
+@vendor.implements("diopiThresholdBackward")
+def threshold_backward(grad_output: Tensor, input: Tensor, threshold: float) -> Any:
+    return aten.threshold_backward(grad_output, input, threshold)
+
+
+@vendor.implements("diopiGelu")
+def gelu(input: Tensor, approximate: str) -> Tensor:
+    return F.gelu(input, approximate=approximate)
+
+
+@vendor.implements("diopiGeluBackward")
+def gelu_backward(grad_output: Tensor, input: Tensor, approximate: str) -> Any:
+    return aten.gelu_backward(grad_output, input, approximate=approximate)
+
+
+@vendor.implements("diopiLeakyRelu")
+def leaky_relu(input: Tensor, negative_slope: float) -> Tensor:
+    return F.leaky_relu(input, negative_slope)
+
+
+@vendor.implements("diopiLeakyReluBackward")
+def leaky_relu_backward(grad_output: Tensor, input: Tensor, negative_slope: float, input_is_result: bool) -> Any:
+    return aten.leaky_relu_backward(grad_output, input, negative_slope, input_is_result)
+
+
+@vendor.implements("diopiSigmoidBackward")
+def sigmoid_backward(grad_output: Tensor, output: Tensor) -> Any:
+    return aten.sigmoid_backward(grad_output, output)
+
+
+@vendor.implements("diopiSoftmax")
+def softmax(input: Tensor, dim: int, *, out: ResultSpec) -> Tensor:
+    return torch.softmax(input, dim, dtype=torch_dtype(out.dtype))
+
+
+@vendor.implements("diopiLogSoftmax")
+def log_softmax(input: Tensor, dim: int, *, out: ResultSpec) -> Tensor:
+    return torch.log_softmax(input, dim, dtype=torch_dtype(out.dtype))
+
+
+@vendor.implements("diopiSoftmaxBackward")
+def softmax_backward(grad_output: Tensor, output: Tensor, dim: int) -> Any:
+    return aten._softmax_backward_data(grad_output, output, dim, output.dtype)
+
+
+@vendor.implements("diopiLogSoftmaxBackward")
+def log_softmax_backward(grad_output: Tensor, output: Tensor, dim: int) -> Any:
+    return aten._log_softmax_backward_data(grad_output, output, dim, output.dtype)

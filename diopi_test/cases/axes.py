@@ -1,0 +1,103 @@
+"""What the cases of functions along axes share: which axes, in what shapes and layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from diopi_test.case import ResultOverride
+from diopi_test.layouts import Layout, contiguous, strided, transposed
+
+
+@dataclass(frozen=True)
+class Along:
+    """Axes of a shape, and where the tensors lie.
+
+    Attributes:
+        label: the part of the case's label after the element type.
+        shape: of the input.
+        axes: negative ones count from the last; none are all, where the function takes that.
+        kept: whether a reduction keeps the axes with size 1.
+        layout, result: of the inputs and the result.
+        smoke: whether cases of this pattern belong to the smoke level.
+    """
+
+    label: str
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    kept: bool = False
+    layout: Layout = contiguous
+    result: Layout = contiguous
+    smoke: bool = False
+
+    @property
+    def axis(self) -> int | None:
+        """The axis of a function that takes one, None for all."""
+        return self.axes[0] if self.axes else None
+
+    @property
+    def reduced(self) -> tuple[int, ...]:
+        """Shape of a reduction's result."""
+        rank = len(self.shape)
+        gone = {axis % rank for axis in self.axes} if rank and self.axes else set(range(rank))
+        if self.kept:
+            return tuple(1 if axis in gone else length for axis, length in enumerate(self.shape))
+        return tuple(length for axis, length in enumerate(self.shape) if axis not in gone)
+
+    @property
+    def reduction(self) -> ResultOverride:
+        """The result of a reduction as the caller makes it."""
+        return ResultOverride(layout=self.result, shape=self.reduced)
+
+
+SMOKE = Along("rows", (7, 5), (1,), smoke=True)
+
+ONE_AXIS = (
+    SMOKE,
+    Along("columns", (7, 5), (0,)),
+    Along("middle", (3, 4, 5), (-2,), layout=strided, result=strided, smoke=True),
+    Along("first-of-4", (4, 2, 3, 2), (-4,), layout=transposed, result=transposed),
+    Along("second-of-5", (2, 5, 3, 1, 2), (1,)),
+    Along("vector", (6,), (-1,)),
+    Along("length-one", (3, 1, 4), (1,)),
+    Along("scalar", (), (0,)),
+    Along("scalar-last", (), (-1,)),
+    Along("no-slices", (0, 4), (1,)),
+    Along("long", (1031,), (0,)),
+    Along("long-rows", (24, 130), (-1,)),
+)
+"""One axis; every axis length is at least 1."""
+
+KEPT = (
+    Along("kept", (4, 6), (0,), kept=True, smoke=True),
+    Along("kept-middle", (3, 4, 5), (-2,), kept=True, layout=transposed, result=strided),
+)
+
+ALL_AXES = (
+    Along("all", (3, 4, 5), (), layout=strided, smoke=True),
+    Along("all-kept", (4, 6), (), kept=True, layout=transposed),
+    Along("all-of-scalar", (), ()),
+)
+
+SEVERAL_AXES = (
+    Along("two-axes", (2, 3, 4, 5), (3, 1)),
+    Along("first-and-last", (3, 4, 5), (-1, 0), kept=True, smoke=True),
+    Along("three-axes", (2, 5, 3, 4), (0, -1, 2), layout=transposed),
+    Along("every-axis", (3, 5), (1, 0)),
+)
+
+NO_ELEMENTS = (
+    Along("no-elements", (0, 3), (0,), smoke=True),
+    Along("no-elements-kept", (2, 0, 3), (1,), kept=True),
+    Along("all-of-none", (0, 3), ()),
+)
+
+
+def few(patterns: Sequence[Along]) -> list[Along]:
+    """The patterns of the smoke level: what element types get whose code is that of float32."""
+    return [pattern for pattern in patterns if pattern.smoke]
+
+
+def only_one_smoke(patterns: Sequence[Along]) -> list[Along]:
+    """The same patterns, all but the first left out of the smoke level."""
+    return [replace(pattern, smoke=pattern.smoke and i == 0) for i, pattern in enumerate(patterns)]
