@@ -1,0 +1,76 @@
+"""What the suite costs: making the baseline, the suite's own time a case, a cold run of a vendor and its memory.
+
+    python benchmarks/suite.py [--level full] [--vendor jax_cpu] [-n 2] [-k EXPR]
+
+Every figure is of one run on this machine; compare figures of one run only.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Seconds by the clock and of CPU (all processes), and the memory of the largest process."""
+
+    wall: float
+    cpu: float
+    megabytes: float
+
+
+def measure(*arguments: str) -> Usage:
+    """Run `diopi-test` with `arguments` to its end."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, "-m", "diopi_test.cli", *arguments], capture_output=True, text=True)
+    wall = time.monotonic() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode not in (0, 1):
+        raise click.ClickException(done.stdout + done.stderr)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Usage(wall, cpu, after.ru_maxrss / 1024)
+
+
+def run(vendor: str, data: Path, level: str, workers: int, select: list[str]) -> tuple[Usage, int]:
+    """A run of the suite, and how many cases it had."""
+    report = data / "report.json"
+    arguments = ["--vendor", vendor, "--data", str(data), "--level", level, "-n", str(workers), "--json", str(report)]
+    usage = measure("run", *arguments, *select)
+    return usage, json.loads(report.read_text())["summary"]["total"]
+
+
+@click.command(help=__doc__)
+@click.option("--level", default="full", type=click.Choice(["smoke", "full"]))
+@click.option("--vendor", default="jax_cpu")
+@click.option("-n", "workers", default=2)
+@click.option("-k", "expression", default=None)
+def main(level: str, vendor: str, workers: int, expression: str | None) -> None:
+    """Print the figures."""
+    select = ["-k", expression] if expression else []
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder)
+        made = measure("gen-data", "--data", folder, "--level", level, "-n", str(workers), *select)
+        size = sum(path.stat().st_size for path in data.rglob("*.h5")) / 2**20
+        one_case = "diopiSin[float32-matrix]"
+        start, _ = run("diopi_test.echo:vendor", data, level, workers, ["-k", one_case])
+        echo, cases = run("diopi_test.echo:vendor", data, level, workers, select)
+        cold, _ = run(vendor, data, level, workers, select)
+    print(f"{cases} cases at level {level}, {workers} processes, baseline {size:.1f} MB")
+    print(f"gen-data              {cases / made.wall:8.1f} cases/s")
+    print(f"suite's own cost      {1000 * (echo.cpu - start.cpu) / cases:8.2f} ms of CPU a case, pytest's included")
+    print(f"{vendor:20}  {cases / cold.wall:8.1f} cases/s cold, {1000 * cold.cpu / cases:.1f} ms of CPU a case")
+    print(f"largest process       {max(cold.megabytes, echo.megabytes):8.0f} MB resident")
+
+
+if __name__ == "__main__":
+    main()
