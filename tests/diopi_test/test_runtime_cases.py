@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from late_runtime import LateRuntime
 
 from diopi_impl import Vendor, find_vendor
 from diopi_impl.host_runtime import HostRuntime
@@ -48,23 +49,6 @@ class CountingRuntime(HostRuntime):
     @property
     def in_use(self) -> tuple[set[int], list[int]]:
         return self.alive - {0}, list(self._streams)
-
-
-class LateRuntime(HostRuntime):
-    """Copies when a stream is waited for, as late as it may."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.queued: dict[int, list[tuple[int, int, int]]] = {}
-
-    def copy(self, stream: int, destination: int, source: int, nbytes: int) -> Error:
-        self.queued.setdefault(stream, []).append((destination, source, nbytes))
-        return Error.Success
-
-    def stream_sync(self, stream: int) -> Error:
-        for task in self.queued.pop(stream, []):
-            super().copy(stream, *task)
-        return super().stream_sync(stream)
 
 
 class PromptRuntime(HostRuntime):

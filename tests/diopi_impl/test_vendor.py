@@ -1,0 +1,240 @@
+"""Vendors: registration against the prototypes, calls and their error codes, waivers, devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diopi_impl import UnsupportedDtypeError, Vendor, VendorError, Waiver
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.types import Dtype, Error, Scalar
+from lib_rt import Context, Tensor
+
+Array = np.ndarray
+
+
+@pytest.fixture
+def vendor() -> Vendor:
+    return Vendor("small", "1.2", HostRuntime().functions(), host_addressable=True)
+
+
+@pytest.fixture
+def context(vendor: Vendor) -> Iterator[Context]:
+    with vendor.open_device() as device, Context(device) as made:
+        yield made
+
+
+# Registration.
+
+SIGNATURES: dict[str, tuple[Callable[..., Any], str]] = {
+    "diopiAdd": (lambda input, other: input, "(input, other), the prototype says (input, other, alpha)"),
+    "diopiMul": (lambda input, other, alpha: input, "(input, other, alpha), the prototype says (input, other)"),
+    "diopiTanhBackward": (
+        lambda output, grad_output: output,
+        "(output, grad_output), the prototype says (grad_output, output)",
+    ),
+    "diopiSqrt": (lambda x: x, "(x), the prototype says (input)"),
+    "diopiNeg": (lambda *input: input, "(), the prototype says (input)"),
+    "diopiClamp": (lambda input, *, min, max: input, "(input), the prototype says (input, min, max)"),
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_parameters_must_be_the_prototypes(vendor: Vendor, name: str) -> None:
+    function, message = SIGNATURES[name]
+    with pytest.raises(VendorError) as caught:
+        vendor.implements(name)(function)
+    assert str(caught.value) == f"{name}: the implementation takes {message}"
+    assert not vendor.has(name)
+
+
+def test_raw_parameters_must_be_the_prototypes(vendor: Vendor) -> None:
+    with pytest.raises(VendorError) as caught:
+        vendor.implements_raw("diopiSqrt")(lambda ctx, input, out: None)
+    assert str(caught.value).endswith("takes (ctx, input, out), the prototype says (ctx, out, input)")
+    assert not vendor.has("diopiSqrt")
+
+
+@pytest.mark.parametrize("register", [Vendor.implements, Vendor.implements_raw])
+def test_unknown_functions_are_refused(vendor: Vendor, register: Callable[..., Any]) -> None:
+    with pytest.raises(VendorError, match=r"diopiSqrrt is not a standard function; did you mean .*diopiSqrt"):
+        register(vendor, "diopiSqrrt")(lambda input: input)
+
+
+def test_a_function_is_implemented_once(vendor: Vendor) -> None:
+    vendor.implements("diopiSqrt")(lambda input: input)
+    with pytest.raises(VendorError, match="vendor small: diopiSqrt is implemented twice"):
+        vendor.implements("diopiSqrt")(lambda input: input)
+    with pytest.raises(VendorError, match="diopiSqrt is implemented twice"):
+        vendor.implements_raw("diopiSqrt")(lambda ctx, out, input: None)
+
+
+def test_registering_leaves_the_function_as_it_is(vendor: Vendor) -> None:
+    def sqrt(input: Array) -> Array:
+        return np.sqrt(input)
+
+    def inp(ctx: Context, input: Tensor) -> None: ...
+
+    assert vendor.implements("diopiSqrt")(sqrt) is sqrt
+    assert vendor.implements_raw("diopiNegInp")(inp) is inp
+
+
+def test_forms_are_derived(vendor: Vendor) -> None:
+    forms = ("diopiAdd", "diopiAddInp", "diopiAddScalar", "diopiAddInpScalar")
+    assert not any(map(vendor.has, forms))
+    vendor.implements("diopiAdd")(lambda input, other, alpha: input + alpha * other)
+    assert all(map(vendor.has, forms))
+    assert not vendor.has("diopiSub")
+    assert repr(vendor) == "<Vendor small 1.2: 4 functions>"
+
+
+def test_a_raw_implementation_has_no_forms(vendor: Vendor) -> None:
+    vendor.implements_raw("diopiSqrt")(lambda ctx, out, input: None)
+    assert vendor.has("diopiSqrt")
+    assert not vendor.has("diopiSqrtInp")
+
+
+@pytest.mark.parametrize("derived_first", [True, False])
+def test_a_form_can_have_its_own_implementation(vendor: Vendor, context: Context, derived_first: bool) -> None:
+    """Whichever is registered first, the vendor's own form is called, and it counts as an implementation."""
+
+    def inplace(ctx: Context, input: Tensor) -> None:
+        input.write(np.float32([7]))
+
+    steps: list[Callable[[], Any]] = [
+        lambda: vendor.implements("diopiNeg")(lambda input: -input),
+        lambda: vendor.implements_raw("diopiNegInp")(inplace),
+    ]
+    for step in steps if derived_first else reversed(steps):
+        step()
+    tensor = Tensor.from_numpy(context, np.float32([1]))
+    assert vendor.call("diopiNegInp", context, tensor) is Error.Success
+    assert tensor.numpy() == 7
+    with pytest.raises(VendorError, match="diopiNegInp is implemented twice"):
+        vendor.implements_raw("diopiNegInp")(inplace)
+
+
+# Calls.
+
+
+def test_raw_implementations_see_the_objects_themselves(vendor: Vendor, context: Context) -> None:
+    received: list[Any] = []
+
+    @vendor.implements_raw("diopiAddScalar")
+    def add(ctx: Context, out: Tensor, input: Tensor, other: Scalar, alpha: Scalar) -> None:
+        received.extend([ctx, out, input, other, alpha])
+
+    out, input = Tensor.empty(context, (2,), Dtype.int32), Tensor.empty(context, (2,), Dtype.int32)
+    arguments = [out, input, Scalar.of(1), Scalar.of(2.5)]
+    assert vendor.call("diopiAddScalar", context, *arguments) is Error.Success
+    assert all(one is other for one, other in zip(received, [context, *arguments], strict=True))
+
+
+ANSWERS: dict[str, tuple[Any, Error]] = {
+    "nothing": (None, Error.Success),
+    "success": (Error.Success, Error.Success),
+    "a code": (Error.ForceFallbackToCPU, Error.ForceFallbackToCPU),
+    "a number": (13, Error.NoImplement),
+    "no code": (77, Error.ErrorOccurred),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_what_a_raw_implementation_answers(vendor: Vendor, context: Context, answer: str) -> None:
+    given, expected = ANSWERS[answer]
+    vendor.implements_raw("diopiSqrt")(lambda ctx, out, input: given)
+    tensor = Tensor.empty(context, (1,), Dtype.float32)
+    assert vendor.call("diopiSqrt", context, tensor, tensor) is expected
+
+
+EXCEPTIONS: dict[Exception, Error] = {
+    ValueError("dim 4 is out of range for a 3-d input"): Error.ErrorOccurred,
+    NotImplementedError("only contiguous"): Error.NoImplement,
+    UnsupportedDtypeError("no int8"): Error.DtypeNotSupported,
+    TypeError("a type"): Error.ErrorOccurred,
+    MemoryError(): Error.ErrorOccurred,
+}
+
+
+@pytest.mark.parametrize("error", EXCEPTIONS, ids=lambda error: type(error).__name__)
+def test_exceptions_become_codes(vendor: Vendor, context: Context, error: Exception) -> None:
+    @vendor.implements_raw("diopiSqrt")
+    def sqrt(ctx: Context, out: Tensor, input: Tensor) -> None:
+        raise error
+
+    tensor = Tensor.empty(context, (1,), Dtype.float32)
+    assert vendor.call("diopiSqrt", context, tensor, tensor) is EXCEPTIONS[error]
+    assert vendor.last_error() == f"diopiSqrt: {error}" if str(error) else f"diopiSqrt: {type(error).__name__}"
+
+
+def test_interrupts_pass(vendor: Vendor, context: Context) -> None:
+    @vendor.implements_raw("diopiSqrt")
+    def sqrt(ctx: Context, out: Tensor, input: Tensor) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        vendor.call("diopiSqrt", context, None, None)
+
+
+def test_what_is_not_implemented(vendor: Vendor, context: Context) -> None:
+    assert vendor.last_error() == ""
+    assert vendor.call("diopiSqrt", context, None, None) is Error.NoImplement
+    assert vendor.last_error() == "small does not implement diopiSqrt"
+
+
+def test_the_last_error_stays_until_the_next(vendor: Vendor, context: Context) -> None:
+    vendor.implements("diopiNeg")(lambda input: -input)
+    tensor = Tensor.from_numpy(context, np.float32([1]))
+    assert vendor.call("diopiSqrt", context, tensor, tensor) is Error.NoImplement
+    assert vendor.call("diopiNegInp", context, tensor) is Error.Success
+    assert vendor.last_error() == "small does not implement diopiSqrt"
+
+
+def test_the_wrong_number_of_arguments(vendor: Vendor, context: Context) -> None:
+    vendor.implements("diopiNeg")(lambda input: -input)
+    assert vendor.call("diopiNeg", context) is Error.ErrorOccurred
+    assert vendor.last_error().startswith("diopiNeg: ")
+
+
+# Devices.
+
+
+@pytest.mark.parametrize("addressable", [True, False])
+def test_devices(addressable: bool) -> None:
+    vendor = Vendor("small", "1", HostRuntime().functions(), host_addressable=addressable)
+    with vendor.open_device() as one, vendor.open_device() as two:
+        assert one is not two
+        assert one.host_addressable is two.host_addressable is addressable
+        with Context(one) as context:
+            tensor = Tensor.from_numpy(context, np.arange(3))
+            assert (one.live_blocks, two.live_blocks) == (1, 0)
+            two.close()
+            assert tensor.numpy().tolist() == [0, 1, 2]
+
+
+# Waivers.
+
+
+@pytest.mark.parametrize(
+    ("pattern", "case", "covered"),
+    [
+        ("diopiErf[[]bfloat16-special]", "diopiErf[bfloat16-special]", True),
+        ("diopiErf[[]bfloat16-special]", "diopiErfInp[bfloat16-special]", False),
+        ("diopiErf*[[]bfloat16-*]", "diopiErfInp[bfloat16-special]", True),
+        ("diopierf*", "diopiErf[float32-matrix]", False),
+        ("*", "anything", True),
+    ],
+)
+def test_a_waiver_covers_what_its_pattern_matches(pattern: str, case: str, covered: bool) -> None:
+    assert Waiver(pattern, "because").covers(case) is covered
+
+
+def test_the_first_waiver_that_fits_counts() -> None:
+    waivers = [Waiver("diopiErf[[]*", "first"), Waiver("diopiErf*", "second")]
+    vendor = Vendor("small", "1", HostRuntime().functions(), waivers=waivers)
+    assert vendor.waiver_for("diopiErf[float32-matrix]") is waivers[0]
+    assert vendor.waiver_for("diopiErfinv[float32-matrix]") is waivers[1]
+    assert vendor.waiver_for("diopiSqrt[float32-matrix]") is None
