@@ -1,7 +1,17 @@
-"""Vendors: what implements the standard. `Vendor` describes one, `find_vendor` finds one by name."""
+"""Vendors: what implements the standard. `Vendor` makes one in Python, `find_vendor` finds one by name."""
 
+from diopi_impl.base import BaseVendor, Box, Waiver
 from diopi_impl.errors import UnsupportedDtypeError, VendorError
 from diopi_impl.plugins import find_vendor, known_vendors
-from diopi_impl.vendor import Box, Vendor, Waiver
+from diopi_impl.vendor import Vendor
 
-__all__ = ["Box", "UnsupportedDtypeError", "Vendor", "VendorError", "Waiver", "find_vendor", "known_vendors"]
+__all__ = [
+    "BaseVendor",
+    "Box",
+    "UnsupportedDtypeError",
+    "Vendor",
+    "VendorError",
+    "Waiver",
+    "find_vendor",
+    "known_vendors",
+]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 
+from diopi_impl.base import BaseVendor
 from diopi_impl.errors import VendorError
-from diopi_impl.vendor import Vendor
+from diopi_impl.native import NativeVendor
 
 ENTRY_POINT_GROUP = "diopi.vendors"
 
@@ -17,13 +19,13 @@ def known_vendors() -> Mapping[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-def find_vendor(name: str) -> Vendor:
+def find_vendor(name: str) -> BaseVendor:
     """The vendor called `name`: a registered name, `module:attribute`, or the path of a `.so`.
 
     Raises VendorError that says what was looked for and what there is.
     """
     if name.endswith(".so"):
-        raise VendorError(f"{name}: compiled libraries can't be loaded yet")
+        return NativeVendor(Path(name))
     if ":" in name:
         return _as_vendor(name, _attribute(name))
     known = known_vendors()
@@ -57,7 +59,7 @@ def _described(error: Exception) -> str:
     return str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
 
 
-def _as_vendor(name: str, value: object) -> Vendor:
-    if not isinstance(value, Vendor):
+def _as_vendor(name: str, value: object) -> BaseVendor:
+    if not isinstance(value, BaseVendor):
         raise VendorError(f"vendor {name} is a {type(value).__name__}, expected a diopi_impl.Vendor")
     return value

@@ -1,13 +1,13 @@
-"""`Vendor`: a name, nine runtime functions, and a table from standard function to implementation."""
+"""`Vendor`: a vendor in Python is nine runtime functions and a table from standard function to implementation."""
 
 from __future__ import annotations
 
-import fnmatch
 import inspect
+import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from diopi_impl.base import BaseVendor, Waiver
 from diopi_impl.errors import VendorError, error_code
 from diopi_impl.functional import Adapter, apply_directly, bind
 from diopi_proto.interface import lookup, prototypes
@@ -18,39 +18,14 @@ from lib_rt import Context, Device, RuntimeFunctions
 Implementation = Callable[..., Error | None]
 """A raw implementation: takes exactly the prototype's parameters and answers with an error code (None is success).
 
-Tensors come as `lib_rt.Tensor`, generators as `lib_rt.Generator`, scalars as `diopi_proto.types.Scalar`, sizes as
-tuples, anything left out as None, what the callee makes (`NewOut`, `OutF64` …) as an empty `Box`.
+The values are those `BaseVendor.call` describes.
 """
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass
-class Box:
-    """Where a call puts a value it makes itself: a tensor from `Context.require_tensor`, or a number."""
-
-    value: Any = None
-
-
-@dataclass(frozen=True)
-class Waiver:
-    """A case the vendor is known to fail, and why.
-
-    Attributes:
-        case: a shell pattern for case ids, such as `diopiErfinv[[]float16-*`.
-        reason: what is wrong, for a person to read.
-    """
-
-    case: str
-    reason: str
-
-    def covers(self, case_id: str) -> bool:
-        """Whether the waiver is about this case."""
-        return fnmatch.fnmatchcase(case_id, self.case)
-
-
-class Vendor:
-    """A set of operator implementations on one kind of device.
+class Vendor(BaseVendor):
+    """A set of operator implementations in Python on one kind of device.
 
     Args:
         name, version: as a report shows them.
@@ -70,15 +45,13 @@ class Vendor:
         adapt: Adapter = apply_directly,
         waivers: Sequence[Waiver] = (),
     ) -> None:
-        self.name = name
-        self.version = version
+        super().__init__(name, version, waivers=waivers)
         self.runtime = runtime
         self.host_addressable = host_addressable
-        self.waivers = tuple(waivers)
         self._adapt = adapt
         self._implementations: dict[str, Implementation] = {}
         self._derived: set[str] = set()
-        self._last_error = ""
+        self._failure = _Failure()
 
     def implements(self, name: str, *, adapt: Adapter | None = None) -> Callable[[F], F]:
         """Register the decorated *functional* implementation of `name` and of the forms derived from it.
@@ -125,38 +98,33 @@ class Vendor:
         self._implementations[prototype.name] = implementation
 
     def has(self, name: str) -> bool:
-        """Whether the vendor implements the standard function `name`."""
         return name in self._implementations
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        """Call the standard function `name` and return its error code; `last_error` tells what went wrong.
-
-        Raises nothing but what is not an error of the operator (KeyboardInterrupt, say).
-        """
         implementation = self._implementations.get(name)
         if implementation is None:
-            self._last_error = f"{self.name} does not implement {name}"
+            self._failure.text = f"{self.name} does not implement {name}"
             return Error.NoImplement
         try:
             return Error(implementation(context, *arguments) or Error.Success)
         except Exception as error:
-            self._last_error = f"{name}: {error or type(error).__name__}"
+            self._failure.text = f"{name}: {str(error) or type(error).__name__}"
             return error_code(error)
 
     def last_error(self) -> str:
-        """The message of the latest call that failed."""
-        return self._last_error
+        return self._failure.text
 
     def open_device(self) -> Device:
-        """A device with the vendor's runtime functions; the caller closes it."""
         return Device(self.runtime, host_addressable=self.host_addressable)
-
-    def waiver_for(self, case_id: str) -> Waiver | None:
-        """The waiver that covers a case, if any does."""
-        return next((waiver for waiver in self.waivers if waiver.covers(case_id)), None)
 
     def __repr__(self) -> str:
         return f"<Vendor {self.name} {self.version}: {len(self._implementations)} functions>"
+
+
+class _Failure(threading.local):
+    """Why the latest failing call of each thread failed."""
+
+    text = ""
 
 
 def _prototype(name: str) -> Prototype:

@@ -7,8 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-
-from diopi_impl.vendor import Box, Vendor
+from diopi_impl import BaseVendor, Box
 from diopi_proto import parameters as kinds
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
@@ -27,31 +26,34 @@ current_case: ContextVar[BaselineCase] = ContextVar("current_case")
 _VERDICT_OF_CODE = {Error.NoImplement: Verdict.not_implemented, Error.DtypeNotSupported: Verdict.unsupported}
 
 
-def run_case(vendor: Vendor, device: Device, case: BaselineCase) -> Outcome:
+def run_case(vendor: BaseVendor, device: Device, case: BaselineCase) -> Outcome:
     """Run `case` on `vendor`, whose device is `device`, and judge it; nothing stays allocated."""
     if not vendor.has(case.function):
         return Outcome(Verdict.not_implemented, f"{vendor.name} does not implement {case.function}")
-    current_case.set(case)
-    with Call(vendor, device, case) as call:
-        code = call.execute()
-        if code is not Error.Success:
-            return _judge_code(vendor, case, code)
-        run = call.collect()
+    token = current_case.set(case)
+    try:
+        with Call(vendor, device, case) as call:
+            code = call.execute()
+            if code is not Error.Success:
+                return _judge_code(vendor, case, code)
+            run = call.collect()
+    finally:
+        current_case.reset(token)
     return _judge_findings(vendor, case, [finding for check in CHECKS if (finding := check(run)) is not None])
 
 
-def _judge_code(vendor: Vendor, case: BaselineCase, code: Error) -> Outcome:
+def _judge_code(vendor: BaseVendor, case: BaselineCase, code: Error) -> Outcome:
     outcome = Outcome(_VERDICT_OF_CODE.get(code, Verdict.failed), f"{code.name}: {vendor.last_error()}")
     return _waive(vendor, case, outcome)
 
 
-def _judge_findings(vendor: Vendor, case: BaselineCase, findings: Sequence[Finding]) -> Outcome:
+def _judge_findings(vendor: BaseVendor, case: BaselineCase, findings: Sequence[Finding]) -> Outcome:
     message = "; ".join(f"{finding.check}: {finding.message}" for finding in findings if not finding.passed)
     verdict = Verdict.failed if message else Verdict.passed
     return _waive(vendor, case, Outcome(verdict, message, findings))
 
 
-def _waive(vendor: Vendor, case: BaselineCase, outcome: Outcome) -> Outcome:
+def _waive(vendor: BaseVendor, case: BaselineCase, outcome: Outcome) -> Outcome:
     waiver = vendor.waiver_for(case.id)
     if waiver is None or outcome.verdict is not Verdict.failed:
         return outcome
@@ -72,7 +74,7 @@ class _Placed:
 class Call:
     """One call on a device: a context of its own, the tensors of arguments and results, and what the callee makes."""
 
-    def __init__(self, vendor: Vendor, device: Device, case: BaselineCase) -> None:
+    def __init__(self, vendor: BaseVendor, device: Device, case: BaselineCase) -> None:
         self.vendor = vendor
         self.case = case
         self.prototype = lookup(case.function)

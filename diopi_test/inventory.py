@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from diopi_impl import Vendor, VendorError, find_vendor, known_vendors
+from diopi_impl import BaseVendor, VendorError, find_vendor, known_vendors
 from diopi_proto.interface import header_of, prototypes
 from diopi_test.cases import LEVELS, select_cases
 from diopi_test.reference import reference_of
@@ -26,7 +26,7 @@ def inventory() -> list[dict[str, Any]]:
     ]
 
 
-def _installed_vendors() -> dict[str, Vendor]:
+def _installed_vendors() -> dict[str, BaseVendor]:
     """The registered vendors that can be loaded: one whose package lacks something has no column."""
     vendors = {}
     for name in sorted(known_vendors()):

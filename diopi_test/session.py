@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from diopi_impl import Vendor, find_vendor
+from diopi_impl import BaseVendor, find_vendor
 from diopi_test.baseline import BaselineCase
 from diopi_test.execution import run_case
 from diopi_test.runtime_cases import RuntimeCase
@@ -20,7 +20,7 @@ open_baseline = lru_cache(maxsize=4)(BaselineFile)
 class Session:
     """A vendor loaded once, its device open for as long as the worker lives."""
 
-    def __init__(self, vendor: Vendor) -> None:
+    def __init__(self, vendor: BaseVendor) -> None:
         self.vendor = vendor
         self.device: Device = vendor.open_device()
 

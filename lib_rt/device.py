@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
 from diopi_proto.registration import SERVICES
@@ -58,7 +58,7 @@ class Device(Owner):
             self._exchange(name, callback)
 
     @classmethod
-    def from_pointers(cls, pointers: Mapping[str, Any], *, host_addressable: bool = False) -> Device:
+    def from_pointers(cls, pointers: Mapping[str, Any], *, host_addressable: bool = False) -> Self:
         """A device of compiled functions: service name → C function pointer (cffi, or its address as a number)."""
         device = cls(host_addressable=host_addressable)
         for name, function in pointers.items():
@@ -66,7 +66,7 @@ class Device(Owner):
         return device
 
     @classmethod
-    def from_initializer(cls, initialize: Callable[[], int], *, host_addressable: bool = False) -> Device:
+    def from_initializer(cls, initialize: Callable[[], int], *, host_addressable: bool = False) -> Self:
         """A device filled by `initialize`, a vendor library's `initLibrary`, through the registration functions.
 
         RuntimeError when `initialize` does not return 0.
@@ -78,6 +78,14 @@ class Device(Owner):
             device.close()
             raise RuntimeError(f"the vendor's initialisation returned {code}")
         return device
+
+    @property
+    def pointers(self) -> dict[str, Any]:
+        """The C function of each service that is registered. Not to be asked for while the device is in use."""
+        taken = {name: self._exchange(name, None) for name in _NUMBER}
+        for name, function in taken.items():
+            self._exchange(name, function)
+        return {name: function for name, function in taken.items() if function}
 
     @property
     def live_blocks(self) -> int:

@@ -1,0 +1,77 @@
+"""`BaseVendor`: what the suite sees of a vendor, whether it is written in Python or a compiled library."""
+
+from __future__ import annotations
+
+import fnmatch
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from diopi_proto.types import Error
+from lib_rt import Context, Device
+
+
+@dataclass
+class Box:
+    """Where a call puts a value it makes itself: a tensor of the context, or a number."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """A case the vendor is known to fail, and why.
+
+    Attributes:
+        case: a shell pattern for case ids, such as `diopiErfinv[[]float16-*`.
+        reason: what is wrong, for a person to read.
+    """
+
+    case: str
+    reason: str
+
+    def covers(self, case_id: str) -> bool:
+        """Whether the waiver is about this case."""
+        return fnmatch.fnmatchcase(case_id, self.case)
+
+
+class BaseVendor(ABC):
+    """A set of operator implementations on one kind of device.
+
+    Args:
+        name, version: as a report shows them.
+        waivers: known failures.
+    """
+
+    def __init__(self, name: str, version: str, *, waivers: Sequence[Waiver] = ()) -> None:
+        self.name = name
+        self.version = version
+        self.waivers = tuple(waivers)
+
+    @abstractmethod
+    def has(self, name: str) -> bool:
+        """Whether the vendor implements the standard function `name`."""
+
+    @abstractmethod
+    def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        """Call the standard function `name` and return its error code; `last_error` tells what went wrong.
+
+        The arguments follow the prototype: tensors as `lib_rt.Tensor`, arrays of them as lists, generators as
+        `lib_rt.Generator`, scalars as `diopi_proto.types.Scalar`, sizes as tuples, anything left out as None, what the
+        callee makes as an empty `Box` (`NewOuts`: a list of them).
+
+        Raises nothing but what is not an error of the operator (KeyboardInterrupt, say).
+        """
+
+    @abstractmethod
+    def last_error(self) -> str:
+        """The message of the latest call of this thread that failed."""
+
+    @abstractmethod
+    def open_device(self) -> Device:
+        """A device with the vendor's runtime functions; the caller closes it."""
+
+    def waiver_for(self, case_id: str) -> Waiver | None:
+        """The waiver that covers a case, if any does."""
+        return next((waiver for waiver in self.waivers if waiver.covers(case_id)), None)

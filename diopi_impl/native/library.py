@@ -1,0 +1,99 @@
+"""Loading a compiled vendor library, starting and ending it.
+
+The runtime was loaded with global symbols when `lib_rt` was imported, so the library's references to it, by
+`-ldiopirt` or left undefined, are bound to that copy. The library itself is bound at once: with lazy binding a symbol
+that is missing would end the process at its first use.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from diopi_impl.errors import VendorError
+from diopi_proto.headers import vendor_cdef
+from diopi_proto.registration import SERVICES
+from lib_rt import Device
+from lib_rt.library import check, ffi, lib, text
+
+
+@cache
+def _declare_operators() -> None:
+    ffi.cdef(vendor_cdef())
+
+
+class Library:
+    """A compiled vendor library that is loaded. VendorError with the linker's explanation if it can't be."""
+
+    def __init__(self, path: Path) -> None:
+        _declare_operators()
+        self.path = path
+        try:
+            self._symbols = ffi.dlopen(str(path.resolve(strict=True)), ffi.RTLD_NOW)
+        except OSError as error:
+            raise VendorError(f"vendor {path} can't be loaded: {error}") from error
+        self._lock = threading.Lock()
+        self._devices = 0
+        self._services: Mapping[str, Any] = {}
+
+    def function(self, name: str) -> Any:
+        """The function called `name`, None if the library has none."""
+        return getattr(self._symbols, name, None)
+
+    def query(self, name: str) -> str | None:
+        """What the text query called `name` answers; None if the library has no such query or it answers NULL."""
+        function = self.function(name)
+        answer = function() if function else None
+        return text(answer) if answer else None
+
+    def open_device(self) -> Device:
+        """A device of the library's functions. The first one starts the library, closing the last one ends it.
+
+        VendorError when it can't be started.
+        """
+        with self._lock:
+            if not self._devices:
+                self._services = self._start()
+            device = _LibraryDevice.from_pointers(self._services)
+            device.library = self
+            self._devices += 1
+        return device
+
+    def release(self) -> None:
+        """One device fewer; VendorError if the library was to be ended and could not."""
+        with self._lock:
+            self._devices -= 1
+            finalize = self.function("finalizeLibrary") if not self._devices else None
+            if finalize and (code := finalize()):
+                raise VendorError(f"vendor {self.path}: finalizeLibrary returned {code}")
+
+    def _start(self) -> Mapping[str, Any]:
+        """Start the library; the functions it offers, by service."""
+        try:
+            with Device.from_initializer(self._register) as device:
+                return device.pointers
+        except RuntimeError as error:
+            raise VendorError(f"vendor {self.path}: {error}") from error
+
+    def _register(self) -> int:
+        """Register what has a well-known name; `initLibrary` may register more, or something else."""
+        for service in SERVICES:
+            function = self.function(service.well_known or "diopiGetLastErrorString")
+            if function:
+                check(getattr(lib, service.register)(ffi.cast(service.pointer, function)))
+        initialize = self.function("initLibrary")
+        return int(initialize()) if initialize else 0
+
+
+class _LibraryDevice(Device):
+    """A device that keeps its library started."""
+
+    __slots__ = ("library",)
+    library: Library
+
+    def _release(self, handle: Any) -> None:
+        super()._release(handle)
+        self.library.release()

@@ -1,0 +1,63 @@
+"""`NativeVendor`: a compiled library as a vendor."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from diopi_impl.base import BaseVendor
+from diopi_impl.native.library import Library
+from diopi_impl.native.marshal import Caller
+from diopi_proto.interface import prototypes
+from diopi_proto.types import Error
+from lib_rt import Context, Device
+
+
+class NativeVendor(BaseVendor):
+    """The vendor whose operators `path`, a `libdiopi_impl.so`, exports; what it does not export is not implemented.
+
+    Raises VendorError when the library can't be loaded.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._library = Library(path)
+        name = self._library.query("diopiGetVendorName")
+        version = self._library.query("diopiGetImplVersion")
+        super().__init__(name or path.name, version or "unknown")
+        self._callers: dict[str, Caller] = {}
+        self._refusal = _Refusal()
+
+    def has(self, name: str) -> bool:
+        return name in prototypes() and self._library.function(name) is not None
+
+    def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        self._refusal.text = ""
+        if not self.has(name):
+            self._refusal.text = f"{self._library.path} does not export {name}"
+            return Error.NoImplement
+        try:
+            return self._caller(name)(context, arguments)
+        except Exception as error:  # values C has no room for, or a code that is no diopiError_t
+            self._refusal.text = f"{name}: {error}"
+            return Error.ErrorOccurred
+
+    def last_error(self) -> str:
+        return self._refusal.text or self._library.query("diopiGetLastErrorString") or ""
+
+    def open_device(self) -> Device:
+        return self._library.open_device()
+
+    def _caller(self, name: str) -> Caller:
+        if name not in self._callers:
+            self._callers[name] = Caller(prototypes()[name], self._library.function(name))
+        return self._callers[name]
+
+    def __repr__(self) -> str:
+        return f"<NativeVendor {self.name} {self.version}: {self._library.path}>"
+
+
+class _Refusal(threading.local):
+    """Why a call of this thread did not reach the library; empty if it did."""
+
+    text = ""
