@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 from queue import SimpleQueue
+from typing import Any
 
 from cffi import FFI
 
@@ -20,7 +21,7 @@ ALIGNMENT = 256
 
 _ffi = FFI()
 _ffi.cdef("int posix_memalign(void **memory, size_t alignment, size_t size); void free(void *memory);")
-_libc = _ffi.dlopen(None)
+_libc: Any = _ffi.dlopen(None)
 
 _Copy = tuple[int, int, int]
 

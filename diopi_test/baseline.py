@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto import parameters as kinds
-from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test import budget
@@ -104,7 +103,7 @@ class Evaluation:
         arrays = [slot.array for slot in slots]
         rng = generator(self.prototype.base, self.case.label, "perturbation")
         amplified = budget.amplification(self._arrays, values, arrays, self.case.dtype, rng)
-        flushed = self._flushed(values) or [None] * len(slots)
+        flushed: Sequence[NDArray[Any] | None] = self._flushed(values) or [None] * len(slots)
         flat = [
             self._one(slot, self._dtype(slot, values), amplify, other)
             for slot, amplify, other in zip(slots, amplified, flushed, strict=True)
@@ -140,7 +139,7 @@ class Evaluation:
         if override and override.dtype is not None:
             return override.dtype
         held = values.get(slot.name)
-        held = held[slot.number] if isinstance(held, list) else held
+        held = held[slot.number] if isinstance(held, list) and slot.number is not None else held
         if isinstance(held, TensorData):
             return held.spec.dtype
         scalars = [values[p.name] for p in self.prototype.arguments if issubclass(p.annotation, kinds.Scalar)]

@@ -159,7 +159,11 @@ def _select(functions: list[str], expression: str | None) -> list[str]:
         matches = Expression.compile(expression)
     except SyntaxError as error:
         raise click.UsageError(f"-k {expression!r}: {error}") from error
-    chosen = [name for name in functions if matches.evaluate(lambda word, **_: word.lower() in name.lower())]
+
+    def is_chosen(name: str) -> bool:
+        return matches.evaluate(lambda word, /, **_: word.lower() in name.lower())
+
+    chosen = [name for name in functions if is_chosen(name)]
     if not chosen:
         raise click.UsageError(f"-k {expression!r} matches none of the {len(functions)} functions with cases")
     return chosen

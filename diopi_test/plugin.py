@@ -24,7 +24,7 @@ PROPERTY = "diopi"
 _session_key = pytest.StashKey[Session]()
 
 
-class CaseFailed(Exception):
+class CaseFailedError(Exception):
     """A case's verdict is `failed`; the message says why."""
 
 
@@ -91,7 +91,7 @@ class CaseItem(pytest.Item):
         outcome = self.outcome()
         self.user_properties.append((PROPERTY, self._record(outcome, time.perf_counter() - start)))
         if outcome.verdict is Verdict.failed:
-            raise CaseFailed(outcome.message)
+            raise CaseFailedError(outcome.message)
         if outcome.verdict is not Verdict.passed:
             pytest.skip(f"{outcome.verdict}: {outcome.message}")
 
@@ -108,7 +108,7 @@ class CaseItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Only the message of a failed case; a traceback for everything unexpected."""
-        if isinstance(excinfo.value, CaseFailed | BaselineError):
+        if isinstance(excinfo.value, CaseFailedError | BaselineError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 

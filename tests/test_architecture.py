@@ -34,7 +34,12 @@ def modules(package: str) -> list[Path]:
 
 @pytest.mark.parametrize(("package", "forbidden"), FORBIDDEN.items(), ids=list(FORBIDDEN))
 def test_dependencies_point_one_way(package: str, forbidden: set[str]) -> None:
-    seen = {f"{path.relative_to(ROOT)} imports {name}" for path in modules(package) for name in imports(path) if name in forbidden}
+    seen = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules(package)
+        for name in imports(path)
+        if name in forbidden
+    }
     assert seen == set()
 
 

@@ -119,7 +119,7 @@ def _is_flushed_exactly(given: NDArray[Any], expected: Expected) -> Mask:
 def _is_flushed(given: NDArray[Any], expected: Expected) -> Mask:
     """Where a subnormal result is given as zero, or subnormal inputs were taken for zero."""
     with np.errstate(all="ignore"):
-        reach = K * expected.blur * ulp(expected.values, expected.dtype)
+        reach = K * _unit(expected.values, expected)
         tiny = np.abs(expected.values) < format_of(expected.dtype).tiny + reach
     flushed: Mask = (given == 0) & (expected.values != 0) & tiny
     return flushed if expected.flushed is None else flushed | (_units(given, expected.flushed, expected) <= K)
@@ -128,13 +128,18 @@ def _is_flushed(given: NDArray[Any], expected: Expected) -> Mask:
 def _units(given: NDArray[Any], reference: NDArray[Any], expected: Expected) -> FloatArray:
     """Error of each element in units of s + ulp + eps·m, infinite where it is wrong in kind or in the sign of zero."""
     with np.errstate(all="ignore"):
-        unit = expected.blur * ulp(reference, expected.dtype)
+        unit = _unit(reference, expected)
         units = np.abs(given - reference) / unit
         overflowed = np.isinf(given) & (np.abs(reference) + K * unit >= format_of(expected.dtype).overflow)
     finite = np.isfinite(reference) & np.isfinite(given)
     wrong_zero = (given == 0) & (reference == 0) & ~_same_sign(given, reference)
     units = np.where(finite & ~wrong_zero, units, np.where(_same(given, reference), 0, np.inf))
     return np.where(overflowed & _same_sign(given, reference), 0, units)
+
+
+def _unit(reference: NDArray[Any], expected: Expected) -> FloatArray:
+    """s + ulp + eps·m at each element."""
+    return ulp(reference, expected.dtype) * (1.0 if expected.blur is None else expected.blur)
 
 
 def _same_sign(given: NDArray[Any], reference: NDArray[Any]) -> Mask:

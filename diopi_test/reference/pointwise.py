@@ -82,7 +82,7 @@ def sign(input: Array) -> Array:
 
 
 @reference("diopiSgn")
-def sgn(input: Array) -> Array:
+def sgn(input: Array) -> Any:
     if not np.iscomplexobj(input):
         return sign(input)
     return WithTerms(np.where(input == 0, 0, input / np.abs(input)), 0)

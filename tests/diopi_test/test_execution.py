@@ -72,10 +72,10 @@ def test_right_results_pass(judge: Callable[..., Outcome]) -> None:
         (faulty.gap_written, "gaps", "float32-strided"),
     ],
 )
-def test_each_fault_is_caught_by_its_check(
-    judge: Callable[..., Outcome], spoil: Any, check: str, label: str
-) -> None:
-    function = "diopiFloor" if label == "float32-exact" else "diopiLogicalNot" if label.startswith("bool") else "diopiSqrt"
+def test_each_fault_is_caught_by_its_check(judge: Callable[..., Outcome], spoil: Any, check: str, label: str) -> None:
+    function = (
+        "diopiFloor" if label == "float32-exact" else "diopiLogicalNot" if label.startswith("bool") else "diopiSqrt"
+    )
     outcome = judge(spoilt(spoil), function, label.replace("exact", "matrix"))
     assert outcome.verdict is Verdict.failed
     assert check in [finding.check for finding in outcome.findings if not finding.passed]

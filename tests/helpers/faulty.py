@@ -12,7 +12,6 @@ import numpy as np
 
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
-
 from diopi_proto.types import Error
 from diopi_test.echo import EchoVendor
 from lib_rt import Context, Tensor
@@ -110,7 +109,6 @@ def crashes(arguments: dict[str, Any]) -> None:
 def hangs(arguments: dict[str, Any]) -> None:
     """The call does not come back."""
     time.sleep(600)
-
 
 
 crashing = FaultyVendor("crashing", crashes)
