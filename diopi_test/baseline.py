@@ -44,7 +44,7 @@ class Expected:
     values: NDArray[Any]
     dtype: Dtype
     layout: str = "contiguous"
-    blur: NDArray[np.float32] | None = None
+    blur: NDArray[np.floating] | None = None
     flushed: NDArray[Any] | None = None
     specified: NDArray[np.bool_] | None = None
 

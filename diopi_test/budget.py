@@ -64,12 +64,17 @@ def _change(result: NDArray[Any], moved: NDArray[Any]) -> FloatArray:
     return np.where(np.isfinite(change), change, 0)
 
 
-def blur(reference: NDArray[Any], amplified: FloatArray, terms: Any, dtype: Dtype) -> NDArray[np.float32]:
-    """(s + ulp + eps · m) / ulp for each element, at least 1; 1 where the reference is not finite."""
+def blur(reference: NDArray[Any], amplified: FloatArray, terms: Any, dtype: Dtype) -> NDArray[np.floating]:
+    """(s + ulp + eps · m) / ulp for each element, at least 1; 1 where the reference is not finite.
+
+    In float32, which is precise enough, unless a ratio is out of its range: next to 0, float64 has minute ulps.
+    """
     spacing = ulp(reference, dtype)
     with np.errstate(all="ignore"):
         ratio = (amplified + spacing + format_of(dtype).epsilon * np.asarray(terms)) / spacing
-        return np.where(np.isfinite(ratio), ratio, 1.0).astype(np.float32)
+        ratio = np.where(np.isfinite(ratio), ratio, 1.0)
+        narrow = ratio.astype(np.float32)
+    return narrow if np.isfinite(narrow).all() else ratio
 
 
 def flushed(value: Any) -> Any:

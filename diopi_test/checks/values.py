@@ -126,13 +126,17 @@ def _is_flushed(given: NDArray[Any], expected: Expected) -> Mask:
 
 
 def _units(given: NDArray[Any], reference: NDArray[Any], expected: Expected) -> FloatArray:
-    """Error of each element in units of s + ulp + eps·m, infinite where it is wrong in kind or in the sign of zero."""
+    """Error of each element in units of s + ulp + eps·m, infinite where it is wrong in kind or in the sign of zero.
+
+    A zero that is left when normal numbers cancel, which its budget tells, has whatever sign rounding gives it.
+    """
     with np.errstate(all="ignore"):
         unit = _unit(reference, expected)
         units = np.abs(given - reference) / unit
         overflowed = np.isinf(given) & (np.abs(reference) + K * unit >= format_of(expected.dtype).overflow)
     finite = np.isfinite(reference) & np.isfinite(given)
-    wrong_zero = (given == 0) & (reference == 0) & ~_same_sign(given, reference)
+    cancelled = K * unit >= format_of(expected.dtype).tiny
+    wrong_zero = (given == 0) & (reference == 0) & ~_same_sign(given, reference) & ~cancelled
     units = np.where(finite & ~wrong_zero, units, np.where(_same(given, reference), 0, np.inf))
     return np.where(overflowed & _same_sign(given, reference), 0, units)
 
@@ -163,6 +167,6 @@ def _describe(name: str, given: NDArray[Any], expected: Expected, comparison: Co
     wanted = expected.values[first]
     margin = ""
     if expected.blur is not None and np.isfinite(wanted):
-        margin = f" ± {float(K * expected.blur[first] * ulp(wanted, expected.dtype)):.2g}"
+        margin = f" ± {K * float(expected.blur[first]) * float(ulp(wanted, expected.dtype)):.2g}"
     wrong = f"{int(comparison.wrong.sum())} of {comparison.wrong.size} elements"
     return f"{name}: {wrong} are wrong, the first at {first}: {given[first]}, expected {wanted}{margin}"
