@@ -11,7 +11,7 @@ from jax.scipy.special import erf, erfinv
 from diopi_impl.jax_cpu import vendor
 
 
-def _log1p(x: Array) -> Array:
+def log1p(x: Array) -> Array:
     """ln(1 + x); in float64, where XLA's is 127 ulp off, by Kahan's correction of log(1 + x)."""
     if x.dtype != jnp.float64:
         return jnp.log1p(x)
@@ -48,13 +48,13 @@ FLOATING: dict[str, Callable[[Array], Array]] = {
     "diopiTanh": _tanh,
     "diopiAsinh": jnp.arcsinh,
     "diopiAcosh": jnp.arccosh,
-    "diopiAtanh": lambda x: (_log1p(x) - _log1p(-x)) / 2,
+    "diopiAtanh": lambda x: (log1p(x) - log1p(-x)) / 2,
     "diopiExp": jnp.exp,
     "diopiExpm1": jnp.expm1,
     "diopiLog": jnp.log,
     "diopiLog2": jnp.log2,
     "diopiLog10": jnp.log10,
-    "diopiLog1p": _log1p,
+    "diopiLog1p": log1p,
     "diopiErf": erf,
     "diopiErfinv": _erfinv,
 }

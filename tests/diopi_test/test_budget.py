@@ -94,3 +94,11 @@ def test_flushing_takes_subnormal_numbers_for_zero() -> None:
     flushed = budget.flushed(data)
     assert flushed.tolist() == [0.0, 0.0, 1.0]
     assert np.signbit(flushed).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("dtype", [Dtype.float32, Dtype.float64], ids=lambda dtype: dtype.name)
+def test_a_budget_next_to_zero_is_kept_whatever_its_ratio_to_the_ulp(dtype: Dtype) -> None:
+    values = np.array([0.0, 1.0])
+    blurred = budget.blur(values, np.zeros(2), 1.0, dtype)
+    epsilon = float(np.finfo(to_numpy(dtype)).eps)
+    assert np.allclose(blurred * ulp(values, dtype), [epsilon, 2 * epsilon], rtol=1e-6, atol=0)

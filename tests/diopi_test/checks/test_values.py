@@ -50,6 +50,12 @@ def test_the_sign_of_zero_counts(exact: bool) -> None:
     assert wrong([-0.0, 0.0], expected) == [True, True]
 
 
+def test_the_sign_of_a_cancelled_zero_does_not_count() -> None:
+    subnormals_in_one_ulp_of_one = 2.0**126
+    expected = rounded([0.0, -0.0], blur=subnormals_in_one_ulp_of_one)
+    assert wrong([-0.0, 0.0], expected) == [False, False]
+
+
 def test_nan_and_infinity_must_be_themselves() -> None:
     expected = rounded([np.nan, np.inf, -np.inf, 1.0])
     assert wrong([np.nan, np.inf, -np.inf, 1.0], expected) == [False] * 4
