@@ -65,7 +65,8 @@ def apply_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapte
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         keywords = {"out": out_keyword(prototype, out)} if takes_out else {}
-        return as_results(prototype, function(*arguments, **keywords))
+        with np.errstate(all="ignore"):  # infinities and NaN are results like any other
+            return as_results(prototype, function(*arguments, **keywords))
 
     return adapted
 
@@ -146,8 +147,9 @@ def _writes(context: Context, parameter: Parameter, target: Any, result: Any) ->
 
 
 def _made(context: Context, array: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor the callee makes, holding `array`."""
-    tensor = context.require_tensor(array.shape, from_numpy(array.dtype))
+    """A tensor the callee makes, holding `array`, its axes in memory in the order they have there."""
+    strides = [stride // array.itemsize for stride in np.copy(array, order="K").strides]
+    tensor = context.require_tensor(array.shape, from_numpy(array.dtype), strides)
     tensor.write(array)
     return tensor
 

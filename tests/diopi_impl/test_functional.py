@@ -120,7 +120,7 @@ def test_lists_of_tensors(vendor: Vendor, context: Context) -> None:
         return np.concatenate(tensors, dim)
 
     @vendor.implements("diopiSplitWithSizes")
-    def split(input: Array, splitSizes: tuple[int, ...], dim: int) -> list[Array]:  # noqa: N803 (named as in the prototype)
+    def split(input: Array, splitSizes: tuple[int, ...], dim: int) -> list[Array]:
         return np.split(input, np.cumsum(splitSizes)[:-1], dim)
 
     parts = [np.arange(n, dtype=np.int64) for n in (2, 0, 3)]
@@ -165,7 +165,7 @@ def test_specs_of_results(vendor: Vendor, context: Context) -> None:
         return np.broadcast_to(input, out.shape)
 
     @vendor.implements("diopiSplitWithSizes")
-    def split(input: Array, splitSizes: tuple[int, ...], dim: int, *, out: Any) -> list[Array]:  # noqa: N803
+    def split(input: Array, splitSizes: tuple[int, ...], dim: int, *, out: Any) -> list[Array]:
         received.append(out)
         return [input[:2], input[2:]]
 
@@ -205,6 +205,14 @@ def test_results_are_converted_to_the_tensor_they_go_to(vendor: Vendor, context:
     with warnings.catch_warnings(action="error"):
         call(vendor, "diopiSqrt", context, out, input)
     np.testing.assert_array_equal(out.numpy(), np.array([np.sqrt(2), np.inf, 0], np.float16))
+
+
+def test_infinities_are_results_like_any_other(vendor: Vendor, context: Context) -> None:
+    vendor.implements("diopiReciprocal")(lambda input: 1 / input)
+    tensor = Tensor.from_numpy(context, floats(0, -0.0, np.inf))
+    with warnings.catch_warnings(action="error"):
+        call(vendor, "diopiReciprocalInp", context, tensor)
+    assert tensor.numpy().tolist() == [np.inf, -np.inf, 0]
 
 
 def test_axes_of_length_one_do_not_count(vendor: Vendor, context: Context) -> None:

@@ -1,0 +1,136 @@
+"""An example vendor: a device that is host memory, and a few operators in NumPy. Copy it and make it yours.
+
+It has three parts, as every vendor has: what the runtime needs (memory, streams, copies), the vendor itself, and
+operators registered with it. `diopi-test run` then tells which operators compute what the standard says; those that
+are not registered count as not implemented, so a vendor can begin with one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from typing import Any
+
+import numpy as np
+
+from diopi_impl import Vendor
+from lib_rt import Context, RuntimeFunctions, Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+# 1. The runtime: nine functions. Addresses and streams are numbers: what a C interface has as void*.
+#
+# A function that returns None has succeeded. To report a failure, return a number but 0, or raise an exception; its
+# text becomes the last error. Calls may come from several threads at once.
+
+
+class HostDevice:
+    """Memory of the device is memory of NumPy arrays, and a stream has nothing to wait for."""
+
+    def __init__(self) -> None:
+        self._memory: dict[int, Array] = {}
+        self._numbers = itertools.count(1)
+
+    def malloc(self, nbytes: int) -> int:
+        """Address of fresh memory, a multiple of 16. MemoryError, or 0 returned, when there is not enough."""
+        block = np.empty(nbytes, np.uint8)
+        address = int(block.ctypes.data)
+        self._memory[address] = block  # NumPy frees it once nobody refers to it
+        return address
+
+    def free(self, address: int) -> None:
+        """Release what `malloc` gave."""
+        del self._memory[address]
+
+    def stream_create(self) -> int:
+        """A queue of work. What is enqueued on one runs in order, and between two there is no order."""
+        return next(self._numbers)
+
+    def stream_destroy(self, stream: int) -> None:
+        """Give the stream back; its work is done."""
+
+    def stream_sync(self, stream: int) -> None:
+        """Return when everything enqueued on the stream is done: here it always is."""
+
+    def copy(self, stream: int, destination: int, source: int, nbytes: int) -> None:
+        """Enqueue a copy; it may return before the copy is done. A chip has one function for each direction."""
+        ctypes.memmove(destination, source, nbytes)
+
+    def last_error(self) -> str:
+        """Why the latest failing call of this thread failed; what was raised is remembered without it."""
+        return ""
+
+    def functions(self) -> RuntimeFunctions:
+        """The nine, ready to be registered. One that is left out gives the standard's error when it is needed."""
+        return RuntimeFunctions(
+            stream_create=self.stream_create,
+            stream_destroy=self.stream_destroy,
+            stream_sync=self.stream_sync,
+            malloc=self.malloc,
+            free=self.free,
+            h2d=self.copy,
+            d2h=self.copy,
+            d2d=self.copy,
+            last_error=self.last_error,
+        )
+
+
+# 2. The vendor. Were `host_addressable=True` given, inputs would be views of device memory instead of copies.
+
+vendor = Vendor("numpy_vendor", "0.1.0", HostDevice().functions())
+
+
+# 3. Operators. The usual kind is functional: it takes the prototype's inputs and attributes, by these names and in this
+# order (arrays, plain numbers, tuples, None for what the caller left out), and returns the results. Around it tensors
+# are read and results converted and written, and the in-place form and the one with a number for a tensor come by
+# themselves. A signature that is not the prototype's is refused here and now.
+#
+# To refuse a call, raise: an exception is an error, `NotImplementedError` means not implemented, and
+# `diopi_impl.UnsupportedDtypeError` that the operator does not take these element types. Then nothing is written.
+
+
+def floating(input: Array) -> Array:
+    """Integers as float32, which is the type the standard gives their roots, exponentials and reciprocals."""
+    return input.astype(np.float32) if input.dtype.kind in "iub" else input
+
+
+@vendor.implements("diopiSqrt")  # and so diopiSqrtInp
+def sqrt(input: Array) -> Array:
+    return np.sqrt(floating(input))
+
+
+@vendor.implements("diopiExp")
+def exp(input: Array) -> Array:
+    return np.exp(floating(input))
+
+
+@vendor.implements("diopiReciprocal")
+def reciprocal(input: Array) -> Array:
+    return 1 / floating(input)
+
+
+@vendor.implements("diopiMul")  # and diopiMulInp, diopiMulScalar and diopiMulInpScalar, where `other` is a number
+def mul(input: Array, other: Array | float) -> Array:
+    return input * np.asarray(other)  # NumPy would refuse numbers that don't fit the type of `input`
+
+
+@vendor.implements("diopiTanhBackward")
+def tanh_backward(grad_output: Array, output: Array) -> Array:
+    return grad_output * (1 - output * output)
+
+
+@vendor.implements("diopiSoftmax")
+def softmax(input: Array, dim: int) -> Array:
+    wide = input.astype(np.float64)  # sums in half precision would lose too much
+    powers = np.exp(wide - wide.max(dim, keepdims=True, initial=-np.inf))
+    return powers / powers.sum(dim, keepdims=True)
+
+
+# The other kind is raw: all of the prototype's parameters, tensors as `lib_rt.Tensor`. It launches kernels itself, on
+# `ctx.stream.native` with addresses (`input.data_ptr`), shapes and strides. It may return an error code.
+
+
+@vendor.implements_raw("diopiIsNan")
+def is_nan(ctx: Context, out: Tensor, input: Tensor) -> None:
+    out.write(np.isnan(input.numpy()))  # reading waits for the stream, writing need not
