@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from diopi_proto import types
 from diopi_proto.types import Dtype
 from lib_rt.device import Device
+from lib_rt.dtypes import Array
 from lib_rt.errors import ForeignObjectError
-from lib_rt.library import SizeArgument, check, check_guarded, ffi, lib, made
+from lib_rt.library import SizeArgument, array_pointer, check, check_guarded, ffi, lib, made
 from lib_rt.owner import Owner
 from lib_rt.stream import Stream
 
@@ -26,6 +27,9 @@ class Context(Owner):
     """
 
     __slots__ = ("_owns_stream", "device", "stream")
+
+    api: Any = lib
+    """The functions of `diopirt.h` that understand the context and its tensors."""
 
     def __init__(self, device: Device, stream: Stream | None = None) -> None:
         self._handle = None
@@ -61,11 +65,19 @@ class Context(Owner):
         stride = SizeArgument(strides) if strides is not None else None
         result = ffi.new("diopiTensorHandle_t*")
         check(
-            lib.diopiRequireTensor(
+            self.api.diopiRequireTensor(
                 self.handle, result, size.pointer, stride.pointer if stride else ffi.NULL, dtype, where
             )
         )
         return Tensor.from_handle(self, result[0])
+
+    def fetch(self, tensor: Tensor, start: int, span: Array) -> None:
+        """Copy the tensor's storage from byte `start` on into `span`, after waiting for the stream."""
+        check(lib.diopirt_tensor_read(tensor.handle, start, span.nbytes, array_pointer(span)))
+
+    def store(self, tensor: Tensor, start: int, span: Array) -> None:
+        """Copy `span` to byte `start` of the tensor's storage, in stream order; `span` may be changed at once."""
+        check(lib.diopirt_tensor_write(tensor.handle, start, span.nbytes, array_pointer(span)))
 
     def accept(self, argument: Tensor | Generator) -> Any:
         """The handle of `argument` for a call in this context; ForeignObjectError if it belongs to another device."""

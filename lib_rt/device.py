@@ -52,7 +52,7 @@ class Device(Owner):
     def __init__(self, functions: RuntimeFunctions | None = None, *, host_addressable: bool = False) -> None:
         self._handle = made(lib.diopirt_device_create, "diopirt_device_t")
         self._streams: WeakSet[Stream] = WeakSet()
-        self._callbacks = _callbacks(functions) if functions else {}
+        self._callbacks = callbacks(functions) if functions else {}
         self.host_addressable = host_addressable
         for name, callback in self._callbacks.items():
             self._exchange(name, callback)
@@ -171,8 +171,8 @@ class _ErrorText(threading.local):
     handed_out: Any = None
 
 
-def _callbacks(functions: RuntimeFunctions) -> dict[str, Any]:
-    """The C functions through which the runtime calls `functions`."""
+def callbacks(functions: RuntimeFunctions) -> dict[str, Any]:
+    """The C functions through which a runtime calls `functions`, by service; they live as long as the result."""
     errors = _ErrorText()
     wrapped = {
         field.name: _WRAPPERS[field.name](function, errors)

@@ -20,6 +20,9 @@ class Generator(Owner):
 
     __slots__ = ("device",)
 
+    api: Any = lib
+    """The functions of `diopirt.h` that understand the generator."""
+
     def __init__(self, place: Device | Context, seed: int, offset: int = 0) -> None:
         self._handle = None
         self.device = place.device if isinstance(place, Context) else place
@@ -32,7 +35,7 @@ class Generator(Owner):
 
     @seed.setter
     def seed(self, seed: int) -> None:
-        check(lib.diopiGeneratorSetSeedAndOffset(self.handle, seed, self.offset))
+        check(self.api.diopiGeneratorSetSeedAndOffset(self.handle, seed, self.offset))
 
     @property
     def offset(self) -> int:
@@ -41,11 +44,11 @@ class Generator(Owner):
 
     @offset.setter
     def offset(self, offset: int) -> None:
-        check(lib.diopiGeneratorSetSeedAndOffset(self.handle, self.seed, offset))
+        check(self.api.diopiGeneratorSetSeedAndOffset(self.handle, self.seed, offset))
 
     def _seed_and_offset(self) -> tuple[int, int]:
         pair = ffi.new("uint64_t[2]")
-        check(lib.diopiGeneratorGetSeedAndOffset(self.handle, pair, pair + 1))
+        check(self.api.diopiGeneratorGetSeedAndOffset(self.handle, pair, pair + 1))
         return pair[0], pair[1]
 
     def _release(self, handle: Any) -> None:

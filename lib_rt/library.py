@@ -15,6 +15,7 @@ import cffi
 
 from diopi_proto.headers import runtime_cdef
 from diopi_proto.types import Error
+from lib_rt.dtypes import Array
 from lib_rt.errors import CallError, GuardError, LibraryNotFoundError
 
 NAME = "libdiopirt.so"
@@ -99,6 +100,11 @@ def address(pointer: Any) -> int:
 def pointer(address: int) -> Any:
     """A number as a C pointer."""
     return ffi.cast("void*", address)
+
+
+def array_pointer(array: Array) -> Any:
+    """Address of a contiguous array's first element; the caller keeps the array alive."""
+    return pointer(array.__array_interface__["data"][0])
 
 
 class SizeArgument:

@@ -15,7 +15,7 @@ from lib_rt.context import Context
 from lib_rt.device import Device
 from lib_rt.dtypes import Array
 from lib_rt.errors import ReleasedError
-from lib_rt.library import SizeArgument, address, check, check_guarded, ffi, lib, made, pointer
+from lib_rt.library import SizeArgument, address, array_pointer, check, check_guarded, ffi, lib, made
 from lib_rt.owner import Owner
 
 _DEVICE = types.Device.device
@@ -126,7 +126,7 @@ class Tensor(Owner):
             where,
             offset,
             storage_elements,
-            _pointer_to(contents) if contents is not None else ffi.NULL,
+            array_pointer(contents) if contents is not None else ffi.NULL,
             result,
         )
         check(code)
@@ -135,12 +135,13 @@ class Tensor(Owner):
     @classmethod
     def from_handle(cls, context: Context, handle: Any) -> Tensor:
         """The tensor behind `handle`, which `context` owns: closing the result releases nothing."""
-        dtype = Dtype(made(lib.diopiGetTensorDtype, "diopiDtype_t", handle))
-        shape = _sizes(made(lib.diopiGetTensorShape, "diopiSize_t", handle))
-        if made(lib.diopiIsTensorSparse, "bool", handle):
+        api = context.api
+        dtype = Dtype(made(api.diopiGetTensorDtype, "diopiDtype_t", handle))
+        shape = _sizes(made(api.diopiGetTensorShape, "diopiSize_t", handle))
+        if made(api.diopiIsTensorSparse, "bool", handle):
             return cls(context, handle, shape, (), dtype, 0, owns=False)
-        strides = _sizes(made(lib.diopiGetTensorStride, "diopiSize_t", handle))
-        offset = made(lib.diopiGetTensorStorageOffset, "int64_t", handle)
+        strides = _sizes(made(api.diopiGetTensorStride, "diopiSize_t", handle))
+        offset = made(api.diopiGetTensorStorageOffset, "int64_t", handle)
         return cls(context, handle, shape, strides, dtype, offset, owns=False)
 
     @classmethod
@@ -173,7 +174,21 @@ class Tensor(Owner):
     @property
     def is_sparse(self) -> bool:
         """Whether it is in compressed sparse row form."""
-        return bool(made(lib.diopiIsTensorSparse, "bool", self.handle))
+        return bool(made(self.context.api.diopiIsTensorSparse, "bool", self.handle))
+
+    @property
+    def parts(self) -> tuple[Tensor, ...]:
+        """Row pointers, columns and values of a sparse tensor; of a dense one CallError."""
+        if not self._parts:
+            self._parts = tuple(
+                Tensor.from_handle(self.context, made(question, "diopiConstTensorHandle_t", self.handle))
+                for question in (
+                    self.context.api.diopiGetTensorCrowIndices,
+                    self.context.api.diopiGetTensorColIndices,
+                    self.context.api.diopiGetTensorValues,
+                )
+            )
+        return self._parts
 
     @property
     def numel(self) -> int:
@@ -188,22 +203,22 @@ class Tensor(Owner):
     @property
     def where(self) -> types.Device:
         """Whether it lies on the device or in host memory."""
-        return types.Device(made(lib.diopiGetTensorDevice, "diopiDevice_t", self.handle))
+        return types.Device(made(self.context.api.diopiGetTensorDevice, "diopiDevice_t", self.handle))
 
     @property
     def storage_ptr(self) -> int:
         """Address of the storage."""
-        return address(made(lib.diopiGetTensorStoragePtr, "void*", self.handle))
+        return address(made(self.context.api.diopiGetTensorStoragePtr, "void*", self.handle))
 
     @property
     def data_ptr(self) -> int:
         """Address of the first element."""
-        return address(made(lib.diopiGetTensorDataConst, "void const*", self.handle))
+        return address(made(self.context.api.diopiGetTensorDataConst, "void const*", self.handle))
 
     @property
     def storage_nbytes(self) -> int:
         """Size of the storage in bytes."""
-        return int(made(lib.diopiGetTensorStorageNbytes, "size_t", self.handle))
+        return int(made(self.context.api.diopiGetTensorStorageNbytes, "size_t", self.handle))
 
     @property
     def is_contiguous(self) -> bool:
@@ -216,13 +231,13 @@ class Tensor(Owner):
     def numpy(self) -> Array:
         """A copy of the elements, after waiting for the stream."""
         span = np.empty(_extent(self.shape, self.strides), dtypes.to_numpy(self.dtype))
-        self._transfer(lib.diopirt_tensor_read, span)
+        self.context.fetch(self, self._start, span)
         return span.reshape(self.shape) if self.is_contiguous else _view(span, 0, self.shape, self.strides).copy()
 
     def storage(self) -> Array:
         """A copy of the whole storage as bytes, after waiting for the stream."""
         contents = np.empty(self.storage_nbytes, np.uint8)
-        check(lib.diopirt_tensor_read(self.handle, 0, contents.size, _pointer_to(contents)))
+        self.context.fetch(self, 0, contents)
         return contents
 
     def view(self) -> Array:
@@ -246,12 +261,12 @@ class Tensor(Owner):
         if [size for size in array.shape if size != 1] != [size for size in self.shape if size != 1]:
             raise ValueError(f"an array of shape {array.shape} can't be written to a tensor of shape {self.shape}")
         if self.is_contiguous:
-            self._transfer(lib.diopirt_tensor_write, np.ascontiguousarray(array))
+            self.context.store(self, self._start, np.ascontiguousarray(array))
             return
         span = np.empty(_extent(self.shape, self.strides), array.dtype)
-        self._transfer(lib.diopirt_tensor_read, span)
+        self.context.fetch(self, self._start, span)
         _view(span, 0, self.shape, self.strides)[...] = array.reshape(self.shape)
-        self._transfer(lib.diopirt_tensor_write, span)
+        self.context.store(self, self._start, span)
 
     def clone(self) -> Tensor:
         """A tensor of the same geometry whose storage is a device-to-device copy of this one's."""
@@ -268,10 +283,10 @@ class Tensor(Owner):
     def __enter__(self) -> Self:
         return self
 
-    def _transfer(self, copy: Any, span: Array) -> None:
-        """Read into `span`, or write from it, the part of the storage from the first element to the last."""
-        start = self.storage_offset * span.itemsize
-        check(copy(self.handle, start, span.nbytes, _pointer_to(span)))
+    @property
+    def _start(self) -> int:
+        """Where in its storage the first element lies, in bytes."""
+        return self.storage_offset * self.element_size
 
     def _release(self, handle: Any) -> None:
         if self._owns and not self.context.closed:
@@ -325,11 +340,6 @@ def _view(memory: Array, offset: int, shape: tuple[int, ...], strides: tuple[int
     if 0 in shape:
         return np.empty(shape, memory.dtype)
     return np.ndarray(shape, memory.dtype, memory, offset * size, [stride * size for stride in strides])
-
-
-def _pointer_to(array: Array) -> Any:
-    """Address of a contiguous array's first element; the caller keeps the array alive."""
-    return pointer(array.__array_interface__["data"][0])
 
 
 def _sizes(size: Any) -> tuple[int, ...]:
