@@ -11,7 +11,7 @@ from diopi_proto.dtypes import category, floating, is_complex, is_floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.case import Case, ResultOverride, TensorSpec, Values, cases_for
-from diopi_test.cases.axes import ONE_AXIS, SMOKE, Along, few
+from diopi_test.cases.axes import ONE_AXIS, ROWS, Along, patterns_of
 from diopi_test.cases.elementwise import UNIFORM, Pattern, elementwise_cases
 from diopi_test.domains import (
     Domain,
@@ -37,12 +37,16 @@ MODERATE = choice([1.5, -0.75, 3.0, nan, -0.3])
 """For gradients that may be computed as a sum, whose parts must not overflow or vanish where the whole does not."""
 
 
+def _patterns(dtype: Dtype) -> list[Pattern]:
+    return [pattern for pattern in UNIFORM if pattern.smoke or dtype is Dtype.float32]
+
+
 def _everywhere(
     prototype: Prototype, domains: Mapping[str, Domain], attributes: Mapping[str, Any] | None = None, label: str = ""
 ) -> Iterator[Case]:
-    """All patterns in float32, those of the smoke level in the other element types."""
+    """All patterns in float32, few in the other element types."""
     for dtype in prototype.dtypes:
-        patterns = [p for p in UNIFORM if p.smoke or dtype is Dtype.float32]
+        patterns = _patterns(dtype)
         yield from elementwise_cases(prototype, domains, attributes, patterns, [dtype], label)
 
 
@@ -85,7 +89,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
 def hardtanh(prototype: Prototype) -> Iterator[Case]:
     for dtype in prototype.dtypes:
         low, high = (2.0, 5.0) if dtype is Dtype.uint8 else (-2.0, 3.0)
-        patterns = [p for p in UNIFORM if p.smoke or dtype is Dtype.float32]
+        patterns = _patterns(dtype)
         inputs = {"input": between(0, 9) if dtype is Dtype.uint8 else normal(3)}
         yield from elementwise_cases(prototype, inputs, {"min_val": low, "max_val": high}, patterns, [dtype])
         yield from _once(
@@ -236,14 +240,10 @@ MASKED = choice([-inf, 0.0, 1.5, -2.0, -inf, 3.25, -inf])
 WIDER = {Dtype.float16: Dtype.float32, Dtype.bfloat16: Dtype.float32, Dtype.float32: Dtype.float64}
 
 
-def _patterns(dtype: Dtype) -> list[Along]:
-    return [*ONE_AXIS, EMPTY] if dtype is Dtype.float32 else few(ONE_AXIS)
-
-
 @cases_for("diopiSoftmax", "diopiLogSoftmax")
 def softmax(prototype: Prototype) -> Iterator[Case]:
     for dtype in floating:
-        for along in _patterns(dtype):
+        for along in patterns_of(dtype, (*ONE_AXIS, EMPTY)):
             yield _softmax_case(dtype, along, normal(2), along.label)
         for label, domain in {
             "offset": normal(1, 100),
@@ -251,7 +251,7 @@ def softmax(prototype: Prototype) -> Iterator[Case]:
             "masked": MASKED,
             "special": special,
         }.items():
-            yield _softmax_case(dtype, SMOKE, domain, label)
+            yield _softmax_case(dtype, ROWS, domain, label)
         yield _softmax_case(dtype, Along("", (6, 3), (0,)), choice([-inf]), "all-masked")
     for narrow, wide in WIDER.items():
         yield Case(
@@ -276,11 +276,11 @@ def _softmax_case(dtype: Dtype, along: Along, domain: Domain, label: str) -> Cas
 def softmax_backward(prototype: Prototype) -> Iterator[Case]:
     is_log = prototype.base == "diopiLogSoftmaxBackward"
     for dtype in floating:
-        for along in _patterns(dtype):
+        for along in patterns_of(dtype, (*ONE_AXIS, EMPTY)):
             yield _softmax_gradient_case(dtype, along, normal(2), along.label, is_log)
-        yield _softmax_gradient_case(dtype, SMOKE, normal(30), "steep", is_log)
-        yield _softmax_gradient_case(dtype, SMOKE, MASKED, "masked", is_log)
-        yield _softmax_gradient_case(dtype, SMOKE, choice([1.0, 2.0, nan, *range(9)]), "nan", is_log)
+        yield _softmax_gradient_case(dtype, ROWS, normal(30), "steep", is_log)
+        yield _softmax_gradient_case(dtype, ROWS, MASKED, "masked", is_log)
+        yield _softmax_gradient_case(dtype, ROWS, choice([1.0, 2.0, nan, *range(9)]), "nan", is_log)
 
 
 def _softmax_gradient_case(dtype: Dtype, along: Along, domain: Domain, label: str, is_log: bool) -> Case:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from diopi_proto.types import Dtype
 from diopi_test.case import ResultOverride
 from diopi_test.layouts import Layout, contiguous, strided, transposed
 
@@ -19,7 +20,8 @@ class Along:
         axes: negative ones count from the last; none are all, where the function takes that.
         kept: whether a reduction keeps the axes with size 1.
         layout, result: of the inputs and the result.
-        smoke: whether cases of this pattern belong to the smoke level.
+        common: whether every element type gets a case of it, not only float32.
+        smoke: whether its cases belong to the smoke level too.
     """
 
     label: str
@@ -28,6 +30,7 @@ class Along:
     kept: bool = False
     layout: Layout = contiguous
     result: Layout = contiguous
+    common: bool = False
     smoke: bool = False
 
     @property
@@ -50,12 +53,12 @@ class Along:
         return ResultOverride(layout=self.result, shape=self.reduced)
 
 
-SMOKE = Along("rows", (7, 5), (1,), smoke=True)
+ROWS = Along("rows", (7, 5), (1,), common=True, smoke=True)
 
 ONE_AXIS = (
-    SMOKE,
+    ROWS,
     Along("columns", (7, 5), (0,)),
-    Along("middle", (3, 4, 5), (-2,), layout=strided, result=strided, smoke=True),
+    Along("middle", (3, 4, 5), (-2,), layout=strided, result=strided, common=True),
     Along("first-of-4", (4, 2, 3, 2), (-4,), layout=transposed, result=transposed),
     Along("second-of-5", (2, 5, 3, 1, 2), (1,)),
     Along("vector", (6,), (-1,)),
@@ -69,35 +72,30 @@ ONE_AXIS = (
 """One axis; every axis length is at least 1."""
 
 KEPT = (
-    Along("kept", (4, 6), (0,), kept=True, smoke=True),
+    Along("kept", (4, 6), (0,), kept=True, common=True, smoke=True),
     Along("kept-middle", (3, 4, 5), (-2,), kept=True, layout=transposed, result=strided),
 )
 
 ALL_AXES = (
-    Along("all", (3, 4, 5), (), layout=strided, smoke=True),
+    Along("all", (3, 4, 5), (), layout=strided, common=True),
     Along("all-kept", (4, 6), (), kept=True, layout=transposed),
     Along("all-of-scalar", (), ()),
 )
 
 SEVERAL_AXES = (
     Along("two-axes", (2, 3, 4, 5), (3, 1)),
-    Along("first-and-last", (3, 4, 5), (-1, 0), kept=True, smoke=True),
+    Along("first-and-last", (3, 4, 5), (-1, 0), kept=True),
     Along("three-axes", (2, 5, 3, 4), (0, -1, 2), layout=transposed),
     Along("every-axis", (3, 5), (1, 0)),
 )
 
 NO_ELEMENTS = (
-    Along("no-elements", (0, 3), (0,), smoke=True),
+    Along("no-elements", (0, 3), (0,), common=True),
     Along("no-elements-kept", (2, 0, 3), (1,), kept=True),
     Along("all-of-none", (0, 3), ()),
 )
 
 
-def few(patterns: Sequence[Along]) -> list[Along]:
-    """The patterns of the smoke level: what element types get whose code is that of float32."""
-    return [pattern for pattern in patterns if pattern.smoke]
-
-
-def only_one_smoke(patterns: Sequence[Along]) -> list[Along]:
-    """The same patterns, all but the first left out of the smoke level."""
-    return [replace(pattern, smoke=pattern.smoke and i == 0) for i, pattern in enumerate(patterns)]
+def patterns_of(dtype: Dtype, patterns: Sequence[Along]) -> list[Along]:
+    """All patterns for float32, the common ones for the element types whose code differs little from that."""
+    return [pattern for pattern in patterns if pattern.common or dtype is Dtype.float32]

@@ -1,0 +1,150 @@
+"""Reductions along axes, and the running sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jax import Array
+
+from diopi_impl.functional import ResultSpec
+from diopi_impl.jax_cpu import vendor
+from diopi_proto.dtypes import summed
+from lib_rt.dtypes import from_numpy, to_numpy
+
+Axes = tuple[int, ...] | None
+
+
+def _axes(input: Array, dim: tuple[int, ...] | int | None) -> Axes:
+    """The axes to reduce as JAX takes them: None for all."""
+    if dim is None or dim == ():
+        return None
+    axes = (dim,) if isinstance(dim, int) else dim
+    _check(input, axes)
+    return axes if input.ndim else None
+
+
+def _check(input: Array, axes: tuple[int, ...]) -> None:
+    """Raise ValueError unless every axis exists and none is named twice; 0-d input has one."""
+    rank = max(input.ndim, 1)
+    for axis in axes:
+        if not -rank <= axis < rank:
+            raise ValueError(f"dim {axis} is out of range for a {input.ndim}-d input")
+    if len({axis % rank for axis in axes}) < len(axes):
+        raise ValueError(f"dim {axes} names an axis twice")
+
+
+def _keeps(input: Array, out: ResultSpec) -> bool:
+    """Whether the caller made the result with the reduced axes in it."""
+    return out.ndim == input.ndim
+
+
+def _summable(input: Array) -> Array:
+    """The input in the type its sums have."""
+    return input.astype(to_numpy(summed([from_numpy(input.dtype)])))
+
+
+def _wide(input: Array, out: ResultSpec) -> Array:
+    """The input in its own type or the result's, whichever is wider."""
+    return input.astype(jnp.promote_types(input.dtype, to_numpy(out.dtype)))
+
+
+@vendor.implements("diopiSum")
+def sum_(input: Array, dim: tuple[int, ...], *, out: ResultSpec) -> Array:
+    return jnp.sum(_wide(_summable(input), out), _axes(input, dim), keepdims=_keeps(input, out))
+
+
+@vendor.implements("diopiMean")
+def mean(input: Array, dim: tuple[int, ...], *, out: ResultSpec) -> Array:
+    return jnp.mean(_wide(input, out), _axes(input, dim), keepdims=_keeps(input, out))
+
+
+@vendor.implements("diopiStd")
+def std(input: Array, dim: tuple[int, ...], correction: float | None, *, out: ResultSpec) -> Array:
+    axes = _axes(input, dim)
+    centered = input - jnp.mean(input, axes, keepdims=True)
+    squares = jnp.real(centered * jnp.conj(centered))
+    total = jnp.sum(squares, axes, keepdims=_keeps(input, out))
+    n = input.size // max(total.size, 1)
+    return jnp.sqrt(total / max(n - (1 if correction is None else correction), 0))
+
+
+def _extreme(
+    value: Callable[..., Array], position: Callable[..., Array]
+) -> Callable[[Array, int, bool], tuple[Array, Array]]:
+    def apply(input: Array, dim: int, keepdims: bool) -> tuple[Array, Array]:
+        _check(input, (dim,))
+        rows = jnp.atleast_1d(input)
+        keepdims = keepdims and input.ndim > 0
+        return value(rows, dim, keepdims=keepdims), position(rows, dim, keepdims=keepdims)
+
+    return apply
+
+
+@vendor.implements("diopiMax")
+def max_(input: Array, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Array, Array]:
+    return _extreme(jnp.max, jnp.argmax)(input, dim, _keeps(input, out[0]))
+
+
+@vendor.implements("diopiMin")
+def min_(input: Array, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Array, Array]:
+    return _extreme(jnp.min, jnp.argmin)(input, dim, _keeps(input, out[0]))
+
+
+@vendor.implements("diopiMaxAll")
+def max_all(input: Array) -> Array:
+    return jnp.max(input)
+
+
+@vendor.implements("diopiMinAll")
+def min_all(input: Array) -> Array:
+    return jnp.min(input)
+
+
+@vendor.implements("diopiAmax")
+def amax(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
+    return jnp.max(self, _axes(self, dim), keepdims=keepdim)
+
+
+@vendor.implements("diopiAny")
+def any_(input: Array, dim: int | None, *, out: ResultSpec) -> Array:
+    return jnp.any(input != 0, _axes(input, dim), keepdims=_keeps(input, out))
+
+
+@vendor.implements("diopiAll")
+def all_(input: Array, dim: int | None, *, out: ResultSpec) -> Array:
+    return jnp.all(input != 0, _axes(input, dim), keepdims=_keeps(input, out))
+
+
+@vendor.implements("diopiProd")
+def prod(input: Array, dim: int | None, *, out: ResultSpec) -> Array:
+    return jnp.prod(_summable(input), _axes(input, dim), keepdims=_keeps(input, out))
+
+
+@vendor.implements("diopiArgmax")
+def argmax(input: Array, dim: int | None, keepdim: bool) -> Array:
+    return _position(jnp.argmax, input, dim, keepdim)
+
+
+@vendor.implements("diopiArgmin")
+def argmin(input: Array, dim: int | None, keepdim: bool) -> Array:
+    return _position(jnp.argmin, input, dim, keepdim)
+
+
+def _position(function: Callable[..., Array], input: Array, dim: int | None, keepdim: bool) -> Array:
+    if dim is not None:
+        _check(input, (dim,))
+    return function(jnp.atleast_1d(input), dim, keepdims=keepdim)
+
+
+@vendor.implements("diopiCumsum")
+def cumsum(input: Array, dim: int) -> Array:
+    _check(input, (dim,))
+    return jnp.cumsum(_summable(jnp.atleast_1d(input)), dim).reshape(input.shape)
+
+
+@vendor.implements("diopiCumsumBackward")
+def cumsum_backward(grad_output: Array, dim: int) -> Array:
+    _check(grad_output, (dim,))
+    rows = jnp.atleast_1d(grad_output)
+    return jnp.flip(jnp.cumsum(jnp.flip(rows, dim), dim), dim).reshape(grad_output.shape)

@@ -1,0 +1,99 @@
+"""Reductions along axes, and the running sum."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from diopi_impl.functional import ResultSpec
+from diopi_impl.torch_cpu import vendor
+from diopi_impl.torch_cpu.adapter import torch_dtype
+
+
+def _keeps(input: Tensor, out: ResultSpec) -> bool:
+    """Whether the caller made the result with the reduced axes in it."""
+    return out.ndim == input.ndim
+
+
+def _all_axes(input: Tensor, dim: int | None) -> tuple[int, ...]:
+    return tuple(range(input.ndim)) if dim is None else (dim,)
+
+
+@vendor.implements("diopiSum")
+def sum_(input: Tensor, dim: tuple[int, ...], *, out: ResultSpec) -> Tensor:
+    return torch.sum(input, dim, _keeps(input, out), dtype=torch_dtype(out.dtype))
+
+
+@vendor.implements("diopiMean")
+def mean(input: Tensor, dim: tuple[int, ...], *, out: ResultSpec) -> Tensor:
+    return torch.mean(input, dim, _keeps(input, out), dtype=torch_dtype(out.dtype))
+
+
+@vendor.implements("diopiStd")
+def std(input: Tensor, dim: tuple[int, ...], correction: float | None, *, out: ResultSpec) -> Tensor:
+    return torch.std(input, dim, correction=1 if correction is None else correction, keepdim=_keeps(input, out))
+
+
+@vendor.implements("diopiMax")
+def max_(input: Tensor, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Tensor, ...]:
+    return tuple(torch.max(input, dim, _keeps(input, out[0])))
+
+
+@vendor.implements("diopiMin")
+def min_(input: Tensor, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Tensor, ...]:
+    return tuple(torch.min(input, dim, _keeps(input, out[0])))
+
+
+@vendor.implements("diopiMaxAll")
+def max_all(input: Tensor) -> Tensor:
+    return torch.max(input)
+
+
+@vendor.implements("diopiMinAll")
+def min_all(input: Tensor) -> Tensor:
+    return torch.min(input)
+
+
+@vendor.implements("diopiAmax")
+def amax(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    return torch.amax(self, dim, keepdim)
+
+
+@vendor.implements("diopiAny")
+def any_(input: Tensor, dim: int | None, *, out: ResultSpec) -> Tensor:
+    return torch.any(input, _all_axes(input, dim), _keeps(input, out))
+
+
+@vendor.implements("diopiAll")
+def all_(input: Tensor, dim: int | None, *, out: ResultSpec) -> Tensor:
+    return torch.all(input, _all_axes(input, dim), _keeps(input, out))
+
+
+@vendor.implements("diopiProd")
+def prod(input: Tensor, dim: int | None, *, out: ResultSpec) -> Tensor:
+    return torch.prod(input).reshape(out.shape) if dim is None else torch.prod(input, dim, _keeps(input, out))
+
+
+@vendor.implements("diopiArgmax")
+def argmax(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    return torch.argmax(_comparable(input), dim, keepdim)
+
+
+@vendor.implements("diopiArgmin")
+def argmin(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    return torch.argmin(_comparable(input), dim, keepdim)
+
+
+def _comparable(input: Tensor) -> Tensor:
+    """PyTorch's argmax and argmin take no bool."""
+    return input.to(torch.uint8) if input.dtype is torch.bool else input
+
+
+@vendor.implements("diopiCumsum")
+def cumsum(input: Tensor, dim: int) -> Tensor:
+    return torch.cumsum(input, dim)
+
+
+@vendor.implements("diopiCumsumBackward")
+def cumsum_backward(grad_output: Tensor, dim: int) -> Tensor:
+    return grad_output.flip(dim).cumsum(dim).flip(dim) if grad_output.ndim else grad_output
