@@ -1,0 +1,231 @@
+"""Matrix products, decompositions, triangular systems and distances, with their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from diopi_impl.functional import Adapted, OutSpec
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.jit import compiled
+from diopi_proto.prototype import Prototype
+
+
+def _transpose(a: Array) -> Array:
+    return jnp.swapaxes(a, -1, -2)
+
+
+def _adjoint(a: Array) -> Array:
+    return _transpose(a).conj()
+
+
+def _check_rank(name: str, array: Array, rank: int) -> None:
+    if array.ndim != rank:
+        raise ValueError(f"{name} has shape {array.shape}, expected {rank} axes")
+
+
+def _pullback(function: Callable[..., Array], *primals: Array) -> Callable[[Array], tuple[Array, ...]]:
+    """From the gradient of `function`'s result to those of its arguments, conjugated as in PyTorch."""
+    _, pull = jax.vjp(function, *primals)
+    return lambda grad: tuple(one.conj() for one in pull(grad.conj()))
+
+
+@vendor.implements("diopiMm")
+def mm(input: Array, mat2: Array) -> Array:
+    _check_rank("input", input, 2)
+    _check_rank("mat2", mat2, 2)
+    return jnp.matmul(input, mat2)
+
+
+@vendor.implements("diopiBmm")
+def bmm(input: Array, mat2: Array) -> Array:
+    _check_rank("input", input, 3)
+    _check_rank("mat2", mat2, 3)
+    return lax.batch_matmul(input, mat2)
+
+
+def _add_product(input: Array, product: Array, beta: float, alpha: float) -> Array:
+    if jnp.issubdtype(input.dtype, jnp.integer):
+        beta, alpha = int(beta), int(alpha)
+    scaled = alpha * product
+    return scaled if beta == 0 else beta * jnp.broadcast_to(input, product.shape) + scaled
+
+
+@vendor.implements("diopiBaddbmm")
+def baddbmm(input: Array, batch1: Array, batch2: Array, beta: float, alpha: float) -> Array:
+    return _add_product(input, bmm(batch1, batch2), beta, alpha)
+
+
+@vendor.implements("diopiAddmm")
+def addmm(input: Array, mat1: Array, mat2: Array, beta: float, alpha: float) -> Array:
+    return _add_product(input, mm(mat1, mat2), beta, alpha)
+
+
+@vendor.implements("diopiMatmul")
+def matmul(input: Array, other: Array) -> Array:
+    return jnp.matmul(input, other)
+
+
+@vendor.implements("diopiMatmulBackward")
+def matmul_backward(grad_out: Array, input: Array, other: Array) -> tuple[Array, ...]:
+    return _pullback(jnp.matmul, input, other)(grad_out)
+
+
+@vendor.implements("diopiLinear")
+def linear(input: Array, weight: Array, bias: Array | None) -> Array:
+    _check_rank("weight", weight, 2)
+    product = jnp.matmul(input, weight.T)
+    return product if bias is None else product + jnp.broadcast_to(bias, weight.shape[:1])
+
+
+@vendor.implements("diopiLinearBackward")
+def linear_backward(grad_output: Array, input: Array, weight: Array) -> tuple[Array, ...]:
+    bias = jnp.zeros(weight.shape[:1], weight.dtype)
+    return _pullback(linear, input, weight, bias)(grad_output)
+
+
+def _checking_info(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+    """The adapter for decompositions with an `info` that `checkerror`, their last argument, makes an error."""
+    factorise = compiled(prototype, function)
+
+    def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        results = factorise(arguments, out)
+        orders = np.asarray(results[1])
+        if arguments[-1] and orders.any():
+            raise ValueError(f"mat is not positive definite: its leading minor of order {orders[orders > 0][0]} is not")
+        return results
+
+    return adapted
+
+
+@vendor.implements("diopiCholesky", adapt=_checking_info)
+def cholesky(mat: Array, upper: bool, checkerror: bool) -> tuple[Array, Array]:
+    factor, info = jnp.vectorize(_cholesky_factor, signature="(n,n)->(n,n),()")(_adjoint(mat) if upper else mat)
+    return (_adjoint(factor) if upper else factor), info
+
+
+def _cholesky_factor(mat: Array) -> tuple[Array, Array]:
+    """The lower factor from the lower triangle, and the order of the first minor that is not positive definite, or 0.
+
+    LAPACK's factorisation as lax has it does not tell that order, so columns are eliminated one after the other.
+    """
+    rows = jnp.arange(len(mat))
+
+    def eliminate(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        factor, info = state
+        rest = mat[:, k] - factor @ factor[k].conj()
+        pivot = rest[k].real
+        info = jnp.where((info == 0) & ~(pivot > 0), k + 1, info)
+        root = jnp.sqrt(pivot)
+        column = jnp.where(rows > k, rest / root, jnp.where(rows == k, root, 0))
+        return factor.at[:, k].set(column.astype(mat.dtype)), info
+
+    state = jnp.zeros_like(mat), jnp.zeros((), jnp.int64)
+    return lax.fori_loop(0, len(mat), eliminate, state) if len(mat) else state
+
+
+@vendor.implements("diopiCholeskyBackward")
+def cholesky_backward(grad_output: Array, L: Array, upper: bool) -> Array:
+    factor, grad = (_adjoint(L), _adjoint(grad_output)) if upper else (L, grad_output)
+    product = jnp.tril(_adjoint(factor) @ jnp.tril(grad))
+    halved = jnp.where(jnp.eye(L.shape[-1], dtype=bool), product / 2, product)
+    solve = partial(lax.linalg.triangular_solve, factor, lower=True)
+    left = solve(halved, left_side=True, transpose_a=True, conjugate_a=True)
+    grad_mat = solve(left, left_side=False)
+    return (grad_mat + _adjoint(grad_mat)) / 2
+
+
+@vendor.implements("diopiTriangularSolve")
+def triangular_solve(b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Array, Array]:
+    return _solve(b, mat, upper, transpose, unitriangular), _stretch(mat, b)
+
+
+def _stretch(matrix: Array, other: Array) -> Array:
+    """`matrix` with its batch axes broadcast to those of `other`."""
+    batch = jnp.broadcast_shapes(matrix.shape[:-2], other.shape[:-2])
+    return jnp.broadcast_to(matrix, batch + matrix.shape[-2:])
+
+
+def _solve(b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bool) -> Array:
+    return lax.linalg.triangular_solve(
+        _stretch(mat, b),
+        _stretch(b, mat),
+        left_side=True,
+        lower=not upper,
+        transpose_a=transpose,
+        unit_diagonal=unitriangular,
+    )
+
+
+@vendor.implements("diopiTriangularSolveBackward")
+def triangular_solve_backward(
+    grad_x: Array | None,
+    grad_cloned_mat: Array | None,
+    x: Array,
+    b: Array,
+    mat: Array,
+    upper: bool,
+    transpose: bool,
+    unitriangular: bool,
+) -> tuple[Array, Array]:
+    grad, grad_mat = jnp.zeros_like(x), jnp.zeros(mat.shape, mat.dtype)
+    if grad_x is not None:
+        grad = _solve(grad_x, mat.conj(), upper, not transpose, unitriangular)
+        product = x.conj() @ _transpose(grad) if transpose else grad @ _adjoint(x)
+        keep = partial(jnp.triu, k=int(unitriangular)) if upper else partial(jnp.tril, k=-int(unitriangular))
+        grad_mat = _sum_to(keep(-product), mat.shape)
+    if grad_cloned_mat is not None:
+        grad_mat += _sum_to(grad_cloned_mat, mat.shape)
+    return _sum_to(grad, b.shape), grad_mat
+
+
+def _sum_to(array: Array, shape: tuple[int, ...]) -> Array:
+    """Sums over the axes along which `shape` was broadcast to `array`'s."""
+    (summed,) = jax.linear_transpose(lambda a: jnp.broadcast_to(a, array.shape), jnp.zeros(shape, array.dtype))(array)
+    return jnp.asarray(summed)
+
+
+@vendor.implements("diopiLinalgQR")
+def qr(A: Array, mode: str) -> tuple[Array, Array]:
+    if mode not in ("reduced", "complete", "r"):
+        raise ValueError(f"mode is {mode!r}, expected 'reduced', 'complete' or 'r'")
+    if mode == "r":
+        return jnp.zeros(0, A.dtype), jnp.linalg.qr(A, "r")
+    q, r = jnp.linalg.qr(A, mode)
+    return q, r
+
+
+@vendor.implements("diopiCdist")
+def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> Array:
+    if not p >= 0:
+        raise ValueError(f"p is {p}, expected a number that is not negative")
+    if compute_mode not in (None, 0, 1, 2):
+        raise ValueError(f"compute_mode is {compute_mode}, expected NULL, 0, 1 or 2")
+    differences = jnp.abs(input1[..., :, None, :] - input2[..., None, :, :])
+    if p == 0:
+        return jnp.sum(differences != 0, axis=-1)
+    if p == jnp.inf:
+        return jnp.max(differences, axis=-1, initial=0)
+    if p == 2:
+        return jnp.sqrt(jnp.sum(jnp.square(differences), axis=-1))
+    return jnp.sum(differences**p, axis=-1) ** (1 / p)
+
+
+@vendor.implements("diopiCdistBackward")
+def cdist_backward(grad_output: Array, input1: Array, input2: Array, p: float, cdist: Array) -> Array:
+    difference = input1[..., :, None, :] - input2[..., None, :, :]
+    size, distance = jnp.abs(difference), cdist[..., None]
+    if p == 0:
+        weight = jnp.zeros_like(size)
+    elif p == jnp.inf:
+        weight = (size == distance).astype(size.dtype)
+    else:
+        weight = (size / distance) ** (p - 1)
+    weight = jnp.where((size == 0) | (distance == 0), 0, jnp.sign(difference) * weight)
+    return jnp.sum(grad_output[..., None] * weight, axis=-2)

@@ -1,0 +1,125 @@
+"""Matrix products, decompositions, triangular systems and distances, with their gradients."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from diopi_impl.torch_cpu import vendor
+
+warnings.filterwarnings("ignore", message="torch.triangular_solve is deprecated")
+
+PRODUCTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"diopiMm": torch.mm, "diopiBmm": torch.bmm}
+
+
+def _product(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+    def apply(input: Tensor, mat2: Tensor) -> Tensor:
+        return function(input, mat2)
+
+    return apply
+
+
+for _name, _function in PRODUCTS.items():
+    vendor.implements(_name)(_product(_function))
+
+
+def _gradients(function: Callable[..., Tensor], inputs: list[Tensor], grad: Tensor) -> tuple[Tensor, ...]:
+    """The gradients of `function(*inputs)` by autograd."""
+    leaves = [one.requires_grad_() for one in inputs]
+    return torch.autograd.grad(function(*leaves), leaves, grad)
+
+
+@vendor.implements("diopiBaddbmm")
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: float, alpha: float) -> Tensor:
+    if not input.dtype.is_floating_point and not input.dtype.is_complex:
+        beta, alpha = int(beta), int(alpha)
+    return torch.baddbmm(input, batch1, batch2, beta=beta, alpha=alpha)
+
+
+@vendor.implements("diopiAddmm")
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: float, alpha: float) -> Tensor:
+    return torch.addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
+@vendor.implements("diopiMatmul")
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    return torch.matmul(input, other)
+
+
+@vendor.implements("diopiMatmulBackward")
+def matmul_backward(grad_out: Tensor, input: Tensor, other: Tensor) -> tuple[Tensor, ...]:
+    return _gradients(torch.matmul, [input, other], grad_out)
+
+
+@vendor.implements("diopiLinear")
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    return torch.nn.functional.linear(input, weight, bias)
+
+
+@vendor.implements("diopiLinearBackward")
+def linear_backward(grad_output: Tensor, input: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
+    bias = torch.zeros(len(weight), dtype=weight.dtype)
+    return _gradients(torch.nn.functional.linear, [input, weight, bias], grad_output)
+
+
+@vendor.implements("diopiCholesky")
+def cholesky(mat: Tensor, upper: bool, checkerror: bool) -> tuple[Tensor, Tensor]:
+    factor, info = torch.linalg.cholesky_ex(mat, upper=upper, check_errors=checkerror)
+    return factor, info
+
+
+@vendor.implements("diopiCholeskyBackward")
+def cholesky_backward(grad_output: Tensor, L: Tensor, upper: bool) -> Tensor:
+    mat = L.mH @ L if upper else L @ L.mH
+    grad_mat = _gradients(lambda m: torch.linalg.cholesky(m, upper=upper), [mat], grad_output)[0]
+    return (grad_mat + grad_mat.mH) / 2  # PyTorch leaves something imaginary on the diagonal
+
+
+@vendor.implements("diopiTriangularSolve")
+def triangular_solve(
+    b: Tensor, mat: Tensor, upper: bool, transpose: bool, unitriangular: bool
+) -> tuple[Tensor, Tensor]:
+    x, cloned_mat = torch.triangular_solve(b, mat, upper, transpose, unitriangular)
+    return x, cloned_mat
+
+
+@vendor.implements("diopiTriangularSolveBackward")
+def triangular_solve_backward(
+    grad_x: Tensor | None,
+    grad_cloned_mat: Tensor | None,
+    x: Tensor,
+    b: Tensor,
+    mat: Tensor,
+    upper: bool,
+    transpose: bool,
+    unitriangular: bool,
+) -> tuple[Tensor, ...]:
+    results = torch.triangular_solve(b.requires_grad_(), mat.requires_grad_(), upper, transpose, unitriangular)
+    pairs = [
+        (result, grad) for result, grad in zip(results, (grad_x, grad_cloned_mat), strict=True) if grad is not None
+    ]
+    if not pairs:
+        return torch.zeros_like(b), torch.zeros_like(mat)
+    outputs, grads = zip(*pairs, strict=True)
+    return torch.autograd.grad(outputs, (b, mat), grads, allow_unused=True, materialize_grads=True)
+
+
+@vendor.implements("diopiLinalgQR")
+def qr(A: Tensor, mode: str) -> tuple[Tensor, Tensor]:
+    q, r = torch.linalg.qr(A, mode)
+    return q, r
+
+
+@vendor.implements("diopiCdist")
+def cdist(input1: Tensor, input2: Tensor, p: float, compute_mode: int | None) -> Tensor:
+    distances: Tensor = torch.ops.aten._cdist_forward(input1, input2, p, compute_mode)
+    return distances
+
+
+@vendor.implements("diopiCdistBackward")
+def cdist_backward(grad_output: Tensor, input1: Tensor, input2: Tensor, p: float, cdist: Tensor) -> Tensor:
+    grad_input: Tensor = torch.ops.aten._cdist_backward(grad_output, input1, input2, p, cdist)
+    return grad_input
