@@ -218,7 +218,7 @@ def diopiLt(ctx: Context, out: Out, input: In, other: In):
     """
 
 
-@prototype(dtypes=every)
+@prototype(dtypes=every, result=truth)
 def diopiEqual(ctx: Context, out: OutBool, input: In, other: In):
     """Whether input and other have the same shape and equal elements, in `*out` when the call returns.
 

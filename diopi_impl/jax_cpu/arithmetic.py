@@ -1,0 +1,215 @@
+"""Binary and ternary element-wise functions: arithmetic, bounds, comparison and logic, with their scalar forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from diopi_impl.jax_cpu import vendor
+from diopi_proto.types import RoundMode
+
+Operand = Array | float
+
+BINARY: dict[str, Callable[..., Array]] = {
+    "diopiMul": lambda input, other: jnp.multiply(*_common(input, other)),
+    "diopiMaximum": jnp.maximum,
+    "diopiMinimum": jnp.minimum,
+    "diopiEq": jnp.equal,
+    "diopiNe": jnp.not_equal,
+    "diopiGe": jnp.greater_equal,
+    "diopiGt": jnp.greater,
+    "diopiLe": jnp.less_equal,
+    "diopiLt": jnp.less,
+    "diopiLogicalAnd": jnp.logical_and,
+    "diopiLogicalOr": jnp.logical_or,
+    "diopiBitwiseAnd": jnp.bitwise_and,
+    "diopiBitwiseOr": jnp.bitwise_or,
+}
+"""Functions of two operands that jax.numpy has; on bool its product is the logical and."""
+
+
+def _binary(function: Callable[..., Array]) -> Callable[[Array, Operand], Array]:
+    def apply(input: Array, other: Operand) -> Array:
+        return function(input, other)
+
+    return apply
+
+
+for _name, _function in BINARY.items():
+    vendor.implements(_name)(_binary(_function))
+
+
+def _are(kind: type, *operands: Operand) -> bool:
+    """Whether all operands are of this kind: `jnp.bool_`, `jnp.integer`, `jnp.complexfloating` …"""
+    return all(jnp.issubdtype(jnp.result_type(operand), kind) for operand in operands)
+
+
+def _are_integral(*operands: Operand) -> bool:
+    """Whether all operands are integers or bool."""
+    return not any(_are(jnp.inexact, operand) for operand in operands)
+
+
+_as_given: Callable[[list[Array]], list[Array]] = lax.optimization_barrier
+
+
+def _common(*operands: Operand) -> list[Array]:
+    """The operands in their common type and shape, and in this form even if XLA knows a shorter way.
+
+    XLA divides by a broadcast number by multiplying with its reciprocal, and selects instead of multiplying by a bool:
+    neither keeps the extremes of the range or the sign of zero.
+    """
+    dtype = jnp.result_type(*operands)
+    arrays = (operand if isinstance(operand, Array) else np.asarray(operand) for operand in operands)
+    return list(_as_given(jnp.broadcast_arrays(*(array.astype(dtype) for array in arrays))))
+
+
+def _reject_floating(name: str, number: float, *operands: Operand) -> None:
+    """Raise for a floating number where the result is of an integer type."""
+    if isinstance(number, float) and _are_integral(*operands):
+        raise ValueError(f"{name} is {number}, expected an integer for operands of integer type")
+
+
+@vendor.implements("diopiAdd")
+def add(input: Array, other: Operand, alpha: float) -> Array:
+    _reject_floating("alpha", alpha, input, other)
+    one, two = _common(input, other)
+    return one | (two & bool(alpha)) if _are(jnp.bool_, one) else one + alpha * two
+
+
+@vendor.implements("diopiSub")
+def sub(input: Array, other: Operand, alpha: float) -> Array:
+    _reject_floating("alpha", alpha, input, other)
+    one, two = _common(input, other)
+    return one - alpha * two
+
+
+def _float_floor(input: Array, other: Array) -> Array:
+    """⌊input / other⌋ by way of the remainder, without which the quotient is nearly whole."""
+    left = jnp.fmod(input, other)
+    whole = jnp.round((input - left) / other) - ((left != 0) & ((left < 0) != (other < 0)))
+    quotient = input / other
+    return jnp.where(other == 0, quotient, jnp.where(whole == 0, jnp.copysign(whole, quotient), whole))
+
+
+def _floor(input: Array, other: Array) -> Array:
+    return jnp.floor_divide(input, other) if _are_integral(input) else _float_floor(input, other)
+
+
+def _trunc(input: Array, other: Array) -> Array:
+    return (input - jnp.fmod(input, other)) // other if _are_integral(input) else jnp.trunc(input / other)
+
+
+_ROUNDED = {RoundMode.trunc: _trunc, RoundMode.floor: _floor}
+
+
+@vendor.implements("diopiDiv")
+def div(input: Array, other: Operand, rounding_mode: RoundMode) -> Array:
+    if rounding_mode == RoundMode.none:
+        return jnp.true_divide(*_common(input.astype(jnp.float32) if _are_integral(input) else input, other))
+    if rounding_mode not in _ROUNDED:
+        raise ValueError(f"rounding_mode is {rounding_mode}, expected none (0), trunc (1) or floor (2)")
+    dividend, divisor = _common(input, other)
+    if _are(jnp.bool_, dividend) or _are(jnp.complexfloating, dividend):
+        raise ValueError(f"a rounded quotient needs real numbers, {dividend.dtype} operands were given")
+    return _ROUNDED[rounding_mode](dividend, divisor)
+
+
+def _power(input: Operand, exponent: Operand) -> Array:
+    base, exponent = _common(input, exponent)
+    if _are_integral(base):
+        return _integer_power(base, exponent)
+    if _are(jnp.complexfloating, base):  # exp(exponent · ln base) multiplies the error of ln by the exponent
+        return jnp.power(base.astype(jnp.complex128), exponent)
+    return jnp.power(base, exponent)
+
+
+def _integer_power(base: Array, exponent: Array) -> Array:
+    """base^exponent, wrapping around; of a negative exponent 0, but for 1 and −1."""
+    return jnp.where((exponent >= 0) | (jnp.abs(base) == 1), jnp.power(base, jnp.abs(exponent)), 0)
+
+
+@vendor.implements("diopiPowTensor")
+def power(input: Array, exponent: Operand) -> Array:
+    if isinstance(exponent, int) and exponent < 0 and _are_integral(input):
+        raise ValueError(f"exponent is {exponent}, expected at least 0 for an integer input")
+    return _power(input, exponent)
+
+
+@vendor.implements("diopiPowScalar")
+def power_of_number(input: float, exponent: Array) -> Array:
+    return _power(input, exponent)
+
+
+@vendor.implements("diopiAddcmul")
+def addcmul(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
+    one, two, three = _common(input, tensor1, tensor2)
+    return one + (int(value) if _are_integral(one) else value) * two * three
+
+
+@vendor.implements("diopiAddcdiv")
+def addcdiv(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
+    one, two, three = _common(input, tensor1, tensor2)
+    return one + value * two / three
+
+
+@vendor.implements("diopiLerpTensor")
+def lerp(input: Array, end: Array, weight: Operand) -> Array:
+    near_end = jnp.abs(jnp.asarray(weight)) >= 0.5
+    return jnp.where(near_end, end - (end - input) * (1 - weight), input + weight * (end - input))
+
+
+def _remainder(input: Operand, other: Operand) -> Array:
+    dividend, divisor = _common(input, other)
+    left = jnp.fmod(dividend, divisor)  # with the sign of the dividend
+    return jnp.where((left != 0) & ((left < 0) != (divisor < 0)), left + divisor, left)
+
+
+@vendor.implements("diopiRemainderTensor")
+def remainder(input: Array, other: Operand) -> Array:
+    return _remainder(input, other)
+
+
+@vendor.implements("diopiRemainder")
+def remainder_of_number(input: float, other: Array) -> Array:
+    return _remainder(input, other)
+
+
+@vendor.implements("diopiClamp")
+def clamp(input: Array, min: Operand | None, max: Operand | None) -> Array:
+    if min is None and max is None:
+        raise ValueError("min and max are both NULL, at least one is expected")
+    raised = input if min is None else jnp.maximum(input, min)
+    return raised if max is None else jnp.minimum(raised, max)
+
+
+@vendor.implements("diopiClampMin")
+def clamp_min(input: Array, min: Operand) -> Array:
+    return jnp.maximum(input, min)
+
+
+@vendor.implements("diopiClampMax")
+def clamp_max(input: Array, max: Operand) -> Array:
+    return jnp.minimum(input, max)
+
+
+@vendor.implements("diopiEqual")
+def equal(input: Array, other: Array) -> Array:
+    return jnp.array_equal(input, other)
+
+
+@vendor.implements("diopiForeachaddScalar")
+def foreach_add(inputs: Sequence[Array], other: float) -> list[Array]:
+    return [input + other for input in inputs]
+
+
+@vendor.implements("diopiForeachmulScalar")
+def foreach_mul(inputs: Sequence[Array], other: float) -> list[Array]:
+    return [jnp.multiply(*_common(input, other)) for input in inputs]
+
+
+@vendor.implements("diopiForeachmulTensor")
+def foreach_mul_by_tensor(inputs: Sequence[Array], other: Array) -> list[Array]:
+    return [jnp.multiply(*_common(input, other.reshape(()))) for input in inputs]

@@ -1,0 +1,120 @@
+"""Binary and ternary element-wise functions: arithmetic, bounds, comparison and logic, with their scalar forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from diopi_impl.torch_cpu import vendor
+from diopi_proto.types import RoundMode
+
+Operand = Tensor | float
+
+BINARY: dict[str, Callable[..., Tensor]] = {
+    "diopiMul": torch.mul,
+    "diopiRemainderTensor": torch.remainder,
+    "diopiRemainder": torch.remainder,
+    "diopiMaximum": torch.maximum,
+    "diopiMinimum": torch.minimum,
+    "diopiEq": torch.eq,
+    "diopiNe": torch.ne,
+    "diopiGe": torch.ge,
+    "diopiGt": torch.gt,
+    "diopiLe": torch.le,
+    "diopiLt": torch.lt,
+    "diopiLogicalAnd": torch.logical_and,
+    "diopiLogicalOr": torch.logical_or,
+    "diopiBitwiseAnd": torch.bitwise_and,
+    "diopiBitwiseOr": torch.bitwise_or,
+}
+
+
+def _binary(function: Callable[..., Tensor]) -> Callable[[Operand, Operand], Tensor]:
+    def apply(input: Operand, other: Operand) -> Tensor:
+        return function(input, other)
+
+    return apply
+
+
+for _name, _function in BINARY.items():
+    vendor.implements(_name)(_binary(_function))
+
+
+@vendor.implements("diopiAdd")
+def add(input: Tensor, other: Operand, alpha: float) -> Tensor:
+    return torch.add(input, other, alpha=alpha)
+
+
+@vendor.implements("diopiSub")
+def sub(input: Tensor, other: Operand, alpha: float) -> Tensor:
+    return torch.add(input, other, alpha=-alpha)  # torch.sub refuses bool
+
+
+_ROUNDING = {RoundMode.none: None, RoundMode.trunc: "trunc", RoundMode.floor: "floor"}
+
+
+@vendor.implements("diopiDiv")
+def div(input: Tensor, other: Operand, rounding_mode: RoundMode) -> Tensor:
+    return torch.div(input, other, rounding_mode=_ROUNDING[rounding_mode])
+
+
+@vendor.implements("diopiPowTensor")
+def power(input: Tensor, exponent: Operand) -> Tensor:
+    return torch.pow(input, exponent)
+
+
+@vendor.implements("diopiPowScalar")
+def power_of_number(input: float, exponent: Tensor) -> Tensor:
+    return torch.pow(input, exponent)
+
+
+@vendor.implements("diopiAddcmul")
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> Tensor:
+    return torch.addcmul(input, tensor1, tensor2, value=value)
+
+
+@vendor.implements("diopiAddcdiv")
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> Tensor:
+    return torch.addcdiv(input, tensor1, tensor2, value=value)
+
+
+@vendor.implements("diopiLerpTensor")
+def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
+    return torch.lerp(input, end, weight)
+
+
+@vendor.implements("diopiClamp")
+def clamp(input: Tensor, min: Operand | None, max: Operand | None) -> Tensor:
+    return torch.clamp(input, min, max)  # type: ignore[arg-type]  # bounds are two numbers or two tensors, never mixed
+
+
+@vendor.implements("diopiClampMin")
+def clamp_min(input: Tensor, min: Operand) -> Tensor:
+    return torch.clamp_min(input, min)
+
+
+@vendor.implements("diopiClampMax")
+def clamp_max(input: Tensor, max: Operand) -> Tensor:
+    return torch.clamp_max(input, max)
+
+
+@vendor.implements("diopiEqual")
+def equal(input: Tensor, other: Tensor) -> bool:
+    return input.shape == other.shape and bool(torch.eq(input, other).all())  # torch.equal wants one element type
+
+
+@vendor.implements("diopiForeachaddScalar")
+def foreach_add(inputs: list[Tensor], other: float) -> list[Tensor]:
+    return list(torch._foreach_add(inputs, other)) if inputs else []
+
+
+@vendor.implements("diopiForeachmulScalar")
+def foreach_mul(inputs: list[Tensor], other: float) -> list[Tensor]:
+    return list(torch._foreach_mul(inputs, other)) if inputs else []
+
+
+@vendor.implements("diopiForeachmulTensor")
+def foreach_mul_by_tensor(inputs: list[Tensor], other: Tensor) -> list[Tensor]:
+    return list(torch._foreach_mul(inputs, other.reshape(()))) if inputs else []
