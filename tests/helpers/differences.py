@@ -1,0 +1,46 @@
+"""Gradients by finite differences, to judge references of gradient functions by."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from diopi_test.reference import Exact, PartlySpecified, WithTerms, reference_of
+
+Array = np.ndarray[Any, Any]
+
+STEP = 2.0**-17  # near the cube root of eps, where a central difference is most accurate
+
+
+def call(name: str, *arguments: Any, **keywords: Any) -> Any:
+    """What the reference of function `name` returns, without what it says about the budget."""
+    function = reference_of(name)
+    assert function is not None
+    with np.errstate(all="ignore"):
+        returned = function(*arguments, **keywords)
+    return tuple(_plain(one) for one in returned) if isinstance(returned, tuple) else _plain(returned)
+
+
+def _plain(result: Any) -> Any:
+    while isinstance(result, WithTerms | Exact | PartlySpecified):
+        result = result.value
+    return result
+
+
+def gradient(function: Callable[[Array], Array], x: Array, grad: Array) -> Array:
+    """The gradient of Re Σ conj(grad) · function(x) with respect to x by central differences.
+
+    For complex x it is that of the real part plus i times that of the imaginary part, as in PyTorch.
+    """
+    units = [1.0, 1.0j] if np.iscomplexobj(x) else [1.0]
+    return np.sum([unit * _along(function, x, grad, unit) for unit in units], axis=0)
+
+
+def _along(function: Callable[[Array], Array], x: Array, grad: Array, unit: complex) -> Array:
+    slopes = np.zeros(x.shape)
+    for position in np.ndindex(x.shape):
+        step = np.zeros_like(x)
+        step[position] = STEP * unit
+        change = function(x + step) - function(x - step)
+        slopes[position] = np.sum(np.real(np.conj(grad) * change)) / (2 * STEP)
+    return slopes
