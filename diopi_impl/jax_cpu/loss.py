@@ -1,0 +1,350 @@
+"""Loss functions and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from diopi_impl.functional import ResultSpec
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.pointwise import log1p
+from diopi_proto.types import Reduction
+
+
+def _reduced(losses: Array, reduction: Reduction, divisor: Any = None) -> Array:
+    """Element losses after reduction; mean divides by `divisor`, by default their number."""
+    if reduction == Reduction.none:
+        return losses
+    if reduction not in (Reduction.mean, Reduction.sum):
+        raise ValueError(f"reduction is {int(reduction)}, expected none (0), mean (1) or sum (2)")
+    total = losses.sum()
+    return total / (losses.size if divisor is None else divisor) if reduction == Reduction.mean else total
+
+
+def _pulled_back(loss: Callable[[Array], Array], input: Array, grad_output: Array) -> Array:
+    """The gradient of `loss` at `input`, driven by `grad_output`."""
+    _, pull_back = jax.vjp(loss, input)
+    gradient: Array = pull_back(grad_output)[0]
+    return gradient
+
+
+def _spread(grad_output: Array, input: Array, reduction: Reduction) -> Array:
+    """The gradient of every element loss."""
+    return _pulled_back(lambda losses: _reduced(losses, reduction), jnp.zeros_like(input), grad_output)
+
+
+def _or_one(weight: Array | None) -> Any:
+    return 1 if weight is None else weight
+
+
+# Element by element
+
+
+@vendor.implements("diopiMSELoss")
+def mse_loss(input: Array, target: Array, reduction: Reduction) -> Array:
+    return _reduced(jnp.square(input - target), reduction)
+
+
+@vendor.implements("diopiMSELossBackward")
+def mse_loss_backward(grad_output: Array, input: Array, target: Array, reduction: Reduction) -> Array:
+    return _pulled_back(lambda x: mse_loss(x, target, reduction), input, grad_output)
+
+
+def _check_beta(beta: float) -> None:
+    if beta < 0:
+        raise ValueError(f"beta is {beta}, expected at least 0")
+
+
+@vendor.implements("diopiSmoothL1Loss")
+def smooth_l1_loss(input: Array, target: Array, reduction: Reduction, beta: float) -> Array:
+    _check_beta(beta)
+    d = jnp.abs(input - target)
+    return _reduced(jnp.where(d < beta, d * d / (2 * (beta or 1)), d - beta / 2), reduction)
+
+
+@vendor.implements("diopiSmoothL1LossBackward")
+def smooth_l1_loss_backward(
+    grad_output: Array, input: Array, target: Array, reduction: Reduction, beta: float
+) -> Array:
+    _check_beta(beta)
+    d = input - target
+    return jnp.where(jnp.abs(d) < beta, d / (beta or 1), jnp.sign(d)) * _spread(grad_output, input, reduction)
+
+
+@vendor.implements("diopiBCELoss")
+def bce_loss(input: Array, target: Array, weight: Array | None, reduction: Reduction) -> Array:
+    log, log_complement = jnp.maximum(jnp.log(input), -100), jnp.maximum(log1p(-input), -100)
+    return _reduced(-_or_one(weight) * (target * log + (1 - target) * log_complement), reduction)
+
+
+@vendor.implements("diopiBCELossBackward")
+def bce_loss_backward(
+    grad_output: Array, input: Array, target: Array, weight: Array | None, reduction: Reduction
+) -> Array:
+    slope = (input - target) / jnp.maximum(input * (1 - input), 1e-12)
+    return _or_one(weight) * slope * _spread(grad_output, input, reduction)
+
+
+def _bce(logit: Array, target: Array, pos_weight: Any = 1) -> Array:
+    return pos_weight * target * jnp.logaddexp(0, -logit) + (1 - target) * jnp.logaddexp(0, logit)
+
+
+@vendor.implements("diopiBCEWithLogits")
+def bce_with_logits(
+    input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: Reduction
+) -> Array:
+    return _reduced(_or_one(weight) * _bce(input, target, _or_one(pos_weight)), reduction)
+
+
+@vendor.implements("diopiBCEWithLogitsBackward")
+def bce_with_logits_backward(
+    grad_output: Array,
+    input: Array,
+    target: Array,
+    weight: Array | None,
+    pos_weight: Array | None,
+    reduction: Reduction,
+) -> Array:
+    return _pulled_back(lambda x: bce_with_logits(x, target, weight, pos_weight, reduction), input, grad_output)
+
+
+def _focal_factor(t: Array, rest: Array, alpha: float, gamma: float) -> Array:
+    """α_t · (1 − p_t)^gamma, `rest` being 1 − p_t."""
+    return (alpha * t + (1 - alpha) * (1 - t) if alpha >= 0 else 1) * rest**gamma
+
+
+@vendor.implements("diopiSigmoidFocalLoss")
+def sigmoid_focal_loss(inputs: Array, targets: Array, alpha: float, gamma: float, reduction: Reduction) -> Array:
+    rest = jax.nn.sigmoid(-inputs) * targets + jax.nn.sigmoid(inputs) * (1 - targets)
+    return _reduced(_focal_factor(targets, rest, alpha, gamma) * _bce(inputs, targets), reduction)
+
+
+@vendor.implements("diopiSigmoidFocalLossBackward")
+def sigmoid_focal_loss_backward(
+    grad_output: Array, input: Array, target: Array, gamma: float, alpha: float, reduction: Reduction
+) -> Array:
+    # by formula: the derivative σ·(1 − σ) of JAX's sigmoid is lost where σ rounds to 1
+    p, not_p = jax.nn.sigmoid(input), jax.nn.sigmoid(-input)
+    rest = not_p * target + p * (1 - target)
+    decay = gamma * p * not_p / rest * (2 * target - 1) * _bce(input, target)
+    slope = p * (1 - target) - not_p * target - decay
+    return _focal_factor(target, rest, alpha, gamma) * slope * _spread(grad_output, input, reduction)
+
+
+# Classes
+
+
+def _classes_last(array: Array) -> Array:
+    """(N, C, d…) as (N, d…, C), (C) as it is."""
+    return jnp.moveaxis(array, min(1, array.ndim - 1), -1)
+
+
+def _one_hot(target: Array, classes: int, ignore_index: int) -> Array:
+    """(*target, C): true at the class; false throughout where it is ignored."""
+    return (target[..., None] == jnp.arange(classes)) & (target != ignore_index)[..., None]
+
+
+@vendor.implements("diopiNLLLossV2")
+def nll_loss_v2(
+    input: Array, target: Array, weight: Array | None, reduction: Reduction, ignore_index: int
+) -> tuple[Array, Array]:
+    log_probs = _classes_last(input)
+    hot = _one_hot(target, log_probs.shape[-1], ignore_index)
+    total = jnp.where(hot, _or_one(weight), 0).sum().astype(input.dtype)
+    losses = jnp.where(hot, -_or_one(weight) * log_probs, 0).sum(-1)
+    return _reduced(losses, reduction, total), total if reduction != Reduction.none else jnp.zeros_like(total)
+
+
+@vendor.implements("diopiNLLLoss")
+def nll_loss(input: Array, target: Array, weight: Array | None, reduction: Reduction, ignore_index: int) -> Array:
+    return nll_loss_v2(input, target, weight, reduction, ignore_index)[0]
+
+
+@vendor.implements("diopiNLLLossBackward")
+def nll_loss_backward(
+    grad_output: Array, input: Array, target: Array, weight: Array | None, reduction: Reduction, ignore_index: int
+) -> Array:
+    total = nll_loss_v2(input, target, weight, Reduction.mean, ignore_index)[1]
+    return nll_loss_v2_backward(grad_output, input, target, weight, total, reduction, ignore_index)
+
+
+@vendor.implements("diopiNLLLossV2Backward")
+def nll_loss_v2_backward(
+    grad_output: Array,
+    input: Array,
+    target: Array,
+    weight: Array | None,
+    totalWeight: Array,
+    reduction: Reduction,
+    ignore_index: int,
+) -> Array:
+    scale = grad_output / totalWeight.sum() if reduction == Reduction.mean else grad_output
+    axis = min(1, input.ndim - 1)
+    hot = _one_hot(target, input.shape[axis], ignore_index)
+    return jnp.moveaxis(jnp.where(hot, -_or_one(weight) * scale[..., None], 0), -1, axis)
+
+
+def _class_terms(
+    input: Array, target: Array, weight: Array | None, ignore_index: int, label_smoothing: float
+) -> tuple[Array, Any]:
+    """a of −Σ_c a_c·l_c, the classes last, and the divisor of mean."""
+    classes = _classes_last(input).shape[-1]
+    if jnp.issubdtype(target.dtype, jnp.floating):
+        certain, kept = _classes_last(target), jnp.array(True)
+        divisor: Any = certain[..., 0].size
+    else:
+        certain, kept = _one_hot(target, classes, ignore_index), (target != ignore_index)[..., None]
+        divisor = jnp.where(certain, _or_one(weight), 0).sum()
+    smoothed = (1 - label_smoothing) * certain.astype(input.dtype) + label_smoothing / classes
+    return jnp.where(kept, _or_one(weight) * smoothed, 0), divisor
+
+
+@vendor.implements("diopiCrossEntropyLoss")
+def cross_entropy(
+    input: Array,
+    target: Array,
+    weight: Array | None,
+    reduction: Reduction,
+    ignore_index: int,
+    label_smoothing: float,
+) -> Array:
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"label_smoothing is {label_smoothing}, expected a number in [0, 1]")
+    share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
+    surprise = -jax.nn.log_softmax(_classes_last(input), -1)
+    return _reduced(jnp.where(share == 0, 0, share * surprise).sum(-1), reduction, divisor)
+
+
+@vendor.implements("diopiCrossEntropyLossBackward")
+def cross_entropy_backward(
+    grad_output: Array,
+    input: Array,
+    target: Array,
+    weight: Array | None,
+    reduction: Reduction,
+    ignore_index: int,
+    label_smoothing: float,
+) -> Array:
+    return _pulled_back(
+        lambda x: cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing), input, grad_output
+    )
+
+
+# Connectionist temporal classification
+
+
+def _extended_targets(targets: Array, lengths: Array, longest: int, blank: int) -> tuple[Array, Array]:
+    """y′ of every sample, filled up with blanks: (N, 2·longest + 1), and its lengths."""
+    positions = jnp.arange(longest)
+    if targets.ndim == 1:
+        starts = jnp.cumsum(lengths) - lengths
+        labels = jnp.take(targets, starts[:, None] + positions, mode="clip")
+    else:
+        labels = targets[:, :longest]
+    labels = jnp.where(positions < lengths[:, None], labels, blank)
+    extended = jnp.full((len(lengths), 2 * longest + 1), blank, labels.dtype)
+    return extended.at[:, 1::2].set(labels), 2 * lengths + 1
+
+
+def _log_alpha(emitted: Array, labels: Array, blank: int) -> Array:
+    """ln α_t(s) for all samples: `emitted` (T, N, S) is ln p_t(y′_s), `labels` (N, S) is y′."""
+
+    def later(values: Array, places: int, fill: Any) -> Array:
+        padding = jnp.full((len(values), places), fill, values.dtype)
+        return jnp.concatenate([padding, values], 1)[:, : values.shape[1]]
+
+    may_skip = (labels != blank) & (labels != later(labels, 2, blank))
+
+    def step(alpha: Array, emission: Array) -> tuple[Array, Array]:
+        skipped = jnp.where(may_skip, later(alpha, 2, -jnp.inf), -jnp.inf)
+        alpha = jnp.logaddexp(jnp.logaddexp(alpha, later(alpha, 1, -jnp.inf)), skipped) + emission
+        return alpha, alpha
+
+    begin = jnp.where(jnp.arange(labels.shape[1]) == 0, 0.0, -jnp.inf).astype(emitted.dtype)
+    # before the first step, one is at the blank in front: α₀ then reaches s = 0 and 1, but never 2
+    return lax.scan(step, jnp.broadcast_to(begin, labels.shape), emitted)[1]
+
+
+def _emissions(log_probs: Array, labels: Array) -> Array:
+    """(T, N, S): ln p_t(y′_s)."""
+    return jnp.take_along_axis(log_probs, jnp.broadcast_to(labels, (len(log_probs), *labels.shape)), 2)
+
+
+@vendor.implements("diopiCTCLoss")
+def ctc_loss(
+    log_probs: Array,
+    targets: Array,
+    input_lengths: Array,
+    target_lengths: Array,
+    blank: int,
+    reduction: Reduction,
+    zero_infinity: bool,
+    *,
+    out: tuple[ResultSpec, ...],
+) -> tuple[Array, Array, Array]:
+    longest = (out[2].shape[2] - 1) // 2
+    labels, lengths = _extended_targets(targets, target_lengths, longest, blank)
+    log_alpha = _log_alpha(_emissions(log_probs, labels), labels, blank).swapaxes(0, 1)
+    losses = _minus_log_likelihood(log_alpha, input_lengths, lengths)
+    counted = jnp.where(jnp.isinf(losses), 0, losses) if zero_infinity else losses
+    if reduction == Reduction.mean:
+        counted = counted / jnp.maximum(target_lengths, 1)
+    return _reduced(counted.astype(losses.dtype), reduction), losses, log_alpha
+
+
+def _minus_log_likelihood(log_alpha: Array, input_lengths: Array, lengths: Array) -> Array:
+    last = jnp.take_along_axis(log_alpha, jnp.maximum(input_lengths - 1, 0)[:, None, None], 1)[:, 0]
+    ends = [jnp.take_along_axis(last, jnp.maximum(lengths - back, 0)[:, None], 1)[:, 0] for back in (1, 2)]
+    before_blank = jnp.where(lengths > 1, ends[1], -jnp.inf)
+    without_steps = jnp.where(lengths == 1, 0, jnp.inf)
+    return jnp.where(input_lengths == 0, without_steps, -jnp.logaddexp(ends[0], before_blank))
+
+
+def _from_the_end(array: Array, lengths: Array, axis: int) -> Array:
+    """`array` with the first `lengths[n]` entries along `axis` of every sample (axis 1) in reverse order."""
+    shape = [1] * array.ndim
+    shape[1], shape[axis] = array.shape[1], array.shape[axis]
+    order = (lengths[:, None] - 1 - jnp.arange(array.shape[axis])) % array.shape[axis]
+    order = (order if axis > 1 else order.T).reshape(shape)
+    return jnp.take_along_axis(array, jnp.broadcast_to(order, array.shape), axis)
+
+
+@vendor.implements("diopiCTCLossBackward")
+def ctc_loss_backward(
+    grad_output: Array,
+    log_probs: Array,
+    targets: Array,
+    input_lengths: Array,
+    target_lengths: Array,
+    neg_log_likelihood: Array,
+    log_alpha: Array,
+    blank: int,
+    reduction: Reduction,
+    zero_infinity: bool,
+) -> Array:
+    steps, samples, classes = log_probs.shape
+    labels, lengths = _extended_targets(targets, target_lengths, (log_alpha.shape[2] - 1) // 2, blank)
+    emitted = _emissions(log_probs, labels)
+    log_beta = _log_beta(emitted, labels, input_lengths, lengths, blank)
+    joint = log_alpha.swapaxes(0, 1) + log_beta - emitted + neg_log_likelihood[:, None]
+    inside = jnp.arange(labels.shape[1]) < lengths[:, None]
+    share = jnp.where(inside, jnp.exp(joint), 0)
+    posterior = (share[..., None] * (labels[..., None] == jnp.arange(classes))).sum(2)
+    scale = jnp.broadcast_to(grad_output, (samples,))
+    if reduction == Reduction.mean:
+        scale = scale / (samples * jnp.maximum(target_lengths, 1)).astype(scale.dtype)
+    infinite = jnp.isinf(neg_log_likelihood)[:, None]
+    gradient = jnp.where(infinite, 0 if zero_infinity else jnp.nan, (jnp.exp(log_probs) - posterior) * scale[:, None])
+    return jnp.where((jnp.arange(steps)[:, None] < input_lengths)[..., None], gradient, 0)
+
+
+def _log_beta(emitted: Array, labels: Array, input_lengths: Array, lengths: Array, blank: int) -> Array:
+    """ln β_t(s): ln α_t(s) of steps and labels read from the end."""
+    backwards = _from_the_end(_from_the_end(emitted, input_lengths, 0), lengths, 2)
+    labels_backwards = _from_the_end(labels[None], lengths, 2)[0]
+    log_beta = _log_alpha(backwards, labels_backwards, blank)
+    return _from_the_end(_from_the_end(log_beta, input_lengths, 0), lengths, 2)

@@ -1,0 +1,212 @@
+"""Loss functions and their gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from diopi_impl.torch_cpu import vendor
+from diopi_impl.torch_cpu.autograd import gradients
+
+aten: Any = torch.ops.aten
+
+REDUCTIONS = ("none", "mean", "sum")
+
+
+@vendor.implements("diopiMSELoss")
+def mse_loss(input: Tensor, target: Tensor, reduction: int) -> Tensor:
+    return functional.mse_loss(input, target, reduction=REDUCTIONS[reduction])
+
+
+@vendor.implements("diopiMSELossBackward")
+def mse_loss_backward(grad_output: Tensor, input: Tensor, target: Tensor, reduction: int) -> Any:
+    return aten.mse_loss_backward(grad_output, input, target, reduction)
+
+
+@vendor.implements("diopiSmoothL1Loss")
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
+    return functional.smooth_l1_loss(input, target, reduction=REDUCTIONS[reduction], beta=beta)
+
+
+@vendor.implements("diopiSmoothL1LossBackward")
+def smooth_l1_loss_backward(grad_output: Tensor, input: Tensor, target: Tensor, reduction: int, beta: float) -> Any:
+    if beta == 0:  # as torch.nn.functional does; the operator itself gives ±1 at the kink
+        return gradients(lambda x: functional.l1_loss(x, target, reduction=REDUCTIONS[reduction]), grad_output, input)[
+            0
+        ]
+    return aten.smooth_l1_loss_backward(grad_output, input, target, reduction, beta)
+
+
+@vendor.implements("diopiBCELoss")
+def bce_loss(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Any:
+    return aten.binary_cross_entropy(input, target, weight, reduction)
+
+
+@vendor.implements("diopiBCELossBackward")
+def bce_loss_backward(grad_output: Tensor, input: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Any:
+    return aten.binary_cross_entropy_backward(grad_output, input, target, weight, reduction)
+
+
+@vendor.implements("diopiBCEWithLogits")
+def bce_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
+) -> Any:
+    return aten.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
+
+
+@vendor.implements("diopiBCEWithLogitsBackward")
+def bce_with_logits_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    pos_weight: Tensor | None,
+    reduction: int,
+) -> Any:
+    return gradients(lambda x: bce_with_logits(x, target, weight, pos_weight, reduction), grad_output, input)[0]
+
+
+@vendor.implements("diopiSigmoidFocalLoss")
+def sigmoid_focal_loss(inputs: Tensor, targets: Tensor, alpha: float, gamma: float, reduction: int) -> Any:
+    """The published formula, operator by operator, as torchvision writes it."""
+    p = torch.sigmoid(inputs)
+    p_t = p * targets + (1 - p) * (1 - targets)
+    loss = functional.binary_cross_entropy_with_logits(inputs, targets, reduction="none") * (1 - p_t) ** gamma
+    if alpha >= 0:
+        loss = (alpha * targets + (1 - alpha) * (1 - targets)) * loss
+    return {"none": loss, "mean": loss.mean(), "sum": loss.sum()}[REDUCTIONS[reduction]]
+
+
+@vendor.implements("diopiSigmoidFocalLossBackward")
+def sigmoid_focal_loss_backward(
+    grad_output: Tensor, input: Tensor, target: Tensor, gamma: float, alpha: float, reduction: int
+) -> Any:
+    return gradients(lambda x: sigmoid_focal_loss(x, target, alpha, gamma, reduction), grad_output, input)[0]
+
+
+def _classes(target: Tensor) -> Tensor:
+    """PyTorch takes classes as int64 only."""
+    return target if target.is_floating_point() else target.long()
+
+
+@vendor.implements("diopiCrossEntropyLoss")
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    label_smoothing: float,
+) -> Any:
+    return aten.cross_entropy_loss(input, _classes(target), weight, reduction, ignore_index, label_smoothing)
+
+
+@vendor.implements("diopiCrossEntropyLossBackward")
+def cross_entropy_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    label_smoothing: float,
+) -> Any:
+    return gradients(
+        lambda x: cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing), grad_output, input
+    )[0]
+
+
+@vendor.implements("diopiNLLLoss")
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Any:
+    return aten.nll_loss_nd(input, _classes(target), weight, reduction, ignore_index)
+
+
+@vendor.implements("diopiNLLLossBackward")
+def nll_loss_backward(
+    grad_output: Tensor, input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
+) -> Any:
+    dense = input.contiguous()  # nll_loss2d_backward knows no channels-last
+    return gradients(lambda x: nll_loss(x, target, weight, reduction, ignore_index), grad_output, dense)[0]
+
+
+@vendor.implements("diopiNLLLossV2")
+def nll_loss_v2(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
+) -> tuple[Any, Any]:
+    flat, classes = _two_axes(input, _classes(target))
+    out, total = aten.nll_loss_forward(flat, classes, weight, reduction, ignore_index)
+    return out.reshape(target.shape if reduction == 0 else ()), total if reduction else torch.zeros_like(total)
+
+
+def _two_axes(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """(N·d…, C) and (N·d…): the operators behind nll_loss take no more axes."""
+    return input.movedim(min(1, input.ndim - 1), -1).reshape(-1, input.shape[min(1, input.ndim - 1)]), target.flatten()
+
+
+@vendor.implements("diopiNLLLossV2Backward")
+def nll_loss_v2_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    totalWeight: Tensor,
+    reduction: int,
+    ignore_index: int,
+) -> Tensor:
+    flat, classes = _two_axes(input, _classes(target))
+    outer = grad_output.flatten() if reduction == 0 else grad_output
+    gradient = aten.nll_loss_backward(outer, flat, classes, weight, reduction, ignore_index, totalWeight)
+    axis = min(1, input.ndim - 1)
+    shape = [*input.shape[:axis], *input.shape[axis + 1 :], input.shape[axis]]
+    found: Tensor = gradient.reshape(shape).movedim(-1, axis)
+    return found
+
+
+@vendor.implements("diopiCTCLoss")
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int,
+    reduction: int,
+    zero_infinity: bool,
+) -> tuple[Tensor, Any, Any]:
+    losses, log_alpha = aten._ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    counted = torch.where(losses == torch.inf, 0, losses) if zero_infinity else losses
+    if reduction == 1:
+        return (counted / target_lengths.clamp(min=1)).mean(), losses, log_alpha
+    return counted.sum() if reduction else counted, losses, log_alpha
+
+
+@vendor.implements("diopiCTCLossBackward")
+def ctc_loss_backward(
+    grad_output: Tensor,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    neg_log_likelihood: Tensor,
+    log_alpha: Tensor,
+    blank: int,
+    reduction: int,
+    zero_infinity: bool,
+) -> Any:
+    samples = log_probs.shape[1]
+    outer = grad_output.expand(samples)
+    if reduction == 1:
+        outer = outer / (samples * target_lengths.clamp(min=1)).to(outer.dtype)
+    return aten._ctc_loss_backward(
+        outer.contiguous(),
+        log_probs,
+        targets,
+        input_lengths,
+        target_lengths,
+        neg_log_likelihood,
+        log_alpha,
+        blank,
+        zero_infinity,
+    )
