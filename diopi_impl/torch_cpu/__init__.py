@@ -20,12 +20,15 @@ vendor = Vendor(
     adapt=on_tensors,
     waivers=[
         Waiver("diopiErf*[[]bfloat16-special]", "the vectorised erf gives 0 for the smallest normal number"),
+        Waiver("diopiNeg*[[]complex*-special]", "complex numbers are subtracted from 0, so that zero parts lose their sign"),
         Waiver("diopiGelu[[]bfloat16-none-special]", "the vectorised GELU gives NaN for +inf"),
         Waiver("diopiGelu[[]float32-none-special]", "the vectorised GELU gives NaN for +inf"),
         Waiver("diopiGelu[[]float32-none-rank5]", "the vectorised GELU is up to five ulp off between 3 and 5"),
         Waiver("diopiProd[[]bfloat16-exact]", "products of half precision are rounded after every factor"),
         Waiver("diopiProd[[]float16-partial-overflow]", "products of half precision are rounded after every factor"),
         Waiver("diopiBCELossBackward[[]float64-ends-*]", "the least denominator is 1e-12 rounded to float32"),
+        Waiver("diopiLayerNorm*Backward[[]*float16-exact]", "gradients of weights are added up in half precision"),
+        Waiver("diopiInstanceNorm*[[]float32-empty]", "instance norm fails on a batch of no samples"),
     ],
 )
 

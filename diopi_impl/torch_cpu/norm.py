@@ -1,0 +1,215 @@
+"""Normalisation layers and vector norms, with their gradients; PyTorch has synchronised batch norm on GPUs only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from diopi_impl.functional import ResultSpec
+from diopi_impl.torch_cpu import vendor
+from diopi_impl.torch_cpu.adapter import torch_dtype
+from diopi_impl.torch_cpu.autograd import gradients
+
+aten = torch.ops.aten
+Saved = tuple[ResultSpec | None, ...]
+ALL = [True, True, True]
+"""All three gradients are wanted."""
+
+
+def _wide(input: Tensor, *values: Tensor | None) -> list[Any]:
+    """Parameters in float32 beside a half-precision input: PyTorch then makes the statistics float32 too."""
+    is_half = input.dtype in (torch.float16, torch.bfloat16)
+    return [value.float() if value is not None and is_half else value for value in values]
+
+
+def _weight(input: Tensor, weight: Tensor | None, shape: Sequence[int]) -> Any:
+    """The weight as `_wide` gives it, ones for NULL: without any parameter the statistics have input's type."""
+    return _wide(input, torch.ones(list(shape), dtype=input.dtype) if weight is None else weight)[0]
+
+
+@vendor.implements("diopiBatchNorm")
+def batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    *,
+    out: Saved,
+) -> Any:
+    weight = _weight(input, weight, input.shape[1:2])
+    bias, running_mean, running_var = _wide(input, bias, running_mean, running_var)
+    saved: list[Tensor | None]
+    result, *saved = torch.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    if not training:
+        saved = [torch.zeros(spec.shape) if spec else None for spec in out[1:3]]  # unspecified
+    return result, *saved, running_mean, running_var
+
+
+@vendor.implements("diopiBatchNormBackward")
+def batch_norm_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    save_mean: Tensor | None,
+    save_invstd: Tensor | None,
+    training: bool,
+    eps: float,
+) -> Any:
+    weight = _weight(input, weight, input.shape[1:2])
+    if input.numel() == 0:  # PyTorch divides by the number of samples and ends the process
+        return grad_output, torch.zeros_like(weight), torch.zeros_like(weight)
+    statistics = _wide(input, running_mean, running_var, save_mean, save_invstd)
+    return aten.native_batch_norm_backward(grad_output, input, weight, *statistics, training, eps, ALL)
+
+
+def _layer_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Sequence[int], eps: float, out: Saved
+) -> Any:
+    (bias,) = _wide(input, bias)
+    result, *saved = torch.native_layer_norm(input, list(shape), _weight(input, weight, shape), bias, eps)
+    shaped = [value.reshape(spec.shape) if spec else None for value, spec in zip(saved, out[1:], strict=True)]
+    return result, *shaped
+
+
+def _layer_norm_backward(
+    grad_output: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor, shape: Sequence[int]
+) -> Any:
+    mean, rstd = _wide(input, mean, rstd)
+    weight = _weight(input, weight, shape)
+    bias = torch.zeros_like(weight)  # only says that its gradient is wanted
+    return aten.native_layer_norm_backward(grad_output, input, list(shape), mean, rstd, weight, bias, ALL)
+
+
+@vendor.implements("diopiLayerNorm")
+def layer_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    normalized_shape: Sequence[int],
+    eps: float,
+    *,
+    out: Saved,
+) -> Any:
+    return _layer_norm(input, weight, bias, normalized_shape, eps, out)
+
+
+@vendor.implements("diopiLayerNormBackward")
+def layer_norm_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mean: Tensor,
+    rstd: Tensor,
+    normalized_shape: Sequence[int],
+) -> Any:
+    return _layer_norm_backward(grad_output, input, weight, mean, rstd, normalized_shape)
+
+
+@vendor.implements("diopiLayerNormGB")
+def layer_norm_gb(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, begin_norm_axis: int, *, out: Saved
+) -> Any:
+    return _layer_norm(input, weight, bias, input.shape[begin_norm_axis:], eps, out)
+
+
+@vendor.implements("diopiLayerNormGBBackward")
+def layer_norm_gb_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_std: Tensor,
+    begin_norm_axis: int,
+) -> Any:
+    return _layer_norm_backward(grad_output, input, weight, running_mean, running_std, input.shape[begin_norm_axis:])
+
+
+def _group_sizes(input: Tensor) -> tuple[int, int, int]:
+    """N, C, and the other axes together."""
+    return input.shape[0], input.shape[1], math.prod(input.shape[2:])
+
+
+@vendor.implements("diopiGroupNorm")
+def group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, num_groups: int, eps: float) -> Any:
+    (bias,) = _wide(input, bias)
+    weight = _weight(input, weight, input.shape[1:2])
+    return torch.native_group_norm(input.contiguous(), weight, bias, *_group_sizes(input), num_groups, eps)
+
+
+@vendor.implements("diopiGroupNormBackward")
+def group_norm_backward(
+    grad_output: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor, num_groups: int
+) -> Any:
+    mean, rstd = _wide(input, mean.contiguous(), rstd.contiguous())
+    weight = _weight(input, weight, input.shape[1:2])
+    sizes = _group_sizes(input)
+    dy, x = grad_output.contiguous(), input.contiguous()
+    return aten.native_group_norm_backward(dy, x, mean, rstd, weight, *sizes, num_groups, ALL)
+
+
+def _instance_norm(input: Tensor, scale: Tensor, bias: Tensor, axis: int, eps: float) -> Tensor:
+    sizes = (input.shape[0], math.prod(input.shape[1:axis]), math.prod(input.shape[axis:]))
+    result: Tensor = functional.instance_norm(input.reshape(sizes), weight=scale, bias=bias, eps=eps)
+    return result.reshape(input.shape)
+
+
+def _scale_and_bias(input: Tensor, scale: Tensor | None, bias: Tensor | None, axis: int) -> tuple[Tensor, Tensor]:
+    weight = _weight(input, scale, (math.prod(input.shape[1:axis]),))
+    return weight, torch.zeros_like(weight) if bias is None else bias.to(weight.dtype)
+
+
+@vendor.implements("diopiInstanceNorm")
+def instance_norm(input: Tensor, axis: int, scale: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
+    return _instance_norm(input, *_scale_and_bias(input, scale, bias, axis), axis, eps)
+
+
+@vendor.implements("diopiInstanceNormBackward")
+def instance_norm_backward(
+    grad_output: Tensor, input: Tensor, scale: Tensor | None, bias: Tensor | None, axis: int, eps: float
+) -> Any:
+    parameters = _scale_and_bias(input, scale, bias, axis)
+    return gradients(lambda x, w, b: _instance_norm(x, w, b, axis, eps), grad_output, input, *parameters)
+
+
+@vendor.implements("diopiNorm")
+def norm(input: Tensor, p: float, dim: Sequence[int], *, out: ResultSpec) -> Any:
+    return torch.linalg.vector_norm(input, p, dim or None, keepdim=out.ndim == input.ndim)
+
+
+@vendor.implements("diopiNormBackward")
+def norm_backward(grad_output: Tensor, self: Tensor, norm: Tensor, dim: Sequence[int], p: float) -> Any:
+    keepdim = norm.ndim == self.ndim
+    return gradients(lambda x: torch.linalg.vector_norm(x, p, dim or None, keepdim=keepdim), grad_output, self)[0]
+
+
+@vendor.implements("diopiLinalgVecNorm")
+def linalg_vec_norm(input: Tensor, ord: float, dim: Sequence[int], keepdim: bool, *, out: ResultSpec) -> Any:
+    return torch.linalg.vector_norm(input, ord, dim or None, keepdim, dtype=torch_dtype(out.dtype))
+
+
+@vendor.implements("diopiForeachnormScalar")
+def foreachnorm_scalar(inputs: list[Tensor], ord: float) -> Any:
+    return torch._foreach_norm(inputs, ord)
+
+
+@vendor.implements("diopiNormalize")
+def normalize(input: Tensor, p: float, axis: int, eps: float) -> Tensor:
+    return functional.normalize(input, p, axis, eps)
+
+
+@vendor.implements("diopiNormalizeBackward")
+def normalize_backward(grad_output: Tensor, input: Tensor, p: float, axis: int, eps: float) -> Any:
+    return gradients(lambda x: functional.normalize(x, p, axis, eps), grad_output, input)[0]
