@@ -3391,7 +3391,7 @@ DIOPI_WEAK diopiError_t diopiLayerNormGBBackward(diopiContextHandle_t ctx, diopi
  *
  * axis: 1 … rank − 1, as a rule 2. scale, bias: as many elements as the axes 1 … axis − 1 together (C when axis is 2),
  * shared by all indices of axis 0; NULL means 1 and 0. The statistics always come from input; there are no running
- * ones. eps may be zero or negative: where var + eps ≤ 0 the result is NaN.
+ * ones. eps may be zero or negative: where var + eps < 0 the result is NaN, where it is 0 the standard leaves it open.
  * Errors: axis out of range, scale or bias of another size. Source: torch.nn.functional.instance_norm.
  */
 DIOPI_WEAK diopiError_t diopiInstanceNorm(diopiContextHandle_t ctx, diopiTensorHandle_t output,
