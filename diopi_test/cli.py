@@ -15,7 +15,9 @@ from rich.table import Table
 from diopi_impl import VendorError, find_vendor
 from diopi_test.cases import LEVELS
 
-console = Console(stderr=False)
+console = Console()
+
+_COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
 
 class Unusable(click.ClickException):
@@ -133,8 +135,7 @@ def gen_data(level: str, data: Path | None, expression: str | None, workers: int
     from diopi_test.store import BaselineError
 
     functions = _select(generate.functions_with_cases(level), expression)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress:
+    with Progress(*_COLUMNS, console=console) as progress:
         task = progress.add_task("making the baseline", total=len(functions))
         try:
             made = generate.generate(
@@ -167,6 +168,36 @@ def _select(functions: list[str], expression: str | None) -> list[str]:
     if not chosen:
         raise click.UsageError(f"-k {expression!r} matches none of the {len(functions)} functions with cases")
     return chosen
+
+
+@main.command()
+@select_option
+@workers_option
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the matrix to this file."
+)
+def audit(expression: str | None, workers: int | None, json_file: Path | None) -> None:
+    """Put faults into a correct vendor and show which ones the cases catch.
+
+    Exit status 0 only if every fault that makes a difference is caught. The last line is the count.
+    """
+    from diopi_test import generate
+    from diopi_test.audit import audit_function
+    from diopi_test.audit.report import show, to_json
+    from diopi_test.parallel import in_processes
+
+    functions = _select(generate.functions_with_cases("full"), expression)
+    audits = {}
+    with Progress(*_COLUMNS, console=console) as progress:
+        task = progress.add_task("auditing", total=len(functions))
+        for name, result in in_processes(audit_function, functions, workers or default_workers()):
+            audits[name] = result
+            progress.update(task, advance=1, description=name)
+    ordered = [audits[name] for name in functions]
+    if json_file is not None:
+        json_file.write_text(json.dumps(to_json(ordered), indent=1))
+    show(ordered, console)
+    sys.exit(1 if any(one.survivors for one in ordered) else 0)
 
 
 @main.command("list")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from diopi_proto import parameters as kinds
 from diopi_proto.dtypes import is_complex
 from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
 from diopi_test.case import Case, TensorSpec
 from diopi_test.formats import is_inexact
 from diopi_test.layouts import expanded
@@ -30,14 +31,14 @@ class TensorData:
     @property
     def exact(self) -> NDArray[Any]:
         """The same values in the reference's arithmetic: float64, complex128, int64 or bool."""
-        return widen(self.values, self.spec)
+        return widen(self.values, self.spec.dtype)
 
 
-def widen(values: NDArray[Any], spec: TensorSpec) -> NDArray[Any]:
-    """`values` of a tensor in the reference's arithmetic."""
-    if is_complex(spec.dtype):
+def widen(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
+    """`values` of a tensor of type `dtype` in the reference's arithmetic."""
+    if is_complex(dtype):
         return values.astype(np.complex128)
-    if is_inexact(spec.dtype):
+    if is_inexact(dtype):
         return values.astype(np.float64)
     return values if values.dtype == bool else values.astype(np.int64)
 

@@ -7,9 +7,7 @@ import importlib
 import importlib.metadata
 import pkgutil
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import cache
-from multiprocessing import get_context
+from functools import cache, partial
 from pathlib import Path
 
 from diopi_proto.interface import families, lookup, prototypes
@@ -17,6 +15,7 @@ from diopi_proto.types import VERSION_NUMBER
 from diopi_test import store
 from diopi_test.baseline import make_baseline_case
 from diopi_test.cases import select_cases
+from diopi_test.parallel import in_processes
 
 _SHARED = ("baseline", "budget", "case", "data", "domains", "formats", "layouts", "store")
 """Modules of diopi_test that every baseline file depends on."""
@@ -90,13 +89,7 @@ def generate(functions: Sequence[str], level: str, folder: Path, workers: int, p
     folder.mkdir(parents=True, exist_ok=True)
     for leftover in folder.glob(f".*{store.PART_SUFFIX}"):
         leftover.unlink()
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        jobs = {pool.submit(generate_function, name, level, folder): name for name in functions}
-        try:
-            for job in as_completed(jobs):
-                total += job.result()
-                progress(jobs[job], job.result())
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    for function, made in in_processes(partial(generate_function, level=level, folder=folder), functions, workers):
+        total += made
+        progress(function, made)
     return total
