@@ -100,7 +100,7 @@ def _check(prototype: Prototype, parameter: Parameter, value: Any) -> None:
     if isinstance(value, Tensor) and parameter.role is not Role.output:
         _check_dtype(prototype, parameter, value)
     elif parameter.is_tensor_array and parameter.role is not Role.output:
-        for entry in value:
+        for entry in value or ():
             if entry is not None:
                 _check_dtype(prototype, parameter, entry)
 
