@@ -36,6 +36,12 @@ def find_vendor(name: str) -> BaseVendor:
     return _as_vendor(name, _load(known[name]))
 
 
+def importable_name(name: str) -> str:
+    """`name` as `module:attribute` if it is a registered name, else as it is."""
+    known = known_vendors()
+    return known[name].value if name in known else name
+
+
 def _attribute(path: str) -> object:
     module_name, _, attribute = path.partition(":")
     try:

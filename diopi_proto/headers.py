@@ -88,6 +88,11 @@ def declaration(prototype: Prototype) -> str:
     return f"{prototype.returns} {prototype.name}({parameters or 'void'})"
 
 
+def pointer_type(prototype: Prototype) -> str:
+    """The C type of a pointer to `prototype`."""
+    return f"{prototype.returns}(*)({', '.join(parameter.c_type for parameter in prototype.parameters) or 'void'})"
+
+
 def types() -> str:
     """The C types of the interface: enums, `diopiSize_t`, `diopiScalar_t` and the handles."""
     enums = "\n".join(_enum(f"diopi{kind.__name__}_t", members) for kind, members in C_ENUMERATORS.items())

@@ -1,4 +1,4 @@
-"""The command line `diopi-test`: run, gen-data, list."""
+"""The command line `diopi-test`: run, gen-data, audit, export, list."""
 
 from __future__ import annotations
 
@@ -198,6 +198,22 @@ def audit(expression: str | None, workers: int | None, json_file: Path | None) -
         json_file.write_text(json.dumps(to_json(ordered), indent=1))
     show(ordered, console)
     sys.exit(1 if any(one.survivors for one in ordered) else 0)
+
+
+@main.command()
+@click.option("--vendor", default="jax_cpu", show_default=True, help="Name or module:attribute of a Python vendor.")
+@click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the library.")
+def export(vendor: str, out: Path) -> None:
+    """Build a libdiopi_impl.so whose functions call a Python vendor."""
+    from diopi_impl.export import ExportError
+    from diopi_impl.export import export as build
+
+    try:
+        click.echo(build(vendor, out))
+    except VendorError as error:
+        raise click.UsageError(str(error)) from error
+    except (ExportError, OSError) as error:
+        raise click.ClickException(str(error)) from error
 
 
 @main.command("list")

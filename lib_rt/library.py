@@ -40,11 +40,12 @@ def _find() -> Path:
     raise LibraryNotFoundError(f"{NAME} was not built: it is neither of {', '.join(map(str, candidates))}")
 
 
-def _private_cdef() -> str:
-    text = (_PACKAGE / "src" / "diopirt_private.h").read_text("utf-8")
-    declared = re.search(r"/\* begin declarations \*/(.*)/\* end declarations \*/", text, re.DOTALL)
-    assert declared is not None
-    return declared.group(1).replace("DIOPI_EXPORT", "")
+def declared(header: Path) -> str:
+    """What `header` declares between the comments that say so, as cffi reads it."""
+    text = header.read_text("utf-8")
+    found = re.search(r"/\* begin declarations \*/(.*)/\* end declarations \*/", text, re.DOTALL)
+    assert found is not None, f"{header} declares nothing"
+    return found.group(1).replace("DIOPI_EXPORT", "")
 
 
 path = _find()
@@ -53,7 +54,7 @@ path = _find()
 ffi: Any = cffi.FFI()
 """Knows the types of the interface and every function of the runtime; operators can be added with `ffi.cdef`."""
 
-ffi.cdef(runtime_cdef() + _private_cdef())
+ffi.cdef(runtime_cdef() + declared(_PACKAGE / "src" / "diopirt_private.h"))
 lib: Any = ffi.dlopen(str(path), ffi.RTLD_GLOBAL | ffi.RTLD_NOW)
 """The functions of the runtime."""
 

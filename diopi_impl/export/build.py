@@ -1,0 +1,80 @@
+"""Building the library: generate its source, compile it, put it in place."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from diopi_impl.base import BaseVendor
+from diopi_impl.errors import VendorError
+from diopi_impl.export.source import Interpreter, location, source
+from diopi_impl.plugins import find_vendor, importable_name
+from diopi_impl.vendor import Vendor
+from diopi_proto import headers
+from diopi_proto.interface import prototypes
+
+LIBRARY = "libdiopi_impl.so"
+
+_FLAGS = ("-std=gnu11", "-O1", "-fPIC", "-shared", "-pthread", "-Wl,-soname," + LIBRARY)
+_HERE = Path(__file__).parent
+
+
+class ExportError(Exception):
+    """The library could not be built; the message says why."""
+
+
+def export(vendor: str, folder: Path) -> Path:
+    """Build `libdiopi_impl.so` of the Python vendor called `vendor` in `folder`, which is made; the library's path.
+
+    Raises VendorError when there is no such vendor in Python, ExportError when the library can't be built.
+    """
+    name = importable_name(vendor)
+    found = _python_vendor(vendor, find_vendor(name))
+    operators = [p for p in prototypes().values() if found.has(p.name)]
+    services = [name for name, function in vars(found.runtime).items() if function is not None]
+    texts = {
+        "operators.c": source(name, found.name, found.version, operators, services),
+        "location.c": location(Interpreter.current(_roots(name)), os.__file__),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        for file, text in texts.items():
+            Path(temporary, file).write_text(text, "utf-8")
+        _compile([_HERE / "host.c", *(Path(temporary, file) for file in texts)], Path(temporary, LIBRARY))
+        os.replace(Path(temporary, LIBRARY), folder / LIBRARY)
+    return folder / LIBRARY
+
+
+def _python_vendor(name: str, vendor: BaseVendor) -> Vendor:
+    if not isinstance(vendor, Vendor):
+        raise VendorError(f"vendor {name} is a {type(vendor).__name__}, only a diopi_impl.Vendor can be exported")
+    return vendor
+
+
+def _roots(name: str) -> list[Path]:
+    """The folders that hold this package and the vendor's, which an import hook may have found."""
+    packages = (__name__.split(".")[0], name.split(":")[0].split(".")[0])
+    files = (sys.modules[package].__file__ for package in packages)
+    return [Path(file).resolve().parents[Path(file).stem == "__init__"] for file in files if file]
+
+
+def _compile(sources: list[Path], target: Path) -> None:
+    command = [*_compiler(), *_FLAGS, f"-I{headers.INCLUDE_DIR}", f"-I{_HERE}", *map(str, sources), "-ldl"]
+    done = subprocess.run([*command, "-o", str(target)], capture_output=True, text=True)
+    if done.returncode:
+        raise ExportError(f"{shlex.join(command)} failed:\n{done.stderr}")
+
+
+def _compiler() -> list[str]:
+    """The C compiler: $CC, or the first there is of cc, gcc and clang."""
+    named = shlex.split(os.environ.get("CC", ""))
+    known = [named] if named else [["cc"], ["gcc"], ["clang"]]
+    for command in known:
+        if shutil.which(command[0]):
+            return command
+    raise ExportError(f"there is no C compiler: looked for {', '.join(command[0] for command in known)}")

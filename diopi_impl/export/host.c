@@ -1,0 +1,193 @@
+/* Starts Python where there is none, and has it serve the exported operators.
+ *
+ * Nothing here is linked against Python: its functions are looked up at run time, after a check that the process runs
+ * no other version. Two versions in one process share symbols, and end in a crash or a lock nobody releases. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include <diopi/functions.h>
+
+#include "host.h"
+
+static _Thread_local char last_error[1024];
+
+void fail(const char* reason) { snprintf(last_error, sizeof last_error, "%s", reason); }
+
+const char* diopiGetLastErrorString(void) { return last_error; }
+
+/* Functions of Python's C API: the result, the name, the parameters. */
+#define PYTHON_FUNCTIONS(X)                                                          \
+    X(const char*, Py_GetVersion, (void))                                            \
+    X(int, Py_IsInitialized, (void))                                                 \
+    X(void, Py_SetPythonHome, (const wchar_t*))                                      \
+    X(void, Py_InitializeEx, (int))                                                  \
+    X(void*, PyEval_SaveThread, (void))                                              \
+    X(int, PyGILState_Ensure, (void))                                                \
+    X(void, PyGILState_Release, (int))                                               \
+    X(void*, PySys_GetObject, (const char*))                                         \
+    X(void*, PyImport_ImportModule, (const char*))                                   \
+    X(void*, PyObject_CallMethod, (void*, const char*, const char*, ...))            \
+    X(void, Py_DecRef, (void*))                                                      \
+    X(void, PyErr_Fetch, (void**, void**, void**))                                   \
+    X(void, PyErr_NormalizeException, (void**, void**, void**))                      \
+    X(void*, PyObject_Str, (void*))                                                  \
+    X(const char*, PyUnicode_AsUTF8AndSize, (void*, ssize_t*))
+
+#define MEMBER(result, name, parameters) result(*name) parameters;
+static struct { PYTHON_FUNCTIONS(MEMBER) } python;
+
+static enum { NOT_STARTED, INTERPRETER, READY, IMPOSSIBLE } _Atomic state;
+static char impossible[1024]; /* why; written once, before `state` says so */
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+static bool own_interpreter;
+
+static bool give_up(const char* reason) {
+    if (state != IMPOSSIBLE) snprintf(impossible, sizeof impossible, "%s", reason);
+    state = IMPOSSIBLE;
+    fail(impossible);
+    return false;
+}
+
+static bool give_up_because(const char* reason, const char* detail) {
+    char text[sizeof impossible];
+    snprintf(text, sizeof text, "%s%s", reason, detail);
+    return give_up(text);
+}
+
+static const char* base_name(const char* path) {
+    const char* slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+struct pythons { /* libraries of it in the process */
+    const char *ours, *other;
+};
+
+static int note_python(struct dl_phdr_info* library, size_t size, void* pythons) {
+    (void)size;
+    struct pythons* found = pythons;
+    const char* name = base_name(library->dlpi_name);
+    if (strncmp(name, "libpython", 9) != 0 || strcmp(name, "libpython3.so") == 0) return 0; /* that is a forwarder */
+    bool ours = strncmp(name + 9, python_version, strlen(python_version)) == 0;
+    *(ours ? &found->ours : &found->other) = ours ? library->dlpi_name : name;
+    return 0;
+}
+
+static bool is_our_version(const char* version) {
+    size_t length = strlen(python_version);
+    return strncmp(version, python_version, length) == 0 && version[length] == '.';
+}
+
+static void* load(const char* path) {
+    if (*path == '\0') return give_up("this library's Python has no shared library to load"), NULL;
+    void* loaded = dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* extension modules need its symbols */
+    if (loaded == NULL) give_up_because("Python can't be loaded: ", dlerror());
+    return loaded;
+}
+
+/* Where Python's functions are: in the process, else in the library that is loaded now. */
+static void* open_python(void) {
+    struct pythons pythons = {0};
+    dl_iterate_phdr(note_python, &pythons);
+    const char* (*version)(void) = (const char* (*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
+    const char* other = version != NULL && !is_our_version(version()) ? version() : pythons.other;
+    if (other != NULL) {
+        char text[256];
+        snprintf(text, sizeof text, "this library is for Python %s, the process runs %.*s", python_version,
+                 (int)strcspn(other, " "), other);
+        return give_up(text), NULL;
+    }
+    if (version != NULL) return dlopen(NULL, RTLD_NOW);
+    return load(pythons.ours != NULL ? pythons.ours : python_library);
+}
+
+static bool find_functions(void) {
+    void* library = open_python();
+    if (library == NULL) return false;
+#define FIND(result, name, parameters)                           \
+    python.name = (result(*) parameters)dlsym(library, #name); \
+    if (python.name == NULL) return give_up("Python has no function " #name);
+    PYTHON_FUNCTIONS(FIND)
+    return true;
+}
+
+static bool start_interpreter(void) {
+    if (!find_functions()) return false;
+    if (python.Py_IsInitialized()) return true;
+    if (access(python_landmark, R_OK) != 0) return give_up_because("Python is not where it was: no ", python_landmark);
+    python.Py_SetPythonHome(python_home);
+    python.Py_InitializeEx(0); /* signals stay the framework's */
+    python.PyEval_SaveThread();
+    own_interpreter = true;
+    return true;
+}
+
+/* The text of the exception that was raised. */
+static bool give_up_as_raised(const char* what) {
+    void *type = NULL, *value = NULL, *trace = NULL;
+    python.PyErr_Fetch(&type, &value, &trace);
+    python.PyErr_NormalizeException(&type, &value, &trace);
+    void* text = value != NULL ? python.PyObject_Str(value) : NULL;
+    const char* characters = text != NULL ? python.PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    return give_up_because(what, characters != NULL ? characters : "an exception without text");
+}
+
+static bool append_paths(void) {
+    void* paths = python.PySys_GetObject("path");
+    if (paths == NULL) return give_up("Python has no sys.path");
+    if (own_interpreter) python.Py_DecRef(python.PyObject_CallMethod(paths, "clear", NULL));
+    for (const char* const* path = python_paths; *path != NULL; path++) {
+        void* none = python.PyObject_CallMethod(paths, "append", "s", *path);
+        if (none == NULL) return give_up_as_raised("sys.path can't be extended: ");
+        python.Py_DecRef(none);
+    }
+    return true;
+}
+
+static bool import_service(void) {
+    if (!append_paths()) return false;
+    void* service = python.PyImport_ImportModule("diopi_impl.export.service");
+    if (service == NULL) return give_up_as_raised("the vendor can't be imported: ");
+    void* none = python.PyObject_CallMethod(service, "serve", "K", (unsigned long long)(uintptr_t)&exported);
+    python.Py_DecRef(service);
+    if (none == NULL) return give_up_as_raised("the vendor can't be served: ");
+    python.Py_DecRef(none);
+    return true;
+}
+
+static void after_fork(void) {
+    give_up("the process was forked after Python had started, and has none of its threads");
+}
+
+/* The interpreter first, under a lock that is never waited for by anybody who holds Python's; then the import, under
+ * Python's own locks. */
+static bool start(void) {
+    pthread_mutex_lock(&starting);
+    if (state == NOT_STARTED && start_interpreter()) {
+        pthread_atfork(NULL, NULL, after_fork);
+        state = INTERPRETER;
+    }
+    pthread_mutex_unlock(&starting);
+    if (state == IMPOSSIBLE) return give_up(impossible);
+    int before = python.PyGILState_Ensure();
+    if (state == INTERPRETER && import_service()) state = READY;
+    bool done = state == READY;
+    if (!done) fail(impossible);
+    python.PyGILState_Release(before);
+    return done;
+}
+
+bool ready(void) {
+    if (state == IMPOSSIBLE) return give_up(impossible);
+    if (state != READY) return start();
+    if (python.Py_IsInitialized()) return true;
+    fail("Python has ended in this process");
+    return false;
+}

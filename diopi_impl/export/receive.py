@@ -1,0 +1,158 @@
+"""Receiving a call from C: how each kind of parameter becomes the value a vendor takes, and results are handed back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Any
+
+from diopi_impl.base import BaseVendor, Box
+from diopi_proto import parameters as kinds
+from diopi_proto import types
+from diopi_proto.parameters import Parameter, Role
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype, Error
+from lib_rt import Context, Tensor
+from lib_rt.borrowed import BorrowedContext, BorrowedDevice, BorrowedGenerator
+from lib_rt.library import address, ffi, text
+
+GENERATOR_COUNT = "batch_size"
+"""The parameter that counts an array of generators: one draws for each sequence of a batch."""
+
+
+class Receiver:
+    """What the C function of `prototype` calls.
+
+    Args:
+        vendor: whose function it is.
+        device: what the contexts live on.
+        fail: takes the reason of a failure.
+    """
+
+    def __init__(
+        self, prototype: Prototype, vendor: BaseVendor, device: BorrowedDevice, fail: Callable[[str], object]
+    ) -> None:
+        self._prototype = prototype
+        self._vendor = vendor
+        self._device = device
+        self._fail = fail
+        self._readers = [_reader(prototype, parameter) for parameter in prototype.parameters[1:]]
+        counters = [n for n, p in enumerate(prototype.parameters[1:]) if p.role is Role.count]
+        counters += [n for n, p in enumerate(prototype.parameters[1:]) if p.name == GENERATOR_COUNT]
+        self._counter = counters[0] if counters else None
+
+    def __call__(self, ctx: Any, *arguments: Any) -> int:
+        """The error code of a call with what C passed; results are written only if it is success."""
+        try:
+            return self._call(ctx, arguments)
+        except BaseException as error:  # nothing can be raised through C
+            self._fail(f"{self._prototype.name}: {error or type(error).__name__}")
+            return Error.ErrorOccurred
+
+    def _call(self, ctx: Any, arguments: Sequence[Any]) -> int:
+        context = BorrowedContext(self._device, ctx)
+        count = arguments[self._counter] if self._counter is not None else 0
+        values = [read(context, given, count) for read, given in zip(self._readers, arguments, strict=True)]
+        code = self._vendor.call(self._prototype.name, context, *values)
+        if code is not Error.Success:
+            self._fail(self._vendor.last_error())
+            return code
+        for value, pointer in zip(values, arguments, strict=True):
+            _hand_back(value, pointer)
+        return code
+
+
+def _hand_back(value: Any, pointer: Any) -> None:
+    """Write what is in a box, or a list of boxes, to where C expects it."""
+    boxes = value if isinstance(value, list) else [value]
+    for i, box in enumerate(boxes):
+        if isinstance(box, Box) and box.value is not None:
+            pointer[i] = box.value.handle if isinstance(box.value, Tensor) else box.value
+
+
+Reader = Callable[[BorrowedContext, Any, int], Any]
+"""From the context, what C passed, and the length of the call's arrays to the value the vendor takes."""
+
+
+def _tensor(context: Context, handle: Any, count: int) -> Tensor:
+    return Tensor.from_handle(context, handle)
+
+
+def _tensors(context: Context, handles: Any, count: int) -> list[Tensor | None]:
+    return [Tensor.from_handle(context, handles[i]) if handles[i] else None for i in range(count)]
+
+
+def _generator(context: BorrowedContext, handle: Any, count: int) -> BorrowedGenerator:
+    assert isinstance(context.device, BorrowedDevice)
+    return BorrowedGenerator(context.device, handle)
+
+
+def _generators(context: BorrowedContext, handles: Any, count: int) -> list[BorrowedGenerator | None]:
+    return [_generator(context, handles[i], count) if handles[i] else None for i in range(count)]
+
+
+def _size(context: Context, size: Any, count: int) -> tuple[int, ...]:
+    return tuple(size.data[0 : size.len]) if size.len else ()
+
+
+def _scalar(context: Context, pointer: Any, count: int) -> types.Scalar:
+    dtype = Dtype(pointer.stype)
+    integral = types.Scalar(dtype, 0).is_integer
+    return types.Scalar(dtype, pointer.ival if integral else pointer.fval)
+
+
+def _text(context: Context, characters: Any, count: int) -> str:
+    return text(characters)
+
+
+def _address(context: Context, pointer: Any, count: int) -> int:
+    return address(pointer)
+
+
+def _box(context: Context, pointer: Any, count: int) -> Box:
+    return Box()
+
+
+def _as_it_is(context: Context, value: Any, count: int) -> Any:
+    return value
+
+
+def _pointed_to(context: Context, pointer: Any, count: int) -> Any:
+    return pointer[0]
+
+
+def _enum(kind: type[IntEnum]) -> Reader:
+    known = {member.value: member for member in kind}
+    return lambda context, value, count: known.get(value, value)
+
+
+_READERS: dict[Any, Reader] = {
+    **dict.fromkeys(kinds.SINGLE_TENSORS, _tensor),
+    **dict.fromkeys(kinds.TENSOR_ARRAYS, _tensors),
+    **dict.fromkeys((kinds.NewOut, *kinds.OUT_VALUES), _box),
+    kinds.Generator: _generator,
+    kinds.Generators: _generators,
+    kinds.Size: _size,
+    kinds.Scalar: _scalar,
+    kinds.Text: _text,
+    kinds.Pointer: _address,
+    **{kind: _enum(kind) for kind in (types.MemoryFormat, types.Reduction, types.RoundMode)},
+}
+"""By annotation, the ones derived from it included; everything else is a number, passed as it is or by pointer."""
+
+
+def _reader(prototype: Prototype, parameter: Parameter) -> Reader:
+    if parameter.annotation is kinds.NewOuts:
+        return _boxes(len(prototype.result))  # type: ignore[arg-type]  # a rule by entry, which `NewOuts` demands
+    read = next((_READERS[kind] for kind in parameter.annotation.__mro__ if kind in _READERS), _as_it_is)
+    if read is _as_it_is and parameter.c_type.endswith("*"):
+        read = _pointed_to
+    return _unless_null(read) if ffi.typeof(parameter.c_type).kind == "pointer" else read
+
+
+def _unless_null(read: Reader) -> Reader:
+    return lambda context, pointer, count: read(context, pointer, count) if pointer else None
+
+
+def _boxes(number: int) -> Reader:
+    return lambda context, pointer, count: [Box() for _ in range(number)]

@@ -1,0 +1,101 @@
+"""The Python side of an exported library: makes the C functions that call the vendor, in the process that loaded it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from diopi_impl.export.receive import Receiver
+from diopi_impl.plugins import find_vendor
+from diopi_impl.vendor import Vendor
+from diopi_proto.headers import pointer_type
+from diopi_proto.interface import lookup, runtime_prototypes
+from diopi_proto.registration import SERVICES
+from diopi_proto.types import Error
+from lib_rt import RuntimeFunctions
+from lib_rt.borrowed import BorrowedDevice
+from lib_rt.device import callbacks
+from lib_rt.errors import CallError
+from lib_rt.library import declared, ffi, text
+
+ffi.cdef("typedef void (*function_t)(void);" + declared(Path(__file__).with_name("host.h")))
+
+_lock = threading.Lock()
+_served: dict[int, list[Any]] = {}
+"""By the address of its tables, what each library calls."""
+
+
+def serve(address: int) -> None:
+    """Fill the tables of the library whose `struct diopi_exported` is at `address`. A second time does nothing."""
+    with _lock:
+        sys.path[:] = dict.fromkeys(sys.path)  # the library's paths were appended, whether they were there or not
+        if address not in _served:
+            _served[address] = _fill(ffi.cast("struct diopi_exported*", address))
+
+
+def _fill(exported: Any) -> list[Any]:
+    """The functions that were put into the tables, which must live as long as the process."""
+    vendor = find_vendor(text(exported.vendor))
+    assert isinstance(vendor, Vendor)
+    services = callbacks(_explained(vendor.runtime, exported.fail))
+    for number, service in enumerate(SERVICES):
+        exported.services[number] = ffi.cast("function_t", services.get(service.name, 0))
+    device = BorrowedDevice(vendor.runtime, _api(exported.runtime), host_addressable=vendor.host_addressable)
+    operators = [_operator(vendor, name, device, exported.fail) for name in text(exported.operators).split()]
+    for number, operator in enumerate(operators):
+        exported.implementations[number] = ffi.cast("function_t", operator)
+    return [services, operators]
+
+
+def _explained(runtime: RuntimeFunctions, fail: Any) -> RuntimeFunctions:
+    """`runtime`, noting why a function of it failed."""
+
+    def explained(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: int) -> Any:
+            try:
+                result = function(*arguments)
+            except Exception as error:
+                fail(f"{name}: {error}".encode())
+                raise
+            if (not result) if name == "malloc" else (result and name != "stream_create"):
+                fail(f"{name}: {runtime.last_error() if runtime.last_error else result}".encode())
+            return result
+
+        return call
+
+    return replace(runtime, **{name: explained(name, given) for name, given in vars(runtime).items() if given})
+
+
+def _operator(vendor: Vendor, name: str, device: BorrowedDevice, fail: Any) -> Any:
+    prototype = lookup(name)
+    receiver = Receiver(prototype, vendor, device, lambda reason: fail(reason.encode()))
+    return ffi.callback(pointer_type(prototype), receiver, error=Error.ErrorOccurred)
+
+
+def _api(functions: Any) -> SimpleNamespace:
+    """The framework's runtime functions; one that fails raises."""
+    named = enumerate(runtime_prototypes().values())
+    return SimpleNamespace(
+        **{p.name: _checked(p.name, ffi.cast(pointer_type(p), functions[number])) for number, p in named}
+    )
+
+
+_LACKING = {"diopiIsTensorSparse": lambda handle, result: 0}
+"""What is taken for the functions that frameworks may lack, as they came later: without them no tensor is sparse."""
+
+
+def _checked(name: str, function: Any) -> Callable[..., int]:
+    def lacking(*arguments: Any) -> int:
+        raise CallError(Error.NoImplement, f"the framework has no {name}")
+
+    def call(*arguments: Any) -> int:
+        if code := function(*arguments):
+            raise CallError(Error.ErrorOccurred, f"{name} returned {code}")
+        return 0
+
+    return call if function else _LACKING.get(name, lacking)

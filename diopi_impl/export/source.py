@@ -1,0 +1,131 @@
+"""The generated part of an exported library: one C function an operator, the well-known names, and the tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from diopi_proto import headers
+from diopi_proto.interface import runtime_prototypes
+from diopi_proto.prototype import Prototype
+from diopi_proto.registration import SERVICES, Service
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """The Python a library is built for.
+
+    Attributes:
+        version: major and minor, `3.11`.
+        library: path of its shared library, empty when it was built without one.
+        home: where its standard library lies, as PYTHONHOME takes it.
+        paths: where it finds modules.
+    """
+
+    version: str
+    library: str
+    home: str
+    paths: Sequence[str]
+
+    @classmethod
+    def current(cls, roots: Iterable[Path]) -> Interpreter:
+        """The one that is running, with `roots` among the places it finds modules."""
+        name = sysconfig.get_config_var("INSTSONAME") or ""
+        folders = (Path(sysconfig.get_config_var("LIBDIR") or ""), Path(sys.base_prefix) / "lib")
+        found = [folder / name for folder in folders if ".so" in name and (folder / name).is_file()]
+        paths = dict.fromkeys(os.path.abspath(path) for path in (*sys.path, *map(str, roots)) if path)
+        return cls(sysconfig.get_python_version(), str(found[0]) if found else "", sys.base_prefix, list(paths))
+
+
+def source(vendor: str, name: str, version: str, operators: Sequence[Prototype], services: Sequence[str]) -> str:
+    """The C source of a library that exports `operators` and `services` of `vendor`, a `module:attribute`."""
+    offered = [(n, s) for n, s in enumerate(SERVICES) if s.name in services or s.well_known is None]
+    return "\n".join(
+        (
+            *(f"#pragma weak {function}" for function in (*runtime_prototypes(), *(s.register for s in SERVICES))),
+            *(f"#include <diopi/{header}>" for header in headers.names()),
+            '#include "host.h"\n',
+            f"static function_t implementations[{max(len(operators), 1)}], services[{len(SERVICES)}];\n",
+            *(_operator(number, prototype) for number, prototype in enumerate(operators)),
+            *(_well_known(number, service) for number, service in offered if service.well_known),
+            _initialize([service for _, service in offered]),
+            _text_query("diopiGetVendorName", name),
+            _text_query("diopiGetImplVersion", version),
+            f"static const function_t runtime[] = {{{_pointers(runtime_prototypes())}}};\n",
+            f"const struct diopi_exported exported = {{{json.dumps(vendor)},",
+            f"    {_lines(prototype.name for prototype in operators)},",
+            "    runtime, implementations, services, fail};\n",
+        )
+    )
+
+
+def location(interpreter: Interpreter, landmark: str) -> str:
+    """The C source that tells where Python is; `landmark` is a file of its standard library."""
+    paths = "".join(f"    {json.dumps(path)},\n" for path in interpreter.paths)
+    return (
+        f'#include <stddef.h>\n#include "host.h"\n\n'
+        f"const char python_version[] = {json.dumps(interpreter.version)};\n"
+        f"const char python_library[] = {json.dumps(interpreter.library)};\n"
+        f"const wchar_t python_home[] = L{json.dumps(interpreter.home)};\n"
+        f"const char python_landmark[] = {json.dumps(landmark)};\n"
+        f"const char* const python_paths[] = {{\n{paths}    NULL}};\n"
+    )
+
+
+def _operator(number: int, prototype: Prototype) -> str:
+    arguments = _listed(parameter.c_name for parameter in prototype.parameters)
+    return (
+        f"{headers.declaration(prototype)} {{\n"
+        f"    if (!ready()) return diopiErrorOccurred;\n"
+        f"    return ((__typeof__(&{prototype.name}))implementations[{number}])({arguments});\n"
+        f"}}\n"
+    )
+
+
+_FAILURES = {"void*": "NULL", "void": ""}
+"""What a service returns that can't be served; the others return an error code."""
+
+
+def _well_known(number: int, service: Service) -> str:
+    arguments = _listed(parameter.split()[-1].lstrip("*") for parameter in service.parameters.split(", "))
+    failure = _FAILURES.get(service.exported_returns, "diopiErrorOccurred")
+    call = f"(({service.pointer})services[{number}])({arguments})"
+    if service.exported_returns != "void":
+        call = f"return ({service.exported_returns}){call}"
+    return (
+        f"{service.exported_returns} {service.well_known}({service.parameters}) {{\n"
+        f"    if (!ready()) return {failure};\n    {call};\n}}\n"
+    ).replace("return ;", "return;")
+
+
+def _initialize(services: Sequence[Service]) -> str:
+    registrations = "".join(
+        f"    if ({s.register} != NULL) {s.register}(({s.pointer}){s.well_known or 'diopiGetLastErrorString'});\n"
+        for s in services
+    )
+    return (
+        "int32_t initLibrary(void) {\n    if (!ready()) return diopiErrorOccurred;\n"
+        f"{registrations}    return 0;\n}}\n\n"
+        "int32_t finalizeLibrary(void) { return 0; } /* Python can't be started twice: it stays */\n"
+    )
+
+
+def _text_query(function: str, answer: str) -> str:
+    return f"const char* {function}(void) {{ return {json.dumps(answer)}; }}\n"
+
+
+def _pointers(functions: Iterable[str]) -> str:
+    return _listed(f"(function_t){function}" for function in functions)
+
+
+def _listed(items: Iterable[str]) -> str:
+    return ", ".join(items)
+
+
+def _lines(names: Iterable[str]) -> str:
+    return "\n    ".join(f'"{name}\\n"' for name in names) or '""'

@@ -1,0 +1,389 @@
+/* A small framework, C and C++ alike: a runtime of its own, and a program that calls a vendor library linked to it.
+ *
+ *   framework results     every function once; a line each: name, error code, the bytes of its results
+ *   framework registered  the same with the device functions the library registers, not those with well-known names
+ *   framework threads     the same from eight threads at once, compared with one another; a line a function
+ *   framework failures    calls that fail: the error code, the last error, and whether results stayed as they were
+ *   framework first       one call, as the first thing eight threads do
+ *   framework forked      one call after a fork
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <diopi/conform_test.h>
+#include <diopi/diopi_register.h>
+#include <diopi/functions.h>
+
+#define CHECK(condition)                                                            \
+    do {                                                                            \
+        if (!(condition)) {                                                         \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition,      \
+                    diopiGetLastErrorString());                                     \
+            exit(3);                                                                \
+        }                                                                           \
+    } while (0)
+
+/* The runtime. */
+
+struct diopiTensor {
+    int64_t shape[4], strides[4], rank, numel;
+    diopiDtype_t dtype;
+    void* data;
+};
+
+struct diopiGenerator {
+    uint64_t seed, offset;
+};
+
+struct diopiContext {
+    diopiStreamHandle_t stream;
+    struct diopiTensor tensors[64];
+    int count;
+};
+
+typedef struct {
+    diopiStreamCreateFunc_t create;
+    diopiStreamDestroyFunc_t destroy;
+    diopiSynchronizeStreamFunc_t synchronize;
+    diopiDeviceMallocFunc_t allocate;
+    diopiDevMemFreeFunc_t release;
+    diopiMemcpyH2DAsyncFunc_t h2d;
+    diopiMemcpyD2HAsyncFunc_t d2h;
+    diopiGetLastErrorFunc_t last_error;
+} Device;
+
+static Device device = {
+    (diopiStreamCreateFunc_t)device_make_stream,
+    (diopiStreamDestroyFunc_t)device_destroy_stream,
+    (diopiSynchronizeStreamFunc_t)device_synchronize_stream,
+    device_malloc,
+    device_free,
+    (diopiMemcpyH2DAsyncFunc_t)device_memcpy_h2d_async,
+    (diopiMemcpyD2HAsyncFunc_t)device_memcpy_d2h_async,
+    diopiGetLastErrorString,
+};
+
+#define REGISTRATION(name, type, member)                        \
+    diopiError_t diopiRegister##name##Func(type function) {     \
+        device.member = function;                               \
+        return diopiSuccess;                                    \
+    }
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+REGISTRATION(StreamCreate, diopiStreamCreateFunc_t, create)
+REGISTRATION(StreamDestroy, diopiStreamDestroyFunc_t, destroy)
+REGISTRATION(SynchronizeStream, diopiSynchronizeStreamFunc_t, synchronize)
+REGISTRATION(DeviceMalloc, diopiDeviceMallocFunc_t, allocate)
+REGISTRATION(DevMemFree, diopiDevMemFreeFunc_t, release)
+REGISTRATION(MemcpyH2DAsync, diopiMemcpyH2DAsyncFunc_t, h2d)
+REGISTRATION(MemcpyD2HAsync, diopiMemcpyD2HAsyncFunc_t, d2h)
+REGISTRATION(GetLastError, diopiGetLastErrorFunc_t, last_error)
+
+#define QUESTION(name, type, answer)                                    \
+    diopiError_t name(diopiConstTensorHandle_t th, type* result) {      \
+        *result = answer;                                               \
+        return diopiSuccess;                                            \
+    }
+
+static diopiSize_t size_of(const int64_t* data, int64_t length) {
+    diopiSize_t size;
+    size.data = data;
+    size.len = length;
+    return size;
+}
+
+static int64_t element_size(diopiDtype_t dtype) {
+    return dtype == diopi_dtype_float32 ? 4 : dtype == diopi_dtype_bool || dtype == diopi_dtype_uint8 ? 1 : 8;
+}
+
+QUESTION(diopiGetTensorShape, diopiSize_t, size_of(th->shape, th->rank))
+QUESTION(diopiGetTensorStride, diopiSize_t, size_of(th->strides, th->rank))
+QUESTION(diopiGetTensorDtype, diopiDtype_t, th->dtype)
+QUESTION(diopiGetTensorDataConst, const void*, th->data)
+QUESTION(diopiGetTensorStorageOffset, int64_t, ((void)th, 0))
+QUESTION(diopiGetTensorDevice, diopiDevice_t, ((void)th, diopi_device))
+/* No function for sparse tensors: frameworks had none when the interface was young. */
+
+diopiError_t diopiGetStream(diopiContextHandle_t ctx, diopiStreamHandle_t* stream) {
+    *stream = ctx->stream;
+    return diopiSuccess;
+}
+
+diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, const diopiSize_t* size,
+                                const diopiSize_t* stride, const diopiDtype_t dtype, const diopiDevice_t where) {
+    (void)stride;
+    (void)where;
+    CHECK(ctx->count < 64 && size->len <= 4);
+    struct diopiTensor* made = &ctx->tensors[ctx->count++];
+    made->rank = size->len;
+    made->numel = 1;
+    made->dtype = dtype;
+    for (int64_t i = size->len - 1; i >= 0; i--) {
+        made->shape[i] = size->data[i];
+        made->strides[i] = made->numel;
+        made->numel *= size->data[i];
+    }
+    made->data = device.allocate((uint64_t)(made->numel * element_size(dtype)));
+    CHECK(made->data != NULL);
+    *tensor = made;
+    return diopiSuccess;
+}
+
+diopiError_t diopiGeneratorGetSeedAndOffset(diopiGeneratorHandle_t th, uint64_t* seed, uint64_t* offset) {
+    *seed = th->seed;
+    *offset = th->offset;
+    return diopiSuccess;
+}
+
+diopiError_t diopiGeneratorSetSeedAndOffset(diopiGeneratorHandle_t th, uint64_t seed, uint64_t offset) {
+    th->seed = seed;
+    th->offset = offset;
+    return diopiSuccess;
+}
+
+#ifdef ANOTHER_PYTHON
+const char* Py_GetVersion(void) { return "2.7.18 (default)"; }
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+/* The program: tensors, and what a call leaves in them as text. */
+
+typedef struct {
+    struct diopiContext context;
+    char text[1 << 16];
+    size_t length;
+} Session;
+
+static void open_session(Session* session) {
+    memset(session, 0, sizeof *session);
+    CHECK(device.create(&session->context.stream) == 0);
+}
+
+static void close_session(Session* session) {
+    for (int i = 0; i < session->context.count; i++) device.release(session->context.tensors[i].data);
+    CHECK(device.destroy(session->context.stream) == 0);
+}
+
+static diopiTensorHandle_t tensor(Session* session, diopiDtype_t dtype, int64_t rows, int64_t columns,
+                                  const void* values) {
+    int64_t shape[] = {rows, columns};
+    diopiSize_t size = size_of(shape, 2);
+    diopiTensorHandle_t made;
+    CHECK(diopiRequireTensor(&session->context, &made, &size, NULL, dtype, diopi_device) == diopiSuccess);
+    uint64_t bytes = (uint64_t)(made->numel * element_size(dtype));
+    void* zeros = calloc(bytes + 1, 1);
+    CHECK(device.h2d(session->context.stream, made->data, values != NULL ? values : zeros, bytes) == 0);
+    CHECK(device.synchronize(session->context.stream) == 0);
+    free(zeros);
+    return made;
+}
+
+/* The matrix of (i - 2.5) * step for i = 0, 1, 2 … */
+static diopiTensorHandle_t ramp(Session* session, int64_t rows, int64_t columns, float step) {
+    float values[64];
+    for (int i = 0; i < rows * columns; i++) values[i] = ((float)i - 2.5f) * step;
+    return tensor(session, diopi_dtype_float32, rows, columns, values);
+}
+
+static diopiTensorHandle_t zeros(Session* session, int64_t rows, int64_t columns) {
+    return tensor(session, diopi_dtype_float32, rows, columns, NULL);
+}
+
+#define TELL(session, ...) \
+    ((session)->length +=  \
+     (size_t)snprintf((session)->text + (session)->length, sizeof(session)->text - (session)->length, __VA_ARGS__))
+
+static void tell_bytes(Session* session, const void* bytes, size_t count) {
+    TELL(session, " ");
+    for (size_t i = 0; i < count; i++) TELL(session, "%02x", ((const unsigned char*)bytes)[i]);
+}
+
+static void tell_tensor(Session* session, diopiTensorHandle_t result) {
+    unsigned char bytes[1024];
+    size_t count = (size_t)(result->numel * element_size(result->dtype));
+    CHECK(count <= sizeof bytes);
+    CHECK(device.d2h(session->context.stream, bytes, result->data, count) == 0);
+    CHECK(device.synchronize(session->context.stream) == 0);
+    tell_bytes(session, bytes, count);
+}
+
+/* Begins the line of a function; false if the library lacks it. */
+#define TRY(session, name, ...) \
+    (name != NULL && (TELL(session, "\n" #name " %d", (int)name(&(session)->context, __VA_ARGS__)), 1))
+
+static diopiScalar_t real(double value) {
+    diopiScalar_t scalar;
+    scalar.stype = diopi_dtype_float64;
+    scalar.fval = value;
+    return scalar;
+}
+
+static diopiScalar_t whole(int64_t value) {
+    diopiScalar_t scalar;
+    scalar.stype = diopi_dtype_int64;
+    scalar.ival = value;
+    return scalar;
+}
+
+static void element_wise(Session* session) {
+    diopiTensorHandle_t one = ramp(session, 3, 4, 0.37f), two = ramp(session, 3, 4, -1.3f);
+    diopiTensorHandle_t out = zeros(session, 3, 4);
+    diopiScalar_t half = real(0.5), seven = whole(7);
+    if (TRY(session, diopiAbs, out, one)) tell_tensor(session, out);
+    if (TRY(session, diopiSin, out, one)) tell_tensor(session, out);
+    if (TRY(session, diopiTanhBackward, out, one, two)) tell_tensor(session, out);
+    if (TRY(session, diopiAdd, out, one, two, &half)) tell_tensor(session, out);
+    if (TRY(session, diopiMulScalar, out, one, &seven)) tell_tensor(session, out);
+    if (TRY(session, diopiDiv, out, one, two, RoundModeFloor)) tell_tensor(session, out);
+    if (TRY(session, diopiGelu, out, one, "tanh")) tell_tensor(session, out);
+    if (TRY(session, diopiClampScalar, out, one, &half, NULL)) tell_tensor(session, out);
+    if (TRY(session, diopiNegInp, one)) tell_tensor(session, one);
+}
+
+static void reductions(Session* session) {
+    diopiTensorHandle_t one = ramp(session, 3, 4, 0.37f), two = ramp(session, 3, 4, -1.3f);
+    diopiTensorHandle_t row = zeros(session, 1, 4), single = zeros(session, 1, 1);
+    diopiTensorHandle_t place = tensor(session, diopi_dtype_int64, 3, 1, NULL);
+    int64_t axes[] = {0}, last = -1;
+    bool equal = true;
+    row->rank = 1; /* of shape (4,) */
+    row->shape[0] = 4;
+    row->strides[0] = 1;
+    single->rank = 0;
+    if (TRY(session, diopiSum, row, one, size_of(axes, 1))) tell_tensor(session, row);
+    if (TRY(session, diopiArgmax, place, one, &last, true)) tell_tensor(session, place);
+    if (TRY(session, diopiMSELoss, single, one, two, ReductionMean)) tell_tensor(session, single);
+    if (TRY(session, diopiEqual, &equal, one, two)) tell_bytes(session, &equal, 1);
+}
+
+static void arrays(Session* session) {
+    diopiTensorHandle_t one = ramp(session, 3, 4, 0.37f), two = ramp(session, 2, 4, -1.3f), made = NULL;
+    diopiTensorHandle_t outs[] = {zeros(session, 1, 4), zeros(session, 2, 4)}, out = zeros(session, 5, 4);
+    diopiConstTensorHandle_t ins[] = {one, two};
+    diopiTensorHandle_t grads[] = {ramp(session, 3, 4, 0.37f), ramp(session, 2, 4, -1.3f)};
+    int64_t sizes[] = {1, 2};
+    double norm = 0;
+    if (TRY(session, diopiCat, out, ins, 2, 0)) tell_tensor(session, out);
+    if (TRY(session, diopiSplitWithSizes, outs, 2, one, size_of(sizes, 2), 0)) {
+        tell_tensor(session, outs[0]);
+        tell_tensor(session, outs[1]);
+    }
+    if (TRY(session, diopiNonzero, &made, one)) tell_tensor(session, made);
+    if (TRY(session, diopiClipGradNorm, &norm, grads, 2, 1.5, 2, false)) {
+        tell_bytes(session, &norm, 8);
+        tell_tensor(session, grads[0]);
+        tell_tensor(session, grads[1]);
+    }
+}
+
+static void random_numbers(Session* session) {
+    diopiTensorHandle_t out = zeros(session, 3, 4);
+    struct diopiGenerator generator = {42, 0};
+    if (TRY(session, diopiNormal, out, 1.0, 2.0, &generator)) {
+        tell_tensor(session, out);
+        tell_bytes(session, &generator, sizeof generator);
+    }
+}
+
+static void run_all(Session* session) {
+    open_session(session);
+    element_wise(session);
+    reductions(session);
+    arrays(session);
+    random_numbers(session);
+    close_session(session);
+}
+
+static void* in_thread(void* session) {
+    for (int i = 0; i < 5; i++) run_all((Session*)session);
+    return NULL;
+}
+
+/* One call, from the very start; its text is the error code and the last error, or the result. */
+static void* one_call(void* session) {
+    Session* own = (Session*)session;
+    int code = device.create(&own->context.stream);
+    if (code == 0) {
+        diopiTensorHandle_t out = zeros(own, 2, 2);
+        code = (int)diopiSin(&own->context, out, ramp(own, 2, 2, 1));
+        if (code == 0) tell_tensor(own, out);
+    }
+    TELL(own, " %d %s", code, code == 0 ? "" : diopiGetLastErrorString());
+    return NULL;
+}
+
+enum { THREADS = 8 };
+
+/* Run `work` in all threads at once and print what it told, which is everywhere the same. */
+static int at_once(void* (*work)(void*)) {
+    static Session sessions[THREADS];
+    pthread_t running[THREADS];
+    for (int i = 0; i < THREADS; i++) pthread_create(&running[i], NULL, work, &sessions[i]);
+    for (int i = 0; i < THREADS; i++) pthread_join(running[i], NULL);
+    for (int i = 1; i < THREADS; i++) CHECK(strcmp(sessions[i].text, sessions[0].text) == 0);
+    puts(sessions[0].text);
+    return 0;
+}
+
+static void tell_failure(Session* session, const char* what, diopiError_t code, diopiTensorHandle_t out) {
+    TELL(session, "\n%s %d %s |", what, (int)code, code == diopiSuccess ? "" : diopiGetLastErrorString());
+    tell_tensor(session, out);
+}
+
+static int failures(void) {
+    static Session session;
+    open_session(&session);
+    diopiTensorHandle_t out = ramp(&session, 3, 4, 1), one = ramp(&session, 2, 4, 1);
+    struct diopiContext no_stream = session.context;
+    no_stream.stream = (diopiStreamHandle_t)12345;
+    tell_failure(&session, "shape", diopiSin(&session.context, out, one), out);
+    tell_failure(&session, "dtype", diopiBitwiseNot(&session.context, out, out), out);
+    tell_failure(&session, "missing", diopiSin(&session.context, out, NULL), out);
+    tell_failure(&session, "stream", diopiSin(&no_stream, out, one), out);
+    CHECK(device.allocate((uint64_t)1 << 60) == NULL);
+    TELL(&session, "\nmemory 1 %s", device.last_error());
+    close_session(&session);
+    puts(session.text);
+    return 0;
+}
+
+static int forked(void) {
+    static Session session;
+    one_call(&session);
+    if (fork() == 0) {
+        session.length = 0;
+        one_call(&session);
+        puts(session.text);
+        fflush(stdout);
+        _exit(0);
+    }
+    int status;
+    wait(&status);
+    return WEXITSTATUS(status);
+}
+
+int main(int count, char** arguments) {
+    static Session session;
+    const char* what = count > 1 ? arguments[1] : "results";
+    if (strcmp(what, "first") == 0) return at_once(one_call);
+    if (strcmp(what, "forked") == 0) return forked();
+    if (strcmp(what, "registered") == 0) {
+        memset(&device, 0, sizeof device);
+        CHECK(initLibrary() == 0);
+    }
+    if (strcmp(what, "threads") == 0) return at_once(in_thread);
+    if (strcmp(what, "failures") == 0) return failures();
+    run_all(&session);
+    puts(session.text);
+    return finalizeLibrary();
+}
