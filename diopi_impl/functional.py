@@ -148,7 +148,8 @@ def _writes(context: Context, parameter: Parameter, target: Any, result: Any) ->
 
 def _made(context: Context, array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor the callee makes, holding `array`, its axes in memory in the order they have there."""
-    strides = [stride // array.itemsize for stride in np.copy(array, order="K").strides]
+    dense = np.copy(array, order="K")
+    strides = [stride // array.itemsize for stride in dense.strides] if array.size else None
     tensor = context.require_tensor(array.shape, from_numpy(array.dtype), strides)
     tensor.write(array)
     return tensor

@@ -58,6 +58,7 @@ class Case:
         label: unique within the function; starts with the dtype under test. `function[label]` is the case's id.
         dtype: the element type under test.
         arguments: a value for every argument of the prototype: `TensorSpec`, list of them, None, or an attribute.
+            For a bare address a `TensorSpec` stands for that of the tensor's memory.
             Names that start with `_` are tensors that only later arguments are computed from.
         results: overrides by result name; None where the caller leaves an optional result out.
         smoke: whether the case belongs to the smoke level too.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import COMPONENT, is_complex, is_floating
 from diopi_proto.types import Dtype
-from diopi_test.formats import format_of
+from diopi_test.formats import format_of, is_subnormal
 from lib_rt.dtypes import to_numpy
 
 Domain = Callable[[Generator, int, Dtype], NDArray[Any]]
@@ -45,8 +45,9 @@ def _by_parts(draw: Domain) -> Domain:
     def draw_parts(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         if not is_complex(dtype):
             return draw(rng, count, dtype)
-        part = COMPONENT[dtype]
-        return draw(rng, count, part) + 1j * draw(rng, count, part)
+        both = np.empty(count, np.complex128)
+        both.real, both.imag = draw(rng, count, COMPONENT[dtype]), draw(rng, count, COMPONENT[dtype])
+        return both
 
     return draw_parts
 
@@ -140,7 +141,7 @@ def away_from(points: Sequence[float], domain: Domain, margin: float = 0.05) -> 
 def distinct(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """All different, in random order, so that there are no ties; needs a type with at least `count` values."""
     if dtype is Dtype.bool:
-        return np.arange(count) % 2 == 0
+        return np.asarray(np.arange(count) % 2 == 0)
     start = max(integer_range(dtype)[0], -(count // 2)) if not is_floating(dtype) else -(count // 2)
     values = rng.permutation(np.arange(start, start + count))
     return values / 4.0 if is_floating(dtype) else values
@@ -173,6 +174,17 @@ def special_values(dtype: Dtype) -> NDArray[Any]:
 def special(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """The special values of the type in their order, repeated to the number of elements."""
     return np.resize(special_values(dtype), count)
+
+
+@_by_parts
+def anything(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """The whole range of the type, with special values but subnormal ones scattered in it: for data that is moved."""
+    ends = special_values(dtype)
+    if is_floating(dtype):
+        ends = ends[~is_subnormal(ends, dtype)]
+    values = whole_range(rng, count, dtype)
+    values[::3] = rng.choice(ends, len(values[::3]))
+    return rng.permutation(values)
 
 
 def special_but(*left_out: float) -> Domain:

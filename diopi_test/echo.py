@@ -12,6 +12,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Error
 from diopi_test.baseline import Expected
 from diopi_test.execution import current_case
+from diopi_test.layouts import LAYOUTS
 from lib_rt import Context, Tensor
 from lib_rt.dtypes import from_numpy, to_numpy
 
@@ -53,7 +54,8 @@ def _hand_back(context: Context, target: Any, expected: Expected | list[Expected
 
 def _fill(context: Context, box: Box, values: Any, expected: Expected) -> None:
     """Number or tensor, as the prototype's result is handed back by pointer."""
-    box.value = context.require_tensor(values.shape, from_numpy(values.dtype))
+    strides = LAYOUTS[expected.layout](values.shape).strides
+    box.value = context.require_tensor(values.shape, from_numpy(values.dtype), strides)
     box.value.write(values)
 
 

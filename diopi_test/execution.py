@@ -147,6 +147,8 @@ class Call:
         argument = self.case.arguments[parameter.name]
         expected = self.case.expected.get(parameter.name)
         if isinstance(argument, BaselineTensor):
+            if parameter.annotation is kinds.Pointer:
+                return self._argument(parameter.name, Role.input, argument, None).storage_ptr
             return self._argument(parameter.name, parameter.role, argument, expected)
         if parameter.is_tensor_array and isinstance(argument, list):
             wanted = expected if isinstance(expected, list) else [None] * len(argument)

@@ -49,9 +49,10 @@ def to_torch(value: Any) -> Any:
         return [to_torch(entry) for entry in value]
     if not isinstance(value, np.ndarray):
         return value
+    own = np.array(value, order="C" if 0 in value.strides else "K")  # as dense tensors lie; others row by row
     if value.dtype == _BFLOAT16:
-        return torch.from_numpy(np.array(value).view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(np.array(value))
+        return torch.from_numpy(own.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(own)
 
 
 def from_torch(value: Any) -> Any:
@@ -60,7 +61,7 @@ def from_torch(value: Any) -> Any:
         return [from_torch(entry) for entry in value]
     if not isinstance(value, torch.Tensor):
         return value
-    value = value.detach().resolve_conj().resolve_neg().contiguous()
+    value = value.detach().resolve_conj().resolve_neg()
     if value.dtype is torch.bfloat16:
         return value.view(torch.int16).numpy().view(_BFLOAT16)
     return value.numpy()

@@ -6,7 +6,7 @@ range, or named twice where axes are listed, is an error, and so is a result of 
 tensor input, and those that convert, take the dtype of their result from the tensor the caller made.
 """
 
-from diopi_proto.dtypes import chosen, every, floating, numeric, promoted
+from diopi_proto.dtypes import chosen, every, floating, numeric, position, promoted
 from diopi_proto.parameters import (
     Context,
     Count,
@@ -105,8 +105,9 @@ def diopiPad(ctx: Context, out: Out, input: In, pad: Size, mode: Text, value: f6
     """Input with margins: pad lists (before, after) for the last axis, then the one before it, and so on.
 
     A negative margin cuts elements off. mode "constant" fills with value, converted to input's dtype, NULL meaning 0;
-    "reflect" mirrors about the edge element, "replicate" repeats it, "circular" continues from the other end; these
-    three use no value and pad the last one, two or three axes of an input with one or two axes more than that.
+    "reflect" mirrors about the edge element, "replicate" repeats it, "circular" continues from the other end of what
+    is left after the cuts; these three use no value and pad the last one, two or three axes of an input with one or
+    two axes more than that.
     Errors: an odd number of entries or more than two an axis, another mode, a size below 0, a margin not smaller than
     the axis for reflect or larger than it for circular. Source: torch.nn.functional.pad.
     """
@@ -162,7 +163,7 @@ def diopiArange(ctx: Context, out: Out, start: Scalar, end: Scalar, step: Scalar
     """The numbers start + i·step for i = 0, 1, …, up to but not including end.
 
     out: 1-d, its length that of the result, ⌈(end − start)/step⌉; an integer out takes start, end and step with their
-    fractions dropped first. Errors: step 0, or leading away from end. Source: torch.arange.
+    fractions dropped first, and as many elements as the caller made. Errors: step 0, or leading away from end. Source: torch.arange.
     """
 
 
@@ -235,11 +236,12 @@ def diopiNativeMemoryFormatCast(ctx: Context, out: NewOut, in_: MutableIn, forma
     """`in` in one of the device's own memory layouts, `format` being the device's code for it.
 
     *out has the shape, dtype and elements of `in`; it is `in` itself where nothing changes, as on every device without
-    layouts of its own. An unknown code is an error on a device that has them. Source: this interface.
+    layouts of its own. An unknown code is an error on a device that has them; 0 is known to all. Source: this
+    interface.
     """
 
 
-@prototype(dtypes=every)
+@prototype(dtypes=every, result=position)
 def diopiGetNativeMemoryFormat(ctx: Context, input: In, format: OutI64):
     """The device's code of the memory layout input is in, as `diopiNativeMemoryFormatCast` takes it.
 

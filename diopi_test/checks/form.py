@@ -1,21 +1,37 @@
-"""Result form: element type and shape, and that the callee made what it had to make."""
+"""Result form: element type, shape and order in memory, and that the callee made what it had to make."""
 
 from __future__ import annotations
 
-from diopi_test.run import Run
+from diopi_proto.types import MemoryFormat
+from diopi_test.baseline import Expected
+from diopi_test.layouts import LAYOUTS
+from diopi_test.run import Run, TensorRecord
 from diopi_test.verdict import Finding
 
 
 def check(run: Run) -> Finding:
-    """Every result exists, with the expected dtype and, but for axes of length 1, the expected shape."""
+    """Every result exists, with the expected dtype and, but for axes of length 1, the expected shape.
+
+    Where a result the callee makes lies in memory is its own affair, unless the caller asks for a memory format.
+    """
+    order_matters = any(parameter.annotation is MemoryFormat for parameter in run.prototype.parameters)
     problems = [f"{name} was not made" for name in run.missing]
     for record, expected in run.results():
         if record.dtype is not expected.dtype:
             problems.append(f"{record.name} is {record.dtype.name}, expected {expected.dtype.name}")
         if record.before is None and _without_ones(record.shape) != _without_ones(expected.values.shape):
             problems.append(f"{record.name} has shape {record.shape}, expected {expected.values.shape}")
+        elif order_matters and (wanted := _wrong_order(record, expected)):
+            problems.append(f"{record.name} has strides {record.strides}, expected {wanted}")
     return Finding("form", not problems, ", ".join(problems))
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(length for length in shape if length != 1)
+
+
+def _wrong_order(record: TensorRecord, expected: Expected) -> tuple[int, ...] | None:
+    """The strides a result should have and, in axes of length above 1, does not."""
+    wanted = LAYOUTS[expected.layout](record.shape).strides
+    differ = any(n > 1 and given != want for n, given, want in zip(record.shape, record.strides, wanted, strict=True))
+    return wanted if differ and 0 not in record.shape else None

@@ -2910,8 +2910,9 @@ DIOPI_WEAK diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle
  * Input with margins: pad lists (before, after) for the last axis, then the one before it, and so on.
  *
  * A negative margin cuts elements off. mode "constant" fills with value, converted to input's dtype, NULL meaning 0;
- * "reflect" mirrors about the edge element, "replicate" repeats it, "circular" continues from the other end; these
- * three use no value and pad the last one, two or three axes of an input with one or two axes more than that.
+ * "reflect" mirrors about the edge element, "replicate" repeats it, "circular" continues from the other end of what
+ * is left after the cuts; these three use no value and pad the last one, two or three axes of an input with one or
+ * two axes more than that.
  * Errors: an odd number of entries or more than two an axis, another mode, a size below 0, a margin not smaller than
  * the axis for reflect or larger than it for circular. Source: torch.nn.functional.pad.
  */
@@ -3264,7 +3265,7 @@ DIOPI_WEAK diopiError_t diopiBernoulliScalar(diopiContextHandle_t ctx, diopiTens
  * The numbers start + i·step for i = 0, 1, …, up to but not including end.
  *
  * out: 1-d, its length that of the result, ⌈(end − start)/step⌉; an integer out takes start, end and step with their
- * fractions dropped first. Errors: step 0, or leading away from end. Source: torch.arange.
+ * fractions dropped first, and as many elements as the caller made. Errors: step 0, or leading away from end. Source: torch.arange.
  */
 DIOPI_WEAK diopiError_t diopiArange(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* start,
                                     const diopiScalar_t* end, const diopiScalar_t* step);
@@ -3680,7 +3681,8 @@ DIOPI_WEAK diopiError_t diopiAmpUpdateScaleInp(diopiContextHandle_t ctx, diopiTe
  * `in` in one of the device's own memory layouts, `format` being the device's code for it.
  *
  * *out has the shape, dtype and elements of `in`; it is `in` itself where nothing changes, as on every device without
- * layouts of its own. An unknown code is an error on a device that has them. Source: this interface.
+ * layouts of its own. An unknown code is an error on a device that has them; 0 is known to all. Source: this
+ * interface.
  */
 DIOPI_WEAK diopiError_t diopiNativeMemoryFormatCast(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                                     diopiTensorHandle_t in, int64_t format);

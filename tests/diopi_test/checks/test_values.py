@@ -97,3 +97,10 @@ def test_complex_errors_are_measured_by_modulus() -> None:
     step = np.spacing(np.float32(5))
     assert wrong(values + 1j * step, expected) == [False]
     assert wrong(values + 9j * step, expected) == [True]
+
+
+def test_each_part_of_an_exact_complex_number_is_compared() -> None:
+    nan = np.nan
+    expected = Expected(np.array([complex(nan, 1), complex(1, nan), complex(0.0, -0.0)]), Dtype.complex64)
+    assert wrong([complex(nan, 1), complex(1, nan), complex(-0.0, 0.0)], expected) == [False] * 3
+    assert wrong([complex(nan, 2), complex(2, nan), complex(0, nan)], expected) == [True] * 3

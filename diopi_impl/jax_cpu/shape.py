@@ -1,0 +1,263 @@
+"""Functions that make, move and copy whole tensors: joins, splits, layout, padding, construction and conversion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from numpy.typing import NDArray
+
+from diopi_impl.base import Box
+from diopi_impl.functional import ResultSpec, apply_directly
+from diopi_impl.jax_cpu import vendor
+from diopi_proto.dtypes import category
+from diopi_proto.types import Dtype, MemoryFormat
+from lib_rt import Context, Tensor
+from lib_rt.dtypes import to_numpy
+
+
+@vendor.implements("diopiCat")
+def cat(tensors: list[Array], dim: int) -> Array:
+    common = jnp.result_type(*tensors)
+    joined = [tensor for tensor in tensors if tensor.shape != (0,)] or tensors[:1]
+    return jnp.concatenate([tensor.astype(common) for tensor in joined], dim)
+
+
+@vendor.implements("diopiStack")
+def stack(tensors: list[Array], dim: int) -> Array:
+    return jnp.stack(tensors, dim)
+
+
+@vendor.implements("diopiSplitWithSizes")
+def split_with_sizes(input: Array, splitSizes: tuple[int, ...], dim: int) -> list[Array]:
+    if sum(splitSizes) != input.shape[dim] or min(splitSizes) < 0:
+        raise ValueError(f"splitSizes {splitSizes} do not make up axis {dim} of shape {input.shape}")
+    starts = np.cumsum((0, *splitSizes[:-1]))
+    return [
+        lax.dynamic_slice_in_dim(input, start, size, dim % input.ndim)
+        for start, size in zip(starts, splitSizes, strict=True)
+    ]
+
+
+@vendor.implements("diopiTranspose")
+def transpose(input: Array, dim0: int, dim1: int) -> Array:
+    return jnp.swapaxes(input, dim0, dim1) if input.ndim else input
+
+
+@vendor.implements("diopiPermute")
+def permute(input: Array, dims: tuple[int, ...]) -> Array:
+    return jnp.transpose(input, dims)
+
+
+@vendor.implements("diopiExpand")
+def expand(input: Array, *, out: ResultSpec) -> Array:
+    return jnp.broadcast_to(input, out.shape)
+
+
+@vendor.implements("diopiFlip")
+def flip(input: Array, dims: tuple[int, ...]) -> Array:
+    return jnp.flip(input, dims)
+
+
+@vendor.implements("diopiRoll")
+def roll(input: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
+    if len(shifts) != (len(dims) or 1):
+        raise ValueError(f"shifts {shifts} and dims {dims} differ in length")
+    return jnp.roll(input, shifts, dims) if dims else jnp.roll(input, shifts[0])
+
+
+@vendor.implements("diopiRepeat")
+def repeat(input: Array, repeats_size: tuple[int, ...]) -> Array:
+    if len(repeats_size) < input.ndim or min(repeats_size, default=0) < 0:
+        raise ValueError(f"repeats_size {repeats_size} does not fit an input of shape {input.shape}")
+    return jnp.tile(input, repeats_size)
+
+
+def _margin_sources(mode: str, before: int, after: int, length: int) -> NDArray[np.int64]:
+    """Which element of an axis each element of the padded axis repeats."""
+    index = np.arange(-before, length + after)
+    if mode == "reflect":
+        folded = np.abs(index)
+        return np.minimum(folded, 2 * (length - 1) - folded)
+    if mode == "replicate":
+        return np.clip(index, 0, length - 1)
+    if mode == "circular":
+        first, last = max(0, -before), length + min(0, after)
+        return first + (index - first) % (last - first)
+    raise ValueError(f"mode is {mode!r}, expected constant, reflect, replicate or circular")
+
+
+@vendor.implements("diopiPad")
+def pad(input: Array, pad: tuple[int, ...], mode: str, value: float | None) -> Array:
+    margins = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
+    if len(margins) > input.ndim:
+        raise ValueError(f"pad {pad} has more than two entries an axis of shape {input.shape}")
+    axes = range(input.ndim - len(margins), input.ndim)
+    if mode == "constant":
+        element = jnp.asarray(value or 0).astype(input.dtype)
+        spread = [(0, 0, 0)] * axes.start + [(before, after, 0) for before, after in margins]
+        return lax.pad(input, element, spread)
+    for axis, (before, after) in zip(axes, margins, strict=True):
+        input = jnp.take(input, _margin_sources(mode, before, after, input.shape[axis]), axis)
+    return input
+
+
+@vendor.implements("diopiUnfold")
+def unfold(input: Array, dim: int, size: int, step: int) -> Array:
+    row = jnp.moveaxis(jnp.atleast_1d(input), dim, 0)
+    if not 0 <= size <= row.shape[0] or step < 1:
+        raise ValueError(f"windows of {size} every {step} do not fit axis {dim} of shape {input.shape}")
+    starts = np.arange(0, row.shape[0] - size + 1, step)
+    windows = row[starts[:, np.newaxis] + np.arange(size)]  # (windows, size, …)
+    windows = jnp.moveaxis(windows, 1, -1)
+    return jnp.moveaxis(windows, 0, dim % input.ndim) if input.ndim else windows[0]
+
+
+@vendor.implements("diopiUnfoldBackward")
+def unfold_backward(grad_output: Array, input_sizes: tuple[int, ...], dim: int, size: int, step: int) -> Array:
+    _, pull = jax.vjp(lambda x: unfold(x, dim, size, step), jnp.zeros(input_sizes, grad_output.dtype))
+    (gradient,) = pull(grad_output)
+    return gradient
+
+
+def _triangle(input: Array, diagonal: int, upper: bool) -> Array:
+    if input.ndim < 2:
+        raise ValueError(f"input has shape {input.shape}, expected at least 2 axes")
+    rows, columns = input.shape[-2:]
+    lower = np.tri(rows, columns, diagonal - upper, bool)
+    return jnp.where(lower != upper, input, jnp.zeros_like(input))
+
+
+@vendor.implements("diopiTril")
+def tril(input: Array, diagonal: int) -> Array:
+    return _triangle(input, diagonal, upper=False)
+
+
+@vendor.implements("diopiTriu")
+def triu(input: Array, diagonal: int) -> Array:
+    return _triangle(input, diagonal, upper=True)
+
+
+@vendor.implements("diopiMeshGrid")
+def mesh_grid(inputs: list[Array]) -> list[Array]:
+    return list(jnp.meshgrid(*map(jnp.ravel, inputs), indexing="ij"))
+
+
+def _is_integer(spec: ResultSpec) -> bool:
+    return category(spec.dtype) < 2
+
+
+def _precise(spec: ResultSpec) -> Any:
+    """The element type in which sequences are computed: float64, or the integer type itself."""
+    return to_numpy(spec.dtype) if _is_integer(spec) else jnp.float64
+
+
+@vendor.implements("diopiArange")
+def arange(start: float, end: float, step: float, *, out: ResultSpec) -> Array:
+    if _is_integer(out):
+        start, end, step = int(start), int(end), int(step)
+    (length,) = out.shape
+    return start + jnp.arange(length, dtype=_precise(out)) * step
+
+
+@vendor.implements("diopiLinspace")
+def linspace(start: float, end: float, steps: int, *, out: ResultSpec) -> Array:
+    if _is_integer(out):
+        start, end = int(start), int(end)
+    values = jnp.linspace(start, end, steps, dtype=jnp.float64)
+    return jnp.trunc(values) if _is_integer(out) else values
+
+
+@vendor.implements("diopiFill")
+def fill(value: float, *, out: ResultSpec) -> Array:
+    kind = bool if out.dtype is Dtype.bool else int if _is_integer(out) else float
+    return jnp.full(out.shape, kind(value), to_numpy(out.dtype))
+
+
+@vendor.implements("diopiOnes")
+def ones(size: tuple[int, ...]) -> Array:
+    return jnp.ones(size)
+
+
+@vendor.implements("diopiZeros")
+def zeros(size: tuple[int, ...]) -> Array:
+    return jnp.zeros(size)
+
+
+@vendor.implements("diopiZeroInp")
+def zero_(*, out: ResultSpec) -> Array:
+    return jnp.zeros(out.shape)
+
+
+def _converted(values: Array, dtype: Dtype) -> Array:
+    if dtype is Dtype.bool:
+        return values != 0
+    is_complex = category(dtype) == 3
+    return values if is_complex or not jnp.iscomplexobj(values) else values.real
+
+
+@vendor.implements("diopiCastDtype")
+def cast_dtype(input: Array, *, out: ResultSpec) -> Array:
+    return _converted(input, out.dtype)
+
+
+@vendor.implements("diopiCopyInp")
+def copy_(src: Array, *, out: ResultSpec) -> Array:
+    return _converted(jnp.broadcast_to(src, out.shape), out.dtype)
+
+
+CHANNELS_LAST_RANK = {MemoryFormat.ChannelsLast1d: 3, MemoryFormat.ChannelsLast: 4, MemoryFormat.ChannelsLast3d: 5}
+
+
+def _is_dense(array: NDArray[Any]) -> bool:
+    """Whether the elements lie in memory without gaps, each by itself, in whatever order of axes."""
+    strides = sorted((stride, length) for stride, length in zip(array.strides, array.shape, strict=True) if length != 1)
+    step = array.itemsize
+    for stride, length in strides:
+        if stride != step:
+            return False
+        step *= length
+    return True
+
+
+def _order(array: NDArray[Any], memory_format: MemoryFormat) -> list[int]:
+    """The axes as they are to lie in memory, outermost first."""
+    rank = CHANNELS_LAST_RANK.get(memory_format, array.ndim)
+    if rank != array.ndim:
+        raise ValueError(f"{memory_format.name} is for inputs of {rank} axes, input has shape {array.shape}")
+    axes = list(range(array.ndim))
+    if memory_format in CHANNELS_LAST_RANK:
+        return [0, *axes[2:], 1]
+    if memory_format is MemoryFormat.Preserve and _is_dense(array):
+        return sorted(axes, key=lambda axis: -array.strides[axis])
+    return axes
+
+
+@vendor.implements("diopiContiguous", adapt=apply_directly)
+def contiguous(input: NDArray[Any], memoryFormat: MemoryFormat) -> NDArray[Any]:
+    order = _order(input, memoryFormat)
+    return np.ascontiguousarray(input.transpose(order)).transpose(np.argsort(order)) if input.ndim else input
+
+
+PLAIN = 0
+"""The one native layout of this device: tensors lie as their strides say."""
+
+
+@vendor.implements_raw("diopiNativeMemoryFormatCast")
+def native_memory_format_cast(ctx: Context, out: Box, in_: Tensor, format: int) -> None:
+    if format != PLAIN:
+        raise ValueError(f"format is {format}, this device only knows {PLAIN}")
+    out.value = in_
+
+
+@vendor.implements("diopiGetNativeMemoryFormat", adapt=apply_directly)
+def get_native_memory_format(input: NDArray[Any]) -> int:
+    return PLAIN
+
+
+@vendor.implements("diopiTensorDestructionHook", adapt=apply_directly)
+def tensor_destruction_hook(ptr: int) -> tuple[()]:
+    return ()  # nothing is ever noted about memory

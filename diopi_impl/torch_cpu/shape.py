@@ -1,0 +1,154 @@
+"""Functions that make, move and copy whole tensors: joins, splits, layout, padding, construction and conversion."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from diopi_impl.functional import ResultSpec
+from diopi_impl.torch_cpu import vendor
+from diopi_impl.torch_cpu.adapter import torch_dtype
+from diopi_proto.dtypes import category
+from diopi_proto.types import MemoryFormat
+
+Sizes = tuple[int, ...]
+
+
+@vendor.implements("diopiCat")
+def cat(tensors: list[Tensor], dim: int) -> Tensor:
+    return torch.cat(tensors, dim)
+
+
+@vendor.implements("diopiStack")
+def stack(tensors: list[Tensor], dim: int) -> Tensor:
+    return torch.stack(tensors, dim)
+
+
+@vendor.implements("diopiSplitWithSizes")
+def split_with_sizes(input: Tensor, splitSizes: Sizes, dim: int) -> list[Tensor]:
+    return list(input.split_with_sizes(splitSizes, dim))
+
+
+@vendor.implements("diopiTranspose")
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    return input.transpose(dim0, dim1)
+
+
+@vendor.implements("diopiPermute")
+def permute(input: Tensor, dims: Sizes) -> Tensor:
+    return input.permute(dims)
+
+
+@vendor.implements("diopiExpand")
+def expand(input: Tensor, *, out: ResultSpec) -> Tensor:
+    return input.expand(out.shape)
+
+
+@vendor.implements("diopiFlip")
+def flip(input: Tensor, dims: Sizes) -> Tensor:
+    return input.flip(dims)
+
+
+@vendor.implements("diopiRoll")
+def roll(input: Tensor, shifts: Sizes, dims: Sizes) -> Tensor:
+    return input.roll(shifts, dims)
+
+
+@vendor.implements("diopiRepeat")
+def repeat(input: Tensor, repeats_size: Sizes) -> Tensor:
+    return input.repeat(repeats_size)
+
+
+@vendor.implements("diopiPad")
+def pad(input: Tensor, pad: Sizes, mode: str, value: float | None) -> Tensor:
+    return torch.nn.functional.pad(input, pad, mode, value)
+
+
+@vendor.implements("diopiUnfold")
+def unfold(input: Tensor, dim: int, size: int, step: int) -> Tensor:
+    return input.unfold(dim, size, step)
+
+
+@vendor.implements("diopiUnfoldBackward")
+def unfold_backward(grad_output: Tensor, input_sizes: Sizes, dim: int, size: int, step: int) -> Tensor:
+    return torch.ops.aten.unfold_backward(grad_output, input_sizes, dim, size, step)
+
+
+@vendor.implements("diopiTril")
+def tril(input: Tensor, diagonal: int) -> Tensor:
+    return input.tril(diagonal)
+
+
+@vendor.implements("diopiTriu")
+def triu(input: Tensor, diagonal: int) -> Tensor:
+    return input.triu(diagonal)
+
+
+@vendor.implements("diopiMeshGrid")
+def mesh_grid(inputs: list[Tensor]) -> list[Tensor]:
+    return list(torch.meshgrid(*inputs, indexing="ij"))
+
+
+@vendor.implements("diopiArange")
+def arange(start: float, end: float, step: float, *, out: ResultSpec) -> Tensor:
+    return torch.arange(start, end, step, dtype=torch_dtype(out.dtype))
+
+
+@vendor.implements("diopiLinspace")
+def linspace(start: float, end: float, steps: int, *, out: ResultSpec) -> Tensor:
+    return torch.linspace(start, end, steps, dtype=torch_dtype(out.dtype))
+
+
+def _empty(out: ResultSpec) -> Tensor:
+    return torch.empty(out.shape, dtype=torch_dtype(out.dtype))
+
+
+@vendor.implements("diopiFill")
+def fill(value: float, *, out: ResultSpec) -> Tensor:
+    return _empty(out).fill_(value)
+
+
+@vendor.implements("diopiOnes")
+def ones(size: Sizes, *, out: ResultSpec) -> Tensor:
+    return torch.ones(size, dtype=torch_dtype(out.dtype))
+
+
+@vendor.implements("diopiZeros")
+def zeros(size: Sizes, *, out: ResultSpec) -> Tensor:
+    return torch.zeros(size, dtype=torch_dtype(out.dtype))
+
+
+@vendor.implements("diopiZeroInp")
+def zero_(*, out: ResultSpec) -> Tensor:
+    return _empty(out).zero_()
+
+
+def _part(values: Tensor, out: ResultSpec) -> Tensor:
+    """The real part where that alone is converted, which spares PyTorch's warning."""
+    return values.real if values.is_complex() and category(out.dtype) in (1, 2) else values
+
+
+@vendor.implements("diopiCastDtype")
+def cast_dtype(input: Tensor, *, out: ResultSpec) -> Tensor:
+    return _part(input, out).to(torch_dtype(out.dtype))
+
+
+@vendor.implements("diopiCopyInp")
+def copy_(src: Tensor, *, out: ResultSpec) -> Tensor:
+    return _empty(out).copy_(_part(src, out))
+
+
+FORMATS = {
+    MemoryFormat.Contiguous: torch.contiguous_format,
+    MemoryFormat.ChannelsLast: torch.channels_last,
+    MemoryFormat.ChannelsLast3d: torch.channels_last_3d,
+    MemoryFormat.Preserve: torch.preserve_format,
+}
+"""PyTorch's memory formats; it has none for rank 3."""
+
+
+@vendor.implements("diopiContiguous")
+def contiguous(input: Tensor, memoryFormat: MemoryFormat) -> Tensor:
+    if memoryFormat is MemoryFormat.ChannelsLast1d:
+        return input.transpose(1, 2).contiguous().transpose(1, 2)
+    return input.clone(memory_format=FORMATS[memoryFormat])

@@ -1,0 +1,55 @@
+"""Where a result the callee makes lies in memory counts where the caller asked for a memory format."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diopi_impl import Vendor
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.interface import lookup
+from diopi_test.baseline import make_baseline_case
+from diopi_test.cases import select_cases
+from diopi_test.execution import run_case
+from diopi_test.verdict import Outcome, Verdict
+
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture
+def judge() -> Iterator[Callable[[str, str, Callable[..., Array]], Outcome]]:
+    """Runs one case on a vendor that has nothing but this implementation of its function."""
+    vendor = Vendor("one function", "1", HostRuntime().functions(), host_addressable=True)
+    device = vendor.open_device()
+
+    def run(function: str, label: str, implementation: Callable[..., Array]) -> Outcome:
+        vendor.implements(function)(implementation)
+        case = next(case for case in select_cases(function, "full") if case.label == label)
+        return run_case(vendor, device, make_baseline_case(lookup(function), case))
+
+    yield run
+    device.close()
+
+
+def test_a_result_in_the_wrong_order_fails(judge: Callable[..., Outcome]) -> None:
+    def row_by_row(input: Array, memoryFormat: int) -> Array:
+        return np.ascontiguousarray(input)
+
+    outcome = judge("diopiContiguous", "float32-channels-last", row_by_row)
+    assert outcome.verdict is Verdict.failed
+    assert outcome.message == "form: out has strides (12, 4, 2, 1), expected (12, 1, 6, 3)"
+
+
+def test_a_result_in_the_order_asked_for_passes(judge: Callable[..., Outcome]) -> None:
+    def channels_innermost(input: Array, memoryFormat: int) -> Array:
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(input, 1, -1)), -1, 1)
+
+    assert judge("diopiContiguous", "float32-channels-last", channels_innermost).verdict is Verdict.passed
+
+
+def test_elsewhere_the_order_is_the_callees_affair(judge: Callable[..., Outcome]) -> None:
+    def column_by_column(in_: Array, format: int) -> Array:
+        return np.asfortranarray(in_)
+
+    assert judge("diopiNativeMemoryFormatCast", "float32-matrix", column_by_column).verdict is Verdict.passed

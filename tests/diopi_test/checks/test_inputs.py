@@ -1,0 +1,28 @@
+"""Inputs are only read, those given by a bare address too."""
+
+import ctypes
+
+from diopi_impl import Vendor
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.interface import lookup
+from diopi_test.baseline import make_baseline_case
+from diopi_test.cases import select_cases
+from diopi_test.execution import run_case
+from diopi_test.verdict import Verdict
+from lib_rt import Context
+
+
+def test_memory_given_by_its_address_is_not_to_be_written() -> None:
+    vendor = Vendor("one function", "1", HostRuntime().functions(), host_addressable=True)
+
+    @vendor.implements_raw("diopiTensorDestructionHook")
+    def forget(ctx: Context, ptr: int) -> None:
+        ctypes.c_ubyte.from_address(ptr).value ^= 1
+
+    function = "diopiTensorDestructionHook"
+    case = next(case for case in select_cases(function, "full") if case.label == "float32-matrix")
+    device = vendor.open_device()
+    outcome = run_case(vendor, device, make_baseline_case(lookup(function), case))
+    device.close()
+    assert outcome.verdict is Verdict.failed
+    assert outcome.message == "inputs: 1 bytes of ptr changed, the first at 0"
