@@ -1,0 +1,189 @@
+"""Optimizer steps, a call being one update in place, and gradient clipping."""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from diopi_impl.functional import apply_directly
+from diopi_impl.jax_cpu import vendor
+
+
+@vendor.implements("diopiSgd")
+def sgd(
+    param: Array,
+    grad: Array,
+    buf: Array | None,
+    lr: float,
+    momentum: float,
+    dampening: float,
+    weight_decay: float,
+    nesterov: bool,
+) -> tuple[Array, Array | None]:
+    d = grad + weight_decay * param
+    if momentum == 0:
+        return param - lr * d, buf
+    velocity = d if buf is None else momentum * buf + (1 - dampening) * d
+    d = d + momentum * velocity if nesterov else velocity
+    return param - lr * d, None if buf is None else velocity
+
+
+def _adam(
+    param: Array,
+    grad: Array,
+    exp_avg: Array,
+    exp_avg_sq: Array,
+    max_exp_avg_sq: Array | None,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    step: Any,
+    amsgrad: bool,
+) -> tuple[Array, Array, Array, Array | None]:
+    """A step of Adam, the weight decay left to the caller."""
+    m = beta1 * exp_avg + (1 - beta1) * grad
+    v = beta2 * exp_avg_sq + (1 - beta2) * grad**2
+    if amsgrad:
+        if max_exp_avg_sq is None:
+            raise ValueError("max_exp_avg_sq is required with amsgrad, NULL was given")
+        max_exp_avg_sq = jnp.maximum(max_exp_avg_sq, v)
+    correction1, correction2 = 1 - beta1**step, jnp.sqrt(1 - beta2**step)  # in double: 1 − beta^step cancels
+    variance = v if max_exp_avg_sq is None or not amsgrad else max_exp_avg_sq
+    rate, scale = (jnp.asarray(value).astype(param.dtype) for value in (lr / correction1, correction2))
+    return param - rate * m / (jnp.sqrt(variance) / scale + eps), m, v, max_exp_avg_sq
+
+
+@vendor.implements("diopiAdam")
+def adam(
+    param: Array,
+    grad: Array,
+    exp_avg: Array,
+    exp_avg_sq: Array,
+    max_exp_avg_sq: Array | None,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    step: int,
+    amsgrad: bool,
+) -> tuple[Array, Array, Array, Array | None]:
+    grad = grad + weight_decay * param
+    return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
+
+
+@vendor.implements("diopiAdamW")
+def adamw(
+    param: Array,
+    grad: Array,
+    exp_avg: Array,
+    exp_avg_sq: Array,
+    max_exp_avg_sq: Array | None,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    step: Any,
+    amsgrad: bool,
+) -> tuple[Array, Array, Array, Array | None]:
+    param = param * (1 - lr * weight_decay)
+    return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
+
+
+@vendor.implements("diopiFusedAdamW")
+def fused_adamw(
+    params: list[Array],
+    grads: list[Array],
+    exp_avgs: list[Array],
+    exp_avg_sqs: list[Array],
+    max_exp_avg_sqs: list[Array] | None,
+    state_steps: list[Array],
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    amsgrad: bool,
+    maximize: bool,
+) -> tuple[list[Any] | None, ...]:
+    steps = [step.astype(jnp.float64).reshape(()) for step in state_steps]
+    updates = [
+        adamw(p, -g if maximize else g, m, v, largest, lr, beta1, beta2, eps, weight_decay, step, amsgrad)
+        for p, g, m, v, largest, step in zip(
+            params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs or repeat(None), steps, strict=False
+        )
+    ]
+    updated, means, squares, largest_squares = ([update[i] for update in updates] for i in range(4))
+    return updated, means, squares, None if max_exp_avg_sqs is None else largest_squares
+
+
+@vendor.implements("diopiAdadelta")
+def adadelta(
+    param: Array,
+    grad: Array,
+    square_avg: Array,
+    acc_delta: Array,
+    lr: float,
+    rho: float,
+    eps: float,
+    weight_decay: float,
+) -> tuple[Array, Array, Array]:
+    grad = grad + weight_decay * param
+    square = rho * square_avg + (1 - rho) * grad**2
+    delta = jnp.sqrt(acc_delta + eps) / jnp.sqrt(square + eps) * grad
+    return param - lr * delta, square, rho * acc_delta + (1 - rho) * delta**2
+
+
+@vendor.implements("diopiRmsprop")
+def rmsprop(
+    param: Array,
+    grad: Array,
+    square_avg: Array,
+    grad_avg: Array | None,
+    momentum_buf: Array | None,
+    lr: float,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+    momentum: float,
+    centered: bool,
+) -> tuple[Array, Array, Array | None, Array | None]:
+    for name, needed, state in (("grad_avg", centered, grad_avg), ("momentum_buf", momentum > 0, momentum_buf)):
+        if needed and state is None:
+            raise ValueError(f"{name} is required with centered {centered} and momentum {momentum}, NULL was given")
+    grad = grad + weight_decay * param
+    square = variance = alpha * square_avg + (1 - alpha) * grad**2
+    if centered and grad_avg is not None:
+        grad_avg = alpha * grad_avg + (1 - alpha) * grad
+        variance = square - grad_avg**2
+    update = grad / (jnp.sqrt(variance) + eps)
+    if momentum > 0 and momentum_buf is not None:
+        update = momentum_buf = momentum * momentum_buf + update
+    return param - lr * update, square, grad_avg, momentum_buf
+
+
+HostArray = NDArray[Any]
+
+
+@vendor.implements("diopiClipGradNorm", adapt=apply_directly)  # NumPy: the norm decides whether anything is written
+def clip_grad_norm(
+    grads: list[HostArray], max_norm: float, norm_type: float, error_if_nonfinite: bool
+) -> tuple[float, list[HostArray]]:
+    with np.errstate(all="ignore"):
+        wide = [grad.astype(np.float64) for grad in grads]
+        total = _norm(np.array([_norm(grad.ravel(), norm_type) for grad in wide]), norm_type)
+        if error_if_nonfinite and not np.isfinite(total):
+            raise ValueError(f"the norm of the gradients is {total}, and error_if_nonfinite is set")
+        factor = np.minimum(1, max_norm / (total + 1e-6))
+        return float(total), [grad * factor for grad in wide]
+
+
+def _norm(vector: HostArray, order: float) -> Any:
+    return np.linalg.norm(vector, order) if vector.size else 0.0

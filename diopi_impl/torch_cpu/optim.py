@@ -1,0 +1,214 @@
+"""Optimizer steps, a call being one update in place, and gradient clipping."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import adadelta as adadelta_module
+from torch.optim import adam as adam_module
+from torch.optim import rmsprop as rmsprop_module
+from torch.optim import sgd as sgd_module
+
+from diopi_impl.torch_cpu import vendor
+
+
+@vendor.implements("diopiSgd")
+def sgd(
+    param: Tensor,
+    grad: Tensor,
+    buf: Tensor | None,
+    lr: float,
+    momentum: float,
+    dampening: float,
+    weight_decay: float,
+    nesterov: bool,
+) -> tuple[Tensor, Tensor | None]:
+    sgd_module.sgd(
+        [param],
+        [grad],
+        [buf],
+        foreach=False,
+        weight_decay=weight_decay,
+        momentum=momentum,
+        lr=lr,
+        dampening=dampening,
+        nesterov=nesterov,
+        maximize=False,
+    )
+    return param, buf
+
+
+@vendor.implements("diopiAdam")
+def adam(
+    param: Tensor,
+    grad: Tensor,
+    exp_avg: Tensor,
+    exp_avg_sq: Tensor,
+    max_exp_avg_sq: Tensor | None,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    step: int,
+    amsgrad: bool,
+    *,
+    decoupled_weight_decay: bool = False,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    adam_module.adam(
+        [param],
+        [grad],
+        [exp_avg],
+        [exp_avg_sq],
+        [max_exp_avg_sq] if amsgrad and max_exp_avg_sq is not None else [],
+        [torch.tensor(float(step - 1))],  # PyTorch counts the step itself
+        foreach=False,
+        decoupled_weight_decay=decoupled_weight_decay,
+        amsgrad=amsgrad,
+        beta1=beta1,
+        beta2=beta2,
+        lr=lr,
+        weight_decay=weight_decay,
+        eps=eps,
+        maximize=False,
+    )
+    return param, exp_avg, exp_avg_sq, max_exp_avg_sq
+
+
+@vendor.implements("diopiAdamW")
+def adamw(
+    param: Tensor,
+    grad: Tensor,
+    exp_avg: Tensor,
+    exp_avg_sq: Tensor,
+    max_exp_avg_sq: Tensor | None,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    step: int,
+    amsgrad: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    return adam(
+        param,
+        grad,
+        exp_avg,
+        exp_avg_sq,
+        max_exp_avg_sq,
+        lr,
+        beta1,
+        beta2,
+        eps,
+        weight_decay,
+        step,
+        amsgrad,
+        decoupled_weight_decay=True,
+    )
+
+
+@vendor.implements("diopiFusedAdamW")
+def fused_adamw(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    max_exp_avg_sqs: list[Tensor] | None,
+    state_steps: list[Tensor],
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    amsgrad: bool,
+    maximize: bool,
+) -> tuple[Any, ...]:
+    fused: Any = torch.ops.aten._fused_adamw_
+    fused(
+        params,
+        grads,
+        exp_avgs,
+        exp_avg_sqs,
+        max_exp_avg_sqs if amsgrad and max_exp_avg_sqs is not None else [],
+        [step.to(torch.float32).reshape(()) for step in state_steps],
+        lr=lr,
+        beta1=beta1,
+        beta2=beta2,
+        weight_decay=weight_decay,
+        eps=eps,
+        amsgrad=amsgrad,
+        maximize=maximize,
+    )
+    return params, exp_avgs, exp_avg_sqs, max_exp_avg_sqs
+
+
+@vendor.implements("diopiAdadelta")
+def adadelta(
+    param: Tensor,
+    grad: Tensor,
+    square_avg: Tensor,
+    acc_delta: Tensor,
+    lr: float,
+    rho: float,
+    eps: float,
+    weight_decay: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    adadelta_module.adadelta(
+        [param],
+        [grad],
+        [square_avg],
+        [acc_delta],
+        [torch.tensor(0.0)],
+        foreach=False,
+        lr=lr,
+        rho=rho,
+        eps=eps,
+        weight_decay=weight_decay,
+        maximize=False,
+    )
+    return param, square_avg, acc_delta
+
+
+@vendor.implements("diopiRmsprop")
+def rmsprop(
+    param: Tensor,
+    grad: Tensor,
+    square_avg: Tensor,
+    grad_avg: Tensor | None,
+    momentum_buf: Tensor | None,
+    lr: float,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+    momentum: float,
+    centered: bool,
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    rmsprop_module.rmsprop(
+        [param],
+        [grad],
+        [square_avg],
+        [grad_avg] if grad_avg is not None else [],
+        [momentum_buf] if momentum_buf is not None else [],
+        [torch.tensor(0.0)],
+        foreach=False,
+        lr=lr,
+        alpha=alpha,
+        eps=eps,
+        weight_decay=weight_decay,
+        momentum=momentum,
+        centered=centered,
+    )
+    return param, square_avg, grad_avg, momentum_buf
+
+
+@vendor.implements("diopiClipGradNorm")
+def clip_grad_norm(
+    grads: list[Tensor], max_norm: float, norm_type: float, error_if_nonfinite: bool
+) -> tuple[Tensor, list[Tensor]]:
+    params = [torch.empty_like(grad, requires_grad=True) for grad in grads]
+    for param, grad in zip(params, grads, strict=True):
+        param.grad = grad
+    total = torch.nn.utils.clip_grad_norm_(params, max_norm, norm_type, error_if_nonfinite)
+    return total, grads
