@@ -1,0 +1,35 @@
+"""Automatic mixed precision: unscaling gradients, and the scale that follows what they show."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import Array
+
+from diopi_impl.jax_cpu import vendor
+
+
+@vendor.implements("diopiAmpForeachNonFiniteCheckAndUnscaleInp")
+def unscale(scaled_grads: list[Array], found_inf: Array, inv_scale: Array) -> tuple[list[Array], Array]:
+    finite = jnp.array([jnp.isfinite(grad).all() for grad in scaled_grads], bool).all()
+    grads = [grad * inv_scale.reshape(()).astype(grad.dtype) for grad in scaled_grads]
+    return grads, jnp.where(finite, found_inf, 1)
+
+
+@vendor.implements("diopiAmpUpdateScaleInp")
+def update_scale(
+    current_scale: Array,
+    growth_tracker: Array,
+    found_inf: Array,
+    scale_growth_factor: float,
+    scale_backoff_factor: float,
+    growth_interval: int,
+) -> tuple[Array, Array]:
+    overflowed, steps = (found_inf != 0).reshape(()), growth_tracker + 1
+    due = steps == growth_interval
+    grown = current_scale * scale_growth_factor
+    grown = jnp.where(jnp.isfinite(grown), grown, current_scale)
+    scale = jnp.where(due.reshape(()), grown, current_scale)
+    return (
+        jnp.where(overflowed, current_scale * scale_backoff_factor, scale),
+        jnp.where(overflowed | due, 0, steps),
+    )

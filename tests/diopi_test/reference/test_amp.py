@@ -1,0 +1,32 @@
+"""The references of mixed precision: what is multiplied, what is found, and when the scale moves."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from references import call
+
+
+@pytest.mark.parametrize(("bad", "before", "after"), [(1.0, 0, 0), (np.inf, 0, 1), (np.nan, 0, 1), (1.0, 1, 1)])
+def test_unscaling(bad: float, before: float, after: float) -> None:
+    grads = [np.array([2.0, 4.0]), np.array(bad)]
+    scaled, found = call(
+        "diopiAmpForeachNonFiniteCheckAndUnscaleInp", grads, np.array([float(before)]), np.array([0.5])
+    )
+    np.testing.assert_equal(scaled, [np.array([1.0, 2.0]), np.array(bad / 2)])
+    assert found.tolist() == [after]
+
+
+@pytest.mark.parametrize(
+    ("scale", "tracker", "found", "expected"),
+    [
+        (8.0, 3, 0, (8.0, 4)),
+        (8.0, 4, 0, (24.0, 0)),
+        (8.0, 4, 1, (2.0, 0)),
+        (8.0, 5, 0, (8.0, 6)),
+        (2.0**127, 4, 0, (2.0**127, 0)),
+    ],
+)
+def test_the_scale(scale: float, tracker: int, found: float, expected: Any) -> None:
+    given = call("diopiAmpUpdateScaleInp", np.array(scale), np.array(tracker), np.array(found), 3.0, 0.25, 5)
+    assert (given[0], given[1]) == expected
