@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_proto.dtypes import category, floating, is_complex, is_floating
+from diopi_proto.dtypes import category, floating, half, is_complex, is_floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.case import Case, ResultOverride, TensorSpec, Values, cases_for
@@ -100,6 +100,9 @@ def hardtanh(prototype: Prototype) -> Iterator[Case]:
         )
     for label, (low, high) in BOUNDS.items():
         yield from _once(prototype, {"input": normal(2)}, {"min_val": low, "max_val": high}, label)
+    # numbers of int64 that are equal as float64
+    neighbours, limits = choice([2**62 + i for i in range(12)]), {"min_val": 2**62 + 3, "max_val": 2**62 + 8}
+    yield from _once(prototype, {"input": neighbours}, limits, "neighbours", dtypes=[Dtype.int64])
 
 
 @cases_for("diopiHardtanhBackward")
@@ -139,6 +142,8 @@ def threshold(prototype: Prototype) -> Iterator[Case]:
         for label, (limit, value) in sets.items():
             attributes = {"threshold": limit, "value": value}
             yield from _once(prototype, {"input": whole(-3, 3)}, attributes, label, dtypes=[dtype])
+    neighbours, numbers = choice([2**62 + i for i in range(12)]), {"threshold": 2**62 + 5, "value": 2**62 + 9}
+    yield from _once(prototype, {"input": neighbours}, numbers, "neighbours", dtypes=[Dtype.int64])
     yield from _once(
         prototype, {"input": special}, {"threshold": 0.75, "value": 1.5}, patterns=[SPECIAL], dtypes=prototype.dtypes
     )
@@ -151,7 +156,8 @@ def threshold_backward(prototype: Prototype) -> Iterator[Case]:
     exact = {"grad_output": whole_range, "input": whole(-2, 2)}
     for label, limit in {"zero": 0, "integer": 1, "fraction": 1.7}.items():
         yield from _once(prototype, exact, {"threshold": limit}, label, dtypes=prototype.dtypes)
-    yield from _once(prototype, exact, {"threshold": -1.0}, "negative")
+    signed = [dtype for dtype in prototype.dtypes if dtype is not Dtype.uint8]
+    yield from _once(prototype, exact, {"threshold": -1.7}, "negative", dtypes=signed)
     ends = {"grad_output": special, "input": choice([0.0, -0.0, 1.0, -1.0, inf, -inf, nan])}
     yield from _once(prototype, ends, {"threshold": 0.0}, patterns=ENDS, dtypes=_floating(prototype))
 
@@ -235,7 +241,8 @@ def silu_backward(prototype: Prototype) -> Iterator[Case]:
     yield from _once(prototype, ends, patterns=ENDS, dtypes=prototype.dtypes)
 
 
-EMPTY = Along("empty-slices", (3, 0), (1,))
+LONG_ROWS = Along("many-rows", (24, 150), (1,), common=True)
+AXES = (*ONE_AXIS, LONG_ROWS, Along("empty-slices", (3, 0), (1,)))
 MASKED = choice([-inf, 0.0, 1.5, -2.0, -inf, 3.25, -inf])
 WIDER = {Dtype.float16: Dtype.float32, Dtype.bfloat16: Dtype.float32, Dtype.float32: Dtype.float64}
 
@@ -243,12 +250,13 @@ WIDER = {Dtype.float16: Dtype.float32, Dtype.bfloat16: Dtype.float32, Dtype.floa
 @cases_for("diopiSoftmax", "diopiLogSoftmax")
 def softmax(prototype: Prototype) -> Iterator[Case]:
     for dtype in floating:
-        for along in patterns_of(dtype, (*ONE_AXIS, EMPTY)):
+        for along in patterns_of(dtype, AXES):
             yield _softmax_case(dtype, along, normal(2), along.label)
         for label, domain in {
             "offset": normal(1, 100),
             "steep": normal(30),
             "masked": MASKED,
+            "far-apart": choice([900.0, -900.0, 0.0, 3.0, 450.0]),
             "special": special,
         }.items():
             yield _softmax_case(dtype, ROWS, domain, label)
@@ -272,18 +280,25 @@ def _softmax_case(dtype: Dtype, along: Along, domain: Domain, label: str) -> Cas
     )
 
 
+NORMAL = normal()
+
+
 @cases_for("diopiSoftmaxBackward", "diopiLogSoftmaxBackward")
 def softmax_backward(prototype: Prototype) -> Iterator[Case]:
     is_log = prototype.base == "diopiLogSoftmaxBackward"
     for dtype in floating:
-        for along in patterns_of(dtype, (*ONE_AXIS, EMPTY)):
+        for along in patterns_of(dtype, AXES):
             yield _softmax_gradient_case(dtype, along, normal(2), along.label, is_log)
         yield _softmax_gradient_case(dtype, ROWS, normal(30), "steep", is_log)
         yield _softmax_gradient_case(dtype, ROWS, MASKED, "masked", is_log)
         yield _softmax_gradient_case(dtype, ROWS, choice([1.0, 2.0, nan, *range(9)]), "nan", is_log)
+    for dtype in half:  # a sum of so many shows the width of the accumulator
+        yield _softmax_gradient_case(dtype, Along("", (2, 2000), (1,)), normal(), "positive", is_log, between(0.5, 1))
 
 
-def _softmax_gradient_case(dtype: Dtype, along: Along, domain: Domain, label: str, is_log: bool) -> Case:
+def _softmax_gradient_case(
+    dtype: Dtype, along: Along, domain: Domain, label: str, is_log: bool, gradients: Domain = NORMAL
+) -> Case:
     def result(values: Values) -> Any:
         shape, dim = values["_input"].shape, along.axis
         x = np.atleast_1d(values["_input"])
@@ -297,7 +312,7 @@ def _softmax_gradient_case(dtype: Dtype, along: Along, domain: Domain, label: st
         dtype,
         {
             "_input": TensorSpec(along.shape, dtype, domain),
-            "grad_output": TensorSpec(along.shape, dtype, normal(), along.layout),
+            "grad_output": TensorSpec(along.shape, dtype, gradients, along.layout),
             "output": TensorSpec(along.shape, dtype, layout=along.layout, compute=result),
             "dim": along.axis,
         },

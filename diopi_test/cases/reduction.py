@@ -140,6 +140,9 @@ def std(prototype: Prototype) -> Iterator[Case]:
         yield _std(prototype, Dtype.float32, row, normal(), correction, f"correction-{correction}")
     yield _std(prototype, Dtype.float32, Along("", (3, 1), (1,)), normal(), None, "one-element")
     yield _std(prototype, Dtype.float32, Along("", (1, 3), (0,)), normal(), 0, "one-element-correction-0")
+    for dtype in half:
+        yield _std(prototype, dtype, Along("", (20, 400), (1,)), normal(), None, "very-long-rows")
+    # squares of these are beyond the range of the type
     yield _std(prototype, Dtype.float16, row, between(300, 3000), 0, "large")
     infinite = choice([nan, inf, -inf, *[1.0, -2.0, 0.5, -3.0] * 7])
     for dtype in _floating(prototype):
@@ -222,6 +225,18 @@ def extremum_of_all(prototype: Prototype) -> Iterator[Case]:
         Along("long", (1031,), ()),
     ]
     yield from _extrema(prototype, [pattern for pattern in patterns if not pattern.kept], Along("", (19,), ()))
+    for dtype in (Dtype.float16, Dtype.float32, Dtype.int32):
+        for label, domain in {"ascending": _ascending, "descending": _descending}.items():
+            yield _case(prototype, dtype, LONG, domain, label)
+
+
+def _ascending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """The extrema are the first and last element."""
+    return np.sort(distinct(rng, count, dtype))
+
+
+def _descending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    return _ascending(rng, count, dtype)[::-1]
 
 
 TRUTHS: dict[int, list[complex]] = {
@@ -247,11 +262,13 @@ def truth(prototype: Prototype) -> Iterator[Case]:
         yield from _everywhere(prototype, ONE_OR_ALL, _mostly(rare, frequent), [dtype])
         yield _case(prototype, dtype, ROWS, choice(false), "false")
         yield _case(prototype, dtype, ROWS, choice(true), "true")
-    for dtype in (Dtype.int16, Dtype.int32, Dtype.int64):
-        high = [2**8, 2**16, 2**32]  # zero if cut down to a narrower type
-        yield _case(
-            prototype, dtype, ROWS, choice([h for h in high if h < 2**15 or dtype is Dtype.int64] + [0]), "high-bits"
-        )
+    for dtype, high in HIGH_BITS.items():
+        domain = choice([high, *[0] * 6] if prototype.base == "diopiAny" else [high])
+        yield _case(prototype, dtype, ROWS, domain, "high-bits")
+
+
+HIGH_BITS = {Dtype.int16: 2**8, Dtype.int32: 2**16, Dtype.int64: 2**32}
+"""Numbers that are zero when cut down to the next narrower type."""
 
 
 @cases_for("diopiProd")
