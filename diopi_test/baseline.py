@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from diopi_proto import parameters as kinds
 from diopi_proto.prototype import Prototype
+from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test import budget
 from diopi_test.case import Case, ResultOverride
-from diopi_test.data import TensorData, generator, materialise, plain_values
+from diopi_test.data import TensorData, generator, is_mask, materialise, plain_values, widen, with_masks
 from diopi_test.formats import is_inexact
-from diopi_test.reference import Exact, PartlySpecified, Reference, WithTerms, reference_of, wants_out
+from diopi_test.reference import Exact, Judged, PartlySpecified, Reference, WithTerms, bare, reference_of, wants_out
 from lib_rt.dtypes import to_numpy
 
 
@@ -40,6 +41,7 @@ class Expected:
         flushed: the reference's result if subnormal inputs are taken for zero, where that differs.
         specified: which elements the standard specifies; None where it is all of them.
     """
+        judged: whether `values` is one of several right results, so that its meaning decides and not equality.
 
     values: NDArray[Any]
     dtype: Dtype
@@ -48,6 +50,7 @@ class Expected:
     flushed: NDArray[Any] | None = None
     specified: NDArray[np.bool_] | None = None
 
+    judged: bool = False
 
 @dataclass(frozen=True)
 class BaselineCase:
@@ -68,6 +71,19 @@ class BaselineCase:
         return f"{self.function}[{self.label}]"
 
 
+    def plain_arguments(self) -> dict[str, Any]:
+        """The arguments as the reference takes them."""
+        return {name: self._plain(name, value) for name, value in self.arguments.items()}
+
+    def _plain(self, name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._plain(name, entry) for entry in value]
+        if not isinstance(value, BaselineTensor):
+            return value
+        if is_mask(lookup(self.function), name, value.dtype):
+            return value.values != 0
+        return widen(value.values, value.dtype)
+
 def make_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
     """Draw the data of `case`, compute the reference and derive every budget.
 
@@ -84,7 +100,7 @@ def make_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
         case.label,
         case.dtype,
         {p.name: _stored(passed[p.name]) for p in prototype.arguments},
-        evaluation.expected(passed),
+        evaluation.expected(with_masks(prototype, passed)),
     )
 
 
@@ -174,6 +190,7 @@ class Evaluation:
 
 
 def _float(array: NDArray[Any]) -> NDArray[Any]:
+            isinstance(slot.output, Judged),
     return array if np.iscomplexobj(array) else array.astype(np.float64)
 
 
@@ -194,7 +211,7 @@ class _Slot:
     @property
     def array(self) -> NDArray[Any]:
         """The reference's values."""
-        return np.asarray(self._result.value if isinstance(self._result, WithTerms | Exact) else self._result)
+        return np.asarray(bare(self.output))
 
     @property
     def terms(self) -> Any:
@@ -214,7 +231,8 @@ class _Slot:
 
     def is_rounded(self, promise: str) -> bool:
         """Whether the result may differ from the reference by its budget."""
-        return isinstance(self._result, WithTerms) or (promise == "rounded" and not isinstance(self._result, Exact))
+        exact = isinstance(self._result, Exact | Judged)
+        return isinstance(self._result, WithTerms) or (promise == "rounded" and not exact)
 
 
 def _slots(outputs: Sequence[tuple[str, Any]]) -> list[_Slot]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,13 +68,31 @@ def materialise(prototype: Prototype, case: Case) -> Mapping[str, Any]:
 
 def plain_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Materialised arguments as the reference takes them."""
+    return {name: each_tensor(value, lambda tensor: tensor.exact) for name, value in values.items()}
 
-    def plain(value: Any) -> Any:
-        if isinstance(value, list):
-            return [plain(entry) for entry in value]
-        return value.exact if isinstance(value, TensorData) else value
 
-    return {name: plain(value) for name, value in values.items()}
+def each_tensor(value: Any, change: Callable[[TensorData], Any]) -> Any:
+    """One materialised argument with its tensors, if it has any, changed."""
+    if isinstance(value, list):
+        return [each_tensor(entry, change) for entry in value]
+    return change(value) if isinstance(value, TensorData) else value
+
+
+def with_masks(prototype: Prototype, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Materialised arguments with uint8 tensors turned into the bool ones they stand for."""
+
+    def truth(name: str, tensor: TensorData) -> TensorData:
+        if not is_mask(prototype, name, tensor.spec.dtype):
+            return tensor
+        return TensorData(tensor.values != 0, replace(tensor.spec, dtype=Dtype.bool))
+
+    return {name: each_tensor(value, partial(truth, name)) for name, value in values.items()}
+
+
+def is_mask(prototype: Prototype, name: str, dtype: Dtype) -> bool:
+    """Whether a tensor of type `dtype` holds truth values: uint8 where bool is accepted too, but no other byte."""
+    accepted = prototype.dtypes_of(name)
+    return dtype is Dtype.uint8 and Dtype.bool in accepted and Dtype.int8 not in accepted
 
 
 def _draw(prototype: Prototype, case: Case, name: str, spec: TensorSpec, earlier: Mapping[str, Any]) -> TensorData:

@@ -235,6 +235,7 @@ class BaselineFile:
             self._array(value["blur"]) if "blur" in value else None,
             self._array(value["flushed"]) if "flushed" in value else None,
             self._array(value["specified"]) if "specified" in value else None,
+            value.get("judged", False),
         )
 
 
@@ -260,10 +261,12 @@ def _encode_expected(value: Expected | list[Expected] | None, block: _Block) -> 
         return [_encode_expected(entry, block) for entry in value]
     if value is None:
         return None
-    record = {"values": block.add(_storable(value)), "dtype": value.dtype.name, "layout": value.layout}
+    record: dict[str, Any] = {"values": block.add(_storable(value)), "dtype": value.dtype.name, "layout": value.layout}
     for name in ("blur", "flushed", "specified"):
         if (array := getattr(value, name)) is not None:
             record[name] = block.add(array)
+    if value.judged:
+        record["judged"] = True
     return record
 
 

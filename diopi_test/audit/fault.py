@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
-from diopi_test.baseline import BaselineCase, BaselineTensor, Expected
+from diopi_test.baseline import BaselineCase, Expected
 from diopi_test.case import ResultOverride
-from diopi_test.data import widen
-from diopi_test.reference import Exact, PartlySpecified, WithTerms, reference_of, wants_out
+from diopi_test.reference import bare, reference_of, wants_out
 from lib_rt import Tensor
 from lib_rt.dtypes import to_numpy
 
@@ -51,14 +50,13 @@ class Answer:
 
     def with_arguments(self, **changes: Any) -> Results | None:
         """The results for other arguments, by the reference; None if they have other shapes or are errors."""
-        plain = {name: _plain(value) for name, value in self.case.arguments.items()}
         function = reference_of(self.case.function)
         if function is None:
             return None
         keywords = {"out": self._overrides()} if wants_out(function) else {}
         try:
             with np.errstate(all="ignore"):
-                returned = function(**{**plain, **changes}, **keywords)
+                returned = function(**{**self.case.plain_arguments(), **changes}, **keywords)
             return self._as_results(returned)
         except Exception:  # arguments the standard has no answer to
             return None
@@ -118,14 +116,5 @@ def _narrow(expected: Expected) -> Array:
 
 
 def _converted(value: Any, expected: Expected) -> Array:
-    while isinstance(value, WithTerms | Exact | PartlySpecified):
-        value = value.value
     with np.errstate(all="ignore"):
-        return np.array(np.asarray(value).astype(to_numpy(expected.dtype)))
-
-
-def _plain(value: Any) -> Any:
-    """An argument as the reference takes it."""
-    if isinstance(value, list):
-        return [_plain(entry) for entry in value]
-    return widen(value.values, value.dtype) if isinstance(value, BaselineTensor) else value
+        return np.array(np.asarray(bare(value)).astype(to_numpy(expected.dtype)))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.interface import lookup
 from diopi_test.case import ResultOverride, Values
-from diopi_test.reference import Exact, PartlySpecified, WithTerms, reference_of, wants_out
+from diopi_test.reference import bare, reference_of, wants_out
 
 
 def result_of(
@@ -36,12 +36,6 @@ def result_of(
         arguments = {name: given[name] if name in given else values[its_name] for name, its_name in names.items()}
         with np.errstate(all="ignore"):
             returned = reference(**arguments, **keywords)
-        return _plain(returned if len(prototype.results) == 1 else returned[number])
+        return np.asarray(bare(returned if len(prototype.results) == 1 else returned[number]))
 
     return compute
-
-
-def _plain(value: Any) -> NDArray[Any]:
-    while isinstance(value, WithTerms | Exact | PartlySpecified):
-        value = value.value
-    return np.asarray(value)

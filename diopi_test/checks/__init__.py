@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from diopi_test.checks import form, gaps, guards, inputs, values, written
+from diopi_test.checks import form, gaps, guards, inputs, meaning, values, written
 from diopi_test.run import Run
 from diopi_test.verdict import Finding
 
 Check = Callable[[Run], Finding | None]
 
-CHECKS: tuple[Check, ...] = (form.check, written.check, values.check, inputs.check, gaps.check, guards.check)
+CHECKS: tuple[Check, ...] = (
+    form.check,
+    written.check,
+    values.check,
+    meaning.check,
+    inputs.check,
+    gaps.check,
+    guards.check,
+)
 """In the order a report lists them."""

@@ -22,33 +22,49 @@ _references: dict[str, Reference] = {}
 
 
 @dataclass(frozen=True)
-class WithTerms:
+class Remark:
+    """A result and something the reference says about it."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class WithTerms(Remark):
     """A result together with the size of the intermediate terms that a sound algorithm may cancel to get it.
 
     `terms` broadcasts to the result; eps times it is added to the error budget (docs/budgets.md). A result with terms,
     even 0, is rounded although its function promises exact results in general.
     """
 
-    value: Any
     terms: Any
 
 
 @dataclass(frozen=True)
-class Exact:
+class Exact(Remark):
     """A floating result that must be exact although its function's results are rounded in general."""
-
-    value: Any
 
 
 @dataclass(frozen=True)
-class PartlySpecified:
+class Judged(Remark):
+    """One of several right results, where ties or a free order leave a choice.
+
+    What a vendor gives is not compared with it: the function's judge (`diopi_test.judges`) proves that it is right.
+    """
+
+
+@dataclass(frozen=True)
+class PartlySpecified(Remark):
     """A result the standard leaves open in places: an implementation may put anything there, or nothing.
 
     `value` may be a result of the kinds above; `specified` is a bool array of its shape, false where it is open.
     """
 
-    value: Any
     specified: Any
+
+
+def bare(result: Any) -> Any:
+    """A result without what the reference says about it."""
+    return bare(result.value) if isinstance(result, Remark) else result
 
 
 def reference(*names: str) -> Callable[[F], F]:

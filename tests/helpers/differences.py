@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_test.reference import Exact, PartlySpecified, WithTerms, reference_of
+from diopi_test.reference import bare, reference_of
 
 Array = np.ndarray[Any, Any]
 
@@ -18,13 +18,7 @@ def call(name: str, *arguments: Any, **keywords: Any) -> Any:
     assert function is not None
     with np.errstate(all="ignore"):
         returned = function(*arguments, **keywords)
-    return tuple(_plain(one) for one in returned) if isinstance(returned, tuple) else _plain(returned)
-
-
-def _plain(result: Any) -> Any:
-    while isinstance(result, WithTerms | Exact | PartlySpecified):
-        result = result.value
-    return result
+    return tuple(bare(one) for one in returned) if isinstance(returned, tuple) else bare(returned)
 
 
 def gradient(function: Callable[[Array], Array], x: Array, grad: Array) -> Array:

@@ -1,0 +1,33 @@
+"""Result meaning: where several answers are right, that the one given is one of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diopi_test.data import widen
+from diopi_test.judges import Answer, judge_of
+from diopi_test.run import Run
+from diopi_test.verdict import Finding
+
+
+def check(run: Run) -> Finding | None:
+    """The function's judge accepts the results; None where all of them have but one right value."""
+    results = list(run.results())
+    if not any(expected.judged for _, expected in results):
+        return None
+    problems = [
+        f"{record.name} has shape {record.shape}, expected {expected.values.shape}"
+        for record, expected in results
+        if record.values.size != expected.values.size
+    ]
+    problems = problems or list(judge_of(run.prototype)(_answer(run)))
+    return Finding("meaning", not problems, "; ".join(problems))
+
+
+def _answer(run: Run) -> Answer:
+    """What was given and what came back, in the reference's arithmetic."""
+    results, expected = {}, {}
+    for record, wanted in run.results():
+        results[record.name] = widen(record.values, record.dtype).reshape(wanted.values.shape)
+        expected[record.name] = widen(np.asarray(wanted.values), wanted.dtype)
+    return Answer(run.case.plain_arguments(), results, expected)

@@ -1,0 +1,227 @@
+"""Answers of which several are right: every right one is accepted, and each way of being wrong is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype, Error
+from diopi_test import store
+from diopi_test.baseline import BaselineCase, Expected, make_baseline_case
+from diopi_test.case import Case, TensorSpec
+from diopi_test.echo import EchoVendor
+from diopi_test.execution import run_case
+from diopi_test.verdict import Outcome, Verdict
+from lib_rt import Context
+from lib_rt.dtypes import to_numpy
+from tests.helpers.faulty import FaultyVendor
+
+nan = float("nan")
+
+Array = np.ndarray[Any, Any]
+Results = dict[str, Any]
+
+
+def literal(values: Any, dtype: Dtype = Dtype.float32) -> TensorSpec:
+    array = np.array(values)
+    return TensorSpec(array.shape, dtype, compute=lambda _: array)
+
+
+def case_of(function: str, **arguments: Any) -> BaselineCase:
+    return make_baseline_case(lookup(function), Case("float32-ties", Dtype.float32, arguments))
+
+
+def judged(case: BaselineCase) -> list[str]:
+    """The names of the results that are left to the judge."""
+    return [name for name, expected in case.expected.items() if isinstance(expected, Expected) and expected.judged]
+
+
+def answered(case: BaselineCase, **results: Any) -> Outcome:
+    """The outcome when a vendor gives these results, and for the others those that are expected."""
+
+    def answer(arguments: dict[str, Any]) -> None:
+        for name, value in results.items():
+            target = arguments[name]
+            tensor = target.value if hasattr(target, "value") else target
+            tensor.write(np.array(value, to_numpy(tensor.dtype)))
+
+    vendor = FaultyVendor("answering", answer)
+    with vendor.open_device() as device:
+        return run_case(vendor, device, case)
+
+
+def assert_right(case: BaselineCase, **results: Any) -> None:
+    outcome = answered(case, **results)
+    assert outcome.verdict is Verdict.passed, outcome.message
+
+
+def assert_wrong(case: BaselineCase, words: str, **results: Any) -> None:
+    outcome = answered(case, **results)
+    assert outcome.verdict is Verdict.failed
+    assert words in outcome.message
+
+
+TIES = [3.0, 1.0, 3.0, nan, 1.0, 2.0]
+
+
+def sort(values: Any = TIES, descending: bool = False, stable: bool | None = None) -> BaselineCase:
+    return case_of("diopiSort", input=literal(values), dim=0, descending=descending, pStable=stable)
+
+
+def test_only_ties_leave_a_choice() -> None:
+    assert judged(sort()) == ["values", "indices"]
+    assert judged(sort(stable=True)) == judged(sort([3.0, 1.0, nan, 2.0])) == []
+
+
+def test_equal_elements_come_in_any_order() -> None:
+    assert_right(sort(), indices=[1, 4, 5, 0, 2, 3])
+    assert_right(sort(), indices=[4, 1, 5, 2, 0, 3])
+    assert_right(sort(descending=True), indices=[3, 2, 0, 5, 4, 1])
+    assert_right(sort([nan, 1.0, nan]), indices=[1, 2, 0])
+    assert_wrong(sort(stable=True), "values: indices", indices=[4, 1, 5, 0, 2, 3])
+
+
+WRONG_SORTS: list[tuple[str, Results]] = [
+    ("not the elements that indices point at", {"indices": [1, 4, 0, 5, 2, 3]}),
+    ("not the elements that indices point at", {"values": [1, 1, 2, 3, 3.5, nan]}),
+    ("occurs more than once", {"indices": [1, 1, 5, 0, 2, 3]}),
+    ("expected a position from 0 to 5", {"indices": [1, 4, 5, 0, 2, -3]}),
+    ("expected a position from 0 to 5", {"indices": [1, 4, 5, 0, 2, 6]}),
+    ("not in order", {"values": [1, 1, 3, 2, 3, nan], "indices": [1, 4, 0, 5, 2, 3]}),
+    ("not in order", {"values": [nan, 1, 1, 2, 3, 3], "indices": [3, 1, 4, 5, 0, 2]}),
+    ("not in order", {"values": [nan, 3, 3, 2, 1, 1], "indices": [3, 2, 0, 5, 4, 1]}),
+]
+
+
+@pytest.mark.parametrize(("words", "results"), WRONG_SORTS)
+def test_wrong_sorts_are_refused(words: str, results: Results) -> None:
+    assert_wrong(sort(), words, **results)
+
+
+def test_zeros_of_either_sign_are_equal_and_stay_what_they_are() -> None:
+    case = sort([0.0, -1.0, -0.0])
+    assert_right(case, values=[-1.0, -0.0, 0.0], indices=[1, 2, 0])
+    assert_wrong(case, "point at", values=[-1.0, 0.0, 0.0], indices=[1, 2, 0])
+
+
+def test_sorts_of_a_matrix_are_judged_row_by_row() -> None:
+    case = case_of("diopiSort", input=literal([[2, 2], [1, 2], [2, 1]]), dim=-2, descending=False, pStable=False)
+    assert_right(case, indices=[[1, 2], [2, 1], [0, 0]])
+    assert_wrong(case, "occurs more than once along axis -2", indices=[[1, 2], [2, 1], [2, 0]])
+
+
+def argsort(stable: bool = False) -> BaselineCase:
+    return case_of("diopiArgsort", input=literal([2.0, 1.0, 2.0]), stable=stable, dim=None, descending=True)
+
+
+def test_positions_alone() -> None:
+    assert_right(argsort(), out=[2, 0, 1])
+    assert_right(argsort(), out=[0, 2, 1])
+    assert_wrong(argsort(), "not in order", out=[2, 1, 0])
+    assert_wrong(argsort(), "occurs more than once", out=[0, 0, 1])
+    assert_wrong(argsort(stable=True), "values", out=[2, 0, 1])
+
+
+def topk(k: int, sorted: bool = True, largest: bool = True, values: Any = TIES) -> BaselineCase:
+    return case_of("diopiTopk", input=literal(values), k=k, dim=0, largest=largest, sorted=sorted)
+
+
+def test_any_of_equal_elements_may_be_taken() -> None:
+    case = topk(2)
+    assert_right(case, indices=[3, 0])
+    assert_right(case, indices=[3, 2])
+    assert_wrong(case, "the elements along axis 0 are not those expected", values=[nan, 2], indices=[3, 5])
+    assert_wrong(case, "not in order", values=[3, nan], indices=[0, 3])
+    assert_wrong(case, "not the elements that indices point at", indices=[3, 4])
+    assert_wrong(topk(3), "occurs more than once", values=[nan, 3, 3], indices=[3, 0, 0])
+
+
+def test_an_order_that_is_not_wanted_is_free() -> None:
+    distinct = [3.0, 1.0, 2.0, 5.0]
+    case = topk(2, sorted=False, values=distinct)
+    assert_right(case, values=[5, 3], indices=[3, 0])
+    assert_right(case, values=[3, 5], indices=[0, 3])
+    assert_wrong(case, "not those expected", values=[2, 5], indices=[2, 3])
+    smallest = topk(2, sorted=False, largest=False, values=distinct)
+    assert_right(smallest, values=[2, 1], indices=[2, 1])
+    assert_wrong(topk(2, values=distinct), "values: values", values=[3, 5], indices=[0, 3])
+
+
+def unique(values: Any, dim: int | None = None) -> BaselineCase:
+    given = {"input": literal(values), "dim": dim, "sorted": True, "return_counts": True}
+    return case_of("diopiUnique", **given)
+
+
+def test_any_zero_stands_for_all() -> None:
+    case = unique([0.0, 2.0, -0.0])
+    assert judged(case) == ["out"]
+    assert_right(case, out=[0.0, 2.0])
+    assert_right(case, out=[-0.0, 2.0])
+    assert_wrong(case, "not the distinct values in order", out=[2.0, 0.0])
+    assert_wrong(case, "not the distinct values in order", out=[0.0, 2.5])
+    assert_wrong(case, "values: counts", counts=[1, 2])
+    assert_wrong(case, "values: indices", indices=[0, 1, 1])
+    assert judged(unique([-0.0, 2.0, -0.0])) == []
+
+
+def test_distinct_slices_are_slices_of_the_input() -> None:
+    case = unique([[0.0, -0.0], [1.0, 2.0], [-0.0, 0.0]], 0)
+    assert_right(case, out=[[0.0, -0.0], [1.0, 2.0]])
+    assert_right(case, out=[[-0.0, 0.0], [1.0, 2.0]])
+    assert_wrong(case, "not elements of the input", out=[[0.0, 0.0], [1.0, 2.0]])
+
+
+def index_put(index: Any) -> BaselineCase:
+    values, indices = literal([1.0, 2.0, 3.0]), [literal(index, Dtype.int64)]
+    return case_of("diopiIndexPut", input=literal([7.0] * 4), values=values, indices=indices, accumulate=False)
+
+
+def test_any_of_several_values_for_a_place_may_stay() -> None:
+    case = index_put([2, 0, -2])
+    assert_right(case, out=[2, 7, 1, 7])
+    assert_right(case, out=[2, 7, 3, 7])
+    for wrong in ([2, 7, 2, 7], [2, 7, 7, 7], [7, 7, 1, 7], [2, 1, 1, 7], [2, 7, 4, 7]):
+        assert_wrong(case, "one of the values written there", out=wrong)
+    assert judged(index_put([2, 0, 1])) == []
+
+
+def test_forms_share_the_judge_of_their_base() -> None:
+    index, src = literal([[0, 0, 1]], Dtype.int64), literal([[1.0, 2.0, 3.0, 4.0]])
+    given = {"input": literal([[7.0, 8.0, 9.0]]), "dim": 1, "src": src, "index": index, "reduce": None}
+    case = case_of("diopiScatterInp", **given)
+    assert_right(case, input=[[1, 3, 9]])
+    assert_right(case, input=[[2, 3, 9]])
+    for wrong in ([[3, 3, 9]], [[1, 3, 4]], [[7, 3, 9]]):
+        assert_wrong(case, "one of the values written there", input=wrong)
+
+
+def test_only_judged_results_are_left_to_the_judge() -> None:
+    case = sort()
+    findings = {finding.check: finding for finding in answered(case, indices=[0] * 6).findings}
+    assert findings["values"].passed and not findings["meaning"].passed
+    findings = {finding.check: finding for finding in answered(sort(stable=True), indices=[0] * 6).findings}
+    assert not findings["values"].passed and "meaning" not in findings
+
+
+def test_the_store_keeps_who_judges(tmp_path: Path) -> None:
+    path = tmp_path / "diopiSort.h5"
+    store.write(path, "diopiSort", [sort()], store.Provenance("full", "key", {}))
+    (kept,) = store.BaselineFile(path)
+    assert judged(kept) == ["values", "indices"]
+
+
+class Idle(EchoVendor):
+    """Success without work."""
+
+    def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        return Error.Success
+
+
+@pytest.mark.parametrize("case", [sort(), sort(descending=True), argsort(), topk(2), index_put([2, 0, 2])])
+def test_what_was_not_written_is_refused(case: BaselineCase) -> None:
+    vendor = Idle("idle", "1", HostRuntime().functions(), host_addressable=True)
+    with vendor.open_device() as device:
+        assert run_case(vendor, device, case).verdict is Verdict.failed
