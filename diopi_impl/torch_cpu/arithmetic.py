@@ -52,12 +52,10 @@ def sub(input: Tensor, other: Operand, alpha: float) -> Tensor:
     return torch.add(input, other, alpha=-alpha)  # torch.sub refuses bool
 
 
-_ROUNDING = {RoundMode.none: None, RoundMode.trunc: "trunc", RoundMode.floor: "floor"}
-
-
 @vendor.implements("diopiDiv")
 def div(input: Tensor, other: Operand, rounding_mode: RoundMode) -> Tensor:
-    return torch.div(input, other, rounding_mode=_ROUNDING[rounding_mode])
+    name = None if rounding_mode == RoundMode.none else RoundMode(rounding_mode).name
+    return torch.div(input, other, rounding_mode=name)
 
 
 @vendor.implements("diopiPowTensor")

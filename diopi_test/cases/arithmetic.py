@@ -37,6 +37,7 @@ from diopi_test.domains import (
     whole,
     whole_range,
 )
+from diopi_test.formats import format_of, is_inexact
 from diopi_test.layouts import contiguous, strided, transposed
 
 NAN, INF = float("nan"), float("inf")
@@ -75,6 +76,18 @@ def without_negative_zero(rng: Generator, count: int, dtype: Dtype) -> NDArray[A
     """The special values of the type, repeated, with 0 for −0.0: of two zeros either may be the larger."""
     values = special_values(dtype)
     return np.resize(np.where(values == 0, 0, values), count)
+
+
+def wide_floats(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Whole numbers in [−3000, 3000], every second one divided by 1024."""
+    return whole(-3000, 3000)(rng, count, dtype) / np.where(np.arange(count) % 2 == 0, 1, 1024)
+
+
+def just_off(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Small whole numbers, half of them a little larger, by what conversion to a narrower type would lose."""
+    values = whole(-2, 2)(rng, count, dtype)
+    excess = 2.0**-13 if category(dtype) >= 2 else 2**32 if dtype is Dtype.int64 else 0
+    return np.where(rng.permutation(count) % 2 == 0, values, values + excess)
 
 
 def wide_integers(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -188,11 +201,11 @@ def mixed(
     for one, other in pairs or (INPLACE_PAIRS if prototype.is_inplace else PAIRS):
         if not others or one not in prototype.dtypes_of(first) or other not in prototype.dtypes_of(others[0]):
             continue
-        arguments = {name: TensorSpec((5,), other, domains[name]) for name in others}
+        arguments = {name: TensorSpec((16,), other, domains[name]) for name in others}
         yield Case(
             f"{one.name}-with-{other.name}",
             one,
-            {first: TensorSpec((4, 5), one, domains[first]), **arguments, **attributes(prototype, one, values or {})},
+            {first: TensorSpec((3, 16), one, domains[first]), **arguments, **attributes(prototype, one, values or {})},
             smoke=smoke,
             exact=exact,
         )
@@ -212,8 +225,8 @@ def into(dtype: Dtype, cases: Iterable[Case]) -> Iterator[Case]:
 
 
 SMALL = whole(-250, 250)
-WIDE = whole(-3000, 3000)
-"""Sums and products with `SMALL` are exact in float32, but not in half precision."""
+WIDE = by_kind(wide_floats, whole(-3000, 3000))
+"""Numbers whose sums and products with `SMALL` are exact in float32, while half precision can't hold them all."""
 
 
 # Arithmetic
@@ -240,6 +253,8 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
             "other-inf": {"other": INF, "alpha": 0.0},
         },
     )
+    ends = {"input": normal(), "other": FEW}
+    yield from variants(prototype, Dtype.float32, ends, {"ends-alpha-0": {"other": NAN, "alpha": 0}})
     yield from variants(prototype, Dtype.float16, domains, {"alpha-third": {"other": 0.1, "alpha": 1 / 3}})
     yield from variants(
         prototype,
@@ -250,7 +265,7 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
     if prototype.base == "diopiAdd":
         yield from variants(prototype, Dtype.bool, domains, {"alpha-0": {"other": 3, "alpha": 0}})
     if prototype.form == "scalar":
-        lifts = {"float-number": {"other": 2.5, "alpha": 1.5}}
+        lifts = {"float-number": {"other": 2.5, "alpha": 1.5}, "float-number-alpha-int": {"other": 2.5, "alpha": 2}}
         for dtype in (Dtype.int32, Dtype.uint8, Dtype.bool):
             yield from variants(prototype, dtype, domains, lifts)
     elif without_bool:
@@ -410,7 +425,8 @@ def addcmul_and_addcdiv(prototype: Prototype) -> Iterator[Case]:
     yield from variants(prototype, Dtype.float32, domains, {f"value-{k}": {"value": v} for k, v in values.items()})
     yield from variants(prototype, Dtype.float16, domains, {"value-third": {"value": 1 / 3}})
     for dtype in floating:
-        yield from variants(prototype, dtype, dict.fromkeys(factors, FEW), {"special": {"value": -1}}, CUBE)
+        signs = {"special": {"value": -1}, "special-value-0": {"value": 0}}
+        yield from variants(prototype, dtype, dict.fromkeys(factors, FEW), signs, CUBE)
     if prototype.base == "diopiAddcmul":
         truncated = variants(prototype, Dtype.int32, domains, {"value-truncated": {"value": 2.75}})
         yield from ([*truncated] if prototype.is_inplace else into(Dtype.int32, truncated))
@@ -589,13 +605,13 @@ def comparison(prototype: Prototype) -> Iterator[Case]:
     for dtype in (Dtype.float32, Dtype.int64):
         yield from into(dtype, variants(prototype, Dtype.float32, domains, {"": {"other": 1}}))
     if "other" in tensor_arguments(prototype):
-        yield from mixed(prototype, domains)
+        yield from mixed(prototype, {"input": whole(-2, 2), "other": just_off})
         points = choice([0, -0.0, 1, 1j, -1j, complex(NAN, 0), complex(0, NAN), complex(INF, 1)])
         for dtype in (dtype for dtype in complexes if dtype in prototype.dtypes):
             yield from elementwise_cases(prototype, {"input": points, "other": points}, {}, [TABLE], [dtype], "special")
     else:
         for dtype in (Dtype.int32, Dtype.uint8, Dtype.bool):
-            numbers = {"float-number": 0.5, "0": 0}
+            numbers = {"float-number": 0.5, "negative-float-number": -0.5, "0": 0}
             given = {label: {"other": number} for label, number in numbers.items()}
             yield from variants(prototype, dtype, domains, given)
 
@@ -644,11 +660,11 @@ def _pair(label: str, input: TensorSpec, other: TensorSpec) -> Case:
 
 
 def _altered_copy(dtype: Dtype, pattern: Pattern, label: str, places: Sequence[int]) -> Case:
-    """Two tensors that differ at `places` only, counted in row-major order."""
+    """Two tensors that differ at `places` only, counted in row-major order, and there by as little as possible."""
 
     def altered(values: Mapping[str, Any]) -> NDArray[Any]:
         copy = np.array(values["input"]).reshape(-1)
-        copy[places] = copy[places] == 0
+        copy[places] = copy[places] * (1 + format_of(dtype).epsilon) if is_inexact(dtype) else copy[places] ^ 1
         return copy.reshape(pattern.shape(1))
 
     input = TensorSpec(pattern.shape(0), dtype, by_kind(normal(), whole_range), pattern.layout(0))
@@ -724,6 +740,7 @@ def foreach(prototype: Prototype) -> Iterator[Case]:
         yield case("three", [dtype], one(dtype, number(dtype)), smoke=True)
     for shapes in ("one", "none", "with-empty", "many", "long"):
         yield case(shapes, [Dtype.float32], one(Dtype.float32, -0.3), shapes)
+    yield case("long", [Dtype.float16], one(Dtype.float16, -0.3), "long")
     for layout in (transposed, strided):
         yield case(layout.__name__, [Dtype.float32], one(Dtype.float32, 2.5), layout=layout)
     for label, value in {"int": 3, "0": 0, "inf": INF, "nan": NAN, "third": 1 / 3}.items():

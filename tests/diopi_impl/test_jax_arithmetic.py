@@ -1,0 +1,38 @@
+"""What the reference vendor's binary functions refuse."""
+
+import jax.numpy as jnp
+import pytest
+
+from diopi_impl.jax_cpu import arithmetic
+from diopi_proto.types import RoundMode
+
+WHOLE, TRUE, COMPLEX = jnp.arange(3), jnp.array([True]), jnp.array([1j])
+
+
+@pytest.mark.parametrize("function", [arithmetic.add, arithmetic.sub])
+def test_floating_alpha_with_integers(function: object) -> None:
+    assert callable(function)
+    with pytest.raises(ValueError, match=r"alpha is 0\.5, expected an integer"):
+        function(WHOLE, 2, 0.5)
+    assert function(WHOLE, 2.0, 0.5).shape == WHOLE.shape
+
+
+@pytest.mark.parametrize("operand", [TRUE, COMPLEX])
+def test_rounded_quotient_of_other_than_real_numbers(operand: jnp.ndarray) -> None:
+    with pytest.raises(ValueError, match="real numbers"):
+        arithmetic.div(operand, operand, RoundMode.floor)
+
+
+def test_unknown_rounding_mode() -> None:
+    with pytest.raises(ValueError, match="rounding_mode is 3"):
+        arithmetic.div(WHOLE, WHOLE, RoundMode.END)
+
+
+def test_negative_power_of_integers() -> None:
+    with pytest.raises(ValueError, match="exponent is -1"):
+        arithmetic.power(WHOLE, -1)
+
+
+def test_no_bounds() -> None:
+    with pytest.raises(ValueError, match="both NULL"):
+        arithmetic.clamp(WHOLE, None, None)
