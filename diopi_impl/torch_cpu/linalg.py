@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from diopi_impl.torch_cpu import vendor
+from diopi_impl.torch_cpu.autograd import gradients
 
 warnings.filterwarnings("ignore", message="torch.triangular_solve is deprecated")
 
@@ -24,12 +25,6 @@ def _product(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, 
 
 for _name, _function in PRODUCTS.items():
     vendor.implements(_name)(_product(_function))
-
-
-def _gradients(function: Callable[..., Tensor], inputs: list[Tensor], grad: Tensor) -> tuple[Tensor, ...]:
-    """The gradients of `function(*inputs)` by autograd."""
-    leaves = [one.requires_grad_() for one in inputs]
-    return torch.autograd.grad(function(*leaves), leaves, grad)
 
 
 @vendor.implements("diopiBaddbmm")
@@ -50,8 +45,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 
 @vendor.implements("diopiMatmulBackward")
-def matmul_backward(grad_out: Tensor, input: Tensor, other: Tensor) -> tuple[Tensor, ...]:
-    return _gradients(torch.matmul, [input, other], grad_out)
+def matmul_backward(grad_out: Tensor, input: Tensor, other: Tensor) -> list[Tensor | None]:
+    return gradients(torch.matmul, grad_out, input, other)
 
 
 @vendor.implements("diopiLinear")
@@ -60,9 +55,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 @vendor.implements("diopiLinearBackward")
-def linear_backward(grad_output: Tensor, input: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
+def linear_backward(grad_output: Tensor, input: Tensor, weight: Tensor) -> list[Tensor | None]:
     bias = torch.zeros(len(weight), dtype=weight.dtype)
-    return _gradients(torch.nn.functional.linear, [input, weight, bias], grad_output)
+    return gradients(torch.nn.functional.linear, grad_output, input, weight, bias)
 
 
 @vendor.implements("diopiCholesky")
@@ -74,7 +69,8 @@ def cholesky(mat: Tensor, upper: bool, checkerror: bool) -> tuple[Tensor, Tensor
 @vendor.implements("diopiCholeskyBackward")
 def cholesky_backward(grad_output: Tensor, L: Tensor, upper: bool) -> Tensor:
     mat = L.mH @ L if upper else L @ L.mH
-    grad_mat = _gradients(lambda m: torch.linalg.cholesky(m, upper=upper), [mat], grad_output)[0]
+    (grad_mat,) = gradients(lambda m: torch.linalg.cholesky(m, upper=upper), grad_output, mat)
+    assert grad_mat is not None
     return (grad_mat + grad_mat.mH) / 2  # PyTorch leaves something imaginary on the diagonal
 
 

@@ -73,7 +73,7 @@ class Setup:
 ATTRIBUTES = ("stride", "padding", "dilation", "groups", "output_padding")
 
 EVERY = (
-    Setup("plain", smoke=True),
+    Setup("plain", input=(2, 3, 3), kernel=(1, 2, 3), smoke=True),
     Setup(
         "all-attributes",
         stride=(2, 2, 1),
@@ -86,7 +86,7 @@ EVERY = (
         batch=1,
         layout=strided,
     ),
-    Setup("channels-last", padding=(1, 0, 1), channels=(4, 3), layout=channels_last, smoke=True),
+    Setup("channels-last", padding=(1, 0, 1), channels=(4, 3), layout=channels_last),
 )
 """For all element types."""
 
@@ -250,7 +250,7 @@ def gradients(prototype: Prototype) -> Iterator[Case]:
 # --- Unrolled -----------------------------------------------------------------------------------------------------
 
 PATCHES = (
-    Setup("plain", input=(1, 6, 5), channels=(3, 3), smoke=True),
+    Setup("plain", input=(1, 4, 5), kernel=(1, 3, 2), smoke=True),
     Setup("all-attributes", input=(1, 6, 5), stride=(1, 2, 1), padding=(0, 1, 2), dilation=(1, 2, 3), layout=strided),
 )
 PATCHES_FEW = (

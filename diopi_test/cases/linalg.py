@@ -13,10 +13,10 @@ from diopi_proto.dtypes import half, is_complex, is_floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.case import Case, ResultOverride, TensorSpec, Values, cases_for
+from diopi_test.cases.computed import result_of
 from diopi_test.cases.elementwise import Pattern, results, tensors
 from diopi_test.domains import Domain, away_from, choice, normal, whole, whole_range
 from diopi_test.layouts import contiguous, expanded, strided, transposed
-from diopi_test.reference import linalg
 
 Array = NDArray[Any]
 
@@ -534,7 +534,7 @@ def _singular(dtype: Dtype) -> Case:
 @cases_for("diopiTriangularSolveBackward")
 def triangular_solve_backward(prototype: Prototype) -> Iterator[Case]:
     def case(
-        dtype: Dtype, pattern: Pattern, flags: Mapping[str, bool], absent: Sequence[str] = (), **options: Any
+        dtype: Dtype, pattern: Pattern, flags: Mapping[str, Any], absent: Sequence[str] = (), **options: Any
     ) -> Case:
         batch = np.broadcast_shapes(pattern.shape(0)[:-2], pattern.shape(1)[:-2])
         system = _system(dtype, pattern)
@@ -546,7 +546,7 @@ def triangular_solve_backward(prototype: Prototype) -> Iterator[Case]:
             grads["grad_x"].shape,
             dtype,
             layout=pattern.layout(0),
-            compute=lambda values: linalg.triangular_solve(values["b"], values["mat"], **flags)[0],
+            compute=result_of("diopiTriangularSolve", **flags),
         )
         arguments = {
             **system,
@@ -691,7 +691,9 @@ def cdist_backward(prototype: Prototype) -> Iterator[Case]:
             **rows,
             "grad_output": TensorSpec(shape, dtype, domain, pattern.layout(0)),
             "p": p,
-            "cdist": TensorSpec(shape, dtype, layout=pattern.layout(1), compute=lambda values: _distances(values, p)),
+            "cdist": TensorSpec(
+                shape, dtype, layout=pattern.layout(1), compute=result_of("diopiCdist", p=p, compute_mode=2)
+            ),
         }
         named = label(dtype, pattern.label, f"p{p:g}", *words)
         return Case(named, dtype, arguments, results(prototype, pattern), **options)
@@ -708,10 +710,6 @@ def cdist_backward(prototype: Prototype) -> Iterator[Case]:
             yield case(Dtype.float32, pattern, p, normal())
 
 
-def _distances(values: Values, p: float) -> Array:
-    return np.asarray(getattr(result := linalg.cdist(values["input1"], values["input2"], p, 2), "value", result))
-
-
 def _on_axes(dtype: Dtype, p: float) -> Case:
     """Rows that are equal or differ in one coordinate, so that every term is exact: ± the gradient, or 0."""
     arguments = {
@@ -719,6 +717,6 @@ def _on_axes(dtype: Dtype, p: float) -> Case:
         "input2": TensorSpec((2, 2, 3), dtype, given([[1, 2, 3], [1, 9, 3], [1, 4, 3], [1, 0, 3]])),
         "grad_output": TensorSpec((2, 3, 2), dtype, choice([-3, -2, -1, 1, 2, 3])),
         "p": p,
-        "cdist": TensorSpec((2, 3, 2), dtype, compute=lambda values: _distances(values, p)),
+        "cdist": TensorSpec((2, 3, 2), dtype, compute=result_of("diopiCdist", p=p, compute_mode=2)),
     }
     return Case(label(dtype, "on-axes", f"p{p:g}"), dtype, arguments, exact=True)
