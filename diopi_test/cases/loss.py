@@ -329,7 +329,7 @@ ALL_DTYPES = (
     Classes("none", reduction=NONE, dtypes=floating, smoke=True),
     Classes("mean-weight", weighted=True, dtypes=floating, smoke=True),
     Classes("mean-weight-ignore", (2, 4, 3, 2), weighted=True, ignore_index=2, dtypes=floating),
-    Classes("none-weight-rank3-transposed", (3, 4, 5), NONE, True, layout=transposed, out=transposed, dtypes=floating),
+    Classes("none-weight-rank3-transposed", (6, 4, 5), NONE, True, layout=transposed, out=transposed, dtypes=floating),
 )
 """Cases for every element type."""
 
