@@ -48,7 +48,7 @@ class Answer:
         """All result arrays."""
         return (array for arrays in self.results.values() for array in arrays)
 
-    def with_arguments(self, **changes: Any) -> Results | None:
+    def with_arguments(self, /, **changes: Any) -> Results | None:
         """The results for other arguments, by the reference; None if they have other shapes or are errors."""
         function = reference_of(self.case.function)
         if function is None:
