@@ -16,7 +16,8 @@ from typing import Any
 from diopi_impl.errors import VendorError
 from diopi_proto.headers import vendor_cdef
 from diopi_proto.registration import SERVICES
-from lib_rt import Device
+from diopi_proto.types import Error
+from lib_rt import CallError, Device
 from lib_rt.library import check, ffi, lib, text
 
 
@@ -63,12 +64,12 @@ class Library:
         return device
 
     def release(self) -> None:
-        """One device fewer; VendorError if the library was to be ended and could not."""
+        """One device fewer; CallError if the library was to be ended and could not."""
         with self._lock:
             self._devices -= 1
             finalize = self.function("finalizeLibrary") if not self._devices else None
             if finalize and (code := finalize()):
-                raise VendorError(f"vendor {self.path}: finalizeLibrary returned {code}")
+                raise CallError(Error.ErrorOccurred, f"finalizeLibrary of {self.path} returned {code}")
 
     def _start(self) -> Mapping[str, Any]:
         """Start the library; the functions it offers, by service."""

@@ -1,0 +1,319 @@
+"""The built-in vendor as a library: in C, in C++, in Python, in threads, and where it can't work."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from toolchain import VENDORS, build
+
+from diopi_impl import Box, Vendor, VendorError, find_vendor
+from diopi_impl.export import ExportError, export
+from diopi_impl.native import NativeVendor
+from diopi_proto.interface import lookup, prototypes
+from diopi_proto.types import Dtype, Error, Reduction, RoundMode, Scalar
+from diopi_test.baseline import make_baseline_case
+from diopi_test.cases import select_cases
+from diopi_test.cli import main
+from diopi_test.execution import run_case
+from lib_rt import Context, Device, Generator, Tensor
+
+JAX = "diopi_impl.jax_cpu:vendor"
+
+ROUND_TRIP = ["diopiAbsInp", "diopiSin", "diopiAdd", "diopiMulScalar", "diopiGelu", "diopiSum", "diopiMSELoss"]
+"""Functions whose smoke cases are run on the vendor and on its library."""
+
+
+@pytest.fixture(scope="module")
+def jax() -> Vendor:
+    vendor = find_vendor(JAX)
+    assert isinstance(vendor, Vendor)
+    return vendor
+
+
+@pytest.fixture(scope="module")
+def programs(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The framework in C, in C++, and with another Python in it, all linked with the library."""
+    if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        pytest.skip("this Python has no shared library, without which no program can run it")
+    folder = tmp_path_factory.mktemp("framework")
+    source = [VENDORS / "framework" / "framework.c"]
+    linked = (f"-L{exported.parent}", "-ldiopi_impl", f"-Wl,-rpath,{exported.parent}")
+    return {
+        "c": build(folder / "in_c", "c", source, *linked),
+        "c++": build(folder / "in_cpp", "c++", source, *linked),
+        "other": build(folder / "other", "c", source, *linked, "-DANOTHER_PYTHON", "-rdynamic"),
+    }
+
+
+def run(program: Path, what: str) -> dict[str, str]:
+    """The lines the program prints, by their first word."""
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run([program, what], capture_output=True, text=True, timeout=120, env=bare)
+    assert done.returncode == 0, f"{done.returncode}: {done.stderr}"
+    return dict(line.split(" ", 1) for line in done.stdout.splitlines() if line)
+
+
+# What the framework does, done in Python.
+
+
+class Framework:
+    """The calls of framework.c, made of `vendor` in Python; their results as the program prints them."""
+
+    def __init__(self, vendor: Vendor) -> None:
+        self.vendor = vendor
+        self.lines: dict[str, str] = {}
+        with vendor.open_device() as device, Context(device) as self.context:
+            self.element_wise()
+            self.reductions()
+            self.arrays()
+            with Generator(self.context, seed=42) as generator:
+                out = self.zeros(3, 4)
+                if self.call("diopiNormal", out, 1.0, 2.0, generator):
+                    state = np.array([generator.seed, generator.offset], np.uint64)
+                    self.tell("diopiNormal", out, state)
+
+    def tensor(self, values: Any) -> Tensor:
+        return Tensor.from_numpy(self.context, values)
+
+    def ramp(self, rows: int, columns: int, step: float) -> Tensor:
+        values = (np.arange(rows * columns, dtype=np.float32) - np.float32(2.5)) * np.float32(step)
+        return self.tensor(values.reshape(rows, columns))
+
+    def zeros(self, *shape: int) -> Tensor:
+        return self.tensor(np.zeros(shape, np.float32))
+
+    def call(self, name: str, *arguments: Any) -> bool:
+        if not self.vendor.has(name):
+            return False
+        code = self.vendor.call(name, self.context, *arguments)
+        assert code is Error.Success, self.vendor.last_error()
+        return True
+
+    def tell(self, name: str, *results: Any) -> None:
+        arrays = [result.numpy() if isinstance(result, Tensor) else np.asarray(result) for result in results]
+        self.lines[name] = "0 " + " ".join(array.tobytes().hex() for array in arrays)
+
+    def run(self, name: str, out: Tensor, *arguments: Any) -> None:
+        if self.call(name, out, *arguments):
+            self.tell(name, out)
+
+    def element_wise(self) -> None:
+        one, two, out = self.ramp(3, 4, 0.37), self.ramp(3, 4, -1.3), self.zeros(3, 4)
+        self.run("diopiAbs", out, one)
+        self.run("diopiSin", out, one)
+        self.run("diopiTanhBackward", out, one, two)
+        self.run("diopiAdd", out, one, two, Scalar.of(0.5))
+        self.run("diopiMulScalar", out, one, Scalar.of(7))
+        self.run("diopiDiv", out, one, two, RoundMode.floor)
+        self.run("diopiGelu", out, one, "tanh")
+        self.run("diopiClampScalar", out, one, Scalar.of(0.5), None)
+        self.run("diopiNegInp", one)
+
+    def reductions(self) -> None:
+        one, two = self.ramp(3, 4, 0.37), self.ramp(3, 4, -1.3)
+        self.run("diopiSum", self.zeros(4), one, (0,))
+        self.run("diopiArgmax", self.tensor(np.zeros((3, 1), np.int64)), one, -1, True)
+        self.run("diopiMSELoss", self.zeros(), one, two, Reduction.mean)
+        box = Box()
+        if self.call("diopiEqual", box, one, two):
+            self.tell("diopiEqual", box.value)
+
+    def arrays(self) -> None:
+        one, two = self.ramp(3, 4, 0.37), self.ramp(2, 4, -1.3)
+        outs, box, grads = [self.zeros(1, 4), self.zeros(2, 4)], Box(), [self.ramp(3, 4, 0.37), self.ramp(2, 4, -1.3)]
+        self.run("diopiCat", self.zeros(5, 4), [one, two], 2, 0)
+        if self.call("diopiSplitWithSizes", outs, 2, one, (1, 2), 0):
+            self.tell("diopiSplitWithSizes", *outs)
+        if self.call("diopiNonzero", box, one):
+            self.tell("diopiNonzero", box.value)
+        if self.call("diopiClipGradNorm", box, grads, 2, 1.5, 2.0, False):
+            self.tell("diopiClipGradNorm", np.float64(box.value), *grads)
+
+
+# In a program with no Python in it.
+
+
+@pytest.mark.parametrize("language", ["c", "c++"])
+@pytest.mark.parametrize("style", ["results", "registered"])
+def test_a_program_gets_the_vendors_results_bit_for_bit(
+    programs: dict[str, Path], jax: Vendor, language: str, style: str
+) -> None:
+    lines = run(programs[language], style)
+    assert len(lines) >= 12
+    assert lines == Framework(jax).lines
+
+
+def test_threads_agree(programs: dict[str, Path], jax: Vendor) -> None:
+    assert run(programs["c"], "threads") == Framework(jax).lines
+
+
+def test_threads_may_start_it_together(programs: dict[str, Path]) -> None:
+    (line,) = run(programs["c++"], "first").items()
+    expected = np.sin(np.arange(4, dtype=np.float32) - np.float32(2.5))
+    np.testing.assert_allclose(np.frombuffer(bytes.fromhex(line[1].split()[0]), np.float32), expected, rtol=1e-6)
+
+
+def test_a_failure_is_a_code_and_a_reason_and_changes_nothing(programs: dict[str, Path]) -> None:
+    lines = run(programs["c"], "failures")
+    untouched = (np.arange(12, dtype=np.float32) - np.float32(2.5)).tobytes().hex()
+    reasons = {
+        "shape": "1 diopiSin: out has shape (3, 4), the result has (2, 4)",
+        "dtype": "1000 diopiBitwiseNot: input is float32, expected one of ",
+        "missing": "1 diopiSin: input is required, NULL was given",
+        "stream": "1 diopiSin: ErrorOccurred: stream_sync returned 1: stream 12345 does not exist",
+    }
+    for what, reason in reasons.items():
+        given, result = lines[what].split(" |")
+        assert given.startswith(reason)
+        assert result.strip() == untouched
+    assert lines["memory"] == f"1 malloc: out of memory: {2**60} bytes were asked for"
+
+
+# Where it can't work.
+
+
+def test_another_python_in_the_process_is_refused(programs: dict[str, Path]) -> None:
+    (line,) = run(programs["other"], "first").items()
+    version = sysconfig.get_python_version()
+    assert " ".join(line).strip() == f"1 this library is for Python {version}, the process runs 2.7.18"
+
+
+OTHER_PYTHON = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.diopiGetLastErrorString.restype = ctypes.c_char_p
+stream = ctypes.c_void_p()
+print(library.device_make_stream(ctypes.byref(stream)), library.diopiAbs(None, None, None), library.initLibrary())
+print(library.diopiGetLastErrorString().decode())
+"""
+
+
+def other_pythons() -> Iterator[str]:
+    """Pythons on the PATH, and where pyenv keeps them, that are of another version than this one."""
+    ours = sysconfig.get_python_version()
+    versions = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
+    for minor in range(8, 20):
+        kept = sorted(versions.glob(f"3.{minor}.*/bin/python"))
+        found = shutil.which(f"python3.{minor}", path=os.pathsep.join(["/usr/bin", "/usr/local/bin"]))
+        if f"3.{minor}" != ours and (kept or found):
+            yield str(kept[0]) if kept else str(found)
+
+
+@pytest.mark.parametrize("python", [*other_pythons()] or [pytest.param("", marks=pytest.mark.skip("no other Python"))])
+def test_other_pythons_are_told_why(exported: Path, python: str) -> None:
+    done = subprocess.run([python, "-c", OTHER_PYTHON, exported], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    codes, reason = done.stdout.splitlines()
+    assert codes == "1 1 1"
+    assert reason.startswith(f"this library is for Python {sysconfig.get_python_version()}, the process runs 3.")
+
+
+def test_a_forked_process_is_told_why(programs: dict[str, Path]) -> None:
+    (line,) = run(programs["c"], "forked").items()
+    assert " ".join(line).strip().startswith("1 the process was forked after Python had started")
+
+
+def test_a_vendor_that_is_gone_is_missed(tmp_path: Path) -> None:
+    source = "from diopi_impl import Vendor\nfrom lib_rt import RuntimeFunctions\n"
+    module = tmp_path / "short_lived.py"
+    module.write_text(f"{source}vendor = Vendor('short', '1', RuntimeFunctions(stream_create=lambda: 1))\n")
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from diopi_impl.export import export;"
+        "export('short_lived:vendor', Path(sys.argv[1]))"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    subprocess.run([sys.executable, "-c", script, tmp_path], check=True, env=environment)
+    module.unlink()
+    script = OTHER_PYTHON.replace("library.diopiAbs(None, None, None)", "1")
+    command = [sys.executable, "-c", script, tmp_path / "libdiopi_impl.so"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    codes, reason = done.stdout.splitlines()
+    assert codes == "1 1 1"
+    assert reason.startswith("the vendor can't be served: vendor short_lived:vendor")
+
+
+# In Python.
+
+
+@pytest.fixture(scope="module")
+def library(exported: Path) -> NativeVendor:
+    return NativeVendor(exported)
+
+
+def test_it_exports_what_the_vendor_has(library: NativeVendor, jax: Vendor) -> None:
+    names = [name for name, prototype in prototypes().items() if prototype.returns == "diopiError_t"]
+    assert [library.has(name) for name in names] == [jax.has(name) for name in names]
+    assert (library.name, library.version) == (jax.name, jax.version)
+
+
+@pytest.mark.parametrize("function", ROUND_TRIP)
+def test_the_suite_finds_the_same(library: NativeVendor, jax: Vendor, function: str) -> None:
+    cases = [make_baseline_case(lookup(function), case) for case in select_cases(function, "smoke")]
+    assert cases
+    with library.open_device() as there, jax.open_device() as here:
+        for case in cases:
+            outcome = run_case(library, there, case)
+            assert outcome == run_case(jax, here, case), case.id
+        assert there.live_blocks == here.live_blocks == 0
+
+
+def test_errors_are_the_vendors(library: NativeVendor, jax: Vendor) -> None:
+    for vendor in (library, jax):
+        with vendor.open_device() as device, Context(device) as context:
+            out, wrong = Tensor.empty(context, (2,), Dtype.float32), Tensor.empty(context, (3,), Dtype.float32)
+            before = out.storage()
+            assert vendor.call("diopiSin", context, out, wrong) is Error.ErrorOccurred
+            assert vendor.last_error() == "diopiSin: out has shape (2,), the result has (3,)"
+            assert vendor.call("diopiBitwiseNot", context, out, out) is Error.DtypeNotSupported
+            np.testing.assert_array_equal(out.storage(), before)
+
+
+def test_a_device_that_is_not_addressable(tmp_path: Path) -> None:
+    """Memory the host can't reach is read and written with the vendor's own copies."""
+    library = NativeVendor(export("remote:vendor", tmp_path))
+    with library.open_device() as device, Context(device) as context:
+        values = Tensor.from_numpy(context, np.arange(6, dtype=np.float32), strides=(2,), offset=1)
+        out = Tensor.empty(context, (6,), Dtype.float32, strides=(3,))
+        assert library.call("diopiNeg", context, out, values) is Error.Success, library.last_error()
+        np.testing.assert_array_equal(out.numpy(), -np.arange(6, dtype=np.float32))
+
+
+# Building.
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["export", "--vendor", "remote:vendor", "--out", str(tmp_path / "new")])
+    assert done.exit_code == 0, done.output
+    assert done.output.strip() == str(tmp_path / "new" / "libdiopi_impl.so")
+    assert NativeVendor(tmp_path / "new" / "libdiopi_impl.so").name == "remote"
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["libdiopi_impl.so"]
+
+
+def test_what_cannot_be_exported(c_vendor: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(VendorError, match=r"only a diopi_impl\.Vendor can be exported"):
+        export(str(c_vendor), tmp_path)
+    with pytest.raises(VendorError, match="unknown vendor 'nobody'"):
+        export("nobody", tmp_path)
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(ExportError, match="there is no C compiler: looked for no-such-compiler"):
+        export(JAX, tmp_path)
+    monkeypatch.setenv("CC", "false")
+    with pytest.raises(ExportError, match="failed"):
+        export(JAX, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_devices_come_and_go(library: NativeVendor) -> None:
+    for _ in range(3):
+        device: Device = library.open_device()
+        with Context(device) as context:
+            assert Tensor.from_numpy(context, np.arange(3)).numpy().tolist() == [0, 1, 2]
+        device.close()

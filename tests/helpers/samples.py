@@ -1,0 +1,80 @@
+"""A value for every parameter of every function, each unlike its neighbours, to see that it arrives as it was sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from diopi_impl import Box
+from diopi_proto import parameters as kinds
+from diopi_proto import types
+from diopi_proto.interface import prototypes
+from diopi_proto.parameters import Parameter
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from lib_rt import Context, Generator, Tensor
+
+OPERATORS = [name for name, prototype in prototypes().items() if prototype.returns == "diopiError_t"]
+
+COUNT = 3
+"""Entries of every array."""
+
+SCALARS = (
+    types.Scalar(Dtype.int64, -(2**60) - 1),
+    types.Scalar(Dtype.float32, 0.25),
+    types.Scalar(Dtype.bool, 1),
+    types.Scalar(Dtype.uint8, 200),
+    types.Scalar(Dtype.float64, -1e300),
+)
+
+
+class Samples:
+    """Values for calls in `context`."""
+
+    def __init__(self, context: Context) -> None:
+        self.tensors = [
+            Tensor.from_numpy(context, np.full((n + 1, 2), n, np.float32 if n % 2 else np.int32)) for n in range(40)
+        ]
+        self.generators = [Generator(context, seed=n, offset=2 * n) for n in range(COUNT)]
+
+    def values(self, prototype: Prototype, *, absent: bool) -> list[Any]:
+        """One value a parameter after the context; None for every optional one if `absent`."""
+        return [
+            None if absent and parameter.optional else self._value(prototype, parameter, number)
+            for number, parameter in enumerate(prototype.parameters[1:])
+        ]
+
+    def _value(self, prototype: Prototype, parameter: Parameter, number: int) -> Any:
+        kind = parameter.annotation
+        if kind is kinds.NewOuts:
+            return [Box() for _ in prototype.result]
+        if kind is kinds.NewOut or kind in kinds.OUT_VALUES:
+            return Box()
+        if parameter.is_tensor_array:
+            entries = self.tensors[number : number + COUNT]
+            return [entries[0], None, entries[2]] if kind is kinds.OptionalIns else entries
+        if parameter.is_tensor:
+            return self.tensors[number]
+        if parameter.role is kinds.Role.count or parameter.name == "batch_size":
+            return COUNT
+        return self._attribute(kind, number)
+
+    def _attribute(self, kind: Any, number: int) -> Any:
+        if issubclass(kind, kinds.Scalar):
+            return SCALARS[number % len(SCALARS)]
+        if issubclass(kind, kinds.Size):
+            return (number, -(2**40), 7)[: number % 4]
+        if issubclass(kind, kinds.boolean):
+            return number % 2 == 0
+        if issubclass(kind, kinds.f64 | kinds.f32):
+            return number + 0.375
+        return {
+            kinds.Text: f"größe {number}",
+            kinds.Generator: self.generators[0],
+            kinds.Generators: self.generators,
+            kinds.Pointer: 2**40 + number,
+            types.MemoryFormat: types.MemoryFormat.ChannelsLast,
+            types.Reduction: types.Reduction.sum,
+            types.RoundMode: types.RoundMode.floor,
+        }.get(kind, -100 - number)

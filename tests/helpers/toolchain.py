@@ -1,0 +1,37 @@
+"""Compiling C and C++ in tests, with the headers of the package."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from diopi_proto import headers
+
+VENDORS = Path(__file__).parent.parent / "vendors"
+"""Sources of vendors and of a framework."""
+
+_COMPILERS = {"c": ("cc", "-std=c11", "-xc"), "c++": ("c++", "-std=c++17", "-xc++")}
+
+
+def build(target: Path, language: str, sources: Sequence[Path], *flags: str) -> Path:
+    """Compile and link `sources` into `target`, a library if it is named so; skips the test without a compiler."""
+    compiler, standard, kind = _COMPILERS[language]
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no compiler {compiler} here")
+    shared = ["-shared", "-fPIC"] if target.suffix == ".so" else []
+    command = [compiler, standard, "-D_GNU_SOURCE", "-Wall", "-Wextra", *shared, f"-I{headers.INCLUDE_DIR}", "-o"]
+    files = [kind, *map(str, sources), "-xnone"]
+    done = subprocess.run([*command, str(target), *files, *flags, "-pthread", "-lm"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def library(folder: Path, source: str, *flags: str) -> Path:
+    """A vendor library of one C file with the given text."""
+    file = folder / "vendor.c"
+    file.write_text(source)
+    return build(folder / "libdiopi_impl.so", "c", [file], *flags)
