@@ -30,10 +30,19 @@ def call(name: str, *arguments: Any, **keywords: Any) -> Any:
 
 
 def difference(function: Callable[[Array], Array], x: Array, grad: Array | float = 1.0) -> Array:
-    """The gradient of Σ grad · function(x) by central differences, one element of x after the other."""
-    gradient = np.zeros(x.shape)
+    """The gradient of Re Σ conj(grad) · function(x) with respect to x by central differences.
+
+    For complex x it is that of the real part plus i times that of the imaginary part, as in PyTorch.
+    """
+    units = [1.0, 1.0j] if np.iscomplexobj(x) else [1.0]
+    return np.sum([unit * _along(function, x, grad, unit) for unit in units], axis=0)
+
+
+def _along(function: Callable[[Array], Array], x: Array, grad: Array | float, unit: complex) -> Array:
+    slopes = np.zeros(x.shape)
     for position in np.ndindex(x.shape):
-        step = np.zeros(x.shape)
-        step[position] = STEP
-        gradient[position] = np.sum(grad * (function(x + step) - function(x - step))) / (2 * STEP)
-    return gradient
+        step = np.zeros_like(x)
+        step[position] = STEP * unit
+        change = function(x + step) - function(x - step)
+        slopes[position] = np.sum(np.real(np.conj(grad) * change)) / (2 * STEP)
+    return slopes

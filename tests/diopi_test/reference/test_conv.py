@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from differences import call, gradient
+from references import call, difference
 
 Array = np.ndarray[Any, Any]
 
@@ -69,9 +69,9 @@ def test_convolution_gradients(spatial: tuple[tuple[int, ...], ...], groups: int
     x, w, bias = _draw(2, 2, *image), _draw(4, 2 // groups, *kernel), _draw(4)
     grad = _draw(*call(name, x, w, bias, *rest).shape)
     grad_x, grad_w, grad_bias = call(f"{name}Backward", grad, x, w, (4,), *rest)
-    np.testing.assert_allclose(grad_x, gradient(lambda x: call(name, x, w, bias, *rest), x, grad), atol=1e-9)
-    np.testing.assert_allclose(grad_w, gradient(lambda w: call(name, x, w, bias, *rest), w, grad), atol=1e-9)
-    np.testing.assert_allclose(grad_bias, gradient(lambda b: call(name, x, w, b, *rest), bias, grad), atol=1e-9)
+    np.testing.assert_allclose(grad_x, difference(lambda x: call(name, x, w, bias, *rest), x, grad), atol=1e-9)
+    np.testing.assert_allclose(grad_w, difference(lambda w: call(name, x, w, bias, *rest), w, grad), atol=1e-9)
+    np.testing.assert_allclose(grad_bias, difference(lambda b: call(name, x, w, b, *rest), bias, grad), atol=1e-9)
 
 
 OUTPUT_PADDING = {
@@ -105,9 +105,9 @@ def test_transposed_convolution_gradients(label: str, groups: int) -> None:
     x, w, bias = _draw(2, 2, *positions), _draw(2, 2, *kernel), _draw(2 * groups)
     grad = _draw(*call(name, x, w, bias, *rest).shape)
     given = call(f"{name}Backward", grad, x, w, bias.shape, stride, padding, dilation, more, groups)
-    np.testing.assert_allclose(given[0], gradient(lambda x: call(name, x, w, bias, *rest), x, grad), atol=1e-9)
-    np.testing.assert_allclose(given[1], gradient(lambda w: call(name, x, w, bias, *rest), w, grad), atol=1e-9)
-    np.testing.assert_allclose(given[2], gradient(lambda b: call(name, x, w, b, *rest), bias, grad), atol=1e-9)
+    np.testing.assert_allclose(given[0], difference(lambda x: call(name, x, w, bias, *rest), x, grad), atol=1e-9)
+    np.testing.assert_allclose(given[1], difference(lambda w: call(name, x, w, bias, *rest), w, grad), atol=1e-9)
+    np.testing.assert_allclose(given[2], difference(lambda b: call(name, x, w, b, *rest), bias, grad), atol=1e-9)
 
 
 def test_without_a_bias_it_has_no_gradient() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from differences import call, gradient
+from references import call, difference
 
 Array = np.ndarray[Any, Any]
 
@@ -54,8 +54,8 @@ def test_matmul_gradients(first: tuple[int, ...], second: tuple[int, ...], draw:
     a, b = draw(*first), draw(*second)
     grad = draw(*np.matmul(a, b).shape)
     grad_a, grad_b = call("diopiMatmulBackward", grad, a, b)
-    np.testing.assert_allclose(grad_a, gradient(lambda a: call("diopiMatmul", a, b), a, grad), atol=1e-9)
-    np.testing.assert_allclose(grad_b, gradient(lambda b: call("diopiMatmul", a, b), b, grad), atol=1e-9)
+    np.testing.assert_allclose(grad_a, difference(lambda a: call("diopiMatmul", a, b), a, grad), atol=1e-9)
+    np.testing.assert_allclose(grad_b, difference(lambda b: call("diopiMatmul", a, b), b, grad), atol=1e-9)
 
 
 @pytest.mark.parametrize("leading", [(), (3,), (2, 2)])
@@ -63,9 +63,9 @@ def test_linear_gradients(leading: tuple[int, ...], draw: Draw) -> None:
     x, weight, bias, grad = draw(*leading, 3), draw(2, 3), draw(2), draw(*leading, 2)
     given = call("diopiLinearBackward", grad, x, weight)
     expected = (
-        gradient(lambda x: call("diopiLinear", x, weight, bias), x, grad),
-        gradient(lambda weight: call("diopiLinear", x, weight, bias), weight, grad),
-        gradient(lambda bias: call("diopiLinear", x, weight, bias), bias, grad),
+        difference(lambda x: call("diopiLinear", x, weight, bias), x, grad),
+        difference(lambda weight: call("diopiLinear", x, weight, bias), weight, grad),
+        difference(lambda bias: call("diopiLinear", x, weight, bias), bias, grad),
     )
     for one, other in zip(given, expected, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-9)
@@ -108,7 +108,7 @@ def test_cholesky_gradient(upper: bool, draw: Draw) -> None:
         return factor
 
     factor = factor_of_hermitian(np.zeros_like(mat))
-    expected = gradient(factor_of_hermitian, np.zeros_like(mat), grad)
+    expected = difference(factor_of_hermitian, np.zeros_like(mat), grad)
     np.testing.assert_allclose(call("diopiCholeskyBackward", grad, factor, upper), expected, atol=1e-8)
 
 
@@ -133,8 +133,8 @@ def test_triangular_solve_gradients(upper: bool, transpose: bool, unitriangular:
     grad_x, grad_cloned = draw(2, 3, 2), draw(2, 3, 3)
     x, _ = call("diopiTriangularSolve", b, mat, *flags)
     grad_b, grad_mat = call("diopiTriangularSolveBackward", grad_x, grad_cloned, x, b, mat, *flags)
-    of_b = gradient(lambda b: call("diopiTriangularSolve", b, mat, *flags)[0], b, grad_x)
-    of_mat = gradient(lambda mat: call("diopiTriangularSolve", b, mat, *flags)[0], mat, grad_x)
+    of_b = difference(lambda b: call("diopiTriangularSolve", b, mat, *flags)[0], b, grad_x)
+    of_mat = difference(lambda mat: call("diopiTriangularSolve", b, mat, *flags)[0], mat, grad_x)
     np.testing.assert_allclose(grad_b, of_b, atol=1e-8)
     np.testing.assert_allclose(grad_mat, of_mat + grad_cloned.sum(0), atol=1e-8)
 
@@ -177,7 +177,7 @@ def test_distance_of_power_0_counts_unequal_coordinates() -> None:
 def test_distance_gradient(p: float) -> None:
     draw = Draw(False)
     x, y, grad = draw(2, 3, 4), draw(2, 2, 4), draw(2, 3, 2)
-    expected = gradient(lambda x: call("diopiCdist", x, y, p, None), x, grad)
+    expected = difference(lambda x: call("diopiCdist", x, y, p, None), x, grad)
     distances = call("diopiCdist", x, y, p, None)
     np.testing.assert_allclose(call("diopiCdistBackward", grad, x, y, p, distances), expected, atol=1e-6)
 
