@@ -11,6 +11,7 @@ from jax.scipy.special import erfc
 
 from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.axes import check_axes
 from lib_rt.dtypes import to_numpy
 
 
@@ -123,6 +124,7 @@ def _wide(input: Array, out: ResultSpec) -> Array:
 
 def _along(function: Callable[..., Array], dim: int, *arrays: Array) -> Array:
     """A function of slices along axis `dim`, which 0-d arrays may have too."""
+    check_axes(arrays[0], dim)
     shape = arrays[0].shape
     return function(*(jnp.atleast_1d(array) for array in arrays), dim).reshape(shape)
 

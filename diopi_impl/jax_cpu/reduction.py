@@ -9,6 +9,7 @@ from jax import Array
 
 from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.axes import check_axes
 from diopi_proto.dtypes import summed
 from lib_rt.dtypes import from_numpy, to_numpy
 
@@ -20,18 +21,8 @@ def _axes(input: Array, dim: tuple[int, ...] | int | None) -> Axes:
     if dim is None or dim == ():
         return None
     axes = (dim,) if isinstance(dim, int) else dim
-    _check(input, axes)
+    check_axes(input, *axes)
     return axes if input.ndim else None
-
-
-def _check(input: Array, axes: tuple[int, ...]) -> None:
-    """Raise ValueError unless every axis exists and none is named twice; 0-d input has one."""
-    rank = max(input.ndim, 1)
-    for axis in axes:
-        if not -rank <= axis < rank:
-            raise ValueError(f"dim {axis} is out of range for a {input.ndim}-d input")
-    if len({axis % rank for axis in axes}) < len(axes):
-        raise ValueError(f"dim {axes} names an axis twice")
 
 
 def _keeps(input: Array, out: ResultSpec) -> bool:
@@ -73,7 +64,7 @@ def _extreme(
     value: Callable[..., Array], position: Callable[..., Array]
 ) -> Callable[[Array, int, bool], tuple[Array, Array]]:
     def apply(input: Array, dim: int, keepdims: bool) -> tuple[Array, Array]:
-        _check(input, (dim,))
+        check_axes(input, dim)
         rows = jnp.atleast_1d(input)
         keepdims = keepdims and input.ndim > 0
         return value(rows, dim, keepdims=keepdims), position(rows, dim, keepdims=keepdims)
@@ -133,18 +124,18 @@ def argmin(input: Array, dim: int | None, keepdim: bool) -> Array:
 
 def _position(function: Callable[..., Array], input: Array, dim: int | None, keepdim: bool) -> Array:
     if dim is not None:
-        _check(input, (dim,))
+        check_axes(input, dim)
     return function(jnp.atleast_1d(input), dim, keepdims=keepdim)
 
 
 @vendor.implements("diopiCumsum")
 def cumsum(input: Array, dim: int) -> Array:
-    _check(input, (dim,))
+    check_axes(input, dim)
     return jnp.cumsum(_summable(jnp.atleast_1d(input)), dim).reshape(input.shape)
 
 
 @vendor.implements("diopiCumsumBackward")
 def cumsum_backward(grad_output: Array, dim: int) -> Array:
-    _check(grad_output, (dim,))
+    check_axes(grad_output, dim)
     rows = jnp.atleast_1d(grad_output)
     return jnp.flip(jnp.cumsum(jnp.flip(rows, dim), dim), dim).reshape(grad_output.shape)
