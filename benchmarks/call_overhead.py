@@ -1,0 +1,157 @@
+"""What one call costs: an add of two tensors of 16 elements, by every way a vendor can be called.
+
+    python benchmarks/call_overhead.py [--calls N]
+
+`call` is the call alone, its context and three tensors made before; `with tensors` makes and releases them each time,
+guards checked, as the suite does. The best of seven rounds, in microseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from diopi_impl import BaseVendor, find_vendor
+from diopi_impl.export import export
+from diopi_proto import headers
+from diopi_proto.types import Dtype, Error, Scalar
+from lib_rt import Context, Device, Tensor
+
+ROUNDS = 7
+ELEMENTS = 16
+JAX = "diopi_impl.jax_cpu:vendor"
+
+VALUES = np.arange(ELEMENTS, dtype=np.float32)
+ONE = Scalar.of(1)
+
+C_VENDOR = """
+#include <diopi/diopi_register.h>
+#include <diopi/functions.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int32_t create(diopiStreamHandle_t* stream) { *stream = malloc(1); return 0; }
+static int32_t destroy(diopiStreamHandle_t stream) { free(stream); return 0; }
+static int32_t synchronize(diopiStreamHandle_t stream) { (void)stream; return 0; }
+static void* allocate(uint64_t bytes) { return malloc(bytes); }
+static int32_t copy(diopiStreamHandle_t stream, void* dst, const void* src, uint64_t bytes) {
+    (void)stream;
+    memcpy(dst, src, bytes);
+    return 0;
+}
+
+int32_t initLibrary(void) {
+    diopiRegisterStreamCreateFunc(create);
+    diopiRegisterStreamDestroyFunc(destroy);
+    diopiRegisterSynchronizeStreamFunc(synchronize);
+    diopiRegisterDeviceMallocFunc(allocate);
+    diopiRegisterDevMemFreeFunc(free);
+    diopiRegisterMemcpyH2DAsyncFunc(copy);
+    diopiRegisterMemcpyD2HAsyncFunc(copy);
+    diopiRegisterMemcpyD2DAsyncFunc(copy);
+    return 0;
+}
+
+diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                      diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
+    void* result;
+    const void *one, *two;
+    int64_t numel;
+    (void)ctx;
+    diopiGetTensorData(out, &result);
+    diopiGetTensorDataConst(input, &one);
+    diopiGetTensorDataConst(other, &two);
+    diopiGetTensorNumel(out, &numel);
+    for (int64_t i = 0; i < numel; i++) {
+        ((float*)result)[i] = ((const float*)one)[i] + (float)alpha->ival * ((const float*)two)[i];
+    }
+    return diopiSuccess;
+}
+"""
+
+
+def microseconds(call: Callable[[], object], calls: int) -> float:
+    """The time of one call, the best of `ROUNDS`."""
+    best = float("inf")
+    for _ in range(ROUNDS):
+        start = perf_counter()
+        for _ in range(calls):
+            call()
+        best = min(best, perf_counter() - start)
+    return best / calls * 1e6
+
+
+def tensors(context: Context) -> list[Tensor]:
+    """Result and operands."""
+    return [Tensor.empty(context, (ELEMENTS,), Dtype.float32), *(Tensor.from_numpy(context, VALUES) for _ in range(2))]
+
+
+def add(vendor: BaseVendor, context: Context, arguments: list[Tensor]) -> None:
+    """One call."""
+    assert vendor.call("diopiAdd", context, *arguments, ONE) is Error.Success
+
+
+def add_and_clean_up(vendor: BaseVendor, device: Device) -> None:
+    """One call with everything it needs."""
+    with Context(device) as context:
+        made = tensors(context)
+        add(vendor, context, made)
+        for tensor in made:
+            tensor.close()
+
+
+def measure(vendor: BaseVendor, calls: int) -> tuple[float, float]:
+    """The call alone, and with its context and tensors."""
+    with vendor.open_device() as device, Context(device) as context:
+        arguments = tensors(context)
+        add(vendor, context, arguments)
+        assert np.array_equal(arguments[0].numpy(), 2 * VALUES)
+        alone = microseconds(lambda: add(vendor, context, arguments), calls)
+        return alone, microseconds(lambda: add_and_clean_up(vendor, device), calls // 4)
+
+
+def straight_jax(calls: int) -> float:
+    """The same sum by a compiled JAX function, from NumPy arrays to a NumPy array."""
+    import jax
+
+    compiled = jax.jit(lambda one, two: one + two)
+    return microseconds(lambda: np.asarray(compiled(VALUES, VALUES)), calls)
+
+
+def build(source: str, folder: Path) -> Path:
+    """The library of a vendor in C."""
+    file, library = folder / "vendor.c", folder / "libdiopi_impl.so"
+    file.write_text(source)
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", f"-I{headers.INCLUDE_DIR}", file, "-o", library], check=True)
+    return library
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--calls", type=int, default=4000, help="calls a round")
+    calls = parser.parse_args().calls
+    table = Table("µs", "call", "with tensors", title=f"an add of {ELEMENTS} elements")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        vendors = {
+            "the JAX vendor in Python": find_vendor(JAX),
+            "a vendor in C": find_vendor(str(build(C_VENDOR, folder))),
+            "the JAX vendor as a library": find_vendor(str(export(JAX, folder / "exported"))),
+        }
+        table.add_row("straight JAX", f"{straight_jax(calls):.1f}", "")
+        for label, vendor in vendors.items():
+            table.add_row(label, *(f"{time:.1f}" for time in measure(vendor, calls)))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
