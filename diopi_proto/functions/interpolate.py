@@ -1,11 +1,11 @@
 """Resampling of regular grids: resizing, and sampling at given points, with gradients.
 
 input: (N, C, d…) with one to three spatial axes d; the sizes of the result's spatial axes are a parameter, and also in
-the shape of the tensor the caller made. N, C and results have input's dtype; coordinates are computed in float32 or
-wider. A size list of another length than there are spatial axes, a size below 1, an input without any spatial element
-and another rank than a mode allows are errors. In the gradients in_size is the whole shape (N, C, d…) of the forward
-input, out_size the spatial sizes of its result; every element of grad_output is shared out to the elements it was
-made from with the weights of the forward function, and what comes together is summed.
+the shape of the tensor the caller made. N, C and results have input's dtype; coordinates and weights are computed in
+that precision, in float32 where it is lower. A size list of another length than there are spatial axes, a size below
+1, an input without any spatial element and another rank than a mode allows are errors. In the gradients in_size is the
+whole shape (N, C, d…) of the forward input, out_size the spatial sizes of its result; every element of grad_output is
+shared out to the elements it was made from with the weights of the forward function, and what comes together is summed.
 """
 
 from diopi_proto.dtypes import floating

@@ -7,171 +7,124 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from diopi_proto.dtypes import category, complexes, every, floating
-from diopi_proto.parameters import Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.case import Case, ResultOverride, TensorSpec, cases_for
+from diopi_test.cases.variants import Variant, variant_cases
 from diopi_test.domains import Domain, anything, between, normal, special, whole
 from diopi_test.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
 
 nan, inf = float("nan"), float("inf")
 
 
-@dataclass(frozen=True)
-class Move:
-    """One way of calling a function that moves the elements of a tensor.
-
-    Attributes:
-        label: the part of the case's label after the element type.
-        shape: of the input.
-        attributes: the other arguments.
-        layout, result: of the input and the result.
-        target: shape of the result, where the caller decides it.
-        everywhere: whether all element types get it, in the smoke level too; else float32 alone does.
-        domain: where the elements are drawn from.
-    """
-
-    label: str
-    shape: tuple[int, ...]
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    layout: Layout = contiguous
-    result: Layout = contiguous
-    target: tuple[int, ...] | None = None
-    everywhere: bool = False
-    domain: Domain = anything
-
-    def case(self, prototype: Prototype, dtype: Dtype) -> Case:
-        """The case in one element type."""
-        tensor = next(p.name for p in prototype.arguments if p.is_tensor)
-        return Case(
-            f"{dtype.name}-{self.label}",
-            dtype,
-            {tensor: TensorSpec(self.shape, dtype, self.domain, self.layout), **self.attributes},
-            {p.name: self.override for p in prototype.results if p.role is Role.output},
-            smoke=self.everywhere,
-        )
-
-    @property
-    def override(self) -> ResultOverride:
-        """The result as the caller makes it."""
-        return ResultOverride(layout=self.result, shape=self.target)
-
-
-def _moves(prototype: Prototype, moves: Sequence[Move]) -> Iterator[Case]:
-    for dtype in prototype.dtypes:
-        for move in moves:
-            if move.everywhere or dtype is Dtype.float32:
-                yield move.case(prototype, dtype)
-
-
 TRIANGLES = [
-    Move("square", (4, 4), {"diagonal": 0}, everywhere=True),
-    Move("strided", (2, 3, 4), {"diagonal": 1}, strided, strided, everywhere=True),
-    Move("wide", (3, 6), {"diagonal": -1}, transposed, transposed),
-    Move("tall", (6, 3), {"diagonal": -2}),
-    Move("tall-above", (6, 3), {"diagonal": 2}),
-    Move("wide-above", (3, 6), {"diagonal": 3}),
-    Move("batch", (2, 2, 3, 5), {"diagonal": -1}),
-    Move("far-below", (3, 4), {"diagonal": -9}),
-    Move("far-above", (3, 4), {"diagonal": 9}),
-    Move("one-row", (1, 5), {"diagonal": 2}),
-    Move("empty", (0, 3, 3), {"diagonal": 0}),
-    Move("special", (5, 19), {"diagonal": 4}, domain=special),
-    Move("long", (31, 33), {"diagonal": 5}),
+    Variant("square", (4, 4), {"diagonal": 0}, everywhere=True),
+    Variant("strided", (2, 3, 4), {"diagonal": 1}, strided, strided, everywhere=True),
+    Variant("wide", (3, 6), {"diagonal": -1}, transposed, transposed),
+    Variant("tall", (6, 3), {"diagonal": -2}),
+    Variant("tall-above", (6, 3), {"diagonal": 2}),
+    Variant("wide-above", (3, 6), {"diagonal": 3}),
+    Variant("batch", (2, 2, 3, 5), {"diagonal": -1}),
+    Variant("far-below", (3, 4), {"diagonal": -9}),
+    Variant("far-above", (3, 4), {"diagonal": 9}),
+    Variant("one-row", (1, 5), {"diagonal": 2}),
+    Variant("empty", (0, 3, 3), {"diagonal": 0}),
+    Variant("special", (5, 19), {"diagonal": 4}, domain=special),
+    Variant("long", (31, 33), {"diagonal": 5}),
 ]
 
 TENSORS = {
     "diopiTranspose": [
-        Move("matrix", (3, 5), {"dim0": 0, "dim1": 1}, everywhere=True),
-        Move("strided", (2, 3, 2), {"dim0": -1, "dim1": 0}, strided, strided, everywhere=True),
-        Move("middle", (2, 3, 4, 5), {"dim0": 1, "dim1": -2}),
-        Move("outer", (2, 3, 4, 5), {"dim0": 3, "dim1": 0}, transposed, transposed),
-        Move("rank-5", (2, 3, 1, 2, 4), {"dim0": -4, "dim1": 4}),
-        Move("itself", (3, 4), {"dim0": 1, "dim1": -1}),
-        Move("scalar", (), {"dim0": 0, "dim1": -1}),
-        Move("empty", (0, 3), {"dim0": 0, "dim1": 1}),
-        Move("special", (19, 2), {"dim0": 0, "dim1": 1}, domain=special),
-        Move("long", (8, 129), {"dim0": 0, "dim1": 1}, layout=expanded),
+        Variant("matrix", (3, 5), {"dim0": 0, "dim1": 1}, everywhere=True),
+        Variant("strided", (2, 3, 2), {"dim0": -1, "dim1": 0}, strided, strided, everywhere=True),
+        Variant("middle", (2, 3, 4, 5), {"dim0": 1, "dim1": -2}),
+        Variant("outer", (2, 3, 4, 5), {"dim0": 3, "dim1": 0}, transposed, transposed),
+        Variant("rank-5", (2, 3, 1, 2, 4), {"dim0": -4, "dim1": 4}),
+        Variant("itself", (3, 4), {"dim0": 1, "dim1": -1}),
+        Variant("scalar", (), {"dim0": 0, "dim1": -1}),
+        Variant("empty", (0, 3), {"dim0": 0, "dim1": 1}),
+        Variant("special", (19, 2), {"dim0": 0, "dim1": 1}, domain=special),
+        Variant("long", (8, 129), {"dim0": 0, "dim1": 1}, layout=expanded),
     ],
     "diopiPermute": [
-        Move("cycle", (2, 3, 4), {"dims": (1, 2, 0)}, everywhere=True),
-        Move("strided", (2, 3, 2), {"dims": (-1, 0, -2)}, strided, strided, everywhere=True),
-        Move("other-cycle", (2, 3, 4), {"dims": (2, 0, 1)}, transposed),
-        Move("rank-4", (2, 3, 4, 5), {"dims": (3, 1, 0, 2)}, channels_last, channels_last),
-        Move("rank-5", (2, 1, 3, 2, 4), {"dims": (4, -3, 0, -2, 1)}, contiguous, transposed),
-        Move("identity", (4, 3), {"dims": (0, 1)}),
-        Move("vector", (7,), {"dims": (-1,)}),
-        Move("scalar", (), {"dims": ()}),
-        Move("empty", (2, 0, 3), {"dims": (2, 0, 1)}),
-        Move("special", (19, 2), {"dims": (1, 0)}, domain=special),
-        Move("long", (7, 13, 11), {"dims": (2, 0, 1)}),
+        Variant("cycle", (2, 3, 4), {"dims": (1, 2, 0)}, everywhere=True),
+        Variant("strided", (2, 3, 2), {"dims": (-1, 0, -2)}, strided, strided, everywhere=True),
+        Variant("other-cycle", (2, 3, 4), {"dims": (2, 0, 1)}, transposed),
+        Variant("rank-4", (2, 3, 4, 5), {"dims": (3, 1, 0, 2)}, channels_last, channels_last),
+        Variant("rank-5", (2, 1, 3, 2, 4), {"dims": (4, -3, 0, -2, 1)}, contiguous, transposed),
+        Variant("identity", (4, 3), {"dims": (0, 1)}),
+        Variant("vector", (7,), {"dims": (-1,)}),
+        Variant("scalar", (), {"dims": ()}),
+        Variant("empty", (2, 0, 3), {"dims": (2, 0, 1)}),
+        Variant("special", (19, 2), {"dims": (1, 0)}, domain=special),
+        Variant("long", (7, 13, 11), {"dims": (2, 0, 1)}),
     ],
     "diopiExpand": [
-        Move("columns", (3, 1), target=(3, 4), everywhere=True),
-        Move("strided", (1, 3), layout=strided, result=strided, target=(2, 2, 3), everywhere=True),
-        Move("leading", (3,), target=(2, 4, 3)),
-        Move("middle", (2, 1, 3), layout=transposed, result=transposed, target=(2, 4, 3)),
-        Move("both-ends", (1, 3, 1), target=(2, 3, 4)),
-        Move("scalar", (), target=(2, 3)),
-        Move("scalar-to-scalar", (), target=()),
-        Move("same-shape", (4, 3), target=(4, 3)),
-        Move("to-none", (1, 3), target=(0, 3)),
-        Move("special", (19, 1), target=(19, 3), domain=special),
-        Move("long", (1, 33), target=(31, 33)),
+        Variant("columns", (3, 1), target=(3, 4), everywhere=True),
+        Variant("strided", (1, 3), layout=strided, result=strided, target=(2, 2, 3), everywhere=True),
+        Variant("leading", (3,), target=(2, 4, 3)),
+        Variant("middle", (2, 1, 3), layout=transposed, result=transposed, target=(2, 4, 3)),
+        Variant("both-ends", (1, 3, 1), target=(2, 3, 4)),
+        Variant("scalar", (), target=(2, 3)),
+        Variant("scalar-to-scalar", (), target=()),
+        Variant("same-shape", (4, 3), target=(4, 3)),
+        Variant("to-none", (1, 3), target=(0, 3)),
+        Variant("special", (19, 1), target=(19, 3), domain=special),
+        Variant("long", (1, 33), target=(31, 33)),
     ],
     "diopiFlip": [
-        Move("rows", (4, 3), {"dims": (0,)}, everywhere=True),
-        Move("strided", (2, 3, 2), {"dims": (-1, 0)}, strided, strided, everywhere=True),
-        Move("columns", (4, 5), {"dims": (-1,)}, transposed, transposed),
-        Move("every-axis", (3, 2, 4), {"dims": (0, 2, 1)}),
-        Move("middle-two", (2, 3, 4, 2), {"dims": (1, -2)}, channels_last),
-        Move("none", (4, 3), {"dims": ()}),
-        Move("scalar", (), {"dims": ()}),
-        Move("empty", (0, 3), {"dims": (0, 1)}),
-        Move("special", (19,), {"dims": (0,)}, domain=special),
-        Move("long", (1031,), {"dims": (-1,)}),
+        Variant("rows", (4, 3), {"dims": (0,)}, everywhere=True),
+        Variant("strided", (2, 3, 2), {"dims": (-1, 0)}, strided, strided, everywhere=True),
+        Variant("columns", (4, 5), {"dims": (-1,)}, transposed, transposed),
+        Variant("every-axis", (3, 2, 4), {"dims": (0, 2, 1)}),
+        Variant("middle-two", (2, 3, 4, 2), {"dims": (1, -2)}, channels_last),
+        Variant("none", (4, 3), {"dims": ()}),
+        Variant("scalar", (), {"dims": ()}),
+        Variant("empty", (0, 3), {"dims": (0, 1)}),
+        Variant("special", (19,), {"dims": (0,)}, domain=special),
+        Variant("long", (1031,), {"dims": (-1,)}),
     ],
     "diopiRoll": [
-        Move("rows", (5, 3), {"shifts": (2,), "dims": (0,)}, everywhere=True),
-        Move("strided", (2, 4, 2), {"shifts": (-1, 3), "dims": (0, -2)}, strided, strided, everywhere=True),
-        Move("flat", (3, 4), {"shifts": (5,), "dims": ()}),
-        Move("flat-back", (3, 4), {"shifts": (-7,), "dims": ()}, transposed),
-        Move("several", (3, 4, 5), {"shifts": (1, -2, 4), "dims": (2, 0, 1)}, transposed, transposed),
-        Move("same-axis-twice", (3, 5), {"shifts": (1, 2, 1), "dims": (1, 0, -1)}),
-        Move("once-around", (4, 3), {"shifts": (4, 0), "dims": (0, 1)}),
-        Move("further-than-around", (5, 3), {"shifts": (13, -8), "dims": (0, 1)}),
-        Move("scalar", (), {"shifts": (3,), "dims": ()}),
-        Move("empty", (0, 3), {"shifts": (1,), "dims": (0,)}),
-        Move("special", (19,), {"shifts": (7,), "dims": (0,)}, domain=special),
-        Move("long", (1031,), {"shifts": (-300,), "dims": (-1,)}),
+        Variant("rows", (5, 3), {"shifts": (2,), "dims": (0,)}, everywhere=True),
+        Variant("strided", (2, 4, 2), {"shifts": (-1, 3), "dims": (0, -2)}, strided, strided, everywhere=True),
+        Variant("flat", (3, 4), {"shifts": (5,), "dims": ()}),
+        Variant("flat-back", (3, 4), {"shifts": (-7,), "dims": ()}, transposed),
+        Variant("several", (3, 4, 5), {"shifts": (1, -2, 4), "dims": (2, 0, 1)}, transposed, transposed),
+        Variant("same-axis-twice", (3, 5), {"shifts": (1, 2, 1), "dims": (1, 0, -1)}),
+        Variant("once-around", (4, 3), {"shifts": (4, 0), "dims": (0, 1)}),
+        Variant("further-than-around", (5, 3), {"shifts": (13, -8), "dims": (0, 1)}),
+        Variant("scalar", (), {"shifts": (3,), "dims": ()}),
+        Variant("empty", (0, 3), {"shifts": (1,), "dims": (0,)}),
+        Variant("special", (19,), {"shifts": (7,), "dims": (0,)}, domain=special),
+        Variant("long", (1031,), {"shifts": (-300,), "dims": (-1,)}),
     ],
     "diopiRepeat": [
-        Move("matrix", (2, 3), {"repeats_size": (3, 2)}, everywhere=True),
-        Move("strided", (2, 2), {"repeats_size": (2, 1, 3)}, strided, strided, everywhere=True),
-        Move("columns", (3, 2), {"repeats_size": (1, 4)}, transposed, transposed),
-        Move("leading", (3,), {"repeats_size": (2, 4, 1)}),
-        Move("once", (2, 3), {"repeats_size": (1, 1)}),
-        Move("scalar", (), {"repeats_size": (2, 3)}),
-        Move("scalar-to-scalar", (), {"repeats_size": ()}),
-        Move("never", (2, 3), {"repeats_size": (2, 0)}),
-        Move("empty", (0, 3), {"repeats_size": (2, 2)}),
-        Move("special", (19,), {"repeats_size": (2,)}, domain=special),
-        Move("long", (5, 9), {"repeats_size": (7, 3)}),
+        Variant("matrix", (2, 3), {"repeats_size": (3, 2)}, everywhere=True),
+        Variant("strided", (2, 2), {"repeats_size": (2, 1, 3)}, strided, strided, everywhere=True),
+        Variant("columns", (3, 2), {"repeats_size": (1, 4)}, transposed, transposed),
+        Variant("leading", (3,), {"repeats_size": (2, 4, 1)}),
+        Variant("once", (2, 3), {"repeats_size": (1, 1)}),
+        Variant("scalar", (), {"repeats_size": (2, 3)}),
+        Variant("scalar-to-scalar", (), {"repeats_size": ()}),
+        Variant("never", (2, 3), {"repeats_size": (2, 0)}),
+        Variant("empty", (0, 3), {"repeats_size": (2, 2)}),
+        Variant("special", (19,), {"repeats_size": (2,)}, domain=special),
+        Variant("long", (5, 9), {"repeats_size": (7, 3)}),
     ],
     "diopiUnfold": [
-        Move("overlapping", (7, 2), {"dim": 0, "size": 3, "step": 2}, everywhere=True),
-        Move("strided", (2, 5), {"dim": -1, "size": 2, "step": 1}, strided, strided, everywhere=True),
-        Move("middle", (2, 6, 3), {"dim": 1, "size": 4, "step": 1}, transposed, transposed),
-        Move("apart", (11, 2), {"dim": -2, "size": 2, "step": 4}),
-        Move("remainder", (2, 8), {"dim": 1, "size": 3, "step": 3}),
-        Move("one-window", (3, 4), {"dim": 1, "size": 4, "step": 5}),
-        Move("single-elements", (5, 2), {"dim": 0, "size": 1, "step": 2}),
-        Move("no-elements", (3, 2), {"dim": 0, "size": 0, "step": 2}),
-        Move("vector", (9,), {"dim": 0, "size": 4, "step": 3}),
-        Move("scalar", (), {"dim": 0, "size": 1, "step": 1}),
-        Move("empty", (0, 4), {"dim": 1, "size": 2, "step": 1}),
-        Move("special", (19,), {"dim": 0, "size": 4, "step": 3}, domain=special),
-        Move("long", (401,), {"dim": 0, "size": 5, "step": 2}),
+        Variant("overlapping", (7, 2), {"dim": 0, "size": 3, "step": 2}, everywhere=True),
+        Variant("strided", (2, 5), {"dim": -1, "size": 2, "step": 1}, strided, strided, everywhere=True),
+        Variant("middle", (2, 6, 3), {"dim": 1, "size": 4, "step": 1}, transposed, transposed),
+        Variant("apart", (11, 2), {"dim": -2, "size": 2, "step": 4}),
+        Variant("remainder", (2, 8), {"dim": 1, "size": 3, "step": 3}),
+        Variant("one-window", (3, 4), {"dim": 1, "size": 4, "step": 5}),
+        Variant("single-elements", (5, 2), {"dim": 0, "size": 1, "step": 2}),
+        Variant("no-elements", (3, 2), {"dim": 0, "size": 0, "step": 2}),
+        Variant("vector", (9,), {"dim": 0, "size": 4, "step": 3}),
+        Variant("scalar", (), {"dim": 0, "size": 1, "step": 1}),
+        Variant("empty", (0, 4), {"dim": 1, "size": 2, "step": 1}),
+        Variant("special", (19,), {"dim": 0, "size": 4, "step": 3}, domain=special),
+        Variant("long", (401,), {"dim": 0, "size": 5, "step": 2}),
     ],
     "diopiTril": TRIANGLES,
     "diopiTriu": TRIANGLES,
@@ -181,7 +134,7 @@ TENSORS = {
 
 @cases_for(*TENSORS)
 def tensors(prototype: Prototype) -> Iterator[Case]:
-    yield from _moves(prototype, TENSORS[prototype.base])
+    yield from variant_cases(prototype, TENSORS[prototype.base])
 
 
 def _pad(pad: tuple[int, ...], mode: str = "constant", value: float | None = None) -> dict[str, Any]:
@@ -189,57 +142,58 @@ def _pad(pad: tuple[int, ...], mode: str = "constant", value: float | None = Non
 
 
 PADDED = [
-    Move("constant", (3, 2), _pad((1, 2)), everywhere=True),
-    Move("constant-strided", (2, 3, 2), _pad((1, 0, 0, 2), value=1), strided, strided, everywhere=True),
-    Move("constant-every-axis", (2, 3, 4), _pad((1, 2, 3, 0, 0, 1), value=-0.3), transposed, transposed),
-    Move("constant-cut", (4, 5), _pad((-1, 2, 3, -2), value=2.5)),
-    Move("constant-cut-all", (4, 3), _pad((-2, -1))),
-    Move("constant-nan", (3, 4), _pad((0, 1, 1, 0), value=nan)),
-    Move("constant-infinite", (3, 4), _pad((1, 1), value=-inf)),
-    Move("constant-no-margins", (3, 4), _pad((), value=5.0)),
-    Move("constant-from-none", (0, 3), _pad((1, 1, 2, 0), value=0.1)),
-    Move("reflect", (2, 5), _pad((3, 1), "reflect"), everywhere=True),
-    Move("reflect-strided", (1, 3, 4), _pad((2, 3), "reflect"), strided, strided),
-    Move("reflect-two-axes", (2, 2, 4, 5), _pad((2, 1, 0, 3), "reflect"), channels_last, channels_last),
-    Move("reflect-three-axes", (1, 2, 3, 4, 2), _pad((1, 0, 2, 3, 2, 1), "reflect")),
-    Move("reflect-cut", (2, 6), _pad((-3, 5), "reflect")),
-    Move("replicate", (2, 3), _pad((4, 1), "replicate"), everywhere=True),
-    Move("replicate-two-axes", (2, 4, 3), _pad((0, 2, 5, 1), "replicate"), transposed, transposed),
-    Move("replicate-three-axes", (2, 3, 2, 4), _pad((1, 0, 2, 3, 0, 1), "replicate")),
-    Move("replicate-cut", (2, 6), _pad((-2, 3), "replicate")),
-    Move("circular", (2, 4), _pad((3, 1), "circular"), everywhere=True),
-    Move("circular-once-around", (2, 3), _pad((3, 3), "circular"), strided, strided),
-    Move("circular-two-axes", (1, 2, 4, 3), _pad((2, 1, 0, 3), "circular"), channels_last, channels_last),
-    Move("circular-three-axes", (1, 2, 3, 2, 4), _pad((1, 2, 1, 0, 0, 2), "circular")),
-    Move("circular-cut", (2, 6), _pad((2, -1), "circular")),
-    Move("circular-cut-front", (2, 6), _pad((-1, 2), "circular")),
-    Move("constant-special", (19,), _pad((2, 1)), domain=special),
-    Move("reflect-long", (3, 331), _pad((7, 4), "reflect")),
+    Variant("constant", (3, 2), _pad((1, 2)), everywhere=True),
+    Variant("constant-strided", (2, 3, 2), _pad((1, 0, 0, 2), value=1), strided, strided, everywhere=True),
+    Variant("constant-every-axis", (2, 3, 4), _pad((1, 2, 3, 0, 0, 1), value=-0.3), transposed, transposed),
+    Variant("constant-cut", (4, 5), _pad((-1, 2, 3, -2), value=2.5)),
+    Variant("constant-cut-all", (4, 3), _pad((-2, -1))),
+    Variant("constant-nan", (3, 4), _pad((0, 1, 1, 0), value=nan)),
+    Variant("constant-infinite", (3, 4), _pad((1, 1), value=-inf)),
+    Variant("constant-no-margins", (3, 4), _pad((), value=5.0)),
+    Variant("constant-from-none", (0, 3), _pad((1, 1, 2, 0), value=0.1)),
+    Variant("reflect", (2, 5), _pad((3, 1), "reflect"), everywhere=True),
+    Variant("reflect-strided", (1, 3, 4), _pad((2, 3), "reflect"), strided, strided),
+    Variant("reflect-two-axes", (2, 2, 4, 5), _pad((2, 1, 0, 3), "reflect"), channels_last, channels_last),
+    Variant("reflect-three-axes", (1, 2, 3, 4, 2), _pad((1, 0, 2, 3, 2, 1), "reflect")),
+    Variant("reflect-cut", (2, 6), _pad((-3, 5), "reflect")),
+    Variant("replicate", (2, 3), _pad((4, 1), "replicate"), everywhere=True),
+    Variant("replicate-two-axes", (2, 4, 3), _pad((0, 2, 5, 1), "replicate"), transposed, transposed),
+    Variant("replicate-three-axes", (2, 3, 2, 4), _pad((1, 0, 2, 3, 0, 1), "replicate")),
+    Variant("replicate-cut", (2, 6), _pad((-2, 3), "replicate")),
+    Variant("circular", (2, 4), _pad((3, 1), "circular"), everywhere=True),
+    Variant("circular-once-around", (2, 3), _pad((3, 3), "circular"), strided, strided),
+    Variant("circular-two-axes", (1, 2, 4, 3), _pad((2, 1, 0, 3), "circular"), channels_last, channels_last),
+    Variant("circular-three-axes", (1, 2, 3, 2, 4), _pad((1, 2, 1, 0, 0, 2), "circular")),
+    Variant("circular-cut", (2, 6), _pad((2, -1), "circular")),
+    Variant("circular-cut-front", (2, 6), _pad((-1, 2), "circular")),
+    Variant("constant-special", (19,), _pad((2, 1)), domain=special),
+    Variant("reflect-long", (3, 331), _pad((7, 4), "reflect")),
 ]
 
 
 @cases_for("diopiPad")
 def pad(prototype: Prototype) -> Iterator[Case]:
-    yield from _moves(prototype, PADDED)
+    yield from variant_cases(prototype, PADDED)
     for dtype in prototype.dtypes:
-        yield Move("constant-converted", (2, 3), _pad((1, 1, 0, 1), value=2.7)).case(prototype, dtype)
+        yield Variant("constant-converted", (2, 3), _pad((1, 1, 0, 1), value=2.7)).case(prototype, dtype)
+
+
+def _windows(sizes: tuple[int, ...], dim: int, size: int, step: int) -> tuple[int, ...]:
+    """Shape of the result of unfolding a tensor of these sizes."""
+    axis = dim % max(len(sizes), 1)
+    return (*((n - size) // step + 1 if i == axis else n for i, n in enumerate(sizes)), size)
 
 
 @cases_for("diopiUnfoldBackward")
 def unfold_backward(prototype: Prototype) -> Iterator[Case]:
-    for move in TENSORS["diopiUnfold"]:
-        sizes, size, step = move.shape, move.attributes["size"], move.attributes["step"]
-        attributes = {"input_sizes": sizes, **move.attributes}
-        axis = move.attributes["dim"] % max(len(sizes), 1)
-        windows = tuple((n - size) // step + 1 if i == axis else n for i, n in enumerate(sizes))
-        backward = Move(
-            move.label, (*windows, size), attributes, move.layout, move.result, None, move.everywhere, normal()
-        )
-        yield from _moves(prototype, [backward])
-    exact = Move("exact", (2, 3, 3), {"input_sizes": (2, 5), "dim": 1, "size": 3, "step": 1}, domain=whole(-4, 4))
+    for unfold in TENSORS["diopiUnfold"]:
+        attributes = {"input_sizes": unfold.shape, **unfold.attributes}
+        shape = _windows(unfold.shape, **unfold.attributes)
+        backward = replace(unfold, shape=shape, attributes=attributes, domain=normal())
+        yield from variant_cases(prototype, [backward])
+    exact = Variant("exact", (2, 3, 3), {"input_sizes": (2, 5), "dim": 1, "size": 3, "step": 1}, domain=whole(-4, 4))
     for dtype in prototype.dtypes:
-        case = exact.case(prototype, dtype)
-        yield Case(case.label, dtype, case.arguments, case.results, exact=True)
+        yield replace(exact.case(prototype, dtype), exact=True)
 
 
 @dataclass(frozen=True)
@@ -365,24 +319,24 @@ def _split(sizes: tuple[int, ...], dim: int) -> dict[str, Any]:
 
 
 SPLIT = [
-    Move("rows", (5, 3), _split((2, 3), 0), everywhere=True),
-    Move("strided", (2, 6), _split((1, 3, 2), -1), strided, strided, everywhere=True),
-    Move("middle", (2, 7, 3), _split((4, 1, 2), 1), transposed, transposed),
-    Move("rank-4", (2, 5, 3, 2), _split((3, 2), -3), channels_last, channels_last),
-    Move("with-nothing", (4, 3), _split((0, 1, 0, 3, 0), 0)),
-    Move("whole", (3, 4), _split((4,), 1)),
-    Move("ones", (6,), _split((1,) * 6, 0), strided),
-    Move("of-nothing", (0, 3), _split((0, 0), 0)),
-    Move("empty", (0, 5), _split((2, 3), 1)),
-    Move("expanded", (4, 3), _split((1, 3), 0), expanded),
-    Move("special", (19, 2), _split((7, 12), 0), domain=special),
-    Move("long", (3, 343), _split((100, 43, 200), 1)),
+    Variant("rows", (5, 3), _split((2, 3), 0), everywhere=True),
+    Variant("strided", (2, 6), _split((1, 3, 2), -1), strided, strided, everywhere=True),
+    Variant("middle", (2, 7, 3), _split((4, 1, 2), 1), transposed, transposed),
+    Variant("rank-4", (2, 5, 3, 2), _split((3, 2), -3), channels_last, channels_last),
+    Variant("with-nothing", (4, 3), _split((0, 1, 0, 3, 0), 0)),
+    Variant("whole", (3, 4), _split((4,), 1)),
+    Variant("ones", (6,), _split((1,) * 6, 0), strided),
+    Variant("of-nothing", (0, 3), _split((0, 0), 0)),
+    Variant("empty", (0, 5), _split((2, 3), 1)),
+    Variant("expanded", (4, 3), _split((1, 3), 0), expanded),
+    Variant("special", (19, 2), _split((7, 12), 0), domain=special),
+    Variant("long", (3, 343), _split((100, 43, 200), 1)),
 ]
 
 
 @cases_for("diopiSplitWithSizes")
 def split_with_sizes(prototype: Prototype) -> Iterator[Case]:
-    yield from _moves(prototype, SPLIT)
+    yield from variant_cases(prototype, SPLIT)
 
 
 SMOKE = ("matrix", "up")
@@ -638,39 +592,39 @@ FORMATS: dict[str, tuple[tuple[int, ...], Layout, MemoryFormat, Layout]] = {
 
 @cases_for("diopiContiguous")
 def contiguous_(prototype: Prototype) -> Iterator[Case]:
-    moves = [
-        Move(label, shape, {"memoryFormat": int(order)}, layout, result, None, label in ("strided", "channels-last"))
+    variants = [
+        Variant(label, shape, {"memoryFormat": int(order)}, layout, result, None, label in ("strided", "channels-last"))
         for label, (shape, layout, order, result) in FORMATS.items()
     ]
-    yield from _moves(prototype, moves)
+    yield from variant_cases(prototype, variants)
 
 
 PLAIN = [
-    Move("matrix", (3, 4), everywhere=True),
-    Move("strided", (2, 3, 2), layout=strided),
-    Move("transposed", (4, 2, 3), layout=transposed),
-    Move("channels-last", (2, 3, 2, 2), layout=channels_last),
-    Move("scalar", ()),
-    Move("empty", (0, 3)),
-    Move("long", (1031,)),
+    Variant("matrix", (3, 4), everywhere=True),
+    Variant("strided", (2, 3, 2), layout=strided),
+    Variant("transposed", (4, 2, 3), layout=transposed),
+    Variant("channels-last", (2, 3, 2, 2), layout=channels_last),
+    Variant("scalar", ()),
+    Variant("empty", (0, 3)),
+    Variant("long", (1031,)),
 ]
 
 
 @cases_for("diopiGetNativeMemoryFormat")
 def get_native_memory_format(prototype: Prototype) -> Iterator[Case]:
-    yield from _moves(prototype, PLAIN)
+    yield from variant_cases(prototype, PLAIN)
 
 
 @cases_for("diopiNativeMemoryFormatCast")
 def native_memory_format_cast(prototype: Prototype) -> Iterator[Case]:
-    yield from _moves(prototype, [replace(move, attributes={"format": 0}) for move in PLAIN])
+    yield from variant_cases(prototype, [replace(variant, attributes={"format": 0}) for variant in PLAIN])
 
 
 @cases_for("diopiTensorDestructionHook")
 def tensor_destruction_hook(prototype: Prototype) -> Iterator[Case]:
-    for move in PLAIN:
-        for dtype in (Dtype.float32, Dtype.int64) if move.everywhere else (Dtype.float32,):
-            tensor = TensorSpec(move.shape, dtype, anything, move.layout)
-            yield Case(f"{dtype.name}-{move.label}", dtype, {"ptr": tensor}, smoke=move.everywhere)
+    for variant in PLAIN:
+        for dtype in (Dtype.float32, Dtype.int64) if variant.everywhere else (Dtype.float32,):
+            tensor = TensorSpec(variant.shape, dtype, anything, variant.layout)
+            yield Case(f"{dtype.name}-{variant.label}", dtype, {"ptr": tensor}, smoke=variant.everywhere)
     for label, address in (("null", 0), ("unknown-address", 0x1000)):
         yield Case(f"float32-{label}", Dtype.float32, {"ptr": address})

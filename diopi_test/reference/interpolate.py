@@ -1,0 +1,193 @@
+"""Resampling of regular grids: resizing, and sampling at given points, with gradients.
+
+Resizing is linear and works on one axis after the other: a matrix of weights (size, d) an axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.case import ResultOverride
+from diopi_test.formats import format_of
+from diopi_test.reference import Exact, WithTerms, reference
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weight of each input element (column) in each result element (row) of an axis.
+
+    Attributes:
+        matrix: (size, d).
+        terms: how large the terms are that cancel when a weight is computed.
+    """
+
+    matrix: Array
+    terms: Array
+
+    @property
+    def transposed(self) -> Weights:
+        """Those of the gradient."""
+        return Weights(self.matrix.T, self.terms.T)
+
+
+def _along_axes(matrices: Sequence[Array], array: Array) -> Array:
+    """`array` with each of its last axes multiplied by a matrix."""
+    for axis, matrix in enumerate(matrices, array.ndim - len(matrices)):
+        array = np.moveaxis(np.tensordot(matrix, array, (1, axis)), 0, axis)
+    return array
+
+
+def _fineness(out: ResultOverride) -> float:
+    """How much finer weights, computed in float32 at least, are rounded than the result."""
+    if out.dtype is None:
+        return 1.0
+    return min(format_of(Dtype.float32).epsilon / format_of(out.dtype).epsilon, 1.0)
+
+
+def _weighted(weights: Sequence[Weights], array: Array, out: ResultOverride) -> WithTerms:
+    """Sums of weight · element, which cancel where they differ in sign, as do the terms of the weights themselves."""
+    sizes = [np.abs(axis.matrix) for axis in weights]
+    terms = _along_axes(sizes, np.abs(array))
+    for k, axis in enumerate(weights):
+        terms = terms + _fineness(out) * _along_axes([*sizes[:k], axis.terms, *sizes[k + 1 :]], np.abs(array))
+    return WithTerms(_along_axes([axis.matrix for axis in weights], array), terms)
+
+
+def _gathered(weights: Sequence[Weights], grad: Array, out: ResultOverride) -> WithTerms:
+    """The gradient: sums over n copies, summands of like size, whose rounding errors add up as a random walk does."""
+    transposed = [axis.transposed for axis in weights]
+    summed = _weighted(transposed, grad, out)
+    n = _along_axes([(axis.matrix != 0) * 1.0 for axis in transposed], np.ones(grad.shape))
+    return WithTerms(summed.value, summed.terms / np.sqrt(np.maximum(n, 1)))
+
+
+def _nearest_indices(d: int, size: int) -> Array:
+    return np.arange(size) * d // size
+
+
+def _nearest_weights(d: int, size: int) -> Weights:
+    return Weights(np.eye(d)[_nearest_indices(d, size)], np.zeros((size, d)))
+
+
+@reference("diopiUpsampleNearest")
+def upsample_nearest(input: Array, size: tuple[int, ...]) -> Array:
+    for axis, length in enumerate(size, 2):
+        input = np.take(input, _nearest_indices(input.shape[axis], length), axis)
+    return input
+
+
+@reference("diopiUpsampleNearestBackward")
+def upsample_nearest_backward(
+    grad_output: Array, out_size: tuple[int, ...], in_size: tuple[int, ...], *, out: ResultOverride
+) -> WithTerms:
+    axes = zip(in_size[2:], out_size, strict=True)
+    return _gathered([_nearest_weights(d, size) for d, size in axes], grad_output, out)
+
+
+def _coordinates(d: int, size: int, align_corners: bool) -> tuple[Array, Array]:
+    """Where in the input each index of the result lies, and the size of the terms this is computed from."""
+    i = np.arange(size)
+    if align_corners:
+        x = i * (d - 1) / max(size - 1, 1)
+        return x, x
+    product = (i + 0.5) * d / size
+    return product - 0.5, product
+
+
+def _hat(x: Array) -> tuple[Array, Array, Array]:
+    """Weight of an element at distance x in linear interpolation, its slope and its largest term."""
+    inside = np.abs(x) < 1
+    return np.where(inside, 1 - np.abs(x), 0), inside * 1.0, inside * 1.0
+
+
+def _cubic(x: Array) -> tuple[Array, Array, Array]:
+    """Weight of an element at distance x in cubic convolution with a = −0.75, its slope and its largest term.
+
+    The polynomials are (a + 2)x³ − (a + 3)x² + 1 up to 1, and a(x³ − 5x² + 8x − 4) from there to 2.
+    """
+    a, x = -0.75, np.abs(x)
+    near, far = x <= 1, (x > 1) & (x < 2)
+    weight = [(x - 1) * ((a + 2) * x**2 - x - 1), a * (x - 1) * (x - 2) ** 2]
+    slope = [3 * (a + 2) * x**2 - 2 * (a + 3) * x, a * (3 * x**2 - 10 * x + 8)]
+    return np.select([near, far], weight), np.abs(np.select([near, far], slope)), np.select([near, far], [1, -4 * a])
+
+
+def _linear_weights(d: int, size: int, align_corners: bool, mode: str) -> Weights:
+    """What lies outside the input counts to the element at the border."""
+    x, product = _coordinates(d, size, align_corners)
+    if mode == "bicubic":
+        reach, kernel = np.arange(-2, d + 2), _cubic
+    else:
+        x, reach, kernel = np.maximum(x, 0), np.arange(d + 1), _hat
+    weights, slopes, largest = kernel(x[:, np.newaxis] - reach)
+    border = np.eye(d)[np.clip(reach, 0, d - 1)]
+    return Weights(weights @ border, (largest + slopes * product[:, np.newaxis]) @ border)
+
+
+@reference("diopiUpsampleLinear")
+def upsample_linear(
+    input: Array, size: tuple[int, ...], align_corners: bool, mode: str, *, out: ResultOverride
+) -> WithTerms:
+    axes = zip(input.shape[2:], size, strict=True)
+    return _weighted([_linear_weights(d, n, align_corners, mode) for d, n in axes], input, out)
+
+
+@reference("diopiUpsampleLinearBackward")
+def upsample_linear_backward(
+    grad_output: Array,
+    out_size: tuple[int, ...],
+    in_size: tuple[int, ...],
+    align_corners: bool,
+    mode: str,
+    *,
+    out: ResultOverride,
+) -> WithTerms:
+    axes = zip(in_size[2:], out_size, strict=True)
+    return _gathered([_linear_weights(d, n, align_corners, mode) for d, n in axes], grad_output, out)
+
+
+def _grid_indices(input: Array, grid: Array) -> list[Array]:
+    """Where along each spatial axis the points lie: (N, points); the grid's last axis starts with the last one."""
+    points = grid.reshape(grid.shape[0], prod(grid.shape[1:-1]), grid.shape[-1])
+    return [((points[..., -1 - k] + 1) * d - 1) / 2 for k, d in enumerate(input.shape[2:])]
+
+
+def _sampled_nearest(input: Array, indices: Sequence[Array]) -> Array:
+    """(N, points, C): the elements at rounded indices, 0 outside."""
+    sizes = input.shape[2:]
+    nearest = [np.rint(index).astype(int) for index in indices]
+    inside = np.all([(index >= 0) & (index < d) for index, d in zip(nearest, sizes, strict=True)], axis=0)
+    samples = np.arange(input.shape[0])[:, np.newaxis]
+    clipped = [np.clip(index, 0, d - 1) for index, d in zip(nearest, sizes, strict=True)]
+    return np.where(inside[..., np.newaxis], np.moveaxis(input, 1, -1)[samples, *clipped], 0)
+
+
+def _sampled_linearly(input: Array, weights: Sequence[Array]) -> Array:
+    """(N, points, C): sums of elements with weights (N, points, d) along each axis."""
+    subscripts = ",".join(f"np{axis}" for axis in "xyz"[: len(weights)])
+    return np.einsum(f"nc{'xyz'[: len(weights)]},{subscripts}->npc", input, *weights)
+
+
+@reference("diopiGridSample")
+def grid_sample(input: Array, grid: Array, mode: str) -> WithTerms | Exact:
+    indices = _grid_indices(input, grid)
+
+    def shaped(samples: Array) -> Array:
+        return np.moveaxis(samples, -1, 1).reshape(*input.shape[:2], *grid.shape[1:-1])
+
+    if mode == "nearest":
+        return Exact(shaped(_sampled_nearest(input, indices)))
+    sizes = zip(indices, input.shape[2:], strict=True)
+    weights = [np.maximum(1 - np.abs(index[..., np.newaxis] - np.arange(d)), 0) for index, d in sizes]
+    # the terms weight · element cancel where they differ in sign
+    terms = _sampled_linearly(np.abs(input), weights)
+    return WithTerms(shaped(_sampled_linearly(input, weights)), shaped(terms))
