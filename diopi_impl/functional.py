@@ -74,17 +74,19 @@ def apply_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapte
 def bind(prototype: Prototype, adapted: Adapted) -> Callable[..., None]:
     """A raw implementation of `prototype`: waits for its stream, reads, computes, and only then writes."""
 
+    parameters, arguments_of, results_of = prototype.parameters[1:], prototype.arguments, prototype.results
+
     def implementation(context: Context, *values: Any) -> None:
-        given = dict(zip((p.name for p in prototype.parameters[1:]), values, strict=True))
-        for parameter in prototype.parameters[1:]:
+        given = dict(zip((p.name for p in parameters), values, strict=True))
+        for parameter in parameters:
             _check(prototype, parameter, given[parameter.name])
         context.stream.synchronize()
-        arguments = [_read(given[p.name]) for p in prototype.arguments]
-        targets = [given[p.name] for p in prototype.results]
+        arguments = [_read(given[p.name]) for p in arguments_of]
+        targets = [given[p.name] for p in results_of]
         results = adapted(arguments, [_spec(target) for target in targets])
         writes = [
             write
-            for parameter, target, result in zip(prototype.results, targets, results, strict=True)
+            for parameter, target, result in zip(results_of, targets, results, strict=True)
             for write in _writes(context, parameter, target, result)
         ]
         for write in writes:
