@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto import parameters as kinds
-from diopi_proto.prototype import Prototype
 from diopi_proto.interface import lookup
+from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test import budget
 from diopi_test.case import Case, ResultOverride
@@ -40,8 +41,8 @@ class Expected:
         blur: budget of each element in units of its ulp, before K; None where the result must be exact.
         flushed: the reference's result if subnormal inputs are taken for zero, where that differs.
         specified: which elements the standard specifies; None where it is all of them.
-    """
         judged: whether `values` is one of several right results, so that its meaning decides and not equality.
+    """
 
     values: NDArray[Any]
     dtype: Dtype
@@ -49,8 +50,8 @@ class Expected:
     blur: NDArray[np.floating] | None = None
     flushed: NDArray[Any] | None = None
     specified: NDArray[np.bool_] | None = None
-
     judged: bool = False
+
 
 @dataclass(frozen=True)
 class BaselineCase:
@@ -70,7 +71,6 @@ class BaselineCase:
         """`function[label]`."""
         return f"{self.function}[{self.label}]"
 
-
     def plain_arguments(self) -> dict[str, Any]:
         """The arguments as the reference takes them."""
         return {name: self._plain(name, value) for name, value in self.arguments.items()}
@@ -83,6 +83,7 @@ class BaselineCase:
         if is_mask(lookup(self.function), name, value.dtype):
             return value.values != 0
         return widen(value.values, value.dtype)
+
 
 def make_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
     """Draw the data of `case`, compute the reference and derive every budget.
@@ -117,12 +118,12 @@ class Evaluation:
         outputs = self._run(plain_values(values))
         slots = _slots(outputs)
         arrays = [slot.array for slot in slots]
-        rng = generator(self.prototype.base, self.case.label, "perturbation")
-        amplified = budget.amplification(self._arrays, values, arrays, self.case.dtype, rng)
+        dtypes = [self._dtype(slot, values) for slot in slots]
+        amplified = budget.amplification(self._arrays, values, arrays, dtypes, self.case.dtype, self._seed)
         flushed: Sequence[NDArray[Any] | None] = self._flushed(values) or [None] * len(slots)
         flat = [
-            self._one(slot, self._dtype(slot, values), amplify, other)
-            for slot, amplify, other in zip(slots, amplified, flushed, strict=True)
+            self._one(slot, dtype, amplify, other)
+            for slot, dtype, amplify, other in zip(slots, dtypes, amplified, flushed, strict=True)
         ]
         return _unflatten(outputs, flat)
 
@@ -140,6 +141,9 @@ class Evaluation:
         return [
             (p.name, value if override else None) for p, override, value in zip(results, overrides, values, strict=True)
         ]
+
+    def _seed(self) -> Generator:
+        return generator(self.prototype.base, self.case.label, "perturbation")
 
     def _arrays(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
         return [slot.array for slot in _slots(self._run(plain))]
@@ -186,11 +190,11 @@ class Evaluation:
             budget.blur(values, amplified, slot.terms, dtype) if rounded else None,
             None if other is None or np.array_equal(values, other, equal_nan=inexact) else other,
             slot.specified,
+            isinstance(slot.output, Judged),
         )
 
 
 def _float(array: NDArray[Any]) -> NDArray[Any]:
-            isinstance(slot.output, Judged),
     return array if np.iscomplexobj(array) else array.astype(np.float64)
 
 

@@ -7,7 +7,7 @@ by the reference and zero nearly everywhere. docs/budgets.md tells how K, R and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,12 @@ Evaluate = Callable[[Mapping[str, Any]], list[NDArray[Any]]]
 
 
 def amplification(
-    evaluate: Evaluate, values: Mapping[str, Any], results: list[NDArray[Any]], dtype: Dtype, rng: Generator
+    evaluate: Evaluate,
+    values: Mapping[str, Any],
+    results: Sequence[NDArray[Any]],
+    dtypes: Sequence[Dtype],
+    tested: Dtype,
+    seed: Callable[[], Generator],
 ) -> list[FloatArray]:
     """s of every element of every result.
 
@@ -41,18 +46,40 @@ def amplification(
         evaluate: the reference.
         values: materialised arguments.
         results: the reference's results for them.
-        dtype: the element type under test, in which inexact float attributes are perturbed.
-        rng: source of the perturbations' signs.
+        dtypes: the element types of the results.
+        tested: the element type under test.
+        seed: makes the source of the perturbations' signs, the same each time.
     """
+    amplified = [np.zeros(result.shape) for result in results]
+    for dtype in dict.fromkeys(dtype for dtype in dtypes if is_inexact(dtype)):
+        finer = dtype if not is_inexact(tested) or _precision(dtype) >= _precision(tested) else tested
+        for i, change in enumerate(_largest_changes(evaluate, values, results, tested, finer, seed())):
+            if dtypes[i] is dtype:
+                amplified[i] = change
+    return amplified
+
+
+def _largest_changes(
+    evaluate: Evaluate,
+    values: Mapping[str, Any],
+    results: Sequence[NDArray[Any]],
+    tested: Dtype,
+    dtype: Dtype,
+    rng: Generator,
+) -> list[FloatArray]:
+    """The largest change of each result when the inputs are moved in `dtype`, or their own type if that is finer."""
     largest = [np.zeros(result.shape) for result in results]
-    moves = {name: _mover(value, dtype) for name, value in values.items()}
+    moves = {name: _mover(value, tested, dtype) for name, value in values.items()}
     if not any(moves.values()) or not any(result.dtype.kind in "fc" for result in results):
         return largest
     for _ in range(PERTURBATIONS):
         moved = evaluate({name: move(rng) if move else _exact(values[name]) for name, move in moves.items()})
         largest = [np.maximum(most, _change(a, b)) for most, a, b in zip(largest, results, moved, strict=True)]
-    scale = 0.5 / _step(dtype) if is_inexact(dtype) else 1.0
-    return [scale * most for most in largest]
+    return [0.5 / _step(dtype) * most for most in largest]
+
+
+def _precision(dtype: Dtype) -> int:
+    return format_of(dtype).precision
 
 
 def _change(result: NDArray[Any], moved: NDArray[Any]) -> FloatArray:
@@ -99,31 +126,32 @@ def has_subnormals(value: Any) -> bool:
 Mover = Callable[[Generator], Any]
 
 
-def _mover(value: Any, dtype: Dtype) -> Mover | None:
+def _mover(value: Any, tested: Dtype, dtype: Dtype) -> Mover | None:
     """How an argument is moved by half an ulp up or down at random; None if it has no rounding to amplify.
 
-    Floating tensors are moved in their own type, or in the type under test if that is finer, for then they are to be
+    Floating tensors are moved in their own type, or in that of the result if it is finer, for then they are to be
     converted before anything else happens. Integer tensors are moved too if the case tests an integer type:
     their floating results are computed in float32. Attributes are moved only if the type can't represent them.
     """
     if isinstance(value, list):
-        movers = [_mover(entry, dtype) for entry in value]
+        own = tested if is_inexact(tested) else dtype  # the entries of an array are computed each for itself
+        movers = [_mover(entry, tested, own) for entry in value]
         if not any(movers):
             return None
         return lambda rng: [move(rng) if move else _exact(entry) for move, entry in zip(movers, value, strict=True)]
     if isinstance(value, TensorData):
-        return _tensor_mover(value, dtype)
-    if isinstance(value, float) and is_inexact(dtype) and not _is_representable(value, dtype):
+        return _tensor_mover(value, tested, dtype)
+    if isinstance(value, float) and is_inexact(tested) and not _is_representable(value, dtype):
         return lambda rng: float(_moved(np.asarray(value), dtype, rng))
     return None
 
 
-def _tensor_mover(value: TensorData, dtype: Dtype) -> Mover | None:
+def _tensor_mover(value: TensorData, tested: Dtype, dtype: Dtype) -> Mover | None:
     own = value.spec.dtype
     if is_inexact(own):
-        finer = dtype if is_inexact(dtype) and format_of(dtype).precision > format_of(own).precision else own
+        finer = dtype if _precision(dtype) > _precision(own) else own
         return lambda rng: _moved(value.exact, finer, rng)
-    if own is dtype and own is not Dtype.bool:
+    if own is tested and own is not Dtype.bool:
         return lambda rng: _moved(value.exact.astype(np.float64), Dtype.float32, rng)
     return None
 

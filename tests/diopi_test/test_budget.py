@@ -10,7 +10,7 @@ from diopi_proto.types import Dtype
 from diopi_test import budget
 from diopi_test.case import TensorSpec
 from diopi_test.data import TensorData, generator
-from diopi_test.formats import ulp
+from diopi_test.formats import FORMATS, ulp
 from lib_rt.dtypes import to_numpy
 
 
@@ -24,7 +24,10 @@ def amplification(function: Any, values: Mapping[str, Any], dtype: Dtype = Dtype
         return [np.asarray(function(**plain))]
 
     plain = {name: value.exact if isinstance(value, TensorData) else value for name, value in values.items()}
-    return budget.amplification(evaluate, values, evaluate(plain), dtype, generator("test"))[0]
+    result_dtype = dtype if dtype in FORMATS else Dtype.float32
+    return budget.amplification(
+        evaluate, values, evaluate(plain), [result_dtype], dtype, lambda: generator("test")
+    )[0]
 
 
 @pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.float32, Dtype.float64], ids=lambda dtype: dtype.name)
@@ -102,3 +105,9 @@ def test_a_budget_next_to_zero_is_kept_whatever_its_ratio_to_the_ulp(dtype: Dtyp
     blurred = budget.blur(values, np.zeros(2), 1.0, dtype)
     epsilon = float(np.finfo(to_numpy(dtype)).eps)
     assert np.allclose(blurred * ulp(values, dtype), [epsilon, 2 * epsilon], rtol=1e-6, atol=0)
+
+
+def test_an_input_narrower_than_the_type_under_test_is_moved_as_what_it_is_converted_to() -> None:
+    narrow = tensor(np.ones(4), Dtype.float16)
+    change = amplification(lambda x: x, {"x": narrow}, Dtype.float32)
+    assert change.tolist() == [2.0**-24] * 4
