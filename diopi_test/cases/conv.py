@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from diopi_proto.dtypes import half, is_floating
+from diopi_proto.dtypes import half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.case import Case, ResultOverride, TensorSpec, cases_for
-from diopi_test.domains import Domain, choice, normal, special, whole
+from diopi_test.cases.products import exact_numbers, label, with_special
+from diopi_test.domains import Domain, normal, special, whole
 from diopi_test.layouts import Layout, channels_last, contiguous, strided, transposed
 
 Sizes = tuple[int, ...]
@@ -101,7 +102,12 @@ SOME = (
     Setup("by-channel", channels=(3, 3), groups=3, batch=1),
     Setup("by-channel-doubled", channels=(3, 6), groups=3, batch=1, layout=channels_last),
     Setup("one-element-kernel", kernel=(1, 1, 1), input=(2, 3, 4), channels=(5, 3)),
-    Setup("whole-image-kernel", input=(2, 3, 4), kernel=(2, 3, 4), stride=(2, 2, 2)),
+    Setup("whole-image-kernel", input=(2, 3, 4), kernel=(2, 3, 4), stride=(2, 2, 2), channels=(3, 2)),
+    Setup("order-of-strides", input=(5, 5, 5), kernel=(2, 2, 2), stride=(2, 2, 3), channels=(1, 2), batch=1),
+    Setup("order-of-padding", input=(5, 5, 5), kernel=(2, 2, 2), stride=(3, 3, 3), padding=(1, 1, 0), channels=(1, 2)),
+    Setup(
+        "order-of-dilation", input=(6, 6, 6), kernel=(2, 2, 2), stride=(3, 3, 3), dilation=(2, 2, 1), channels=(2, 1)
+    ),
     Setup("one-channel", channels=(1, 1), layout=transposed),
     Setup("no-bias", bias=False),
     Setup("unbatched", batch=None, padding=(1, 1, 0)),
@@ -121,7 +127,6 @@ TRANSPOSED = (
 
 GROWING = Setup("accumulated", channels=(73, 2), input=(2, 3, 3), kernel=(2, 3, 3), batch=1, bias=False)
 GRADIENTS = ("grad_input", "grad_weight", "grad_bias")
-NONZERO = choice([-3, -2, -1, 1, 2, 3])
 
 
 def _rank(prototype: Prototype) -> int:
@@ -162,10 +167,6 @@ def _tensors(prototype: Prototype, setup: Setup, dtype: Dtype, domain: Domain) -
     }
 
 
-def _label(dtype: Dtype, *words: str) -> str:
-    return "-".join([dtype.name, *filter(None, words)])
-
-
 @cases_for("diopiConvolution2d", "diopiConvolution3d", "diopiConvTranspose2d", "diopiConvTranspose3d")
 def convolutions(prototype: Prototype) -> Iterator[Case]:
     names = [p.name for p in prototype.arguments]
@@ -179,28 +180,16 @@ def convolutions(prototype: Prototype) -> Iterator[Case]:
             **setup.attributes(names),
         }
         out = {"out": ResultOverride(layout=setup.layout)}
-        return Case(_label(dtype, setup.label, *words), dtype, arguments, out, **options)
+        return Case(label(dtype, setup.label, *words), dtype, arguments, out, **options)
 
     for dtype in prototype.dtypes:
         for setup in _setups(prototype, dtype):
             yield case(setup, dtype, normal(), smoke=setup.smoke)
             if setup.label in EXACTLY:
-                yield case(setup, dtype, NONZERO, "exact", exact=True)
-        yield _special_case(case(EVERY[0].over(_rank(prototype)), dtype, normal(), "special"))
+                yield case(setup, dtype, exact_numbers, "exact", exact=True)
+        yield with_special(case(EVERY[0].over(_rank(prototype)), dtype, normal(), "special"), "input")
     for dtype in half:
         yield case(GROWING.over(_rank(prototype)), dtype, whole(1, 7), exact=True)
-
-
-def _special_case(case: Case) -> Case:
-    """The same with an infinity and a NaN in the input, which spread as far as the kernel reaches and no farther."""
-    spec = case.arguments["input"]
-
-    def draw(rng: Any, count: int, dtype: Dtype) -> Any:
-        values = normal()(rng, count, dtype)
-        values[[0, -1]] = np.inf, np.nan
-        return values
-
-    return replace(case, arguments={**case.arguments, "input": replace(spec, domain=draw)})
 
 
 @cases_for(
@@ -232,13 +221,15 @@ def gradients(prototype: Prototype) -> Iterator[Case]:
             for name, layout in layouts.items()
         }
         words = (*words, *(f"no-{name}" for name in absent))
-        return Case(_label(dtype, setup.label, *words), dtype, arguments, results, **options)
+        return Case(label(dtype, setup.label, *words), dtype, arguments, results, **options)
 
     for dtype in prototype.dtypes:
         for setup in _setups(prototype, dtype):
             yield case(setup, dtype, normal(), smoke=setup.smoke)
             if setup.label in EXACTLY:
-                yield case(setup, dtype, NONZERO, "exact", exact=True)
+                yield case(setup, dtype, exact_numbers, "exact", exact=True)
+            if setup.label == "plain":
+                yield with_special(case(setup, dtype, normal(), "special"), "grad_output")
             if setup.label == "all-attributes":
                 for unwanted in GRADIENTS:
                     yield case(setup, dtype, normal(), absent=[unwanted])
@@ -257,6 +248,8 @@ PATCHES_FEW = (
     Setup("stride", input=(1, 7, 6), stride=(1, 2, 3)),
     Setup("padding", padding=(0, 1, 2)),
     Setup("dilation", input=(1, 6, 5), dilation=(1, 2, 3)),
+    Setup("order-of-strides", input=(1, 5, 5), kernel=(1, 2, 2), stride=(1, 2, 3)),
+    Setup("order-of-dilation", input=(1, 6, 6), kernel=(1, 2, 2), stride=(1, 3, 3), dilation=(1, 2, 1)),
     Setup("transposed", layout=transposed, stride=(1, 1, 2)),
     Setup("channels-last", layout=channels_last, channels=(4, 4), padding=(0, 2, 0)),
     Setup("only-padding", kernel=(1, 1, 2), padding=(0, 1, 2), input=(1, 3, 2)),
@@ -290,7 +283,7 @@ def im2col(prototype: Prototype) -> Iterator[Case]:
         image = TensorSpec((*setup.lead, setup.channels[0], *setup.input), dtype, domain, setup.layout)
         out = ResultOverride(layout=transposed if setup.layout is channels_last else setup.layout)
         arguments = {"input": image, **_patch_attributes(setup)}
-        return Case(_label(dtype, setup.label, *words), dtype, arguments, {"out": out}, smoke=setup.smoke)
+        return Case(label(dtype, setup.label, *words), dtype, arguments, {"out": out}, smoke=setup.smoke)
 
     for dtype in prototype.dtypes:
         for setup in _patch_setups(dtype):
@@ -306,10 +299,10 @@ def col2im(prototype: Prototype) -> Iterator[Case]:
         patches = TensorSpec((*setup.lead, rows, columns), dtype, domain, layout)
         arguments = {"input": patches, "output_size": setup.input, **_patch_attributes(setup)}
         out = ResultOverride(layout=setup.layout)
-        return Case(_label(dtype, setup.label, *words), dtype, arguments, {"out": out}, **options)
+        return Case(label(dtype, setup.label, *words), dtype, arguments, {"out": out}, **options)
 
     for dtype in prototype.dtypes:
         for setup in _patch_setups(dtype):
             yield case(setup, dtype, normal(), smoke=setup.smoke)
         for setup in PATCHES:
-            yield case(setup.over(2), dtype, NONZERO if is_floating(dtype) else whole(-30, 30), "exact", exact=True)
+            yield case(setup.over(2), dtype, exact_numbers, "exact", exact=True)

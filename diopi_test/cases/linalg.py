@@ -15,7 +15,8 @@ from diopi_proto.types import Dtype
 from diopi_test.case import Case, ResultOverride, TensorSpec, Values, cases_for
 from diopi_test.cases.computed import result_of
 from diopi_test.cases.elementwise import Pattern, results, tensors
-from diopi_test.domains import Domain, away_from, choice, normal, whole, whole_range
+from diopi_test.cases.products import exact_numbers, given, label, with_special
+from diopi_test.domains import Domain, away_from, choice, normal, whole
 from diopi_test.layouts import contiguous, expanded, strided, transposed
 
 Array = NDArray[Any]
@@ -32,28 +33,6 @@ def few(prototype: Prototype) -> list[Dtype]:
     return [dtype for dtype in FEW if dtype in prototype.dtypes]
 
 
-def exact_numbers(rng: Any, count: int, dtype: Dtype) -> Array:
-    """Numbers whose sums of products are exact: whole ones, small for the sake of half precision, and never 0.
-
-    Integers are of the whole range, so that their sums wrap around.
-    """
-    if is_complex(dtype):
-        return whole(-30, 30)(rng, count, dtype)
-    if is_floating(dtype):
-        return choice([-3, -2, -1, 1, 2, 3])(rng, count, dtype)
-    return whole_range(rng, count, dtype)
-
-
-def given(values: Any) -> Domain:
-    """Exactly these values."""
-    return lambda rng, count, dtype: np.resize(np.asarray(values), count)
-
-
-def label(dtype: Dtype, *words: str) -> str:
-    """A case's label: the element type, then what tells the case from the others."""
-    return "-".join([dtype.name, *filter(None, words)])
-
-
 # --- Products -----------------------------------------------------------------------------------------------------
 
 MM = (
@@ -61,6 +40,7 @@ MM = (
     Pattern("layouts", [(4, 6), (6, 5)], [strided, transposed], transposed),
 )
 MM_FEW = (
+    Pattern("square", [(4, 4), (4, 4)]),
     Pattern("transposed", [(3, 5), (5, 4)], [transposed, strided], strided),
     Pattern("row-by-column", [(1, 6), (6, 1)]),
     Pattern("column-by-row", [(6, 1), (1, 5)]),
@@ -73,6 +53,7 @@ BMM = (
     Pattern("layouts", [(3, 4, 2), (3, 2, 5)], [strided, transposed], transposed),
 )
 BMM_FEW = (
+    Pattern("square", [(2, 3, 3), (2, 3, 3)]),
     Pattern("transposed", [(2, 3, 4), (2, 4, 2)], [transposed, strided], strided),
     Pattern("one", [(1, 4, 3), (1, 3, 2)]),
     Pattern("expanded", [(3, 2, 4), (3, 4, 5)], [contiguous, expanded]),
@@ -147,6 +128,7 @@ MATMUL = (
     Pattern("batches", [(2, 1, 3, 4), (3, 4, 5)], [strided, transposed], transposed),
 )
 MATMUL_FEW = (
+    Pattern("square", [(4, 4), (4, 4)]),
     Pattern("vectors", [(9,), (9,)]),
     Pattern("vector-by-matrix", [(4,), (4, 6)]),
     Pattern("matrix-by-vector", [(6, 4), (4,)], [transposed, strided], strided),
@@ -191,6 +173,8 @@ def matmul_backward(prototype: Prototype) -> Iterator[Case]:
             if pattern.layout(0) is not expanded:
                 yield case(dtype, pattern, normal(), smoke=pattern.smoke)
         yield case(dtype, MATMUL[0], exact_numbers, "exact", exact=True)
+        if is_floating(dtype):
+            yield with_special(case(dtype, MATMUL[0], normal(), "special"), "grad_out")
         for left_out in ("grad_input", "grad_other"):
             yield case(dtype, MATMUL[1], normal(), f"no-{left_out}", results={left_out: None})
 
@@ -215,6 +199,7 @@ ADDMM = (
     Pattern("layouts", [(4, 5), (4, 6), (6, 5)], [strided, transposed, strided], transposed),
 )
 ADDMM_FEW = (
+    Pattern("square", [(4, 4), (4, 4), (4, 4)], [transposed, strided, transposed], strided),
     Pattern("row", [(4,), (3, 5), (5, 4)]),
     Pattern("column", [(3, 1), (3, 2), (2, 4)]),
     Pattern("scalar", [(), (3, 2), (2, 4)]),
@@ -228,6 +213,7 @@ BADDBMM = (
     Pattern("layouts", [(3, 4, 5), (3, 4, 2), (3, 2, 5)], [strided, transposed, strided], transposed),
 )
 BADDBMM_FEW = (
+    Pattern("square", [(2, 3, 3), (2, 3, 3), (2, 3, 3)], [transposed, strided, transposed], strided),
     Pattern("matrix", [(3, 4), (2, 3, 5), (2, 5, 4)]),
     Pattern("row", [(4,), (2, 3, 2), (2, 2, 4)]),
     Pattern("column", [(2, 3, 1), (2, 3, 2), (2, 2, 4)]),
@@ -258,6 +244,8 @@ def _adding_cases(prototype: Prototype, every: Sequence[Pattern], some: Sequence
             if not prototype.is_inplace or _holds_the_result(pattern):
                 yield case(dtype, pattern, "scaled", normals, smoke=pattern.smoke)
         yield case(dtype, every[0], "whole-factors" if dtype in half else "plain", exact, "exact", exact=True)
+        if is_floating(dtype):
+            yield with_special(case(dtype, every[0], "plain", normals, "special"), "input")
     for dtype in few(prototype):
         for factors in WHOLE_FACTORS if dtype is Dtype.int32 else FACTORS:
             yield case(dtype, every[0], factors, normals, "factors")
@@ -288,6 +276,7 @@ LINEAR = (
     Pattern("layouts", [(2, 3, 5), (4, 5), (4,)], [transposed, strided, strided], transposed),
 )
 LINEAR_FEW = (
+    Pattern("square", [(3, 3), (3, 3), (3,)]),
     Pattern("vector", [(5,), (3, 5), (3,)]),
     Pattern("strided", [(2, 1, 3, 4), (2, 4), (2,)], [strided, transposed], strided),
     Pattern("one-output", [(3, 5), (1, 5), (1,)]),
@@ -313,6 +302,8 @@ def linear(prototype: Prototype) -> Iterator[Case]:
             yield case(dtype, pattern, normal(), smoke=pattern.smoke)
         yield case(dtype, LINEAR[0], exact_numbers, "exact", exact=True)
         yield case(dtype, LINEAR[0], normal(), bias=False)
+        if is_floating(dtype):
+            yield with_special(case(dtype, LINEAR[0], normal(), "special"), "input")
     for dtype in few(prototype):
         yield case(dtype, LINEAR_FEW[0], normal(), bias=False)
     for dtype in half:
@@ -340,6 +331,8 @@ def linear_backward(prototype: Prototype) -> Iterator[Case]:
         for pattern in (*LINEAR, *(LINEAR_FEW if dtype in FEW else ())):
             yield case(dtype, pattern, normal(), smoke=pattern.smoke)
         yield case(dtype, LINEAR[0], exact_numbers, "exact", exact=True)
+        if is_floating(dtype):
+            yield with_special(case(dtype, LINEAR[0], normal(), "special"), "grad_output")
         for absent in ("grad_input", "grad_weight", "grad_bias"):
             yield case(dtype, LINEAR[1], normal(), f"no-{absent}", absent=[absent])
     yield case(Dtype.float32, LINEAR[0], normal(), "grad_weight-only", absent=["grad_input", "grad_bias"])
@@ -452,6 +445,7 @@ SYSTEM = (
     Pattern("layouts", [(2, 4, 3), (2, 4, 4)], [transposed, strided], transposed),
 )
 SYSTEM_FEW = (
+    Pattern("square", [(4, 4), (4, 4)]),
     Pattern("column", [(6, 1), (6, 6)]),
     Pattern("one", [(1, 2), (1, 1)]),
     Pattern("batched-mat", [(4, 2), (2, 3, 4, 4)], [strided], strided),
@@ -664,6 +658,8 @@ def cdist(prototype: Prototype) -> Iterator[Case]:
         yield _close_case(dtype, Pattern("close-many", [(26, 3)]), 2)
         for p in (0.0, 1.0, np.inf):
             yield case(dtype, CDIST[0], p, None, "exact", domain=whole(-2, 2), exact=True)
+        for p in (0.5, 1.0, 2.0, 3.0):
+            yield with_special(case(dtype, CDIST[0], p, None, "special"), "input1")
     for pattern in CDIST_FEW:
         for p in (2.0, np.inf):
             yield case(Dtype.float32, pattern, p, None)
