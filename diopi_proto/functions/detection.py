@@ -1,6 +1,7 @@
 """Boxes and regions of interest: suppression of overlapping boxes, and pooling of features inside boxes.
 
-Boxes are x1, y1, x2, y2 in real coordinates, with x1 ≤ x2 and y1 ≤ y2.
+Boxes are x1, y1, x2, y2 in real coordinates, with x1 ≤ x2 and y1 ≤ y2. What is computed from them, coordinates, weights
+and areas, is computed in their precision, in float32 where that is lower.
 """
 
 from diopi_proto.dtypes import floating, position

@@ -6,67 +6,24 @@ Resizing is linear and works on one axis after the other: a matrix of weights (s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_proto.types import Dtype
 from diopi_test.case import ResultOverride
-from diopi_test.formats import format_of
 from diopi_test.reference import Exact, WithTerms, reference
+from diopi_test.reference.weights import Weights, along_axes, weighted
 
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Weights:
-    """The weight of each input element (column) in each result element (row) of an axis.
-
-    Attributes:
-        matrix: (size, d).
-        terms: how large the terms are that cancel when a weight is computed.
-    """
-
-    matrix: Array
-    terms: Array
-
-    @property
-    def transposed(self) -> Weights:
-        """Those of the gradient."""
-        return Weights(self.matrix.T, self.terms.T)
-
-
-def _along_axes(matrices: Sequence[Array], array: Array) -> Array:
-    """`array` with each of its last axes multiplied by a matrix."""
-    for axis, matrix in enumerate(matrices, array.ndim - len(matrices)):
-        array = np.moveaxis(np.tensordot(matrix, array, (1, axis)), 0, axis)
-    return array
-
-
-def _fineness(out: ResultOverride) -> float:
-    """How much finer weights, computed in float32 at least, are rounded than the result."""
-    if out.dtype is None:
-        return 1.0
-    return min(format_of(Dtype.float32).epsilon / format_of(out.dtype).epsilon, 1.0)
-
-
-def _weighted(weights: Sequence[Weights], array: Array, out: ResultOverride) -> WithTerms:
-    """Sums of weight · element, which cancel where they differ in sign, as do the terms of the weights themselves."""
-    sizes = [np.abs(axis.matrix) for axis in weights]
-    terms = _along_axes(sizes, np.abs(array))
-    for k, axis in enumerate(weights):
-        terms = terms + _fineness(out) * _along_axes([*sizes[:k], axis.terms, *sizes[k + 1 :]], np.abs(array))
-    return WithTerms(_along_axes([axis.matrix for axis in weights], array), terms)
 
 
 def _gathered(weights: Sequence[Weights], grad: Array, out: ResultOverride) -> WithTerms:
     """The gradient: sums over n copies, summands of like size, whose rounding errors add up as a random walk does."""
     transposed = [axis.transposed for axis in weights]
-    summed = _weighted(transposed, grad, out)
-    n = _along_axes([(axis.matrix != 0) * 1.0 for axis in transposed], np.ones(grad.shape))
+    summed = weighted(transposed, grad, out)
+    n = along_axes([(axis.matrix != 0) * 1.0 for axis in transposed], np.ones(grad.shape))
     return WithTerms(summed.value, summed.terms / np.sqrt(np.maximum(n, 1)))
 
 
@@ -138,7 +95,7 @@ def upsample_linear(
     input: Array, size: tuple[int, ...], align_corners: bool, mode: str, *, out: ResultOverride
 ) -> WithTerms:
     axes = zip(input.shape[2:], size, strict=True)
-    return _weighted([_linear_weights(d, n, align_corners, mode) for d, n in axes], input, out)
+    return weighted([_linear_weights(d, n, align_corners, mode) for d, n in axes], input, out)
 
 
 @reference("diopiUpsampleLinearBackward")

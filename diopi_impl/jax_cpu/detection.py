@@ -1,0 +1,115 @@
+"""Boxes and regions of interest: suppression of overlapping boxes, and pooling of features inside boxes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from numpy.typing import NDArray
+
+from diopi_impl.functional import apply_directly
+from diopi_impl.jax_cpu import vendor
+
+
+def _areas(boxes: NDArray[Any]) -> NDArray[Any]:
+    areas: NDArray[Any] = (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
+    return areas
+
+
+def _intersections(boxes: NDArray[Any]) -> NDArray[Any]:
+    """The area each box has in common with each: (N, N)."""
+    one, other = boxes[:, np.newaxis], boxes[np.newaxis]
+    low, high = np.maximum(one, other)[..., :2], np.minimum(one, other)[..., 2:]
+    return _areas(np.concatenate([low, np.maximum(low, high)], -1))
+
+
+@vendor.implements("diopiNms", adapt=apply_directly)
+def nms(boxes: NDArray[Any], confidence: NDArray[Any], iou_threshold: float) -> NDArray[np.int64]:
+    if boxes.shape != (*confidence.shape, 4) or confidence.ndim != 1:
+        raise ValueError(f"boxes have shape {boxes.shape} and confidence {confidence.shape}, expected (N, 4) and (N)")
+    boxes = boxes.astype(np.float64)
+    common, areas = _intersections(boxes), _areas(boxes)
+    with np.errstate(invalid="ignore"):  # two boxes without area: 0 / 0, which is above no threshold
+        overlapping = common / (areas[:, np.newaxis] + areas - common) > iou_threshold
+    kept: list[int] = []
+    for candidate in np.argsort(-confidence.astype(np.float64), kind="stable"):
+        if not overlapping[candidate, kept].any():
+            kept.append(candidate)
+    return np.array(kept, np.int64)
+
+
+def _bin_weights(start: Array, extent: Array, bins: int, ratio: int, length: int) -> Array:
+    """How much each element of an axis counts in each bin: (K, bins, length), for K regions start … start + extent."""
+    count = jnp.full(extent.shape, ratio) if ratio > 0 else jnp.ceil(extent / bins).astype(int)
+    cell = extent / bins / jnp.maximum(count, 1)
+
+    def add_sample(j: Array, total: Array) -> Array:
+        """Add the weights of sample j of every bin that has as many."""
+        number = jnp.arange(bins) * count[:, np.newaxis] + j
+        x = start[:, np.newaxis] + (number + 0.5) * cell[:, np.newaxis]
+        counts = (j < count[:, np.newaxis]) & (x >= -1) & (x <= length)
+        distance = jnp.abs(jnp.clip(x, 0, length - 1)[..., np.newaxis] - jnp.arange(length))
+        return total + jnp.where(counts[..., np.newaxis], jnp.maximum(1 - distance, 0), 0).astype(total.dtype)
+
+    nothing = jnp.zeros((len(start), bins, length), start.dtype)
+    total = lax.fori_loop(0, jnp.max(count, initial=0), add_sample, nothing)
+    return total / jnp.maximum(count, 1)[:, np.newaxis, np.newaxis].astype(start.dtype)
+
+
+def _axes(
+    rois: Array, scale: float, bins: tuple[int, int], ratio: int, aligned: bool, lengths: tuple[int, int]
+) -> list[Array]:
+    """The weights along H and along W."""
+    if rois.ndim != 2 or rois.shape[1] != 5:
+        raise ValueError(f"rois have shape {rois.shape}, expected (K, 5)")
+    weights = []
+    for first, n, length in zip((2, 1), bins, lengths, strict=True):
+        start = rois[:, first] * scale - (0.5 if aligned else 0)
+        extent = (rois[:, first + 2] - rois[:, first]) * scale
+        weights.append(_bin_weights(start, extent if aligned else jnp.maximum(extent, 1), n, ratio, length))
+    return weights
+
+
+def _pooled(input: Array, rois: Array, axes: list[Array]) -> Array:
+    """Sums of the elements of each region's sample with the weights along both axes."""
+    features = input[rois[:, 0].astype(int)]
+    return jnp.einsum("kph,kqw,kchw->kcpq", *axes, features, precision="highest")
+
+
+@vendor.implements("diopiRoiAlign")
+def roi_align(
+    input: Array,
+    rois: Array,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
+    sampling_ratio: int,
+    aligned: bool,
+) -> Array:
+    bins, lengths = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
+    return _pooled(input, rois, _axes(rois, spatial_scale, bins, sampling_ratio, aligned, lengths))
+
+
+@vendor.implements("diopiRoiAlignBackward")
+def roi_align_backward(
+    grad: Array,
+    rois: Array,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
+    batch_size: int,
+    channels: int,
+    height: int,
+    width: int,
+    sampling_ratio: int,
+    aligned: bool,
+) -> Array:
+    bins, lengths = (pooled_height, pooled_width), (height, width)
+    axes = _axes(rois, spatial_scale, bins, sampling_ratio, aligned, lengths)
+    features = jnp.zeros((batch_size, channels, *lengths), grad.dtype)
+    _, pull = jax.vjp(lambda x: _pooled(x, rois, axes), features)
+    (gradient,) = pull(grad)
+    return gradient

@@ -1,0 +1,58 @@
+"""Sums of elements with weights along each axis, as resizing and pooling of regions make them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.case import ResultOverride
+from diopi_test.formats import format_of
+from diopi_test.reference import WithTerms
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weight of each input element (column) in each result element (row) of an axis.
+
+    Attributes:
+        matrix: (size, d).
+        terms: how large the terms are that cancel when a weight is computed.
+    """
+
+    matrix: Array
+    terms: Array
+
+    @property
+    def transposed(self) -> Weights:
+        """Those of the gradient."""
+        return Weights(self.matrix.T, self.terms.T)
+
+
+def along_axes(matrices: Sequence[Array], array: Array) -> Array:
+    """`array` with each of its last axes multiplied by a matrix."""
+    for axis, matrix in enumerate(matrices, array.ndim - len(matrices)):
+        array = np.moveaxis(np.tensordot(matrix, array, (1, axis)), 0, axis)
+    return array
+
+
+def _fineness(out: ResultOverride) -> float:
+    """How much finer weights, computed in float32 at least, are rounded than the result."""
+    if out.dtype is None:
+        return 1.0
+    return min(format_of(Dtype.float32).epsilon / format_of(out.dtype).epsilon, 1.0)
+
+
+def weighted(weights: Sequence[Weights], array: Array, out: ResultOverride) -> WithTerms:
+    """Sums of weight · element, which cancel where they differ in sign, as do the terms of the weights themselves."""
+    sizes = [np.abs(axis.matrix) for axis in weights]
+    terms = along_axes(sizes, np.abs(array))
+    for k, axis in enumerate(weights):
+        terms = terms + _fineness(out) * along_axes([*sizes[:k], axis.terms, *sizes[k + 1 :]], np.abs(array))
+    return WithTerms(along_axes([axis.matrix for axis in weights], array), terms)
