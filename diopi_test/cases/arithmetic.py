@@ -79,8 +79,8 @@ def without_negative_zero(rng: Generator, count: int, dtype: Dtype) -> NDArray[A
 
 
 def wide_floats(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Whole numbers in [−3000, 3000], every second one divided by 1024."""
-    return whole(-3000, 3000)(rng, count, dtype) / np.where(np.arange(count) % 2 == 0, 1, 1024)
+    """Whole numbers in [−16000, 16000], every second one divided by 1024."""
+    return whole(-16000, 16000)(rng, count, dtype) / np.where(np.arange(count) % 2 == 0, 1, 1024)
 
 
 def just_off(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
