@@ -4,10 +4,10 @@ Input is (N, C, spatial…) or, without the batch axis, (C, spatial…); the res
 results input's shape. N may be 0. Lists have one entry per spatial axis, in the order of the axes.
 
 Sliding windows: window o of an axis covers the positions o · stride + i · dilation − padding, 0 ≤ i < kernel_size.
-kernel_size, stride and dilation ≥ 1; an empty `stride` list means kernel_size; 0 ≤ padding ≤ half the extent
-dilation · (kernel_size − 1) + 1. An axis has ⌊(size + 2·padding − extent) / stride⌋ + 1 windows; with `ceil_mode` the
-quotient is rounded up, less a last window that would start in or beyond the padding at the end. Results that would have
-a spatial size below 1 are rejected.
+kernel_size, stride and dilation ≥ 1; an empty `stride` list means kernel_size; 0 ≤ padding ≤ kernel_size / 2. With the
+extent dilation · (kernel_size − 1) + 1 an axis has ⌊(size + 2·padding − extent) / stride⌋ + 1 windows; with `ceil_mode`
+the quotient is rounded up, less a last window that would start in or beyond the padding at the end. Results that would
+have a spatial size below 1 are rejected.
 
 Maxima: padding never wins, a NaN does; of equal elements the first in row-major order of the window wins. Positions are
 offsets into the row-major spatial axes of one channel, without padding; int64, or int32 if the caller made the tensor

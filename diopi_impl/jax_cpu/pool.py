@@ -1,0 +1,353 @@
+"""Pooling over the last one, two or three axes, and its gradients.
+
+Windows are static index tables, one an axis: gathering by them gives all windows as the last axis of one array.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from diopi_impl.jax_cpu import vendor
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Windows:
+    """All windows of one axis.
+
+    Attributes:
+        positions: (windows, positions a window); those outside the input repeat the window's first one inside.
+        inside: which of them are really inside the input.
+        padded: for every window, how many are inside the padded input.
+    """
+
+    positions: NDArray[np.int64]
+    inside: NDArray[np.bool_]
+    padded: NDArray[np.int64]
+
+
+def _windows(positions: NDArray[np.int64], wanted: NDArray[np.bool_], size: int, padding: int) -> Windows:
+    inside = wanted & (positions >= 0) & (positions < size)
+    if not inside.any(1).all():
+        raise ValueError(f"an axis of size {size} with padding {padding} has windows without any element")
+    first = np.take_along_axis(positions, inside.argmax(1)[:, None], 1)
+    padded = (wanted & (positions < size + padding)).sum(1)
+    return Windows(np.where(inside, positions, first), inside, padded)
+
+
+def _sliding(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> Windows:
+    if min(kernel, stride, dilation) < 1:
+        raise ValueError(f"kernel {kernel}, stride {stride} and dilation {dilation} must be positive")
+    if not 0 <= padding <= kernel // 2:
+        raise ValueError(f"padding {padding} is not from 0 to half of kernel {kernel}")
+    extent = dilation * (kernel - 1) + 1
+    room = size + 2 * padding - extent
+    count = (-(-room // stride) if ceil_mode else room // stride) + 1
+    if ceil_mode and (count - 1) * stride >= size + padding:
+        count -= 1
+    if count < 1:
+        raise ValueError(f"an axis of size {size} with padding {padding} has no window of extent {extent}")
+    positions = np.arange(count)[:, None] * stride - padding + np.arange(kernel) * dilation
+    return _windows(positions, np.ones(positions.shape, bool), size, padding)
+
+
+def _adaptive(size: int, count: int) -> Windows:
+    start = np.arange(count) * size // max(count, 1)
+    end = -(-(np.arange(count) + 1) * size // max(count, 1))
+    positions = start[:, None] + np.arange(max(end - start, default=1))
+    return _windows(positions, positions < end[:, None], size, 0)
+
+
+def _sliding_axes(
+    input: Array,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+) -> list[Windows]:
+    rank = len(kernel_size)
+    if not rank < input.ndim <= rank + 2:
+        raise ValueError(f"a {input.ndim}-d input has no {rank} spatial axes")
+    sizes = input.shape[-rank:]
+    numbers = zip(sizes, kernel_size, stride or kernel_size, padding, dilation, strict=True)
+    return [_sliding(*one, ceil_mode) for one in numbers]
+
+
+def _adaptive_axes(input: Array, output_size: Sequence[int]) -> list[Windows]:
+    return [_adaptive(size, n) for size, n in zip(input.shape[-len(output_size) :], output_size, strict=True)]
+
+
+def _joined(axes: Sequence[Any], leading: int) -> tuple[int, ...]:
+    """The permutation of (…, windows, positions, windows, positions …) that puts all positions last."""
+    rank = len(axes)
+    outer = [leading + 2 * axis for axis in range(rank)]
+    return (*range(leading), *outer, *[axis + 1 for axis in outer])
+
+
+def _gathered(x: Any, axes: Sequence[Windows], tables: Sequence[NDArray[Any]]) -> Any:
+    """(…, sizes) as (…, windows, positions of a window), by a table of positions an axis."""
+    leading = x.ndim - len(axes)
+    for axis in reversed(range(len(axes))):
+        x = x.take(tables[axis], axis=leading + axis)
+    x = x.transpose(_joined(axes, leading))
+    counts = x.shape[: leading + len(axes)]
+    return x.reshape(*counts, math.prod(x.shape[len(counts) :]))
+
+
+def _elements(x: Any, axes: Sequence[Windows]) -> Any:
+    return _gathered(x, axes, [axis.positions for axis in axes])
+
+
+def _inside(axes: Sequence[Windows]) -> NDArray[np.bool_]:
+    """(windows, positions of a window): which are inside the input."""
+    product = axes[0].inside
+    for axis in axes[1:]:
+        product = product[..., None, None] & axis.inside
+    product = product.transpose(_joined(axes, 0))
+    return product.reshape(*product.shape[: len(axes)], math.prod(product.shape[len(axes) :]))
+
+
+def _maxima(input: Array, axes: Sequence[Windows]) -> tuple[Array, Array]:
+    """First maximum of every window, and where in the spatial axes it is; repeated positions change neither."""
+    spatial = input.shape[-len(axes) :]
+    offsets = _elements(np.arange(math.prod(spatial)).reshape(spatial), axes)
+    candidates = _elements(input, axes)
+    winner = jnp.argmax(candidates, -1)[..., None]
+    offsets = jnp.broadcast_to(offsets, candidates.shape)
+    values, places = (jnp.take_along_axis(array, winner, -1)[..., 0] for array in (candidates, offsets))
+    return values, places
+
+
+def _at_indices(grad_output: Array, input: Array, indices: Array, rank: int) -> Array:
+    """grad_output added to zeros of input's shape at `indices`."""
+    flat = jnp.zeros((math.prod(input.shape[:-rank]), math.prod(input.shape[-rank:])), grad_output.dtype)
+    places = indices.reshape(flat.shape[0], math.prod(indices.shape[-rank:]))
+    flat = flat.at[jnp.arange(flat.shape[0])[:, None], places].add(grad_output.reshape(places.shape))
+    return flat.reshape(input.shape)
+
+
+def _means(input: Array, axes: Sequence[Windows], divisor: NDArray[Any] | int) -> Array:
+    return jnp.where(_inside(axes), _elements(input, axes), 0).sum(-1) / divisor
+
+
+def _shared(grad_output: Array, input: Array, axes: Sequence[Windows], divisor: NDArray[Any] | int) -> Array:
+    """The gradient of `_means`."""
+    zeros = jnp.zeros(input.shape, grad_output.dtype)
+    (grad_input,) = jax.vjp(lambda x: _means(x, axes, divisor), zeros)[1](grad_output)
+    return jnp.asarray(grad_input)
+
+
+def _divisor(axes: Sequence[Windows], count_include_pad: bool, override: int | None) -> NDArray[Any] | int:
+    if override is not None:
+        if override == 0:
+            raise ValueError("divisor_override is 0")
+        return override
+    return _padded(axes) if count_include_pad else _inside(axes).sum(-1)
+
+
+def _padded(axes: Sequence[Windows]) -> NDArray[Any]:
+    product = axes[0].padded
+    for axis in axes[1:]:
+        product = product[..., None] * axis.padded
+    return product
+
+
+def _implements(pattern: str, ranks: Sequence[int] = (1, 2, 3)) -> Callable[[F], F]:
+    """Register the decorated function under the names with these ranks in place of `*`."""
+
+    def register(function: F) -> F:
+        for rank in ranks:
+            vendor.implements(pattern.replace("*", str(rank)))(function)
+        return function
+
+    return register
+
+
+@_implements("diopiMaxPool*d")
+def max_pool(
+    input: Array,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+) -> Array:
+    return _maxima(input, _sliding_axes(input, kernel_size, stride, padding, dilation, ceil_mode))[0]
+
+
+@_implements("diopiMaxPool*dWithIndices")
+def max_pool_with_indices(
+    input: Array,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+) -> Any:
+    return _maxima(input, _sliding_axes(input, kernel_size, stride, padding, dilation, ceil_mode))
+
+
+@_implements("diopiMaxPool*dBackward")
+def max_pool_backward(
+    grad_output: Array,
+    input: Array,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+    indices: Array,
+) -> Array:
+    return _at_indices(grad_output, input, indices, len(kernel_size))
+
+
+@_implements("diopiAvgPool*d", [1])
+def avg_pool1d(
+    input: Array,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+) -> Array:
+    return avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+@_implements("diopiAvgPool*dBackward", [1])
+def avg_pool1d_backward(
+    grad_output: Array,
+    input: Array,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+) -> Array:
+    return avg_pool_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+@_implements("diopiAvgPool*d", [2, 3])
+def avg_pool(
+    input: Array,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Array:
+    axes = _sliding_axes(input, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
+    return _means(input, axes, _divisor(axes, count_include_pad, divisor_override))
+
+
+@_implements("diopiAvgPool*dBackward", [2, 3])
+def avg_pool_backward(
+    grad_output: Array,
+    input: Array,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Array:
+    axes = _sliding_axes(input, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
+    return _shared(grad_output, input, axes, _divisor(axes, count_include_pad, divisor_override))
+
+
+@_implements("diopiAdaptiveAvgPool*d")
+def adaptive_avg_pool(input: Array, output_size: Sequence[int]) -> Array:
+    axes = _adaptive_axes(input, output_size)
+    return _means(input, axes, _divisor(axes, False, None))
+
+
+def _adaptive_avg_pool_backward(grad_output: Array, input: Array, rank: int) -> Array:
+    axes = _adaptive_axes(input, grad_output.shape[-rank:])
+    return _shared(grad_output, input, axes, _divisor(axes, False, None))
+
+
+@_implements("diopiAdaptiveMaxPool*d")
+def adaptive_max_pool(input: Array, output_size: Sequence[int]) -> Array:
+    return _maxima(input, _adaptive_axes(input, output_size))[0]
+
+
+@_implements("diopiAdaptiveMaxPool*dWithIndices")
+def adaptive_max_pool_with_indices(input: Array, output_size: Sequence[int]) -> Any:
+    return _maxima(input, _adaptive_axes(input, output_size))
+
+
+def _implement_adaptive_gradients(rank: int) -> None:
+    """Those of one rank: no argument of theirs tells how many spatial axes there are."""
+
+    @vendor.implements(f"diopiAdaptiveAvgPool{rank}dBackward")
+    def average(grad_output: Array, input: Array) -> Array:
+        return _adaptive_avg_pool_backward(grad_output, input, rank)
+
+    @vendor.implements(f"diopiAdaptiveMaxPool{rank}dBackward")
+    def maximum(grad_output: Array, input: Array, indices: Array) -> Array:
+        return _at_indices(grad_output, input, indices, rank)
+
+
+for _rank in (1, 2, 3):
+    _implement_adaptive_gradients(_rank)
+
+
+def _check_mode(mode: str) -> None:
+    if mode not in ("max", "avg"):
+        raise ValueError(f'mode is "{mode}", expected "max" or "avg"')
+
+
+@_implements("diopiPool*d")
+def pool(
+    input: Array,
+    mode: str,
+    ksize: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+    exclusive: bool,
+    adaptive: bool,
+    output_size: Sequence[int],
+) -> Array:
+    _check_mode(mode)
+    if adaptive:
+        return adaptive_max_pool(input, output_size) if mode == "max" else adaptive_avg_pool(input, output_size)
+    if mode == "max":
+        return max_pool(input, ksize, stride, padding, dilation, ceil_mode)
+    return avg_pool(input, ksize, stride, padding, ceil_mode, not exclusive, None)
+
+
+@_implements("diopiPool*dBackward")
+def pool_backward(
+    grad_output: Array,
+    input: Array,
+    mode: str,
+    ksize: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+    exclusive: bool,
+    adaptive: bool,
+    indices: Array | None,
+) -> Array:
+    _check_mode(mode)
+    if mode == "max":
+        if indices is None:
+            raise ValueError('indices are required where mode is "max"')
+        return _at_indices(grad_output, input, indices, len(ksize))
+    if adaptive:
+        return _adaptive_avg_pool_backward(grad_output, input, len(ksize))
+    return avg_pool_backward(grad_output, input, ksize, stride, padding, ceil_mode, not exclusive, None)

@@ -1,0 +1,203 @@
+"""Pooling over the last one, two or three axes, and its gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from diopi_impl.torch_cpu import vendor
+from diopi_impl.torch_cpu.autograd import gradients
+
+aten = torch.ops.aten
+Size = Sequence[int]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _ranked(name: str, rank: int) -> Callable[..., Any]:
+    """PyTorch's function of this name for `rank` spatial axes."""
+    found: Callable[..., Any] = getattr(functional, f"{name}{rank}d")
+    return found
+
+
+def _implements(pattern: str, ranks: Sequence[int] = (1, 2, 3)) -> Callable[[F], F]:
+    """Register the decorated function under the names with these ranks in place of `*`."""
+
+    def register(function: F) -> F:
+        for rank in ranks:
+            vendor.implements(pattern.replace("*", str(rank)))(function)
+        return function
+
+    return register
+
+
+@_implements("diopiMaxPool*d")
+def max_pool(input: Tensor, kernel_size: Size, stride: Size, padding: Size, dilation: Size, ceil_mode: bool) -> Any:
+    return _ranked("max_pool", len(kernel_size))(input, kernel_size, stride or None, padding, dilation, ceil_mode)
+
+
+@_implements("diopiMaxPool*dWithIndices")
+def max_pool_with_indices(
+    input: Tensor, kernel_size: Size, stride: Size, padding: Size, dilation: Size, ceil_mode: bool
+) -> Any:
+    pooling = _ranked("max_pool", len(kernel_size))
+    return pooling(input, kernel_size, stride or None, padding, dilation, ceil_mode, return_indices=True)
+
+
+@_implements("diopiMaxPool*dBackward")
+def max_pool_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    kernel_size: Size,
+    stride: Size,
+    padding: Size,
+    dilation: Size,
+    ceil_mode: bool,
+    indices: Tensor,
+) -> Any:
+    stride = stride or kernel_size
+    if len(kernel_size) == 1:  # PyTorch has no operator for one axis
+        dy, x, where = (tensor.unsqueeze(-2) for tensor in (grad_output, input, indices))
+        lists = ([1, *kernel_size], [1, *stride], [0, *padding], [1, *dilation])
+        return max_pool_backward(dy, x, *lists, ceil_mode, where).squeeze(-2)
+    backward = getattr(aten, f"max_pool{len(kernel_size)}d_with_indices_backward")
+    return backward(grad_output, input, kernel_size, stride, padding, dilation, ceil_mode, indices.long())
+
+
+@_implements("diopiAvgPool*d", [1])
+def avg_pool1d(
+    input: Tensor, kernel_size: Size, stride: Size, padding: Size, ceil_mode: bool, count_include_pad: bool
+) -> Any:
+    return _ranked("avg_pool", 1)(input, kernel_size, stride or None, padding, ceil_mode, count_include_pad)
+
+
+@_implements("diopiAvgPool*dBackward", [1])
+def avg_pool1d_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    kernel_size: Size,
+    stride: Size,
+    padding: Size,
+    ceil_mode: bool,
+    count_include_pad: bool,
+) -> Any:
+    pooled = (kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return gradients(lambda x: avg_pool1d(x, *pooled), grad_output, input)[0]
+
+
+@_implements("diopiAvgPool*d", [2, 3])
+def avg_pool(
+    input: Tensor,
+    kernel_size: Size,
+    stride: Size,
+    padding: Size,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    pooling = _ranked("avg_pool", len(kernel_size))
+    return pooling(input, kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+@_implements("diopiAvgPool*dBackward", [2, 3])
+def avg_pool_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    kernel_size: Size,
+    stride: Size,
+    padding: Size,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    pooled = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return gradients(lambda x: avg_pool(x, *pooled), grad_output, input)[0]
+
+
+@_implements("diopiAdaptiveAvgPool*d")
+def adaptive_avg_pool(input: Tensor, output_size: Size) -> Any:
+    return _ranked("adaptive_avg_pool", len(output_size))(input, output_size)
+
+
+@_implements("diopiAdaptiveMaxPool*d")
+def adaptive_max_pool(input: Tensor, output_size: Size) -> Any:
+    return _ranked("adaptive_max_pool", len(output_size))(input, output_size)
+
+
+@_implements("diopiAdaptiveMaxPool*dWithIndices")
+def adaptive_max_pool_with_indices(input: Tensor, output_size: Size) -> Any:
+    return _ranked("adaptive_max_pool", len(output_size))(input, output_size, return_indices=True)
+
+
+def _adaptive_avg_backward(grad_output: Tensor, input: Tensor, rank: int) -> Any:
+    return gradients(lambda x: adaptive_avg_pool(x, grad_output.shape[-rank:]), grad_output, input)[0]
+
+
+def _adaptive_max_backward(grad_output: Tensor, input: Tensor, indices: Tensor, rank: int) -> Any:
+    if rank == 1:  # PyTorch has no operator for one axis
+        dy, x, where = (tensor.unsqueeze(-2) for tensor in (grad_output, input, indices))
+        return _adaptive_max_backward(dy, x, where, 2).squeeze(-2)
+    return getattr(aten, f"adaptive_max_pool{rank}d_backward")(grad_output, input, indices.long().contiguous())
+
+
+def _implement_adaptive_gradients(rank: int) -> None:
+    """Those of one rank: no argument of theirs tells how many spatial axes there are."""
+
+    @vendor.implements(f"diopiAdaptiveAvgPool{rank}dBackward")
+    def average(grad_output: Tensor, input: Tensor) -> Any:
+        return _adaptive_avg_backward(grad_output, input, rank)
+
+    @vendor.implements(f"diopiAdaptiveMaxPool{rank}dBackward")
+    def maximum(grad_output: Tensor, input: Tensor, indices: Tensor) -> Any:
+        return _adaptive_max_backward(grad_output, input, indices, rank)
+
+
+for _rank in (1, 2, 3):
+    _implement_adaptive_gradients(_rank)
+
+
+@_implements("diopiPool*d")
+def pool(
+    input: Tensor,
+    mode: str,
+    ksize: Size,
+    stride: Size,
+    padding: Size,
+    dilation: Size,
+    ceil_mode: bool,
+    exclusive: bool,
+    adaptive: bool,
+    output_size: Size,
+) -> Any:
+    if adaptive:
+        return _ranked(f"adaptive_{mode}_pool", len(ksize))(input, output_size)
+    if mode == "max":
+        return max_pool(input, ksize, stride, padding, dilation, ceil_mode)
+    return _ranked("avg_pool", len(ksize))(input, ksize, stride or None, padding, ceil_mode, not exclusive)
+
+
+@_implements("diopiPool*dBackward")
+def pool_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    mode: str,
+    ksize: Size,
+    stride: Size,
+    padding: Size,
+    dilation: Size,
+    ceil_mode: bool,
+    exclusive: bool,
+    adaptive: bool,
+    indices: Tensor | None,
+) -> Any:
+    rank = len(ksize)
+    if mode == "max" and indices is not None:
+        if adaptive:
+            return _adaptive_max_backward(grad_output, input, indices, rank)
+        return max_pool_backward(grad_output, input, ksize, stride, padding, dilation, ceil_mode, indices)
+    sizes = grad_output.shape[-rank:]
+    pooled = ("avg", ksize, stride, padding, dilation, ceil_mode, exclusive, adaptive, sizes)
+    return gradients(lambda x: pool(x, *pooled), grad_output, input)[0]

@@ -1,0 +1,122 @@
+"""The references of pooling: windows counted by hand, gradients against finite differences."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from references import call, difference
+
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(5)
+
+
+SLIDING = [
+    # kernel, stride, padding, dilation, ceil_mode
+    ((2, 3), (), (0, 0), (1, 1), False),
+    ((2, 3), (1, 2), (1, 1), (1, 1), False),
+    ((3, 2), (2, 2), (1, 1), (1, 1), True),
+    ((2, 3), (1, 2), (0, 1), (2, 1), True),
+]
+
+
+@pytest.mark.parametrize(("kernel", "stride", "padding", "dilation", "ceil_mode"), SLIDING)
+def test_gradients_of_maxima(
+    kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, rng: np.random.Generator
+) -> None:
+    x = rng.permutation(np.arange(60.0)).reshape(2, 5, 6)
+    attributes = (kernel, stride, padding, dilation, ceil_mode)
+    out, indices = call("diopiMaxPool2dWithIndices", x, *attributes)
+    np.testing.assert_array_equal(out, call("diopiMaxPool2d", x, *attributes))
+    np.testing.assert_array_equal(
+        out, np.take_along_axis(x.reshape(2, 30), indices.reshape(2, -1), 1).reshape(out.shape)
+    )
+    dy = rng.normal(size=out.shape)
+    given = call("diopiMaxPool2dBackward", dy, x, *attributes, indices)
+    np.testing.assert_allclose(given, difference(lambda v: call("diopiMaxPool2d", v, *attributes), x, dy), atol=1e-9)
+
+
+@pytest.mark.parametrize(("kernel", "stride", "padding", "dilation", "ceil_mode"), SLIDING)
+@pytest.mark.parametrize("include_pad", [True, False])
+@pytest.mark.parametrize("divisor", [None, -3])
+def test_gradients_of_means(
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    include_pad: bool,
+    divisor: int | None,
+    rng: np.random.Generator,
+) -> None:
+    x = rng.normal(size=(1, 4, 6))
+    attributes = (kernel, stride, padding, ceil_mode, include_pad, divisor)
+    dy = rng.normal(size=call("diopiAvgPool2d", x, *attributes).shape)
+    given = call("diopiAvgPool2dBackward", dy, x, *attributes)
+    np.testing.assert_allclose(given, difference(lambda v: call("diopiAvgPool2d", v, *attributes), x, dy), atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 4), (5, 3), (7, 9)])
+def test_gradients_of_adaptive_pooling(size: tuple[int, int], rng: np.random.Generator) -> None:
+    x = rng.permutation(np.arange(60.0)).reshape(2, 5, 6)
+    dy = rng.normal(size=(2, *size))
+    given = call("diopiAdaptiveAvgPool2dBackward", dy, x)
+    np.testing.assert_allclose(given, difference(lambda v: call("diopiAdaptiveAvgPool2d", v, size), x, dy), atol=1e-8)
+    indices = call("diopiAdaptiveMaxPool2dWithIndices", x, size)[1]
+    given = call("diopiAdaptiveMaxPool2dBackward", dy, x, indices)
+    np.testing.assert_allclose(given, difference(lambda v: call("diopiAdaptiveMaxPool2d", v, size), x, dy), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("ceil_mode", "include_pad", "expected"),
+    [
+        # windows of 1 2 3 4 5 6 padded to 0 1 2 3 4 5 6 0, three long, every second
+        (False, True, [3 / 3, 9 / 3, 15 / 3]),
+        (False, False, [3 / 2, 9 / 3, 15 / 3]),
+        (True, True, [3 / 3, 9 / 3, 15 / 3, 6 / 2]),
+        (True, False, [3 / 2, 9 / 3, 15 / 3, 6 / 1]),
+    ],
+)
+def test_positions_that_count(ceil_mode: bool, include_pad: bool, expected: list[float]) -> None:
+    x = np.arange(1.0, 7).reshape(1, 6)
+    given = call("diopiAvgPool1d", x, (3,), (2,), (1,), ceil_mode, include_pad)
+    np.testing.assert_allclose(given, [expected])
+
+
+def test_a_last_window_that_starts_in_the_padding_is_dropped() -> None:
+    x = np.arange(4.0).reshape(1, 4)
+    np.testing.assert_array_equal(call("diopiMaxPool1d", x, (2,), (3,), (1,), (1,), True), [[0, 3]])
+
+
+def test_first_maximum_wins_and_a_nan_before_all() -> None:
+    x = np.array([[[1, 3], [3, 2]]], float)
+    assert call("diopiMaxPool2dWithIndices", x, (2, 2), (), (0, 0), (1, 1), False)[1].item() == 1
+    x[0, 1, 1] = np.nan
+    assert call("diopiMaxPool2dWithIndices", x, (2, 2), (), (0, 0), (1, 1), False)[1].item() == 3
+    lost = np.full((1, 3), -np.inf)
+    assert call("diopiMaxPool1dWithIndices", lost, (3,), (), (1,), (1,), False)[1].item() == 0
+
+
+def test_adaptive_windows_overlap() -> None:
+    x = np.arange(5.0).reshape(1, 5)
+    np.testing.assert_allclose(call("diopiAdaptiveAvgPool1d", x, (3,)), [[0.5, 2, 3.5]])
+    np.testing.assert_array_equal(call("diopiAdaptiveMaxPool1d", x, (3,)), [[1, 3, 4]])
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_one_entry_point(rank: int, rng: np.random.Generator) -> None:
+    x = rng.normal(size=(2, 6, 5, 4)[: rank + 1])
+    ones, twos = (1,) * rank, (2,) * rank
+    sliding, lists = (twos, ones, ones, ones, False), (twos, ones, ones, ones)
+    for given, expected in [
+        (("max", *lists, False, True, False, ()), call(f"diopiMaxPool{rank}d", x, *sliding)),
+        (("max", *lists, False, True, True, twos), call(f"diopiAdaptiveMaxPool{rank}d", x, twos)),
+        (("avg", *lists, False, True, True, twos), call(f"diopiAdaptiveAvgPool{rank}d", x, twos)),
+    ]:
+        np.testing.assert_array_equal(call(f"diopiPool{rank}d", x, *given), expected)
+    excluding = call(f"diopiPool{rank}d", x, "avg", *lists, False, True, False, ())
+    divisors = (None,) if rank > 1 else ()
+    np.testing.assert_array_equal(excluding, call(f"diopiAvgPool{rank}d", x, twos, ones, ones, False, False, *divisors))
