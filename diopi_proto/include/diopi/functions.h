@@ -3627,8 +3627,8 @@ DIOPI_WEAK diopiError_t diopiIsNan(diopiContextHandle_t ctx, diopiTensorHandle_t
  * shape (0) and is left as it is. Any other text is rejected. The signs are those of the Householder reflections of
  * LAPACK's geqrf: eliminating the entries below the diagonal of a column puts the norm of the column's part from the
  * diagonal down there, with the sign opposite to that of the diagonal entry's real part (− if that is 0); where
- * nothing is to eliminate, and the entry is real, it stays. Columns of Q that A does not determine (rank below k) are
- * not unique. Source: torch.linalg.qr.
+ * nothing is to eliminate, and the entry is real, it stays. Q is the product of the reflections, its columns past k
+ * too; those that A does not determine (rank below k) are not unique. Source: torch.linalg.qr.
  */
 DIOPI_WEAK diopiError_t diopiLinalgQR(diopiContextHandle_t ctx, diopiConstTensorHandle_t A, const char* mode,
                                       diopiTensorHandle_t Q, diopiTensorHandle_t R);
