@@ -195,7 +195,7 @@ def _derive(plain: Prototype, form: str, name: str, scalars: Sequence[str]) -> P
 
 
 def _storable(plain: Prototype) -> DtypeSet:
-    """The element types that can hold their own result: no floating one in an integer, no modulus in a complex tensor."""
+    """The types that can hold their own result: no floating one in an integer, no modulus in a complex tensor."""
     rule = plain.result
     if isinstance(rule, Mapping):
         return plain.dtypes

@@ -120,7 +120,7 @@ class Evaluation:
         arrays = [slot.array for slot in slots]
         dtypes = [self._dtype(slot, values) for slot in slots]
         amplified = budget.amplification(self._arrays, values, arrays, dtypes, self.case.dtype, self._seed)
-        flushed: Sequence[NDArray[Any] | None] = self._flushed(values) or [None] * len(slots)
+        flushed = self._flushed(values) or [None for _ in slots]
         flat = [
             self._one(slot, dtype, amplify, other)
             for slot, dtype, amplify, other in zip(slots, dtypes, amplified, flushed, strict=True)
@@ -148,7 +148,7 @@ class Evaluation:
     def _arrays(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
         return [slot.array for slot in _slots(self._run(plain))]
 
-    def _flushed(self, values: Mapping[str, Any]) -> list[NDArray[Any]] | None:
+    def _flushed(self, values: Mapping[str, Any]) -> Sequence[NDArray[Any] | None] | None:
         if not any(budget.has_subnormals(value) for value in values.values()):
             return None
         return self._arrays({name: budget.flushed(value) for name, value in values.items()})

@@ -77,7 +77,7 @@ def normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
 
 
 def magnitudes(low_exponent: int, high_exponent: int, *, signed: bool = True) -> Domain:
-    """Log-uniform magnitudes 2^low … 2^high, of either sign if `signed`; clipped to what the format holds as normal numbers."""
+    """Log-uniform magnitudes 2^low … 2^high within the normal numbers of the format, of either sign if `signed`."""
 
     @_by_parts
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -104,7 +104,7 @@ def whole(low: int, high: int) -> Domain:
 
 @_by_parts
 def whole_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Every value of an integer type alike, so that arithmetic wraps around; for floats, magnitudes from 2^-8 to 2^8."""
+    """Every value of an integer type alike, so that arithmetic wraps around; floats of magnitudes 2^-8 … 2^8."""
     if is_floating(dtype):
         return magnitudes(-8, 8)(rng, count, dtype)
     return _integers(rng, count, *integer_range(dtype), dtype)
@@ -158,7 +158,7 @@ def choice(values: Sequence[complex]) -> Domain:
 
 
 def special_values(dtype: Dtype) -> NDArray[Any]:
-    """The values that break implementations: zeros of both signs, infinities, NaN, subnormals, the ends of the range."""
+    """What breaks implementations: zeros of both signs, infinities, NaN, subnormals, the ends of the range."""
     if not is_floating(dtype) and not is_complex(dtype):
         low, high = integer_range(dtype)
         return np.unique(np.array([low, low + 1, -1, 0, 1, 2, high - 1, high]).clip(low, high))

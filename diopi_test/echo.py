@@ -1,4 +1,4 @@
-"""The echo vendor: hands back the expected results of the case that is run, so that only the suite itself costs time."""
+"""The echo vendor: hands back the expected results of the case that is run, so only the suite itself costs time."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def format_of(dtype: Dtype) -> Format:
 
 
 def ulp(values: Any, dtype: Dtype) -> FloatArray:
-    """Distance between neighbouring numbers of `dtype` at |values|; at 0 the smallest subnormal, NaN where not finite."""
+    """Distance between neighbouring numbers of `dtype` at |values|: at 0 the smallest, NaN where not finite."""
     form = format_of(dtype)
     magnitude = np.abs(np.asarray(values)).astype(np.float64)
     exponent = np.frexp(magnitude)[1] - 1
@@ -84,4 +84,5 @@ def ulp(values: Any, dtype: Dtype) -> FloatArray:
 def is_subnormal(values: Any, dtype: Dtype) -> NDArray[np.bool_]:
     """Where `values` are nonzero and smaller than the normal numbers of `dtype`."""
     magnitude = np.abs(np.asarray(values)).astype(np.float64)
-    return (magnitude > 0) & (magnitude < format_of(dtype).tiny)
+    subnormal: NDArray[np.bool_] = (magnitude > 0) & (magnitude < format_of(dtype).tiny)
+    return subnormal

@@ -17,6 +17,8 @@ from diopi_test import plugin
 from diopi_test.report import Report
 from diopi_test.verdict import Verdict
 
+_HOW_LOST = {Verdict.timed_out: "hung and was ended", Verdict.crashed: "ended"}
+
 TIMEOUT = 120
 """Seconds after which a case counts as hanging."""
 
@@ -122,6 +124,6 @@ class Monitor:
             "dtype": label.split("-", 1)[0].rstrip("]"),
             "verdict": str(verdict),
             "checks": [],
-            "message": f"the process {'hung and was ended' if verdict is Verdict.timed_out else 'ended'} after {seconds:.1f} s",
+            "message": f"the process {_HOW_LOST[verdict]} after {seconds:.1f} s",
             "seconds": round(seconds, 6),
         }

@@ -197,7 +197,8 @@ class BaselineFile:
         for name, ours in (("format", FORMAT), ("proto_version", VERSION_NUMBER)):
             if (given := self._attributes.get(name)) != ours:
                 raise BaselineError(
-                    f"{self.path} is of another version: {name} is {given}, expected {ours}; make it again with diopi-test gen-data"
+                    f"{self.path} is of another version: {name} is {given}, expected {ours}; "
+                    "make it again with diopi-test gen-data"
                 )
 
     def _read(self, file: h5py.File, name: str) -> bytes:

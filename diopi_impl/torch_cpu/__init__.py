@@ -1,4 +1,4 @@
-"""PyTorch on the CPU as a vendor: the authority on meaning, and arithmetic nobody here wrote. Needs the extra `torch`."""
+"""PyTorch on the CPU as a vendor, the authority on meaning: arithmetic nobody here wrote. Needs the extra `torch`."""
 
 from __future__ import annotations
 

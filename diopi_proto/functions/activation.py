@@ -14,7 +14,7 @@ from diopi_proto.prototype import prototype
 
 @prototype(dtypes=numeric, promise="exact", inplace="diopiReluInp")
 def diopiRelu(ctx: Context, out: Out, input: In):
-    """Rectifier max(input, 0): +0 for negative input; the sign of the result for −0 is left open. Source: torch.relu."""
+    """Rectifier max(input, 0): +0 for negative input; its sign for −0 is left open. Source: torch.relu."""
 
 
 @prototype(dtypes=numeric, promise="exact", inplace="diopiHardtanhInp", backward="diopiHardtanhBackward")

@@ -6,13 +6,11 @@ number from an integer or bool input give float32. Source: the PyTorch function 
 """
 
 from diopi_proto.dtypes import (
-    boolean,
     complexes,
     component,
     every,
     floated,
     floating,
-    integer,
     integral,
     numeric,
     real,

@@ -163,7 +163,8 @@ def diopiArange(ctx: Context, out: Out, start: Scalar, end: Scalar, step: Scalar
     """The numbers start + i·step for i = 0, 1, …, up to but not including end.
 
     out: 1-d, its length that of the result, ⌈(end − start)/step⌉; an integer out takes start, end and step with their
-    fractions dropped first, and as many elements as the caller made. Errors: step 0, or leading away from end. Source: torch.arange.
+    fractions dropped first, and as many elements as the caller made. Errors: step 0, or leading away from end.
+    Source: torch.arange.
     """
 
 

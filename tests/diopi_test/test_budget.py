@@ -25,9 +25,7 @@ def amplification(function: Any, values: Mapping[str, Any], dtype: Dtype = Dtype
 
     plain = {name: value.exact if isinstance(value, TensorData) else value for name, value in values.items()}
     result_dtype = dtype if dtype in FORMATS else Dtype.float32
-    return budget.amplification(
-        evaluate, values, evaluate(plain), [result_dtype], dtype, lambda: generator("test")
-    )[0]
+    return budget.amplification(evaluate, values, evaluate(plain), [result_dtype], dtype, lambda: generator("test"))[0]
 
 
 @pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.float32, Dtype.float64], ids=lambda dtype: dtype.name)
