@@ -148,14 +148,14 @@ DIOPI_WEAK diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTe
                                                diopiConstTensorHandle_t running_var, diopiConstTensorHandle_t save_mean,
                                                diopiConstTensorHandle_t save_invstd, bool training, double eps);
 
-/** Rectifier max(input, 0): +0 for negative input; the sign of the result for −0 is left open. Source: torch.relu. */
+/** Rectifier max(input, 0): +0 for negative input; its sign for −0 is left open. Source: torch.relu. */
 DIOPI_WEAK diopiError_t diopiRelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiRelu`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Rectifier max(input, 0): +0 for negative input; the sign of the result for −0 is left open. Source: torch.relu.
+ * Rectifier max(input, 0): +0 for negative input; its sign for −0 is left open. Source: torch.relu.
  */
 DIOPI_WEAK diopiError_t diopiReluInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
@@ -3265,7 +3265,8 @@ DIOPI_WEAK diopiError_t diopiBernoulliScalar(diopiContextHandle_t ctx, diopiTens
  * The numbers start + i·step for i = 0, 1, …, up to but not including end.
  *
  * out: 1-d, its length that of the result, ⌈(end − start)/step⌉; an integer out takes start, end and step with their
- * fractions dropped first, and as many elements as the caller made. Errors: step 0, or leading away from end. Source: torch.arange.
+ * fractions dropped first, and as many elements as the caller made. Errors: step 0, or leading away from end.
+ * Source: torch.arange.
  */
 DIOPI_WEAK diopiError_t diopiArange(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* start,
                                     const diopiScalar_t* end, const diopiScalar_t* step);
