@@ -13,11 +13,18 @@ from diopi_impl.jax_cpu import vendor
 Sizes = Sequence[int]
 
 
+def _check_least(name: str, sizes: Sizes, least: int) -> None:
+    if min(sizes) < least:
+        raise ValueError(f"{name} is {list(sizes)}, expected {least} or more along every axis")
+
+
 def _convolve(input: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Array:
     """The convolution without bias; `input` may lack its batch axis."""
     if input.ndim == weight.ndim - 1:
         return _convolve(input[None], weight, stride, padding, dilation, groups)[0]
-    return lax.conv_general_dilated(
+    for name, sizes, least in (("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1)):
+        _check_least(name, sizes, least)
+    result = lax.conv_general_dilated(
         input,
         weight,
         window_strides=stride,
@@ -25,6 +32,8 @@ def _convolve(input: Array, weight: Array, stride: Sizes, padding: Sizes, dilati
         rhs_dilation=dilation,
         feature_group_count=groups,
     )
+    _check_least("the result's size", result.shape[2:], 1)
+    return result
 
 
 def _convolve_transposed(
@@ -40,6 +49,12 @@ def _convolve_transposed(
     positions = input.shape[2 - weight.ndim :]
     axes = zip(positions, weight.shape[2:], stride, padding, dilation, output_padding, strict=True)
     sizes = [(count - 1) * step - 2 * pad + far * (k - 1) + more + 1 for count, k, step, pad, far, more in axes]
+    _check_least("the result's size", sizes, 1)
+    _check_least("output_padding", output_padding, 0)
+    if any(more >= max(step, far) for more, step, far in zip(output_padding, stride, dilation, strict=True)):
+        raise ValueError(
+            f"output_padding is {list(output_padding)}, expected less than the larger of stride and dilation"
+        )
     shape = (*input.shape[: 1 - weight.ndim], weight.shape[1] * groups, *sizes)
 
     def convolve(image: Array) -> Array:
