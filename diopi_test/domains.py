@@ -187,6 +187,13 @@ def anything(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return rng.permutation(values)
 
 
+def half_nan(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """NaN in the first half of the elements, then as `normal`: whole samples or channels that have no other number."""
+    values = normal()(rng, count, dtype)
+    values[: count // 2] = np.nan
+    return values
+
+
 def special_but(*left_out: float) -> Domain:
     """As `special`, without the values whose result is left open; −0.0 and 0.0 are two."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.case import Case, ResultOverride, TensorSpec, Values, cases_for
-from diopi_test.domains import Domain, between, choice, distinct, normal, whole
+from diopi_test.domains import Domain, between, choice, distinct, half_nan, normal, whole
 from diopi_test.layouts import Layout, channels_last, contiguous, strided, transposed
 
 
@@ -80,6 +80,8 @@ class Pooling:
         regions: their number.
         scale, ratio, aligned: spatial_scale, sampling_ratio and aligned.
         extent: the least and the largest size of a region, in elements a bin.
+        domain: of the features or pooled values.
+        starts: the least and the largest coordinate where a region starts, in sizes of the features.
         layouts: of features or their gradient, regions, pooled values or their gradient.
         everywhere: whether all element types get it, in the smoke level too; else float32 alone does.
     """
@@ -92,6 +94,8 @@ class Pooling:
     ratio: int = 2
     aligned: bool = True
     extent: tuple[float, float] = (0.5, 2.5)
+    domain: Domain = field(default_factory=normal)
+    starts: tuple[float, float] = (-0.2, 0.7)
     layouts: tuple[Layout, Layout, Layout] = (contiguous, contiguous, contiguous)
     everywhere: bool = False
 
@@ -122,7 +126,7 @@ class Pooling:
             return np.concatenate([samples, corners], -1)
 
         return {
-            "_starts": TensorSpec((self.regions, 2), Dtype.float64, between(-0.2, 0.7)),
+            "_starts": TensorSpec((self.regions, 2), Dtype.float64, between(*self.starts)),
             "_sizes": TensorSpec((self.regions, 2), Dtype.float64, between(*self.extent)),
             "rois": TensorSpec((self.regions, 5), dtype, layout=self.layouts[1], compute=regions),
         }
@@ -131,10 +135,10 @@ class Pooling:
         """The case in one element type."""
         features, _, pooled = self.layouts
         if prototype.name == "diopiRoiAlign":
-            tensor = {"input": TensorSpec(self.shape, dtype, normal(), features)}
+            tensor = {"input": TensorSpec(self.shape, dtype, self.domain, features)}
             result = pooled
         else:
-            tensor = {"grad": TensorSpec(self.pooled, dtype, normal(), pooled)}
+            tensor = {"grad": TensorSpec(self.pooled, dtype, self.domain, pooled)}
             result = features
         return _case(prototype, f"{dtype.name}-{self.label}", dtype, {**tensor, **self.rois(dtype)}, self, result)
 
@@ -177,8 +181,14 @@ POOLINGS = [
 ]
 
 
+UNDEFINED = Pooling("undefined", domain=half_nan, starts=(0.1, 0.4), extent=(0.2, 0.8))
+"""One sample of the batch all NaN, and regions inside."""
+
+
 @cases_for("diopiRoiAlign", "diopiRoiAlignBackward")
 def roi_align(prototype: Prototype) -> Iterator[Case]:
+    if prototype.name == "diopiRoiAlign":
+        yield UNDEFINED.case(prototype, Dtype.float32)
     for dtype in prototype.dtypes:
         for pooling in POOLINGS:
             if pooling.everywhere or dtype is Dtype.float32:

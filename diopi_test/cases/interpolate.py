@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.case import Case, ResultOverride, TensorSpec, Values, cases_for
 from diopi_test.cases.variants import Variant, variant_cases
-from diopi_test.domains import Domain, anything, between, choice, normal, special, whole
+from diopi_test.domains import Domain, anything, between, choice, half_nan, normal, special, whole
 from diopi_test.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
 
 
@@ -70,9 +70,14 @@ def upsample_nearest(prototype: Prototype) -> Iterator[Case]:
         yield replace(NEAREST[0], label="special", shape=(1, 1, 4, 5)).forward(special).case(prototype, dtype)
 
 
+UNDEFINED = Resize("undefined", (1, 2, 2, 3), (5, 4))
+"""With one channel all NaN, which is NaN in the result too whatever becomes of a weight of 0."""
+
+
 @cases_for("diopiUpsampleNearestBackward")
 def upsample_nearest_backward(prototype: Prototype) -> Iterator[Case]:
     yield from variant_cases(prototype, [resize.backward(normal()) for resize in NEAREST])
+    yield UNDEFINED.backward(half_nan).case(prototype, Dtype.float32)
     for dtype in prototype.dtypes:
         exact = replace(NEAREST[0], label="exact", everywhere=False).backward(whole(-4, 4))
         yield replace(exact.case(prototype, dtype), exact=True)
@@ -118,18 +123,19 @@ def _typed(cases: Iterable[Case]) -> Iterator[Case]:
         yield replace(case, results={name: replace(out, dtype=case.dtype) for name, out in case.results.items() if out})
 
 
-def _linear(resize: Resize, backward: bool) -> Iterator[Variant]:
+def _linear(resize: Resize, backward: bool, domain: Domain) -> Iterator[Variant]:
     for attributes in _attributes(resize):
         corners = "-corners" if attributes["align_corners"] else ""
         variant = replace(resize, label=f"{resize.label}-{attributes['mode']}{corners}")
-        yield variant.backward(normal(), **attributes) if backward else variant.forward(normal(), **attributes)
+        yield variant.backward(domain, **attributes) if backward else variant.forward(domain, **attributes)
 
 
 @cases_for("diopiUpsampleLinear", "diopiUpsampleLinearBackward")
 def upsample_linear(prototype: Prototype) -> Iterator[Case]:
     backward = prototype.name.endswith("Backward")
-    for resize in LINEAR:
-        yield from _typed(variant_cases(prototype, list(_linear(resize, backward))))
+    variants = [variant for resize in LINEAR for variant in _linear(resize, backward, normal())]
+    variants += _linear(UNDEFINED, backward, half_nan)
+    yield from _typed(variant_cases(prototype, variants))
     for dtype in prototype.dtypes:
         for resize in EXACT:
             attributes = {"mode": MODES[len(resize.shape)][0], "align_corners": False}
@@ -139,7 +145,17 @@ def upsample_linear(prototype: Prototype) -> Iterator[Case]:
 
 @dataclass(frozen=True)
 class Sampling:
-    """One way of sampling: shape of the input, of the points, and where they lie."""
+    """One way of sampling.
+
+    Attributes:
+        label: the part of the case's label after the element type.
+        shape: of the input.
+        points: shape of their grid, without its last axis.
+        layouts: of input and grid.
+        result: layout of the result.
+        everywhere: whether all element types get it, in the smoke level too; else float32 alone does.
+        domain, reach: in linear interpolation, of the input's elements and how far from 0 coordinates are.
+    """
 
     label: str
     shape: tuple[int, ...]
@@ -147,6 +163,8 @@ class Sampling:
     layouts: tuple[Layout, Layout] = (contiguous, contiguous)
     result: Layout = contiguous
     everywhere: bool = False
+    domain: Domain = field(default_factory=normal)
+    reach: float = 1.4
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -165,6 +183,7 @@ SAMPLINGS = [
     Sampling("expanded", (2, 2, 3, 4), (3, 3), (contiguous, expanded)),
     Sampling("no-samples", (0, 2, 3, 3), (2, 2)),
     Sampling("no-points", (2, 2, 3, 3), (0, 2)),
+    Sampling("undefined", (2, 2, 3, 4), (3, 2), domain=half_nan, reach=0.9),
     Sampling("long", (2, 8, 5, 6), (7, 9)),
 ]
 
@@ -192,8 +211,8 @@ def _sampling_case(prototype: Prototype, sampling: Sampling, dtype: Dtype, mode:
     if mode == "nearest":
         grid = _near_elements(sampling, dtype, second)
     else:
-        grid = {"grid": TensorSpec(sampling.grid, dtype, between(-1.4, 1.4), second)}
-    domain = anything if mode == "nearest" else normal()
+        grid = {"grid": TensorSpec(sampling.grid, dtype, between(-sampling.reach, sampling.reach), second)}
+    domain = anything if mode == "nearest" else sampling.domain
     return Case(
         f"{dtype.name}-{sampling.label}-{mode}",
         dtype,

@@ -11,7 +11,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.case import Case, ResultOverride, TensorSpec, cases_for
 from diopi_test.cases.variants import Variant, variant_cases
-from diopi_test.domains import Domain, anything, between, normal, special, whole
+from diopi_test.domains import Domain, anything, between, choice, normal, special, whole
 from diopi_test.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
 
 nan, inf = float("nan"), float("inf")
@@ -191,9 +191,12 @@ def unfold_backward(prototype: Prototype) -> Iterator[Case]:
         shape = _windows(unfold.shape, **unfold.attributes)
         backward = replace(unfold, shape=shape, attributes=attributes, domain=normal())
         yield from variant_cases(prototype, [backward])
-    exact = Variant("exact", (2, 3, 3), {"input_sizes": (2, 5), "dim": 1, "size": 3, "step": 1}, domain=whole(-4, 4))
+    windows = {"input_sizes": (2, 5), "dim": 1, "size": 3, "step": 1}
+    exact = Variant("exact", (2, 3, 3), windows, domain=whole(-4, 4))
+    undefined = Variant("undefined", (2, 3, 3), windows, domain=choice([1, -2, 3, inf, nan]))
     for dtype in prototype.dtypes:
         yield replace(exact.case(prototype, dtype), exact=True)
+        yield undefined.case(prototype, dtype)
 
 
 @dataclass(frozen=True)

@@ -95,20 +95,26 @@ def unfold(input: Array, dim: int, size: int, step: int) -> Array:
     return np.moveaxis(rows, -2, dim % input.ndim)
 
 
+def _put_back(rows: Array, windows: Array, length: int) -> Array:
+    """Windows (…, windows, size) added up where they were taken from: (…, length)."""
+    total = np.zeros((*rows.shape[:-2], length))
+    for number, window in enumerate(windows):
+        total[..., window] += rows[..., number, :]
+    return total
+
+
 @reference("diopiUnfoldBackward")
 def unfold_backward(
     grad_output: Array, input_sizes: tuple[int, ...], dim: int, size: int, step: int
 ) -> WithTerms | Array:
     if not input_sizes:
         return np.sum(grad_output)
-    windows = _windows(input_sizes[dim], size, step)
-    covers = np.zeros((windows.shape[0], size, input_sizes[dim]))  # 1 where element j of a window is that of the axis
-    np.put_along_axis(covers, windows[..., np.newaxis], 1, -1)
-    rows = np.moveaxis(grad_output, dim % len(input_sizes), -2)
-    sums, sizes = (np.einsum("...ij,ijk->...k", some, covers) for some in (rows, np.abs(rows)))
-    times = np.maximum(covers.sum((0, 1)), 1)
+    length = input_sizes[dim]
+    rows, windows = np.moveaxis(grad_output, dim % len(input_sizes), -2), _windows(length, size, step)
+    times = np.maximum(_put_back(np.ones(windows.shape), windows, length), 1)  # n, where it is not 0
     # the rounding errors of n summands of like size add up as a random walk does
-    return WithTerms(np.moveaxis(sums, -1, dim), np.moveaxis(sizes / np.sqrt(times), -1, dim))
+    terms = _put_back(np.abs(rows), windows, length) / np.sqrt(times)
+    return WithTerms(np.moveaxis(_put_back(rows, windows, length), -1, dim), np.moveaxis(terms, -1, dim))
 
 
 def _diagonals(input: Array) -> Array:
