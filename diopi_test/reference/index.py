@@ -240,7 +240,7 @@ def embedding_backward(
     grad: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_byfreq: bool, sparse: bool
 ) -> WithTerms | Exact:
     width = grad.shape[-1]
-    rows, places = grad.reshape(-1, width), indices.reshape(-1)
+    rows, places = grad.reshape(indices.size, width), indices.reshape(-1)
     if scale_grad_byfreq:
         rows = rows / np.bincount(places, minlength=num_weights)[places, np.newaxis]
     counted = places != padding_idx
