@@ -12,6 +12,7 @@ from scipy import special
 from diopi_proto.types import Reduction
 from diopi_test.case import ResultOverride
 from diopi_test.reference import PartlySpecified, WithTerms, reference
+from diopi_test.reference.sums import sum_terms
 
 Array = NDArray[Any]
 
@@ -19,13 +20,12 @@ Array = NDArray[Any]
 def _reduced(losses: Array, reduction: int, divisor: Any = None, terms: Any = 0.0) -> WithTerms:
     """Element losses after reduction; mean divides by `divisor`, by default their number.
 
-    The sum of n losses is a dot product with ones, whose terms are Σ|loss|·√n/n; the errors that `terms` stand for
-    are independent and add up as squares.
+    The sum has terms as any other; the errors that `terms` stand for are independent and add up as squares.
     """
     if reduction == Reduction.none:
         return WithTerms(losses, terms)
     scale = _factor(reduction, losses.size if divisor is None else divisor)
-    size = np.abs(losses).sum() / np.sqrt(losses.size)
+    size = sum_terms(losses, None)
     return WithTerms(losses.sum() * scale, scale * (size + np.sqrt(np.square(terms * np.ones(losses.shape)).sum())))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.reference import WithTerms
+from diopi_test.reference.sums import accumulated
 
 Array = NDArray[Any]
 
@@ -16,11 +17,12 @@ Array = NDArray[Any]
 def with_terms(sums: Callable[[Array, Array], Array], a: Array, b: Array) -> WithTerms:
     """`sums(a, b)`, bilinear, every element of it a sum of n products of an element of `a` and one of `b`.
 
-    Its terms are Σ|a·b| · √n / n: the rounding errors of n products of like size add up as a random walk does. n is
-    found by summing ones.
+    Its terms are those of a sum of n values; n is found by summing ones.
     """
-    count = sums(np.ones(a.shape), np.ones(b.shape))
-    return WithTerms(sums(a, b), sums(_magnitude(a), _magnitude(b)) / np.sqrt(np.maximum(count, 1)))
+    value, count = sums(a, b), sums(np.ones(a.shape), np.ones(b.shape))
+    magnitudes = sums(_magnitude(a), _magnitude(b))
+    squares = sums(_magnitude(a) ** 2, _magnitude(b) ** 2)
+    return WithTerms(value, accumulated(count, magnitudes, squares, value))
 
 
 def plus(product: WithTerms, addend: Any) -> WithTerms:
