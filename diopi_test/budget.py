@@ -99,7 +99,7 @@ def blur(reference: NDArray[Any], amplified: FloatArray, terms: Any, dtype: Dtyp
     spacing = ulp(reference, dtype)
     with np.errstate(all="ignore"):
         ratio = (amplified + spacing + format_of(dtype).epsilon * np.asarray(terms)) / spacing
-        ratio = np.where(np.isfinite(ratio), ratio, 1.0)
+        ratio = np.where(np.isnan(ratio), 1.0, np.minimum(ratio, np.finfo(np.float64).max))
         narrow = ratio.astype(np.float32)
     return narrow if np.isfinite(narrow).all() else ratio
 
