@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from diopi_impl import BaseVendor, Box
@@ -15,7 +15,7 @@ from diopi_proto.types import Error, MemoryFormat, Reduction, RoundMode, Scalar
 from diopi_test.baseline import BaselineCase, BaselineTensor, Expected
 from diopi_test.checks import CHECKS
 from diopi_test.layouts import LAYOUTS
-from diopi_test.run import Bytes, Run, TensorRecord, ValueRecord
+from diopi_test.run import Bytes, GeneratorRecord, Run, TensorRecord, ValueRecord
 from diopi_test.verdict import Finding, Outcome, Verdict
 from lib_rt import Context, Device, Generator, Tensor
 from lib_rt.errors import GuardError
@@ -33,10 +33,9 @@ def run_case(vendor: BaseVendor, device: Device, case: BaselineCase) -> Outcome:
     token = current_case.set(case)
     try:
         with Call(vendor, device, case) as call:
-            code = call.execute()
-            if code is not Error.Success:
-                return _judge_code(vendor, case, code)
-            run = call.collect()
+            run = call.run()
+    except _Refused as refused:
+        return _judge_code(vendor, case, refused.code)
     finally:
         current_case.reset(token)
     return _judge_findings(vendor, case, [finding for check in CHECKS if (finding := check(run)) is not None])
@@ -60,6 +59,14 @@ def _waive(vendor: BaseVendor, case: BaselineCase, outcome: Outcome) -> Outcome:
     return Outcome(Verdict.waived, f"{waiver.reason} ({outcome.message})", outcome.findings)
 
 
+class _Refused(Exception):
+    """The function answered with an error code."""
+
+    def __init__(self, code: Error) -> None:
+        super().__init__(code.name)
+        self.code = code
+
+
 @dataclass
 class _Placed:
     """A tensor of the call, with its storage as it was before."""
@@ -72,7 +79,10 @@ class _Placed:
 
 
 class Call:
-    """One call on a device: a context of its own, the tensors of arguments and results, and what the callee makes."""
+    """One call on a device: a context of its own, the tensors of arguments and results, and what the callee makes.
+
+    A call that draws random numbers is repeated with fresh tensors, to show how its numbers depend on the generator.
+    """
 
     def __init__(self, vendor: BaseVendor, device: Device, case: BaselineCase) -> None:
         self.vendor = vendor
@@ -81,6 +91,7 @@ class Call:
         self.context = Context(device)
         self._placed: list[_Placed] = []
         self._boxes: dict[str, Box] = {}
+        self._generators: dict[str, Generator] = {}
         self._damage: list[GuardError] = []
 
     def __enter__(self) -> Call:
@@ -90,14 +101,40 @@ class Call:
         self._release()
         self.context.close()
 
-    def execute(self) -> Error:
-        """Make the tensors and call the function; its error code."""
+    def run(self) -> Run:
+        """Call the function and read everything back."""
+        run = self._once()
+        if self.prototype.promise != "random":
+            return run
+        others = {"the next call": self._once()}
+        if not self._generators:
+            return replace(run, others=others)
+        self._seed_anew(difference=1)
+        others["another seed"] = self._once()
+        self._seed_anew()
+        return replace(run, others=others, again=self._once())
+
+    def _once(self) -> Run:
+        self._boxes.clear()
         values = [self._value(parameter) for parameter in self.prototype.parameters[1:]]
+        before = self._states()
         code = self.vendor.call(self.case.function, self.context, *values)
         self.context.stream.synchronize()
-        return code
+        if code is not Error.Success:
+            raise _Refused(code)
+        after = self._states()
+        return replace(self._collect(), generators=[GeneratorRecord(n, before[n], after[n]) for n in before])
 
-    def collect(self) -> Run:
+    def _states(self) -> dict[str, tuple[int, int]]:
+        return {name: (generator.seed, generator.offset) for name, generator in self._generators.items()}
+
+    def _seed_anew(self, difference: int = 0) -> None:
+        """Put the generators back to where the case has them, or to a seed that differs from it in these bits."""
+        for name, generator in self._generators.items():
+            generator.seed = self.case.arguments[name] ^ difference
+            generator.offset = 0
+
+    def _collect(self) -> Run:
         """Read back what the call left behind, and free it."""
         values, missing = self._collect_boxes()
         tensors = [
@@ -156,7 +193,15 @@ class Call:
                 self._argument(f"{parameter.name}.{number}", parameter.role, entry, one) if entry else None
                 for number, (entry, one) in enumerate(zip(argument, wanted, strict=True))
             ]
-        return as_attribute(parameter, argument, self.context)
+        if parameter.annotation is kinds.Generator and argument is not None:
+            return self._generator(parameter.name, argument)
+        return as_attribute(parameter, argument)
+
+    def _generator(self, name: str, seed: int) -> Generator:
+        """The generator made from the case's seed, one for all rounds of the call."""
+        if name not in self._generators:
+            self._generators[name] = Generator(self.context, seed)
+        return self._generators[name]
 
     def _count(self) -> int:
         """The common length of the call's arrays of tensors."""
@@ -208,15 +253,13 @@ class Call:
 _ENUMS = (Reduction, RoundMode, MemoryFormat)
 
 
-def as_attribute(parameter: Parameter, value: Any, context: Context) -> Any:
-    """An attribute as a vendor receives it: scalars with their dtype, enums as such, generators made from a seed."""
+def as_attribute(parameter: Parameter, value: Any) -> Any:
+    """An attribute as a vendor receives it: scalars with their dtype, enums as such."""
     if value is None:
         return None
     annotation = parameter.annotation
     if issubclass(annotation, kinds.Scalar):
         return Scalar.of(value)
-    if annotation is kinds.Generator:
-        return Generator(context, seed=int(value))
     if annotation in _ENUMS:
         make: Callable[[int], Any] = annotation
         return make(value) if value in set(annotation) else value

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -75,6 +75,15 @@ class ValueRecord:
 
 
 @dataclass(frozen=True)
+class GeneratorRecord:
+    """Seed and offset of a generator of the call, before and after it."""
+
+    name: str
+    before: tuple[int, int]
+    after: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class Run:
     """Everything there is to judge about one successful call.
 
@@ -84,6 +93,9 @@ class Run:
         values: numbers handed back by pointer.
         missing: results the callee should have made and did not.
         damage: guard zones that were written to.
+        generators: what was drawn from.
+        again: the same call from the same generator state, None where nothing can be drawn or no generator is given.
+        others: calls that must draw other numbers, by what they are.
     """
 
     prototype: Prototype
@@ -92,6 +104,9 @@ class Run:
     values: Sequence[ValueRecord]
     missing: Sequence[str]
     damage: Sequence[GuardError]
+    generators: Sequence[GeneratorRecord] = ()
+    again: Run | None = None
+    others: Mapping[str, Run] = field(default_factory=dict)
 
     def results(self) -> Iterator[tuple[TensorRecord, Expected]]:
         """The result tensors with what they must be."""

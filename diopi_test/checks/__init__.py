@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from diopi_test.checks import form, gaps, guards, inputs, meaning, values, written
+from diopi_test.checks import draws, form, gaps, guards, inputs, meaning, values, written
 from diopi_test.run import Run
 from diopi_test.verdict import Finding
 
@@ -15,6 +15,7 @@ CHECKS: tuple[Check, ...] = (
     written.check,
     values.check,
     meaning.check,
+    draws.check,
     inputs.check,
     gaps.check,
     guards.check,

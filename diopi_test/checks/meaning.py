@@ -28,6 +28,13 @@ def _answer(run: Run) -> Answer:
     """What was given and what came back, in the reference's arithmetic."""
     results, expected = {}, {}
     for record, wanted in run.results():
-        results[record.name] = widen(record.values, record.dtype).reshape(wanted.values.shape)
-        expected[record.name] = widen(np.asarray(wanted.values), wanted.dtype)
-    return Answer(run.case.plain_arguments(), results, expected)
+        with np.errstate(invalid="ignore"):  # poison is a signalling NaN
+            results[record.name] = widen(record.values, record.dtype).reshape(wanted.values.shape)
+        expected[record.name] = widen(wanted.values, wanted.dtype)
+    return Answer(
+        run.case.plain_arguments(),
+        results,
+        expected,
+        {record.name: record.dtype for record, _ in run.results()},
+        {what: _answer(other) for what, other in run.others.items()},
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
 
 Array = NDArray[Any]
 
@@ -29,11 +30,15 @@ class Answer:
         arguments: what was given, by name, as the reference takes it.
         results: the results by name, `.number` after it for an entry of an array; no name for one left out.
         expected: one right answer, under the same names.
+        dtypes: the results' element types, likewise.
+        others: calls with the same arguments that must have drawn other random numbers, by what they are.
     """
 
     arguments: Mapping[str, Any]
     results: Mapping[str, Array]
     expected: Mapping[str, Array]
+    dtypes: Mapping[str, Dtype]
+    others: Mapping[str, Answer] = field(default_factory=dict)
 
     @property
     def result(self) -> Array:
