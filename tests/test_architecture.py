@@ -13,6 +13,7 @@ FORBIDDEN = {
     "diopi_impl": {"diopi_test"},
     "diopi_test": {"torch"},
     "diopi_test/reference": {"jax", "torch", "diopi_impl", "ml_dtypes"},
+    "diopi_test/judges": {"jax", "torch", "diopi_impl", "ml_dtypes"},
     "diopi_test/cases": {"jax", "torch", "diopi_impl"},
 }
 NEVER = {"pickle", "cPickle", "dill", "marshal", "shelve"}

@@ -40,13 +40,14 @@ def after(prepare: Prepare) -> Adapter:
     return adapt
 
 
-def _check(name: str, positions: HostArray, low: int, high: int) -> None:
+def check_positions(name: str, positions: HostArray, low: int, high: int) -> None:
+    """IndexError unless all positions are in [low, high)."""
     wrong = positions[(positions < low) | (positions >= high)]
     if wrong.size:
         raise IndexError(f"{name} holds {wrong[0]}, expected positions from {low} to {high - 1}")
 
 
-def _length(shape: Sequence[int], dim: int) -> int:
+def length_of(shape: Sequence[int], dim: int) -> int:
     """Length of axis `dim`; a number has one axis, of length 1."""
     sizes = tuple(shape) or (1,)
     if not -len(sizes) <= dim < len(sizes):
@@ -56,7 +57,7 @@ def _length(shape: Sequence[int], dim: int) -> int:
 
 def _in_axis(shape: Sequence[int], given: dict[str, Any]) -> None:
     """`index` holds positions along axis `dim` of something of this shape."""
-    _check("index", given["index"], 0, _length(shape, given["dim"]))
+    check_positions("index", given["index"], 0, length_of(shape, given["dim"]))
 
 
 def _one_axis(array: Array) -> Array:
@@ -95,7 +96,7 @@ def _places(shape: Sequence[int], indices: Sequence[HostArray | None]) -> list[H
         elif axis >= len(shape):
             raise IndexError(f"more indices than axes of shape {tuple(shape)}")
         else:
-            _check(f"index tensor {axis}", entry, -shape[axis], shape[axis])
+            check_positions(f"index tensor {axis}", entry, -shape[axis], shape[axis])
             places.append(np.where(entry < 0, entry + shape[axis], entry))
     return places
 
@@ -167,7 +168,7 @@ def _single(shape: Sequence[int], dim: int, index: int) -> tuple[Any, ...]:
     """The place of the slice `index`; IndexError if there is none."""
     if not shape:
         raise IndexError("a number has no slices")
-    n = _length(shape, dim)
+    n = length_of(shape, dim)
     if not -n <= index < n:
         raise IndexError(f"index {index} is out of range for axis {dim} of shape {tuple(shape)}")
     return _key(dim, index % n, len(shape))
@@ -176,7 +177,7 @@ def _single(shape: Sequence[int], dim: int, index: int) -> tuple[Any, ...]:
 def _range(shape: Sequence[int], dim: int, start: int, end: int, step: int) -> tuple[Any, ...]:
     if not shape or step < 1:
         raise ValueError(f"shape {tuple(shape)} can't be sliced with step {step}")
-    _length(shape, dim)
+    length_of(shape, dim)
     return _key(dim, slice(start, end, step), len(shape))
 
 
@@ -220,8 +221,8 @@ def slice_scatter(input: Array, src: Array, dim: int, start: int, end: int, step
 
 
 def _from_either_end(given: dict[str, Any]) -> None:
-    length = _length(given["input"].shape, given["dim"])
-    _check("index", given["index"], -length, length)
+    length = length_of(given["input"].shape, given["dim"])
+    check_positions("index", given["index"], -length, length)
     _make_vector(given)
     given["index"] = given["index"] % max(length, 1)
 
@@ -345,7 +346,7 @@ def scatter_scalar(input: Array, dim: int, value: float, index: Array, reduce: s
 
 def _in_table(rows: Callable[[dict[str, Any]], int]) -> Adapter:
     """`indices` holds numbers of the rows of a table, of which `rows` tells how many there are."""
-    return after(lambda given: _check("indices", given["indices"], 0, rows(given)))
+    return after(lambda given: check_positions("indices", given["indices"], 0, rows(given)))
 
 
 @vendor.implements("diopiEmbedding", adapt=_in_table(lambda given: len(given["weight"])))
@@ -374,7 +375,9 @@ def embedding_renorm(inout: Array, indices: Array, max_norm: float, norm_type: f
 
 
 def _classes(given: dict[str, Any]) -> None:
-    _check("input", given["input"], 0, given["num_classes"] if given["num_classes"] != -1 else given["input"].max() + 1)
+    check_positions(
+        "input", given["input"], 0, given["num_classes"] if given["num_classes"] != -1 else given["input"].max() + 1
+    )
 
 
 @vendor.implements("diopiOneHot", adapt=after(_classes))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from diopi_proto.dtypes import position
 from diopi_proto.parameters import Out
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
@@ -66,7 +67,9 @@ class Scene:
         arguments: by name, `ByDtype` where they depend on the element type; those a form hasn't got are left out.
         dtypes: the element types it is played in; by default float32, or the first of a function without that.
         common: whether it is played in every element type.
-        result: layout of the result.
+        result: layout of the results.
+        index: element type of the results that are positions, where it is not int64.
+        absent: names of the optional results the caller leaves out.
         smoke, exact: as in `Case`.
         inplace: whether it suits in-place forms, where the result has the shape of the first input.
     """
@@ -76,6 +79,8 @@ class Scene:
     dtypes: Sequence[Dtype] = (Dtype.float32,)
     common: bool = False
     result: Layout = contiguous
+    index: Dtype | None = None
+    absent: Sequence[str] = ()
     smoke: bool = False
     exact: bool = False
     inplace: bool = True
@@ -106,7 +111,14 @@ def _case(prototype: Prototype, scene: Scene, dtype: Dtype) -> Case:
         f"{dtype.name}-{scene.label}",
         dtype,
         {name: resolved(value) for name, value in scene.arguments.items() if name in names},
-        {p.name: ResultOverride(layout=scene.result) for p in prototype.results if p.annotation is Out},
+        {p.name: _override(prototype, scene, p.name) for p in prototype.results if p.annotation is Out},
         smoke=scene.smoke,
         exact=scene.exact,
     )
+
+
+def _override(prototype: Prototype, scene: Scene, result: str) -> ResultOverride | None:
+    if result in scene.absent:
+        return None
+    rule = prototype.result.get(result) if isinstance(prototype.result, Mapping) else prototype.result
+    return ResultOverride(scene.index if rule is position else None, scene.result)

@@ -74,12 +74,13 @@ def sort_backward(grad_output: Array, dim: int, indices: Array, sizes: tuple[int
 @reference("diopiUnique")
 def unique(input: Array, dim: int | None, sorted: bool, return_counts: bool) -> tuple[Any, Array, Array | None]:
     if dim is None:
-        out, inverse, counts = _distinct(input.reshape(-1, 1))
+        out, inverse, counts = _distinct(input.reshape(input.size, 1))
         out, inverse = out[:, 0], inverse.reshape(input.shape)
     else:
         slices = np.moveaxis(input, dim, 0)
-        out, inverse, counts = _distinct(slices.reshape(len(slices), -1))
-        out = np.moveaxis(out.reshape(-1, *slices.shape[1:]), 0, dim)
+        length, *others = slices.shape
+        out, inverse, counts = _distinct(slices.reshape(length, int(np.prod(others))))
+        out = np.moveaxis(out.reshape(len(out), *others), 0, dim)
     return Judged(out) if _has_both_zeros(input) else out, inverse, counts if return_counts else None
 
 

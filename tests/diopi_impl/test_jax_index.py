@@ -42,6 +42,7 @@ CALLS: dict[str, tuple[str, tuple[int, ...], list[Any]]] = {
     "masked_scatter, too few": ("diopiMaskedScatter", (3, 4), [INPUT, np.ones((3, 4), bool), INPUT[0]]),
     "embedding": ("diopiEmbedding", (1, 4), [INPUT, at([3]), -1, False, False]),
     "embedding backward": ("diopiEmbeddingBackward", (2, 4), [INPUT[:1], at([2]), 2, -1, False, False]),
+    "sort backward": ("diopiSortBackward", (3, 4), [INPUT[:1], 0, at([[0, 3, 0, 0]]), (3, 4), True]),
     "one_hot": ("diopiOneHot", (1, 3), [at([3]), 3]),
 }
 

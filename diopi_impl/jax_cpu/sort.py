@@ -1,0 +1,79 @@
+"""Sorting, selection of the largest or smallest, and distinct values; what is distinct is found on the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from diopi_impl.functional import apply_directly
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.index import after, check_positions, length_of
+from diopi_proto.dtypes import half
+from lib_rt.dtypes import to_numpy
+
+HostArray = NDArray[Any]
+
+_HALF = [to_numpy(dtype) for dtype in half]
+
+
+def _check(input: Array, dim: int) -> None:
+    rank = max(input.ndim, 1)
+    if not -rank <= dim < rank:
+        raise IndexError(f"dim {dim} is out of range for shape {input.shape}")
+
+
+def _sorted(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
+    """Values and positions in order, equal elements in theirs; a number counts as a vector of one."""
+    _check(input, dim)
+    rows = jnp.atleast_1d(input)
+    order = jnp.argsort(rows, dim, stable=True, descending=descending)
+    return jnp.take_along_axis(rows, order, dim), order
+
+
+@vendor.implements("diopiSort")
+def sort(input: Array, dim: int, descending: bool, pStable: bool | None) -> tuple[Array, Array]:
+    return _sorted(input, dim, descending)
+
+
+@vendor.implements("diopiArgsort")
+def argsort(input: Array, stable: bool, dim: int | None, descending: bool) -> Array:
+    return _sorted(input, -1 if dim is None else dim, descending)[1]
+
+
+@vendor.implements("diopiTopk")
+def topk(input: Array, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Array, Array]:
+    values, order = _sorted(input, dim, largest)
+    if not 0 <= k <= values.shape[dim]:
+        raise ValueError(f"k is {k}, axis {dim} of shape {input.shape} has {values.shape[dim]} elements")
+    if input.ndim == 0:
+        return values, order
+    first = (slice(None),) * (dim % input.ndim) + (slice(k),)
+    return values[first], order[first]
+
+
+def _in_sizes(given: dict[str, Any]) -> None:
+    check_positions("indices", given["indices"], 0, length_of(given["sizes"], given["dim"]))
+
+
+@vendor.implements("diopiSortBackward", adapt=after(_in_sizes))
+def sort_backward(grad_output: Array, dim: int, indices: Array, sizes: tuple[int, ...], keepdim: bool) -> Array:
+    if not sizes:
+        return grad_output
+    if not keepdim:
+        grad_output, indices = jnp.expand_dims(grad_output, dim), jnp.expand_dims(indices, dim)
+    zeros = jnp.zeros(sizes, grad_output.dtype)
+    return jnp.put_along_axis(zeros, indices, grad_output, dim, inplace=False)
+
+
+@vendor.implements("diopiUnique", adapt=apply_directly)
+def unique(
+    input: HostArray, dim: int | None, sorted: bool, return_counts: bool
+) -> tuple[HostArray, HostArray, HostArray | None]:
+    elements = input.astype(np.float32) if input.dtype in _HALF else input  # NumPy can't compare rows of bfloat16
+    out, inverse, counts = np.unique(elements, return_inverse=True, return_counts=True, axis=dim)
+    inverse = inverse.reshape(input.shape if dim is None else input.shape[dim])
+    return out.astype(input.dtype), inverse, counts if return_counts else None
