@@ -30,6 +30,7 @@ class EchoVendor(Vendor):
         if case is None or case.function != name:
             self.failure = f"{name}: no case of it is being run, so there is nothing to hand back"
             return Error.ErrorOccurred
+        context.stream.synchronize()
         for parameter, value in zip(lookup(name).parameters[1:], arguments, strict=True):
             if parameter.is_result:
                 _hand_back(context, value, case.expected[parameter.name])

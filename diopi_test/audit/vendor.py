@@ -33,6 +33,7 @@ class SpoiltVendor(BaseVendor):
         return True
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        context.stream.synchronize()
         answer = Answer.right(current_case.get())
         shown = self._fault.spoil(answer)
         parameters = lookup(name).parameters[1:]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from diopi_test.case import ResultOverride
 from diopi_test.reference import WithTerms, reference
-from diopi_test.reference.sums import Axes, length, sum_terms
+from diopi_test.reference.sums import Axes, accumulated, length, sum_terms
 
 Array = NDArray[Any]
 
@@ -123,8 +123,10 @@ def cumsum_backward(grad_output: Array, dim: int) -> WithTerms:
 def _running_sum(input: Array, dim: int) -> WithTerms:
     """Element i of the terms is that of a sum of i + 1 numbers."""
     rows = np.moveaxis(np.atleast_1d(input), dim, -1)
-    terms = np.cumsum(np.abs(rows), -1) / np.sqrt(np.arange(1, rows.shape[-1] + 1))
-    return WithTerms(_unmoved(np.cumsum(rows, -1), dim, input), _unmoved(terms, dim, input))
+    magnitudes, sums = np.abs(rows), np.cumsum(rows, -1)
+    counts = np.arange(1, rows.shape[-1] + 1)
+    terms = accumulated(counts, np.cumsum(magnitudes, -1), np.cumsum(magnitudes.astype(np.float64) ** 2, -1), sums)
+    return WithTerms(_unmoved(sums, dim, input), _unmoved(terms, dim, input))
 
 
 def _unmoved(rows: Array, dim: int, input: Array) -> Array:

@@ -1,5 +1,6 @@
 """The references of reductions and the running sum: against independent computations, and what the caller decides."""
 
+import itertools
 import statistics
 from collections.abc import Callable
 from typing import Any
@@ -114,10 +115,19 @@ def test_cumsum_and_its_adjoint(dim: int, cube: Array) -> None:
     np.testing.assert_allclose(np.vdot(grad, total), np.vdot(_call("diopiCumsumBackward", grad, dim), cube))
 
 
-def test_terms_grow_with_the_root_of_the_length() -> None:
+def test_terms_of_a_sum_are_those_of_its_values_and_of_its_partial_sums() -> None:
     function = reference_of("diopiSum")
     assert function is not None
-    assert function(np.array([3.0, -3.0, 3.0, -3.0]), (0,), out=_out()).terms == 6
-    cumulative = reference_of("diopiCumsum")
-    assert cumulative is not None
-    np.testing.assert_allclose(cumulative(np.array([1.0, -1.0, 1.0, -1.0]), 0).terms, np.sqrt([1, 2, 3, 4]))
+    values = np.array([3.0, -3.0, 3.0, -1.0])
+    partial = [np.square(np.cumsum(order)).sum() for order in itertools.permutations(values)]
+    expected = np.hypot(np.abs(values).sum() / np.sqrt(4), np.sqrt(np.mean(partial) / 12))
+    np.testing.assert_allclose(function(values, (0,), out=_out()).terms, expected)
+
+
+def test_each_running_sum_has_the_terms_of_the_sum_so_far() -> None:
+    total, running = reference_of("diopiSum"), reference_of("diopiCumsum")
+    assert total is not None
+    assert running is not None
+    values = np.array([1.0, -1.0, 2.0, -1.5])
+    expected = [total(values[: n + 1], (0,), out=_out()).terms for n in range(4)]
+    np.testing.assert_allclose(running(values, 0).terms, expected)
