@@ -272,10 +272,14 @@ def _encode_expected(value: Expected | list[Expected] | None, block: _Block) -> 
 
 
 def _storable(expected: Expected) -> NDArray[Any]:
-    """Expected values of half-precision results in float32, which holds them with thirteen or more bits to spare."""
+    """Expected values of half-precision results in float32, which holds them with thirteen or more bits to spare.
+
+    Not if one is out of its range: what is nearly zero has no sign to judge, zero has.
+    """
     if expected.dtype in (Dtype.float16, Dtype.bfloat16):
         with np.errstate(all="ignore"):
             narrow = expected.values.astype(np.float32)
-        if np.array_equal(np.isfinite(narrow), np.isfinite(expected.values)):
+        same_kind = np.isfinite(narrow) == np.isfinite(expected.values)
+        if (same_kind & ((narrow == 0) == (expected.values == 0))).all():
             return narrow
     return expected.values
