@@ -35,7 +35,10 @@ OutSpec = ResultSpec | tuple[ResultSpec, ...] | None
 """Of a single result, of an array of results, or of one the caller left out or the callee makes."""
 
 Adapted = Callable[[Sequence[Any], Sequence[OutSpec]], Sequence[Any]]
-"""From argument values and result specs to result values, in the prototype's order."""
+"""From argument values and result specs to result values, in the prototype's order.
+
+An optional result that is None is left as it was.
+"""
 
 Adapter = Callable[[Prototype, Callable[..., Any]], Adapted]
 
@@ -135,7 +138,7 @@ def _spec(target: Any) -> OutSpec:
 
 def _writes(context: Context, parameter: Parameter, target: Any, result: Any) -> list[Callable[[], None]]:
     """What is left to do for one result, once everything that can fail was done."""
-    if target is None:
+    if target is None or (result is None and parameter.optional):
         return []
     if parameter.annotation is kinds.NewOut:
         array = np.asarray(result)

@@ -92,4 +92,6 @@ def _convert(result: Any, spec: OutSpec) -> Any:
 
 
 def _to_host(result: Any) -> Any:
-    return [np.asarray(one) for one in result] if isinstance(result, list) else np.asarray(result)
+    if isinstance(result, list):
+        return [np.asarray(one) for one in result]
+    return None if result is None else np.asarray(result)

@@ -1,0 +1,90 @@
+"""Functions that draw random numbers, each call from a generator seeded with a digest of seed and offset."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+
+from diopi_impl.drawing import drawing
+from diopi_impl.functional import ResultSpec
+from diopi_impl.torch_cpu import vendor
+from diopi_impl.torch_cpu.adapter import on_tensors, torch_dtype
+
+_draws = partial(vendor.implements, adapt=drawing(on_tensors))
+
+
+def _seeded(generator: Tensor) -> Generator:
+    """PyTorch's own generator takes no more than 32 bits of a seed."""
+    (seed,) = np.random.SeedSequence(generator.tolist()).generate_state(1)
+    return Generator().manual_seed(int(seed))
+
+
+def _empty(out: ResultSpec) -> Tensor:
+    return torch.empty(out.shape, dtype=torch_dtype(out.dtype))
+
+
+def dropout(
+    input: Tensor, p: float, train: bool, generator: Tensor, *, out: tuple[ResultSpec, ResultSpec | None]
+) -> tuple[Tensor, Tensor | None]:
+    if not train:
+        return input, None
+    mask = input.new_empty(out[1].shape if out[1] else input.shape).bernoulli_(1 - p, generator=_seeded(generator))
+    return input * (mask / (1 - p) if p < 1 else mask), mask
+
+
+@_draws("diopiRandomInp")
+def random(from_: int, to: int | None, generator: Tensor, *, out: ResultSpec) -> Tensor:
+    numbers = _empty(out)
+    if from_ == 0 and to is None:
+        return numbers.random_(generator=_seeded(generator))
+    return numbers.random_(from_, to, generator=_seeded(generator))
+
+
+@_draws("diopiUniformInp")
+def uniform(from_: float, to: float, generator: Tensor, *, out: ResultSpec) -> Tensor:
+    return _empty(out).uniform_(from_, to, generator=_seeded(generator))
+
+
+@_draws("diopiBernoulli")
+def bernoulli(input: Tensor, generator: Tensor) -> Tensor:
+    return torch.bernoulli(input, generator=_seeded(generator))
+
+
+@_draws("diopiBernoulliInp")
+def bernoulli_inp(inout: Tensor, generator: Tensor) -> Tensor:
+    return torch.bernoulli(inout, generator=_seeded(generator))
+
+
+@_draws("diopiBernoulliScalar")
+def bernoulli_scalar(p: float, generator: Tensor, *, out: ResultSpec) -> Tensor:
+    return _empty(out).bernoulli_(p, generator=_seeded(generator))
+
+
+def filled_normal(mean: float, std: float, generator: Tensor, *, out: ResultSpec) -> Tensor:
+    return _empty(out).normal_(mean, std, generator=_seeded(generator))
+
+
+def normal(mean: Any, std: Any, generator: Tensor) -> Tensor:
+    return torch.normal(mean, std, generator=_seeded(generator))
+
+
+@_draws("diopiRandperm")
+def randperm(n: int, generator: Tensor, *, out: ResultSpec) -> Tensor:
+    return torch.randperm(n, generator=_seeded(generator), dtype=torch_dtype(out.dtype))
+
+
+@_draws("diopiMultinomial")
+def multinomial(input: Tensor, num_samples: int, replacement: bool, generator: Tensor) -> Tensor:
+    return torch.multinomial(input, num_samples, replacement, generator=_seeded(generator))
+
+
+for _name in ("diopiDropout", "diopiDropoutInp"):
+    _draws(_name)(dropout)
+for _name in ("diopiNormal", "diopiNormalInp"):
+    _draws(_name)(filled_normal)
+for _name in ("diopiNormalTensorScalar", "diopiNormalScalarTensor", "diopiNormalTensor"):
+    _draws(_name)(normal)
