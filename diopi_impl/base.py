@@ -11,6 +11,9 @@ from typing import Any
 from diopi_proto.types import Error
 from lib_rt import Context, Device
 
+TEXT_QUERIES = ("diopiGetVendorName", "diopiGetImplVersion", "diopiGetLastErrorString")
+"""The functions of the standard that answer with a text, which every vendor in Python has from the start."""
+
 
 @dataclass
 class Box:
@@ -67,6 +70,10 @@ class BaseVendor(ABC):
     @abstractmethod
     def last_error(self) -> str:
         """The message of the latest call of this thread that failed."""
+
+    def query(self, name: str) -> str:
+        """What the text query `name` answers; KeyError if the standard has none of that name."""
+        return dict(zip(TEXT_QUERIES, (self.name, self.version, self.last_error()), strict=True))[name]
 
     @abstractmethod
     def open_device(self) -> Device:

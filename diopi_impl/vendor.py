@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from diopi_impl.base import BaseVendor, Waiver
+from diopi_impl.base import TEXT_QUERIES, BaseVendor, Waiver
 from diopi_impl.errors import VendorError, error_code
 from diopi_impl.functional import Adapter, apply_directly, bind
 from diopi_proto.interface import lookup, prototypes
@@ -98,7 +98,7 @@ class Vendor(BaseVendor):
         self._implementations[prototype.name] = implementation
 
     def has(self, name: str) -> bool:
-        return name in self._implementations
+        return name in self._implementations or name in TEXT_QUERIES
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         implementation = self._implementations.get(name)

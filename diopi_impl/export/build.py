@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from diopi_impl.base import BaseVendor
+from diopi_impl.base import TEXT_QUERIES, BaseVendor
 from diopi_impl.errors import VendorError
 from diopi_impl.export.source import Interpreter, location, source
 from diopi_impl.plugins import find_vendor, importable_name
@@ -35,7 +35,7 @@ def export(vendor: str, folder: Path) -> Path:
     """
     name = importable_name(vendor)
     found = _python_vendor(vendor, find_vendor(name))
-    operators = [p for p in prototypes().values() if found.has(p.name)]
+    operators = [p for p in prototypes().values() if found.has(p.name) and p.name not in TEXT_QUERIES]
     services = [name for name, function in vars(found.runtime).items() if function is not None]
     texts = {
         "operators.c": source(name, found.name, found.version, operators, services),

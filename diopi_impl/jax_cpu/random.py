@@ -84,10 +84,10 @@ def _whole_numbers(dtype: Dtype) -> tuple[int, int]:
 @_draws("diopiUniformInp")
 def uniform(from_: float, to: float, generator: Array, *, out: ResultSpec) -> Array:
     dtype = to_numpy(out.dtype)
-    low, high = dtype.type(from_), dtype.type(to)
-    if not from_ <= to or not np.isfinite(np.subtract(high, low)):
+    largest = float(jnp.finfo(dtype).max)
+    if not (-largest <= from_ <= to <= largest and to - from_ <= largest):
         raise ValueError(f"from is {from_} and to {to}, expected from <= to and a distance {out.dtype.name} holds")
-    last = np.nextafter(high, low)  # what rounding may give instead of a number just below `to`
+    last = np.nextafter(dtype.type(to), dtype.type(from_))  # what rounding may give instead of a number just below `to`
     u = jax.random.uniform(_key(generator), out.shape, _wide(out.dtype))
     return jnp.minimum((from_ + u * (to - from_)).astype(dtype), last)
 

@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 SEED = 20_240_229
 LARGEST_SEED = 2**64 - 1
 
-SAMPLE = (45, 90)
+SAMPLE = (45, 80)
 """Enough elements to find a mean off by a tenth of its deviation, a range by a hundredth."""
 
 FORMS: Sequence[tuple[str, Shape, Layout]] = (
@@ -167,8 +167,8 @@ def bernoulli(prototype: Prototype) -> Iterator[Case]:
         yield _drawn(prototype, "to-transposed", float32, tensors, layouts=[contiguous, transposed])
 
 
-MEANS = choice([-4.0, -0.5, 0.0, 1.0, 8.0])
-DEVIATIONS = choice([0.0, 0.125, 0.5, 1.0, 2.0])
+MEANS = choice([-4.0, 0.0, 8.0])
+DEVIATIONS = choice([0.0, 0.5, 2.0])
 
 
 @cases_for("diopiNormalTensorScalar")
@@ -217,6 +217,7 @@ def _normals(prototype: Prototype, domains: Mapping[str, Domain], attributes: Ma
         yield _drawn(prototype, label, float32, tensors(SAMPLE), attributes, seed=seed)
 
 
+USUAL = ResultOverride()
 NONZERO = choice([-3.0, -1.25, -0.5, 0.75, 1.0, 2.5, 7.0])
 
 
@@ -229,7 +230,7 @@ def dropout(prototype: Prototype) -> Iterator[Case]:
         p: float = 0.3,
         train: bool = True,
         domain: Domain = NONZERO,
-        mask: ResultOverride | None = ResultOverride(),
+        mask: ResultOverride | None = USUAL,
         **options: Any,
     ) -> Case:
         attributes = {"p": p, "train": train}

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from toolchain import VENDORS, build
 
 from diopi_impl import Box, Vendor, VendorError, find_vendor
+from diopi_impl.base import TEXT_QUERIES
 from diopi_impl.export import ExportError, export
 from diopi_impl.native import NativeVendor
 from diopi_proto.interface import lookup, prototypes
@@ -251,7 +252,7 @@ def library(exported: Path) -> NativeVendor:
 def test_it_exports_what_the_vendor_has(library: NativeVendor, jax: Vendor) -> None:
     names = [name for name, prototype in prototypes().items() if prototype.returns == "diopiError_t"]
     assert [library.has(name) for name in names] == [jax.has(name) for name in names]
-    assert (library.name, library.version) == (jax.name, jax.version)
+    assert [library.query(name) for name in TEXT_QUERIES[:2]] == [jax.name, jax.version]
 
 
 @pytest.mark.parametrize("function", ROUND_TRIP)

@@ -10,6 +10,7 @@ import pytest
 from toolchain import library
 
 from diopi_impl import Box, VendorError, find_vendor
+from diopi_impl.base import TEXT_QUERIES
 from diopi_impl.native import NativeVendor
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype, Error, MemoryFormat, Reduction
@@ -103,6 +104,13 @@ def test_the_library_says_who_it_is(c_vendor: Path, cpp_vendor: Path) -> None:
         ("example_cpp", "0.9"),
     ]
     assert find_vendor(str(c_vendor)).name == "example_c"
+
+
+def test_a_library_answers_the_text_queries(c: Bench, cpp_vendor: Path) -> None:
+    assert [NativeVendor(cpp_vendor).query(name) for name in TEXT_QUERIES[:2]] == ["example_cpp", "0.9"]
+    assert all(c.vendor.has(name) for name in TEXT_QUERIES)
+    c.vendor.call("diopiGelu", c.context, c.empty(2), c.tensor([1.0, 2.0]), "exactly")
+    assert c.vendor.query("diopiGetLastErrorString").startswith("diopiGelu: ")
 
 
 def test_what_is_not_exported_is_not_implemented(c_vendor: Path, cpp_vendor: Path) -> None:

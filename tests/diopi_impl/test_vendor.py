@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_impl import UnsupportedDtypeError, Vendor, VendorError, Waiver
+from diopi_impl import UnsupportedDtypeError, Vendor, VendorError, Waiver, find_vendor
+from diopi_impl.base import TEXT_QUERIES
 from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.interface import prototypes
 from diopi_proto.types import Dtype, Error, Scalar
 from lib_rt import Context, Tensor
 
@@ -183,6 +185,31 @@ def test_what_is_not_implemented(vendor: Vendor, context: Context) -> None:
     assert vendor.last_error() == ""
     assert vendor.call("diopiSqrt", context, None, None) is Error.NoImplement
     assert vendor.last_error() == "small does not implement diopiSqrt"
+
+
+def test_a_vendor_answers_the_text_queries(vendor: Vendor, context: Context) -> None:
+    assert [vendor.has(name) for name in TEXT_QUERIES] == [True] * 3
+    assert [vendor.query(name) for name in TEXT_QUERIES] == ["small", "1.2", ""]
+    vendor.call("diopiSqrt", context, None, None)
+    assert vendor.query("diopiGetLastErrorString") == "small does not implement diopiSqrt"
+    with pytest.raises(KeyError):
+        vendor.query("diopiSqrt")
+
+
+def test_the_queries_are_those_of_the_standard() -> None:
+    assert tuple(name for name, prototype in prototypes().items() if prototype.family == "query") == TEXT_QUERIES
+
+
+@pytest.mark.parametrize("name", ["jax_cpu", "torch_cpu"])
+def test_the_vendors_that_come_with_it_answer_them(name: str) -> None:
+    package = name.removesuffix("_cpu")
+    library = pytest.importorskip(package)
+    vendor = find_vendor(name)
+    assert vendor.query("diopiGetVendorName") == name
+    assert vendor.query("diopiGetImplVersion") == library.__version__
+    with vendor.open_device() as device, Context(device) as context:
+        assert vendor.call("diopiSqrt", context, None, None) is not Error.Success
+    assert vendor.query("diopiGetLastErrorString").startswith("diopiSqrt: ")
 
 
 def test_the_last_error_stays_until_the_next(vendor: Vendor, context: Context) -> None:

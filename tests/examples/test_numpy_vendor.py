@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from diopi_impl import Vendor, find_vendor
+from diopi_impl.base import TEXT_QUERIES
 from diopi_proto.interface import lookup, prototypes
 from diopi_test.baseline import make_baseline_case
 from diopi_test.cases import select_cases
@@ -64,7 +65,7 @@ def test_it_is_found_by_name_once_installed(
 
 
 def test_it_has_what_it_registers_and_the_derived_forms(vendor: Vendor) -> None:
-    assert {name for name in prototypes() if vendor.has(name)} == set(OPERATORS)
+    assert {name for name in prototypes() if vendor.has(name)} == {*OPERATORS, *TEXT_QUERIES}
 
 
 @pytest.mark.parametrize("name", OPERATORS)
