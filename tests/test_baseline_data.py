@@ -1,0 +1,49 @@
+"""The baseline that ships is that of the cases: every function, every case, within its size, with the right data."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from diopi_proto.interface import lookup
+from diopi_test.baseline import BaselineTensor, make_baseline_case
+from diopi_test.cases import select_cases
+from diopi_test.generate import functions_with_cases
+from diopi_test.store import BaselineFile, file_of
+
+SMOKE = Path(__file__).parent.parent / "baseline_data" / "smoke"
+
+LIMIT = 8 * 2**20
+"""Bytes the committed files may take together."""
+
+FUNCTIONS = functions_with_cases("smoke")
+
+
+def test_every_function_has_its_file_and_nothing_else_is_there() -> None:
+    assert sorted(path.name for path in SMOKE.iterdir()) == sorted(file_of(SMOKE, name).name for name in FUNCTIONS)
+
+
+def test_the_files_are_small() -> None:
+    assert sum(path.stat().st_size for path in SMOKE.iterdir()) <= LIMIT
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_file_holds_the_cases_of_its_function(function: str) -> None:
+    file = BaselineFile(file_of(SMOKE, function))
+    file.verify()
+    assert list(file.labels) == [case.label for case in select_cases(function, "smoke")]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS[::9])
+def test_inputs_are_drawn_again_as_they_are_stored(function: str) -> None:
+    """Bit for bit: with the same NumPy the data of a case never change unless the case does."""
+    file = BaselineFile(file_of(SMOKE, function))
+    for case in select_cases(function, "smoke"):
+        made, stored = make_baseline_case(lookup(function), case), file.case(case.label)
+        for name, value in made.arguments.items():
+            if isinstance(value, BaselineTensor):
+                assert np.array_equal(_bytes(value), _bytes(stored.arguments[name])), (case.label, name)
+
+
+def _bytes(tensor: BaselineTensor) -> np.ndarray:
+    return np.frombuffer(np.ascontiguousarray(tensor.values).tobytes(), np.uint8)
