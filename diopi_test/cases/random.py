@@ -202,9 +202,9 @@ def normal_tensor(prototype: Prototype) -> Iterator[Case]:
     for dtype in prototype.dtypes:
         point = {"mean": ((4, 5), MEANS), "std": ((4, 5), choice([0.0]))}
         yield _drawn(prototype, "point", dtype, point)
-    for mean, std in ((Dtype.bfloat16, float32), (Dtype.float64, Dtype.float16)):
-        arguments = {"mean": TensorSpec(SAMPLE, mean, MEANS), "std": TensorSpec(SAMPLE, std, DEVIATIONS)}
-        yield Case(f"{mean.name}-of-{std.name}", mean, {**arguments, "generator": SEED})
+    for one, other in ((Dtype.bfloat16, float32), (Dtype.float64, Dtype.float16)):
+        arguments = {"mean": TensorSpec(SAMPLE, one, MEANS), "std": TensorSpec(SAMPLE, other, DEVIATIONS)}
+        yield Case(f"{one.name}-of-{other.name}", one, {**arguments, "generator": SEED})
 
 
 def _normals(prototype: Prototype, domains: Mapping[str, Domain], attributes: Mapping[str, Any]) -> Iterator[Case]:
