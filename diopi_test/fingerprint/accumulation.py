@@ -1,0 +1,232 @@
+"""How sums and dot products are accumulated: width and rounding of partial sums, order, exactness of products.
+
+Order: see `trees`. Width and rounding: a small term beside a large one that cancels, after M. Fasi, N. J. Higham,
+M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import floating
+from diopi_proto.types import Dtype
+from diopi_test.fingerprint.orders import describe
+from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
+from diopi_test.fingerprint.trees import NoTreeError, reveal
+from diopi_test.formats import FORMATS, Format
+from lib_rt.dtypes import Array, from_numpy, to_numpy
+
+TERMS = 128
+"""Terms of every sum: two rounds of what a processor with 16 lanes and four registers takes at a time."""
+
+ROWS = 64
+"""Sums made by one call where it makes several."""
+
+MOST_BITS = 128
+"""Where the search for the width of partial sums ends: beyond double double."""
+
+WIDTHS = {8: "bfloat16", 11: "float16", 24: "float32", 53: "float64", 64: "extended"}
+
+Floats = NDArray[np.float64]
+Way = Callable[[Operator, Array], Array]
+"""A way to use an operator for sums: an array of rows of `TERMS` terms → the sum of each."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums of `TERMS` terms of a type, as one operator makes them."""
+
+    operator: Operator
+    way: Way
+    dtype: Dtype
+
+    @property
+    def form(self) -> Format:
+        """The format of the terms."""
+        return FORMATS[self.dtype]
+
+    def __call__(self, rows: Sequence[Floats]) -> Floats:
+        terms = np.stack(rows).astype(to_numpy(self.dtype))
+        return self.way(self.operator, terms).astype(np.float64)
+
+
+def one_by_one(operator: Operator, rows: Array) -> Array:
+    """Every row summed as a vector of its own."""
+    return np.stack([operator(row, (0,), shape=(), dtype=_dtype(rows)) for row in rows])
+
+
+def along_rows(operator: Operator, rows: Array) -> Array:
+    """Matrices summed along their rows."""
+    return _in_blocks(rows, lambda block: operator(block, (1,), shape=(ROWS,), dtype=_dtype(rows)))
+
+
+def along_columns(operator: Operator, rows: Array) -> Array:
+    """Matrices summed along their columns."""
+    return _in_blocks(
+        rows, lambda block: operator(np.ascontiguousarray(block.T), (0,), shape=(ROWS,), dtype=_dtype(rows))
+    )
+
+
+def dot_products(operator: Operator, rows: Array) -> Array:
+    """Every row multiplied with a column of ones."""
+    ones = np.ones((TERMS, 1), rows.dtype)
+    return np.stack([operator(row[None], ones, shape=(1, 1), dtype=_dtype(rows))[0, 0] for row in rows])
+
+
+def products_of_matrices(operator: Operator, rows: Array) -> Array:
+    """Matrices multiplied with a matrix of ones: the first column."""
+    ones = np.ones((TERMS, ROWS), rows.dtype)
+    return _in_blocks(rows, lambda block: operator(block, ones, shape=(ROWS, ROWS), dtype=_dtype(rows))[:, 0])
+
+
+def _in_blocks(rows: Array, sums: Callable[[Array], Array]) -> Array:
+    """The sums of any number of rows, `ROWS` at a time; what lacks at the end is filled with zeros."""
+    filled = np.zeros((-(-len(rows) // ROWS) * ROWS, TERMS), rows.dtype)
+    filled[: len(rows)] = rows
+    return np.concatenate([sums(filled[start : start + ROWS]) for start in range(0, len(filled), ROWS)])[: len(rows)]
+
+
+def _dtype(array: Array) -> Dtype:
+    return from_numpy(array.dtype)
+
+
+def ask_sums(operator: Operator, dtype: Dtype, *, way: Way) -> Answers:
+    """Width, rounding and order of an operator's sums."""
+    sums = Sums(operator, way, dtype)
+    bits = width(sums)
+    return {"partial sums": _width_in_words(bits), "rounded": _rounding(sums, bits), "order": _order(sums, bits)}
+
+
+PLACES = ((0, 1, 2), (0, TERMS // 2, TERMS - 1))
+"""Where three terms stand that are not zero: side by side, and far apart."""
+
+
+def _placed(*terms: float) -> list[Floats]:
+    """Rows with three terms in every order, so that in one of them any two meet first, and all others zero."""
+    rows = []
+    for places in PLACES:
+        for order in permutations(terms):
+            row = np.zeros(TERMS)
+            row[list(places)] = order
+            rows.append(row)
+    return rows
+
+
+def width(sums: Sums) -> int | None:
+    """Significant bits of the narrowest partial sums; None when they are more than terms of the type can show.
+
+    2^e + 2^(e−k) needs k + 1 bits: the first k at which 2^e + 2^(e−k) − 2^e is not 2^(e−k) in every order.
+    """
+    form = sums.form
+    top = form.max_exponent - 1
+    for k in range(1, min(top - form.min_exponent, MOST_BITS) + 1):
+        small = np.ldexp(1.0, top - k)
+        if (sums(_placed(2.0**top, small, -(2.0**top))) != small).any():
+            return k
+    return None
+
+
+def _width_in_words(bits: int | None) -> str:
+    if bits is None:
+        return "wider than can be seen"
+    return f"{WIDTHS[bits]} ({bits} bits)" if bits in WIDTHS else f"{bits} bits"
+
+
+def _rounding(sums: Sums, bits: int | None) -> str:
+    """Whether three quarters of the last place are rounded up: in no order is the nearest sum that of nothing."""
+    if bits is None:
+        return "not seen"
+    top = sums.form.max_exponent - 1
+    rest = sums(_placed(2.0**top, 1.5 * 2.0 ** (top - bits), -(2.0**top)))
+    return "to nearest" if (rest > 0).all() else "towards zero"
+
+
+def _order(sums: Sums, bits: int | None) -> str:
+    """The order in words, or why none shows."""
+    if bits is None:
+        return "not seen: no partial sum is rounded"
+    top = sums.form.max_exponent
+    unit = np.ldexp(1.0, min(0, top - bits - 1 - TERMS.bit_length()))  # all terms together are lost beside 2^top
+    if sums([np.full(TERMS, unit)])[0] != TERMS * unit:
+        return f"not seen: the sum of {TERMS} times {unit:g} is wrong"
+
+    def sizes(first: int, others: Sequence[int]) -> list[int]:
+        rows = np.full((len(others), TERMS), unit)
+        rows[:, first] = 2.0**top
+        rows[np.arange(len(others)), list(others)] = -(2.0**top)
+        outside = sums(list(rows)) / unit
+        if not (np.isfinite(outside).all() and (outside == np.rint(outside)).all()):
+            raise NoTreeError("what remains of a sum is not a number of terms")
+        return [TERMS - int(count) for count in outside]
+
+    everything = range(1, TERMS)
+    if sizes(0, everything) != sizes(0, everything):
+        return "varies from call to call"
+    try:
+        return describe(reveal(sizes, TERMS))
+    except NoTreeError as error:
+        return f"none: {error}"
+
+
+def ask_products(operator: Operator, dtype: Dtype, *, way: Way, shape: tuple[int, int]) -> Answers:
+    """As `ask_sums`, and what becomes of factors and products before they are added, in results of `shape`."""
+    factors, products = _factors(operator, dtype, shape), _products(operator, dtype, shape)
+    return {"factors": factors, "products": products, **ask_sums(operator, dtype, way=way)}
+
+
+def _product(
+    operator: Operator, dtype: Dtype, shape: tuple[int, int], pairs: Mapping[int, tuple[float, float]]
+) -> float:
+    """The sum of the products of some pairs of numbers, by place, made in every element of a result of `shape`."""
+    left, right = np.zeros((shape[0], TERMS)), np.zeros((TERMS, shape[1]))
+    for place, pair in pairs.items():
+        left[:, place], right[place, :] = pair
+    factors = [factor.astype(to_numpy(dtype)) for factor in (left, right)]
+    return float(operator(*factors, shape=shape, dtype=dtype)[0, 0])
+
+
+def _factors(operator: Operator, dtype: Dtype, shape: tuple[int, int]) -> str:
+    """How many bits of 1 + 2^−k are kept when it is multiplied with 1."""
+    for bits in range(2, FORMATS[dtype].precision + 1):
+        factor = 1 + 2.0 ** (1 - bits)
+        if _product(operator, dtype, shape, {0: (factor, 1.0)}) != factor:
+            return f"rounded to {bits - 1} bits"
+    return "kept"
+
+
+def _products(operator: Operator, dtype: Dtype, shape: tuple[int, int]) -> str:
+    """Whether x · x is rounded before −(x · x rounded) is added, wherever the two stand: if not, the rest remains."""
+    step = 2.0 ** -((FORMATS[dtype].precision + 1) // 2)
+    square, rounded = (1 + step, 1 + step), (-(1 + 2 * step), 1.0)
+    rests = {
+        _product(operator, dtype, shape, {one: square, other: rounded})
+        for places in PLACES
+        for one, other in permutations(places, 2)
+    }
+    return "exact until they are added" if step * step in rests else "rounded before they are added"
+
+
+def _sums(subject: str, way: Way) -> Probe:
+    return Probe("diopiSum", partial(ask_sums, way=way), each(*floating), subject)
+
+
+def _dots(subject: str, way: Way, shape: tuple[int, int]) -> Probe:
+    return Probe("diopiMm", partial(ask_products, way=way, shape=shape), each(*floating), subject)
+
+
+SUMS = (
+    _sums("of a vector", one_by_one),
+    _sums("of rows", along_rows),
+    _sums("of columns", along_columns),
+)
+
+DOT_PRODUCTS = (
+    _dots("of a row and a column", dot_products, (1, 1)),
+    _dots("of matrices", products_of_matrices, (ROWS, ROWS)),
+)

@@ -1,0 +1,238 @@
+"""Conversions between element types: rounding, what is out of range, subnormal numbers, NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import floating, integer, is_floating
+from diopi_proto.types import Dtype
+from diopi_test.fingerprint.probe import Answers, Operator, Probe, verdict
+from diopi_test.fingerprint.subnormals import fate, flush, subnormals
+from diopi_test.formats import FORMATS, format_of
+from lib_rt.dtypes import to_numpy
+
+Floats = NDArray[np.float64]
+
+ROUNDINGS: dict[str, Callable[[Floats], Floats]] = {
+    "to nearest, ties to even": np.rint,
+    "to nearest, ties away from zero": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
+    "to nearest, ties towards zero": lambda x: np.copysign(np.ceil(np.abs(x) - 0.5), x),
+    "towards zero": np.trunc,
+    "away from zero": lambda x: np.copysign(np.ceil(np.abs(x)), x),
+    "down": np.floor,
+    "up": np.ceil,
+}
+
+QUARTERS = np.array([0.0, 0.25, 0.5, 0.75, 1.25, 1.5, 1.75, 2.0])
+
+LENGTH = 64
+"""Numbers converted by one call, some of them again and again: enough to fill vectors of a processor."""
+
+
+def _converted(operator: Operator, values: Any, source: Dtype, target: Dtype) -> Any:
+    """`values`, exact in `source`, converted to `target`, as float64 or as Python integers."""
+    given = np.array(values, np.float64 if is_floating(source) else np.int64).astype(to_numpy(source))
+    result = operator(np.resize(given, LENGTH), shape=(LENGTH,), dtype=target)[: len(given)]
+    return result.astype(np.float64 if is_floating(target) else object)
+
+
+def rounding(units: Floats, result: Floats) -> str:
+    """The rounding that makes whole numbers `result` of `units`; which is not one of the known, an example."""
+    for name, rounded in ROUNDINGS.items():
+        if np.array_equal(rounded(units), result):
+            return name
+    wrong = int(np.argmax(np.rint(units) != result))
+    return f"unknown: {units[wrong]:g} → {result[wrong]:g} units"
+
+
+def _both_signs(values: Floats) -> Floats:
+    return np.concatenate([values, -values])
+
+
+def _rounded_floats(operator: Operator, source: Dtype, target: Dtype) -> str:
+    """Rounding of quarters of the target's last place, where that is worth one unit beside a large even number."""
+    bits = FORMATS[target].precision
+    units = _both_signs(QUARTERS)
+    base = np.copysign(np.ldexp(1.0, bits - 1), units)
+    unit = np.ldexp(1.0, 1 - bits) if is_floating(source) else 4.0
+    values = (base + units) * unit if is_floating(source) else np.int64(4 * base) + np.int64(4 * units)
+    return rounding(units, _converted(operator, values, source, target) / unit - base)
+
+
+def ask_narrowing(operator: Operator, source: Dtype, target: Dtype) -> Answers:
+    """From a floating type to one of less precision or range."""
+    form, wider = FORMATS[target], FORMATS[source]
+    answers = {}
+    if wider.precision >= form.precision + 2:
+        answers["rounded"] = _rounded_floats(operator, source, target)
+    if source is Dtype.float64 and target is not Dtype.float32:
+        answers["by way of float32"] = _twice_rounded(operator, target)
+    if wider.largest >= form.overflow:
+        answers["too large"] = _overflow(operator, source, target)
+    if wider.subnormal <= form.subnormal:
+        small = subnormals(form)
+        answers["subnormal numbers"] = fate(
+            _converted(operator, small, source, target), small, flush(small, target), target
+        )
+    return answers
+
+
+def _twice_rounded(operator: Operator, target: Dtype) -> str:
+    """Just above the middle of two numbers of the target: in float32 it is the middle, which goes to the even one."""
+    middle = 1 + FORMATS[target].epsilon / 2
+    return "yes" if _converted(operator, [middle + 2.0**-40], Dtype.float64, target)[0] == 1 else "no"
+
+
+def _overflow(operator: Operator, source: Dtype, target: Dtype) -> str:
+    form, wider = FORMATS[target], FORMATS[source]
+    large = _both_signs(np.array([min(2.0 ** (form.max_exponent + 1), wider.largest), wider.largest]))
+    result = _converted(operator, large, source, target)
+    if np.array_equal(result, np.copysign(np.inf, large)):
+        return "infinite"
+    return verdict(result == np.copysign(form.largest, large), "the largest number", "neither infinite nor the largest")
+
+
+def ask_widening(operator: Operator, source: Dtype, target: Dtype) -> Answers:
+    """From a floating type to one that holds all its numbers."""
+    small = subnormals(FORMATS[source])
+    result = _converted(operator, small, source, target)
+    return {"subnormal numbers": fate(result, small, flush(small, source), source)}
+
+
+def ask_from_integers(operator: Operator, source: Dtype, target: Dtype) -> Answers:
+    """From integers to a floating type that does not hold all of them."""
+    return {"rounded": _rounded_floats(operator, source, target)}
+
+
+Range = tuple[int, int]
+
+
+def _clipped(number: int, limits: Range) -> int:
+    return min(max(number, limits[0]), limits[1])
+
+
+def _wrapped(number: int, limits: Range) -> int:
+    return (number - limits[0]) % (limits[1] - limits[0] + 1) + limits[0]
+
+
+def _indefinite(number: int, limits: Range) -> int:
+    """What x86 makes of numbers out of range: the smallest integer."""
+    return number if limits[0] <= number <= limits[1] else limits[0]
+
+
+_INT32, _INT64 = ((-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (32, 64))
+
+OUT_OF_RANGE: dict[str, Callable[[int, Range], int]] = {
+    "saturated": _clipped,
+    "modulo 2^bits": _wrapped,
+    "the smallest number": _indefinite,
+    "zero": lambda number, limits: number if limits[0] <= number <= limits[1] else 0,
+    "saturated as int32, then modulo 2^bits": lambda number, limits: _wrapped(_clipped(number, _INT32), limits),
+    "saturated as int64, then modulo 2^bits": lambda number, limits: _wrapped(_clipped(number, _INT64), limits),
+    "smallest int32, then modulo 2^bits": lambda number, limits: _wrapped(_indefinite(number, _INT32), limits),
+    "smallest int64, then modulo 2^bits": lambda number, limits: _wrapped(_indefinite(number, _INT64), limits),
+    "smallest int64, then saturated": lambda number, limits: _clipped(_indefinite(number, _INT64), limits),
+    "smallest int32, then saturated": lambda number, limits: _clipped(_indefinite(number, _INT32), limits),
+}
+"""What becomes of an integer that a type does not hold, given the limits of the type."""
+
+
+def limits_of(dtype: Dtype) -> Range:
+    """The smallest and the largest number of an integer type."""
+    info = np.iinfo(to_numpy(dtype))
+    return int(info.min), int(info.max)
+
+
+def out_of_range(numbers: Sequence[int], result: Sequence[int], limits: Range) -> str:
+    """The rule by which `result` came from `numbers`; if it is none of the known, an example."""
+    for name, rule in OUT_OF_RANGE.items():
+        if [rule(number, limits) for number in numbers] == list(result):
+            return name
+    return ", ".join(f"{number:.6g} → {its}" for number, its in zip(numbers, result, strict=True))
+
+
+def _beyond(limits: Range, largest: float) -> list[int]:
+    """Numbers out of range and finite in the source, beyond int32 and int64 too."""
+    low, high = limits
+    steps = [high + 1, 3 * (high + 1) // 2, 2**33 + 2**31, 2**66]
+    candidates = [*steps, *(-step for step in steps), 2 * low]
+    return [number for number in candidates if not low <= number <= high and abs(number) <= largest]
+
+
+def ask_to_integers(operator: Operator, source: Dtype, target: Dtype) -> Answers:
+    """From a floating type to integers."""
+    limits = limits_of(target)
+    halves = QUARTERS if limits[0] == 0 else _both_signs(QUARTERS)
+    answers = {"rounded": rounding(halves, _converted(operator, halves, source, target).astype(np.float64))}
+    numbers = _beyond(limits, FORMATS[source].largest)
+    if numbers:
+        answers["too large"] = out_of_range(numbers, _converted(operator, numbers, source, target), limits)
+    names = {limits[0]: "smallest", limits[1]: "largest"} if limits[0] else {limits[1]: "largest"}
+    below, above, nan = (
+        names.get(number, str(number)) for number in _converted(operator, [-np.inf, np.inf, np.nan], source, target)
+    )
+    return {**answers, "−∞, ∞": f"{below}, {above}", "NaN": nan}
+
+
+def ask_between_integers(operator: Operator, source: Dtype, target: Dtype) -> Answers:
+    """From an integer type to one that does not hold all its numbers."""
+    limits, given = limits_of(target), limits_of(source)
+    numbers = [number for number in (limits[1] + 1, limits[0] - 1, *given) if given[0] <= number <= given[1]]
+    numbers = [number for number in numbers if not limits[0] <= number <= limits[1]]
+    return {"too large": out_of_range(numbers, _converted(operator, numbers, source, target), limits)}
+
+
+def ask_to_bool(operator: Operator, source: Dtype, target: Dtype) -> Answers:
+    """Which numbers of a floating type are true: all but zero, it should be."""
+    numbers = np.array([0.0, -0.0, 0.25, 1.0, -1.0, 256.0, FORMATS[source].subnormal, np.inf, np.nan])
+    result = _converted(operator, numbers, source, target).astype(bool)
+    wrong = [f"{number:g}" for number, its in zip(numbers, result, strict=True) if its != (number != 0)]
+    return {"true": f"all but zero, wrong for {', '.join(wrong)}" if wrong else "all but zero"}
+
+
+def _holds(target: Dtype, source: Dtype) -> bool:
+    """Whether every number of `source` is one of `target`."""
+    if is_floating(source) and is_floating(target):
+        one, other = format_of(source), format_of(target)
+        return one.precision <= other.precision and one.max_exponent <= other.max_exponent
+    if is_floating(target):
+        return limits_of(source)[1].bit_length() <= format_of(target).precision
+    if is_floating(source):
+        return False
+    (low, high), limits = limits_of(source), limits_of(target)
+    return limits[0] <= low and high <= limits[1]
+
+
+def _pairs(sources: Sequence[Dtype], targets: Sequence[Dtype], holds: bool) -> list[tuple[Dtype, ...]]:
+    return [
+        (source, target)
+        for source in sources
+        for target in targets
+        if source is not target and _holds(target, source) is holds
+    ]
+
+
+_WIDE_INTEGERS = [Dtype.int32, Dtype.int64]
+"""Integers wide enough for two more bits than any half-precision or float32 number."""
+
+
+def _probe(ask: Callable[..., Answers], variants: Sequence[tuple[Dtype, ...]]) -> Probe:
+    return Probe("diopiCastDtype", ask, variants)
+
+
+TO_FLOATS = (
+    _probe(ask_narrowing, _pairs(floating, floating, holds=False)),
+    _probe(ask_from_integers, _pairs(_WIDE_INTEGERS, floating, holds=False)),
+    _probe(ask_widening, _pairs(floating, floating, holds=True)),
+)
+
+TO_INTEGERS = (
+    _probe(ask_to_integers, _pairs(floating, integer, holds=False)),
+    _probe(ask_between_integers, _pairs(integer, integer, holds=False)),
+)
+
+TO_BOOL = (_probe(ask_to_bool, [(source, Dtype.bool) for source in floating]),)

@@ -1,0 +1,79 @@
+"""Division: correctly rounded, made of a multiplication with the inverse, or something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.dtypes import floating
+from diopi_proto.types import Dtype, RoundMode
+from diopi_test.fingerprint.elementary import error
+from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
+from diopi_test.fingerprint.samples import SIZE, significands
+from lib_rt.dtypes import Array, to_numpy
+
+DIVISORS = (3.0, 10.0)
+"""Numbers by which tensors are divided."""
+
+
+def _quotient(x: Array, y: Array) -> Any:
+    """The nearest number to x / y: rounding the float64 quotient of narrower numbers again changes nothing.
+
+    S. A. Figueroa, "When is double rounding innocuous?", SIGNUM Newsletter 30(3), 1995.
+    """
+    return (x.astype(np.float64) / y.astype(np.float64)).astype(x.dtype)
+
+
+def _by_inverse(x: Array, y: Array) -> Any:
+    return x * _quotient(np.ones_like(y), y)
+
+
+def _by_wider_inverse(x: Array, y: Array) -> Any:
+    """In float32 throughout, rounded at the end."""
+    return _by_inverse(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+
+
+WAYS: dict[str, Callable[[Array, Array], Any]] = {
+    "correctly rounded": _quotient,
+    "multiplied with the rounded inverse": _by_inverse,
+    "multiplied with the inverse in float32": _by_wider_inverse,
+}
+
+
+def quotients(x: Array, y: Array, result: Array, dtype: Dtype) -> Answers:
+    """By which way `result` came from x / y; by none, how often and how far it is off."""
+    for name, way in WAYS.items():
+        if np.array_equal(way(x, y), result):
+            return {"quotients": name}
+    wrong = np.count_nonzero(_quotient(x, y) != result)
+    errors = error(result.astype(np.float64), x.astype(np.float64) / y.astype(np.float64), dtype)
+    return {"quotients": f"{wrong} of {x.size} not the nearest, up to {errors.max():.3f} ulp off"}
+
+
+def ask(operator: Operator, dtype: Dtype) -> Answers:
+    """Quotients of tensors."""
+    x, y = significands(dtype, 0), significands(dtype, 1)
+    return quotients(x, y, operator(x, y, RoundMode.none, shape=(SIZE,), dtype=dtype), dtype)
+
+
+def ask_numbers(operator: Operator, dtype: Dtype) -> Answers:
+    """Quotients of a tensor by a number."""
+    x = significands(dtype, 0)
+    divisors = np.array(DIVISORS, to_numpy(dtype))
+    results = [operator(x, float(y), RoundMode.none, shape=(SIZE,), dtype=dtype) for y in divisors]
+    return quotients(np.tile(x, len(DIVISORS)), np.repeat(divisors, SIZE), np.concatenate(results), dtype)
+
+
+def ask_inverses(operator: Operator, dtype: Dtype) -> Answers:
+    """Inverses of the elements of a tensor."""
+    y = significands(dtype, 1)
+    return quotients(np.ones_like(y), y, operator(y, shape=(SIZE,), dtype=dtype), dtype)
+
+
+PROBES = (
+    Probe("diopiDiv", ask, each(*floating)),
+    Probe("diopiDivScalar", ask_numbers, each(*floating)),
+    Probe("diopiReciprocal", ask_inverses, each(*floating)),
+)

@@ -1,0 +1,126 @@
+"""How far elementary functions are off, in units in the last place, at every number of a half-precision type.
+
+float32 is tried at a fixed sample of 65,536 numbers. The truth is the suite's reference in float64.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import narrow
+from diopi_proto.types import Dtype
+from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
+from diopi_test.fingerprint.samples import sweep
+from diopi_test.fingerprint.subnormals import flush
+from diopi_test.formats import format_of, ulp
+from diopi_test.reference import bare, reference_of
+
+Floats = NDArray[np.float64]
+
+FUNCTIONS = (
+    "diopiSqrt",
+    "diopiRsqrt",
+    "diopiReciprocal",
+    "diopiExp",
+    "diopiExpm1",
+    "diopiLog",
+    "diopiLog2",
+    "diopiLog10",
+    "diopiLog1p",
+    "diopiSin",
+    "diopiCos",
+    "diopiTan",
+    "diopiAsin",
+    "diopiAcos",
+    "diopiAtan",
+    "diopiSinh",
+    "diopiCosh",
+    "diopiTanh",
+    "diopiAsinh",
+    "diopiAcosh",
+    "diopiAtanh",
+    "diopiErf",
+    "diopiErfinv",
+    "diopiSigmoid",
+    "diopiSilu",
+)
+
+
+def ask(operator: Operator, dtype: Dtype) -> Answers:
+    """The largest error and where it is, how often the nearest number is given, what became of special values.
+
+    Results that are as if subnormal numbers were zero, where that makes a difference, are counted by themselves.
+    """
+    numbers = sweep(dtype)
+    with np.errstate(all="ignore"):
+        exact = numbers.astype(np.float64)
+        truth, flushed = (_truth(operator.name, values) for values in (exact, flush(exact, dtype)))
+        result = operator(numbers, shape=numbers.shape, dtype=dtype).astype(np.float64)
+        errors = error(result, truth, dtype)
+        special = ~np.isfinite(truth) | (truth == 0)
+        right = np.where(special, _same(result, truth), errors <= 0.5)
+        spared = ~right & _is_flushed(result, truth, flushed, dtype)
+    counted = ~special & ~spared
+    return {
+        "largest error": _largest(errors, counted, exact),
+        "nearest": _share(right[counted]),
+        "flushed": str(np.count_nonzero(spared)) if spared.any() else "none",
+        "special values": _special(special & ~right & ~spared, exact, truth, result),
+    }
+
+
+def _is_flushed(result: Floats, truth: Floats, flushed: Floats, dtype: Dtype) -> NDArray[np.bool_]:
+    """Where a result is that of a subnormal argument, or itself, taken for zero, and the truth is not."""
+    as_if = flush(flushed, dtype)
+    matters = ~_same(as_if, truth) & ~(error(as_if, truth, dtype) <= 0.5)
+    flushes: NDArray[np.bool_] = matters & (_same(result, as_if) | (error(result, as_if, dtype) <= 0.5))
+    return flushes
+
+
+def _share(holds: NDArray[np.bool_]) -> str:
+    return "always" if holds.all() else f"{np.floor(1e4 * holds.mean()) / 100:.2f} %"
+
+
+def _same(result: Floats, truth: Floats) -> NDArray[np.bool_]:
+    """Where both are the same number, zeros of one sign, or both NaN."""
+    same: NDArray[np.bool_] = (result == truth) & (np.signbit(result) == np.signbit(truth))
+    return same | (np.isnan(result) & np.isnan(truth))
+
+
+def _truth(name: str, values: Floats) -> Floats:
+    function = reference_of(name)
+    assert function is not None
+    return np.asarray(bare(function(values)), np.float64)
+
+
+def error(result: Floats, truth: Floats, dtype: Dtype) -> Floats:
+    """Distance of results from the truth in units in the last place of the truth.
+
+    Infinity counts as the number after the largest, so that an overflow that ought to be is no error.
+    """
+    form = format_of(dtype)
+    beyond = 2.0 ** (form.max_exponent + 1)
+    finite = np.where(np.isinf(result), np.copysign(beyond, result), result)
+    held = np.clip(truth, -beyond, beyond)
+    distance = np.abs(finite - held) / ulp(np.clip(held, -form.largest, form.largest), dtype)
+    return np.where(np.isnan(result), np.inf, distance)
+
+
+def _largest(errors: Floats, counted: NDArray[np.bool_], numbers: Floats) -> str:
+    worst = int(np.argmax(np.where(counted, errors, -1)))
+    size = errors[worst]
+    in_words = "NaN" if np.isinf(size) else f"{size:.3f} ulp" if size < 1000 else f"{size:.3g} ulp"
+    return f"{in_words} at {numbers[worst]:.9g}"
+
+
+def _special(wrong: NDArray[np.bool_], numbers: Floats, truth: Floats, result: Floats) -> str:
+    """Whether zeros, infinities and NaN are where they belong, zeros with their signs."""
+    if not wrong.any():
+        return "right"
+    first = int(np.argmax(wrong))
+    example = f"{numbers[first]:.9g} gives {result[first]:.9g}, not {truth[first]:.9g}"
+    return f"{np.count_nonzero(wrong)} wrong: {example}"
+
+
+PROBES = tuple(Probe(function, ask, each(*narrow)) for function in FUNCTIONS)

@@ -1,0 +1,65 @@
+"""Multiply-add: whether a product, or a quotient, is rounded before it is added to something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import floating
+from diopi_proto.types import Dtype
+from diopi_test.fingerprint.probe import Answers, Operator, Probe, each, verdict
+from diopi_test.formats import FORMATS
+from lib_rt.dtypes import Array, to_numpy
+
+Floats = NDArray[np.float64]
+
+
+SCALE = 16.0
+"""A factor that keeps what is looked for among the normal numbers, in float16 too."""
+
+
+def inexact(dtype: Dtype) -> Floats:
+    """Numbers 1 + 2^−k whose squares and inverses the type does not hold."""
+    least = (FORMATS[dtype].precision + 1) // 2
+    return 1 + np.ldexp(1.0, -np.arange(least, least + 2))
+
+
+def scaled(x: Array) -> Any:
+    """x times `SCALE`, in the type of x."""
+    return x * np.asarray(SCALE, x.dtype)
+
+
+def _product(x: Array) -> Any:
+    return scaled(x) * x
+
+
+def _quotient(x: Array) -> Any:
+    return scaled(np.ones_like(x)) / x
+
+
+Arguments = Callable[[Array, Array], tuple[Any, ...]]
+"""(what is added to, x) → all arguments."""
+
+
+def ask(operator: Operator, dtype: Dtype, *, rounded: Callable[[Array], Array], arguments: Arguments) -> Answers:
+    """Whether anything remains when the rounded value is taken off the value before it is rounded."""
+    numbers = inexact(dtype).astype(to_numpy(dtype))
+    rests = np.concatenate([operator(*arguments(-rounded(x), x), shape=(1,), dtype=dtype) for x in numbers[:, None]])
+    if not np.isfinite(rests).all():
+        return {"added": ", ".join(str(rest) for rest in rests)}
+    return {"added": verdict(rests != 0, "unrounded", "rounded")}
+
+
+def _probe(function: str, rounded: Callable[[Array], Array], arguments: Arguments) -> Probe:
+    return Probe(function, partial(ask, rounded=rounded, arguments=arguments), each(*floating))
+
+
+PROBES = (
+    _probe("diopiAddcmul", _product, lambda other, x: (other, scaled(x), x, 1)),
+    _probe("diopiAdd", _product, lambda other, x: (other, scaled(x), float(x[0]))),
+    _probe("diopiAddcdiv", _quotient, lambda other, x: (other, scaled(np.ones_like(x)), x, 1)),
+)

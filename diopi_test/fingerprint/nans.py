@@ -1,0 +1,199 @@
+"""NaN: whether payload and sign of one that is given are kept, and what one looks like that a function makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.dtypes import ELEMENT_SIZE, floating
+from diopi_proto.types import Dtype, RoundMode
+from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
+from diopi_test.formats import FORMATS
+from lib_rt.dtypes import Array, to_numpy
+
+COPIES = 32
+"""Times every number is given, so that vectors of a processor are filled; the answers must agree."""
+
+PAYLOADS = (0b010110, 0b001011)
+"""Of two NaN, in the six bits below the one that says quiet: every format has as many."""
+
+
+@dataclass(frozen=True)
+class Bits:
+    """The parts of a floating format, as integers."""
+
+    dtype: Dtype
+
+    @property
+    def fraction(self) -> int:
+        """Number of bits of the fraction."""
+        return FORMATS[self.dtype].precision - 1
+
+    @property
+    def sign(self) -> int:
+        """The sign bit."""
+        return int(1 << (8 * ELEMENT_SIZE[self.dtype] - 1))
+
+    @property
+    def quiet(self) -> int:
+        """The bit that makes a NaN quiet."""
+        return 1 << (self.fraction - 1)
+
+    @property
+    def infinity(self) -> int:
+        """The bits of infinity; every NaN has them."""
+        return self.sign - (1 << self.fraction)
+
+    def nan(self, payload: int, *, quiet: bool, negative: bool = False) -> int:
+        """A NaN with one of `PAYLOADS`."""
+        return self.infinity | self.quiet * quiet | payload << (self.fraction - 7) | self.sign * negative
+
+    def payload(self, bits: int) -> int:
+        """The six bits below the one that says quiet."""
+        return bits >> (self.fraction - 7) & 0b111111
+
+    def is_nan(self, bits: int) -> bool:
+        """Whether the number with these bits is NaN."""
+        return bits & ~self.sign > self.infinity
+
+    def array(self, *numbers: int) -> Array:
+        """The numbers with these bits, each `COPIES` times."""
+        unsigned = np.dtype(f"u{ELEMENT_SIZE[self.dtype]}")
+        return np.repeat(np.array(numbers, unsigned), COPIES).view(to_numpy(self.dtype))
+
+    def numbers(self, array: Array) -> list[int]:
+        """The bits of each number that is there `COPIES` times; −1 where they differ."""
+        unsigned = np.ascontiguousarray(array).view(f"u{ELEMENT_SIZE[self.dtype]}").reshape(-1, COPIES)
+        return [int(row[0]) if (row == row[0]).all() else -1 for row in unsigned]
+
+    def in_words(self, bits: int) -> str:
+        """A number by its bits."""
+        if bits < 0:
+            return "different from place to place"
+        plain = {
+            self.infinity | self.quiet: "default",
+            self.infinity | self.quiet | self.sign: "default, negative",
+            self.sign | self.sign - 1: "all bits set",
+        }
+        return plain.get(bits, f"0x{bits:0{2 * ELEMENT_SIZE[self.dtype]}x}" + ("" if self.is_nan(bits) else ", no NaN"))
+
+
+def _rows(*columns: Array) -> tuple[Any, ...]:
+    return (np.stack(columns, axis=1), (1,))
+
+
+def _factors(*columns: Array) -> tuple[Any, ...]:
+    return np.stack(columns, axis=1), np.ones((len(columns), 1), columns[0].dtype)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about one function.
+
+    Attributes:
+        call: from the operands to all arguments.
+        operands: how many there are.
+        invalid: operands whose result is NaN though none of them is.
+    """
+
+    call: Callable[..., tuple[Any, ...]] = lambda *operands: operands
+    operands: int = 1
+    invalid: Sequence[float] | None = None
+
+
+QUESTIONS: Mapping[str, Question] = {
+    "diopiCopyInp": Question(),
+    "diopiNeg": Question(),
+    "diopiAbs": Question(),
+    "diopiMaximum": Question(operands=2),
+    "diopiAdd": Question(lambda x, y: (x, y, 1), 2, (np.inf, -np.inf)),
+    "diopiMul": Question(operands=2, invalid=(0.0, np.inf)),
+    "diopiDiv": Question(lambda x, y: (x, y, RoundMode.none), 2, (0.0, 0.0)),
+    "diopiSqrt": Question(invalid=(-1.0,)),
+    "diopiExp": Question(),
+    "diopiLog": Question(invalid=(-1.0,)),
+    "diopiSum": Question(_rows, 2, (np.inf, -np.inf)),
+    "diopiMm": Question(_factors, 2, (np.inf, -np.inf)),
+}
+
+
+def ask(operator: Operator, dtype: Dtype, *, question: Question) -> Answers:
+    """What becomes of quiet and of signalling NaN, which of two NaN is the result, and what a new one looks like."""
+    bits = Bits(dtype)
+    one = np.ones(2 * COPIES, to_numpy(dtype))
+
+    def call(*operands: Array) -> list[int]:
+        shape = (len(operands[0]), 1) if question.call is _factors else operands[0].shape
+        return bits.numbers(operator(*question.call(*operands), shape=shape, dtype=dtype))
+
+    def fate(quiet: bool) -> str:
+        given = [bits.nan(PAYLOADS[0], quiet=quiet, negative=negative) for negative in (False, True)]
+        return kept(bits, given, call(bits.array(*given), *[one] * (question.operands - 1)))
+
+    answers = {"quiet": fate(True), "signalling": fate(False)}
+    if question.operands == 2:
+        first, second = (bits.nan(payload, quiet=True) for payload in PAYLOADS)
+        answers["of two"] = _which(bits, first, second, call(bits.array(first, second), bits.array(second, first)))
+    if question.invalid is not None:
+        made = call(*(np.full(2 * COPIES, number, to_numpy(dtype)) for number in question.invalid))
+        answers["made"] = _list(bits, made)
+    return answers
+
+
+def kept(bits: Bits, given: Sequence[int], result: Sequence[int]) -> str:
+    """What of a NaN and its negative is found in the results."""
+    if list(given) == list(result):
+        return "kept"
+    payloads = [bits.payload(number) for number in given]
+    if payloads != [bits.payload(number) for number in result] or not all(map(bits.is_nan, result)):
+        return _list(bits, result)
+    return ", ".join(["payload kept", *_changes(bits, given, result)])
+
+
+def _list(bits: Bits, numbers: Sequence[int]) -> str:
+    """Different numbers in words."""
+    return " / ".join(dict.fromkeys(bits.in_words(number) for number in numbers))
+
+
+def _changes(bits: Bits, given: Sequence[int], result: Sequence[int]) -> list[str]:
+    """What was done to bits beside the payload."""
+    before, after = ([bool(number & bits.sign) for number in numbers] for numbers in (given, result))
+    changes = []
+    if before != after:
+        changes.append(
+            "sign flipped" if before == [not one for one in after] else f"sign {'set' if after[0] else 'cleared'}"
+        )
+    if not given[0] & bits.quiet and result[0] & bits.quiet:
+        changes.append("made quiet")
+    return changes
+
+
+def _which(bits: Bits, first: int, second: int, result: Sequence[int]) -> str:
+    """Which operand a NaN comes from, given the results for first and second, and for second and first."""
+    for name, expected in (("the first", [first, second]), ("the second", [second, first])):
+        if list(result) == expected:
+            return name
+    return _list(bits, result)
+
+
+def ask_conversion(operator: Operator, source: Dtype, target: Dtype) -> Answers:
+    """What of the leading bits of a payload arrives in another type."""
+    before, after = Bits(source), Bits(target)
+
+    def fate(quiet: bool) -> str:
+        signs = (False, True)
+        given = before.array(*(before.nan(PAYLOADS[0], quiet=quiet, negative=sign) for sign in signs))
+        result = after.numbers(operator(given, shape=given.shape, dtype=target))
+        return kept(after, [after.nan(PAYLOADS[0], quiet=quiet, negative=sign) for sign in signs], result)
+
+    return {"quiet": fate(True), "signalling": fate(False)}
+
+
+PROBES = (
+    *(Probe(function, partial(ask, question=question), each(*floating)) for function, question in QUESTIONS.items()),
+    Probe("diopiCastDtype", ask_conversion, [(one, other) for one in floating for other in floating if one != other]),
+)

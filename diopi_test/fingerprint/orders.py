@@ -1,0 +1,138 @@
+"""Names for the orders of summation: a tree in words."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, reduce
+
+from diopi_test.fingerprint.trees import Tree, depth, leaves, normal, renumbered
+
+
+def sequential(terms: Sequence[Tree]) -> Tree:
+    """One after the other, from the first."""
+    return reduce(lambda sum_, term: (sum_, term), terms)
+
+
+def backwards(terms: Sequence[Tree]) -> Tree:
+    """One after the other, from the last."""
+    return sequential(terms[::-1])
+
+
+def pairwise(terms: Sequence[Tree]) -> Tree:
+    """Neighbours first: the sum of the first half and that of the second."""
+    half = len(terms) // 2
+    return (pairwise(terms[:half]), pairwise(terms[half:])) if half else terms[0]
+
+
+def folded(terms: Sequence[Tree]) -> Tree:
+    """The second half laid on the first, again and again."""
+    return (folded(terms[::2]), folded(terms[1::2])) if len(terms) > 1 else terms[0]
+
+
+def crosswise(terms: Sequence[Tree]) -> Tree:
+    """One pair after the other, the second of each pair first."""
+    return sequential([terms[number ^ 1] for number in range(len(terms))])
+
+
+def at_once(terms: Sequence[Tree]) -> Tree:
+    """All in one step, with no rounding in between."""
+    return tuple(terms)
+
+
+_ORDERS: dict[str, Callable[[Sequence[Tree]], Tree]] = {
+    "sequential": sequential,
+    "backwards": backwards,
+    "pairwise": pairwise,
+    "folded in halves": folded,
+    "all at once": at_once,
+    "sequential in swapped pairs": crosswise,
+}
+
+
+def _stepwise(terms: Sequence[Tree], step: int) -> Tree:
+    """`step` terms at once are added to the sum of those before them."""
+    return reduce(
+        lambda sum_, start: (sum_, *terms[start : start + step]),
+        range(step, len(terms), step),
+        tuple(terms[:step]),
+    )
+
+
+def describe(tree: Tree) -> str:
+    """The order in words, simplest parts first; of an order without a name its depth and an identifying digest."""
+    return _words(normal(tree)) or _irregular(normal(tree))
+
+
+def _irregular(tree: Tree) -> str:
+    digest = hashlib.sha256(repr(tree).encode()).hexdigest()[:8]
+    return f"irregular, at most {depth(tree)} additions a term (tree {digest})"
+
+
+@cache
+def _words(tree: Tree) -> str | None:
+    """The order of a normal tree over the terms 0, 1, …; None if it has no name."""
+    if isinstance(tree, int):
+        return "alone"
+    known = _known(tree)
+    if known is not None:
+        return known
+    return min(_composites(tree), key=len, default=None)
+
+
+def _known(tree: Tree) -> str | None:
+    terms = range(len(leaves(tree)))
+    for name, order in _ORDERS.items():
+        if normal(order(terms)) == tree:
+            return name
+    for step in _divisors(len(terms)):
+        if normal(_stepwise(terms, step)) == tree:
+            return f"sequential, {step} at once"
+    return None
+
+
+def _composites(tree: Tree) -> Iterator[str]:
+    """The ways to see a tree as equal partial sums that are then added in a known order."""
+    terms = len(leaves(tree))
+    for parts in _divisors(terms):
+        for run in (run for run in range(1, terms // parts + 1) if terms % (parts * run) == 0):
+            split = _split(tree, parts, run)
+            if split is not None:
+                inner, outer = _words(split[0]), _known(split[1])
+                if inner is not None and outer is not None:
+                    yield f"{inner} in {_form(terms, parts, run)}, then {outer}"
+
+
+def _form(terms: int, parts: int, run: int) -> str:
+    if parts * run == terms:
+        return f"{parts} blocks of {run}"
+    return f"{parts} interleaved sums" + (f" of {run} neighbours" if run > 1 else "")
+
+
+def _divisors(number: int) -> list[int]:
+    return [divisor for divisor in range(2, number // 2 + 1) if number % divisor == 0]
+
+
+def _split(tree: Tree, parts: int, run: int) -> tuple[Tree, Tree] | None:
+    """The tree that all partial sums have in common, and that of their addition; None if it is not so.
+
+    `run` neighbours go to the first of the `parts` sums, as many to the next, and round again.
+    """
+    found: dict[int, Tree] = {}
+
+    def place(term: int) -> int:
+        return term // (parts * run) * run + term % run
+
+    def contracted(node: Tree) -> Tree:
+        """The node with each partial sum replaced by its number."""
+        numbers = {leaf // run % parts for leaf in leaves(node)}
+        if len(numbers) == 1 and numbers.isdisjoint(found):
+            number = numbers.pop()
+            found[number] = normal(renumbered(node, place))
+            return number
+        return node if isinstance(node, int) else tuple(contracted(child) for child in node)
+
+    outer = contracted(tree)
+    if len(leaves(outer)) != parts or len(set(found.values())) != 1:
+        return None
+    return found[0], normal(outer)

@@ -1,0 +1,34 @@
+"""The numbers fingerprints are taken at: all of the half-precision types, a fixed sample of the others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diopi_proto.dtypes import ELEMENT_SIZE, half
+from diopi_proto.types import Dtype
+from lib_rt.dtypes import Array, to_numpy
+
+SIZE = 2**16
+"""Numbers in a sample: as many as a half-precision type has."""
+
+_SCRAMBLE = 0x9E3779B97F4A7C15
+"""Odd, with bits set all over: 2^64 divided by the golden ratio (Knuth, The Art of Computer Programming 3, 6.4)."""
+
+
+def sweep(dtype: Dtype) -> Array:
+    """Every number of a half-precision type, in the order of their bits; of a wider type every leading 16 bits once.
+
+    The bits that follow are scrambled. NaN and infinities are among them.
+    """
+    leading = np.arange(SIZE, dtype=np.uint64)
+    bits = 8 * ELEMENT_SIZE[dtype]
+    scrambled = (leading * np.uint64(_SCRAMBLE)) >> np.uint64(80 - bits) if dtype not in half else np.uint64(0)
+    return (leading << np.uint64(bits - 16) | scrambled).astype(f"u{ELEMENT_SIZE[dtype]}").view(to_numpy(dtype))
+
+
+def significands(dtype: Dtype, seed: int) -> Array:
+    """Numbers from 1 to 2, a `SIZE` of them, with fractions scrambled from `seed`."""
+    precision = np.finfo(to_numpy(dtype)).nmant if dtype is not Dtype.bfloat16 else 7
+    counted = np.arange(1, SIZE + 1, dtype=np.uint64) * np.uint64(2 * seed + 1)
+    fraction = (counted * np.uint64(_SCRAMBLE)) >> np.uint64(64 - precision)
+    return (1 + fraction.astype(np.float64) * 2.0**-precision).astype(to_numpy(dtype))

@@ -1,0 +1,149 @@
+"""Subnormal numbers: kept, or taken for zero as arguments, replaced by zero as results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import floating
+from diopi_proto.types import Dtype, RoundMode
+from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
+from diopi_test.formats import FORMATS, Format, is_subnormal, ulp
+from lib_rt.dtypes import to_numpy
+
+Floats = NDArray[np.float64]
+
+
+def subnormals(form: Format) -> Floats:
+    """Subnormal numbers of every size, positive and negative: the smallest and the largest are among them."""
+    steps = np.array([1, 3, 2 ** (form.precision - 2), 2 ** (form.precision - 1) - 1])
+    return form.subnormal * np.concatenate([steps, -steps])
+
+
+Arguments = Callable[[Floats, float, float], tuple[Floats, ...]]
+"""(subnormal numbers s, smallest normal number t, scale c that makes every s normal) → arguments of the function."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about one function.
+
+    Attributes:
+        truth: the function in NumPy.
+        arguments: by aspect, arguments at which it shows; the result is subnormal where the arguments are, or instead.
+        attributes: what else the call takes.
+        result: element type of the result, where it is not that of the arguments.
+    """
+
+    truth: Callable[..., Any]
+    arguments: Mapping[str, Arguments]
+    attributes: Sequence[Any] = ()
+    result: Dtype | None = None
+
+
+def _rows(*columns: Floats) -> Floats:
+    return np.stack(columns, axis=1)
+
+
+def _signed(size: float, sign: Floats) -> Floats:
+    return np.copysign(size, sign)
+
+
+QUESTIONS = {
+    "diopiNeg": Question(np.negative, {"moved": lambda s, t, c: (s,)}),
+    "diopiCopyInp": Question(np.array, {"moved": lambda s, t, c: (s,)}),
+    "diopiMaximum": Question(np.maximum, {"moved": lambda s, t, c: (s, _signed(2 * t, s) - 2 * t)}),
+    "diopiGt": Question(np.greater, {"arguments": lambda s, t, c: (np.abs(s), 0 * s)}, result=Dtype.bool),
+    "diopiAdd": Question(
+        np.add,
+        {
+            "arguments": lambda s, t, c: (s, _signed(t, s)),
+            "results": lambda s, t, c: (s + _signed(t, s), -_signed(t, s)),
+        },
+        [1],
+    ),
+    "diopiMul": Question(
+        np.multiply,
+        {
+            "arguments": lambda s, t, c: (s, np.full_like(s, c)),
+            "results": lambda s, t, c: (s * c, np.full_like(s, 1 / c)),
+        },
+    ),
+    "diopiDiv": Question(
+        np.divide,
+        {
+            "arguments": lambda s, t, c: (np.append(s, _signed(t, s)), np.append(np.full_like(s, 1 / c), s)),
+            "results": lambda s, t, c: (s * c, np.full_like(s, c)),
+        },
+        [RoundMode.none],
+    ),
+    "diopiSqrt": Question(np.sqrt, {"arguments": lambda s, t, c: (np.abs(s),)}),
+    "diopiLog": Question(np.log, {"arguments": lambda s, t, c: (np.abs(s),)}),
+    "diopiExp": Question(np.exp, {"results": lambda s, t, c: (np.log(np.abs(s) / 2 + t / 8),)}),
+    "diopiSum": Question(
+        lambda rows: rows.sum(1),
+        {
+            "arguments": lambda s, t, c: (_rows(s, _signed(t, s)),),
+            "results": lambda s, t, c: (_rows(s + _signed(t, s), -_signed(t, s)),),
+        },
+        [(1,)],
+    ),
+    "diopiMm": Question(
+        np.matmul,
+        {
+            "arguments": lambda s, t, c: (_rows(s, 0 * s), np.array([[c], [1.0]])),
+            "results": lambda s, t, c: (_rows(s * c, 0 * s), np.array([[1 / c], [1.0]])),
+        },
+    ),
+}
+
+
+def ask(operator: Operator, dtype: Dtype, *, question: Question) -> Answers:
+    """What becomes of subnormal numbers, by aspect."""
+    form = FORMATS[dtype]
+    given = subnormals(form), form.tiny, 2.0**form.precision
+    return {
+        aspect: _fate(operator, dtype, question, arguments(*given)) for aspect, arguments in question.arguments.items()
+    }
+
+
+def _fate(operator: Operator, dtype: Dtype, question: Question, values: Sequence[Floats]) -> str:
+    arguments = [value.astype(to_numpy(dtype)) for value in values]
+    exact = [argument.astype(np.float64) for argument in arguments]
+    with np.errstate(all="ignore"):
+        kept = question.truth(*exact)
+        flushed = question.truth(*(flush(value, dtype) for value in exact))
+    result = operator(*arguments, *question.attributes, shape=kept.shape, dtype=question.result or dtype)
+    return fate(result.astype(np.float64), kept.astype(np.float64), flush(flushed.astype(np.float64), dtype), dtype)
+
+
+def flush(values: Floats, dtype: Dtype) -> Floats:
+    """The values with zeros of their signs for the subnormal ones."""
+    return np.where(is_subnormal(values, dtype), np.copysign(0.0, values), values)
+
+
+def fate(result: Floats, kept: Floats, flushed: Floats, dtype: Dtype) -> str:
+    """Which of two truths the results follow: the kept one within two units in the last place, or the flushed one."""
+    if (kept == flushed).any():
+        return "not seen: the vendor makes this process flush them"
+    is_flushed = result == flushed
+    is_kept = ~is_flushed & (np.abs(result - kept) <= 2 * ulp(kept, dtype))
+    if is_kept.all():
+        return "kept"
+    if not (is_kept | is_flushed).all():
+        example = int(np.argmin(is_kept | is_flushed))
+        return f"{result[example]:.6g} for {kept[example]:.6g}"
+    if is_kept.any():
+        return f"kept in {np.count_nonzero(is_kept)} of {kept.size}"
+    same_sign = np.signbit(result) == np.signbit(flushed)
+    return "flushed" if same_sign.all() else "flushed, sign of zero lost"
+
+
+PROBES = tuple(
+    Probe(function, partial(ask, question=question), each(*floating)) for function, question in QUESTIONS.items()
+)

@@ -1,0 +1,76 @@
+"""The order of a summation, revealed by numbers that mask others, as a tree.
+
+Method: P. Xie, Y. Gao, Y. Wang, J. Xue, "Revealing Floating-Point Accumulation Orders in Software/Hardware
+Implementations", USENIX ATC 2025 (arXiv:2411.00442). Of n equal small terms, term i is replaced by a huge number M and
+term j by −M. Whatever is added to ±M is lost; what comes after the two have cancelled is counted. So the sum tells how
+many terms lie outside the smallest subtree that holds both i and j, and the sizes of these subtrees determine the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+Tree = int | tuple["Tree", ...]
+"""A leaf is the number of a term; a node adds its subtrees in one step: two, or more with no rounding in between."""
+
+Sizes = Callable[[int, Sequence[int]], Sequence[int]]
+"""(i, several j) → for each j the number of terms in the smallest subtree that holds i and j."""
+
+
+class NoTreeError(Exception):
+    """The sizes are not those of a tree."""
+
+
+def reveal(sizes: Sizes, terms: int) -> Tree:
+    """The tree of a sum of `terms` terms; NoTreeError when there is none."""
+    tree, size = _subtree(sizes, range(terms))
+    if size != terms:
+        raise NoTreeError(f"the smallest subtree that holds all {terms} terms seems to have {size}")
+    return tree
+
+
+def _subtree(sizes: Sizes, terms: Sequence[int]) -> tuple[Tree, int]:
+    """The subtree over `terms`, and the size of its root: larger if the root has children beside `terms`."""
+    first, *others = terms
+    tree: Tree = first
+    covered = size = 1
+    for size_with, joining in _grouped(others, sizes(first, others) if others else ()):
+        if size > covered:
+            raise NoTreeError(f"term {first} is added to {size} others before they are complete")
+        joined, joined_size = _subtree(sizes, joining)
+        if joined_size == size_with and isinstance(joined, tuple):
+            tree = (tree, *joined)  # one step adds them all
+        elif joined_size == len(joining):
+            tree = (tree, joined)
+        else:
+            raise NoTreeError(f"the terms {joining} are no subtree")
+        covered, size = covered + len(joining), size_with
+    return tree, size
+
+
+def _grouped(terms: Sequence[int], sizes: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+    """The terms by size, smallest first."""
+    for size in sorted(set(sizes)):
+        yield size, [term for term, its in zip(terms, sizes, strict=True) if its == size]
+
+
+def leaves(tree: Tree) -> list[int]:
+    """The numbers of a tree's terms, as they stand in it."""
+    return [tree] if isinstance(tree, int) else [leaf for child in tree for leaf in leaves(child)]
+
+
+def normal(tree: Tree) -> Tree:
+    """The tree with the children of each node in the order of their first terms: addition is commutative."""
+    if isinstance(tree, int):
+        return tree
+    return tuple(sorted((normal(child) for child in tree), key=lambda child: min(leaves(child))))
+
+
+def depth(tree: Tree) -> int:
+    """Additions on the longest way from a term to the sum."""
+    return 0 if isinstance(tree, int) else 1 + max(depth(child) for child in tree)
+
+
+def renumbered(tree: Tree, number: Callable[[int], int]) -> Tree:
+    """The tree with every term's number changed."""
+    return number(tree) if isinstance(tree, int) else tuple(renumbered(child, number) for child in tree)
