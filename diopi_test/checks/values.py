@@ -131,7 +131,7 @@ def _same(given: NDArray[Any], wanted: NDArray[Any]) -> Mask:
 
 def _is_flushed_exactly(given: NDArray[Any], expected: Expected) -> Mask:
     tiny = np.abs(expected.values) < format_of(expected.dtype).tiny
-    alternative = False if expected.flushed is None else given == _narrow(expected.flushed, expected)
+    alternative = False if expected.flushed is None else _same(given, _narrow(expected.flushed, expected))
     return (tiny & (given == 0) & (expected.values != 0)) | alternative
 
 
