@@ -119,7 +119,7 @@ class Evaluation:
         slots = _slots(outputs)
         arrays = [slot.array for slot in slots]
         dtypes = [self._dtype(slot, values) for slot in slots]
-        amplified = budget.amplification(self._arrays, values, arrays, dtypes, self.case.dtype, self._seed)
+        amplified = budget.amplification(self.arrays, values, arrays, dtypes, self.case.dtype, self._seed)
         flushed = self._flushed(values) or [None for _ in slots]
         flat = [
             self._one(slot, dtype, amplify, other)
@@ -145,13 +145,14 @@ class Evaluation:
     def _seed(self) -> Generator:
         return generator(self.prototype.base, self.case.label, "perturbation")
 
-    def _arrays(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
+    def arrays(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
+        """The reference's results for argument values as it takes them, those the caller leaves out not among them."""
         return [slot.array for slot in _slots(self._run(plain))]
 
     def _flushed(self, values: Mapping[str, Any]) -> Sequence[NDArray[Any] | None] | None:
         if not any(budget.has_subnormals(value) for value in values.values()):
             return None
-        return self._arrays({name: budget.flushed(value) for name, value in values.items()})
+        return self.arrays({name: budget.flushed(value) for name, value in values.items()})
 
     def _dtype(self, slot: _Slot, values: Mapping[str, Any]) -> Dtype:
         """The element type of one result tensor; one updated in place keeps its own."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -63,6 +63,7 @@ class Case:
         results: overrides by result name; None where the caller leaves an optional result out.
         smoke: whether the case belongs to the smoke level too.
         exact: whether the data make every intermediate value exact, so that the result has no rounding error.
+        weak: why the case must be as it is although its results tell little (`diopi_test.distrust`).
     """
 
     label: str
@@ -71,6 +72,12 @@ class Case:
     results: Mapping[str, ResultOverride | None] = field(default_factory=dict)
     smoke: bool = False
     exact: bool = False
+    weak: str = ""
+
+
+def excused(reason: str, cases: Iterable[Case]) -> Iterator[Case]:
+    """The same cases, with the reason why they are weak."""
+    return (replace(case, weak=reason) for case in cases)
 
 
 CaseMaker = Callable[[Prototype], Iterable[Case]]
