@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from diopi_impl import VendorError, find_vendor
@@ -131,24 +132,30 @@ def _open_baseline(data: Path, level: str) -> tuple[list[Path], str]:
 @select_option
 @workers_option
 def gen_data(level: str, data: Path | None, expression: str | None, workers: int | None) -> None:
-    """Make the baseline: data, expected results and error budgets of every case."""
-    from diopi_test import generate
+    """Make the baseline: data, expected results and error budgets of every case.
+
+    Afterwards list the weak cases: those whose expected results could not tell right from wrong.
+    """
+    from diopi_test import distrust, generate
     from diopi_test.store import BaselineError
 
     functions = _select(generate.functions_with_cases(level), expression)
+    folder, processes = (data or default_data()) / level, workers or default_workers()
     with Progress(*_COLUMNS, console=console) as progress:
-        task = progress.add_task("making the baseline", total=len(functions))
+
+        def advance(task: TaskID) -> Callable[[str, object], None]:
+            return lambda function, _: progress.update(task, advance=1, description=function)
+
+        making, doubting = (progress.add_task(text, total=len(functions)) for text in ("making", "doubting"))
         try:
-            made = generate.generate(
-                functions,
-                level,
-                (data or default_data()) / level,
-                workers or default_workers(),
-                lambda function, cases: progress.update(task, advance=1, description=function),
-            )
+            made = generate.generate(functions, level, folder, processes, advance(making))
+            weak = distrust.find_weak_cases(functions, level, folder, processes, advance(doubting))
         except (BaselineError, OSError) as error:
             raise click.ClickException(str(error)) from error
-    console.print(f"{made} cases made, {len(functions)} functions are up to date in {(data or default_data()) / level}")
+    console.print(f"{made} cases made, {len(functions)} functions are up to date in {folder}")
+    for finding in weak:
+        console.print(f"weak: {finding}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{len({finding.case for finding in weak})} weak cases")
 
 
 def _select(functions: list[str], expression: str | None) -> list[str]:
