@@ -99,8 +99,27 @@ def _dtype(array: Array) -> Dtype:
 def ask_sums(operator: Operator, dtype: Dtype, *, way: Way) -> Answers:
     """Width, rounding and order of an operator's sums."""
     sums = Sums(operator, way, dtype)
-    bits = width(sums)
-    return {"partial sums": _width_in_words(bits), "rounded": _rounding(sums, bits), "order": _order(sums, bits)}
+    top = _top(sums)
+    if top is None:
+        return {"partial sums": "not seen: sums of three terms are wrong"}
+    bits = width(sums, top)
+    if bits is None:
+        return {"partial sums": "wider than can be seen", "order": "not seen: no partial sum is rounded"}
+    name = f"{WIDTHS[bits]} ({bits} bits)" if bits in WIDTHS else f"{bits} bits"
+    return {"partial sums": name, "rounded": _rounding(sums, top, bits), "order": _order(sums, top, bits)}
+
+
+TOPS = (126, 14)
+"""Exponents of large terms: what float32, and what float16 can still add up."""
+
+
+def _top(sums: Sums) -> int | None:
+    """The largest of `TOPS` whose terms can be added; None if even the simplest sums are wrong."""
+    for top in TOPS:
+        half = np.ldexp(1.0, top - 1)
+        if top < sums.form.max_exponent and (sums(_placed(2 * half, half, -2 * half)) == half).all():
+            return top
+    return None
 
 
 PLACES = ((0, 1, 2), (0, TERMS // 2, TERMS - 1))
@@ -118,40 +137,26 @@ def _placed(*terms: float) -> list[Floats]:
     return rows
 
 
-def width(sums: Sums) -> int | None:
+def width(sums: Sums, top: int) -> int | None:
     """Significant bits of the narrowest partial sums; None when they are more than terms of the type can show.
 
-    2^e + 2^(e−k) needs k + 1 bits: the first k at which 2^e + 2^(e−k) − 2^e is not 2^(e−k) in every order.
+    2^top + 2^(top−k) needs k + 1 bits: the first k at which 2^top + 2^(top−k) − 2^top is not 2^(top−k) in every order.
     """
-    form = sums.form
-    top = form.max_exponent - 1
-    for k in range(1, min(top - form.min_exponent, MOST_BITS) + 1):
+    for k in range(1, min(top - sums.form.min_exponent, MOST_BITS) + 1):
         small = np.ldexp(1.0, top - k)
         if (sums(_placed(2.0**top, small, -(2.0**top))) != small).any():
             return k
     return None
 
 
-def _width_in_words(bits: int | None) -> str:
-    if bits is None:
-        return "wider than can be seen"
-    return f"{WIDTHS[bits]} ({bits} bits)" if bits in WIDTHS else f"{bits} bits"
-
-
-def _rounding(sums: Sums, bits: int | None) -> str:
+def _rounding(sums: Sums, top: int, bits: int) -> str:
     """Whether three quarters of the last place are rounded up: in no order is the nearest sum that of nothing."""
-    if bits is None:
-        return "not seen"
-    top = sums.form.max_exponent - 1
     rest = sums(_placed(2.0**top, 1.5 * 2.0 ** (top - bits), -(2.0**top)))
     return "to nearest" if (rest > 0).all() else "towards zero"
 
 
-def _order(sums: Sums, bits: int | None) -> str:
+def _order(sums: Sums, top: int, bits: int) -> str:
     """The order in words, or why none shows."""
-    if bits is None:
-        return "not seen: no partial sum is rounded"
-    top = sums.form.max_exponent
     unit = np.ldexp(1.0, min(0, top - bits - 1 - TERMS.bit_length()))  # all terms together are lost beside 2^top
     if sums([np.full(TERMS, unit)])[0] != TERMS * unit:
         return f"not seen: the sum of {TERMS} times {unit:g} is wrong"
@@ -166,12 +171,12 @@ def _order(sums: Sums, bits: int | None) -> str:
         return [TERMS - int(count) for count in outside]
 
     everything = range(1, TERMS)
-    if sizes(0, everything) != sizes(0, everything):
-        return "varies from call to call"
     try:
+        if sizes(0, everything) != sizes(0, everything):
+            return "varies from call to call"
         return describe(reveal(sizes, TERMS))
     except NoTreeError as error:
-        return f"none: {error}"
+        return f"not seen: {error}"
 
 
 def ask_products(operator: Operator, dtype: Dtype, *, way: Way, shape: tuple[int, int]) -> Answers:

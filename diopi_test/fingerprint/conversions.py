@@ -155,12 +155,14 @@ def out_of_range(numbers: Sequence[int], result: Sequence[int], limits: Range) -
     return ", ".join(f"{number:.6g} → {its}" for number, its in zip(numbers, result, strict=True))
 
 
-def _beyond(limits: Range, largest: float) -> list[int]:
-    """Numbers out of range and finite in the source, beyond int32 and int64 too."""
+def _beyond(limits: Range, source: Dtype) -> list[int]:
+    """Numbers out of range but finite in the source, some beyond int32 and int64 with bits left at the low end."""
     low, high = limits
-    steps = [high + 1, 3 * (high + 1) // 2, 2**33 + 2**31, 2**66]
+    steps = [high + 1, 3 * (high + 1) // 2, 2**32 + 19795, 2**63 + 5 * 2**11, 2**66]
     candidates = [*steps, *(-step for step in steps), 2 * low]
-    return [number for number in candidates if not low <= number <= high and abs(number) <= largest]
+    finite = [number for number in candidates if abs(number) <= FORMATS[source].largest]
+    held = [int(number) for number in np.array(finite, np.float64).astype(to_numpy(source)).astype(np.float64)]
+    return [number for number in held if not low <= number <= high]
 
 
 def ask_to_integers(operator: Operator, source: Dtype, target: Dtype) -> Answers:
@@ -168,7 +170,7 @@ def ask_to_integers(operator: Operator, source: Dtype, target: Dtype) -> Answers
     limits = limits_of(target)
     halves = QUARTERS if limits[0] == 0 else _both_signs(QUARTERS)
     answers = {"rounded": rounding(halves, _converted(operator, halves, source, target).astype(np.float64))}
-    numbers = _beyond(limits, FORMATS[source].largest)
+    numbers = _beyond(limits, source)
     if numbers:
         answers["too large"] = out_of_range(numbers, _converted(operator, numbers, source, target), limits)
     names = {limits[0]: "smallest", limits[1]: "largest"} if limits[0] else {limits[1]: "largest"}

@@ -30,15 +30,9 @@ def _by_inverse(x: Array, y: Array) -> Any:
     return x * _quotient(np.ones_like(y), y)
 
 
-def _by_wider_inverse(x: Array, y: Array) -> Any:
-    """In float32 throughout, rounded at the end."""
-    return _by_inverse(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
-
-
 WAYS: dict[str, Callable[[Array, Array], Any]] = {
     "correctly rounded": _quotient,
     "multiplied with the rounded inverse": _by_inverse,
-    "multiplied with the inverse in float32": _by_wider_inverse,
 }
 
 

@@ -17,7 +17,6 @@ from lib_rt.dtypes import Array, to_numpy
 
 Floats = NDArray[np.float64]
 
-
 SCALE = 16.0
 """A factor that keeps what is looked for among the normal numbers, in float16 too."""
 

@@ -32,7 +32,7 @@ def folded(terms: Sequence[Tree]) -> Tree:
 
 def crosswise(terms: Sequence[Tree]) -> Tree:
     """One pair after the other, the second of each pair first."""
-    return sequential([terms[number ^ 1] for number in range(len(terms))])
+    return sequential([terms[min(number ^ 1, len(terms) - 1)] for number in range(len(terms))])
 
 
 def at_once(terms: Sequence[Tree]) -> Tree:

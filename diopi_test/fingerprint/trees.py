@@ -35,15 +35,15 @@ def _subtree(sizes: Sizes, terms: Sequence[int]) -> tuple[Tree, int]:
     tree: Tree = first
     covered = size = 1
     for size_with, joining in _grouped(others, sizes(first, others) if others else ()):
-        if size > covered:
-            raise NoTreeError(f"term {first} is added to {size} others before they are complete")
+        if size > covered or size_with < covered + len(joining):
+            raise NoTreeError(f"the terms added to term {first} are no subtrees")
         joined, joined_size = _subtree(sizes, joining)
         if joined_size == size_with and isinstance(joined, tuple):
             tree = (tree, *joined)  # one step adds them all
         elif joined_size == len(joining):
             tree = (tree, joined)
         else:
-            raise NoTreeError(f"the terms {joining} are no subtree")
+            raise NoTreeError(f"the {len(joining)} terms from term {joining[0]} on are no subtree")
         covered, size = covered + len(joining), size_with
     return tree, size
 

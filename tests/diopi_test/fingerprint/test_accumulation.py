@@ -1,0 +1,211 @@
+"""Order, width and rounding of sums and dot products are recognised in NumPy vendors of known arithmetic."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from small_vendor import Array, small_vendor
+
+from diopi_impl import Vendor
+from diopi_proto.types import Dtype
+from diopi_test.fingerprint.accumulation import DOT_PRODUCTS, SUMS
+from diopi_test.fingerprint.probe import Probe
+
+Add = Callable[[Array, Array], Array]
+
+
+def ask(vendor: Vendor, probe: Probe, dtype: Dtype) -> Mapping[str, str]:
+    with vendor.open_device() as device:
+        return probe.answers(vendor, device, [dtype])
+
+
+def sequential(terms: Sequence[Array], add: Add = np.add) -> Array:
+    total = terms[0]
+    for term in terms[1:]:
+        total = add(total, term)
+    return total
+
+
+def pairwise(terms: Sequence[Array], add: Add = np.add) -> Array:
+    half = len(terms) // 2
+    return add(pairwise(terms[:half], add), pairwise(terms[half:], add)) if half else terms[0]
+
+
+def lanes(terms: Sequence[Array], add: Add = np.add) -> Array:
+    return pairwise([sequential(terms[lane::8], add) for lane in range(8)], add)
+
+
+def exactly(terms: Sequence[Array]) -> Array:
+    import math
+
+    return np.array([math.fsum(column) for column in np.stack(terms).astype(np.float64).reshape(len(terms), -1).T])
+
+
+def compensated(terms: Sequence[Array]) -> Array:
+    """Neumaier's sum: what every addition loses is added up by itself, and added at the end."""
+    total, lost = terms[0], np.zeros_like(terms[0])
+    for term in terms[1:]:
+        new = total + term
+        lost = lost + np.where(np.abs(total) >= np.abs(term), (total - new) + term, (term - new) + total)
+        total = new
+    return total + lost
+
+
+def summing(total: Callable[[Sequence[Array]], Array], accumulator: Any = None) -> Vendor:
+    """A vendor whose sums are `total` of the terms, in the type `accumulator` if not their own."""
+
+    def sum_(input: Array, dim: tuple[int, ...]) -> Array:
+        terms = np.moveaxis(input, dim[0], 0).astype(accumulator or input.dtype)
+        return total(list(terms)).astype(input.dtype).reshape(np.delete(input.shape, dim[0]))
+
+    return small_vendor(diopiSum=sum_)
+
+
+ORDERS: dict[str, Callable[[Sequence[Array]], Array]] = {
+    "sequential": sequential,
+    "backwards": lambda terms: sequential(terms[::-1]),
+    "pairwise": pairwise,
+    "sequential in 8 interleaved sums, then pairwise": lanes,
+    "pairwise in 8 blocks of 16, then sequential": lambda terms: sequential(
+        [pairwise(terms[start : start + 16]) for start in range(0, 128, 16)]
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("probe", "order"),
+    [
+        *((probe, order) for probe in SUMS for order in ("sequential", "pairwise")),
+        *((SUMS[1], order) for order in ORDERS),
+    ],
+    ids=lambda value: value.subject if isinstance(value, Probe) else value,
+)
+def test_the_order_of_sums(probe: Probe, order: str) -> None:
+    answers = ask(summing(ORDERS[order]), probe, Dtype.float32)
+    assert answers == {"partial sums": "float32 (24 bits)", "rounded": "to nearest", "order": order}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "accumulator", "width"),
+    [
+        (Dtype.float16, np.float16, "float16 (11 bits)"),
+        (Dtype.float16, np.float32, "float32 (24 bits)"),
+        (Dtype.bfloat16, ml_dtypes.bfloat16, "bfloat16 (8 bits)"),
+        (Dtype.bfloat16, np.float32, "float32 (24 bits)"),
+        (Dtype.bfloat16, np.float64, "float64 (53 bits)"),
+        (Dtype.float32, np.float64, "float64 (53 bits)"),
+        (Dtype.float64, np.float64, "float64 (53 bits)"),
+        (Dtype.float64, np.float32, "float32 (24 bits)"),
+        (Dtype.float32, np.float16, "float16 (11 bits)"),
+    ],
+    ids=lambda value: getattr(value, "name", None) or getattr(value, "__name__", None) or "",
+)
+def test_the_width_of_partial_sums(dtype: Dtype, accumulator: Any, width: str) -> None:
+    answers = ask(summing(pairwise, accumulator), SUMS[1], dtype)
+    assert answers == {"partial sums": width, "rounded": "to nearest", "order": "pairwise"}
+
+
+def test_sums_in_which_nothing_is_lost() -> None:
+    answers = ask(summing(sequential, np.float64), SUMS[1], Dtype.float16)
+    assert answers["partial sums"] == "wider than can be seen"
+    assert answers["order"] == "not seen: no partial sum is rounded"
+    assert ask(summing(exactly), SUMS[1], Dtype.float32)["order"] == "not seen: no partial sum is rounded"
+
+
+def test_a_compensated_sum_shows_no_order() -> None:
+    answers = ask(summing(compensated), SUMS[1], Dtype.float32)
+    assert answers["order"] == "not seen: no partial sum is rounded"
+
+
+def chopped(one: Array, other: Array) -> Array:
+    """The float32 sum, cut off."""
+    exact = one.astype(np.float64) + other.astype(np.float64)
+    rounded = exact.astype(np.float32)
+    return np.where(np.abs(rounded) > np.abs(exact), np.nextafter(rounded, np.float32(0)), rounded)
+
+
+def test_sums_that_are_cut_off() -> None:
+    answers = ask(summing(lambda terms: sequential(terms, chopped)), SUMS[1], Dtype.float32)
+    assert answers["partial sums"] == "float32 (24 bits)"
+    assert answers["rounded"] == "towards zero"
+
+
+def test_sums_whose_order_varies() -> None:
+    generator = np.random.default_rng(0)
+    vendor = summing(lambda terms: sequential([terms[n] for n in generator.permutation(len(terms))]))
+    assert ask(vendor, SUMS[1], Dtype.float32)["order"] == "varies from call to call"
+
+
+def test_wrong_sums_have_no_order() -> None:
+    short = ask(summing(lambda terms: sequential(terms[1:-1])), SUMS[0], Dtype.float32)
+    assert short == {"partial sums": "not seen: sums of three terms are wrong"}
+    gap = ask(summing(lambda terms: sequential([*terms[:40], *terms[41:]])), SUMS[0], Dtype.float32)
+    assert gap["order"] == "not seen: the sum of 128 times 1 is wrong"
+
+
+def multiplying(dot: Callable[[Array, Array], Array]) -> Vendor:
+    """A vendor whose matrix products are `dot` of (k, m, 1) and (k, 1, n) factors, the pairs of each sum along k."""
+
+    def mm(input: Array, mat2: Array) -> Array:
+        return dot(input.T[:, :, None], mat2[:, None, :]).astype(input.dtype)
+
+    return small_vendor(diopiMm=mm)
+
+
+def plain(a: Array, b: Array) -> Array:
+    return sequential(list(a * b))
+
+
+def fused(a: Array, b: Array) -> Array:
+    """Products of float32 are exact in float64."""
+    total = np.zeros(1, np.float32)
+    for left, right in zip(a, b, strict=True):
+        total = (total.astype(np.float64) + left.astype(np.float64) * right.astype(np.float64)).astype(np.float32)
+    return total
+
+
+def wide(a: Array, b: Array) -> Array:
+    return pairwise(list(a.astype(np.float32) * b.astype(np.float32)))
+
+
+def tensor_float(a: Array, b: Array) -> Array:
+    """Factors of 11 bits."""
+    cut = [(np.ascontiguousarray(x).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) for x in (a, b)]
+    return wide(*cut)
+
+
+def in_steps_of_16(a: Array, b: Array) -> Array:
+    """As tensor cores: the sum so far and 16 products, each cut off at 25 bits below the largest, in one step."""
+    products = a.astype(np.float64) * b.astype(np.float64)
+    total = np.zeros(products.shape[1:], np.float32)
+    for start in range(0, len(products), 16):
+        terms = np.stack([total.astype(np.float64), *products[start : start + 16]])
+        place = np.ldexp(1.0, np.frexp(np.abs(terms).max(0))[1] - 26)
+        total = (np.trunc(terms / place).sum(0) * place).astype(np.float32)
+    return total
+
+
+@pytest.mark.parametrize("probe", DOT_PRODUCTS, ids=lambda probe: probe.subject)
+@pytest.mark.parametrize(
+    ("dot", "dtype", "expected"),
+    [
+        (plain, Dtype.float32, ("kept", "rounded before they are added", "float32 (24 bits)", "sequential")),
+        (fused, Dtype.float32, ("kept", "exact until they are added", "float32 (24 bits)", "sequential")),
+        (plain, Dtype.float16, ("kept", "rounded before they are added", "float16 (11 bits)", "sequential")),
+        (wide, Dtype.float16, ("kept", "exact until they are added", "float32 (24 bits)", "pairwise")),
+        (tensor_float, Dtype.float32, ("rounded to 11 bits", None, "float32 (24 bits)", "pairwise")),
+    ],
+    ids=["plain", "fused", "float16", "wide", "tensor float"],
+)
+def test_dot_products(probe: Probe, dot: Callable[[Array, Array], Array], dtype: Dtype, expected: tuple[Any]) -> None:
+    answers = ask(multiplying(dot), probe, dtype)
+    found = tuple(answers[aspect] for aspect in ("factors", "products", "partial sums", "order"))
+    assert [one for one, other in zip(found, expected, strict=True) if other is not None and one != other] == []
+    assert answers["rounded"] == "to nearest"
+
+
+def test_products_added_many_at_once() -> None:
+    answers = ask(multiplying(in_steps_of_16), DOT_PRODUCTS[0], Dtype.float32)
+    assert answers["order"] == "sequential, 16 at once"

@@ -1,0 +1,381 @@
+"""Subnormal numbers, conversions, multiply-add, NaN and division, in NumPy vendors of known arithmetic."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from small_vendor import Array, small_vendor
+
+from diopi_impl import Vendor
+from diopi_impl.functional import ResultSpec
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.interface import lookup
+from diopi_proto.parameters import Role
+from diopi_proto.types import Dtype, Error, RoundMode
+from diopi_test.fingerprint import conversions, division, fusion, nans, subnormals
+from diopi_test.fingerprint.probe import Probe
+from lib_rt import Context, Tensor
+from lib_rt.dtypes import from_numpy, to_numpy
+
+
+def ask(vendor: Vendor, probe: Probe, *dtypes: Dtype) -> Mapping[str, str]:
+    with vendor.open_device() as device:
+        return probe.answers(vendor, device, dtypes)
+
+
+def probe_of(probes: Sequence[Probe], function: str, *dtypes: Dtype) -> Probe:
+    return next(probe for probe in probes if probe.function == function and (not dtypes or dtypes in probe.variants))
+
+
+def kept(x: Array) -> Array:
+    return x
+
+
+def zero(x: Array) -> Array:
+    """Subnormal numbers as zeros of their signs."""
+    return np.where(np.abs(x) < np.finfo(x.dtype).tiny, np.copysign(np.zeros_like(x), x), x)
+
+
+def positive_zero(x: Array) -> Array:
+    return np.where(np.abs(x) < np.finfo(x.dtype).tiny, np.zeros_like(x), x)
+
+
+def multiplier(before: Callable[[Array], Array], after: Callable[[Array], Array]) -> Vendor:
+    def mul(input: Array, other: Array) -> Array:
+        return after(before(input) * before(other))
+
+    return small_vendor(diopiMul=mul)
+
+
+@pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.float32, Dtype.float64])
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (kept, kept, ("kept", "kept")),
+        (zero, kept, ("flushed", "kept")),
+        (kept, zero, ("kept", "flushed")),
+        (positive_zero, positive_zero, ("flushed, sign of zero lost", "flushed, sign of zero lost")),
+    ],
+    ids=["kept", "arguments flushed", "results flushed", "to positive zero"],
+)
+def test_subnormal_numbers(
+    dtype: Dtype, before: Callable[[Array], Array], after: Callable[[Array], Array], expected: tuple[str, str]
+) -> None:
+    answers = ask(multiplier(before, after), probe_of(subnormals.PROBES, "diopiMul"), dtype)
+    assert (answers["arguments"], answers["results"]) == expected
+
+
+def test_subnormal_numbers_kept_in_part_or_wrong() -> None:
+    probe = probe_of(subnormals.PROBES, "diopiNeg")
+    partly = small_vendor(diopiNeg=lambda input: -np.where(input > 0, input, zero(input)))
+    assert ask(partly, probe, Dtype.float32) == {"moved": "kept in 4 of 8"}
+    wrong = small_vendor(diopiNeg=lambda input: -input * 4)
+    assert ask(wrong, probe, Dtype.float32) == {"moved": "-5.60519e-45 for -1.4013e-45"}
+
+
+class Truthful(Vendor):
+    """Answers every call with `compute` of the tensors among the arguments."""
+
+    def __init__(self, compute: Callable[..., Array]) -> None:
+        super().__init__("truthful", "1", HostRuntime().functions(), host_addressable=True)
+        self._compute = compute
+
+    def has(self, name: str) -> bool:
+        return True
+
+    def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        context.stream.synchronize()
+        given = list(zip(lookup(name).parameters[1:], arguments, strict=True))
+        (result,) = (value for parameter, value in given if parameter.role is Role.output)
+        tensors = [value.view() for _, value in given if isinstance(value, Tensor) and value is not result]
+        with np.errstate(all="ignore"):
+            result.view()[...] = self._compute(*tensors)
+        return Error.Success
+
+
+@pytest.mark.parametrize("change", [kept, zero])
+@pytest.mark.parametrize("probe", subnormals.PROBES, ids=lambda probe: probe.function)
+def test_each_function_tells_whether_it_flushes(probe: Probe, change: Callable[[Array], Array]) -> None:
+    truth = subnormals.QUESTIONS[probe.function].truth
+
+    def compute(*values: Array) -> Array:
+        result = truth(*(change(value).astype(np.float64) for value in values))
+        return result if result.dtype == bool else change(result.astype(values[0].dtype))
+
+    expected = "kept" if change is kept else "flushed"
+    assert set(ask(Truthful(compute), probe, Dtype.float32).values()) == {expected}
+
+
+Cast = Callable[[Array, ResultSpec], Array]
+
+
+def casting(cast: Cast) -> Vendor:
+    def convert(input: Array, *, out: ResultSpec) -> Array:
+        return cast(input, out)
+
+    return small_vendor(diopiCastDtype=convert)
+
+
+def ask_cast(cast: Cast, source: Dtype, target: Dtype) -> Mapping[str, str]:
+    probes = [*conversions.TO_FLOATS, *conversions.TO_INTEGERS, *conversions.TO_BOOL]
+    return ask(casting(cast), probe_of(probes, "diopiCastDtype", source, target), source, target)
+
+
+def nearest(input: Array, out: ResultSpec) -> Array:
+    return input.astype(to_numpy(out.dtype))
+
+
+def truncated(input: Array, out: ResultSpec) -> Array:
+    """The upper half of a float32 is a bfloat16."""
+    return (np.ascontiguousarray(input).view(np.uint32) >> 16).astype(np.uint16).view(ml_dtypes.bfloat16)
+
+
+def saturated(input: Array, out: ResultSpec) -> Array:
+    largest = np.finfo(np.float16).max
+    return np.clip(input, -largest, largest).astype(np.float16)
+
+
+def without_subnormals(input: Array, out: ResultSpec) -> Array:
+    return zero(input.astype(np.float16))
+
+
+def by_way_of_float32(input: Array, out: ResultSpec) -> Array:
+    return input.astype(np.float32).astype(np.float16)
+
+
+def ties_away(input: Array, out: ResultSpec) -> Array:
+    """Adding half of the last place, then cutting off."""
+    bits = np.ascontiguousarray(input).view(np.uint32).astype(np.uint64) + 0x8000
+    return (bits >> 16).astype(np.uint16).view(ml_dtypes.bfloat16)
+
+
+TO_FLOATS: list[tuple[Cast, Dtype, Dtype, dict[str, str]]] = [
+    (nearest, Dtype.float32, Dtype.float16, {"rounded": "to nearest, ties to even", "too large": "infinite"}),
+    (nearest, Dtype.float32, Dtype.bfloat16, {"rounded": "to nearest, ties to even", "too large": "infinite"}),
+    (truncated, Dtype.float32, Dtype.bfloat16, {"rounded": "towards zero", "too large": "the largest number"}),
+    (ties_away, Dtype.float32, Dtype.bfloat16, {"rounded": "to nearest, ties away from zero"}),
+    (
+        saturated,
+        Dtype.float32,
+        Dtype.float16,
+        {"rounded": "to nearest, ties to even", "too large": "the largest number"},
+    ),
+    (without_subnormals, Dtype.float32, Dtype.float16, {"subnormal numbers": "flushed"}),
+    (nearest, Dtype.float64, Dtype.float16, {"by way of float32": "no", "subnormal numbers": "kept"}),
+    (by_way_of_float32, Dtype.float64, Dtype.float16, {"by way of float32": "yes", "too large": "infinite"}),
+    (nearest, Dtype.float16, Dtype.float32, {"subnormal numbers": "kept"}),
+    (nearest, Dtype.bfloat16, Dtype.float16, {"too large": "infinite"}),
+    (nearest, Dtype.int32, Dtype.float32, {"rounded": "to nearest, ties to even"}),
+    (nearest, Dtype.int64, Dtype.float64, {"rounded": "to nearest, ties to even"}),
+]
+
+
+@pytest.mark.parametrize(("cast", "source", "target", "expected"), TO_FLOATS)
+def test_conversions_to_floating_types(cast: Cast, source: Dtype, target: Dtype, expected: dict[str, str]) -> None:
+    answers = ask_cast(cast, source, target)
+    assert {aspect: answers.get(aspect) for aspect in expected} == expected
+
+
+@pytest.mark.parametrize(("words", "rounded"), conversions.ROUNDINGS.items(), ids=list(conversions.ROUNDINGS))
+def test_each_rounding_is_recognised(words: str, rounded: Callable[[Array], Array]) -> None:
+    answers = ask_cast(lambda input, out: rounded(input).astype(np.int32), Dtype.float64, Dtype.int32)
+    assert answers["rounded"] == words
+
+
+def test_unknown_rounding_is_shown() -> None:
+    odd = ask_cast(lambda input, out: (2 * np.floor(input / 2) + 1).astype(np.int32), Dtype.float64, Dtype.int32)
+    assert odd["rounded"] == "unknown: 0 → 1 units"
+
+
+def by_rule(rule: Callable[[int, tuple[int, int]], int]) -> Cast:
+    """A conversion of finite numbers by a rule for those out of range; infinities saturate, NaN is 7."""
+
+    def cast(input: Array, out: ResultSpec) -> Array:
+        limits = conversions.limits_of(out.dtype)
+        finite = np.where(np.isfinite(input), input, 0)
+        numbers = np.array([rule(int(number), limits) for number in finite])
+        ends = np.where(np.isnan(input), 7, np.where(input > 0, limits[1], limits[0]))
+        return np.where(np.isfinite(input), numbers, ends).astype(to_numpy(out.dtype))
+
+    return cast
+
+
+@pytest.mark.parametrize(("words", "rule"), conversions.OUT_OF_RANGE.items(), ids=list(conversions.OUT_OF_RANGE))
+def test_each_rule_for_numbers_out_of_range_is_recognised(
+    words: str, rule: Callable[[int, tuple[int, int]], int]
+) -> None:
+    assert ask_cast(by_rule(rule), Dtype.float64, Dtype.int16) == {
+        "rounded": "towards zero",
+        "too large": words,
+        "−∞, ∞": "smallest, largest",
+        "NaN": "7",
+    }
+
+
+def test_conversions_between_integers() -> None:
+    wrapping = ask_cast(nearest, Dtype.int64, Dtype.int8)
+    clipping = ask_cast(lambda input, out: np.clip(input, -128, 127).astype(np.int8), Dtype.int64, Dtype.int8)
+    assert (wrapping, clipping) == ({"too large": "modulo 2^bits"}, {"too large": "saturated"})
+
+
+def test_conversions_to_bool() -> None:
+    assert ask_cast(nearest, Dtype.float32, Dtype.bool) == {"true": "all but zero"}
+    by_int = ask_cast(lambda input, out: np.trunc(np.nan_to_num(input)) != 0, Dtype.float32, Dtype.bool)
+    assert by_int == {"true": "all but zero, wrong for 0.25, 1.4013e-45, nan"}
+
+
+def twice_rounded(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
+    return input + tensor1.dtype.type(value) * tensor1 * tensor2
+
+
+def once_rounded(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
+    wide = np.longdouble
+    return (input.astype(wide) + value * tensor1.astype(wide) * tensor2.astype(wide)).astype(input.dtype)
+
+
+@pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.bfloat16, Dtype.float32])
+@pytest.mark.parametrize(("addcmul", "words"), [(twice_rounded, "rounded"), (once_rounded, "unrounded")])
+def test_multiply_add(dtype: Dtype, addcmul: Callable[..., Array], words: str) -> None:
+    probe = probe_of(fusion.PROBES, "diopiAddcmul")
+    assert ask(small_vendor(diopiAddcmul=addcmul), probe, dtype) == {"added": words}
+
+
+def test_add_and_addcdiv() -> None:
+    def add(input: Array, other: Array, alpha: float) -> Array:
+        return (input.astype(np.float64) + other.astype(np.float64) * alpha).astype(input.dtype)
+
+    def addcdiv(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
+        return input + tensor1 / tensor2
+
+    vendor = small_vendor(diopiAdd=add, diopiAddcdiv=addcdiv)
+    answers = [ask(vendor, probe_of(fusion.PROBES, name), Dtype.float32) for name in ("diopiAdd", "diopiAddcdiv")]
+    assert answers == [{"added": "unrounded"}, {"added": "rounded"}]
+
+
+def test_multiply_add_that_is_wrong() -> None:
+    answers = ask(
+        small_vendor(diopiAddcmul=lambda input, tensor1, tensor2, value: input / 0),
+        probe_of(fusion.PROBES, "diopiAddcmul"),
+        Dtype.float32,
+    )
+    assert answers == {"added": "-inf, -inf"}
+
+
+def canonical(x: Array) -> Array:
+    return np.where(np.isnan(x), np.array(np.nan, x.dtype), x)
+
+
+def first_nan(input: Array, other: Array) -> Array:
+    return np.where(np.isnan(input), input, np.where(np.isnan(other), other, input * other))
+
+
+def second_nan(input: Array, other: Array) -> Array:
+    return first_nan(other, input)
+
+
+@pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64])
+@pytest.mark.parametrize(
+    ("mul", "expected"),
+    [
+        (first_nan, ("kept", "kept", "the first")),
+        (second_nan, ("kept", "kept", "the second")),
+        (lambda input, other: canonical(input * other), ("default", "default", "default")),
+    ],
+    ids=["first", "second", "canonical"],
+)
+def test_nan_of_two_operands(dtype: Dtype, mul: Callable[..., Array], expected: tuple[str, ...]) -> None:
+    answers = ask(Truthful(mul), probe_of(nans.PROBES, "diopiMul"), dtype)
+    assert tuple(answers[aspect] for aspect in ("quiet", "signalling", "of two")) == expected
+
+
+def on_bits(change: Callable[[Array, nans.Bits], Array]) -> Vendor:
+    """A vendor of functions that change the bits of their argument."""
+
+    def compute(input: Array) -> Array:
+        bits = nans.Bits(from_numpy(input.dtype))
+        return change(input.view(f"u{input.itemsize}"), bits).view(input.dtype)
+
+    return Truthful(compute)
+
+
+@pytest.mark.parametrize(
+    ("change", "quiet", "signalling"),
+    [
+        (lambda x, bits: x | bits.quiet, "kept", "payload kept, made quiet"),
+        (lambda x, bits: x ^ bits.sign, "payload kept, sign flipped", "payload kept, sign flipped"),
+        (lambda x, bits: x & (bits.sign - 1), "payload kept, sign cleared", "payload kept, sign cleared"),
+        (lambda x, bits: x | bits.sign, "payload kept, sign set", "payload kept, sign set"),
+        (lambda x, bits: x | (bits.quiet - 1) | bits.sign, "all bits set", "0xffbfffff"),
+        (lambda x, bits: x * 0 + 1, "0x00000001, no NaN", "0x00000001, no NaN"),
+        (lambda x, bits: x ^ (np.arange(len(x)) == 3).astype(x.dtype), None, None),
+    ],
+)
+def test_bits_of_nan(change: Callable[[Array, nans.Bits], Array], quiet: str | None, signalling: str | None) -> None:
+    answers = ask(on_bits(change), probe_of(nans.PROBES, "diopiSqrt"), Dtype.float32)
+    if quiet is None:
+        assert answers["quiet"].startswith("different from place to place / 0xff")
+    else:
+        assert (answers["quiet"], answers["signalling"]) == (quiet, signalling)
+
+
+def test_nan_that_a_function_makes() -> None:
+    made = {"diopiSqrt": 0x7FC00000, "diopiLog": 0xFFC00000, "diopiAdd": 0x7FC12345}
+    words = {"diopiSqrt": "default", "diopiLog": "default, negative", "diopiAdd": "0x7fc12345"}
+    for function, bits in made.items():
+        number = np.array(bits, np.uint32).view(np.float32)
+        answers = ask(Truthful(lambda *x, number=number: number), probe_of(nans.PROBES, function), Dtype.float32)
+        assert answers["made"] == words[function]
+
+
+def test_nan_through_conversions() -> None:
+    probe = probe_of(nans.PROBES, "diopiCastDtype", Dtype.float32, Dtype.bfloat16)
+    assert ask(casting(truncated), probe, Dtype.float32, Dtype.bfloat16) == {"quiet": "kept", "signalling": "kept"}
+    answers = ask(casting(nearest), probe, Dtype.float32, Dtype.bfloat16)  # ml_dtypes keeps the sign alone
+    assert answers == {"quiet": "default / default, negative", "signalling": "default / default, negative"}
+
+
+def quotient(input: Array, other: Array) -> Array:
+    return (input.astype(np.float64) / np.asarray(other, np.float64)).astype(input.dtype)
+
+
+def by_inverse(input: Array, other: Array) -> Array:
+    return input * (1 / np.asarray(other, input.dtype)).astype(input.dtype)
+
+
+def one_off(input: Array, other: Array) -> Array:
+    result = quotient(input, other)
+    result[100] = np.nextafter(result[100], np.inf, dtype=result.dtype)
+    return result
+
+
+@pytest.mark.parametrize("function", ["diopiDiv", "diopiDivScalar"])
+@pytest.mark.parametrize(
+    ("dtype", "divide", "words"),
+    [
+        (Dtype.float32, quotient, "correctly rounded"),
+        (Dtype.float64, quotient, "correctly rounded"),
+        (Dtype.float16, quotient, "correctly rounded"),
+        (Dtype.bfloat16, quotient, "correctly rounded"),
+        (Dtype.float32, by_inverse, "multiplied with the rounded inverse"),
+        (Dtype.float16, by_inverse, "multiplied with the rounded inverse"),
+    ],
+)
+def test_division(function: str, dtype: Dtype, divide: Callable[[Array, Array], Array], words: str) -> None:
+    def div(input: Array, other: Array, rounding_mode: RoundMode) -> Array:
+        return divide(input, other)
+
+    assert ask(small_vendor(diopiDiv=div), probe_of(division.PROBES, function), dtype) == {"quotients": words}
+
+
+def test_division_that_is_off() -> None:
+    vendor = small_vendor(diopiDiv=lambda input, other, rounding_mode: one_off(input, other))
+    answers = ask(vendor, probe_of(division.PROBES, "diopiDiv"), Dtype.float32)
+    assert answers["quotients"].startswith("1 of 65536 not the nearest, up to ")
+
+
+def test_inverses() -> None:
+    vendor = small_vendor(diopiReciprocal=lambda input: quotient(np.ones_like(input), input))
+    answers = ask(vendor, probe_of(division.PROBES, "diopiReciprocal"), Dtype.float32)
+    assert answers == {"quotients": "correctly rounded"}

@@ -1,0 +1,170 @@
+"""A fingerprint as a whole: what a vendor lacks or refuses, two runs alike, compiled vendors, the command."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from small_vendor import Array, small_vendor, summed, vendor
+from toolchain import VENDORS, build
+
+from diopi_impl import UnsupportedDtypeError, find_vendor
+from diopi_proto.types import Dtype
+from diopi_test.fingerprint import Finding, Fingerprint
+from diopi_test.fingerprint.probe import REFUSED
+from diopi_test.fingerprint.report import show, types
+from diopi_test.fingerprint.table import FAMILIES
+
+HELPERS = Path(__file__).parent.parent.parent / "helpers"
+
+FEW = {family: probes[:1] for family, probes in FAMILIES.items() if family != "dot products"}
+"""Probes enough to see that two runs agree."""
+
+
+def refusals(fingerprint: Fingerprint, function: str) -> set[str | None]:
+    return {finding.answers.get(REFUSED) for finding in fingerprint.findings if finding.function == function}
+
+
+def text(fingerprint: Fingerprint) -> str:
+    console = Console(width=200, record=True, file=open(os.devnull, "w"))  # noqa: SIM115 - closed with the process
+    show(fingerprint, console)
+    return console.export_text()
+
+
+def test_what_a_vendor_lacks_or_refuses_is_said() -> None:
+    def sqrt(input: Array) -> Array:
+        if input.dtype == np.float16:
+            raise UnsupportedDtypeError("no float16")
+        if input.dtype == np.float64:
+            raise ValueError("out of order")
+        return np.sqrt(input)
+
+    taken = Fingerprint.of(small_vendor(diopiSqrt=sqrt), {"NaN": FAMILIES["NaN"]})
+    assert refusals(taken, "diopiNeg") == {"not implemented"}
+    assert refusals(taken, "diopiSqrt") == {"unsupported type", None, "ErrorOccurred: diopiSqrt: out of order"}
+    rows = [" ".join(line.split()) for line in text(taken).splitlines()]
+    assert "diopiNeg float16, bfloat16, float32, float64 not implemented" in rows
+    assert "diopiSqrt float16 unsupported type" in rows
+
+
+def test_a_vendor_that_writes_beside_its_result_is_told() -> None:
+    from diopi_impl import Vendor
+    from diopi_impl.host_runtime import HostRuntime
+    from lib_rt import Context, Tensor
+
+    wild = Vendor("wild", "1", HostRuntime().functions(), host_addressable=True)
+
+    @wild.implements_raw("diopiNeg")
+    def neg(ctx: Context, out: Tensor, input: Tensor) -> None:
+        import ctypes
+
+        ctx.stream.synchronize()
+        ctypes.memset(out.data_ptr - 1, 0, 1)
+
+    taken = Fingerprint.of(wild, {"NaN": [probe for probe in FAMILIES["NaN"] if probe.function == "diopiNeg"]})
+    assert all(finding.answers[REFUSED].startswith("wrote beside a tensor: ") for finding in taken.findings)
+
+
+@pytest.mark.parametrize("name", ["jax_cpu", "small"])
+def test_two_fingerprints_of_one_vendor_are_the_same(name: str) -> None:
+    probed = find_vendor("diopi_impl.jax_cpu:vendor") if name == "jax_cpu" else vendor
+    one, other = (Fingerprint.of(probed, FEW).to_json() for _ in range(2))
+    assert one == other
+    assert any(REFUSED not in finding["answers"] for finding in one["findings"])
+
+
+def test_all_of_the_table_is_asked() -> None:
+    seen: list[str] = []
+    taken = Fingerprint.of(vendor, progress=seen.append)
+    assert seen == [probe.function for probes in FAMILIES.values() for probe in probes]
+    asked = {(finding.family, finding.function, finding.subject, finding.dtypes) for finding in taken.findings}
+    assert len(asked) == len(taken.findings) == sum(len(p.variants) for ps in FAMILIES.values() for p in ps)
+    assert refusals(taken, "diopiSum") == refusals(taken, "diopiSqrt") == {None}
+
+
+def test_vendors_of_different_arithmetic_have_different_fingerprints() -> None:
+    def pairwise(input: Array, dim: tuple[int, ...]) -> Array:
+        while input.shape[dim[0]] > 1:
+            even, odd = (np.take(input, range(start, input.shape[dim[0]], 2), dim[0]) for start in (0, 1))
+            input = even + odd
+        return input.squeeze(dim[0])
+
+    sums = {"sums": FAMILIES["sums"]}
+    one, other = (Fingerprint.of(small_vendor(diopiSum=function), sums) for function in (summed, pairwise))
+    assert one.to_json() != other.to_json()
+
+
+def test_a_compiled_vendor(tmp_path: Path) -> None:
+    library = build(tmp_path / "libdiopi_impl.so", "c", sorted((VENDORS / "c").glob("*.c")), "-O1")
+    families = {"sums": FAMILIES["sums"], "division": FAMILIES["division"][:1]}
+    taken = Fingerprint.of(find_vendor(str(library)), families)
+    found = {(finding.function, finding.subject, finding.dtypes[0]): finding.answers for finding in taken.findings}
+    sums = found["diopiSum", "of a vector", Dtype.float32]
+    assert sums == {"partial sums": "float64 (53 bits)", "rounded": "to nearest", "order": "sequential"}
+    assert found["diopiDiv", "", Dtype.float32] == {"quotients": "correctly rounded"}
+    assert found["diopiSum", "of a vector", Dtype.float16] == {REFUSED: "unsupported type"}
+
+
+def test_rows_of_equal_answers_are_one() -> None:
+    answers = {"rounded": "up"}
+    findings = [
+        Finding("conversions", "diopiCastDtype", "", (source, target), answers)
+        for source in (Dtype.float16, Dtype.float32)
+        for target in (Dtype.int8, Dtype.int16)
+    ]
+    shown = text(Fingerprint("some vendor", "2", findings))
+    assert shown.splitlines()[0] == "some vendor 2"
+    assert [" ".join(line.split()) for line in shown.splitlines()[2:]] == [
+        "conversions types rounded",
+        "diopiCastDtype float16, float32 → int8, int16 up",
+    ]
+
+
+def test_variants_in_words() -> None:
+    half, single, byte, short = Dtype.float16, Dtype.float32, Dtype.int8, Dtype.int16
+    assert types([(half,), (single,)]) == "float16, float32"
+    assert types([(half, byte), (half, short), (single, byte)]) == "float16 → int8, int16; float32 → int8"
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])}
+    return subprocess.run(
+        [sys.executable, "-m", "diopi_test.cli", "fingerprint", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+    )
+
+
+def test_the_command(tmp_path: Path) -> None:
+    runs = []
+    for number in range(2):
+        file = tmp_path / f"{number}.json"
+        done = command("--vendor", "small_vendor:vendor", "--json", file)
+        assert (done.returncode, done.stderr) == (0, "")
+        runs.append((done.stdout, file.read_text("utf-8")))
+    assert runs[0] == runs[1]
+    shown, written = runs[0]
+    assert shown.startswith("small 1\n")
+    record = json.loads(written)
+    assert record["vendor"] == {"name": "small", "version": "1"}
+    assert {
+        "family": "elementary functions",
+        "function": "diopiTan",
+        "subject": "",
+        "dtypes": ["float16"],
+        "answers": {REFUSED: "not implemented"},
+    } in record["findings"]
+
+
+def test_the_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
+    unknown = command("--vendor", "nobody")
+    nowhere = command("--vendor", "small_vendor:vendor", "--json", tmp_path / "no" / "such.json")
+    assert (unknown.returncode, nowhere.returncode) == (2, 2)
+    assert "unknown vendor 'nobody'" in unknown.stderr
+    assert "does not exist" in nowhere.stderr

@@ -1,0 +1,33 @@
+"""Vendors of a few NumPy operators, for tests that need to know their arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from diopi_impl import Vendor
+from diopi_impl.host_runtime import HostRuntime
+
+Array = np.ndarray[Any, Any]
+
+
+def small_vendor(**implementations: Callable[..., Any]) -> Vendor:
+    """A vendor of these functional implementations, by standard name."""
+    vendor = Vendor("small", "1", HostRuntime().functions(), host_addressable=True)
+    for name, implementation in implementations.items():
+        vendor.implements(name)(implementation)
+    return vendor
+
+
+def square_root(input: Array) -> Array:
+    return np.sqrt(input)
+
+
+def summed(input: Array, dim: tuple[int, ...]) -> Array:
+    return np.add.reduce(input, axis=dim, dtype=np.float64).astype(input.dtype)
+
+
+vendor = small_vendor(diopiSqrt=square_root, diopiSum=summed)
+"""For processes of their own, which find it by name."""
