@@ -19,8 +19,14 @@ from lib_rt import RuntimeFunctions
 ALIGNMENT = 256
 """Bytes to which every allocation is aligned."""
 
+LARGE = 2**16
+"""Bytes from which on a copy lets the program go on meanwhile; for fewer that costs more than it brings."""
+
 _ffi = FFI()
-_ffi.cdef("int posix_memalign(void **memory, size_t alignment, size_t size); void free(void *memory);")
+_ffi.cdef(
+    "int posix_memalign(void **memory, size_t alignment, size_t size); void free(void *memory);"
+    "void *memmove(void *destination, const void *source, size_t size);"
+)
 _libc: Any = _ffi.dlopen(None)
 
 _Copy = tuple[int, int, int]
@@ -57,13 +63,14 @@ class StreamWorker:
         self._thread.join()
 
     def _work(self) -> None:
-        cast, memmove = _ffi.cast, _ffi.memmove
+        cast = _ffi.cast
         while (task := self._tasks.get()) is not None:
             if isinstance(task, threading.Event):
                 task.set()
             else:
                 destination, source, nbytes = task
-                memmove(cast("char *", destination), cast("char *", source), nbytes)
+                move = _libc.memmove if nbytes >= LARGE else _ffi.memmove  # the former releases Python's lock
+                move(cast("char *", destination), cast("char *", source), nbytes)
                 self._copied += 1
 
 

@@ -98,6 +98,11 @@ class Device(Owner):
         return self._live()[1]
 
     @property
+    def allocations(self) -> int:
+        """Number of pieces of device memory alive: those of tensors, and bare ones."""
+        return int(made(lib.diopirt_device_allocations, "int64_t", self.handle))
+
+    @property
     def last_error(self) -> str:
         """The vendor's own last error text."""
         return text(made(lib.diopirt_device_last_error, "char const*", self.handle))

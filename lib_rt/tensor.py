@@ -84,7 +84,7 @@ class Tensor(Owner):
             contents = np.ascontiguousarray(array)
             return cls._create(context, array.shape, None, dtype, 0, -1, contents, where)
         placed = tuple(strides) if strides is not None else _contiguous(array.shape)
-        contents = _placed(array, dtype, placed, offset, storage_elements)
+        contents = storage_image(array, dtype, placed, offset, storage_elements)
         return cls._create(context, array.shape, placed, dtype, offset, contents.size, contents, where)
 
     @classmethod
@@ -293,17 +293,11 @@ class Tensor(Owner):
             check_guarded(lib.diopirt_tensor_destroy, handle)
 
 
-def _checked_dtype(array: Array, dtype: Dtype | None) -> Dtype:
-    """`dtype`, or the array's own when None; TypeError unless the array is of it."""
-    if dtype is None:
-        return dtypes.from_numpy(array.dtype)
-    if dtypes.to_numpy(dtype) != array.dtype:
-        raise TypeError(f"an array of {array.dtype} for a tensor of {dtype.name}")
-    return dtype
+def storage_image(array: Array, dtype: Dtype, strides: tuple[int, ...], offset: int, elements: int | None) -> Array:
+    """What a poisoned storage of `elements` (None: just enough) is that holds `array` at `offset` and `strides`.
 
-
-def _placed(array: Array, dtype: Dtype, strides: tuple[int, ...], offset: int, elements: int | None) -> Array:
-    """A poisoned storage that holds `array` at `offset` and `strides`."""
+    ValueError when elements that share memory differ, or the storage is too small.
+    """
     needed = offset + _extent(array.shape, strides)
     contents = dtypes.poisoned(needed if elements is None else elements, dtype)
     if needed > contents.size or min(strides, default=0) < 0 or offset < 0:
@@ -316,6 +310,15 @@ def _placed(array: Array, dtype: Dtype, strides: tuple[int, ...], offset: int, e
     if view.tobytes() != array.tobytes():
         raise ValueError(f"elements that share memory at strides {strides} differ")
     return contents
+
+
+def _checked_dtype(array: Array, dtype: Dtype | None) -> Dtype:
+    """`dtype`, or the array's own when None; TypeError unless the array is of it."""
+    if dtype is None:
+        return dtypes.from_numpy(array.dtype)
+    if dtypes.to_numpy(dtype) != array.dtype:
+        raise TypeError(f"an array of {array.dtype} for a tensor of {dtype.name}")
+    return dtype
 
 
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -84,6 +84,13 @@ diopiError_t diopirt_device_live(diopirt_device_t device, int64_t* blocks, int64
     return diopiSuccess;
 }
 
+diopiError_t diopirt_device_allocations(diopirt_device_t device, int64_t* count) {
+    TRY(handle_check(device, DEVICE, __func__));
+    EXPECT_RESULT(count);
+    *count = device->allocations;
+    return diopiSuccess;
+}
+
 diopiError_t diopirt_device_malloc(diopirt_device_t device, uint64_t bytes, void** ptr) {
     TRY(handle_check(device, DEVICE, __func__));
     EXPECT_RESULT(ptr);
@@ -91,6 +98,7 @@ diopiError_t diopirt_device_malloc(diopirt_device_t device, uint64_t bytes, void
     void* allocated = ((diopiDeviceMallocFunc_t)device->functions[diopirt_malloc_service])(bytes);
     EXPECT(allocated != NULL, "the vendor could not allocate %llu bytes of device memory: %s",
            (unsigned long long)bytes, vendor_error(device));
+    device->allocations++;
     *ptr = allocated;
     return diopiSuccess;
 }
@@ -99,6 +107,7 @@ diopiError_t diopirt_device_free(diopirt_device_t device, void* ptr) {
     TRY(handle_check(device, DEVICE, __func__));
     TRY(device_require(device, diopirt_free_service));
     ((diopiDevMemFreeFunc_t)device->functions[diopirt_free_service])(ptr);
+    if (ptr != NULL) device->allocations--;
     return diopiSuccess;
 }
 

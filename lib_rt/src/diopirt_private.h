@@ -45,6 +45,8 @@ DIOPI_EXPORT diopiError_t diopirt_device_exchange(diopirt_device_t device, int32
                                                   diopirt_function_t* previous);
 /* Number and bytes (guards not counted) of the tensor memories alive on the device, host ones included. */
 DIOPI_EXPORT diopiError_t diopirt_device_live(diopirt_device_t device, int64_t* blocks, int64_t* bytes);
+/* Number of pieces of device memory alive: those of tensors, and bare ones. */
+DIOPI_EXPORT diopiError_t diopirt_device_allocations(diopirt_device_t device, int64_t* count);
 /* The services themselves. Malloc fails when the vendor returns NULL. */
 DIOPI_EXPORT diopiError_t diopirt_device_malloc(diopirt_device_t device, uint64_t bytes, void** ptr);
 DIOPI_EXPORT diopiError_t diopirt_device_free(diopirt_device_t device, void* ptr);

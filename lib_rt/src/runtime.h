@@ -37,7 +37,7 @@ diopiError_t handle_check(const void* handle, enum handle_kind kind, const char*
 struct diopirt_device {
     struct handle handle;
     diopirt_function_t functions[diopirt_service_count];
-    atomic_int_fast64_t live_blocks, live_bytes;
+    atomic_int_fast64_t live_blocks, live_bytes, allocations;
     atomic_int users; /* streams on it */
 };
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from diopi_impl.host_runtime import ALIGNMENT, HostRuntime
+from diopi_impl.host_runtime import ALIGNMENT, LARGE, HostRuntime
 from diopi_proto.types import Error
 from lib_rt import CallError, Device, Stream
 
@@ -76,8 +76,9 @@ def test_copies_keep_their_order(runtime: HostRuntime, stream: int) -> None:
     assert (slots == slots[0]).all()
 
 
-def test_overlapping_bytes_are_moved(runtime: HostRuntime, stream: int) -> None:
-    values = np.arange(1000, dtype=np.uint8)
+@pytest.mark.parametrize("nbytes", [1000, LARGE + 1])
+def test_overlapping_bytes_are_moved(runtime: HostRuntime, stream: int, nbytes: int) -> None:
+    values = np.random.default_rng(0).integers(0, 256, nbytes, np.uint8)
     expected = values[:-1].copy()
     runtime.copy(stream, address(values) + 1, address(values), values.nbytes - 1)
     runtime.stream_sync(stream)

@@ -13,6 +13,7 @@ import pytest
 from host_runtime import HostRuntime
 
 import lib_rt
+from diopi_proto import types
 from diopi_proto.registration import SERVICES
 from diopi_proto.types import Dtype, Error
 from lib_rt import CallError, Context, Device, ReleasedError, RuntimeFunctions, Stream, Tensor
@@ -180,6 +181,18 @@ def test_live_counts_follow_tensors(device: Device, context: Context) -> None:
     assert (device.live_blocks, device.live_bytes) == (1, 24)
     second.close()
     assert (device.live_blocks, device.live_bytes) == (0, 0)
+
+
+def test_allocations_are_those_of_tensors_and_bare_ones(device: Device, context: Context) -> None:
+    tensor = Tensor.from_numpy(context, VALUES)
+    on_host = Tensor.empty(context, (3,), Dtype.int64, where=types.Device.host)
+    block = device.malloc(64)
+    assert device.allocations == 2
+    tensor.close()
+    on_host.close()
+    assert device.allocations == 1
+    device.free(block)
+    assert device.allocations == 0
 
 
 def test_closing_closes_everything_on_it(host: HostRuntime) -> None:
