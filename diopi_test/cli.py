@@ -14,7 +14,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from diopi_impl import VendorError, find_vendor
-from diopi_proto.interface import lookup
 from diopi_test.cases import LEVELS
 
 console = Console()
@@ -184,19 +183,19 @@ def _select(functions: list[str], expression: str | None) -> list[str]:
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the matrix to this file."
 )
-def audit(expression: str | None, workers: int | None, json_file: Path | None) -> None:
+@click.option("--markdown", type=click.Path(path_type=Path, dir_okay=False), help="Write it as a page to this file.")
+def audit(expression: str | None, workers: int | None, json_file: Path | None, markdown: Path | None) -> None:
     """Put faults into a correct vendor and show which ones the cases catch.
 
-    Exit status 0 only if every fault that makes a difference is caught. The last line is the count. Functions that
-    draw random numbers are left out: a baseline holds no right results of theirs to put faults into.
+    Exit status 0 only if every fault that makes a difference is caught. The last line is the count.
     """
     from diopi_test import generate
     from diopi_test.audit import audit_function
+    from diopi_test.audit.page import page
     from diopi_test.audit.report import show, to_json
     from diopi_test.parallel import in_processes
 
-    known = [name for name in generate.functions_with_cases("full") if lookup(name).promise != "random"]
-    functions = _select(known, expression)
+    functions = _select(generate.functions_with_cases("full"), expression)
     audits = {}
     with Progress(*_COLUMNS, console=console) as progress:
         task = progress.add_task("auditing", total=len(functions))
@@ -206,6 +205,8 @@ def audit(expression: str | None, workers: int | None, json_file: Path | None) -
     ordered = [audits[name] for name in functions]
     if json_file is not None:
         json_file.write_text(json.dumps(to_json(ordered), indent=1))
+    if markdown is not None:
+        markdown.write_text(page(ordered), "utf-8")
     show(ordered, console)
     sys.exit(1 if any(one.survivors for one in ordered) else 0)
 

@@ -1,4 +1,4 @@
-"""Faults of arguments: an operand swapped, ignored, read in the wrong order; an attribute ignored, negated, off by one.
+"""Faults of arguments: a tensor ignored or read in the wrong order, operands swapped, an attribute off by one.
 
 The wrong results are the reference's for the wrong arguments.
 """
@@ -6,91 +6,129 @@ The wrong results are the reference's for the wrong arguments.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from diopi_proto.interface import lookup
-from diopi_proto.parameters import Parameter, Role
-from diopi_test.audit.fault import Answer, Array, Fault, changed
+from diopi_proto.parameters import Generator, Parameter, Role
+from diopi_test.audit.fault import Answer, Array, Effect, Fault
 from diopi_test.baseline import BaselineCase, BaselineTensor
-from diopi_test.data import widen
 
 STUCK_VALUES = 4
 """How many of the values an attribute has in the cases it is tried to be stuck at."""
 
+AXES = ("dim", "dims", "dim0", "dim1", "axis")
+"""What attributes that name axes are called."""
+
 Change = Callable[[BaselineCase], Mapping[str, Any] | None]
-"""From a case to the arguments that are taken for others, None where the fault can't show."""
+"""From a case to the arguments that are taken for others, None where there is nothing to mistake."""
 
 
 def argument_faults(function: str, cases: Sequence[BaselineCase]) -> Iterator[Fault]:
     """The faults a function's parameters can have, given the values its cases use."""
     prototype = lookup(function)
     for parameter in prototype.arguments:
-        if parameter.is_tensor:
+        if parameter.is_tensor or parameter.is_tensor_array:
             yield from _tensor_faults(parameter)
-        elif parameter.role is Role.attribute:
-            yield from _attribute_faults(parameter.name, cases)
+        elif parameter.role is Role.attribute and parameter.annotation is not Generator:
+            yield from _attribute_faults(parameter, cases)
     tensors = [p.name for p in prototype.arguments if p.is_tensor]
     for one, other in combinations(tensors, 2):
-        yield Fault(f"{one} and {other} swapped", _recomputed(_swapped(one, other)))
+        yield Fault(f"{one} and {other} swapped", mistaken(partial(_swapped, one, other)), kind="operands swapped")
 
 
-def _recomputed(change: Change) -> Callable[[Answer], bool]:
-    """The results for other arguments than were given; shown where they have the same form and other bits."""
+def mistaken(change: Change) -> Callable[[Answer], Effect]:
+    """The results for other arguments than were given."""
 
-    def spoil(answer: Answer) -> bool:
+    def spoil(answer: Answer) -> Effect:
         changes = change(answer.case)
-        wrong = None if changes is None else answer.with_arguments(**changes)
-        if wrong is None:
-            return False
-        shown = changed(answer.results, wrong)
-        answer.results = wrong
-        return shown
+        return Effect.absent if changes is None else answer.answer_to(**changes)
 
     return spoil
 
 
-def _argument(case: BaselineCase, name: str) -> Array | None:
-    """The exact values of a tensor argument, None if it is absent."""
-    value = case.arguments[name]
-    return widen(value.values, value.dtype) if isinstance(value, BaselineTensor) else None
-
-
 def _tensor_faults(parameter: Parameter) -> Iterator[Fault]:
     name = parameter.name
+    faults = dict(_TENSOR_MISTAKES)
     if parameter.optional:
-        yield Fault(f"{name} ignored", _recomputed(_substituted(name, lambda array: None)))
-    yield Fault(f"{name} taken for ones", _recomputed(_substituted(name, np.ones_like)))
-    yield Fault(f"{name} taken for its first element", _recomputed(_substituted(name, _first_everywhere)))
-    yield Fault(f"strides of {name} ignored", _recomputed(_strides_ignored(name)))
+        faults["ignored"] = lambda array: None
+    for label, substitute in faults.items():
+        yield _of_parameter(name, label, "tensor", partial(_substituted, name, substitute))
+    yield _of_parameter(name, "not broadcast", "tensor", partial(_not_broadcast, name))
+    if parameter.is_tensor_array:
+        yield _of_parameter(name, "in reverse order", "tensor", partial(_entries_reversed, name))
+    yield Fault(
+        f"strides of {name} ignored", mistaken(partial(_strides_ignored, name)), None, "tensor's strides ignored", name
+    )
 
 
-def _substituted(name: str, substitute: Callable[[Array], Any]) -> Change:
-    def change(case: BaselineCase) -> Mapping[str, Any] | None:
-        array = _argument(case, name)
-        return None if array is None else {name: substitute(array)}
+def _of_parameter(name: str, label: str, what: str, change: Change) -> Fault:
+    return Fault(f"{name} {label}", mistaken(change), None, f"{what} {label}", name)
 
-    return change
+
+def _substituted(name: str, substitute: Callable[[Array], Any], case: BaselineCase) -> Mapping[str, Any] | None:
+    """Something else in the place of a tensor, or of every tensor of an array; None if nothing changes by that."""
+    given = case.plain_arguments()[name]
+    if isinstance(given, list):
+        taken: Any = [None if entry is None else substitute(entry) for entry in given]
+        differ = any(one is not None and not _same(one, other) for one, other in zip(given, taken, strict=True))
+    else:
+        taken = None if given is None else substitute(given)
+        differ = given is not None and not _same(given, taken)
+    return {name: taken} if differ else None
+
+
+def _same(one: Array, other: Array | None) -> bool:
+    return other is not None and one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
 def _first_everywhere(array: Array) -> Array:
     return np.full_like(array, array.flat[0]) if array.size else array
 
 
-def _strides_ignored(name: str) -> Change:
+def _transposed(array: Array) -> Array:
+    return np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape) if array.ndim >= 2 else array
+
+
+_TENSOR_MISTAKES: dict[str, Callable[[Array], Any]] = {
+    "taken for ones": np.ones_like,
+    "taken for its first element": _first_everywhere,
+    "transposed": _transposed,
+}
+
+
+def _not_broadcast(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
+    """The elements of a tensor that is to be broadcast are read one after the other, over and over."""
+    arguments = case.plain_arguments()
+    given = [value for value in arguments.values() if isinstance(value, np.ndarray)]
+    array = arguments[name]
+    if not isinstance(array, np.ndarray) or not array.size:
+        return None
+    try:
+        shape = np.broadcast_shapes(*(value.shape for value in given))
+    except ValueError:
+        return None
+    right, wrong = np.broadcast_to(array, shape), np.resize(array, shape)
+    return None if np.array_equal(right, wrong, equal_nan=right.dtype.kind in "fc") else {name: wrong}
+
+
+def _entries_reversed(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
+    entries = case.plain_arguments()[name]
+    return {name: entries[::-1]} if entries and len(entries) > 1 else None
+
+
+def _strides_ignored(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
     """The elements of a dense tensor whose axes lie in another order are read as if it were contiguous."""
-
-    def change(case: BaselineCase) -> Mapping[str, Any] | None:
-        value = case.arguments[name]
-        if not isinstance(value, BaselineTensor) or value.layout not in _AXES_IN_MEMORY or value.values.ndim < 2:
-            return None
-        array = widen(value.values, value.dtype)
-        order = _AXES_IN_MEMORY[value.layout](array.ndim)
-        return {name: np.ascontiguousarray(array.transpose(order)).reshape(array.shape)}
-
-    return change
+    value = case.arguments[name]
+    if not isinstance(value, BaselineTensor) or value.layout not in _AXES_IN_MEMORY or value.values.ndim < 2:
+        return None
+    array = case.plain_arguments()[name]
+    order = _AXES_IN_MEMORY[value.layout](array.ndim)
+    wrong = np.ascontiguousarray(array.transpose(order)).reshape(array.shape)
+    return None if _same(array, wrong) else {name: wrong}
 
 
 _AXES_IN_MEMORY: dict[str, Callable[[int], list[int]]] = {
@@ -99,30 +137,34 @@ _AXES_IN_MEMORY: dict[str, Callable[[int], list[int]]] = {
 }
 
 
-def _swapped(one: str, other: str) -> Change:
-    def change(case: BaselineCase) -> Mapping[str, Any] | None:
-        first, second = _argument(case, one), _argument(case, other)
-        if first is None or second is None or first.dtype != second.dtype:
-            return None
-        return {one: second, other: first}
-
-    return change
+def _swapped(one: str, other: str, case: BaselineCase) -> Mapping[str, Any] | None:
+    arguments = case.plain_arguments()
+    first, second = arguments[one], arguments[other]
+    if first is None or second is None or first.dtype != second.dtype or _same(first, second):
+        return None
+    return {one: second, other: first}
 
 
-def _attribute_faults(name: str, cases: Sequence[BaselineCase]) -> Iterator[Fault]:
+def _attribute_faults(parameter: Parameter, cases: Sequence[BaselineCase]) -> Iterator[Fault]:
+    name = parameter.name
     values = {repr(case.arguments[name]): case.arguments[name] for case in cases}
-    for text, value in list(values.items())[:STUCK_VALUES]:
-        yield Fault(f"{name} stuck at {text}", _recomputed(_modified(name, _constant(value))))
+    stuck = {repr(None): None, **values} if parameter.optional else values
+    for text, value in list(stuck.items())[:STUCK_VALUES]:
+        label = "ignored" if value is None else f"stuck at {text}"
+        yield Fault(
+            f"{name} {label}", mistaken(partial(_modified, name, _constant(value))), None, "attribute ignored", name
+        )
     for label, modify in _MODIFICATIONS.items():
         if any(modify(value) is not None for value in values.values()):
-            yield Fault(f"{name} {label}", _recomputed(_modified(name, modify)))
+            yield _of_parameter(name, label, "attribute", partial(_modified, name, modify))
+    if name in AXES:
+        yield Fault(f"{name} is the axis after it", mistaken(partial(_next_axis, name)), None, "wrong axis", name)
 
 
-def _modified(name: str, modify: Callable[[Any], Any]) -> Change:
-    def change(case: BaselineCase) -> Mapping[str, Any] | None:
-        return {name: modify(case.arguments[name])}
-
-    return change
+def _modified(name: str, modify: Callable[[Any], Any], case: BaselineCase) -> Mapping[str, Any] | None:
+    given = case.arguments[name]
+    taken = modify(given)
+    return None if repr(taken) == repr(given) else {name: taken}
 
 
 def _constant(value: Any) -> Callable[[Any], Any]:
@@ -138,6 +180,8 @@ def _off_by_one(value: Any) -> Any:
 def _negated(value: Any) -> Any:
     if isinstance(value, bool):
         return not value
+    if isinstance(value, tuple):
+        return tuple(-entry for entry in value) or None
     return -value if isinstance(value, int | float) else None
 
 
@@ -146,3 +190,19 @@ def _reversed(value: Any) -> Any:
 
 
 _MODIFICATIONS = {"off by one": _off_by_one, "negated": _negated, "in reverse order": _reversed}
+
+
+def _next_axis(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
+    """The axis after the one that is named, the first after the last."""
+    given = case.arguments[name]
+    ndim = max((tensor.values.ndim for tensor in _tensors(case)), default=0)
+    if given is None or ndim < 2:
+        return None
+    return {name: tuple((axis + 1) % ndim for axis in given) if isinstance(given, tuple) else (given + 1) % ndim}
+
+
+def _tensors(case: BaselineCase) -> Iterator[BaselineTensor]:
+    """Every tensor argument, those in arrays too."""
+    for value in case.arguments.values():
+        entries = value if isinstance(value, list) else [value]
+        yield from (entry for entry in entries if isinstance(entry, BaselineTensor))

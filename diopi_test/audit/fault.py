@@ -1,25 +1,41 @@
-"""`Fault`: one way of going wrong, and `Answer`: the right results of a call, which a fault spoils."""
+"""`Fault`: one way of going wrong; `Answer`: the right results of a call, which it spoils; `Effect`: what that did."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from diopi_proto import parameters as kinds
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline import BaselineCase, Expected
 from diopi_test.case import ResultOverride
+from diopi_test.formats import format_of, is_inexact
 from diopi_test.reference import bare, reference_of, wants_out
 from lib_rt import Tensor
-from lib_rt.dtypes import to_numpy
+from lib_rt.dtypes import from_numpy, to_numpy
 
 Array = NDArray[Any]
 Results = dict[str, list[Array]]
 """Result arrays in their element types, by result name; one entry for a single tensor or number."""
+
+
+class Effect(Enum):
+    """What a fault does to a call."""
+
+    absent = "absent"
+    """There is nothing in this call that could go wrong so."""
+    refused = "refused"
+    """The standard has no answer to the arguments that were taken for those given."""
+    same = "same"
+    """The results are as right as before."""
+    shown = "shown"
+    """Something is wrong."""
 
 
 @dataclass
@@ -28,16 +44,23 @@ class Answer:
 
     Attributes:
         case: what was called with what.
-        results: the right results; a fault changes them in place or puts others there.
+        results: the right results; a fault changes them in place, or puts others there. One left out isn't written.
+        layouts: of the results the callee makes, by name.
+        compute: what makes the results from all arguments; by default the reference.
     """
 
     case: BaselineCase
     results: Results
+    layouts: dict[str, str] = field(default_factory=dict)
+    compute: Callable[[Mapping[str, Any]], Any] | None = None
 
     @classmethod
     def right(cls, case: BaselineCase) -> Answer:
         """The answer the baseline expects."""
-        return cls(case, {name: [_narrow(e) for e in _entries(value)] for name, value in case.expected.items()})
+        entries = {name: entries_of(value) for name, value in case.expected.items()}
+        made = [p.name for p in lookup(case.function).results if p.annotation is kinds.NewOut and entries[p.name]]
+        results = {name: [_narrow(entry) for entry in its] for name, its in entries.items()}
+        return cls(case, results, {name: entries[name][0].layout for name in made})
 
     @property
     def prototype(self) -> Prototype:
@@ -48,35 +71,42 @@ class Answer:
         """All result arrays."""
         return (array for arrays in self.results.values() for array in arrays)
 
-    def with_arguments(self, /, **changes: Any) -> Results | None:
-        """The results for other arguments, by the reference; None if they have other shapes or are errors."""
-        function = reference_of(self.case.function)
-        if function is None:
-            return None
-        keywords = {"out": self._overrides()} if wants_out(function) else {}
+    def answer_to(self, /, **changes: Any) -> Effect:
+        """Become the answer to other arguments than were given.
+
+        What has another size than the caller's tensor is written as far as it fits, over and over.
+        """
+        compute = self.compute or self._by_reference
         try:
             with np.errstate(all="ignore"):
-                returned = function(**{**self.case.plain_arguments(), **changes}, **keywords)
-            return self._as_results(returned)
-        except Exception:  # arguments the standard has no answer to
-            return None
+                wrong = self._as_results(compute({**self.case.plain_arguments(), **changes}))
+        except Exception:  # whatever a reference makes of arguments that have no answer
+            return Effect.refused
+        shown = differ(self.results, wrong)
+        self.results = wrong
+        return Effect.shown if shown else Effect.same
+
+    def _by_reference(self, arguments: Mapping[str, Any]) -> Any:
+        function = reference_of(self.case.function)
+        assert function is not None, "a case has been made with it"
+        return function(**arguments, **({"out": self._overrides()} if wants_out(function) else {}))
 
     def _overrides(self) -> Any:
         overrides = [
             ResultOverride(entries[0].dtype, shape=entries[0].values.shape) if entries else None
-            for entries in map(_entries, self.case.expected.values())
+            for entries in map(entries_of, self.case.expected.values())
         ]
         return overrides[0] if len(overrides) == 1 else tuple(overrides)
 
-    def _as_results(self, returned: Any) -> Results | None:
+    def _as_results(self, returned: Any) -> Results:
         values = (returned,) if len(self.case.expected) == 1 else tuple(returned)
         results: Results = {}
         for (name, expected), value in zip(self.case.expected.items(), values, strict=True):
             given = value if isinstance(value, list) else [value]
-            wanted = _entries(expected)
-            results[name] = [_converted(g, w) for g, w in zip(given, wanted, strict=True)] if wanted else []
-            if any(g.shape != w.values.shape for g, w in zip(results[name], wanted, strict=True)):
-                return None
+            wanted = entries_of(expected)
+            results[name] = (
+                [_formed(g, w, name in self.layouts) for g, w in zip(given, wanted, strict=True)] if wanted else []
+            )
         return results
 
 
@@ -85,26 +115,64 @@ class Fault:
     """One way of going wrong.
 
     Attributes:
-        name: for the kill matrix.
-        spoil: changes an answer; False if this call can't show the fault.
-        after: spoils the memory of the call's input and result tensors once the results are written; False likewise.
+        name: unique within a function.
+        spoil: changes an answer.
+        after: spoils the memory of the call's input and result tensors once the results are written.
+        kind: what faults of several parameters have in common; the name itself where there is but one.
+        parameter: the parameter that is mistaken, if it is one.
+        key: from the generator's seed and offset, and the number of calls, to what random numbers follow from.
+        advance: by how much the generator's offset advances when numbers are drawn.
     """
 
     name: str
-    spoil: Callable[[Answer], bool] = lambda answer: True
-    after: Callable[[Sequence[Tensor], Sequence[Tensor]], bool] | None = None
+    spoil: Callable[[Answer], Effect] = lambda answer: Effect.absent
+    after: Callable[[Sequence[Tensor], Sequence[Tensor]], Effect] | None = None
+    kind: str = ""
+    parameter: str | None = None
+    key: Callable[[int, int, int], tuple[int, ...]] | None = None
+    advance: int = 1
 
 
-def changed(before: Results, after: Results) -> bool:
-    """Whether any bit of the results differs."""
+def shown(is_shown: bool) -> Effect:
+    """`shown` or `absent`."""
+    return Effect.shown if is_shown else Effect.absent
+
+
+def differ(right: Results, wrong: Results) -> bool:
+    """Whether results differ in more than the payload of a NaN and the rounding of the reference."""
     return any(
-        one.tobytes() != other.tobytes()
-        for name in before
-        for one, other in zip(before[name], after[name], strict=True)
+        one.shape != other.shape or not _is_same(one, other)
+        for name in right
+        for one, other in zip(right[name], wrong[name], strict=True)
     )
 
 
-def _entries(expected: Expected | list[Expected] | None) -> list[Expected]:
+def _is_same(right: Array, wrong: Array) -> bool:
+    if right.tobytes() == wrong.tobytes():
+        return True
+    if not is_float(right):
+        return False
+    wide = np.complex128 if right.dtype.kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        one, other = right.astype(wide), wrong.astype(wide)
+        largest = np.abs(one[np.isfinite(one)]).max(initial=0)
+        two_ulps = 2 * format_of(from_numpy(right.dtype)).epsilon
+        near = np.isclose(one, other, rtol=two_ulps, atol=_REFERENCE_ROUNDING * largest, equal_nan=True)
+    signs = np.isnan(one) | (np.signbit(one.real) == np.signbit(other.real))
+    return bool((near & signs).all())
+
+
+_REFERENCE_ROUNDING = 2.0**-50
+"""Of the largest element: what float64 loses when a product is computed in another order."""
+
+
+def is_float(array: Array) -> bool:
+    """Whether an array's elements are floating or complex numbers."""
+    return is_inexact(from_numpy(array.dtype))
+
+
+def entries_of(expected: Expected | list[Expected] | None) -> list[Expected]:
+    """The expected arrays of one result: none, one, or those of an array of tensors."""
     if expected is None:
         return []
     return expected if isinstance(expected, list) else [expected]
@@ -115,6 +183,8 @@ def _narrow(expected: Expected) -> Array:
         return np.array(expected.values.astype(to_numpy(expected.dtype)))
 
 
-def _converted(value: Any, expected: Expected) -> Array:
+def _formed(value: Any, expected: Expected, made: bool) -> Array:
+    """A reference's result in the form of the caller's tensor; in its own if the callee makes the tensor."""
     with np.errstate(all="ignore"):
-        return np.array(np.asarray(bare(value)).astype(to_numpy(expected.dtype)))
+        array = np.array(np.asarray(bare(value)).astype(to_numpy(expected.dtype)))
+    return array if made or array.shape == expected.values.shape else np.resize(array, expected.values.shape)

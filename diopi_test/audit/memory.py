@@ -1,11 +1,13 @@
-"""Faults of memory: an input written to, a byte written beside a result."""
+"""Faults of memory: an input written to, a byte written beside a result, elements written where none lie."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
 
-from diopi_test.audit.fault import Fault
+import numpy as np
+
+from diopi_test.audit.fault import Effect, Fault, shown
 from lib_rt import Tensor
 
 Tensors = Sequence[Tensor]
@@ -15,6 +17,7 @@ def memory_faults() -> tuple[Fault, ...]:
     """The faults of memory, which every function can have."""
     return (
         Fault("input written", after=lambda inputs, results: _poke(inputs, lambda t: t.data_ptr)),
+        Fault("input restored an ulp off", after=lambda inputs, results: _restored_off(inputs)),
         Fault("byte past the end written", after=lambda inputs, results: _poke(results, _end)),
         Fault(
             "byte before the start written", after=lambda inputs, results: _poke(results, lambda t: t.storage_ptr - 1)
@@ -23,6 +26,7 @@ def memory_faults() -> tuple[Fault, ...]:
             "gap in the storage written",
             after=lambda inputs, results: _poke(_with_gaps(results), lambda t: t.storage_ptr),
         ),
+        Fault("strides of the result ignored", after=lambda inputs, results: _written_contiguously(results)),
     )
 
 
@@ -34,10 +38,31 @@ def _with_gaps(tensors: Tensors) -> Tensors:
     return [tensor for tensor in tensors if tensor.storage_offset > 0]
 
 
-def _poke(tensors: Tensors, address: Callable[[Tensor], int]) -> bool:
-    """Flip a bit of the byte at `address` of every tensor that has elements; whether there was one."""
+def _poke(tensors: Tensors, address: Callable[[Tensor], int]) -> Effect:
+    """Flip a bit of the byte at `address` of every tensor that has elements."""
     chosen = [tensor for tensor in tensors if tensor.numel]
     for tensor in chosen:
         byte = ctypes.c_ubyte.from_address(address(tensor))
         byte.value ^= 1
-    return bool(chosen)
+    return shown(bool(chosen))
+
+
+def _restored_off(tensors: Tensors) -> Effect:
+    """The last element of an input is put back as the neighbour of what it was: one number of its type further."""
+    chosen = [tensor for tensor in tensors if tensor.numel]
+    for tensor in chosen:
+        last = tensor.view()[tuple(length - 1 for length in tensor.shape)]
+        lowest = np.frombuffer(last.tobytes(), np.uint8).copy()
+        lowest[0] ^= 1  # little-endian: the bit that weighs least
+        tensor.view()[tuple(length - 1 for length in tensor.shape)] = np.frombuffer(lowest, last.dtype)[0]
+    return shown(bool(chosen))
+
+
+def _written_contiguously(tensors: Tensors) -> Effect:
+    """The elements of every result lie one after the other from the first one's place on, in row-major order."""
+    moved = False
+    for tensor in tensors:
+        before, elements = tensor.storage().tobytes(), np.ascontiguousarray(tensor.view()).tobytes()
+        ctypes.memmove(tensor.data_ptr, elements, len(elements))
+        moved |= tensor.storage().tobytes() != before
+    return shown(moved)

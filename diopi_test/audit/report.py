@@ -1,4 +1,4 @@
-"""What an audit prints: survivors by function, faults by how often they were caught, and the count."""
+"""What an audit found, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -9,38 +9,55 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from diopi_test.audit.matrix import FunctionAudit
+from diopi_test.audit.matrix import FunctionAudit, Trial, count
+
+Audits = Sequence[FunctionAudit]
 
 
-def to_json(audits: Sequence[FunctionAudit]) -> list[dict[str, Any]]:
+def to_json(audits: Audits) -> list[dict[str, Any]]:
     """A record a function, with every trial."""
-    return [{"function": one.function, "trials": [trial.to_json() for trial in one.trials]} for one in audits]
+    return [
+        {"function": one.function, "unshown": one.unshown, "trials": [_trial(trial) for trial in one.trials]}
+        for one in audits
+    ]
 
 
-def show(audits: Sequence[FunctionAudit], console: Console) -> None:
-    """Print which checks catch which kind of fault, what survived, and as the last line the count."""
-    _show_faults(audits, console)
+def _trial(trial: Trial) -> dict[str, Any]:
+    case, checks = trial.caught_by or (None, ())
+    effects = {effect.value: count for effect, count in trial.effects.items()}
+    return {"fault": trial.fault, "kind": trial.kind, "effects": effects, "case": case, "checks": list(checks)}
+
+
+def show(audits: Audits, console: Console) -> None:
+    """Print which checks catch which faults, by kind and by function, what survived, and as the last line the count."""
+    kinds = _sorted_kinds(audits)
+    _show_table(
+        "fault", [(kind, [t for one in audits for t in one.applicable if t.kind == kind]) for kind in kinds], console
+    )
+    _show_table("function", [(one.function, one.applicable) for one in audits], console)
     for one in audits:
         for trial in one.survivors:
-            console.print(
-                f"survived {one.function}: {trial.fault}, shown by {trial.shown} cases", markup=False, highlight=False
-            )
-    applicable = sum(len(one.applicable) for one in audits)
-    survivors = sum(len(one.survivors) for one in audits)
-    console.print(f"{applicable - survivors} of {applicable} faults in {len(audits)} functions caught", highlight=False)
-
-
-def _show_faults(audits: Sequence[FunctionAudit], console: Console) -> None:
-    """The faults every function can have, with the checks that caught them first."""
-    common = Counter(trial.fault for one in audits for trial in one.applicable)
-    caught: dict[str, Counter[str]] = {}
+            console.print(f"survived {one.function}: {trial.fault}, shown by {trial.shown} cases", **_PLAIN)
     for one in audits:
-        for trial in one.applicable:
-            if trial.caught_by is not None:
-                caught.setdefault(trial.fault, Counter()).update([trial.caught_by[1][0]])
-    table = Table("fault", "functions", "caught", "first seen by", box=None)
-    for fault, count in common.most_common(40):
-        checks = caught.get(fault, Counter())
-        first = ", ".join(f"{check} {times}" for check, times in checks.most_common())
-        table.add_row(fault, str(count), str(sum(checks.values())), first)
+        for parameter, (refused, tries) in one.unshown.items():
+            console.print(
+                f"not shown {one.function}: {parameter}, {tries} tries of which {refused} were refused", **_PLAIN
+            )
+    console.print(count(audits), **_PLAIN)
+
+
+_PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
+
+
+def _show_table(what: str, rows: Sequence[tuple[str, Sequence[Trial]]], console: Console) -> None:
+    table = Table(what, "made a difference", "caught", "first seen by", box=None)
+    for name, trials in rows:
+        caught = [trial.caught_by[1] for trial in trials if trial.caught_by]
+        first = Counter(checks[0] if checks else "an error" for checks in caught)
+        seen = ", ".join(f"{check} {times}" for check, times in first.most_common())
+        table.add_row(name, str(len(trials)), str(len(caught)), seen)
     console.print(table)
+
+
+def _sorted_kinds(audits: Audits) -> list[str]:
+    return list(dict.fromkeys(trial.kind for one in audits for trial in one.trials))

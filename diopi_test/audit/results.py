@@ -1,34 +1,56 @@
-"""Faults of results: one element, the last block, the whole in a narrower type, what NaN and zeros become."""
+"""Faults of results: elements wrong, in a narrower type or another order; not written, or not made as asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from diopi_proto.types import Dtype
-from diopi_test.audit.fault import Answer, Array, Fault
-from diopi_test.formats import FORMATS
+from diopi_proto.interface import lookup
+from diopi_proto.parameters import NewOut, Role
+from diopi_proto.types import Dtype, MemoryFormat
+from diopi_test.audit.chance import is_random
+from diopi_test.audit.fault import Answer, Array, Effect, Fault, differ, entries_of, is_float, shown
+from diopi_test.baseline import BaselineTensor, Expected
+from diopi_test.budget import K
+from diopi_test.formats import FORMATS, format_of, ulp
+from diopi_test.layouts import LAYOUTS, contiguous
 from lib_rt import poison_of
 from lib_rt.dtypes import from_numpy, to_numpy
 
 
-def _each(change: Callable[[Array], Array | None]) -> Callable[[Answer], bool]:
-    """A fault of every result array by itself; `change` gives the wrong array, or None if it can't show there."""
+def _each(change: Callable[[Array], Array | None], of_draws: bool = False) -> Callable[[Answer], Effect]:
+    """A fault of every result array by itself; `change` gives the wrong array, or None if it can't show there.
 
-    def spoil(answer: Answer) -> bool:
-        shown = False
+    Of what is left to chance any element may be another: only faults `of_draws` show there.
+    """
+    return _each_expected(lambda array, expected: change(array), of_draws)
+
+
+def _each_expected(
+    change: Callable[[Array, Expected], Array | None], of_draws: bool = False
+) -> Callable[[Answer], Effect]:
+    """As `_each`; `change` sees the expectation too. A difference counts where the standard specifies the result."""
+
+    def spoil(answer: Answer) -> Effect:
+        spoilt = False
         for name, arrays in answer.results.items():
-            for number, array in enumerate(arrays):
-                wrong = change(array)
-                if wrong is not None and wrong.tobytes() != array.tobytes():
-                    answer.results[name][number] = wrong.reshape(array.shape)
-                    shown = True
-        return shown
+            for number, expected in enumerate(entries_of(answer.case.expected[name])):
+                by_chance = expected.judged and is_random(answer.case.function)
+                wrong = change(arrays[number], expected) if of_draws or not by_chance else None
+                if wrong is not None:
+                    spoilt |= _is_wrong(wrong.reshape(arrays[number].shape), arrays[number], expected.specified)
+                    arrays[number] = wrong.reshape(arrays[number].shape)
+        return shown(spoilt)
 
     return spoil
+
+
+def _is_wrong(given: Array, right: Array, specified: Any) -> bool:
+    where = ... if specified is None else specified
+    return given[where].tobytes() != right[where].tobytes()
 
 
 def _element(position: Callable[[int], int]) -> Callable[[Array], Array | None]:
@@ -62,13 +84,9 @@ def _tail_unwritten(array: Array) -> Array | None:
     return wrong
 
 
-def _is_float(array: Array) -> bool:
-    return array.dtype.kind in "fc" or array.dtype == ml_dtypes.bfloat16
-
-
 def _scaled(relative: float) -> Callable[[Array], Array | None]:
     def change(array: Array) -> Array | None:
-        if not _is_float(array):
+        if not is_float(array):
             return None
         with np.errstate(all="ignore"):
             return (array.astype(np.complex128 if array.dtype.kind == "c" else np.float64) * (1 + relative)).astype(
@@ -80,7 +98,7 @@ def _scaled(relative: float) -> Callable[[Array], Array | None]:
 
 def _off_by_epsilons(array: Array) -> Array | None:
     """Every element is off by four times the distance from 1 to the next number."""
-    if not _is_float(array):
+    if not is_float(array):
         return None
     return _scaled(4 * float(ml_dtypes.finfo(array.dtype).eps))(array)
 
@@ -89,12 +107,24 @@ def _replaced(condition: Callable[[Array], Array], value: Callable[[Array], Any]
     """Floating elements that meet a condition become something else."""
 
     def change(array: Array) -> Array | None:
-        if not _is_float(array) or array.dtype.kind == "c":
+        if not is_float(array) or array.dtype.kind == "c":
             return None
         with np.errstate(all="ignore"):
             return np.where(condition(array), value(array), array).astype(array.dtype)
 
     return change
+
+
+def _zeros_positive(array: Array, expected: Expected) -> Array | None:
+    """Negative zeros become positive, but for underflown numbers and what cancels: their zeros have any sign."""
+    if not is_float(array) or array.dtype.kind == "c":
+        return None
+    zeros = (expected.values == 0) & np.signbit(expected.values)
+    if expected.blur is not None:
+        with np.errstate(all="ignore"):
+            budget = K * expected.blur * ulp(expected.values, expected.dtype)
+        zeros &= budget < format_of(expected.dtype).tiny
+    return np.where(zeros, np.zeros_like(array), array)
 
 
 def _through(dtype: Dtype) -> Callable[[Array], Array | None]:
@@ -122,43 +152,129 @@ def _transposed(array: Array) -> Array | None:
     return np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape) if array.ndim >= 2 else None
 
 
-def _stale() -> Callable[[Answer], bool]:
+def _reversed(array: Array) -> Array | None:
+    """Indices and counts come in the reverse order along the first axis that has two."""
+    axis = next((i for i, length in enumerate(array.shape) if length > 1), None)
+    return None if axis is None or array.dtype.kind not in "iu" else np.flip(array, axis).copy()
+
+
+def _neighbours_exchanged(array: Array) -> Array | None:
+    """The first two indices or counts that differ change places."""
+    flat = array.reshape(-1).copy()
+    differing = np.flatnonzero(flat[1:] != flat[:-1])
+    if array.dtype.kind not in "iu" or not differing.size:
+        return None
+    first = differing[0]
+    flat[[first, first + 1]] = flat[[first + 1, first]]
+    return flat
+
+
+def _repeated(array: Array) -> Array | None:
+    """Every element comes twice, and the last half of them never."""
+    return np.repeat(array.reshape(-1), 2)[: array.size]
+
+
+def _stale() -> Callable[[Answer], Effect]:
     """The result of the previous call for a tensor of the same form; right the first time."""
     previous: dict[Any, Array] = {}
 
-    def spoil(answer: Answer) -> bool:
+    def spoil(answer: Answer) -> Effect:
         stale = {(array.shape, array.dtype): array for array in answer.arrays()}
-        shown = _each(lambda array: previous.get((array.shape, array.dtype)))(answer)
+        effect = _each(lambda array: previous.get((array.shape, array.dtype)), of_draws=True)(answer)
         previous.update(stale)
-        return shown
+        return effect
 
     return spoil
 
 
+def _not_written(*names: str) -> Callable[[Answer], Effect]:
+    """Results stay as they were found: poison, or the old state. So does what is written after the stream's work."""
+
+    def spoil(answer: Answer) -> Effect:
+        left = {name: answer.results.pop(name) for name in names or list(answer.results)}
+        found = {name: _found(answer, name, arrays) for name, arrays in left.items()}
+        return shown(differ(left, found))
+
+    return spoil
+
+
+def _found(answer: Answer, name: str, arrays: list[Array]) -> list[Array]:
+    """What the tensors of a result hold before the call."""
+    given = answer.case.arguments.get(name)
+    if given is None:
+        return [_poison(array) for array in arrays]
+    entries = given if isinstance(given, list) else [given]
+    return [entry.values for entry in entries if isinstance(entry, BaselineTensor)]
+
+
 def _poison(array: Array) -> Array:
-    """Success without work: what fresh memory holds."""
-    return np.frombuffer(poison_of(from_numpy(array.dtype)) * array.size, array.dtype)
+    return np.frombuffer(poison_of(from_numpy(array.dtype)) * array.size, array.dtype).reshape(array.shape)
 
 
-def result_faults() -> tuple[Fault, ...]:
-    """The faults of results, which every function can have."""
-    return (
-        Fault("first element wrong", _each(_element(lambda size: 0))),
-        Fault("last element wrong", _each(_element(lambda size: size - 1))),
-        Fault("one element in 2000 wrong", _each(_element(lambda size: 1999 % size))),
-        Fault("last block not computed", _each(_tail_unwritten)),
-        Fault("zeros", _each(np.zeros_like)),
-        Fault("result of the previous call", _stale()),
-        Fault("success without work", _each(_poison)),
-        Fault("off by 4 eps", _each(_off_by_epsilons)),
-        Fault("off by 1e-3", _each(_scaled(1e-3))),
-        Fault("off by 4 %", _each(_scaled(0.04))),
-        Fault("NaN dropped", _each(_replaced(np.isnan, np.zeros_like))),
-        Fault("infinity clamped", _each(_replaced(np.isinf, lambda a: np.copysign(ml_dtypes.finfo(a.dtype).max, a)))),
-        Fault("sign of zero lost", _each(_replaced(lambda a: a == 0, np.zeros_like))),
-        Fault("computed in bfloat16", _each(_through(Dtype.bfloat16))),
-        Fault("computed in float16", _each(_through(Dtype.float16))),
-        Fault("computed in float32", _each(_through(Dtype.float32))),
-        Fault("integers through double", _each(_through_double)),
-        Fault("result transposed", _each(_transposed)),
+def _made_contiguous(answer: Answer) -> Effect:
+    """Results that the callee makes lie row by row, whatever memory format was asked for."""
+    wanted, answer.layouts = answer.layouts, dict.fromkeys(answer.layouts, "contiguous")
+    return shown(
+        any(
+            LAYOUTS[wanted[name]](array.shape) != contiguous(array.shape)
+            for name in wanted
+            for array in answer.results[name]
+        )
     )
+
+
+_OTHER_TYPES = {Dtype.float32: Dtype.float64, Dtype.int64: Dtype.int32, Dtype.int32: Dtype.int64}
+
+
+def _made_in_another_type(answer: Answer) -> Effect:
+    """Results that the callee makes are of a neighbouring type, with the same values."""
+    for name in answer.layouts:
+        answer.results[name] = [_as_another_type(array) for array in answer.results[name]]
+    return shown(bool(answer.layouts))
+
+
+def _as_another_type(array: Array) -> Array:
+    other = _OTHER_TYPES.get(from_numpy(array.dtype), Dtype.float32)
+    with np.errstate(all="ignore"):
+        return (array.real if array.dtype.kind == "c" else array).astype(to_numpy(other))
+
+
+def result_faults(function: str) -> Iterator[Fault]:
+    """The faults of results; nearly all are the same for every function."""
+    yield from _COMMON
+    yield Fault("result of the previous call", _stale())
+    results = lookup(function).results
+    if any(result.annotation is NewOut for result in results):
+        yield Fault("result made in another type", _made_in_another_type)
+    for attribute in lookup(function).arguments:
+        if attribute.annotation is MemoryFormat:
+            yield Fault(f"{attribute.name} ignored", _made_contiguous, None, "attribute ignored", attribute.name)
+    for result in results:
+        if result.role is Role.inout:
+            yield Fault(f"{result.name} not updated", _not_written(result.name), kind="state not updated")
+        elif len(results) > 1:
+            yield Fault(f"{result.name} not written", _not_written(result.name), kind="result not written")
+
+
+_COMMON = (
+    Fault("first element wrong", _each(_element(lambda size: 0))),
+    Fault("last element wrong", _each(_element(lambda size: size - 1))),
+    Fault("one element in 2000 wrong", _each(_element(lambda size: 1999 % size))),
+    Fault("last block not computed", _each(_tail_unwritten)),
+    Fault("zeros", _each(np.zeros_like, of_draws=True)),
+    Fault("success without work", _not_written()),
+    Fault("off by 4 eps", _each(_off_by_epsilons)),
+    Fault("off by 1e-3", _each(_scaled(1e-3))),
+    Fault("off by 4 %", _each(_scaled(0.04))),
+    Fault("NaN dropped", _each(_replaced(np.isnan, np.zeros_like))),
+    Fault("infinity clamped", _each(_replaced(np.isinf, lambda a: np.copysign(ml_dtypes.finfo(a.dtype).max, a)))),
+    Fault("sign of zero lost", _each_expected(_zeros_positive)),
+    Fault("computed in bfloat16", _each(_through(Dtype.bfloat16))),
+    Fault("computed in float16", _each(_through(Dtype.float16))),
+    Fault("computed in float32", _each(_through(Dtype.float32))),
+    Fault("integers through double", _each(_through_double)),
+    Fault("result transposed", _each(_transposed)),
+    Fault("indices in reverse order", _each(_reversed)),
+    Fault("neighbouring indices exchanged", _each(_neighbours_exchanged)),
+    Fault("elements repeated", _each(_repeated, of_draws=True)),
+)

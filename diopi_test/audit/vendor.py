@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,12 @@ from diopi_impl import BaseVendor, Box
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import OUT_VALUES, Parameter, Role
 from diopi_proto.types import Error
-from diopi_test.audit.fault import Answer, Fault, Results
+from diopi_test.audit.chance import draw_with, is_random
+from diopi_test.audit.fault import Answer, Array, Effect, Fault
+from diopi_test.baseline import BaselineCase
 from diopi_test.execution import current_case
-from lib_rt import Context, Device, RuntimeFunctions, Tensor
+from diopi_test.layouts import LAYOUTS, Layout
+from lib_rt import Context, Device, Generator, RuntimeFunctions, Tensor
 from lib_rt.dtypes import from_numpy
 
 
@@ -20,33 +24,53 @@ class SpoiltVendor(BaseVendor):
     """Answers every call as the baseline expects, spoilt by `fault`.
 
     Attributes:
-        shown: whether the fault made a difference in the latest call.
+        effect: of the fault on the latest call.
     """
 
     def __init__(self, fault: Fault, runtime: RuntimeFunctions) -> None:
         super().__init__(f"faulty: {fault.name}", "1")
         self._fault = fault
         self._runtime = runtime
-        self.shown = False
+        self._answer: Answer | None = None
+        self._calls = 0
+        self.effect = Effect.absent
+
+    def prepare(self, case: BaselineCase) -> bool:
+        """Prepare the answer to a call, unless it depends on the call; whether the call may show the fault."""
+        self._answer = None
+        if is_random(case.function) or self._fault.after is not None:
+            return True
+        self._answer = Answer.right(case)
+        self.effect = self._fault.spoil(self._answer)
+        return self.effect is Effect.shown
 
     def has(self, name: str) -> bool:
         return True
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         context.stream.synchronize()
-        answer = Answer.right(current_case.get())
-        shown = self._fault.spoil(answer)
+        answer = self._answer or self._answer_to(current_case.get(), arguments)
         parameters = lookup(name).parameters[1:]
         for parameter, value in zip(parameters, arguments, strict=True):
-            if parameter.is_result:
-                _hand_back(context, parameter, value, answer.results)
+            if parameter.is_result and parameter.name in answer.results:
+                _hand_back(context, parameter, value, answer)
         if self._fault.after is not None:
             given = list(zip(parameters, arguments, strict=True))
             inputs = [t for p, value in given if p.role is Role.input for t in _tensors(value)]
             results = [t for p, value in given if p.is_result for t in _tensors(value)]
-            shown = self._fault.after(inputs, results)
-        self.shown = shown
+            self.effect = self._fault.after(inputs, results)
         return Error.Success
+
+    def _answer_to(self, case: BaselineCase, arguments: Sequence[Any]) -> Answer:
+        """The expected results, or random ones that are drawn, and spoilt, as the fault has it."""
+        if not is_random(case.function):
+            return Answer.right(case)
+        self._calls += 1
+        generator = next((argument for argument in arguments if isinstance(argument, Generator)), None)
+        answer, drawn_wrong = draw_with(self._fault, case, generator, self._calls)
+        spoilt = self._fault.spoil(answer)
+        self.effect = spoilt if drawn_wrong is Effect.absent else drawn_wrong
+        return answer
 
     def last_error(self) -> str:
         return ""
@@ -55,17 +79,22 @@ class SpoiltVendor(BaseVendor):
         return Device(self._runtime, host_addressable=True)
 
 
-def _hand_back(context: Context, parameter: Parameter, target: Any, results: Results) -> None:
-    arrays = results.get(parameter.name, [])
+def _hand_back(context: Context, parameter: Parameter, target: Any, answer: Answer) -> None:
+    arrays = answer.results[parameter.name]
     if isinstance(target, Box):
         if parameter.annotation in OUT_VALUES:
             target.value = arrays[0].item()
         elif arrays:
-            target.value = context.require_tensor(arrays[0].shape, from_numpy(arrays[0].dtype))
-            target.value.write(arrays[0])
+            target.value = _made(context, arrays[0], LAYOUTS[answer.layouts[parameter.name]])
         return
-    for tensor, array in zip(_tensors(target), arrays, strict=False):
+    for tensor, array in zip(_tensors(target), arrays, strict=True):
         np.copyto(tensor.view(), array.reshape(tensor.shape))
+
+
+def _made(context: Context, array: Array, layout: Layout) -> Tensor:
+    tensor = context.require_tensor(array.shape, from_numpy(array.dtype), layout(array.shape).strides)
+    tensor.write(array)
+    return tensor
 
 
 def _tensors(value: Any) -> list[Tensor]:
