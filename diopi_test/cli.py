@@ -1,4 +1,4 @@
-"""The command line `diopi-test`: run, gen-data, audit, export, list."""
+"""The command line `diopi-test`: run, gen-data, audit, fingerprint, export, list."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from diopi_impl import VendorError, find_vendor
+from diopi_impl import BaseVendor, VendorError, find_vendor
 from diopi_test.cases import LEVELS
 
 console = Console()
@@ -88,12 +88,8 @@ def run(
     from diopi_test import runner
     from diopi_test.report import Report
 
-    try:
-        found = find_vendor(vendor)
-    except VendorError as error:
-        raise click.UsageError(str(error)) from error
-    if json_file is not None and not json_file.absolute().parent.is_dir():
-        raise click.UsageError(f"--json: folder {json_file.absolute().parent} does not exist")
+    found = _vendor(vendor)
+    _check_folder(json_file)
     paths, digest = _open_baseline(data or default_data(), level)
     command = ["diopi-test", "run", "--vendor", vendor, "--level", level, *(["--data", str(data)] if data else [])]
     report = Report({"name": found.name, "version": found.version}, level, digest, command)
@@ -102,6 +98,20 @@ def run(
     if json_file is not None:
         report.write(json_file)
     sys.exit(report.exit_status)
+
+
+def _vendor(name: str) -> BaseVendor:
+    """The vendor called `name`; a usage error if there is none."""
+    try:
+        return find_vendor(name)
+    except VendorError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _check_folder(json_file: Path | None) -> None:
+    """A usage error, before any work is done, if the file could not be written at its end."""
+    if json_file is not None and not json_file.absolute().parent.is_dir():
+        raise click.UsageError(f"--json: folder {json_file.absolute().parent} does not exist")
 
 
 def _open_baseline(data: Path, level: str) -> tuple[list[Path], str]:
@@ -209,6 +219,30 @@ def audit(expression: str | None, workers: int | None, json_file: Path | None, m
         markdown.write_text(page(ordered), "utf-8")
     show(ordered, console)
     sys.exit(1 if any(one.survivors for one in ordered) else 0)
+
+
+@main.command()
+@click.option("--vendor", default="jax_cpu", show_default=True, help="Name, module:attribute, or path of a .so.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the fingerprint to this file."
+)
+def fingerprint(vendor: str, json_file: Path | None) -> None:
+    """Show what a vendor's arithmetic is like, found by probing its operators.
+
+    Order and width of sums, subnormal numbers, conversions, multiply-add, NaN, errors of elementary functions.
+    """
+    from diopi_test.fingerprint import Fingerprint
+    from diopi_test.fingerprint.report import show
+    from diopi_test.fingerprint.table import FAMILIES
+
+    found = _vendor(vendor)
+    _check_folder(json_file)
+    with Progress(*_COLUMNS, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("probing", total=sum(map(len, FAMILIES.values())))
+        taken = Fingerprint.of(found, progress=lambda function: progress.update(task, advance=1, description=function))
+    show(taken, console)
+    if json_file is not None:
+        json_file.write_text(json.dumps(taken.to_json(), indent=1, ensure_ascii=False), "utf-8")
 
 
 @main.command()
