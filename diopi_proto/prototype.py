@@ -24,7 +24,8 @@ PROMISES = ("exact", "rounded", "any", "random")
 
 exact: the one representable answer, bit for bit; rounded: within the error budget; any: one of several right
 answers, judged by meaning (the order of equal elements, say); random: drawn from a distribution.
-Integer and boolean results of exact and rounded functions are exact.
+Integer and boolean results of exact and rounded functions are exact. Both kinds of functions give the same bits
+whenever they are called with the same arguments, on the same device, with tensors of the same alignment.
 """
 
 

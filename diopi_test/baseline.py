@@ -57,7 +57,8 @@ class Expected:
 class BaselineCase:
     """A complete case: `arguments` by name (BaselineTensor, list of them, None, attribute), `expected` by name.
 
-    An entry of `expected` is None for a result tensor the caller leaves out, a list for an array of results.
+    An entry of `expected` is None for a result tensor the caller leaves out, a list for an array of results. `smoke`
+    tells the cases of the smoke level, which are called more than once.
     """
 
     function: str
@@ -65,6 +66,7 @@ class BaselineCase:
     dtype: Dtype
     arguments: Mapping[str, Any]
     expected: Mapping[str, Expected | list[Expected] | None]
+    smoke: bool = False
 
     @property
     def id(self) -> str:
@@ -102,6 +104,7 @@ def make_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
         case.dtype,
         {p.name: _stored(passed[p.name]) for p in prototype.arguments},
         evaluation.expected(with_masks(prototype, passed)),
+        case.smoke,
     )
 
 

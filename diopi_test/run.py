@@ -92,10 +92,11 @@ class Run:
         tensors: inputs and results.
         values: numbers handed back by pointer.
         missing: results the callee should have made and did not.
-        damage: guard zones that were written to.
+        damage: guard zones that were written to, known once the tensors are released.
         generators: what was drawn from.
         again: the same call from the same generator state, None where nothing can be drawn or no generator is given.
         others: calls that must draw other numbers, by what they are.
+        late: results whose memory went on changing after it had been read, where that was looked for.
     """
 
     prototype: Prototype
@@ -107,6 +108,7 @@ class Run:
     generators: Sequence[GeneratorRecord] = ()
     again: Run | None = None
     others: Mapping[str, Run] = field(default_factory=dict)
+    late: Sequence[str] = ()
 
     def results(self) -> Iterator[tuple[TensorRecord, Expected]]:
         """The result tensors with what they must be."""

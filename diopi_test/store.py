@@ -188,6 +188,7 @@ class BaselineFile:
             Dtype[record["dtype"]],
             {name: self._decode_argument(value) for name, value in record["arguments"].items()},
             {name: self._decode_expected(value) for name, value in record["expected"].items()},
+            self._attributes["level"] == "smoke" or record.get("smoke", False),
         )
 
     def __iter__(self) -> Iterator[BaselineCase]:
@@ -241,12 +242,13 @@ class BaselineFile:
 
 
 def _encode_case(case: BaselineCase, block: _Block) -> dict[str, Any]:
-    return {
+    record = {
         "label": case.label,
         "dtype": case.dtype.name,
         "arguments": {name: _encode_argument(value, block) for name, value in case.arguments.items()},
         "expected": {name: _encode_expected(value, block) for name, value in case.expected.items()},
     }
+    return {**record, "smoke": True} if case.smoke else record
 
 
 def _encode_argument(value: Any, block: _Block) -> Any:

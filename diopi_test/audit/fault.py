@@ -122,6 +122,8 @@ class Fault:
         parameter: the parameter that is mistaken, if it is one.
         key: from the generator's seed and offset, and the number of calls, to what random numbers follow from.
         advance: by how much the generator's offset advances when numbers are drawn.
+        again: changes the answers to the further calls of a case, the first of which is right.
+        late: whether the caller's tensors are written once the stream has been waited for.
     """
 
     name: str
@@ -131,6 +133,13 @@ class Fault:
     parameter: str | None = None
     key: Callable[[int, int, int], tuple[int, ...]] | None = None
     advance: int = 1
+    again: Callable[[Answer], Effect] | None = None
+    late: bool = False
+
+    @property
+    def is_of_calls(self) -> bool:
+        """Whether only a call can show it, not an answer."""
+        return self.after is not None or self.again is not None or self.late
 
 
 def shown(is_shown: bool) -> Effect:

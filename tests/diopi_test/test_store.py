@@ -52,6 +52,15 @@ def test_cases_survive_the_store(path: Path) -> None:
         assert_same_expected(one, other)
 
 
+@pytest.mark.parametrize("level", ["smoke", "full"])
+def test_which_cases_are_of_the_smoke_level_survives(tmp_path: Path, level: str) -> None:
+    cases = [make_baseline_case(lookup("diopiSin"), case) for case in select_cases("diopiSin", level)]
+    path = store.file_of(tmp_path, "diopiSin")
+    store.write(path, "diopiSin", cases, Provenance(level, "key", {}))
+    assert [case.smoke for case in BaselineFile(path)] == [case.smoke for case in cases]
+    assert all(case.smoke for case in cases) == (level == "smoke")
+
+
 def test_every_kind_of_argument_survives(tmp_path: Path) -> None:
     tensor = BaselineTensor(np.arange(6, dtype=np.int64).reshape(2, 3), Dtype.int64, "transposed")
     arguments = {

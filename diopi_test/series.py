@@ -1,0 +1,80 @@
+"""`Series`: the calls of one case that are compared with one another.
+
+A case of the smoke level is called again if nothing was wrong the first time: with other memory, and while its inputs
+are on their way to the device. Whether a difference comes from the one or the other, a third call tells. The cases of
+the smoke level are one or two for each function and element type; what these calls show depends on how a function is
+implemented for an element type, not on its data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from diopi_proto.types import Error
+from diopi_test.run import Run
+from diopi_test.verdict import Finding
+
+OF_MEMORY = frozenset({"inputs", "gaps", "guards"})
+"""The checks that look at what is no result. Each tells of further calls too, where something was wrong."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One call of a case.
+
+    Attributes:
+        code: what it answered.
+        message: the vendor's last error if that was not success.
+        run: what it left behind; None if it failed.
+        findings: what the checks of a single run found.
+        left: tensors, and pieces of device memory, that are allocated after it and were not before.
+    """
+
+    code: Error
+    message: str = ""
+    run: Run | None = None
+    findings: Sequence[Finding] = ()
+    left: tuple[int, int] = (0, 0)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it succeeded, and no check of it found anything."""
+        return self.run is not None and all(finding.passed for finding in self.findings)
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with its results, or why there are none; empty if they are right."""
+        if self.run is None:
+            return f"{self.code.name}: {self.message}"
+        failed = (finding for finding in self.findings if not finding.passed and finding.check not in OF_MEMORY)
+        return "; ".join(f"{finding.check}: {finding.message}" for finding in failed)
+
+
+@dataclass(frozen=True)
+class Series:
+    """The calls of one case.
+
+    Attributes:
+        first: the call whose results are judged. Its inputs had arrived on the device.
+        queued: the same call with tensors elsewhere in memory and the copies of its inputs still in the stream's queue;
+            None where the first went wrong, and at other levels than smoke.
+        waited: as `queued`, but with inputs that had arrived; None unless `queued` went wrong.
+        plain: what the out-of-place form of an in-place function left behind after a call with the same arguments;
+            None where `queued` is, and where the vendor can't do it.
+    """
+
+    first: Attempt
+    queued: Attempt | None = None
+    waited: Attempt | None = None
+    plain: Run | None = None
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was found about single calls: the results of the first, and the memory of the second too."""
+        lines = {finding.check: finding for finding in self.first.findings}
+        for finding in self.queued.findings if self.queued is not None else ():
+            if finding.check in OF_MEMORY and not (finding.passed and finding.check in lines):
+                message = f"in a second call, {finding.message}" if finding.message else ""
+                lines[finding.check] = replace(finding, message=message)
+        return list(lines.values())

@@ -1,0 +1,117 @@
+"""Vendors whose in-place form does not agree with their out-of-place form."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from trials import baseline_case, failed_checks, outcome_of
+
+from diopi_impl import Vendor
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.types import Dtype, Error
+from diopi_test.budget import K
+from diopi_test.counterpart import counterpart
+from diopi_test.echo import EchoVendor
+from diopi_test.formats import ulp
+from diopi_test.verdict import Verdict
+from lib_rt import Context
+
+Array = np.ndarray[Any, Any]
+
+
+class Apart(EchoVendor):
+    """Every result is off by a share of its budget: upwards in place, downwards out of place."""
+
+    def __init__(self, share: float) -> None:
+        super().__init__("apart", "1", HostRuntime().functions(), host_addressable=True)
+        self._share = share
+
+    def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        code = super().call(name, context, *arguments)
+        expected = baseline_case("diopiSqrtInp", "float32-matrix").expected["input"]
+        margin = K * expected.blur * ulp(expected.values, expected.dtype)
+        view = arguments[0].view()
+        sign = 1 if name.endswith("Inp") else -1
+        view.flat[0] += sign * self._share * margin.flat[0]
+        return code
+
+
+def test_results_as_far_apart_as_either_may_be_off_agree() -> None:
+    outcome = outcome_of(Apart(0.4), "diopiSqrtInp", "float32-matrix")
+    assert outcome.verdict is Verdict.passed
+    assert "inplace" in [finding.check for finding in outcome.findings]
+
+
+def test_results_further_apart_do_not() -> None:
+    outcome = outcome_of(Apart(0.6), "diopiSqrtInp", "float32-matrix")
+    assert failed_checks(outcome) == ["inplace"]
+    assert "input: 1 of 35 elements differ, the first at (0, 0)" in outcome.message
+    assert "out of place" in outcome.message
+
+
+def test_exact_results_are_equal() -> None:
+    """Those of the in-place form are right here, those of the other are not."""
+    vendor = Vendor("two functions", "1", HostRuntime().functions(), host_addressable=True)
+
+    @vendor.implements_raw("diopiFloor")
+    def floor(ctx: Context, out: Any, input: Any) -> None:
+        ctx.stream.synchronize()
+        out.view()[...] = np.floor(input.view()) + 1
+
+    @vendor.implements_raw("diopiFloorInp")
+    def floor_in_place(ctx: Context, input: Any) -> None:
+        ctx.stream.synchronize()
+        input.view()[...] = np.floor(input.view())
+
+    outcome = outcome_of(vendor, "diopiFloorInp", "float32-matrix")
+    assert failed_checks(outcome) == ["inplace"]
+
+
+def test_without_an_out_of_place_form_there_is_nothing_to_agree_with() -> None:
+    vendor = Vendor("one function", "1", HostRuntime().functions(), host_addressable=True)
+
+    @vendor.implements_raw("diopiFloorInp")
+    def floor_in_place(ctx: Context, input: Any) -> None:
+        ctx.stream.synchronize()
+        input.view()[...] = np.floor(input.view())
+
+    outcome = outcome_of(vendor, "diopiFloorInp", "float32-matrix")
+    assert outcome.verdict is Verdict.passed
+    assert "inplace" not in [finding.check for finding in outcome.findings]
+
+
+@pytest.mark.parametrize(
+    ("function", "plain"),
+    [
+        ("diopiAddInp", "diopiAdd"),
+        ("diopiAddInpScalar", "diopiAddScalar"),
+        ("diopiPowInp", "diopiPow"),
+        ("diopiForeachaddInpScalar", "diopiForeachaddScalar"),
+        ("diopiScatterInpScalar", "diopiScatterScalar"),
+    ],
+)
+def test_the_counterpart_is_the_out_of_place_form(function: str, plain: str) -> None:
+    found = counterpart(first_case(function))
+    assert found is not None
+    assert found.function == plain
+    assert not found.smoke
+
+
+def test_the_counterpart_has_the_type_the_standard_gives_its_result() -> None:
+    found = counterpart(first_case("diopiEqInp"))
+    assert found is not None
+    result = found.expected["out"]
+    assert not isinstance(result, list)
+    assert result is not None
+    assert result.dtype is Dtype.bool
+
+
+@pytest.mark.parametrize("function", ["diopiAdd", "diopiAddScalar", "diopiSort"])
+def test_other_functions_have_none(function: str) -> None:
+    assert counterpart(first_case(function)) is None
+
+
+def first_case(function: str) -> Any:
+    from diopi_test.cases import select_cases
+
+    return baseline_case(function, select_cases(function, "smoke")[0].label)

@@ -1,0 +1,60 @@
+"""Vendors that leave memory allocated."""
+
+from typing import Any
+
+import pytest
+from faulty import FaultyVendor
+from trials import failed_checks, outcome_of
+
+from diopi_proto.types import Device as Place
+from diopi_proto.types import Dtype
+from diopi_test.verdict import Verdict
+from lib_rt import Context, Tensor
+
+
+def judged(spoil: Any) -> Any:
+    return outcome_of(FaultyVendor("leaky", spoil), "diopiSqrt", "float32-matrix")
+
+
+def test_what_belongs_to_the_call_is_released_with_it() -> None:
+    outcome = judged(lambda arguments: arguments["out"].context.require_tensor((3,), Dtype.float32) and None)
+    assert outcome.verdict is Verdict.passed
+    assert "leaks" in [finding.check for finding in outcome.findings]
+
+
+def test_bare_memory_of_every_call_is_a_leak() -> None:
+    kept = []
+
+    def allocate(arguments: dict[str, Any]) -> None:
+        device = arguments["out"].context.device
+        kept.append((device, device.malloc(64)))
+
+    outcome = judged(allocate)
+    assert failed_checks(outcome) == ["leaks"]
+    assert "a second call left 0 tensors and 1 pieces of device memory allocated" in outcome.message
+
+
+@pytest.mark.parametrize("where", list(Place))
+def test_tensors_of_another_context_are_a_leak(where: Place) -> None:
+    kept: list[Context] = []
+
+    def make_tensor(arguments: dict[str, Any]) -> None:
+        context = Context(arguments["out"].context.device)
+        context.require_tensor((3,), Dtype.float32, where=where)
+        kept.append(context)
+
+    outcome = judged(make_tensor)
+    assert failed_checks(outcome) == ["leaks"]
+    assert "a second call left 1 tensors" in outcome.message
+
+
+def test_what_is_kept_for_the_next_call_is_none() -> None:
+    tables: dict[Any, Tensor] = {}
+
+    def look_up(arguments: dict[str, Any]) -> None:
+        device = arguments["out"].context.device
+        if device not in tables:
+            tables[device] = Tensor.empty(Context(device), (256,), Dtype.float32)
+
+    assert judged(look_up).verdict is Verdict.passed
+    assert len(tables) == 1

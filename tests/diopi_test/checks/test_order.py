@@ -1,0 +1,97 @@
+"""Vendors that don't keep stream order: they take inputs that have not arrived, or write results too late."""
+
+from collections.abc import Callable
+
+import numpy as np
+from late_runtime import LateRuntime
+from trials import failed_checks, outcome_of
+
+from diopi_impl import Vendor
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.types import Error
+from diopi_test.verdict import Verdict
+from lib_rt import Context, Tensor
+
+MATRIX = "float32-matrix"
+
+
+def vendor_of(
+    function: Callable[[Context, Tensor, Tensor], None], runtime: HostRuntime, name: str = "diopiNeg"
+) -> Vendor:
+    vendor = Vendor("one function", "1", runtime.functions(), host_addressable=True)
+    vendor.implements_raw(name)(function)
+    return vendor
+
+
+def waits(ctx: Context, out: Tensor, input: Tensor) -> None:
+    ctx.stream.synchronize()
+    np.negative(input.view(), out=out.view())
+
+
+def does_not_wait(ctx: Context, out: Tensor, input: Tensor) -> None:
+    with np.errstate(invalid="ignore"):
+        np.negative(input.view(), out=out.view())
+
+
+def enqueues(ctx: Context, out: Tensor, input: Tensor) -> None:
+    """As chips work: nothing is computed yet when the call returns, but the stream keeps the order."""
+    ctx.stream.d2d(out.data_ptr, input.data_ptr, out.numel * out.element_size)
+
+
+class Afterwards(HostRuntime):
+    """Does work that does not belong to a stream right after that stream was waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.work: list[Callable[[], None]] = []
+
+    def stream_sync(self, stream: int) -> Error:
+        code = super().stream_sync(stream)
+        while self.work:
+            self.work.pop()()
+        return code
+
+    def negate(self, ctx: Context, out: Tensor, input: Tensor) -> None:
+        ctx.stream.synchronize()
+        target, result = out.view(), -input.view()
+        self.work.append(lambda: np.copyto(target, result))
+
+
+def test_a_vendor_that_waits_keeps_the_order() -> None:
+    for runtime in (HostRuntime(), LateRuntime()):
+        outcome = outcome_of(vendor_of(waits, runtime), "diopiNeg", MATRIX)
+        assert outcome.verdict is Verdict.passed
+        assert "order" in [finding.check for finding in outcome.findings]
+
+
+def test_a_vendor_that_leaves_all_waiting_to_the_stream_keeps_the_order() -> None:
+    for runtime in (HostRuntime(), LateRuntime()):
+        outcome = outcome_of(vendor_of(enqueues, runtime, "diopiFloor"), "diopiFloor", "int32-matrix")
+        assert outcome.verdict is Verdict.passed, outcome.message
+
+
+def test_inputs_must_be_waited_for() -> None:
+    outcome = outcome_of(vendor_of(does_not_wait, LateRuntime()), "diopiNeg", MATRIX)
+    assert failed_checks(outcome) == ["order"]
+    assert "order: with inputs still on their way: values: out: 35 of 35 elements are wrong" in outcome.message
+
+
+def test_copies_of_the_host_runtime_are_late_enough_to_show_it() -> None:
+    vendor = vendor_of(does_not_wait, HostRuntime())
+    outcomes = [outcome_of(vendor, "diopiNeg", MATRIX) for _ in range(10)]  # a busy machine may let one pass
+    assert ["order"] in [failed_checks(outcome) for outcome in outcomes]
+
+
+def test_results_must_not_come_after_the_stream_is_done() -> None:
+    runtime = Afterwards()
+    outcome = outcome_of(vendor_of(runtime.negate, runtime), "diopiNeg", MATRIX)
+    assert failed_checks(outcome) == ["written", "values", "order"]
+    assert "order: out changed after a copy queued behind the call had read the results" in outcome.message
+
+
+def test_a_result_that_is_wrong_and_stays_so_is_not_late() -> None:
+    def right_but_for_one(ctx: Context, out: Tensor, input: Tensor) -> None:
+        waits(ctx, out, input)
+        out.view().flat[-1] += 1
+
+    assert failed_checks(outcome_of(vendor_of(right_but_for_one, HostRuntime()), "diopiNeg", MATRIX)) == ["values"]

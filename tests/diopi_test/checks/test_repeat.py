@@ -1,0 +1,114 @@
+"""Vendors whose second call differs from the first: in its bits, in what it was left with, or by where tensors lie."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from faulty import FaultyVendor, Spoil, byte_after, element_off_by_ulps, gap_written, input_written
+from trials import baseline_case, failed_checks, outcome_of
+
+from diopi_proto.types import Error
+from diopi_test.verdict import Verdict
+
+off_by_an_ulp = element_off_by_ulps(1)
+
+
+class Calls:
+    """Counts the calls and spoils those that `spoilt` says, by number from 1."""
+
+    def __init__(self, spoil: Spoil, spoilt: Callable[[int], bool]) -> None:
+        self.number = 0
+        self._spoil = spoil
+        self._spoilt = spoilt
+
+    def __call__(self, arguments: dict[str, Any]) -> Any:
+        self.number += 1
+        return self._spoil(arguments) if self._spoilt(self.number) else None
+
+
+def judged(spoil: Spoil, function: str = "diopiSqrt", label: str = "float32-matrix") -> Any:
+    return outcome_of(FaultyVendor("faulty", spoil), function, label)
+
+
+def test_equal_bits_are_a_repetition() -> None:
+    calls = Calls(off_by_an_ulp, lambda number: True)  # wrong by an ulp, which the budget allows, each time
+    outcome = judged(calls)
+    assert outcome.verdict is Verdict.passed
+    assert "repeat" in [finding.check for finding in outcome.findings]
+    assert calls.number == 2
+
+
+def test_other_bits_within_the_budget_are_none() -> None:
+    outcome = judged(Calls(off_by_an_ulp, lambda number: number == 2))
+    assert failed_checks(outcome) == ["repeat"]
+    assert "out: 1 of 35 elements have other bits, the first at (6, 4)" in outcome.message
+
+
+def test_state_that_calls_leave_behind_shows() -> None:
+    def added_up(arguments: dict[str, Any]) -> None:
+        arguments["out"].view()[...] *= 2
+
+    calls = Calls(added_up, lambda number: number > 1)
+    outcome = judged(calls)
+    assert failed_checks(outcome) == ["repeat"]
+    assert "repeat: a second call: values: out: 35 of 35 elements are wrong" in outcome.message
+    assert calls.number == 3  # the third tells that the inputs' being on their way is not the reason
+
+
+def test_a_second_call_must_not_fail() -> None:
+    outcome = judged(Calls(lambda arguments: Error.ErrorOccurred, lambda number: number > 1))
+    assert failed_checks(outcome) == ["repeat"]
+    assert "repeat: a second call: ErrorOccurred: spoilt" in outcome.message
+
+
+@pytest.mark.parametrize(("spoil", "check"), [(byte_after, "guards"), (input_written, "inputs"), (gap_written, "gaps")])
+def test_what_a_second_call_does_to_memory_is_told_by_the_check_of_it(spoil: Spoil, check: str) -> None:
+    outcome = judged(Calls(spoil, lambda number: number > 1))
+    assert failed_checks(outcome) == [check]
+    assert f"{check}: in a second call, " in outcome.message
+
+
+def test_where_tensors_lie_must_not_matter() -> None:
+    def start_of_storage(arguments: dict[str, Any]) -> None:
+        """The input is taken from where its storage starts, which in most tensors is where the first element lies."""
+        out, input = arguments["out"], arguments["input"]
+        contents = input.storage().view(np.float32)[: input.numel]
+        with np.errstate(invalid="ignore"):
+            np.copyto(out.view(), np.sqrt(contents).reshape(out.shape))
+
+    outcome = judged(start_of_storage)
+    assert failed_checks(outcome) == ["repeat"]
+
+
+def test_where_several_answers_are_right_a_second_one_may_differ() -> None:
+    """Equal elements may come in any order, and in another order each time."""
+    calls = Calls(_equal_neighbours_swapped, lambda number: number == 2)
+    assert judged(calls, "diopiSort", "bool-rows").verdict is Verdict.passed
+    assert calls.number == 2
+
+
+def _equal_neighbours_swapped(arguments: dict[str, Any]) -> None:
+    values, indices = arguments["values"].view(), arguments["indices"].view()
+    axis = arguments["dim"]
+    sorted_values, positions = np.moveaxis(values, axis, -1), np.moveaxis(indices, axis, -1)
+    rows = np.argwhere(sorted_values[..., 1:] == sorted_values[..., :-1])
+    assert len(rows), "the case has no equal elements"
+    *row, column = rows[0]
+    pair = (*row, slice(column, column + 2))
+    positions[pair] = positions[pair][::-1].copy()
+
+
+def test_a_call_that_went_wrong_is_not_repeated() -> None:
+    calls = Calls(element_off_by_ulps(100), lambda number: True)
+    outcome = judged(calls)
+    assert failed_checks(outcome) == ["values"]
+    assert "repeat" not in [finding.check for finding in outcome.findings]
+    assert calls.number == 1
+
+
+def test_only_cases_of_the_smoke_level_are_repeated() -> None:
+    assert not baseline_case("diopiSqrt", "float32-scalar").smoke
+    calls = Calls(off_by_an_ulp, lambda number: number > 1)
+    assert judged(calls, label="float32-scalar").verdict is Verdict.passed
+    assert calls.number == 1

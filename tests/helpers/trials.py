@@ -1,0 +1,30 @@
+"""Running one case of a function on a vendor, on a device of its own."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from diopi_impl import BaseVendor
+from diopi_proto.interface import lookup
+from diopi_test.baseline import BaselineCase, make_baseline_case
+from diopi_test.cases import select_cases
+from diopi_test.execution import run_case
+from diopi_test.verdict import Outcome
+
+
+@cache
+def baseline_case(function: str, label: str) -> BaselineCase:
+    """The case of `function` with that label."""
+    case = next(case for case in select_cases(function, "full") if case.label == label)
+    return make_baseline_case(lookup(function), case)
+
+
+def outcome_of(vendor: BaseVendor, function: str, label: str) -> Outcome:
+    """What the case ends in."""
+    with vendor.open_device() as device:
+        return run_case(vendor, device, baseline_case(function, label))
+
+
+def failed_checks(outcome: Outcome) -> list[str]:
+    """The names of the checks that were not content."""
+    return [finding.check for finding in outcome.findings if not finding.passed]
