@@ -1,4 +1,4 @@
-"""Faults of memory: an input written to, a byte written beside a result, elements written where none lie."""
+"""Faults of memory: written to where or when it must not be, or not given back."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ def memory_faults() -> tuple[Fault, ...]:
             after=lambda inputs, results: _poke(_with_gaps(results), lambda t: t.storage_ptr),
         ),
         Fault("strides of the result ignored", after=lambda inputs, results: _written_contiguously(results)),
+        Fault("result written after return", late=True),
+        Fault("memory left allocated", after=_leaking()),
     )
 
 
@@ -56,6 +58,20 @@ def _restored_off(tensors: Tensors) -> Effect:
         lowest[0] ^= 1  # little-endian: the bit that weighs least
         tensor.view()[tuple(length - 1 for length in tensor.shape)] = np.frombuffer(lowest, last.dtype)[0]
     return shown(bool(chosen))
+
+
+def _leaking() -> Callable[[Tensors, Tensors], Effect]:
+    """Every call takes device memory that it does not give back; the first might keep it for the next."""
+    calls = 0
+
+    def leak(inputs: Tensors, results: Tensors) -> Effect:
+        nonlocal calls
+        calls += 1
+        for tensor in (*inputs, *results)[:1]:
+            tensor.device.malloc(1)
+        return shown(calls > 1 and bool(inputs or results))
+
+    return leak
 
 
 def _written_contiguously(tensors: Tensors) -> Effect:

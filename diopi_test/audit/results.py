@@ -187,6 +187,12 @@ def _stale() -> Callable[[Answer], Effect]:
     return spoil
 
 
+def _added(array: Array) -> Array:
+    """The result added to what an equal call before left behind; truth values are turned round."""
+    with np.errstate(all="ignore"):
+        return ~array if array.dtype == bool else array + array
+
+
 def _not_written(*names: str) -> Callable[[Answer], Effect]:
     """Results stay as they were found: poison, or the old state. So does what is written after the stream's work."""
 
@@ -261,6 +267,7 @@ _COMMON = (
     Fault("last element wrong", _each(_element(lambda size: size - 1))),
     Fault("one element in 2000 wrong", _each(_element(lambda size: 1999 % size))),
     Fault("last block not computed", _each(_tail_unwritten)),
+    Fault("state kept between calls", again=_each(_added)),
     Fault("zeros", _each(np.zeros_like, of_draws=True)),
     Fault("success without work", _not_written()),
     Fault("off by 4 eps", _each(_off_by_epsilons)),

@@ -154,10 +154,18 @@ def test_every_fault_of_memory_is_caught_by_its_own_check() -> None:
         "input restored an ulp off": "inputs",
         "gap in the storage written": "gaps",
         "strides of the result ignored": "values",
+        "result written after return": "order",
+        "memory left allocated": "leaks",
     }
     for fault in memory_faults():
         caught = try_fault(fault, cases_of("diopiSin")).caught_by
         assert caught is not None and own.get(fault.name, "guards") in caught[1], fault.name
+
+
+@pytest.mark.parametrize("function", ["diopiSin", "diopiLogicalNot", "diopiFloorInp", "diopiSort", "diopiNonzero"])
+def test_state_that_calls_leave_behind_is_caught_by_the_repetition(function: str) -> None:
+    fault = "state kept between calls"
+    assert trials(function, fault)[fault].caught_by == (cases_of(function)[0].label, ("repeat",))
 
 
 def test_a_fault_that_makes_no_difference_is_not_applicable() -> None:
