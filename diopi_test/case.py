@@ -75,9 +75,9 @@ class Case:
     weak: str = ""
 
 
-def excused(reason: str, cases: Iterable[Case]) -> Iterator[Case]:
-    """The same cases, with the reason why they are weak."""
-    return (replace(case, weak=reason) for case in cases)
+def excused(reason: str, cases: Iterable[Case], *endings: str) -> Iterator[Case]:
+    """The same cases, with the reason why those are weak whose labels end with one of `endings`, by default all."""
+    return (replace(case, weak=reason) if case.label.endswith(endings or "") else case for case in cases)
 
 
 CaseMaker = Callable[[Prototype], Iterable[Case]]

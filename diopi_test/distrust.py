@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +94,17 @@ class Examined:
 
     @property
     def is_examined(self) -> bool:
-        """Whether there is something to tell: results without elements, and random ones, are no matter of values."""
-        return self.prototype.promise != "random" and any(_specified(e).size for e in self.expected)
+        """Whether there is something to tell from values.
+
+        Random results have a distribution instead. A result without elements has none, one made of a tensor without
+        elements is what the function makes of nothing, and where all tensors are 0-d, the rank is what is tried.
+        """
+        if self.prototype.promise == "random" or not any(_specified(e).size for e in self.expected):
+            return False
+        tensors = [_arrays(value) for value in self.plain.values() if isinstance(value, list | np.ndarray)]
+        made_of_nothing = any(sum(array.size for array in arrays) == 0 for arrays in tensors)
+        ranks = {array.ndim for array in (*chain(*tensors), *(e.values for e in self.expected))}
+        return not made_of_nothing and (not tensors or ranks != {0})
 
     def tells(self, /, **changes: Any) -> bool | None:
         """Whether the results of other arguments would fail this case; None where there are no such results."""
@@ -108,6 +118,12 @@ class Examined:
         if [array.shape for array in arrays] != [e.values.shape for e in self.expected]:
             return True
         return any(_fails(array, e) for array, e in zip(arrays, self.expected, strict=True))
+
+
+def _arrays(value: Any) -> list[Array]:
+    """The tensors in one argument."""
+    entries = value if isinstance(value, list) else [value]
+    return [entry for entry in entries if isinstance(entry, np.ndarray)]
 
 
 def _fails(array: Array, expected: Expected) -> bool:
@@ -164,12 +180,13 @@ def all_nan(cases: Sequence[Examined]) -> Iterator[tuple[Examined, str]]:
 def one_value(cases: Sequence[Examined]) -> Iterator[tuple[Examined, str]]:
     """A kernel that fills the result with a constant, or leaves zeros there, gets it right.
 
-    A single number is an answer, but for 0, which memory may hold by chance. Truth values and positions have too few
-    values to say so of few of them.
+    A number all alone is an answer, but for 0, which memory may hold by chance. Truth values and positions have too
+    few values to say so of few of them.
     """
     for one, name, values in _each_result(cases):
         is_float = values.dtype.kind in "fc" and not one.gives_truths
-        if values.size < FEW and (not is_float or (values.size == 1 and values[0] != 0)):
+        is_answer = values.size == 1 and (values[0] != 0 or len(one.expected) > 1)
+        if values.size < FEW and (is_answer or not is_float):
             continue
         value, times = _most_frequent(values)
         if times >= (MOSTLY * values.size if values.size >= FEW else values.size) and not np.isnan(value):
@@ -229,14 +246,10 @@ def _is_few_truths(one: Examined) -> bool:
 
 
 def _is_read(one: Examined, parameter: Parameter) -> bool:
-    """Whether the parameter is a tensor with elements that the standard says are read."""
+    """Whether the parameter is a tensor that is there and that the standard says is read."""
     if not (parameter.is_tensor or parameter.is_tensor_array) or parameter.annotation is kinds.Workspace:
         return False
-    value = one.plain[parameter.name]
-    arrays = value if isinstance(value, list) else [value]
-    if not any(isinstance(array, np.ndarray) and array.size for array in arrays):
-        return False
-    return not any(entry.covers(one.made, parameter.name) for entry in UNREAD)
+    return bool(_arrays(one.plain[parameter.name])) and not _is_unread(one, parameter.name)
 
 
 def _is_independent(one: Examined, name: str) -> bool:

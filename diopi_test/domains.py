@@ -198,7 +198,10 @@ def special_but(*left_out: float) -> Domain:
     """As `special`, without the values whose result is left open; −0.0 and 0.0 are two."""
 
     def is_left_out(value: complex) -> bool:
-        return any(value == other and np.signbit(value) == np.signbit(other) for other in left_out)
+        return any(
+            np.array_equal(value, other, equal_nan=True) and np.signbit(value) == np.signbit(other)
+            for other in left_out
+        )
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         return np.resize(np.array([value for value in special_values(dtype) if not is_left_out(value)]), count)

@@ -49,6 +49,7 @@ class Unscaling:
     state: tuple[int, ...] = (1,)
     dtypes: Sequence[Dtype] = (F32,)
     smoke: bool = False
+    weak: str = ""
 
     def case(self, dtype: Dtype) -> Case:
         """The case for an element type, which is that of the first gradient at least."""
@@ -61,17 +62,19 @@ class Unscaling:
             "found_inf": _one(self.found_inf, self.state),
             "inv_scale": _one(self.inv_scale, self.state),
         }
-        return Case(f"{dtype.name}-{self.label}", dtype, arguments, smoke=self.smoke)
+        return Case(f"{dtype.name}-{self.label}", dtype, arguments, smoke=self.smoke, weak=self.weak)
 
+
+FOUND = "what is not finite is found whatever was found before"
 
 UNSCALINGS = (
     Unscaling("finite", dtypes=floating, smoke=True),
     Unscaling("finite-tenth", 0.1, state=(), dtypes=floating),
-    Unscaling("infinite", domains=(ORDINARY, _last_is(np.inf), ORDINARY), dtypes=floating, smoke=True),
-    Unscaling("negative-infinite", domains=(_last_is(-np.inf), ORDINARY, ORDINARY), dtypes=(F16, F32)),
-    Unscaling("nan-in-last", domains=(ORDINARY, ORDINARY, _last_is(np.nan)), dtypes=(BF16, F32), state=()),
+    Unscaling("infinite", domains=(ORDINARY, _last_is(np.inf), ORDINARY), dtypes=floating, smoke=True, weak=FOUND),
+    Unscaling("negative-infinite", domains=(_last_is(-np.inf), ORDINARY, ORDINARY), dtypes=(F16, F32), weak=FOUND),
+    Unscaling("nan-in-last", domains=(ORDINARY, ORDINARY, _last_is(np.nan)), dtypes=(BF16, F32), state=(), weak=FOUND),
     Unscaling("found-before", found_inf=1.0, dtypes=(F16, F32)),
-    Unscaling("found-twice", 0.25, 1.0, domains=(_last_is(np.nan), ORDINARY, ORDINARY)),
+    Unscaling("found-twice", 0.25, 1.0, domains=(_last_is(np.nan), ORDINARY, ORDINARY), weak=FOUND),
     Unscaling("overflowing-result", 4.0, domains=(_last_is(6e4), ORDINARY, ORDINARY), dtypes=(F16,)),
     Unscaling("overflowing-result", 2.0**9, domains=(_last_is(2.0**120), ORDINARY, ORDINARY), dtypes=(BF16, F32)),
     Unscaling("tiny-scale", 2.0**-16, domains=(magnitudes(4, 14),) * 3, dtypes=floating),
@@ -84,7 +87,7 @@ UNSCALINGS = (
     Unscaling("no-gradients", shapes=()),
     Unscaling("no-gradients-found-before", found_inf=1.0, shapes=(), state=()),
     Unscaling("long", 0.7, shapes=((1031,), (7,)), dtypes=(F16, F32)),
-    Unscaling("infinite-at-the-end", shapes=((7,), (1031,)), domains=(ORDINARY, _last_is(np.inf))),
+    Unscaling("infinite-at-the-end", shapes=((7,), (1031,)), domains=(ORDINARY, _last_is(np.inf)), weak=FOUND),
 )
 
 
@@ -106,6 +109,7 @@ class Update:
     interval: int = 10
     shape: tuple[int, ...] = (1,)
     smoke: bool = False
+    weak: str = ""
 
     def case(self, dtype: Dtype) -> Case:
         """The case for an element type."""
@@ -117,16 +121,18 @@ class Update:
             "scale_backoff_factor": self.backoff,
             "growth_interval": self.interval,
         }
-        return Case(f"{dtype.name}-{self.label}", dtype, arguments, smoke=self.smoke)
+        return Case(f"{dtype.name}-{self.label}", dtype, arguments, smoke=self.smoke, weak=self.weak)
 
+
+RESET = "an infinity sets the tracker back, wherever it is"
 
 UPDATES = (
     Update("waits", smoke=True),
     Update("grows", tracker=9, smoke=True),
-    Update("backs-off", found_inf=1.0, smoke=True),
+    Update("backs-off", found_inf=1.0, smoke=True, weak=RESET),
     Update("almost-due", tracker=8),
     Update("overdue", tracker=10),
-    Update("backs-off-when-due", tracker=9, found_inf=1.0),
+    Update("backs-off-when-due", tracker=9, found_inf=1.0, weak=RESET),
     Update("grows-every-step", tracker=0, interval=1, growth=1.5),
     Update("starts", tracker=0, shape=()),
     Update("odd-growth", scale=1000.5, tracker=4, interval=5, growth=1.7, shape=()),

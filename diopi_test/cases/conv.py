@@ -102,7 +102,7 @@ SOME = (
     Setup("by-channel", channels=(3, 3), groups=3, batch=1),
     Setup("by-channel-doubled", channels=(3, 6), groups=3, batch=1, layout=channels_last),
     Setup("one-element-kernel", kernel=(1, 1, 1), input=(2, 3, 4), channels=(5, 3)),
-    Setup("whole-image-kernel", input=(2, 3, 4), kernel=(2, 3, 4), stride=(2, 2, 2), channels=(3, 2)),
+    Setup("whole-image-kernel", input=(2, 3, 4), kernel=(2, 3, 4), stride=(2, 3, 2), channels=(3, 2)),
     Setup("order-of-strides", input=(5, 5, 5), kernel=(2, 2, 2), stride=(2, 2, 3), channels=(1, 2), batch=1),
     Setup("order-of-padding", input=(5, 5, 5), kernel=(2, 2, 2), stride=(3, 3, 3), padding=(1, 1, 0), channels=(1, 2)),
     Setup(
@@ -171,7 +171,7 @@ def _tensors(prototype: Prototype, setup: Setup, dtype: Dtype, domain: Domain) -
 def convolutions(prototype: Prototype) -> Iterator[Case]:
     names = [p.name for p in prototype.arguments]
 
-    def case(setup: Setup, dtype: Dtype, domain: Domain, *words: str, **options: bool) -> Case:
+    def case(setup: Setup, dtype: Dtype, domain: Domain, *words: str, **options: Any) -> Case:
         tensors = _tensors(prototype, setup, dtype, domain)
         arguments = {
             "input": tensors["input"],
@@ -202,7 +202,7 @@ def gradients(prototype: Prototype) -> Iterator[Case]:
     names = [p.name for p in prototype.arguments]
 
     def case(
-        setup: Setup, dtype: Dtype, domain: Domain, *words: str, absent: Sequence[str] = (), **options: bool
+        setup: Setup, dtype: Dtype, domain: Domain, *words: str, absent: Sequence[str] = (), **options: Any
     ) -> Case:
         tensors = _tensors(prototype, setup, dtype, domain)
         sizes = tensors.pop("bias").shape if setup.bias else None
@@ -293,7 +293,7 @@ def im2col(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiCol2Im")
 def col2im(prototype: Prototype) -> Iterator[Case]:
-    def case(setup: Setup, dtype: Dtype, domain: Domain, *words: str, **options: bool) -> Case:
+    def case(setup: Setup, dtype: Dtype, domain: Domain, *words: str, **options: Any) -> Case:
         rows, columns = setup.channels[0] * int(np.prod(setup.kernel)), int(np.prod(setup.convolved()))
         layout = transposed if setup.layout is channels_last else setup.layout
         patches = TensorSpec((*setup.lead, rows, columns), dtype, domain, layout)

@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import category
 from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
 from diopi_test.case import Case, cases_for
 from diopi_test.cases.elementwise import OUTER, elementwise_cases, special_cases
-from diopi_test.domains import between, choice, magnitudes, normal, off_whole, special, whole_range
+from diopi_test.domains import Domain, between, choice, magnitudes, normal, off_whole, special, whole_range
+
+
+def _half_of(*values: float) -> Domain:
+    """Numbers in [−1, 1], of the floating ones about half replaced by these values."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        others = between(-1, 1)(rng, count, dtype)
+        return others if category(dtype) < 2 else np.where(rng.random(count) < 0.5, rng.choice(values, count), others)
+
+    return draw
+
 
 DOMAINS = {
     "diopiAbs": whole_range,
@@ -39,17 +58,29 @@ DOMAINS = {
     "diopiLog1p": between(-0.9, 9),
     "diopiErf": between(-3, 3),
     "diopiErfinv": between(-1, 1),
-    "diopiIsNan": normal(),
+    "diopiIsNan": _half_of(float("nan"), -float("nan")),
     "diopiBitwiseNot": whole_range,
-    "diopiLogicalNot": between(-1, 1),
+    "diopiLogicalNot": _half_of(0.0, -0.0),
 }
 """Where each function's values are drawn from: all of its range, and away from where it jumps."""
 
 
 @cases_for(*DOMAINS)
 def unary(prototype: Prototype) -> Iterator[Case]:
-    yield from elementwise_cases(prototype, {"input": DOMAINS[prototype.base]})
-    yield from special_cases(prototype)
+    cases = [*elementwise_cases(prototype, {"input": DOMAINS[prototype.base]}), *special_cases(prototype)]
+    return (replace(case, weak=_excuse(prototype.base, case)) for case in cases)
+
+
+def _excuse(function: str, case: Case) -> str:
+    """Why a case is weak, if it is."""
+    is_special = case.label.endswith("special")
+    if function == "diopiIsNan" and (is_special or category(case.dtype) < 2):
+        return "one of the special values is NaN" if category(case.dtype) > 1 else "no integer is NaN"
+    if function == "diopiAcosh" and case.dtype is Dtype.bool:
+        return "the only truth value with a result is 1, whose result is 0"
+    if function in ("diopiSin", "diopiCos", "diopiTan") and is_special and case.dtype in (Dtype.int32, Dtype.int64):
+        return "as float32, the largest integers are far from themselves as angles go"
+    return ""
 
 
 @cases_for("diopiTanhBackward")
