@@ -12,7 +12,7 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.audit.arguments import mistaken
 from diopi_test.audit.fault import Array, Fault, entries_of
-from diopi_test.audit.summing import NARROW, narrow_type, summing_in
+from diopi_test.audit.summing import NARROW, narrow_type, summing_in, summing_long_ones_in
 from diopi_test.baseline import BaselineCase
 from diopi_test.formats import format_of, is_inexact
 
@@ -50,7 +50,7 @@ def _accumulated(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
 def _accumulated_in_half(case: BaselineCase) -> Mapping[str, Any] | None:
     """Sums of half-precision results are accumulated in their own type, and not in float32."""
     own = next((dtype for dtype in _results(case) if dtype in half), None)
-    return None if own is None else _with_tensors(case, partial(summing_in, own))
+    return None if own is None else _with_tensors(case, partial(summing_long_ones_in, own))
 
 
 def _is_wider(case: BaselineCase, dtype: Dtype) -> bool:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import COMPLEX
 from diopi_proto.types import Dtype
+from diopi_test.budget import K
 from lib_rt.dtypes import to_numpy
 
 Array = NDArray[Any]
@@ -20,6 +21,14 @@ NARROW = (Dtype.bfloat16, Dtype.float16, Dtype.float32)
 def summing_in(dtype: Dtype, array: Array) -> Array:
     """The same elements, every sum of which is rounded to `dtype` each time a term is added."""
     return array.view(_SUMMING[dtype])
+
+
+def summing_long_ones_in(dtype: Dtype, array: Array) -> Array:
+    """As `summing_in`, but only sums of more than K terms: the roundings of fewer stay within K units of their type.
+
+    What is scattered is summed as it should: any number of terms may be added where the result lies, in its type.
+    """
+    return array.view(_SUMMING_LONG_ONES[dtype])
 
 
 def narrow_type(dtype: Dtype, array: Array) -> np.dtype[Any]:
@@ -115,4 +124,20 @@ def _plain(value: Any) -> Any:
     return value.view(np.ndarray) if isinstance(value, Summing) else value
 
 
-_SUMMING = {dtype: type(f"SummingIn{dtype.name.title()}", (Summing,), {"narrow": dtype}) for dtype in NARROW}
+class SummingLongOnes(Summing):
+    """As `Summing`, but for sums of few terms, and for what is scattered."""
+
+    def _accumulated(self, values: Array, axis: int) -> Array:
+        if np.count_nonzero(values, axis).max(initial=0) <= K:
+            return np.add.accumulate(values, axis)
+        return super()._accumulated(values, axis)
+
+    def _add_at(self, totals: Array, places: Any, values: Any) -> None:
+        np.add.at(totals, places, values)
+
+
+def _kinds(base: type[Summing]) -> dict[Dtype, type[Summing]]:
+    return {dtype: type(f"{base.__name__}In{dtype.name.title()}", (base,), {"narrow": dtype}) for dtype in NARROW}
+
+
+_SUMMING, _SUMMING_LONG_ONES = _kinds(Summing), _kinds(SummingLongOnes)
