@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -75,30 +76,33 @@ class Case:
     weak: str = ""
 
 
-def excused(reason: str, cases: Iterable[Case], *endings: str) -> Iterator[Case]:
-    """The same cases, with the reason why those are weak whose labels end with one of `endings`, by default all."""
-    return (replace(case, weak=reason) if case.label.endswith(endings or "") else case for case in cases)
-
-
 CaseMaker = Callable[[Prototype], Iterable[Case]]
 
-_makers: dict[str, CaseMaker] = {}
+Reasons = Mapping[str, str]
+"""Why cases are weak: by a regular expression that their labels, less the element type, begin with, up to a dash."""
+
+_makers: dict[str, tuple[CaseMaker, Reasons]] = {}
 
 
-def cases_for(*names: str) -> Callable[[CaseMaker], CaseMaker]:
+def cases_for(*names: str, weak: Reasons | None = None) -> Callable[[CaseMaker], CaseMaker]:
     """Register the decorated function as the maker of the cases of these functions and of the forms derived from them.
 
-    It receives the prototype of the function or form and yields cases for its parameters.
+    It receives the prototype of the function or form and yields cases for its parameters. `weak` gives the reasons of
+    cases that have none of their own.
     """
 
     def register(maker: CaseMaker) -> CaseMaker:
         for name in names:
             if name in _makers:
                 raise ValueError(f"the cases of {name} are made twice")
-            _makers[name] = maker
+            _makers[name] = maker, weak or {}
         return maker
 
     return register
+
+
+def _none(prototype: Prototype) -> Iterable[Case]:
+    return ()
 
 
 @cache
@@ -107,14 +111,20 @@ def cases_of(prototype: Prototype) -> tuple[Case, ...]:
 
     Raises ValueError when two cases have one label, or a case's arguments are not those of the prototype.
     """
-    maker = _makers.get(prototype.name) or _makers.get(prototype.base)
-    cases = tuple(maker(prototype)) if maker else ()
+    maker, reasons = _makers.get(prototype.name) or _makers.get(prototype.base) or (_none, {})
+    cases = tuple(_with_reason(case, reasons) for case in maker(prototype))
     labels = [case.label for case in cases]
     if repeated := sorted({label for label in labels if labels.count(label) > 1}):
         raise ValueError(f"{prototype.name}: several cases are labelled {', '.join(repeated)}")
     for case in cases:
         _check_arguments(prototype, case)
     return cases
+
+
+def _with_reason(case: Case, reasons: Reasons) -> Case:
+    label = case.label.partition("-")[2]
+    found = (reason for begin, reason in reasons.items() if re.match(f"(?:{begin})(?:-|$)", label))
+    return case if case.weak else replace(case, weak=next(found, ""))
 
 
 def _check_arguments(prototype: Prototype, case: Case) -> None:
