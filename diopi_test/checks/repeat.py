@@ -5,13 +5,26 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from diopi_proto.prototype import Prototype
 from diopi_test.baseline import Expected
 from diopi_test.run import Run
 from diopi_test.series import Series
 from diopi_test.verdict import Finding
 
-REPEATABLE = ("exact", "rounded")
-"""The promises (`diopi_proto.prototype.PROMISES`) of functions whose results have the same bits each time."""
+UNORDERED_PARAMETERS = {"accumulate", "reduce"}
+"""Parameters of functions that add up at the places an index tensor names."""
+
+
+def promises_bits(prototype: Prototype) -> bool:
+    """Whether the standard promises the same bits each time.
+
+    Exact results have no choice. Rounded ones have, but for gradients and sums at indices: there parallel hardware
+    adds in the order it happens to come in, as PyTorch lists under `torch.use_deterministic_algorithms`.
+    """
+    if prototype.promise != "rounded":
+        return prototype.promise == "exact"
+    unordered = any(parameter.name in UNORDERED_PARAMETERS for parameter in prototype.parameters)
+    return not unordered and not prototype.base.endswith("Backward")
 
 
 def check(series: Series) -> Finding | None:
@@ -19,14 +32,14 @@ def check(series: Series) -> Finding | None:
 
     The tensors of the second call are others and lie at other offsets in their storages, by a multiple of 256 bytes: a
     sound kernel may work, and so round, in another order if the alignment changes. Only right, not equal, need be: the
-    results of functions that promise no particular one ("any", "random"), those whose meaning is judged, and elements
-    the standard leaves open.
+    results of functions that promise no bits (`promises_bits`), those whose meaning is judged, and elements the
+    standard leaves open.
     """
     if series.queued is None or series.first.run is None:
         return None
     again = series.waited or series.queued
     problem = again.problem
-    if again.run is not None and not problem and series.first.run.prototype.promise in REPEATABLE:
+    if again.run is not None and not problem and promises_bits(series.first.run.prototype):
         problem = _difference(series.first.run, again.run)
     return Finding("repeat", not problem, f"a second call: {problem}" if problem else "")
 

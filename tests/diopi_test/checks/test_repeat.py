@@ -8,7 +8,9 @@ import pytest
 from faulty import FaultyVendor, Spoil, byte_after, element_off_by_ulps, gap_written, input_written
 from trials import baseline_case, failed_checks, outcome_of
 
+from diopi_proto.interface import lookup
 from diopi_proto.types import Error
+from diopi_test.checks.repeat import promises_bits
 from diopi_test.verdict import Verdict
 
 off_by_an_ulp = element_off_by_ulps(1)
@@ -112,3 +114,19 @@ def test_only_cases_of_the_smoke_level_are_repeated() -> None:
     calls = Calls(off_by_an_ulp, lambda number: number > 1)
     assert judged(calls, label="float32-scalar").verdict is Verdict.passed
     assert calls.number == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "promised"),
+    [
+        ("diopiFloor", True),
+        ("diopiSoftmax", True),
+        ("diopiSoftmaxBackward", False),
+        ("diopiIndexPut", False),
+        ("diopiScatterInp", False),
+        ("diopiNormal", False),
+        ("diopiTopk", False),
+    ],
+)
+def test_bits_are_promised_where_nothing_is_added_in_any_order(function: str, promised: bool) -> None:
+    assert promises_bits(lookup(function)) == promised
