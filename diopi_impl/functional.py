@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from diopi_impl.errors import UnsupportedDtypeError
 from diopi_proto import parameters as kinds
-from diopi_proto.parameters import Parameter, Role
+from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Scalar
 from lib_rt import Context, Tensor
@@ -20,10 +19,11 @@ from lib_rt.dtypes import from_numpy, to_numpy
 
 @dataclass(frozen=True)
 class ResultSpec:
-    """Shape and element type of a result tensor the caller has made."""
+    """Shape and element type of a result tensor the caller has made, and the name it has in the call."""
 
     shape: tuple[int, ...]
     dtype: Dtype
+    name: str = field(default="", compare=False)
 
     @property
     def ndim(self) -> int:
@@ -81,12 +81,10 @@ def bind(prototype: Prototype, adapted: Adapted) -> Callable[..., None]:
 
     def implementation(context: Context, *values: Any) -> None:
         given = dict(zip((p.name for p in parameters), values, strict=True))
-        for parameter in parameters:
-            _check(prototype, parameter, given[parameter.name])
         context.stream.synchronize()
         arguments = [_read(given[p.name]) for p in arguments_of]
         targets = [given[p.name] for p in results_of]
-        results = adapted(arguments, [_spec(target) for target in targets])
+        results = adapted(arguments, [_spec(p, target) for p, target in zip(results_of, targets, strict=True)])
         writes = [
             write
             for parameter, target, result in zip(results_of, targets, results, strict=True)
@@ -96,25 +94,6 @@ def bind(prototype: Prototype, adapted: Adapted) -> Callable[..., None]:
             write()
 
     return implementation
-
-
-def _check(prototype: Prototype, parameter: Parameter, value: Any) -> None:
-    """Raise when a required argument is missing or a tensor's element type is not one the standard has."""
-    if value is None and not parameter.optional and parameter.role is not Role.count:
-        raise ValueError(f"{parameter.c_name} is required, NULL was given")
-    if isinstance(value, Tensor) and parameter.role is not Role.output:
-        _check_dtype(prototype, parameter, value)
-    elif parameter.is_tensor_array and parameter.role is not Role.output:
-        for entry in value or ():
-            if entry is not None:
-                _check_dtype(prototype, parameter, entry)
-
-
-def _check_dtype(prototype: Prototype, parameter: Parameter, tensor: Tensor) -> None:
-    accepted = prototype.dtypes_of(parameter.name)
-    if tensor.dtype not in accepted:
-        names = ", ".join(dtype.name for dtype in accepted)
-        raise UnsupportedDtypeError(f"{parameter.c_name} is {tensor.dtype.name}, expected one of {names}")
 
 
 def _read(value: Any) -> Any:
@@ -128,11 +107,11 @@ def _read(value: Any) -> Any:
     return value
 
 
-def _spec(target: Any) -> OutSpec:
+def _spec(parameter: Parameter, target: Any) -> OutSpec:
     if isinstance(target, Tensor):
-        return ResultSpec(target.shape, target.dtype)
+        return ResultSpec(target.shape, target.dtype, parameter.c_name)
     if isinstance(target, list):
-        return tuple(ResultSpec(entry.shape, entry.dtype) for entry in target)
+        return tuple(ResultSpec(entry.shape, entry.dtype, parameter.c_name) for entry in target)
     return None
 
 
@@ -147,6 +126,7 @@ def _writes(context: Context, parameter: Parameter, target: Any, result: Any) ->
         value = np.asarray(result).item()
         return [lambda: setattr(target, "value", value)]
     if isinstance(target, list):
+        check_number(parameter.c_name, target, result)
         return [_tensor_write(parameter, one, array) for one, array in zip(target, result, strict=True)]
     return [_tensor_write(parameter, target, result)]
 
@@ -162,14 +142,25 @@ def _made(context: Context, array: np.ndarray[Any, Any]) -> Tensor:
 
 def _tensor_write(parameter: Parameter, target: Tensor, result: Any) -> Callable[[], None]:
     array = np.asarray(result)
-    if _without_ones(array.shape) != _without_ones(target.shape):
-        raise ValueError(f"{parameter.c_name} has shape {target.shape}, the result has {array.shape}")
+    check_shape(parameter.c_name, target.shape, array.shape)
     with np.errstate(all="ignore"):  # a result out of the range of its dtype becomes what a C cast makes of it
         converted = array.astype(to_numpy(target.dtype), copy=False).reshape(target.shape)
     if target.context.device.host_addressable:
         view = target.view()
         return lambda: np.copyto(view, converted)
     return lambda: target.write(converted)
+
+
+def check_shape(name: str, given: Sequence[int], result: Sequence[int]) -> None:
+    """ValueError unless a tensor of shape `given` takes a result of shape `result`: axes of length 1 don't count."""
+    if _without_ones(given) != _without_ones(result):
+        raise ValueError(f"{name} has shape {tuple(given)}, the result has {tuple(result)}")
+
+
+def check_number(name: str, given: Sequence[Any], results: Sequence[Any]) -> None:
+    """ValueError unless an array of result tensors has as many entries as there are results."""
+    if len(given) != len(results):
+        raise ValueError(f"{name} has {len(given)} entries, the result has {len(results)}")
 
 
 def _without_ones(shape: Sequence[int]) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from diopi_impl.arguments import checked
 from diopi_impl.base import TEXT_QUERIES, BaseVendor, Waiver
 from diopi_impl.errors import VendorError, error_code
 from diopi_impl.functional import Adapter, apply_directly, bind
@@ -71,7 +72,7 @@ class Vendor(BaseVendor):
                 if form is base:
                     self._enter(base, bind(form, adapted))
                 elif form.name not in self._implementations:
-                    self._implementations[form.name] = bind(form, adapted)
+                    self._implementations[form.name] = checked(form, bind(form, adapted))
                     self._derived.add(form.name)
             return function
 
@@ -95,7 +96,7 @@ class Vendor(BaseVendor):
         if prototype.name in self._implementations and prototype.name not in self._derived:
             raise VendorError(f"vendor {self.name}: {prototype.name} is implemented twice")
         self._derived.discard(prototype.name)
-        self._implementations[prototype.name] = implementation
+        self._implementations[prototype.name] = checked(prototype, implementation)
 
     def has(self, name: str) -> bool:
         return name in self._implementations or name in TEXT_QUERIES

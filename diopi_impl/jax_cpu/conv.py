@@ -141,6 +141,8 @@ for _rank in (2, 3):
 
 @vendor.implements("diopiIm2Col")
 def im2col(input: Array, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Array:
+    if min(padding) < 0:
+        raise ValueError(f"padding is {padding}, expected 0 or more along every axis")
     pads = [(0, 0)] * (input.ndim - 2) + [(size, size) for size in padding]
     padded = jnp.pad(input, pads)
     rows, columns = (
@@ -154,6 +156,8 @@ def im2col(input: Array, kernel_size: Sizes, dilation: Sizes, padding: Sizes, st
 
 def _taken(size: int, kernel: int, dilation: int, stride: int) -> Array:
     """Along one axis of the padded image, where element i of the kernel lies at position o, as a matrix [i, o]."""
+    if min(kernel, dilation, stride) < 1:
+        raise ValueError(f"kernel {kernel}, dilation {dilation} and stride {stride} must be positive")
     positions = (size - dilation * (kernel - 1) - 1) // stride + 1
     if positions < 1:
         raise ValueError(f"a kernel of {kernel} elements {dilation} apart does not fit into {size} with the padding")
@@ -164,6 +168,8 @@ def _taken(size: int, kernel: int, dilation: int, stride: int) -> Array:
 def col2im(
     input: Array, output_size: Sizes, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes
 ) -> Array:
+    if min(output_size) < 0 or min(kernel_size) < 1:
+        raise ValueError(f"output_size {output_size} or kernel_size {kernel_size} is too small")
     shape = (*input.shape[:-2], input.shape[-2] // (kernel_size[0] * kernel_size[1]), *output_size)
 
     def unroll(image: Array) -> Array:

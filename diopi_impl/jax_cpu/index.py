@@ -14,7 +14,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from diopi_impl.functional import Adapted, Adapter, ResultSpec, apply_directly
+from diopi_impl.functional import Adapted, Adapter, apply_directly
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_proto.prototype import Prototype
@@ -375,14 +375,14 @@ def embedding_renorm(inout: Array, indices: Array, max_norm: float, norm_type: f
 
 
 def _classes(given: dict[str, Any]) -> None:
-    check_positions(
-        "input", given["input"], 0, given["num_classes"] if given["num_classes"] != -1 else given["input"].max() + 1
-    )
+    if given["num_classes"] == -1:
+        given["num_classes"] = int(given["input"].max()) + 1
+    check_positions("input", given["input"], 0, given["num_classes"])
 
 
 @vendor.implements("diopiOneHot", adapt=after(_classes))
-def one_hot(input: Array, num_classes: int, *, out: ResultSpec) -> Array:
-    return input[..., None] == jnp.arange(out.shape[-1])
+def one_hot(input: Array, num_classes: int) -> Array:
+    return input[..., None] == jnp.arange(num_classes)
 
 
 @vendor.implements("diopiNonzero", adapt=apply_directly)

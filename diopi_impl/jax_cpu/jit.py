@@ -15,7 +15,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from diopi_impl.functional import Adapted, OutSpec, ResultSpec, as_results, out_keyword, wants_out
+from diopi_impl.functional import (
+    Adapted,
+    OutSpec,
+    ResultSpec,
+    as_results,
+    check_number,
+    check_shape,
+    out_keyword,
+    wants_out,
+)
 from diopi_proto.dtypes import half
 from diopi_proto.prototype import Prototype
 from lib_rt.dtypes import to_numpy
@@ -84,10 +93,14 @@ def _widen(value: Any) -> Any:
 
 
 def _convert(result: Any, spec: OutSpec) -> Any:
+    """A result in the element type of its tensor; ValueError, before anything is compiled, if it has another shape."""
     if spec is None or result is None:
-        return None if spec is None and result is None else result
+        return result
     if isinstance(spec, ResultSpec):
-        return jnp.asarray(result).astype(to_numpy(spec.dtype))
+        array = jnp.asarray(result)
+        check_shape(spec.name, spec.shape, array.shape)
+        return array.astype(to_numpy(spec.dtype))
+    check_number(spec[0].name if spec else "", spec, result)
     return [_convert(one, its_spec) for one, its_spec in zip(result, spec, strict=True)]
 
 

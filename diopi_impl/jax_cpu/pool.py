@@ -62,6 +62,8 @@ def _sliding(size: int, kernel: int, stride: int, padding: int, dilation: int, c
 
 
 def _adaptive(size: int, count: int) -> Windows:
+    if count < 0:
+        raise ValueError(f"output_size holds {count}, expected 0 or more")
     start = np.arange(count) * size // max(count, 1)
     end = -(-(np.arange(count) + 1) * size // max(count, 1))
     positions = start[:, None] + np.arange(max(end - start, default=1))

@@ -33,6 +33,8 @@ def stack(tensors: list[Array], dim: int) -> Array:
 
 @vendor.implements("diopiSplitWithSizes")
 def split_with_sizes(input: Array, splitSizes: tuple[int, ...], dim: int) -> list[Array]:
+    if not -input.ndim <= dim < input.ndim:
+        raise ValueError(f"dim {dim} is out of range for a {input.ndim}-d input")
     if sum(splitSizes) != input.shape[dim] or min(splitSizes) < 0:
         raise ValueError(f"splitSizes {splitSizes} do not make up axis {dim} of shape {input.shape}")
     starts = np.cumsum((0, *splitSizes[:-1]))
@@ -44,6 +46,8 @@ def split_with_sizes(input: Array, splitSizes: tuple[int, ...], dim: int) -> lis
 
 @vendor.implements("diopiTranspose")
 def transpose(input: Array, dim0: int, dim1: int) -> Array:
+    if not all(-max(input.ndim, 1) <= dim < max(input.ndim, 1) for dim in (dim0, dim1)):
+        raise ValueError(f"dim0 {dim0} or dim1 {dim1} is out of range for a {input.ndim}-d input")
     return jnp.swapaxes(input, dim0, dim1) if input.ndim else input
 
 

@@ -129,7 +129,7 @@ def test_raw_implementations_see_the_objects_themselves(vendor: Vendor, context:
     def add(ctx: Context, out: Tensor, input: Tensor, other: Scalar, alpha: Scalar) -> None:
         received.extend([ctx, out, input, other, alpha])
 
-    out, input = Tensor.empty(context, (2,), Dtype.int32), Tensor.empty(context, (2,), Dtype.int32)
+    out, input = Tensor.empty(context, (2,), Dtype.float32), Tensor.empty(context, (2,), Dtype.int32)
     arguments = [out, input, Scalar.of(1), Scalar.of(2.5)]
     assert vendor.call("diopiAddScalar", context, *arguments) is Error.Success
     assert all(one is other for one, other in zip(received, [context, *arguments], strict=True))
@@ -177,8 +177,9 @@ def test_interrupts_pass(vendor: Vendor, context: Context) -> None:
     def sqrt(ctx: Context, out: Tensor, input: Tensor) -> None:
         raise KeyboardInterrupt
 
+    tensor = Tensor.empty(context, (1,), Dtype.float32)
     with pytest.raises(KeyboardInterrupt):
-        vendor.call("diopiSqrt", context, None, None)
+        vendor.call("diopiSqrt", context, tensor, tensor)
 
 
 def test_what_is_not_implemented(vendor: Vendor, context: Context) -> None:
