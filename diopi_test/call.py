@@ -118,6 +118,12 @@ class Call:
         self._seed_anew()
         return replace(run, others=others, again=self._once())
 
+    def refused(self) -> tuple[Error, str, Run]:
+        """Call the function, which should fail, once: its error code, its last error, and what it left behind."""
+        code, before = self._answer()
+        last_error = "" if code is Error.Success else self.vendor.last_error()
+        return code, last_error, self._left_behind(before)
+
     def late(self) -> list[str]:
         """The results whose memory is no longer what was read after the latest call, although the stream was done."""
         time.sleep(SETTLING)
@@ -125,15 +131,22 @@ class Call:
         return [placed.name for placed, first, now in pairs if placed.expected is not None and (first != now).any()]
 
     def _once(self) -> Run:
+        code, before = self._answer()
+        if code is not Error.Success:
+            self.context.stream.synchronize()
+            raise RefusedError(code)
+        return self._left_behind(before)
+
+    def _answer(self) -> tuple[Error, dict[str, tuple[int, int]]]:
+        """What the function answers, and the generators' states before it."""
         self._earlier += self._placed
         self._placed, self._boxes = [], {}
         values = [self._value(parameter) for parameter in self.prototype.parameters[1:]]
         before = self._states()
         self._send()
-        code = self.vendor.call(self.case.function, self.context, *values)
-        if code is not Error.Success:
-            self.context.stream.synchronize()
-            raise RefusedError(code)
+        return self.vendor.call(self.case.function, self.context, *values), before
+
+    def _left_behind(self, before: dict[str, tuple[int, int]]) -> Run:
         run = self._collect()
         after = self._states()
         return replace(run, generators=[GeneratorRecord(n, before[n], after[n]) for n in before])
@@ -213,7 +226,7 @@ class Call:
     def _value(self, parameter: Parameter) -> Any:
         """What is passed for `parameter`."""
         if parameter.role is Role.count:
-            return self._count()
+            return self.case.arguments.get(parameter.name, self._count())
         if parameter.role is Role.output:
             return self._result(parameter)
         argument = self.case.arguments[parameter.name]
@@ -258,7 +271,10 @@ class Call:
         if parameter.annotation is kinds.NewOut or parameter.annotation in kinds.OUT_VALUES:
             return self._boxes.setdefault(parameter.name, Box())
         if isinstance(expected, list):
-            return [self._poisoned(f"{parameter.name}.{number}", entry) for number, entry in enumerate(expected)]
+            return [
+                self._poisoned(f"{parameter.name}.{number}", entry) if entry else None
+                for number, entry in enumerate(expected)
+            ]
         return self._poisoned(parameter.name, expected)
 
     def _poisoned(self, name: str, expected: Expected) -> Tensor:

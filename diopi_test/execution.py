@@ -38,7 +38,7 @@ def run_case(vendor: BaseVendor, device: Device, case: BaselineCase) -> Outcome:
             return _judge_code(vendor, case, first)
         series = _continued(vendor, device, case, first) if case.smoke and first.is_right else Series(first)
     compared = [finding for compare in COMPARISONS if (finding := compare(series)) is not None]
-    return _judge_findings(vendor, case, [*series.findings, *compared])
+    return judge_findings(vendor, case, [*series.findings, *compared])
 
 
 @contextmanager
@@ -99,7 +99,8 @@ def _judge_code(vendor: BaseVendor, case: BaselineCase, attempt: Attempt) -> Out
     return _waive(vendor, case, Outcome(verdict, attempt.problem))
 
 
-def _judge_findings(vendor: BaseVendor, case: BaselineCase, findings: Sequence[Finding]) -> Outcome:
+def judge_findings(vendor: BaseVendor, case: BaselineCase, findings: Sequence[Finding]) -> Outcome:
+    """Passed if every check is content; else failed, or waived where the vendor says so."""
     message = "; ".join(f"{finding.check}: {finding.message}" for finding in findings if not finding.passed)
     verdict = Verdict.failed if message else Verdict.passed
     return _waive(vendor, case, Outcome(verdict, message, findings))

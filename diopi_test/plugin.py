@@ -13,8 +13,12 @@ from typing import Any
 import pytest
 
 from diopi_impl import VendorError
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.negative import negative_labels
+from diopi_test.outline import Outline
 from diopi_test.runtime_cases import RUNTIME_CASES, RuntimeCase
-from diopi_test.session import Session, open_baseline
+from diopi_test.session import Session
 from diopi_test.store import SUFFIX, BaselineError
 from diopi_test.verdict import Outcome, Verdict
 
@@ -62,17 +66,19 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 
 class BaselineCollector(pytest.File):
-    """A baseline file; its cases are the items."""
+    """A baseline file; its cases, and the negative ones made of them, are the items."""
 
     def collect(self) -> Iterable[pytest.Item]:
         try:
-            baseline = open_baseline(self.path)
+            baseline = Outline(self.path)
         except BaselineError as error:
             raise self.CollectError(str(error)) from error
+        function = baseline.function
         for label in baseline.labels:
-            yield BaselineItem.from_parent(
-                self, name=f"{baseline.function}[{label}]", function=baseline.function, label=label
-            )
+            yield BaselineItem.from_parent(self, name=f"{function}[{label}]", function=function, label=label)
+        for label, base in negative_labels(lookup(function), baseline.cases(first=Dtype.float32)):
+            name = f"{function}[{label}]"
+            yield NegativeItem.from_parent(self, name=name, function=function, label=label, base=base)
 
 
 class CaseItem(pytest.Item):
@@ -117,6 +123,12 @@ class CaseItem(pytest.Item):
         return self.path, None, self.name
 
 
+def dtype_in(label: str) -> str:
+    """The element type a case's label begins with; empty where it doesn't."""
+    word = label.split("-", 1)[0]
+    return word if word in Dtype.__members__ else ""
+
+
 class BaselineItem(CaseItem):
     """One case of a baseline file."""
 
@@ -124,10 +136,23 @@ class BaselineItem(CaseItem):
         super().__init__(**keywords)
         self.function_name = function
         self.label = label
-        self.dtype = label.split("-", 1)[0]
+        self.dtype = dtype_in(label)
 
     def outcome(self) -> Outcome:
         return session_of(self.config).run_baseline_case(self.path, self.label)
+
+
+class NegativeItem(CaseItem):
+    """One call that must be refused, made of a case of a baseline file."""
+
+    def __init__(self, *, function: str, label: str, base: str, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.function_name = function
+        self.label = label
+        self.base = base
+
+    def outcome(self) -> Outcome:
+        return session_of(self.config).run_negative_case(self.path, self.base, self.label)
 
 
 class RuntimeItem(CaseItem):

@@ -121,7 +121,7 @@ class Monitor:
         return {
             "id": name,
             "function": function,
-            "dtype": label.split("-", 1)[0].rstrip("]"),
+            "dtype": plugin.dtype_in(label.rstrip("]")),
             "verdict": str(verdict),
             "checks": [],
             "message": f"the process {_HOW_LOST[verdict]} after {seconds:.1f} s",

@@ -8,6 +8,8 @@ from pathlib import Path
 from diopi_impl import BaseVendor, find_vendor
 from diopi_test.baseline import BaselineCase
 from diopi_test.execution import run_case
+from diopi_test.negative import make_negative_case
+from diopi_test.refusal import run_negative_case
 from diopi_test.runtime_cases import RuntimeCase
 from diopi_test.store import BaselineFile
 from diopi_test.verdict import Outcome, Verdict
@@ -33,6 +35,10 @@ class Session:
         """Run one stored case; BaselineError if its file is damaged."""
         case: BaselineCase = open_baseline(path).case(label)
         return run_case(self.vendor, self.device, case)
+
+    def run_negative_case(self, path: Path, base: str, label: str) -> Outcome:
+        """Run the negative case `label` made of the stored case `base`; BaselineError if its file is damaged."""
+        return run_negative_case(self.vendor, self.device, make_negative_case(open_baseline(path).case(base), label))
 
     def run_runtime_case(self, case: RuntimeCase) -> Outcome:
         """Run one case of the runtime functions."""

@@ -72,6 +72,44 @@ def test_a_crash_costs_its_own_case(data: Path, tmp_path: Path) -> None:
     assert report["summary"]["crashed"] == 2
 
 
+SQRT_REFUSALS = {
+    f"diopiSqrt[negative-{what}]" for what in ("out-null", "input-null", "input-dtype", "out-shape", "out-dtype")
+}
+
+
+def test_negative_cases_are_items_of_their_own(data: Path, tmp_path: Path) -> None:
+    status, report = run(data, "diopi_test.echo:vendor", tmp_path, "-k", "diopiSqrt[negative")
+    assert status == 0
+    assert set(verdicts(report)) == SQRT_REFUSALS
+    case = report["cases"][0]
+    assert (case["function"], case["dtype"], case["verdict"]) == ("diopiSqrt", "", "passed")
+    assert [check["check"] for check in case["checks"]] == ["refused", "untouched", "inputs", "guards"]
+    _, report = run(data, "diopi_test.echo:vendor", tmp_path, "-k", "diopiSqrt[negative-out-shape]")
+    assert list(verdicts(report)) == ["diopiSqrt[negative-out-shape]"]
+
+
+def test_negative_cases_are_in_both_levels(tmp_path: Path) -> None:
+    generate.generate_function("diopiSqrt", "full", tmp_path / "full")
+    _, report = run(tmp_path, "diopi_test.echo:vendor", tmp_path, "--level", "full", "-k", "diopiSqrt[negative")
+    assert set(verdicts(report)) == SQRT_REFUSALS
+
+
+def test_a_crash_on_null_costs_its_own_case(data: Path, tmp_path: Path) -> None:
+    status, report = run(data, "careless:crashing", tmp_path, "-k", "diopiSqrt[negative")
+    assert status == 1
+    crashed = {"diopiSqrt[negative-out-null]", "diopiSqrt[negative-input-null]"}
+    assert {case for case, verdict in verdicts(report).items() if verdict == "crashed"} == crashed
+    assert {case for case, verdict in verdicts(report).items() if verdict == "passed"} == SQRT_REFUSALS - crashed
+    assert {case["dtype"] for case in report["cases"]} == {""}
+
+
+def test_success_on_bad_input_is_shown_with_the_reason(data: Path) -> None:
+    done = diopi_test("run", "--data", data, "--vendor", "careless:trusting", "-k", "diopiSqrt[negative-out-shape")
+    assert done.returncode == 1
+    assert "failed diopiSqrt[negative-out-shape]" in done.stdout
+    assert "refused: Success was returned although out has shape (7, 6) instead of (7, 5)" in done.stdout
+
+
 def test_a_hang_costs_its_own_case(data: Path, tmp_path: Path) -> None:
     status, report = run(data, "faulty:hanging", tmp_path, "-k", "diopiSqrt[float32-matrix", "--timeout", 2)
     assert status == 1
