@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from diopi_impl.claims import Claim
 from diopi_proto.types import Error
 from lib_rt import Context, Device
 
@@ -45,12 +46,16 @@ class BaseVendor(ABC):
     Args:
         name, version: as a report shows them.
         waivers: known failures.
+        claims: what it declares that it supports; none means that it declares nothing.
     """
 
-    def __init__(self, name: str, version: str, *, waivers: Sequence[Waiver] = ()) -> None:
+    def __init__(
+        self, name: str, version: str, *, waivers: Sequence[Waiver] = (), claims: Sequence[Claim] = ()
+    ) -> None:
         self.name = name
         self.version = version
         self.waivers = tuple(waivers)
+        self.claims = tuple(claims)
 
     @abstractmethod
     def has(self, name: str) -> bool:

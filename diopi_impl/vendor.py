@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from diopi_impl.arguments import checked
 from diopi_impl.base import TEXT_QUERIES, BaseVendor, Waiver
+from diopi_impl.claims import Claim
 from diopi_impl.errors import VendorError, error_code
 from diopi_impl.functional import Adapter, apply_directly, bind
 from diopi_proto.interface import lookup, prototypes
@@ -34,6 +35,7 @@ class Vendor(BaseVendor):
         host_addressable: whether device memory can be read and written by the host directly.
         adapt: turns each functional implementation into one on NumPy arrays (jit compilation, say).
         waivers: known failures.
+        claims: what it declares that it supports.
     """
 
     def __init__(
@@ -45,8 +47,9 @@ class Vendor(BaseVendor):
         host_addressable: bool = False,
         adapt: Adapter = apply_directly,
         waivers: Sequence[Waiver] = (),
+        claims: Sequence[Claim] = (),
     ) -> None:
-        super().__init__(name, version, waivers=waivers)
+        super().__init__(name, version, waivers=waivers, claims=claims)
         self.runtime = runtime
         self.host_addressable = host_addressable
         self._adapt = adapt

@@ -86,6 +86,7 @@ def run(
     unusable.
     """
     from diopi_test import runner
+    from diopi_test.claims import compare_claims
     from diopi_test.report import Report
 
     found = _vendor(vendor)
@@ -94,6 +95,7 @@ def run(
     command = ["diopi-test", "run", "--vendor", vendor, "--level", level, *(["--data", str(data)] if data else [])]
     report = Report({"name": found.name, "version": found.version}, level, digest, command)
     runner.run(runner.RunOptions(vendor, paths, expression, workers or default_workers(), timeout), report, console)
+    report.claims = compare_claims(found.claims, report.cases, paths)
     report.show(console)
     if json_file is not None:
         report.write(json_file)

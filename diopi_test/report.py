@@ -19,6 +19,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from diopi_proto.types import VERSION
+from diopi_test.claims import ClaimsReport
 from diopi_test.verdict import EXECUTED, UNSUCCESSFUL, Verdict
 
 PACKAGES = ("diopi", "numpy", "scipy", "jax", "h5py", "ml_dtypes", "pytest")
@@ -34,6 +35,7 @@ class Report:
         command: the words of a command line that repeats the run, without a case filter.
         cases: a record a case, as the items make them.
         errors: what made the baseline unusable.
+        claims: how what the vendor declares compares with what works; None if it declares nothing.
     """
 
     vendor: Mapping[str, str]
@@ -42,6 +44,7 @@ class Report:
     command: Sequence[str]
     cases: list[dict[str, Any]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    claims: ClaimsReport | None = None
     seconds: float = 0.0
 
     def add(self, record: Mapping[str, Any]) -> None:
@@ -75,6 +78,7 @@ class Report:
                 "seconds": round(self.seconds, 3),
             },
             "errors": self.errors,
+            "claims": self.claims.to_json() if self.claims else None,
             "cases": sorted(self.cases, key=lambda case: str(case["id"])),
         }
 
@@ -94,6 +98,8 @@ class Report:
             console.print(f"[red]unusable baseline[/]: {escape(error)}", highlight=False)
         self._show_unsuccessful(console)
         self._show_closest(console)
+        if self.claims is not None:
+            self.claims.show(console)
         counts = self.counts()
         parts = [f"{counts[verdict]} {verdict.value.replace('_', ' ')}" for verdict in Verdict if counts[verdict]]
         name = f"{self.vendor['name']} {self.vendor['version']}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from diopi_impl.base import BaseVendor
+from diopi_impl.claims import read_claims
 from diopi_impl.native.library import Library
 from diopi_impl.native.marshal import Caller
 from diopi_proto.interface import prototypes
@@ -17,14 +18,17 @@ from lib_rt import Context, Device
 class NativeVendor(BaseVendor):
     """The vendor whose operators `path`, a `libdiopi_impl.so`, exports; what it does not export is not implemented.
 
-    Raises VendorError when the library can't be loaded.
+    A file beside the library with its name and the suffix `.claims.toml` holds its claims.
+
+    Raises VendorError when the library can't be loaded, or its claims can't be read.
     """
 
     def __init__(self, path: Path) -> None:
         self._library = Library(path)
         name = self._library.query("diopiGetVendorName")
         version = self._library.query("diopiGetImplVersion")
-        super().__init__(name or path.name, version or "unknown")
+        claims = read_claims(path.with_suffix(".claims.toml"))
+        super().__init__(name or path.name, version or "unknown", claims=claims)
         self._callers: dict[str, Caller] = {}
         self._refusal = _Refusal()
 

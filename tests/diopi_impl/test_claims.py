@@ -1,0 +1,76 @@
+"""What a vendor can claim, in Python and in a file beside a compiled library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from toolchain import library
+
+from diopi_impl import Claim, VendorError
+from diopi_impl.claims import LAYOUTS, read_claims
+from diopi_impl.native import NativeVendor
+from diopi_proto.types import Dtype
+from diopi_test import layouts
+
+
+def test_what_a_claim_covers() -> None:
+    claim = Claim("diopiConv*2d", dtypes=[Dtype.float32], layouts=["contiguous", "channels_last"])
+    assert claim.covers("diopiConvolution2d", Dtype.float32, ["channels_last"])
+    assert claim.covers("diopiConvTranspose2d", Dtype.float32, ["contiguous", "channels_last"])
+    assert not claim.covers("diopiConvolution3d", Dtype.float32, ["contiguous"])
+    assert not claim.covers("diopiConvolution2d", Dtype.float64, ["contiguous"])
+    assert not claim.covers("diopiConvolution2d", Dtype.float32, ["contiguous", "strided"])
+    assert Claim("*").covers("diopiSin", Dtype.bool, ["expanded"])
+
+
+def test_the_layouts_are_those_of_the_suite() -> None:
+    assert tuple(layouts.LAYOUTS) == LAYOUTS
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(VendorError, match="'diopiSine', which matches no standard function"):
+        Claim("diopiSine")
+    with pytest.raises(VendorError, match=r"names the layout 'nhwc', known are contiguous, transposed"):
+        Claim("diopiSin", layouts=["nhwc"])
+
+
+FILE = """
+[[claim]]
+functions = "diopiSqrt*"
+dtypes = ["float32", "bfloat16"]
+
+[[claim]]
+functions = "diopiNeg"
+layouts = ["contiguous"]
+"""
+
+
+def test_a_compiled_vendor_has_its_claims_in_a_file(tmp_path: Path) -> None:
+    path = library(tmp_path, "int nothing;")
+    assert NativeVendor(path).claims == ()
+    path.with_name("libdiopi_impl.claims.toml").write_text(FILE)
+    assert NativeVendor(path).claims == (
+        Claim("diopiSqrt*", dtypes=(Dtype.float32, Dtype.bfloat16)),
+        Claim("diopiNeg", layouts=["contiguous"]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[[claim]", "Expected"),
+        ('[[claim]]\nfunctions = "diopiSine"', "matches no standard function"),
+        ('[[claim]]\nfunctions = "diopiSin"\ndtypes = ["float31"]', "'float31' is missing or unknown"),
+        ('[[claim]]\nfunction = "diopiSin"', "unexpected keyword argument 'function'"),
+        ('[[claim]]\ndtypes = ["float32"]', "'functions'"),
+        ('[[claims]]\nfunctions = "diopiSin"', "expected tables [[claim]], found 'claims'"),
+    ],
+)
+def test_a_file_that_is_wrong_is_named(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "my.claims.toml"
+    path.write_text(text)
+    with pytest.raises(VendorError) as caught:
+        read_claims(path)
+    assert str(caught.value).startswith(f"claims {path}: ")
+    assert reason in str(caught.value)
