@@ -43,7 +43,7 @@ FEW = 8
 MOSTLY = 0.9
 """The share of the elements that makes a result of at least `FEW` be mostly one value."""
 
-VALUES_TRIED = 4
+VALUES_TRIED = 8
 """How many of the values an attribute has in other cases a case is tried with."""
 
 

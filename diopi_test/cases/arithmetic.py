@@ -83,11 +83,44 @@ def wide_floats(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return whole(-16000, 16000)(rng, count, dtype) / np.where(np.arange(count) % 2 == 0, 1, 1024)
 
 
-def just_off(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Small whole numbers, half of them a little larger, by what conversion to a narrower type would lose."""
-    values = whole(-2, 2)(rng, count, dtype)
-    excess = 2.0**-13 if category(dtype) >= 2 else 2**32 if dtype is Dtype.int64 else 0
-    return np.where(rng.permutation(count) % 2 == 0, values, values + excess)
+def just_off(domain: Domain) -> Domain:
+    """As `domain`, one third of them a little larger, by what conversion to a narrower type would lose."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        values = domain(rng, count, dtype)
+        excess = 2.0**-13 if category(dtype) >= 2 else 2**32 if dtype is Dtype.int64 else 0
+        return np.where(rng.permutation(count) % 3 == 0, values + excess, values)
+
+    return draw
+
+
+def lone_in_the_middle(domain: Domain) -> Domain:
+    """As `domain`, but a number all alone is between −0.5 and 0.5, so that some of the others lie on either side."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        return (between(-0.5, 0.5) if count == 1 and is_floating(dtype) else domain)(rng, count, dtype)
+
+    return draw
+
+
+def truths_or(first: bool, others: Domain) -> Domain:
+    """For bool both truth values alike, `first` if there is but one; else `others`."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        return (choice([first, not first]) if dtype is Dtype.bool else others)(rng, count, dtype)
+
+    return draw
+
+
+def three(ones: int) -> Domain:
+    """Three numbers, so few that many pairs are equal; 1 that many times more often, and if there is but one number."""
+    kinds: tuple[Sequence[complex], ...] = ([1, 0], [1, 2, 0], [1, -1, 2], [1, 1j, 2])
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        numbers = kinds[category(dtype)]
+        return choice([*[numbers[0]] * ones, *numbers[1:]])(rng, count, dtype)
+
+    return draw
 
 
 def wide_integers(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -232,7 +265,9 @@ WIDE = by_kind(wide_floats, whole(-3000, 3000))
 # Arithmetic
 
 
-@cases_for("diopiAdd", "diopiSub")
+@cases_for(
+    "diopiAdd", "diopiSub", weak={"alpha-0|ends-alpha-0|other-inf": "0 times the other is 0, or NaN, whatever it is"}
+)
 def add_and_sub(prototype: Prototype) -> Iterator[Case]:
     domains = {"input": by_kind(normal(3), whole_range), "other": by_kind(normal(3), whole_range)}
     without_bool = prototype.base == "diopiSub" and "other" in tensor_arguments(prototype)
@@ -279,9 +314,10 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
     yield from exactly(into(Dtype.float32, small))
 
 
-@cases_for("diopiMul")
+@cases_for("diopiMul", weak={"by-(0|nan)": "a product with 0 or NaN is that"})
 def mul(prototype: Prototype) -> Iterator[Case]:
-    domains = {"input": by_kind(magnitudes(-6, 6), whole_range), "other": by_kind(magnitudes(-6, 6), whole_range)}
+    factors = by_kind(magnitudes(-6, 6), truths_or(True, whole_range))
+    domains = {"input": factors, "other": factors}
     yield from spread(prototype, domains, {"other": by_category(-1, -5, 1.7)})
     yield from specials(prototype, {"other": by_category(1, -2, -2.0)}, [*floating, Dtype.int8])
     numbers = {"0": 0.0, "inf": INF, "nan": NAN, "tiny": 1e-3, "int": -3}
@@ -329,7 +365,7 @@ def off_jumps(
             yield Case(name, dtype, {**rest, **arguments}, results(prototype, pattern), smoke=pattern.smoke)
 
 
-@cases_for("diopiDiv")
+@cases_for("diopiDiv", weak={"by-(inf|nan)|(trunc|floor)-ends-by-nan": "a quotient by infinity is 0, by NaN it is NaN"})
 def div(prototype: Prototype) -> Iterator[Case]:
     true = {"other": by_category(2, -7, 1.7), "rounding_mode": RoundMode.none}
     domains = {"input": by_kind(magnitudes(-6, 6), whole(-99, 99)), "other": magnitudes(-6, 6)}
@@ -360,7 +396,14 @@ def _rounded_div(prototype: Prototype, mode: RoundMode) -> Iterator[Case]:
         yield from exactly(variants(prototype, dtype, {"input": ENDS, "other": ENDS}, by_ends, TABLE))
 
 
-@cases_for("diopiPowTensor")
+NO_POWER = {
+    "to-(0|nan)|ends-to-0.0": "any number to the power 0 is 1, to NaN it is NaN",
+    "negative-to-third": "a negative number has no broken power",
+    "to-inf": "powers of infinity are 0 and infinity",
+}
+
+
+@cases_for("diopiPowTensor", weak=NO_POWER)
 def power(prototype: Prototype) -> Iterator[Case]:
     bases = by_kind(between(0.2, 3), whole(-5, 5))
     domains = {"input": bases, "exponent": by_kind(between(-3, 3), whole(0, 5))}
@@ -390,7 +433,10 @@ def power(prototype: Prototype) -> Iterator[Case]:
             yield from variants(prototype, dtype, {"input": whole(0, 9)}, {"to-float": {"exponent": 0.5}})
 
 
-@cases_for("diopiPowScalar")
+ONE_POWER = "any power of 1 is 1, of NaN it is NaN"
+
+
+@cases_for("diopiPowScalar", weak={"of-(1|nan)|ends-of-1.0|negative-of-1": ONE_POWER})
 def power_of_number(prototype: Prototype) -> Iterator[Case]:
     domains = {"exponent": by_kind(between(-3, 3), whole(0, 6))}
     yield from spread(prototype, domains, {"input": by_category(3, -3, 1.7)})
@@ -415,7 +461,7 @@ TERNARY = (
 )
 
 
-@cases_for("diopiAddcmul", "diopiAddcdiv")
+@cases_for("diopiAddcmul", "diopiAddcdiv", weak={"value-0": "0 times the other two is 0 whatever they are"})
 def addcmul_and_addcdiv(prototype: Prototype) -> Iterator[Case]:
     factors = {"input": normal(3), "tensor1": normal(2), "tensor2": magnitudes(-2, 2)}
     domains: dict[str, Domain] = {name: by_kind(domain, whole_range) for name, domain in factors.items()}
@@ -436,7 +482,7 @@ def addcmul_and_addcdiv(prototype: Prototype) -> Iterator[Case]:
         yield from mixed(prototype, factors, {"value": 3}, exact=False)
 
 
-@cases_for("diopiLerpTensor")
+@cases_for("diopiLerpTensor", weak={"weight-(0|1.0)": "one end has all the weight"})
 def lerp(prototype: Prototype) -> Iterator[Case]:
     domains = {"input": normal(3), "end": normal(3, mean=1), "weight": between(-0.5, 1.5)}
     yield from spread(prototype, domains, {"weight": 0.3})
@@ -454,7 +500,10 @@ def lerp(prototype: Prototype) -> Iterator[Case]:
         yield from variants(prototype, dtype, special, {"special": {"weight": 0.25}}, CUBE)
 
 
-@cases_for("diopiRemainderTensor")
+NO_REMAINDER = {"ends-(-?inf|nan|0.0)": "of or by such a number there is no remainder"}
+
+
+@cases_for("diopiRemainderTensor", weak=NO_REMAINDER)
 def remainder(prototype: Prototype) -> Iterator[Case]:
     floats = [dtype for dtype in prototype.dtypes if dtype in floating]
     integers = [dtype for dtype in prototype.dtypes if dtype in integer]
@@ -470,7 +519,7 @@ def remainder(prototype: Prototype) -> Iterator[Case]:
         yield from mixed(prototype, {"input": SMALL, "other": nonzero(WIDE)})
 
 
-@cases_for("diopiRemainder")
+@cases_for("diopiRemainder", weak=NO_REMAINDER)
 def remainder_of_number(prototype: Prototype) -> Iterator[Case]:
     once_to_thrice = by_kind(between(4.7, 6.5), nonzero(whole(-9, 9)))
     yield from spread(prototype, {"other": once_to_thrice}, {"input": by_category(0, 47, -13.7)})
@@ -498,15 +547,25 @@ def _whole_remainders(prototype: Prototype) -> Iterator[Case]:
 
 def _bounds(prototype: Prototype) -> dict[str, Domain]:
     """Values around zero, the bounds closer to it, so that about a third of the values lie on either side."""
+    is_upper = prototype.base in ("diopiClampMax", "diopiMinimum")
     domains = {"input": normal(3), "min": between(-2, 1), "max": between(0, 2), "other": normal(3)}
-    integers = {"input": whole_range, "min": whole_range, "max": whole_range, "other": whole_range}
-    return {name: by_kind(domain, integers[name]) for name, domain in domains.items()}
+    integers = truths_or(is_upper, whole_range)
+    return {name: by_kind(lone_in_the_middle(domain), integers) for name, domain in domains.items()}
 
 
-@cases_for("diopiClamp")
+def whole_bound(of_bool: int, of_uint8: int, of_integers: int, of_floats: float) -> Callable[[Dtype], Any]:
+    """A bound in the middle of each type's values."""
+    return lambda dtype: of_uint8 if dtype is Dtype.uint8 else by_category(of_bool, of_integers, of_floats)(dtype)
+
+
+NAN_BOUND = "a bound of NaN makes all NaN"
+CROSSED = "with the lower bound above the upper, the upper bound is the result"
+
+
+@cases_for("diopiClamp", weak={"crossed": CROSSED, "nan-min|nan-max": NAN_BOUND})
 def clamp(prototype: Prototype) -> Iterator[Case]:
     domains = _bounds(prototype)
-    yield from spread(prototype, domains, {"min": by_category(0, 2, -0.3), "max": by_category(1, 9, 1.1)})
+    yield from spread(prototype, domains, {"min": whole_bound(0, 60, 2, -0.3), "max": whole_bound(1, 180, 90, 1.1)})
     yield from (_clamp_by_tensors if "min" in tensor_arguments(prototype) else _clamp_by_numbers)(prototype, domains)
 
 
@@ -542,9 +601,10 @@ def _clamp_by_numbers(prototype: Prototype, domains: Mapping[str, Domain]) -> It
     for dtype in (Dtype.float32, Dtype.float16):
         yield from variants(prototype, dtype, domains, bounds)
     for dtype in (Dtype.int32, Dtype.uint8):
+        middle = 100 if dtype is Dtype.uint8 else 3
         whole_bounds: dict[str, dict[str, Any]] = {
-            "no-min": {"min": None, "max": 3},
-            "no-max": {"min": 3, "max": None},
+            "no-min": {"min": None, "max": middle},
+            "no-max": {"min": middle, "max": None},
             "crossed": {"min": 9, "max": 4},
         }
         yield from variants(prototype, dtype, domains, whole_bounds)
@@ -559,11 +619,14 @@ def _clamp_by_numbers(prototype: Prototype, domains: Mapping[str, Domain]) -> It
         yield from variants(prototype, Dtype.int32, {"input": whole(-5, 5)}, halves)
 
 
-@cases_for("diopiClampMin", "diopiClampMax", "diopiMaximum", "diopiMinimum")
+NO_CHOICE = {"at-(minus-)?inf": "nothing lies beyond an infinite bound", "at-nan": NAN_BOUND}
+
+
+@cases_for("diopiClampMin", "diopiClampMax", "diopiMaximum", "diopiMinimum", weak=NO_CHOICE)
 def bound(prototype: Prototype) -> Iterator[Case]:
     name = prototype.arguments[1].name
     domains = _bounds(prototype)
-    yield from spread(prototype, domains, {name: by_category(1, 7, 0.3)})
+    yield from spread(prototype, domains, {name: whole_bound(int(prototype.base == "diopiClampMax"), 90, 7, 0.3)})
     wide = {"input": wide_integers, name: wide_integers}
     yield from variants(prototype, Dtype.int64, wide, {"wide": {name: 2**62 + 1}})
     if name in tensor_arguments(prototype):
@@ -590,29 +653,38 @@ def _bound_by_number(prototype: Prototype, name: str, domains: Mapping[str, Doma
 # Comparison and logic
 
 
-@cases_for("diopiEq", "diopiNe", "diopiGe", "diopiGt", "diopiLe", "diopiLt")
+NO_COMPARISON = {
+    "to-nan": "NaN is not equal to anything, nor more or less",
+    "to-inf": "all numbers are less than infinity",
+    "(negative-)?float-number|0|to-int": "no number of the type is equal, or none is less",
+    "special": "few of the special values are equal",
+}
+
+
+@cases_for("diopiEq", "diopiNe", "diopiGe", "diopiGt", "diopiLe", "diopiLt", weak=NO_COMPARISON)
 def comparison(prototype: Prototype) -> Iterator[Case]:
-    domains = {"input": whole(-2, 2), "other": whole(-2, 2)}
-    yield from spread(prototype, domains, {"other": by_category(1, 1, 1.0)})
+    # of the two truth values, none is greater than 1, none less than 0
+    truth = int(prototype.base not in ("diopiGt", "diopiLe"))
+    numbers = three(3 if prototype.base in ("diopiEq", "diopiNe") else 1)
+    domains = {"input": numbers, "other": truths_or(bool(truth), numbers)}
+    yield from spread(prototype, domains, {"other": by_category(truth, 1, 1.0)})
     yield from specials(prototype, {"other": by_category(1, 0, 0.0)}, [*floating, Dtype.int8])
-    fractions = {"input": choice([0.25, 0.5, -0.25, 0.75]), "other": choice([0.5, 0.25, 0.75])}
-    numbers: dict[str, float] = {"fraction": 0.5, "int": 0, "nan": NAN, "inf": INF}
-    given = {f"to-{label}": {"other": number} for label, number in numbers.items()}
+    fractions = {"input": choice([0.25, 0.5, -0.25, 1]), "other": choice([0.25, 0.5, 1])}
+    given = {f"to-{k}": {"other": v} for k, v in {"fraction": 0.5, "int": 0, "nan": NAN, "inf": INF}.items()}
     for dtype in (Dtype.float32, Dtype.bfloat16):
         yield from variants(prototype, dtype, fractions, given)
-    wide = {"input": wide_integers, "other": wide_integers}
+    wide = dict.fromkeys(("input", "other"), choice([2**62 + 1, 2**62, 2**62 + 2]))
     yield from variants(prototype, Dtype.int64, wide, {"wide": {"other": 2**62 + 1}})
     for dtype in (Dtype.float32, Dtype.int64):
         yield from into(dtype, variants(prototype, Dtype.float32, domains, {"": {"other": 1}}))
     if "other" in tensor_arguments(prototype):
-        yield from mixed(prototype, {"input": whole(-2, 2), "other": just_off})
+        yield from mixed(prototype, {"input": numbers, "other": just_off(numbers)})
         points = choice([0, -0.0, 1, 1j, -1j, complex(NAN, 0), complex(0, NAN), complex(INF, 1)])
         for dtype in (dtype for dtype in complexes if dtype in prototype.dtypes):
             yield from elementwise_cases(prototype, {"input": points, "other": points}, {}, [TABLE], [dtype], "special")
     else:
         for dtype in (Dtype.int32, Dtype.uint8, Dtype.bool):
-            numbers = {"float-number": 0.5, "negative-float-number": -0.5, "0": 0}
-            given = {label: {"other": number} for label, number in numbers.items()}
+            given = {"float-number": {"other": 0.5}, "negative-float-number": {"other": -0.5}, "0": {"other": 0}}
             yield from variants(prototype, dtype, domains, given)
 
 
@@ -672,29 +744,38 @@ def _altered_copy(dtype: Dtype, pattern: Pattern, label: str, places: Sequence[i
     return Case(f"{dtype.name}-{label}-{pattern.label}", dtype, {"input": input, "other": other}, smoke=pattern.smoke)
 
 
-def truths(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Zeros and values that a conversion on the way would lose: fractions, and integers whose lowest byte is zero."""
-    if is_complex(dtype):
-        values: Sequence[complex] = [0, 0, 0.25, 0.25j, complex(NAN, 0), -1j]
-    elif is_floating(dtype):
-        values = [0.0, -0.0, 0.25, -0.5, NAN, INF]
-    else:
-        values = [0, 0, 1, {Dtype.int16: 256, Dtype.int32: 65536, Dtype.int64: 2**32}.get(dtype, 1)]
-    return choice(values)(rng, count, dtype)
+def truths(first: bool) -> Domain:
+    """Zeros and values that a conversion on the way would lose: fractions, and integers whose lowest byte is zero.
+
+    Two in three are true, one in two if `first` is false; if there is but one, it is as `first` says.
+    """
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        if is_complex(dtype):
+            values: Sequence[complex] = [0.25, 0.25j, complex(NAN, 0), -1j]
+        elif is_floating(dtype):
+            values = [0.25, -0.5, NAN, INF]
+        else:
+            values = [1, {Dtype.int16: 256, Dtype.int32: 65536, Dtype.int64: 2**32}.get(dtype, 1)]
+        zeros = [0.0, -0.0] if is_inexact(dtype) else [0]
+        return choice([*values, *zeros] if first else [*zeros, *zeros, *values])(rng, count, dtype)
+
+    return draw
 
 
-@cases_for("diopiLogicalAnd", "diopiLogicalOr")
+@cases_for("diopiLogicalAnd", "diopiLogicalOr", weak={"special": "few of the special values are false"})
 def logic(prototype: Prototype) -> Iterator[Case]:
-    domains = {"input": truths, "other": truths}
+    domains = dict.fromkeys(("input", "other"), truths(prototype.base == "diopiLogicalAnd"))
     yield from spread(prototype, domains)
     yield from specials(prototype, {}, [*floating, Dtype.int8])
     yield from mixed(prototype, domains)
 
 
-@cases_for("diopiBitwiseAnd", "diopiBitwiseOr")
+@cases_for("diopiBitwiseAnd", "diopiBitwiseOr", weak={"0|all": "0 has no bit, −1 has them all"})
 def bitwise(prototype: Prototype) -> Iterator[Case]:
-    domains = {"input": whole_range, "other": whole_range}
-    yield from spread(prototype, domains, {"other": by_category(1, 0x5A, 0)})
+    is_and = prototype.base == "diopiBitwiseAnd"
+    domains = dict.fromkeys(("input", "other"), truths_or(is_and, whole_range))
+    yield from spread(prototype, domains, {"other": by_category(int(is_and), 0x5A, 0)})
     yield from specials(prototype, {"other": -2}, signed)
     numbers = {"0": 0, "all": -1, "low": 1, "negative": -86}
     for dtype in signed:
@@ -702,7 +783,7 @@ def bitwise(prototype: Prototype) -> Iterator[Case]:
     yield from variants(prototype, Dtype.int64, domains, {"wide": {"other": 0x5A5A_0F0F_3333_0001}})
     yield from variants(prototype, Dtype.bool, domains, {"0": {"other": 0}})
     if prototype.form == "scalar":
-        yield from variants(prototype, Dtype.bool, domains, {"number": {"other": 6}})
+        yield from variants(prototype, Dtype.bool, domains, {"number": {"other": 5 if is_and else 6}})
     yield from mixed(prototype, domains)
 
 
@@ -719,7 +800,10 @@ LISTS: dict[str, list[tuple[int, ...]]] = {
 }
 
 
-@cases_for("diopiForeachaddScalar", "diopiForeachmulScalar", "diopiForeachmulTensor")
+ABSORBING = {"by-(0|inf|nan)": "0, infinity and NaN leave nothing of the elements"}
+
+
+@cases_for("diopiForeachaddScalar", "diopiForeachmulScalar", "diopiForeachmulTensor", weak=ABSORBING)
 def foreach(prototype: Prototype) -> Iterator[Case]:
     by_tensor = prototype.parameter("other").is_tensor
 
@@ -735,7 +819,7 @@ def foreach(prototype: Prototype) -> Iterator[Case]:
     def one(dtype: Dtype, value: Any, shape: tuple[int, ...] = ()) -> Any:
         return TensorSpec(shape, dtype, choice([value])) if by_tensor else value
 
-    number = by_category(1, 3, 1.7)
+    number = by_category("mul" in prototype.name, 3, 1.7)
     for dtype in prototype.dtypes:
         yield case("three", [dtype], one(dtype, number(dtype)), smoke=True)
     for shapes in ("one", "none", "with-empty", "many", "long"):
