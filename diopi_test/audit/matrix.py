@@ -11,6 +11,7 @@ from diopi_proto.interface import lookup
 from diopi_test.audit.arguments import argument_faults
 from diopi_test.audit.chance import chance_faults
 from diopi_test.audit.fault import Effect, Fault
+from diopi_test.audit.formula import formula_faults
 from diopi_test.audit.memory import memory_faults
 from diopi_test.audit.ordering import ordering_faults
 from diopi_test.audit.precision import precision_faults
@@ -116,6 +117,7 @@ def faults_of(function: str, cases: Sequence[BaselineCase]) -> Iterator[Fault]:
     """The faults that are tried on a function with these cases."""
     yield from result_faults(function)
     yield from argument_faults(function, cases)
+    yield from formula_faults(function)
     yield from ordering_faults(function)
     yield from precision_faults()
     yield from chance_faults(function)

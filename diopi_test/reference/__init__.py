@@ -8,7 +8,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -87,6 +88,17 @@ def reference(*names: str) -> Callable[[F], F]:
         return function
 
     return register
+
+
+@contextmanager
+def separate_registry() -> Iterator[Mapping[str, Reference]]:
+    """While it lasts, references are registered apart from the others, in what it gives."""
+    global _references
+    others, _references = _references, {}
+    try:
+        yield _references
+    finally:
+        _references = others
 
 
 def wants_out(function: Reference) -> bool:
