@@ -15,7 +15,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.case import Case, TensorSpec, cases_for
 from diopi_test.cases.scenes import Scene, data, literal, no_position_twice, play
-from diopi_test.domains import Domain, anything, choice, distinct, whole, whole_range
+from diopi_test.domains import Domain, anything, between, choice, distinct, whole, whole_range
 from diopi_test.layouts import Layout, contiguous, expanded, strided, transposed
 
 nan, inf = float("nan"), float("inf")
@@ -23,13 +23,15 @@ nan, inf = float("nan"), float("inf")
 INFINITE = choice([inf, -inf, 0.25, -3.0, 1e4, -1e-4, 2.0, 0.0, nan])
 """Nine different numbers; the only NaN counts as the largest."""
 
-EQUALS = choice([nan, nan, inf, inf, -inf, -inf, 0.0, -0.0, 0.0, -0.0, 1.0, -1.0, 1.0])
-"""Equal numbers of every kind; 0.0 and −0.0 are equal too."""
+EQUALS = choice([nan, -nan, inf, inf, -inf, -inf, 0.0, -0.0, 0.0, -0.0, 1.0, -1.0, 1.0])
+"""Equal numbers of every kind; 0.0 and −0.0 are equal too, and NaN whatever its sign bit."""
 
 NEIGHBOURS = choice([2**62 + i for i in range(-20, 20)])
 """Different numbers of int64, equal as float64."""
 
 REPEATED = whole(0, 3)
+
+ONE_PLACE = "along an axis of length one there is but place 0"
 
 AXES: dict[str, tuple[tuple[int, ...], int]] = {
     "columns": ((7, 5), 0),
@@ -46,6 +48,11 @@ AXES: dict[str, tuple[tuple[int, ...], int]] = {
     "long-columns": ((130, 3), 0),
 }
 """Shapes of the input, and axes to sort along."""
+
+
+def equal_rows(columns: int) -> Domain:
+    """One number all along each row, another one in each."""
+    return lambda rng, count, dtype: rng.permutation(np.arange(count // columns)).repeat(columns)
 
 
 def sorting(prototype: Prototype, attributes: Any) -> Iterator[Case]:
@@ -86,18 +93,21 @@ def sorting(prototype: Prototype, attributes: Any) -> Iterator[Case]:
             scene("whole-range", (5, 8), 1, False, True, whole_range, dtypes=integer),
             scene("whole-range-descending", (5, 8), 0, True, True, whole_range, dtypes=(Dtype.int8, Dtype.uint8)),
             scene("neighbours", (40,), 0, False, None, NEIGHBOURS, dtypes=(Dtype.int64,)),
-            scene("all-equal", (4, 6), -1, False, None, whole(2, 2), dtypes=(Dtype.float32, Dtype.int64)),
+            scene("all-equal", (4, 6), -1, False, None, equal_rows(6), dtypes=(Dtype.float32, Dtype.int64)),
             scene("expanded", (4, 6), 1, False, True, distinct, expanded),
             scene("long-of-few", (1031,), 0, True, True, REPEATED, dtypes=(Dtype.float32, Dtype.uint8)),
+            scene("stable-long-rows", (3, 300), -1, False, True, REPEATED, dtypes=(Dtype.float32, *half)),
+            scene("stable-power-of-two", (256, 2), 0, True, True, REPEATED),
+            scene("very-long", (4099,), 0, True, True, whole(-999, 999)),
             scene("long-any-order", (1031,), 0, False, False, REPEATED, dtypes=(Dtype.float32, Dtype.bool)),
             scene("int32-positions", (4, 9), 1, True, True, REPEATED, index=Dtype.int32),
             scene("int32-positions-any-order", (4, 9), 1, True, None, REPEATED, index=Dtype.int32),
-            *([scene("no-axis", (4, 7), None, True, False)] if prototype.base == "diopiArgsort" else []),
+            *([scene("no-axis", (4, 3, 7), None, True, False)] if prototype.base == "diopiArgsort" else []),
         ],
     )
 
 
-@cases_for("diopiSort")
+@cases_for("diopiSort", weak={"length-one": ONE_PLACE})
 def sort(prototype: Prototype) -> Iterator[Case]:
     def attributes(dim: int, descending: bool, stable: bool | None) -> dict[str, Any]:
         return {"dim": dim, "descending": descending, "pStable": stable}
@@ -105,7 +115,7 @@ def sort(prototype: Prototype) -> Iterator[Case]:
     yield from sorting(prototype, attributes)
 
 
-@cases_for("diopiArgsort")
+@cases_for("diopiArgsort", weak={"length-one": ONE_PLACE})
 def argsort(prototype: Prototype) -> Iterator[Case]:
     def attributes(dim: int | None, descending: bool, stable: bool | None) -> dict[str, Any]:
         return {"stable": bool(stable), "dim": dim, "descending": descending}
@@ -113,7 +123,7 @@ def argsort(prototype: Prototype) -> Iterator[Case]:
     yield from sorting(prototype, attributes)
 
 
-@cases_for("diopiTopk")
+@cases_for("diopiTopk", weak={"length-one": ONE_PLACE})
 def topk(prototype: Prototype) -> Iterator[Case]:
     def scene(
         label: str,
@@ -152,6 +162,9 @@ def topk(prototype: Prototype) -> Iterator[Case]:
             scene("smallest-of-equals", (4, 9), 1, 4, False, False, REPEATED),
             *(scene(label, *one, part(*one), *next(ways), distinct, next(layouts)) for label, one in AXES.items()),
             scene("one", (4, 7), 1, 1, True, False),
+            scene("few-of-many", (3, 1300), 1, 5, True, True, dtypes=(Dtype.float32, Dtype.int32)),
+            scene("many-of-very-many", (4099,), 0, 1025, False, True),
+            scene("negative", (4, 9), 1, 3, True, True, between(-9, -1)),
             scene("all", (4, 7), 1, 7, True, True),
             scene("all-smallest", (4, 7), 0, 4, False, True),
             scene("all-any-order", (4, 7), 1, 7, True, False),
@@ -209,6 +222,9 @@ def sort_backward(prototype: Prototype) -> Iterator[Case]:
             scene("maxima-of-first-of-4", (3, 2, 1, 2), -4, False, literal([[[2, 0]], [[1, 1]]])),
             scene("kept-maxima", (2, 4, 3), -2, True, literal([[[3, 0, 2]], [[1, 1, 0]]])),
             scene("maximum", (5,), 0, False, literal(3)),
+            scene("cube", (4, 4, 4), -2, True, no_position_twice(4, 4, 4, below=4, axis=1)),
+            scene("cube-first", (4, 4, 4), 0, True, no_position_twice(4, 4, 4, below=4)),
+            scene("maxima-of-cube", (4, 4, 4), -2, False, literal([[3, 0, 2, 1], [1, 1, 0, 2]] * 2)),
             scene("vector", (6,), -1, True, no_position_twice(6, below=6, layout=strided)),
             scene("int32", (4, 6), 1, True, no_position_twice(4, 6, below=6, axis=1, dtype=Dtype.int32)),
             scene("number", (), 0, True, literal(0)),
@@ -238,7 +254,7 @@ def few_slices(shape: tuple[int, ...], dim: int, different: int) -> Domain:
 ZEROS = choice([0.0, -0.0, 1.0, -0.0, -2.0, 0.0])
 
 
-@cases_for("diopiUnique")
+@cases_for("diopiUnique", weak={"all-different": "no value occurs twice", "all-equal": "equal elements have one place"})
 def unique(prototype: Prototype) -> Iterator[Case]:
     def scene(
         label: str,
@@ -278,7 +294,7 @@ def unique(prototype: Prototype) -> Iterator[Case]:
             scene("all-different", (9,), domain=distinct),
             scene("all-slices-different", (5, 4), 1, domain=distinct),
             scene("all-equal", (3, 4), domain=whole(2, 2)),
-            scene("all-slices-equal", (3, 4), -1, domain=whole(2, 2)),
+            scene("all-slices-equal", (3, 4), -1, domain=few_slices((3, 4), -1, 1)),
             scene("number", ()),
             scene("nothing", (0,)),
             scene("no-rows", (0, 3)),
@@ -291,11 +307,16 @@ def unique(prototype: Prototype) -> Iterator[Case]:
             scene("slices-with-zeros", (12, 1), 0, domain=ZEROS, dtypes=(Dtype.float32, Dtype.bfloat16)),
             scene("negative-zeros", (6,), domain=choice([-0.0, 1.0]), dtypes=(Dtype.float32, Dtype.float16)),
             scene("infinite", (18,), domain=choice([inf, -inf, 2.0, 0.5, -1.0]), dtypes=floating),
-            scene("not-a-number", (9,), domain=INFINITE),
+            scene(
+                "not-a-number", (9,), domain=choice([nan, inf, -inf, inf, 2.0, -inf, 0.5, inf, 2.0]), dtypes=floating
+            ),
             scene("whole-range", (4, 6), domain=choice_of_whole_range, dtypes=integer),
             scene("neighbours", (60,), domain=NEIGHBOURS, dtypes=(Dtype.int64,)),
             scene("long", (1031,), domain=whole(0, 99), dtypes=(Dtype.float32, Dtype.int32)),
+            scene("many-different", (2, 1031), domain=whole(0, 1500)),
             scene("long-slices", (130, 5), 0, domain=few_slices((130, 5), 0, 6)),
+            scene("wide-slices", (9, 140), 0, domain=few_slices((9, 140), 0, 4)),
+            scene("cube", (4, 4, 4), 1, domain=few_slices((4, 4, 4), 1, 3)),
             scene("int32-positions", (4, 5), index=Dtype.int32),
             scene("int32-positions-of-slices", (7, 3), 0, index=Dtype.int32),
         ],
