@@ -18,7 +18,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.types import Dtype, Error, MemoryFormat, Reduction, RoundMode, Scalar
 from diopi_test.baseline import BaselineCase, BaselineTensor, Expected
-from diopi_test.layouts import LAYOUTS, Placement
+from diopi_test.layouts import LAYOUTS, Placement, another
 from diopi_test.run import Bytes, GeneratorRecord, Run, TensorRecord, ValueRecord
 from lib_rt import CallError, Context, Device, Generator, Tensor
 from lib_rt.dtypes import poisoned, to_numpy
@@ -43,10 +43,12 @@ class Manner:
     Attributes:
         elsewhere: whether the tensors lie further on in their storages than their layouts have it.
         queued: whether the copies of the inputs are still in the stream's queue, behind others, when it is made.
+        relaid: whether the elements of the inputs lie in another order, or with gaps, where the case has none.
     """
 
     elsewhere: bool = False
     queued: bool = False
+    relaid: bool = False
 
 
 PLAIN = Manner()
@@ -260,9 +262,11 @@ class Call:
         )
 
     def _argument(self, name: str, role: Role, argument: BaselineTensor, expected: Any) -> Tensor:
-        place = self._place(argument.layout, argument.values.shape, argument.dtype)
+        shape = argument.values.shape
+        is_relaid = self.manner.relaid and role is Role.input
+        place = self._place(another(argument.layout, shape) if is_relaid else argument.layout, shape, argument.dtype)
         image = storage_image(argument.values, argument.dtype, place.strides, place.offset, place.storage_elements)
-        return self._keep(name, role, self._empty(argument.values.shape, argument.dtype, place), image, expected)
+        return self._keep(name, role, self._empty(shape, argument.dtype, place), image, expected)
 
     def _result(self, parameter: Parameter) -> Any:
         expected = self.case.expected[parameter.name]

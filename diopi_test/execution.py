@@ -9,7 +9,8 @@ from contextvars import ContextVar
 from dataclasses import replace
 
 from diopi_impl import BaseVendor
-from diopi_proto.types import Error
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype, Error
 from diopi_test.baseline import BaselineCase
 from diopi_test.call import PLAIN, Call, Manner, RefusedError
 from diopi_test.checks import CHECKS, CHECKS_OF_RELEASE, COMPARISONS
@@ -81,7 +82,16 @@ def _continued(vendor: BaseVendor, device: Device, case: BaselineCase, first: At
     """The series of which the first call went well."""
     queued = _attempt(vendor, device, case, Manner(elsewhere=True, queued=True))
     waited = _attempt(vendor, device, case, Manner(elsewhere=True)) if queued.problem else None
-    return Series(first, queued, waited, _out_of_place(vendor, device, case))
+    relaid = None
+    if not queued.problem and _is_in_leading_type(case):
+        relaid = _attempt(vendor, device, case, Manner(elsewhere=True, relaid=True))
+    return Series(first, queued, waited, relaid, _out_of_place(vendor, device, case))
+
+
+def _is_in_leading_type(case: BaselineCase) -> bool:
+    """Whether a case is in the element type that stands for all of its function's: float32 where it takes that."""
+    dtypes = lookup(case.function).dtypes
+    return case.dtype is Dtype.float32 or (Dtype.float32 not in dtypes and case.dtype in dtypes[:1])
 
 
 def _out_of_place(vendor: BaseVendor, device: Device, case: BaselineCase) -> Run | None:

@@ -63,3 +63,10 @@ LAYOUTS: dict[str, Layout] = {
     layout.__name__: layout for layout in (contiguous, transposed, channels_last, strided, expanded)
 }
 """All layouts by name, the name a stored case carries."""
+
+
+def another(layout: str, shape: Sequence[int]) -> str:
+    """The name of a layout in which the elements of a tensor lie in other places: row by row, if they don't yet."""
+    if layout != "contiguous":
+        return "contiguous"
+    return "transposed" if sum(length > 1 for length in shape) > 1 else "strided"

@@ -60,6 +60,8 @@ class Series:
         queued: the same call with tensors elsewhere in memory and the copies of its inputs still in the stream's queue;
             None where the first went wrong, and at other levels than smoke.
         waited: as `queued`, but with inputs that had arrived; None unless `queued` went wrong.
+        relaid: as `waited`, with inputs in another layout; None where a call before it went wrong, and unless the case
+            is in the function's leading element type: layouts are no matter of types.
         plain: what the out-of-place form of an in-place function left behind after a call with the same arguments;
             None where `queued` is, and where the vendor can't do it.
     """
@@ -67,14 +69,17 @@ class Series:
     first: Attempt
     queued: Attempt | None = None
     waited: Attempt | None = None
+    relaid: Attempt | None = None
     plain: Run | None = None
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found about single calls: the results of the first, and the memory of the second too."""
+        """What was found about single calls: the results of the first, and the memory of further ones too."""
         lines = {finding.check: finding for finding in self.first.findings}
-        for finding in self.queued.findings if self.queued is not None else ():
-            if finding.check in OF_MEMORY and not (finding.passed and finding.check in lines):
-                message = f"in a second call, {finding.message}" if finding.message else ""
-                lines[finding.check] = replace(finding, message=message)
+        for which, attempt in (("a second call", self.queued), ("a call with inputs in another layout", self.relaid)):
+            for finding in attempt.findings if attempt is not None else ():
+                line = lines.get(finding.check)
+                if finding.check in OF_MEMORY and (line is None or (line.passed and not finding.passed)):
+                    message = f"in {which}, {finding.message}" if finding.message else ""
+                    lines[finding.check] = replace(finding, message=message)
         return list(lines.values())

@@ -128,7 +128,8 @@ def fused_adamw(
     fused: Any = torch.ops.aten._fused_adamw_
     fused(
         params,
-        grads,
+        # it goes through the memory of all tensors as through that of the parameter
+        [torch.empty_like(param).copy_(grad) for param, grad in zip(params, grads, strict=True)],
         exp_avgs,
         exp_avg_sqs,
         max_exp_avg_sqs if amsgrad and max_exp_avg_sqs is not None else [],

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from diopi_test.checks import draws, form, gaps, guards, inplace, inputs, leaks, meaning, order, repeat, values, written
+from diopi_test.checks import (
+    draws,
+    form,
+    gaps,
+    guards,
+    inplace,
+    inputs,
+    layout,
+    leaks,
+    meaning,
+    order,
+    repeat,
+    values,
+    written,
+)
 from diopi_test.run import Run
 from diopi_test.series import Series
 from diopi_test.verdict import Finding
@@ -23,5 +37,11 @@ CHECKS: tuple[Callable[[Run], Finding | None], ...] = (
 CHECKS_OF_RELEASE: tuple[Callable[[Run], Finding | None], ...] = (guards.check,)
 """Of one call once its tensors are released."""
 
-COMPARISONS: tuple[Callable[[Series], Finding | None], ...] = (repeat.check, order.check, inplace.check, leaks.check)
+COMPARISONS: tuple[Callable[[Series], Finding | None], ...] = (
+    repeat.check,
+    order.check,
+    layout.check,
+    inplace.check,
+    leaks.check,
+)
 """Of all calls of a case."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diopi_test.layouts import LAYOUTS, Placement
+from diopi_test.layouts import LAYOUTS, Placement, another
 
 SHAPES = [(), (3,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (0, 3), (2, 1, 3)]
 
@@ -38,3 +38,10 @@ def test_a_strided_tensor_has_gaps_on_all_sides() -> None:
     assert min(used) > 0
     assert max(used) < place.storage_elements - 1
     assert len(used) < max(used) - min(used) + 1
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (1, 5), (2, 3, 4)], ids=str)
+@pytest.mark.parametrize("name", ["contiguous", "transposed", "strided"])
+def test_another_layout_is_another(name: str, shape: tuple[int, ...]) -> None:
+    if LAYOUTS[name](shape) != LAYOUTS["contiguous"](shape) or name == "contiguous":
+        assert LAYOUTS[another(name, shape)](shape) != LAYOUTS[name](shape)

@@ -1,0 +1,58 @@
+"""Vendors that take the elements of their inputs from where they would lie in another layout."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from faulty import FaultyVendor, Spoil, input_written
+from trials import baseline_case, failed_checks, outcome_of
+
+from diopi_proto.types import Error
+from diopi_test.verdict import Verdict
+
+
+def judged(spoil: Spoil, label: str = "float32-matrix") -> Any:
+    return outcome_of(FaultyVendor("faulty", spoil), "diopiSqrt", label)
+
+
+def is_contiguous(tensor: Any) -> bool:
+    return bool(tensor.view().flags.c_contiguous)
+
+
+def strides_ignored(arguments: dict[str, Any]) -> None:
+    """The elements are taken from memory one after the other."""
+    out, input = arguments["out"], arguments["input"]
+    contents = input.storage().view(input.view().dtype)[input.storage_offset :][: input.numel]
+    with np.errstate(invalid="ignore"):
+        np.copyto(out.view(), np.sqrt(contents).reshape(out.shape))
+
+
+def test_strides_must_not_be_ignored() -> None:
+    outcome = judged(strides_ignored)
+    assert failed_checks(outcome) == ["layout"]
+    assert "layout: with inputs in another layout: values: out: " in outcome.message
+
+
+def test_right_results_are_the_same_for_another_layout() -> None:
+    outcome = judged(lambda arguments: None)
+    assert outcome.verdict is Verdict.passed
+    assert "layout" in [finding.check for finding in outcome.findings]
+
+
+def test_layouts_are_tried_in_one_element_type() -> None:
+    outcome = judged(strides_ignored, "float16-matrix")
+    assert baseline_case("diopiSqrt", "float16-matrix").smoke
+    assert outcome.verdict is Verdict.passed
+    assert "layout" not in [finding.check for finding in outcome.findings]
+
+
+@pytest.mark.parametrize(("code", "failed"), [(Error.ErrorOccurred, ["layout"]), (Error.NoImplement, [])])
+def test_only_what_is_not_implemented_may_be_refused(code: Error, failed: list[str]) -> None:
+    outcome = judged(lambda arguments: None if is_contiguous(arguments["input"]) else code)
+    assert failed_checks(outcome) == failed
+
+
+def test_what_such_a_call_does_to_memory_is_told_by_the_check_of_it() -> None:
+    outcome = judged(lambda arguments: None if is_contiguous(arguments["input"]) else input_written(arguments))
+    assert failed_checks(outcome) == ["inputs"]
+    assert "inputs: in a call with inputs in another layout, " in outcome.message
