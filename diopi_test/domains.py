@@ -187,6 +187,14 @@ def anything(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return rng.permutation(values)
 
 
+def with_zeros(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """As `anything`, but half of the elements are zeros, of either sign."""
+    values = anything(rng, count, dtype)
+    is_exact = not is_floating(dtype) and not is_complex(dtype)
+    zeros = np.zeros(count, np.int64) if is_exact else np.where(rng.random(count) < 0.5, 0.0, -0.0)
+    return np.asarray(np.where(rng.random(count) < 0.5, zeros, values))
+
+
 def half_nan(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """NaN in the first half of the elements, then as `normal`: whole samples or channels that have no other number."""
     values = normal()(rng, count, dtype)

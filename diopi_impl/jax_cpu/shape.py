@@ -101,7 +101,7 @@ def pad(input: Array, pad: tuple[int, ...], mode: str, value: float | None) -> A
         raise ValueError(f"pad {pad} has more than two entries an axis of shape {input.shape}")
     axes = range(input.ndim - len(margins), input.ndim)
     if mode == "constant":
-        element = jnp.asarray(value or 0).astype(input.dtype)
+        element = jnp.asarray(0 if value is None else value).astype(input.dtype)
         spread = [(0, 0, 0)] * axes.start + [(before, after, 0) for before, after in margins]
         return lax.pad(input, element, spread)
     for axis, (before, after) in zip(axes, margins, strict=True):

@@ -17,7 +17,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.case import Case, TensorSpec, cases_for
 from diopi_test.cases.scenes import ByDtype, Scene, data, literal, no_position_twice, play, positions
-from diopi_test.domains import Domain, anything, between, choice, normal, whole, whole_range
+from diopi_test.domains import Domain, anything, between, choice, normal, whole, whole_range, with_zeros
 from diopi_test.layouts import Layout, contiguous, expanded, strided, transposed
 
 nan, inf = float("nan"), float("inf")
@@ -964,17 +964,10 @@ def one_hot(prototype: Prototype) -> Iterator[Case]:
     )
 
 
-def _with_zeros(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """As `anything`, but half of the elements are zeros, of either sign."""
-    values = anything(rng, count, dtype)
-    zeros = np.where(rng.random(count) < 0.5, 0.0, -0.0) if category(dtype) > 1 else np.zeros(count, np.int64)
-    return np.asarray(np.where(rng.random(count) < 0.5, zeros, values))
-
-
 @cases_for("diopiNonzero")
 def nonzero(prototype: Prototype) -> Iterator[Case]:
     def scene(
-        label: str, shape: tuple[int, ...], domain: Domain = _with_zeros, layout: Layout = contiguous, **more: Any
+        label: str, shape: tuple[int, ...], domain: Domain = with_zeros, layout: Layout = contiguous, **more: Any
     ) -> Scene:
         return Scene(label, {"input": data(*shape, domain=domain, layout=layout)}, **more)
 

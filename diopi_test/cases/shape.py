@@ -6,13 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from diopi_proto.dtypes import category, complexes, every, floating
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import category, complexes, every, floating, half, integer
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.case import Case, ResultOverride, TensorSpec, cases_for
-from diopi_test.cases.variants import Variant, variant_cases
-from diopi_test.domains import Domain, anything, between, choice, normal, special, whole
+from diopi_test.cases.variants import WIDTHS, Variant, variant_cases
+from diopi_test.domains import Domain, anything, between, choice, integer_range, normal, special, whole, with_zeros
+from diopi_test.formats import format_of, is_inexact
 from diopi_test.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
+from lib_rt.dtypes import to_numpy
 
 nan, inf = float("nan"), float("inf")
 
@@ -22,15 +28,19 @@ TRIANGLES = [
     Variant("strided", (2, 3, 4), {"diagonal": 1}, strided, strided, everywhere=True),
     Variant("wide", (3, 6), {"diagonal": -1}, transposed, transposed),
     Variant("tall", (6, 3), {"diagonal": -2}),
-    Variant("tall-above", (6, 3), {"diagonal": 2}),
+    Variant("tall-above", (6, 3), {"diagonal": 1}),
     Variant("wide-above", (3, 6), {"diagonal": 3}),
     Variant("batch", (2, 2, 3, 5), {"diagonal": -1}),
     Variant("far-below", (3, 4), {"diagonal": -9}),
     Variant("far-above", (3, 4), {"diagonal": 9}),
+    Variant("far-below-int32", (3, 4), {"diagonal": -(2**33) - 1}),
+    Variant("far-above-int32", (3, 4), {"diagonal": 2**33 + 1}),
+    Variant("one-column", (5, 1), {"diagonal": -2}),
     Variant("one-row", (1, 5), {"diagonal": 2}),
     Variant("empty", (0, 3, 3), {"diagonal": 0}),
     Variant("special", (5, 19), {"diagonal": 4}, domain=special),
-    Variant("long", (31, 33), {"diagonal": 5}),
+    Variant("rank-5", (2, 1, 2, 4, 3), {"diagonal": -1}, strided),
+    Variant("long", (31, 33), {"diagonal": 5}, widths=True),
 ]
 
 TENSORS = {
@@ -44,7 +54,9 @@ TENSORS = {
         Variant("scalar", (), {"dim0": 0, "dim1": -1}),
         Variant("empty", (0, 3), {"dim0": 0, "dim1": 1}),
         Variant("special", (19, 2), {"dim0": 0, "dim1": 1}, domain=special),
-        Variant("long", (8, 129), {"dim0": 0, "dim1": 1}, layout=expanded),
+        Variant("tiles", (70, 65), {"dim0": 1, "dim1": 0}, widths=True),
+        Variant("cube", (4, 4, 4), {"dim0": 0, "dim1": 2}),
+        Variant("long", (8, 129), {"dim0": 0, "dim1": 1}, layout=expanded, widths=True),
     ],
     "diopiPermute": [
         Variant("cycle", (2, 3, 4), {"dims": (1, 2, 0)}, everywhere=True),
@@ -57,20 +69,22 @@ TENSORS = {
         Variant("scalar", (), {"dims": ()}),
         Variant("empty", (2, 0, 3), {"dims": (2, 0, 1)}),
         Variant("special", (19, 2), {"dims": (1, 0)}, domain=special),
-        Variant("long", (7, 13, 11), {"dims": (2, 0, 1)}),
+        Variant("cube", (4, 4, 4), {"dims": (1, 2, 0)}),
+        Variant("long", (7, 13, 11), {"dims": (2, 0, 1)}, widths=True),
     ],
     "diopiExpand": [
-        Variant("columns", (3, 1), target=(3, 4), everywhere=True),
+        Variant("columns", (9, 1), target=(9, 4), everywhere=True),
         Variant("strided", (1, 3), layout=strided, result=strided, target=(2, 2, 3), everywhere=True),
         Variant("leading", (3,), target=(2, 4, 3)),
         Variant("middle", (2, 1, 3), layout=transposed, result=transposed, target=(2, 4, 3)),
         Variant("both-ends", (1, 3, 1), target=(2, 3, 4)),
-        Variant("scalar", (), target=(2, 3)),
+        Variant("scalar", (), target=(2, 3), domain=normal()),
+        Variant("rank-5", (3, 1, 2), target=(2, 1, 3, 4, 2)),
         Variant("scalar-to-scalar", (), target=()),
         Variant("same-shape", (4, 3), target=(4, 3)),
         Variant("to-none", (1, 3), target=(0, 3)),
         Variant("special", (19, 1), target=(19, 3), domain=special),
-        Variant("long", (1, 33), target=(31, 33)),
+        Variant("long", (1, 33), target=(31, 33), widths=True),
     ],
     "diopiFlip": [
         Variant("rows", (4, 3), {"dims": (0,)}, everywhere=True),
@@ -78,11 +92,13 @@ TENSORS = {
         Variant("columns", (4, 5), {"dims": (-1,)}, transposed, transposed),
         Variant("every-axis", (3, 2, 4), {"dims": (0, 2, 1)}),
         Variant("middle-two", (2, 3, 4, 2), {"dims": (1, -2)}, channels_last),
+        Variant("rank-5", (2, 3, 1, 4, 2), {"dims": (-4, 0, 3)}),
+        Variant("cube", (4, 4, 4), {"dims": (-2,)}),
         Variant("none", (4, 3), {"dims": ()}),
         Variant("scalar", (), {"dims": ()}),
         Variant("empty", (0, 3), {"dims": (0, 1)}),
         Variant("special", (19,), {"dims": (0,)}, domain=special),
-        Variant("long", (1031,), {"dims": (-1,)}),
+        Variant("long", (1031,), {"dims": (-1,)}, widths=True),
     ],
     "diopiRoll": [
         Variant("rows", (5, 3), {"shifts": (2,), "dims": (0,)}, everywhere=True),
@@ -93,23 +109,27 @@ TENSORS = {
         Variant("same-axis-twice", (3, 5), {"shifts": (1, 2, 1), "dims": (1, 0, -1)}),
         Variant("once-around", (4, 3), {"shifts": (4, 0), "dims": (0, 1)}),
         Variant("further-than-around", (5, 3), {"shifts": (13, -8), "dims": (0, 1)}),
+        Variant("beyond-int32", (7, 3), {"shifts": (2**33 + 3,), "dims": (0,)}),
+        Variant("rank-5", (2, 3, 1, 4, 2), {"shifts": (1, -3), "dims": (-4, 3)}),
+        Variant("cube", (4, 4, 4), {"shifts": (1, 2), "dims": (1, 0)}),
         Variant("scalar", (), {"shifts": (3,), "dims": ()}),
         Variant("empty", (0, 3), {"shifts": (1,), "dims": (0,)}),
         Variant("special", (19,), {"shifts": (7,), "dims": (0,)}, domain=special),
-        Variant("long", (1031,), {"shifts": (-300,), "dims": (-1,)}),
+        Variant("long", (1031,), {"shifts": (-300,), "dims": (-1,)}, widths=True),
     ],
     "diopiRepeat": [
-        Variant("matrix", (2, 3), {"repeats_size": (3, 2)}, everywhere=True),
-        Variant("strided", (2, 2), {"repeats_size": (2, 1, 3)}, strided, strided, everywhere=True),
+        Variant("matrix", (3, 4), {"repeats_size": (3, 2)}, everywhere=True),
+        Variant("strided", (3, 3), {"repeats_size": (2, 1, 3)}, strided, strided, everywhere=True),
         Variant("columns", (3, 2), {"repeats_size": (1, 4)}, transposed, transposed),
         Variant("leading", (3,), {"repeats_size": (2, 4, 1)}),
         Variant("once", (2, 3), {"repeats_size": (1, 1)}),
-        Variant("scalar", (), {"repeats_size": (2, 3)}),
+        Variant("rank-5", (2, 1, 3), {"repeats_size": (2, 1, 2, 3, 1)}),
+        Variant("scalar", (), {"repeats_size": (2, 3)}, domain=normal()),
         Variant("scalar-to-scalar", (), {"repeats_size": ()}),
         Variant("never", (2, 3), {"repeats_size": (2, 0)}),
         Variant("empty", (0, 3), {"repeats_size": (2, 2)}),
         Variant("special", (19,), {"repeats_size": (2,)}, domain=special),
-        Variant("long", (5, 9), {"repeats_size": (7, 3)}),
+        Variant("long", (5, 9), {"repeats_size": (7, 3)}, widths=True),
     ],
     "diopiUnfold": [
         Variant("overlapping", (7, 2), {"dim": 0, "size": 3, "step": 2}, everywhere=True),
@@ -121,10 +141,13 @@ TENSORS = {
         Variant("single-elements", (5, 2), {"dim": 0, "size": 1, "step": 2}),
         Variant("no-elements", (3, 2), {"dim": 0, "size": 0, "step": 2}),
         Variant("vector", (9,), {"dim": 0, "size": 4, "step": 3}),
-        Variant("scalar", (), {"dim": 0, "size": 1, "step": 1}),
+        Variant("rank-5", (2, 1, 7, 2, 3), {"dim": -3, "size": 3, "step": 2}),
+        Variant("cube", (6, 6, 6), {"dim": 1, "size": 3, "step": 2}),
+        Variant("scalar", (), {"dim": 0, "size": 1, "step": 1}, domain=normal()),
+        Variant("scalar-without-elements", (), {"dim": -1, "size": 0, "step": 1}),
         Variant("empty", (0, 4), {"dim": 1, "size": 2, "step": 1}),
         Variant("special", (19,), {"dim": 0, "size": 4, "step": 3}, domain=special),
-        Variant("long", (401,), {"dim": 0, "size": 5, "step": 2}),
+        Variant("long", (401,), {"dim": 0, "size": 5, "step": 2}, widths=True),
     ],
     "diopiTril": TRIANGLES,
     "diopiTriu": TRIANGLES,
@@ -132,7 +155,15 @@ TENSORS = {
 """Functions of one tensor whose elements they move."""
 
 
-@cases_for(*TENSORS)
+ALIKE = {
+    "scalar": "all elements are the one of the input",
+    "far-below": "the diagonal lies below all elements",
+    "far-above": "the diagonal lies above all elements",
+    "one-window": "the only window is at the start, whatever the step",
+}
+
+
+@cases_for(*TENSORS, weak=ALIKE)
 def tensors(prototype: Prototype) -> Iterator[Case]:
     yield from variant_cases(prototype, TENSORS[prototype.base])
 
@@ -149,6 +180,8 @@ PADDED = [
     Variant("constant-cut-all", (4, 3), _pad((-2, -1))),
     Variant("constant-nan", (3, 4), _pad((0, 1, 1, 0), value=nan)),
     Variant("constant-infinite", (3, 4), _pad((1, 1), value=-inf)),
+    Variant("constant-negative-zero", (2, 3), _pad((1, 1), value=-0.0)),
+    Variant("constant-rank-5", (3, 2, 3, 2, 3), _pad((1, 0, 0, 1, -1, 1, 0, 1, 1, 0), value=7.5)),
     Variant("constant-no-margins", (3, 4), _pad((), value=5.0)),
     Variant("constant-from-none", (0, 3), _pad((1, 1, 2, 0), value=0.1)),
     Variant("reflect", (2, 5), _pad((3, 1), "reflect"), everywhere=True),
@@ -167,11 +200,14 @@ PADDED = [
     Variant("circular-cut", (2, 6), _pad((2, -1), "circular")),
     Variant("circular-cut-front", (2, 6), _pad((-1, 2), "circular")),
     Variant("constant-special", (19,), _pad((2, 1)), domain=special),
-    Variant("reflect-long", (3, 331), _pad((7, 4), "reflect")),
+    Variant("reflect-as-far-as-can-be", (1, 2, 4, 3), _pad((2, 2, 3, 3), "reflect")),
+    Variant("replicate-long", (3, 331), _pad((2, 40), "replicate"), widths=True),
+    Variant("constant-long", (3, 331), _pad((5, 3), value=3.0), widths=True),
+    Variant("reflect-long", (3, 331), _pad((7, 4), "reflect"), widths=True),
 ]
 
 
-@cases_for("diopiPad")
+@cases_for("diopiPad", weak={"constant-no-margins": "there are no margins to fill"})
 def pad(prototype: Prototype) -> Iterator[Case]:
     yield from variant_cases(prototype, PADDED)
     for dtype in prototype.dtypes:
@@ -184,7 +220,7 @@ def _windows(sizes: tuple[int, ...], dim: int, size: int, step: int) -> tuple[in
     return (*((n - size) // step + 1 if i == axis else n for i, n in enumerate(sizes)), size)
 
 
-@cases_for("diopiUnfoldBackward")
+@cases_for("diopiUnfoldBackward", weak=ALIKE)
 def unfold_backward(prototype: Prototype) -> Iterator[Case]:
     for unfold in TENSORS["diopiUnfold"]:
         attributes = {"input_sizes": unfold.shape, **unfold.attributes}
@@ -192,7 +228,8 @@ def unfold_backward(prototype: Prototype) -> Iterator[Case]:
         backward = replace(unfold, shape=shape, attributes=attributes, domain=normal())
         yield from variant_cases(prototype, [backward])
     windows = {"input_sizes": (2, 5), "dim": 1, "size": 3, "step": 1}
-    exact = Variant("exact", (2, 3, 3), windows, domain=whole(-4, 4))
+    many = {"input_sizes": (3, 67), "dim": 1, "size": 5, "step": 2}
+    exact = Variant("exact", (3, 32, 5), many, domain=whole(-9, 9))
     undefined = Variant("undefined", (2, 3, 3), windows, domain=choice([1, -2, 3, inf, nan]))
     for dtype in prototype.dtypes:
         yield replace(exact.case(prototype, dtype), exact=True)
@@ -209,6 +246,7 @@ class Join:
     layouts: Sequence[Layout] = (contiguous,)
     result: Layout = contiguous
     everywhere: bool = False
+    widths: bool = False
     dtypes: Sequence[Dtype] = ()
     domain: Domain = anything
 
@@ -255,7 +293,11 @@ CAT = [
     Join("expanded", [(3, 2), (3, 4)], {"dim": 1}, [expanded]),
     Join("special", [(19, 1), (19, 2)], {"dim": 1}, domain=special),
     Join("many", [(i % 4 + 1, 5) for i in range(13)], {"dim": 0}),
-    Join("long", [(3, 170), (3, 173)], {"dim": -1}),
+    Join("very-many", [(1, 3)] * 131, {"dim": 0}),
+    Join("cube", [(3, 3, 3)] * 2, {"dim": 1}),
+    Join("cube-first", [(3, 3, 3)] * 2, {"dim": -3}),
+    Join("rank-5", [(2, 1, 3, 2, 2), (2, 1, 3, 1, 2)], {"dim": 3}),
+    Join("long", [(3, 170), (3, 173)], {"dim": -1}, widths=True),
 ]
 
 STACK = [
@@ -272,7 +314,9 @@ STACK = [
     Join("expanded", [(3, 2)] * 2, {"dim": 1}, [expanded, contiguous]),
     Join("special", [(19,)] * 2, {"dim": 1}, domain=special),
     Join("many", [(2, 5)] * 13, {"dim": 1}),
-    Join("long", [(5, 103)] * 2, {"dim": -1}),
+    Join("cube", [(3, 3)] * 3, {"dim": 1}),
+    Join("rank-5", [(2, 3, 1, 2)] * 2, {"dim": -3}),
+    Join("long", [(5, 103)] * 2, {"dim": -1}, widths=True),
 ]
 
 MESH_GRID = [
@@ -280,18 +324,19 @@ MESH_GRID = [
     Join("three", [(2,), (1,), (3,)], layouts=[strided], result=strided, everywhere=True),
     Join("one", [(5,)], result=strided),
     Join("scalar", [(3,), (), (2,)]),
-    Join("scalars", [(), ()]),
+    Join("scalars", [(), ()], domain=normal()),
+    Join("five", [(2,), (3,), (1,), (4,), (2,)]),
     Join("four", [(2,), (3,), (1,), (4,)], layouts=[strided, contiguous], result=transposed),
     Join("empty", [(2,), (0,), (3,)]),
     Join("special", [(19,), (2,)], domain=special),
-    Join("long", [(31,), (17,)]),
+    Join("long", [(31,), (17,)], widths=True),
 ]
 
 
 def _joins(prototype: Prototype, joins: Sequence[Join]) -> Iterator[Case]:
     for dtype in prototype.dtypes:
         for join in joins:
-            if join.everywhere or dtype is Dtype.float32:
+            if join.everywhere or dtype is Dtype.float32 or (join.widths and dtype in WIDTHS):
                 yield join.case(prototype, dtype)
 
 
@@ -333,7 +378,7 @@ SPLIT = [
     Variant("empty", (0, 5), _split((2, 3), 1)),
     Variant("expanded", (4, 3), _split((1, 3), 0), expanded),
     Variant("special", (19, 2), _split((7, 12), 0), domain=special),
-    Variant("long", (3, 343), _split((100, 43, 200), 1)),
+    Variant("long", (3, 343), _split((100, 43, 200), 1), widths=True),
 ]
 
 
@@ -374,17 +419,22 @@ MORE_SHAPES: dict[str, tuple[tuple[int, ...], Layout]] = {
 
 
 def _shapes(dtype: Dtype) -> dict[str, tuple[tuple[int, ...], Layout]]:
-    return {**SHAPES, **MORE_SHAPES} if dtype is Dtype.float32 else SHAPES
+    if dtype is Dtype.float32:
+        return {**SHAPES, **MORE_SHAPES}
+    return {**SHAPES, "long": MORE_SHAPES["long"]} if dtype in WIDTHS else SHAPES
 
 
-@cases_for("diopiOnes", "diopiZeros")
+FILLED = {".*": "all elements are to be alike"}
+
+
+@cases_for("diopiOnes", "diopiZeros", weak=FILLED)
 def constants(prototype: Prototype) -> Iterator[Case]:
     for dtype in prototype.dtypes:
         for label, (shape, layout) in _shapes(dtype).items():
             yield _made(prototype, label, dtype, shape, layout, size=shape)
 
 
-@cases_for("diopiZeroInp")
+@cases_for("diopiZeroInp", weak=FILLED)
 def zero_(prototype: Prototype) -> Iterator[Case]:
     for dtype in prototype.dtypes:
         for label, (shape, layout) in _shapes(dtype).items():
@@ -413,7 +463,7 @@ INTEGER_FILLINGS = [
 ]
 
 
-@cases_for("diopiFill")
+@cases_for("diopiFill", weak=FILLED)
 def fill(prototype: Prototype) -> Iterator[Case]:
     for dtype in prototype.dtypes:
         for label, (shape, layout) in _shapes(dtype).items():
@@ -442,7 +492,7 @@ FRACTIONS: dict[str, tuple[float, float, float, int]] = {
 }
 
 
-@cases_for("diopiArange")
+@cases_for("diopiArange", weak={"one": "a single element is the start, whatever the step"})
 def arange(prototype: Prototype) -> Iterator[Case]:
     def case(label: str, dtype: Dtype, sequence: tuple[float, float, float, int], layout: Layout = contiguous) -> Case:
         start, end, step, length = sequence
@@ -450,11 +500,14 @@ def arange(prototype: Prototype) -> Iterator[Case]:
 
     for dtype in prototype.dtypes:
         for label, sequence in SEQUENCES.items():
-            yield case(label, dtype, sequence, strided if label == "third" else contiguous)
+            whole_numbers = case(label, dtype, sequence, strided if label == "third" else contiguous)
+            yield replace(whole_numbers, exact=True)
         for label, sequence in FRACTIONS.items() if dtype in floating else ():
             yield case(label, dtype, sequence)
     for dtype in (Dtype.float32, Dtype.float64):
         yield case("long", dtype, (-3.73, 48.0, 0.05, 1035))
+    for dtype in half:
+        yield case("long", dtype, (0, 1031, 1, 1031))
     yield case("beyond-double", Dtype.int64, (2**53 + 1, 2**53 + 6, 1, 5))
     yield case("long", Dtype.int32, (-500, 2593, 3, 1031))
     for dtype in (Dtype.int32, Dtype.int64, Dtype.uint8):
@@ -478,7 +531,7 @@ FRACTIONAL_SPACES: dict[str, tuple[float, float, int]] = {
 }
 
 
-@cases_for("diopiLinspace")
+@cases_for("diopiLinspace", weak={"constant": "the start is the end"})
 def linspace(prototype: Prototype) -> Iterator[Case]:
     def case(label: str, dtype: Dtype, space: tuple[float, float, int], layout: Layout = contiguous) -> Case:
         start, end, steps = space
@@ -486,11 +539,13 @@ def linspace(prototype: Prototype) -> Iterator[Case]:
 
     for dtype in prototype.dtypes:
         for label, space in SPACES.items():
-            yield case(label, dtype, space, strided if label == "thirds" else contiguous)
+            whole_numbers = case(label, dtype, space, strided if label == "thirds" else contiguous)
+            yield replace(whole_numbers, exact=label != "thirds")
         for label, space in FRACTIONAL_SPACES.items() if dtype in floating else ():
             yield case(label, dtype, space)
     yield case("none", Dtype.float32, (0, 1, 0))
-    yield case("long", Dtype.float32, (-10.5, 99.25, 1031))
+    for dtype in (Dtype.float32, *half):
+        yield case("long", dtype, (-10.5, 99.25, 1031))
     yield case("truncated", Dtype.int32, (2.9, 10.9, 4))
     yield case("towards-zero", Dtype.int32, (-9, 7, 6))
     yield case("towards-zero", Dtype.int64, (-9, 7, 6))
@@ -498,9 +553,32 @@ def linspace(prototype: Prototype) -> Iterator[Case]:
 
 def _convertible(source: Dtype, target: Dtype) -> Domain:
     """Numbers the target can mostly hold: those it can't have no specified result."""
+    if target is Dtype.bool:
+        return with_zeros
     if category(source) < 2 or category(target) != 1:
         return anything
     return between(-0.9, 250) if target is Dtype.uint8 else between(-120, 120)
+
+
+def _halfway(target: Dtype) -> Domain:
+    """Whole numbers halfway between two of the target, and what is halfway beyond its largest for floating sources."""
+    form = format_of(target)
+    numbers = [sign * (2.0**form.precision + 2 * step + 1) for step in range(9) for sign in (1, -1)]
+    beyond = [form.overflow, -form.overflow]
+    return lambda rng, count, dtype: choice([*numbers, *beyond] if is_inexact(dtype) else numbers)(rng, count, dtype)
+
+
+def _truncated_to_ends(target: Dtype) -> Domain:
+    """The floating numbers furthest from 0 that an integer type can hold once their fraction is dropped."""
+    low, high = integer_range(target)
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        kind = to_numpy(dtype)
+        beyond = np.array([low - 1.0, high + 1.0]).astype(kind)  # high + 1 is a power of two, low − 1 may round to low
+        ends = [*np.nextafter(beyond, np.zeros_like(beyond)), *np.array([low, low / 2, high / 2]).astype(kind)]
+        return choice([float(end) for end in ends])(rng, count, dtype)
+
+    return draw
 
 
 def _conversion(
@@ -522,6 +600,14 @@ def _conversion(
         smoke=smoke,
     )
 
+
+HALFWAY = {
+    Dtype.float32: half,
+    Dtype.float64: (*half, Dtype.float32),
+    Dtype.int32: (*half, Dtype.float32),
+    Dtype.int64: (Dtype.float32, Dtype.float64),
+}
+"""Targets that conversions round to, by source."""
 
 PLACES: dict[str, tuple[tuple[int, ...], Layout, Layout]] = {
     "-transposed": ((3, 4), transposed, contiguous),
@@ -547,6 +633,12 @@ def conversions(prototype: Prototype) -> Iterator[Case]:
     for source in (*floating, *complexes):
         for target in (Dtype.bool, Dtype.int32, Dtype.int64, *floating):
             yield _conversion(prototype, "-special", TensorSpec((36,), source, special), target)
+    for source, targets in HALFWAY.items():
+        for target in targets:
+            yield _conversion(prototype, "-halfway", TensorSpec((20,), source, _halfway(target)), target)
+    for source in (Dtype.float32, Dtype.float64):
+        for target in integer:
+            yield _conversion(prototype, "-ends", TensorSpec((5,), source, _truncated_to_ends(target)), target)
     for target in (Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.uint8, Dtype.bool):
         yield _conversion(prototype, "-extreme", TensorSpec((8,), Dtype.int64, special), target)
 
@@ -560,12 +652,12 @@ STRETCHES: dict[str, tuple[tuple[int, ...], tuple[int, ...], Layout, Layout]] = 
 }
 
 
-@cases_for("diopiCopyInp")
+@cases_for("diopiCopyInp", weak={"to-float(32|64)-scalar": ALIKE["scalar"]})
 def copy_(prototype: Prototype) -> Iterator[Case]:
     yield from conversions(prototype)
     for label, (shape, target, layout, result) in STRETCHES.items():
         for source, kind in ((Dtype.float32, Dtype.float32), (Dtype.int32, Dtype.float64)):
-            tensor = TensorSpec(shape, source, anything, layout)
+            tensor = TensorSpec(shape, source, anything if shape else normal(9), layout)
             yield _conversion(prototype, f"-{label}", tensor, kind, target, result)
 
 

@@ -13,6 +13,9 @@ from diopi_test.case import Case, ResultOverride, TensorSpec
 from diopi_test.domains import Domain, anything
 from diopi_test.layouts import Layout, contiguous
 
+WIDTHS = (Dtype.int8, Dtype.float16, Dtype.float32, Dtype.int64, Dtype.complex128)
+"""One element type of each size."""
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -25,6 +28,7 @@ class Variant:
         layout, result: of the input and the result.
         target: shape of the result, where the caller decides it.
         everywhere: whether all element types get it, in the smoke level too; else float32 alone does.
+        widths: whether an element type of each size gets it.
         domain: where the elements are drawn from.
     """
 
@@ -35,6 +39,7 @@ class Variant:
     result: Layout = contiguous
     target: tuple[int, ...] | None = None
     everywhere: bool = False
+    widths: bool = False
     domain: Domain = anything
 
     def case(self, prototype: Prototype, dtype: Dtype) -> Case:
@@ -58,5 +63,5 @@ def variant_cases(prototype: Prototype, variants: Sequence[Variant]) -> Iterator
     """The cases of all variants, in every element type each is for."""
     for dtype in prototype.dtypes:
         for variant in variants:
-            if variant.everywhere or dtype is Dtype.float32:
+            if variant.everywhere or dtype is Dtype.float32 or (variant.widths and dtype in WIDTHS):
                 yield variant.case(prototype, dtype)

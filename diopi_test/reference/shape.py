@@ -74,7 +74,7 @@ def pad(input: Array, pad: tuple[int, ...], mode: str, value: float | None) -> A
     margins[input.ndim - len(pad) // 2 :] = np.reshape(pad, (-1, 2))[::-1]
     added, cut = np.maximum(margins, 0), np.maximum(-margins, 0)
     if mode == "constant":
-        element = np.array(value or 0).astype(input.dtype)
+        element = np.array(0 if value is None else value).astype(input.dtype)
         return _cut(np.pad(input, added, constant_values=element), cut)
     if mode == "circular":
         return np.pad(_cut(input, cut), added, "wrap")
