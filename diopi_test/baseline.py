@@ -53,6 +53,13 @@ class Expected:
     judged: bool = False
 
 
+def entries_of(expected: Expected | list[Expected] | None) -> list[Expected]:
+    """The expected arrays of one result: none, one, or those of an array of tensors."""
+    if expected is None:
+        return []
+    return expected if isinstance(expected, list) else [expected]
+
+
 @dataclass(frozen=True)
 class BaselineCase:
     """A complete case: `arguments` by name (BaselineTensor, list of them, None, attribute), `expected` by name.

@@ -19,7 +19,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.baseline import BaselineCase, BaselineTensor, Expected
+from diopi_test.baseline import BaselineCase, BaselineTensor, Expected, entries_of
 from lib_rt.dtypes import to_numpy
 
 PREFIX = "negative"
@@ -189,9 +189,6 @@ def _broadcast(prototype: Prototype, parameter: Parameter, case: BaselineCase) -
 
 # An axis out of range.
 
-FAR = 100
-"""An axis no tensor has."""
-
 AXES = frozenset({"dim", "dim0", "dim1", "dims", "axis", "begin_norm_axis"})
 WITH_AXES = frozenset({"activation", "index", "norm", "reduction", "shape", "sort"})
 """Families that reject axes out of range; elsewhere `dim` may be the size of something."""
@@ -201,9 +198,24 @@ def _axis(prototype: Prototype, parameter: Parameter) -> bool:
     return prototype.family in WITH_AXES and parameter.name in AXES
 
 
-def _out_of_range(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _after_the_last(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    return _with_axis(parameter, case, _rank(case))
+
+
+def _before_the_first(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    return _with_axis(parameter, case, -_rank(case) - 1)
+
+
+def _rank(case: BaselineCase) -> int:
+    """The most axes a tensor of the call has, results included, which may have one more than the inputs; at least 1."""
+    arguments = [tensor.values for value in case.arguments.values() for tensor in _tensors(value)]
+    results = [entry.values for value in case.expected.values() for entry in entries_of(value)]
+    return max([array.ndim for array in (*arguments, *results)], default=1) or 1
+
+
+def _with_axis(parameter: Parameter, case: BaselineCase, axis: int) -> Flaw:
     given = case.arguments[parameter.name]
-    value = (FAR, *given[1:]) if isinstance(given, tuple) else FAR
+    value = (axis, *given[1:]) if isinstance(given, tuple) else axis
     return Flaw(f"{parameter.c_name} is {value}", {parameter.name: value})
 
 
@@ -324,7 +336,8 @@ MUTATIONS = (
     Mutation("null", _required_tensor, _null),
     Mutation("dtype", _input_tensor, _input_dtype),
     Mutation("shape", _further_operand, _broadcast),
-    Mutation("out-of-range", _axis, _out_of_range),
+    Mutation("after-the-last", _axis, _after_the_last),
+    Mutation("before-the-first", _axis, _before_the_first),
     Mutation("negative", _size, _negative),
     Mutation("negative", _count, _negative_count),
     Mutation("none", _needs_entries, _no_entries),

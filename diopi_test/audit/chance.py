@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.interface import lookup
-from diopi_test.audit.fault import Answer, Array, Effect, Fault, entries_of, shown
-from diopi_test.baseline import BaselineCase
+from diopi_test.audit.fault import Answer, Array, Effect, Fault, shown
+from diopi_test.baseline import BaselineCase, entries_of
 from diopi_test.data import generator
 from diopi_test.formats import format_of
 from lib_rt import Generator

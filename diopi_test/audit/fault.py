@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto import parameters as kinds
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
-from diopi_test.baseline import BaselineCase, Expected
+from diopi_test.baseline import BaselineCase, Expected, entries_of
 from diopi_test.case import ResultOverride
 from diopi_test.formats import is_inexact
 from diopi_test.reference import Reference, bare, reference_of, wants_out
@@ -84,9 +84,19 @@ class Answer:
                 wrong = self._as_results(compute({**self.case.plain_arguments(), **changes}))
         except Exception:  # whatever a reference makes of arguments that have no answer
             return Effect.refused
-        shown = differ(self.results, wrong)
+        shown = differ(self._specified(self.results), self._specified(wrong))
         self.results = wrong
         return Effect.shown if shown else Effect.same
+
+    def _specified(self, results: Results) -> Results:
+        """The elements of results that the standard determines."""
+        return {
+            name: [
+                array if one.specified is None else array[one.specified]
+                for array, one in zip(arrays, entries_of(self.case.expected[name]), strict=True)
+            ]
+            for name, arrays in results.items()
+        }
 
     def _by_reference(self, arguments: Mapping[str, Any]) -> Any:
         function = self.reference or reference_of(self.case.function)
@@ -179,13 +189,6 @@ _REFERENCE_ROUNDING = 2.0**-50
 def is_float(array: Array) -> bool:
     """Whether an array's elements are floating or complex numbers."""
     return is_inexact(from_numpy(array.dtype))
-
-
-def entries_of(expected: Expected | list[Expected] | None) -> list[Expected]:
-    """The expected arrays of one result: none, one, or those of an array of tensors."""
-    if expected is None:
-        return []
-    return expected if isinstance(expected, list) else [expected]
 
 
 def _narrow(expected: Expected) -> Array:

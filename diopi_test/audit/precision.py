@@ -11,9 +11,9 @@ import numpy as np
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.audit.arguments import mistaken
-from diopi_test.audit.fault import Array, Fault, entries_of
+from diopi_test.audit.fault import Array, Fault
 from diopi_test.audit.summing import NARROW, narrow_type, summing_in, summing_long_ones_in
-from diopi_test.baseline import BaselineCase
+from diopi_test.baseline import BaselineCase, entries_of
 from diopi_test.formats import format_of, is_inexact
 
 

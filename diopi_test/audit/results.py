@@ -12,8 +12,8 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import NewOut, Role
 from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.audit.chance import is_random
-from diopi_test.audit.fault import Answer, Array, Effect, Fault, differ, entries_of, is_float, shown
-from diopi_test.baseline import BaselineTensor, Expected
+from diopi_test.audit.fault import Answer, Array, Effect, Fault, differ, is_float, shown
+from diopi_test.baseline import BaselineTensor, Expected, entries_of
 from diopi_test.budget import K
 from diopi_test.formats import FORMATS, format_of, ulp
 from diopi_test.layouts import LAYOUTS, contiguous

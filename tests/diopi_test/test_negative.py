@@ -61,7 +61,8 @@ def test_the_negative_cases_of_softmax() -> None:
         "negative-out-null",
         "negative-input-null",
         "negative-input-dtype",
-        "negative-dim-out-of-range",
+        "negative-dim-after-the-last",
+        "negative-dim-before-the-first",
         "negative-out-shape",
         "negative-out-dtype",
     ]
@@ -74,18 +75,18 @@ def test_the_negative_cases_of_softmax() -> None:
         ("diopiAddInp", {"input-null", "other-shape", "input-dtype"}, {"input-shape"}),
         ("diopiEqual", {"other-null", "other-dtype"}, {"other-shape", "out-null", "out-shape"}),
         ("diopiMSELoss", {"target-null"}, {"target-shape"}),
-        ("diopiSum", {"dim-out-of-range", "out-shape"}, set()),
-        ("diopiTranspose", {"dim0-out-of-range", "dim1-out-of-range"}, set()),
+        ("diopiSum", {"dim-after-the-last", "out-shape"}, set()),
+        ("diopiTranspose", {"dim0-after-the-last", "dim1-after-the-last"}, set()),
         ("diopiConvolution2d", {"stride-negative", "padding-negative", "weight-null"}, {"bias-null"}),
         ("diopiAdaptiveAvgPool2d", {"output_size-negative"}, set()),
-        ("diopiCat", {"num_inputs-negative", "tensors-none", "tensors-null", "dim-out-of-range"}, set()),
+        ("diopiCat", {"num_inputs-negative", "tensors-none", "tensors-null", "dim-after-the-last"}, set()),
         ("diopiForeachmulTensor", {"inputSize-negative", "inputs-null", "outs-null"}, {"inputs-none"}),
         ("diopiSplitWithSizes", {"outs-too-few", "splitSizes-negative", "outs-shape", "outs-dtype"}, set()),
         ("diopiMeshGrid", {"outs-shape"}, {"outs-too-few"}),
         ("diopiExpand", {"out-dtype"}, {"out-shape"}),
         ("diopiCastDtype", {"input-null", "input-dtype"}, {"out-shape", "out-dtype"}),
         ("diopiIndex", {"nums-negative", "input-null"}, {"indices-null", "out-null", "out-shape"}),
-        ("diopiUnique", {"dim-out-of-range"}, {"indices-null", "counts-null"}),
+        ("diopiUnique", {"dim-after-the-last"}, {"indices-null", "counts-null"}),
         ("diopiNormal", {"out-null"}, {"out-shape", "out-dtype"}),
         ("diopiFusedAdamW", {"params-null", "state_steps-dtype"}, {"max_exp_avg_sqs-null"}),
     ],
@@ -96,7 +97,7 @@ def test_what_is_an_error_and_what_is_not(function: str, has: set[str], lacks: s
 
 
 def test_a_size_is_no_axis_though_it_is_called_dim() -> None:
-    axis = next(mutation for mutation in MUTATIONS if mutation.name == "out-of-range")
+    axis = next(mutation for mutation in MUTATIONS if mutation.name == "after-the-last")
     concerned = {name for name, p in prototypes().items() for one in p.parameters if axis.concerns(p, one)}
     assert {"diopiSoftmax", "diopiAmax", "diopiFlip", "diopiInstanceNorm"} <= concerned
     assert not {"diopiPagedAttention", "diopiRotaryEmbeddingV2", "diopiTransposeAxis01"} & concerned
@@ -138,8 +139,10 @@ def changed(function: str, label: str) -> Any:
 
 def test_what_is_put_there() -> None:
     assert changed("diopiSoftmax", "negative-input-null") is None
-    assert changed("diopiSoftmax", "negative-dim-out-of-range") == 100
-    assert changed("diopiSum", "negative-dim-out-of-range")[0] == 100
+    assert changed("diopiSoftmax", "negative-dim-after-the-last") == 2
+    assert changed("diopiSoftmax", "negative-dim-before-the-first") == -3
+    assert changed("diopiSum", "negative-dim-after-the-last")[0] == 2
+    assert changed("diopiStack", "negative-dim-after-the-last") == 3
     assert changed("diopiConvolution2d", "negative-padding-negative")[0] == -1
     assert changed("diopiStack", "negative-numTensors-negative") == -1
     assert changed("diopiStack", "negative-tensors-none") == []
@@ -209,14 +212,14 @@ def test_torch_cpu_refuses(judge: Callable[..., Outcome], function: str) -> None
 @pytest.mark.parametrize(
     ("answer", "label", "verdict", "message"),
     [
-        (careless.refuses, "negative-dim-out-of-range", Verdict.passed, ""),
+        (careless.refuses, "negative-dim-after-the-last", Verdict.passed, ""),
         (careless.does_not_know_dtypes, "negative-input-dtype", Verdict.passed, ""),
         (careless.declines, "negative-input-dtype", Verdict.not_implemented, "NoImplement: not yet"),
         (
             careless.trusts,
-            "negative-dim-out-of-range",
+            "negative-dim-after-the-last",
             Verdict.failed,
-            "refused: Success was returned although dim is 100",
+            "refused: Success was returned although dim is 2",
         ),
         (careless.trusts, "negative-input-null", Verdict.failed, "Success was returned although input is NULL"),
         (
@@ -242,7 +245,7 @@ def test_what_is_updated_in_place_must_stay(judge: Callable[..., Outcome]) -> No
 
 
 def test_every_entry_of_an_array_of_results_must_stay(judge: Callable[..., Outcome]) -> None:
-    outcome = judge(refused_by(careless.writes_first), "diopiSplitWithSizes", "negative-dim-out-of-range")
+    outcome = judge(refused_by(careless.writes_first), "diopiSplitWithSizes", "negative-dim-after-the-last")
     assert "untouched: 4 bytes of outs.1 changed" in outcome.message
 
 
@@ -259,7 +262,7 @@ def test_a_byte_beside_a_result_is_seen(judge: Callable[..., Outcome]) -> None:
         ctypes.c_ubyte.from_address(results[0].storage_ptr + results[0].storage_nbytes).value ^= 1
         return Error.ErrorOccurred, "no"
 
-    outcome = judge(refused_by(spills), "diopiSoftmax", "negative-dim-out-of-range")
+    outcome = judge(refused_by(spills), "diopiSoftmax", "negative-dim-after-the-last")
     assert outcome.verdict is Verdict.failed
     assert outcome.message.startswith("guards: ")
 
@@ -276,6 +279,6 @@ def test_what_a_vendor_lacks_is_not_implemented(judge: Callable[..., Outcome]) -
 
 def test_they_can_be_waived(judge: Callable[..., Outcome]) -> None:
     vendor = refused_by(careless.trusts)
-    vendor.waivers = (Waiver("*[[]negative-*-out-of-range]", "axes are taken modulo the rank"),)
-    assert judge(vendor, "diopiSoftmax", "negative-dim-out-of-range").verdict is Verdict.waived
+    vendor.waivers = (Waiver("*[[]negative-*-after-the-last]", "axes are taken modulo the rank"),)
+    assert judge(vendor, "diopiSoftmax", "negative-dim-after-the-last").verdict is Verdict.waived
     assert judge(vendor, "diopiSoftmax", "negative-input-null").verdict is Verdict.failed
