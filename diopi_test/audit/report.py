@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import string
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -28,13 +29,38 @@ def _trial(trial: Trial) -> dict[str, Any]:
     return {"fault": trial.fault, "kind": trial.kind, "effects": effects, "case": case, "checks": list(checks)}
 
 
+ABSENT, SURVIVED = ".", "!"
+"""In a row of the kill matrix: no fault of the kind makes a difference; one survived."""
+
+
+def letters(audits: Audits) -> dict[str, str]:
+    """A letter for each kind of fault, for the rows of the kill matrix."""
+    kinds = dict.fromkeys(trial.kind for one in audits for trial in one.trials)
+    return dict(zip(kinds, string.ascii_letters + string.digits, strict=False))
+
+
+def matrix_row(audit: FunctionAudit, letter_of: Mapping[str, str]) -> str:
+    """A sign for each kind of fault: its letter if all that made a difference were caught."""
+    applicable = {trial.kind for trial in audit.applicable}
+    survived = {trial.kind for trial in audit.survivors}
+    return "".join(
+        SURVIVED if kind in survived else letter if kind in applicable else ABSENT for kind, letter in letter_of.items()
+    )
+
+
 def show(audits: Audits, console: Console) -> None:
     """Print which checks catch which faults, by kind and by function, what survived, and as the last line the count."""
-    kinds = _sorted_kinds(audits)
-    _show_table(
-        "fault", [(kind, [t for one in audits for t in one.applicable if t.kind == kind]) for kind in kinds], console
-    )
-    _show_table("function", [(one.function, one.applicable) for one in audits], console)
+    letter_of = letters(audits)
+    by_kind = {kind: [t for one in audits for t in one.applicable if t.kind == kind] for kind in letter_of}
+    table = Table("", "fault", "made a difference", "caught", "first seen by", box=None)
+    for kind, trials in by_kind.items():
+        table.add_row(letter_of[kind], kind, str(len(trials)), str(_caught(trials)), _first_seen_by(trials))
+    console.print(table)
+    width = max((len(one.function) for one in audits), default=0)
+    for one in audits:
+        figures = f"{_caught(one.applicable)}/{len(one.applicable)}"
+        row = f"{one.function:{width}} {matrix_row(one, letter_of)} {figures:>8}  {_first_seen_by(one.applicable)}"
+        console.print(row, **_PLAIN)
     for one in audits:
         for trial in one.survivors:
             console.print(f"survived {one.function}: {trial.fault}, shown by {trial.shown} cases", **_PLAIN)
@@ -49,15 +75,11 @@ def show(audits: Audits, console: Console) -> None:
 _PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
 
 
-def _show_table(what: str, rows: Sequence[tuple[str, Sequence[Trial]]], console: Console) -> None:
-    table = Table(what, "made a difference", "caught", "first seen by", box=None)
-    for name, trials in rows:
-        caught = [trial.caught_by[1] for trial in trials if trial.caught_by]
-        first = Counter(checks[0] if checks else "an error" for checks in caught)
-        seen = ", ".join(f"{check} {times}" for check, times in first.most_common())
-        table.add_row(name, str(len(trials)), str(len(caught)), seen)
-    console.print(table)
+def _caught(trials: Sequence[Trial]) -> int:
+    return sum(trial.caught_by is not None for trial in trials)
 
 
-def _sorted_kinds(audits: Audits) -> list[str]:
-    return list(dict.fromkeys(trial.kind for one in audits for trial in one.trials))
+def _first_seen_by(trials: Sequence[Trial]) -> str:
+    caught = [trial.caught_by[1] for trial in trials if trial.caught_by]
+    first = Counter(checks[0] if checks else "an error" for checks in caught)
+    return ", ".join(f"{check} {times}" for check, times in first.most_common())

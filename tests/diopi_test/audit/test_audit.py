@@ -10,10 +10,11 @@ from diopi_proto.types import Dtype
 from diopi_test.audit import AuditError, audit_function, matrix
 from diopi_test.audit.arguments import argument_faults
 from diopi_test.audit.fault import Answer, Effect, Fault, differ, shown
-from diopi_test.audit.matrix import Trial, faults_of, try_fault
+from diopi_test.audit.matrix import FunctionAudit, Trial, faults_of, try_fault
 from diopi_test.audit.memory import memory_faults
 from diopi_test.audit.page import page
 from diopi_test.audit.precision import precision_faults
+from diopi_test.audit.report import letters, matrix_row
 from diopi_test.audit.results import result_faults
 from diopi_test.audit.vendor import SpoiltVendor
 from diopi_test.baseline import BaselineCase, make_baseline_case
@@ -190,6 +191,19 @@ def test_the_page_counts_by_kind_and_family() -> None:
     audits = [audit_function("diopiSin", "smoke"), audit_function("diopiCat", "smoke")]
     text = page(audits)
     assert matrix.count(audits) in text
-    assert "|  | pointwise | shape | all | first seen by |" in text
-    assert "| functions | 1 | 1 | 2 |" in text
-    assert "| first element wrong | 1 | 1 | 2 | values |" in text
+    assert "|  |  | pointwise | shape | all | first seen by |" in text
+    assert "| functions |  | 1 | 1 | 2 |" in text
+    assert "| first element wrong | a | 1 | 1 | 2 | values |" in text
+
+
+def test_a_row_of_the_kill_matrix_has_a_sign_for_each_kind() -> None:
+    def trial(kind: str, shown: int, caught: bool) -> Trial:
+        effects = {Effect.shown: shown}
+        return Trial(f"{kind} {shown}", kind, None, effects, ("case", ("values",)) if caught else None)
+
+    audit = FunctionAudit(
+        "diopiSin",
+        [trial("zeros", 1, True), trial("ones", 1, True), trial("ones", 2, False), trial("twos", 0, False)],
+    )
+    assert letters([audit]) == {"zeros": "a", "ones": "b", "twos": "c"}
+    assert matrix_row(audit, letters([audit])) == "a!."
