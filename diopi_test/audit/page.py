@@ -27,8 +27,8 @@ caller made. In parentheses: in how many of the tries the parameter contradicted
 """
 
 
-SILENT = """{silent} of {changes} changes of formulas made no difference in any case: they concern error budgets, or what
-another line or NumPy makes up for. `--json` lists them.
+SILENT = """{silent} of {changes} changes of formulas made no difference in any case: they concern error budgets, or
+what another line or NumPy makes up for. `--json` lists them.
 """
 
 FUNCTIONS = """## Functions
