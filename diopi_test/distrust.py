@@ -178,8 +178,9 @@ def all_nan(cases: Sequence[Examined]) -> Iterator[tuple[Examined, str]]:
 
 @rule("one value")
 def one_value(cases: Sequence[Examined]) -> Iterator[tuple[Examined, str]]:
-    """A kernel that fills the result with a constant, or leaves zeros there, gets it right.
+    """A kernel that fills the result with a constant, or leaves zeros there, gets it right, or nearly.
 
+    Gradients that go to few places have zeros elsewhere, which is an answer too: `FEW` others show the places.
     A number all alone is an answer, but for 0, which memory may hold by chance. Truth values and positions have too
     few values to say so of few of them.
     """
@@ -189,8 +190,14 @@ def one_value(cases: Sequence[Examined]) -> Iterator[tuple[Examined, str]]:
         if values.size < FEW and (is_answer or not is_float):
             continue
         value, times = _most_frequent(values)
-        if times >= (MOSTLY * values.size if values.size >= FEW else values.size) and not np.isnan(value):
+        if _is_nearly_all(value, times, values.size):
             yield one, f"{times} of {values.size} elements of {name} are {value}"
+
+
+def _is_nearly_all(value: Any, times: int, size: int) -> bool:
+    if np.isnan(value) or (value == 0 and size - times >= FEW):
+        return False
+    return times >= (MOSTLY * size if size >= FEW else size)
 
 
 def _most_frequent(values: Array) -> tuple[Any, int]:
@@ -217,7 +224,8 @@ def _is_blunt(expected: Expected) -> bool:
     blur = (blur if expected.specified is None else blur[expected.specified]).reshape(-1)[np.isfinite(values)]
     values = values[np.isfinite(values)]
     spread = np.abs(values - (values.mean() if values.size >= FEW else 0)).max()
-    return bool(spread > 0 and np.median(K * blur * ulp(values, expected.dtype)) >= spread)
+    with np.errstate(over="ignore"):
+        return bool(spread > 0 and np.median(K * ulp(values, expected.dtype) * blur) >= spread)
 
 
 # Rules of arguments

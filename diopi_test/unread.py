@@ -52,6 +52,12 @@ UNREAD = (
     Unread("MaxPool[123]dBackward", WINDOWS, "the positions say where each gradient goes"),
     Unread("Pool[123]dBackward", WINDOWS, "the positions say it", lambda arguments: not _average(arguments)),
     Unread("Pool[123]d(Backward)?", WINDOWS, "the sizes of the result tell the windows", _adaptive),
+    Unread(
+        "Pool[123]d",
+        ["output_size"],
+        "the other attributes tell the windows",
+        lambda arguments: not _adaptive(arguments),
+    ),
     Unread("Pool[123]d(Backward)?", ["dilation", "indices"], "they are for maxima", _average),
     Unread("TriangularSolveBackward", ["b"], "the solution x stands for it"),
     Unread("(Layer|Instance)Norm(GB)?Backward", ["bias"], "no gradient depends on it"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,17 +40,24 @@ def _suppression(
     return Case(f"{dtype.name}-{label}", dtype, arguments, smoke=smoke)
 
 
-@cases_for("diopiNms")
+ALL_KEPT = {
+    "one": "no overlap is above the whole",
+    "single": "one box is kept, wherever it is",
+    "not-above": "both boxes are kept, as without an overlap",
+}
+
+
+@cases_for("diopiNms", weak=ALL_KEPT)
 def nms(prototype: Prototype) -> Iterator[Case]:
     for dtype in prototype.dtypes:
-        yield _suppression("half", dtype, 12, 0.5, smoke=True)
+        yield _suppression("half", dtype, 30, 0.5, smoke=True)
         yield _suppression("quarter", dtype, 15, 0.25, layout=strided)
         yield _suppression("equal-confidence", dtype, 14, 0.25, confidence=choice([0.25, 0.5]))
     yield _suppression("tenth", Dtype.float32, 16, 0.11, layout=transposed)
     yield _suppression("high", Dtype.float32, 20, 0.7, extents=(4, 6))
     yield _suppression("zero", Dtype.float32, 12, 0.0)
     yield _suppression("one", Dtype.float32, 12, 1.0, extents=(1, 2))
-    yield _suppression("without-area", Dtype.float32, 18, 0.25, extents=(0, 1))
+    yield _suppression("without-area", Dtype.float32, 40, 0.25, extents=(0, 2))
     yield _suppression("single", Dtype.float32, 1, 0.5)
     yield _suppression("none", Dtype.float32, 0, 0.5)
     yield _suppression("long", Dtype.float32, 120, 0.37)
@@ -194,14 +201,25 @@ def roi_align(prototype: Prototype) -> Iterator[Case]:
             if pooling.everywhere or dtype is Dtype.float32:
                 yield pooling.case(prototype, dtype)
         yield _exact_case(prototype, dtype)
+        yield _edges_case(prototype, dtype)
 
 
 def _exact_case(prototype: Prototype, dtype: Dtype) -> Case:
     """Whole numbers, with samples at halves of an element."""
-    pooling = Pooling("exact", shape=(2, 2, 5, 6), bins=(2, 1), regions=2, scale=0.5, aligned=False)
-    rois = TensorSpec((2, 5), dtype, compute=lambda values: [[1, 0, 2, 8, 10], [0, 4, 2, 8, 6]])
+    pooling = Pooling("exact", shape=(2, 5, 5, 6), bins=(2, 1), regions=2, scale=0.5, aligned=False)
+    return _given_regions(prototype, pooling, dtype, [[1, 0, 2, 8, 10], [0, 4, 2, 8, 6]])
+
+
+def _edges_case(prototype: Prototype, dtype: Dtype) -> Case:
+    """Samples at −1 and at the size of each axis, the last places that count, and in the middle."""
+    pooling = Pooling("exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), regions=2, ratio=1, aligned=False)
+    return _given_regions(prototype, pooling, dtype, [[1, -2.25, -4, 5.25, 8], [0, -2.25, -4, 5.25, 8]])
+
+
+def _given_regions(prototype: Prototype, pooling: Pooling, dtype: Dtype, regions: Sequence[Sequence[float]]) -> Case:
+    rois = TensorSpec((pooling.regions, 5), dtype, compute=lambda values: regions)
     if prototype.name == "diopiRoiAlign":
         tensor = {"input": TensorSpec(pooling.shape, dtype, whole(-4, 4))}
     else:
         tensor = {"grad": TensorSpec(pooling.pooled, dtype, whole(-4, 4))}
-    return _case(prototype, f"{dtype.name}-exact", dtype, {**tensor, "rois": rois}, pooling, exact=True)
+    return _case(prototype, f"{dtype.name}-{pooling.label}", dtype, {**tensor, "rois": rois}, pooling, exact=True)

@@ -54,10 +54,11 @@ NEAREST = [
     Resize("volume-channels-last", (2, 2, 3, 2, 2), (2, 5, 4), channels_last, channels_last),
     Resize("doubled", (1, 1, 3, 4), (6, 8)),
     Resize("same", (2, 2, 3, 5), (3, 5)),
-    Resize("to-one", (1, 2, 4, 5), (1, 1)),
+    Resize("to-one", (2, 5, 4, 5), (1, 1)),
     Resize("from-one", (1, 2, 1, 1), (3, 4)),
     Resize("no-samples", (0, 2, 3, 3), (2, 4)),
     Resize("long", (2, 32, 3, 4), (4, 3)),
+    Resize("wide", (1, 2, 2, 131), (3, 200)),
 ]
 """Sizes for which i · d / size rounds to a whole number in float32 only where it is one, and there exactly."""
 
@@ -79,7 +80,9 @@ def upsample_nearest_backward(prototype: Prototype) -> Iterator[Case]:
     yield from variant_cases(prototype, [resize.backward(normal()) for resize in NEAREST])
     yield UNDEFINED.backward(half_nan).case(prototype, Dtype.float32)
     for dtype in prototype.dtypes:
-        exact = replace(NEAREST[0], label="exact", everywhere=False).backward(whole(-4, 4))
+        exact = replace(NEAREST[0], label="exact", shape=(1, 3, 2, 3), size=(33, 20), everywhere=False).backward(
+            whole(-4, 4)
+        )
         yield replace(exact.case(prototype, dtype), exact=True)
 
 
@@ -96,16 +99,17 @@ LINEAR = [
     Resize("line-down", (2, 3, 9), (4,)),
     Resize("volume-channels-last", (2, 2, 3, 2, 2), (2, 5, 4), channels_last, channels_last),
     Resize("same", (2, 2, 3, 5), (3, 5)),
-    Resize("to-one", (1, 2, 4, 5), (1, 1)),
+    Resize("to-one", (2, 5, 4, 5), (1, 1)),
     Resize("from-one", (1, 2, 1, 1), (3, 4)),
     Resize("no-samples", (0, 2, 3, 3), (2, 4)),
     Resize("long", (2, 32, 3, 4), (4, 5)),
+    Resize("wide", (1, 2, 2, 131), (3, 200)),
 ]
 
 EXACT = [
-    Resize("exact", (1, 2, 2, 4), (4, 8)),
-    Resize("exact-line", (2, 2, 3), (6,)),
-    Resize("exact-volume", (1, 1, 2, 3, 2), (4, 3, 4)),
+    Resize("exact", (1, 3, 3, 5), (6, 10)),
+    Resize("exact-line", (2, 3, 5), (10,)),
+    Resize("exact-volume", (1, 2, 2, 3, 5), (4, 3, 10)),
 ]
 """Sizes that make every weight, and so with whole numbers every result, exact."""
 
@@ -194,11 +198,11 @@ def _coordinates(indices: Any, sizes: tuple[int, ...]) -> Any:
 
 
 def _near_elements(sampling: Sampling, dtype: Dtype, layout: Layout) -> dict[str, TensorSpec]:
-    """Points at most 0.35 away from elements inside and one or two outside, so that rounding leaves no doubt."""
+    """Points at most 0.35 away from elements inside and one outside, so that rounding leaves no doubt."""
     sizes = sampling.shape[2:]
 
     def near(values: Values) -> Any:
-        ends = values["_where"] * (np.array(sizes) + 3) - 2  # from −2 to d + 1
+        ends = values["_where"] * (np.array(sizes) + 1) - 1  # from −1 to d
         nearest = np.rint(ends)
         return _coordinates(nearest + np.clip(ends - nearest, -0.35, 0.35), sizes)
 
@@ -242,4 +246,4 @@ def grid_sample(prototype: Prototype) -> Iterator[Case]:
             eighths = [number / 8 for number in range(-12, 13)]
             halves = [-1.25, -1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1, 1.25]  # indices halfway between elements
             yield _given_points(prototype, "exact", dtype, eighths if mode == "bilinear" else halves, mode)
-        yield _given_points(prototype, "far-outside", Dtype.float32, [-100, -3, 0.25, 3, 1000], mode)
+        yield _given_points(prototype, "far-outside", Dtype.float32, [-100, -3, -0.5, 0.25, 0.75, 3, 1000], mode)

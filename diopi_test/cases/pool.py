@@ -34,6 +34,17 @@ def _with_one(value: float) -> Domain:
     return draw
 
 
+def _nothing_in_half(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """-inf in the first half of the elements, all different numbers in the other."""
+    values = distinct(rng, count, dtype)
+    values[: count // 2] = -inf
+    return values
+
+
+TIED = choice([3.0, *[2.0] * 4, *[1.0] * 15])
+"""The more elements a window has, the greater its maximum; mostly several elements have it."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """One way to pool, for each of several element types; of a list of three, the last `rank` entries count.
@@ -122,7 +133,7 @@ def _cases(prototype: Prototype, kind: str, settings: Sequence[Setting]) -> Iter
     return (pool_case(prototype, kind, setting, dtype) for setting in settings for dtype in setting.dtypes)
 
 
-PLAIN = Setting("plain", (3, 5, 6), (2, 3, 2), (1, 2, 3), leading=(1, 2), dtypes=floating, smoke=True)
+PLAIN = Setting("plain", (3, 5, 6), (2, 3, 2), (1, 2, 3), leading=(1, 3), dtypes=floating, smoke=True)
 PADDED = Setting("padded", (4, 5, 6), (2, 3, 5), (2, 1, 3), (1, 1, 2), dtypes=floating)
 CEIL = Setting("ceil", (5, 6, 8), (2, 3, 3), (2, 2, 2), ceil_mode=True, dtypes=floating)
 CEIL_PADDED = Setting("ceil-padded", (4, 6, 6), (3, 3, 3), (2, 2, 2), (1, 1, 1), ceil_mode=True)
@@ -153,12 +164,14 @@ SLIDING = (
     CEIL_PADDED,
     replace(CEIL, label="floor", ceil_mode=False, dtypes=(single,)),
     Setting("ceil-dropped", (4, 4, 4), (2, 2, 2), (3, 3, 3), (1, 1, 1), ceil_mode=True),
+    Setting("ceil-touching", (3, 5, 8), (2, 3, 3), (4, 3, 3), (1, 1, 1), ceil_mode=True),
     Setting("ceil-fitting", (4, 6, 6), (2, 2, 2), (2, 2, 2), ceil_mode=True),
     Setting("default-stride", (4, 6, 7), (2, 3, 3)),
     Setting("gaps", (5, 7, 8), (2, 2, 2), (3, 4, 3)),
     Setting("overlapping", (3, 5, 6), (2, 3, 4), (1, 1, 1), dtypes=(single, Dtype.bfloat16)),
-    Setting("whole", (3, 4, 5), (3, 4, 5)),
+    Setting("whole", (3, 4, 5), (3, 4, 5), leading=(3, 5)),
     Setting("one-element-windows", (3, 2, 4), (1, 1, 1)),
+    Setting("wide", (2, 3, 131), (1, 2, 3), (1, 1, 2), (0, 1, 1), leading=(1, 2)),
     *LAYOUTS,
 )
 
@@ -170,10 +183,10 @@ EDGES = (
     replace(DILATED, label="dilated-ceil", padding=(1, 1, 1), stride=(2, 3, 3), ceil_mode=True, dtypes=(single,)),
     replace(PADDED, label="negative-padded", domain=between(-9, -1)),
     replace(CEIL_PADDED, label="negative-ceil-padded", domain=between(-9, -1)),
-    replace(PADDED, label="minus-infinity-padded", domain=choice([-inf]), dtypes=(single,)),
-    replace(PADDED, label="some-infinities", domain=choice([-inf, -inf, -2.0, inf, 1.5]), dtypes=(single,)),
+    replace(PADDED, label="minus-infinity-padded", domain=_nothing_in_half, dtypes=(single,)),
+    replace(PADDED, label="some-infinities", domain=choice([*[-inf] * 12, -2.0, 1.5, 1.0, inf]), dtypes=(single,)),
     replace(PADDED, label="nan", domain=_with_one(nan)),
-    replace(PADDED, label="ties", domain=choice([1.0, 2.0]), dtypes=(single, Dtype.float16)),
+    replace(PADDED, label="ties", domain=TIED, dtypes=(single, Dtype.float16)),
     replace(PADDED, label="indices32", indices=Dtype.int32, dtypes=(single,)),
 )
 """For maxima by sliding windows only."""
@@ -191,12 +204,16 @@ EXACT_SUMS = Setting(
 )
 """Sums that float32 holds exactly and half precision does not, divided by powers of two."""
 
+NEARLY_TOO_LARGE = between(50000, 65000)
+"""Sums of these are beyond the range of float16, their means are not."""
+
 MEANS = (
     replace(PADDED, label="excluding-padding", include_pad=False),
     replace(CEIL_PADDED, label="ceil-excluding-padding", include_pad=False),
     replace(CEIL, label="ceil-excluding", include_pad=False, dtypes=(single,)),
     replace(PADDED, label="nan", domain=_with_one(nan), dtypes=(single,)),
     replace(PADDED, label="infinity", domain=_with_one(inf), dtypes=(single,)),
+    replace(PADDED, label="large", domain=NEARLY_TOO_LARGE, include_pad=False, dtypes=(Dtype.float16,)),
     EXACT_SUMS,
 )
 
@@ -210,10 +227,11 @@ ADAPTIVE = (
     Setting("plain", (3, 5, 4), output=(2, 3, 3), leading=(1, 2), dtypes=floating, smoke=True),
     Setting("divisible", (4, 6, 8), output=(2, 3, 4)),
     Setting("uneven", (3, 7, 11), output=(2, 5, 4), dtypes=floating),
-    Setting("to-one", (3, 4, 5), output=(1, 1, 1), dtypes=(single, Dtype.bfloat16)),
+    Setting("to-one", (3, 4, 5), output=(1, 1, 1), leading=(3, 5), dtypes=(single, Dtype.bfloat16)),
     Setting("same-size", (3, 2, 4), output=(3, 2, 4)),
     Setting("enlarging", (3, 2, 4), output=(5, 3, 7)),
     Setting("one-axis-whole", (3, 4, 6), output=(3, 1, 4)),
+    Setting("wide", (2, 3, 131), output=(1, 2, 67), leading=(1, 2)),
     Setting("no-result", (3, 4, 5), output=(2, 0, 0)),
     Setting("negative", (5, 7, 5), output=(3, 4, 2), domain=between(-9, -1)),
     Setting("nan", (5, 7, 6), output=(3, 4, 4), domain=_with_one(nan)),
@@ -221,8 +239,8 @@ ADAPTIVE = (
 )
 
 ADAPTIVE_MAXIMA = (
-    Setting("ties", (5, 7, 6), output=(3, 4, 4), domain=choice([1.0, 2.0]), dtypes=(single, Dtype.float16)),
-    Setting("minus-infinity", (3, 4, 5), domain=choice([-inf])),
+    Setting("ties", (5, 7, 6), output=(3, 4, 4), domain=TIED, dtypes=(single, Dtype.float16)),
+    Setting("minus-infinity", (3, 4, 5), domain=_nothing_in_half),
     Setting("indices32", (5, 7, 6), output=(3, 4, 4), indices=Dtype.int32),
 )
 
@@ -285,7 +303,8 @@ def avg_pool(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for(*_names("diopiAdaptiveAvgPool*d", "diopiAdaptiveAvgPool*dBackward"))
 def adaptive_avg_pool(prototype: Prototype) -> Iterator[Case]:
-    return _cases(prototype, "AdaptiveAvgPool", (*ADAPTIVE, EXACT_SUMS))
+    large = replace(ADAPTIVE[0], label="large", domain=NEARLY_TOO_LARGE, dtypes=(Dtype.float16,), smoke=False)
+    return _cases(prototype, "AdaptiveAvgPool", (*ADAPTIVE, large, EXACT_SUMS))
 
 
 CHOICES = {
@@ -301,7 +320,7 @@ CHOICES = {
 def pool(prototype: Prototype) -> Iterator[Case]:
     for (mode, adaptive), (kind, settings) in CHOICES.items():
         for setting in (*settings, *_with_ignored_attributes(mode, adaptive)):
-            for dtype in setting.dtypes if setting.smoke else (single,):
+            for dtype in setting.dtypes if setting.smoke or setting.exact else (single,):
                 smoke = setting.smoke and (mode == "max" or dtype is single)
                 labelled = replace(setting, label=f"{kind}-{setting.label}", smoke=smoke)
                 yield pool_case(prototype, kind, labelled, dtype, mode=mode, adaptive=adaptive)
