@@ -305,14 +305,25 @@ def ctc_loss(
     counted = np.where(np.isinf(losses), 0.0, losses) if zero_infinity else losses
     return (
         _ctc_reduced(counted, losses, target_lengths, reduction, out[0]),
-        PartlySpecified(losses, losses != 0),  # −ln 1 is −0 to some, 0 to others
-        PartlySpecified(alpha, specified),
+        _signless(losses, losses == 0),
+        PartlySpecified(WithTerms(alpha, _path_terms(alpha)), specified),
     )
+
+
+def _path_terms(alpha: Array) -> Array:
+    """The logarithms grow from step to step and are rounded each time: √(Σ (α·i/t)² / 12) = |α|·√(t / 36) after t."""
+    steps = np.arange(1, alpha.shape[1] + 1)[:, None]
+    return np.where(np.isfinite(alpha), np.abs(alpha), 0.0) * np.sqrt(steps / 36)
+
+
+def _signless(losses: Array, certain: Array) -> WithTerms:
+    """Losses; −ln 1 of the `certain` ones is −0 to some and the rounding error of a sum to others."""
+    return WithTerms(losses, certain)
 
 
 def _ctc_reduced(counted: Array, losses: Array, target_lengths: Array, reduction: int, out: ResultOverride) -> Any:
     if reduction == Reduction.none:
-        return PartlySpecified(counted, losses != 0)
+        return _signless(counted, losses == 0)
     lengths = np.maximum(target_lengths, 1) if reduction == Reduction.mean else 1
     total = (counted / lengths).sum() * _factor(reduction, len(counted))
     return np.asarray(total).reshape(out.shape or ())
