@@ -12,11 +12,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto import parameters as kinds
-from diopi_proto.dtypes import category, complexes, floating, integer
+from diopi_proto.dtypes import category, complexes, floating, half, integer
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.case import Case, TensorSpec, cases_for
 from diopi_test.cases.scenes import ByDtype, Scene, data, literal, no_position_twice, play, positions
+from diopi_test.cases.variants import WIDTHS
 from diopi_test.domains import Domain, anything, between, choice, normal, whole, whole_range, with_zeros
 from diopi_test.layouts import Layout, contiguous, expanded, strided, transposed
 
@@ -49,11 +50,12 @@ INDEXING: Mapping[str, tuple[tuple[int, ...], Indices]] = {
     "apart-broadcast": ((4, 3, 5), [positions(2, 1, below=4), None, positions(3, below=5)]),
     "inner-pair": ((2, 4, 5, 3), [None, positions(2, 3, below=4), positions(3, below=5, dtype=I32)]),
     "last-axis": ((2, 3, 4), [None, None, positions(5, below=4, low=-4, layout=strided)]),
-    "three": ((3, 4, 5), [positions(6, below=3), positions(6, below=4, low=-4), positions(1, below=5)]),
+    "three": ((3, 4, 2), [positions(9, below=3), positions(9, below=4, low=-4), positions(1, below=2)]),
     "matrix-of-indices": ((6, 2), [positions(4, 3, below=6, low=-6, layout=transposed)]),
     "number": ((4, 3), [positions(below=4, low=-4)]),
-    "number-apart": ((4, 3, 5), [positions(below=4), None, positions(2, below=5)]),
-    "all-numbers": ((4, 3), [literal(-1), literal(2)]),
+    "number-apart": ((2, 3, 4), [positions(below=2), None, positions(2, below=4)]),
+    "all-numbers": ((2, 3), [literal(-1), literal(2)]),
+    "cube": ((4, 4, 4), [positions(4, below=4), None, positions(4, below=4)]),
     "no-indices": ((4, 3), [positions(0, below=4)]),
     "no-columns": ((4, 0), [positions(2, below=4)]),
     "rank-5": ((2, 3, 2, 4, 2), [None, positions(4, below=3), None, positions(4, below=4)]),
@@ -73,6 +75,27 @@ INDEXING: Mapping[str, tuple[tuple[int, ...], Indices]] = {
 
 ROWS: tuple[tuple[int, ...], Indices] = ((5, 4), [positions(6, below=5, low=-5)])
 MIDDLE: tuple[tuple[int, ...], Indices] = ((3, 4, 5), [None, positions(2, 3, below=4, dtype=I32), None])
+
+
+ONE_PLACE = "there is but one place"
+ALL_TRUE = "the mask is true everywhere"
+ALL_FALSE = "the mask is false everywhere"
+
+SUMMANDS = whole(-3, 3)
+"""Numbers a few dozen of which have an exact sum in every floating type, whatever their order."""
+
+POSITIVE = between(0.7, 0.74)
+"""Numbers that a running sum in half precision rounds to a half or to one, always the same way, then to nothing."""
+
+INEXACT = (*floating, *complexes)
+
+OFTEN = literal(np.resize([1, 1, 1, 0], 1100))
+"""Two places of three, the one named 825 times, the other 275 times."""
+
+
+def by_width(label: str) -> dict[str, Any]:
+    """For a scene of many elements: an element type of each size."""
+    return {"dtypes": WIDTHS} if label == "long" else {}
 
 
 def selected(shape: tuple[int, ...], indices: Indices) -> tuple[int, ...]:
@@ -101,20 +124,26 @@ def index(prototype: Prototype) -> Iterator[Case]:
         [
             scene("rows", ROWS, common=True, smoke=True),
             scene("middle", MIDDLE, transposed, common=True),
-            *(scene(label, one, next(layouts)) for label, one in INDEXING.items()),
+            *(scene(label, one, next(layouts), **by_width(label)) for label, one in INDEXING.items()),
             *(scene(f"{label}-few", INDEXING[label], strided, dtypes=FEW[1:]) for label in ("mask", "apart")),
         ],
     )
 
 
-@cases_for("diopiIndexBackward")
+@cases_for("diopiIndexBackward", weak={"mask-true": ALL_TRUE})
 def index_backward(prototype: Prototype) -> Iterator[Case]:
-    def scene(label: str, indexing: tuple[tuple[int, ...], Indices], layout: Layout = contiguous, **more: Any) -> Scene:
+    def scene(
+        label: str,
+        indexing: tuple[tuple[int, ...], Indices],
+        layout: Layout = contiguous,
+        domain: Domain | None = None,
+        **more: Any,
+    ) -> Scene:
         shape, indices = indexing
         arguments = {
             "zeros_like_input": data(*shape, domain=choice([0.0]), layout=layout),
             "indices": indices,
-            "grad_output": data(*selected(shape, indices), domain=normal(), layout=layout),
+            "grad_output": data(*selected(shape, indices), domain=domain or normal(), layout=layout),
         }
         return Scene(label, arguments, result=layout, **more)
 
@@ -126,12 +155,13 @@ def index_backward(prototype: Prototype) -> Iterator[Case]:
             scene("middle", MIDDLE, transposed, common=True),
             scene("mask-common", INDEXING["mask"], strided, common=True),
             *(scene(label, one, next(layouts)) for label, one in INDEXING.items()),
-            scene("one-place", ((1, 2), [positions(90, below=1)]), common=True),
+            scene("exact", ((6, 5), [positions(67, below=6)]), domain=SUMMANDS, common=True, exact=True),
+            scene("long-sum", ((3, 2), [OFTEN]), domain=POSITIVE, common=True),
         ],
     )
 
 
-@cases_for("diopiIndexPut")
+@cases_for("diopiIndexPut", weak={"mask-true": ALL_TRUE})
 def index_put(prototype: Prototype) -> Iterator[Case]:
     def scene(
         label: str,
@@ -155,6 +185,7 @@ def index_put(prototype: Prototype) -> Iterator[Case]:
 
     once: Indices = [no_position_twice(4, below=6)]
     often: Indices = [positions(9, below=4, low=-4)]
+    several: Indices = [positions(7, below=9, low=-9)]
     columns: Indices = [None, no_position_twice(3, below=5)]
     layouts = cycle((contiguous, transposed, strided))
     yield from play(
@@ -164,10 +195,15 @@ def index_put(prototype: Prototype) -> Iterator[Case]:
             scene("add", (4, 3), often, True, common=True, smoke=True),
             scene("put-strided", (4, 5), columns, False, layout=strided, dtypes=FEW),
             scene("put-int32", (4, 5), [None, no_position_twice(3, below=5, dtype=I32)], False, layout=transposed),
-            scene("any-of-several", (4, 3), often, False, dtypes=(*FEW, Dtype.bool, Dtype.float64)),
+            scene("any-of-several", (9, 3), several, False, dtypes=(*FEW, Dtype.bool, Dtype.float64)),
             scene("wrap", (3, 2), [positions(9, below=3)], True, domain=whole_range, dtypes=(Dtype.int8, Dtype.uint8)),
+            scene("exact", (6, 5), [positions(67, below=6)], True, domain=SUMMANDS, dtypes=INEXACT, exact=True),
+            scene("long-sum", (3, 2), [OFTEN], True, domain=POSITIVE, dtypes=half),
             scene("add-neighbours", (3, 2), [positions(9, below=3)], True, domain=LARGE, dtypes=(Dtype.int64,)),
-            *(scene(f"{label}-add", *one, True, layout=next(layouts)) for label, one in INDEXING.items()),
+            *(
+                scene(f"{label}-add", *one, True, layout=next(layouts), **by_width(label))
+                for label, one in INDEXING.items()
+            ),
             *(
                 scene(f"{label}-put", *INDEXING[label], False, layout=next(layouts))
                 for label in INDEXING
@@ -194,7 +230,10 @@ Selecting = tuple[tuple[int, ...], int, TensorSpec]
 
 SLICES: Mapping[str, Selecting] = {
     "rows": ((5, 3), 0, positions(4, below=5)),
-    "first-of-4": ((3, 2, 4, 2), -4, positions(5, below=3)),
+    "first-of-4": ((7, 2, 3, 2), -4, positions(4, below=7)),
+    "cube": ((4, 4, 4), 1, positions(4, below=4)),
+    "cube-first": ((4, 4, 4), 0, positions(4, below=4)),
+    "third-of-5": ((2, 1, 5, 2, 3), 2, positions(3, below=5)),
     "last-of-3": ((2, 3, 4), 2, positions(7, below=4, layout=strided)),
     "reversed": ((6, 2), 0, literal(range(5, -1, -1))),
     "all-the-same": ((4, 3), 1, literal([2, 2, 2])),
@@ -221,7 +260,7 @@ def along(selecting: Selecting) -> tuple[int, ...]:
     return tuple(int(np.prod(index.shape)) if axis == dim % len(shape) else n for axis, n in enumerate(shape))
 
 
-@cases_for("diopiIndexSelect")
+@cases_for("diopiIndexSelect", weak={"of-number|length-one": ONE_PLACE})
 def index_select(prototype: Prototype) -> Iterator[Case]:
     def scene(label: str, selecting: Selecting, layout: Layout = contiguous, **more: Any) -> Scene:
         shape, dim, index = selecting
@@ -233,17 +272,22 @@ def index_select(prototype: Prototype) -> Iterator[Case]:
         [
             scene("columns", COLUMNS, common=True, smoke=True),
             scene("inner", INNER, strided, result=transposed, common=True),
-            *(scene(label, one, next(layouts), result=next(layouts)) for label, one in SLICES.items()),
-            scene("expanded", ((4, 3), 0, positions(3, below=4)), expanded),
+            *(
+                scene(label, one, next(layouts), result=next(layouts), **by_width(label))
+                for label, one in SLICES.items()
+            ),
+            scene("expanded", ((4, 3), 1, positions(5, below=3)), expanded),
         ],
     )
 
 
-@cases_for("diopiIndexSelectBackward")
+@cases_for("diopiIndexSelectBackward", weak={"of-number|length-one": ONE_PLACE})
 def index_select_backward(prototype: Prototype) -> Iterator[Case]:
-    def scene(label: str, selecting: Selecting, layout: Layout = contiguous, **more: Any) -> Scene:
+    def scene(
+        label: str, selecting: Selecting, layout: Layout = contiguous, domain: Domain | None = None, **more: Any
+    ) -> Scene:
         shape, dim, index = selecting
-        grad = data(*along(selecting), domain=normal(), layout=layout)
+        grad = data(*along(selecting), domain=domain or normal(), layout=layout)
         return Scene(label, {"grad": grad, "input_sizes": shape, "dim": dim, "index": index}, result=layout, **more)
 
     layouts = cycle((contiguous, transposed, strided))
@@ -253,6 +297,8 @@ def index_select_backward(prototype: Prototype) -> Iterator[Case]:
             scene("columns", COLUMNS, common=True, smoke=True),
             scene("inner", INNER, strided, common=True),
             *(scene(label, one, next(layouts)) for label, one in SLICES.items()),
+            scene("exact", ((4, 6, 5), 1, positions(67, below=6)), domain=SUMMANDS, dtypes=INEXACT, exact=True),
+            scene("long-sum", ((2, 3), 1, OFTEN), domain=POSITIVE, dtypes=half),
         ],
     )
 
@@ -265,14 +311,16 @@ SINGLE: Mapping[str, tuple[tuple[int, ...], int, int]] = {
     "middle": ((2, 4, 3), 1, 2),
     "first-of-4": ((3, 2, 4, 2), -4, -2),
     "last-of-5": ((2, 1, 3, 2, 4), -1, 1),
-    "vector": ((6,), 0, 4),
+    "cube": ((4, 4, 4), 1, 2),
+    "cube-first": ((4, 4, 4), 0, 2),
+    "of-vector": ((6,), 0, 4),
     "length-one": ((3, 1, 2), 1, 0),
     "no-elements": ((0, 3), 1, 2),
     "long": ((2, 1031), 0, 1),
 }
 """Shape of the input, axis, and the index of one slice."""
 
-COLUMN = ((4, 6), 1, 4)
+COLUMN = ((9, 3), 1, 1)
 INNER_SLICE = ((3, 4, 5), -2, -3)
 
 
@@ -295,6 +343,7 @@ RANGES: Mapping[str, tuple[tuple[int, ...], int, int, int, int]] = {
     "wide-step": ((4, 3), 0, 1, 4, 9),
     "one": ((4, 3), 0, 2, 3, 1),
     "first-of-4": ((5, 2, 3, 2), -4, 1, 5, 2),
+    "third-of-5": ((2, 1, 7, 2, 3), 2, 1, 6, 2),
     "vector": ((9,), 0, 2, 8, 2),
     "no-elements": ((0, 3), 1, 0, 2, 1),
     "of-nothing": ((3, 0), 1, 0, 5, 1),
@@ -327,7 +376,10 @@ def reading(
         [
             scene("columns", first, common=True, smoke=True),
             scene("inner", second, transposed, result=strided, common=True),
-            *(scene(label, one, next(layouts), result=next(layouts)) for label, one in others.items()),
+            *(
+                scene(label, one, next(layouts), result=next(layouts), **by_width(label))
+                for label, one in others.items()
+            ),
         ],
     )
 
@@ -374,7 +426,7 @@ def select(prototype: Prototype) -> Iterator[Case]:
     yield from reading(prototype, ("dim", "index"), COLUMN, INNER_SLICE, SINGLE)
 
 
-@cases_for("diopiSelectBackward", "diopiSelectScatter")
+@cases_for("diopiSelectBackward", "diopiSelectScatter", weak={"length-one": "the slice is all there is"})
 def select_placing(prototype: Prototype) -> Iterator[Case]:
     def part(shape: tuple[int, ...], dim: int, index: int) -> tuple[int, ...]:
         return without(shape, dim)
@@ -387,7 +439,7 @@ def slice_(prototype: Prototype) -> Iterator[Case]:
     yield from reading(prototype, ("dim", "start", "end", "step"), SOME_COLUMNS, INNER_RANGE, RANGES)
 
 
-@cases_for("diopiSliceBackward", "diopiSliceScatter")
+@cases_for("diopiSliceBackward", "diopiSliceScatter", weak={"clamped": "the range is the whole axis"})
 def slice_placing(prototype: Prototype) -> Iterator[Case]:
     names = ("dim", "start", "end", "step")
     yield from placing(prototype, names, range_shape, SOME_COLUMNS, INNER_RANGE, RANGES)
@@ -409,6 +461,8 @@ def usual_value(prototype: Prototype) -> ByDtype:
 
 
 CONVERTED: Mapping[str, tuple[Dtype, Any, Dtype]] = {
+    "plain-false": (Dtype.bool, False, Dtype.bool),
+    "zero-to-bool": (Dtype.bool, 0.0, Dtype.float32),
     "int-to-float": (Dtype.float32, 3, Dtype.int64),
     "int-to-half": (Dtype.float16, -7, Dtype.int32),
     "int-to-complex": (Dtype.complex64, 3, Dtype.int64),
@@ -435,7 +489,7 @@ def filling(prototype: Prototype, places: Mapping[str, Any]) -> Iterator[Scene]:
         yield Scene(label, {"input": data(4, 5), **places, "value": value}, dtypes=(dtype,))
 
 
-@cases_for("diopiIndexFill")
+@cases_for("diopiIndexFill", weak={"of-number|length-one": "the only place is filled"})
 def index_fill(prototype: Prototype) -> Iterator[Case]:
     def scene(label: str, selecting: Selecting, layout: Layout = contiguous, **more: Any) -> Scene:
         shape, dim, index = selecting
@@ -452,10 +506,10 @@ def index_fill(prototype: Prototype) -> Iterator[Case]:
             *(
                 scene(label, one, next(layouts), result=next(layouts))
                 for label, one in SLICES.items()
-                if label != "long"
+                if label not in ("long", "reversed")
             ),
             scene("negative", ((5, 2), 0, literal([-5, -2]))),
-            scene("long", ((1031,), 0, positions(300, below=1031, low=-1031))),
+            scene("long", ((1031,), 0, positions(300, below=1031, low=-1031)), dtypes=WIDTHS),
             *filling(prototype, {"dim": 1, "index": literal([0, 3])}),
         ],
     )
@@ -481,17 +535,20 @@ MASKS: Mapping[str, Masking] = {
     "inner": ((3, 4, 2), pattern(4, 1, every=2)),
     "rank-5": ((2, 1, 3, 2, 2), pattern(2, 1, 3, 2, 2)),
     "long": ((1031,), pattern(1031)),
+    "irregular": ((4099,), literal(np.arange(4099) ** 2 % 101 < 40, Dtype.bool)),
 }
 """Masks that fit an input as it is."""
 
 SPREADING: Mapping[str, Masking] = {
-    "input-row": ((3,), pattern(4, 3)),
-    "input-column": ((4, 1), pattern(4, 3)),
+    "input-row": ((3,), pattern(4, 3, every=2)),
+    "input-column": ((4, 1), pattern(4, 3, every=2)),
     "input-number": ((), pattern(2, 3, every=2)),
     "outer": ((4, 1), pattern(1, 5, every=2)),
     "to-no-rows": ((3,), constant(True, 0, 3)),
 }
 """Masks along which the input is broadcast."""
+
+UNMASKED = {"(of-)?number-false|false": ALL_FALSE, "(of-)?number|true": ALL_TRUE}
 
 PLAIN: Masking = ((4, 6), pattern(4, 6))
 CUBE: Masking = ((3, 4, 2), pattern(3, 4, 2, every=2, layout=strided))
@@ -511,12 +568,12 @@ def masking_scenes(make: Any) -> list[Scene]:
     return [
         make("plain", PLAIN, contiguous, common=True, smoke=True),
         make("cube", CUBE, transposed, result=strided, common=True),
-        *(make(label, one, next(layouts), result=next(layouts)) for label, one in MASKS.items()),
+        *(make(label, one, next(layouts), result=next(layouts), **by_width(label)) for label, one in MASKS.items()),
         *(make(label, one, next(layouts), result=next(layouts), inplace=False) for label, one in SPREADING.items()),
     ]
 
 
-@cases_for("diopiMaskedFill")
+@cases_for("diopiMaskedFill", weak=UNMASKED)
 def masked_fill(prototype: Prototype) -> Iterator[Case]:
     def scene(label: str, masking: Masking, layout: Layout, **more: Any) -> Scene:
         shape, mask = masking
@@ -527,7 +584,7 @@ def masked_fill(prototype: Prototype) -> Iterator[Case]:
     yield from play(prototype, [*masking_scenes(scene), *filling(prototype, {"mask": pattern(4, 5, every=2)})])
 
 
-@cases_for("diopiMaskedScatter")
+@cases_for("diopiMaskedScatter", weak=UNMASKED)
 def masked_scatter(prototype: Prototype) -> Iterator[Case]:
     def scene(
         label: str, masking: Masking, layout: Layout, source: tuple[int, ...] | None = None, **more: Any
@@ -549,7 +606,7 @@ def masked_scatter(prototype: Prototype) -> Iterator[Case]:
     )
 
 
-@cases_for("diopiMaskedSelect")
+@cases_for("diopiMaskedSelect", weak={"input-number": "all elements are the one of the input"})
 def masked_select(prototype: Prototype) -> Iterator[Case]:
     def scene(label: str, masking: Masking, layout: Layout, **more: Any) -> Scene:
         shape, mask = masking
@@ -558,12 +615,19 @@ def masked_select(prototype: Prototype) -> Iterator[Case]:
     yield from play(prototype, masking_scenes(scene))
 
 
-@cases_for("diopiMaskedSelectBackward")
+ADDED_UP = {
+    **UNMASKED,
+    "input-number": "whatever is selected is added up",
+    "outer": "as much is added up in every row, wherever the mask is true",
+}
+
+
+@cases_for("diopiMaskedSelectBackward", weak=ADDED_UP)
 def masked_select_backward(prototype: Prototype) -> Iterator[Case]:
-    def scene(label: str, masking: Masking, layout: Layout, **more: Any) -> Scene:
+    def scene(label: str, masking: Masking, layout: Layout, domain: Domain | None = None, **more: Any) -> Scene:
         shape, mask = masking
         arguments = {
-            "grad_output": data(masked(masking)[1], domain=normal(), layout=layout),
+            "grad_output": data(masked(masking)[1], domain=domain or normal(), layout=layout),
             "input": data(*shape, domain=normal(), layout=layout),
             "mask": mask,
         }
@@ -571,10 +635,16 @@ def masked_select_backward(prototype: Prototype) -> Iterator[Case]:
 
     summed = {label: SPREADING[label] for label in ("input-row", "outer")}
     more = [scene(f"{label}-all", one, contiguous, common=True) for label, one in summed.items()]
-    yield from play(prototype, [*masking_scenes(scene), *more])
+    exact = ((3, 1, 5), pattern(3, 67, 5, every=2))
+    long_sum = ((3,), literal(np.arange(1100)[:, np.newaxis] % 4 < [4, 3, 1], Dtype.bool))
+    sums = [
+        scene("exact", exact, contiguous, SUMMANDS, dtypes=INEXACT, exact=True),
+        scene("long-sum", long_sum, contiguous, POSITIVE, dtypes=half),
+    ]
+    yield from play(prototype, [*masking_scenes(scene), *more, *sums])
 
 
-@cases_for("diopiWhere")
+@cases_for("diopiWhere", weak={"number-condition-false": ALL_FALSE, "number-condition|all-true": ALL_TRUE})
 def where(prototype: Prototype) -> Iterator[Case]:
     def scene(
         label: str,
@@ -614,7 +684,7 @@ def where(prototype: Prototype) -> Iterator[Case]:
             scene("transposed", pattern(6, 4, layout=transposed), (6, 4), (6, 4), transposed, result=transposed),
             scene("expanded", pattern(4, 5, every=2), (4, 5), (4, 5), expanded),
             scene("rank-5", pattern(2, 1, 3, 1, 2, every=2), (2, 1, 1, 2, 2), (3, 2, 2)),
-            scene("long", pattern(1031, every=2), (1031,), (1031,)),
+            scene("long", pattern(1031, every=2), (1031,), (1031,), dtypes=WIDTHS),
             *(mixed(one, two) for one, two in MIXED),
         ],
     )
@@ -650,10 +720,13 @@ GATHERS: Mapping[str, Gathering] = {
     "first-axis": ((4, 3, 2), 0, positions(6, 2, 1, below=4, layout=transposed)),
     "last-of-4": ((2, 3, 2, 5), -1, positions(2, 2, 2, 3, below=5)),
     "first-of-4": ((5, 2, 3, 2), -4, positions(4, 2, 3, 2, below=5, layout=strided)),
+    "rank-5": ((2, 1, 3, 2, 3), 2, positions(2, 1, 5, 2, 3, below=3)),
+    "cube": ((4, 4, 4), 1, positions(4, 4, 4, below=4)),
+    "cube-first": ((4, 4, 4), -3, positions(4, 4, 4, below=4)),
     "vector": ((6,), 0, positions(9, below=6)),
     "of-number": ((), 0, literal([0])),
     "number-of-number": ((), -1, literal(0)),
-    "number-of-vector": ((1,), 0, literal(0)),
+    "number-in-vector": ((1,), 0, literal(0)),
     "no-indices": ((4, 3), 1, positions(4, 0, below=3)),
     "no-indices-of-other-rank": ((4, 3), 1, positions(0, below=3)),
     "no-elements": ((0, 3), 1, positions(0, 2, below=3)),
@@ -665,7 +738,10 @@ GATHER_COLUMNS: Gathering = ((4, 6), 1, positions(4, 5, below=6))
 GATHER_INNER: Gathering = ((3, 4, 5), -2, positions(3, 6, 4, below=4, dtype=I32, layout=transposed))
 
 
-@cases_for("diopiGather")
+GATHERED_AT_ONE_PLACE = {"of-number|number-in-vector": ONE_PLACE}
+
+
+@cases_for("diopiGather", weak=GATHERED_AT_ONE_PLACE)
 def gather(prototype: Prototype) -> Iterator[Case]:
     def scene(label: str, gathering: Gathering, layout: Layout = contiguous, **more: Any) -> Scene:
         shape, dim, index = gathering
@@ -677,12 +753,15 @@ def gather(prototype: Prototype) -> Iterator[Case]:
         [
             scene("columns", GATHER_COLUMNS, common=True, smoke=True),
             scene("inner", GATHER_INNER, transposed, result=strided, common=True),
-            *(scene(label, one, next(layouts), result=next(layouts)) for label, one in GATHERS.items()),
+            *(
+                scene(label, one, next(layouts), result=next(layouts), **by_width(label))
+                for label, one in GATHERS.items()
+            ),
         ],
     )
 
 
-@cases_for("diopiGatherBackward")
+@cases_for("diopiGatherBackward", weak=GATHERED_AT_ONE_PLACE)
 def gather_backward(prototype: Prototype) -> Iterator[Case]:
     def scene(
         label: str, gathering: Gathering, layout: Layout = contiguous, domain: Domain | None = None, **more: Any
@@ -705,6 +784,8 @@ def gather_backward(prototype: Prototype) -> Iterator[Case]:
             scene("inner", GATHER_INNER, transposed, result=strided, common=True),
             *(scene(label, one, next(layouts), result=next(layouts)) for label, one in GATHERS.items()),
             scene("often", often, dtypes=floating),
+            scene("exact", ((3, 6), 1, positions(3, 67, below=6)), domain=SUMMANDS, dtypes=INEXACT, exact=True),
+            scene("long-sum", ((3,), 0, OFTEN), domain=POSITIVE, dtypes=half),
             scene("wrap", often, domain=whole_range, dtypes=integer),
             scene("neighbours", often, domain=LARGE, dtypes=(Dtype.int64,)),
         ],
@@ -716,6 +797,9 @@ SCATTERS: Mapping[str, tuple[Gathering, tuple[int, ...]]] = {
     "larger-source": (((5, 4), 0, no_position_twice(2, 3, below=5)), (4, 6)),
     "smaller": (((4, 5, 3), 1, no_position_twice(2, 3, 2, below=5, axis=1, layout=transposed)), (2, 3, 2)),
     "last-of-4": (((2, 3, 2, 5), -1, no_position_twice(2, 2, 2, 3, below=5, axis=3)), (2, 3, 2, 4)),
+    "rank-5": (((2, 1, 5, 2, 3), 2, no_position_twice(2, 1, 3, 2, 3, below=5, axis=2)), (2, 1, 3, 2, 3)),
+    "cube": (((4, 4, 4), 1, no_position_twice(4, 4, 4, below=4, axis=1)), (4, 4, 4)),
+    "cube-first": (((4, 4, 4), 0, no_position_twice(3, 4, 4, below=4)), (4, 4, 4)),
     "vector": (((6,), 0, no_position_twice(4, below=6, layout=strided)), (4,)),
     "of-number": (((), 0, literal([0])), (1,)),
     "number-of-number": (((), -1, literal(0)), ()),
@@ -730,11 +814,16 @@ SCATTERS: Mapping[str, tuple[Gathering, tuple[int, ...]]] = {
 """Shape of the input, axis, index, and shape of src; no place is named twice."""
 
 SCATTER_COLUMNS = (((4, 6), 1, no_position_twice(4, 3, below=6, axis=1)), (4, 5))
-REPEATED = (((3, 4), 1, positions(3, 7, below=4)), (3, 8))
+REPEATED = (((3, 9), 1, positions(3, 7, below=9)), (3, 8))
+SUMMED = (((3, 17), 1, positions(3, 67, below=17)), (4, 70))
+LONG_SUM = (((3,), 0, OFTEN), (1100,))
 REPEATED_INNER = (((2, 3, 4), -2, positions(2, 5, 3, below=3, dtype=I32, layout=strided)), (2, 6, 3))
 
 
-@cases_for("diopiScatter", "diopiScatterScalar")
+SCATTERED_EVERYWHERE = {"of-number|number-of-vector": ONE_PLACE, "all|cube": "every place is written"}
+
+
+@cases_for("diopiScatter", "diopiScatterScalar", weak=SCATTERED_EVERYWHERE)
 def scatter(prototype: Prototype) -> Iterator[Case]:
     def scene(
         label: str,
@@ -749,7 +838,7 @@ def scatter(prototype: Prototype) -> Iterator[Case]:
             "input": data(*shape, domain=domain, layout=layout),
             "dim": dim,
             "src": data(*src, domain=domain, layout=layout),
-            "value": ByDtype(lambda dtype: (True, 3, -1.375, -1.375)[category(dtype)]),
+            "value": ByDtype(lambda dtype: (reduce != "multiply", 3, -1.375, -1.375)[category(dtype)]),
             "index": index,
             "reduce": reduce,
         }
@@ -768,9 +857,15 @@ def scatter(prototype: Prototype) -> Iterator[Case]:
             scene("any-of-several", REPEATED, "", dtypes=(*FEW, Dtype.bool, Dtype.float64)),
             scene("add-inner", REPEATED_INNER, "add", strided, normal(), result=transposed, dtypes=FEW),
             scene("multiply-inner", REPEATED_INNER, "multiply", transposed, normal(), dtypes=FEW),
+            scene("add-exact", SUMMED, "add", domain=SUMMANDS, dtypes=INEXACT, exact=True),
+            scene("multiply-exact", SUMMED, "multiply", domain=choice([1, -1, 2, 0.5]), dtypes=floating, exact=True),
+            scene("add-long-sum", LONG_SUM, "add", domain=POSITIVE, dtypes=half),
             scene("add-wrap", REPEATED, "add", domain=whole_range, dtypes=(Dtype.uint8, Dtype.int64)),
             scene("multiply-wrap", REPEATED, "multiply", domain=whole_range, dtypes=(Dtype.int16, Dtype.int64)),
-            *(scene(label, one, next(writes), next(layouts), result=next(layouts)) for label, one in SCATTERS.items()),
+            *(
+                scene(label, one, next(writes), next(layouts), result=next(layouts), **by_width(label))
+                for label, one in SCATTERS.items()
+            ),
             *(
                 scene(f"{label}-reduced", SCATTERS[label], next(reductions), domain=normal())
                 for label in ("of-number", "number-of-number", "no-indices-of-other-rank", "larger-source", "long")
@@ -804,6 +899,7 @@ TABLES: Mapping[str, tuple[tuple[int, ...], TensorSpec]] = {
     "one-row": ((1, 4), table_indices(3, rows=1)),
     "cube-of-indices": ((6, 2), table_indices(2, 3, 2, rows=6, dtype=I32)),
     "no-columns": ((5, 0), table_indices(3)),
+    "wide": ((5, 1030), table_indices(4)),
     "long": ((40, 9), table_indices(115, rows=40)),
 }
 """Shape of the table, and the indices."""
@@ -812,7 +908,10 @@ LOOKUP = ((5, 4), table_indices(7))
 LOOKUP_INT32 = ((5, 3), table_indices(2, 3, dtype=I32, layout=transposed))
 
 
-@cases_for("diopiEmbedding")
+ONE_ROW = {"one-row": "there is but one row"}
+
+
+@cases_for("diopiEmbedding", weak=ONE_ROW)
 def embedding(prototype: Prototype) -> Iterator[Case]:
     def scene(
         label: str,
@@ -839,7 +938,10 @@ def embedding(prototype: Prototype) -> Iterator[Case]:
         [
             scene("vector", LOOKUP, common=True, smoke=True),
             scene("int32", LOOKUP_INT32, 2, layout=transposed, result=strided, common=True),
-            *(scene(label, one, layout=next(layouts), result=next(layouts)) for label, one in TABLES.items()),
+            *(
+                scene(label, one, layout=next(layouts), result=next(layouts), **by_width(label))
+                for label, one in TABLES.items()
+            ),
             scene("padding", LOOKUP, 0),
             scene("scaled", LOOKUP, scale=True),
             scene("sparse", LOOKUP, 4, sparse=True),
@@ -847,7 +949,7 @@ def embedding(prototype: Prototype) -> Iterator[Case]:
     )
 
 
-@cases_for("diopiEmbeddingBackward")
+@cases_for("diopiEmbeddingBackward", weak=ONE_ROW)
 def embedding_backward(prototype: Prototype) -> Iterator[Case]:
     def scene(
         label: str,
@@ -856,11 +958,12 @@ def embedding_backward(prototype: Prototype) -> Iterator[Case]:
         scale: bool = False,
         sparse: bool = False,
         layout: Layout = contiguous,
+        domain: Domain | None = None,
         **more: Any,
     ) -> Scene:
         (rows, width), indices = table
         arguments = {
-            "grad": data(*indices.shape, width, domain=normal(), layout=layout),
+            "grad": data(*indices.shape, width, domain=domain or normal(), layout=layout),
             "indices": indices,
             "num_weights": rows,
             "padding_idx": padding,
@@ -869,6 +972,7 @@ def embedding_backward(prototype: Prototype) -> Iterator[Case]:
         }
         return Scene(label, arguments, **more)
 
+    in_powers = ((5, 6), literal([0, 1, 2, 1, 3, 3, 0, 3, 3]))  # each once, twice or four times
     unused = ((9, 3), literal([2, 7, 2, 2, 4]))
     layouts = cycle((contiguous, transposed, strided, contiguous))
     yield from play(
@@ -887,12 +991,14 @@ def embedding_backward(prototype: Prototype) -> Iterator[Case]:
             scene("padding-last", LOOKUP, 4),
             scene("padding-not-named", unused, 3),
             scene("sparse", LOOKUP, 4, sparse=True),
-            scene("one-row-often", ((2, 3), table_indices(120, rows=1)), common=True),
+            scene("exact", ((6, 5), table_indices(67, rows=6)), domain=SUMMANDS, common=True, exact=True),
+            scene("exact-scaled", in_powers, scale=True, domain=SUMMANDS, common=True, exact=True),
+            scene("long-sum", ((3, 2), OFTEN), domain=POSITIVE, common=True),
         ],
     )
 
 
-@cases_for("diopiEmbeddingRenorm_")
+@cases_for("diopiEmbeddingRenorm_", weak={"(just-)?short-enough": "no row is too long, whichever are named"})
 def embedding_renorm(prototype: Prototype) -> Iterator[Case]:
     def scene(
         label: str,
@@ -908,6 +1014,7 @@ def embedding_renorm(prototype: Prototype) -> Iterator[Case]:
         return Scene(label, arguments, **more)
 
     some = ((6, 4), literal([5, 0, 2, 5, 5]))
+    just = {"inout": JUST_SHORT_ENOUGH, "indices": literal([0, 1, 2]), "max_norm": 5 / 256, "norm_type": 2.0}
     yield from play(
         prototype,
         [
@@ -923,6 +1030,7 @@ def embedding_renorm(prototype: Prototype) -> Iterator[Case]:
             scene("long", ((60, 17), table_indices(115, rows=60)), 3.0, 2.0),
             scene("one-column", ((6, 1), literal([5, 0, 2])), 1.0, 2.0),
             # nothing is too long, or nothing is named: the table stays bit for bit
+            Scene("just-short-enough", just, dtypes=floating, exact=True),
             scene("short-enough", some, 1e4, 2.0, exact=True, common=True),
             scene("no-indices", ((6, 4), table_indices(0)), 1.0, 2.0, exact=True),
             scene("only-short-ones-named", ((6, 4), literal([0, 2, 4])), 1.0, 2.0, exact=True),
@@ -938,6 +1046,10 @@ def _rows_of_unlike_norms(shape: tuple[int, ...]) -> Domain:
         return np.asarray(scales * rng.uniform(0.5, 1, shape) * rng.choice([-1, 1], shape)).reshape(-1)
 
     return draw
+
+
+JUST_SHORT_ENOUGH = ByDtype(lambda dtype: literal(np.array([[3, -4, 0], [0, 0, -5], [0, 3, 3]]) / 256, dtype))
+"""Rows whose Euclidean norms are 5/256, exactly, or less."""
 
 
 @cases_for("diopiOneHot")
@@ -988,6 +1100,7 @@ def nonzero(prototype: Prototype) -> Iterator[Case]:
             scene("no-rows", (0, 3)),
             scene("no-columns", (3, 0)),
             scene("rank-5", (2, 1, 3, 2, 2)),
-            scene("long", (1031,), dtypes=FEW),
+            scene("long", (1031,), dtypes=(*FEW, Dtype.int8)),
+            scene("very-long", (5, 823)),
         ],
     )

@@ -30,9 +30,11 @@ def numbers_of(shape: tuple[int, ...], places: Places) -> Array:
 
 def _added(base: Array, places: Places, values: Array) -> WithTerms | Exact:
     """`base` with `values` added at `places`; exact where no place gets two of them and nothing was there."""
+    numbers = numbers_of(base.shape, places)
+    values = np.broadcast_to(values, numbers.shape)  # NumPy's ufunc.at does not check that they fit
     total = base.copy()
     np.add.at(np.atleast_1d(total), places, values)
-    count = np.bincount(numbers_of(base.shape, places).reshape(-1), minlength=base.size).reshape(base.shape)
+    count = np.bincount(numbers.reshape(-1), minlength=base.size).reshape(base.shape)
     count = count + (base != 0)
     if count.size == 0 or count.max() < 2:
         return Exact(total)
@@ -214,6 +216,7 @@ def scatter_scalar(input: Array, dim: int, value: Any, index: Array, reduce: str
 
 
 def _multiplied(base: Array, places: Places, values: Array) -> Array:
+    values = np.broadcast_to(values, numbers_of(base.shape, places).shape)
     product = base.copy()
     np.multiply.at(np.atleast_1d(product), places, values)
     return product
