@@ -65,6 +65,24 @@ UNREAD = (
     Unread("BatchNormBackwardReduce", ["weight"], "its sums are those of the normalised input"),
     Unread("BatchNormElemt", ["eps"], "it is in invstd already"),
     Unread(
+        "BatchNorm(GatherStatsWithCounts)?",
+        ["running_mean", "running_var"],
+        "a momentum of 1 leaves nothing of them",
+        lambda arguments: bool(arguments["momentum"] == 1 and arguments.get("training", True)),
+    ),
+    Unread(
+        "BatchNormBackwardReduce",
+        ["invstd"],
+        "the gradient of the weight alone depends on it",
+        lambda arguments: not arguments["weight_g"],
+    ),
+    Unread(
+        "BatchNormBackwardReduce",
+        ["input", "mean"],
+        "the gradient of the bias does not depend on them",
+        lambda arguments: not arguments["input_g"] and not arguments["weight_g"],
+    ),
+    Unread(
         "BatchNormBackward",
         ["running_mean", "running_var", "eps"],
         "in training the saved statistics are used",

@@ -353,7 +353,8 @@ def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
         return jnp.zeros_like(x)
     if math.isinf(p):
         largest = (jnp.abs(x) == norm) | (jnp.isnan(x) & jnp.isnan(norm))
-        return jnp.sign(x) * largest / largest.sum(axes, keepdims=True)
+        signs = jnp.where(jnp.isnan(x), 0, jnp.sign(x))
+        return signs * largest / largest.sum(axes, keepdims=True)
     slope = jnp.sign(x) if p == 1 else x / norm if p == 2 else jnp.sign(x) * jnp.power(jnp.abs(x) / norm, p - 1)
     return jnp.where((x == 0) | (norm == 0), 0, slope)
 

@@ -115,6 +115,19 @@ SOME = (
     Setup("transposed", layout=transposed, stride=(1, 2, 1)),
     Setup("strides-past-the-kernel", kernel=(1, 2, 1), stride=(2, 3, 3), input=(3, 8, 7), batch=1),
     Setup("long", channels=(73, 2), input=(2, 3, 2), stride=(2, 3, 2), batch=1),
+    Setup("three-by-three", input=(2, 7, 9), kernel=(3, 3, 3), padding=(1, 1, 1), channels=(5, 37), batch=1),
+    Setup("strided-points", input=(3, 5, 7), kernel=(1, 1, 1), stride=(2, 2, 3), channels=(5, 3)),
+    Setup("many-by-channel", input=(1, 4, 5), kernel=(1, 3, 3), padding=(0, 1, 1), channels=(35, 35), groups=35),
+    Setup(
+        "seven-by-seven",
+        input=(3, 13, 11),
+        kernel=(2, 7, 7),
+        stride=(1, 2, 2),
+        padding=(1, 3, 3),
+        channels=(3, 4),
+        batch=1,
+    ),
+    Setup("wide", input=(1, 2, 131), kernel=(1, 2, 3), channels=(2, 2), batch=1),
 )
 """For float32, and every other one for float16."""
 

@@ -387,7 +387,8 @@ def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
         return np.zeros(x.shape)
     if np.isinf(p):
         winners = (np.abs(x) == norm) | (np.isnan(x) & np.isnan(norm))
-        return np.asarray(np.sign(x) * winners / winners.sum(axes, keepdims=True))
+        signs = np.where(np.isnan(x), 0, np.sign(x))  # as PyTorch has them
+        return np.asarray(signs * winners / winners.sum(axes, keepdims=True))
     return np.where((x == 0) | (norm == 0), 0, np.sign(x) * (np.abs(x) / norm) ** (p - 1))
 
 
