@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,10 @@ def hardswish_backward(prototype: Prototype) -> Iterator[Case]:
     yield from _everywhere(prototype, {"grad_output": normal(), "input": away_from([-3, 3], between(-5, 5))})
     ends = {"grad_output": special, "input": choice([-3.0, 3.0, -4.0, 4.0, inf, -inf])}
     yield from _once(prototype, ends, patterns=ENDS, dtypes=prototype.dtypes)
+    # rounding does not move what lies where the slope jumps
+    jumps = {"grad_output": choice([1.5, -0.75, 3.0]), "input": choice([-3.0, 3.0, -4.0, 4.0])}
+    for case in _once(prototype, jumps, label="jumps", dtypes=prototype.dtypes):
+        yield replace(case, exact=True)
 
 
 @cases_for("diopiThreshold")
@@ -266,6 +271,8 @@ def softmax(prototype: Prototype) -> Iterator[Case]:
         }.items():
             yield _softmax_case(dtype, ROWS, domain, label)
         yield _softmax_case(dtype, Along("", (6, 3), (0,)), choice([-inf]), "all-masked")
+    for dtype in half:  # a sum of so many shows the width of the accumulator
+        yield _softmax_case(dtype, Along("", (2, 2000), (1,)), normal(0.5), "accumulated")
     for narrow, wide in WIDER.items():
         yield Case(
             f"{wide.name}-of-{narrow.name}",

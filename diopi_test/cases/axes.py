@@ -68,6 +68,8 @@ ONE_AXIS = (
     Along("no-slices", (0, 4), (1,)),
     Along("long", (1031,), (0,)),
     Along("long-rows", (24, 130), (-1,)),
+    Along("long-columns", (130, 3), (0,)),
+    Along("many-columns", (3, 1031), (0,)),
 )
 """One axis; every axis length is at least 1."""
 

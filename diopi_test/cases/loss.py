@@ -15,6 +15,7 @@ from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction
 from diopi_test.case import Case, ResultOverride, TensorSpec, Values, cases_for
+from diopi_test.cases import products
 from diopi_test.domains import Domain, away_from, between, choice, magnitudes, normal, whole
 from diopi_test.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.reference import bare
@@ -398,14 +399,14 @@ CLASSES = (
 )
 
 
-def _in_order(*values: float) -> Domain:
-    """These values, one after the other."""
-    return lambda rng, count, dtype: np.resize(np.array(values), count)
-
-
 EXACT_SUM = Classes("exact-sum", (1035, 3), SUM, ignore_index=1, dtypes=floating)
 EXACT_MEAN = Classes(
-    "exact-mean", (2048, 3), weighted=True, targets=choice([0, 1, 1, 2]), weights=_in_order(5, 1, 1), dtypes=floating
+    "exact-mean",
+    (2048, 3),
+    weighted=True,
+    targets=choice([0, 1, 1, 2]),
+    weights=products.given([5, 1, 1]),
+    dtypes=floating,
 )
 """The weights add up to 4096."""
 

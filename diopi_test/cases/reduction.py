@@ -20,8 +20,10 @@ from diopi_test.domains import Domain, between, choice, distinct, magnitudes, no
 nan, inf = float("nan"), float("inf")
 
 LONG = Along("long", (1031,), (0,))
+LONG_COLUMNS = Along("long-columns", (517, 3), (0,))
 LONG_ROWS = Along("long-rows", (24, 130), (-1,))
 COLUMNS = Along("", (6, 19), (0,))
+COLUMNS_OF_16 = Along("", (16, 5), (0,))
 ALL, ALL_KEPT, ALL_OF_SCALAR = ALL_AXES
 KEPT_COLUMNS = KEPT[0]
 
@@ -99,8 +101,10 @@ def _sums(prototype: Prototype) -> Iterator[Case]:
     """Sums of floating numbers; the exact ones show any accumulator that is too narrow."""
     yield from _everywhere(prototype, SUMMABLE, normal(mean=0.5), _inexact(prototype))
     powers = Along("", (2, 1024), (1,))
-    for dtype in (*half, Dtype.float32, Dtype.complex64):
+    for dtype in _inexact(prototype):
         yield _case(prototype, dtype, powers, whole(1, 9), "exact", exact=True)
+        yield _case(prototype, dtype, COLUMNS_OF_16, _cancelling, "exact-cancelling", exact=True)
+    for dtype in (*half, Dtype.float32, Dtype.complex64):
         yield _case(prototype, dtype, LONG_ROWS, magnitudes(-6, 4, signed=False), "long-rows-positive")
     for narrow, wide in WIDER.items():
         largest = 2**24 if narrow is Dtype.float32 else 9
@@ -109,6 +113,13 @@ def _sums(prototype: Prototype) -> Iterator[Case]:
     infinite = choice([inf, -inf, nan, *[0.5, 1.0, -2.0, 3.0, -0.25] * 6])
     for dtype in _floating(prototype):
         yield _case(prototype, dtype, COLUMNS, infinite, "infinite")
+
+
+def _cancelling(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Columns of 16 numbers that add up to 16 or less, while partial sums leave the range of float16."""
+    large = [32768.0] * 7 + [-32768.0] * 7
+    columns = [[*large, 3.0, 13.0 - 2 * number] for number in range(count // 16)]
+    return rng.permuted(np.array(columns), axis=1).T.reshape(-1)
 
 
 @cases_for("diopiSum")
@@ -170,6 +181,7 @@ EXTREMES = {
 
 EQUAL_SLICES = {
     "length-one": "one element is its own extremum, at 0",
+    "first-of-equals-long-columns": "where the extremum is, not which number it is, is in question",
     "all-high|all-low": "no element exceeds what a search for the extremum starts from",
 }
 
@@ -185,6 +197,9 @@ def _positions(prototype: Prototype, patterns: Sequence[Along]) -> Iterator[Case
     yield from _everywhere(prototype, patterns, choice(rarely), [*{Dtype.bool} & set(prototype.dtypes)])
     for dtype in prototype.dtypes:
         yield _case(prototype, dtype, ROWS, choice([0, 1, 1, 1, 2]), "first-of-equals")
+    for dtype in (*half, Dtype.float32, Dtype.int64):
+        for along in (LONG, LONG_COLUMNS):
+            yield _case(prototype, dtype, along, whole(0, 9), f"first-of-equals-{along.label}")
     for dtype in _floating(prototype):
         yield _case(prototype, dtype, COLUMNS, EXTREMES["infinite"], "infinite")
     for label in ("all-high", "all-low"):
@@ -316,7 +331,7 @@ def cumsum(prototype: Prototype) -> Iterator[Case]:
         domain = normal() if category(dtype) > 1 else whole_range
         for along in patterns_of(dtype, RUNNING):
             yield _case(prototype, dtype, along, domain, shape=along.shape)
-    for dtype in (*half, Dtype.float32, *set(prototype.dtypes) & {Dtype.bool}):
+    for dtype in (*_inexact(prototype), *set(prototype.dtypes) & {Dtype.bool}):
         yield _case(prototype, dtype, LONG, whole(0, 9), "exact", shape=LONG.shape, exact=True)
     infinite = choice([nan, inf, -inf, *[1.0, -2.0, 0.5] * 9])
     for dtype in _floating(prototype):
