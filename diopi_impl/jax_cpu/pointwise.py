@@ -20,8 +20,10 @@ def log1p(x: Array) -> Array:
 
 
 def _tanh(x: Array) -> Array:
-    """tanh in float64: XLA's approximation in float32 is nearly four ulp off."""
-    return jnp.tanh(x.astype(jnp.float64)).astype(x.dtype)
+    """tanh in float64, by exp from 1/2 on: XLA's approximation is nearly four ulp off in float32, six in float64."""
+    wide = x.astype(jnp.float64)
+    large = jnp.copysign(1 - 2 / (jnp.exp(2 * jnp.abs(wide)) + 1), wide)
+    return jnp.where(jnp.abs(wide) < 0.5, jnp.tanh(wide), large).astype(x.dtype)
 
 
 def _erfinv(x: Array) -> Array:

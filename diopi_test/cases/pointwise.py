@@ -10,12 +10,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from diopi_proto.dtypes import category
+from diopi_proto.dtypes import category, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.case import Case, cases_for
-from diopi_test.cases.elementwise import OUTER, elementwise_cases, special_cases
+from diopi_test.cases.elementwise import OUTER, Pattern, elementwise_cases, special_cases
 from diopi_test.domains import Domain, between, choice, magnitudes, normal, off_whole, special, whole_range
+from diopi_test.formats import format_of
 
 
 def _half_of(*values: float) -> Domain:
@@ -65,9 +66,51 @@ DOMAINS = {
 """Where each function's values are drawn from: all of its range, and away from where it jumps."""
 
 
+def _to_overflow(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Arguments whose exponential reaches from the smallest normal number to the largest number."""
+    largest = np.log(format_of(dtype).largest)
+    return rng.uniform(-largest, largest, count)
+
+
+def _far(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Many periods from 0, as far as the numbers of the type are close together there."""
+    return magnitudes(*((0, 3) if dtype in half else (4, 12)))(rng, count, dtype)
+
+
+EVERYWHERE = (-1100, 1100)
+"""Exponents beyond those of every type."""
+
+FURTHER: dict[str, tuple[Domain, str]] = {
+    "small": (magnitudes(-24, -3), "Sin Tan Asin Atan Sinh Tanh Asinh Atanh Expm1 Log1p Erf Erfinv"),
+    "near-one": (between(0.9, 1.1), "Log Log2 Log10"),
+    "above-one": (between(1, 1.1), "Acosh"),
+    "far": (_far, "Sin Cos Tan"),
+    "saturated": (between(-20, 20), "Tanh Erf"),
+    "to-overflow": (_to_overflow, "Exp Expm1 Sinh Cosh"),
+    "wide": (magnitudes(*EVERYWHERE), "Abs Neg Sign Sgn Floor Ceil Reciprocal Atan Asinh"),
+    "wide-positive": (magnitudes(*EVERYWHERE, signed=False), "Sqrt Rsqrt Log Log2 Log10 Log1p"),
+    "wide-above-one": (magnitudes(0, EVERYWHERE[1], signed=False), "Acosh"),
+    "fractions": (magnitudes(-2, 26), "Floor Ceil"),
+}
+"""Where else floating functions go wrong, and which: near their zeros, where they saturate, far out, everywhere."""
+
+ROW = Pattern("row", [(137,)])
+
+
+def _further_cases(prototype: Prototype) -> Iterator[Case]:
+    dtypes = [dtype for dtype in prototype.dtypes if category(dtype) > 1]
+    for label, (domain, functions) in FURTHER.items():
+        if prototype.base.removeprefix("diopi") in functions.split():
+            yield from elementwise_cases(prototype, {"input": domain}, None, [ROW], dtypes, label)
+
+
 @cases_for(*DOMAINS)
 def unary(prototype: Prototype) -> Iterator[Case]:
-    cases = [*elementwise_cases(prototype, {"input": DOMAINS[prototype.base]}), *special_cases(prototype)]
+    cases = [
+        *elementwise_cases(prototype, {"input": DOMAINS[prototype.base]}),
+        *special_cases(prototype),
+        *_further_cases(prototype),
+    ]
     return (replace(case, weak=_excuse(prototype.base, case)) for case in cases)
 
 
