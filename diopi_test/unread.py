@@ -104,6 +104,7 @@ UNREAD = (
     Unread("EmbeddingBackward", ["sparse"], "the gradient is dense"),
     Unread("Contiguous", ["memoryFormat"], "it says where the elements lie, which the check of the form sees"),
     Unread("Cdist", ["compute_mode"], "it says how, not what"),
+    Unread("CdistBackward", ["cdist"], "the slopes of magnitudes are signs", lambda arguments: arguments["p"] == 1),
     Unread("Cholesky", ["checkerror"], "it says what becomes of errors"),
     Unread("ClipGradNorm", ["error_if_nonfinite"], "it says what becomes of errors"),
     Unread("Conv.*Backward", ["bias_sizes"], "it says whether grad_bias is wanted"),

@@ -68,6 +68,19 @@ LONG = {
     "diopiMatmul": Pattern("long", [(2, 1031), (1031, 3)]),
 }
 
+TAILS = {
+    "diopiMm": Pattern("tails", [(37, 19), (19, 67)]),
+    "diopiBmm": Pattern("tails", [(3, 17, 9), (3, 9, 35)]),
+    "diopiMatmul": Pattern("tails", [(2, 1, 17, 9), (3, 9, 35)]),
+    "diopiMatmulBackward": Pattern("tails", [(2, 1, 17, 9), (3, 9, 35)]),
+    "diopiAddmm": Pattern("tails", [(37, 67), (37, 19), (19, 67)]),
+    "diopiBaddbmm": Pattern("tails", [(3, 17, 35), (3, 17, 9), (3, 9, 35)]),
+    "diopiLinear": Pattern("tails", [(3, 19, 17), (35, 17), (35,)]),
+    "diopiLinearBackward": Pattern("tails", [(3, 19, 17), (35, 17), (35,)]),
+    "diopiCdist": Pattern("tails", [(17, 37), (9, 37)]),
+}
+"""Sizes that are no multiples of 16 and, but for the batches, all different."""
+
 SPECIAL_ROWS = [[1, 2, -1], [np.nan, 1, 2], [np.inf, 1, -1], [np.inf, -np.inf, 1], [-np.inf, 1, 1], [0.5, 0, 0]]
 SPECIAL_COLUMNS = [[1, -2, np.inf], [3, 1, 1], [0.5, 4, 2]]
 
@@ -75,14 +88,14 @@ SPECIAL_COLUMNS = [[1, -2, np.inf], [3, 1, 1], [0.5, 4, 2]]
 def _product_cases(
     prototype: Prototype, every: Sequence[Pattern], some: Sequence[Pattern], domains: Mapping[str, Domain]
 ) -> Iterator[Case]:
-    """Patterns of `every` in all types, those of `some` in few; the first pattern again with exact numbers."""
+    """Patterns of `every` in all types, those of `some` in few; exact numbers in sizes that leave tails."""
     exact = {name: exact_numbers for name in domains}
     for dtype in prototype.dtypes:
         for pattern in (*every, *(some if dtype in FEW else ())):
             arguments = tensors(prototype, dtype, pattern, domains)
             yield Case(label(dtype, pattern.label), dtype, arguments, results(prototype, pattern), pattern.smoke)
-        arguments = tensors(prototype, dtype, every[0], exact)
-        yield Case(label(dtype, "exact"), dtype, arguments, results(prototype, every[0]), exact=True)
+        arguments = tensors(prototype, dtype, TAILS[prototype.base], exact)
+        yield Case(label(dtype, "exact"), dtype, arguments, exact=True)
 
 
 def _long_cases(prototype: Prototype, domains: Mapping[str, Domain]) -> Iterator[Case]:
@@ -172,11 +185,14 @@ def matmul_backward(prototype: Prototype) -> Iterator[Case]:
         for pattern in (*MATMUL, *(MATMUL_FEW if dtype in FEW else ())):
             if pattern.layout(0) is not expanded:
                 yield case(dtype, pattern, normal(), smoke=pattern.smoke)
-        yield case(dtype, MATMUL[0], exact_numbers, "exact", exact=True)
+        yield case(dtype, TAILS[prototype.base], exact_numbers, "exact", exact=True)
         if is_floating(dtype):
             yield with_special(case(dtype, MATMUL[0], normal(), "special"), "grad_out")
         for left_out in ("grad_input", "grad_other"):
             yield case(dtype, MATMUL[1], normal(), f"no-{left_out}", results={left_out: None})
+    many = Pattern("many-rows", [(1031, 2), (2, 3)]), Pattern("many-columns", [(2, 3), (3, 1031)])
+    for dtype, pattern in product(half, many):
+        yield case(dtype, pattern, whole(1, 7), "accumulated", exact=True)
 
 
 # --- Products with something added --------------------------------------------------------------------------------
@@ -235,8 +251,6 @@ def _adding_cases(prototype: Prototype, every: Sequence[Pattern], some: Sequence
         attributes = {"beta": beta, "alpha": alpha}
         if prototype.base == "diopiBaddbmm":
             attributes = {name: float(value) for name, value in attributes.items()}
-        if pattern.label == "long":  # lest the sum's budget hide the input
-            domains = {**domains, "input": normal(64)}
         arguments = {**tensors(prototype, dtype, pattern, domains), **attributes}
         named = label(dtype, pattern.label, factors, *words)
         weak = "a factor is 0" if 0 in (beta, alpha) else ""
@@ -245,13 +259,20 @@ def _adding_cases(prototype: Prototype, every: Sequence[Pattern], some: Sequence
     for dtype in prototype.dtypes:
         for pattern in (*every, *(some if dtype in FEW else ())):
             if not prototype.is_inplace or _holds_the_result(pattern):
-                yield case(dtype, pattern, "scaled", normals, smoke=pattern.smoke)
-        yield case(dtype, every[0], "whole-factors" if dtype in half else "plain", exact, "exact", exact=True)
+                # lest the budget of a long sum hide the input
+                domains = {**normals, "input": normal(64)} if pattern is some[-1] else normals
+                yield case(dtype, pattern, "scaled", domains, smoke=pattern.smoke)
+        factors = "whole-factors" if dtype in half else "plain"
+        yield case(dtype, TAILS[prototype.base], factors, exact, "exact", exact=True)
         if is_floating(dtype):
             yield with_special(case(dtype, every[0], "plain", normals, "special"), "input")
     for dtype in few(prototype):
         for factors in WHOLE_FACTORS if dtype is Dtype.int32 else FACTORS:
             yield case(dtype, every[0], factors, normals, "factors")
+    for dtype in half:
+        # a product rounded to half precision and added to one of these is rounded once, in effect
+        growing = {**dict.fromkeys(names, whole(2, 7)), "input": choice([128, 256, 384, 512, 640, 768])}
+        yield case(dtype, some[-1], "plain", growing, "accumulated", exact=True)
     unread = {**normals, "input": given([np.nan, np.inf, 1.0])}
     for dtype in (Dtype.float32, Dtype.bfloat16, Dtype.complex64):
         yield case(dtype, every[0], "product-only", unread, "unread")
@@ -303,7 +324,7 @@ def linear(prototype: Prototype) -> Iterator[Case]:
     for dtype in prototype.dtypes:
         for pattern in (*LINEAR, *(LINEAR_FEW if dtype in FEW else ())):
             yield case(dtype, pattern, normal(), smoke=pattern.smoke)
-        yield case(dtype, LINEAR[0], exact_numbers, "exact", exact=True)
+        yield case(dtype, TAILS[prototype.base], exact_numbers, "exact", exact=True)
         yield case(dtype, LINEAR[0], normal(), bias=False)
         if is_floating(dtype):
             yield with_special(case(dtype, LINEAR[0], normal(), "special"), "input")
@@ -311,6 +332,12 @@ def linear(prototype: Prototype) -> Iterator[Case]:
         yield case(dtype, LINEAR_FEW[0], normal(), bias=False)
     for dtype in half:
         yield case(dtype, LINEAR_FEW[-1], whole(1, 7), "accumulated", bias=False, exact=True)
+
+
+LONG_GRADIENTS = (
+    Pattern("many-rows", [(1031, 2), (3, 2)]),
+    Pattern("many-outputs", [(2, 3), (1031, 3)]),
+)
 
 
 @cases_for("diopiLinearBackward")
@@ -333,11 +360,13 @@ def linear_backward(prototype: Prototype) -> Iterator[Case]:
     for dtype in prototype.dtypes:
         for pattern in (*LINEAR, *(LINEAR_FEW if dtype in FEW else ())):
             yield case(dtype, pattern, normal(), smoke=pattern.smoke)
-        yield case(dtype, LINEAR[0], exact_numbers, "exact", exact=True)
+        yield case(dtype, TAILS[prototype.base], exact_numbers, "exact", exact=True)
         if is_floating(dtype):
             yield with_special(case(dtype, LINEAR[0], normal(), "special"), "grad_output")
         for absent in ("grad_input", "grad_weight", "grad_bias"):
             yield case(dtype, LINEAR[1], normal(), f"no-{absent}", absent=[absent])
+    for dtype, pattern in product(half, LONG_GRADIENTS):
+        yield case(dtype, pattern, whole(1, 7), "accumulated", exact=True)
     yield case(Dtype.float32, LINEAR[0], normal(), "grad_weight-only", absent=["grad_input", "grad_bias"])
 
 
@@ -396,6 +425,7 @@ def cholesky(prototype: Prototype) -> Iterator[Case]:
         for pattern, upper in product((*SQUARE, *(SQUARE_FEW if dtype in REAL_AND_COMPLEX else ())), (False, True)):
             yield case(dtype, pattern, upper, checkerror=False)
         yield case(dtype, SQUARE[1], False, checkerror=True)
+        yield case(dtype, Pattern("larger", [(67, 67)]), True, checkerror=False)
         yield from (_indefinite(dtype, upper) for upper in (False, True))
 
 
@@ -457,7 +487,7 @@ SYSTEM_FEW = (
     Pattern("no-columns", [(3, 0), (3, 3)]),
     Pattern("no-unknowns", [(0, 2), (0, 0)]),
     Pattern("no-batch", [(0, 3, 2), (0, 3, 3)]),
-    Pattern("large", [(23, 2), (23, 23)]),
+    Pattern("large", [(67, 3), (67, 67)]),
 )
 
 
@@ -589,7 +619,7 @@ QR_FEW = (
     Pattern("no-rows", [(0, 3)]),
     Pattern("no-columns", [(3, 0)]),
     Pattern("no-batch", [(0, 4, 3)]),
-    Pattern("large", [(31, 7)]),
+    Pattern("large", [(67, 9)]),
 )
 
 
@@ -629,7 +659,7 @@ CDIST_FEW = (
     Pattern("long", [(2, 517), (2, 517)]),
 )
 POWERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, np.inf)
-MANY = Pattern("many", [(26, 3), (4, 3)])
+MANY, MANY_OTHERS = Pattern("many", [(26, 3), (4, 3)]), Pattern("many-others", [(4, 3), (26, 3)])
 
 
 def _row_pair(dtype: Dtype, pattern: Pattern, domain: Domain) -> dict[str, Any]:
@@ -656,18 +686,33 @@ def cdist(prototype: Prototype) -> Iterator[Case]:
             yield case(dtype, CDIST[1], p, 0)
         for p, number in product((2.0, 3.0), (1, 2)):
             yield case(dtype, CDIST[0], p, number)
-        for mode in (None, 1, 2):
+        for mode in (None, 0, 1, 2):
             yield case(dtype, MANY, 2.0, mode)
+        yield case(dtype, MANY_OTHERS, 2.0, None)
         for mode in (None, 2):
             yield _close_case(dtype, Pattern("close", [(4, 3)]), mode)
         yield _close_case(dtype, Pattern("close-many", [(26, 3)]), 2)
+        yield _close_case(dtype, Pattern("close-25", [(25, 3)]), None)
         for p in (0.0, 1.0, np.inf):
-            yield case(dtype, CDIST[0], p, None, "exact", domain=whole(-2, 2), exact=True)
+            far = 50 if p == np.inf else 2
+            yield case(dtype, TAILS[prototype.base], p, None, "exact", domain=whole(-far, far), exact=True)
+        yield _whole_distances(dtype)
         for p in (0.5, 1.0, 2.0, 3.0):
             yield with_special(case(dtype, CDIST[0], p, None, "special"), "input1")
     for pattern in CDIST_FEW:
         for p in (2.0, np.inf):
             yield case(Dtype.float32, pattern, p, None)
+
+
+def _whole_distances(dtype: Dtype) -> Case:
+    """Rows 3 and 4, 5 and 12, 8 and 15 away from others, where squares and their sums and roots are exact."""
+    arguments = {
+        "input1": TensorSpec((2, 5), dtype, given([[1, -2, 0, 1, 3]])),
+        "input2": TensorSpec((3, 5), dtype, given([[1, 1, 0, 5, 3], [6, -2, 12, 1, 3], [1, -2, 8, 1, 18]])),
+        "p": 2.0,
+        "compute_mode": 2,
+    }
+    return Case(label(dtype, "whole-distances"), dtype, arguments, exact=True)
 
 
 def _close_case(dtype: Dtype, pattern: Pattern, mode: int | None) -> Case:

@@ -219,6 +219,6 @@ def cdist_backward(grad_output: Array, input1: Array, input2: Array, p: float, c
         weight = np.where(np.abs(difference) == distance, np.sign(difference), 0)
     else:
         weight = np.sign(difference) * (np.abs(difference) / distance) ** (p - 1)
-    weight = np.where((distance == 0) | (difference == 0), 0, weight)
+    weight = np.where(difference == 0, 0, weight)
     terms = np.sum(np.abs(g * weight), axis=-2) / np.sqrt(max(difference.shape[-2], 1))
     return WithTerms(np.sum(g * weight, axis=-2), terms)
