@@ -245,6 +245,7 @@ SLICES: Mapping[str, Selecting] = {
     "no-rows": ((0, 3), 1, positions(2, below=3)),
     "vector": ((6,), 0, positions(4, below=6)),
     "length-one": ((3, 1, 2), 1, positions(3, below=1)),
+    "wide": ((3, 1030), 0, positions(4, below=3)),
     "long": ((1031,), -1, positions(515, below=1031)),
 }
 
@@ -731,6 +732,7 @@ GATHERS: Mapping[str, Gathering] = {
     "no-indices-of-other-rank": ((4, 3), 1, positions(0, below=3)),
     "no-elements": ((0, 3), 1, positions(0, 2, below=3)),
     "int32": ((3, 4), -2, positions(5, 4, below=3, dtype=I32)),
+    "wide": ((3, 1030), 0, positions(4, 1027, below=3)),
     "long": ((8, 130), 1, positions(8, 130, below=130)),
 }
 
@@ -834,11 +836,12 @@ def scatter(prototype: Prototype) -> Iterator[Case]:
         **more: Any,
     ) -> Scene:
         (shape, dim, index), src = scattering
+        number = -2.0 if more.get("exact") else -1.375
         arguments = {
             "input": data(*shape, domain=domain, layout=layout),
             "dim": dim,
             "src": data(*src, domain=domain, layout=layout),
-            "value": ByDtype(lambda dtype: (reduce != "multiply", 3, -1.375, -1.375)[category(dtype)]),
+            "value": ByDtype(lambda dtype: (reduce != "multiply", 3, number, number)[category(dtype)]),
             "index": index,
             "reduce": reduce,
         }
@@ -858,7 +861,7 @@ def scatter(prototype: Prototype) -> Iterator[Case]:
             scene("add-inner", REPEATED_INNER, "add", strided, normal(), result=transposed, dtypes=FEW),
             scene("multiply-inner", REPEATED_INNER, "multiply", transposed, normal(), dtypes=FEW),
             scene("add-exact", SUMMED, "add", domain=SUMMANDS, dtypes=INEXACT, exact=True),
-            scene("multiply-exact", SUMMED, "multiply", domain=choice([1, -1, 2, 0.5]), dtypes=floating, exact=True),
+            scene("multiply-exact", SUMMED, "multiply", domain=choice([1, -1, 2, 0.5]), dtypes=INEXACT, exact=True),
             scene("add-long-sum", LONG_SUM, "add", domain=POSITIVE, dtypes=half),
             scene("add-wrap", REPEATED, "add", domain=whole_range, dtypes=(Dtype.uint8, Dtype.int64)),
             scene("multiply-wrap", REPEATED, "multiply", domain=whole_range, dtypes=(Dtype.int16, Dtype.int64)),

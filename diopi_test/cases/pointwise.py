@@ -15,7 +15,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.case import Case, cases_for
 from diopi_test.cases.elementwise import OUTER, Pattern, elementwise_cases, special_cases
-from diopi_test.domains import Domain, between, choice, magnitudes, normal, off_whole, special, whole_range
+from diopi_test.domains import Domain, between, choice, magnitudes, normal, off_whole, special, whole, whole_range
 from diopi_test.formats import format_of
 
 
@@ -131,3 +131,6 @@ def tanh_backward(prototype: Prototype) -> Iterator[Case]:
     yield from elementwise_cases(prototype, {"grad_output": normal(), "output": between(-1, 1)})
     ends = choice([0.0, -0.0, 1.0, -1.0, 0.5, float("nan")])
     yield from elementwise_cases(prototype, {"grad_output": special, "output": ends}, patterns=[OUTER], label="ends")
+    halves = {"grad_output": whole(-8, 8), "output": choice([0.0, 0.5, -0.5, 0.25, 1.0, -1.0])}
+    for case in elementwise_cases(prototype, halves, None, [ROW], label="exact"):
+        yield replace(case, exact=True)

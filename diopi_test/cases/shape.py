@@ -40,7 +40,7 @@ TRIANGLES = [
     Variant("empty", (0, 3, 3), {"diagonal": 0}),
     Variant("special", (5, 19), {"diagonal": 4}, domain=special),
     Variant("rank-5", (2, 1, 2, 4, 3), {"diagonal": -1}, strided),
-    Variant("long", (31, 33), {"diagonal": 5}, widths=True),
+    Variant("long", (33, 35), {"diagonal": 5}, widths=True),
 ]
 
 TENSORS = {
@@ -56,7 +56,7 @@ TENSORS = {
         Variant("special", (19, 2), {"dim0": 0, "dim1": 1}, domain=special),
         Variant("tiles", (70, 65), {"dim0": 1, "dim1": 0}, widths=True),
         Variant("cube", (4, 4, 4), {"dim0": 0, "dim1": 2}),
-        Variant("long", (8, 129), {"dim0": 0, "dim1": 1}, layout=expanded, widths=True),
+        Variant("long", (8, 131), {"dim0": 0, "dim1": 1}, layout=expanded, widths=True),
     ],
     "diopiPermute": [
         Variant("cycle", (2, 3, 4), {"dims": (1, 2, 0)}, everywhere=True),
@@ -70,7 +70,7 @@ TENSORS = {
         Variant("empty", (2, 0, 3), {"dims": (2, 0, 1)}),
         Variant("special", (19, 2), {"dims": (1, 0)}, domain=special),
         Variant("cube", (4, 4, 4), {"dims": (1, 2, 0)}),
-        Variant("long", (7, 13, 11), {"dims": (2, 0, 1)}, widths=True),
+        Variant("long", (7, 13, 12), {"dims": (2, 0, 1)}, widths=True),
     ],
     "diopiExpand": [
         Variant("columns", (9, 1), target=(9, 4), everywhere=True),
@@ -84,7 +84,7 @@ TENSORS = {
         Variant("same-shape", (4, 3), target=(4, 3)),
         Variant("to-none", (1, 3), target=(0, 3)),
         Variant("special", (19, 1), target=(19, 3), domain=special),
-        Variant("long", (1, 33), target=(31, 33), widths=True),
+        Variant("long", (1, 37), target=(33, 37), widths=True),
     ],
     "diopiFlip": [
         Variant("rows", (4, 3), {"dims": (0,)}, everywhere=True),
@@ -129,7 +129,7 @@ TENSORS = {
         Variant("never", (2, 3), {"repeats_size": (2, 0)}),
         Variant("empty", (0, 3), {"repeats_size": (2, 2)}),
         Variant("special", (19,), {"repeats_size": (2,)}, domain=special),
-        Variant("long", (5, 9), {"repeats_size": (7, 3)}, widths=True),
+        Variant("long", (5, 9), {"repeats_size": (7, 5)}, widths=True),
     ],
     "diopiUnfold": [
         Variant("overlapping", (7, 2), {"dim": 0, "size": 3, "step": 2}, everywhere=True),
@@ -147,7 +147,7 @@ TENSORS = {
         Variant("scalar-without-elements", (), {"dim": -1, "size": 0, "step": 1}),
         Variant("empty", (0, 4), {"dim": 1, "size": 2, "step": 1}),
         Variant("special", (19,), {"dim": 0, "size": 4, "step": 3}, domain=special),
-        Variant("long", (401,), {"dim": 0, "size": 5, "step": 2}, widths=True),
+        Variant("long", (431,), {"dim": 0, "size": 5, "step": 2}, widths=True),
     ],
     "diopiTril": TRIANGLES,
     "diopiTriu": TRIANGLES,
@@ -329,7 +329,7 @@ MESH_GRID = [
     Join("four", [(2,), (3,), (1,), (4,)], layouts=[strided, contiguous], result=transposed),
     Join("empty", [(2,), (0,), (3,)]),
     Join("special", [(19,), (2,)], domain=special),
-    Join("long", [(31,), (17,)], widths=True),
+    Join("long", [(41,), (29,)], widths=True),
 ]
 
 
@@ -680,7 +680,7 @@ FORMATS: dict[str, tuple[tuple[int, ...], Layout, MemoryFormat, Layout]] = {
     "preserve-expanded": ((4, 3), expanded, MemoryFormat.Preserve, contiguous),
     "scalar": ((), contiguous, MemoryFormat.Preserve, contiguous),
     "empty": ((0, 3, 2, 2), contiguous, MemoryFormat.ChannelsLast, channels_last),
-    "long": ((31, 33), transposed, MemoryFormat.Contiguous, contiguous),
+    "long": ((33, 35), transposed, MemoryFormat.Contiguous, contiguous),
 }
 """Shape and layout of the input, the memory format asked for, and the layout that makes."""
 

@@ -15,7 +15,8 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.case import Case, TensorSpec, cases_for
 from diopi_test.cases.scenes import Scene, data, literal, no_position_twice, play
-from diopi_test.domains import Domain, anything, between, choice, distinct, whole, whole_range
+from diopi_test.domains import Domain, anything, between, choice, distinct, integer_range, whole, whole_range
+from diopi_test.formats import format_of, is_inexact
 from diopi_test.layouts import Layout, contiguous, expanded, strided, transposed
 
 nan, inf = float("nan"), float("inf")
@@ -26,8 +27,16 @@ INFINITE = choice([inf, -inf, 0.25, -3.0, 1e4, -1e-4, 2.0, 0.0, nan])
 EQUALS = choice([nan, -nan, inf, inf, -inf, -inf, 0.0, -0.0, 0.0, -0.0, 1.0, -1.0, 1.0])
 """Equal numbers of every kind; 0.0 and −0.0 are equal too, and NaN whatever its sign bit."""
 
-NEIGHBOURS = choice([2**62 + i for i in range(-20, 20)])
-"""Different numbers of int64, equal as float64."""
+
+def neighbours(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Forty numbers of the type that differ in their last bits, and are equal in a narrower one."""
+    steps = np.resize(np.arange(-20, 20), count)
+    middle = 1.0 if is_inexact(dtype) else (integer_range(dtype)[1] + 1) // 2
+    return rng.permutation(middle + steps * (format_of(dtype).epsilon if is_inexact(dtype) else 1))
+
+
+PRECISE = (Dtype.float32, Dtype.float64, Dtype.int32, Dtype.int64)
+"""Element types with far more numbers than a narrower one has."""
 
 REPEATED = whole(0, 3)
 
@@ -92,7 +101,7 @@ def sorting(prototype: Prototype, attributes: Any) -> Iterator[Case]:
             scene("infinite-descending", (9,), 0, True, None, INFINITE),
             scene("whole-range", (5, 8), 1, False, True, whole_range, dtypes=integer),
             scene("whole-range-descending", (5, 8), 0, True, True, whole_range, dtypes=(Dtype.int8, Dtype.uint8)),
-            scene("neighbours", (40,), 0, False, None, NEIGHBOURS, dtypes=(Dtype.int64,)),
+            scene("neighbours", (40,), 0, False, None, neighbours, dtypes=PRECISE),
             scene("all-equal", (4, 6), -1, False, None, equal_rows(6), dtypes=(Dtype.float32, Dtype.int64)),
             scene("expanded", (4, 6), 1, False, True, distinct, expanded),
             scene("long-of-few", (1031,), 0, True, True, REPEATED, dtypes=(Dtype.float32, Dtype.uint8)),
@@ -174,7 +183,7 @@ def topk(prototype: Prototype) -> Iterator[Case]:
             scene("infinite", (9,), 0, 4, True, True, INFINITE, dtypes=floating),
             scene("infinite-smallest", (9,), 0, 8, False, True, INFINITE),
             scene("whole-range", (5, 8), 1, 3, True, True, whole_range, dtypes=integer),
-            scene("neighbours", (40,), 0, 17, False, True, NEIGHBOURS, dtypes=(Dtype.int64,)),
+            scene("neighbours", (40,), 0, 17, False, True, neighbours, dtypes=PRECISE),
             scene("int32-positions", (4, 9), 1, 3, False, True, index=Dtype.int32),
             scene("int32-positions-any-order", (4, 9), 1, 3, True, False, index=Dtype.int32),
         ],
@@ -311,7 +320,7 @@ def unique(prototype: Prototype) -> Iterator[Case]:
                 "not-a-number", (9,), domain=choice([nan, inf, -inf, inf, 2.0, -inf, 0.5, inf, 2.0]), dtypes=floating
             ),
             scene("whole-range", (4, 6), domain=choice_of_whole_range, dtypes=integer),
-            scene("neighbours", (60,), domain=NEIGHBOURS, dtypes=(Dtype.int64,)),
+            scene("neighbours", (60,), domain=neighbours, dtypes=PRECISE),
             scene("long", (1031,), domain=whole(0, 99), dtypes=(Dtype.float32, Dtype.int32)),
             scene("many-different", (2, 1031), domain=whole(0, 1500)),
             scene("long-slices", (130, 5), 0, domain=few_slices((130, 5), 0, 6)),
