@@ -487,7 +487,8 @@ def filling(prototype: Prototype, places: Mapping[str, Any]) -> Iterator[Scene]:
     """Scenes in which `input`, of shape (4, 5), is filled with values of other types, at the same places."""
     for label, (dtype, number, of) in CONVERTED.items():
         value = number if _takes_number(prototype) else literal(number, of)
-        yield Scene(label, {"input": data(4, 5), **places, "value": value}, dtypes=(dtype,))
+        is_basic = label == "plain-false"
+        yield Scene(label, {"input": data(4, 5), **places, "value": value}, dtypes=(dtype,), smoke=is_basic)
 
 
 @cases_for("diopiIndexFill", weak={"of-number|length-one": "the only place is filled"})
