@@ -223,8 +223,8 @@ def _is_blunt(expected: Expected) -> bool:
     blur = np.asarray(expected.blur)
     blur = (blur if expected.specified is None else blur[expected.specified]).reshape(-1)[np.isfinite(values)]
     values = values[np.isfinite(values)]
-    spread = np.abs(values - (values.mean() if values.size >= FEW else 0)).max()
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = np.abs(values - (values.mean() if values.size >= FEW else 0)).max()
         return bool(spread > 0 and np.median(K * ulp(values, expected.dtype) * blur) >= spread)
 
 

@@ -27,15 +27,17 @@ class Unread:
     reason: str
     when: Callable[[Mapping[str, Any]], bool] = lambda arguments: True
 
+    def is_about(self, function: str, argument: str) -> bool:
+        """Whether the argument is not read in some calls of the function."""
+        return argument in self.arguments and bool(re.fullmatch(f"diopi(?:{self.functions})", function))
+
     def covers(self, case: BaselineCase, argument: str) -> bool:
         """Whether the argument is not read in this case."""
-        if argument not in self.arguments or not re.fullmatch(f"diopi(?:{self.functions})", case.function):
-            return False
-        return self.when(case.arguments)
+        return self.is_about(case.function, argument) and self.when(case.arguments)
 
 
-WINDOWS = ("kernel_size", "ksize", "stride", "padding", "dilation", "ceil_mode", "exclusive")
-"""The attributes of sliding windows."""
+WINDOWS = ("stride", "padding", "dilation", "ceil_mode")
+"""Attributes of sliding windows."""
 
 
 def _adaptive(arguments: Mapping[str, Any]) -> bool:
@@ -49,9 +51,16 @@ def _average(arguments: Mapping[str, Any]) -> bool:
 UNREAD = (
     Unread("(Adaptive)?(Max|Avg)?Pool[123]dBackward", ["input"], "its sizes alone count"),
     Unread("GatherBackward|MaskedSelectBackward|NLLLoss(V2)?Backward", ["input"], "its sizes alone count"),
-    Unread("MaxPool[123]dBackward", WINDOWS, "the positions say where each gradient goes"),
-    Unread("Pool[123]dBackward", WINDOWS, "the positions say it", lambda arguments: not _average(arguments)),
-    Unread("Pool[123]d(Backward)?", WINDOWS, "the sizes of the result tell the windows", _adaptive),
+    Unread("MaxPool[123]dBackward", ["kernel_size", *WINDOWS], "the positions say where each gradient goes"),
+    Unread(
+        "Pool[123]dBackward",
+        ["ksize", "exclusive", *WINDOWS],
+        "the positions say it",
+        lambda arguments: not _average(arguments),
+    ),
+    Unread(
+        "Pool[123]d(Backward)?", ["ksize", "exclusive", *WINDOWS], "the sizes of the result tell the windows", _adaptive
+    ),
     Unread(
         "Pool[123]d",
         ["output_size"],

@@ -390,6 +390,12 @@ def _rounded_div(prototype: Prototype, mode: RoundMode) -> Iterator[Case]:
     for dtype in (dtype for dtype in prototype.dtypes if dtype in numeric):
         given = {f"{mode.name}-whole": {"other": 3 if dtype is Dtype.uint8 else -3, "rounding_mode": mode}}
         yield from exactly(variants(prototype, dtype, domains, given, TABLE))
+    if mode == RoundMode.floor:
+        # as many tenths as there are, since the nearest number of a type is not 0.1
+        tenths = {"input": whole(1, 20), "other": choice([0.1, -0.1, 0.7])}
+        for dtype in (Dtype.float32, Dtype.float64):
+            given = {"floor-nearly-whole": {"other": 0.1, "rounding_mode": mode}}
+            yield from exactly(variants(prototype, dtype, tenths, given, TABLE))
     for dtype in dtypes:
         numbers: tuple[float, ...] = (2.0, -INF, 0.0, NAN) if dtype is Dtype.float32 else (-INF,)
         by_ends = {f"{mode.name}-ends-by-{n}": {"other": n, "rounding_mode": mode} for n in numbers}
@@ -399,7 +405,6 @@ def _rounded_div(prototype: Prototype, mode: RoundMode) -> Iterator[Case]:
 NO_POWER = {
     "to-(0|nan)|ends-to-0.0": "any number to the power 0 is 1, to NaN it is NaN",
     "negative-to-third": "a negative number has no broken power",
-    "to-inf": "powers of infinity are 0 and infinity",
 }
 
 
@@ -510,6 +515,7 @@ def remainder(prototype: Prototype) -> Iterator[Case]:
     yield from off_jumps(prototype, {}, floats, "", -1.375)
     yield from spread(prototype, {"input": whole_range, "other": nonzero(whole(-9, 9))}, {"other": 7}, integers)
     yield from _whole_remainders(prototype)
+    yield from _far_remainders(prototype)
     wide = {"input": wide_integers, "other": choice([7, -11])}
     yield from variants(prototype, Dtype.int64, wide, {"wide": {"other": 2**53 + 1}})
     if prototype.form == "scalar":
@@ -524,9 +530,20 @@ def remainder_of_number(prototype: Prototype) -> Iterator[Case]:
     once_to_thrice = by_kind(between(4.7, 6.5), nonzero(whole(-9, 9)))
     yield from spread(prototype, {"other": once_to_thrice}, {"input": by_category(0, 47, -13.7)})
     yield from _whole_remainders(prototype)
+    yield from _far_remainders(prototype)
     yield from variants(prototype, Dtype.int64, {"other": choice([7, -11])}, {"wide": {"input": 2**62 + 3}})
     halves = {"float-number": {"input": 7.5}}
     yield from exactly(variants(prototype, Dtype.int32, {"other": nonzero(whole(-6, 6))}, halves))
+
+
+def _far_remainders(prototype: Prototype) -> Iterator[Case]:
+    """Remainders are exact, however many times the divisor fits."""
+    quarters = choice([0.75, 1.25, -7.5, -0.25, 3.0])
+    for dtype in floating:
+        high = 2.0 ** (format_of(dtype).precision - 2)
+        arguments = {"input": whole(int(high / 2), int(high)), "other": quarters}
+        numbers = {"far": {"input": high - 1, "other": -0.75 if prototype.base == "diopiRemainderTensor" else 0.0}}
+        yield from exactly(variants(prototype, dtype, arguments, numbers))
 
 
 def _whole_remainders(prototype: Prototype) -> Iterator[Case]:
@@ -796,6 +813,7 @@ LISTS: dict[str, list[tuple[int, ...]]] = {
     "none": [],
     "with-empty": [(2,), (0, 3), (4,)],
     "many": [(n % 4 + 1, 2) for n in range(21)],
+    "very-many": [(n % 3 + 1,) for n in range(150)],
     "long": [(1031,), (2, 3)],
 }
 
@@ -822,7 +840,7 @@ def foreach(prototype: Prototype) -> Iterator[Case]:
     number = by_category("mul" in prototype.name, 3, 1.7)
     for dtype in prototype.dtypes:
         yield case("three", [dtype], one(dtype, number(dtype)), smoke=True)
-    for shapes in ("one", "none", "with-empty", "many", "long"):
+    for shapes in ("one", "none", "with-empty", "many", "very-many", "long"):
         yield case(shapes, [Dtype.float32], one(Dtype.float32, -0.3), shapes)
     yield case("long", [Dtype.float16], one(Dtype.float16, -0.3), "long")
     for layout in (transposed, strided):

@@ -71,7 +71,7 @@ def _level(length: int) -> Domain:
 
 def _adding_up_to_64(rng: Generator, number: int) -> NDArray[Any]:
     """33 elements whose moduli add up to 64."""
-    return rng.permutation([1.0, 1.0, *[2.0] * 31]) * rng.choice([-1.0, 1.0], 33)
+    return np.asarray(rng.permutation([1.0, 1.0, *[2.0] * 31]) * rng.choice([-1.0, 1.0], 33))
 
 
 def _nothing_in_half(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
