@@ -308,7 +308,7 @@ def multinomial(prototype: Prototype) -> Iterator[Case]:
     some, zeros = [1.0, 2.5, 0.5, 4.0, 2.0], [0.0, 3.0, 1.0, 0.0, 2.0, 0.0]
     for dtype in prototype.dtypes:
         yield case("sample", dtype, some, 4000, True, smoke=True)
-        yield case("put-aside", dtype, some, 2, False, (1500,), smoke=True)
+        yield case("put-aside", dtype, some, 2, False, (6000,), smoke=True)
         yield case("zeros", dtype, zeros, 4000, True)
         yield case("rows", dtype, some, 700, True, (6,))
     for label, layouts in (("transposed", [transposed]), ("strided", [strided]), ("mixed", [strided, transposed])):

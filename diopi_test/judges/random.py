@@ -178,13 +178,19 @@ def _replaced(weights: Array, rows: Array) -> Problems:
 
 
 def _put_aside(weights: Array, rows: Array) -> Problems:
-    """No category comes twice in a row, one of weight 0 only last, and all as often as putting aside makes them."""
+    """No category comes twice in a row, one of weight 0 only last, and all as often as putting aside makes them.
+
+    The first of a row is the first that was drawn (torch.multinomial).
+    """
     yield from distinct_positions("out", rows, weights.shape[1], 1)
     ranked = np.take_along_axis(weights, rows, 1) > 0
     left = np.minimum((weights > 0).sum(1), rows.shape[1])
     right = np.broadcast_to((ranked.sum(1) == left)[:, np.newaxis], rows.shape)
     yield from all_where("out", right, rows, "of weight above 0 while one is left")
-    for row, drawn in _alike(weights, rows):
+    order = np.argsort(weights, 1)  # rows with the same weights in another order are drawn from alike
+    for row, drawn in _alike(np.take_along_axis(weights, order, 1), np.take_along_axis(np.argsort(order, 1), rows, 1)):
+        first = np.bincount(drawn[:, :1].reshape(-1), minlength=row.size)
+        yield from counts("out: a category is drawn first", first, len(drawn), row / row.sum())
         if (row > 0).all() and row.size ** drawn.shape[1] <= FEWEST:
             hits = np.bincount(drawn.reshape(-1), minlength=row.size)
             yield from counts("out: a category is drawn", hits, len(drawn), np.array(_inclusion(row, drawn.shape[1])))

@@ -319,6 +319,12 @@ def multinomial_uniform(input: Array, num_samples: int, replacement: bool, gener
     return multinomial(np.ones_like(input), num_samples, replacement, generator)
 
 
+def multinomial_the_other_way_round(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
+    """Gumbel's trick with the noise subtracted."""
+    noise = rng(generator).gumbel(size=input.shape)
+    return np.argsort(noise - np.log(input), -1)[..., :num_samples]
+
+
 def multinomial_most_likely(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
     return np.broadcast_to(np.argmax(input, -1, keepdims=True), (*input.shape[:-1], num_samples))
 
@@ -343,6 +349,7 @@ def test_draws_that_are_put_aside() -> None:
     assert_refused(outcome(name, multinomial_uniform, "float32-put-aside"), "a category is drawn")
     assert_refused(outcome(name, multinomial_uniform, "float32-zeros-put-aside"), "of weight above 0")
     assert_refused(outcome(name, multinomial_uniform, "float32-zeros"), "a category is drawn")
+    assert_refused(outcome(name, multinomial_the_other_way_round, "float32-put-aside"), "a category is drawn")
     assert outcome(name, multinomial, "float32-zeros-put-aside").verdict is Verdict.passed
 
 
