@@ -87,6 +87,10 @@ UNSCALINGS = (
     Unscaling("no-gradients", shapes=()),
     Unscaling("no-gradients-found-before", found_inf=1.0, shapes=(), state=()),
     Unscaling("long", 0.7, shapes=((1031,), (7,)), dtypes=(F16, F32)),
+    Unscaling("very-many", 0.3, shapes=((3,),) * 150, domains=(ORDINARY,) * 150),
+    Unscaling(
+        "infinite-in-last-of-many", shapes=((3,),) * 150, domains=(*[ORDINARY] * 149, _last_is(np.inf)), weak=FOUND
+    ),
     Unscaling("infinite-at-the-end", shapes=((7,), (1031,)), domains=(ORDINARY, _last_is(np.inf)), weak=FOUND),
 )
 

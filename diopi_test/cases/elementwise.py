@@ -60,6 +60,8 @@ BROADCAST = (
     Pattern("by-scalar", [(3, 4), ()]),
     Pattern("scalar-by", [(), (3, 4)]),
     Pattern("rank-up", [(3,), (2, 4, 3)]),
+    Pattern("interleaved", [(2, 1, 3, 1, 2), (4, 1, 3, 1)]),
+    Pattern("long-rows", [(3, 517), (3, 1)]),
     Pattern("empty-row", [(0, 3), (3,)]),
     Pattern("expanded", [(4, 3)], [contiguous, expanded]),
     Pattern("mixed-layouts", [(4, 3)], [transposed, strided], contiguous),

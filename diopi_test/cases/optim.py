@@ -287,6 +287,7 @@ FUSED = (
     Parameters("one", ((4, 5),), (7,), dtypes=floating),
     Parameters("with-empty", ((2, 3), (0, 3), (4,)), (1, 2, 3)),
     Parameters("many", ((3,),) * 9, range(1, 10), dtypes=(F32, BF16)),
+    Parameters("very-many", ((2,),) * 75, range(1, 76), amsgrad=True, largest=True),
     Parameters("usual", lr=0.001, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, dtypes=floating),
     Parameters("long", ((1031,), (7,)), (2, 3), amsgrad=True, largest=True),
 )
@@ -376,6 +377,9 @@ CLIPS = (
     Clip("nan", domain=_some(np.nan), dtypes=(F32, BF16), shapes=((3, 4), (5,)), weak="a NaN spreads to all"),
     Clip("infinite-maximum", 1.0, float("inf"), ((3, 4), (5,)), _some(-np.inf)),
     Clip("long", 3.0, 2.0, ((1031,), (7,)), dtypes=(F32, BF16)),
+    Clip("long-one", 6000.0, 1.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
+    Clip("long-two", 6000.0, 2.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
+    Clip("very-many", 1.0, 2.0, ((2,),) * 150, whole(-4, 4)),
     Clip("many", 1.0, 2.0, ((3,),) * 12, whole(-4, 4)),
 )
 
