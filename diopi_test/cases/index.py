@@ -214,6 +214,7 @@ def index_put(prototype: Prototype) -> Iterator[Case]:
             scene("row-for-all", (6, 3), once, False, values=(3,)),
             scene("column-for-all", (6, 3), once, False, values=(4, 1)),
             scene("add-one-for-all", (4, 3), often, True, values=()),
+            scene("add-row-for-mask", (4, 5, 3), [pattern(4, 5)], True, values=(3,)),
             scene("add-row-for-all", (4, 3), often, True, values=(3,)),
         ],
     )
