@@ -61,6 +61,7 @@ ONE_AXIS = (
     Along("middle", (3, 4, 5), (-2,), layout=strided, result=strided, common=True),
     Along("first-of-4", (4, 2, 3, 2), (-4,), layout=transposed, result=transposed),
     Along("second-of-5", (2, 5, 3, 1, 2), (1,)),
+    Along("cube", (5, 5, 5), (1,)),
     Along("vector", (6,), (-1,)),
     Along("length-one", (3, 1, 4), (1,)),
     Along("scalar", (), (0,)),
