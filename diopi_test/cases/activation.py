@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
 
 from diopi_proto.dtypes import category, floating, half, is_complex, is_floating
 from diopi_proto.prototype import Prototype
@@ -273,6 +275,9 @@ def softmax(prototype: Prototype) -> Iterator[Case]:
         yield _softmax_case(dtype, Along("", (6, 3), (0,)), choice([-inf]), "all-masked")
     for dtype in half:  # a sum of so many shows the width of the accumulator
         yield _softmax_case(dtype, Along("", (2, 2000), (1,)), normal(0.5), "accumulated")
+    if prototype.base == "diopiSoftmax":
+        for dtype in floating:
+            yield replace(_softmax_case(dtype, Along("", (5, 300), (1,)), _powers_of_two, "exact"), exact=True)
     for narrow, wide in WIDER.items():
         yield Case(
             f"{wide.name}-of-{narrow.name}",
@@ -280,6 +285,13 @@ def softmax(prototype: Prototype) -> Iterator[Case]:
             {"input": TensorSpec((5, 7), narrow, normal(2)), "dim": 1},
             {"out": ResultOverride(dtype=wide)},
         )
+
+
+def _powers_of_two(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Rows of 300 that are masked but for 16, 32, 64, … equal numbers."""
+    rows = np.arange(count // 300)[:, None]
+    equal = rng.permuted(np.arange(300) < 16 << rows, axis=1)
+    return np.where(equal, 3.0 * rows, -inf)
 
 
 def _softmax_case(dtype: Dtype, along: Along, domain: Domain, label: str) -> Case:
@@ -304,8 +316,18 @@ def softmax_backward(prototype: Prototype) -> Iterator[Case]:
         yield _softmax_gradient_case(dtype, ROWS, normal(30), "steep", is_log)
         yield _softmax_gradient_case(dtype, ROWS, MASKED, "masked", is_log)
         yield _softmax_gradient_case(dtype, ROWS, choice([1.0, 2.0, nan, *range(9)]), "nan", is_log)
+    for dtype in floating:
+        yield _exact_gradient(dtype, is_log)
     for dtype in half:  # a sum of so many shows the width of the accumulator
         yield _softmax_gradient_case(dtype, Along("", (2, 2000), (1,)), normal(), "positive", is_log, between(0.5, 1))
+
+
+def _exact_gradient(dtype: Dtype, is_log: bool) -> Case:
+    """Results of softmax that are powers of two, or logarithms of 1 and 0, so that sums and products are exact."""
+    results = choice([0.0, -inf] if is_log else [0.125, 0.25, 0.5])
+    tensors = {"grad_output": whole(-9, 8), "output": results}
+    arguments = {name: TensorSpec((3, 1031), dtype, domain) for name, domain in tensors.items()}
+    return Case(f"{dtype.name}-exact", dtype, {**arguments, "dim": -1}, exact=True)
 
 
 def _softmax_gradient_case(

@@ -426,7 +426,30 @@ def cholesky(prototype: Prototype) -> Iterator[Case]:
             yield case(dtype, pattern, upper, checkerror=False)
         yield case(dtype, SQUARE[1], False, checkerror=True)
         yield case(dtype, Pattern("larger", [(67, 67)]), True, checkerror=False)
+        yield from (_whole_factor(dtype, upper) for upper in (False, True))
         yield from (_indefinite(dtype, upper) for upper in (False, True))
+
+
+def _unit_triangular(values: Array, diagonal: Any = 1) -> Array:
+    """A lower factor of whole numbers, with a diagonal that divides them evenly."""
+    factor: Array = np.tril(values, -1) + diagonal * np.eye(values.shape[-1])
+    return factor
+
+
+def _whole_factor(dtype: Dtype, upper: bool) -> Case:
+    """Products of lower factors with their adjoints, whose decomposition has but whole numbers."""
+
+    def matrix(values: Values) -> Array:
+        factor = _unit_triangular(values["_factor"], 1 + np.arange(19) % 2)
+        return factor @ _adjoint(factor)
+
+    arguments = {
+        "_factor": TensorSpec((2, 19, 19), dtype, whole(-2, 2)),
+        "mat": TensorSpec((2, 19, 19), dtype, compute=matrix),
+        "upper": upper,
+        "checkerror": False,
+    }
+    return Case(label(dtype, "exact", "upper" if upper else "lower"), dtype, arguments, exact=True)
 
 
 def _indefinite(dtype: Dtype, upper: bool) -> Case:
@@ -465,9 +488,25 @@ def cholesky_backward(prototype: Prototype) -> Iterator[Case]:
         words = pattern.label, "upper" if upper else "lower"
         return Case(label(dtype, *words), dtype, arguments, results(prototype, pattern), smoke=pattern.smoke)
 
+    def exact(dtype: Dtype, upper: bool) -> Case:
+        """Whole numbers with a diagonal of 1, whose inverse has whole numbers too."""
+
+        def unit(values: Values) -> Array:
+            lower = _unit_triangular(values["_factor"])
+            return _adjoint(lower) if upper else lower
+
+        arguments = {
+            "_factor": TensorSpec((2, 7, 7), dtype, choice([-1, 0, 1, 0])),
+            "grad_output": TensorSpec((2, 7, 7), dtype, whole(-9, 9)),
+            "L": TensorSpec((2, 7, 7), dtype, compute=unit),
+            "upper": upper,
+        }
+        return Case(label(dtype, "exact", "upper" if upper else "lower"), dtype, arguments, exact=True)
+
     for dtype in prototype.dtypes:
         for pattern, upper in product((*SQUARE, *(SQUARE_FEW if dtype in REAL_AND_COMPLEX else ())), (False, True)):
             yield case(dtype, pattern, upper)
+        yield from (exact(dtype, upper) for upper in (False, True))
 
 
 # --- Triangular systems -------------------------------------------------------------------------------------------
@@ -489,6 +528,10 @@ SYSTEM_FEW = (
     Pattern("no-batch", [(0, 3, 2), (0, 3, 3)]),
     Pattern("large", [(67, 3), (67, 67)]),
 )
+
+
+EXACT_SYSTEM = Pattern("exact", [(2, 5, 3), (2, 5, 5)])
+"""Whole numbers, which need a diagonal of 1."""
 
 
 def _regular(values: Values) -> Array:
@@ -564,10 +607,12 @@ def triangular_solve_backward(prototype: Prototype) -> Iterator[Case]:
         dtype: Dtype, pattern: Pattern, flags: Mapping[str, Any], absent: Sequence[str] = (), **options: Any
     ) -> Case:
         batch = np.broadcast_shapes(pattern.shape(0)[:-2], pattern.shape(1)[:-2])
-        system = _system(dtype, pattern)
+        numbers = whole(-2, 2) if pattern is EXACT_SYSTEM else None
+        system = _system(dtype, pattern, numbers)
+        drawn = numbers or normal()
         grads = {
-            "grad_x": TensorSpec((*batch, *pattern.shape(0)[-2:]), dtype, layout=pattern.layout(1)),
-            "grad_cloned_mat": TensorSpec((*batch, *pattern.shape(1)[-2:]), dtype, layout=pattern.layout(0)),
+            "grad_x": TensorSpec((*batch, *pattern.shape(0)[-2:]), dtype, drawn, pattern.layout(1)),
+            "grad_cloned_mat": TensorSpec((*batch, *pattern.shape(1)[-2:]), dtype, drawn, pattern.layout(0)),
         }
         x = TensorSpec(
             grads["grad_x"].shape,
@@ -596,6 +641,8 @@ def triangular_solve_backward(prototype: Prototype) -> Iterator[Case]:
                 is_one = pattern.label == "one" and one["unitriangular"]
                 weak = "a unitriangular matrix of one element is 1" if is_one else ""
                 yield case(dtype, pattern, one, smoke=smoke, weak=weak)
+        for one in flags[1::2]:
+            yield case(dtype, EXACT_SYSTEM, one, exact=True)
         for absent in (["grad_cloned_mat"], ["grad_b"], ["grad_mat"], ["grad_x", "grad_b"]):
             yield case(dtype, SYSTEM[1], flags[4], absent)
         if is_complex(dtype):  # where a gradient of 0 has no sign

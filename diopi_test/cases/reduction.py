@@ -313,6 +313,8 @@ def prod(prototype: Prototype) -> Iterator[Case]:
         yield _case(prototype, dtype, ROWS, choice([3.0, 5.0, -7.0]), "exact", exact=True)
         yield _case(prototype, dtype, COLUMNS, choice([inf, nan, -inf, *[0.5, -2.0, 4.0, 1.0] * 6]), "infinite")
         yield _case(prototype, dtype, COLUMNS, choice([0.0, -0.0, *[0.5, -2.0, 4.0] * 4]), "zeros", exact=True)
+    for dtype in (Dtype.complex64, Dtype.complex128):
+        yield _case(prototype, dtype, ROWS, choice([1 + 2j, -3j, 2 - 1j]), "exact", exact=True)
     yield _case(prototype, Dtype.float16, Along("", (5, 18), (1,)), _balanced, "partial-overflow", exact=True)
 
 

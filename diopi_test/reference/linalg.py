@@ -94,7 +94,7 @@ def _cholesky_factor(mat: Array) -> tuple[Array, int]:
     factor = np.zeros_like(mat)
     for k in range(len(mat)):
         row = factor[k, :k]
-        pivot = mat[k, k].real - np.sum(np.abs(row) ** 2)
+        pivot = mat[k, k].real - (row @ row.conj()).real
         if not pivot > 0:
             return factor, k + 1
         factor[k, k] = np.sqrt(pivot)
