@@ -277,7 +277,7 @@ def softmax(prototype: Prototype) -> Iterator[Case]:
         yield _softmax_case(dtype, Along("", (2, 2000), (1,)), normal(0.5), "accumulated")
     if prototype.base == "diopiSoftmax":
         for dtype in floating:
-            yield replace(_softmax_case(dtype, Along("", (5, 300), (1,)), _powers_of_two, "exact"), exact=True)
+            yield replace(_softmax_case(dtype, Along("", (6, 600), (1,)), _powers_of_two, "exact"), exact=True)
     for narrow, wide in WIDER.items():
         yield Case(
             f"{wide.name}-of-{narrow.name}",
@@ -288,9 +288,9 @@ def softmax(prototype: Prototype) -> Iterator[Case]:
 
 
 def _powers_of_two(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Rows of 300 that are masked but for 16, 32, 64, … equal numbers."""
-    rows = np.arange(count // 300)[:, None]
-    equal = rng.permuted(np.arange(300) < 16 << rows, axis=1)
+    """Rows of 600 that are masked but for 16, 32, 64, … equal numbers."""
+    rows = np.arange(count // 600)[:, None]
+    equal = rng.permuted(np.arange(600) < 16 << rows, axis=1)
     return np.where(equal, 3.0 * rows, -inf)
 
 

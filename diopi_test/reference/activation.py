@@ -123,9 +123,12 @@ def _shifted(input: Array, dim: int) -> Any:
 
 
 @reference("diopiSoftmax")
-def softmax(input: Array, dim: int) -> Any:
+def softmax(input: Array, dim: int) -> WithTerms:
     e = np.exp(_shifted(np.atleast_1d(input), dim))
-    return (e / np.sum(e, axis=dim, keepdims=True)).reshape(input.shape)
+    total = np.sum(e, axis=dim, keepdims=True)
+    # the relative error of the sum that all are divided by
+    terms = e / total * (sum_terms(e, dim, keepdims=True) / total)
+    return WithTerms((e / total).reshape(input.shape), terms.reshape(input.shape))
 
 
 @reference("diopiSoftmaxBackward")
