@@ -14,7 +14,7 @@ from diopi_proto.types import Dtype
 from diopi_test.case import Case, ResultOverride, TensorSpec, cases_for
 from diopi_test.cases.products import exact_numbers, label, with_special
 from diopi_test.domains import Domain, normal, special, whole
-from diopi_test.layouts import Layout, channels_last, contiguous, strided, transposed
+from diopi_test.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
 
 Sizes = tuple[int, ...]
 
@@ -138,6 +138,9 @@ TRANSPOSED = (
 )
 """More of those for transposed convolutions."""
 
+LARGE_IMAGE = Setup("accumulated-positions", channels=(1, 2), input=(1, 33, 35), kernel=(1, 1, 2), batch=1)
+"""Of which the gradients of kernel and bias are long sums."""
+
 GROWING = Setup("accumulated", channels=(73, 2), input=(2, 3, 3), kernel=(2, 3, 3), batch=1, bias=False)
 GRADIENTS = ("grad_input", "grad_weight", "grad_bias")
 
@@ -180,6 +183,11 @@ def _tensors(prototype: Prototype, setup: Setup, dtype: Dtype, domain: Domain) -
     }
 
 
+def _expanded(case: Case, name: str) -> Case:
+    """The same case with a tensor argument expanded, as gradients of sums are."""
+    return replace(case, arguments={**case.arguments, name: replace(case.arguments[name], layout=expanded)})
+
+
 @cases_for("diopiConvolution2d", "diopiConvolution3d", "diopiConvTranspose2d", "diopiConvTranspose3d")
 def convolutions(prototype: Prototype) -> Iterator[Case]:
     names = [p.name for p in prototype.arguments]
@@ -201,6 +209,7 @@ def convolutions(prototype: Prototype) -> Iterator[Case]:
             if setup.label in EXACTLY:
                 yield case(setup, dtype, exact_numbers, "exact", exact=True)
         yield with_special(case(EVERY[0].over(_rank(prototype)), dtype, normal(), "special"), "input")
+    yield _expanded(case(EVERY[0].over(_rank(prototype)), Dtype.float32, normal(), "expanded"), "input")
     for dtype in half:
         yield case(GROWING.over(_rank(prototype)), dtype, whole(1, 7), exact=True)
 
@@ -246,6 +255,10 @@ def gradients(prototype: Prototype) -> Iterator[Case]:
             if setup.label == "all-attributes":
                 for unwanted in GRADIENTS:
                     yield case(setup, dtype, normal(), absent=[unwanted])
+    yield _expanded(case(EVERY[0].over(_rank(prototype)), Dtype.float32, normal(), "expanded"), "grad_output")
+    for dtype in half:
+        for setup in (LARGE_IMAGE, replace(GROWING, channels=(2, 73), input=(2, 5, 5), padding=(0, 1, 1), bias=True)):
+            yield case(setup.over(_rank(prototype)), dtype, whole(1, 7), exact=True)
     for wanted in GRADIENTS:
         others = [name for name in GRADIENTS if name != wanted]
         yield case(EVERY[0].over(_rank(prototype)), Dtype.float32, normal(), absent=others)

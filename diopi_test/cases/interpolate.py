@@ -79,6 +79,11 @@ UNDEFINED = Resize("undefined", (1, 2, 2, 3), (5, 4))
 def upsample_nearest_backward(prototype: Prototype) -> Iterator[Case]:
     yield from variant_cases(prototype, [resize.backward(normal()) for resize in NEAREST])
     yield UNDEFINED.backward(half_nan).case(prototype, Dtype.float32)
+    yield (
+        replace(NEAREST[0], label="expanded", result=expanded, everywhere=False)
+        .backward(normal())
+        .case(prototype, Dtype.float32)
+    )
     for dtype in prototype.dtypes:
         exact = replace(NEAREST[0], label="exact", shape=(1, 3, 2, 3), size=(33, 20), everywhere=False).backward(
             whole(-4, 4)
@@ -139,6 +144,9 @@ def upsample_linear(prototype: Prototype) -> Iterator[Case]:
     backward = prototype.name.endswith("Backward")
     variants = [variant for resize in LINEAR for variant in _linear(resize, backward, normal())]
     variants += _linear(UNDEFINED, backward, half_nan)
+    given, made = (contiguous, expanded) if backward else (expanded, contiguous)
+    view = replace(LINEAR[0], label="expanded", layout=given, result=made, everywhere=False)
+    variants += _linear(view, backward, normal())
     yield from _typed(variant_cases(prototype, variants))
     for dtype in prototype.dtypes:
         for resize in EXACT:
@@ -246,4 +254,4 @@ def grid_sample(prototype: Prototype) -> Iterator[Case]:
             eighths = [number / 8 for number in range(-12, 13)]
             halves = [-1.25, -1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1, 1.25]  # indices halfway between elements
             yield _given_points(prototype, "exact", dtype, eighths if mode == "bilinear" else halves, mode)
-        yield _given_points(prototype, "far-outside", Dtype.float32, [-100, -3, -0.5, 0.25, 0.75, 3, 1000], mode)
+        yield _given_points(prototype, "far-outside", Dtype.float32, [-100, -3, -0.5, 0.25, 0.75, 3, 1e12], mode)

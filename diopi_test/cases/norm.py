@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, nan, prod
 from typing import Any
 
@@ -18,7 +18,7 @@ from diopi_test.case import Case, ResultOverride, TensorSpec, Values, cases_for
 from diopi_test.cases.computed import result_of
 from diopi_test.cases.products import given
 from diopi_test.domains import Domain, away_from, between, choice, magnitudes, normal, special, whole
-from diopi_test.layouts import Layout, channels_last, contiguous, strided, transposed
+from diopi_test.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
 
 single, double = Dtype.float32, Dtype.float64
 
@@ -95,6 +95,7 @@ class Variant:
         shape: of the input.
         domain, gradient, weights: where input, grad_output and weight are drawn from.
         layout, result: where all argument tensors, and the first result, lie.
+        views: arguments that are expanded, as gradients of sums are.
         without: optional arguments and results that are NULL.
         parameters: element type of weight, bias and running statistics, by default the input's.
         arguments: arguments that differ from the usual ones.
@@ -109,6 +110,7 @@ class Variant:
     weights: Domain = field(default_factory=normal)
     layout: Layout = contiguous
     result: Layout = contiguous
+    views: Sequence[str] = ()
     without: Sequence[str] = ()
     parameters: Dtype | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -151,6 +153,7 @@ def layer_cases(prototype: Prototype, template: Template, variants: Iterable[Var
         decided = {results[0]: ResultOverride(layout=variant.result), **variant.results, **absent}
         for dtype in variant.dtypes:
             given = {**template(variant, dtype), **variant.arguments, **absent}
+            given |= {name: replace(given[name], layout=expanded) for name in variant.views if name in given}
             yield Case(
                 f"{dtype.name}-{variant.label}",
                 dtype,
@@ -168,6 +171,9 @@ def exact_variant(shape: tuple[int, ...], length: int, label: str = "exact") -> 
     """
     domain = _two_values(length)
     return Variant(label, shape, domain, MANY, whole(1, 3), arguments={"eps": 0.0}, dtypes=floating, exact=True)
+
+
+EXPANDED = Variant("expanded", (3, 4, 5), views=["input", "grad_output", "grad_out"])
 
 
 def long_variants(
@@ -222,6 +228,7 @@ BATCH_NORM = (
     Variant("training", (3, 5, 2, 3), dtypes=floating, smoke=True),
     Variant("evaluation", (4, 3, 5), arguments=EVALUATION, dtypes=floating, smoke=True),
     *long_variants((4, 3, 43), (2, 2, 517), parameters=single),
+    EXPANDED,
     Variant("many-channels", (2, 67, 3)),
     Variant("mixed-training", (3, 4, 7), parameters=single, dtypes=half),
     Variant("mixed-evaluation", (3, 4, 7), parameters=single, arguments=EVALUATION, dtypes=half),
@@ -354,6 +361,7 @@ def _synchronised_arguments(variant: Variant, dtype: Dtype) -> Mapping[str, Any]
 SYNCHRONISED = (
     Variant("plain", (3, 5, 2, 3), dtypes=floating, smoke=True),
     *long_variants((4, 3, 43), (2, 2, 517)),
+    EXPANDED,
     Variant("many-channels", (2, 67, 3)),
     Variant("mixed", (3, 4, 7), parameters=single, dtypes=half),
     Variant("rank2", (9, 6)),
@@ -436,6 +444,7 @@ LAYER_NORM = (
     Variant("plain", (4, 3, 5), dtypes=floating, smoke=True),
     Variant("last-axis", (3, 4, 7), arguments=_from(-1), dtypes=floating),
     *long_variants((3, 331), (2, 1031)),
+    EXPANDED,
     Variant("many-rows", (131, 3)),
     Variant("mixed", (3, 4, 7), parameters=single, arguments=_from(2), dtypes=half),
     Variant("all-axes", (4, 3, 2), arguments=_from(0), dtypes=(single, Dtype.bfloat16)),
@@ -456,7 +465,7 @@ LAYER_NORM = (
 )
 
 
-@cases_for("diopiLayerNorm", "diopiLayerNormGB", weak=NO_VARIANCE)
+@cases_for("diopiLayerNorm", "diopiLayerNormGB", weak={**NO_VARIANCE, "expanded": "all rows are one"})
 def layer_norm(prototype: Prototype) -> Iterator[Case]:
     own_variants = (
         Variant("far", (5, 37), FAR),
@@ -504,6 +513,7 @@ def _groups(number: int) -> dict[str, int]:
 GROUP_NORM = (
     Variant("plain", (3, 6, 2, 3), arguments=_groups(3), dtypes=floating, smoke=True),
     *long_variants((2, 4, 83), (2, 4, 519), mean=2),
+    EXPANDED,
     Variant("many-groups", (3, 70, 2), arguments=_groups(35)),
     Variant("mixed", (3, 4, 7), parameters=single, dtypes=half),
     Variant("one-group", (3, 4, 5), arguments=_groups(1), dtypes=(single, Dtype.bfloat16)),
@@ -561,6 +571,7 @@ NO_SCALE = ("scale", "bias", "grad_scale", "grad_bias")
 INSTANCE_NORM = (
     Variant("plain", (3, 4, 3, 2), dtypes=floating, smoke=True),
     *long_variants((2, 3, 157), (1, 3, 1031)),
+    EXPANDED,
     Variant("many-channels", (2, 67, 3)),
     Variant("mixed", (2, 4, 9), parameters=single, dtypes=half),
     Variant("first-axis", (3, 4, 5), arguments=_axis(1), dtypes=(single, Dtype.bfloat16)),

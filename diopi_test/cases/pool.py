@@ -18,7 +18,7 @@ from diopi_proto.types import Dtype
 from diopi_test.case import Case, ResultOverride, TensorSpec, cases_for
 from diopi_test.cases.computed import result_of
 from diopi_test.domains import Domain, between, choice, distinct, normal, whole
-from diopi_test.layouts import Layout, channels_last, contiguous, strided, transposed
+from diopi_test.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
 
 single = Dtype.float32
 
@@ -56,7 +56,7 @@ class Setting:
         output: the result's spatial sizes, of adaptive pooling.
         leading: the other axes of the input.
         domain, gradient: where input and grad_output are drawn from.
-        layout: where all large tensors lie.
+        layout: where all large tensors lie, but results if it is for arguments only.
         indices: the element type of positions.
         dtypes, smoke, exact: as in `Case`, one case an element type.
     """
@@ -79,6 +79,11 @@ class Setting:
     dtypes: Sequence[Dtype] = (single,)
     smoke: bool = False
     exact: bool = False
+
+    @property
+    def result(self) -> Layout:
+        """Where results lie."""
+        return contiguous if self.layout is expanded else self.layout
 
     def attributes(self, rank: int) -> dict[str, Any]:
         """Every attribute a pooling function may have."""
@@ -123,7 +128,7 @@ def pool_case(prototype: Prototype, kind: str, setting: Setting, dtype: Dtype, *
         f"{dtype.name}-{setting.label}",
         dtype,
         {name: value for name, value in arguments.items() if name in known or name.startswith("_")},
-        {p.name: ResultOverride(own_type.get(p.name), setting.layout) for p in prototype.results},
+        {p.name: ResultOverride(own_type.get(p.name), setting.result) for p in prototype.results},
         smoke=setting.smoke,
         exact=setting.exact,
     )
@@ -154,6 +159,7 @@ LAYOUTS = (
     Setting("many-channels-last", (2, 3, 5), (2, 2, 2), leading=(1, 37), layout=channels_last, domain=normal()),
     Setting("strided", (3, 4, 6), (2, 2, 3), layout=strided),
     Setting("transposed", (3, 4, 5), (2, 3, 2), layout=transposed),
+    Setting("expanded", (3, 4, 5), (2, 3, 2), leading=(3, 5), layout=expanded),
 )
 """For every kind of pooling."""
 
