@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.reference import Exact, reference
+from diopi_test.reference import Exact, WithTerms, reference
+from diopi_test.reference.sums import relative_terms
 
 Array = NDArray[Any]
 
@@ -179,7 +180,17 @@ def clip_grad_norm(
 ) -> tuple[Any, list[Any]]:
     total = _norm(np.array([_norm(grad.ravel(), norm_type) for grad in grads]), norm_type)
     factor = np.minimum(1, max_norm / (total + 1e-6))
-    return np.asarray(total), [Exact(grad) if factor == 1 else grad * factor for grad in grads]
+    error = _sum_error(np.concatenate([np.zeros(0), *(grad.ravel() for grad in grads)]), norm_type)
+    return WithTerms(total, total * error), [
+        Exact(grad) if factor == 1 else WithTerms(grad * factor, np.abs(grad * factor) * error) for grad in grads
+    ]
+
+
+def _sum_error(vector: Array, order: float) -> float:
+    """The terms of the sum under a norm's root, relative to the norm."""
+    if order == 0 or np.isinf(order) or not vector.any():
+        return 0.0
+    return relative_terms(np.abs(vector) ** order, 0).item() / order
 
 
 def _norm(vector: Array, order: float) -> Any:

@@ -31,6 +31,11 @@ def sum_terms(array: Array, axes: Axes, keepdims: bool = False) -> Array:
     return accumulated(length(array, axes), total(magnitude), total(magnitude**2), total(array))
 
 
+def relative_terms(array: Array, axes: Axes) -> Array:
+    """The terms of sums along `axes`, which are kept, divided by the sums: for what is divided by them in turn."""
+    return np.asarray(sum_terms(array, axes, keepdims=True) / np.sum(array, axis=axes, keepdims=True))
+
+
 def accumulated(count: Any, magnitudes: Array, squares: Array, value: Array) -> Array:
     """The terms of a sum of n values x, from n, Σ|x|, Σx² and Σx: roundings of the values and of the partial sums.
 
