@@ -40,12 +40,14 @@ def mean(input: Array, dim: tuple[int, ...], *, out: ResultOverride) -> WithTerm
 
 
 @reference("diopiStd")
-def std(input: Array, dim: tuple[int, ...], correction: float | None, *, out: ResultOverride) -> Array:
-    axes = _axes(input, dim)
+def std(input: Array, dim: tuple[int, ...], correction: float | None, *, out: ResultOverride) -> WithTerms:
+    axes, keepdims = _axes(input, dim), _keeps(input, out)
     n = length(input, axes)
-    center = np.divide(np.sum(input, axis=axes, keepdims=True), n)
-    squares = np.sum(np.abs(input - center) ** 2, axis=axes, keepdims=_keeps(input, out))
-    return np.sqrt(np.divide(squares, max(n - (1 if correction is None else correction), 0)))
+    squares = np.abs(input - np.divide(np.sum(input, axis=axes, keepdims=True), n)) ** 2
+    total = np.sum(squares, axis=axes, keepdims=keepdims)
+    deviation = np.sqrt(np.divide(total, max(n - (1 if correction is None else correction), 0)))
+    # half the relative error of the sum under the root
+    return WithTerms(deviation, deviation * sum_terms(squares, axes, keepdims) / total / 2)
 
 
 @reference("diopiMax")
