@@ -644,7 +644,7 @@ ALIGNMENTS = (
     Alignment("one-sample", Samples(5, 3, [(1, 2)], [5])),
     Alignment("tight", Samples(5, 3, [(1, 2, 2, 1), (1, 2, 1, 2)], [5, 4]), NONE),
     Alignment("one-step", Samples(3, 4, [(1,), (), (3,), (1, 2)], [1, 1, 2, 1]), NONE),
-    Alignment("many-labels", Samples(90, 5, [_labels(40), _labels(33)], [90, 61]), NONE),
+    Alignment("many-labels", Samples(60, 5, [_labels(35), _labels(26)], [60, 41]), NONE),
     Alignment("no-labels", Samples(4, 3, [(), ()], [4, 2]), spare=1),
     Alignment("long", Samples(24, 6, [(1, 2, 3, 3, 4, 5, 1, 1), (5, 4, 3, 2)], [24, 17]), SUM),
 )
