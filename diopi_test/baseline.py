@@ -230,8 +230,9 @@ class _Slot:
 
     @property
     def terms(self) -> Any:
-        """The declared intermediate terms."""
-        return self._result.terms if isinstance(self._result, WithTerms) else 0.0
+        """The declared intermediate terms; ValueError if they do not broadcast to the result."""
+        terms = self._result.terms if isinstance(self._result, WithTerms) else 0.0
+        return np.broadcast_to(terms, self.array.shape)
 
     @property
     def specified(self) -> NDArray[np.bool_] | None:

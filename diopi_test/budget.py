@@ -72,8 +72,10 @@ def _largest_changes(
     moves = {name: _mover(value, tested, dtype) for name, value in values.items()}
     if not any(moves.values()) or not any(result.dtype.kind in "fc" for result in results):
         return largest
-    for _ in range(PERTURBATIONS):
-        moved = evaluate({name: move(rng) if move else _exact(values[name]) for name, move in moves.items()})
+    # an attribute may undo what moves an operand that it cancels: one more round without attributes
+    tensors = {name: None if isinstance(values[name], float) else move for name, move in moves.items()}
+    for movers in [moves] * PERTURBATIONS + [tensors] * (tensors != moves):
+        moved = evaluate({name: move(rng) if move else _exact(values[name]) for name, move in movers.items()})
         largest = [np.maximum(most, _change(a, b)) for most, a, b in zip(largest, results, moved, strict=True)]
     return [0.5 / _step(dtype) * most for most in largest]
 

@@ -46,6 +46,11 @@ def test_steep_functions_amplify() -> None:
     assert amplified[0] == pytest.approx(np.exp(10) * float(ulp(10.0, Dtype.float32)) / 2, rel=1e-3)
 
 
+def test_an_attribute_never_hides_what_it_cancels() -> None:
+    amplified = amplification(lambda x, a: x + a, {"x": tensor(np.full(5000, 0.3)), "a": -0.3})
+    assert (amplified >= ulp(np.array(0.3), Dtype.float32) / 2 * 0.99).all()
+
+
 def test_attributes_are_moved_only_if_the_format_cannot_hold_them() -> None:
     x = tensor(np.zeros(4))
     assert amplification(lambda x, a: x + a, {"x": x, "a": 0.5}).max() < 1e-30
