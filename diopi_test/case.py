@@ -62,7 +62,7 @@ class Case:
             For a bare address a `TensorSpec` stands for that of the tensor's memory.
             Names that start with `_` are tensors that only later arguments are computed from.
         results: overrides by result name; None where the caller leaves an optional result out.
-        smoke: whether the case belongs to the smoke level too.
+        smoke: whether the case is one of the basic ones, which belong to the smoke level and are called more than once.
         exact: whether the data make every intermediate value exact, so that the result has no rounding error.
         weak: why the case must be as it is although its results tell little (`diopi_test.distrust`).
     """

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 from rich.console import Console
@@ -16,7 +17,12 @@ from rich.table import Table
 from diopi_impl import BaseVendor, VendorError, find_vendor
 from diopi_test.cases import LEVELS
 
+if TYPE_CHECKING:
+    from diopi_test.audit import FunctionAudit
+
 console = Console()
+
+T = TypeVar("T")
 
 _COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
@@ -196,7 +202,14 @@ def _select(functions: list[str], expression: str | None) -> list[str]:
     "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the matrix to this file."
 )
 @click.option("--markdown", type=click.Path(path_type=Path, dir_okay=False), help="Write it as a page to this file.")
-def audit(expression: str | None, workers: int | None, json_file: Path | None, markdown: Path | None) -> None:
+@click.option(
+    "--choose",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write which cases the smoke level needs to catch as much to this file.",
+)
+def audit(
+    expression: str | None, workers: int | None, json_file: Path | None, markdown: Path | None, choose: Path | None
+) -> None:
     """Put faults into a correct vendor and show which ones the cases catch.
 
     Exit status 0 only if every fault that makes a difference is caught. The last line is the count.
@@ -205,22 +218,40 @@ def audit(expression: str | None, workers: int | None, json_file: Path | None, m
     from diopi_test.audit import audit_function
     from diopi_test.audit.page import page
     from diopi_test.audit.report import show, to_json
-    from diopi_test.parallel import in_processes
 
     functions = _select(generate.functions_with_cases("full"), expression)
-    audits = {}
-    with Progress(*_COLUMNS, console=console) as progress:
-        task = progress.add_task("auditing", total=len(functions))
-        for name, result in in_processes(audit_function, functions, workers or default_workers()):
-            audits[name] = result
-            progress.update(task, advance=1, description=name)
-    ordered = [audits[name] for name in functions]
+    ordered = list(_with_progress("auditing", audit_function, functions, workers or default_workers()).values())
     if json_file is not None:
         json_file.write_text(json.dumps(to_json(ordered), indent=1))
     if markdown is not None:
         markdown.write_text(page(ordered), "utf-8")
+    if choose is not None:
+        _write_telling(ordered, choose)
     show(ordered, console)
     sys.exit(1 if any(one.survivors for one in ordered) else 0)
+
+
+def _write_telling(audits: Sequence[FunctionAudit], file: Path) -> None:
+    """Write the telling cases of these functions; those of others stay as they are."""
+    from diopi_test.cases import telling
+    from diopi_test.generate import functions_with_cases
+
+    chosen = {**telling(), **{one.function: one.telling for one in audits}}
+    labels = {name: chosen[name] for name in functions_with_cases("full") if chosen.get(name)}
+    file.write_text(json.dumps(labels, indent=1) + "\n", "utf-8")
+
+
+def _with_progress(text: str, work: Callable[[str], T], functions: list[str], workers: int) -> dict[str, T]:
+    """What `work` gives for each function, in their order, with a bar to watch."""
+    from diopi_test.parallel import in_processes
+
+    results = {}
+    with Progress(*_COLUMNS, console=console) as progress:
+        task = progress.add_task(text, total=len(functions))
+        for name, result in in_processes(work, functions, workers):
+            results[name] = result
+            progress.update(task, advance=1, description=name)
+    return {name: results[name] for name in functions}
 
 
 @main.command()

@@ -14,7 +14,7 @@ from diopi_proto.interface import families, lookup, prototypes
 from diopi_proto.types import VERSION_NUMBER
 from diopi_test import store
 from diopi_test.baseline import make_baseline_case
-from diopi_test.cases import select_cases
+from diopi_test.cases import select_cases, telling
 from diopi_test.parallel import in_processes
 
 _SHARED = ("baseline", "budget", "case", "data", "domains", "formats", "layouts", "store")
@@ -52,14 +52,14 @@ def _modules_for(family: str, package: str) -> list[str]:
 
 
 def key(function: str, level: str) -> str:
-    """Digest of everything the baseline file of `function` depends on: sources, level and versions."""
+    """Digest of everything the baseline file of `function` depends on: sources, level, telling cases and versions."""
     family = lookup(function).family
     modules = [
         *(f"diopi_test.{name}" for name in _SHARED),
         f"diopi_proto.functions.{family}",
         *(module for package in _BY_FAMILY for module in _modules_for(family, package)),
     ]
-    parts = [level, *(_source_digest(module) for module in modules), *versions().values()]
+    parts = [level, *(_source_digest(module) for module in modules), *versions().values(), *telling().get(function, ())]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

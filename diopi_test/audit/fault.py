@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -80,7 +81,8 @@ class Answer:
         """
         compute = self.compute or self._by_reference
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
                 wrong = self._as_results(compute({**self.case.plain_arguments(), **changes}))
         except Exception:  # whatever a reference makes of arguments that have no answer
             return Effect.refused

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
 from diopi_test.audit.arguments import argument_faults
 from diopi_test.audit.chance import chance_faults
 from diopi_test.audit.fault import Effect, Fault
@@ -56,10 +57,16 @@ class Trial:
 
 @dataclass(frozen=True)
 class FunctionAudit:
-    """The trials of one function."""
+    """The trials of one function.
+
+    Attributes:
+        trials: what became of every fault.
+        basic: the labels of the basic cases, which every fault is tried on first.
+    """
 
     function: str
     trials: Sequence[Trial]
+    basic: Collection[str] = ()
 
     @property
     def applicable(self) -> list[Trial]:
@@ -70,6 +77,12 @@ class FunctionAudit:
     def survivors(self) -> list[Trial]:
         """The faults no case noticed."""
         return [trial for trial in self.trials if trial.survived]
+
+    @property
+    def telling(self) -> list[str]:
+        """The labels of the cases that caught what the basic ones miss."""
+        caught_by = {trial.caught_by[0] for trial in self.trials if trial.caught_by}
+        return sorted(caught_by - set(self.basic))
 
     @property
     def unshown(self) -> dict[str, tuple[int, int]]:
@@ -98,12 +111,25 @@ def count(audits: Sequence[FunctionAudit]) -> str:
 def audit_function(function: str, level: str = "full") -> FunctionAudit:
     """Try every fault of `function` against its cases at `level`.
 
+    The basic cases come first, and then those that caught a fault before: few cases catch nearly all.
+
     Raises AuditError when a case does not accept its own expected results.
     """
     prototype = lookup(function)
     cases = [make_baseline_case(prototype, case) for case in select_cases(function, level)]
     _check_control(function, cases)
-    return FunctionAudit(function, [try_fault(fault, cases) for fault in faults_of(function, cases)])
+    basic, others = [case for case in cases if case.smoke], [case for case in cases if not case.smoke]
+    others.sort(key=lambda case: case.dtype is not Dtype.float32)
+    trials = []
+    for fault in faults_of(function, cases):
+        trials.append(try_fault(fault, [*basic, *others]))
+        _move_to_front(others, trials[-1])
+    return FunctionAudit(function, trials, [case.label for case in basic])
+
+
+def _move_to_front(cases: list[BaselineCase], trial: Trial) -> None:
+    label = trial.caught_by[0] if trial.caught_by else None
+    cases.sort(key=lambda case: case.label != label)
 
 
 def _check_control(function: str, cases: Sequence[BaselineCase]) -> None:

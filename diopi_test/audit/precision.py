@@ -21,7 +21,7 @@ def precision_faults() -> Iterator[Fault]:
     """The faults of functions that compute with numbers."""
     for dtype in NARROW:
         yield Fault(f"inputs rounded to {dtype.name}", mistaken(partial(_rounded, dtype)))
-        yield Fault(f"accumulated in {dtype.name}", mistaken(partial(_accumulated, dtype)))
+        yield Fault(f"accumulated in {dtype.name}", mistaken(partial(accumulated_in, dtype)))
     yield Fault("accumulated in half precision", mistaken(_accumulated_in_half))
 
 
@@ -42,7 +42,7 @@ def _rounded(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
     return _with_tensors(case, rounded)
 
 
-def _accumulated(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
+def accumulated_in(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
     """Sums are accumulated in `dtype`, where a result is wider."""
     return _with_tensors(case, partial(summing_in, dtype)) if _is_wider(case, dtype) else None
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
+from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 
 from diopi_proto.interface import lookup
 from diopi_test.case import Case, cases_of
 
 LEVELS = ("smoke", "full")
+
+TELLING = Path(__file__).parent / "telling.json"
+"""By function, the labels of the cases that the smoke level needs besides the basic ones, to catch what the full level
+catches. Written by `diopi-test audit --choose diopi_test/cases/telling.json`."""
 
 
 @cache
@@ -18,7 +25,18 @@ def _load_families() -> None:
         importlib.import_module(f"{__name__}.{module.name}")
 
 
+@cache
+def telling() -> Mapping[str, Sequence[str]]:
+    """The contents of `TELLING`."""
+    labels: Mapping[str, Sequence[str]] = json.loads(TELLING.read_text("utf-8"))
+    return labels
+
+
 def select_cases(function: str, level: str) -> tuple[Case, ...]:
-    """The cases of `function` at `level`: full is all of them, smoke those marked for it."""
+    """The cases of `function` at `level`: full is all of them, smoke the basic and the telling ones."""
     _load_families()
-    return tuple(case for case in cases_of(lookup(function)) if level == "full" or case.smoke)
+    cases = cases_of(lookup(function))
+    if level == "full":
+        return cases
+    labels = telling().get(function, ())
+    return tuple(case for case in cases if case.smoke or case.label in labels)
