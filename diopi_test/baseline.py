@@ -198,7 +198,7 @@ class Evaluation:
             values,
             dtype,
             override.layout.__name__,
-            budget.blur(values, amplified, slot.terms, dtype) if rounded else None,
+            budget.blur(values, amplified, slot.terms, slot.stored, dtype) if rounded else None,
             None if other is None or np.array_equal(values, other, equal_nan=inexact) else other,
             slot.specified,
             isinstance(slot.output, Judged),
@@ -231,7 +231,14 @@ class _Slot:
     @property
     def terms(self) -> Any:
         """The declared intermediate terms; ValueError if they do not broadcast to the result."""
-        terms = self._result.terms if isinstance(self._result, WithTerms) else 0.0
+        return self._shaped(self._result.terms if isinstance(self._result, WithTerms) else 0.0)
+
+    @property
+    def stored(self) -> Any:
+        """Those that are stored in the result's type; ValueError if they do not broadcast to the result."""
+        return self._shaped(self._result.stored if isinstance(self._result, WithTerms) else 0.0)
+
+    def _shaped(self, terms: Any) -> NDArray[Any]:
         return np.broadcast_to(terms, self.array.shape)
 
     @property

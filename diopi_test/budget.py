@@ -93,14 +93,17 @@ def _change(result: NDArray[Any], moved: NDArray[Any]) -> FloatArray:
     return np.where(np.isfinite(change), change, 0)
 
 
-def blur(reference: NDArray[Any], amplified: FloatArray, terms: Any, dtype: Dtype) -> NDArray[np.floating]:
+def blur(reference: NDArray[Any], amplified: FloatArray, terms: Any, stored: Any, dtype: Dtype) -> NDArray[np.floating]:
     """(s + ulp + eps · m) / ulp for each element, at least 1; 1 where the reference is not finite.
+
+    eps · m is made of `terms`, rounded to float32 or finer, and of those `stored` in the result's own type.
 
     In float32, which is precise enough, unless a ratio is out of its range: next to 0, float64 has minute ulps.
     """
-    spacing = ulp(reference, dtype)
+    spacing, own = ulp(reference, dtype), format_of(dtype).epsilon
+    finer = min(own, format_of(Dtype.float32).epsilon)
     with np.errstate(all="ignore"):
-        ratio = (amplified + spacing + format_of(dtype).epsilon * np.asarray(terms)) / spacing
+        ratio = (amplified + spacing + finer * np.asarray(terms) + own * np.asarray(stored)) / spacing
         ratio = np.where(np.isnan(ratio), 1.0, np.minimum(ratio, np.finfo(np.float64).max))
         narrow = ratio.astype(np.float32)
     return narrow if np.isfinite(narrow).all() else ratio
@@ -132,8 +135,9 @@ def _mover(value: Any, tested: Dtype, dtype: Dtype) -> Mover | None:
     """How an argument is moved by half an ulp up or down at random; None if it has no rounding to amplify.
 
     Floating tensors are moved in their own type, or in that of the result if it is finer, for then they are to be
-    converted before anything else happens. Integer tensors are moved too if the case tests an integer type:
-    their floating results are computed in float32. Attributes are moved only if the type can't represent them.
+    converted before anything else happens. Integers that float32 does not hold are moved too if the case tests an
+    integer type: their floating results are computed in float32. Attributes are moved only if the type can't represent
+    them.
     """
     if isinstance(value, list):
         own = tested if is_inexact(tested) else dtype  # the entries of an array are computed each for itself
@@ -154,8 +158,13 @@ def _tensor_mover(value: TensorData, tested: Dtype, dtype: Dtype) -> Mover | Non
         finer = dtype if _precision(dtype) > _precision(own) else own
         return lambda rng: _moved(value.exact, finer, rng)
     if own is tested and own is not Dtype.bool:
-        return lambda rng: _moved(value.exact.astype(np.float64), Dtype.float32, rng)
+        return lambda rng: _converted(value.exact.astype(np.float64), rng)
     return None
+
+
+def _converted(integers: NDArray[Any], rng: Generator) -> NDArray[Any]:
+    """Integers as they may become numbers of float32: those it holds stay as they are."""
+    return np.where(integers == integers.astype(np.float32), integers, _moved(integers, Dtype.float32, rng))
 
 
 def _exact(value: Any) -> Any:

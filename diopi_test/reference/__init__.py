@@ -33,11 +33,14 @@ class Remark:
 class WithTerms(Remark):
     """A result together with the size of the intermediate terms that a sound algorithm may cancel to get it.
 
-    `terms` broadcasts to the result; eps times it is added to the error budget (docs/budgets.md). A result with terms,
-    even 0, is rounded although its function promises exact results in general.
+    Both broadcast to the result; eps times them is added to the error budget (docs/budgets.md): the eps of float32 for
+    the `terms` of a computation, which is done in float32 at least; that of the result's own type for what may be
+    `stored` in it on the way, as where operators follow each other. A result with terms, even 0, is rounded although
+    its function promises exact results in general.
     """
 
     terms: Any
+    stored: Any = 0.0
 
 
 @dataclass(frozen=True)

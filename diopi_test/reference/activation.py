@@ -145,7 +145,7 @@ def log_softmax(input: Array, dim: int) -> WithTerms:
     shifted = _shifted(np.atleast_1d(input), dim)
     total = np.sum(np.exp(shifted), axis=dim, keepdims=True)
     # the total is at least 1: rounding it moves its logarithm by eps, however small that is
-    return WithTerms((shifted - np.log(total)).reshape(input.shape), 1.0)
+    return WithTerms((shifted - np.log(total)).reshape(input.shape), 0.0, 1.0)
 
 
 @reference("diopiLogSoftmaxBackward")

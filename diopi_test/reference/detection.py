@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.case import ResultOverride
 from diopi_test.reference import WithTerms, reference
 from diopi_test.reference.weights import Weights, weighted
 
@@ -77,13 +76,10 @@ def roi_align(
     pooled_width: int,
     sampling_ratio: int,
     aligned: bool,
-    *,
-    out: ResultOverride,
 ) -> WithTerms:
     bins, lengths = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
     pooled = [
-        weighted(_axes(roi, spatial_scale, bins, sampling_ratio, aligned, lengths), input[_sample(roi)], out)
-        for roi in rois
+        weighted(_axes(roi, spatial_scale, bins, sampling_ratio, aligned, lengths), input[_sample(roi)]) for roi in rois
     ]
     shape = (len(rois), input.shape[1], *bins)
     return WithTerms(*(np.reshape([getattr(one, part) for one in pooled], shape) for part in ("value", "terms")))
@@ -102,13 +98,11 @@ def roi_align_backward(
     width: int,
     sampling_ratio: int,
     aligned: bool,
-    *,
-    out: ResultOverride,
 ) -> WithTerms:
     values, terms = np.zeros((2, batch_size, channels, height, width))
     for roi, given in zip(rois, grad, strict=True):
         axes = _axes(roi, spatial_scale, (pooled_height, pooled_width), sampling_ratio, aligned, (height, width))
-        summed = weighted([axis.transposed for axis in axes], given, out)
+        summed = weighted([axis.transposed for axis in axes], given)
         values[_sample(roi)] += summed.value
         terms[_sample(roi)] += summed.terms
     return WithTerms(values, terms)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from diopi_test.reference import Exact, Judged, WithTerms, reference
 from diopi_test.reference.products import sum_to
+from diopi_test.reference.sums import accumulated
 
 Array = NDArray[Any]
 Places = tuple[Any, ...]
@@ -32,15 +33,18 @@ def _added(base: Array, places: Places, values: Array) -> WithTerms | Exact:
     """`base` with `values` added at `places`; exact where no place gets two of them and nothing was there."""
     numbers = numbers_of(base.shape, places)
     values = np.broadcast_to(values, numbers.shape)  # NumPy's ufunc.at does not check that they fit
-    total = base.copy()
-    np.add.at(np.atleast_1d(total), places, values)
+
+    def added(sums: Array, terms: Array) -> Array:
+        np.add.at(np.atleast_1d(sums), places, terms)
+        return sums
+
+    total = added(base.copy(), values)
     count = np.bincount(numbers.reshape(-1), minlength=base.size).reshape(base.shape)
     count = count + (base != 0)
     if count.size == 0 or count.max() < 2:
         return Exact(total)
-    magnitude = np.abs(base).astype(np.float64)
-    np.add.at(np.atleast_1d(magnitude), places, np.abs(values).astype(np.float64))
-    return WithTerms(total, magnitude / np.sqrt(np.maximum(count, 1)))  # as in a sum of so many
+    magnitudes, squares = (added(np.array(np.abs(base) ** p, float), np.abs(values) ** float(p)) for p in (1, 2))
+    return WithTerms(total, accumulated(count, magnitudes, squares, total))
 
 
 def _written(base: Array, places: Places, values: Any) -> Exact | Judged:
@@ -166,7 +170,10 @@ def masked_select_backward(grad_output: Array, input: Array, mask: Array) -> Wit
     spread[np.broadcast_to(mask, spread.shape)] = grad_output
     total = sum_to(spread, input.shape)
     n = spread.size / max(total.size, 1)
-    return Exact(total) if n == 1 else WithTerms(total, sum_to(np.abs(spread), input.shape) / np.sqrt(max(n, 1)))
+    if n == 1:
+        return Exact(total)
+    magnitudes, squares = (sum_to(np.abs(spread) ** p, input.shape) for p in (1, 2))
+    return WithTerms(total, accumulated(n, magnitudes, squares, total))
 
 
 @reference("diopiWhere")

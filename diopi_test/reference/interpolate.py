@@ -12,17 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.case import ResultOverride
 from diopi_test.reference import Exact, WithTerms, reference
 from diopi_test.reference.weights import Weights, along_axes, weighted
 
 Array = NDArray[Any]
 
 
-def _gathered(weights: Sequence[Weights], grad: Array, out: ResultOverride) -> WithTerms:
+def _gathered(weights: Sequence[Weights], grad: Array) -> WithTerms:
     """The gradient: sums over n copies, summands of like size, whose rounding errors add up as a random walk does."""
     transposed = [axis.transposed for axis in weights]
-    summed = weighted(transposed, grad, out)
+    summed = weighted(transposed, grad)
     n = along_axes([(axis.matrix != 0) * 1.0 for axis in transposed], np.ones(grad.shape))
     return WithTerms(summed.value, summed.terms / np.sqrt(np.maximum(n, 1)))
 
@@ -43,11 +42,9 @@ def upsample_nearest(input: Array, size: tuple[int, ...]) -> Array:
 
 
 @reference("diopiUpsampleNearestBackward")
-def upsample_nearest_backward(
-    grad_output: Array, out_size: tuple[int, ...], in_size: tuple[int, ...], *, out: ResultOverride
-) -> WithTerms:
+def upsample_nearest_backward(grad_output: Array, out_size: tuple[int, ...], in_size: tuple[int, ...]) -> WithTerms:
     axes = zip(in_size[2:], out_size, strict=True)
-    return _gathered([_nearest_weights(d, size) for d, size in axes], grad_output, out)
+    return _gathered([_nearest_weights(d, size) for d, size in axes], grad_output)
 
 
 def _coordinates(d: int, size: int, align_corners: bool) -> tuple[Array, Array]:
@@ -91,11 +88,9 @@ def _linear_weights(d: int, size: int, align_corners: bool, mode: str) -> Weight
 
 
 @reference("diopiUpsampleLinear")
-def upsample_linear(
-    input: Array, size: tuple[int, ...], align_corners: bool, mode: str, *, out: ResultOverride
-) -> WithTerms:
+def upsample_linear(input: Array, size: tuple[int, ...], align_corners: bool, mode: str) -> WithTerms:
     axes = zip(input.shape[2:], size, strict=True)
-    return weighted([_linear_weights(d, n, align_corners, mode) for d, n in axes], input, out)
+    return weighted([_linear_weights(d, n, align_corners, mode) for d, n in axes], input)
 
 
 @reference("diopiUpsampleLinearBackward")
@@ -105,11 +100,9 @@ def upsample_linear_backward(
     in_size: tuple[int, ...],
     align_corners: bool,
     mode: str,
-    *,
-    out: ResultOverride,
 ) -> WithTerms:
     axes = zip(in_size[2:], out_size, strict=True)
-    return _gathered([_linear_weights(d, n, align_corners, mode) for d, n in axes], grad_output, out)
+    return _gathered([_linear_weights(d, n, align_corners, mode) for d, n in axes], grad_output)
 
 
 def _grid_indices(input: Array, grid: Array) -> list[Array]:

@@ -17,16 +17,16 @@ from diopi_test.reference.sums import relative_terms, sum_terms
 Array = NDArray[Any]
 
 
-def _reduced(losses: Array, reduction: int, divisor: Any = None, terms: Any = 0.0) -> WithTerms:
+def _reduced(losses: Array, reduction: int, divisor: Any = None, stored: Any = 0.0) -> WithTerms:
     """Element losses after reduction; mean divides by `divisor`, by default their number.
 
-    The sum has terms as any other; the errors that `terms` stand for are independent and add up as squares.
+    The sum has terms as any other; the errors that `stored` terms stand for are independent and add up as squares.
     """
     if reduction == Reduction.none:
-        return WithTerms(losses, terms)
+        return WithTerms(losses, 0.0, stored)
     scale = _factor(reduction, losses.size if divisor is None else divisor)
-    size = sum_terms(losses, None)
-    return WithTerms(losses.sum() * scale, scale * (size + np.sqrt(np.square(terms * np.ones(losses.shape)).sum())))
+    random_walk = np.sqrt(np.square(stored * np.ones(losses.shape)).sum())
+    return WithTerms(losses.sum() * scale, scale * sum_terms(losses, None), scale * random_walk)
 
 
 def _factor(reduction: int, divisor: Any) -> Any:
@@ -88,7 +88,7 @@ def bce_with_logits(
     loss = _or_one(pos_weight) * target * _softplus(-input) + (1 - target) * _softplus(input)
     # PyTorch's form is (1 − t)·x + (1 − t + p·t)·ln(1 + e⁻ˣ): where x < 0, (1 − t)·x cancels
     cancelled = np.where(input < 0, np.abs((1 - target) * input), 0)
-    return _reduced(_or_one(weight) * loss, reduction, terms=np.abs(_or_one(weight)) * cancelled)
+    return _reduced(_or_one(weight) * loss, reduction, stored=np.abs(_or_one(weight)) * cancelled)
 
 
 @reference("diopiBCEWithLogitsBackward")
@@ -98,7 +98,7 @@ def bce_with_logits_backward(
     positive = _or_one(pos_weight) * target
     up = (1 - target + positive) * special.expit(input)
     scale = _or_one(weight) * _factor(reduction, input.size) * grad_output
-    return WithTerms((up - positive) * scale, (np.abs(up) + np.abs(positive)) * np.abs(scale))
+    return WithTerms((up - positive) * scale, 0.0, (np.abs(up) + np.abs(positive)) * np.abs(scale))
 
 
 def _focal(x: Array, t: Array, alpha: float, gamma: float) -> tuple[Array, Array, Array, Array]:
@@ -119,7 +119,7 @@ def sigmoid_focal_loss(inputs: Array, targets: Array, alpha: float, gamma: float
     loss = alpha_t * modulation * _bce(inputs, targets)
     # as in `bce_with_logits`, and 1 − p_t
     terms = alpha_t * modulation * np.where(inputs < 0, np.abs((1 - targets) * inputs), 0) + np.abs(loss) * cancelled
-    return _reduced(loss, reduction, terms=terms)
+    return _reduced(loss, reduction, stored=terms)
 
 
 @reference("diopiSigmoidFocalLossBackward")
@@ -132,7 +132,7 @@ def sigmoid_focal_loss_backward(
     decay = gamma * p * not_p * sign / (not_p * target + p * (1 - target)) * _bce(input, target)
     scale = alpha_t * modulation * _factor(reduction, input.size) * grad_output
     terms = p + target + np.abs(decay) + (np.abs(p - target) + np.abs(decay)) * cancelled
-    return WithTerms((p - target - decay) * scale, terms * np.abs(scale))
+    return WithTerms((p - target - decay) * scale, 0.0, terms * np.abs(scale))
 
 
 # Classes
@@ -243,7 +243,8 @@ def cross_entropy_backward(
     # beside what cancels, the error of the sum that softmax divides by
     divided = spread * relative_terms(np.exp(logits - logits.max(-1, keepdims=True, initial=-np.inf)), -1)
     scale = np.where(share.any(-1, keepdims=True), _factor(reduction, divisor) * grad_output[..., None], 0.0)
-    return WithTerms(_classes_back((spread - share) * scale), _classes_back((spread + share + divided) * np.abs(scale)))
+    value, terms, stored = ((spread - share) * scale, divided * np.abs(scale), (spread + share) * np.abs(scale))
+    return WithTerms(*map(_classes_back, (value, terms, stored)))
 
 
 # Connectionist temporal classification

@@ -27,7 +27,7 @@ def with_terms(sums: Callable[[Array, Array], Array], a: Array, b: Array) -> Wit
 
 def plus(product: WithTerms, addend: Any) -> WithTerms:
     """`product` with something added, whose rounding error counts as it is."""
-    return WithTerms(product.value + addend, product.terms + np.abs(addend))
+    return WithTerms(product.value + addend, product.terms, np.abs(addend))
 
 
 def times(factor: float, product: WithTerms) -> WithTerms:

@@ -152,7 +152,7 @@ def arange(start: float, end: float, step: float, *, out: ResultOverride) -> Wit
         start, end, step = int(start), int(end), int(step)
     steps = np.arange(*(out.shape or ())) * step
     # start and i · step cancel where they differ in sign
-    return WithTerms(start + steps, abs(start) + np.abs(steps))
+    return WithTerms(start + steps, 0.0, abs(start) + np.abs(steps))
 
 
 @reference("diopiLinspace")
@@ -162,7 +162,7 @@ def linspace(start: float, end: float, steps: int, *, out: ResultOverride) -> Wi
     distances = np.arange(steps) * (end - start) / max(steps - 1, 1)
     values = start + distances
     # start and i · step cancel where they differ in sign
-    return WithTerms(np.trunc(values) if _is_integer(out) else values, abs(start) + np.abs(distances))
+    return WithTerms(np.trunc(values) if _is_integer(out) else values, 0.0, abs(start) + np.abs(distances))
 
 
 def _wide(out: ResultOverride) -> Any:

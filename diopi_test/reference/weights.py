@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_proto.types import Dtype
-from diopi_test.case import ResultOverride
-from diopi_test.formats import format_of
 from diopi_test.reference import WithTerms
 
 Array = NDArray[Any]
@@ -42,17 +39,10 @@ def along_axes(matrices: Sequence[Array], array: Array) -> Array:
     return array
 
 
-def _fineness(out: ResultOverride) -> float:
-    """How much finer weights, computed in float32 at least, are rounded than the result."""
-    if out.dtype is None:
-        return 1.0
-    return min(format_of(Dtype.float32).epsilon / format_of(out.dtype).epsilon, 1.0)
-
-
-def weighted(weights: Sequence[Weights], array: Array, out: ResultOverride) -> WithTerms:
+def weighted(weights: Sequence[Weights], array: Array) -> WithTerms:
     """Sums of weight · element, which cancel where they differ in sign, as do the terms of the weights themselves."""
     sizes = [np.abs(axis.matrix) for axis in weights]
     terms = along_axes(sizes, np.abs(array))
     for k, axis in enumerate(weights):
-        terms = terms + _fineness(out) * along_axes([*sizes[:k], axis.terms, *sizes[k + 1 :]], np.abs(array))
+        terms = terms + along_axes([*sizes[:k], axis.terms, *sizes[k + 1 :]], np.abs(array))
     return WithTerms(along_axes([axis.matrix for axis in weights], array), terms)
