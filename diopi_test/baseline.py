@@ -194,6 +194,8 @@ class Evaluation:
         values = _float(slot.array) if inexact else _wrapped(slot.array, dtype)
         other = None if flushed is None else _float(flushed) if inexact else _wrapped(flushed, dtype)
         rounded = inexact and not self.case.exact and slot.is_rounded(self.prototype.promise)
+        if rounded and slot.is_sum:
+            amplified = budget.with_unsigned_zeros(values, amplified, dtype)
         return Expected(
             values,
             dtype,
@@ -237,6 +239,12 @@ class _Slot:
     def stored(self) -> Any:
         """Those that are stored in the result's type; ValueError if they do not broadcast to the result."""
         return self._shaped(self._result.stored if isinstance(self._result, WithTerms) else 0.0)
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether terms are declared that the result is a sum of, so that its zeros have no sign."""
+        result = self._result
+        return isinstance(result, WithTerms) and np.ndim(result.terms) > 0 and not result.signed
 
     def _shaped(self, terms: Any) -> NDArray[Any]:
         return np.broadcast_to(terms, self.array.shape)

@@ -93,6 +93,14 @@ def _change(result: NDArray[Any], moved: NDArray[Any]) -> FloatArray:
     return np.where(np.isfinite(change), change, 0)
 
 
+def with_unsigned_zeros(reference: NDArray[Any], amplified: FloatArray, dtype: Dtype) -> FloatArray:
+    """The amplification of sums: a 0 may be any number below the normal ones, and so have either sign.
+
+    The sign of a sum of zeros depends on what is added to what, and on whether an accumulator starts at +0.
+    """
+    return np.where(reference == 0, np.maximum(amplified, 2 / K * format_of(dtype).tiny), amplified)
+
+
 def blur(reference: NDArray[Any], amplified: FloatArray, terms: Any, stored: Any, dtype: Dtype) -> NDArray[np.floating]:
     """(s + ulp + eps · m) / ulp for each element, at least 1; 1 where the reference is not finite.
 

@@ -10,7 +10,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
 
@@ -36,11 +36,12 @@ class WithTerms(Remark):
     Both broadcast to the result; eps times them is added to the error budget (docs/budgets.md): the eps of float32 for
     the `terms` of a computation, which is done in float32 at least; that of the result's own type for what may be
     `stored` in it on the way, as where operators follow each other. A result with terms, even 0, is rounded although
-    its function promises exact results in general.
+    its function promises exact results in general. Zeros that sums leave have no sign; those of products are `signed`.
     """
 
     terms: Any
     stored: Any = 0.0
+    signed: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def _tanh_argument(x: Array) -> tuple[Array, Array]:
 def gelu(input: Array, approximate: str) -> WithTerms:
     weight = special.ndtr(input) if approximate == "none" else special.expit(2 * _tanh_argument(input)[0])
     # 1 + erf and 1 + tanh cancel at negative x, and leave terms of size x/2 behind
-    return WithTerms(input * weight, np.where((input < 0) & (weight > 0), -input / 2, 0))
+    return WithTerms(input * weight, np.where((input < 0) & (weight > 0), -input / 2, 0), signed=True)
 
 
 @reference("diopiGeluBackward")
@@ -81,7 +81,7 @@ def gelu_backward(grad_output: Array, input: Array, approximate: str) -> WithTer
         slope_terms = np.where(slope > 0, du / 2, 0)  # 1 - t² cancels
     # the two summands cancel near x = -0.75, and 1 + erf, 1 + tanh at negative x
     terms = np.where((input < 0) & (weight > 0), 0.5, 0) + np.abs(input) * slope_terms
-    return WithTerms(grad_output * (weight + input * slope), np.abs(grad_output) * terms)
+    return WithTerms(grad_output * (weight + input * slope), np.abs(grad_output) * terms, signed=True)
 
 
 @reference("diopiLeakyRelu")
@@ -114,7 +114,7 @@ def silu_backward(grad_output: Array, input: Array) -> WithTerms:
     s, rest = special.expit(input), special.expit(-input)
     # 1 - s cancels at positive x, and the sum 1 + x · (1 - s) near x = -1.28
     terms = np.where(rest > 0, np.abs(grad_output) * s * (1 + np.abs(input)), 0)
-    return WithTerms(grad_output * s * (1 + input * rest), terms)
+    return WithTerms(grad_output * s * (1 + input * rest), terms, signed=True)
 
 
 def _shifted(input: Array, dim: int) -> Any:

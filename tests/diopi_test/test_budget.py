@@ -114,3 +114,9 @@ def test_an_input_narrower_than_the_type_under_test_is_moved_as_what_it_is_conve
     narrow = tensor(np.ones(4), Dtype.float16)
     change = amplification(lambda x: x, {"x": narrow}, Dtype.float32)
     assert change.tolist() == [2.0**-24] * 4
+
+
+def test_a_zero_that_a_sum_leaves_has_no_sign() -> None:
+    amplified = budget.with_unsigned_zeros(np.array([0.0, -0.0, 1.0]), np.zeros(3), Dtype.float16)
+    assert (budget.K * amplified[:2] >= FORMATS[Dtype.float16].tiny).all()
+    assert amplified[2] == 0
