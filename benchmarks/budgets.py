@@ -152,12 +152,16 @@ def median_units(paths: Iterable[Path]) -> Iterable[tuple[str, float]]:
 
 
 def median_unit(expected: Expected) -> float:
-    """The median of s + ulp + eps·m over the finite elements, in eps of their root mean square."""
-    finite = np.isfinite(expected.values)
+    """The median of s + ulp + eps·m over the finite elements, in eps of their root mean square.
+
+    A unit below the normal numbers, which sums of nothing but zeros have, is sharp whatever the values are.
+    """
+    finite, form = np.isfinite(expected.values), format_of(expected.dtype)
     values, blur = expected.values[finite], np.asarray(expected.blur)[finite]
     with np.errstate(over="ignore"):
-        scale = max(float(np.sqrt(np.mean(np.abs(values.astype(complex)) ** 2))), format_of(expected.dtype).tiny)
-    return float(np.median(blur * ulp(values, expected.dtype))) / (format_of(expected.dtype).epsilon * scale)
+        scale = max(float(np.sqrt(np.mean(np.abs(values.astype(complex)) ** 2))), form.tiny)
+    unit = float(np.median(blur * ulp(values, expected.dtype)))
+    return unit / (form.epsilon * (scale if unit > form.tiny else 1))
 
 
 def page(reports: Mapping[str, dict[str, Any]], units: Mapping[str, float]) -> str:
