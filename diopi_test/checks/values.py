@@ -71,6 +71,7 @@ def _results(run: Run) -> list[tuple[str, NDArray[Any], Expected]]:
     return tensors + [(value.name, np.asarray(value.given), value.expected) for value in run.values]
 
 
+@np.errstate(invalid="ignore")  # poison is a signalling NaN
 def compare(given: NDArray[Any], expected: Expected) -> Comparison:
     """Compare a result with its expectation, element by element, where the standard specifies it."""
     if (where := expected.specified) is None:
@@ -98,8 +99,7 @@ def _compare_all(given: NDArray[Any], expected: Expected) -> Comparison:
         right = _same(given, _narrow(expected.values, expected))
         flushed = ~right & _is_flushed_exactly(given, expected)
         return Comparison(~(right | flushed), flushed=int(flushed.sum()))
-    with np.errstate(invalid="ignore"):  # poison is a signalling NaN
-        given = given.astype(np.complex128 if given.dtype.kind == "c" else np.float64)
+    given = given.astype(np.complex128 if given.dtype.kind == "c" else np.float64)
     units = _units(given, expected.values, expected)
     flushed = (units > K) & _is_flushed(given, expected)
     units = np.where(flushed, 0, units)
@@ -114,8 +114,7 @@ def _compare_parts(given: NDArray[Any], expected: Expected) -> Comparison:
         values, dtype = part(expected.values) + 0.0, COMPONENT[expected.dtype]
         return _compare_all(part(given) + 0.0, replace(expected, values=values, dtype=dtype, flushed=flushed))
 
-    with np.errstate(invalid="ignore"):  # poison is a signalling NaN
-        real, imaginary = compare_part(np.real), compare_part(np.imag)
+    real, imaginary = compare_part(np.real), compare_part(np.imag)
     return Comparison(real.wrong | imaginary.wrong, flushed=real.flushed + imaginary.flushed)
 
 
@@ -180,6 +179,7 @@ def _rms(units: FloatArray) -> float | None:
     return float(np.sqrt(np.mean(np.square(units)))) if units.size >= R_ELEMENTS else None
 
 
+@np.errstate(invalid="ignore")
 def _describe(name: str, given: NDArray[Any], expected: Expected, comparison: Comparison) -> str:
     """`out: 3 of 15 elements are wrong, the first at (0, 2): 1.25, expected 1.5 ± 1e-07`."""
     first = tuple(int(i) for i in np.argwhere(comparison.wrong)[0])
