@@ -188,7 +188,7 @@ class BaselineFile:
             Dtype[record["dtype"]],
             {name: self._decode_argument(value) for name, value in record["arguments"].items()},
             {name: self._decode_expected(value) for name, value in record["expected"].items()},
-            self._attributes["level"] == "smoke" or record.get("smoke", False),
+            record.get("smoke", False),
         )
 
     def __iter__(self) -> Iterator[BaselineCase]:
