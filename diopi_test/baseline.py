@@ -53,6 +53,11 @@ class Expected:
     judged: bool = False
 
 
+def tensors_in(value: Any) -> list[BaselineTensor]:
+    """The tensors in one argument of a case: none, one, or those of an array of tensors."""
+    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, BaselineTensor)]
+
+
 def entries_of(expected: Expected | list[Expected] | None) -> list[Expected]:
     """The expected arrays of one result: none, one, or those of an array of tensors."""
     if expected is None:
@@ -233,21 +238,17 @@ class _Slot:
     @property
     def terms(self) -> Any:
         """The declared intermediate terms; ValueError if they do not broadcast to the result."""
-        return self._shaped(self._result.terms if isinstance(self._result, WithTerms) else 0.0)
+        return np.broadcast_to(self._declared.terms, self.array.shape)
 
     @property
     def stored(self) -> Any:
         """Those that are stored in the result's type; ValueError if they do not broadcast to the result."""
-        return self._shaped(self._result.stored if isinstance(self._result, WithTerms) else 0.0)
+        return np.broadcast_to(self._declared.stored, self.array.shape)
 
     @property
     def is_sum(self) -> bool:
         """Whether terms are declared that the result is a sum of, so that its zeros have no sign."""
-        result = self._result
-        return isinstance(result, WithTerms) and np.ndim(result.terms) > 0 and not result.signed
-
-    def _shaped(self, terms: Any) -> NDArray[Any]:
-        return np.broadcast_to(terms, self.array.shape)
+        return np.ndim(self._declared.terms) > 0 and not self._declared.signed
 
     @property
     def specified(self) -> NDArray[np.bool_] | None:
@@ -259,6 +260,11 @@ class _Slot:
     @property
     def _result(self) -> Any:
         return self.output.value if isinstance(self.output, PartlySpecified) else self.output
+
+    @property
+    def _declared(self) -> WithTerms:
+        """The result with the terms that are declared; without any where none are."""
+        return self._result if isinstance(self._result, WithTerms) else WithTerms(self._result, 0.0)
 
     def is_rounded(self, promise: str) -> bool:
         """Whether the result may differ from the reference by its budget."""

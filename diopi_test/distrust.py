@@ -24,7 +24,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_test import store
-from diopi_test.baseline import BaselineCase, Evaluation, Expected
+from diopi_test.baseline import BaselineCase, Evaluation, Expected, entries_of
 from diopi_test.budget import K, R
 from diopi_test.case import Case
 from diopi_test.cases import select_cases
@@ -74,8 +74,7 @@ class Examined:
     @cached_property
     def results(self) -> Mapping[str, list[Expected]]:
         """The results the caller wants, by name; the entries of an array of tensors one by one."""
-        given = {n: value if isinstance(value, list) else [value] for n, value in self.made.expected.items()}
-        return {name: [e for e in entries if e is not None] for name, entries in given.items()}
+        return {name: entries_of(value) for name, value in self.made.expected.items()}
 
     @cached_property
     def expected(self) -> list[Expected]:
@@ -276,7 +275,7 @@ def _is_independent(one: Examined, name: str) -> bool:
 def _other_tensors(one: Examined, name: str) -> Iterator[Any]:
     """Values a tensor argument might be taken for: changed ones, and those of the other tensors like it."""
     value = one.plain[name]
-    for change in (_rolled, _ones, np.zeros_like, _negated):
+    for change in (_rolled, np.ones_like, np.zeros_like, _negated):
         yield [change(a) if a is not None else None for a in value] if isinstance(value, list) else change(value)
     if not isinstance(value, list):
         others = [one.plain[p.name] for p in one.prototype.arguments if p.is_tensor and p.name != name]
@@ -286,10 +285,6 @@ def _other_tensors(one: Examined, name: str) -> Iterator[Any]:
 def _rolled(array: Array) -> Array:
     """Every element in its neighbour's place."""
     return np.roll(array.reshape(-1), 1).reshape(array.shape)
-
-
-def _ones(array: Array) -> Array:
-    return np.ones_like(array)
 
 
 def _negated(array: Array) -> Array:

@@ -19,7 +19,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.baseline import BaselineCase, BaselineTensor, Expected, entries_of
+from diopi_test.baseline import BaselineCase, BaselineTensor, Expected, entries_of, tensors_in
 from lib_rt.dtypes import to_numpy
 
 PREFIX = "negative"
@@ -100,11 +100,7 @@ def _targets(prototype: Prototype) -> Iterator[tuple[str, tuple[Mutation, Parame
 
 def _is_ordinary(case: BaselineCase) -> bool:
     """Whether all tensor arguments have elements: without any, some functions look at nothing else."""
-    return all(tensor.values.size for value in case.arguments.values() for tensor in _tensors(value))
-
-
-def _tensors(value: Any) -> list[BaselineTensor]:
-    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, BaselineTensor)]
+    return all(tensor.values.size for value in case.arguments.values() for tensor in tensors_in(value))
 
 
 def _result_tensor(prototype: Prototype, parameter: Parameter) -> bool:
@@ -151,7 +147,7 @@ def _input_tensor(prototype: Prototype, parameter: Parameter) -> bool:
 def _input_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     given, accepted = case.arguments[parameter.name], prototype.dtypes_of(parameter.name)
     stranger = next((dtype for dtype in _STRANGERS if dtype not in accepted), None)
-    if not _tensors(_first(given)) or not accepted or stranger is None:
+    if not tensors_in(_first(given)) or not accepted or stranger is None:
         return None
     changed = _with_first(given, lambda tensor: _blank(tensor.values.shape, stranger, tensor.layout))
     return Flaw(f"{parameter.c_name} is of type {stranger.name}", {parameter.name: changed})
@@ -208,7 +204,7 @@ def _before_the_first(prototype: Prototype, parameter: Parameter, case: Baseline
 
 def _rank(case: BaselineCase) -> int:
     """The most axes a tensor of the call has, results included, which may have one more than the inputs; at least 1."""
-    arguments = [tensor.values for value in case.arguments.values() for tensor in _tensors(value)]
+    arguments = [tensor.values for value in case.arguments.values() for tensor in tensors_in(value)]
     results = [entry.values for value in case.expected.values() for entry in entries_of(value)]
     return max([array.ndim for array in (*arguments, *results)], default=1) or 1
 
@@ -323,7 +319,7 @@ def _standard_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCa
     """What the prototype's rule gives, whatever the caller of `case` chose."""
     values = [case.arguments[p.name] for p in prototype.arguments]
     single = [value.dtype for value in values if isinstance(value, BaselineTensor)]
-    inputs = single or [tensor.dtype for value in values for tensor in _tensors(value)]
+    inputs = single or [tensor.dtype for value in values for tensor in tensors_in(value)]
     scalars = [case.arguments[p.name] for p in prototype.arguments if issubclass(p.annotation, kinds.Scalar)]
     return prototype.result_dtype(parameter.name, inputs, [number for number in scalars if number is not None])
 

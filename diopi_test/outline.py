@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.baseline import BaselineCase, BaselineTensor, Expected
+from diopi_test.baseline import BaselineCase, entries_of, tensors_in
 from diopi_test.store import BaselineFile
 
 
@@ -29,6 +29,5 @@ class Outline(BaselineFile):
     def layouts(self, label: str) -> frozenset[str]:
         """The layouts of all tensors of one case."""
         case = self.case(label)
-        values = [*case.arguments.values(), *case.expected.values()]
-        entries = [entry for value in values for entry in (value if isinstance(value, list) else [value])]
-        return frozenset(entry.layout for entry in entries if isinstance(entry, BaselineTensor | Expected))
+        tensors = {tensor.layout for value in case.arguments.values() for tensor in tensors_in(value)}
+        return frozenset(tensors | {entry.layout for value in case.expected.values() for entry in entries_of(value)})

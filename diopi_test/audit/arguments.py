@@ -14,8 +14,8 @@ import numpy as np
 
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Generator, Parameter, Role
-from diopi_test.audit.fault import Answer, Array, Effect, Fault
-from diopi_test.baseline import BaselineCase, BaselineTensor
+from diopi_test.audit.fault import Answer, Array, Effect, Fault, transposed
+from diopi_test.baseline import BaselineCase, BaselineTensor, tensors_in
 
 STUCK_VALUES = 4
 """How many of the values an attribute has in the cases it is tried to be stuck at."""
@@ -89,14 +89,10 @@ def _first_everywhere(array: Array) -> Array:
     return np.full_like(array, array.flat[0]) if array.size else array
 
 
-def _transposed(array: Array) -> Array:
-    return np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape) if array.ndim >= 2 else array
-
-
 _TENSOR_MISTAKES: dict[str, Callable[[Array], Any]] = {
     "taken for ones": np.ones_like,
     "taken for its first element": _first_everywhere,
-    "transposed": _transposed,
+    "transposed": transposed,
 }
 
 
@@ -203,6 +199,4 @@ def _next_axis(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
 
 def _tensors(case: BaselineCase) -> Iterator[BaselineTensor]:
     """Every tensor argument, those in arrays too."""
-    for value in case.arguments.values():
-        entries = value if isinstance(value, list) else [value]
-        yield from (entry for entry in entries if isinstance(entry, BaselineTensor))
+    return (tensor for value in case.arguments.values() for tensor in tensors_in(value))

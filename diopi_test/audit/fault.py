@@ -188,6 +188,11 @@ _REFERENCE_ROUNDING = 2.0**-50
 """Of the largest element: what float64 loses when a product is computed in another order."""
 
 
+def transposed(array: Array) -> Array:
+    """The elements of the last two axes in the order of the transposed array, if there are two."""
+    return np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape) if array.ndim >= 2 else array
+
+
 def is_float(array: Array) -> bool:
     """Whether an array's elements are floating or complex numbers."""
     return is_inexact(from_numpy(array.dtype))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from diopi_impl.host_runtime import HostRuntime
@@ -99,6 +99,17 @@ class FunctionAudit:
             for name, counts in effects.items()
             if not counts[Effect.shown]
         }
+
+
+def caught(trials: Iterable[Trial]) -> int:
+    """How many of some faults were caught."""
+    return sum(trial.caught_by is not None for trial in trials)
+
+
+def first_seen_by(trials: Iterable[Trial]) -> Counter[str]:
+    """The checks that saw faults first, and how many each; a call that failed is seen by an error."""
+    found = (trial.caught_by[1] for trial in trials if trial.caught_by)
+    return Counter(checks[0] if checks else "an error" for checks in found)
 
 
 def count(audits: Sequence[FunctionAudit]) -> str:

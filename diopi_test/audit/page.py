@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from diopi_proto.interface import lookup
-from diopi_test.audit.matrix import FunctionAudit, Trial, count
+from diopi_test.audit.matrix import FunctionAudit, Trial, caught, count, first_seen_by
 from diopi_test.audit.report import letters, matrix_row
 
 INTRODUCTION = """# The audit
@@ -69,14 +69,13 @@ def _row(*cells: str) -> str:
 
 
 def _caught(trials: Sequence[Trial]) -> str:
-    caught = sum(not trial.survived for trial in trials)
-    return "-" if not trials else str(caught) if caught == len(trials) else f"{caught} of {len(trials)}"
+    number = caught(trials)
+    return "-" if not trials else str(number) if number == len(trials) else f"{number} of {len(trials)}"
 
 
-def _checks(trials: Iterator[Trial]) -> str:
+def _checks(trials: Iterable[Trial]) -> str:
     """The checks that saw faults first, the most frequent one first."""
-    first = Counter(trial.caught_by[1][0] for trial in trials if trial.caught_by and trial.caught_by[1])
-    return ", ".join(check for check, _ in first.most_common())
+    return ", ".join(check for check, _ in first_seen_by(trials).most_common())
 
 
 def _survivors(audits: Sequence[FunctionAudit]) -> Iterator[str]:
@@ -110,6 +109,6 @@ def _functions(audits: Sequence[FunctionAudit]) -> Iterator[str]:
             f"`{audit.function}`",
             made_a_difference,
             f"`{matrix_row(audit, letter_of)}`",
-            _checks(iter(audit.applicable)),
+            _checks(audit.applicable),
         )
     yield ""

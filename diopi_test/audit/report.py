@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import string
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from diopi_test.audit.matrix import FunctionAudit, Trial, count
+from diopi_test.audit.matrix import FunctionAudit, Trial, caught, count, first_seen_by
 
 Audits = Sequence[FunctionAudit]
 
@@ -54,12 +53,12 @@ def show(audits: Audits, console: Console) -> None:
     by_kind = {kind: [t for one in audits for t in one.applicable if t.kind == kind] for kind in letter_of}
     table = Table("", "fault", "made a difference", "caught", "first seen by", box=None)
     for kind, trials in by_kind.items():
-        table.add_row(letter_of[kind], kind, str(len(trials)), str(_caught(trials)), _first_seen_by(trials))
+        table.add_row(letter_of[kind], kind, str(len(trials)), str(caught(trials)), _seen_by(trials))
     console.print(table)
     width = max((len(one.function) for one in audits), default=0)
     for one in audits:
-        figures = f"{_caught(one.applicable)}/{len(one.applicable)}"
-        row = f"{one.function:{width}} {matrix_row(one, letter_of)} {figures:>8}  {_first_seen_by(one.applicable)}"
+        figures = f"{caught(one.applicable)}/{len(one.applicable)}"
+        row = f"{one.function:{width}} {matrix_row(one, letter_of)} {figures:>8}  {_seen_by(one.applicable)}"
         console.print(row, **_PLAIN)
     for one in audits:
         for trial in one.survivors:
@@ -75,11 +74,5 @@ def show(audits: Audits, console: Console) -> None:
 _PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
 
 
-def _caught(trials: Sequence[Trial]) -> int:
-    return sum(trial.caught_by is not None for trial in trials)
-
-
-def _first_seen_by(trials: Sequence[Trial]) -> str:
-    caught = [trial.caught_by[1] for trial in trials if trial.caught_by]
-    first = Counter(checks[0] if checks else "an error" for checks in caught)
-    return ", ".join(f"{check} {times}" for check, times in first.most_common())
+def _seen_by(trials: Sequence[Trial]) -> str:
+    return ", ".join(f"{check} {times}" for check, times in first_seen_by(trials).most_common())

@@ -12,8 +12,8 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import NewOut, Role
 from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.audit.chance import is_random
-from diopi_test.audit.fault import Answer, Array, Effect, Fault, differ, is_float, shown
-from diopi_test.baseline import BaselineTensor, Expected, entries_of
+from diopi_test.audit.fault import Answer, Array, Effect, Fault, differ, is_float, shown, transposed
+from diopi_test.baseline import Expected, entries_of, tensors_in
 from diopi_test.budget import K
 from diopi_test.formats import FORMATS, format_of, ulp
 from diopi_test.layouts import LAYOUTS, contiguous
@@ -147,11 +147,6 @@ def _through_double(array: Array) -> Array | None:
         return array.astype(np.float64).astype(array.dtype) if array.dtype == np.int64 else None
 
 
-def _transposed(array: Array) -> Array | None:
-    """The elements of the last two axes come in the order of the transposed result."""
-    return np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape) if array.ndim >= 2 else None
-
-
 def _reversed(array: Array) -> Array | None:
     """Indices and counts come in the reverse order along the first axis that has two."""
     axis = next((i for i, length in enumerate(array.shape) if length > 1), None)
@@ -209,8 +204,7 @@ def _found(answer: Answer, name: str, arrays: list[Array]) -> list[Array]:
     given = answer.case.arguments.get(name)
     if given is None:
         return [_poison(array) for array in arrays]
-    entries = given if isinstance(given, list) else [given]
-    return [entry.values for entry in entries if isinstance(entry, BaselineTensor)]
+    return [tensor.values for tensor in tensors_in(given)]
 
 
 def _poison(array: Array) -> Array:
@@ -280,7 +274,7 @@ _COMMON = (
     Fault("computed in float16", _each(_through(Dtype.float16))),
     Fault("computed in float32", _each(_through(Dtype.float32))),
     Fault("integers through double", _each(_through_double)),
-    Fault("result transposed", _each(_transposed)),
+    Fault("result transposed", _each(transposed)),
     Fault("indices in reverse order", _each(_reversed)),
     Fault("neighbouring indices exchanged", _each(_neighbours_exchanged)),
     Fault("elements repeated", _each(_repeated, of_draws=True)),
