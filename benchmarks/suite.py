@@ -32,7 +32,7 @@ def measure(*arguments: str) -> Usage:
     """Run `diopi-test` with `arguments` to its end."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
-    done = subprocess.run([sys.executable, "-m", "diopi_test.cli", *arguments], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "diopi_test", *arguments], capture_output=True, text=True)
     wall = time.monotonic() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode not in (0, 1):
@@ -62,8 +62,8 @@ def main(level: str, vendor: str, workers: int, expression: str | None) -> None:
         made = measure("gen-data", "--data", folder, "--level", level, "-n", str(workers), *select)
         size = sum(path.stat().st_size for path in data.rglob("*.h5")) / 2**20
         one_case = "diopiSin[float32-matrix]"
-        start, _ = run("diopi_test.echo:vendor", data, level, workers, ["-k", one_case])
-        echo, cases = run("diopi_test.echo:vendor", data, level, workers, select)
+        start, _ = run("diopi_test.quality.echo:vendor", data, level, workers, ["-k", one_case])
+        echo, cases = run("diopi_test.quality.echo:vendor", data, level, workers, select)
         cold, _ = run(vendor, data, level, workers, select)
     print(f"{cases} cases at level {level}, {workers} processes, baseline {size:.1f} MB")
     print(f"gen-data              {cases / made.wall:8.1f} cases/s")

@@ -2,7 +2,7 @@
 
 from diopi_impl.base import BaseVendor, Box, Waiver
 from diopi_impl.claims import Claim
-from diopi_impl.errors import UnsupportedDtypeError, VendorError
+from diopi_impl.errors import UnsupportedDtypeError, VendorError, VendorNotFoundError
 from diopi_impl.plugins import find_vendor, known_vendors
 from diopi_impl.vendor import Vendor
 
@@ -13,6 +13,7 @@ __all__ = [
     "UnsupportedDtypeError",
     "Vendor",
     "VendorError",
+    "VendorNotFoundError",
     "Waiver",
     "find_vendor",
     "known_vendors",

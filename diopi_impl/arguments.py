@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from diopi_impl.base import Box
 from diopi_impl.errors import UnsupportedDtypeError
 from diopi_proto import parameters as kinds
-from diopi_proto.dtypes import category, chosen
+from diopi_proto.ignored import Read
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
-from diopi_proto.types import Dtype, Number, Scalar
-from lib_rt import Tensor
-
-_CATEGORY = {dtype: category(dtype) for dtype in Dtype}
+from diopi_proto.types import Dtype
 
 Check = Callable[[Any], None]
 """Raises when the value of one parameter can't be what the prototype says."""
@@ -25,26 +22,43 @@ def checked(prototype: Prototype, implementation: Callable[..., Any]) -> Callabl
 
     Checked are: that nothing required is missing; the element types of inputs, and that those of results can hold
     them; that arrays of tensors have as many entries as their count says. Else ValueError or UnsupportedDtypeError.
+    An argument of which nothing is read in the call may be anything; `implementation` gets None for it.
+    Where the prototype says shapes, they are checked too.
     """
     parameters = prototype.parameters[1:]
     checks = [_check(prototype, parameter) for parameter in parameters]
     count = next((i for i, p in enumerate(parameters) if p.role is Role.count), None)
     arrays = [i for i, p in enumerate(parameters) if p.is_tensor_array and p.annotation is not kinds.NewOuts]
     results = [i for i, p in enumerate(parameters) if p.annotation in (kinds.Out, kinds.Outs)]
-    can_hold = _ResultTypes(prototype) if results else None
+    names = [parameter.name for parameter in parameters]
+    may_ignore = any(fact.read is Read.nothing for fact in prototype.ignored)
 
-    def call(context: Any, *values: Any) -> Any:
-        for check, value in zip(checks, values, strict=True):
-            check(value)
+    def call(context: Any, *given: Any) -> Any:
+        unread = _unread(prototype, given) if may_ignore else frozenset()
+        values: Sequence[Any] = [None if i in unread else v for i, v in enumerate(given)] if unread else given
+        for i, (check, value) in enumerate(zip(checks, values, strict=True)):
+            if i not in unread:
+                check(value)
+        if prototype.shapes:
+            _check_shapes(prototype, dict(zip(names, values, strict=True)))
         if count is not None:
             for i in arrays:
                 _check_count(parameters[i], values[i], values[count])
-        if can_hold is not None:
+        if results:
+            arguments = dict(zip(names, values, strict=True))
             for i in results:
-                can_hold.check(parameters[i], values[i], values)
+                _check_result(prototype, parameters[i], values[i], arguments)
         return implementation(context, *values)
 
     return call
+
+
+def _unread(prototype: Prototype, values: Sequence[Any]) -> frozenset[int]:
+    """The numbers of the arguments of which nothing is read in a call with these values."""
+    given = [value.value if isinstance(value, Box) else value for value in values]
+    arguments = {p.name: value for p, value in zip(prototype.parameters[1:], given, strict=True)}
+    names = prototype.unread(arguments)
+    return frozenset(i for i, name in enumerate(arguments) if name in names)
 
 
 def _check(prototype: Prototype, parameter: Parameter) -> Check:
@@ -54,7 +68,8 @@ def _check(prototype: Prototype, parameter: Parameter) -> Check:
         return _required(parameter)
     accepted = frozenset(prototype.dtypes_of(parameter.name)) if parameter.is_argument else None
     one = _tensor_check(prototype, parameter, accepted)
-    return _entries_check(parameter, one) if parameter.is_tensor_array else one
+    is_one = parameter.is_tensor or parameter.annotation is kinds.SparseIn
+    return one if is_one else _entries_check(parameter, one)
 
 
 def _required(parameter: Parameter) -> Check:
@@ -92,51 +107,42 @@ def _entries_check(parameter: Parameter, check_entry: Check) -> Check:
     return check
 
 
+def _check_shapes(prototype: Prototype, given: Mapping[str, Any]) -> None:
+    """ValueError unless the tensors have the sizes the prototype says, the same wherever they have one name."""
+    known: dict[str, tuple[int, str]] = {}
+    for name, sizes in prototype.shapes.items():
+        if given[name] is None:
+            continue
+        shape, text = given[name].shape, f"[{', '.join(map(str, sizes))}]"
+        if len(shape) != len(sizes):
+            raise ValueError(f"{name} has shape {shape}, expected {text}")
+        for size, length in zip(sizes, shape, strict=True):
+            if isinstance(size, str) and size not in known:
+                known[size] = (given[size], "") if size in given else (length, f", which {name} has as {length}")
+            expected, source = (size, "") if isinstance(size, int) else known[size]
+            if length != expected:
+                what = f"{size} = {expected}" if isinstance(size, str) else str(size)
+                raise ValueError(f"{name} has shape {shape}, expected {text} with {what}{source}")
+
+
 def _check_count(parameter: Parameter, entries: Sequence[Any] | None, count: int) -> None:
     if entries is not None and len(entries) != count:
         raise ValueError(f"{parameter.c_name} has {len(entries)} entries, the count is {count}")
 
 
-class _ResultTypes:
-    """Which element types the results of a function may have: none of a lower category than what is to go there.
-
-    Numbers may be widened and rounded, but a floating result is not put into an integer tensor, nor a complex one into
-    a real tensor, as in PyTorch (torch.can_cast).
-    """
-
-    def __init__(self, prototype: Prototype) -> None:
-        arguments = list(enumerate(prototype.parameters[1:]))
-        self._tensors = [i for i, p in arguments if p.is_tensor and p.is_argument]
-        self._arrays = [i for i, p in arguments if p.is_tensor_array and p.is_argument]
-        self._scalars = [i for i, p in arguments if issubclass(p.annotation, kinds.Scalar)]
-        self._prototype = prototype
-        self._expected = lru_cache(maxsize=256)(self._expect)
-
-    def check(self, parameter: Parameter, result: Tensor | Sequence[Tensor] | None, values: Sequence[Any]) -> None:
-        """ValueError if `result`, what the call passes for `parameter`, can't hold what the standard puts there."""
-        scalars = tuple(type(_number(values[i]))() for i in self._scalars if values[i] is not None)
-        numbered: Iterable[tuple[int | None, Tensor]]
-        numbered = [(None, result)] if isinstance(result, Tensor) else enumerate(result or ())
-        for number, tensor in numbered:
-            expected = self._expected(parameter.name, tuple(self._inputs(values, number)), scalars)
-            if expected is not None and _CATEGORY[tensor.dtype] < _CATEGORY[expected]:
-                raise ValueError(f"{parameter.c_name} is {tensor.dtype.name}, the result is {expected.name}")
-
-    def _inputs(self, values: Sequence[Any], number: int | None) -> list[Dtype]:
-        """The element types a result follows from: that of the entry of its own number, in an array of results."""
-        arrays = [values[i] for i in self._arrays if values[i] is not None]
-        if number is not None and arrays:
-            return [arrays[0][number].dtype]
-        alone = [values[i].dtype for i in self._tensors if values[i] is not None]
-        return alone or [entry.dtype for entries in arrays for entry in entries if entry is not None]
-
-    def _expect(self, result: str, inputs: Sequence[Dtype], scalars: Sequence[Number]) -> Dtype | None:
-        """The element type the standard gives a result; None where the caller chooses."""
-        if not inputs or self._prototype.result is chosen:
-            return None
-        return self._prototype.result_dtype(result, inputs, scalars)
+def _check_result(prototype: Prototype, parameter: Parameter, result: Any, arguments: Mapping[str, Any]) -> None:
+    """ValueError if `result`, what the call passes for `parameter`, can't hold what the standard puts there."""
+    entries = enumerate(result or ()) if parameter.is_tensor_array else [(None, result)] if result else ()
+    for entry, tensor in entries:
+        if not prototype.can_hold(parameter.name, tensor.dtype, arguments, entry):
+            raise ValueError(
+                f"{parameter.c_name} is {tensor.dtype.name}, {_wanted(prototype, parameter, arguments, entry)}"
+            )
 
 
-def _number(value: Any) -> Number:
-    number: Number = value.value if isinstance(value, Scalar) else value
-    return number
+def _wanted(prototype: Prototype, parameter: Parameter, arguments: Mapping[str, Any], entry: int | None) -> str:
+    """What a result has to be, for an error message."""
+    if prototype.ordered:
+        return f"expected one of {', '.join(dtype.name for dtype in prototype.ordered)}"
+    usual = prototype.infer(parameter.name, arguments, entry)
+    return f"the result is {usual.name if usual is not None else 'another'}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import fnmatch
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import date
+from functools import cache
+from typing import Any, final
 
 from diopi_impl.claims import Claim
 from diopi_proto.types import Error
@@ -16,6 +18,7 @@ TEXT_QUERIES = ("diopiGetVendorName", "diopiGetImplVersion", "diopiGetLastErrorS
 """The functions of the standard that answer with a text, which every vendor in Python has from the start."""
 
 
+@final
 @dataclass
 class Box:
     """Where a call puts a value it makes itself: a tensor of the context, or a number."""
@@ -23,21 +26,42 @@ class Box:
     value: Any = None
 
 
+@final
 @dataclass(frozen=True)
 class Waiver:
-    """A case the vendor is known to fail, and why.
+    """Cases that are known not to pass, how they may end, and why.
 
     Attributes:
-        case: a shell pattern for case ids, such as `diopiErfinv[[]float16-*`.
+        pattern: for case ids, such as `diopiErfinv[float16-*`: `*` stands for any text, `?` for any character, all else
+            for itself, brackets too.
         reason: what is wrong, for a person to read.
+        verdict: what the cases may end in, such as `crashed`; `failed` if neither it nor `max_ratio` is given.
+        max_ratio: up to which error / budget the values of the cases may be off; nothing else may be wrong.
+        link: where more is told.
+        expires: the last day it holds; None for no end.
     """
 
-    case: str
+    pattern: str
     reason: str
+    verdict: str | None = None
+    max_ratio: float | None = None
+    link: str = ""
+    expires: date | None = None
 
-    def covers(self, case_id: str) -> bool:
+    def matches(self, case_id: str) -> bool:
         """Whether the waiver is about this case."""
-        return fnmatch.fnmatchcase(case_id, self.case)
+        return matches(self.pattern, case_id)
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether `text` is what a waiver's pattern describes."""
+    return _expression(pattern).fullmatch(text) is not None
+
+
+@cache
+def _expression(pattern: str) -> re.Pattern[str]:
+    wildcards = {"*": ".*", "?": "."}
+    return re.compile("".join(wildcards.get(character) or re.escape(character) for character in pattern), re.DOTALL)
 
 
 class BaseVendor(ABC):
@@ -63,11 +87,11 @@ class BaseVendor(ABC):
 
     @abstractmethod
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        """Call the standard function `name` and return its error code; `last_error` tells what went wrong.
+        """Call the standard function `name` and return its error code; `last_error` says what went wrong.
 
         The arguments follow the prototype: tensors as `lib_rt.Tensor`, arrays of them as lists, generators as
         `lib_rt.Generator`, scalars as `diopi_proto.types.Scalar`, sizes as tuples, anything left out as None, what the
-        callee makes as an empty `Box` (`NewOuts`: a list of them).
+        callee makes as an empty `Box` (`NewOuts`: a list of them), a size it may write anew as a `Box` of that size.
 
         Raises nothing but what is not an error of the operator (KeyboardInterrupt, say).
         """
@@ -83,7 +107,3 @@ class BaseVendor(ABC):
     @abstractmethod
     def open_device(self) -> Device:
         """A device with the vendor's runtime functions; the caller closes it."""
-
-    def waiver_for(self, case_id: str) -> Waiver | None:
-        """The waiver that covers a case, if any does."""
-        return next((waiver for waiver in self.waivers if waiver.covers(case_id)), None)

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 from diopi_impl.errors import VendorError
 from diopi_proto.interface import prototypes
@@ -17,6 +17,7 @@ LAYOUTS = ("contiguous", "transposed", "channels_last", "strided", "expanded")
 """The layouts tensors of the suite have: row-major, column-major, axis 1 innermost, with gaps, with stride 0."""
 
 
+@final
 @dataclass(frozen=True)
 class Claim:
     """That functions work for element types and layouts.
@@ -49,13 +50,11 @@ class Claim:
             and (self.layouts is None or set(layouts) <= set(self.layouts))
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """The claim as a report shows it."""
-        return {
-            "functions": self.functions,
-            "dtypes": None if self.dtypes is None else [dtype.name for dtype in self.dtypes],
-            "layouts": None if self.layouts is None else list(self.layouts),
-        }
+    @classmethod
+    def from_json(cls, table: Mapping[str, Any]) -> Claim:
+        """The claim of which `table` has the attributes; KeyError or TypeError if some are unknown or missing."""
+        dtypes = table.get("dtypes")
+        return cls(**{**table, "dtypes": None if dtypes is None else tuple(Dtype[name] for name in dtypes)})
 
 
 def read_claims(path: Path) -> tuple[Claim, ...]:
@@ -69,12 +68,7 @@ def read_claims(path: Path) -> tuple[Claim, ...]:
         content = tomllib.loads(path.read_text("utf-8"))
         if strange := set(content) - {"claim"}:
             raise VendorError(f"expected tables [[claim]], found {min(strange)!r}")
-        return tuple(_claim(table) for table in content["claim"])
+        return tuple(map(Claim.from_json, content["claim"]))
     except (OSError, ValueError, TypeError, KeyError, VendorError) as error:
         reason = f"{error} is missing or unknown" if isinstance(error, KeyError) else error
         raise VendorError(f"claims {path}: {reason}") from error
-
-
-def _claim(table: Mapping[str, Any]) -> Claim:
-    dtypes = table.get("dtypes")
-    return Claim(**{**table, "dtypes": None if dtypes is None else tuple(Dtype[name] for name in dtypes)})

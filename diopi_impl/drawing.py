@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from threading import Lock
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from diopi_impl.functional import Adapted, Adapter, OutSpec, ResultSpec
 from diopi_proto.prototype import Prototype
 
 
+@final
 @dataclass
 class OwnGenerator:
     """What a vendor draws from where the caller gives no generator."""
@@ -22,31 +23,73 @@ class OwnGenerator:
     offset: int = 0
 
 
-def drawing(adapter: Adapter) -> Adapter:
-    """`adapter` for functions that draw: their `generator` is an array of two uint64, seed and offset.
+def drawing(adapter: Adapter, generator: str = "generator", probability: str | None = None) -> Adapter:
+    """`adapter` for functions that draw: their argument `generator` is an array of two uint64, seed and offset.
 
     After a call the offset has advanced by the number of elements of the largest result, so that no state comes
-    twice; an argument `train` that is false tells that nothing is drawn.
+    twice; where an argument `train` is false, nothing is drawn. With `probability`, the name of an argument, something
+    is drawn where that is not 0; the caller must then give a generator, which gradients leave as their forward call
+    found it. For functions with `generators` see `drawing_each`.
     """
     own, lock = OwnGenerator(), Lock()
 
     def adapt(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
         adapted = adapter(prototype, function)
         names = [parameter.name for parameter in prototype.arguments]
+        again = probability is not None and prototype.is_gradient
 
         def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
             given = dict(zip(names, arguments, strict=True))
-            generator = own if given["generator"] is None else given["generator"]
+            draws = given.get("train", True) if probability is None else given[probability] != 0
+            if probability is not None and draws and given[generator] is None:
+                raise ValueError(f"{generator} is NULL, expected a generator where {probability} is not 0")
+            source = own if given[generator] is None else given[generator]
             with lock:
-                given["generator"] = np.array([generator.seed, generator.offset], np.uint64)
+                given[generator] = np.array([source.seed, source.offset], np.uint64)
                 results = adapted(list(given.values()), out)
-                if given.get("train", True):
-                    generator.offset = (generator.offset + _draws(out)) % 2**64
+                if draws and not again:
+                    source.offset = (source.offset + _draws(out)) % 2**64
             return results
 
         return draw
 
     return adapt
+
+
+def drawing_each(adapter: Adapter) -> Adapter:
+    """`adapter` for functions that draw one number from each of their `generators`, an array of a row [seed, offset]
+    a generator; where one stands several times, later rows have what earlier ones leave.
+
+    After a call each offset has advanced by 1.
+    """
+    lock = Lock()
+
+    def adapt(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+        adapted = adapter(prototype, function)
+        place = [parameter.name for parameter in prototype.arguments].index("generators")
+
+        def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+            generators = arguments[place] or []
+            with lock:
+                states = [_advanced(generator, 1) for generator in generators]
+                given = [*arguments[:place], np.array(states, np.uint64).reshape(-1, 2), *arguments[place + 1 :]]
+                try:
+                    return adapted(given, out)
+                except BaseException:
+                    for generator in generators:
+                        _advanced(generator, -1)
+                    raise
+
+        return draw
+
+    return adapt
+
+
+def _advanced(generator: Any, by: int) -> tuple[int, int]:
+    """Seed and offset of a generator, whose offset then advances."""
+    state = generator.seed, generator.offset
+    generator.offset = (generator.offset + by) % 2**64
+    return state
 
 
 def _draws(out: Sequence[OutSpec]) -> int:

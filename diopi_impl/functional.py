@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
+from diopi_impl.base import Box
+from diopi_impl.conversion import to_integers
 from diopi_proto import parameters as kinds
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
@@ -17,6 +19,7 @@ from lib_rt import Context, Tensor
 from lib_rt.dtypes import from_numpy, to_numpy
 
 
+@final
 @dataclass(frozen=True)
 class ResultSpec:
     """Shape and element type of a result tensor the caller has made, and the name it has in the call."""
@@ -37,7 +40,8 @@ OutSpec = ResultSpec | tuple[ResultSpec, ...] | None
 Adapted = Callable[[Sequence[Any], Sequence[OutSpec]], Sequence[Any]]
 """From argument values and result specs to result values, in the prototype's order.
 
-An optional result that is None is left as it was.
+A result that is None is left as it was, if it is optional or the call only asks for a size, and not made, if the callee
+makes it.
 """
 
 Adapter = Callable[[Prototype, Callable[..., Any]], Adapted]
@@ -69,9 +73,29 @@ def apply_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapte
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         keywords = {"out": out_keyword(prototype, out)} if takes_out else {}
         with np.errstate(all="ignore"):  # infinities and NaN are results like any other
-            return as_results(prototype, function(*arguments, **keywords))
+            return as_results(prototype, function(*_converted_first(prototype, arguments, out), **keywords))
 
     return adapted
+
+
+def first_dtype(out: Sequence[OutSpec]) -> Dtype:
+    """The element type of the first result that is a tensor of the caller's; bool, which changes nothing, of none."""
+    return next((spec.dtype for spec in out if isinstance(spec, ResultSpec)), Dtype.bool)
+
+
+def _converted_first(prototype: Prototype, arguments: Sequence[Any], out: Sequence[OutSpec]) -> list[Any]:
+    """The arguments with those converted that the standard converts before it computes.
+
+    `prototype` may be the base of the form that is called, with numbers where it has tensors.
+    """
+    given = {p.name: value for p, value in zip(prototype.arguments, arguments, strict=True)}
+    dtypes = {name: from_numpy(value.dtype) for name, value in given.items() if isinstance(value, np.ndarray)}
+    operands = [p.name for p in prototype.operands if given[p.name] is not None]
+    numbers = {name: given[name] for name in operands if name not in dtypes}
+    names, dtype = prototype.converted_first(dtypes, numbers, first_dtype(out))
+    return [
+        value if name not in names else _converted(np.asarray(value), to_numpy(dtype)) for name, value in given.items()
+    ]
 
 
 def bind(prototype: Prototype, adapted: Adapted) -> Callable[..., None]:
@@ -85,9 +109,11 @@ def bind(prototype: Prototype, adapted: Adapted) -> Callable[..., None]:
         arguments = [_read(given[p.name]) for p in arguments_of]
         targets = [given[p.name] for p in results_of]
         results = adapted(arguments, [_spec(p, target) for p, target in zip(results_of, targets, strict=True)])
+        asks = any(_asks_for_size(p, target) for p, target in zip(results_of, targets, strict=True))
         writes = [
             write
             for parameter, target, result in zip(results_of, targets, results, strict=True)
+            if not (asks and result is None)
             for write in _writes(context, parameter, target, result)
         ]
         for write in writes:
@@ -99,8 +125,12 @@ def bind(prototype: Prototype, adapted: Adapted) -> Callable[..., None]:
 def _read(value: Any) -> Any:
     """The value of an argument as a functional implementation takes it."""
     if isinstance(value, Tensor):
+        if not value.strides and value.is_sparse:
+            return [_read(part) for part in value.parts]
         return value.view() if value.context.device.host_addressable else value.numpy()
     if isinstance(value, Scalar):
+        return value.number
+    if isinstance(value, Box):
         return value.value
     if isinstance(value, list):
         return [_read(entry) for entry in value]
@@ -115,9 +145,15 @@ def _spec(parameter: Parameter, target: Any) -> OutSpec:
     return None
 
 
+def _asks_for_size(parameter: Parameter, target: Any) -> bool:
+    """Whether the caller asks by this parameter for the size of a workspace, so that nothing is computed."""
+    return parameter.annotation is kinds.InOutSize and target is not None and target.value < 0
+
+
 def _writes(context: Context, parameter: Parameter, target: Any, result: Any) -> list[Callable[[], None]]:
     """What is left to do for one result, once everything that can fail was done."""
-    if target is None or (result is None and parameter.optional):
+    may_be_left = parameter.optional or parameter.annotation is kinds.NewOut
+    if target is None or (result is None and may_be_left):
         return []
     if parameter.annotation is kinds.NewOut:
         array = np.asarray(result)
@@ -143,12 +179,21 @@ def _made(context: Context, array: np.ndarray[Any, Any]) -> Tensor:
 def _tensor_write(parameter: Parameter, target: Tensor, result: Any) -> Callable[[], None]:
     array = np.asarray(result)
     check_shape(parameter.c_name, target.shape, array.shape)
-    with np.errstate(all="ignore"):  # a result out of the range of its dtype becomes what a C cast makes of it
-        converted = array.astype(to_numpy(target.dtype), copy=False).reshape(target.shape)
+    converted = _converted(array, to_numpy(target.dtype)).reshape(target.shape)
     if target.context.device.host_addressable:
         view = target.view()
         return lambda: np.copyto(view, converted)
     return lambda: target.write(converted)
+
+
+def _converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """A result in the element type of its tensor; of complex numbers the real part where it is a real one."""
+    if np.iscomplexobj(array) and dtype.kind not in "cb":
+        array = array.real
+    with np.errstate(all="ignore"):
+        if dtype.kind in "iu" and array.dtype.kind not in "iub":
+            array = to_integers(array, dtype)
+        return array.astype(dtype, copy=False)
 
 
 def check_shape(name: str, given: Sequence[int], result: Sequence[int]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, final
 
 from cffi import FFI
 
@@ -32,6 +32,7 @@ _libc: Any = _ffi.dlopen(None)
 _Copy = tuple[int, int, int]
 
 
+@final
 class StreamWorker:
     """One stream: a thread that takes copies (destination, source, bytes) off a queue, one after the other."""
 

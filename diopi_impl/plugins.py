@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from diopi_impl.base import BaseVendor
-from diopi_impl.errors import VendorError
+from diopi_impl.errors import VendorError, VendorNotFoundError, described
 from diopi_impl.native import NativeVendor
 
 ENTRY_POINT_GROUP = "diopi.vendors"
@@ -22,7 +22,7 @@ def known_vendors() -> Mapping[str, EntryPoint]:
 def find_vendor(name: str) -> BaseVendor:
     """The vendor called `name`: a registered name, `module:attribute`, or the path of a `.so`.
 
-    Raises VendorError that says what was looked for and what there is.
+    Raises VendorError that says what was looked for and what there is, VendorNotFoundError if it is not there.
     """
     if name.endswith(".so"):
         return NativeVendor(Path(name))
@@ -30,7 +30,7 @@ def find_vendor(name: str) -> BaseVendor:
         return _as_vendor(name, _attribute(name))
     known = known_vendors()
     if name not in known:
-        raise VendorError(
+        raise VendorNotFoundError(
             f"unknown vendor {name!r}: known are {', '.join(sorted(known)) or 'none'}, or give module:attribute"
         )
     return _as_vendor(name, _load(known[name]))
@@ -46,26 +46,32 @@ def _attribute(path: str) -> object:
     module_name, _, attribute = path.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # whatever a vendor's module does when it is run
+    except KeyboardInterrupt:
+        raise
+    except ModuleNotFoundError as error:
+        raise VendorNotFoundError(f"vendor {path}: module {module_name} can't be imported: {error}") from error
+    except BaseException as error:  # whatever a vendor's module does when it is run, leaving the process included
         raise VendorError(f"vendor {path}: module {module_name} can't be imported: {_described(error)}") from error
     try:
         return getattr(module, attribute)
     except AttributeError:
-        raise VendorError(f"vendor {path}: module {module_name} has no attribute {attribute!r}") from None
+        raise VendorNotFoundError(f"vendor {path}: module {module_name} has no attribute {attribute!r}") from None
 
 
 def _load(point: EntryPoint) -> object:
     try:
         return point.load()
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise VendorError(f"vendor {point.name}: {point.value} can't be loaded: {_described(error)}") from error
 
 
-def _described(error: Exception) -> str:
-    return str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+def _described(error: BaseException) -> str:
+    return str(error) if isinstance(error, ImportError) else described(error)
 
 
 def _as_vendor(name: str, value: object) -> BaseVendor:
     if not isinstance(value, BaseVendor):
-        raise VendorError(f"vendor {name} is a {type(value).__name__}, expected a diopi_impl.Vendor")
+        raise VendorNotFoundError(f"vendor {name} is a {type(value).__name__}, expected a diopi_impl.Vendor")
     return value

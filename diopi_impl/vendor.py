@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, final
 
 from diopi_impl.arguments import checked
 from diopi_impl.base import TEXT_QUERIES, BaseVendor, Waiver
@@ -20,7 +20,7 @@ from lib_rt import Context, Device, RuntimeFunctions
 Implementation = Callable[..., Error | None]
 """A raw implementation: takes exactly the prototype's parameters and answers with an error code (None is success).
 
-The values are those `BaseVendor.call` describes.
+The values are those `BaseVendor.call` describes, None for arguments of which nothing is read in the call.
 """
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,7 +62,8 @@ class Vendor(BaseVendor):
 
         It takes the values of the prototype's inputs and attributes, by their names and in their order (arrays,
         plain numbers, tuples), and returns the results in their order. A keyword-only parameter `out` receives the
-        `ResultSpec` of each result tensor. `adapt` replaces the vendor's own adapter for this function.
+        `ResultSpec` of each result tensor. An argument of which nothing is read in a call (`Prototype.unread`) is None,
+        whatever the caller passed. `adapt` replaces the vendor's own adapter for this function.
 
         Raises VendorError when there is no such prototype, the parameters differ from it, or it is taken.
         """
@@ -125,6 +126,7 @@ class Vendor(BaseVendor):
         return f"<Vendor {self.name} {self.version}: {len(self._implementations)} functions>"
 
 
+@final
 class _Failure(threading.local):
     """Why the latest failing call of each thread failed."""
 

@@ -98,9 +98,14 @@ def lift(dtype: Dtype, scalars: Sequence[Number]) -> Dtype:
     for scalar in scalars:
         if isinstance(scalar, float) and category(dtype) < 2:
             dtype = Dtype.float32
-        elif type(scalar) is int and dtype is Dtype.bool:
+        elif isinstance(scalar, int) and not isinstance(scalar, bool) and dtype is Dtype.bool:
             dtype = Dtype.int64
     return dtype
+
+
+def common(dtypes: Sequence[Dtype], scalars: Sequence[Number] = ()) -> Dtype:
+    """The type to which tensors of `dtypes` that meet, together with numbers, are converted."""
+    return promote(*(lift(dtype, scalars) for dtype in dtypes))
 
 
 ResultRule = Callable[[Sequence[Dtype]], Dtype]

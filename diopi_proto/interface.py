@@ -6,11 +6,11 @@ The order is that of the C headers, read from `interface.txt`: a line `[header]`
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
+from diopi_proto.families import load_families
 from diopi_proto.prototype import Prototype, registered
 
 
@@ -38,7 +38,7 @@ def header_of(name: str) -> str:
 @cache
 def prototypes() -> Mapping[str, Prototype]:
     """Every operator's prototype by name, in header order."""
-    _load_families()
+    load_families("diopi_proto.functions")
     known = registered()
     return {
         name: known[name]
@@ -66,15 +66,3 @@ def lookup(name: str) -> Prototype:
         close = get_close_matches(name, prototypes(), n=3)
         hint = f"; did you mean {' or '.join(close)}?" if close else ""
         raise KeyError(f"{name} is not a standard function{hint}") from None
-
-
-def families() -> tuple[str, ...]:
-    """The names of all families, alphabetically."""
-    import diopi_proto.functions as package
-
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(package.__path__)))
-
-
-def _load_families() -> None:
-    for family in families():
-        importlib.import_module(f"diopi_proto.functions.{family}")

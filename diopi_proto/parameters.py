@@ -1,7 +1,9 @@
 """The kinds of parameter a prototype has: each annotation class stands for one C type and one role.
 
 `X | None` in a prototype means that the caller may leave the parameter out: a NULL handle for a tensor, a NULL
-pointer for a number or list.
+pointer for a number or list. `Annotated[X, fact]` says more of its values, in the terms of `diopi_proto.facts`; the
+usual of these have names of their own at the end of the module: `Axis`, `Extents`, `Mask`. `Literal["a", "b"]` is a
+`Text` that must be one of these.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ from dataclasses import dataclass
 from enum import Enum
 from keyword import iskeyword
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
+from diopi_proto import facts
+from diopi_proto.facts import Fact
 from diopi_proto.types import MemoryFormat, Reduction, RoundMode
 
 
@@ -21,6 +25,13 @@ class Context:
 
 class In:
     """A tensor that is only read. `diopiConstTensorHandle_t`."""
+
+
+class SparseIn:
+    """A matrix in compressed sparse row form that is only read. `diopiConstTensorHandle_t`.
+
+    To implementations and references in Python it is an array of three: row pointers, columns and values.
+    """
 
 
 class Out:
@@ -127,8 +138,12 @@ class MutableScalar(Scalar):
     """As `Scalar`, spelt `diopiScalar_t*`; only read."""
 
 
+class Factor(Scalar):
+    """As `Scalar`; a factor of an operand, which has no part in the types of results. `const diopiScalar_t*`."""
+
+
 class Text:
-    """A NUL-terminated string. `const char*`."""
+    """A NUL-terminated string, never NULL: where none is given it is empty. `const char*`."""
 
 
 class Generator:
@@ -145,6 +160,14 @@ class OutF64:
 
 class OutI64:
     """An integer the call writes before it returns. `int64_t*`."""
+
+
+class InOutSize:
+    """A size in bytes, read and perhaps written: if it is negative on entry, the caller asks for the size it needs.
+
+    The call then writes that, 0 or more, and does nothing else. Otherwise it is what the caller provides, and stays.
+    `int64_t*`.
+    """
 
 
 class OutBool:
@@ -166,6 +189,7 @@ class Role(Enum):
     input = "input"
     output = "output"
     inout = "inout"
+    workspace = "workspace"
     attribute = "attribute"
     count = "count"
 
@@ -185,12 +209,13 @@ KINDS: dict[Any, Kind] = {
     Context: Kind("diopiContextHandle_t", None, Role.context),
     In: Kind(_CONST_TENSOR, _CONST_TENSOR, Role.input),
     const_In: Kind(f"const {_CONST_TENSOR}", f"const {_CONST_TENSOR}", Role.input),
+    SparseIn: Kind(_CONST_TENSOR, None, Role.input),
     MutableIn: Kind(_TENSOR, _TENSOR, Role.input),
     Out: Kind(_TENSOR, _TENSOR, Role.output),
     InOut: Kind(_TENSOR, _TENSOR, Role.inout),
     NewOut: Kind(f"{_TENSOR}*", f"{_TENSOR}*", Role.output),
     NewOuts: Kind(f"{_TENSOR}*", None, Role.output),
-    Workspace: Kind(_TENSOR, None, Role.input),
+    Workspace: Kind(_TENSOR, None, Role.workspace),
     Ins: Kind(f"{_CONST_TENSOR}*", f"{_CONST_TENSOR}*", Role.input),
     OptionalIns: Kind(f"{_CONST_TENSOR}*", None, Role.input),
     Outs: Kind(f"{_TENSOR}*", f"{_TENSOR}*", Role.output),
@@ -209,13 +234,15 @@ KINDS: dict[Any, Kind] = {
     Size: Kind("diopiSize_t", "diopiSize_t*", Role.attribute),
     const_Size: Kind("const diopiSize_t", None, Role.attribute),
     Scalar: Kind("const diopiScalar_t*", "const diopiScalar_t*", Role.attribute),
+    Factor: Kind("const diopiScalar_t*", None, Role.attribute),
     MutableScalar: Kind("diopiScalar_t*", None, Role.attribute),
-    Text: Kind("const char*", "const char*", Role.attribute),
+    Text: Kind("const char*", None, Role.attribute),
     Generator: Kind("diopiGeneratorHandle_t", "diopiGeneratorHandle_t", Role.attribute),
     Generators: Kind("diopiGeneratorHandle_t*", None, Role.attribute),
     OutF64: Kind("double*", None, Role.output),
     OutI64: Kind("int64_t*", None, Role.output),
     OutBool: Kind("bool*", None, Role.output),
+    InOutSize: Kind("int64_t*", None, Role.inout),
     Pointer: Kind("void*", None, Role.attribute),
     Verbatim: Kind("", None, Role.attribute),
     MemoryFormat: Kind("diopiMemoryFormat_t", None, Role.attribute),
@@ -224,21 +251,30 @@ KINDS: dict[Any, Kind] = {
 }
 
 SINGLE_TENSORS = (In, MutableIn, Workspace, Out, InOut, NewOut)
-TENSOR_ARRAYS = (Ins, OptionalIns, Outs, InOuts, NewOuts)
-OUT_VALUES = (OutF64, OutI64, OutBool)
+TENSOR_ARRAYS = (SparseIn, Ins, OptionalIns, Outs, InOuts, NewOuts)
+GENERATORS = (Generator, Generators)
+OUT_VALUES = (OutF64, OutI64, OutBool, InOutSize)
+
+
+F = TypeVar("F", bound=Fact)
 
 
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of a prototype; a name that is a Python keyword carries a trailing underscore.
 
-    `spelling` is the C type of a `Verbatim` parameter, else empty.
+    `spelling` is the C type of a `Verbatim` parameter, else empty. `facts` are what else holds of its values.
     """
 
     name: str
     annotation: Any
     optional: bool = False
     spelling: str = ""
+    facts: tuple[Fact, ...] = ()
+
+    def fact(self, kind: type[F]) -> F | None:
+        """The fact of a kind that holds of the parameter; None if there is none."""
+        return next((fact for fact in self.facts if isinstance(fact, kind)), None)
 
     @property
     def c_name(self) -> str:
@@ -280,7 +316,7 @@ class Parameter:
     @property
     def is_argument(self) -> bool:
         """Whether its value goes into the result: everything but context, counts and pure outputs."""
-        return self.role in (Role.input, Role.inout, Role.attribute)
+        return self.role in (Role.input, Role.inout, Role.workspace, Role.attribute)
 
 
 def parse(name: str, annotation: Any) -> Parameter:
@@ -288,11 +324,46 @@ def parse(name: str, annotation: Any) -> Parameter:
 
     Raises TypeError when the annotation is not one of this module's classes or an enum of the interface.
     """
-    if get_origin(annotation) is Annotated:
-        return Parameter(name, Verbatim, spelling=annotation.__metadata__[0])
     united = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
     members = [member for member in united if member is not NoneType]
-    if len(members) != 1 or members[0] not in KINDS:
+    kind, said = _with_facts(members[0]) if len(members) == 1 else (None, ())
+    if said and isinstance(said[0], str):
+        return Parameter(name, Verbatim, spelling=said[0])
+    if kind not in KINDS:
         known = ", ".join(sorted(kind.__name__ for kind in KINDS))
         raise TypeError(f"parameter {name}: {annotation!r} is not a parameter type; known are {known}")
-    return Parameter(name, members[0], optional=NoneType in united)
+    return Parameter(name, kind, optional=NoneType in united, facts=said)
+
+
+def _with_facts(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The class an annotation stands for, and what is said of the values."""
+    if get_origin(annotation) is Annotated:
+        return annotation.__origin__, annotation.__metadata__
+    if get_origin(annotation) is Literal:
+        return Text, (facts.OneOf(get_args(annotation)),)
+    return annotation, ()
+
+
+# Kinds with facts, by the C type they have.
+
+Axis = Annotated[i64, facts.NamesAxis()]
+ConstAxis = Annotated[const_i64, facts.NamesAxis()]
+Axes = Annotated[Size, facts.NamesAxis()]
+Index = Annotated[i64, facts.NamesIndex()]
+Extent = Annotated[i64, facts.AtLeast(0)]
+Extents = Annotated[Size, facts.AtLeast(0)]
+ConstExtents = Annotated[const_Size, facts.AtLeast(0)]
+PositiveExtent = Annotated[i64, facts.AtLeast(1)]
+PositiveExtents = Annotated[Size, facts.AtLeast(1)]
+NonNegative = Annotated[f64, facts.AtLeast(0)]
+PositiveCount = Annotated[Count, facts.AtLeast(1)]
+Mask = Annotated[In, facts.HoldsTruth()]
+MaskInOut = Annotated[InOut, facts.HoldsTruth()]
+MasksOrIndices = Annotated[OptionalIns, facts.HoldsTruth()]
+Sized = Annotated[In, facts.SizesFollow()]
+SizedInOut = Annotated[InOut, facts.SizesFollow()]
+Broadcast = Annotated[In, facts.SizesFollow(broadcast=True)]
+ChosenOut = Annotated[Out, facts.ShapeChosen()]
+ZerosInOut = Annotated[InOut, facts.HoldsZeros()]
+StoredIn = Annotated[In, facts.Stored()]
+StoredScalar = Annotated[Scalar, facts.Stored()]

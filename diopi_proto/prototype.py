@@ -12,12 +12,28 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
+from textwrap import wrap
 from typing import Any, get_type_hints
 
 from diopi_proto import dtypes as dtype_sets
 from diopi_proto.dtypes import DtypeSet, ResultRule, category, is_complex
-from diopi_proto.parameters import InOut, InOuts, Out, Outs, Parameter, Role, Scalar, parse
+from diopi_proto.facts import HasShape, HoldsZeros, SizeOf
+from diopi_proto.ignored import Ignored, Read
+from diopi_proto.parameters import (
+    Factor,
+    InOut,
+    InOuts,
+    InOutSize,
+    Out,
+    Outs,
+    Parameter,
+    Role,
+    Scalar,
+    parse,
+)
 from diopi_proto.types import Dtype, Number
+from diopi_proto.types import Scalar as ScalarValue
 
 PROMISES = ("exact", "rounded", "any", "random")
 """What a floating result promises.
@@ -25,12 +41,17 @@ PROMISES = ("exact", "rounded", "any", "random")
 exact: the one representable answer, bit for bit; rounded: within the error budget; any: one of several right
 answers, judged by meaning (the order of equal elements, say); random: drawn from a distribution.
 Integer and boolean results of exact and rounded functions are exact. Both kinds of functions give the same bits
-whenever they are called with the same arguments, on the same device, with tensors of the same alignment.
+whenever they are called with the same arguments, on the same device, with tensors of the same alignment, but for
+rounded ones that add in no certain order (`Prototype.repeats_bits`).
 """
 
 
 class PrototypeError(Exception):
     """A prototype that contradicts itself or the registry."""
+
+
+LINE_LENGTH = 116
+"""Of the lines that are added to a docstring."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +65,16 @@ class Prototype:
         doc: meaning, shapes, dtypes, errors, source.
         dtypes: element types the tensor inputs may have; `argument_dtypes` names the inputs that differ.
         result: rule (or rules, by result name) giving a result's element type from the inputs'.
+        ordered: element types in which the caller may order the result: the call converts its input to that of `out`
+            first and computes in it.
+        truncated: whether numbers lift an integer result only if its tensor is floating; in an integer one it has no
+            fraction.
         promise: what a floating result promises, one of `PROMISES`.
+        elementwise: whether the tensor inputs have one shape, or broadcast to one.
+        common_type: whether operands, tensors and numbers, are converted to their common type first.
+        unordered: whether a rounded result may depend on the order in which parallel hardware happens to add, as of
+            sums at places an index tensor names; gradients may without saying so.
+        ignored: arguments that take no part in the results, and in which calls.
         base: the function this one is a form of; itself for a plain function.
         form: "plain", "inplace", "scalar" or "inplace_scalar".
         backward: name of its gradient function, if the standard has one.
@@ -58,26 +88,85 @@ class Prototype:
     dtypes: DtypeSet = ()
     argument_dtypes: Mapping[str, DtypeSet] = field(default_factory=dict)
     result: ResultRule | Mapping[str, ResultRule] = dtype_sets.same
+    ordered: DtypeSet = ()
+    truncated: bool = False
     promise: str = "rounded"
+    elementwise: bool = False
+    common_type: bool = False
+    unordered: bool = False
+    ignored: Sequence[Ignored] = ()
     base: str = ""
     form: str = "plain"
     backward: str | None = None
     returns: str = "diopiError_t"
 
-    @property
+    @cached_property
     def arguments(self) -> tuple[Parameter, ...]:
         """The parameters whose values go into the result, in order: what a functional implementation takes."""
         return tuple(parameter for parameter in self.parameters if parameter.is_argument)
 
-    @property
+    @cached_property
     def results(self) -> tuple[Parameter, ...]:
         """The parameters the call writes, in order: what a functional implementation returns."""
         return tuple(parameter for parameter in self.parameters if parameter.is_result)
+
+    @cached_property
+    def numbers(self) -> tuple[Parameter, ...]:
+        """The `diopiScalar_t` arguments that take part in the types of results, in order: all but factors."""
+        return tuple(
+            p for p in self.arguments if issubclass(p.annotation, Scalar) and not issubclass(p.annotation, Factor)
+        )
+
+    def converted_first(
+        self, dtypes: Mapping[str, Dtype], numbers: Mapping[str, Number], result: Dtype
+    ) -> tuple[list[str], Dtype]:
+        """Which arguments are converted before anything is computed, and to which element type.
+
+        These are the operands, to their common type, with which numbers are compared in that type too if it is a
+        floating one; or the input of a function whose result the caller orders.
+
+        Args:
+            dtypes: the element types of the single tensors given.
+            numbers: the numbers given that take part in the types of results.
+            result: the element type of the first result.
+        """
+        if self.ordered:
+            return list(dtypes), result
+        tensors = [p.name for p in self.operands if p.name in dtypes]
+        if not tensors:
+            return [], result
+        lifting = [] if self.truncated and category(result) < 2 else list(numbers.values())
+        dtype = dtype_sets.common([dtypes[name] for name in tensors], lifting)
+        is_comparison = self.result is dtype_sets.truth and category(dtype) >= 2
+        return [*tensors, *(numbers if is_comparison else ())], dtype
+
+    @property
+    def operands(self) -> tuple[Parameter, ...]:
+        """The tensors and numbers that the call converts to their common type first; none where it does not."""
+        if not self.common_type:
+            return ()
+        return tuple(p for p in self.arguments if p.is_tensor or p in self.numbers)
 
     @property
     def is_inplace(self) -> bool:
         """Whether this is the in-place form of another function."""
         return self.form in ("inplace", "inplace_scalar")
+
+    @property
+    def is_gradient(self) -> bool:
+        """Whether another function names it as its gradient."""
+        return any(other.backward == self.base for other in _registry.values())
+
+    @property
+    def repeats_bits(self) -> bool:
+        """Whether equal calls give equal bits.
+
+        Exact results have no choice. Rounded ones have, but for gradients and sums at indices: there parallel hardware
+        adds in the order it happens to come in, as PyTorch lists under `torch.use_deterministic_algorithms`.
+        """
+        if self.promise != "rounded":
+            return self.promise == "exact"
+        return not self.unordered and not self.is_gradient
 
     def parameter(self, name: str) -> Parameter:
         """The parameter called `name`; KeyError with the known names if there is none."""
@@ -90,16 +179,103 @@ class Prototype:
         """The element types tensor argument `argument` may have."""
         return self.argument_dtypes.get(self.parameter(argument).name, self.dtypes)
 
-    def result_dtype(self, result: str, inputs: Sequence[Dtype], scalars: Sequence[Number] = ()) -> Dtype:
-        """The element type of `result` when the tensor inputs have the types `inputs`, in order.
+    def unread(self, arguments: Mapping[str, Any]) -> frozenset[str]:
+        """The arguments of which nothing is read in a call with these arguments, by name: they may be anything."""
+        facts = [fact for fact in self.ignored if fact.read is Read.nothing and fact.covers(arguments)]
+        return frozenset(name for fact in facts for name in fact.arguments)
 
-        Scalars take part where the inputs' common type does: one of a higher category lifts it. An in-place result
-        keeps the type it has.
+    def has_effect(self, argument: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether the value of `argument` may change a result of a call with these arguments."""
+        ignores = any(argument in fact.arguments and fact.covers(arguments) for fact in self.ignored)
+        return not ignores and argument not in self._settled
+
+    @cached_property
+    def shapes(self) -> Mapping[str, tuple[int | str, ...]]:
+        """By argument, the sizes of the tensors whose shape the prototype says, as `HasShape` does."""
+        facts = ((p.name, p.fact(HasShape)) for p in self.arguments)
+        return {name: fact.sizes for name, fact in facts if fact is not None}
+
+    @cached_property
+    def _settled(self) -> frozenset[str]:
+        """The arguments that can have one value only: sizes that the shapes say, zeros that are added to."""
+        sizes = {size for shape in self.shapes.values() for size in shape}
+        return frozenset(p.name for p in self.arguments if p.name in sizes or p.fact(SizeOf) or p.fact(HoldsZeros))
+
+    def rule_of(self, result: str) -> ResultRule:
+        """The rule for the element type of `result`."""
+        return self.result[result] if isinstance(self.result, Mapping) else self.result
+
+    def infer(
+        self, result: str, arguments: Mapping[str, Any], entry: int | None = None, otherwise: Dtype | None = None
+    ) -> Dtype | None:
+        """The element type the standard gives `result` in a call with these arguments.
+
+        A result updated in place keeps its own. Numbers, the arguments in `numbers`, take part where the inputs' common
+        type does: one of a higher category lifts it. Where the caller may choose, this is the usual type: `can_hold`
+        tells which others there are.
+
+        Args:
+            arguments: by name, NULL as None; a tensor is anything with a `dtype`.
+            entry: number of the entry, if the result is an array of tensors. Its type follows from the entry of this
+                number in the first array of inputs; a single result's from the single tensors, if there are any.
+            otherwise: the type of the input, where the call has no tensor that says it; without it None is returned.
         """
-        rule = self.result[result] if isinstance(self.result, Mapping) else self.result
-        if rule in (dtype_sets.promoted, dtype_sets.floated):
-            inputs = [dtype_sets.lift(dtype, scalars) for dtype in inputs]
-        return rule(inputs)
+        if result in self._updated:
+            held = arguments[result] if entry is None else arguments[result][entry]
+            return Dtype.int64 if self.parameter(result).annotation is InOutSize else Dtype(held.dtype)
+        inputs = self._input_dtypes(arguments, entry) or (() if otherwise is None else (otherwise,))
+        kinds = tuple(_kind(arguments[p.name]) for p in self.numbers if arguments[p.name] is not None)
+        return _applied(self.rule_of(result), inputs, kinds) if inputs else None
+
+    def can_hold(self, result: str, dtype: Dtype, arguments: Mapping[str, Any], entry: int | None = None) -> bool:
+        """Whether a tensor of type `dtype` may be passed for `result`, or entry `entry` of it.
+
+        Numbers may be widened and rounded, but a floating result is not put into an integer tensor, nor a complex one
+        into a real tensor, as in PyTorch (torch.can_cast). Where the caller orders the type, it has to be on offer.
+        """
+        if self.ordered or self.rule_of(result) is dtype_sets.chosen:
+            return not self.ordered or dtype in self.ordered
+        if self.truncated:
+            arguments = {**arguments, **dict.fromkeys((p.name for p in self.numbers), None)}
+        usual = self.infer(result, arguments, entry)
+        return usual is None or category(dtype) >= category(usual)
+
+    @cached_property
+    def _updated(self) -> frozenset[str]:
+        """The arguments that are updated in place."""
+        return frozenset(p.name for p in self.parameters if p.role is Role.inout)
+
+    @cached_property
+    def _tensors(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The arguments that are tensors, and those that are arrays of them."""
+        return (
+            tuple(p.name for p in self.arguments if p.is_tensor),
+            tuple(p.name for p in self.arguments if p.is_tensor_array),
+        )
+
+    def _input_dtypes(self, arguments: Mapping[str, Any], entry: int | None) -> tuple[Dtype, ...]:
+        """The element types that the type of a result, or of an entry of it, follows from."""
+        single, several = self._tensors
+        arrays = [arguments[name] for name in several if arguments[name] is not None]
+        if entry is not None and arrays and entry < len(arrays[0]):
+            return (arrays[0][entry].dtype,)
+        alone = tuple(arguments[name].dtype for name in single if arguments[name] is not None)
+        return alone or tuple(tensor.dtype for array in arrays for tensor in array if tensor is not None)
+
+
+@lru_cache(maxsize=4096)
+def _applied(rule: ResultRule, inputs: tuple[Dtype, ...], numbers: tuple[type[Number], ...]) -> Dtype:
+    """What a rule gives for inputs and numbers of these types; by kinds, for False, 0 and 0.0 are equal."""
+    if rule in (dtype_sets.promoted, dtype_sets.floated):
+        scalars = [kind() for kind in numbers]
+        inputs = tuple(dtype_sets.lift(dtype, scalars) for dtype in inputs)
+    return rule(inputs)
+
+
+def _kind(value: Any) -> type[Number]:
+    """Whether a number is a bool, an int or a float, whatever class it is of."""
+    number = value.number if isinstance(value, ScalarValue) else value
+    return next((kind for kind in (bool, int) if isinstance(number, kind)), float)
 
 
 _registry: dict[str, Prototype] = {}
@@ -114,8 +290,28 @@ def register(prototype: Prototype) -> Prototype:
         raise PrototypeError(f"{prototype.name} has no docstring: its meaning is the standard")
     if prototype.promise not in PROMISES:
         raise PrototypeError(f"{prototype.name}: promise {prototype.promise!r} is not one of {PROMISES}")
+    _check_ignored(prototype)
+    _check_facts(prototype)
     _registry[prototype.name] = prototype
     return prototype
+
+
+def _check_ignored(prototype: Prototype) -> None:
+    """PrototypeError if what is ignored is no argument; what is updated and not read stays as it is in such calls."""
+    arguments = {parameter.name: parameter for parameter in prototype.arguments}
+    for fact in prototype.ignored:
+        if unknown := {*fact.arguments, *fact.where} - set(arguments):
+            raise PrototypeError(f"{prototype.name}: {min(unknown)!r} in `ignored` is not one of its arguments")
+        if fact.read is Read.nothing and not fact.where and any(arguments[name].is_result for name in fact.arguments):
+            raise PrototypeError(f"{prototype.name}: what is updated in place can't be ignored altogether")
+
+
+def _check_facts(prototype: Prototype) -> None:
+    """PrototypeError if a fact speaks of another parameter that there is not."""
+    known = {parameter.name for parameter in prototype.parameters}
+    named = {name for parameter in prototype.parameters for fact in parameter.facts for name in fact.names}
+    if unknown := named - known:
+        raise PrototypeError(f"{prototype.name}: a fact speaks of {min(unknown)!r}, which is not one of its parameters")
 
 
 def registered() -> Mapping[str, Prototype]:
@@ -125,43 +321,24 @@ def registered() -> Mapping[str, Prototype]:
 
 def prototype(
     *,
-    dtypes: DtypeSet = (),
-    argument_dtypes: Mapping[str, DtypeSet] | None = None,
-    result: ResultRule | Mapping[str, ResultRule] = dtype_sets.same,
-    promise: str = "rounded",
     inplace: str | None = None,
     scalar: str | None = None,
     inplace_scalar: str | None = None,
     scalar_arguments: Sequence[str] | None = None,
-    backward: str | None = None,
-    returns: str = "diopiError_t",
+    **facts: Any,
 ) -> Callable[[Callable[..., Any]], Prototype]:
     """Declare the standard function that the decorated function's name, parameters and docstring describe.
 
     Args:
-        dtypes, argument_dtypes, result, promise, backward, returns: as in `Prototype`.
         inplace: name of the in-place form, in which the first input is overwritten with the result.
         scalar: name of the scalar form, which takes `scalar_arguments` (default: every tensor input but the
             first) as `diopiScalar_t`.
         inplace_scalar: name of the form that is both.
+        facts: the attributes of `Prototype` from `dtypes` on; the docstring gets a paragraph of what is not read.
     """
 
     def declare(function: Callable[..., Any]) -> Prototype:
-        hints = get_type_hints(function, include_extras=True)
-        hints.pop("return", None)
-        plain = Prototype(
-            name=function.__name__,
-            family=function.__module__.rsplit(".", 1)[-1],
-            parameters=tuple(parse(name, annotation) for name, annotation in hints.items()),
-            doc=inspect.getdoc(function) or "",
-            dtypes=dtypes,
-            argument_dtypes=argument_dtypes or {},
-            result=result,
-            promise=promise,
-            base=function.__name__,
-            backward=backward,
-            returns=returns,
-        )
+        plain = _plain(function, facts)
         scalars = scalar_arguments or [p.name for p in plain.parameters if p.role is Role.input][1:]
         register(plain)
         for form, name in (("inplace", inplace), ("scalar", scalar), ("inplace_scalar", inplace_scalar)):
@@ -170,6 +347,36 @@ def prototype(
         return plain
 
     return declare
+
+
+def _plain(function: Callable[..., Any], facts: Mapping[str, Any]) -> Prototype:
+    """What a bodiless function declares, with these facts."""
+    hints = get_type_hints(function, include_extras=True)
+    hints.pop("return", None)
+    plain = Prototype(
+        name=function.__name__,
+        family=function.__module__.rsplit(".", 1)[-1],
+        parameters=tuple(parse(name, annotation) for name, annotation in hints.items()),
+        doc="",
+        base=function.__name__,
+        **facts,
+    )
+    return replace(plain, doc=_documented(inspect.getdoc(function) or "", plain))
+
+
+elementwise = partial(prototype, elementwise=True)
+"""`prototype` for functions whose tensors have one shape, or broadcast to one."""
+
+arithmetic = partial(elementwise, common_type=True)
+"""`elementwise` for functions whose operands are converted to their common type first."""
+
+
+def _documented(doc: str, prototype: Prototype) -> str:
+    """The docstring, with what is not read as a paragraph at its end."""
+    tensors = [parameter.name for parameter in prototype.parameters if parameter.is_tensor]
+    sentences = " ".join(filter(None, (fact.sentence(tensors) for fact in prototype.ignored)))
+    lines = wrap(sentences, LINE_LENGTH, break_long_words=False, break_on_hyphens=False)
+    return "\n".join([doc, "", *lines]) if lines else doc
 
 
 _FORM_DOCS = {

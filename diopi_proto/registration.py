@@ -1,8 +1,14 @@
-"""The nine functions a vendor gives the runtime: how each is registered, and its well-known name."""
+"""The functions a vendor gives the runtime: one table of how each is called, registered, exported and missed.
+
+Everything that goes service by service follows from it: the headers, the tables of the C runtime, the callbacks that
+call a vendor written in Python.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from diopi_proto.types import Error
 
@@ -12,131 +18,184 @@ class Service:
     """One function the vendor provides.
 
     Attributes:
-        name: the name used for it in Python.
-        register: the runtime's function that takes it.
-        pointer: name of its function pointer type in C.
+        name: the name used for it in Python, a field of `RuntimeFunctions`.
+        stem: the part of the C names that is its own.
         returns: what it returns when registered.
         parameters: C parameters.
         missing: what a call of the runtime answers that needs it when it was not registered.
         well_known: its exported name in a vendor library that does not register.
-        exported_returns: what it returns under that name.
+        title: what messages of the runtime call it.
         meaning: what it does.
     """
 
     name: str
-    register: str
-    pointer: str
+    stem: str
     returns: str
     parameters: str
     missing: Error
     well_known: str | None
-    exported_returns: str
+    title: str
     meaning: str
+
+    @property
+    def register(self) -> str:
+        """The runtime's function that takes it."""
+        return f"diopiRegister{self.stem}Func"
+
+    @property
+    def pointer(self) -> str:
+        """Name of its function pointer type in C."""
+        return f"diopi{self.stem}Func_t"
+
+    @property
+    def exported_returns(self) -> str:
+        """What it returns under its well-known name."""
+        return "diopiError_t" if self.returns == "int32_t" else self.returns
+
+    @property
+    def arguments(self) -> tuple[tuple[str, str], ...]:
+        """Type and name of each C parameter."""
+        if self.parameters == "void":
+            return ()
+        pairs = (parameter.rsplit(" ", 1) for parameter in self.parameters.split(", "))
+        return tuple((kind, name) for kind, name in pairs)
+
+    @property
+    def gives_by_pointer(self) -> bool:
+        """Whether its result goes through a pointer, and what it returns is a code."""
+        return any(kind == "diopiStreamHandle_t*" for kind, _ in self.arguments)
 
 
 _COPY = "diopiStreamHandle_t stream, void* dst, const void* src, uint64_t bytes"
-_ERROR = ("int32_t", "diopiError_t")
 
 
-def _service(
-    name: str, stem: str, signature: str, missing: Error, exported: str | None, meaning: str, returns: tuple[str, str]
-) -> Service:
-    return Service(
-        name=name,
-        register=f"diopiRegister{stem}Func",
-        pointer=f"diopi{stem}Func_t",
-        returns=returns[0],
-        parameters=signature,
-        missing=missing,
-        well_known=exported,
-        exported_returns=returns[1],
-        meaning=meaning,
+def _in_c(
+    stem: str, returns: str, parameters: str, missing: Error, well_known: str | None, title: str, meaning: str
+) -> dict[str, Any]:
+    """What goes with a field of the table, whose name and type are the service's in Python."""
+    return locals()
+
+
+@dataclass(frozen=True)
+class RuntimeFunctions:
+    """What a vendor written in Python provides; None for what it lacks. Addresses and stream handles are numbers.
+
+    Functions that return None succeed; any number but 0 they return, and any exception they raise, is a failure.
+    """
+
+    stream_create: Callable[[], int] | None = field(
+        default=None,
+        metadata=_in_c(
+            "StreamCreate",
+            "int32_t",
+            "diopiStreamHandle_t* stream",
+            Error.NoRegisteredStreamCreateFunction,
+            "device_make_stream",
+            "stream create",
+            "Make a stream.",
+        ),
+    )
+    stream_destroy: Callable[[int], int | None] | None = field(
+        default=None,
+        metadata=_in_c(
+            "StreamDestroy",
+            "int32_t",
+            "diopiStreamHandle_t stream",
+            Error.NoRegisteredStreamDestoryFunction,
+            "device_destroy_stream",
+            "stream destroy",
+            "Destroy a stream whose work is done.",
+        ),
+    )
+    stream_sync: Callable[[int], int | None] | None = field(
+        default=None,
+        metadata=_in_c(
+            "SynchronizeStream",
+            "int32_t",
+            "diopiStreamHandle_t stream",
+            Error.NoRegisteredStreamSyncFunction,
+            "device_synchronize_stream",
+            "stream synchronize",
+            "Wait until everything enqueued on the stream is done.",
+        ),
+    )
+    malloc: Callable[[int], int] | None = field(
+        default=None,
+        metadata=_in_c(
+            "DeviceMalloc",
+            "void*",
+            "uint64_t bytes",
+            Error.NoRegisteredDeviceMemoryMallocFunction,
+            "device_malloc",
+            "memory malloc",
+            "Allocate device memory; NULL when there is not enough.",
+        ),
+    )
+    """Bytes → address, 0 when there is not enough memory."""
+    free: Callable[[int], None] | None = field(
+        default=None,
+        metadata=_in_c(
+            "DevMemFree",
+            "void",
+            "void* ptr",
+            Error.NoRegisteredDeviceMemoryFreeFunction,
+            "device_free",
+            "memory free",
+            "Free device memory.",
+        ),
+    )
+    h2d: Callable[[int, int, int, int], int | None] | None = field(
+        default=None,
+        metadata=_in_c(
+            "MemcpyH2DAsync",
+            "int32_t",
+            _COPY,
+            Error.NoRegisteredHost2DeviceMemoryCopyFunction,
+            "device_memcpy_h2d_async",
+            "host-to-device copy",
+            "Enqueue a copy from host to device memory.",
+        ),
+    )
+    """Stream, destination, source, bytes; returns before the copy is done if it likes."""
+    d2h: Callable[[int, int, int, int], int | None] | None = field(
+        default=None,
+        metadata=_in_c(
+            "MemcpyD2HAsync",
+            "int32_t",
+            _COPY,
+            Error.NoRegisteredDevice2HostMemoryCopyFunction,
+            "device_memcpy_d2h_async",
+            "device-to-host copy",
+            "Enqueue a copy from device to host memory.",
+        ),
+    )
+    d2d: Callable[[int, int, int, int], int | None] | None = field(
+        default=None,
+        metadata=_in_c(
+            "MemcpyD2DAsync",
+            "int32_t",
+            _COPY,
+            Error.NoRegisteredDevice2DdeviceMemoryCopyFunction,
+            "device_memcpy_d2d_async",
+            "device-to-device copy",
+            "Enqueue a copy within device memory.",
+        ),
+    )
+    last_error: Callable[[], str] | None = field(
+        default=None,
+        metadata=_in_c(
+            "GetLastError",
+            "const char*",
+            "void",
+            Error.NoRegisteredGetLastErrorFunction,
+            None,
+            "last error",
+            "Text of the last error the vendor met in this thread.",
+        ),
     )
 
 
-SERVICES: tuple[Service, ...] = (
-    _service(
-        "stream_create",
-        "StreamCreate",
-        "diopiStreamHandle_t* stream",
-        Error.NoRegisteredStreamCreateFunction,
-        "device_make_stream",
-        "Make a stream.",
-        _ERROR,
-    ),
-    _service(
-        "stream_destroy",
-        "StreamDestroy",
-        "diopiStreamHandle_t stream",
-        Error.NoRegisteredStreamDestoryFunction,
-        "device_destroy_stream",
-        "Destroy a stream whose work is done.",
-        _ERROR,
-    ),
-    _service(
-        "stream_sync",
-        "SynchronizeStream",
-        "diopiStreamHandle_t stream",
-        Error.NoRegisteredStreamSyncFunction,
-        "device_synchronize_stream",
-        "Wait until everything enqueued on the stream is done.",
-        _ERROR,
-    ),
-    _service(
-        "malloc",
-        "DeviceMalloc",
-        "uint64_t bytes",
-        Error.NoRegisteredDeviceMemoryMallocFunction,
-        "device_malloc",
-        "Allocate device memory; NULL when there is not enough.",
-        ("void*", "void*"),
-    ),
-    _service(
-        "free",
-        "DevMemFree",
-        "void* ptr",
-        Error.NoRegisteredDeviceMemoryFreeFunction,
-        "device_free",
-        "Free device memory.",
-        ("void", "void"),
-    ),
-    _service(
-        "h2d",
-        "MemcpyH2DAsync",
-        _COPY,
-        Error.NoRegisteredHost2DeviceMemoryCopyFunction,
-        "device_memcpy_h2d_async",
-        "Enqueue a copy from host to device memory.",
-        _ERROR,
-    ),
-    _service(
-        "d2h",
-        "MemcpyD2HAsync",
-        _COPY,
-        Error.NoRegisteredDevice2HostMemoryCopyFunction,
-        "device_memcpy_d2h_async",
-        "Enqueue a copy from device to host memory.",
-        _ERROR,
-    ),
-    _service(
-        "d2d",
-        "MemcpyD2DAsync",
-        _COPY,
-        Error.NoRegisteredDevice2DdeviceMemoryCopyFunction,
-        "device_memcpy_d2d_async",
-        "Enqueue a copy within device memory.",
-        _ERROR,
-    ),
-    _service(
-        "last_error",
-        "GetLastError",
-        "void",
-        Error.NoRegisteredGetLastErrorFunction,
-        None,
-        "Text of the last error the vendor met in this thread.",
-        ("const char*", "const char*"),
-    ),
-)
+SERVICES: tuple[Service, ...] = tuple(Service(name=entry.name, **entry.metadata) for entry in fields(RuntimeFunctions))
 """The services in the order the runtime numbers them."""
 
 LIFETIME: tuple[tuple[str, str, str], ...] = (

@@ -126,7 +126,9 @@ class Scalar:
 
     @classmethod
     def of(cls, value: Number) -> Scalar:
-        """The scalar a Python number becomes: bool and int are int64, float is float64."""
+        """The scalar a Python number becomes: int is int64, float is float64."""
+        if isinstance(value, bool):
+            return cls(Dtype.bool, int(value))
         if isinstance(value, int):
             return cls(Dtype.int64, int(value))
         if isinstance(value, float):
@@ -137,6 +139,13 @@ class Scalar:
     def is_integer(self) -> bool:
         """Whether the payload is the integer member of the C union."""
         return self.dtype <= Dtype.uint64 or self.dtype is Dtype.bool
+
+    @property
+    def number(self) -> Number:
+        """The Python number of the dtype's kind: bool, int or float."""
+        if self.dtype is Dtype.bool:
+            return bool(self.value)
+        return int(self.value) if self.is_integer else float(self.value)
 
 
 Size = Sequence[int]

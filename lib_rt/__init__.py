@@ -1,7 +1,8 @@
 """The registered runtime: devices, streams, contexts, tensors and generators on the functions a vendor provides."""
 
+from diopi_proto.registration import RuntimeFunctions
 from lib_rt.context import Context
-from lib_rt.device import Device, RuntimeFunctions
+from lib_rt.device import Device
 from lib_rt.dtypes import is_poison, poison_of
 from lib_rt.errors import CallError, ForeignObjectError, GuardError, LibraryNotFoundError, ReleasedError
 from lib_rt.generator import Generator

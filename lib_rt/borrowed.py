@@ -7,13 +7,13 @@ nothing.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, final
 
 from diopi_proto import types
-from diopi_proto.registration import SERVICES
+from diopi_proto.registration import SERVICES, RuntimeFunctions
 from diopi_proto.types import Error
 from lib_rt.context import Context
-from lib_rt.device import Device, RuntimeFunctions
+from lib_rt.device import Device
 from lib_rt.dtypes import Array
 from lib_rt.errors import CallError
 from lib_rt.generator import Generator
@@ -24,6 +24,7 @@ from lib_rt.tensor import Tensor
 _MISSING = {service.name: service.missing for service in SERVICES}
 
 
+@final
 class BorrowedDevice(Device):
     """The vendor's device in a framework.
 
@@ -51,6 +52,7 @@ class BorrowedDevice(Device):
             raise CallError(Error.ErrorOccurred, f"{service} returned {code}: {reason}")
 
 
+@final
 class BorrowedStream(Stream):
     """The stream of a borrowed context; `native` is the vendor's own handle."""
 
@@ -82,6 +84,7 @@ class BorrowedStream(Stream):
         self.device.serve(service, *arguments)
 
 
+@final
 class BorrowedContext(Context):
     """The context behind `handle`, a cffi pointer, on `device`."""
 
@@ -114,6 +117,7 @@ class BorrowedContext(Context):
         pass
 
 
+@final
 class BorrowedGenerator(Generator):
     """The generator behind `handle`, a cffi pointer, on `device`."""
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from diopi_proto import types
 from diopi_proto.types import Dtype
-from lib_rt.device import Device
+from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
 from lib_rt.errors import ForeignObjectError
 from lib_rt.library import SizeArgument, array_pointer, check, check_guarded, ffi, lib, made
 from lib_rt.owner import Owner
 from lib_rt.stream import Stream
-
-if TYPE_CHECKING:
-    from lib_rt.generator import Generator
-    from lib_rt.tensor import Tensor
+from lib_rt.tensor import Tensor
 
 
 class Context(Owner):
@@ -44,8 +41,6 @@ class Context(Owner):
     @property
     def required(self) -> list[Tensor]:
         """The tensors operators required, oldest first; the context owns them."""
-        from lib_rt.tensor import Tensor
-
         count = made(lib.diopirt_context_required, "int64_t", self.handle, ffi.NULL, 0)
         handles = ffi.new("diopiTensorHandle_t[]", count)
         made(lib.diopirt_context_required, "int64_t", self.handle, handles, count)
@@ -59,8 +54,6 @@ class Context(Owner):
         where: types.Device = types.Device.device,
     ) -> Tensor:
         """A tensor as an operator requires one, with `diopiRequireTensor`; the context owns it."""
-        from lib_rt.tensor import Tensor
-
         size = SizeArgument(shape)
         stride = SizeArgument(strides) if strides is not None else None
         result = ffi.new("diopiTensorHandle_t*")
@@ -79,7 +72,7 @@ class Context(Owner):
         """Copy `span` to byte `start` of the tensor's storage, in stream order; `span` may be changed at once."""
         check(lib.diopirt_tensor_write(tensor.handle, start, span.nbytes, array_pointer(span)))
 
-    def accept(self, argument: Tensor | Generator) -> Any:
+    def accept(self, argument: OnDevice) -> Any:
         """The handle of `argument` for a call in this context; ForeignObjectError if it belongs to another device."""
         if argument.device is not self.device:
             raise ForeignObjectError(f"{argument!r} belongs to another device than the context it is used in")

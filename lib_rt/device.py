@@ -5,38 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self, final
 from weakref import WeakSet
 
-from diopi_proto.registration import SERVICES
+from diopi_proto.registration import SERVICES, RuntimeFunctions, Service
 from lib_rt.library import address, check, ffi, lib, made, pointer, text
 from lib_rt.owner import Owner
 
-if TYPE_CHECKING:
-    from lib_rt.stream import Stream
+_COUNTS = ffi.typeof("int64_t[2]")
 
 _NUMBER = {service.name: number for number, service in enumerate(SERVICES)}
-
-
-@dataclass(frozen=True)
-class RuntimeFunctions:
-    """What a vendor written in Python provides; None for what it lacks. Addresses and stream handles are numbers.
-
-    Functions that return None succeed; any number but 0 they return, and any exception they raise, is a failure.
-    """
-
-    stream_create: Callable[[], int] | None = None
-    stream_destroy: Callable[[int], int | None] | None = None
-    stream_sync: Callable[[int], int | None] | None = None
-    malloc: Callable[[int], int] | None = None
-    """Bytes → address, 0 when there is not enough memory."""
-    free: Callable[[int], None] | None = None
-    h2d: Callable[[int, int, int, int], int | None] | None = None
-    """Stream, destination, source, bytes; returns before the copy is done if it likes."""
-    d2h: Callable[[int, int, int, int], int | None] | None = None
-    d2d: Callable[[int, int, int, int], int | None] | None = None
-    last_error: Callable[[], str] | None = None
 
 
 class Device(Owner):
@@ -51,7 +29,7 @@ class Device(Owner):
 
     def __init__(self, functions: RuntimeFunctions | None = None, *, host_addressable: bool = False) -> None:
         self._handle = made(lib.diopirt_device_create, "diopirt_device_t")
-        self._streams: WeakSet[Stream] = WeakSet()
+        self._streams: WeakSet[Owner] = WeakSet()
         self._callbacks = callbacks(functions) if functions else {}
         self.host_addressable = host_addressable
         for name, callback in self._callbacks.items():
@@ -133,7 +111,7 @@ class Device(Owner):
         return previous[0]
 
     def _live(self) -> tuple[int, int]:
-        counts = ffi.new("int64_t[2]")
+        counts = ffi.new(_COUNTS)
         check(lib.diopirt_device_live(self.handle, counts, counts + 1))
         return counts[0], counts[1]
 
@@ -153,22 +131,32 @@ class Device(Owner):
         check(lib.diopirt_device_destroy(handle))
 
 
+class OnDevice(Protocol):
+    """Anything that belongs to a device and has a handle: a context, a tensor, a generator."""
+
+    @property
+    def device(self) -> Device:
+        """Where it is."""
+
+    @property
+    def handle(self) -> Any:
+        """Its C handle, a cffi pointer."""
+
+
 _registration_lock = threading.Lock()
 
-_NUMERIC_SIGNATURES = {
-    "stream_create": "int32_t(uintptr_t*)",
-    "stream_destroy": "int32_t(uintptr_t)",
-    "stream_sync": "int32_t(uintptr_t)",
-    "malloc": "uintptr_t(uint64_t)",
-    "free": "void(uintptr_t)",
-    "h2d": "int32_t(uintptr_t, uintptr_t, uintptr_t, uint64_t)",
-    "d2h": "int32_t(uintptr_t, uintptr_t, uintptr_t, uint64_t)",
-    "d2d": "int32_t(uintptr_t, uintptr_t, uintptr_t, uint64_t)",
-    "last_error": "uintptr_t(void)",
-}
-"""The services with every pointer as a number, which Python callbacks get cheaper than as a pointer object."""
+_NUMERIC = {"diopiStreamHandle_t*": "uintptr_t*", "uint64_t": "uint64_t", "int32_t": "int32_t", "void": "void"}
+"""The C types of services as callbacks have them; all others are pointers, which Python gets cheaper as numbers."""
 
 
+def _numeric_signature(service: Service) -> str:
+    returns, *arguments = (
+        _NUMERIC.get(kind, "uintptr_t") for kind in (service.returns, *(kind for kind, _ in service.arguments))
+    )
+    return f"{returns}({', '.join(arguments) or 'void'})"
+
+
+@final
 class _ErrorText(threading.local):
     """The last error of each thread: an exception's text until it was read, and the C string handed out last."""
 
@@ -179,12 +167,12 @@ class _ErrorText(threading.local):
 def callbacks(functions: RuntimeFunctions) -> dict[str, Any]:
     """The C functions through which a runtime calls `functions`, by service; they live as long as the result."""
     errors = _ErrorText()
-    wrapped = {
-        field.name: _WRAPPERS[field.name](function, errors)
-        for field in fields(functions)
-        if (function := getattr(functions, field.name)) is not None
+    provided = ((service, getattr(functions, service.name)) for service in SERVICES)
+    return {
+        service.name: ffi.callback(_numeric_signature(service), _wrapper(service)(function, errors))
+        for service, function in provided
+        if function is not None
     }
-    return {name: ffi.callback(_NUMERIC_SIGNATURES[name], function) for name, function in wrapped.items()}
 
 
 def _caught(function: Callable[..., Any], errors: _ErrorText, failure: int | None) -> Callable[..., Any]:
@@ -229,10 +217,16 @@ def _explained(function: Callable[[], str], errors: _ErrorText) -> Callable[[], 
     return _caught(last_error, errors, 0)
 
 
-_WRAPPERS: dict[str, Callable[[Any, _ErrorText], Callable[..., Any]]] = {
-    **dict.fromkeys(_NUMBER, _coded),
-    "stream_create": _created,
-    "malloc": _allocated,
-    "free": _freed,
-    "last_error": _explained,
+_Wrapper = Callable[[Any, _ErrorText], Callable[..., Any]]
+
+_WRAPPERS: dict[str, _Wrapper] = {
+    "int32_t": _coded,
+    "void*": _allocated,
+    "void": _freed,
+    "const char*": _explained,
 }
+"""How a function is made one that C can call, by what its service returns."""
+
+
+def _wrapper(service: Service) -> _Wrapper:
+    return _created if service.gives_by_pointer else _WRAPPERS[service.returns]

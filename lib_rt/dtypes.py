@@ -1,4 +1,4 @@
-"""Element types in NumPy's terms, and the poison that marks memory nobody has written."""
+"""Element types in NumPy's terms, and the poison that marks memory not yet written."""
 
 from __future__ import annotations
 
@@ -52,6 +52,10 @@ def from_numpy(numpy_type: np.dtype[Any]) -> Dtype:
         raise TypeError(f"arrays of {numpy_type} can't become tensors") from None
 
 
+_LARGEST_WORD = 8
+"""Bytes of the largest integers that are compared as one; complex128, which is longer, is two of them."""
+
+
 @cache
 def poison_of(dtype: Dtype) -> bytes:
     """What each element of fresh memory holds: a signalling NaN for floating types, else bytes 0xA5."""
@@ -69,6 +73,9 @@ def poisoned(elements: int, dtype: Dtype) -> Array:
 def is_poison(array: Array) -> npt.NDArray[np.bool]:
     """Where `array`'s elements are bit for bit poison; integers may look like it by chance."""
     elements = np.ascontiguousarray(array).reshape(-1)
-    pattern = np.frombuffer(poison_of(from_numpy(array.dtype)), np.uint8)
-    matching: npt.NDArray[np.bool] = (elements.view(np.uint8).reshape(-1, pattern.size) == pattern).all(1)
+    pattern = poison_of(from_numpy(array.dtype))
+    words = elements.view(f"u{min(len(pattern), _LARGEST_WORD)}")
+    matching: npt.NDArray[np.bool] = words == np.frombuffer(pattern, words.dtype)[0]
+    if words.size > elements.size:
+        matching = matching[::2] & matching[1::2]
     return matching.reshape(array.shape)

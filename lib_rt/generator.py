@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from lib_rt.context import Context
-from lib_rt.device import Device
+from lib_rt.device import Device, OnDevice
 from lib_rt.library import check, ffi, lib, made
 from lib_rt.owner import Owner
 
 
 class Generator(Owner):
-    """A generator for a device, or the device of a context.
+    """A generator for a device, or the device of a context or tensor.
 
     Args:
         seed: unsigned 64-bit integer.
@@ -23,9 +22,9 @@ class Generator(Owner):
     api: Any = lib
     """The functions of `diopirt.h` that understand the generator."""
 
-    def __init__(self, place: Device | Context, seed: int, offset: int = 0) -> None:
+    def __init__(self, place: Device | OnDevice, seed: int, offset: int = 0) -> None:
         self._handle = None
-        self.device = place.device if isinstance(place, Context) else place
+        self.device = place if isinstance(place, Device) else place.device
         self._handle = made(lib.diopirt_generator_create, "diopiGeneratorHandle_t", seed, offset)
 
     @property

@@ -1,19 +1,23 @@
 """Finds, loads and declares `libdiopirt.so`.
 
-It is loaded with global symbols, so that vendor libraries loaded later find the runtime's functions in it.
+It is loaded with global symbols, so that vendor libraries loaded later find the runtime's functions in it. The
+environment variable DIOPIRT_LIBRARY names another file to load, one built for debugging, say.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import cffi
 
 from diopi_proto.headers import runtime_cdef
+from diopi_proto.registration import SERVICES
 from diopi_proto.types import Error
 from lib_rt.dtypes import Array
 from lib_rt.errors import CallError, GuardError, LibraryNotFoundError
@@ -23,6 +27,9 @@ _PACKAGE = Path(__file__).parent
 
 
 def _candidates() -> Iterator[Path]:
+    if chosen := os.environ.get("DIOPIRT_LIBRARY"):
+        yield Path(chosen)
+        return
     yield _PACKAGE / NAME
     try:
         installed = files("diopi") or []
@@ -48,17 +55,26 @@ def declared(header: Path) -> str:
     return found.group(1).replace("DIOPI_EXPORT", "")
 
 
+def _service_numbers() -> str:
+    """The enum that diopirt_private.h makes of the table of services, written out: cffi does not know macros."""
+    members = (f"diopirt_{service.name}_service" for service in SERVICES)
+    return f"enum diopirt_service {{ {', '.join(members)}, diopirt_service_count }};"
+
+
 path = _find()
 """The file that was loaded."""
 
 ffi: Any = cffi.FFI()
 """Knows the types of the interface and every function of the runtime; operators can be added with `ffi.cdef`."""
 
-ffi.cdef(runtime_cdef() + declared(_PACKAGE / "src" / "diopirt_private.h"))
+ffi.cdef(runtime_cdef() + _service_numbers() + declared(_PACKAGE / "src" / "diopirt_private.h"))
 lib: Any = ffi.dlopen(str(path), ffi.RTLD_GLOBAL | ffi.RTLD_NOW)
 """The functions of the runtime."""
 
 _INTACT = -(2**63)
+
+_ADDRESS, _POINTER, _SIZE = ffi.typeof("uintptr_t"), ffi.typeof("void*"), ffi.typeof("diopiSize_t*")
+_NUMBERS, _NUMBER = ffi.typeof("int64_t[]"), ffi.typeof("int64_t*")
 
 
 def last_error() -> str:
@@ -79,28 +95,33 @@ def check(code: int) -> None:
 
 def check_guarded(function: Any, handle: Any) -> None:
     """Call `function(handle, damage)`; GuardError if it found a damaged guard, CallError if it failed otherwise."""
-    damage = ffi.new("int64_t*", _INTACT)
+    damage = ffi.new(_NUMBER, _INTACT)
     code = function(handle, damage)
     if code and damage[0] != _INTACT:
         raise GuardError(damage[0], last_error())
     check(code)
 
 
+@cache
+def _pointer_type(kind: str) -> Any:
+    return ffi.typeof(f"{kind}*")  # cached, since cffi takes longer to find a type by its name than to make a value
+
+
 def made(function: Any, kind: str, *arguments: Any) -> Any:
     """The value of C type `kind` that `function(*arguments, result)` writes; CallError if it fails."""
-    result = ffi.new(f"{kind}*")
+    result = ffi.new(_pointer_type(kind))
     check(function(*arguments, result))
     return result[0]
 
 
 def address(pointer: Any) -> int:
     """A C pointer as a number."""
-    return int(ffi.cast("uintptr_t", pointer))
+    return int(ffi.cast(_ADDRESS, pointer))
 
 
 def pointer(address: int) -> Any:
     """A number as a C pointer."""
-    return ffi.cast("void*", address)
+    return ffi.cast(_POINTER, address)
 
 
 def array_pointer(array: Array) -> Any:
@@ -108,11 +129,12 @@ def array_pointer(array: Array) -> Any:
     return pointer(array.__array_interface__["data"][0])
 
 
+@final
 class SizeArgument:
     """A `diopiSize_t` together with the numbers it points to; `pointer` is valid as long as the object lives."""
 
     __slots__ = ("_values", "pointer")
 
     def __init__(self, values: Sequence[int]) -> None:
-        self._values = ffi.new("int64_t[]", values)
-        self.pointer = ffi.new("diopiSize_t*", (self._values, len(values)))
+        self._values = ffi.new(_NUMBERS, values)
+        self.pointer = ffi.new(_SIZE, (self._values, len(values)))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import final
 
 from lib_rt.library import check, ffi, lib, text
 
 
+@final
 @dataclass(frozen=True)
 class Record:
     """A span of time an operator named.

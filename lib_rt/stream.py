@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet
 
 from lib_rt.device import Device
 from lib_rt.library import address, check, lib, made, pointer
 from lib_rt.owner import Owner
-
-if TYPE_CHECKING:
-    from lib_rt.context import Context
 
 
 class Stream(Owner):
@@ -21,7 +18,7 @@ class Stream(Owner):
     def __init__(self, device: Device) -> None:
         self._handle = None
         self._handle = made(lib.diopirt_stream_create, "diopirt_stream_t", device.handle)
-        self._contexts: WeakSet[Context] = WeakSet()
+        self._contexts: WeakSet[Owner] = WeakSet()
         self.device = device
         device._streams.add(self)
 

@@ -4,23 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Self
+from typing import Any, Protocol, Self, final
 
 import numpy as np
 
 from diopi_proto import types
 from diopi_proto.types import Dtype
 from lib_rt import dtypes
-from lib_rt.context import Context
-from lib_rt.device import Device
+from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
 from lib_rt.errors import ReleasedError
-from lib_rt.library import SizeArgument, address, array_pointer, check, check_guarded, ffi, lib, made
+from lib_rt.library import SizeArgument, address, array_pointer, check_guarded, ffi, lib, made
 from lib_rt.owner import Owner
+from lib_rt.stream import Stream
 
 _DEVICE = types.Device.device
 
 
+class TensorContext(OnDevice, Protocol):
+    """What a tensor needs of the context it is made in; `lib_rt.Context` is one."""
+
+    @property
+    def api(self) -> Any:
+        """The functions of `diopirt.h` that understand the context and its tensors."""
+
+    @property
+    def stream(self) -> Stream:
+        """Where its work is enqueued."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, and its tensors with it."""
+
+    def fetch(self, tensor: Tensor, start: int, span: Array) -> None:
+        """Copy the tensor's storage from byte `start` on into `span`, after waiting for the stream."""
+
+    def store(self, tensor: Tensor, start: int, span: Array) -> None:
+        """Copy `span` to byte `start` of the tensor's storage, in stream order."""
+
+    def accept(self, argument: OnDevice) -> Any:
+        """The handle of `argument` for a call in this context."""
+
+
+@final
 class Tensor(Owner):
     """A tensor of a context. Made by the class methods; `close` checks its guards and releases its memory.
 
@@ -32,11 +58,11 @@ class Tensor(Owner):
         storage_offset: position in its storage of the first element, in elements.
     """
 
-    __slots__ = ("_owns", "_parts", "context", "dtype", "shape", "storage_offset", "strides")
+    __slots__ = ("_memory", "_owns", "_parts", "_where", "context", "dtype", "shape", "storage_offset", "strides")
 
     def __init__(
         self,
-        context: Context,
+        context: TensorContext,
         handle: Any,
         shape: tuple[int, ...],
         strides: tuple[int, ...],
@@ -49,6 +75,8 @@ class Tensor(Owner):
         self._handle = handle
         self._owns = owns
         self._parts = parts
+        self._where: types.Device | None = None
+        self._memory: tuple[int, int] | None = None
         self.context = context
         self.shape = shape
         self.strides = strides
@@ -58,7 +86,7 @@ class Tensor(Owner):
     @classmethod
     def from_numpy(
         cls,
-        context: Context,
+        context: TensorContext,
         array: Array,
         *,
         dtype: Dtype | None = None,
@@ -70,7 +98,7 @@ class Tensor(Owner):
         """A tensor with the values of `array`, in a fresh storage that is poisoned everywhere else.
 
         Args:
-            dtype: tells tfloat32 from float32; else the array's own.
+            dtype: distinguishes tfloat32 from float32; otherwise the array's own.
             strides: in elements, contiguous when left out. Elements that share memory must be equal.
             offset: elements before the first.
             storage_elements: size of the storage, just enough when left out.
@@ -90,7 +118,7 @@ class Tensor(Owner):
     @classmethod
     def empty(
         cls,
-        context: Context,
+        context: TensorContext,
         shape: Sequence[int],
         dtype: Dtype,
         strides: Sequence[int] | None = None,
@@ -106,7 +134,7 @@ class Tensor(Owner):
     @classmethod
     def _create(
         cls,
-        context: Context,
+        context: TensorContext,
         shape: tuple[int, ...],
         strides: tuple[int, ...] | None,
         dtype: Dtype,
@@ -117,8 +145,9 @@ class Tensor(Owner):
     ) -> Tensor:
         size = SizeArgument(shape)
         stride = SizeArgument(strides) if strides is not None else None
-        result = ffi.new("diopiTensorHandle_t*")
-        code = lib.diopirt_tensor_create(
+        handle = made(
+            lib.diopirt_tensor_create,
+            "diopiTensorHandle_t",
             context.handle,
             size.pointer,
             stride.pointer if stride else ffi.NULL,
@@ -127,13 +156,13 @@ class Tensor(Owner):
             offset,
             storage_elements,
             array_pointer(contents) if contents is not None else ffi.NULL,
-            result,
         )
-        check(code)
-        return cls(context, result[0], shape, strides or _contiguous(shape), dtype, offset, owns=True)
+        tensor = cls(context, handle, shape, strides or _contiguous(shape), dtype, offset, owns=True)
+        tensor._where = where
+        return tensor
 
     @classmethod
-    def from_handle(cls, context: Context, handle: Any) -> Tensor:
+    def from_handle(cls, context: TensorContext, handle: Any) -> Tensor:
         """The tensor behind `handle`, which `context` owns: closing the result releases nothing."""
         api = context.api
         dtype = Dtype(made(api.diopiGetTensorDtype, "diopiDtype_t", handle))
@@ -162,7 +191,7 @@ class Tensor(Owner):
     @property
     def handle(self) -> Any:
         """The C handle, a cffi pointer."""
-        if self._handle is None or self.context._handle is None:
+        if self._handle is None or self.context.closed:
             raise ReleasedError(f"the tensor of shape {self.shape} is closed, or its context is")
         return self._handle
 
@@ -203,12 +232,15 @@ class Tensor(Owner):
     @property
     def where(self) -> types.Device:
         """Whether it lies on the device or in host memory."""
-        return types.Device(made(self.context.api.diopiGetTensorDevice, "diopiDevice_t", self.handle))
+        handle = self.handle
+        if self._where is None:
+            self._where = types.Device(made(self.context.api.diopiGetTensorDevice, "diopiDevice_t", handle))
+        return self._where
 
     @property
     def storage_ptr(self) -> int:
         """Address of the storage."""
-        return address(made(self.context.api.diopiGetTensorStoragePtr, "void*", self.handle))
+        return self._storage_memory()[0]
 
     @property
     def data_ptr(self) -> int:
@@ -218,7 +250,7 @@ class Tensor(Owner):
     @property
     def storage_nbytes(self) -> int:
         """Size of the storage in bytes."""
-        return int(made(self.context.api.diopiGetTensorStorageNbytes, "size_t", self.handle))
+        return self._storage_memory()[1]
 
     @property
     def is_contiguous(self) -> bool:
@@ -283,6 +315,14 @@ class Tensor(Owner):
     def __enter__(self) -> Self:
         return self
 
+    def _storage_memory(self) -> tuple[int, int]:
+        """Address and bytes of the storage, which stay as long as the tensor lives and are asked for once."""
+        handle = self.handle
+        if self._memory is None:
+            place = address(made(self.context.api.diopiGetTensorStoragePtr, "void*", handle))
+            self._memory = place, int(made(self.context.api.diopiGetTensorStorageNbytes, "size_t", handle))
+        return self._memory
+
     @property
     def _start(self) -> int:
         """Where in its storage the first element lies, in bytes."""
@@ -299,6 +339,8 @@ def storage_image(array: Array, dtype: Dtype, strides: tuple[int, ...], offset: 
     ValueError when elements that share memory differ, or the storage is too small.
     """
     needed = offset + _extent(array.shape, strides)
+    if not offset and elements in (None, needed) and strides == _contiguous(array.shape):
+        return np.array(array, dtypes.to_numpy(dtype), order="C").reshape(-1)  # as most are, and nothing is poisoned
     contents = dtypes.poisoned(needed if elements is None else elements, dtype)
     if needed > contents.size or min(strides, default=0) < 0 or offset < 0:
         raise ValueError(

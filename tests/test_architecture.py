@@ -1,7 +1,10 @@
 """Dependencies point one way: diopi_proto ← lib_rt ← diopi_impl, diopi_test sees all, nothing sees diopi_test."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -12,10 +15,31 @@ FORBIDDEN = {
     "lib_rt": {"diopi_impl", "diopi_test", "jax", "torch"},
     "diopi_impl": {"diopi_test"},
     "diopi_test": {"torch"},
-    "diopi_test/reference": {"jax", "torch", "diopi_impl", "ml_dtypes"},
-    "diopi_test/judges": {"jax", "torch", "diopi_impl", "ml_dtypes"},
+    "diopi_test/oracle/reference": {"jax", "torch", "diopi_impl", "ml_dtypes"},
+    "diopi_test/oracle/judges": {"jax", "torch", "diopi_impl", "ml_dtypes"},
     "diopi_test/cases": {"jax", "torch", "diopi_impl"},
 }
+CHAPTERS = (
+    "models",
+    "cases",
+    "oracle",
+    "baseline",
+    "execution",
+    "checks",
+    "harness",
+    "quality",
+    "fuzz",
+    "fingerprint",
+    "cli",
+)
+"""Of diopi_test, in the order of a case's life: each imports those before it alone."""
+
+TRACER = "diopi_test/models/trace.py"
+"""The one module of diopi_test that needs PyTorch; it is imported when a program is traced, and then alone."""
+
+READERS = ("records", "store", "index_view", "manifest", "level")
+"""Modules of the baseline with which stored cases are read; they need no reference."""
+
 NEVER = {"pickle", "cPickle", "dill", "marshal", "shelve"}
 
 
@@ -25,6 +49,16 @@ def imports(path: Path) -> Iterator[str]:
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield node.module.split(".")[0]
+
+
+def project_imports(path: Path) -> Iterator[str]:
+    """The modules of diopi_test that a file imports, as dotted names without the package's."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "diopi_test":
+            below = node.module.split(".")[1:]
+            yield from (".".join([*below, alias.name]) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (a.name.partition(".")[2] for a in node.names if a.name.startswith("diopi_test."))
 
 
 def modules(package: str) -> list[Path]:
@@ -39,9 +73,33 @@ def test_dependencies_point_one_way(package: str, forbidden: set[str]) -> None:
         f"{path.relative_to(ROOT)} imports {name}"
         for path in modules(package)
         for name in imports(path)
-        if name in forbidden
+        if name in forbidden and path != ROOT / TRACER
     }
     assert seen == set()
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported_modules(path: Path, known: set[str]) -> Iterator[str]:
+    """The modules among `known` that `path` names, for type checking and within functions as well."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module in known:
+            named = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (name if name in known else str(node.module) for name in named)
+
+
+@pytest.mark.parametrize("package", ["diopi_proto", "lib_rt", "diopi_impl"])
+def test_modules_of_a_package_import_one_way(package: str) -> None:
+    paths = {module_name(path): path for path in modules(package)}
+    graph = TopologicalSorter({name: set(imported_modules(path, set(paths))) for name, path in paths.items()})
+    try:
+        graph.prepare()
+    except CycleError as error:
+        pytest.fail(f"{package}: {' ← '.join(error.args[1])}")
 
 
 @pytest.mark.parametrize("package", ["diopi_proto", "lib_rt", "diopi_impl", "diopi_test"])
@@ -52,7 +110,54 @@ def test_nothing_executes_data(package: str) -> None:
         assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id in ("eval", "exec")], path
 
 
+def test_the_suite_keeps_no_hidden_state() -> None:
+    """Neither context variables nor modules in the place of others."""
+    for path in modules("diopi_test"):
+        assert "contextvars" not in set(imports(path)), path
+        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        assert not [n for n in nodes if isinstance(n, ast.Attribute) and ast.unparse(n) == "sys.modules"], path
+
+
 def test_only_the_vendor_may_use_jax() -> None:
     users = {path.relative_to(ROOT).as_posix() for path in modules("diopi_impl") if "jax" in set(imports(path))}
     assert users
     assert all(user.startswith("diopi_impl/jax_cpu/") for user in users)
+
+
+def test_the_root_of_diopi_test_holds_chapters_alone() -> None:
+    files = {path.name for path in (ROOT / "diopi_test").glob("*.py")}
+    folders = {path.parent.name for path in (ROOT / "diopi_test").glob("*/__init__.py")}
+    assert files == {"__init__.py", "__main__.py"}
+    assert folders == set(CHAPTERS)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter_imports_those_before_it_alone(chapter: str) -> None:
+    allowed = set(CHAPTERS[: CHAPTERS.index(chapter) + 1])
+    seen = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules(f"diopi_test/{chapter}")
+        for name in project_imports(path)
+        if name.split(".")[0] not in allowed
+    }
+    assert seen == set()
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter_says_what_it_is(chapter: str) -> None:
+    doc = ast.get_docstring(ast.parse((ROOT / "diopi_test" / chapter / "__init__.py").read_text("utf-8")))
+    assert doc and len(doc.splitlines()) >= 3
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_reading_a_stored_file_imports_no_reference(reader: str) -> None:
+    code = f"import sys, diopi_test.baseline.{reader}; print(*sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert f"diopi_test.baseline.{reader}" in loaded
+    assert not [name for name in loaded if name.startswith("diopi_test.oracle") or name == "scipy"]
+
+
+def test_a_judge_borrows_nothing_from_the_reference() -> None:
+    seen = [(path, name) for path in modules("diopi_test/oracle/judges") for name in project_imports(path)]
+    assert seen
+    assert not [(path, name) for path, name in seen if name.startswith("oracle.reference")]

@@ -29,6 +29,7 @@ const char* diopiGetLastErrorString(void) { return last_error; }
     X(void, Py_SetPythonHome, (const wchar_t*))                                      \
     X(void, Py_InitializeEx, (int))                                                  \
     X(void*, PyEval_SaveThread, (void))                                              \
+    X(void, PyEval_RestoreThread, (void*))                                           \
     X(int, PyGILState_Ensure, (void))                                                \
     X(void, PyGILState_Release, (int))                                               \
     X(void*, PySys_GetObject, (const char*))                                         \
@@ -44,13 +45,24 @@ const char* diopiGetLastErrorString(void) { return last_error; }
 static struct { PYTHON_FUNCTIONS(MEMBER) } python;
 
 static enum { NOT_STARTED, INTERPRETER, READY, IMPOSSIBLE } _Atomic state;
-static char impossible[1024]; /* why; written once, before `state` says so */
+static char impossible[1024]; /* why; written once, by who sets the flag, before `state` says so */
+static atomic_flag given_up = ATOMIC_FLAG_INIT;
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t importing = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool is_importing;
 static bool own_interpreter;
 
+/* The first reason stays; a thread that gives up at the same time has its own as last error. */
 static bool give_up(const char* reason) {
-    if (state != IMPOSSIBLE) snprintf(impossible, sizeof impossible, "%s", reason);
-    state = IMPOSSIBLE;
+    if (!atomic_flag_test_and_set(&given_up)) {
+        snprintf(impossible, sizeof impossible, "%s", reason);
+        state = IMPOSSIBLE;
+    }
+    fail(reason);
+    return false;
+}
+
+static bool refuse(void) {
     fail(impossible);
     return false;
 }
@@ -92,28 +104,35 @@ static void* load(const char* path) {
     return loaded;
 }
 
+/* Put the function called `name` into the function pointer at `pointer`, NULL if `library` has none. */
+static bool find(void* library, const char* name, void* pointer) {
+    void* found = dlsym(library, name);
+    memcpy(pointer, &found, sizeof found);
+    return found != NULL;
+}
+
 /* Where Python's functions are: in the process, else in the library that is loaded now. */
 static void* open_python(void) {
     struct pythons pythons = {0};
     dl_iterate_phdr(note_python, &pythons);
-    const char* (*version)(void) = (const char* (*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
-    const char* other = version != NULL && !is_our_version(version()) ? version() : pythons.other;
+    const char* (*version)(void);
+    bool is_there = find(RTLD_DEFAULT, "Py_GetVersion", &version);
+    const char* other = is_there && !is_our_version(version()) ? version() : pythons.other;
     if (other != NULL) {
         char text[256];
         snprintf(text, sizeof text, "this library is for Python %s, the process runs %.*s", python_version,
                  (int)strcspn(other, " "), other);
         return give_up(text), NULL;
     }
-    if (version != NULL) return dlopen(NULL, RTLD_NOW);
+    if (is_there) return dlopen(NULL, RTLD_NOW);
     return load(pythons.ours != NULL ? pythons.ours : python_library);
 }
 
 static bool find_functions(void) {
     void* library = open_python();
     if (library == NULL) return false;
-#define FIND(result, name, parameters)                           \
-    python.name = (result(*) parameters)dlsym(library, #name); \
-    if (python.name == NULL) return give_up("Python has no function " #name);
+#define FIND(result, name, parameters) \
+    if (!find(library, #name, &python.name)) return give_up("Python has no function " #name);
     PYTHON_FUNCTIONS(FIND)
     return true;
 }
@@ -136,13 +155,20 @@ static bool give_up_as_raised(const char* what) {
     python.PyErr_NormalizeException(&type, &value, &trace);
     void* text = value != NULL ? python.PyObject_Str(value) : NULL;
     const char* characters = text != NULL ? python.PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-    return give_up_because(what, characters != NULL ? characters : "an exception without text");
+    give_up_because(what, characters != NULL ? characters : "an exception without text");
+    void* const owned[] = {type, value, trace, text};
+    for (int i = 0; i < 4; i++) python.Py_DecRef(owned[i]); /* which may be NULL */
+    return false;
 }
 
 static bool append_paths(void) {
     void* paths = python.PySys_GetObject("path");
     if (paths == NULL) return give_up("Python has no sys.path");
-    if (own_interpreter) python.Py_DecRef(python.PyObject_CallMethod(paths, "clear", NULL));
+    if (own_interpreter) {
+        void* none = python.PyObject_CallMethod(paths, "clear", NULL);
+        if (none == NULL) return give_up_as_raised("sys.path can't be cleared: ");
+        python.Py_DecRef(none);
+    }
     for (const char* const* path = python_paths; *path != NULL; path++) {
         void* none = python.PyObject_CallMethod(paths, "append", "s", *path);
         if (none == NULL) return give_up_as_raised("sys.path can't be extended: ");
@@ -162,12 +188,24 @@ static bool import_service(void) {
     return true;
 }
 
+/* In the new process, which has one thread; another may have been giving up in the old one. */
 static void after_fork(void) {
+    if (state == IMPOSSIBLE) return;
+    atomic_flag_clear(&given_up);
     give_up("the process was forked after Python had started, and has none of its threads");
 }
 
-/* The interpreter first, under a lock that is never waited for by anybody who holds Python's; then the import, under
- * Python's own locks. */
+/* By one thread at a time, under `importing` and Python's lock. */
+static bool serve(void) {
+    if (state == IMPOSSIBLE) return refuse();
+    if (state == INTERPRETER && !import_service()) return false;
+    state = READY;
+    return true;
+}
+
+/* The interpreter first, then the import: one thread does it while the others wait. Python's own locks would not do: an
+ * import of several threads at once may find modules half made. Nobody who waits for `starting` or `importing` holds
+ * Python's lock. */
 static bool start(void) {
     pthread_mutex_lock(&starting);
     if (state == NOT_STARTED && start_interpreter()) {
@@ -175,17 +213,22 @@ static bool start(void) {
         state = INTERPRETER;
     }
     pthread_mutex_unlock(&starting);
-    if (state == IMPOSSIBLE) return give_up(impossible);
+    if (state == IMPOSSIBLE) return refuse();
+    if (is_importing) return fail("the vendor called its own library while it was being imported"), false;
     int before = python.PyGILState_Ensure();
-    if (state == INTERPRETER && import_service()) state = READY;
-    bool done = state == READY;
-    if (!done) fail(impossible);
+    void* thread = python.PyEval_SaveThread();
+    pthread_mutex_lock(&importing);
+    python.PyEval_RestoreThread(thread);
+    is_importing = true;
+    bool done = serve();
+    is_importing = false;
+    pthread_mutex_unlock(&importing);
     python.PyGILState_Release(before);
     return done;
 }
 
 bool ready(void) {
-    if (state == IMPOSSIBLE) return give_up(impossible);
+    if (state == IMPOSSIBLE) return refuse();
     if (state != READY) return start();
     if (python.Py_IsInitialized()) return true;
     fail("Python has ended in this process");

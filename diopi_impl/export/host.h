@@ -8,9 +8,9 @@ typedef void (*function_t)(void);
 
 /* begin declarations */
 struct diopi_exported {
-    const char* vendor;        /* module:attribute */
-    const char* operators;     /* their names, a line each */
-    const function_t* runtime; /* the functions of diopirt.h in header order; NULL is what the framework lacks */
+    const char* vendor;           /* module:attribute */
+    const char* const* operators; /* their names, ended by NULL */
+    const function_t* runtime;    /* the functions of diopirt.h in header order; NULL is what the framework lacks */
     function_t* implementations; /* of the operators, which service.py fills in */
     function_t* services;        /* likewise, in the order of their registration */
     void (*fail)(const char* reason);

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import Any, final
 
 from diopi_impl.base import BaseVendor, Box
 from diopi_proto import parameters as kinds
 from diopi_proto import types
+from diopi_proto.facts import CountsEntries
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Error
@@ -16,10 +17,8 @@ from lib_rt import Context, Tensor
 from lib_rt.borrowed import BorrowedContext, BorrowedDevice, BorrowedGenerator
 from lib_rt.library import address, ffi, text
 
-GENERATOR_COUNT = "batch_size"
-"""The parameter that counts an array of generators: one draws for each sequence of a batch."""
 
-
+@final
 class Receiver:
     """What the C function of `prototype` calls.
 
@@ -37,9 +36,7 @@ class Receiver:
         self._device = device
         self._fail = fail
         self._readers = [_reader(prototype, parameter) for parameter in prototype.parameters[1:]]
-        counters = [n for n, p in enumerate(prototype.parameters[1:]) if p.role is Role.count]
-        counters += [n for n, p in enumerate(prototype.parameters[1:]) if p.name == GENERATOR_COUNT]
-        self._counter = counters[0] if counters else None
+        self._counter = next((n for n, p in enumerate(prototype.parameters[1:]) if _counts(p)), None)
 
     def __call__(self, ctx: Any, *arguments: Any) -> int:
         """The error code of a call with what C passed; results are written only if it is success."""
@@ -60,6 +57,11 @@ class Receiver:
         for value, pointer in zip(values, arguments, strict=True):
             _hand_back(value, pointer)
         return code
+
+
+def _counts(parameter: Parameter) -> bool:
+    """Whether it is the number of entries in the arrays of the call."""
+    return parameter.role is Role.count or parameter.fact(CountsEntries) is not None
 
 
 def _hand_back(value: Any, pointer: Any) -> None:
@@ -113,6 +115,10 @@ def _box(context: Context, pointer: Any, count: int) -> Box:
     return Box()
 
 
+def _filled_box(context: Context, pointer: Any, count: int) -> Box:
+    return Box(pointer[0])
+
+
 def _as_it_is(context: Context, value: Any, count: int) -> Any:
     return value
 
@@ -129,7 +135,9 @@ def _enum(kind: type[IntEnum]) -> Reader:
 _READERS: dict[Any, Reader] = {
     **dict.fromkeys(kinds.SINGLE_TENSORS, _tensor),
     **dict.fromkeys(kinds.TENSOR_ARRAYS, _tensors),
+    kinds.SparseIn: _tensor,
     **dict.fromkeys((kinds.NewOut, *kinds.OUT_VALUES), _box),
+    kinds.InOutSize: _filled_box,
     kinds.Generator: _generator,
     kinds.Generators: _generators,
     kinds.Size: _size,

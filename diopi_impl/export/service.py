@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from diopi_impl.plugins import find_vendor
 from diopi_impl.vendor import Vendor
 from diopi_proto.headers import pointer_type
 from diopi_proto.interface import lookup, runtime_prototypes
-from diopi_proto.registration import SERVICES
+from diopi_proto.registration import SERVICES, Service
 from diopi_proto.types import Error
 from lib_rt import RuntimeFunctions
 from lib_rt.borrowed import BorrowedDevice
@@ -46,29 +46,44 @@ def _fill(exported: Any) -> list[Any]:
     for number, service in enumerate(SERVICES):
         exported.services[number] = ffi.cast("function_t", services.get(service.name, 0))
     device = BorrowedDevice(vendor.runtime, _api(exported.runtime), host_addressable=vendor.host_addressable)
-    operators = [_operator(vendor, name, device, exported.fail) for name in text(exported.operators).split()]
+    operators = [_operator(vendor, name, device, exported.fail) for name in _names(exported.operators)]
     for number, operator in enumerate(operators):
         exported.implementations[number] = ffi.cast("function_t", operator)
     return [services, operators]
 
 
+def _names(texts: Any) -> Iterator[str]:
+    """The strings of a C array ended by NULL."""
+    while texts[0]:
+        yield text(texts[0])
+        texts += 1
+
+
 def _explained(runtime: RuntimeFunctions, fail: Any) -> RuntimeFunctions:
     """`runtime`, noting why a function of it failed."""
 
-    def explained(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def explained(service: Service, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: int) -> Any:
             try:
                 result = function(*arguments)
             except Exception as error:
-                fail(f"{name}: {error}".encode())
+                fail(f"{service.name}: {error}".encode())
                 raise
-            if (not result) if name == "malloc" else (result and name != "stream_create"):
-                fail(f"{name}: {runtime.last_error() if runtime.last_error else result}".encode())
+            if _is_failure(service, result):
+                fail(f"{service.name}: {runtime.last_error() if runtime.last_error else result}".encode())
             return result
 
         return call
 
-    return replace(runtime, **{name: explained(name, given) for name, given in vars(runtime).items() if given})
+    provided = ((service, getattr(runtime, service.name)) for service in SERVICES)
+    return replace(runtime, **{service.name: explained(service, given) for service, given in provided if given})
+
+
+def _is_failure(service: Service, result: Any) -> bool:
+    """Whether `result`, which the function in Python returned, means that it failed."""
+    if service.returns == "void*":
+        return not result
+    return service.returns == "int32_t" and not service.gives_by_pointer and bool(result)
 
 
 def _operator(vendor: Vendor, name: str, device: BorrowedDevice, fail: Any) -> Any:

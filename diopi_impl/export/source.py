@@ -9,6 +9,7 @@ import sysconfig
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import final
 
 from diopi_proto import headers
 from diopi_proto.interface import runtime_prototypes
@@ -16,6 +17,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.registration import SERVICES, Service
 
 
+@final
 @dataclass(frozen=True)
 class Interpreter:
     """The Python a library is built for.
@@ -57,23 +59,22 @@ def source(vendor: str, name: str, version: str, operators: Sequence[Prototype],
             _text_query("diopiGetVendorName", name),
             _text_query("diopiGetImplVersion", version),
             f"static const function_t runtime[] = {{{_pointers(runtime_prototypes())}}};\n",
+            f"static const char* const operators[] = {{{_texts(prototype.name for prototype in operators)}NULL}};\n",
             f"const struct diopi_exported exported = {{{json.dumps(vendor)},",
-            f"    {_lines(prototype.name for prototype in operators)},",
-            "    runtime, implementations, services, fail};\n",
+            "    operators, runtime, implementations, services, fail};\n",
         )
     )
 
 
 def location(interpreter: Interpreter, landmark: str) -> str:
-    """The C source that tells where Python is; `landmark` is a file of its standard library."""
-    paths = "".join(f"    {json.dumps(path)},\n" for path in interpreter.paths)
+    """The C source that says where Python is; `landmark` is a file of its standard library."""
     return (
         f'#include <stddef.h>\n#include "host.h"\n\n'
         f"const char python_version[] = {json.dumps(interpreter.version)};\n"
         f"const char python_library[] = {json.dumps(interpreter.library)};\n"
         f"const wchar_t python_home[] = L{json.dumps(interpreter.home)};\n"
         f"const char python_landmark[] = {json.dumps(landmark)};\n"
-        f"const char* const python_paths[] = {{\n{paths}    NULL}};\n"
+        f"const char* const python_paths[] = {{{_texts(interpreter.paths)}NULL}};\n"
     )
 
 
@@ -92,7 +93,7 @@ _FAILURES = {"void*": "NULL", "void": ""}
 
 
 def _well_known(number: int, service: Service) -> str:
-    arguments = _listed(parameter.split()[-1].lstrip("*") for parameter in service.parameters.split(", "))
+    arguments = _listed(name for _, name in service.arguments)
     failure = _FAILURES.get(service.exported_returns, "diopiErrorOccurred")
     call = f"(({service.pointer})services[{number}])({arguments})"
     if service.exported_returns != "void":
@@ -127,5 +128,6 @@ def _listed(items: Iterable[str]) -> str:
     return ", ".join(items)
 
 
-def _lines(names: Iterable[str]) -> str:
-    return "\n    ".join(f'"{name}\\n"' for name in names) or '""'
+def _texts(texts: Iterable[str]) -> str:
+    """Entries of an array of strings; one after them is to end it."""
+    return "".join(f"\n    {json.dumps(text)}," for text in texts) + "\n    "

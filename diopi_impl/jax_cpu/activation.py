@@ -9,10 +9,8 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.special import erfc
 
-from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import check_axes
-from lib_rt.dtypes import to_numpy
 
 
 def _converted(number: float, input: Array) -> float:
@@ -117,11 +115,6 @@ def silu_backward(grad_output: Array, input: Array) -> Array:
     return _pulled_back(jax.nn.silu, input, grad_output)
 
 
-def _wide(input: Array, out: ResultSpec) -> Array:
-    """The input in its own type or the result's, whichever is wider."""
-    return input.astype(jnp.promote_types(input.dtype, to_numpy(out.dtype)))
-
-
 def _along(function: Callable[..., Array], dim: int, *arrays: Array) -> Array:
     """A function of slices along axis `dim`, which 0-d arrays may have too."""
     check_axes(arrays[0], dim)
@@ -130,8 +123,8 @@ def _along(function: Callable[..., Array], dim: int, *arrays: Array) -> Array:
 
 
 @vendor.implements("diopiSoftmax")
-def softmax(input: Array, dim: int, *, out: ResultSpec) -> Array:
-    return _along(jax.nn.softmax, dim, _wide(input, out))
+def softmax(input: Array, dim: int) -> Array:
+    return _along(jax.nn.softmax, dim, input)
 
 
 @vendor.implements("diopiSoftmaxBackward")
@@ -143,8 +136,8 @@ def softmax_backward(grad_output: Array, output: Array, dim: int) -> Array:
 
 
 @vendor.implements("diopiLogSoftmax")
-def log_softmax(input: Array, dim: int, *, out: ResultSpec) -> Array:
-    return _along(jax.nn.log_softmax, dim, _wide(input, out))
+def log_softmax(input: Array, dim: int) -> Array:
+    return _along(jax.nn.log_softmax, dim, input)
 
 
 @vendor.implements("diopiLogSoftmaxBackward")

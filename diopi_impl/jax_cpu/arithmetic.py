@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from numpy.typing import NDArray
 
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.convert import element
+from diopi_impl.jax_cpu.jit import checked_by
 from diopi_proto.types import RoundMode
+from lib_rt.dtypes import from_numpy
 
 Operand = Array | float
+HostArray = NDArray[Any]
 
 BINARY: dict[str, Callable[..., Array]] = {
     "diopiMul": lambda input, other: jnp.multiply(*_common(input, other)),
@@ -108,7 +114,8 @@ _ROUNDED = {RoundMode.trunc: _trunc, RoundMode.floor: _floor}
 @vendor.implements("diopiDiv")
 def div(input: Array, other: Operand, rounding_mode: RoundMode) -> Array:
     if rounding_mode == RoundMode.none:
-        return jnp.true_divide(*_common(input.astype(jnp.float32) if _are_integral(input) else input, other))
+        wide = (jnp.float32,) if _are_integral(input, other) else ()
+        return jnp.true_divide(*_common(*(jnp.asarray(operand, *wide) for operand in (input, other))))
     if rounding_mode not in _ROUNDED:
         raise ValueError(f"rounding_mode is {rounding_mode}, expected none (0), trunc (1) or floor (2)")
     dividend, divisor = _common(input, other)
@@ -118,23 +125,40 @@ def div(input: Array, other: Operand, rounding_mode: RoundMode) -> Array:
 
 
 def _power(input: Operand, exponent: Operand) -> Array:
+    if _are_integral(input, exponent):
+        return _integer_power(*jnp.broadcast_arrays(_common(input, exponent)[0], exponent))
     base, exponent = _common(input, exponent)
-    if _are_integral(base):
-        return _integer_power(base, exponent)
     if _are(jnp.complexfloating, base):  # exp(exponent · ln base) multiplies the error of ln by the exponent
         return jnp.power(base.astype(jnp.complex128), exponent)
     return jnp.power(base, exponent)
 
 
 def _integer_power(base: Array, exponent: Array) -> Array:
-    """base^exponent, wrapping around; of a negative exponent 0, but for 1 and −1."""
-    return jnp.where((exponent >= 0) | (jnp.abs(base) == 1), jnp.power(base, jnp.abs(exponent)), 0)
+    """base^exponent by squaring, wrapping around; of a negative exponent 0, but for 1 and −1. Of bools x^y is x ∨ ¬y.
+
+    The exponent may be of a wider type: it counts whole, however large it is.
+    """
+    if _are(jnp.bool_, base):
+        return base | ~exponent
+    exponent = exponent.astype(jnp.promote_types(exponent.dtype, jnp.int8))
+
+    def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        power, square, left = state
+        return jnp.where(left & 1 == 1, power * square, power), square * square, left >> 1
+
+    negative = exponent < 0
+    start = jnp.ones_like(base), base, jnp.where(negative, exponent & 1, exponent)
+    power, _, _ = lax.while_loop(lambda state: jnp.any(state[2] > 0), step, start)
+    return jnp.where(~negative | (jnp.abs(base) == 1), power, 0)
 
 
-@vendor.implements("diopiPowTensor")
-def power(input: Array, exponent: Operand) -> Array:
-    if isinstance(exponent, int) and exponent < 0 and _are_integral(input):
+def _reject_negative_exponent(input: HostArray, exponent: HostArray | float) -> None:
+    if isinstance(exponent, int) and exponent < 0 and input.dtype.kind in "iub":
         raise ValueError(f"exponent is {exponent}, expected at least 0 for an integer input")
+
+
+@vendor.implements("diopiPowTensor", adapt=checked_by(_reject_negative_exponent))
+def power(input: Array, exponent: Operand) -> Array:
     return _power(input, exponent)
 
 
@@ -181,18 +205,28 @@ def remainder_of_number(input: float, other: Array) -> Array:
 def clamp(input: Array, min: Operand | None, max: Operand | None) -> Array:
     if min is None and max is None:
         raise ValueError("min and max are both NULL, at least one is expected")
-    raised = input if min is None else jnp.maximum(input, min)
-    return raised if max is None else jnp.minimum(raised, max)
+    raised = input if min is None else clamp_min(input, min)
+    return raised if max is None else clamp_max(raised, max)
 
 
 @vendor.implements("diopiClampMin")
 def clamp_min(input: Array, min: Operand) -> Array:
-    return jnp.maximum(input, min)
+    return _cut(input, min, input < min) if _is_cut(input, min) else jnp.maximum(input, min)
 
 
 @vendor.implements("diopiClampMax")
 def clamp_max(input: Array, max: Operand) -> Array:
-    return jnp.minimum(input, max)
+    return _cut(input, max, input > max) if _is_cut(input, max) else jnp.minimum(input, max)
+
+
+def _is_cut(input: Array, bound: Operand) -> bool:
+    """Whether a floating number bounds integers that are to stay integers."""
+    return _are_integral(input) and not _are_integral(bound)
+
+
+def _cut(input: Array, bound: Operand, beyond: Array) -> Array:
+    """Integers with those that are beyond a floating bound at it, without its fraction."""
+    return jnp.where(beyond, element(jnp.asarray(bound), from_numpy(input.dtype)), input)
 
 
 @vendor.implements("diopiEqual")
@@ -202,12 +236,17 @@ def equal(input: Array, other: Array) -> Array:
 
 @vendor.implements("diopiForeachaddScalar")
 def foreach_add(inputs: Sequence[Array], other: float) -> list[Array]:
-    return [input + other for input in inputs]
+    return [jnp.add(*_common(_beside(input, other), other)) for input in inputs]
 
 
 @vendor.implements("diopiForeachmulScalar")
 def foreach_mul(inputs: Sequence[Array], other: float) -> list[Array]:
-    return [jnp.multiply(*_common(input, other)) for input in inputs]
+    return [jnp.multiply(*_common(_beside(input, other), other)) for input in inputs]
+
+
+def _beside(input: Array, number: float) -> Array:
+    """The entry of an array of tensors in the common type with a number, which makes integers float32."""
+    return input.astype(jnp.float32) if _are_integral(input) and isinstance(number, float) else input
 
 
 @vendor.implements("diopiForeachmulTensor")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jax import Array
 
 
@@ -13,3 +15,12 @@ def check_axes(input: Array, *axes: int) -> None:
             raise ValueError(f"dim {axis} is out of range for a {input.ndim}-d input")
     if len({axis % rank for axis in axes}) < len(axes):
         raise ValueError(f"dim {axes} names an axis twice")
+
+
+def named_axes(input: Array, axes: Sequence[int]) -> tuple[int, ...]:
+    """The axes a list names, counted from the first; the one axis of 0-d input is none that JAX knows.
+
+    Raises ValueError as `check_axes` does.
+    """
+    check_axes(input, *axes)
+    return tuple(axis % input.ndim for axis in axes) if input.ndim else ()

@@ -1,16 +1,33 @@
-"""Convolutions over two and three spatial axes, transposed ones, their gradients, and their unrolled form."""
+"""Convolutions over two and three spatial axes, transposed ones, their gradients, and their unrolled form.
+
+A convolution, its gradients and the transposed one come from a single form that is linear in three tensors: with the
+image x, surrounded by its padding, the kernel w and the result y it is the sum of
+
+    y[n, g·o, p] · w[g·o, c, k] · x[n, g·c, stride·p + dilation·k]
+
+over all indices. Its derivative by y is the convolution, by x the transposed convolution, by w the kernel's gradient.
+Each is a loop over the positions k in the kernel, of one matrix product a group. XLA's own convolutions are fast only
+where neither image nor kernel are dilated and there is one group of float32.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
+from typing import final
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.sizes import check_shapes
 
 Sizes = Sequence[int]
+
+AT_ONCE = 8
+"""Positions in the kernel at most whose products are added at a time, as one product if a group has channels."""
 
 
 def _check_least(name: str, sizes: Sizes, least: int) -> None:
@@ -18,64 +35,193 @@ def _check_least(name: str, sizes: Sizes, least: int) -> None:
         raise ValueError(f"{name} is {list(sizes)}, expected {least} or more along every axis")
 
 
-def _convolve(input: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Array:
-    """The convolution without bias; `input` may lack its batch axis."""
-    if input.ndim == weight.ndim - 1:
-        return _convolve(input[None], weight, stride, padding, dilation, groups)[0]
+def _grouped(array: Array, groups: int) -> Array:
+    """(N, groups·C, …) as (groups, C, N, …), in which a group is a matrix."""
+    parts = array.reshape(len(array), groups, array.shape[1] // groups, *array.shape[2:])
+    return jnp.moveaxis(parts, 0, 2)
+
+
+def _ungrouped(parts: Array) -> Array:
+    """The inverse of `_grouped`."""
+    array = jnp.moveaxis(parts, 2, 0)
+    return array.reshape(len(array), array.shape[1] * array.shape[2], *array.shape[3:])
+
+
+def _product(matrices: Array, parts: Array) -> Array:
+    """Of each group the product of a matrix with (channels, N, sizes…).
+
+    Of one channel it is made element by element: XLA fuses that with what it is added to, and calls a routine a group
+    for a product.
+    """
+    if matrices.shape[2] == 1:
+        return matrices.reshape(*matrices.shape[:2], *[1] * (parts.ndim - 2)) * parts
+    return lax.dot_general(matrices, parts, (((2,), (1,)), ((0,), (0,))))
+
+
+@final
+class _Form:
+    """The form for tensors of these shapes.
+
+    The image is cut into phases, as (phases along each axis…, groups, channels, N, sizes…): elements a stride apart are
+    neighbours in one of them, so that what a position in the kernel meets is a block of one phase.
+
+    Args:
+        image: shape of x, (N, C, sizes…).
+        kernel: shape of w, (Cy, C/groups, sizes…).
+        positions: spatial sizes of y; the image has room for them, and may have for more.
+    """
+
+    def __init__(
+        self, image: Sizes, kernel: Sizes, positions: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+    ) -> None:
+        _check_least("groups", [groups], 1)
+        if image[1] != kernel[1] * groups or kernel[0] % groups:
+            raise ValueError(f"a kernel of shape {tuple(kernel)} in {groups} groups does not fit {image[1]} channels")
+        self._image, self._kernel, self._positions = tuple(image), tuple(kernel), tuple(positions)
+        self._stride, self._padding, self._groups = tuple(stride), tuple(padding), groups
+        axes = zip(image[2:], kernel[2:], positions, stride, padding, dilation, strict=True)
+        self._cells = [  # elements of a phase along each axis: as far as padding and kernel reach
+            -(-max(size + 2 * pad, far * (k - 1) + step * (count - 1) + 1) // step)
+            for size, k, count, step, pad, far in axes
+        ]
+        places = np.indices(kernel[2:]).reshape(len(stride), -1).T * dilation
+        cells, phases = np.divmod(places, stride)
+        self._starts = np.hstack([phases, np.zeros((len(phases), 3), int), cells])  # of blocks, for each k
+
+    def result(self, x: Array, w: Array) -> Array:
+        """The derivative by y: the convolution."""
+        phases, matrices = self._phases(x), self._matrices(w)
+        together = max(n for n in range(1, AT_ONCE + 1) if len(matrices) % n == 0)
+
+        def add(total: Array, ks: tuple[Array, Array]) -> tuple[Array, None]:
+            blocks = [self._block(phases, start) for start in ks[0]]
+            if ks[1].shape[3] == 1:
+                return sum(map(_product, ks[1], blocks), start=total), None
+            return total + _product(jnp.concatenate(list(ks[1]), 2), jnp.concatenate(blocks, 1)), None
+
+        zeros = jnp.zeros((*matrices.shape[1:3], self._image[0], *self._positions), x.dtype)
+        return _ungrouped(self._loop(add, zeros, matrices, together))
+
+    def image_gradient(self, y: Array, w: Array) -> Array:
+        """The derivative by x: the transposed convolution."""
+        parts = _grouped(y, self._groups)
+
+        def add(phases: Array, ks: tuple[Array, Array]) -> tuple[Array, None]:
+            start, matrix = ks[0][0], ks[1][0]
+            block = self._block(phases, start) + _product(matrix, parts)
+            return lax.dynamic_update_slice(phases, block.reshape(self._block_shape), start), None
+
+        zeros = jnp.zeros((*self._stride, *self._group, *self._cells), y.dtype)
+        return self._joined(self._loop(add, zeros, self._matrices(w).swapaxes(2, 3), 1))
+
+    def kernel_gradient(self, x: Array, y: Array) -> Array:
+        """The derivative by w."""
+        phases, parts = self._phases(x), _grouped(y, self._groups)
+        summed = tuple(range(2, parts.ndim))
+
+        def product(start: Array) -> Array:
+            return lax.dot_general(parts, self._block(phases, start), ((summed, summed), ((0,), (0,))))
+
+        return jnp.moveaxis(lax.map(product, jnp.asarray(self._starts)), 0, -1).reshape(self._kernel)
+
+    def _loop(self, add: Callable[..., tuple[Array, None]], zeros: Array, matrices: Array, together: int) -> Array:
+        """What `add` makes of zeros with the starts of blocks and the matrices of so many positions in the kernel."""
+        parts = (jnp.asarray(self._starts), matrices)
+        return lax.scan(add, zeros, tuple(p.reshape(len(p) // together, together, *p.shape[1:]) for p in parts))[0]
+
+    @property
+    def image_shape(self) -> Sizes:
+        """Shape of x."""
+        return self._image
+
+    @property
+    def result_shape(self) -> Sizes:
+        """Shape of y."""
+        return (self._image[0], self._kernel[0], *self._positions)
+
+    @property
+    def _group(self) -> Sizes:
+        return (self._groups, self._kernel[1], self._image[0])
+
+    @property
+    def _block_shape(self) -> Sizes:
+        return (*[1] * len(self._stride), *self._group, *self._positions)
+
+    def _block(self, phases: Array, start: Array) -> Array:
+        """What one position in the kernel meets: (groups, channels, N, sizes…)."""
+        return lax.dynamic_slice(phases, start, self._block_shape).reshape(*self._group, *self._positions)
+
+    def _matrices(self, w: Array) -> Array:
+        """(positions in the kernel, groups, Cy/groups, C/groups)."""
+        channels, own, *sizes = self._kernel
+        return jnp.moveaxis(w.reshape(self._groups, channels // self._groups, own, prod(sizes)), -1, 0)
+
+    def _phases(self, x: Array) -> Array:
+        axes = zip(x.shape[2:], self._padding, self._cells, self._stride, strict=True)
+        margins = [(pad, cells * step - size - pad) for size, pad, cells, step in axes]
+        padded = _grouped(jnp.pad(x, [(0, 0), (0, 0), *margins]), self._groups)
+        rank = len(margins)
+        cut = padded.reshape(*self._group, *[n for pair in zip(self._cells, self._stride, strict=True) for n in pair])
+        return jnp.moveaxis(cut, range(4, 4 + 2 * rank, 2), range(rank))
+
+    def _joined(self, phases: Array) -> Array:
+        """The inverse of `_phases`."""
+        rank = len(self._stride)
+        cut = jnp.moveaxis(phases, range(rank), range(4, 4 + 2 * rank, 2))
+        sizes = [cells * step for cells, step in zip(self._cells, self._stride, strict=True)]
+        padded = _ungrouped(cut.reshape(*self._group, *sizes))
+        inside = [slice(pad, pad + size) for pad, size in zip(self._padding, self._image[2:], strict=True)]
+        return padded[:, :, *inside]
+
+
+def _form(image: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> _Form:
+    """The form of a convolution of an image of this shape; ValueError if there is none."""
     for name, sizes, least in (("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1)):
         _check_least(name, sizes, least)
-    result = lax.conv_general_dilated(
-        input,
-        weight,
-        window_strides=stride,
-        padding=[(size, size) for size in padding],
-        rhs_dilation=dilation,
-        feature_group_count=groups,
-    )
-    _check_least("the result's size", result.shape[2:], 1)
-    return result
+    axes = zip(image[2:], kernel[2:], stride, padding, dilation, strict=True)
+    positions = [(size + 2 * pad - far * (k - 1) - 1) // step + 1 for size, k, step, pad, far in axes]
+    _check_least("the result's size", positions, 1)
+    return _Form(image, kernel, positions, stride, padding, dilation, groups)
 
 
-def _convolve_transposed(
-    input: Array,
-    weight: Array,
-    stride: Sizes,
-    padding: Sizes,
-    output_padding: Sizes,
-    groups: int,
-    dilation: Sizes,
-) -> Array:
-    """The transpose of the convolution that would give `input`, or a little more along axes of output padding."""
-    positions = input.shape[2 - weight.ndim :]
-    axes = zip(positions, weight.shape[2:], stride, padding, dilation, output_padding, strict=True)
+def _form_transposed(
+    y: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int, dilation: Sizes
+) -> _Form:
+    """The form whose image is the result of a transposed convolution, a little larger along axes of output padding."""
+    axes = zip(y[2:], kernel[2:], stride, padding, dilation, output_padding, strict=True)
     sizes = [(count - 1) * step - 2 * pad + far * (k - 1) + more + 1 for count, k, step, pad, far, more in axes]
     _check_least("the result's size", sizes, 1)
     _check_least("output_padding", output_padding, 0)
+    for name, numbers, least in (("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1)):
+        _check_least(name, numbers, least)
     if any(more >= max(step, far) for more, step, far in zip(output_padding, stride, dilation, strict=True)):
         raise ValueError(
             f"output_padding is {list(output_padding)}, expected less than the larger of stride and dilation"
         )
-    shape = (*input.shape[: 1 - weight.ndim], weight.shape[1] * groups, *sizes)
-
-    def convolve(image: Array) -> Array:
-        result = _convolve(image, weight, stride, padding, dilation, groups)
-        return result[(..., *(slice(count) for count in positions))]
-
-    (image,) = jax.linear_transpose(convolve, jax.ShapeDtypeStruct(shape, input.dtype))(input)
-    return jnp.asarray(image)
+    if y[1] != kernel[0]:
+        raise ValueError(f"the input has {y[1]} channels, a kernel of shape {tuple(kernel)} expects {kernel[0]}")
+    return _Form((y[0], kernel[1] * groups, *sizes), kernel, y[2:], stride, padding, dilation, groups)
 
 
-def _add_bias(result: Array, bias: Array | None, rank: int) -> Array:
-    return result if bias is None else result + bias.reshape(-1, *[1] * rank)
+def _batched(array: Array, rank: int) -> Array:
+    """`array` with a batch axis, which may be missing."""
+    if array.ndim not in (rank + 1, rank + 2):
+        raise ValueError(f"shape {array.shape} was given, expected {rank + 1} or {rank + 2} axes")
+    return array if array.ndim == rank + 2 else array[None]
 
 
-def _gradients(
-    forward: Callable[[Array, Array], Array], grad_output: Array, input: Array, weight: Array, bias_sizes: Sizes | None
-) -> tuple[Array, Array, Array | None]:
-    _, pull = jax.vjp(forward, input, weight)
-    channels = grad_output.ndim - weight.ndim + 1
-    others = [axis for axis in range(grad_output.ndim) if axis != channels]
-    return *pull(grad_output), None if bias_sizes is None else jnp.sum(grad_output, others)
+def _add_bias(result: Array, bias: Array | None, like: Array) -> Array:
+    """`result` with the bias of each channel, without its batch axis if `like` has none."""
+    channels, rank = result.shape[1], result.ndim - 2
+    check_shapes((channels,), bias=bias)
+    total = result if bias is None else result + bias.reshape(channels, *[1] * rank)
+    return total if like.ndim == rank + 2 else total[0]
+
+
+def _bias_gradient(y: Array, bias_sizes: Sizes | None) -> Array | None:
+    if bias_sizes is not None and tuple(bias_sizes) != y.shape[1:2]:
+        raise ValueError(f"bias_sizes is {list(bias_sizes)}, grad_output has {y.shape[1]} channels")
+    return None if bias_sizes is None else y.sum((0, *range(2, y.ndim)))
 
 
 def _enter_convolutions(rank: int) -> None:
@@ -85,7 +231,9 @@ def _enter_convolutions(rank: int) -> None:
     def convolution(
         input: Array, weight: Array, bias: Array | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
     ) -> Array:
-        return _add_bias(_convolve(input, weight, stride, padding, dilation, groups), bias, rank)
+        x = _batched(input, rank)
+        result = _form(x.shape, weight.shape, stride, padding, dilation, groups).result(x, weight)
+        return _add_bias(result, bias, input)
 
     @vendor.implements(f"diopiConvolution{rank}dBackward")
     def convolution_backward(
@@ -98,10 +246,11 @@ def _enter_convolutions(rank: int) -> None:
         dilation: Sizes,
         groups: int,
     ) -> tuple[Array, Array, Array | None]:
-        def forward(x: Array, w: Array) -> Array:
-            return _convolve(x, w, stride, padding, dilation, groups)
-
-        return _gradients(forward, grad_output, input, weight, bias_sizes)
+        x, y = _batched(input, rank), _batched(grad_output, rank)
+        form = _form(x.shape, weight.shape, stride, padding, dilation, groups)
+        check_shapes(form.result_shape, grad_output=y)
+        grad_input = form.image_gradient(y, weight).reshape(input.shape)
+        return grad_input, form.kernel_gradient(x, y), _bias_gradient(y, bias_sizes)
 
     @vendor.implements(f"diopiConvTranspose{rank}d")
     def transposed(
@@ -114,8 +263,9 @@ def _enter_convolutions(rank: int) -> None:
         groups: int,
         dilation: Sizes,
     ) -> Array:
-        result = _convolve_transposed(input, weight, stride, padding, output_padding, groups, dilation)
-        return _add_bias(result, bias, rank)
+        y = _batched(input, rank)
+        form = _form_transposed(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
+        return _add_bias(form.image_gradient(y, weight), bias, input)
 
     @vendor.implements(f"diopiConvTranspose{rank}dBackward")
     def transposed_backward(
@@ -129,10 +279,11 @@ def _enter_convolutions(rank: int) -> None:
         output_padding: Sizes,
         groups: int,
     ) -> tuple[Array, Array, Array | None]:
-        def forward(x: Array, w: Array) -> Array:
-            return _convolve_transposed(x, w, stride, padding, output_padding, groups, dilation)
-
-        return _gradients(forward, grad_output, input, weight, bias_sizes)
+        y, x = _batched(input, rank), _batched(grad_output, rank)
+        form = _form_transposed(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
+        check_shapes(form.image_shape, grad_output=x)
+        grad_input = form.result(x, weight).reshape(input.shape)
+        return grad_input, form.kernel_gradient(x, y), _bias_gradient(x, bias_sizes)
 
 
 for _rank in (2, 3):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from diopi_impl.functional import Adapted, Adapter, apply_directly
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.ranges import check_in_range
 from diopi_proto.prototype import Prototype
 
 HostArray = NDArray[Any]
@@ -146,6 +147,8 @@ def _make_vector(given: dict[str, Any]) -> None:
 def _slices_of(given: dict[str, Any]) -> None:
     _in_axis(given["input"].shape, given)
     _make_vector(given)
+    if not given["input"].ndim and given["index"].size != 1:
+        raise ValueError(f"index has {given['index'].size} elements, of a number there is one slice")
 
 
 def _slices_of_sizes(given: dict[str, Any]) -> None:
@@ -220,7 +223,12 @@ def slice_scatter(input: Array, src: Array, dim: int, start: int, end: int, step
     return _put(input, _range(input.shape, dim, start, end, step), src)
 
 
+def _value_in_range(given: dict[str, Any]) -> None:
+    check_in_range("value", given["value"], given["input"])
+
+
 def _from_either_end(given: dict[str, Any]) -> None:
+    _value_in_range(given)
     length = length_of(given["input"].shape, given["dim"])
     check_positions("index", given["index"], -length, length)
     _make_vector(given)
@@ -236,7 +244,7 @@ def index_fill(input: Array, dim: int, index: Array, value: Any) -> Array:
 # By masks
 
 
-@vendor.implements("diopiMaskedFill")
+@vendor.implements("diopiMaskedFill", adapt=after(_value_in_range))
 def masked_fill(input: Array, mask: Array, value: Any) -> Array:
     return jnp.where(mask, _converted(value, input), input)
 
@@ -299,6 +307,11 @@ def _elements_of(given: dict[str, Any]) -> None:
             raise ValueError(f"index has shape {index}, expected one within {tuple(limits)}")
 
 
+def _number_for_elements_of(given: dict[str, Any]) -> None:
+    _value_in_range(given)
+    _elements_of(given)
+
+
 def _grid(index: Array, dim: int) -> tuple[Array, ...]:
     """The places whose position along `dim` is what `index` says, and along the other axes that in `index` itself."""
     places = list(jnp.indices(index.shape, sparse=True))
@@ -336,7 +349,7 @@ def scatter(input: Array, dim: int, src: Array, index: Array, reduce: str | None
     return _scattered(reduce, input, dim, src, index)
 
 
-@vendor.implements("diopiScatterScalar", adapt=after(_elements_of))
+@vendor.implements("diopiScatterScalar", adapt=after(_number_for_elements_of))
 def scatter_scalar(input: Array, dim: int, value: float, index: Array, reduce: str | None) -> Array:
     return _scattered(reduce, input, dim, jnp.broadcast_to(_converted(value, input), index.shape), index)
 
@@ -345,12 +358,18 @@ def scatter_scalar(input: Array, dim: int, value: float, index: Array, reduce: s
 
 
 def _in_table(rows: Callable[[dict[str, Any]], int]) -> Adapter:
-    """`indices` holds numbers of the rows of a table, of which `rows` tells how many there are."""
+    """`indices` holds numbers of the rows of a table, which has as many as `rows` says."""
     return after(lambda given: check_positions("indices", given["indices"], 0, rows(given)))
+
+
+def _check_table(table: Array) -> None:
+    if table.ndim != 2:
+        raise ValueError(f"a table of shape {table.shape} was given, expected two axes")
 
 
 @vendor.implements("diopiEmbedding", adapt=_in_table(lambda given: len(given["weight"])))
 def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_byfreq: bool, sparse: bool) -> Array:
+    _check_table(weight)
     return jnp.take(weight, indices, 0)
 
 
@@ -368,6 +387,7 @@ def embedding_backward(
 
 @vendor.implements("diopiEmbeddingRenorm_", adapt=_in_table(lambda given: len(given["inout"])))
 def embedding_renorm(inout: Array, indices: Array, max_norm: float, norm_type: float) -> Array:
+    _check_table(inout)
     norms = jnp.linalg.norm(inout, norm_type, axis=1)
     named = jnp.zeros(len(inout), bool).at[indices].set(True)
     factors = jnp.where(named & (norms > max_norm), max_norm / (norms + 1e-7), 1)

@@ -125,7 +125,7 @@ def _bilinear(input: Array, positions: Sequence[Array]) -> Array:
 @vendor.implements("diopiGridSample")
 def grid_sample(input: Array, grid: Array, mode: str) -> Array:
     axes = input.ndim - 2
-    if axes not in (2, 3) or grid.ndim != input.ndim or grid.shape[-1] != axes:
+    if axes not in (2, 3) or grid.ndim != input.ndim or grid.shape[-1] != axes or len(grid) != len(input):
         raise ValueError(f"a grid of shape {grid.shape} does not fit an input of shape {input.shape}")
     points = grid.reshape(grid.shape[0], prod(grid.shape[1:-1]), axes)
     positions = [((points[..., axes - 1 - k] + 1) * d - 1) / 2 for k, d in enumerate(input.shape[2:])]

@@ -1,22 +1,21 @@
 """How jax_cpu runs a functional implementation: compiled once for each combination of attributes and shapes.
 
 Arrays are traced, attributes are constants of the program. Half-precision arrays are computed in float32 and every
-result is rounded once, to the element type of the caller's tensor.
+result is rounded once, to the element type of the caller's tensor, or to the standard's where the callee makes it.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from diopi_impl.functional import (
     Adapted,
+    Adapter,
     OutSpec,
     ResultSpec,
     as_results,
@@ -25,42 +24,13 @@ from diopi_impl.functional import (
     out_keyword,
     wants_out,
 )
-from diopi_proto.dtypes import half
+from diopi_impl.jax_cpu.convert import converted_first, element, widened
+from diopi_impl.jax_cpu.programs import ProgramCache
+from diopi_proto.parameters import NewOut
 from diopi_proto.prototype import Prototype
-from lib_rt.dtypes import to_numpy
+from lib_rt.dtypes import from_numpy
 
-PROGRAM_LIMIT = int(os.environ.get("DIOPI_JAX_PROGRAMS", "32"))
-"""Compiled programs kept at a time: each takes one to two megabytes, so memory stays flat however many cases run."""
-
-_HALF = tuple(to_numpy(dtype) for dtype in half)
-
-
-class ProgramCache:
-    """Compiled programs by (function, attributes, result types, argument types); all are dropped when it is full."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._programs: dict[Any, Any] = {}
-
-    def get(self, key: Any, arrays: Any, build: Callable[[], Callable[..., Any]]) -> Any:
-        """The program for `key` and arrays of these shapes and types, built when there is none."""
-        full_key = (key, _signature(arrays))
-        program = self._programs.get(full_key)
-        if program is None:
-            if len(self._programs) >= self._limit:
-                self._programs.clear()
-                jax.clear_caches()
-            program = self._programs[full_key] = jax.jit(build())
-        return program
-
-
-def _signature(arrays: Any) -> Any:
-    if isinstance(arrays, list):
-        return tuple(_signature(array) for array in arrays)
-    return (arrays.shape, arrays.dtype) if isinstance(arrays, np.ndarray) else type(arrays)
-
-
-_programs = ProgramCache(PROGRAM_LIMIT)
+_programs = ProgramCache()
 
 
 def compiled(prototype: Prototype, function: Callable[..., Any], *, traced: Sequence[str] = ()) -> Adapted:
@@ -70,26 +40,48 @@ def compiled(prototype: Prototype, function: Callable[..., Any], *, traced: Sequ
 
     def body(attributes: Sequence[Any], out: Sequence[OutSpec], arrays: Sequence[Any]) -> list[Any]:
         arrays_left, attributes_left = iter(arrays), iter(attributes)
-        arguments = [_widen(next(arrays_left)) if flag else next(attributes_left) for flag in is_traced]
+        given = [next(arrays_left) if flag else next(attributes_left) for flag in is_traced]
+        arguments = [_widen(value) for value in converted_first(prototype, given, out)]
         keywords = {"out": out_keyword(prototype, out)} if takes_out else {}
         results = as_results(prototype, function(*arguments, **keywords))
-        return [_convert(result, spec) for result, spec in zip(results, out, strict=True)]
+        return [
+            _made(prototype, p.name, given, result) if p.annotation is NewOut else _convert(result, spec)
+            for p, result, spec in zip(prototype.results, results, out, strict=True)
+        ]
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         arrays = [value for value, flag in zip(arguments, is_traced, strict=True) if flag]
         attributes = [value for value, flag in zip(arguments, is_traced, strict=True) if not flag]
-        key = (function, repr(attributes), tuple(out))  # repr tells 1, 1.0, True, 0.0 and -0.0 apart, which == does not
-        program = _programs.get(key, arrays, lambda: partial(body, attributes, out))
-        return [_to_host(result) for result in program(arrays)]
+        # repr distinguishes 1, 1.0, True, 0.0 and -0.0, which == does not
+        key = (body, repr(attributes), tuple(out))
+        results = _programs.run(key, arrays, lambda: partial(body, attributes, out))
+        return [_to_host(result) for result in results]
 
     return adapted
 
 
+def checked_by(check: Callable[..., None], adapt: Adapter = compiled) -> Adapter:
+    """`adapt` for functions whose arguments `check` sees first, with their values: it raises where they are wrong.
+
+    Numbers that stand for tensors are inputs of the compiled program, which does not know their values.
+    """
+
+    def adapter(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+        adapted = adapt(prototype, function)
+
+        def checked(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+            check(*arguments)
+            return adapted(arguments, out)
+
+        return checked
+
+    return adapter
+
+
 def _widen(value: Any) -> Any:
-    """Half precision as float32; everything else unchanged."""
     if isinstance(value, list):
         return [_widen(entry) for entry in value]
-    return value.astype(jnp.float32) if value is not None and value.dtype in _HALF else value
+    return widened(value) if hasattr(value, "dtype") else value
 
 
 def _convert(result: Any, spec: OutSpec) -> Any:
@@ -99,9 +91,27 @@ def _convert(result: Any, spec: OutSpec) -> Any:
     if isinstance(spec, ResultSpec):
         array = jnp.asarray(result)
         check_shape(spec.name, spec.shape, array.shape)
-        return array.astype(to_numpy(spec.dtype))
+        return element(array, spec.dtype)
     check_number(spec[0].name if spec else "", spec, result)
     return [_convert(one, its_spec) for one, its_spec in zip(result, spec, strict=True)]
+
+
+def _made(prototype: Prototype, name: str, given: Sequence[Any], result: Any) -> Any:
+    """A result that the callee makes, in the element type the standard gives it."""
+    tensors = {p.name for p in prototype.arguments if p.is_tensor or p.is_tensor_array}
+    arguments = {
+        p.name: _typed(value) if p.name in tensors else value
+        for p, value in zip(prototype.arguments, given, strict=True)
+    }
+    dtype = prototype.infer(name, arguments)
+    return result if result is None or dtype is None else element(jnp.asarray(result), dtype)
+
+
+def _typed(value: Any) -> Any:
+    """A tensor, or an array of them, as something of which the element type is known."""
+    if isinstance(value, list | tuple):
+        return [_typed(entry) for entry in value]
+    return value if value is None else ResultSpec(value.shape, from_numpy(value.dtype))
 
 
 def _to_host(result: Any) -> Any:

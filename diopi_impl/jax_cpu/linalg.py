@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from diopi_impl.functional import Adapted, OutSpec
+from diopi_impl.functional import Adapted, OutSpec, ResultSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_proto.prototype import Prototype
@@ -81,12 +81,14 @@ def matmul_backward(grad_out: Array, input: Array, other: Array) -> tuple[Array,
 def linear(input: Array, weight: Array, bias: Array | None) -> Array:
     _check_rank("weight", weight, 2)
     product = jnp.matmul(input, weight.T)
-    return product if bias is None else product + jnp.broadcast_to(bias, weight.shape[:1])
+    return product if bias is None else product + jnp.broadcast_to(bias, product.shape)
 
 
 @vendor.implements("diopiLinearBackward")
-def linear_backward(grad_output: Array, input: Array, weight: Array) -> tuple[Array, ...]:
-    bias = jnp.zeros(weight.shape[:1], weight.dtype)
+def linear_backward(
+    grad_output: Array, input: Array, weight: Array, *, out: tuple[ResultSpec | None, ...]
+) -> tuple[Array, ...]:
+    bias = jnp.zeros(weight.shape[:1] if out[2] is None else out[2].shape, weight.dtype)
     return _pullback(linear, input, weight, bias)(grad_output)
 
 
@@ -168,11 +170,13 @@ def triangular_solve_backward(
     grad_x: Array | None,
     grad_cloned_mat: Array | None,
     x: Array,
-    b: Array,
+    b: Array | None,
     mat: Array,
     upper: bool,
     transpose: bool,
     unitriangular: bool,
+    *,
+    out: tuple[ResultSpec | None, ...],
 ) -> tuple[Array, Array]:
     grad, grad_mat = jnp.zeros_like(x), jnp.zeros(mat.shape, mat.dtype)
     if grad_x is not None:
@@ -182,7 +186,7 @@ def triangular_solve_backward(
         grad_mat = _sum_to(keep(-product), mat.shape)
     if grad_cloned_mat is not None:
         grad_mat += _sum_to(grad_cloned_mat, mat.shape)
-    return _sum_to(grad, b.shape), grad_mat
+    return _sum_to(grad, out[0].shape if out[0] else grad.shape), grad_mat
 
 
 def _sum_to(array: Array, shape: tuple[int, ...]) -> Array:
@@ -207,6 +211,8 @@ def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> A
         raise ValueError(f"p is {p}, expected a number that is not negative")
     if compute_mode not in (None, 0, 1, 2):
         raise ValueError(f"compute_mode is {compute_mode}, expected NULL, 0, 1 or 2")
+    if input1.shape[-1] != input2.shape[-1]:
+        raise ValueError(f"rows of input1 have {input1.shape[-1]} elements, those of input2 {input2.shape[-1]}")
     differences = jnp.abs(input1[..., :, None, :] - input2[..., None, :, :])
     if p == 0:
         return jnp.sum(differences != 0, axis=-1)
@@ -218,14 +224,13 @@ def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> A
 
 
 @vendor.implements("diopiCdistBackward")
-def cdist_backward(grad_output: Array, input1: Array, input2: Array, p: float, cdist: Array) -> Array:
+def cdist_backward(grad_output: Array, input1: Array, input2: Array, p: float, cdist: Array | None) -> Array:
     difference = input1[..., :, None, :] - input2[..., None, :, :]
-    size, distance = jnp.abs(difference), cdist[..., None]
-    if p == 0:
-        weight = jnp.zeros_like(size)
-    elif p == jnp.inf:
-        weight = (size == distance).astype(size.dtype)
+    slope = jnp.sign(difference)
+    if cdist is None:
+        slope *= p  # which is 0 or 1
     else:
-        weight = (size / distance) ** (p - 1)
-    weight = jnp.where((size == 0) | (distance == 0), 0, jnp.sign(difference) * weight)
-    return jnp.sum(grad_output[..., None] * weight, axis=-2)
+        size, distance = jnp.abs(difference), cdist[..., None]
+        weight = (size == distance).astype(size.dtype) if p == jnp.inf else (size / distance) ** (p - 1)
+        slope = jnp.where((size == 0) | (distance == 0), 0, slope * weight)
+    return jnp.sum(grad_output[..., None] * slope, axis=-2)

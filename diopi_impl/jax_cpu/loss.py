@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
+from numpy.typing import NDArray
 
-from diopi_impl.functional import ResultSpec
+from diopi_impl.functional import Adapted, OutSpec, ResultSpec
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.pointwise import log1p
+from diopi_impl.jax_cpu.sizes import check_shapes, check_size
+from diopi_proto.prototype import Prototype
 from diopi_proto.types import Reduction
 
 
@@ -27,18 +33,27 @@ def _reduced(losses: Array, reduction: Reduction, divisor: Any = None) -> Array:
 
 def _pulled_back(loss: Callable[[Array], Array], input: Array, grad_output: Array) -> Array:
     """The gradient of `loss` at `input`, driven by `grad_output`."""
-    _, pull_back = jax.vjp(loss, input)
-    gradient: Array = pull_back(grad_output)[0]
+    result, pull_back = jax.vjp(loss, input)
+    gradient: Array = pull_back(grad_output.astype(result.dtype))[0]
     return gradient
 
 
 def _spread(grad_output: Array, input: Array, reduction: Reduction) -> Array:
     """The gradient of every element loss."""
-    return _pulled_back(lambda losses: _reduced(losses, reduction), jnp.zeros_like(input), grad_output)
+    return _pulled_back(
+        lambda losses: _reduced(losses, reduction), jnp.zeros(input.shape, grad_output.dtype), grad_output
+    )
 
 
 def _or_one(weight: Array | None) -> Any:
     return 1 if weight is None else weight
+
+
+def _over(input: Array, weight: Array | None) -> Any:
+    """Weights of any type, broadcast to input, in the common type of both; 1 for NULL."""
+    if weight is None:
+        return 1
+    return jnp.broadcast_to(weight, input.shape).astype(jnp.result_type(weight, input))
 
 
 # Element by element
@@ -77,16 +92,18 @@ def smooth_l1_loss_backward(
 
 @vendor.implements("diopiBCELoss")
 def bce_loss(input: Array, target: Array, weight: Array | None, reduction: Reduction) -> Array:
+    check_shapes(input.shape, target=target)
     log, log_complement = jnp.maximum(jnp.log(input), -100), jnp.maximum(log1p(-input), -100)
-    return _reduced(-_or_one(weight) * (target * log + (1 - target) * log_complement), reduction)
+    return _reduced(-_over(input, weight) * (target * log + (1 - target) * log_complement), reduction)
 
 
 @vendor.implements("diopiBCELossBackward")
 def bce_loss_backward(
     grad_output: Array, input: Array, target: Array, weight: Array | None, reduction: Reduction
 ) -> Array:
+    check_shapes(input.shape, target=target)
     slope = (input - target) / jnp.maximum(input * (1 - input), 1e-12)
-    return _or_one(weight) * slope * _spread(grad_output, input, reduction)
+    return _over(input, weight) * slope * _spread(grad_output, input, reduction)
 
 
 def _bce(logit: Array, target: Array, pos_weight: Any = 1) -> Array:
@@ -97,7 +114,8 @@ def _bce(logit: Array, target: Array, pos_weight: Any = 1) -> Array:
 def bce_with_logits(
     input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: Reduction
 ) -> Array:
-    return _reduced(_or_one(weight) * _bce(input, target, _or_one(pos_weight)), reduction)
+    check_shapes(input.shape, target=target)
+    return _reduced(_over(input, weight) * _bce(input, target, _over(input, pos_weight)), reduction)
 
 
 @vendor.implements("diopiBCEWithLogitsBackward")
@@ -119,6 +137,7 @@ def _focal_factor(t: Array, rest: Array, alpha: float, gamma: float) -> Array:
 
 @vendor.implements("diopiSigmoidFocalLoss")
 def sigmoid_focal_loss(inputs: Array, targets: Array, alpha: float, gamma: float, reduction: Reduction) -> Array:
+    check_shapes(inputs.shape, targets=targets)
     rest = jax.nn.sigmoid(-inputs) * targets + jax.nn.sigmoid(inputs) * (1 - targets)
     return _reduced(_focal_factor(targets, rest, alpha, gamma) * _bce(inputs, targets), reduction)
 
@@ -127,6 +146,7 @@ def sigmoid_focal_loss(inputs: Array, targets: Array, alpha: float, gamma: float
 def sigmoid_focal_loss_backward(
     grad_output: Array, input: Array, target: Array, gamma: float, alpha: float, reduction: Reduction
 ) -> Array:
+    check_shapes(input.shape, target=target)
     # by formula: the derivative σ·(1 − σ) of JAX's sigmoid is lost where σ rounds to 1
     p, not_p = jax.nn.sigmoid(input), jax.nn.sigmoid(-input)
     rest = not_p * target + p * (1 - target)
@@ -148,10 +168,22 @@ def _one_hot(target: Array, classes: int, ignore_index: int) -> Array:
     return (target[..., None] == jnp.arange(classes)) & (target != ignore_index)[..., None]
 
 
+def _checked_classes(input: Array, target: Array, weight: Array | None) -> Array:
+    """The target with as many axes as element losses, classes as int64; ValueError where shapes do not fit."""
+    *outer, classes = jnp.shape(_classes_last(input))
+    check_shapes((classes,), weight=weight)
+    if jnp.issubdtype(target.dtype, jnp.floating):
+        check_shapes(input.shape, target=target)
+        return target
+    check_shapes(outer, target=target)
+    return target.astype(jnp.int64)
+
+
 @vendor.implements("diopiNLLLossV2")
 def nll_loss_v2(
     input: Array, target: Array, weight: Array | None, reduction: Reduction, ignore_index: int
 ) -> tuple[Array, Array]:
+    target = _checked_classes(input, target, weight)
     log_probs = _classes_last(input)
     hot = _one_hot(target, log_probs.shape[-1], ignore_index)
     total = jnp.where(hot, _or_one(weight), 0).sum().astype(input.dtype)
@@ -182,7 +214,10 @@ def nll_loss_v2_backward(
     reduction: Reduction,
     ignore_index: int,
 ) -> Array:
-    scale = grad_output / totalWeight.sum() if reduction == Reduction.mean else grad_output
+    target = _checked_classes(input, target, weight)
+    check_size(1, totalWeight=totalWeight)
+    check_shapes(target.shape if reduction == Reduction.none else (), grad_output=grad_output)
+    scale = grad_output / totalWeight.reshape(()) if reduction == Reduction.mean else grad_output
     axis = min(1, input.ndim - 1)
     hot = _one_hot(target, input.shape[axis], ignore_index)
     return jnp.moveaxis(jnp.where(hot, -_or_one(weight) * scale[..., None], 0), -1, axis)
@@ -192,14 +227,16 @@ def _class_terms(
     input: Array, target: Array, weight: Array | None, ignore_index: int, label_smoothing: float
 ) -> tuple[Array, Any]:
     """a of −Σ_c a_c·l_c, the classes last, and the divisor of mean."""
-    classes = _classes_last(input).shape[-1]
+    target = _checked_classes(input, target, weight)
+    *outer, classes = jnp.shape(_classes_last(input))
     if jnp.issubdtype(target.dtype, jnp.floating):
         certain, kept = _classes_last(target), jnp.array(True)
-        divisor: Any = certain[..., 0].size
+        divisor: Any = math.prod(outer)
     else:
         certain, kept = _one_hot(target, classes, ignore_index), (target != ignore_index)[..., None]
         divisor = jnp.where(certain, _or_one(weight), 0).sum()
-    smoothed = (1 - label_smoothing) * certain.astype(input.dtype) + label_smoothing / classes
+    smoothing = max(label_smoothing, 0.0)
+    smoothed = (1 - smoothing) * certain.astype(input.dtype) + smoothing / max(classes, 1)
     return jnp.where(kept, _or_one(weight) * smoothed, 0), divisor
 
 
@@ -212,8 +249,8 @@ def cross_entropy(
     ignore_index: int,
     label_smoothing: float,
 ) -> Array:
-    if not 0 <= label_smoothing <= 1:
-        raise ValueError(f"label_smoothing is {label_smoothing}, expected a number in [0, 1]")
+    if label_smoothing > 1:
+        raise ValueError(f"label_smoothing is {label_smoothing}, expected at most 1")
     share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
     surprise = -jax.nn.log_softmax(_classes_last(input), -1)
     return _reduced(jnp.where(share == 0, 0, share * surprise).sum(-1), reduction, divisor)
@@ -274,7 +311,44 @@ def _emissions(log_probs: Array, labels: Array) -> Array:
     return jnp.take_along_axis(log_probs, jnp.broadcast_to(labels, (len(log_probs), *labels.shape)), 2)
 
 
-@vendor.implements("diopiCTCLoss")
+def _check_alignment(given: Mapping[str, Any], alpha: Sequence[int]) -> None:
+    """ValueError unless blank is a class and the lengths fit the tensors; `alpha` is the shape of log_alpha."""
+    (steps, samples, classes), targets = given["log_probs"].shape, given["targets"]
+    if not 0 <= given["blank"] < classes:
+        raise ValueError(f"blank is {given['blank']}, expected one of {classes} classes")
+    lengths: NDArray[np.int64] = given["target_lengths"]
+    room = targets.shape[-1]
+    _check_lengths("input_lengths", given["input_lengths"], samples, steps)
+    _check_lengths("target_lengths", lengths, samples, room)
+    longest = int(lengths.max(initial=0))
+    if lengths.sum() != room if targets.ndim == 1 else targets.shape != (samples, room):
+        raise ValueError(f"targets have shape {targets.shape}, which target_lengths {lengths} do not fit")
+    if tuple(alpha) != (samples, steps, 2 * longest + 1):
+        raise ValueError(f"log_alpha has shape {tuple(alpha)}, expected {(samples, steps, 2 * longest + 1)}")
+
+
+def _check_lengths(name: str, lengths: NDArray[np.int64], samples: int, limit: int) -> None:
+    if lengths.shape != (samples,):
+        raise ValueError(f"{name} have shape {lengths.shape}, expected ({samples},)")
+    wrong = lengths[(lengths < 0) | (lengths > limit)]
+    if wrong.size:
+        raise ValueError(f"{name} hold {wrong[0]}, expected lengths up to {limit}")
+
+
+def _checking_alignment(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+    """The adapter of CTC, whose lengths are looked at on the host."""
+    run = compiled(prototype, function)
+
+    def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        given = dict(zip((p.name for p in prototype.arguments), arguments, strict=True))
+        alpha: Any = given["log_alpha"] if "log_alpha" in given else out[2]
+        _check_alignment(given, alpha.shape)
+        return run(arguments, out)
+
+    return adapted
+
+
+@vendor.implements("diopiCTCLoss", adapt=_checking_alignment)
 def ctc_loss(
     log_probs: Array,
     targets: Array,
@@ -313,7 +387,7 @@ def _from_the_end(array: Array, lengths: Array, axis: int) -> Array:
     return jnp.take_along_axis(array, jnp.broadcast_to(order, array.shape), axis)
 
 
-@vendor.implements("diopiCTCLossBackward")
+@vendor.implements("diopiCTCLossBackward", adapt=_checking_alignment)
 def ctc_loss_backward(
     grad_output: Array,
     log_probs: Array,
@@ -327,6 +401,8 @@ def ctc_loss_backward(
     zero_infinity: bool,
 ) -> Array:
     steps, samples, classes = log_probs.shape
+    check_shapes((samples,), neg_log_likelihood=neg_log_likelihood)
+    check_size(samples if reduction == Reduction.none else 1, grad_output=grad_output)
     labels, lengths = _extended_targets(targets, target_lengths, (log_alpha.shape[2] - 1) // 2, blank)
     emitted = _emissions(log_probs, labels)
     log_beta = _log_beta(emitted, labels, input_lengths, lengths, blank)

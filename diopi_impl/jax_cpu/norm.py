@@ -11,6 +11,9 @@ from jax import Array, lax
 
 from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.axes import named_axes
+from diopi_impl.jax_cpu.sizes import check_shapes, check_size
+from diopi_proto.types import Dtype
 
 Axes = tuple[int, ...]
 Saved = tuple[ResultSpec | None, ...]
@@ -25,7 +28,8 @@ def _standardised(x: Array, axes: Axes, eps: float) -> tuple[Array, Array, Array
 
 
 def _affine(x_hat: Array, weight: Array | None, bias: Array | None, shape: Sequence[int]) -> Array:
-    """x̂ · weight + bias, the parameters reshaped to `shape`."""
+    """x̂ · weight + bias, the parameters reshaped to `shape`, whose elements they must have."""
+    check_size(math.prod(shape), weight=weight, bias=bias)
     if weight is not None:
         x_hat = x_hat * weight.reshape(shape)
     return x_hat if bias is None else x_hat + bias.reshape(shape)
@@ -88,7 +92,8 @@ def batch_norm(
 
 
 def _updated(running: Array | None, new: Array, momentum: float) -> Array | None:
-    return None if running is None else (1 - momentum) * running + momentum * new.ravel()
+    check_size(new.size, running=running)
+    return None if running is None else (1 - momentum) * running.ravel() + momentum * new.ravel()
 
 
 @vendor.implements("diopiBatchNormBackward")
@@ -103,6 +108,7 @@ def batch_norm_backward(
     training: bool,
     eps: float,
 ) -> Any:
+    check_shapes(input.shape, grad_output=grad_output)
     mean, spread = (save_mean, save_invstd) if training else (running_mean, running_var)
     if mean is None or spread is None:
         raise ValueError(f"the {'saved' if training else 'running'} statistics are required")
@@ -131,6 +137,7 @@ def batch_norm_gather_stats_with_counts(
     eps: float,
     counts: Array,
 ) -> Any:
+    check_shapes(counts.shape + mean_all.shape[-1:], mean_all=mean_all, invstd_all=invstd_all)
     n = counts.sum()
     mean = counts @ mean_all / n
     squares = counts @ (1 / jnp.square(invstd_all) - eps + jnp.square(mean_all - mean))
@@ -153,6 +160,8 @@ def batch_norm_backward_reduce(
     weight_g: bool,
     bias_g: bool,
 ) -> Any:
+    check_shapes(input.shape, grad_out=grad_out)
+    check_shapes(input.shape[1:2], mean=mean, invstd=invstd)
     (centre,) = _per_channel(input, mean)
     sum_dy = grad_out.sum(_others(input))
     sum_dy_xmu = (grad_out * (input - centre)).sum(_others(input))
@@ -170,6 +179,8 @@ def batch_norm_backward_elemt(
     sum_dy_xmu: Array,
     count: Array,
 ) -> Array:
+    check_shapes(input.shape, grad_out=grad_out)
+    check_shapes(input.shape[1:2], sum_dy=sum_dy, sum_dy_xmu=sum_dy_xmu, mean=mean, invstd=invstd)
     n = count.sum()
     centre, scale, shift, slope = _per_channel(input, mean, invstd, sum_dy / n, jnp.square(invstd) * sum_dy_xmu / n)
     return _affine((grad_out - shift - (input - centre) * slope) * scale, weight, None, _channel_shape(input))
@@ -187,6 +198,7 @@ def batch_norm_elemt(
 
 
 def _layer_norm(input: Array, weight: Array | None, bias: Array | None, begin: int, eps: float, out: Saved) -> Any:
+    check_shapes(input.shape[begin:], weight=weight, bias=bias)
     x_hat, mean, _, invstd = _standardised(input, tuple(range(begin, input.ndim)), eps)
     saved = [value.reshape(spec.shape) if spec else None for value, spec in zip((mean, invstd), out[1:], strict=True)]
     return _affine(x_hat, weight, bias, input.shape[begin:]), *saved
@@ -195,6 +207,8 @@ def _layer_norm(input: Array, weight: Array | None, bias: Array | None, begin: i
 def _layer_norm_backward(
     grad_output: Array, input: Array, weight: Array | None, mean: Array, rstd: Array, begin: int
 ) -> Any:
+    check_shapes(input.shape, grad_output=grad_output)
+    check_shapes(input.shape[begin:], weight=weight)
     statistic = (*input.shape[:begin], *[1] * (input.ndim - begin))
     rstd = rstd.reshape(statistic)
     x_hat = (input - mean.reshape(statistic)) * rstd
@@ -275,14 +289,14 @@ def _grouped(x: Array, num_groups: int) -> Array:
     return x.reshape(samples, num_groups, channels // num_groups, math.prod(x.shape[2:]))
 
 
-def _group_shape(num_groups: int) -> tuple[int, ...]:
-    return (1, num_groups, -1, 1)
+def _group_shape(channels: int, num_groups: int) -> tuple[int, ...]:
+    return (1, num_groups, channels // num_groups, 1)
 
 
 @vendor.implements("diopiGroupNorm")
 def group_norm(input: Array, weight: Array | None, bias: Array | None, num_groups: int, eps: float) -> Any:
     x_hat, mean, _, invstd = _standardised(_grouped(input, num_groups), (2, 3), eps)
-    result = _affine(x_hat, weight, bias, _group_shape(num_groups))
+    result = _affine(x_hat, weight, bias, _group_shape(input.shape[1], num_groups))
     return result.reshape(input.shape), mean[..., 0, 0], invstd[..., 0, 0]
 
 
@@ -290,10 +304,12 @@ def group_norm(input: Array, weight: Array | None, bias: Array | None, num_group
 def group_norm_backward(
     grad_output: Array, input: Array, weight: Array | None, mean: Array, rstd: Array, num_groups: int
 ) -> Any:
+    check_shapes(input.shape, grad_output=grad_output)
+    check_shapes((input.shape[0], num_groups), mean=mean, rstd=rstd)
     dy, x = _grouped(grad_output, num_groups), _grouped(input, num_groups)
     rstd = rstd[..., None, None]
     x_hat = (x - mean[..., None, None]) * rstd
-    g = _affine(dy, weight, None, _group_shape(num_groups))
+    g = _affine(dy, weight, None, _group_shape(input.shape[1], num_groups))
     grad_input = _through_statistics(g, x_hat, rstd, (2, 3))
     return grad_input.reshape(input.shape), (dy * x_hat).sum((0, 3)).ravel(), dy.sum((0, 3)).ravel()
 
@@ -317,6 +333,7 @@ def instance_norm(input: Array, axis: int, scale: Array | None, bias: Array | No
 def instance_norm_backward(
     grad_output: Array, input: Array, scale: Array | None, bias: Array | None, axis: int, eps: float
 ) -> Any:
+    check_shapes(input.shape, grad_output=grad_output)
     shape, normalised = _instance_shape(input, axis), tuple(range(axis, input.ndim))
     x_hat, _, _, rstd = _standardised(input, normalised, eps)
     grad_input = _through_statistics(_affine(grad_output, scale, None, shape), x_hat, rstd, normalised)
@@ -327,14 +344,20 @@ def instance_norm_backward(
 # Vector norms
 
 
-def _axes(dim: Sequence[int], ndim: int) -> Axes:
-    if not all(-ndim <= d < ndim for d in dim) or len({d % ndim for d in dim}) < len(dim):
-        raise ValueError(f"dim {tuple(dim)} does not name different axes of a {ndim}-d input")
-    return tuple(d % ndim for d in dim) or tuple(range(ndim))
+def _axes(input: Array, dim: Sequence[int]) -> Axes:
+    """The axes a dim list names, all of them if it is empty."""
+    return named_axes(input, dim) if dim else tuple(range(input.ndim))
+
+
+def _check_elements(x: Array, p: float, axes: Axes) -> None:
+    """Raise ValueError where the norm is that of nothing at all, and nothing has none of its order."""
+    if (p < 0 or p == math.inf) and not all(x.shape[axis] for axis in axes):
+        raise ValueError(f"input has shape {x.shape}, in which vectors without elements have no norm of order {p}")
 
 
 def _vector_norm(x: Array, p: float, axes: Axes) -> Array:
     """The norm of order p, the axes kept."""
+    _check_elements(x, p, axes)
     modulus = jnp.abs(x)
     if p == 0:
         return (x != 0).sum(axes, keepdims=True).astype(x.dtype)
@@ -359,37 +382,43 @@ def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
     return jnp.where((x == 0) | (norm == 0), 0, slope)
 
 
+def _widened(input: Array, out: ResultSpec) -> Array:
+    """Input in the type of the result, where that is wider."""
+    return input.astype(jnp.float64) if out.dtype is Dtype.float64 else input
+
+
 @vendor.implements("diopiNorm")
 def norm(input: Array, p: float, dim: Sequence[int], *, out: ResultSpec) -> Array:
-    return _vector_norm(input, p, _axes(dim, input.ndim)).reshape(out.shape)
+    return _vector_norm(_widened(input, out), p, _axes(input, dim)).reshape(out.shape)
 
 
 @vendor.implements("diopiLinalgVecNorm")
 def linalg_vec_norm(input: Array, ord: float, dim: Sequence[int], keepdim: bool, *, out: ResultSpec) -> Array:
-    wide = jnp.float64 if out.dtype.name == "float64" else input.dtype
-    return _vector_norm(input.astype(wide), ord, _axes(dim, input.ndim)).reshape(out.shape)
+    return norm(input, ord, dim, out=out)
 
 
 @vendor.implements("diopiForeachnormScalar")
-def foreachnorm_scalar(inputs: Sequence[Array], ord: float) -> Any:
-    return [_vector_norm(x, ord, _axes((), x.ndim)).reshape(()) for x in inputs]
+def foreachnorm_scalar(inputs: Sequence[Array], ord: float, *, out: Sequence[ResultSpec]) -> Any:
+    return [norm(x, ord, (), out=spec) for x, spec in zip(inputs, out, strict=True)]
 
 
 @vendor.implements("diopiNormBackward")
 def norm_backward(grad_output: Array, self: Array, norm: Array, dim: Sequence[int], p: float) -> Array:
-    axes = _axes(dim, self.ndim)
+    axes = _axes(self, dim)
+    _check_elements(self, p, axes)
     kept = [1 if axis in axes else length for axis, length in enumerate(self.shape)]
     return grad_output.reshape(kept) * _norm_slope(self, norm.reshape(kept), p, axes)
 
 
 @vendor.implements("diopiNormalize")
 def normalize(input: Array, p: float, axis: int, eps: float) -> Array:
-    return input / jnp.maximum(_vector_norm(input, p, _axes((axis,), input.ndim)), eps)
+    return input / jnp.maximum(_vector_norm(input, p, named_axes(input, (axis,))), eps)
 
 
 @vendor.implements("diopiNormalizeBackward")
 def normalize_backward(grad_output: Array, input: Array, p: float, axis: int, eps: float) -> Array:
-    axes = _axes((axis,), input.ndim)
+    check_shapes(input.shape, grad_output=grad_output)
+    axes = named_axes(input, (axis,))
     r = _vector_norm(input, p, axes)
     along = (grad_output * input).sum(axes, keepdims=True) / lax.square(r)
     return jnp.where(r < eps, grad_output / eps, grad_output / r - _norm_slope(input, r, p, axes) * along)

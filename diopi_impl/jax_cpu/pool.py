@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, final
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,7 @@ from diopi_impl.jax_cpu import vendor
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@final
 @dataclass(frozen=True)
 class Windows:
     """All windows of one axis.
@@ -289,22 +290,6 @@ def adaptive_max_pool_with_indices(input: Array, output_size: Sequence[int]) -> 
     return _maxima(input, _adaptive_axes(input, output_size))
 
 
-def _implement_adaptive_gradients(rank: int) -> None:
-    """Those of one rank: no argument of theirs tells how many spatial axes there are."""
-
-    @vendor.implements(f"diopiAdaptiveAvgPool{rank}dBackward")
-    def average(grad_output: Array, input: Array) -> Array:
-        return _adaptive_avg_pool_backward(grad_output, input, rank)
-
-    @vendor.implements(f"diopiAdaptiveMaxPool{rank}dBackward")
-    def maximum(grad_output: Array, input: Array, indices: Array) -> Array:
-        return _at_indices(grad_output, input, indices, rank)
-
-
-for _rank in (1, 2, 3):
-    _implement_adaptive_gradients(_rank)
-
-
 def _check_mode(mode: str) -> None:
     if mode not in ("max", "avg"):
         raise ValueError(f'mode is "{mode}", expected "max" or "avg"')
@@ -331,25 +316,40 @@ def pool(
     return avg_pool(input, ksize, stride, padding, ceil_mode, not exclusive, None)
 
 
-@_implements("diopiPool*dBackward")
-def pool_backward(
-    grad_output: Array,
-    input: Array,
-    mode: str,
-    ksize: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-    exclusive: bool,
-    adaptive: bool,
-    indices: Array | None,
-) -> Array:
-    _check_mode(mode)
-    if mode == "max":
-        if indices is None:
-            raise ValueError('indices are required where mode is "max"')
-        return _at_indices(grad_output, input, indices, len(ksize))
-    if adaptive:
-        return _adaptive_avg_pool_backward(grad_output, input, len(ksize))
-    return avg_pool_backward(grad_output, input, ksize, stride, padding, ceil_mode, not exclusive, None)
+def _implement_gradients(rank: int) -> None:
+    """Those of one rank, which none of their arguments gives."""
+
+    @vendor.implements(f"diopiAdaptiveAvgPool{rank}dBackward")
+    def average(grad_output: Array, input: Array) -> Array:
+        return _adaptive_avg_pool_backward(grad_output, input, rank)
+
+    @vendor.implements(f"diopiAdaptiveMaxPool{rank}dBackward")
+    def maximum(grad_output: Array, input: Array, indices: Array) -> Array:
+        return _at_indices(grad_output, input, indices, rank)
+
+    @vendor.implements(f"diopiPool{rank}dBackward")
+    def either(
+        grad_output: Array,
+        input: Array,
+        mode: str,
+        ksize: Sequence[int],
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        ceil_mode: bool,
+        exclusive: bool,
+        adaptive: bool,
+        indices: Array | None,
+    ) -> Array:
+        _check_mode(mode)
+        if mode == "max":
+            if indices is None:
+                raise ValueError('indices are required where mode is "max"')
+            return _at_indices(grad_output, input, indices, rank)
+        if adaptive:
+            return _adaptive_avg_pool_backward(grad_output, input, rank)
+        return avg_pool_backward(grad_output, input, ksize, stride, padding, ceil_mode, not exclusive, None)
+
+
+for _rank in (1, 2, 3):
+    _implement_gradients(_rank)

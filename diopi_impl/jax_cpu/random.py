@@ -22,7 +22,7 @@ from lib_rt.dtypes import to_numpy
 _draws = partial(vendor.implements, adapt=drawing(partial(compiled, traced=["generator"])))
 
 
-def _key(generator: Array) -> Array:
+def key_of(generator: Array) -> Array:
     """The offset encrypted under the seed, both of two words of 32 bits: one key a state."""
     seed, offset = jnp.stack([generator >> 32, generator], axis=1).astype(jnp.uint32)
     return jax.random.wrap_key_data(threefry_2x32(seed, offset), impl="threefry2x32")
@@ -35,7 +35,7 @@ def _wide(dtype: Dtype) -> Any:
 
 def _happens(generator: Array, p: Any, shape: tuple[int, ...]) -> Array:
     """True with probability p: never for 0, always for 1."""
-    return jax.random.uniform(_key(generator), shape, jnp.float64) < p
+    return jax.random.uniform(key_of(generator), shape, jnp.float64) < p
 
 
 def _check_probability(p: float) -> None:
@@ -55,9 +55,9 @@ def dropout(
 
 @_draws("diopiRandomInp")
 def random(from_: int, to: int | None, generator: Array, *, out: ResultSpec) -> Array:
-    """The remainder of 64 random bits, which no span below 2^40 can be told from a uniform draw by."""
+    """The remainder of 64 random bits, indistinguishable from a uniform draw for spans below 2^40."""
     span = _span(from_, to, out.dtype)
-    bits = jax.random.bits(_key(generator), out.shape, jnp.uint64)
+    bits = jax.random.bits(key_of(generator), out.shape, jnp.uint64)
     return (bits % np.uint64(span) if span < 2**64 else bits).astype(jnp.int64) + from_
 
 
@@ -88,7 +88,7 @@ def uniform(from_: float, to: float, generator: Array, *, out: ResultSpec) -> Ar
     if not (-largest <= from_ <= to <= largest and to - from_ <= largest):
         raise ValueError(f"from is {from_} and to {to}, expected from <= to and a distance {out.dtype.name} holds")
     last = np.nextafter(dtype.type(to), dtype.type(from_))  # what rounding may give instead of a number just below `to`
-    u = jax.random.uniform(_key(generator), out.shape, _wide(out.dtype))
+    u = jax.random.uniform(key_of(generator), out.shape, _wide(out.dtype))
     return jnp.minimum((from_ + u * (to - from_)).astype(dtype), last)
 
 
@@ -111,14 +111,14 @@ def bernoulli_scalar(p: float, generator: Array, *, out: ResultSpec) -> Array:
 def normal(mean: Any, std: Any, generator: Array, *, out: ResultSpec) -> Array:
     if isinstance(std, float) and not std >= 0:
         raise ValueError(f"std is {std}, expected no negative number")
-    return mean + std * jax.random.normal(_key(generator), out.shape, _wide(out.dtype))
+    return mean + std * jax.random.normal(key_of(generator), out.shape, _wide(out.dtype))
 
 
 @_draws("diopiRandperm")
 def randperm(n: int, generator: Array) -> Array:
     if n < 0:
         raise ValueError(f"n is {n}, expected no negative number")
-    return jax.random.permutation(_key(generator), n)
+    return jax.random.permutation(key_of(generator), n)
 
 
 @_draws("diopiMultinomial")
@@ -129,9 +129,9 @@ def multinomial(input: Array, num_samples: int, replacement: bool, generator: Ar
         raise ValueError(f"num_samples is {num_samples}, expected 1 to {categories}, or more with replacement")
     logits = jnp.log(input.astype(jnp.float64))
     if not replacement:
-        noise = jax.random.gumbel(_key(generator), input.shape, jnp.float64)
+        noise = jax.random.gumbel(key_of(generator), input.shape, jnp.float64)
         return lax.top_k(logits + noise, num_samples)[1]
-    drawn = jax.random.categorical(_key(generator), logits, shape=(num_samples, *input.shape[:-1]))
+    drawn = jax.random.categorical(key_of(generator), logits, shape=(num_samples, *input.shape[:-1]))
     return jnp.moveaxis(drawn, 0, -1)
 
 

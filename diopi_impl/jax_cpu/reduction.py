@@ -10,8 +10,6 @@ from jax import Array
 from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import check_axes
-from diopi_proto.dtypes import summed
-from lib_rt.dtypes import from_numpy, to_numpy
 
 Axes = tuple[int, ...] | None
 
@@ -30,24 +28,14 @@ def _keeps(input: Array, out: ResultSpec) -> bool:
     return out.ndim == input.ndim
 
 
-def _summable(input: Array) -> Array:
-    """The input in the type its sums have."""
-    return input.astype(to_numpy(summed([from_numpy(input.dtype)])))
-
-
-def _wide(input: Array, out: ResultSpec) -> Array:
-    """The input in its own type or the result's, whichever is wider."""
-    return input.astype(jnp.promote_types(input.dtype, to_numpy(out.dtype)))
-
-
 @vendor.implements("diopiSum")
 def sum_(input: Array, dim: tuple[int, ...], *, out: ResultSpec) -> Array:
-    return jnp.sum(_wide(_summable(input), out), _axes(input, dim), keepdims=_keeps(input, out))
+    return jnp.sum(input, _axes(input, dim), keepdims=_keeps(input, out))
 
 
 @vendor.implements("diopiMean")
 def mean(input: Array, dim: tuple[int, ...], *, out: ResultSpec) -> Array:
-    return jnp.mean(_wide(input, out), _axes(input, dim), keepdims=_keeps(input, out))
+    return jnp.mean(input, _axes(input, dim), keepdims=_keeps(input, out))
 
 
 @vendor.implements("diopiStd")
@@ -109,7 +97,7 @@ def all_(input: Array, dim: int | None, *, out: ResultSpec) -> Array:
 
 @vendor.implements("diopiProd")
 def prod(input: Array, dim: int | None, *, out: ResultSpec) -> Array:
-    return jnp.prod(_summable(input), _axes(input, dim), keepdims=_keeps(input, out))
+    return jnp.prod(input, _axes(input, dim), keepdims=_keeps(input, out))
 
 
 @vendor.implements("diopiArgmax")
@@ -131,7 +119,7 @@ def _position(function: Callable[..., Array], input: Array, dim: int | None, kee
 @vendor.implements("diopiCumsum")
 def cumsum(input: Array, dim: int) -> Array:
     check_axes(input, dim)
-    return jnp.cumsum(_summable(jnp.atleast_1d(input)), dim).reshape(input.shape)
+    return jnp.cumsum(jnp.atleast_1d(input), dim).reshape(input.shape)
 
 
 @vendor.implements("diopiCumsumBackward")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -13,7 +14,10 @@ from numpy.typing import NDArray
 from diopi_impl.base import Box
 from diopi_impl.functional import ResultSpec, apply_directly
 from diopi_impl.jax_cpu import vendor
-from diopi_proto.dtypes import category
+from diopi_impl.jax_cpu.axes import check_axes, named_axes
+from diopi_impl.jax_cpu.index import after
+from diopi_impl.jax_cpu.ranges import check_in_range
+from diopi_proto.dtypes import category, half
 from diopi_proto.types import Dtype, MemoryFormat
 from lib_rt import Context, Tensor
 from lib_rt.dtypes import to_numpy
@@ -33,8 +37,7 @@ def stack(tensors: list[Array], dim: int) -> Array:
 
 @vendor.implements("diopiSplitWithSizes")
 def split_with_sizes(input: Array, splitSizes: tuple[int, ...], dim: int) -> list[Array]:
-    if not -input.ndim <= dim < input.ndim:
-        raise ValueError(f"dim {dim} is out of range for a {input.ndim}-d input")
+    check_axes(input, dim)
     if sum(splitSizes) != input.shape[dim] or min(splitSizes) < 0:
         raise ValueError(f"splitSizes {splitSizes} do not make up axis {dim} of shape {input.shape}")
     starts = np.cumsum((0, *splitSizes[:-1]))
@@ -46,8 +49,8 @@ def split_with_sizes(input: Array, splitSizes: tuple[int, ...], dim: int) -> lis
 
 @vendor.implements("diopiTranspose")
 def transpose(input: Array, dim0: int, dim1: int) -> Array:
-    if not all(-max(input.ndim, 1) <= dim < max(input.ndim, 1) for dim in (dim0, dim1)):
-        raise ValueError(f"dim0 {dim0} or dim1 {dim1} is out of range for a {input.ndim}-d input")
+    for dim in (dim0, dim1):
+        check_axes(input, dim)
     return jnp.swapaxes(input, dim0, dim1) if input.ndim else input
 
 
@@ -63,7 +66,7 @@ def expand(input: Array, *, out: ResultSpec) -> Array:
 
 @vendor.implements("diopiFlip")
 def flip(input: Array, dims: tuple[int, ...]) -> Array:
-    return jnp.flip(input, dims)
+    return jnp.flip(input, named_axes(input, dims))
 
 
 @vendor.implements("diopiRoll")
@@ -82,6 +85,8 @@ def repeat(input: Array, repeats_size: tuple[int, ...]) -> Array:
 
 def _margin_sources(mode: str, before: int, after: int, length: int) -> NDArray[np.int64]:
     """Which element of an axis each element of the padded axis repeats."""
+    if max(before, after) > {"reflect": length - 1, "circular": length}.get(mode, math.inf):
+        raise ValueError(f"margins of {before} and {after} are too wide for mode {mode!r} and an axis of {length}")
     index = np.arange(-before, length + after)
     if mode == "reflect":
         folded = np.abs(index)
@@ -90,22 +95,32 @@ def _margin_sources(mode: str, before: int, after: int, length: int) -> NDArray[
         return np.clip(index, 0, length - 1)
     if mode == "circular":
         first, last = max(0, -before), length + min(0, after)
+        if last <= first and index.size:
+            raise ValueError(f"margins of {before} and {after} leave nothing of an axis of {length} to continue from")
         return first + (index - first) % (last - first)
     raise ValueError(f"mode is {mode!r}, expected constant, reflect, replicate or circular")
 
 
-@vendor.implements("diopiPad")
+def _element_in_range(given: dict[str, Any]) -> None:
+    check_in_range("value", given["value"] or 0.0, given["input"])
+
+
+@vendor.implements("diopiPad", adapt=after(_element_in_range))
 def pad(input: Array, pad: tuple[int, ...], mode: str, value: float | None) -> Array:
     margins = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
     if len(margins) > input.ndim:
         raise ValueError(f"pad {pad} has more than two entries an axis of shape {input.shape}")
     axes = range(input.ndim - len(margins), input.ndim)
+    if any(input.shape[axis] + sum(margin) < 0 for axis, margin in zip(axes, margins, strict=True)):
+        raise ValueError(f"pad {pad} cuts off more than there is of shape {input.shape}")
     if mode == "constant":
         element = jnp.asarray(0 if value is None else value).astype(input.dtype)
         spread = [(0, 0, 0)] * axes.start + [(before, after, 0) for before, after in margins]
         return lax.pad(input, element, spread)
-    for axis, (before, after) in zip(axes, margins, strict=True):
-        input = jnp.take(input, _margin_sources(mode, before, after, input.shape[axis]), axis)
+    if axes.start not in (1, 2) or not 1 <= len(margins) <= 3:
+        raise ValueError(f"mode {mode!r} pads 1 to 3 axes after 1 or 2 others, pad is {pad} and input {input.shape}")
+    for axis, margin in zip(axes, margins, strict=True):
+        input = jnp.take(input, _margin_sources(mode, *margin, input.shape[axis]), axis)
     return input
 
 
@@ -147,6 +162,8 @@ def triu(input: Array, diagonal: int) -> Array:
 
 @vendor.implements("diopiMeshGrid")
 def mesh_grid(inputs: list[Array]) -> list[Array]:
+    if any(one.ndim > 1 or one.dtype != inputs[0].dtype for one in inputs):
+        raise ValueError(f"inputs have shapes {[one.shape for one in inputs]}, expected one axis each, and one type")
     return list(jnp.meshgrid(*map(jnp.ravel, inputs), indexing="ij"))
 
 
@@ -159,26 +176,66 @@ def _precise(spec: ResultSpec) -> Any:
     return to_numpy(spec.dtype) if _is_integer(spec) else jnp.float64
 
 
+def _fitting(name: str, value: float, dtype: Dtype) -> bool | int | float:
+    """A number as an element of type `dtype`, of integer types without its fraction; ValueError if it is out of range.
+
+    As PyTorch takes them, half precision makes numbers out of range infinite, and uint8 takes −1 … −255 modulo 256.
+    """
+    if dtype is Dtype.bool:
+        return bool(value)
+    if category(dtype) == 1:
+        low, high = (int(end) for end in (np.iinfo(to_numpy(dtype)).min, np.iinfo(to_numpy(dtype)).max))
+        if not (low or (-high if isinstance(value, int) else 0)) <= value <= high:
+            raise ValueError(f"{name} is {value}, out of the range of {dtype.name}")
+        return int(value) % (high + 1) if low == 0 else int(value)
+    if dtype not in half and np.isfinite(value) and abs(value) > float(np.finfo(to_numpy(dtype)).max):
+        raise ValueError(f"{name} is {value}, out of the range of {dtype.name}")
+    return float(value)
+
+
 @vendor.implements("diopiArange")
 def arange(start: float, end: float, step: float, *, out: ResultSpec) -> Array:
+    if not all(map(math.isfinite, (start, end, step))) or (end - start) * step < 0:
+        raise ValueError(f"the numbers from {start} to {end} can't be listed in steps of {step}")
     if _is_integer(out):
         start, end, step = int(start), int(end), int(step)
+    if step == 0:
+        raise ValueError(f"step is {step}, expected another number than 0")
     (length,) = out.shape
     return start + jnp.arange(length, dtype=_precise(out)) * step
 
 
-@vendor.implements("diopiLinspace")
-def linspace(start: float, end: float, steps: int, *, out: ResultSpec) -> Array:
-    if _is_integer(out):
-        start, end = int(start), int(end)
-    values = jnp.linspace(start, end, steps, dtype=jnp.float64)
-    return jnp.trunc(values) if _is_integer(out) else values
+@vendor.implements("diopiLinspace", adapt=apply_directly)
+def linspace(start: float, end: float, steps: int, *, out: ResultSpec) -> NDArray[Any]:
+    if steps < 0:
+        raise ValueError(f"steps is {steps}, expected at least 0")
+    if not _is_integer(out):
+        return np.linspace(start, end, steps, dtype=np.float64)
+    first, last = (float(_fitting(name, value, out.dtype)) for name, value in (("start", start), ("end", end)))
+    step, number = (last - first) / max(steps - 1, 1), np.arange(float(steps))
+    from_end = _fused(steps - 1 - number, -step, last)
+    return np.trunc(np.where(number < max(steps // 2, 1), _fused(number, step, first), from_end))
+
+
+def _fused(a: NDArray[np.float64], b: float, c: float) -> NDArray[np.float64]:
+    """a · b + c rounded once, as the processor does it (Dekker, A floating-point technique, 1971)."""
+
+    def halves(x: Any) -> tuple[Any, Any]:
+        high = (2.0**27 + 1) * x
+        high = high - (high - x)
+        return high, x - high
+
+    product = a * b
+    (a1, a2), (b1, b2) = halves(a), halves(b)
+    lost = a1 * b1 - product + a1 * b2 + a2 * b1 + a2 * b2  # of the product
+    total = product + c
+    part = total - product
+    return total + (lost + ((product - (total - part)) + (c - part)))
 
 
 @vendor.implements("diopiFill")
 def fill(value: float, *, out: ResultSpec) -> Array:
-    kind = bool if out.dtype is Dtype.bool else int if _is_integer(out) else float
-    return jnp.full(out.shape, kind(value), to_numpy(out.dtype))
+    return jnp.full(out.shape, _fitting("value", value, out.dtype), _precise(out))
 
 
 @vendor.implements("diopiOnes")
@@ -196,21 +253,14 @@ def zero_(*, out: ResultSpec) -> Array:
     return jnp.zeros(out.shape)
 
 
-def _converted(values: Array, dtype: Dtype) -> Array:
-    if dtype is Dtype.bool:
-        return values != 0
-    is_complex = category(dtype) == 3
-    return values if is_complex or not jnp.iscomplexobj(values) else values.real
-
-
 @vendor.implements("diopiCastDtype")
-def cast_dtype(input: Array, *, out: ResultSpec) -> Array:
-    return _converted(input, out.dtype)
+def cast_dtype(input: Array) -> Array:
+    return input
 
 
 @vendor.implements("diopiCopyInp")
 def copy_(src: Array, *, out: ResultSpec) -> Array:
-    return _converted(jnp.broadcast_to(src, out.shape), out.dtype)
+    return jnp.broadcast_to(src, out.shape)
 
 
 CHANNELS_LAST_RANK = {MemoryFormat.ChannelsLast1d: 3, MemoryFormat.ChannelsLast: 4, MemoryFormat.ChannelsLast3d: 5}

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 from numpy.typing import NDArray
 
 from diopi_impl.functional import apply_directly
@@ -46,13 +46,24 @@ def argsort(input: Array, stable: bool, dim: int | None, descending: bool) -> Ar
 
 @vendor.implements("diopiTopk")
 def topk(input: Array, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Array, Array]:
-    values, order = _sorted(input, dim, largest)
-    if not 0 <= k <= values.shape[dim]:
-        raise ValueError(f"k is {k}, axis {dim} of shape {input.shape} has {values.shape[dim]} elements")
-    if input.ndim == 0:
-        return values, order
-    first = (slice(None),) * (dim % input.ndim) + (slice(k),)
-    return values[first], order[first]
+    _check(input, dim)
+    rows = jnp.moveaxis(jnp.atleast_1d(input), dim, -1)
+    if not 0 <= k <= rows.shape[-1]:
+        raise ValueError(f"k is {k}, axis {dim} of shape {input.shape} has {rows.shape[-1]} elements")
+    order = _first(rows, k, largest)
+    values = jnp.take_along_axis(rows, order, -1)
+    return (jnp.moveaxis(values, -1, dim), jnp.moveaxis(order, -1, dim)) if input.ndim else (values, order)
+
+
+def _first(rows: Array, k: int, largest: bool) -> Array:
+    """Positions of the first k of every row in order, equal elements in theirs and NaN above all.
+
+    XLA selects float32 without sorting, but tells zeros and NaNs by their signs.
+    """
+    if rows.dtype != jnp.float32:
+        return jnp.argsort(rows, -1, stable=True, descending=largest)[..., :k]
+    keys = jnp.where(rows == 0, 0, jnp.where(jnp.isnan(rows), jnp.nan, rows))
+    return lax.top_k(keys if largest else -keys, k)[1]
 
 
 def _in_sizes(given: dict[str, Any]) -> None:

@@ -11,10 +11,12 @@ import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
-from diopi_impl.errors import VendorError
-from diopi_proto.headers import vendor_cdef
+from diopi_impl.base import TEXT_QUERIES
+from diopi_impl.errors import VendorError, VendorNotFoundError
+from diopi_proto.headers import declaration, lifetime_cdef
+from diopi_proto.interface import prototypes
 from diopi_proto.registration import SERVICES
 from diopi_proto.types import Error
 from lib_rt import CallError, Device
@@ -22,18 +24,45 @@ from lib_rt.library import check, ffi, lib, text
 
 
 @cache
-def _declare_operators() -> None:
-    ffi.cdef(vendor_cdef())
+def _declare_lifetime() -> None:
+    ffi.cdef(lifetime_cdef())
 
 
+@cache
+def _declare(name: str) -> None:
+    """Declare a standard function: one at a time, as all of them take most of a second."""
+    if prototype := prototypes().get(name):
+        ffi.cdef(f"{declaration(prototype)};")
+
+
+ANSWERS = (
+    *("diopirt_device_t", "diopirt_stream_t", "diopiContextHandle_t", "diopiStreamHandle_t", "diopiTensorHandle_t"),
+    *("diopiGeneratorHandle_t", "diopiConstTensorHandle_t", "diopiSize_t", "diopiDtype_t", "diopiDevice_t"),
+    *("void*", "void const*", "char const*", "int64_t", "size_t", "bool"),
+)
+"""The types of what the runtime answers, which cffi takes milliseconds to understand, once."""
+
+
+def prepare() -> None:
+    """Declare now what every library needs, so that those that are loaded later, in forks of this process, have it."""
+    _declare_lifetime()
+    for name in TEXT_QUERIES:
+        _declare(name)
+    for kind in (*(service.pointer for service in SERVICES), *(f"{kind}*" for kind in ANSWERS)):
+        ffi.typeof(kind)
+
+
+@final
 class Library:
     """A compiled vendor library that is loaded. VendorError with the linker's explanation if it can't be."""
 
     def __init__(self, path: Path) -> None:
-        _declare_operators()
+        _declare_lifetime()
         self.path = path
         try:
             self._symbols = ffi.dlopen(str(path.resolve(strict=True)), ffi.RTLD_NOW)
+        except FileNotFoundError as error:
+            raise VendorNotFoundError(f"vendor {path} can't be loaded: {error}") from error
         except OSError as error:
             raise VendorError(f"vendor {path} can't be loaded: {error}") from error
         self._lock = threading.Lock()
@@ -42,6 +71,7 @@ class Library:
 
     def function(self, name: str) -> Any:
         """The function called `name`, None if the library has none."""
+        _declare(name)
         return getattr(self._symbols, name, None)
 
     def query(self, name: str) -> str | None:
@@ -89,6 +119,7 @@ class Library:
         return int(initialize()) if initialize else 0
 
 
+@final
 class _LibraryDevice(Device):
     """A device that keeps its library started."""
 

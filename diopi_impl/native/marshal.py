@@ -7,7 +7,7 @@ one, and an array of tensors a list of handles.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, final
 
 from diopi_impl.base import Box
 from diopi_proto import parameters as kinds
@@ -19,6 +19,7 @@ from lib_rt import Context, Tensor
 from lib_rt.library import SizeArgument, ffi
 
 
+@final
 class Frame:
     """One call: its context, the memory its pointers point to, and the boxes to fill when it succeeded."""
 
@@ -98,6 +99,10 @@ def _new(element: str) -> Marshaller:
     return marshal
 
 
+def _size_in_box(frame: Frame, box: Box) -> Any:
+    return frame.fill_later([box], ffi.new("int64_t[1]", [box.value]))
+
+
 def _new_handles(frame: Frame, boxes: Sequence[Box]) -> Any:
     return frame.fill_later(boxes, ffi.new("diopiTensorHandle_t[]", len(boxes)))
 
@@ -105,11 +110,13 @@ def _new_handles(frame: Frame, boxes: Sequence[Box]) -> Any:
 _MARSHALLERS: dict[Any, Marshaller] = {
     **dict.fromkeys(kinds.SINGLE_TENSORS, _handle),
     **dict.fromkeys(kinds.TENSOR_ARRAYS, _handles),
+    kinds.SparseIn: _handle,
     kinds.NewOut: _new("diopiTensorHandle_t"),
     kinds.NewOuts: _new_handles,
     kinds.OutF64: _new("double"),
     kinds.OutI64: _new("int64_t"),
     kinds.OutBool: _new("bool"),
+    kinds.InOutSize: _size_in_box,
     kinds.Size: _size,
     kinds.Scalar: _scalar,
     kinds.Text: _text,
@@ -129,6 +136,7 @@ def _marshaller(parameter: Parameter) -> Marshaller:
     return _BY_POINTER.get(known, known) if parameter.c_type.endswith("*") else known
 
 
+@final
 class Caller:
     """Calls `function`, which is compiled, with the parameters of `prototype`."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 from diopi_impl.base import BaseVendor
 from diopi_impl.claims import read_claims
@@ -15,6 +15,7 @@ from diopi_proto.types import Error
 from lib_rt import Context, Device
 
 
+@final
 class NativeVendor(BaseVendor):
     """The vendor whose operators `path`, a `libdiopi_impl.so`, exports; what it does not export is not implemented.
 
@@ -61,6 +62,7 @@ class NativeVendor(BaseVendor):
         return f"<NativeVendor {self.name} {self.version}: {self._library.path}>"
 
 
+@final
 class _Refusal(threading.local):
     """Why a call of this thread did not reach the library; empty if it did."""
 

@@ -127,7 +127,7 @@ def _reduced(reduce: str | None) -> dict[str, str]:
 
 @vendor.implements("diopiEmbedding")
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_byfreq: bool, sparse: bool) -> Tensor:
-    return aten.embedding(weight, indices, padding_idx, scale_grad_byfreq, sparse)
+    return aten.embedding(weight, indices)
 
 
 @vendor.implements("diopiEmbeddingBackward")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from diopi_impl.functional import ResultSpec
 from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.autograd import gradients
 
@@ -55,8 +56,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 @vendor.implements("diopiLinearBackward")
-def linear_backward(grad_output: Tensor, input: Tensor, weight: Tensor) -> list[Tensor | None]:
-    bias = torch.zeros(len(weight), dtype=weight.dtype)
+def linear_backward(
+    grad_output: Tensor, input: Tensor, weight: Tensor, *, out: tuple[ResultSpec | None, ...]
+) -> list[Tensor | None]:
+    bias = torch.zeros(weight.shape[:1] if out[2] is None else out[2].shape, dtype=weight.dtype)
     return gradients(torch.nn.functional.linear, grad_output, input, weight, bias)
 
 
@@ -87,20 +90,25 @@ def triangular_solve_backward(
     grad_x: Tensor | None,
     grad_cloned_mat: Tensor | None,
     x: Tensor,
-    b: Tensor,
+    b: Tensor | None,
     mat: Tensor,
     upper: bool,
     transpose: bool,
     unitriangular: bool,
+    *,
+    out: tuple[ResultSpec | None, ...],
 ) -> tuple[Tensor, ...]:
-    results = torch.triangular_solve(b.requires_grad_(), mat.requires_grad_(), upper, transpose, unitriangular)
-    pairs = [
-        (result, grad) for result, grad in zip(results, (grad_x, grad_cloned_mat), strict=True) if grad is not None
-    ]
-    if not pairs:
-        return torch.zeros_like(b), torch.zeros_like(mat)
-    outputs, grads = zip(*pairs, strict=True)
-    return torch.autograd.grad(outputs, (b, mat), grads, allow_unused=True, materialize_grads=True)
+    """PyTorch's own formula: its autograd would solve for x once more, from the b that need not be there."""
+    grad, grad_mat = torch.zeros_like(x), torch.zeros_like(mat)
+    if grad_x is not None:
+        adjoint, is_upper = (mat.conj(), upper) if transpose else (mat.mH, not upper)
+        grad = torch.linalg.solve_triangular(adjoint, grad_x, upper=is_upper, unitriangular=unitriangular)
+        product = -x.conj() @ grad.mT if transpose else -grad @ x.mH
+        triangle = product.triu(int(unitriangular)) if upper else product.tril(-int(unitriangular))
+        grad_mat = triangle.sum_to_size(mat.shape)
+    if grad_cloned_mat is not None:
+        grad_mat = grad_mat + grad_cloned_mat.sum_to_size(mat.shape)
+    return grad.sum_to_size(out[0].shape if out[0] else grad.shape), grad_mat
 
 
 @vendor.implements("diopiLinalgQR")
@@ -116,6 +124,7 @@ def cdist(input1: Tensor, input2: Tensor, p: float, compute_mode: int | None) ->
 
 
 @vendor.implements("diopiCdistBackward")
-def cdist_backward(grad_output: Tensor, input1: Tensor, input2: Tensor, p: float, cdist: Tensor) -> Tensor:
+def cdist_backward(grad_output: Tensor, input1: Tensor, input2: Tensor, p: float, cdist: Tensor | None) -> Tensor:
+    cdist = torch.empty_like(grad_output) if cdist is None else cdist  # p is 0 or 1
     grad_input: Tensor = torch.ops.aten._cdist_backward(grad_output, input1, input2, p, cdist)
     return grad_input

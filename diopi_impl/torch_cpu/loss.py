@@ -17,8 +17,8 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 @vendor.implements("diopiMSELoss")
-def mse_loss(input: Tensor, target: Tensor, reduction: int) -> Tensor:
-    return functional.mse_loss(input, target, reduction=REDUCTIONS[reduction])
+def mse_loss(input: Tensor, target: Tensor, reduction: int) -> Any:
+    return aten.mse_loss(input, target, reduction)
 
 
 @vendor.implements("diopiMSELossBackward")
@@ -33,6 +33,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int, beta: float) -
 
 @vendor.implements("diopiSmoothL1LossBackward")
 def smooth_l1_loss_backward(grad_output: Tensor, input: Tensor, target: Tensor, reduction: int, beta: float) -> Any:
+    if beta < 0:  # which only the forward function looks at
+        raise ValueError(f"beta is {beta}, expected at least 0")
     if beta == 0:  # as torch.nn.functional does; the operator itself gives ±1 at the kink
         return gradients(lambda x: functional.l1_loss(x, target, reduction=REDUCTIONS[reduction]), grad_output, input)[
             0
@@ -42,11 +44,13 @@ def smooth_l1_loss_backward(grad_output: Tensor, input: Tensor, target: Tensor, 
 
 @vendor.implements("diopiBCELoss")
 def bce_loss(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Any:
-    return aten.binary_cross_entropy(input, target, weight, reduction)
+    return functional.binary_cross_entropy(input, target, weight, reduction=REDUCTIONS[reduction])
 
 
 @vendor.implements("diopiBCELossBackward")
 def bce_loss_backward(grad_output: Tensor, input: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Any:
+    if target.shape != input.shape:  # which only the forward function looks at
+        raise ValueError(f"target has shape {tuple(target.shape)}, expected {tuple(input.shape)}")
     return aten.binary_cross_entropy_backward(grad_output, input, target, weight, reduction)
 
 
@@ -54,7 +58,9 @@ def bce_loss_backward(grad_output: Tensor, input: Tensor, target: Tensor, weight
 def bce_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
 ) -> Any:
-    return aten.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
+    return functional.binary_cross_entropy_with_logits(
+        input, target, weight, reduction=REDUCTIONS[reduction], pos_weight=pos_weight
+    )
 
 
 @vendor.implements("diopiBCEWithLogitsBackward")
@@ -88,7 +94,7 @@ def sigmoid_focal_loss_backward(
 
 
 def _classes(target: Tensor) -> Tensor:
-    """PyTorch takes classes as int64 only."""
+    """PyTorch takes classes as int64, and as uint8 without further axes."""
     return target if target.is_floating_point() else target.long()
 
 
@@ -98,9 +104,10 @@ def cross_entropy(
     target: Tensor,
     weight: Tensor | None,
     reduction: int,
-    ignore_index: int,
+    ignore_index: int | None,
     label_smoothing: float,
 ) -> Any:
+    ignore_index = -100 if ignore_index is None else ignore_index
     return aten.cross_entropy_loss(input, _classes(target), weight, reduction, ignore_index, label_smoothing)
 
 
@@ -152,11 +159,12 @@ def nll_loss_v2_backward(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None,
-    totalWeight: Tensor,
+    totalWeight: Tensor | None,
     reduction: int,
     ignore_index: int,
 ) -> Tensor:
     flat, classes = _two_axes(input, _classes(target))
+    totalWeight = input.new_empty(()) if totalWeight is None else totalWeight
     outer = grad_output.flatten() if reduction == 0 else grad_output
     gradient = aten.nll_loss_backward(outer, flat, classes, weight, reduction, ignore_index, totalWeight)
     axis = min(1, input.ndim - 1)
@@ -195,7 +203,13 @@ def ctc_loss_backward(
     reduction: int,
     zero_infinity: bool,
 ) -> Any:
+    # PyTorch has only the forward function look at its arguments
+    _, alpha = aten._ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     samples = log_probs.shape[1]
+    if log_alpha.shape != alpha.shape or neg_log_likelihood.shape != (samples,):
+        raise ValueError(f"log_alpha or neg_log_likelihood have shapes other than {alpha.shape} and ({samples},)")
+    if reduction == 0 and grad_output.shape != (samples,):
+        raise ValueError(f"grad_output has shape {tuple(grad_output.shape)}, expected ({samples},)")
     outer = grad_output.expand(samples)
     if reduction == 1:
         outer = outer / (samples * target_lengths.clamp(min=1)).to(outer.dtype)

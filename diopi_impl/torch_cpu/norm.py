@@ -32,6 +32,13 @@ def _weight(input: Tensor, weight: Tensor | None, shape: Sequence[int]) -> Any:
     return _wide(input, torch.ones(list(shape), dtype=input.dtype) if weight is None else weight)[0]
 
 
+def _check_sizes(shape: Sequence[int], **tensors: Tensor | None) -> None:
+    """ValueError unless all tensors given have this shape: the operators behind PyTorch's functions do not look."""
+    for name, tensor in tensors.items():
+        if tensor is not None and tensor.shape != tuple(shape):
+            raise ValueError(f"{name} has shape {tuple(tensor.shape)}, expected {tuple(shape)}")
+
+
 @vendor.implements("diopiBatchNorm")
 def batch_norm(
     input: Tensor,
@@ -45,6 +52,7 @@ def batch_norm(
     *,
     out: Saved,
 ) -> Any:
+    _check_sizes(input.shape[1:2], weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     weight = _weight(input, weight, input.shape[1:2])
     bias, running_mean, running_var = _wide(input, bias, running_mean, running_var)
     saved: list[Tensor | None]
@@ -64,9 +72,15 @@ def batch_norm_backward(
     save_mean: Tensor | None,
     save_invstd: Tensor | None,
     training: bool,
-    eps: float,
+    eps: float | None,
 ) -> Any:
+    _check_sizes(input.shape, grad_output=grad_output)
+    if training:
+        _check_sizes(input.shape[1:2], weight=weight, save_mean=save_mean, save_invstd=save_invstd)
+    else:
+        _check_sizes(input.shape[1:2], weight=weight, running_mean=running_mean, running_var=running_var)
     weight = _weight(input, weight, input.shape[1:2])
+    eps = 0.0 if eps is None else eps
     if input.numel() == 0:  # PyTorch divides by the number of samples and ends the process
         return grad_output, torch.zeros_like(weight), torch.zeros_like(weight)
     statistics = _wide(input, running_mean, running_var, save_mean, save_invstd)
@@ -85,6 +99,11 @@ def _layer_norm(
 def _layer_norm_backward(
     grad_output: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor, shape: Sequence[int]
 ) -> Any:
+    leading = input.shape[: input.ndim - len(shape)]
+    kept = leading + (1,) * len(shape)
+    for name, statistic in (("mean", mean), ("rstd", rstd)):
+        _check_sizes(kept if statistic.ndim == input.ndim else leading, **{name: statistic})
+    _check_sizes(input.shape, grad_output=grad_output)
     mean, rstd = _wide(input, mean, rstd)
     weight = _weight(input, weight, shape)
     bias = torch.zeros_like(weight)  # only says that its gradient is wanted
@@ -153,6 +172,8 @@ def group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, num_gr
 def group_norm_backward(
     grad_output: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor, num_groups: int
 ) -> Any:
+    _check_sizes((input.shape[0], num_groups), mean=mean, rstd=rstd)
+    _check_sizes(input.shape, grad_output=grad_output)
     mean, rstd = _wide(input, mean.contiguous(), rstd.contiguous())
     weight = _weight(input, weight, input.shape[1:2])
     sizes = _group_sizes(input)
@@ -186,12 +207,13 @@ def instance_norm_backward(
 
 @vendor.implements("diopiNorm")
 def norm(input: Tensor, p: float, dim: Sequence[int], *, out: ResultSpec) -> Any:
-    return torch.linalg.vector_norm(input, p, dim or None, keepdim=out.ndim == input.ndim)
+    return linalg_vec_norm(input, p, dim, out.ndim == input.ndim, out=out)
 
 
 @vendor.implements("diopiNormBackward")
 def norm_backward(grad_output: Tensor, self: Tensor, norm: Tensor, dim: Sequence[int], p: float) -> Any:
     keepdim = norm.ndim == self.ndim
+    _check_sizes(torch.linalg.vector_norm(self, p, dim or None, keepdim=keepdim).shape, norm=norm)
     return gradients(lambda x: torch.linalg.vector_norm(x, p, dim or None, keepdim=keepdim), grad_output, self)[0]
 
 
@@ -201,8 +223,8 @@ def linalg_vec_norm(input: Tensor, ord: float, dim: Sequence[int], keepdim: bool
 
 
 @vendor.implements("diopiForeachnormScalar")
-def foreachnorm_scalar(inputs: list[Tensor], ord: float) -> Any:
-    return torch._foreach_norm(inputs, ord)
+def foreachnorm_scalar(inputs: list[Tensor], ord: float, *, out: Sequence[ResultSpec]) -> Any:
+    return torch._foreach_norm(inputs, ord, torch_dtype(out[0].dtype) if out else None)
 
 
 @vendor.implements("diopiNormalize")

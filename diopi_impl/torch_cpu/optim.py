@@ -109,6 +109,10 @@ def adamw(
     )
 
 
+def _row_by_row(tensors: list[Tensor]) -> list[Tensor]:
+    return [tensor.contiguous() for tensor in tensors]
+
+
 @vendor.implements("diopiFusedAdamW")
 def fused_adamw(
     params: list[Tensor],
@@ -126,10 +130,12 @@ def fused_adamw(
     maximize: bool,
 ) -> tuple[Any, ...]:
     fused: Any = torch.ops.aten._fused_adamw_
+    # it goes through the memory of all tensors as through that of the parameter
+    params, grads, exp_avgs, exp_avg_sqs = map(_row_by_row, (params, grads, exp_avgs, exp_avg_sqs))
+    max_exp_avg_sqs = None if max_exp_avg_sqs is None else _row_by_row(max_exp_avg_sqs)
     fused(
         params,
-        # it goes through the memory of all tensors as through that of the parameter
-        [torch.empty_like(param).copy_(grad) for param, grad in zip(params, grads, strict=True)],
+        grads,
         exp_avgs,
         exp_avg_sqs,
         max_exp_avg_sqs if amsgrad and max_exp_avg_sqs is not None else [],

@@ -143,22 +143,6 @@ def _adaptive_max_backward(grad_output: Tensor, input: Tensor, indices: Tensor, 
     return getattr(aten, f"adaptive_max_pool{rank}d_backward")(grad_output, input, indices.long().contiguous())
 
 
-def _implement_adaptive_gradients(rank: int) -> None:
-    """Those of one rank: no argument of theirs tells how many spatial axes there are."""
-
-    @vendor.implements(f"diopiAdaptiveAvgPool{rank}dBackward")
-    def average(grad_output: Tensor, input: Tensor) -> Any:
-        return _adaptive_avg_backward(grad_output, input, rank)
-
-    @vendor.implements(f"diopiAdaptiveMaxPool{rank}dBackward")
-    def maximum(grad_output: Tensor, input: Tensor, indices: Tensor) -> Any:
-        return _adaptive_max_backward(grad_output, input, indices, rank)
-
-
-for _rank in (1, 2, 3):
-    _implement_adaptive_gradients(_rank)
-
-
 @_implements("diopiPool*d")
 def pool(
     input: Tensor,
@@ -173,31 +157,45 @@ def pool(
     output_size: Size,
 ) -> Any:
     if adaptive:
-        return _ranked(f"adaptive_{mode}_pool", len(ksize))(input, output_size)
+        return _ranked(f"adaptive_{mode}_pool", len(output_size))(input, output_size)
     if mode == "max":
         return max_pool(input, ksize, stride, padding, dilation, ceil_mode)
-    return _ranked("avg_pool", len(ksize))(input, ksize, stride or None, padding, ceil_mode, not exclusive)
+    return _ranked(f"{mode}_pool", len(ksize))(input, ksize, stride or None, padding, ceil_mode, not exclusive)
 
 
-@_implements("diopiPool*dBackward")
-def pool_backward(
-    grad_output: Tensor,
-    input: Tensor,
-    mode: str,
-    ksize: Size,
-    stride: Size,
-    padding: Size,
-    dilation: Size,
-    ceil_mode: bool,
-    exclusive: bool,
-    adaptive: bool,
-    indices: Tensor | None,
-) -> Any:
-    rank = len(ksize)
-    if mode == "max" and indices is not None:
-        if adaptive:
-            return _adaptive_max_backward(grad_output, input, indices, rank)
-        return max_pool_backward(grad_output, input, ksize, stride, padding, dilation, ceil_mode, indices)
-    sizes = grad_output.shape[-rank:]
-    pooled = ("avg", ksize, stride, padding, dilation, ceil_mode, exclusive, adaptive, sizes)
-    return gradients(lambda x: pool(x, *pooled), grad_output, input)[0]
+def _implement_gradients(rank: int) -> None:
+    """Those of one rank, which none of their arguments gives."""
+
+    @vendor.implements(f"diopiAdaptiveAvgPool{rank}dBackward")
+    def average(grad_output: Tensor, input: Tensor) -> Any:
+        return _adaptive_avg_backward(grad_output, input, rank)
+
+    @vendor.implements(f"diopiAdaptiveMaxPool{rank}dBackward")
+    def maximum(grad_output: Tensor, input: Tensor, indices: Tensor) -> Any:
+        return _adaptive_max_backward(grad_output, input, indices, rank)
+
+    @vendor.implements(f"diopiPool{rank}dBackward")
+    def either(
+        grad_output: Tensor,
+        input: Tensor,
+        mode: str,
+        ksize: Size,
+        stride: Size,
+        padding: Size,
+        dilation: Size,
+        ceil_mode: bool,
+        exclusive: bool,
+        adaptive: bool,
+        indices: Tensor | None,
+    ) -> Any:
+        if mode == "max" and indices is not None:
+            if adaptive:
+                return _adaptive_max_backward(grad_output, input, indices, rank)
+            return max_pool_backward(grad_output, input, ksize, stride, padding, dilation, ceil_mode, indices)
+        sizes = grad_output.shape[-rank:]
+        pooled = (mode, ksize, stride, padding, dilation, ceil_mode, exclusive, adaptive, sizes)
+        return gradients(lambda x: pool(x, *pooled), grad_output, input)[0]
+
+
+for _rank in (1, 2, 3):
+    _implement_gradients(_rank)

@@ -71,7 +71,10 @@ def all_(input: Tensor, dim: int | None, *, out: ResultSpec) -> Tensor:
 
 @vendor.implements("diopiProd")
 def prod(input: Tensor, dim: int | None, *, out: ResultSpec) -> Tensor:
-    return torch.prod(input).reshape(out.shape) if dim is None else torch.prod(input, dim, _keeps(input, out))
+    dtype = torch_dtype(out.dtype)
+    if dim is None:
+        return torch.prod(input, dtype=dtype).reshape(out.shape)
+    return torch.prod(input, dim, _keeps(input, out), dtype=dtype)
 
 
 @vendor.implements("diopiArgmax")
@@ -90,8 +93,8 @@ def _comparable(input: Tensor) -> Tensor:
 
 
 @vendor.implements("diopiCumsum")
-def cumsum(input: Tensor, dim: int) -> Tensor:
-    return torch.cumsum(input, dim)
+def cumsum(input: Tensor, dim: int, *, out: ResultSpec) -> Tensor:
+    return torch.cumsum(input, dim, dtype=torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiCumsumBackward")

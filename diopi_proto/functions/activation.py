@@ -7,17 +7,19 @@ writes `grad_input`, the one with respect to the forward input; its tensors have
 PyTorch function of the same name, for gradients the ATen function named.
 """
 
+from typing import Literal
+
 from diopi_proto.dtypes import complexes, floated, floating, numeric, real
-from diopi_proto.parameters import Context, In, Out, Scalar, Text, boolean, i64
-from diopi_proto.prototype import prototype
+from diopi_proto.parameters import Axis, Context, In, Out, Scalar, boolean
+from diopi_proto.prototype import elementwise
 
 
-@prototype(dtypes=numeric, promise="exact", inplace="diopiReluInp")
+@elementwise(dtypes=numeric, promise="exact", inplace="diopiReluInp")
 def diopiRelu(ctx: Context, out: Out, input: In):
     """Rectifier max(input, 0): +0 for negative input; its sign for −0 is left open. Source: torch.relu."""
 
 
-@prototype(dtypes=numeric, promise="exact", inplace="diopiHardtanhInp", backward="diopiHardtanhBackward")
+@elementwise(dtypes=numeric, promise="exact", inplace="diopiHardtanhInp", backward="diopiHardtanhBackward")
 def diopiHardtanh(ctx: Context, out: Out, input: In, min_val: Scalar, max_val: Scalar):
     """input bounded to [min_val, max_val]; min_val ≤ max_val. Integer input truncates the bounds to its dtype.
 
@@ -25,7 +27,7 @@ def diopiHardtanh(ctx: Context, out: Out, input: In, min_val: Scalar, max_val: S
     """
 
 
-@prototype(dtypes=floating, promise="exact")
+@elementwise(dtypes=floating, promise="exact")
 def diopiHardtanhBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, min_val: Scalar, max_val: Scalar):
     """Gradient of `diopiHardtanh` from its input: grad_output where min_val < input < max_val, else 0.
 
@@ -33,7 +35,7 @@ def diopiHardtanhBackward(ctx: Context, grad_input: Out, grad_output: In, input:
     """
 
 
-@prototype(dtypes=floating, inplace="diopiHardswishInp", backward="diopiHardswishBackward")
+@elementwise(dtypes=floating, inplace="diopiHardswishInp", backward="diopiHardswishBackward")
 def diopiHardswish(ctx: Context, out: Out, input: In):
     """input · min(max(input + 3, 0), 6) / 6: zero up to −3, input itself from 3 on; −inf is left open.
 
@@ -41,7 +43,7 @@ def diopiHardswish(ctx: Context, out: Out, input: In):
     """
 
 
-@prototype(dtypes=floating)
+@elementwise(dtypes=floating)
 def diopiHardswishBackward(ctx: Context, grad_input: Out, grad_output: In, input: In):
     """Gradient of `diopiHardswish` from its input: grad_output · (input / 3 + 1/2) for −3 < input < 3.
 
@@ -49,7 +51,7 @@ def diopiHardswishBackward(ctx: Context, grad_input: Out, grad_output: In, input
     """
 
 
-@prototype(dtypes=numeric, promise="exact", inplace="diopiThresholdInp", backward="diopiThresholdBackward")
+@elementwise(dtypes=numeric, promise="exact", inplace="diopiThresholdInp", backward="diopiThresholdBackward")
 def diopiThreshold(ctx: Context, out: Out, input: In, threshold: Scalar, value: Scalar):
     """`value` where input ≤ threshold, else input; both numbers are first converted to input's dtype.
 
@@ -57,7 +59,7 @@ def diopiThreshold(ctx: Context, out: Out, input: In, threshold: Scalar, value: 
     """
 
 
-@prototype(dtypes=numeric, promise="exact")
+@elementwise(dtypes=numeric, promise="exact")
 def diopiThresholdBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, threshold: Scalar):
     """Gradient of `diopiThreshold` from its input: 0 where input ≤ threshold, else grad_output.
 
@@ -66,8 +68,8 @@ def diopiThresholdBackward(ctx: Context, grad_input: Out, grad_output: In, input
     """
 
 
-@prototype(dtypes=floating, backward="diopiGeluBackward")
-def diopiGelu(ctx: Context, out: Out, input: In, approximate: Text):
+@elementwise(dtypes=floating, backward="diopiGeluBackward")
+def diopiGelu(ctx: Context, out: Out, input: In, approximate: Literal["none", "tanh"]):
     """Gaussian error linear unit x · Φ(x), Φ(x) = (1 + erf(x/√2)) / 2, for `approximate` "none".
 
     "tanh": x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))). Any other text is rejected; −inf is left open. Source:
@@ -75,8 +77,8 @@ def diopiGelu(ctx: Context, out: Out, input: In, approximate: Text):
     """
 
 
-@prototype(dtypes=floating)
-def diopiGeluBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, approximate: Text):
+@elementwise(dtypes=floating)
+def diopiGeluBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, approximate: Literal["none", "tanh"]):
     """Gradient of `diopiGelu` from its input x: for `approximate` "none" grad_output · (Φ(x) + x · φ(x)).
 
     φ(x) = exp(−x²/2)/√(2π). "tanh", with u = √(2/π) · (x + 0.044715 · x³) and t = tanh(u): grad_output ·
@@ -85,12 +87,12 @@ def diopiGeluBackward(ctx: Context, grad_input: Out, grad_output: In, input: In,
     """
 
 
-@prototype(dtypes=floating, inplace="diopiLeakyReluInp", backward="diopiLeakyReluBackward")
+@elementwise(dtypes=floating, inplace="diopiLeakyReluInp", backward="diopiLeakyReluBackward")
 def diopiLeakyRelu(ctx: Context, out: Out, input: In, negative_slope: Scalar):
     """input where input > 0, else negative_slope · input. Source: torch.nn.functional.leaky_relu."""
 
 
-@prototype(dtypes=floating)
+@elementwise(dtypes=floating)
 def diopiLeakyReluBackward(
     ctx: Context, grad_input: Out, grad_output: In, input: In, negative_slope: Scalar, input_is_result: boolean
 ):
@@ -101,7 +103,7 @@ def diopiLeakyReluBackward(
     """
 
 
-@prototype(dtypes=(*real, *complexes), result=floated, inplace="diopiSigmoidInp", backward="diopiSigmoidBackward")
+@elementwise(dtypes=(*real, *complexes), result=floated, inplace="diopiSigmoidInp", backward="diopiSigmoidBackward")
 def diopiSigmoid(ctx: Context, out: Out, input: In):
     """Logistic function 1 / (1 + exp(−input)), without overflow: 0 at −inf, 1 at +inf; integers and bool give float32.
 
@@ -109,7 +111,7 @@ def diopiSigmoid(ctx: Context, out: Out, input: In):
     """
 
 
-@prototype(dtypes=(*floating, *complexes))
+@elementwise(dtypes=(*floating, *complexes))
 def diopiSigmoidBackward(ctx: Context, grad_input: Out, grad_output: In, output: In):
     """Gradient of `diopiSigmoid` from its result: grad_output · conj((1 − output) · output).
 
@@ -117,7 +119,7 @@ def diopiSigmoidBackward(ctx: Context, grad_input: Out, grad_output: In, output:
     """
 
 
-@prototype(dtypes=floating, inplace="diopiSiluInp", backward="diopiSiluBackward")
+@elementwise(dtypes=floating, inplace="diopiSiluInp", backward="diopiSiluBackward")
 def diopiSilu(ctx: Context, out: Out, input: In):
     """Sigmoid linear unit input / (1 + exp(−input)); input itself at +inf, −inf is left open.
 
@@ -125,7 +127,7 @@ def diopiSilu(ctx: Context, out: Out, input: In):
     """
 
 
-@prototype(dtypes=floating)
+@elementwise(dtypes=floating)
 def diopiSiluBackward(ctx: Context, grad_input: Out, grad_output: In, input: In):
     """Gradient of `diopiSilu` from its input: grad_output · s · (1 + input · (1 − s)), s = 1 / (1 + exp(−input)).
 
@@ -133,35 +135,35 @@ def diopiSiluBackward(ctx: Context, grad_input: Out, grad_output: In, input: In)
     """
 
 
-@prototype(dtypes=floating, backward="diopiSoftmaxBackward")
-def diopiSoftmax(ctx: Context, out: Out, input: In, dim: i64):
+@elementwise(dtypes=floating, ordered=floating, backward="diopiSoftmaxBackward")
+def diopiSoftmax(ctx: Context, out: Out, input: In, dim: Axis):
     """Softmax along axis `dim`: exp(x − m) / Σ exp(x − m), m the largest x of the slice, the sum over the slice.
 
     −rank ≤ dim < rank, negative counts from the last axis; 0-d input takes 0 and −1 and gives 1. Every slice of `out`
-    sums to 1; a −inf gives 0, a slice of nothing but −inf, or with +inf or NaN in it, gives NaN throughout. If `out` is
-    wider than `input`, input is converted first. Source: torch.softmax.
+    sums to 1; a −inf gives 0, a slice of nothing but −inf, or with +inf or NaN in it, gives NaN throughout. `out`
+    orders the dtype: input is converted to it first, as by `dtype` in PyTorch. Source: torch.softmax.
     """
 
 
-@prototype(dtypes=floating)
-def diopiSoftmaxBackward(ctx: Context, grad_input: Out, grad_output: In, output: In, dim: i64):
+@elementwise(dtypes=floating)
+def diopiSoftmaxBackward(ctx: Context, grad_input: Out, grad_output: In, output: In, dim: Axis):
     """Gradient of `diopiSoftmax` from its result y: y · (grad_output − Σ grad_output · y), the sum along `dim`.
 
     `dim` as in the forward. Source: torch.ops.aten._softmax_backward_data.
     """
 
 
-@prototype(dtypes=floating, backward="diopiLogSoftmaxBackward")
-def diopiLogSoftmax(ctx: Context, out: Out, input: In, dim: i64):
+@elementwise(dtypes=floating, ordered=floating, backward="diopiLogSoftmaxBackward")
+def diopiLogSoftmax(ctx: Context, out: Out, input: In, dim: Axis):
     """Logarithm of `diopiSoftmax`: (x − m) − ln Σ exp(x − m) along axis `dim`, m the largest x of the slice.
 
-    `dim` and slices without a finite maximum as in `diopiSoftmax`; a −inf gives −inf. If `out` is wider than `input`,
-    input is converted first. Source: torch.log_softmax.
+    `dim`, the dtype of `out`, and slices without a finite maximum as in `diopiSoftmax`; a −inf gives −inf. Source:
+    torch.log_softmax.
     """
 
 
-@prototype(dtypes=floating)
-def diopiLogSoftmaxBackward(ctx: Context, grad_input: Out, grad_output: In, output: In, dim: i64):
+@elementwise(dtypes=floating)
+def diopiLogSoftmaxBackward(ctx: Context, grad_input: Out, grad_output: In, output: In, dim: Axis):
     """Gradient of `diopiLogSoftmax` from its result y: grad_output − exp(y) · Σ grad_output, the sum along `dim`.
 
     `dim` as in the forward. Source: torch.ops.aten._log_softmax_backward_data.

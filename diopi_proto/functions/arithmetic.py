@@ -2,33 +2,37 @@
 
 Unless a docstring says otherwise: tensor inputs are of any shape, 0-d and empty ones included, and broadcast against
 each other (axes aligned at the last one, an axis of size 1 repeats); `out` has the broadcast shape, and in place
-`input` must have it already. Inputs may differ in dtype: they are converted to their common type, the result has it,
-and integers wrap around. A `diopiScalar_t` of a higher category (bool < integer < floating) than the tensors lifts
-them, an integer to int64, a floating number to float32 (complex64 stays complex); otherwise the tensors decide, and
-the number takes part at the precision it was given in. NaN in any operand gives NaN. A NULL scalar, and shapes that do
-not broadcast, are rejected. Source: the PyTorch function of the same name.
+`input` must have it already. Inputs may differ in dtype: they are converted to their common type first, the result has
+it, and integers wrap around. A `diopiScalar_t` of a higher category (bool < integer < floating) than the tensors lifts
+them, an integer to int64, a floating number to float32 (complex64 stays complex); otherwise the tensors decide, and the
+number takes part at the precision it was given in, but that comparisons with floating tensors convert it too. Factors
+(`alpha`, `value`) have no part in the types. Half precision is computed in float32. NaN in any operand gives NaN. A
+NULL scalar, and shapes that do not broadcast, are rejected. Source: the PyTorch function of the same name.
 """
 
-from diopi_proto.dtypes import complexes, every, floated, floating, integral, numeric, promoted, real, truth
-from diopi_proto.parameters import Context, Count, In, Ins, Out, OutBool, Outs, Scalar, const_In
-from diopi_proto.prototype import prototype
+from typing import Annotated
+
+from diopi_proto.dtypes import boolean, complexes, every, floated, floating, integral, numeric, promoted, real, truth
+from diopi_proto.facts import Exponent
+from diopi_proto.parameters import Context, Count, Factor, In, Ins, Out, OutBool, Outs, Scalar, const_In
+from diopi_proto.prototype import arithmetic, prototype
 from diopi_proto.types import RoundMode
 
 
-@prototype(
+@arithmetic(
     dtypes=every, result=promoted, inplace="diopiAddInp", scalar="diopiAddScalar", inplace_scalar="diopiAddInpScalar"
 )
-def diopiAdd(ctx: Context, out: Out, input: In, other: In, alpha: Scalar):
+def diopiAdd(ctx: Context, out: Out, input: In, other: In, alpha: Factor):
     """Sum input + alpha · other; of two bools the logical or of input and (alpha and other).
 
     A floating alpha is rejected unless the result is floating or complex. Source: torch.add.
     """
 
 
-@prototype(
+@arithmetic(
     dtypes=every, result=promoted, inplace="diopiSubInp", scalar="diopiSubScalar", inplace_scalar="diopiSubInpScalar"
 )
-def diopiSub(ctx: Context, out: Out, input: In, other: In, alpha: Scalar):
+def diopiSub(ctx: Context, out: Out, input: In, other: In, alpha: Factor):
     """Difference input − alpha · other; a floating alpha is rejected unless the result is floating or complex.
 
     A bool operand counts as 0 or 1 beside a number; what two bool operands give is left open (PyTorch refuses bool).
@@ -36,14 +40,14 @@ def diopiSub(ctx: Context, out: Out, input: In, other: In, alpha: Scalar):
     """
 
 
-@prototype(
+@arithmetic(
     dtypes=every, result=promoted, inplace="diopiMulInp", scalar="diopiMulScalar", inplace_scalar="diopiMulInpScalar"
 )
 def diopiMul(ctx: Context, out: Out, input: In, other: In):
     """Product input · other; of two bools the logical and. Source: torch.mul."""
 
 
-@prototype(
+@arithmetic(
     dtypes=every, result=floated, inplace="diopiDivInp", scalar="diopiDivScalar", inplace_scalar="diopiDivInpScalar"
 )
 def diopiDiv(ctx: Context, out: Out, input: In, other: In, rounding_mode: RoundMode):
@@ -57,24 +61,24 @@ def diopiDiv(ctx: Context, out: Out, input: In, other: In, rounding_mode: RoundM
     """
 
 
-@prototype(
-    dtypes=(*numeric, *complexes),
+@arithmetic(
+    dtypes=(*numeric, *complexes, *boolean),
     argument_dtypes={"exponent": every},
     result=promoted,
     inplace="diopiPowInpTensor",
     scalar="diopiPow",
     inplace_scalar="diopiPowInp",
 )
-def diopiPowTensor(ctx: Context, out: Out, input: In, exponent: In):
+def diopiPowTensor(ctx: Context, out: Out, input: In, exponent: Annotated[In, Exponent()]):
     """Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
 
     A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
     tensor a negative exponent gives 0 (1 and −1 keep magnitude 1, 0 is left open), as a scalar it is rejected with an
-    integer base. Source: torch.pow.
+    integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
     """
 
 
-@prototype(dtypes=every, result=promoted)
+@arithmetic(dtypes=every, result=promoted)
 def diopiPowScalar(ctx: Context, out: Out, input: Scalar, exponent: In):
     """Power input^exponent of a number and a tensor, the special cases as in `diopiPowTensor`.
 
@@ -83,17 +87,17 @@ def diopiPowScalar(ctx: Context, out: Out, input: Scalar, exponent: In):
     """
 
 
-@prototype(dtypes=(*numeric, *complexes), result=promoted, inplace="diopiAddcmulInp")
-def diopiAddcmul(ctx: Context, out: Out, input: In, tensor1: In, tensor2: In, value: Scalar):
+@arithmetic(dtypes=(*numeric, *complexes), result=promoted, inplace="diopiAddcmulInp")
+def diopiAddcmul(ctx: Context, out: Out, input: In, tensor1: In, tensor2: In, value: Factor):
     """input + value · tensor1 · tensor2; integer tensors truncate a floating `value`. Source: torch.addcmul."""
 
 
-@prototype(dtypes=(*floating, *complexes), result=promoted, inplace="diopiAddcdivInp")
-def diopiAddcdiv(ctx: Context, out: Out, input: In, tensor1: In, tensor2: In, value: Scalar):
+@arithmetic(dtypes=(*floating, *complexes), result=promoted, inplace="diopiAddcdivInp")
+def diopiAddcdiv(ctx: Context, out: Out, input: In, tensor1: In, tensor2: In, value: Factor):
     """input + value · tensor1 / tensor2; integer tensors are rejected. Source: torch.addcdiv."""
 
 
-@prototype(dtypes=(*floating, *complexes), scalar="diopiLerpScalar", scalar_arguments=["weight"])
+@arithmetic(dtypes=(*floating, *complexes), scalar="diopiLerpScalar", scalar_arguments=["weight"])
 def diopiLerpTensor(ctx: Context, out: Out, input: In, end: In, weight: In):
     """Linear interpolation input + weight · (end − input).
 
@@ -102,16 +106,17 @@ def diopiLerpTensor(ctx: Context, out: Out, input: In, end: In, weight: In):
     """
 
 
-@prototype(dtypes=numeric, result=promoted, scalar="diopiRemainderScalar")
+@arithmetic(dtypes=real, result=promoted, scalar="diopiRemainderScalar")
 def diopiRemainderTensor(ctx: Context, out: Out, input: In, other: In):
     """Remainder input − other · ⌊input / other⌋, with the sign of the divisor `other`.
 
     Floating: NaN for divisor 0 and for input ±inf; with divisor ±inf the input if it has the divisor's sign (or is 0),
-    else the divisor. An exact 0 has the sign of `input`. Integer division by 0 is left open. Source: torch.remainder.
+    else the divisor. An exact 0 has the sign of `input`. Integer division by 0 is left open. A bool operand counts as 0
+    or 1 beside a number; what two bool operands give is left open (PyTorch refuses them). Source: torch.remainder.
     """
 
 
-@prototype(dtypes=numeric, result=promoted)
+@arithmetic(dtypes=real, result=promoted)
 def diopiRemainder(ctx: Context, out: Out, input: Scalar, other: In):
     """Remainder of a number divided by every element of a tensor, as `diopiRemainderTensor`.
 
@@ -119,9 +124,10 @@ def diopiRemainder(ctx: Context, out: Out, input: Scalar, other: In):
     """
 
 
-@prototype(
+@arithmetic(
     dtypes=numeric,
     result=promoted,
+    truncated=True,
     promise="exact",
     inplace="diopiClampInp",
     scalar="diopiClampScalar",
@@ -130,47 +136,56 @@ def diopiRemainder(ctx: Context, out: Out, input: Scalar, other: In):
 def diopiClamp(ctx: Context, out: Out, input: In, min: In | None, max: In | None):
     """input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
 
-    `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN.
+    `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN. Where floating
+    numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`).
 
     Source: torch.clamp.
     """
 
 
-@prototype(
+@arithmetic(
     dtypes=real,
     result=promoted,
+    truncated=True,
     promise="exact",
     inplace="diopiClampMinInp",
     scalar="diopiClampMinScalar",
     inplace_scalar="diopiClampMinInpScalar",
 )
 def diopiClampMin(ctx: Context, out: Out, input: In, min: In):
-    """The larger of input and min; a NaN bound gives NaN. Source: torch.clamp_min."""
+    """The larger of input and min; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+
+    Source: torch.clamp_min.
+    """
 
 
-@prototype(
+@arithmetic(
     dtypes=real,
     result=promoted,
+    truncated=True,
     promise="exact",
     inplace="diopiClampMaxInp",
     scalar="diopiClampMaxScalar",
     inplace_scalar="diopiClampMaxInpScalar",
 )
 def diopiClampMax(ctx: Context, out: Out, input: In, max: In):
-    """The smaller of input and max; a NaN bound gives NaN. Source: torch.clamp_max."""
+    """The smaller of input and max; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+
+    Source: torch.clamp_max.
+    """
 
 
-@prototype(dtypes=real, result=promoted, promise="exact")
+@arithmetic(dtypes=real, result=promoted, promise="exact")
 def diopiMaximum(ctx: Context, out: Out, input: In, other: In):
     """The larger of input and other; either zero where both are zeros. Source: torch.maximum."""
 
 
-@prototype(dtypes=real, result=promoted, promise="exact")
+@arithmetic(dtypes=real, result=promoted, promise="exact")
 def diopiMinimum(ctx: Context, out: Out, input: In, other: In):
     """The smaller of input and other; either zero where both are zeros. Source: torch.minimum."""
 
 
-@prototype(dtypes=every, result=truth, inplace="diopiEqInp", scalar="diopiEqScalar", inplace_scalar="diopiEqInpScalar")
+@arithmetic(dtypes=every, result=truth, inplace="diopiEqInp", scalar="diopiEqScalar", inplace_scalar="diopiEqInpScalar")
 def diopiEq(ctx: Context, out: Out, input: In, other: In):
     """input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
 
@@ -178,7 +193,7 @@ def diopiEq(ctx: Context, out: Out, input: In, other: In):
     """
 
 
-@prototype(dtypes=every, result=truth, inplace="diopiNeInp", scalar="diopiNeScalar", inplace_scalar="diopiNeInpScalar")
+@arithmetic(dtypes=every, result=truth, inplace="diopiNeInp", scalar="diopiNeScalar", inplace_scalar="diopiNeInpScalar")
 def diopiNe(ctx: Context, out: Out, input: In, other: In):
     """input ≠ other, compared in their common type, as bool; true for NaN.
 
@@ -186,7 +201,7 @@ def diopiNe(ctx: Context, out: Out, input: In, other: In):
     """
 
 
-@prototype(dtypes=real, result=truth, inplace="diopiGeInp", scalar="diopiGeScalar", inplace_scalar="diopiGeInpScalar")
+@arithmetic(dtypes=real, result=truth, inplace="diopiGeInp", scalar="diopiGeScalar", inplace_scalar="diopiGeInpScalar")
 def diopiGe(ctx: Context, out: Out, input: In, other: In):
     """input ≥ other, compared in their common type, as bool; false for NaN.
 
@@ -194,7 +209,7 @@ def diopiGe(ctx: Context, out: Out, input: In, other: In):
     """
 
 
-@prototype(dtypes=real, result=truth, inplace="diopiGtInp", scalar="diopiGtScalar", inplace_scalar="diopiGtInpScalar")
+@arithmetic(dtypes=real, result=truth, inplace="diopiGtInp", scalar="diopiGtScalar", inplace_scalar="diopiGtInpScalar")
 def diopiGt(ctx: Context, out: Out, input: In, other: In):
     """input > other, compared in their common type, as bool; false for NaN.
 
@@ -202,7 +217,7 @@ def diopiGt(ctx: Context, out: Out, input: In, other: In):
     """
 
 
-@prototype(dtypes=real, result=truth, inplace="diopiLeInp", scalar="diopiLeScalar", inplace_scalar="diopiLeInpScalar")
+@arithmetic(dtypes=real, result=truth, inplace="diopiLeInp", scalar="diopiLeScalar", inplace_scalar="diopiLeInpScalar")
 def diopiLe(ctx: Context, out: Out, input: In, other: In):
     """input ≤ other, compared in their common type, as bool; false for NaN.
 
@@ -210,7 +225,7 @@ def diopiLe(ctx: Context, out: Out, input: In, other: In):
     """
 
 
-@prototype(dtypes=real, result=truth, inplace="diopiLtInp", scalar="diopiLtScalar", inplace_scalar="diopiLtInpScalar")
+@arithmetic(dtypes=real, result=truth, inplace="diopiLtInp", scalar="diopiLtScalar", inplace_scalar="diopiLtInpScalar")
 def diopiLt(ctx: Context, out: Out, input: In, other: In):
     """input < other, compared in their common type, as bool; false for NaN.
 
@@ -218,7 +233,7 @@ def diopiLt(ctx: Context, out: Out, input: In, other: In):
     """
 
 
-@prototype(dtypes=every, result=truth)
+@arithmetic(dtypes=every, result=truth)
 def diopiEqual(ctx: Context, out: OutBool, input: In, other: In):
     """Whether input and other have the same shape and equal elements, in `*out` when the call returns.
 
@@ -227,7 +242,7 @@ def diopiEqual(ctx: Context, out: OutBool, input: In, other: In):
     """
 
 
-@prototype(dtypes=every, result=truth, inplace="diopiLogicalAndInp")
+@arithmetic(dtypes=every, result=truth, inplace="diopiLogicalAndInp")
 def diopiLogicalAnd(ctx: Context, out: Out, input: In, other: In):
     """Whether input and other are both nonzero, as bool; NaN counts as nonzero.
 
@@ -235,7 +250,7 @@ def diopiLogicalAnd(ctx: Context, out: Out, input: In, other: In):
     """
 
 
-@prototype(dtypes=every, result=truth, inplace="diopiLogicalOrInp")
+@arithmetic(dtypes=every, result=truth, inplace="diopiLogicalOrInp")
 def diopiLogicalOr(ctx: Context, out: Out, input: In, other: In):
     """Whether input or other is nonzero, as bool; NaN counts as nonzero.
 
@@ -243,7 +258,7 @@ def diopiLogicalOr(ctx: Context, out: Out, input: In, other: In):
     """
 
 
-@prototype(
+@arithmetic(
     dtypes=integral,
     result=promoted,
     inplace="diopiBitwiseAndInp",
@@ -257,7 +272,7 @@ def diopiBitwiseAnd(ctx: Context, out: Out, input: In, other: In):
     """
 
 
-@prototype(
+@arithmetic(
     dtypes=integral,
     result=promoted,
     inplace="diopiBitwiseOrInp",

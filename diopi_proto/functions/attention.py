@@ -36,18 +36,26 @@ are errors. Sources: Vaswani et al., "Attention Is All You Need" (2017); Dao, "F
 "Train Short, Test Long" (2022, ALiBi); torch.nn.functional.scaled_dot_product_attention.
 """
 
+from typing import Annotated, Literal
+
 from diopi_proto.dtypes import always, floating, index, like, narrow, same, single, statistic, truth
 from diopi_proto.dtypes import boolean as truth_values
+from diopi_proto.facts import AtLeast, AtMostOne, HoldsTruth, NeededWhere, SizesFollow
+from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
+    Broadcast,
     Context,
+    Extents,
     Generator,
     In,
     InOut,
     MutableIn,
     NewOut,
     Out,
+    PositiveExtent,
     Size,
-    Text,
+    Sized,
+    SizedInOut,
     boolean,
     const_boolean,
     f32,
@@ -57,6 +65,16 @@ from diopi_proto.parameters import (
 )
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
+
+BroadcastMask = Annotated[In, HoldsTruth(), SizesFollow(broadcast=True)]
+SizedMutableIn = Annotated[MutableIn, SizesFollow()]
+Probability = Annotated[f32, AtLeast(0), AtMostOne()]
+WideProbability = Annotated[f64, AtLeast(0), AtMostOne()]
+HeadCount = Annotated[i32, AtLeast(1)]
+DropoutGenerator = Annotated[Generator, NeededWhere("p_dropout")]
+WideDropoutGenerator = Annotated[Generator, NeededWhere("dropout_p")]
+CausalMask = Annotated[In, HoldsTruth(), SizesFollow(), NeededWhere("is_causal")]
+Layout = Literal["BSND", "BNSD", "BSH", "SBH"]
 
 bits = (Dtype.uint8,)
 int32 = (Dtype.int32,)
@@ -78,10 +96,26 @@ customized_arguments = {
     "softmax_out": single,
 }
 
+NO_BIAS = Ignored(("bias",), "no gradient depends on it")
+NO_EPS = Ignored(("eps",), "inv_rms already holds it")
+BY_POSITION = Ignored(("mask",), "positions alone decide", {"fixed_triu_mask": True}, Read.form)
+NOTHING_DRAWN = Ignored(("gen",), "nothing is drawn", {"p_dropout": 0})
+NOTHING_DRAWN_WIDE = Ignored(("gen",), "nothing is drawn", {"dropout_p": 0})
+NO_LATER_KEYS = Ignored(("window_size_right",), "a causal call sees no later keys", {"is_causal": True})
+LONGEST = "the lengths say what is read"
+OWN_RECORDS = Ignored(
+    ("softmax_max", "softmax_sum", "softmax_out"), "they follow from the rest of the call", read=Read.value
+)
+NOT_SHOWN = Ignored(("return_debug_mask",), "what it asks for is left open", read=Read.value)
+BY_MASK = Ignored(("is_causal",), "the mask holds the triangle", {"is_causal": True}, Read.value)
+FLASH = [NOTHING_DRAWN, NO_LATER_KEYS]
+FLASH_VARLEN = [*FLASH, Ignored(("max_seqlen_kv",), LONGEST, read=Read.value)]
+FLASH_VARLEN_BACKWARD = [*FLASH, Ignored(("max_seqlen_q", "max_seqlen_kv"), LONGEST, read=Read.value)]
+
 
 @prototype(dtypes=floating)
 def diopiRotaryEmbedding(
-    ctx: Context, out: Out, x: In, cos: In, sin: In, conj: const_boolean, interleaved: const_boolean
+    ctx: Context, out: Out, x: In, cos: Broadcast, sin: Broadcast, conj: const_boolean, interleaved: const_boolean
 ):
     """Rotation of the pairs (a, b) in the last axis of x by the angles whose cosines and sines are given.
 
@@ -96,7 +130,7 @@ def diopiRotaryEmbedding(
 
 
 @prototype(dtypes=floating)
-def diopiRotaryEmbeddingV2(ctx: Context, query: InOut, key: InOut, cos: In, sin: In, dim: i64):
+def diopiRotaryEmbeddingV2(ctx: Context, query: InOut, key: SizedInOut, cos: Sized, sin: Sized, dim: PositiveExtent):
     """Rotation of query and key in place, head by head, with cosines and sines as wide as a head.
 
     For every head x of size `dim`: y[d] = x[d] · cos[d] − x[d + dim/2] · sin[d] for d < dim/2, and
@@ -114,9 +148,9 @@ def diopiRMSNorm(
     out: Out,
     inv_rms: Out,
     input: In,
-    normalized_shape: Size,
-    weight: In | None,
-    bias: In | None,
+    normalized_shape: Extents,
+    weight: Sized | None,
+    bias: Sized | None,
     eps: f64,
 ):
     """Root mean square norm: out = input · r · weight + bias with r = 1/√(mean(input²) + eps).
@@ -129,18 +163,22 @@ def diopiRMSNorm(
     """
 
 
-@prototype(dtypes=floating, result={"grad_input": same, "grad_weight": like(2), "grad_bias": like(2)})
+@prototype(
+    dtypes=floating,
+    result={"grad_input": same, "grad_weight": like(2), "grad_bias": like(2)},
+    ignored=[NO_BIAS, NO_EPS],
+)
 def diopiRMSNormBackward(
     ctx: Context,
     grad_input: Out,
     grad_weight: Out | None,
     grad_bias: Out | None,
     grad_output: In,
-    input: In,
-    weight: In | None,
-    bias: In | None,
-    inv_rms: In,
-    normalized_shape: Size,
+    input: Sized,
+    weight: Sized | None,
+    bias: Sized | None,
+    inv_rms: Sized,
+    normalized_shape: Extents,
     eps: f64,
 ):
     """Gradients of `diopiRMSNorm`. With r = inv_rms, x̂ = input · r, g = grad_output · weight:
@@ -157,9 +195,12 @@ def diopiRMSNormBackward(
 @prototype(
     dtypes=narrow,
     argument_dtypes={"mask": (*narrow, *truth_values)},
+    ignored=[BY_POSITION],
     backward="diopiScaledMaskedSoftmaxBackward",
 )
-def diopiScaledMaskedSoftmax(ctx: Context, output: Out, input: In, mask: In, scale: f64, fixed_triu_mask: boolean):
+def diopiScaledMaskedSoftmax(
+    ctx: Context, output: Out, input: In, mask: BroadcastMask, scale: f64, fixed_triu_mask: boolean
+):
     """Softmax along the last axis of t, which is scale · input, and −10000 (not −inf) where masked.
 
     Masked are the elements whose mask is true (or, of a floating mask, not zero); with `fixed_triu_mask` instead
@@ -170,9 +211,15 @@ def diopiScaledMaskedSoftmax(ctx: Context, output: Out, input: In, mask: In, sca
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes={"mask": (*narrow, *truth_values)})
+@prototype(dtypes=narrow, argument_dtypes={"mask": (*narrow, *truth_values)}, ignored=[BY_POSITION])
 def diopiScaledMaskedSoftmaxBackward(
-    ctx: Context, grad_input: Out, grad_output: In, output: In, mask: In, scale: f64, fixed_triu_mask: boolean
+    ctx: Context,
+    grad_input: Out,
+    grad_output: In,
+    output: Sized,
+    mask: BroadcastMask,
+    scale: f64,
+    fixed_triu_mask: boolean,
 ):
     """Gradient of `diopiScaledMaskedSoftmax` from its result: scale · output · (grad_output − Σ grad_output · output).
 
@@ -185,18 +232,19 @@ def diopiScaledMaskedSoftmaxBackward(
     dtypes=narrow,
     argument_dtypes={"alibi_slopes": single},
     result=flash_results,
+    ignored=FLASH,
     backward="diopiFlashAttentionBackward",
 )
 def diopiFlashAttention(
     ctx: Context,
     attention_out: Out,
     softmax_lse: Out,
-    gen: Generator | None,
+    gen: DropoutGenerator | None,
     q: In,
-    k: In,
-    v: In,
-    alibi_slopes: In | None,
-    p_dropout: f32,
+    k: Sized,
+    v: Sized,
+    alibi_slopes: Sized | None,
+    p_dropout: Probability,
     softmax_scale: f32,
     is_causal: boolean,
     window_size_left: i32,
@@ -209,21 +257,21 @@ def diopiFlashAttention(
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes={"alibi_slopes": single, "softmax_lse": single})
+@prototype(dtypes=narrow, argument_dtypes={"alibi_slopes": single, "softmax_lse": single}, ignored=FLASH)
 def diopiFlashAttentionBackward(
     ctx: Context,
     grad_q: Out,
     grad_k: Out,
     grad_v: Out,
     grad_output: In,
-    gen: Generator | None,
-    q: In,
-    k: In,
-    v: In,
-    alibi_slopes: In | None,
-    attention_out: In,
-    softmax_lse: In,
-    p_dropout: f32,
+    gen: DropoutGenerator | None,
+    q: Sized,
+    k: Sized,
+    v: Sized,
+    alibi_slopes: Sized | None,
+    attention_out: Sized,
+    softmax_lse: Sized,
+    p_dropout: Probability,
     softmax_scale: f32,
     is_causal: boolean,
     window_size_left: i32,
@@ -240,22 +288,23 @@ def diopiFlashAttentionBackward(
     dtypes=narrow,
     argument_dtypes={"cum_seq_q": int32, "cum_seq_kv": int32, "alibi_slopes": single},
     result=flash_results,
+    ignored=FLASH_VARLEN,
     backward="diopiFlashAttentionVarLenBackward",
 )
 def diopiFlashAttentionVarLen(
     ctx: Context,
     attention_out: Out,
     softmax_lse: Out,
-    gen: Generator | None,
+    gen: DropoutGenerator | None,
     q: In,
-    k: In,
-    v: In,
+    k: Sized,
+    v: Sized,
     cum_seq_q: In,
-    cum_seq_kv: In,
-    alibi_slopes: In | None,
+    cum_seq_kv: Sized,
+    alibi_slopes: Sized | None,
     max_seqlen_q: i32,
     max_seqlen_kv: i32,
-    p_dropout: f32,
+    p_dropout: Probability,
     softmax_scale: f32,
     is_causal: boolean,
     window_size_left: i32,
@@ -273,6 +322,7 @@ def diopiFlashAttentionVarLen(
 @prototype(
     dtypes=narrow,
     argument_dtypes={"cum_seq_q": int32, "cum_seq_kv": int32, "alibi_slopes": single, "softmax_lse": single},
+    ignored=FLASH_VARLEN_BACKWARD,
 )
 def diopiFlashAttentionVarLenBackward(
     ctx: Context,
@@ -280,18 +330,18 @@ def diopiFlashAttentionVarLenBackward(
     grad_k: Out,
     grad_v: Out,
     grad_output: In,
-    gen: Generator | None,
-    q: In,
-    k: In,
-    v: In,
+    gen: DropoutGenerator | None,
+    q: Sized,
+    k: Sized,
+    v: Sized,
     cum_seq_q: In,
-    cum_seq_kv: In,
-    alibi_slopes: In | None,
-    attention_out: In,
-    softmax_lse: In,
+    cum_seq_kv: Sized,
+    alibi_slopes: Sized | None,
+    attention_out: Sized,
+    softmax_lse: Sized,
     max_seqlen_q: i32,
     max_seqlen_kv: i32,
-    p_dropout: f32,
+    p_dropout: Probability,
     softmax_scale: f32,
     is_causal: boolean,
     window_size_left: i32,
@@ -304,19 +354,24 @@ def diopiFlashAttentionVarLenBackward(
     """
 
 
-@prototype(dtypes=floating, result=multi_head_results, backward="diopiMultiHeadAttentionBackward")
+@prototype(
+    dtypes=floating,
+    result=multi_head_results,
+    ignored=[NOTHING_DRAWN_WIDE, NOT_SHOWN],
+    backward="diopiMultiHeadAttentionBackward",
+)
 def diopiMultiHeadAttention(
     ctx: Context,
     q: MutableIn,
-    k: MutableIn,
-    v: MutableIn,
-    dropout_p: f64,
+    k: SizedMutableIn,
+    v: SizedMutableIn,
+    dropout_p: WideProbability,
     is_causal: boolean,
     return_debug_mask: boolean,
     scale: f64,
     out: Out,
     softmax_lse: Out,
-    gen: Generator | None,
+    gen: WideDropoutGenerator | None,
     debug_attn_mask: Out | None,
 ):
     """Attention core without ALiBi and window, on sequences of one length. Superseded by `diopiFlashAttention`.
@@ -328,18 +383,18 @@ def diopiMultiHeadAttention(
     """
 
 
-@prototype(dtypes=floating)
+@prototype(dtypes=floating, ignored=[NOTHING_DRAWN_WIDE])
 def diopiMultiHeadAttentionBackward(
     ctx: Context,
     grad_out: In,
-    q: In,
-    k: In,
-    v: In,
-    out: In,
-    softmax_lse: In,
-    dropout_p: f64,
+    q: Sized,
+    k: Sized,
+    v: Sized,
+    out: Sized,
+    softmax_lse: Sized,
+    dropout_p: WideProbability,
     is_causal: boolean,
-    gen: Generator | None,
+    gen: WideDropoutGenerator | None,
     scale: f64,
     grad_q: Out,
     grad_k: Out,
@@ -356,24 +411,25 @@ def diopiMultiHeadAttentionBackward(
     dtypes=floating,
     argument_dtypes={"cum_seq_q": index, "cum_seq_k": index},
     result=multi_head_results,
+    ignored=[NOTHING_DRAWN_WIDE, NOT_SHOWN, Ignored(("max_k",), LONGEST, read=Read.value)],
     backward="diopiMultiHeadAttentionVarLenBackward",
 )
 def diopiMultiHeadAttentionVarLen(
     ctx: Context,
     q: MutableIn,
-    k: MutableIn,
-    v: MutableIn,
+    k: SizedMutableIn,
+    v: SizedMutableIn,
     cum_seq_q: In,
-    cum_seq_k: In,
+    cum_seq_k: Sized,
     max_q: i64,
     max_k: i64,
-    dropout_p: f64,
+    dropout_p: WideProbability,
     is_causal: boolean,
     return_debug_mask: boolean,
     scale: f64,
     out: Out,
     softmax_lse: Out,
-    gen: Generator | None,
+    gen: WideDropoutGenerator | None,
     debug_attn_mask: Out | None,
 ):
     """Attention core without ALiBi and window, on packed sequences. Superseded by `diopiFlashAttentionVarLen`.
@@ -385,22 +441,26 @@ def diopiMultiHeadAttentionVarLen(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"cum_seq_q": index, "cum_seq_k": index})
+@prototype(
+    dtypes=floating,
+    argument_dtypes={"cum_seq_q": index, "cum_seq_k": index},
+    ignored=[NOTHING_DRAWN_WIDE, Ignored(("max_q", "max_k"), LONGEST, read=Read.value)],
+)
 def diopiMultiHeadAttentionVarLenBackward(
     ctx: Context,
     grad_out: In,
-    q: In,
-    k: In,
-    v: In,
-    out: In,
-    softmax_lse: In,
+    q: Sized,
+    k: Sized,
+    v: Sized,
+    out: Sized,
+    softmax_lse: Sized,
     cum_seq_q: In,
-    cum_seq_k: In,
+    cum_seq_k: Sized,
     max_q: i64,
     max_k: i64,
-    dropout_p: f64,
+    dropout_p: WideProbability,
     is_causal: boolean,
-    gen: Generator | None,
+    gen: WideDropoutGenerator | None,
     scale: f64,
     grad_q: Out,
     grad_k: Out,
@@ -417,6 +477,7 @@ def diopiMultiHeadAttentionVarLenBackward(
     dtypes=narrow,
     argument_dtypes={"alibi_slopes": single, "attention_mask": truth_values},
     result=customized_results,
+    ignored=[*FLASH, BY_MASK],
     backward="diopiCustomizedFlashAttentionBackward",
 )
 def diopiCustomizedFlashAttention(
@@ -426,19 +487,19 @@ def diopiCustomizedFlashAttention(
     softmax_max: NewOut,
     softmax_sum: NewOut,
     softmax_out: NewOut,
-    gen: Generator | None,
+    gen: DropoutGenerator | None,
     q: In,
-    k: In,
-    v: In,
-    alibi_slopes: In | None,
-    attention_mask: In | None,
-    p_dropout: f32,
+    k: Sized,
+    v: Sized,
+    alibi_slopes: Sized | None,
+    attention_mask: CausalMask | None,
+    p_dropout: Probability,
     softmax_scale: f32,
     is_causal: boolean,
     window_size_left: i32,
     window_size_right: i32,
-    head_num: i32,
-    input_layout: Text,
+    head_num: HeadCount,
+    input_layout: Layout,
 ):
     """Attention core with an explicit mask, in a layout the caller names. Devices may leave it out.
 
@@ -458,30 +519,30 @@ def diopiCustomizedFlashAttention(
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes=customized_arguments)
+@prototype(dtypes=narrow, argument_dtypes=customized_arguments, ignored=[NO_LATER_KEYS, OWN_RECORDS, BY_MASK])
 def diopiCustomizedFlashAttentionBackward(
     ctx: Context,
     grad_q: Out,
     grad_k: Out,
     grad_v: Out,
     grad_output: In,
-    q: In,
-    k: In,
-    v: In,
-    alibi_slopes: In | None,
-    attention_out: In,
-    attention_mask: In | None,
-    dropout_mask: In | None,
+    q: Sized,
+    k: Sized,
+    v: Sized,
+    alibi_slopes: Sized | None,
+    attention_out: Sized,
+    attention_mask: CausalMask | None,
+    dropout_mask: Sized | None,
     softmax_max: In,
     softmax_sum: In,
     softmax_out: In,
-    p_dropout: f32,
+    p_dropout: Probability,
     softmax_scale: f32,
     is_causal: boolean,
     window_size_left: i32,
     window_size_right: i32,
-    head_num: i32,
-    input_layout: Text,
+    head_num: HeadCount,
+    input_layout: Layout,
 ):
     """Gradients of `diopiCustomizedFlashAttention`, in the layout and shapes of q, k and v.
 
@@ -495,6 +556,7 @@ def diopiCustomizedFlashAttentionBackward(
     dtypes=narrow,
     argument_dtypes={"alibi_slopes": single, "attention_mask": truth_values},
     result=customized_results,
+    ignored=[*FLASH_VARLEN_BACKWARD, BY_MASK],
     backward="diopiCustomizedFlashAttentionVarLenBackward",
 )
 def diopiCustomizedFlashAttentionVarLen(
@@ -504,17 +566,17 @@ def diopiCustomizedFlashAttentionVarLen(
     softmax_max: NewOut,
     softmax_sum: NewOut,
     softmax_out: NewOut,
-    gen: Generator | None,
+    gen: DropoutGenerator | None,
     q: In,
-    k: In,
-    v: In,
+    k: Sized,
+    v: Sized,
     cum_seq_q: Size,
     cum_seq_kv: Size,
-    alibi_slopes: In | None,
-    attention_mask: In | None,
+    alibi_slopes: Sized | None,
+    attention_mask: CausalMask | None,
     max_seqlen_q: i32,
     max_seqlen_kv: i32,
-    p_dropout: f32,
+    p_dropout: Probability,
     softmax_scale: f32,
     is_causal: boolean,
     window_size_left: i32,
@@ -530,28 +592,30 @@ def diopiCustomizedFlashAttentionVarLen(
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes=customized_arguments)
+@prototype(
+    dtypes=narrow, argument_dtypes=customized_arguments, ignored=[*FLASH_VARLEN_BACKWARD[1:], OWN_RECORDS, BY_MASK]
+)
 def diopiCustomizedFlashAttentionVarLenBackward(
     ctx: Context,
     grad_q: Out,
     grad_k: Out,
     grad_v: Out,
     grad_output: In,
-    q: In,
-    k: In,
-    v: In,
+    q: Sized,
+    k: Sized,
+    v: Sized,
     cum_seq_q: Size,
     cum_seq_kv: Size,
-    alibi_slopes: In | None,
-    attention_out: In,
-    attention_mask: In | None,
-    dropout_mask: In | None,
+    alibi_slopes: Sized | None,
+    attention_out: Sized,
+    attention_mask: CausalMask | None,
+    dropout_mask: Sized | None,
     softmax_max: In,
     softmax_sum: In,
     softmax_out: In,
     max_seqlen_q: i32,
     max_seqlen_kv: i32,
-    p_dropout: f32,
+    p_dropout: Probability,
     softmax_scale: f32,
     is_causal: boolean,
     window_size_left: i32,

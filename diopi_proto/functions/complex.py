@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from diopi_proto.dtypes import COMPONENT, complexes, component, every, wide
 from diopi_proto.parameters import Context, In, Out
-from diopi_proto.prototype import prototype
+from diopi_proto.prototype import elementwise
 from diopi_proto.types import Dtype
 
 
@@ -17,7 +17,7 @@ def complexed(inputs: Sequence[Dtype]) -> Dtype:
     return next(whole for whole, part in COMPONENT.items() if part is inputs[0])
 
 
-@prototype(dtypes=wide, result=complexed, promise="exact")
+@elementwise(dtypes=wide, result=complexed, promise="exact")
 def diopiComplex(ctx: Context, out: Out, real: In, imag: In):
     """The complex number real + i · imag. Both inputs have one dtype: float32 gives complex64, float64 complex128.
 
@@ -25,7 +25,7 @@ def diopiComplex(ctx: Context, out: Out, real: In, imag: In):
     """
 
 
-@prototype(dtypes=wide, result=complexed)
+@elementwise(dtypes=wide, result=complexed)
 def diopiPolar(ctx: Context, out: Out, abs: In, angle: In):
     """The complex number abs · (cos angle + i · sin angle), angle in radians; a negative abs is taken as it is.
 
@@ -34,7 +34,7 @@ def diopiPolar(ctx: Context, out: Out, abs: In, angle: In):
     """
 
 
-@prototype(dtypes=every, promise="exact")
+@elementwise(dtypes=every, promise="exact")
 def diopiConj(ctx: Context, out: Out, input: In):
     """Complex conjugate: the imaginary part negated, a zero one too; real input is copied.
 
@@ -42,7 +42,7 @@ def diopiConj(ctx: Context, out: Out, input: In):
     """
 
 
-@prototype(dtypes=every, result=component, promise="exact")
+@elementwise(dtypes=every, result=component, promise="exact")
 def diopiReal(ctx: Context, out: Out, input: In):
     """Real part, a copy; real input is copied as it is. A complex `out` gets it with imaginary part 0.
 
@@ -50,6 +50,6 @@ def diopiReal(ctx: Context, out: Out, input: In):
     """
 
 
-@prototype(dtypes=complexes, result=component, promise="exact")
+@elementwise(dtypes=complexes, result=component, promise="exact")
 def diopiImag(ctx: Context, out: Out, input: In):
     """Imaginary part, a copy. A complex `out` gets it as its real part, with imaginary part 0. Source: torch.imag."""

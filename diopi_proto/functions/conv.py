@@ -13,9 +13,13 @@ others are computed.
 """
 
 from diopi_proto.dtypes import complexes, floating
-from diopi_proto.parameters import Context, In, Out, Size, i64
+from diopi_proto.ignored import Ignored, Read
+from diopi_proto.parameters import Context, Extents, In, Out, PositiveExtent, PositiveExtents, Size, Sized, i64
 from diopi_proto.prototype import prototype
 from diopi_proto.ranks import prototype_per_rank
+
+BIAS_SIZES = Ignored(("bias_sizes",), "the handle of grad_bias says whether it is wanted", read=Read.value)
+OUTPUT_PADDING = Ignored(("output_padding",), "the sizes of grad_output say it", read=Read.value)
 
 
 @prototype_per_rank(
@@ -26,11 +30,11 @@ def diopiConvolution(
     out: Out,
     input: In,
     weight: In,
-    bias: In | None,
-    stride: Size,
-    padding: Size,
-    dilation: Size,
-    groups: i64,
+    bias: Sized | None,
+    stride: PositiveExtents,
+    padding: Extents,
+    dilation: PositiveExtents,
+    groups: PositiveExtent,
 ):
     """Cross-correlation of input (N, Cin, {axes}) with weight (Cout, Cin/groups, k…), over {rank} spatial axes.
 
@@ -41,7 +45,7 @@ def diopiConvolution(
     """
 
 
-@prototype_per_rank("diopiConvolution2dBackward", "diopiConvolution3dBackward", dtypes=floating)
+@prototype_per_rank("diopiConvolution2dBackward", "diopiConvolution3dBackward", dtypes=floating, ignored=[BIAS_SIZES])
 def diopiConvolutionBackward(
     ctx: Context,
     grad_input: Out | None,
@@ -73,12 +77,12 @@ def diopiConvTranspose(
     out: Out,
     input: In,
     weight: In,
-    bias: In | None,
-    stride: Size,
-    padding: Size,
-    output_padding: Size,
-    groups: i64,
-    dilation: Size,
+    bias: Sized | None,
+    stride: PositiveExtents,
+    padding: Extents,
+    output_padding: Extents,
+    groups: PositiveExtent,
+    dilation: PositiveExtents,
 ):
     """Transposed convolution of input (N, Cin, {axes}) with weight (Cin, Cout/groups, k…), over {rank} spatial axes.
 
@@ -89,7 +93,12 @@ def diopiConvTranspose(
     """
 
 
-@prototype_per_rank("diopiConvTranspose2dBackward", "diopiConvTranspose3dBackward", dtypes=floating)
+@prototype_per_rank(
+    "diopiConvTranspose2dBackward",
+    "diopiConvTranspose3dBackward",
+    dtypes=floating,
+    ignored=[BIAS_SIZES, OUTPUT_PADDING],
+)
 def diopiConvTransposeBackward(
     ctx: Context,
     grad_input: Out | None,
@@ -116,7 +125,15 @@ def diopiConvTransposeBackward(
 
 
 @prototype(dtypes=(*floating, *complexes), promise="exact")
-def diopiIm2Col(ctx: Context, out: Out, input: In, kernel_size: Size, dilation: Size, padding: Size, stride: Size):
+def diopiIm2Col(
+    ctx: Context,
+    out: Out,
+    input: In,
+    kernel_size: PositiveExtents,
+    dilation: PositiveExtents,
+    padding: Extents,
+    stride: PositiveExtents,
+):
     """The patches of input (N, C, H, W) under a sliding kernel, as columns: out (N, C · kh · kw, L).
 
     Column l is the l-th of the L = lh · lw kernel positions in row-major order, where lh = ⌊(H + 2·padding − dilation ·
@@ -130,11 +147,11 @@ def diopiCol2Im(
     ctx: Context,
     out: Out,
     input: In,
-    output_size: Size,
-    kernel_size: Size,
-    dilation: Size,
-    padding: Size,
-    stride: Size,
+    output_size: Extents,
+    kernel_size: PositiveExtents,
+    dilation: PositiveExtents,
+    padding: Extents,
+    stride: PositiveExtents,
 ):
     """Sums patches back into an image: input (N, C · kh · kw, L), out (N, C, H, W), `output_size` = [H, W].
 

@@ -4,25 +4,32 @@ Unless a docstring says otherwise: results have input's dtype, and elements that
 same; only sums of several elements round. A negative axis counts from the end; an axis out of range is an error. Index
 tensors are int64 or int32. An index out of range is an error that may be reported or, where only the device sees it,
 left undetected, the result then being unspecified; where negative indices count from the end, the docstring says so.
-Masks are bool.
+Masks are bool. A number written into a tensor is converted to its dtype; one outside its range is an error, but bool
+takes all, floating types ±∞, and unsigned ones wrap negative integers around.
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 from diopi_proto.dtypes import boolean as truth_values
 from diopi_proto.dtypes import every, floating, index, position, promote
+from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
+    Axis,
     Context,
     Count,
+    Extents,
     In,
+    Index,
     InOut,
+    Mask,
+    MasksOrIndices,
     MutableIn,
     NewOut,
-    OptionalIns,
     Out,
-    Scalar,
-    Size,
-    Text,
+    PositiveExtent,
+    StoredIn,
+    StoredScalar,
     boolean,
     f64,
     i64,
@@ -34,6 +41,7 @@ BY_INDEX = {"index": index}
 BY_INDICES = {"indices": index}
 BY_INDICES_OR_MASKS = {"indices": (*index, Dtype.bool, Dtype.uint8)}
 BY_MASK = {"mask": truth_values}
+FORM_OF_INPUT = Ignored(("input",), "it has the shape of the result", read=Read.form)
 
 
 def branches(inputs: Sequence[Dtype]) -> Dtype:
@@ -42,7 +50,7 @@ def branches(inputs: Sequence[Dtype]) -> Dtype:
 
 
 @prototype(dtypes=every, argument_dtypes=BY_INDICES_OR_MASKS, promise="exact", backward="diopiIndexBackward")
-def diopiIndex(ctx: Context, out: NewOut, input: In, indices: OptionalIns, nums: Count):
+def diopiIndex(ctx: Context, out: NewOut, input: In, indices: MasksOrIndices, nums: Count):
     """Advanced indexing input[indices[0], …, indices[nums − 1]]; axes beyond the list are taken whole.
 
     An entry is NULL (the whole axis), an index tensor of any shape (negative counts from the end), or a bool or uint8
@@ -59,7 +67,7 @@ def diopiIndexBackward(
     ctx: Context,
     grad_input: Out,
     zeros_like_input: MutableIn,
-    indices: OptionalIns,
+    indices: MasksOrIndices,
     nums: Count,
     grad_output: In,
 ):
@@ -70,13 +78,13 @@ def diopiIndexBackward(
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_INDICES_OR_MASKS, inplace="diopiIndexPutInp")
+@prototype(dtypes=every, argument_dtypes=BY_INDICES_OR_MASKS, unordered=True, inplace="diopiIndexPutInp")
 def diopiIndexPut(
     ctx: Context,
     out: Out,
     input: In,
     values: In,
-    indices: OptionalIns,
+    indices: MasksOrIndices,
     indices_counts: Count,
     accumulate: boolean,
 ):
@@ -89,17 +97,18 @@ def diopiIndexPut(
 
 
 @prototype(dtypes=every, argument_dtypes=BY_INDEX, promise="exact", backward="diopiIndexSelectBackward")
-def diopiIndexSelect(ctx: Context, out: Out, input: In, dim: i64, index: In):
+def diopiIndexSelect(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     """The slices of input along axis dim that index names, in its order.
 
     index: 1-d, or 0-d for one slice, values in [0, n). out: input's shape with the number of indices in axis dim; a 0-d
-    input counts as 1-d with one element and gives a 0-d result. Errors: an index of higher rank.
+    input counts as 1-d with one element and gives a 0-d result. Errors: an index of higher rank, more than one index of
+    a 0-d input.
     Source: torch.index_select.
     """
 
 
 @prototype(dtypes=floating, argument_dtypes=BY_INDEX)
-def diopiIndexSelectBackward(ctx: Context, grad_input: Out, grad: In, input_sizes: Size, dim: i64, index: In):
+def diopiIndexSelectBackward(ctx: Context, grad_input: Out, grad: In, input_sizes: Extents, dim: Axis, index: In):
     """Gradient of `diopiIndexSelect`: zeros of shape input_sizes to whose slice index[i] the slice i of grad is added.
 
     Source: torch.ops.aten.index_select_backward.
@@ -107,7 +116,7 @@ def diopiIndexSelectBackward(ctx: Context, grad_input: Out, grad: In, input_size
 
 
 @prototype(dtypes=every, promise="exact", backward="diopiSelectBackward")
-def diopiSelect(ctx: Context, out: Out, input: In, dim: i64, index: i64):
+def diopiSelect(ctx: Context, out: Out, input: In, dim: Axis, index: Index):
     """The slice `index` of input along axis dim, without that axis; a negative index counts from the end.
 
     Errors: a 0-d input, index out of range. Source: torch.select.
@@ -115,7 +124,7 @@ def diopiSelect(ctx: Context, out: Out, input: In, dim: i64, index: i64):
 
 
 @prototype(dtypes=every, promise="exact")
-def diopiSelectBackward(ctx: Context, grad_input: Out, grad_output: In, input_sizes: Size, dim: i64, index: i64):
+def diopiSelectBackward(ctx: Context, grad_input: Out, grad_output: In, input_sizes: Extents, dim: Axis, index: Index):
     """Gradient of `diopiSelect`: zeros of shape input_sizes with grad_output as the slice `index` along dim.
 
     Source: torch.ops.aten.select_backward.
@@ -123,7 +132,7 @@ def diopiSelectBackward(ctx: Context, grad_input: Out, grad_output: In, input_si
 
 
 @prototype(dtypes=every, promise="exact")
-def diopiSelectScatter(ctx: Context, out: Out, input: In, src: In, dim: i64, index: i64):
+def diopiSelectScatter(ctx: Context, out: Out, input: In, src: In, dim: Axis, index: Index):
     """A copy of input with src, converted to its dtype, as the slice `index` along axis dim.
 
     src: input's shape without axis dim; a negative index counts from the end. Errors: a src of another shape, index out
@@ -132,7 +141,7 @@ def diopiSelectScatter(ctx: Context, out: Out, input: In, src: In, dim: i64, ind
 
 
 @prototype(dtypes=every, promise="exact", backward="diopiSliceBackward")
-def diopiSlice(ctx: Context, null_out: Out, input: In, dim: i64, start: i64, end: i64, step: i64):
+def diopiSlice(ctx: Context, null_out: Out, input: In, dim: Axis, start: i64, end: i64, step: PositiveExtent):
     """The indices start, start + step, … below `end` of axis dim, as Python slices: input[start:end:step] along dim.
 
     Negative start and end count from the end of the axis, then both are clamped to it; end before start selects
@@ -143,7 +152,14 @@ def diopiSlice(ctx: Context, null_out: Out, input: In, dim: i64, start: i64, end
 
 @prototype(dtypes=every, promise="exact")
 def diopiSliceBackward(
-    ctx: Context, grad_input: Out, grad_output: In, input_sizes: Size, dim: i64, start: i64, end: i64, step: i64
+    ctx: Context,
+    grad_input: Out,
+    grad_output: In,
+    input_sizes: Extents,
+    dim: Axis,
+    start: i64,
+    end: i64,
+    step: PositiveExtent,
 ):
     """Gradient of `diopiSlice`: zeros of shape input_sizes with grad_output in the selected places.
 
@@ -152,7 +168,9 @@ def diopiSliceBackward(
 
 
 @prototype(dtypes=every, promise="exact")
-def diopiSliceScatter(ctx: Context, out: Out, input: In, src: In, dim: i64, start: i64, end: i64, step: i64):
+def diopiSliceScatter(
+    ctx: Context, out: Out, input: In, src: In, dim: Axis, start: i64, end: i64, step: PositiveExtent
+):
     """A copy of input with src, converted to its dtype, in the places `diopiSlice` would select.
 
     src: exactly the shape of the selection. Source: torch.slice_scatter.
@@ -168,7 +186,7 @@ def diopiSliceScatter(ctx: Context, out: Out, input: In, src: In, dim: i64, star
     inplace_scalar="diopiMaskedFillInpScalar",
     scalar_arguments=("value",),
 )
-def diopiMaskedFill(ctx: Context, out: Out, input: In, mask: In, value: In):
+def diopiMaskedFill(ctx: Context, out: Out, input: In, mask: Mask, value: StoredIn):
     """value where mask is true, input elsewhere.
 
     input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype.
@@ -177,7 +195,7 @@ def diopiMaskedFill(ctx: Context, out: Out, input: In, mask: In, value: In):
 
 
 @prototype(dtypes=every, argument_dtypes=BY_MASK, promise="exact")
-def diopiMaskedScatter(ctx: Context, out: Out, input: In, mask: In, source: In):
+def diopiMaskedScatter(ctx: Context, out: Out, input: In, mask: Mask, source: In):
     """Input with its i-th masked element, in row-major order, replaced by the i-th element of source.
 
     input and mask are broadcast together, to the shape of out. source: of input's dtype and any shape, also read in
@@ -187,15 +205,15 @@ def diopiMaskedScatter(ctx: Context, out: Out, input: In, mask: In, source: In):
 
 
 @prototype(dtypes=every, argument_dtypes=BY_MASK, promise="exact", backward="diopiMaskedSelectBackward")
-def diopiMaskedSelect(ctx: Context, out: NewOut, input: In, mask: In):
+def diopiMaskedSelect(ctx: Context, out: NewOut, input: In, mask: Mask):
     """The elements of input where mask is true, in row-major order; input and mask are broadcast together.
 
     *out: 1-d, as long as there are true elements. Source: torch.masked_select.
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=BY_MASK)
-def diopiMaskedSelectBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, mask: In):
+@prototype(dtypes=floating, argument_dtypes=BY_MASK, ignored=[FORM_OF_INPUT])
+def diopiMaskedSelectBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, mask: Mask):
     """Gradient of `diopiMaskedSelect`: grad_output in the places its elements came from, 0 elsewhere.
 
     Over axes along which input was broadcast it is summed, so that grad_input has input's shape.
@@ -212,7 +230,7 @@ def diopiMaskedSelectBackward(ctx: Context, grad_input: Out, grad_output: In, in
     inplace_scalar="diopiIndexFillInpScalar",
     scalar_arguments=("value",),
 )
-def diopiIndexFill(ctx: Context, out: Out, input: In, dim: i64, index: In, value: In):
+def diopiIndexFill(ctx: Context, out: Out, input: In, dim: Axis, index: In, value: StoredIn):
     """A copy of input with value in all slices along axis dim that index names.
 
     index: 1-d or 0-d, negative counts from the end. value: 0-d, converted to input's dtype. A 0-d input counts as 1-d
@@ -221,7 +239,7 @@ def diopiIndexFill(ctx: Context, out: Out, input: In, dim: i64, index: In, value
 
 
 @prototype(dtypes=every, argument_dtypes=BY_INDEX, promise="exact", backward="diopiGatherBackward")
-def diopiGather(ctx: Context, out: Out, input: In, dim: i64, index: In):
+def diopiGather(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     """Picks one element along axis dim for every index: out[i, j, k] = input[i, index[i, j, k], k] for dim = 1.
 
     index: input's rank, along the axes other than dim at most input's size, values in [0, n); out: index's shape. A 0-d
@@ -229,29 +247,39 @@ def diopiGather(ctx: Context, out: Out, input: In, dim: i64, index: In):
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_INDEX)
-def diopiGatherBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, dim: i64, index: In):
+@prototype(dtypes=every, argument_dtypes=BY_INDEX, ignored=[FORM_OF_INPUT])
+def diopiGatherBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, dim: Axis, index: In):
     """Gradient of `diopiGather`: zeros of input's shape to which grad_output is added where its elements came from.
 
-    Places picked repeatedly sum up (for bool: or). input gives only the shape. Source: torch.ops.aten.gather_backward.
+    Places picked repeatedly sum up (for bool: or). Source: torch.ops.aten.gather_backward.
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_INDEX, inplace="diopiScatterInp")
-def diopiScatter(ctx: Context, out: Out, input: In, dim: i64, src: In, index: In, reduce: Text | None):
+@prototype(dtypes=every, argument_dtypes=BY_INDEX, unordered=True, inplace="diopiScatterInp")
+def diopiScatter(
+    ctx: Context, out: Out, input: In, dim: Axis, src: In, index: In, reduce: Literal["", "add", "multiply"]
+):
     """A copy of input into which src is written along axis dim: out[i, index[i, j, k], k] = src[i, j, k] for dim = 1.
 
     index: input's rank, no larger than src along any axis and no larger than input along those other than dim, values
     in [0, n); the rest of src is not used. src: of input's dtype. A 0-d tensor counts as 1-d with one element; an index
     without elements leaves a copy of input.
-    reduce: "" or NULL writes, "add" adds to input (for bool: or), "multiply" multiplies with it (for bool: and); any
+    reduce: "" writes, "add" adds to input (for bool: or), "multiply" multiplies with it (for bool: and); any
     other text is an error. Of several values for one place, writing keeps any one, adding and multiplying use all.
     Source: torch.scatter.
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_INDEX, inplace="diopiScatterInpScalar")
-def diopiScatterScalar(ctx: Context, out: Out, input: In, dim: i64, value: Scalar, index: In, reduce: Text | None):
+@prototype(dtypes=every, argument_dtypes=BY_INDEX, unordered=True, inplace="diopiScatterInpScalar")
+def diopiScatterScalar(
+    ctx: Context,
+    out: Out,
+    input: In,
+    dim: Axis,
+    value: StoredScalar,
+    index: In,
+    reduce: Literal["", "add", "multiply"],
+):
     """`diopiScatter` with one number, converted to input's dtype, in place of every element of src.
 
     Source: torch.scatter.
@@ -259,14 +287,20 @@ def diopiScatterScalar(ctx: Context, out: Out, input: In, dim: i64, value: Scala
 
 
 @prototype(dtypes=every, argument_dtypes={"condition": (Dtype.bool, Dtype.uint8)}, result=branches, promise="exact")
-def diopiWhere(ctx: Context, out: Out, condition: In, input: In, other: In):
+def diopiWhere(ctx: Context, out: Out, condition: Mask, input: In, other: In):
     """input where condition is true (of uint8: not 0), other elsewhere; the three are broadcast together.
 
     out has the common type of input and other. Source: torch.where.
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=BY_INDICES, promise="exact", backward="diopiEmbeddingBackward")
+@prototype(
+    dtypes=floating,
+    argument_dtypes=BY_INDICES,
+    promise="exact",
+    ignored=[Ignored(("padding_idx", "scale_grad_byfreq", "sparse"), "they are for the gradient")],
+    backward="diopiEmbeddingBackward",
+)
 def diopiEmbedding(
     ctx: Context,
     out: Out,
@@ -278,12 +312,12 @@ def diopiEmbedding(
 ):
     """Rows of a table: out[…, :] = weight[indices[…], :].
 
-    weight: (V, D); indices: any shape, values in [0, V); out: indices' shape with D appended. The last three parameters
-    concern the gradient alone; the row padding_idx is looked up as any other. Source: torch.nn.functional.embedding.
+    weight: (V, D); indices: any shape, values in [0, V); out: indices' shape with D appended. The row
+    padding_idx is looked up as any other. Source: torch.nn.functional.embedding.
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=BY_INDICES)
+@prototype(dtypes=floating, argument_dtypes=BY_INDICES, ignored=[Ignored(("sparse",), "the gradient is dense")])
 def diopiEmbeddingBackward(
     ctx: Context,
     out: Out,
@@ -296,7 +330,7 @@ def diopiEmbeddingBackward(
 ):
     """Gradient of `diopiEmbedding` with respect to the table: row v is the sum of grad[…, :] where indices is v.
 
-    out: (num_weights, D), dense whatever `sparse` says. The row padding_idx stays 0, −1 meaning that there is none.
+    out: (num_weights, D), dense. The row padding_idx stays 0, −1 meaning that there is none.
     scale_grad_byfreq divides a row by the number of times it occurs in indices.
     Source: torch.ops.aten.embedding_dense_backward.
     """

@@ -8,14 +8,16 @@ whole shape (N, C, d…) of the forward input, out_size the spatial sizes of its
 shared out to the elements it was made from with the weights of the forward function, and what comes together is summed.
 """
 
+from typing import Literal
+
 from diopi_proto.dtypes import floating
-from diopi_proto.parameters import Context, In, Out, Size, Text, boolean
+from diopi_proto.parameters import Context, Extents, In, Out, PositiveExtents, boolean
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 
 @prototype(dtypes=(*floating, Dtype.uint8), promise="exact", backward="diopiUpsampleNearestBackward")
-def diopiUpsampleNearest(ctx: Context, out: Out, input: In, size: Size):
+def diopiUpsampleNearest(ctx: Context, out: Out, input: In, size: PositiveExtents):
     """Every result element copies the input element at index ⌊i · d / size⌋ along each of one to three spatial axes.
 
     i is the result's index, d the input's size. Where i · d / size is a whole number that rounds down in the arithmetic
@@ -24,7 +26,7 @@ def diopiUpsampleNearest(ctx: Context, out: Out, input: In, size: Size):
 
 
 @prototype(dtypes=floating)
-def diopiUpsampleNearestBackward(ctx: Context, grad_input: Out, grad_output: In, out_size: Size, in_size: Size):
+def diopiUpsampleNearestBackward(ctx: Context, grad_input: Out, grad_output: In, out_size: Extents, in_size: Extents):
     """Gradient of `diopiUpsampleNearest`: every input element gets the sum of grad_output over its copies.
 
     Source: torch.ops.aten.upsample_nearest2d_backward and its 1d and 3d forms.
@@ -32,7 +34,14 @@ def diopiUpsampleNearestBackward(ctx: Context, grad_input: Out, grad_output: In,
 
 
 @prototype(dtypes=floating, backward="diopiUpsampleLinearBackward")
-def diopiUpsampleLinear(ctx: Context, out: Out, input: In, size: Size, align_corners: boolean, mode: Text):
+def diopiUpsampleLinear(
+    ctx: Context,
+    out: Out,
+    input: In,
+    size: PositiveExtents,
+    align_corners: boolean,
+    mode: Literal["linear", "bilinear", "trilinear", "bicubic"],
+):
     """Interpolates between neighbouring elements, one spatial axis after the other.
 
     mode: "linear" for one spatial axis, "bilinear" or "bicubic" for two, "trilinear" for three; anything else is an
@@ -49,10 +58,10 @@ def diopiUpsampleLinearBackward(
     ctx: Context,
     grad_input: Out,
     grad_output: In,
-    out_size: Size,
-    in_size: Size,
+    out_size: Extents,
+    in_size: Extents,
     align_corners: boolean,
-    mode: Text,
+    mode: Literal["linear", "bilinear", "trilinear", "bicubic"],
 ):
     """Gradient of `diopiUpsampleLinear`; align_corners and mode as there.
 
@@ -61,7 +70,7 @@ def diopiUpsampleLinearBackward(
 
 
 @prototype(dtypes=floating)
-def diopiGridSample(ctx: Context, out: Out, input: In, grid: In, mode: Text):
+def diopiGridSample(ctx: Context, out: Out, input: In, grid: In, mode: Literal["bilinear", "nearest"]):
     """Samples input at the points of grid: out[n, c, …] is input[n, c] at the point grid[n, …].
 
     input: (N, C, H, W) or (N, C, D, H, W); grid: (N, H', W', 2) or (N, D', H', W', 3), of input's dtype, the last axis

@@ -11,10 +11,15 @@ A NULL gradient result is not wanted and skipped, the others are computed. A* is
 transpose; complex gradients are conjugated as in PyTorch. Source: the PyTorch function of the same name.
 """
 
+from typing import Literal
+
 from diopi_proto.dtypes import always, complexes, floating, numeric, same, wide
-from diopi_proto.parameters import Context, In, Out, Scalar, Text, boolean, f64, i64
+from diopi_proto.ignored import Ignored, Read
+from diopi_proto.parameters import Context, In, NonNegative, Out, Scalar, boolean, f64, i64
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
+
+BETA_0 = Ignored(("input",), "a NaN in it does not spread", {"beta": 0}, Read.form)
 
 
 @prototype(dtypes=(*numeric, *complexes))
@@ -30,21 +35,20 @@ def diopiBmm(ctx: Context, out: Out, input: In, mat2: In):
     """
 
 
-@prototype(dtypes=(*numeric, *complexes), inplace="diopiBaddbmmInp")
+@prototype(dtypes=(*numeric, *complexes), ignored=[BETA_0], inplace="diopiBaddbmmInp")
 def diopiBaddbmm(ctx: Context, out: Out, input: In, batch1: In, batch2: In, beta: f64, alpha: f64):
     """beta · input + alpha · batch1 batch2: batch1 (B, m, k), batch2 (B, k, n), out (B, m, n).
 
-    `input` broadcasts to out's shape; in place it has that shape. beta 0: input is not read, so a NaN in it does not
-    spread. Integer tensors truncate alpha and beta. Source: torch.baddbmm.
+    `input` broadcasts to out's shape; in place it has that shape. Integer tensors truncate alpha and beta. Source:
+    torch.baddbmm.
     """
 
 
-@prototype(dtypes=(*numeric, *complexes))
+@prototype(dtypes=(*numeric, *complexes), ignored=[BETA_0])
 def diopiAddmm(ctx: Context, out: Out, input: In, mat1: In, mat2: In, beta: Scalar, alpha: Scalar):
     """beta · input + alpha · mat1 mat2: mat1 (m, k), mat2 (k, n), out (m, n); `input` broadcasts to out's shape.
 
-    beta 0: input is not read, so a NaN in it does not spread. Integer tensors truncate alpha and beta. NULL scalars are
-    rejected. Source: torch.addmm.
+    Integer tensors truncate alpha and beta. NULL scalars are rejected. Source: torch.addmm.
     """
 
 
@@ -72,7 +76,8 @@ def diopiMatmulBackward(
 def diopiLinear(ctx: Context, out: Out, input: In, weight: In, bias: In | None):
     """Affine map input weightᵀ + bias: input (…, in), weight (out, in), bias (out) or NULL for none, out (…, out).
 
-    `input` has rank ≥ 1. Source: torch.nn.functional.linear.
+    `input` has rank ≥ 1. A bias of any other shape that broadcasts to out's is added all the same. Source:
+    torch.nn.functional.linear.
     """
 
 
@@ -89,13 +94,15 @@ def diopiLinearBackward(
     """Gradients of `diopiLinear`, with g = grad_output (…, out).
 
     grad_input (…, in) = g conj(weight); grad_weight (out, in) = Σ gᵀ conj(input) and grad_bias (out) = Σ g, the sums
-    over all leading axes. Source: the chain rule, as PyTorch's autograd of torch.nn.functional.linear.
+    over all leading axes; a grad_bias made in another shape, that of the bias, gets the sums over the axes along which
+    the forward broadcast it. Source: the chain rule, as PyTorch's autograd of torch.nn.functional.linear.
     """
 
 
 @prototype(
     dtypes=(*wide, *complexes),
     result={"out": same, "info": always(Dtype.int32)},
+    ignored=[Ignored(("checkerror",), "it says what becomes of errors", read=Read.value)],
     backward="diopiCholeskyBackward",
 )
 def diopiCholesky(ctx: Context, out: Out, info: Out, mat: In, upper: boolean, checkerror: boolean):
@@ -137,7 +144,7 @@ def diopiTriangularSolve(
     """
 
 
-@prototype(dtypes=(*wide, *complexes))
+@prototype(dtypes=(*wide, *complexes), ignored=[Ignored(("b",), "the solution x stands for it")])
 def diopiTriangularSolveBackward(
     ctx: Context,
     grad_b: Out | None,
@@ -161,7 +168,7 @@ def diopiTriangularSolveBackward(
 
 
 @prototype(dtypes=(*wide, *complexes))
-def diopiLinalgQR(ctx: Context, A: In, mode: Text, Q: Out, R: Out):
+def diopiLinalgQR(ctx: Context, A: In, mode: Literal["reduced", "complete", "r"], Q: Out, R: Out):
     """QR decomposition A = Q R of A (…, m, n), columns of Q orthonormal, R upper triangular, k = min(m, n).
 
     `mode` "reduced": Q (…, m, k), R (…, k, n). "complete": Q (…, m, m), R (…, m, n). "r": R as "reduced" alone; Q has
@@ -173,8 +180,12 @@ def diopiLinalgQR(ctx: Context, A: In, mode: Text, Q: Out, R: Out):
     """
 
 
-@prototype(dtypes=wide, backward="diopiCdistBackward")
-def diopiCdist(ctx: Context, out: Out, input1: In, input2: In, p: f64, compute_mode: i64 | None):
+@prototype(
+    dtypes=wide,
+    ignored=[Ignored(("compute_mode",), "it says how, not what", read=Read.value)],
+    backward="diopiCdistBackward",
+)
+def diopiCdist(ctx: Context, out: Out, input1: In, input2: In, p: NonNegative, compute_mode: i64 | None):
     """Distances of every pair of rows, (Σ |x − y|^p)^(1/p): input1 (…, P, M), input2 (…, R, M), out (…, P, R).
 
     p ≥ 0, negative is rejected; p = 0 counts the unequal coordinates, p = inf takes the largest |x − y|; M = 0 gives 0.
@@ -183,7 +194,10 @@ def diopiCdist(ctx: Context, out: Out, input1: In, input2: In, p: f64, compute_m
     """
 
 
-@prototype(dtypes=wide)
+@prototype(
+    dtypes=wide,
+    ignored=[Ignored(("cdist",), "every slope is 0, 1 or −1", {"p": (0, 1)})],
+)
 def diopiCdistBackward(ctx: Context, grad_input: Out, grad_output: In, input1: In, input2: In, p: f64, cdist: In):
     """Gradient of `diopiCdist` with respect to `input1`, from its result `cdist` (…, P, R), the shape of grad_output.
 

@@ -12,18 +12,40 @@ Half-precision input is accumulated in float32. Empty tensors succeed. Shapes th
 together are errors. Sources: LightLLM, token attention; Kwon et al., "PagedAttention" (2023).
 """
 
+from typing import Annotated, Literal
+
 from diopi_proto.dtypes import boolean as truth_values
 from diopi_proto.dtypes import floating, index, narrow, real
-from diopi_proto.parameters import Context, In, InOut, Out, Size, Text, c_int, i64
+from diopi_proto.facts import HoldsTruth, SizesFollow
+from diopi_proto.ignored import Ignored, Read
+from diopi_proto.parameters import (
+    Context,
+    Extents,
+    In,
+    InOut,
+    Out,
+    PositiveExtent,
+    PositiveExtents,
+    Sized,
+    Text,
+    c_int,
+    i64,
+)
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 int32 = (Dtype.int32,)
+SizedMask = Annotated[In, HoldsTruth(), SizesFollow()]
+LONGEST = Ignored(("max_input_len",), "the lengths say it", read=Read.value)
+SAFE_SLOT = Ignored(("other_kv_index",), "it is read in place of nothing", read=Read.value)
+MOST_IDS = Ignored(("p_max_len_in_batch",), "the positions say it", read=Read.value)
+HINTS = Ignored(("comm_turn", "stream_mode"), "they say how, not what", read=Read.value)
+ONE_RANK = Ignored(("group",), "a group of one adds nothing", read=Read.value)
 token_tables = {"b_loc": index, "b_start_loc": index, "b_seq_len": index}
 
 
 @prototype(dtypes=real, argument_dtypes={"dest_loc": index}, promise="exact")
-def diopiDestIndexCopyKV(ctx: Context, out: InOut, k: In, dest_loc: In):
+def diopiDestIndexCopyKV(ctx: Context, out: InOut, k: Sized, dest_loc: Sized):
     """Tokens copied into their slots: out[dest_loc[t], …] = k[t, …]; the other slots of out keep their contents.
 
     out: [slots, H, D]. k: [T, H, D], out's dtype. dest_loc: [T]; of equal entries any one wins.
@@ -36,10 +58,10 @@ def diopiTokenAttentionInference(
     ctx: Context,
     token_attention_out: InOut,
     q: In,
-    k: In,
+    k: Sized,
     b_loc: In,
-    b_start_loc: In,
-    b_seq_len: In,
+    b_start_loc: Sized,
+    b_seq_len: Sized,
     max_input_len: c_int,
 ):
     """Scores of one new query a sequence against its cached keys, neither masked nor normalised.
@@ -51,15 +73,15 @@ def diopiTokenAttentionInference(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=token_tables)
+@prototype(dtypes=floating, argument_dtypes=token_tables, ignored=[SAFE_SLOT])
 def diopiTokenSoftmaxReduceVInference(
     ctx: Context,
     out: Out,
     logics: In,
-    v: In,
+    v: Sized,
     b_loc: In,
-    b_start_loc: In,
-    b_seq_len: In,
+    b_start_loc: Sized,
+    b_seq_len: Sized,
     max_input_len: c_int,
     other_kv_index: c_int,
 ):
@@ -73,15 +95,15 @@ def diopiTokenSoftmaxReduceVInference(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"b_start_loc": index, "b_seq_len": index})
+@prototype(dtypes=floating, argument_dtypes={"b_start_loc": index, "b_seq_len": index}, ignored=[LONGEST])
 def diopiContextAttentionInference(
     ctx: Context,
     context_attention_out: InOut,
-    q: In,
-    k: In,
-    v: In,
+    q: Sized,
+    k: Sized,
+    v: Sized,
     b_start_loc: In,
-    b_seq_len: In,
+    b_seq_len: Sized,
     max_input_len: c_int,
 ):
     """Causal attention of packed sequences to themselves: the row at place i of a sequence sees its places j ≤ i.
@@ -97,15 +119,15 @@ def diopiPagedAttention(
     ctx: Context,
     out: Out,
     q: In,
-    k: In,
-    v: In,
-    attenMask: In | None,
-    actual_seq_lengths: Size,
-    num_heads: i64,
-    num_kv_heads: i64,
-    dim: i64,
+    k: Sized,
+    v: Sized,
+    attenMask: SizedMask | None,
+    actual_seq_lengths: PositiveExtents,
+    num_heads: PositiveExtent,
+    num_kv_heads: PositiveExtent,
+    dim: PositiveExtent,
     block_table: In,
-    block_size: i64,
+    block_size: PositiveExtent,
 ):
     """Decoding: attention of one query a sequence to its tokens in a cache of blocks.
 
@@ -125,14 +147,14 @@ def diopiPromptFlashAttention(
     ctx: Context,
     out: Out,
     query: In,
-    key: In,
-    value: In,
-    atten_mask: In | None,
-    actual_seq_lengths: Size,
-    max_input_len: i64,
-    num_heads: i64,
-    num_kv_heads: i64,
-    dim: i64,
+    key: Sized,
+    value: Sized,
+    atten_mask: SizedMask | None,
+    actual_seq_lengths: Extents,
+    max_input_len: PositiveExtent,
+    num_heads: PositiveExtent,
+    num_kv_heads: PositiveExtent,
+    dim: PositiveExtent,
 ):
     """Prefill: causal attention of sequences to themselves, each padded to `max_input_len` rows.
 
@@ -150,15 +172,16 @@ def diopiPromptFlashAttention(
 @prototype(
     dtypes=floating,
     argument_dtypes={"p_token_ids": int32, "p_token_counts": int32, "p_cumsum_seq_len": int32},
+    ignored=[MOST_IDS],
 )
 def diopiApplyPenalty(
     ctx: Context,
     logits: InOut,
-    presence_penalty: In,
-    frequency_penalty: In,
+    presence_penalty: Sized,
+    frequency_penalty: Sized,
     p_token_ids: In,
-    p_token_counts: In,
-    p_cumsum_seq_len: In,
+    p_token_counts: Sized,
+    p_cumsum_seq_len: Sized,
     p_max_len_in_batch: c_int,
 ):
     """Presence and frequency penalties, subtracted in place from the logits of tokens already produced.
@@ -178,10 +201,10 @@ def diopiApplyPenaltyV2(
     ctx: Context,
     logits: InOut,
     presence_penalty: In,
-    frequency_penalty: In,
-    repetition_penalty: In,
-    p_token_ids: In,
-    p_token_counts: In,
+    frequency_penalty: Sized,
+    repetition_penalty: Sized,
+    p_token_ids: Sized,
+    p_token_counts: Sized,
 ):
     """Repetition, then frequency and presence penalties, in place, every token with penalties of its own.
 
@@ -194,15 +217,15 @@ def diopiApplyPenaltyV2(
     """
 
 
-@prototype(dtypes=floating)
+@prototype(dtypes=floating, ignored=[HINTS, ONE_RANK])
 def diopiMatmulAllReduce(
     ctx: Context,
     out: Out,
     x1: In,
-    x2: In,
-    bias: In | None,
+    x2: Sized,
+    bias: Sized | None,
     group: Text,
-    reduce_op: Text,
+    reduce_op: Literal["sum"],
     comm_turn: i64,
     stream_mode: i64,
 ):

@@ -5,7 +5,8 @@
 - Tables of token ids are time-major, whatever their shape: the token of sequence b at time t is element t · B + b.
 - Size query: a call whose `*workspace_size` (or `*pre_work_size`, `*persistent_workspace_size`) is negative writes the
   number of bytes it needs there, 0 if none, and does nothing else; its tensors may then be NULL. Otherwise the value is
-  the size the caller provides, and the call computes. A workspace has no defined contents before or after.
+  the size the caller provides, which stays, and the call computes; NULL for the pointer is an error. A workspace is of
+  any element type and has no defined contents before or after.
 - `fusion_level` ≥ 0 says how much an implementation may fuse, 0 nothing; the result is the same at every level.
 - Errors: shapes that do not fit together. Ids, positions and offsets lie inside their tensors; that is the caller's
   duty and not checked.
@@ -28,16 +29,23 @@ Attention
 Sources: LMDeploy's TurboMind and FasterTransformer; Touvron et al., "LLaMA" (2023).
 """
 
-from diopi_proto.dtypes import always, index, like, narrow, same, single, truth
+from typing import Annotated
+
+from diopi_proto.dtypes import always, every, index, like, narrow, same, single, truth
 from diopi_proto.dtypes import boolean as flags
+from diopi_proto.facts import AtLeast, Below, CountsEntries, HoldsTruth, OneOf, SizeOf, SizesFollow
+from diopi_proto.ignored import Ignored, Read, negative
 from diopi_proto.parameters import (
     Context,
     Generators,
     In,
     InOut,
+    InOutSize,
+    MaskInOut,
     MutableIn,
     Out,
-    OutI64,
+    Sized,
+    SizedInOut,
     Workspace,
     boolean,
     const_i64,
@@ -47,8 +55,27 @@ from diopi_proto.parameters import (
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
+SizedMutableIn = Annotated[MutableIn, SizesFollow()]
+SizedFlags = Annotated[In, HoldsTruth(), SizesFollow()]
+SizedFlagsInOut = Annotated[InOut, HoldsTruth(), SizesFollow()]
+
+
+HINT = Ignored(("fusion_level",), "a hint", read=Read.value)
+
+
+def sizes_of(*sizes: str, tensors: tuple[str, ...]) -> tuple[Ignored, ...]:
+    """What is not read of a call with `fusion_level` that asks for one of these sizes."""
+    reason = "the call only asks for a size and changes nothing else"
+    return HINT, *(Ignored(tensors, reason, {size: negative}) for size in sizes)
+
+
+WORKSPACE = {"workspace": every}
 probability = always(Dtype.float32)
-top_arguments = {"top_ks": index, "top_ps": single}
+top_arguments = {"top_ps": single}
+CHOSEN = (
+    Ignored(("top_ks",), "`top_k` is taken", {"top_ks_size": 0}, Read.form),
+    Ignored(("top_ps",), "`top_p` is taken", {"top_ps_size": 0}, Read.form),
+)
 top_results = {"top_ks": same, "top_ps": probability, "skip_decode": truth}
 sampling_arguments = {
     "output_ids": index,
@@ -63,7 +90,7 @@ sampling_arguments = {
 
 
 @prototype(dtypes=narrow)
-def diopiRootMeanSquareNormInp(ctx: Context, inoutput: InOut, scale: In, eps: f32):
+def diopiRootMeanSquareNormInp(ctx: Context, inoutput: InOut, scale: Sized, eps: f32):
     """Root mean square norm of each row, in place: x · scale / √(mean(x²) + eps).
 
     inoutput: [T, H]. scale: [H]. Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019).
@@ -72,25 +99,31 @@ def diopiRootMeanSquareNormInp(ctx: Context, inoutput: InOut, scale: In, eps: f3
 
 @prototype(dtypes=narrow)
 def diopiFusedAddRootMeanSquareNormInp(
-    ctx: Context, inoutput: InOut, residual: InOut, bias: In | None, scale: In, eps: f32
+    ctx: Context, inoutput: InOut, residual: SizedInOut, bias: Sized | None, scale: Sized, eps: f32
 ):
     """Residual addition and root mean square norm of its rows, in place.
 
-    With r = residual + inoutput + bias: residual becomes r, inoutput becomes r · scale / √(mean(r²) + eps). inoutput,
-    residual: [T, H]. bias (NULL: none), scale: [H]. Source: Zhang & Sennrich, "Root Mean Square Layer Normalization"
-    (2019).
+    With r = residual + inoutput + bias: residual becomes r, inoutput becomes r · scale / √(mean(r²) + eps), where r
+    may be rounded to residual's dtype first.
+
+    inoutput, residual: [T, H]. bias (NULL: none), scale: [H]. Source: Zhang & Sennrich, "Root Mean Square Layer
+    Normalization" (2019).
     """
 
 
-@prototype(dtypes=narrow)
+@prototype(
+    dtypes=narrow,
+    argument_dtypes=WORKSPACE,
+    ignored=sizes_of("workspace_size", tensors=("inoutput", "weight1", "weight2", "weight3", "workspace")),
+)
 def diopiFusedSiluFfnInp(
     ctx: Context,
     inoutput: InOut,
     weight1: In,
-    weight2: In,
-    weight3: In,
+    weight2: Sized,
+    weight3: Sized,
     workspace: Workspace | None,
-    workspace_size: OutI64,
+    workspace_size: InOutSize,
     fusion_level: i64,
 ):
     """Gated feed-forward layer, in place: x becomes (silu(x @ weight1) · (x @ weight2)) @ weight3, silu(a) = a · σ(a).
@@ -100,25 +133,35 @@ def diopiFusedSiluFfnInp(
     """
 
 
-@prototype(dtypes=narrow)
+ATTENTION = ("inoutput", "qkv_weight", "qkv_bias", "workspace", "key_cache", "value_cache")
+
+
+@prototype(
+    dtypes=narrow,
+    argument_dtypes={**WORKSPACE, "pre_work": every},
+    ignored=(
+        *sizes_of("pre_work_size", "workspace_size", tensors=(*ATTENTION, "pre_work")),
+        Ignored(("is_prepared",), "what is prepared follows from the sizes", read=Read.value),
+    ),
+)
 def diopiFusedContextAttentionInp(
     ctx: Context,
     inoutput: InOut,
-    qkv_weight: In,
-    qkv_bias: In | None,
+    qkv_weight: Sized,
+    qkv_bias: Sized | None,
     pre_work: Workspace | None,
-    pre_work_size: OutI64,
+    pre_work_size: InOutSize,
     is_prepared: boolean,
     workspace: Workspace | None,
-    workspace_size: OutI64,
+    workspace_size: InOutSize,
     fusion_level: i64,
     key_cache: InOut,
-    value_cache: InOut,
-    layer_id: i64,
+    value_cache: SizedInOut,
+    layer_id: Annotated[i64, Below("key_cache", 0)],
     local_head_num: i64,
-    local_kv_head_num: i64,
-    size_per_head: i64,
-    max_seq_len: i64,
+    local_kv_head_num: Annotated[i64, SizeOf("key_cache", 2)],
+    size_per_head: Annotated[i64, SizeOf("key_cache", 4)],
+    max_seq_len: Annotated[i64, SizeOf("key_cache", 3)],
     max_q_len: i64,
     max_kv_len: i64,
     rotary_embedding: i64,
@@ -139,27 +182,33 @@ def diopiFusedContextAttentionInp(
 
 @prototype(
     dtypes=narrow,
-    argument_dtypes={"finished": flags, "total_padding_tokens": index, "sequence_lengths": index},
+    argument_dtypes={
+        **WORKSPACE,
+        "finished": flags,
+        "total_padding_tokens": index,
+        "sequence_lengths": index,
+    },
+    ignored=sizes_of("workspace_size", tensors=(*ATTENTION, "finished", "total_padding_tokens", "sequence_lengths")),
 )
 def diopiFusedDecoderAttentionInp(
     ctx: Context,
     inoutput: InOut,
-    qkv_weight: In,
-    qkv_bias: In | None,
+    qkv_weight: Sized,
+    qkv_bias: Sized | None,
     workspace: Workspace | None,
-    workspace_size: OutI64,
+    workspace_size: InOutSize,
     fusion_level: i64,
     key_cache: InOut,
-    value_cache: InOut,
-    finished: In | None,
-    total_padding_tokens: In | None,
-    sequence_lengths: In,
+    value_cache: SizedInOut,
+    finished: SizedFlags | None,
+    total_padding_tokens: Sized | None,
+    sequence_lengths: Sized,
     step: i64,
-    layer_id: i64,
+    layer_id: Annotated[i64, Below("key_cache", 0)],
     local_head_num: i64,
-    local_kv_head_num: i64,
-    size_per_head: i64,
-    max_seq_len: i64,
+    local_kv_head_num: Annotated[i64, SizeOf("key_cache", 2)],
+    size_per_head: Annotated[i64, SizeOf("key_cache", 4)],
+    max_seq_len: Annotated[i64, SizeOf("key_cache", 3)],
     rotary_embedding: i64,
     rope_theta: f32,
 ):
@@ -175,13 +224,13 @@ def diopiFusedDecoderAttentionInp(
     """
 
 
-@prototype(dtypes=index, argument_dtypes=top_arguments, result=top_results)
+@prototype(dtypes=index, argument_dtypes=top_arguments, result=top_results, ignored=CHOSEN)
 def diopiSetupTopkRuntimeArgsInp(
     ctx: Context,
     top_ks: InOut,
-    top_ps: InOut,
+    top_ps: SizedInOut,
     skip_decode: Out,
-    batch_size: i64,
+    batch_size: Annotated[i64, SizeOf("top_ks", 0)],
     top_k: i64,
     top_ks_size: i64,
     top_p: f32,
@@ -199,6 +248,7 @@ def diopiSetupTopkRuntimeArgsInp(
 @prototype(
     dtypes=index,
     argument_dtypes=top_arguments,
+    ignored=CHOSEN,
     result={
         **top_results,
         "initial_top_p_buf": probability,
@@ -210,9 +260,9 @@ def diopiSetupTopkRuntimeArgsInp(
 def diopiSetupToppRuntimeArgsInp(
     ctx: Context,
     top_ks: InOut,
-    top_ps: InOut,
+    top_ps: SizedInOut,
     skip_decode: Out,
-    batch_size: i64,
+    batch_size: Annotated[i64, SizeOf("top_ks", 0)],
     top_k: i64,
     top_ks_size: i64,
     top_p: f32,
@@ -235,25 +285,37 @@ def diopiSetupToppRuntimeArgsInp(
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes={**sampling_arguments, "runtime_top_k": index}, promise="random")
+SAMPLING = (
+    *("output_ids", "logits", "workspace", "end_ids", "finished", "sequence_lengths"),
+    *("runtime_top_p", "skip_decode", "cum_log_probs", "output_log_probs"),
+)
+COUNTED = Ignored(("batch_size",), "the rows of logits say it", read=Read.value)
+
+
+@prototype(
+    dtypes=narrow,
+    argument_dtypes={**sampling_arguments, **WORKSPACE, "runtime_top_k": index},
+    promise="random",
+    ignored=(*sizes_of("workspace_size", tensors=(*SAMPLING, "runtime_top_k")), COUNTED),
+)
 def diopiTopKSampling(
     ctx: Context,
     output_ids: InOut,
     logits: Workspace,
     workspace: Workspace | None,
-    workspace_size: OutI64,
+    workspace_size: InOutSize,
     fusion_level: i64,
-    end_ids: In,
-    finished: InOut | None,
-    sequence_lengths: InOut | None,
+    end_ids: Sized,
+    finished: SizedFlagsInOut | None,
+    sequence_lengths: SizedInOut | None,
     step: i64,
-    batch_size: i64,
-    vocab_size_padded: i64,
-    runtime_top_k: In,
-    runtime_top_p: In,
-    skip_decode: In | None,
-    cum_log_probs: InOut | None,
-    output_log_probs: InOut | None,
+    batch_size: Annotated[i64, CountsEntries("generators")],
+    vocab_size_padded: Annotated[i64, SizeOf("logits", 1)],
+    runtime_top_k: Sized,
+    runtime_top_p: Sized,
+    skip_decode: SizedFlags | None,
+    cum_log_probs: SizedInOut | None,
+    output_log_probs: SizedInOut | None,
     generators: Generators,
 ):
     """One token a sequence drawn from the runtime_top_k[b] most probable ones, cut at the share runtime_top_p[b].
@@ -268,31 +330,40 @@ def diopiTopKSampling(
     - After a draw, if both tensors are given, sequence_lengths[b] += 1 and finished[b] = (id = end_ids[b]).
 
     output_ids: [times, B]. logits: [B, vocab_size_padded], scratch afterwards; every column counts as a token. All
-    other tensors: [B]; a NULL flag is false everywhere, a NULL result is not wanted. generators: B of them.
+    other tensors: [B]; a NULL flag is false everywhere, a NULL result is not wanted. generators: B of them, each of
+    which advances when it is drawn from; u depends on its seed and offset alone, not on its place in the batch.
     Source: FasterTransformer, top-k sampling; Fan et al., "Hierarchical Neural Story Generation" (2018).
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes={**sampling_arguments, "persistent_workspace": index}, promise="random")
+@prototype(
+    dtypes=narrow,
+    argument_dtypes={**sampling_arguments, **WORKSPACE, "persistent_workspace": every},
+    promise="random",
+    ignored=(
+        *sizes_of("persistent_workspace_size", "workspace_size", tensors=(*SAMPLING, "persistent_workspace")),
+        COUNTED,
+    ),
+)
 def diopiTopPSampling(
     ctx: Context,
     output_ids: InOut,
     logits: Workspace,
     persistent_workspace: Workspace | None,
-    persistent_workspace_size: OutI64,
+    persistent_workspace_size: InOutSize,
     workspace: Workspace | None,
-    workspace_size: OutI64,
+    workspace_size: InOutSize,
     fusion_level: i64,
-    end_ids: In,
-    finished: InOut | None,
-    sequence_lengths: InOut | None,
+    end_ids: Sized,
+    finished: SizedFlagsInOut | None,
+    sequence_lengths: SizedInOut | None,
     step: i64,
-    batch_size: i64,
-    vocab_size_padded: i64,
-    runtime_top_p: MutableIn,
-    skip_decode: In | None,
-    cum_log_probs: InOut | None,
-    output_log_probs: InOut | None,
+    batch_size: Annotated[i64, CountsEntries("generators")],
+    vocab_size_padded: Annotated[i64, SizeOf("logits", 1)],
+    runtime_top_p: SizedMutableIn,
+    skip_decode: SizedFlags | None,
+    cum_log_probs: SizedInOut | None,
+    output_log_probs: SizedInOut | None,
     generators: Generators,
 ):
     """One token a sequence drawn from the smallest set of most probable ones that holds the share P = runtime_top_p[b].
@@ -315,11 +386,11 @@ def diopiTopPSampling(
 def diopiBatchApplyTemperaturePenaltyInp(
     ctx: Context,
     logits: InOut,
-    bias: In | None,
-    temperatures: In,
-    batch_size: const_i64,
+    bias: Sized | None,
+    temperatures: Sized,
+    batch_size: Annotated[const_i64, SizeOf("logits", 0)],
     vocab_size: const_i64,
-    vocab_size_padd: const_i64,
+    vocab_size_padd: Annotated[const_i64, SizeOf("logits", 1)],
 ):
     """Logits divided by a temperature, in place: (logits[b, v] + bias[v]) / (temperatures[b] + 1e-6).
 
@@ -332,18 +403,27 @@ def diopiBatchApplyTemperaturePenaltyInp(
 @prototype(
     dtypes=narrow,
     argument_dtypes={"penalties": single, "output_ids": index, "input_lengths": index},
+    ignored=(
+        Ignored(
+            ("penalties", "output_ids", "input_lengths", "max_input_length", "step"),
+            "there is no penalty",
+            {"penalty_type": 0},
+            Read.value,
+        ),
+        Ignored(("max_input_length",), "there is no padding", {"input_lengths": None}, Read.value),
+    ),
 )
 def diopiBatchApplyRepetitionPenaltyInp(
     ctx: Context,
     logits: InOut,
-    penalties: In,
+    penalties: Sized,
     output_ids: In,
-    batch_size: const_i64,
-    vocab_size: const_i64,
-    input_lengths: In | None,
+    batch_size: Annotated[const_i64, SizeOf("logits", 0)],
+    vocab_size: Annotated[const_i64, SizeOf("logits", 1)],
+    input_lengths: Sized | None,
     max_input_length: const_i64,
     step: const_i64,
-    penalty_type: const_i64,
+    penalty_type: Annotated[const_i64, OneOf((0, 1, 2))],
 ):
     """Penalty on the logits of the tokens a sequence already holds, in place, once for each distinct token.
 
@@ -363,10 +443,10 @@ def diopiBanBadWordsInp(
     output_ids: In,
     bad_words: In,
     id_offset: i64,
-    bad_words_len: i64,
+    bad_words_len: Annotated[i64, SizeOf("bad_words", -1)],
     share_words: boolean,
-    batch_size: i64,
-    vocab_size: i64,
+    batch_size: Annotated[i64, SizeOf("logits", 0)],
+    vocab_size: Annotated[i64, SizeOf("logits", 1)],
     step: i64,
 ):
     """Logit −inf for every token that would complete a banned word, in place.
@@ -390,10 +470,10 @@ def diopiStopWordsCriterion(
     ctx: Context,
     output_ids: In,
     stop_words: In,
-    finished: InOut,
+    finished: SizedFlagsInOut,
     id_offset: i64,
-    stop_words_len: i64,
-    batch_size: i64,
+    stop_words_len: Annotated[i64, SizeOf("stop_words", -1)],
+    batch_size: Annotated[i64, SizeOf("stop_words", 0)],
     step: i64,
 ):
     """Sequences marked as finished whose last tokens are a stop word.
@@ -413,11 +493,11 @@ def diopiStopWordsCriterion(
 )
 def diopiLengthCriterion(
     ctx: Context,
-    finished: InOut,
+    finished: MaskInOut,
     should_stop: Out,
     finished_sum: Out,
-    sequence_limit_length: In,
-    batch_size: i64,
+    sequence_limit_length: Sized,
+    batch_size: Annotated[i64, SizeOf("finished", 0)],
     step: i64,
 ):
     """Sequences marked as finished that have reached their limit: finished[b] becomes true if step ≥ its limit.
@@ -432,11 +512,11 @@ def diopiGatherOutput(
     ctx: Context,
     output_ids: InOut,
     ids: In,
-    context_length: In,
+    context_length: Sized,
     max_context_len: i64,
     max_gen_step: i64,
-    max_output_len: i64,
-    batch_size: i64,
+    max_output_len: Annotated[i64, SizeOf("output_ids", 1)],
+    batch_size: Annotated[i64, SizeOf("output_ids", 0)],
 ):
     """Time-major tokens gathered sequence by sequence, the padding between prompt and answer left out.
 
@@ -449,8 +529,14 @@ def diopiGatherOutput(
     """
 
 
-@prototype(dtypes=index)
-def diopiPlusScalarInp(ctx: Context, inoutput: InOut, val: const_i64, size: const_i64):
+@prototype(
+    dtypes=index,
+    ignored=(
+        Ignored(("val",), "nothing is added to", {"size": 0}, Read.value),
+        Ignored(("size",), "0 is added", {"val": 0}, Read.value),
+    ),
+)
+def diopiPlusScalarInp(ctx: Context, inoutput: InOut, val: const_i64, size: Annotated[const_i64, AtLeast(0)]):
     """The first `size` elements of inoutput plus `val`, in place; the others stay.
 
     inoutput: 1-d with at least `size` elements; a negative or larger size is an error. Integers wrap around.
@@ -458,9 +544,13 @@ def diopiPlusScalarInp(ctx: Context, inoutput: InOut, val: const_i64, size: cons
     """
 
 
-@prototype(dtypes=index)
+@prototype(dtypes=index, ignored=[Ignored(("total_padding_count",), "it is 0", read=Read.value)])
 def diopiUpdatePaddingCount(
-    ctx: Context, total_padding_count: InOut, input_lengths: In, max_input_length: i64, batch_size: i64
+    ctx: Context,
+    total_padding_count: InOut,
+    input_lengths: Sized,
+    max_input_length: i64,
+    batch_size: Annotated[i64, SizeOf("total_padding_count", 0)],
 ):
     """Padding of each sequence: total_padding_count[b], 0 on entry, becomes max_input_length − input_lengths[b].
 
@@ -469,7 +559,14 @@ def diopiUpdatePaddingCount(
 
 
 @prototype(dtypes=(*narrow, *index), promise="exact")
-def diopiTransposeAxis01(ctx: Context, output: Out, input: In, dim0: const_i64, dim1: const_i64, dim2: const_i64):
+def diopiTransposeAxis01(
+    ctx: Context,
+    output: Out,
+    input: In,
+    dim0: Annotated[const_i64, SizeOf("input", 0)],
+    dim1: Annotated[const_i64, SizeOf("input", 1)],
+    dim2: Annotated[const_i64, SizeOf("input", 2)],
+):
     """The first two axes swapped: output[j, i, k] = input[i, j, k].
 
     input: [dim0, dim1, dim2]. output: [dim1, dim0, dim2], contiguous. Source: torch.transpose.
@@ -482,8 +579,8 @@ def diopiEmbeddingLookupPosEncoding(
     from_tensor: Out,
     embedding_table: In,
     all_ids: In,
-    batch_size: const_i64,
-    hidden_units: const_i64,
+    batch_size: Annotated[const_i64, SizeOf("from_tensor", 0)],
+    hidden_units: Annotated[const_i64, SizeOf("embedding_table", 1)],
     step: const_i64,
 ):
     """Embeddings of the tokens of one time: from_tensor[b] = embedding_table[all_ids[step · B + b]].
@@ -499,8 +596,8 @@ def diopiInputIdsEmbeddingLookupPosEncoding(
     from_tensor: Out,
     input_ids: In,
     embedding_table: In,
-    input_lengths: const_i64,
-    hidden_units: const_i64,
+    input_lengths: Annotated[const_i64, SizeOf("input_ids", 0)],
+    hidden_units: Annotated[const_i64, SizeOf("embedding_table", 1)],
 ):
     """Embeddings of the tokens of a prompt: from_tensor[i] = embedding_table[input_ids[i]].
 

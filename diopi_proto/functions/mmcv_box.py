@@ -6,18 +6,26 @@ y4) in order, convex; a point set [·, 18] is nine points (x, y). The corners of
 exact areas of convex polygons. All floating tensors of a call have one dtype. Empty inputs: success, nothing written,
 unless a docstring says otherwise. Shapes that touch within rounding may count as separate or as overlapping.
 
-Rejected: a tensor of another rank or with another number of columns than stated, a mode other than those listed.
+Rejected: a tensor of another rank, with another number of columns or rows than stated, a mode other than those listed.
 Source: the MMCV 1.x operator of the same name, unless another one is given.
 """
 
+from typing import Annotated
+
 from diopi_proto.dtypes import floating, index, index32, index64, position, position32, single, wide
-from diopi_proto.parameters import Context, In, NewOut, Out, boolean, f32, f64, i64
+from diopi_proto.facts import HoldsTruth, OneOf, SizesFollow
+from diopi_proto.ignored import Ignored, Read
+from diopi_proto.parameters import Context, In, NewOut, Out, Sized, boolean, f32, f64, i64
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
+Mode = Annotated[i64, OneOf((0, 1))]
+
 
 @prototype(dtypes=floating)
-def diopiBboxOverlapsMmcv(ctx: Context, ious: Out, bboxes1: In, bboxes2: In, mode: i64, offset: i64, aligned: boolean):
+def diopiBboxOverlapsMmcv(
+    ctx: Context, ious: Out, bboxes1: In, bboxes2: Sized, mode: Mode, offset: i64, aligned: boolean
+):
     """Intersection over union (mode 0) or over the first box's area (mode 1, "foreground") of boxes.
 
     bboxes1: [m, 4]; bboxes2: [n, 4]; ious: [m, n], or, `aligned` and m = n, row by row with m elements, [m] or [m, 1].
@@ -27,7 +35,7 @@ def diopiBboxOverlapsMmcv(ctx: Context, ious: Out, bboxes1: In, bboxes2: In, mod
 
 
 @prototype(dtypes=wide)
-def diopiBoxIouRotatedMmcv(ctx: Context, ious: Out, bboxes1: In, bboxes2: In, mode: i64, aligned: boolean):
+def diopiBoxIouRotatedMmcv(ctx: Context, ious: Out, bboxes1: In, bboxes2: Sized, mode: Mode, aligned: boolean):
     """Intersection over union (mode 0) or over the first box's area (mode 1) of rotated boxes.
 
     bboxes1: [N, 5]; bboxes2: [M, 5]; ious: [N, M], or [N] row by row if `aligned`, N = M. ious = I / (A + A' − I) or
@@ -36,12 +44,12 @@ def diopiBoxIouRotatedMmcv(ctx: Context, ious: Out, bboxes1: In, bboxes2: In, mo
 
 
 @prototype(dtypes=wide)
-def diopiBoxIouQuadriMmcv(ctx: Context, ious: Out, bboxes1: In, bboxes2: In, mode: i64, aligned: boolean):
+def diopiBoxIouQuadriMmcv(ctx: Context, ious: Out, bboxes1: In, bboxes2: Sized, mode: Mode, aligned: boolean):
     """As `diopiBoxIouRotatedMmcv`, of convex quadrilaterals: bboxes1 [N, 8], bboxes2 [M, 8]."""
 
 
 @prototype(dtypes=wide, result=position)
-def diopiNmsMmcv(ctx: Context, out: NewOut, dets: In, scores: In, iou_threshold: f64, offset: i64):
+def diopiNmsMmcv(ctx: Context, out: NewOut, dets: In, scores: Sized, iou_threshold: f64, offset: i64):
     """Non-maximum suppression of boxes: the indices kept, by falling score.
 
     dets: [N, 4]; scores: [N]; out: int64 [K], empty for N = 0. Boxes are taken by falling score; one is dropped if a
@@ -50,14 +58,23 @@ def diopiNmsMmcv(ctx: Context, out: NewOut, dets: In, scores: In, iou_threshold:
     """
 
 
-@prototype(dtypes=wide, argument_dtypes={"order": index64, "labels": index}, result=position)
+@prototype(
+    dtypes=wide,
+    argument_dtypes={"order": index64, "labels": index},
+    result=position,
+    ignored=[
+        Ignored(("dets", "scores"), "order and dets_sorted say the same", read=Read.value),
+        Ignored(("labels",), "boxes of different labels drop each other", read=Read.value),
+        Ignored(("multi_label",), "it says how many columns there are", read=Read.value),
+    ],
+)
 def diopiNmsRotatedMmcv(
     ctx: Context,
     out: NewOut,
     dets: In,
-    scores: In,
-    order: In,
-    dets_sorted: In,
+    scores: Sized,
+    order: Sized,
+    dets_sorted: Sized,
     labels: In,
     iou_threshold: f32,
     multi_label: boolean,
@@ -73,7 +90,7 @@ def diopiNmsRotatedMmcv(
 
 
 @prototype(dtypes=wide, promise="exact")
-def diopiPointsInPolygonsMmcv(ctx: Context, output: Out, points: In, polygons: In):
+def diopiPointsInPolygonsMmcv(ctx: Context, output: Out, points: In, polygons: Sized):
     """Which quadrilaterals contain each point: 1 inside, 0 outside, in points' dtype.
 
     points: [B, 2]; polygons: [M, 8]; output: [B, M]. A point is inside if a ray from it towards +x crosses an odd
@@ -94,7 +111,7 @@ def diopiMinAreaPolygonsMmcv(ctx: Context, polygons: Out, pointsets: In):
 
 
 @prototype(dtypes=wide)
-def diopiConvexIouMmcv(ctx: Context, ious: Out, pointsets: In, polygons: In):
+def diopiConvexIouMmcv(ctx: Context, ious: Out, pointsets: In, polygons: Sized):
     """Intersection over union of the convex hulls of point sets with quadrilaterals, every pair.
 
     pointsets: [N, 18]; polygons: [K, 8], convex, clockwise or not; ious: [N, K] = I / (A + A' − I).
@@ -102,7 +119,7 @@ def diopiConvexIouMmcv(ctx: Context, ious: Out, pointsets: In, polygons: In):
 
 
 @prototype(dtypes=wide)
-def diopiConvexGiouMmcv(ctx: Context, output: Out, pointsets: In, polygons: In):
+def diopiConvexGiouMmcv(ctx: Context, output: Out, pointsets: In, polygons: Sized):
     """Generalised intersection over union of point sets' hulls with quadrilaterals, row by row, and its gradient.
 
     pointsets: [N, 18]; polygons: [N, 8]; output: [N, 19]. Column 18 is I/U − (C − U)/C, U = A + A' − I the union and C
@@ -114,7 +131,9 @@ def diopiConvexGiouMmcv(ctx: Context, output: Out, pointsets: In, polygons: In):
 
 
 @prototype(dtypes=single, argument_dtypes={"mask": (Dtype.bool,), "num_valid": index32}, result=position32)
-def diopiDiffIouRotatedSortVerticesMmcv(ctx: Context, out: NewOut, vertices: In, mask: In, num_valid: In):
+def diopiDiffIouRotatedSortVerticesMmcv(
+    ctx: Context, out: NewOut, vertices: In, mask: Annotated[In, HoldsTruth(), SizesFollow()], num_valid: Sized
+):
     """The corners of an intersection polygon in counter-clockwise order, for the area by the shoelace formula.
 
     vertices: float32 [B, N, 24, 2], relative to the polygon's centre, entries 0 … 7 the corners of two boxes, 8 … 23

@@ -15,11 +15,18 @@ Source: the MMCV 1.x operator of the same name, unless another one is given.
 """
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from diopi_proto.dtypes import floating, index32, is_floating, position, position32, wide
-from diopi_proto.parameters import Context, In, InOut, Out, f32, i64
+from diopi_proto.facts import OneOf
+from diopi_proto.ignored import Ignored, Read
+from diopi_proto.parameters import Context, In, InOut, Out, Sized, SizedInOut, f32, i64
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
+
+ZEROS = "zeros on entry"
+
+PoolMethod = Annotated[i64, OneOf((0, 1))]
 
 
 def _of_features(inputs: Sequence[Dtype]) -> Dtype:
@@ -28,7 +35,7 @@ def _of_features(inputs: Sequence[Dtype]) -> Dtype:
 
 
 @prototype(dtypes=wide)
-def diopiIou3dBoxesOverlapBevMmcv(ctx: Context, ans_overlap: Out, boxes_a: In, boxes_b: In):
+def diopiIou3dBoxesOverlapBevMmcv(ctx: Context, ans_overlap: Out, boxes_a: In, boxes_b: Sized):
     """Area of intersection of each pair of boxes in the bird's-eye view.
 
     boxes_a: [M, 7]; boxes_b: [N, 7]; ans_overlap: [M, N]. Corners are (x, y) plus (±dx/2, ±dy/2) turned
@@ -52,16 +59,26 @@ def diopiIou3dNms3dNormalMmcv(ctx: Context, keep: Out, keep_num: Out, boxes: In,
     """`diopiIou3dNms3dMmcv` with the headings ignored: rectangles x ± dx/2, y ± dy/2."""
 
 
-@prototype(dtypes=floating, argument_dtypes={"box_idx_of_points": index32}, result=position32)
-def diopiPointsInBoxesPartMmcv(ctx: Context, box_idx_of_points: InOut, boxes: In, pts: In):
+@prototype(
+    dtypes=floating,
+    argument_dtypes={"box_idx_of_points": index32},
+    result=position32,
+    ignored=[Ignored(("box_idx_of_points",), "it is −1 throughout on entry", read=Read.value)],
+)
+def diopiPointsInBoxesPartMmcv(ctx: Context, box_idx_of_points: SizedInOut, boxes: In, pts: Sized):
     """The first box that contains each point.
 
     boxes: [B, T, 7]; pts: [B, M, 3]; box_idx_of_points: int32 [B, M], −1 on entry, which remains for points in no box.
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"box_idx_of_points": index32}, result=position32)
-def diopiPointsInBoxesAllMmcv(ctx: Context, box_idx_of_points: InOut, boxes: In, pts: In):
+@prototype(
+    dtypes=floating,
+    argument_dtypes={"box_idx_of_points": index32},
+    result=position32,
+    ignored=[Ignored(("box_idx_of_points",), ZEROS, read=Read.value)],
+)
+def diopiPointsInBoxesAllMmcv(ctx: Context, box_idx_of_points: SizedInOut, boxes: In, pts: Sized):
     """Which boxes contain each point.
 
     boxes: [B, T, 7]; pts: [B, M, 3]; box_idx_of_points: int32 [B, M, T], zeros on entry, 1 where box t contains point
@@ -73,17 +90,18 @@ def diopiPointsInBoxesAllMmcv(ctx: Context, box_idx_of_points: InOut, boxes: In,
     dtypes=floating,
     argument_dtypes={"argmax": index32, "pts_idx_of_voxels": index32},
     result={"argmax": position32, "pts_idx_of_voxels": position32, "pooled_features": _of_features},
+    ignored=[Ignored(("argmax", "pts_idx_of_voxels", "pooled_features"), ZEROS, read=Read.value)],
     backward="diopiRoiawarePool3dBackwardMmcv",
 )
 def diopiRoiawarePool3dMmcv(
     ctx: Context,
-    argmax: InOut,
+    argmax: SizedInOut,
     pts_idx_of_voxels: InOut,
-    pooled_features: InOut,
+    pooled_features: SizedInOut,
     rois: In,
-    pts: In,
-    pts_feature: In,
-    pool_method: i64,
+    pts: Sized,
+    pts_feature: Sized,
+    pool_method: PoolMethod,
 ):
     """Maximum (pool_method 0) or mean (1) of the features of the points in each voxel of each box.
 
@@ -97,9 +115,18 @@ def diopiRoiawarePool3dMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"pts_idx_of_voxels": index32, "argmax": index32}, result=_of_features)
+@prototype(
+    dtypes=floating,
+    argument_dtypes={"pts_idx_of_voxels": index32, "argmax": index32},
+    result=_of_features,
+    ignored=[
+        Ignored(("grad_in",), ZEROS, read=Read.value),
+        Ignored(("pts_idx_of_voxels",), "argmax says where the gradient goes", {"pool_method": 0}, Read.value),
+        Ignored(("argmax",), "the gradient goes to all points of a voxel", {"pool_method": 1}, Read.value),
+    ],
+)
 def diopiRoiawarePool3dBackwardMmcv(
-    ctx: Context, grad_in: InOut, pts_idx_of_voxels: In, argmax: In, grad_out: In, pool_method: i64
+    ctx: Context, grad_in: SizedInOut, pts_idx_of_voxels: In, argmax: Sized, grad_out: Sized, pool_method: PoolMethod
 ):
     """Gradient of `diopiRoiawarePool3dMmcv` by pts_feature.
 
@@ -113,10 +140,16 @@ def diopiRoiawarePool3dBackwardMmcv(
     dtypes=floating,
     argument_dtypes={"pooled_empty_flag": index32},
     result={"pooled_features": _of_features, "pooled_empty_flag": position32},
+    ignored=[Ignored(("pooled_features", "pooled_empty_flag"), ZEROS, read=Read.value)],
     promise="exact",
 )
 def diopiRoipointPool3dMmcv(
-    ctx: Context, pooled_features: InOut, pooled_empty_flag: InOut, xyz: In, boxes3d: In, pts_feature: In
+    ctx: Context,
+    pooled_features: SizedInOut,
+    pooled_empty_flag: SizedInOut,
+    xyz: In,
+    boxes3d: Sized,
+    pts_feature: Sized,
 ):
     """Coordinates and features of the first S points in each box.
 

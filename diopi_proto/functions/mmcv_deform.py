@@ -23,7 +23,11 @@ kernel, stride or dilation below 1, an empty output. Source: J. Dai et al., "Def
 operators.
 """
 
+from typing import Annotated
+
 from diopi_proto.dtypes import floating, index64
+from diopi_proto.facts import AtLeast, HasShape, HoldsZeros
+from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Context,
     In,
@@ -31,7 +35,9 @@ from diopi_proto.parameters import (
     MutableIn,
     NewOut,
     Out,
+    PositiveExtent,
     Workspace,
+    ZerosInOut,
     const_boolean,
     const_i64,
     f32,
@@ -39,57 +45,66 @@ from diopi_proto.parameters import (
 )
 from diopi_proto.prototype import prototype
 
+ConstPositive = Annotated[const_i64, AtLeast(1)]
 
-@prototype(dtypes=floating, backward="diopiDeformConvBackwardInputMmcv")
+STEP = Ignored(("im2col_step",), "it says how many samples are worked on at a time", read=Read.value)
+COLUMNS = Ignored(("columns",), "it is room to work in", read=Read.form)
+COLUMNS_AND_ONES = Ignored(("columns", "ones"), "they are room to work in", read=Read.form)
+NO_BIAS = Ignored(("bias",), "nothing is added", {"with_bias": False})
+BIAS = Ignored(("bias",), "it is added, which no gradient depends on")
+
+
+@prototype(dtypes=floating, ignored=[STEP], backward="diopiDeformConvBackwardInputMmcv")
 def diopiDeformConvMmcv(
     ctx: Context,
     output: Out,
     columns: Workspace,
     ones: Workspace,
-    input: In,
-    weight: In,
-    offset: In,
+    input: Annotated[In, HasShape(("B", "Ci", "H", "W"))],
+    weight: Annotated[In, HasShape(("Co", "Ci/groups", "kH", "kW"))],
+    offset: Annotated[In, HasShape(("B", "2·G·K", "Ho", "Wo"))],
     kW: i64,
     kH: i64,
-    dW: i64,
-    dH: i64,
+    dW: PositiveExtent,
+    dH: PositiveExtent,
     padW: i64,
     padH: i64,
-    dilationW: i64,
-    dilationH: i64,
-    groups: i64,
-    deform_groups: i64,
-    im2col_step: i64,
+    dilationW: PositiveExtent,
+    dilationH: PositiveExtent,
+    groups: PositiveExtent,
+    deform_groups: PositiveExtent,
+    im2col_step: PositiveExtent,
 ):
     """Deformable convolution, no bias: output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·S.
 
     c runs over the input channels of o's group. dW, dH are the strides; mind that widths come before heights.
-    im2col_step, the number of samples an implementation may work on at a time, must divide B; it changes no result.
+    im2col_step, the number of samples an implementation may work on at a time, changes no result. Rejected: B not a
+    multiple of min(B, im2col_step).
     The gradient by weight is `diopiDeformConvBackwardParametersMmcv`.
     """
 
 
-@prototype(dtypes=floating)
+@prototype(dtypes=floating, ignored=[STEP, COLUMNS])
 def diopiDeformConvBackwardInputMmcv(
     ctx: Context,
-    gradInput: InOut,
-    gradOffset: InOut,
-    input: In,
-    offset: In,
-    gradOutput: In,
-    weight: In,
+    gradInput: Annotated[InOut, HoldsZeros(), HasShape(("B", "Ci", "H", "W"))],
+    gradOffset: Annotated[InOut, HoldsZeros(), HasShape(("B", "2·G·K", "Ho", "Wo"))],
+    input: Annotated[In, HasShape(("B", "Ci", "H", "W"))],
+    offset: Annotated[In, HasShape(("B", "2·G·K", "Ho", "Wo"))],
+    gradOutput: Annotated[In, HasShape(("B", "Co", "Ho", "Wo"))],
+    weight: Annotated[In, HasShape(("Co", "Ci/groups", "kH", "kW"))],
     columns: In,
     kW: i64,
     kH: i64,
-    dW: i64,
-    dH: i64,
+    dW: PositiveExtent,
+    dH: PositiveExtent,
     padW: i64,
     padH: i64,
-    dilationW: i64,
-    dilationH: i64,
-    groups: i64,
-    deform_groups: i64,
-    im2col_step: i64,
+    dilationW: PositiveExtent,
+    dilationH: PositiveExtent,
+    groups: PositiveExtent,
+    deform_groups: PositiveExtent,
+    im2col_step: PositiveExtent,
 ):
     """Gradients of `diopiDeformConvMmcv` by input and offset.
 
@@ -100,26 +115,26 @@ def diopiDeformConvBackwardInputMmcv(
     """
 
 
-@prototype(dtypes=floating)
+@prototype(dtypes=floating, ignored=[STEP, COLUMNS_AND_ONES])
 def diopiDeformConvBackwardParametersMmcv(
     ctx: Context,
-    gradOutput: MutableIn,
-    gradWeight: InOut,
-    input: In,
-    offset: In,
+    gradOutput: Annotated[MutableIn, HasShape(("B", "Co", "Ho", "Wo"))],
+    gradWeight: Annotated[InOut, HoldsZeros(), HasShape(("Co", "Ci/groups", "kH", "kW"))],
+    input: Annotated[In, HasShape(("B", "Ci", "H", "W"))],
+    offset: Annotated[In, HasShape(("B", "2·G·K", "Ho", "Wo"))],
     columns: In,
     ones: In,
     kW: i64,
     kH: i64,
-    dW: i64,
-    dH: i64,
+    dW: PositiveExtent,
+    dH: PositiveExtent,
     padW: i64,
     padH: i64,
-    dilationW: i64,
-    dilationH: i64,
-    groups: i64,
-    deform_groups: i64,
-    im2col_step: i64,
+    dilationW: PositiveExtent,
+    dilationH: PositiveExtent,
+    groups: PositiveExtent,
+    deform_groups: PositiveExtent,
+    im2col_step: PositiveExtent,
     scale: f32,
 ):
     """Gradient of `diopiDeformConvMmcv` by weight, times `scale`.
@@ -129,63 +144,63 @@ def diopiDeformConvBackwardParametersMmcv(
     """
 
 
-@prototype(dtypes=floating, backward="diopiModulatedDeformConvBackwardMmcv")
+@prototype(dtypes=floating, ignored=[NO_BIAS], backward="diopiModulatedDeformConvBackwardMmcv")
 def diopiModulatedDeformConvMmcv(
     ctx: Context,
     output: Out,
     columns: Workspace,
     ones: Workspace,
-    input: In,
-    weight: In,
-    bias: In,
-    offset: In,
-    mask: In,
+    input: Annotated[In, HasShape(("B", "Ci", "H", "W"))],
+    weight: Annotated[In, HasShape(("Co", "Ci/groups", "kernel_h", "kernel_w"))],
+    bias: Annotated[In, HasShape(("Co",))],
+    offset: Annotated[In, HasShape(("B", "2·G·K", "Ho", "Wo"))],
+    mask: Annotated[In, HasShape(("B", "G·K", "Ho", "Wo"))],
     kernel_h: i64,
     kernel_w: i64,
-    stride_h: const_i64,
-    stride_w: const_i64,
+    stride_h: ConstPositive,
+    stride_w: ConstPositive,
     pad_h: const_i64,
     pad_w: const_i64,
-    dilation_h: const_i64,
-    dilation_w: const_i64,
-    group: const_i64,
-    deformable_group: const_i64,
+    dilation_h: ConstPositive,
+    dilation_w: ConstPositive,
+    group: ConstPositive,
+    deformable_group: ConstPositive,
     with_bias: const_boolean,
 ):
     """Modulated deformable convolution: every sample is multiplied by a mask of its own.
 
     output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·m·S, plus bias[o] if `with_bias`. mask: [B, G·K, Ho, Wo],
-    of which m is channel g·K + i·kW + j at (h, w). bias: [Co]; without `with_bias` it is not read and may have no
-    elements. Mind that heights come before widths, unlike in `diopiDeformConvMmcv`.
+    of which m is channel g·K + i·kW + j at (h, w). bias: [Co]. Mind that heights come before widths, unlike in
+    `diopiDeformConvMmcv`.
     """
 
 
-@prototype(dtypes=floating)
+@prototype(dtypes=floating, ignored=[BIAS, COLUMNS_AND_ONES])
 def diopiModulatedDeformConvBackwardMmcv(
     ctx: Context,
-    grad_input: InOut,
-    grad_weight: InOut,
-    grad_bias: InOut,
-    grad_offset: InOut,
-    grad_mask: InOut,
-    input: In,
-    weight: In,
+    grad_input: Annotated[InOut, HoldsZeros(), HasShape(("B", "Ci", "H", "W"))],
+    grad_weight: Annotated[InOut, HoldsZeros(), HasShape(("Co", "Ci/groups", "kernel_h", "kernel_w"))],
+    grad_bias: ZerosInOut,
+    grad_offset: Annotated[InOut, HoldsZeros(), HasShape(("B", "2·G·K", "Ho", "Wo"))],
+    grad_mask: Annotated[InOut, HoldsZeros(), HasShape(("B", "G·K", "Ho", "Wo"))],
+    input: Annotated[In, HasShape(("B", "Ci", "H", "W"))],
+    weight: Annotated[In, HasShape(("Co", "Ci/groups", "kernel_h", "kernel_w"))],
     bias: In,
     ones: In,
-    offset: In,
-    mask: In,
+    offset: Annotated[In, HasShape(("B", "2·G·K", "Ho", "Wo"))],
+    mask: Annotated[In, HasShape(("B", "G·K", "Ho", "Wo"))],
     columns: In,
-    grad_output: In,
+    grad_output: Annotated[In, HasShape(("B", "Co", "Ho", "Wo"))],
     kernel_h: i64,
     kernel_w: i64,
-    stride_h: i64,
-    stride_w: i64,
+    stride_h: PositiveExtent,
+    stride_w: PositiveExtent,
     pad_h: i64,
     pad_w: i64,
-    dilation_h: i64,
-    dilation_w: i64,
-    group: i64,
-    deformable_group: i64,
+    dilation_h: PositiveExtent,
+    dilation_w: PositiveExtent,
+    group: PositiveExtent,
+    deformable_group: PositiveExtent,
     with_bias: const_boolean,
 ):
     """Gradients of `diopiModulatedDeformConvMmcv` by input, weight, bias, offset and mask.
@@ -195,24 +210,25 @@ def diopiModulatedDeformConvBackwardMmcv(
     takes Z†(v·m); grad_offset Σ v·m·∂Z/∂y for Δy and Σ v·m·∂Z/∂x for Δx, grad_mask Σ v·S, sums over the channels c of
     deformable group g; grad_weight[o, c, i, j] takes Σ over b, h, w of grad_output·m·S, and grad_bias[o] the sum of
     grad_output over b, h, w. Without `with_bias` grad_bias is not written; bias and grad_bias may then have no
-    elements. bias is not read.
+    elements.
     """
 
 
 @prototype(
     dtypes=floating,
     argument_dtypes={"spatial_shapes": index64, "level_start_index": index64},
+    ignored=[STEP],
     backward="diopiMsDeformAttnBackwardMmcv",
 )
 def diopiMsDeformAttnMmcv(
     ctx: Context,
     out: NewOut,
-    value: In,
-    spatial_shapes: In,
-    level_start_index: In,
-    sampling_loc: In,
-    attn_weight: In,
-    im2col_step: i64,
+    value: Annotated[In, HasShape(("B", "S", "M", "D"))],
+    spatial_shapes: Annotated[In, HasShape(("L", 2))],
+    level_start_index: Annotated[In, HasShape(("L",))],
+    sampling_loc: Annotated[In, HasShape(("B", "Q", "M", "L", "P", 2))],
+    attn_weight: Annotated[In, HasShape(("B", "Q", "M", "L", "P"))],
+    im2col_step: PositiveExtent,
 ):
     """Multi-scale deformable attention: weighted samples from feature maps of several levels.
 
@@ -225,19 +241,19 @@ def diopiMsDeformAttnMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"spatial_shapes": index64, "level_start_index": index64})
+@prototype(dtypes=floating, argument_dtypes={"spatial_shapes": index64, "level_start_index": index64}, ignored=[STEP])
 def diopiMsDeformAttnBackwardMmcv(
     ctx: Context,
-    grad_value: InOut,
-    grad_sampling_loc: InOut,
-    grad_attn_weight: InOut,
-    value: In,
-    spatial_shapes: In,
-    level_start_index: In,
-    sampling_loc: In,
-    attn_weight: In,
-    grad_output: In,
-    im2col_step: i64,
+    grad_value: Annotated[InOut, HoldsZeros(), HasShape(("B", "S", "M", "D"))],
+    grad_sampling_loc: Annotated[InOut, HoldsZeros(), HasShape(("B", "Q", "M", "L", "P", 2))],
+    grad_attn_weight: Annotated[InOut, HoldsZeros(), HasShape(("B", "Q", "M", "L", "P"))],
+    value: Annotated[In, HasShape(("B", "S", "M", "D"))],
+    spatial_shapes: Annotated[In, HasShape(("L", 2))],
+    level_start_index: Annotated[In, HasShape(("L",))],
+    sampling_loc: Annotated[In, HasShape(("B", "Q", "M", "L", "P", 2))],
+    attn_weight: Annotated[In, HasShape(("B", "Q", "M", "L", "P"))],
+    grad_output: Annotated[In, HasShape(("B", "Q", "M·D"))],
+    im2col_step: PositiveExtent,
 ):
     """Gradients of `diopiMsDeformAttnMmcv` by value, sampling_loc and attn_weight.
 

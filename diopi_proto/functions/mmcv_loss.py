@@ -5,17 +5,21 @@ All floating tensors of a call have one dtype; half precision computes in float3
 
 Focal losses: `target` int64 [N] holds classes; `weight` is one number a class, [C], or has no elements, which is weight
 1 for all. p is the probability the model gives, gamma (γ ≥ 0) lowers the weight of well classified examples, alpha (α)
-balances positives against negatives. Nothing is summed or averaged. Rejected: shapes that contradict each other.
+balances positives against negatives. Nothing is summed or averaged. NaN gives NaN. Rejected: shapes that contradict
+each other.
 Source: T.-Y. Lin et al., "Focal Loss for Dense Object Detection", ICCV 2017; the MMCV 1.x operators.
 """
 
 from diopi_proto.dtypes import floating, index32, index64, position32, same
-from diopi_proto.parameters import Context, In, InOut, Out, Workspace, f32
+from diopi_proto.ignored import Ignored, Read
+from diopi_proto.parameters import Context, In, Out, Sized, SizedInOut, Workspace, f32
 from diopi_proto.prototype import prototype
 
 
 @prototype(dtypes=floating, argument_dtypes={"target": index64}, backward="diopiSigmoidFocalLossBackwardMmcv")
-def diopiSigmoidFocalLossMmcv(ctx: Context, output: Out, input: In, target: In, weight: In, gamma: f32, alpha: f32):
+def diopiSigmoidFocalLossMmcv(
+    ctx: Context, output: Out, input: In, target: Sized, weight: Sized, gamma: f32, alpha: f32
+):
     """Focal loss of independent classes, from logits.
 
     input, output: [N, C]; p = 1 / (1 + exp(−input)). Where c is the target: −α·(1 − p)^γ·ln max(p, MIN); elsewhere:
@@ -26,7 +30,7 @@ def diopiSigmoidFocalLossMmcv(ctx: Context, output: Out, input: In, target: In, 
 
 @prototype(dtypes=floating, argument_dtypes={"target": index64})
 def diopiSigmoidFocalLossBackwardMmcv(
-    ctx: Context, grad_input: Out, input: In, target: In, weight: In, gamma: f32, alpha: f32
+    ctx: Context, grad_input: Out, input: In, target: Sized, weight: Sized, gamma: f32, alpha: f32
 ):
     """Derivative of each element of `diopiSigmoidFocalLossMmcv` by its logit; no upstream gradient is applied.
 
@@ -36,7 +40,9 @@ def diopiSigmoidFocalLossBackwardMmcv(
 
 
 @prototype(dtypes=floating, argument_dtypes={"target": index64}, backward="diopiSoftmaxFocalLossBackwardMmcv")
-def diopiSoftmaxFocalLossMmcv(ctx: Context, output: Out, softmax: In, target: In, weight: In, gamma: f32, alpha: f32):
+def diopiSoftmaxFocalLossMmcv(
+    ctx: Context, output: Out, softmax: In, target: Sized, weight: Sized, gamma: f32, alpha: f32
+):
     """Focal loss of exclusive classes, from softmax probabilities.
 
     softmax: [N, C], rows that sum to 1; output: [N]. With t = target[n] and p = softmax[n, t]:
@@ -46,7 +52,7 @@ def diopiSoftmaxFocalLossMmcv(ctx: Context, output: Out, softmax: In, target: In
 
 @prototype(dtypes=floating, argument_dtypes={"target": index64})
 def diopiSoftmaxFocalLossBackwardMmcv(
-    ctx: Context, grad_input: Out, buff: Workspace, softmax: In, target: In, weight: In, gamma: f32, alpha: f32
+    ctx: Context, grad_input: Out, buff: Workspace, softmax: In, target: Sized, weight: Sized, gamma: f32, alpha: f32
 ):
     """Derivative of each element of `diopiSoftmaxFocalLossMmcv` by the logits; no upstream gradient is applied.
 
@@ -65,23 +71,29 @@ def diopiChamferDistanceMmcv(ctx: Context, dist1: Out, dist2: Out, idx1: Out, id
     """Squared distance from each point of one set to the nearest of the other, both ways.
 
     xyz1: [B, n, 2]; xyz2: [B, m, 2], n, m ≥ 1. dist1[b, i] = minimum over j of |xyz1[b, i] − xyz2[b, j]|², [B, n];
-    idx1 (int32 [B, n]) the first j that attains it; dist2 and idx2, [B, m], the other way round.
+    idx1 (int32 [B, n]) the first j that attains it; dist2 and idx2, [B, m], the other way round. Of points whose
+    distances differ by no more than rounding any is right. Rejected: other ranks, another number of coordinates, sets
+    of different batches.
     Source: H. Fan et al., "A Point Set Generation Network for 3D Object Reconstruction from a Single Image", CVPR 2017;
     MMCV 1.x chamfer_distance.
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"idx1": index32, "idx2": index32})
+@prototype(
+    dtypes=floating,
+    argument_dtypes={"idx1": index32, "idx2": index32},
+    ignored=[Ignored(("grad_xyz1", "grad_xyz2"), "they are zeros on entry", read=Read.value)],
+)
 def diopiChamferDistanceBackwardMmcv(
     ctx: Context,
-    grad_xyz1: InOut,
-    grad_xyz2: InOut,
+    grad_xyz1: SizedInOut,
+    grad_xyz2: SizedInOut,
     xyz1: In,
-    xyz2: In,
-    idx1: In,
-    idx2: In,
-    grad_dist1: In,
-    grad_dist2: In,
+    xyz2: Sized,
+    idx1: Sized,
+    idx2: Sized,
+    grad_dist1: Sized,
+    grad_dist2: Sized,
 ):
     """Gradients of `diopiChamferDistanceMmcv` by both point sets, the nearest points idx1 and idx2 (int32) held fixed.
 

@@ -2,14 +2,17 @@
 
 The normalisation comes in steps, so that a caller can combine the statistics of several devices between them. `input`
 and everything of its shape is [N, C, S], the spatial axes flattened. All statistics, scales and shifts are float32 [C],
-`norm` is float32 [N, C, S]; sums are in float32. A wrong rank or a number of channels that differs is rejected.
-Source: MMCV 1.x sync_bn, fused_bias_leakyrelu.
+`norm` is float32 [N, C, S]; sums are in float32, so `input` isn't wider. N·S ≥ 1. A wrong rank or a number of channels
+that differs is rejected. Source: MMCV 1.x sync_bn, fused_bias_leakyrelu.
 """
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from diopi_proto.dtypes import always, floating, single
-from diopi_proto.parameters import Context, In, InOut, NewOut, Out, f32, i64
+from diopi_proto.dtypes import always, floating, narrow, single
+from diopi_proto.facts import OneOf
+from diopi_proto.ignored import Ignored, Read
+from diopi_proto.parameters import Context, In, NewOut, Out, Sized, SizedInOut, f32, i64
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
@@ -21,34 +24,35 @@ def _of_input(inputs: Sequence[Dtype]) -> Dtype:
     return next((dtype for dtype in inputs if dtype is not Dtype.float32), Dtype.float32)
 
 
-@prototype(dtypes=floating, result=float32)
+@prototype(dtypes=narrow, result=float32)
 def diopiSyncBnMeanMmcv(ctx: Context, mean: Out, input: In):
     """Mean of each channel over N and S: mean[c] = Σ input[:, c, :] / (N·S)."""
 
 
-@prototype(dtypes=floating, argument_dtypes={"mean": single}, result=float32)
-def diopiSyncBnVarMmcv(ctx: Context, var: Out, input: In, mean: In):
+@prototype(dtypes=narrow, argument_dtypes={"mean": single}, result=float32)
+def diopiSyncBnVarMmcv(ctx: Context, var: Out, input: In, mean: Sized):
     """Biased variance of each channel around a given mean: var[c] = Σ (input[:, c, :] − mean[c])² / (N·S)."""
 
 
 @prototype(
-    dtypes=floating,
+    dtypes=narrow,
     argument_dtypes=dict.fromkeys(("running_mean", "running_var", "mean", "var", "weight", "bias"), single),
     result={"running_mean": float32, "running_var": float32, "norm": float32, "std": float32, "output": _of_input},
+    ignored=[Ignored(("running_mean", "running_var"), "momentum 1 replaces them", {"momentum": 1}, Read.value)],
     backward="diopiSyncBnBackwardDataMmcv",
 )
 def diopiSyncBnOutputMmcv(
     ctx: Context,
-    running_mean: InOut | None,
-    running_var: InOut | None,
+    running_mean: SizedInOut | None,
+    running_var: SizedInOut | None,
     norm: Out | None,
     std: Out | None,
     output: Out,
     input: In,
-    mean: In,
-    var: In,
-    weight: In | None,
-    bias: In | None,
+    mean: Sized,
+    var: Sized,
+    weight: Sized | None,
+    bias: Sized | None,
     eps: f32,
     momentum: f32,
     group_size: i64,
@@ -63,17 +67,24 @@ def diopiSyncBnOutputMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"norm": single}, result=float32)
-def diopiSyncBnBackwardParamMmcv(ctx: Context, grad_weight: Out, grad_bias: Out, grad_output: In, norm: In):
+@prototype(dtypes=narrow, argument_dtypes={"norm": single}, result=float32)
+def diopiSyncBnBackwardParamMmcv(ctx: Context, grad_weight: Out, grad_bias: Out, grad_output: In, norm: Sized):
     """Gradients by weight and bias: for each channel, the sums over N and S of grad_output·norm and of grad_output."""
 
 
 @prototype(
-    dtypes=floating,
+    dtypes=narrow,
     argument_dtypes=dict.fromkeys(("weight", "grad_weight", "grad_bias", "norm", "std"), single),
 )
 def diopiSyncBnBackwardDataMmcv(
-    ctx: Context, grad_input: Out, grad_output: In, weight: In, grad_weight: In, grad_bias: In, norm: In, std: In
+    ctx: Context,
+    grad_input: Out,
+    grad_output: In,
+    weight: Sized,
+    grad_weight: Sized,
+    grad_bias: Sized,
+    norm: Sized,
+    std: Sized,
 ):
     """Gradient by input: weight·(grad_output − (grad_weight·norm + grad_bias) / (N·S)) / std, in grad_output's dtype.
 
@@ -81,9 +92,31 @@ def diopiSyncBnBackwardDataMmcv(
     """
 
 
-@prototype(dtypes=floating)
+_NO_EFFECT_OF_REFER = "only the slope at the forward's result depends on it"
+_NO_SLOPE = "the linear function has no slope below zero"
+
+
+@prototype(
+    dtypes=floating,
+    ignored=[
+        Ignored(("refer",), _NO_EFFECT_OF_REFER, {"grad": 0}, Read.value),
+        Ignored(("refer",), _NO_EFFECT_OF_REFER, {"act": 1}, Read.value),
+        Ignored(("alpha",), _NO_SLOPE, {"act": 1}, Read.value),
+        Ignored(
+            ("input", "bias", "refer", "act", "alpha", "scale"), "the second derivative is 0", {"grad": 2}, Read.value
+        ),
+    ],
+)
 def diopiFusedBiasLeakyreluMmcv(
-    ctx: Context, out: NewOut, input: In, bias: In, refer: In, act: i64, grad: i64, alpha: f32, scale: f32
+    ctx: Context,
+    out: NewOut,
+    input: In,
+    bias: Sized,
+    refer: Sized,
+    act: Annotated[i64, OneOf((1, 3))],
+    grad: Annotated[i64, OneOf((0, 1, 2))],
+    alpha: f32,
+    scale: f32,
 ):
     """Bias, leaky ReLU and scale in one, or its first or second derivative.
 

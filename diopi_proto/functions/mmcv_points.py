@@ -13,17 +13,23 @@ Rejected: ranks, shapes and size attributes that contradict each other. Source: 
 C. Qi et al., "PointNet++", NeurIPS 2017, unless another one is given.
 """
 
+from typing import Annotated
+
 from diopi_proto.dtypes import floating, index32, index64, position32, same, single, wide
-from diopi_proto.parameters import Context, In, InOut, Out, Workspace, f32, i64
+from diopi_proto.facts import HasShape, HoldsZeros
+from diopi_proto.ignored import Ignored, Read
+from diopi_proto.parameters import Context, In, InOut, Out, PositiveExtent, Workspace, f32, i64
 from diopi_proto.prototype import prototype
+
+AGGREGATE = Ignored(("aggregate",), "it is always the sum", read=Read.value)
 
 
 @prototype(dtypes=floating, argument_dtypes={"idx": index32}, result=position32)
 def diopiBallQueryMmcv(
     ctx: Context,
-    idx: InOut,
-    center_xyz: In,
-    xyz: In,
+    idx: Annotated[InOut, HoldsZeros(), HasShape(("B", "npoint", "sample_num"))],
+    center_xyz: Annotated[In, HasShape(("B", "npoint", 3))],
+    xyz: Annotated[In, HasShape(("B", "N", 3))],
     B: i64,
     N: i64,
     npoint: i64,
@@ -46,11 +52,11 @@ def diopiBallQueryMmcv(
 )
 def diopiStackBallQueryMmcv(
     ctx: Context,
-    idx: InOut,
-    center_xyz: In,
-    center_xyz_batch_cnt: In,
-    xyz: In,
-    xyz_batch_cnt: In,
+    idx: Annotated[InOut, HoldsZeros(), HasShape(("ΣM", "sample_num"))],
+    center_xyz: Annotated[In, HasShape(("ΣM", 3))],
+    center_xyz_batch_cnt: Annotated[In, HasShape(("sets",))],
+    xyz: Annotated[In, HasShape(("ΣN", 3))],
+    xyz_batch_cnt: Annotated[In, HasShape(("sets",))],
     max_radius: f32,
     sample_num: i64,
 ):
@@ -62,9 +68,15 @@ def diopiStackBallQueryMmcv(
     """
 
 
-@prototype(dtypes=wide, result=position32)
+@prototype(dtypes=wide, result=position32, promise="any")
 def diopiFurthestPointSamplingMmcv(
-    ctx: Context, temp_tensor: Workspace, idx_tensor: Out, points_xyz: In, B: i64, N: i64, num_points: i64
+    ctx: Context,
+    temp_tensor: Workspace,
+    idx_tensor: Out,
+    points_xyz: Annotated[In, HasShape(("B", "N", 3))],
+    B: i64,
+    N: i64,
+    num_points: i64,
 ):
     """num_points indices, each of the point furthest from all chosen before it.
 
@@ -74,9 +86,15 @@ def diopiFurthestPointSamplingMmcv(
     """
 
 
-@prototype(dtypes=wide, result=position32)
+@prototype(dtypes=wide, result=position32, promise="any")
 def diopiFurthestPointSamplingWithDistMmcv(
-    ctx: Context, temp_tensor: Workspace, idx_tensor: Out, points_dist: In, B: i64, N: i64, num_points: i64
+    ctx: Context,
+    temp_tensor: Workspace,
+    idx_tensor: Out,
+    points_dist: Annotated[In, HasShape(("B", "N", "N"))],
+    B: i64,
+    N: i64,
+    num_points: i64,
 ):
     """`diopiFurthestPointSamplingMmcv` from given distances.
 
@@ -90,12 +108,12 @@ def diopiKnnMmcv(
     ctx: Context,
     idx_tensor: Out,
     dist2_tensor: Out,
-    xyz_tensor: In,
-    new_xyz_tensor: In,
+    xyz_tensor: Annotated[In, HasShape(("b", "n", 3))],
+    new_xyz_tensor: Annotated[In, HasShape(("b", "m", 3))],
     b: i64,
     n: i64,
     m: i64,
-    nsample: i64,
+    nsample: PositiveExtent,
 ):
     """The nsample nearest points of each centre, nearest first.
 
@@ -107,7 +125,16 @@ def diopiKnnMmcv(
 
 
 @prototype(dtypes=floating, result={"dist2": same, "idx": position32})
-def diopiThreeNnMmcv(ctx: Context, dist2: Out, idx: Out, unknown: In, known: In, b: i64, n: i64, m: i64):
+def diopiThreeNnMmcv(
+    ctx: Context,
+    dist2: Out,
+    idx: Out,
+    unknown: Annotated[In, HasShape(("b", "n", 3))],
+    known: Annotated[In, HasShape(("b", "m", 3))],
+    b: i64,
+    n: i64,
+    m: i64,
+):
     """The three nearest known points of each unknown one, nearest first; among equal distances the lower index first.
 
     unknown: [b, n, 3]; known: [b, m, 3]; dist2 (d², without a root) and idx (int32): [b, n, 3]. With m < 3 the missing
@@ -116,7 +143,17 @@ def diopiThreeNnMmcv(ctx: Context, dist2: Out, idx: Out, unknown: In, known: In,
 
 
 @prototype(dtypes=floating, argument_dtypes={"idx": index32}, backward="diopiThreeInterpolateBackwardMmcv")
-def diopiThreeInterpolateMmcv(ctx: Context, out: Out, points: In, idx: In, weight: In, b: i64, c: i64, m: i64, n: i64):
+def diopiThreeInterpolateMmcv(
+    ctx: Context,
+    out: Out,
+    points: Annotated[In, HasShape(("b", "c", "m"))],
+    idx: Annotated[In, HasShape(("b", "n", 3))],
+    weight: Annotated[In, HasShape(("b", "n", 3))],
+    b: i64,
+    c: i64,
+    m: i64,
+    n: i64,
+):
     """Weighted sum of the features of three points.
 
     out[b, c, i] = Σ over k < 3 of weight[b, i, k]·points[b, c, idx[b, i, k]].
@@ -126,7 +163,15 @@ def diopiThreeInterpolateMmcv(ctx: Context, out: Out, points: In, idx: In, weigh
 
 @prototype(dtypes=floating, argument_dtypes={"idx": index32})
 def diopiThreeInterpolateBackwardMmcv(
-    ctx: Context, grad_points: InOut, grad_out: In, idx: In, weight: In, b: i64, c: i64, n: i64, m: i64
+    ctx: Context,
+    grad_points: Annotated[InOut, HoldsZeros(), HasShape(("b", "c", "m"))],
+    grad_out: Annotated[In, HasShape(("b", "c", "n"))],
+    idx: Annotated[In, HasShape(("b", "n", 3))],
+    weight: Annotated[In, HasShape(("b", "n", 3))],
+    b: i64,
+    c: i64,
+    n: i64,
+    m: i64,
 ):
     """Gradient of `diopiThreeInterpolateMmcv` by points; idx and weight get none. n comes before m here.
 
@@ -136,7 +181,16 @@ def diopiThreeInterpolateBackwardMmcv(
 
 
 @prototype(dtypes=floating, argument_dtypes={"idx": index32}, promise="exact", backward="diopiGatherPointsBackwardMmcv")
-def diopiGatherPointsMmcv(ctx: Context, out: Out, points: In, idx: In, b: i64, c: i64, n: i64, npoints: i64):
+def diopiGatherPointsMmcv(
+    ctx: Context,
+    out: Out,
+    points: Annotated[In, HasShape(("b", "c", "n"))],
+    idx: Annotated[In, HasShape(("b", "npoints"))],
+    b: i64,
+    c: i64,
+    n: i64,
+    npoints: i64,
+):
     """Features of chosen points: out[b, c, i] = points[b, c, idx[b, i]].
 
     points: [b, c, n]; idx: int32 [b, npoints]; out: [b, c, npoints].
@@ -145,7 +199,14 @@ def diopiGatherPointsMmcv(ctx: Context, out: Out, points: In, idx: In, b: i64, c
 
 @prototype(dtypes=floating, argument_dtypes={"idx": index32})
 def diopiGatherPointsBackwardMmcv(
-    ctx: Context, grad_points: InOut, grad_out: In, idx: In, b: i64, c: i64, n: i64, npoints: i64
+    ctx: Context,
+    grad_points: Annotated[InOut, HoldsZeros(), HasShape(("b", "c", "n"))],
+    grad_out: Annotated[In, HasShape(("b", "c", "npoints"))],
+    idx: Annotated[In, HasShape(("b", "npoints"))],
+    b: i64,
+    c: i64,
+    n: i64,
+    npoints: i64,
 ):
     """Gradient of `diopiGatherPointsMmcv` by points: grad_points[b, c, idx[b, i]] takes grad_out[b, c, i].
 
@@ -155,7 +216,15 @@ def diopiGatherPointsBackwardMmcv(
 
 @prototype(dtypes=floating, argument_dtypes={"idx": index32}, promise="exact", backward="diopiGroupPointsBackwardMmcv")
 def diopiGroupPointsMmcv(
-    ctx: Context, out: Out, points: In, idx: In, b: i64, c: i64, n: i64, npoints: i64, nsample: i64
+    ctx: Context,
+    out: Out,
+    points: Annotated[In, HasShape(("b", "c", "n"))],
+    idx: Annotated[In, HasShape(("b", "npoints", "nsample"))],
+    b: i64,
+    c: i64,
+    n: i64,
+    npoints: i64,
+    nsample: i64,
 ):
     """Features of groups of points: out[b, c, i, j] = points[b, c, idx[b, i, j]].
 
@@ -165,7 +234,15 @@ def diopiGroupPointsMmcv(
 
 @prototype(dtypes=floating, argument_dtypes={"idx": index32})
 def diopiGroupPointsBackwardMmcv(
-    ctx: Context, grad_points: InOut, grad_out: In, idx: In, b: i64, c: i64, n: i64, npoints: i64, nsample: i64
+    ctx: Context,
+    grad_points: Annotated[InOut, HoldsZeros(), HasShape(("b", "c", "n"))],
+    grad_out: Annotated[In, HasShape(("b", "c", "npoints", "nsample"))],
+    idx: Annotated[In, HasShape(("b", "npoints", "nsample"))],
+    b: i64,
+    c: i64,
+    n: i64,
+    npoints: i64,
+    nsample: i64,
 ):
     """Gradient of `diopiGroupPointsMmcv` by points: grad_points[b, c, idx[b, i, j]] takes grad_out[b, c, i, j].
 
@@ -181,11 +258,11 @@ def diopiGroupPointsBackwardMmcv(
 )
 def diopiStackGroupPointsMmcv(
     ctx: Context,
-    out_tensor: InOut,
-    features_tensor: In,
-    features_batch_cnt_tensor: In,
-    idx_tensor: In,
-    idx_batch_cnt_tensor: In,
+    out_tensor: Annotated[InOut, HoldsZeros(), HasShape(("m", "c", "nsample"))],
+    features_tensor: Annotated[In, HasShape(("ΣN", "c"))],
+    features_batch_cnt_tensor: Annotated[In, HasShape(("b",))],
+    idx_tensor: Annotated[In, HasShape(("m", "nsample"))],
+    idx_batch_cnt_tensor: Annotated[In, HasShape(("b",))],
     b: i64,
     c: i64,
     m: i64,
@@ -206,11 +283,11 @@ def diopiStackGroupPointsMmcv(
 )
 def diopiStackGroupPointsBackwardMmcv(
     ctx: Context,
-    grad_features_tensor: InOut,
-    grad_out_tensor: In,
-    idx_tensor: In,
-    idx_batch_cnt_tensor: In,
-    features_batch_cnt_tensor: In,
+    grad_features_tensor: Annotated[InOut, HoldsZeros(), HasShape(("n", "c"))],
+    grad_out_tensor: Annotated[In, HasShape(("m", "c", "nsample"))],
+    idx_tensor: Annotated[In, HasShape(("m", "nsample"))],
+    idx_batch_cnt_tensor: Annotated[In, HasShape(("b",))],
+    features_batch_cnt_tensor: Annotated[In, HasShape(("b",))],
     b: i64,
     c: i64,
     m: i64,
@@ -224,14 +301,19 @@ def diopiStackGroupPointsBackwardMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"knn_idx": index64}, backward="diopiAssignScoreWithkBackwardMmcv")
+@prototype(
+    dtypes=floating,
+    argument_dtypes={"knn_idx": index64},
+    ignored=[AGGREGATE],
+    backward="diopiAssignScoreWithkBackwardMmcv",
+)
 def diopiAssignScoreWithkMmcv(
     ctx: Context,
-    output: InOut,
-    points: In,
-    centers: In,
-    scores: In,
-    knn_idx: In,
+    output: Annotated[InOut, HoldsZeros(), HasShape(("B", "out_dim", "npoint", "K"))],
+    points: Annotated[In, HasShape(("B", "N", "M", "out_dim"))],
+    centers: Annotated[In, HasShape(("B", "N", "M", "out_dim"))],
+    scores: Annotated[In, HasShape(("B", "npoint", "K", "M"))],
+    knn_idx: Annotated[In, HasShape(("B", "npoint", "K"))],
     B: i64,
     N: i64,
     npoint: i64,
@@ -245,22 +327,22 @@ def diopiAssignScoreWithkMmcv(
     points, centers: [B, N, M, O], O = out_dim; scores: [B, n, K, M], n = npoint; knn_idx: int64 [B, n, K]; output: [B,
     O, n, K], zeros on entry. With k' = knn_idx[b, i, k] and the centre c' = knn_idx[b, i, 0]:
     output[b, o, i, k] = Σ over m of scores[b, i, k, m]·(points[b, k', m, o] − centers[b, c', m, o]).
-    Where k' is outside 0 … N − 1 nothing is written. `aggregate` is ignored: it is always this sum.
+    c' must be inside 0 … N − 1; where k' is outside nothing is written. `aggregate` is ignored: it is always this sum.
     Source: M. Xu et al., "PAConv", CVPR 2021; MMCV 1.x assign_score_withk.
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"knn_idx": index64})
+@prototype(dtypes=floating, argument_dtypes={"knn_idx": index64}, ignored=[AGGREGATE])
 def diopiAssignScoreWithkBackwardMmcv(
     ctx: Context,
-    grad_points: InOut,
-    grad_centers: InOut,
-    grad_scores: InOut,
-    grad_out: In,
-    points: In,
-    centers: In,
-    scores: In,
-    knn_idx: In,
+    grad_points: Annotated[InOut, HoldsZeros(), HasShape(("B", "N", "M", "out_dim"))],
+    grad_centers: Annotated[InOut, HoldsZeros(), HasShape(("B", "N", "M", "out_dim"))],
+    grad_scores: Annotated[InOut, HoldsZeros(), HasShape(("B", "npoint", "K", "M"))],
+    grad_out: Annotated[In, HasShape(("B", "out_dim", "npoint", "K"))],
+    points: Annotated[In, HasShape(("B", "N", "M", "out_dim"))],
+    centers: Annotated[In, HasShape(("B", "N", "M", "out_dim"))],
+    scores: Annotated[In, HasShape(("B", "npoint", "K", "M"))],
+    knn_idx: Annotated[In, HasShape(("B", "npoint", "K"))],
     B: i64,
     N: i64,
     npoint: i64,

@@ -1,6 +1,6 @@
 """MMCV's pooling of axis-aligned regions of interest (RoIs) on feature maps, forward and backward.
 
-Feature maps are contiguous [N, C, H, W]. `rois` [R, 5] holds (batch index, x1, y1, x2, y2) a row in image coordinates,
+Feature maps are [N, C, H, W]. `rois` [R, 5] holds (batch index, x1, y1, x2, y2) a row in image coordinates,
 in the features' dtype, the batch index included. spatial_scale s takes image to feature-map coordinates. Pooled results
 are [R, C, ph, pw], where ph × pw are the bins of one RoI, row by row. All floating tensors of a call have one dtype;
 half precision accumulates in float32. With R = 0 a call succeeds and writes nothing.
@@ -18,8 +18,12 @@ Rejected: a tensor of another rank or with another number of columns than stated
 shape does not fit the inputs. Source: the MMCV 1.x operator of the same name, unless another one is given.
 """
 
+from typing import Annotated
+
 from diopi_proto.dtypes import floating, index32, position32, same, single
-from diopi_proto.parameters import Context, In, InOut, Out, boolean, f32, i64
+from diopi_proto.facts import HasShape, HoldsZeros
+from diopi_proto.ignored import Ignored, Read
+from diopi_proto.parameters import Context, In, InOut, Out, PositiveExtent, Sized, ZerosInOut, boolean, f32, i64
 from diopi_proto.prototype import prototype
 
 
@@ -29,10 +33,10 @@ def diopiRoiAlignMmcv(
     output: Out,
     argmax_y: Out,
     argmax_x: Out,
-    input: In,
-    rois: In,
-    aligned_height: i64,
-    aligned_width: i64,
+    input: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    rois: Annotated[In, HasShape(("R", 5))],
+    aligned_height: PositiveExtent,
+    aligned_width: PositiveExtent,
     sampling_ratio: i64,
     pool_mode: i64,
     spatial_scale: f32,
@@ -46,20 +50,26 @@ def diopiRoiAlignMmcv(
     and gw = ⌈rw/pw⌉. Sample (iy, ix) of bin (i, j) is B(input[n, c], y, x) at y = y1 + (i + (iy + ½)/gh)·rh/ph, x
     alike; the mean divides by max(gh·gw, 1).
     argmax_y, argmax_x: in maximum mode of output's shape, the coordinates of the first largest sample, row by row; a
-    bin without samples gives −FLT_MAX in output and −1 here. In mean mode they are not written and may have no
-    elements.
+    bin without samples gives −FLT_MAX in output and −1 here. In mean mode they may have no elements, and what they
+    hold afterwards is open.
     Source: K. He et al., "Mask R-CNN", ICCV 2017; MMCV 1.x roi_align.
     """
 
 
-@prototype(dtypes=floating)
+@prototype(
+    dtypes=floating,
+    ignored=[
+        Ignored(("argmax_y", "argmax_x"), "a mean has none", {"pool_mode": 1}),
+        Ignored(("sampling_ratio", "spatial_scale", "aligned"), "argmax says it", {"pool_mode": 0}, read=Read.value),
+    ],
+)
 def diopiRoiAlignBackwardMmcv(
     ctx: Context,
-    grad_input: InOut,
-    grad_output: In,
-    rois: In,
-    argmax_y: In,
-    argmax_x: In,
+    grad_input: Annotated[InOut, HoldsZeros(), HasShape(("N", "C", "H", "W"))],
+    grad_output: Annotated[In, HasShape(("R", "C", "aligned_height", "aligned_width"))],
+    rois: Annotated[In, HasShape(("R", 5))],
+    argmax_y: Annotated[In, HasShape(("R", "C", "aligned_height", "aligned_width"))],
+    argmax_x: Annotated[In, HasShape(("R", "C", "aligned_height", "aligned_width"))],
     aligned_height: i64,
     aligned_width: i64,
     sampling_ratio: i64,
@@ -71,8 +81,7 @@ def diopiRoiAlignBackwardMmcv(
 
     grad_input: [N, C, H, W], zeros on entry, whose H and W are those of the forward's input. grad_output: [R, C, ph,
     pw]. Mean mode: B†(g / max(gh·gw, 1)) at every sample of the bin. Maximum mode: B†(g) at (argmax_y, argmax_x) as the
-    forward gave them, nothing where argmax_y is −1. In mean mode argmax_y and argmax_x are not read and may have no
-    elements.
+    forward gave them, nothing where argmax_y is −1.
     """
 
 
@@ -85,12 +94,12 @@ def diopiRoiAlignBackwardMmcv(
 )
 def diopiRoiPoolMmcv(
     ctx: Context,
-    output: InOut,
-    argmax: InOut,
-    input: In,
-    rois: In,
-    pooled_height: i64,
-    pooled_width: i64,
+    output: Annotated[InOut, HoldsZeros(), HasShape(("R", "C", "pooled_height", "pooled_width"))],
+    argmax: Annotated[InOut, HoldsZeros(), HasShape(("R", "C", "pooled_height", "pooled_width"))],
+    input: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    rois: Annotated[In, HasShape(("R", 5))],
+    pooled_height: PositiveExtent,
+    pooled_width: PositiveExtent,
     spatial_scale: f32,
 ):
     """Maximum of the cells in each bin of each RoI.
@@ -103,13 +112,17 @@ def diopiRoiPoolMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"argmax": index32})
+@prototype(
+    dtypes=floating,
+    argument_dtypes={"argmax": index32},
+    ignored=[Ignored(("spatial_scale",), "argmax says it", read=Read.value)],
+)
 def diopiRoiPoolBackwardMmcv(
     ctx: Context,
-    grad_input: InOut,
-    grad_output: In,
-    rois: In,
-    argmax: In,
+    grad_input: Annotated[InOut, HoldsZeros(), HasShape(("N", "C", "H", "W"))],
+    grad_output: Annotated[In, HasShape(("R", "C", "pooled_height", "pooled_width"))],
+    rois: Annotated[In, HasShape(("R", 5))],
+    argmax: Annotated[In, HasShape(("R", "C", "pooled_height", "pooled_width"))],
     pooled_height: i64,
     pooled_width: i64,
     spatial_scale: f32,
@@ -125,11 +138,11 @@ def diopiRoiPoolBackwardMmcv(
 def diopiDeformRoiPoolMmcv(
     ctx: Context,
     output: Out,
-    input: In,
-    rois: In,
-    offset: In | None,
-    pooled_height: i64,
-    pooled_width: i64,
+    input: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    rois: Annotated[In, HasShape(("R", 5))],
+    offset: Sized | None,
+    pooled_height: PositiveExtent,
+    pooled_width: PositiveExtent,
     sampling_ratio: i64,
     spatial_scale: f32,
     gamma: f32,
@@ -146,12 +159,12 @@ def diopiDeformRoiPoolMmcv(
 @prototype(dtypes=floating)
 def diopiDeformRoiPoolBackwardMmcv(
     ctx: Context,
-    grad_input: InOut,
-    grad_offset: InOut | None,
-    grad_output: In,
-    input: In,
-    rois: In,
-    offset: In | None,
+    grad_input: Annotated[InOut, HoldsZeros(), HasShape(("N", "C", "H", "W"))],
+    grad_offset: ZerosInOut | None,
+    grad_output: Annotated[In, HasShape(("R", "C", "pooled_height", "pooled_width"))],
+    input: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    rois: Annotated[In, HasShape(("R", 5))],
+    offset: Sized | None,
     pooled_height: i64,
     pooled_width: i64,
     sampling_ratio: i64,
@@ -171,10 +184,10 @@ def diopiDeformRoiPoolBackwardMmcv(
 def diopiPrroiPoolMmcv(
     ctx: Context,
     output: Out,
-    input: In,
-    rois: In,
-    pooled_height: i64,
-    pooled_width: i64,
+    input: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    rois: Annotated[In, HasShape(("R", 5))],
+    pooled_height: PositiveExtent,
+    pooled_width: PositiveExtent,
     spatial_scale: f32,
 ):
     """Precise RoI pooling: the exact mean over each bin of the bilinearly interpolated feature map.
@@ -190,9 +203,9 @@ def diopiPrroiPoolMmcv(
 @prototype(dtypes=floating)
 def diopiPrroiPoolbackwardMmcv(
     ctx: Context,
-    grad_input: InOut,
-    grad_output: In,
-    rois: In,
+    grad_input: Annotated[InOut, HoldsZeros(), HasShape(("N", "C", "H", "W"))],
+    grad_output: Annotated[In, HasShape(("R", "C", "pooled_height", "pooled_width"))],
+    rois: Annotated[In, HasShape(("R", 5))],
     pooled_height: i64,
     pooled_width: i64,
     spatial_scale: f32,
@@ -207,11 +220,11 @@ def diopiPrroiPoolbackwardMmcv(
 @prototype(dtypes=single)
 def diopiPrroiPoolCoorBackwardMmcv(
     ctx: Context,
-    grad_rois: InOut,
-    output: In,
-    grad_output: In,
-    input: In,
-    rois: In,
+    grad_rois: Annotated[InOut, HoldsZeros(), HasShape(("R", 5))],
+    output: Annotated[In, HasShape(("R", "C", "pooled_height", "pooled_width"))],
+    grad_output: Annotated[In, HasShape(("R", "C", "pooled_height", "pooled_width"))],
+    input: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    rois: Annotated[In, HasShape(("R", 5))],
     pooled_height: i64,
     pooled_width: i64,
     spatial_scale: f32,
@@ -228,7 +241,14 @@ def diopiPrroiPoolCoorBackwardMmcv(
 
 
 @prototype(dtypes=floating, result={"output": same, "argmax_idx": position32}, backward="diopiBorderAlignBackwardMmcv")
-def diopiBorderAlignMmcv(ctx: Context, output: Out, argmax_idx: Out, input: In, boxes: In, pool_size: i64):
+def diopiBorderAlignMmcv(
+    ctx: Context,
+    output: Out,
+    argmax_idx: Out,
+    input: Annotated[In, HasShape(("N", "4C", "H", "W"))],
+    boxes: Annotated[In, HasShape(("N", "K", 4))],
+    pool_size: PositiveExtent,
+):
     """Maximum of bilinear samples along each of the four borders of a box.
 
     input: [N, 4C, H, W], of which border e uses channels e·C … e·C + C − 1: 0 top, 1 left, 2 bottom, 3 right.
@@ -242,7 +262,12 @@ def diopiBorderAlignMmcv(ctx: Context, output: Out, argmax_idx: Out, input: In, 
 
 @prototype(dtypes=floating, argument_dtypes={"argmax_idx": index32})
 def diopiBorderAlignBackwardMmcv(
-    ctx: Context, grad_input: InOut, grad_output: In, boxes: In, argmax_idx: In, pool_size: i64
+    ctx: Context,
+    grad_input: Annotated[InOut, HoldsZeros(), HasShape(("N", "4C", "H", "W"))],
+    grad_output: Annotated[In, HasShape(("N", "C", "K", 4))],
+    boxes: Annotated[In, HasShape(("N", "K", 4))],
+    argmax_idx: Annotated[In, HasShape(("N", "C", "K", 4))],
+    pool_size: PositiveExtent,
 ):
     """Gradient of `diopiBorderAlignMmcv` by its input; the boxes get none.
 

@@ -1,6 +1,6 @@
 """MMCV's pooling and filters with orientation: rotated and rotation-invariant RoIs, feature alignment, filters.
 
-Feature maps are contiguous [N, C, H, W]. Rotated RoIs [R, 6] hold (batch index, cx, cy, w, h, θ in radians) a row in
+Feature maps are [N, C, H, W]. Rotated RoIs [R, 6] hold (batch index, cx, cy, w, h, θ in radians) a row in
 image coordinates, in the features' dtype. spatial_scale s takes image to feature-map coordinates. B(F, y, x) is the
 bilinear sampling that the module `mmcv_roi` defines, B† its adjoint. All floating tensors of a call have one dtype;
 half precision accumulates in float32. With no RoIs a call succeeds and writes nothing.
@@ -17,8 +17,11 @@ Rejected: a tensor of another rank or with another number of columns than stated
 shape does not fit the inputs. Source: the MMCV 1.x operator of the same name, unless another one is given.
 """
 
+from typing import Annotated
+
 from diopi_proto.dtypes import floating, index32
-from diopi_proto.parameters import Context, In, InOut, Out, boolean, f32, i64
+from diopi_proto.facts import HasShape, HoldsZeros
+from diopi_proto.parameters import Context, In, InOut, Out, PositiveExtent, boolean, f32, i64
 from diopi_proto.prototype import prototype
 
 
@@ -26,10 +29,10 @@ from diopi_proto.prototype import prototype
 def diopiRoiAlignRotatedMmcv(
     ctx: Context,
     output: Out,
-    input: In,
-    rois: In,
-    aligned_height: i64,
-    aligned_width: i64,
+    input: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    rois: Annotated[In, HasShape(("R", 6))],
+    aligned_height: PositiveExtent,
+    aligned_width: PositiveExtent,
     sampling_ratio: i64,
     spatial_scale: f32,
     aligned: boolean,
@@ -48,9 +51,9 @@ def diopiRoiAlignRotatedMmcv(
 @prototype(dtypes=floating)
 def diopiRoiAlignRotatedBackwardMmcv(
     ctx: Context,
-    bottom_grad: InOut,
-    top_grad: In,
-    rois: In,
+    bottom_grad: Annotated[InOut, HoldsZeros(), HasShape(("N", "C", "H", "W"))],
+    top_grad: Annotated[In, HasShape(("R", "C", "aligned_height", "aligned_width"))],
+    rois: Annotated[In, HasShape(("R", 6))],
     aligned_height: i64,
     aligned_width: i64,
     sampling_ratio: i64,
@@ -68,12 +71,12 @@ def diopiRoiAlignRotatedBackwardMmcv(
 def diopiRiroiAlignRotatedMmcv(
     ctx: Context,
     output: Out,
-    features: In,
-    rois: In,
-    pooled_height: i64,
-    pooled_width: i64,
+    features: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    rois: Annotated[In, HasShape(("R", 6))],
+    pooled_height: PositiveExtent,
+    pooled_width: PositiveExtent,
     num_samples: i64,
-    num_orientations: i64,
+    num_orientations: PositiveExtent,
     spatial_scale: f32,
     clockwise: boolean,
 ):
@@ -93,13 +96,13 @@ def diopiRiroiAlignRotatedMmcv(
 @prototype(dtypes=floating)
 def diopiRiroiAlignRotatedBackwardMmcv(
     ctx: Context,
-    bottom_grad: InOut,
-    top_grad: In,
-    rois: In,
+    bottom_grad: Annotated[InOut, HoldsZeros(), HasShape(("N", "C", "H", "W"))],
+    top_grad: Annotated[In, HasShape(("R", "C", "pooled_height", "pooled_width"))],
+    rois: Annotated[In, HasShape(("R", 6))],
     pooled_height: i64,
     pooled_width: i64,
     num_samples: i64,
-    num_orientations: i64,
+    num_orientations: PositiveExtent,
     spatial_scale: f32,
     clockwise: boolean,
 ):
@@ -112,7 +115,12 @@ def diopiRiroiAlignRotatedBackwardMmcv(
 
 @prototype(dtypes=floating, backward="diopiRotatedFeatureAlignBackwardMmcv")
 def diopiRotatedFeatureAlignMmcv(
-    ctx: Context, output: Out, features: In, best_bboxes: In, spatial_scale: f32, points: i64
+    ctx: Context,
+    output: Out,
+    features: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    best_bboxes: Annotated[In, HasShape(("N", "H", "W", 5))],
+    spatial_scale: f32,
+    points: i64,
 ):
     """Each position's features plus those sampled at the centre, and at the corners too, of the box chosen for it.
 
@@ -128,7 +136,12 @@ def diopiRotatedFeatureAlignMmcv(
 
 @prototype(dtypes=floating)
 def diopiRotatedFeatureAlignBackwardMmcv(
-    ctx: Context, bottom_grad: InOut, top_grad: In, best_bboxes: In, spatial_scale: f32, points: i64
+    ctx: Context,
+    bottom_grad: Annotated[InOut, HoldsZeros(), HasShape(("N", "C", "H", "W"))],
+    top_grad: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    best_bboxes: Annotated[In, HasShape(("N", "H", "W", 5))],
+    spatial_scale: f32,
+    points: i64,
 ):
     """Gradient of `diopiRotatedFeatureAlignMmcv` by its features; the boxes get none.
 
@@ -143,7 +156,12 @@ def diopiRotatedFeatureAlignBackwardMmcv(
     promise="exact",
     backward="diopiActiveRotatedFilterBackwardMmcv",
 )
-def diopiActiveRotatedFilterMmcv(ctx: Context, output: Out, input: In, indices: In):
+def diopiActiveRotatedFilterMmcv(
+    ctx: Context,
+    output: Out,
+    input: Annotated[In, HasShape(("P", "Q", "O", "kH", "kW"))],
+    indices: Annotated[In, HasShape(("O", "kH", "kW", "R"))],
+):
     """R rotated copies of each filter, made by permuting its orientation and kernel positions.
 
     input: [P, Q, O, kH, kW], O orientations; indices: int32 [O, kH, kW, R], counting from 1;
@@ -154,7 +172,12 @@ def diopiActiveRotatedFilterMmcv(ctx: Context, output: Out, input: In, indices: 
 
 
 @prototype(dtypes=floating, argument_dtypes={"indices": index32})
-def diopiActiveRotatedFilterBackwardMmcv(ctx: Context, grad_in: Out, grad_out: In, indices: In):
+def diopiActiveRotatedFilterBackwardMmcv(
+    ctx: Context,
+    grad_in: Out,
+    grad_out: Annotated[In, HasShape(("P·R", "Q·O", "kH", "kW"))],
+    indices: Annotated[In, HasShape(("O", "kH", "kW", "R"))],
+):
     """Gradient of `diopiActiveRotatedFilterMmcv` by its input.
 
     grad_in: [P, Q, O, kH, kW]; grad_out: [P·R, Q·O, kH, kW], seen as [P, R, Q, E]:

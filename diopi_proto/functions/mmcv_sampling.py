@@ -9,8 +9,11 @@ Rejected: a tensor of another rank than stated, shapes that contradict each othe
 dilations below 1. Source: the MMCV 1.x operator of the same name, unless another one is given.
 """
 
+from typing import Annotated
+
 from diopi_proto.dtypes import floating, index32, index64, single
-from diopi_proto.parameters import Context, In, InOut, NewOut, Out, Workspace, i64
+from diopi_proto.facts import HasShape, HoldsZeros, OneOf
+from diopi_proto.parameters import Context, In, InOut, NewOut, Out, PositiveExtent, Workspace, i64
 from diopi_proto.prototype import prototype
 
 
@@ -21,11 +24,11 @@ def diopiCarafeMmcv(
     routput: Workspace,
     rmasks: Workspace,
     output: Out,
-    features: In,
-    masks: In,
-    kernel_size: i64,
-    group_size: i64,
-    scale_factor: i64,
+    features: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    masks: Annotated[In, HasShape(("N", "g·k²", "s·H", "s·W"))],
+    kernel_size: PositiveExtent,
+    group_size: PositiveExtent,
+    scale_factor: PositiveExtent,
 ):
     """CARAFE: upsampling in which every output position has a reassembly kernel of its own.
 
@@ -46,14 +49,14 @@ def diopiCarafeBackwardMmcv(
     rbottom_grad_hs: Workspace,
     rbottom_grad: Workspace,
     rmask_grad: Workspace,
-    bottom_grad: InOut,
-    mask_grad: InOut,
-    top_grad: In,
+    bottom_grad: Annotated[InOut, HoldsZeros(), HasShape(("N", "C", "H", "W"))],
+    mask_grad: Annotated[InOut, HoldsZeros(), HasShape(("N", "g·k²", "s·H", "s·W"))],
+    top_grad: Annotated[In, HasShape(("N", "C", "s·H", "s·W"))],
     rfeatures: In,
-    masks: In,
-    kernel_size: i64,
-    group_size: i64,
-    scale_factor: i64,
+    masks: Annotated[In, HasShape(("N", "g·k²", "s·H", "s·W"))],
+    kernel_size: PositiveExtent,
+    group_size: PositiveExtent,
+    scale_factor: PositiveExtent,
 ):
     """Gradients of `diopiCarafeMmcv`: those of `diopiCarafeNaiveBackwardMmcv`.
 
@@ -64,7 +67,13 @@ def diopiCarafeBackwardMmcv(
 
 @prototype(dtypes=floating, backward="diopiCarafeNaiveBackwardMmcv")
 def diopiCarafeNaiveMmcv(
-    ctx: Context, output: Out, features: In, masks: In, kernel_size: i64, group_size: i64, scale_factor: i64
+    ctx: Context,
+    output: Out,
+    features: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    masks: Annotated[In, HasShape(("N", "g·k²", "s·H", "s·W"))],
+    kernel_size: PositiveExtent,
+    group_size: PositiveExtent,
+    scale_factor: PositiveExtent,
 ):
     """The result `output` of `diopiCarafeMmcv`, without the tensors that prepare its gradient."""
 
@@ -72,14 +81,14 @@ def diopiCarafeNaiveMmcv(
 @prototype(dtypes=floating)
 def diopiCarafeNaiveBackwardMmcv(
     ctx: Context,
-    bottom_grad: InOut,
-    mask_grad: InOut,
-    top_grad: In,
-    features: In,
-    masks: In,
-    kernel_size: i64,
-    group_size: i64,
-    scale_factor: i64,
+    bottom_grad: Annotated[InOut, HoldsZeros(), HasShape(("N", "C", "H", "W"))],
+    mask_grad: Annotated[InOut, HoldsZeros(), HasShape(("N", "g·k²", "s·H", "s·W"))],
+    top_grad: Annotated[In, HasShape(("N", "C", "s·H", "s·W"))],
+    features: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    masks: Annotated[In, HasShape(("N", "g·k²", "s·H", "s·W"))],
+    kernel_size: PositiveExtent,
+    group_size: PositiveExtent,
+    scale_factor: PositiveExtent,
 ):
     """Gradients of `diopiCarafeNaiveMmcv` by features and masks.
 
@@ -93,20 +102,20 @@ def diopiCarafeNaiveBackwardMmcv(
 def diopiCorrelationMmcv(
     ctx: Context,
     output: Out,
-    input1: In,
-    input2: In,
-    kH: i64,
-    kW: i64,
-    patchH: i64,
-    patchW: i64,
+    input1: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    input2: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    kH: PositiveExtent,
+    kW: PositiveExtent,
+    patchH: PositiveExtent,
+    patchW: PositiveExtent,
     padH: i64,
     padW: i64,
-    dilationH: i64,
-    dilationW: i64,
-    dilation_patchH: i64,
-    dilation_patchW: i64,
-    dH: i64,
-    dW: i64,
+    dilationH: PositiveExtent,
+    dilationW: PositiveExtent,
+    dilation_patchH: PositiveExtent,
+    dilation_patchW: PositiveExtent,
+    dH: PositiveExtent,
+    dW: PositiveExtent,
 ):
     """Correlation of two feature maps over a patch of displacements: sums of products, not averaged.
 
@@ -123,23 +132,23 @@ def diopiCorrelationMmcv(
 @prototype(dtypes=floating)
 def diopiCorrelationBackwardMmcv(
     ctx: Context,
-    grad_input1: InOut,
-    grad_input2: InOut,
-    grad_output: In,
-    input1: In,
-    input2: In,
-    kH: i64,
-    kW: i64,
+    grad_input1: Annotated[InOut, HoldsZeros(), HasShape(("N", "C", "H", "W"))],
+    grad_input2: Annotated[InOut, HoldsZeros(), HasShape(("N", "C", "H", "W"))],
+    grad_output: Annotated[In, HasShape(("N", "patchH", "patchW", "oH", "oW"))],
+    input1: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    input2: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    kH: PositiveExtent,
+    kW: PositiveExtent,
     patchH: i64,
     patchW: i64,
     padH: i64,
     padW: i64,
-    dilationH: i64,
-    dilationW: i64,
-    dilation_patchH: i64,
-    dilation_patchW: i64,
-    dH: i64,
-    dW: i64,
+    dilationH: PositiveExtent,
+    dilationW: PositiveExtent,
+    dilation_patchH: PositiveExtent,
+    dilation_patchW: PositiveExtent,
+    dH: PositiveExtent,
+    dW: PositiveExtent,
 ):
     """Gradients of `diopiCorrelationMmcv` by its inputs.
 
@@ -152,12 +161,12 @@ def diopiCorrelationBackwardMmcv(
 def diopiUpfirdn2dOpMmcv(
     ctx: Context,
     out: NewOut,
-    input: In,
-    kernel: In,
-    up_x: i64,
-    up_y: i64,
-    down_x: i64,
-    down_y: i64,
+    input: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    kernel: Annotated[In, HasShape(("kh", "kw"))],
+    up_x: PositiveExtent,
+    up_y: PositiveExtent,
+    down_x: PositiveExtent,
+    down_y: PositiveExtent,
     pad_x0: i64,
     pad_x1: i64,
     pad_y0: i64,
@@ -178,14 +187,14 @@ def diopiUpfirdn2dOpMmcv(
 @prototype(dtypes=floating, promise="exact", backward="diopiPsamaskBackwardMmcv")
 def diopiPsamaskMmcv(
     ctx: Context,
-    output: InOut,
-    input: In,
-    psa_type: i64,
+    output: Annotated[InOut, HoldsZeros(), HasShape(("num_", "H·W", "h_feature", "w_feature"))],
+    input: Annotated[In, HasShape(("num_", "h_mask·w_mask", "h_feature", "w_feature"))],
+    psa_type: Annotated[i64, OneOf((0, 1))],
     num_: i64,
     h_feature: i64,
     w_feature: i64,
-    h_mask: i64,
-    w_mask: i64,
+    h_mask: PositiveExtent,
+    w_mask: PositiveExtent,
     half_h_mask: i64,
     half_w_mask: i64,
 ):
@@ -204,14 +213,14 @@ def diopiPsamaskMmcv(
 @prototype(dtypes=floating, promise="exact")
 def diopiPsamaskBackwardMmcv(
     ctx: Context,
-    grad_input: InOut,
-    grad_output: In,
-    psa_type: i64,
+    grad_input: Annotated[InOut, HoldsZeros(), HasShape(("num_", "h_mask·w_mask", "h_feature", "w_feature"))],
+    grad_output: Annotated[In, HasShape(("num_", "H·W", "h_feature", "w_feature"))],
+    psa_type: Annotated[i64, OneOf((0, 1))],
     num_: i64,
     h_feature: i64,
     w_feature: i64,
-    h_mask: i64,
-    w_mask: i64,
+    h_mask: PositiveExtent,
+    w_mask: PositiveExtent,
     half_h_mask: i64,
     half_w_mask: i64,
 ):
@@ -226,11 +235,11 @@ def diopiPsamaskBackwardMmcv(
 def diopiMaskedIm2colMmcv(
     ctx: Context,
     col: Out,
-    im: In,
-    mask_h_idx: In,
-    mask_w_idx: In,
-    kernel_h: i64,
-    kernel_w: i64,
+    im: Annotated[In, HasShape((1, "C", "H", "W"))],
+    mask_h_idx: Annotated[In, HasShape(("M",))],
+    mask_w_idx: Annotated[In, HasShape(("M",))],
+    kernel_h: PositiveExtent,
+    kernel_w: PositiveExtent,
     pad_h: i64,
     pad_w: i64,
 ):
@@ -244,7 +253,14 @@ def diopiMaskedIm2colMmcv(
 
 @prototype(dtypes=floating, argument_dtypes={"mask_h_idx": index64, "mask_w_idx": index64}, promise="exact")
 def diopiMaskedCol2imMmcv(
-    ctx: Context, im: InOut, col: In, mask_h_idx: In, mask_w_idx: In, height: i64, width: i64, channels: i64
+    ctx: Context,
+    im: Annotated[InOut, HoldsZeros(), HasShape((1, "channels", "height", "width"))],
+    col: Annotated[In, HasShape(("channels", "M"))],
+    mask_h_idx: Annotated[In, HasShape(("M",))],
+    mask_w_idx: Annotated[In, HasShape(("M",))],
+    height: i64,
+    width: i64,
+    channels: i64,
 ):
     """Columns of values put at chosen positions of an image.
 
@@ -256,7 +272,12 @@ def diopiMaskedCol2imMmcv(
 
 
 @prototype(dtypes=floating, argument_dtypes={"shift": index32}, promise="exact", backward="diopiTinShiftBackwardMmcv")
-def diopiTinShiftMmcv(ctx: Context, output: InOut, input: In, shift: In):
+def diopiTinShiftMmcv(
+    ctx: Context,
+    output: Annotated[InOut, HoldsZeros(), HasShape(("N", "T", "C", "S"))],
+    input: Annotated[In, HasShape(("N", "T", "C", "S"))],
+    shift: Annotated[In, HasShape(("N", "G"))],
+):
     """Temporal shift of channel groups, each by its own number of frames.
 
     input, output: [N, T, C, S], output zeros on entry; shift: int32 [N, G], C divisible by G. Channel c is in group q =
@@ -265,8 +286,13 @@ def diopiTinShiftMmcv(ctx: Context, output: InOut, input: In, shift: In):
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"shift": index32}, promise="exact")
-def diopiTinShiftBackwardMmcv(ctx: Context, grad_input: InOut, grad_output: In, shift: In):
+@prototype(dtypes=floating, argument_dtypes={"shift": index32}, promise="any")
+def diopiTinShiftBackwardMmcv(
+    ctx: Context,
+    grad_input: Annotated[InOut, HoldsZeros(), HasShape(("N", "T", "C", "S"))],
+    grad_output: Annotated[In, HasShape(("N", "T", "C", "S"))],
+    shift: Annotated[In, HasShape(("N", "G"))],
+):
     """What MMCV computes as gradient of `diopiTinShiftMmcv`: grad_output shifted once more, in the forward's direction.
 
     grad_input, grad_output: [N, T, C, S], grad_input zeros on entry; shift: int32 [N, G].

@@ -21,8 +21,11 @@ Sensors 2018; B. Graham et al., "3D Semantic Segmentation with Submanifold Spars
 the MMCV 1.x operators.
 """
 
+from typing import Annotated
+
 from diopi_proto.dtypes import floating, index32, position, position32, same, single
-from diopi_proto.parameters import Context, In, InOut, NewOut, NewOuts, Out, const_boolean, const_i64, i64
+from diopi_proto.facts import HasShape
+from diopi_proto.parameters import Context, Extent, In, InOut, NewOut, NewOuts, Out, const_boolean, const_i64, i64
 from diopi_proto.prototype import prototype
 
 PAIRS = {"indicePairs": index32, "indiceNum": index32}
@@ -109,11 +112,11 @@ def diopiDynamicPointToVoxelBackwardMmcv(
 def diopiIndiceConvMmcv(
     ctx: Context,
     out: NewOut,
-    features: In,
+    features: Annotated[In, HasShape(("N", "Ci"))],
     filters: In,
-    indicePairs: In,
-    indiceNum: In,
-    numActOut: i64,
+    indicePairs: Annotated[In, HasShape(("K", 2, "n"))],
+    indiceNum: Annotated[In, HasShape(("K",))],
+    numActOut: Extent,
     _inverse: i64,
     _subM: i64,
 ):
@@ -147,12 +150,12 @@ def diopiIndiceConvBackwardMmcv(
 def diopiFusedIndiceConvBatchnormMmcv(
     ctx: Context,
     out: NewOut,
-    features: In,
+    features: Annotated[In, HasShape(("N", "Ci"))],
     filters: In,
-    bias: In,
-    indicePairs: In,
-    indiceNum: In,
-    numActOut: i64,
+    bias: Annotated[In, HasShape(("Co",))],
+    indicePairs: Annotated[In, HasShape(("K", 2, "n"))],
+    indiceNum: Annotated[In, HasShape(("K",))],
+    numActOut: Extent,
     _inverse: i64,
     _subM: i64,
 ):
@@ -163,7 +166,14 @@ def diopiFusedIndiceConvBatchnormMmcv(
 
 
 @prototype(dtypes=floating, argument_dtypes=PAIRS, promise="exact", backward="diopiIndiceMaxpoolBackwardMmcv")
-def diopiIndiceMaxpoolMmcv(ctx: Context, out: NewOut, features: In, indicePairs: In, indiceNum: In, numAct: i64):
+def diopiIndiceMaxpoolMmcv(
+    ctx: Context,
+    out: NewOut,
+    features: Annotated[In, HasShape(("N", "C"))],
+    indicePairs: Annotated[In, HasShape(("K", 2, "n"))],
+    indiceNum: Annotated[In, HasShape(("K",))],
+    numAct: Extent,
+):
     """Sparse maximum pooling: out[o] = max(0, features[i] over all pairs (i, o) of all positions), per channel.
 
     features: [N, C]; out: [numAct, C]. The maximum starts from 0: no result is negative.
@@ -172,7 +182,13 @@ def diopiIndiceMaxpoolMmcv(ctx: Context, out: NewOut, features: In, indicePairs:
 
 @prototype(dtypes=floating, argument_dtypes=PAIRS)
 def diopiIndiceMaxpoolBackwardMmcv(
-    ctx: Context, out: NewOut, features: In, outFeatures: In, outGrad: In, indicePairs: In, indiceNum: In
+    ctx: Context,
+    out: NewOut,
+    features: Annotated[In, HasShape(("N", "C"))],
+    outFeatures: Annotated[In, HasShape(("numAct", "C"))],
+    outGrad: Annotated[In, HasShape(("numAct", "C"))],
+    indicePairs: Annotated[In, HasShape(("K", 2, "n"))],
+    indiceNum: Annotated[In, HasShape(("K",))],
 ):
     """Gradient of `diopiIndiceMaxpoolMmcv` by features.
 

@@ -4,32 +4,38 @@ Unless a docstring says otherwise: var is the biased variance (divided by the nu
 computed in float32 or wider, weight NULL means 1, bias NULL means 0, and weight, bias and running statistics have
 input's dtype or, beside half-precision input, float32. `out` and `grad_input` have the shape and dtype of `input`,
 grad_weight and grad_bias shape and dtype of weight. A gradient whose handle is NULL is not wanted; the others are
-computed all the same. In gradients dy stands for grad_output, x for input, x̂ for (x − mean) · invstd.
+computed all the same. A parameter, statistic or gradient of another size is an error: nothing is broadcast. In
+gradients dy stands for grad_output, x for input, x̂ for (x − mean) · invstd.
 The norm over a dim list: len 0 means all axes; negative axes count from the end; an axis out of range or named twice is
 an error.
 """
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from diopi_proto.dtypes import floating, same, statistic
+from diopi_proto.facts import NormOrder, ShapeOf
+from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
+    Axes,
+    ConstAxis,
     Context,
     Count,
+    Extents,
     In,
-    InOut,
     Ins,
     MutableScalar,
     Out,
     Outs,
+    PositiveExtent,
     Scalar,
-    Size,
+    Sized,
+    SizedInOut,
     boolean,
     const_f32,
     const_f64,
-    const_i64,
     f32,
     f64,
-    i64,
 )
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
@@ -45,12 +51,17 @@ def of_affine(inputs: Sequence[Dtype]) -> Dtype:
     return inputs[-1]
 
 
+RUNNING = ("running_mean", "running_var")
+NO_GRADIENT_OF_BIAS = Ignored(("bias",), "no gradient depends on it")
+MOMENTUM_1 = "a momentum of 1 leaves nothing of them"
+
 AFFINE_GRADIENTS = {"grad_input": same, "grad_weight": of_weight, "grad_bias": of_weight}
 
 
 @prototype(
     dtypes=floating,
     result={"out": same, "save_mean": statistic, "save_invstd": statistic},
+    ignored=[Ignored(RUNNING, MOMENTUM_1, {"training": True, "momentum": 1}, Read.value)],
     backward="diopiBatchNormBackward",
 )
 def diopiBatchNorm(
@@ -59,10 +70,10 @@ def diopiBatchNorm(
     save_mean: Out | None,
     save_invstd: Out | None,
     input: In,
-    weight: In | None,
-    bias: In | None,
-    running_mean: InOut | None,
-    running_var: InOut | None,
+    weight: Sized | None,
+    bias: Sized | None,
+    running_mean: SizedInOut | None,
+    running_var: SizedInOut | None,
     training: boolean,
     momentum: f64,
     eps: f64,
@@ -81,27 +92,34 @@ def diopiBatchNorm(
     """
 
 
-@prototype(dtypes=floating, result=AFFINE_GRADIENTS)
+@prototype(
+    dtypes=floating,
+    result=AFFINE_GRADIENTS,
+    ignored=[
+        Ignored((*RUNNING, "eps"), "the saved statistics are used", {"training": True}),
+        Ignored(("save_mean", "save_invstd"), "the running statistics are used", {"training": False}),
+    ],
+)
 def diopiBatchNormBackward(
     ctx: Context,
     grad_input: Out | None,
     grad_weight: Out | None,
     grad_bias: Out | None,
     grad_output: In,
-    input: In,
-    weight: In | None,
-    running_mean: In | None,
-    running_var: In | None,
-    save_mean: In | None,
-    save_invstd: In | None,
+    input: Sized,
+    weight: Sized | None,
+    running_mean: Sized | None,
+    running_var: Sized | None,
+    save_mean: Sized | None,
+    save_invstd: Sized | None,
     training: boolean,
     eps: f64,
 ):
     """Gradients of `diopiBatchNorm`. n is the number of elements of a channel, Σ runs over them.
 
-    training: mean and invstd are the saved ones, the running statistics may be NULL;
+    training: mean and invstd are the saved ones;
     grad_input = weight·invstd · (dy − Σdy/n − x̂·Σ(dy·x̂)/n).
-    Not training: mean = running_mean and invstd = 1/√(running_var + eps), the saved ones may be NULL;
+    Not training: mean = running_mean and invstd = 1/√(running_var + eps);
     grad_input = weight·invstd·dy.
     Either way grad_weight = Σ dy·x̂ and grad_bias = Σ dy, both (C). Source: torch.ops.aten.native_batch_norm_backward.
     """
@@ -116,24 +134,31 @@ def diopiBatchNormStats(ctx: Context, mean: Out, invstd: Out, input: In, eps: f6
     """
 
 
-@prototype(dtypes=floating, result=statistic)
+@prototype(
+    dtypes=floating,
+    result=statistic,
+    ignored=[
+        Ignored(("input",), "all else is in the statistics", read=Read.form),
+        Ignored(RUNNING, MOMENTUM_1, {"momentum": 1}, Read.value),
+    ],
+)
 def diopiBatchNormGatherStatsWithCounts(
     ctx: Context,
     mean: Out,
     invstd: Out,
     input: In,
-    mean_all: In,
-    invstd_all: In,
-    running_mean: InOut | None,
-    running_var: InOut | None,
+    mean_all: Sized,
+    invstd_all: Sized,
+    running_mean: SizedInOut | None,
+    running_var: SizedInOut | None,
     momentum: f32,
     eps: f32,
-    counts: In,
+    counts: Sized,
 ):
     """Joins the statistics of W workers into those of the whole batch, and updates the running ones.
 
     mean_all, invstd_all: (W, C) as `diopiBatchNormStats` makes them; counts: (W), floating, elements per channel of
-    each worker; mean, invstd and the running statistics: (C). input gives only the dtype.
+    each worker; mean, invstd and the running statistics: (C).
     With var_k = 1/invstd_k² − eps and n = Σ counts_k: mean = Σ counts_k·mean_k / n,
     var = Σ counts_k·(var_k + (mean_k − mean)²) / n, invstd = 1/√(var + eps).
     Running statistics that are given become (1 − momentum)·old + momentum·new, the new variance var·n/(n − 1).
@@ -141,7 +166,15 @@ def diopiBatchNormGatherStatsWithCounts(
     """
 
 
-@prototype(dtypes=floating, result=statistic)
+@prototype(
+    dtypes=floating,
+    result=statistic,
+    ignored=[
+        Ignored(("weight",), "the sums are those of the normalised input"),
+        Ignored(("invstd",), "only grad_weight depends on it", {"weight_g": False}, Read.form),
+        Ignored(("input", "mean"), "grad_bias needs neither", {"input_g": False, "weight_g": False}, Read.form),
+    ],
+)
 def diopiBatchNormBackwardReduce(
     ctx: Context,
     sum_dy: Out | None,
@@ -149,10 +182,10 @@ def diopiBatchNormBackwardReduce(
     grad_weight: Out | None,
     grad_bias: Out | None,
     grad_out: In,
-    input: In,
-    mean: In,
-    invstd: In,
-    weight: In | None,
+    input: Sized,
+    mean: Sized,
+    invstd: Sized,
+    weight: Sized | None,
     input_g: boolean,
     weight_g: boolean,
     bias_g: boolean,
@@ -161,7 +194,7 @@ def diopiBatchNormBackwardReduce(
 
     sum_dy = Σ dy and sum_dy_xmu = Σ dy·(x − mean), wanted where input_g; grad_weight = sum_dy_xmu·invstd, wanted where
     weight_g; grad_bias = Σ dy, wanted where bias_g. A result is written if it is wanted and its handle is not NULL.
-    dy, x: (N, C, …); everything else (C); the four results are float32 for half-precision input. weight is not used.
+    dy, x: (N, C, …); everything else (C); the four results are float32 for half-precision input.
     Source: torch.batch_norm_backward_reduce.
     """
 
@@ -171,12 +204,12 @@ def diopiBatchNormBackwardElemt(
     ctx: Context,
     grad_input: Out,
     grad_out: In,
-    input: In,
-    mean: In,
-    invstd: In,
-    weight: In | None,
-    sum_dy: In,
-    sum_dy_xmu: In,
+    input: Sized,
+    mean: Sized,
+    invstd: Sized,
+    weight: Sized | None,
+    sum_dy: Sized,
+    sum_dy_xmu: Sized,
     count: In,
 ):
     """The input's gradient of synchronised batch norm, from sums over all workers.
@@ -187,18 +220,18 @@ def diopiBatchNormBackwardElemt(
     """
 
 
-@prototype(dtypes=floating)
+@prototype(dtypes=floating, ignored=[Ignored(("eps",), "invstd already holds it")])
 def diopiBatchNormElemt(
     ctx: Context,
     out: Out,
     input: In,
-    weight: In | None,
-    bias: In | None,
-    mean: In,
-    invstd: In,
+    weight: Sized | None,
+    bias: Sized | None,
+    mean: Sized,
+    invstd: Sized,
     eps: f32,
 ):
-    """Applies given statistics: (input − mean)·invstd·weight + bias; eps is not used, invstd already holds it.
+    """Applies given statistics: (input − mean)·invstd·weight + bias.
 
     input: (N, C, …), rank 2 or more; weight, bias, mean, invstd: (C), the last two float32 beside half precision.
     Source: torch.batch_norm_elemt.
@@ -216,9 +249,9 @@ def diopiLayerNorm(
     save_mean: Out,
     save_invstd: Out,
     input: In,
-    weight: In | None,
-    bias: In | None,
-    normalized_shape: Size,
+    weight: Sized | None,
+    bias: Sized | None,
+    normalized_shape: Extents,
     eps: f64,
 ):
     """Normalises the trailing axes, separately for every index before: (x − mean) / √(var + eps) · weight + bias.
@@ -231,25 +264,25 @@ def diopiLayerNorm(
     """
 
 
-@prototype(dtypes=floating, result=AFFINE_GRADIENTS)
+@prototype(dtypes=floating, result=AFFINE_GRADIENTS, ignored=[NO_GRADIENT_OF_BIAS])
 def diopiLayerNormBackward(
     ctx: Context,
     grad_input: Out | None,
     grad_weight: Out | None,
     grad_bias: Out | None,
     grad_output: In,
-    input: In,
-    weight: In | None,
-    bias: In | None,
-    mean: In,
-    rstd: In,
-    normalized_shape: Size,
+    input: Sized,
+    weight: Sized | None,
+    bias: Sized | None,
+    mean: Sized,
+    rstd: Sized,
+    normalized_shape: Extents,
 ):
     """Gradients of `diopiLayerNorm` from the statistics it saved: mean and rstd = 1/√(var + eps).
 
     With g = dy·weight and E the mean over the normalised axes: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
     grad_weight = Σ dy·x̂ and grad_bias = Σ dy, summed over the leading axes. mean and rstd may be half precision and
-    are widened first; bias says only that there was one. Source: torch.ops.aten.native_layer_norm_backward.
+    are widened first. Source: torch.ops.aten.native_layer_norm_backward.
     """
 
 
@@ -264,10 +297,10 @@ def diopiLayerNormGB(
     running_mean: Out,
     running_var: Out,
     input: In,
-    weight: In | None,
-    bias: In | None,
+    weight: Sized | None,
+    bias: Sized | None,
     eps: const_f64,
-    begin_norm_axis: const_i64,
+    begin_norm_axis: ConstAxis,
 ):
     """`diopiLayerNorm` over the axes from begin_norm_axis on.
 
@@ -278,19 +311,19 @@ def diopiLayerNormGB(
     """
 
 
-@prototype(dtypes=floating, result=AFFINE_GRADIENTS)
+@prototype(dtypes=floating, result=AFFINE_GRADIENTS, ignored=[NO_GRADIENT_OF_BIAS])
 def diopiLayerNormGBBackward(
     ctx: Context,
     grad_input: Out | None,
     grad_weight: Out | None,
     grad_bias: Out | None,
     grad_output: In,
-    input: In,
-    weight: In | None,
-    bias: In | None,
-    running_mean: In,
-    running_std: In,
-    begin_norm_axis: const_i64,
+    input: Sized,
+    weight: Sized | None,
+    bias: Sized | None,
+    running_mean: Sized,
+    running_std: Sized,
+    begin_norm_axis: ConstAxis,
 ):
     """Gradients of `diopiLayerNormGB`: as `diopiLayerNormBackward` with the axes from begin_norm_axis on normalised.
 
@@ -309,9 +342,9 @@ def diopiGroupNorm(
     save_mean: Out,
     save_invstd: Out,
     input: In,
-    weight: In | None,
-    bias: In | None,
-    num_groups: i64,
+    weight: Sized | None,
+    bias: Sized | None,
+    num_groups: PositiveExtent,
     eps: f64,
 ):
     """Normalises groups of channels, separately for every sample: (x − mean) / √(var + eps) · weight + bias.
@@ -331,11 +364,11 @@ def diopiGroupNormBackward(
     grad_weight: Out | None,
     grad_bias: Out | None,
     grad_output: In,
-    input: In,
-    weight: In | None,
-    mean: In,
-    rstd: In,
-    num_groups: i64,
+    input: Sized,
+    weight: Sized | None,
+    mean: Sized,
+    rstd: Sized,
+    num_groups: PositiveExtent,
 ):
     """Gradients of `diopiGroupNorm` from the statistics it saved: mean and rstd = 1/√(var + eps), (N, num_groups).
 
@@ -350,9 +383,9 @@ def diopiInstanceNorm(
     ctx: Context,
     output: Out,
     input: In,
-    axis: const_i64,
-    scale: In | None,
-    bias: In | None,
+    axis: ConstAxis,
+    scale: Sized | None,
+    bias: Sized | None,
     eps: const_f64,
 ):
     """Normalises the axes from `axis` on, separately for every index before: (x − mean) / √(var + eps) · scale + bias.
@@ -364,32 +397,43 @@ def diopiInstanceNorm(
     """
 
 
-@prototype(dtypes=floating, result={"grad_input": same, "grad_scale": of_weight, "grad_bias": of_weight})
+@prototype(
+    dtypes=floating,
+    result={"grad_input": same, "grad_scale": of_weight, "grad_bias": of_weight},
+    ignored=[NO_GRADIENT_OF_BIAS],
+)
 def diopiInstanceNormBackward(
     ctx: Context,
     grad_input: Out | None,
     grad_scale: Out | None,
     grad_bias: Out | None,
     grad_output: In,
-    input: In,
-    scale: In | None,
-    bias: In | None,
-    axis: const_i64,
+    input: Sized,
+    scale: Sized | None,
+    bias: Sized | None,
+    axis: ConstAxis,
     eps: const_f64,
 ):
     """Gradients of `diopiInstanceNorm`; mean and rstd = 1/√(var + eps) are computed again from input.
 
     With g = dy·scale and E the mean over the axes from `axis` on: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
-    grad_scale = Σ dy·x̂ and grad_bias = Σ dy, of scale's shape, summed over axis 0 and the axes from `axis` on. bias
-    says only that there was one. Source: the gradient of torch.nn.functional.instance_norm.
+    grad_scale = Σ dy·x̂ and grad_bias = Σ dy, of scale's shape, summed over axis 0 and the axes from `axis` on.
+    Source: the gradient of torch.nn.functional.instance_norm.
     """
 
 
 @prototype(dtypes=floating, backward="diopiNormalizeBackward")
-def diopiNormalize(ctx: Context, output: Out, input: In, p: const_f32, axis: const_i64, eps: const_f64):
+def diopiNormalize(
+    ctx: Context,
+    output: Annotated[Out, ShapeOf("input")],
+    input: In,
+    p: Annotated[const_f32, NormOrder()],
+    axis: ConstAxis,
+    eps: const_f64,
+):
     """Scales to length one: input / max(‖input‖ₚ, eps), the p-norm taken along `axis` (see `diopiNorm`).
 
-    axis may be negative. eps may be zero or negative; vectors of norm 0 then give NaN.
+    axis may be negative; 0-d input takes 0 and −1. eps may be zero or negative; vectors of norm 0 then give NaN.
     Source: torch.nn.functional.normalize.
     """
 
@@ -399,9 +443,9 @@ def diopiNormalizeBackward(
     ctx: Context,
     grad_input: Out,
     grad_output: In,
-    input: In,
+    input: Sized,
     p: const_f32,
-    axis: const_i64,
+    axis: ConstAxis,
     eps: const_f64,
 ):
     """Gradient of `diopiNormalize`, the norm computed again from input.
@@ -412,19 +456,20 @@ def diopiNormalizeBackward(
 
 
 @prototype(dtypes=floating, backward="diopiNormBackward")
-def diopiNorm(ctx: Context, out: Out, input: In, p: Scalar, dim: Size):
+def diopiNorm(ctx: Context, out: Out, input: In, p: Annotated[Scalar, NormOrder()], dim: Axes):
     """Vector norm of order p over the axes `dim`: (Σ |input|^p)^(1/p).
 
     p: any number, payload integer or floating; 0 counts the elements that are not zero, ∞ takes the largest and −∞ the
     smallest |input|; with a negative p a zero gives 0. NaN gives NaN, for p = 0 counts as one.
-    out: shape of input without the axes of dim, or with 1 in their place; which of the two, its rank tells. Over no
-    element at all the norm is 0; for p < 0 or p = ∞ that is an error.
+    out: shape of input without the axes of dim, or with 1 in their place; which of the two, its rank tells. 0-d input
+    takes the axes 0 and −1. If out is wider than input, input is converted first. Over no element at all the norm is 0;
+    for p < 0 or p = ∞ an axis without elements is an error.
     Source: torch.norm, torch.linalg.vector_norm.
     """
 
 
 @prototype(dtypes=floating)
-def diopiNormBackward(ctx: Context, grad_input: Out, grad_output: In, self: In, norm: In, dim: Size, p: Scalar):
+def diopiNormBackward(ctx: Context, grad_input: Out, grad_output: In, self: Sized, norm: Sized, dim: Axes, p: Scalar):
     """Gradient of `diopiNorm` with respect to its input self, norm being its result.
 
     grad_output · sign(self)·|self|^(p−1) / norm^(p−1), both broadcast along dim; 0 where self is 0 or norm is 0, and
@@ -435,17 +480,21 @@ def diopiNormBackward(ctx: Context, grad_input: Out, grad_output: In, self: In, 
 
 
 @prototype(dtypes=floating)
-def diopiLinalgVecNorm(ctx: Context, out: Out, input: In, ord: MutableScalar, dim: Size, keepdim: boolean):
+def diopiLinalgVecNorm(
+    ctx: Context, out: Out, input: In, ord: Annotated[MutableScalar, NormOrder()], dim: Axes, keepdim: boolean
+):
     """Vector norm as `diopiNorm`, its order `ord`; keepdim says whether the axes of dim stay in `out` with size 1.
 
-    Computed in out's dtype, or float32 where that is half precision. Source: torch.linalg.vector_norm.
+    Source: torch.linalg.vector_norm.
     """
 
 
 @prototype(dtypes=floating)
-def diopiForeachnormScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, ord: Scalar):
+def diopiForeachnormScalar(
+    ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, ord: Annotated[Scalar, NormOrder()]
+):
     """Norm of each of inputSize tensors: outs[i] = vector norm of order `ord` over all elements of inputs[i].
 
-    ord: as p in `diopiNorm`; as a rule 1, 2 or ∞. outs[i]: 0-d, of inputs[i]'s dtype. A tensor without elements has
-    norm 0, for ∞ that is an error. Source: torch._foreach_norm.
+    ord: as p in `diopiNorm`; as a rule 1, 2 or ∞. outs[i]: 0-d, of inputs[i]'s dtype or wider. A tensor without
+    elements has norm 0, for ord < 0 or ∞ that is an error. Source: torch._foreach_norm.
     """

@@ -6,6 +6,7 @@ that a call does not use may be NULL and is left alone.
 """
 
 from diopi_proto.dtypes import floating
+from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Context,
     Count,
@@ -159,7 +160,9 @@ def diopiRmsprop(
     """
 
 
-@prototype(dtypes=floating)
+@prototype(
+    dtypes=floating, ignored=[Ignored(("error_if_nonfinite",), "it says what becomes of errors", read=Read.value)]
+)
 def diopiClipGradNorm(
     ctx: Context,
     out: OutF64,

@@ -6,6 +6,7 @@ number from an integer or bool input give float32. Source: the PyTorch function 
 """
 
 from diopi_proto.dtypes import (
+    boolean,
     complexes,
     component,
     every,
@@ -17,28 +18,28 @@ from diopi_proto.dtypes import (
     truth,
 )
 from diopi_proto.parameters import Context, In, Out
-from diopi_proto.prototype import prototype
+from diopi_proto.prototype import elementwise
 
 
-@prototype(dtypes=(*numeric, *complexes), result=component, promise="exact", inplace="diopiAbsInp")
+@elementwise(dtypes=(*numeric, *complexes, *boolean), result=component, promise="exact", inplace="diopiAbsInp")
 def diopiAbs(ctx: Context, out: Out, input: In):
     """Absolute value |input|; of a complex number its modulus, a real result. The smallest integer stays as it is.
 
-    The modulus is rounded, everything else exact. Source: torch.abs.
+    The modulus is rounded, everything else exact; bool stays as it is. Source: torch.abs.
     """
 
 
-@prototype(dtypes=(*numeric, *complexes), promise="exact", inplace="diopiNegInp")
+@elementwise(dtypes=(*numeric, *complexes), promise="exact", inplace="diopiNegInp")
 def diopiNeg(ctx: Context, out: Out, input: In):
     """Negative −input; a floating zero changes its sign, integers wrap around. Source: torch.neg."""
 
 
-@prototype(dtypes=real, promise="exact")
+@elementwise(dtypes=real, promise="exact")
 def diopiSign(ctx: Context, out: Out, input: In):
     """Sign of input: −1, 0 or 1 in input's dtype, 0 for zeros of either sign and for NaN. Source: torch.sign."""
 
 
-@prototype(dtypes=every, promise="exact", inplace="diopiSgnInp")
+@elementwise(dtypes=every, promise="exact", inplace="diopiSgnInp")
 def diopiSgn(ctx: Context, out: Out, input: In):
     """Sign of a real input as `diopiSign`; of a complex input the unit number input / |input|, rounded, 0 at 0.
 
@@ -46,77 +47,77 @@ def diopiSgn(ctx: Context, out: Out, input: In):
     """
 
 
-@prototype(dtypes=numeric, promise="exact", inplace="diopiFloorInp")
+@elementwise(dtypes=numeric, promise="exact", inplace="diopiFloorInp")
 def diopiFloor(ctx: Context, out: Out, input: In):
     """The largest whole number ≤ input; −0.0 stays −0.0, integers are unchanged. Source: torch.floor."""
 
 
-@prototype(dtypes=numeric, promise="exact", inplace="diopiCeilInp")
+@elementwise(dtypes=numeric, promise="exact", inplace="diopiCeilInp")
 def diopiCeil(ctx: Context, out: Out, input: In):
     """The smallest whole number ≥ input; −0.5 gives −0.0, integers are unchanged. Source: torch.ceil."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiSqrtInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiSqrtInp")
 def diopiSqrt(ctx: Context, out: Out, input: In):
     """Square root; NaN below zero, √−0.0 = −0.0. Source: torch.sqrt."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiRsqrtInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiRsqrtInp")
 def diopiRsqrt(ctx: Context, out: Out, input: In):
     """Reciprocal square root 1/√input; ±inf at ±0, NaN below zero. Source: torch.rsqrt."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiReciprocalInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiReciprocalInp")
 def diopiReciprocal(ctx: Context, out: Out, input: In):
     """Reciprocal 1/input; ±inf at ±0, ±0 at ±inf. Source: torch.reciprocal."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiSinInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiSinInp")
 def diopiSin(ctx: Context, out: Out, input: In):
     """Sine of an angle in radians; NaN at ±inf. Source: torch.sin."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiCosInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiCosInp")
 def diopiCos(ctx: Context, out: Out, input: In):
     """Cosine of an angle in radians; NaN at ±inf. Source: torch.cos."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiTanInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiTanInp")
 def diopiTan(ctx: Context, out: Out, input: In):
     """Tangent of an angle in radians; NaN at ±inf. Source: torch.tan."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiAsinInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiAsinInp")
 def diopiAsin(ctx: Context, out: Out, input: In):
     """Arc sine in radians, in [−π/2, π/2]; NaN outside [−1, 1]. Source: torch.asin."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiAcosInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiAcosInp")
 def diopiAcos(ctx: Context, out: Out, input: In):
     """Arc cosine in radians, in [0, π]; NaN outside [−1, 1]. Source: torch.acos."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiAtanInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiAtanInp")
 def diopiAtan(ctx: Context, out: Out, input: In):
     """Arc tangent in radians, in [−π/2, π/2]. Source: torch.atan."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiSinhInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiSinhInp")
 def diopiSinh(ctx: Context, out: Out, input: In):
     """Hyperbolic sine. Source: torch.sinh."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiCoshInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiCoshInp")
 def diopiCosh(ctx: Context, out: Out, input: In):
     """Hyperbolic cosine. Source: torch.cosh."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiTanhInp", backward="diopiTanhBackward")
+@elementwise(dtypes=real, result=floated, inplace="diopiTanhInp", backward="diopiTanhBackward")
 def diopiTanh(ctx: Context, out: Out, input: In):
     """Hyperbolic tangent. Source: torch.tanh."""
 
 
-@prototype(dtypes=floating)
+@elementwise(dtypes=floating)
 def diopiTanhBackward(ctx: Context, grad_input: Out, grad_output: In, output: In):
     """Gradient of `diopiTanh` from its result: grad_output · (1 − output²).
 
@@ -124,62 +125,62 @@ def diopiTanhBackward(ctx: Context, grad_input: Out, grad_output: In, output: In
     """
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiAsinhInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiAsinhInp")
 def diopiAsinh(ctx: Context, out: Out, input: In):
     """Inverse hyperbolic sine. Source: torch.asinh."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiAcoshInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiAcoshInp")
 def diopiAcosh(ctx: Context, out: Out, input: In):
     """Inverse hyperbolic cosine; NaN below 1. Source: torch.acosh."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiAtanhInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiAtanhInp")
 def diopiAtanh(ctx: Context, out: Out, input: In):
     """Inverse hyperbolic tangent; ±inf at ±1, NaN outside [−1, 1]. Source: torch.atanh."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiExpInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiExpInp")
 def diopiExp(ctx: Context, out: Out, input: In):
     """Exponential eˣ; 0 at −inf. Source: torch.exp."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiExpm1Inp")
+@elementwise(dtypes=real, result=floated, inplace="diopiExpm1Inp")
 def diopiExpm1(ctx: Context, out: Out, input: In):
     """eˣ − 1, accurate near zero; −1 at −inf. Source: torch.expm1."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiLogInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiLogInp")
 def diopiLog(ctx: Context, out: Out, input: In):
     """Natural logarithm; −inf at ±0, NaN below zero. Source: torch.log."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiLog2Inp")
+@elementwise(dtypes=real, result=floated, inplace="diopiLog2Inp")
 def diopiLog2(ctx: Context, out: Out, input: In):
     """Logarithm to base 2; −inf at ±0, NaN below zero. Source: torch.log2."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiLog10Inp")
+@elementwise(dtypes=real, result=floated, inplace="diopiLog10Inp")
 def diopiLog10(ctx: Context, out: Out, input: In):
     """Logarithm to base 10; −inf at ±0, NaN below zero. Source: torch.log10."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiLog1pInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiLog1pInp")
 def diopiLog1p(ctx: Context, out: Out, input: In):
     """ln(1 + input), accurate near zero; −inf at −1, NaN below −1. Source: torch.log1p."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiErfInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiErfInp")
 def diopiErf(ctx: Context, out: Out, input: In):
     """Error function 2/√π · ∫₀ˣ exp(−t²) dt. Source: torch.erf."""
 
 
-@prototype(dtypes=real, result=floated, inplace="diopiErfinvInp")
+@elementwise(dtypes=real, result=floated, inplace="diopiErfinvInp")
 def diopiErfinv(ctx: Context, out: Out, input: In):
     """Inverse of the error function; ±inf at ±1, NaN outside [−1, 1]. Source: torch.erfinv."""
 
 
-@prototype(dtypes=every, result=truth)
+@elementwise(dtypes=every, result=truth)
 def diopiIsNan(ctx: Context, out: Out, input: In):
     """True where input is NaN (for a complex number: either part); false everywhere for integers and bool.
 
@@ -187,12 +188,12 @@ def diopiIsNan(ctx: Context, out: Out, input: In):
     """
 
 
-@prototype(dtypes=integral, inplace="diopiBitwiseNotInp")
+@elementwise(dtypes=integral, inplace="diopiBitwiseNotInp")
 def diopiBitwiseNot(ctx: Context, out: Out, input: In):
     """Every bit of input inverted; the logical negation for bool. Source: torch.bitwise_not."""
 
 
-@prototype(dtypes=every, result=truth, inplace="diopiLogicalNotInp")
+@elementwise(dtypes=every, result=truth, inplace="diopiLogicalNotInp")
 def diopiLogicalNot(ctx: Context, out: Out, input: In):
     """True where input is zero, as bool; NaN counts as nonzero. The in-place form writes 0 and 1 in input's dtype.
 

@@ -26,10 +26,23 @@ winning position, means send an equal share to every input position of the windo
 Half precision is accumulated in float32 and rounded once.
 """
 
+from typing import Literal
+
 from diopi_proto.dtypes import floating, index, position, same
-from diopi_proto.parameters import Context, In, Out, Size, Text, boolean, const_boolean, i64
+from diopi_proto.ignored import Ignored, Read
+from diopi_proto.parameters import Context, Extents, In, Out, PositiveExtents, Size, boolean, const_boolean, i64
 from diopi_proto.prototype import prototype
 from diopi_proto.ranks import prototype_per_rank
+
+WINDOWS = ("stride", "padding", "dilation", "ceil_mode")
+"""Attributes of sliding windows, beside their size."""
+
+FORM_OF_INPUT = Ignored(("input",), "it has the shape of the result", read=Read.form)
+BY_POSITION = "`indices` say where each gradient goes"
+OF_ANY_KIND = (
+    Ignored(("ksize", "exclusive", *WINDOWS), "the sizes after pooling give the windows", {"adaptive": True}),
+    Ignored(("exclusive",), "it is for means", {"mode": "max"}),
+)
 
 
 @prototype_per_rank("diopiMaxPool1d", "diopiMaxPool2d", "diopiMaxPool3d", dtypes=floating, promise="exact")
@@ -37,10 +50,10 @@ def diopiMaxPool(
     ctx: Context,
     out: Out,
     input: In,
-    kernel_size: Size,
-    stride: Size,
-    padding: Size,
-    dilation: Size,
+    kernel_size: PositiveExtents,
+    stride: PositiveExtents,
+    padding: Extents,
+    dilation: PositiveExtents,
     ceil_mode: boolean,
 ):
     """Maximum over sliding windows of input (N, C, {axes}). Source: torch.nn.functional.max_pool{rank}d."""
@@ -60,10 +73,10 @@ def diopiMaxPoolWithIndices(
     out: Out,
     indices: Out,
     input: In,
-    kernel_size: Size,
-    stride: Size,
-    padding: Size,
-    dilation: Size,
+    kernel_size: PositiveExtents,
+    stride: PositiveExtents,
+    padding: Extents,
+    dilation: PositiveExtents,
     ceil_mode: boolean,
 ):
     """As `diopiMaxPool{rank}d`, and the positions of the maxima in `indices`, of out's shape.
@@ -78,6 +91,7 @@ def diopiMaxPoolWithIndices(
     "diopiMaxPool3dBackward",
     dtypes=floating,
     argument_dtypes={"indices": index},
+    ignored=[FORM_OF_INPUT, Ignored(("kernel_size", *WINDOWS), BY_POSITION, read=Read.value)],
 )
 def diopiMaxPoolBackward(
     ctx: Context,
@@ -103,16 +117,16 @@ def diopiAvgPool1d(
     ctx: Context,
     out: Out,
     input: In,
-    kernel_size: Size,
-    stride: Size,
-    padding: Size,
+    kernel_size: PositiveExtents,
+    stride: PositiveExtents,
+    padding: Extents,
     ceil_mode: boolean,
     count_include_pad: boolean,
 ):
     """Mean over sliding windows (dilation 1) of input (N, C, L). Source: torch.nn.functional.avg_pool1d."""
 
 
-@prototype(dtypes=floating)
+@prototype(dtypes=floating, ignored=[FORM_OF_INPUT])
 def diopiAvgPool1dBackward(
     ctx: Context,
     grad_input: Out,
@@ -135,9 +149,9 @@ def diopiAvgPool(
     ctx: Context,
     out: Out,
     input: In,
-    kernel_size: Size,
-    stride: Size,
-    padding: Size,
+    kernel_size: PositiveExtents,
+    stride: PositiveExtents,
+    padding: Extents,
     ceil_mode: boolean,
     count_include_pad: boolean,
     divisor_override: i64 | None,
@@ -145,7 +159,7 @@ def diopiAvgPool(
     """Mean over sliding windows (dilation 1) of input (N, C, {axes}). Source: torch.nn.functional.avg_pool{rank}d."""
 
 
-@prototype_per_rank("diopiAvgPool2dBackward", "diopiAvgPool3dBackward", dtypes=floating)
+@prototype_per_rank("diopiAvgPool2dBackward", "diopiAvgPool3dBackward", dtypes=floating, ignored=[FORM_OF_INPUT])
 def diopiAvgPoolBackward(
     ctx: Context,
     grad_input: Out,
@@ -171,7 +185,7 @@ def diopiAvgPoolBackward(
     dtypes=floating,
     backward="diopiAdaptiveAvgPool{rank}dBackward",
 )
-def diopiAdaptiveAvgPool(ctx: Context, out: Out, input: In, output_size: Size):
+def diopiAdaptiveAvgPool(ctx: Context, out: Out, input: In, output_size: Extents):
     """Mean over adaptive windows of input (N, C, {axes}). Source: torch.nn.functional.adaptive_avg_pool{rank}d."""
 
 
@@ -180,6 +194,7 @@ def diopiAdaptiveAvgPool(ctx: Context, out: Out, input: In, output_size: Size):
     "diopiAdaptiveAvgPool2dBackward",
     "diopiAdaptiveAvgPool3dBackward",
     dtypes=floating,
+    ignored=[FORM_OF_INPUT],
 )
 def diopiAdaptiveAvgPoolBackward(ctx: Context, grad_input: Out, grad_output: In, input: In):
     """Gradient of `diopiAdaptiveAvgPool{rank}d`: every grad_output divided by its window's size and shared out over it.
@@ -192,7 +207,7 @@ def diopiAdaptiveAvgPoolBackward(ctx: Context, grad_input: Out, grad_output: In,
 @prototype_per_rank(
     "diopiAdaptiveMaxPool1d", "diopiAdaptiveMaxPool2d", "diopiAdaptiveMaxPool3d", dtypes=floating, promise="exact"
 )
-def diopiAdaptiveMaxPool(ctx: Context, out: Out, input: In, output_size: Size):
+def diopiAdaptiveMaxPool(ctx: Context, out: Out, input: In, output_size: Extents):
     """Maximum over adaptive windows of input (N, C, {axes}). Source: torch.nn.functional.adaptive_max_pool{rank}d."""
 
 
@@ -205,7 +220,7 @@ def diopiAdaptiveMaxPool(ctx: Context, out: Out, input: In, output_size: Size):
     promise="exact",
     backward="diopiAdaptiveMaxPool{rank}dBackward",
 )
-def diopiAdaptiveMaxPoolWithIndices(ctx: Context, out: Out, indices: Out, input: In, output_size: Size):
+def diopiAdaptiveMaxPoolWithIndices(ctx: Context, out: Out, indices: Out, input: In, output_size: Extents):
     """As `diopiAdaptiveMaxPool{rank}d`, and the positions of the maxima in `indices`, of out's shape.
 
     Source: torch.nn.functional.adaptive_max_pool{rank}d with return_indices.
@@ -218,6 +233,7 @@ def diopiAdaptiveMaxPoolWithIndices(ctx: Context, out: Out, indices: Out, input:
     "diopiAdaptiveMaxPool3dBackward",
     dtypes=floating,
     argument_dtypes={"indices": index},
+    ignored=[FORM_OF_INPUT],
 )
 def diopiAdaptiveMaxPoolBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, indices: In):
     """Gradient of `diopiAdaptiveMaxPool{rank}d`: grad_output added to zeros at `indices`.
@@ -227,27 +243,37 @@ def diopiAdaptiveMaxPoolBackward(ctx: Context, grad_input: Out, grad_output: In,
     """
 
 
-@prototype_per_rank("diopiPool1d", "diopiPool2d", "diopiPool3d", dtypes=floating, backward="diopiPool{rank}dBackward")
+@prototype_per_rank(
+    "diopiPool1d",
+    "diopiPool2d",
+    "diopiPool3d",
+    dtypes=floating,
+    ignored=[
+        *OF_ANY_KIND,
+        Ignored(("dilation",), "it is for maxima", {"mode": "avg"}),
+        Ignored(("output_size",), "the other attributes give the windows", {"adaptive": False}),
+    ],
+    backward="diopiPool{rank}dBackward",
+)
 def diopiPool(
     ctx: Context,
     out: Out,
     input: In,
-    mode: Text,
-    ksize: Size,
-    stride: Size,
-    padding: Size,
-    dilation: Size,
+    mode: Literal["max", "avg"],
+    ksize: PositiveExtents,
+    stride: PositiveExtents,
+    padding: Extents,
+    dilation: PositiveExtents,
     ceil_mode: const_boolean,
     exclusive: const_boolean,
     adaptive: const_boolean,
-    output_size: Size,
+    output_size: Extents,
 ):
     """The pooling of input (N, C, {axes}) that `mode` ("max", "avg") and `adaptive` choose.
 
-    `adaptive` false: `diopiMaxPool{rank}d` or `diopiAvgPool{rank}d` with kernel_size = ksize; `output_size` is ignored,
-    and by "avg" so is `dilation`. `exclusive` is the opposite of count_include_pad, ignored by "max". `adaptive` true:
-    `diopiAdaptiveMaxPool{rank}d` or `diopiAdaptiveAvgPool{rank}d`; of the attributes only `output_size` counts. Any
-    other mode is rejected. Source: the PyTorch functions of these names.
+    `adaptive` false: `diopiMaxPool{rank}d` or `diopiAvgPool{rank}d` with kernel_size = ksize; `exclusive` is the
+    opposite of count_include_pad. `adaptive` true: `diopiAdaptiveMaxPool{rank}d` or `diopiAdaptiveAvgPool{rank}d` with
+    `output_size`. Any other mode is rejected. Source: the PyTorch functions of these names.
     """
 
 
@@ -257,13 +283,19 @@ def diopiPool(
     "diopiPool3dBackward",
     dtypes=floating,
     argument_dtypes={"indices": index},
+    ignored=[
+        FORM_OF_INPUT,
+        *OF_ANY_KIND,
+        Ignored(("dilation", "indices"), "they are for maxima", {"mode": "avg"}),
+        Ignored(("ksize", *WINDOWS), BY_POSITION, {"mode": "max"}, Read.value),
+    ],
 )
 def diopiPoolBackward(
     ctx: Context,
     grad_input: Out,
     grad_output: In,
     input: In,
-    mode: Text,
+    mode: Literal["max", "avg"],
     ksize: Size,
     stride: Size,
     padding: Size,
@@ -275,6 +307,6 @@ def diopiPoolBackward(
 ):
     """Gradient of `diopiPool{rank}d`, whose attributes are repeated; grad_output gives the adaptive output_size.
 
-    "max" reads `indices`, those of the WithIndices form; "avg" ignores them, whatever their shape and dtype, and they
-    may be NULL. Any other mode is rejected. Source: the chain rule, as PyTorch's autograd of the pooling functions.
+    `indices` are those of the WithIndices form; "max" needs them. Any other mode is rejected. Source: the chain rule,
+    as PyTorch's autograd of the pooling functions.
     """

@@ -9,33 +9,38 @@ rejected; 0-d input takes 0 and −1. Where there is no `keepdim`, it is read of
 Reducing no elements gives the neutral element where a docstring names one; extrema and positions have none, and an
 axis of size 0 is rejected. Half precision is accumulated in float32 and rounded once. NaN anywhere in
 a slice gives NaN. Where several elements are extremal the position is that of the first, and a NaN is more extremal
-than any number. Positions are int64, or int32 if the caller made the result so. Source: the PyTorch function of the
-same name.
+than any number. Positions are int64, or int32 if the caller made the result so.
+
+Where `out` orders the dtype, as `dtype` does in PyTorch, the input is converted to the dtype of `out` first, as by
+`diopiCastDtype`, and the function is of that. Source: the PyTorch function of the same name.
 """
 
-from diopi_proto.dtypes import complexes, component, every, floating, position, real, same, summed, truth
-from diopi_proto.parameters import Context, In, Out, Scalar, Size, boolean, i64
+from diopi_proto.dtypes import complexes, component, every, floating, numeric, position, real, same, summed, truth
+from diopi_proto.ignored import Ignored, Read
+from diopi_proto.parameters import Axes, Axis, Context, In, Out, Scalar, boolean
 from diopi_proto.prototype import prototype
 
+KEEPDIM = Ignored(("keepdim",), "the shape of the result says it", read=Read.value)
 
-@prototype(dtypes=(*floating, *complexes))
-def diopiMean(ctx: Context, out: Out, input: In, dim: Size):
-    """Mean along the axes `dim`; of no elements NaN. If `out` is wider than `input`, input is converted first.
+
+@prototype(dtypes=(*floating, *complexes), ordered=(*floating, *complexes))
+def diopiMean(ctx: Context, out: Out, input: In, dim: Axes):
+    """Mean along the axes `dim`; of no elements NaN. `out` is floating or complex, and orders the dtype.
 
     Source: torch.mean.
     """
 
 
-@prototype(dtypes=every, result=summed)
-def diopiSum(ctx: Context, out: Out, input: In, dim: Size):
-    """Sum along the axes `dim`; of no elements 0. Integers and bool are summed in int64, wrapping around.
+@prototype(dtypes=every, result=summed, ordered=every)
+def diopiSum(ctx: Context, out: Out, input: In, dim: Axes):
+    """Sum along the axes `dim`; of no elements 0. Integers and bool give int64, wrapping around.
 
-    If `out` is wider than that, input is converted first. Source: torch.sum.
+    `out` orders the dtype; that of bool is whether any element is nonzero. Source: torch.sum.
     """
 
 
 @prototype(dtypes=(*floating, *complexes), result=component)
-def diopiStd(ctx: Context, out: Out, input: In, dim: Size, correction: Scalar | None):
+def diopiStd(ctx: Context, out: Out, input: In, dim: Axes, correction: Scalar | None):
     """Standard deviation √(Σ |x − mean|² / max(n − correction, 0)) along the axes `dim`, n elements a slice.
 
     `correction` NULL is 1 (the sample deviation), 0 gives the population deviation; it need not be whole. A divisor of
@@ -44,7 +49,7 @@ def diopiStd(ctx: Context, out: Out, input: In, dim: Size, correction: Scalar | 
 
 
 @prototype(dtypes=real, result={"min": same, "min_indices": position}, promise="exact")
-def diopiMin(ctx: Context, min: Out, min_indices: Out, input: In, dim: i64):
+def diopiMin(ctx: Context, min: Out, min_indices: Out, input: In, dim: Axis):
     """Smallest element along axis `dim`, and its position there; both results have one shape.
 
     An axis of size 0 is rejected. Source: torch.min.
@@ -57,7 +62,7 @@ def diopiMinAll(ctx: Context, min: Out, input: In):
 
 
 @prototype(dtypes=real, result={"max": same, "max_indices": position}, promise="exact")
-def diopiMax(ctx: Context, max: Out, max_indices: Out, input: In, dim: i64):
+def diopiMax(ctx: Context, max: Out, max_indices: Out, input: In, dim: Axis):
     """Largest element along axis `dim`, and its position there; both results have one shape.
 
     An axis of size 0 is rejected. Source: torch.max.
@@ -70,12 +75,12 @@ def diopiMaxAll(ctx: Context, max: Out, input: In):
 
 
 @prototype(dtypes=real, promise="exact")
-def diopiAmax(ctx: Context, out: Out, self: In, dim: Size, keepdim: boolean):
+def diopiAmax(ctx: Context, out: Out, self: In, dim: Axes, keepdim: boolean):
     """Largest element along the axes `dim`, without a position. Source: torch.amax."""
 
 
 @prototype(dtypes=every, result=truth)
-def diopiAny(ctx: Context, out: Out, input: In, dim: i64 | None):
+def diopiAny(ctx: Context, out: Out, input: In, dim: Axis | None):
     """Whether any element along axis `dim`, or of all, is nonzero; NaN counts as nonzero, of no elements false.
 
     The result is bool for every input dtype. Source: torch.any.
@@ -83,23 +88,23 @@ def diopiAny(ctx: Context, out: Out, input: In, dim: i64 | None):
 
 
 @prototype(dtypes=every, result=truth)
-def diopiAll(ctx: Context, out: Out, input: In, dim: i64 | None):
+def diopiAll(ctx: Context, out: Out, input: In, dim: Axis | None):
     """Whether every element along axis `dim`, or of all, is nonzero; NaN counts as nonzero, of no elements true.
 
     The result is bool for every input dtype. Source: torch.all.
     """
 
 
-@prototype(dtypes=every, result=summed)
-def diopiProd(ctx: Context, out: Out, input: In, dim: i64 | None):
+@prototype(dtypes=every, result=summed, ordered=every)
+def diopiProd(ctx: Context, out: Out, input: In, dim: Axis | None):
     """Product along axis `dim`, or of all elements; of no elements 1. Integers and bool give int64, wrapping around.
 
-    Source: torch.prod.
+    `out` orders the dtype; that of bool is whether every element is nonzero. Source: torch.prod.
     """
 
 
-@prototype(dtypes=real, result=position)
-def diopiArgmax(ctx: Context, out: Out, input: In, dim: i64 | None, keepdim: boolean):
+@prototype(dtypes=real, result=position, ignored=[KEEPDIM])
+def diopiArgmax(ctx: Context, out: Out, input: In, dim: Axis | None, keepdim: boolean):
     """Position of the largest element along axis `dim`; NULL: in the input flattened in row-major order.
 
     With NULL `out` has one element, 0-d or of shape (1,), or, with `keepdim`, input's rank with all sizes 1. Source:
@@ -107,8 +112,8 @@ def diopiArgmax(ctx: Context, out: Out, input: In, dim: i64 | None, keepdim: boo
     """
 
 
-@prototype(dtypes=real, result=position)
-def diopiArgmin(ctx: Context, out: Out, input: In, dim: i64 | None, keepdim: boolean):
+@prototype(dtypes=real, result=position, ignored=[KEEPDIM])
+def diopiArgmin(ctx: Context, out: Out, input: In, dim: Axis | None, keepdim: boolean):
     """Position of the smallest element along axis `dim`; NULL: in the input flattened in row-major order.
 
     With NULL `out` has one element, 0-d or of shape (1,), or, with `keepdim`, input's rank with all sizes 1. Source:
@@ -116,17 +121,17 @@ def diopiArgmin(ctx: Context, out: Out, input: In, dim: i64 | None, keepdim: boo
     """
 
 
-@prototype(dtypes=every, result=summed, backward="diopiCumsumBackward")
-def diopiCumsum(ctx: Context, out: Out, input: In, dim: i64):
+@prototype(dtypes=every, result=summed, ordered=(*numeric, *complexes), backward="diopiCumsumBackward")
+def diopiCumsum(ctx: Context, out: Out, input: In, dim: Axis):
     """Running sum along axis `dim`: element i is the sum of the elements 0 … i. `out` has input's shape.
 
-    Integers and bool give int64, wrapping around; 0-d input is copied; a NaN makes all following sums NaN. Source:
-    torch.cumsum.
+    Integers and bool give int64, wrapping around; 0-d input is copied; a NaN makes all following sums NaN. `out` is of
+    any dtype but bool, and orders it. Source: torch.cumsum.
     """
 
 
 @prototype(dtypes=(*floating, *complexes))
-def diopiCumsumBackward(ctx: Context, grad_input: Out, grad_output: In, dim: i64):
+def diopiCumsumBackward(ctx: Context, grad_input: Out, grad_output: In, dim: Axis):
     """Gradient of `diopiCumsum`: the running sum of grad_output from the end of axis `dim`.
 
     Element i is the sum of the elements i … last; both tensors have one shape and dtype. Source: the chain rule, as

@@ -6,10 +6,20 @@ range, or named twice where axes are listed, is an error, and so is a result of 
 tensor input, and those that convert, take the dtype of their result from the tensor the caller made.
 """
 
+from typing import Annotated, Literal
+
 from diopi_proto.dtypes import chosen, every, floating, numeric, position, promoted
+from diopi_proto.facts import Margins, StepBetween, Stored
+from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
+    Axes,
+    Axis,
+    ChosenOut,
+    ConstExtents,
     Context,
     Count,
+    Extent,
+    Extents,
     In,
     Ins,
     MutableIn,
@@ -18,10 +28,11 @@ from diopi_proto.parameters import (
     OutI64,
     Outs,
     Pointer,
+    PositiveCount,
+    PositiveExtent,
     Scalar,
     Size,
-    Text,
-    const_Size,
+    StoredScalar,
     f64,
     i64,
 )
@@ -30,7 +41,7 @@ from diopi_proto.types import MemoryFormat
 
 
 @prototype(dtypes=every, result=promoted, promise="exact")
-def diopiCat(ctx: Context, out: Out, tensors: Ins, num_inputs: Count, dim: i64):
+def diopiCat(ctx: Context, out: Out, tensors: Ins, num_inputs: PositiveCount, dim: Axis):
     """Joins num_inputs ≥ 1 tensors along axis `dim`; out's dtype is the common type of all of them.
 
     All have the same rank ≥ 1 and the same sizes but along dim; 1-d tensors without elements are left out whatever the
@@ -39,7 +50,7 @@ def diopiCat(ctx: Context, out: Out, tensors: Ins, num_inputs: Count, dim: i64):
 
 
 @prototype(dtypes=every, result=promoted, promise="exact")
-def diopiStack(ctx: Context, out: Out, tensors: Ins, numTensors: Count, dim: i64):
+def diopiStack(ctx: Context, out: Out, tensors: Ins, numTensors: PositiveCount, dim: Axis):
     """Joins numTensors ≥ 1 tensors of one shape along a new axis `dim`, which is an axis of the result.
 
     out: the common shape with numTensors inserted before axis dim, −1 putting it last; its dtype is the common type of
@@ -48,7 +59,7 @@ def diopiStack(ctx: Context, out: Out, tensors: Ins, numTensors: Count, dim: i64
 
 
 @prototype(dtypes=every, promise="exact")
-def diopiSplitWithSizes(ctx: Context, outs: Outs, num_outs: Count, input: In, splitSizes: const_Size, dim: i64):
+def diopiSplitWithSizes(ctx: Context, outs: Outs, num_outs: Count, input: In, splitSizes: ConstExtents, dim: Axis):
     """Cuts input along axis `dim` into num_outs pieces: outs[i] takes the next splitSizes[i] indices, in order.
 
     splitSizes holds num_outs sizes, 0 allowed, whose sum is the axis's. Errors: another sum, a negative size, a 0-d
@@ -57,12 +68,12 @@ def diopiSplitWithSizes(ctx: Context, outs: Outs, num_outs: Count, input: In, sp
 
 
 @prototype(dtypes=every, promise="exact")
-def diopiTranspose(ctx: Context, out: Out, input: In, dim0: i64, dim1: i64):
+def diopiTranspose(ctx: Context, out: Out, input: In, dim0: Axis, dim1: Axis):
     """Input with axes dim0 and dim1 exchanged; of a 0-d tensor a copy. Source: torch.transpose."""
 
 
 @prototype(dtypes=every, promise="exact")
-def diopiPermute(ctx: Context, out: Out, input: In, dims: Size):
+def diopiPermute(ctx: Context, out: Out, input: In, dims: Axes):
     """Input with its axes reordered: axis i of out is axis dims[i] of input; dims names every axis once.
 
     Source: torch.permute.
@@ -70,7 +81,7 @@ def diopiPermute(ctx: Context, out: Out, input: In, dims: Size):
 
 
 @prototype(dtypes=every, promise="exact")
-def diopiExpand(ctx: Context, out: Out, input: In):
+def diopiExpand(ctx: Context, out: ChosenOut, input: In):
     """Input repeated to the shape of `out`: axes of size 1 are stretched, new ones put in front.
 
     The shape is given by out alone; a size that is neither 1 nor out's is an error. Source: torch.Tensor.expand.
@@ -78,21 +89,24 @@ def diopiExpand(ctx: Context, out: Out, input: In):
 
 
 @prototype(dtypes=every, promise="exact")
-def diopiFlip(ctx: Context, out: Out, input: In, dims: Size):
-    """Input with the order along every axis of `dims` reversed; len 0 reverses none. Source: torch.flip."""
+def diopiFlip(ctx: Context, out: Out, input: In, dims: Axes):
+    """Input with the order along every axis of `dims` reversed; len 0 reverses none.
 
-
-@prototype(dtypes=every, promise="exact")
-def diopiRoll(ctx: Context, out: Out, input: In, shifts: Size, dims: Size):
-    """Input moved on by shifts[i] along axis dims[i], what leaves the end entering at the start; negative moves back.
-
-    dims of len 0 moves the flattened elements by the one shift and keeps the shape. An axis may occur several times,
-    its shifts then add up. Errors: lists of different length. Source: torch.roll.
+    0-d input takes the axes 0 and −1. Source: torch.flip.
     """
 
 
 @prototype(dtypes=every, promise="exact")
-def diopiRepeat(ctx: Context, out: Out, input: In, repeats_size: Size):
+def diopiRoll(ctx: Context, out: Out, input: In, shifts: Size, dims: Axes):
+    """Input moved on by shifts[i] along axis dims[i], what leaves the end entering at the start; negative moves back.
+
+    dims of len 0 moves the flattened elements by the one shift and keeps the shape. An axis may occur several times,
+    its shifts then add up. Errors: lists of different length, any axis of a 0-d input. Source: torch.roll.
+    """
+
+
+@prototype(dtypes=every, promise="exact")
+def diopiRepeat(ctx: Context, out: Out, input: In, repeats_size: Extents):
     """Input tiled: repeats_size[i] copies one after the other along axis i, 0 giving an empty result.
 
     repeats_size has input's rank or more; the input of lower rank gets axes of size 1 in front. Errors: fewer entries,
@@ -100,21 +114,33 @@ def diopiRepeat(ctx: Context, out: Out, input: In, repeats_size: Size):
     """
 
 
-@prototype(dtypes=every, promise="exact")
-def diopiPad(ctx: Context, out: Out, input: In, pad: Size, mode: Text, value: f64 | None):
+@prototype(
+    dtypes=every,
+    promise="exact",
+    ignored=[Ignored(("value",), "only constant margins have one", {"mode": ("reflect", "replicate", "circular")})],
+)
+def diopiPad(
+    ctx: Context,
+    out: Out,
+    input: In,
+    pad: Annotated[Size, Margins("input", "mode")],
+    mode: Literal["constant", "reflect", "replicate", "circular"],
+    value: Annotated[f64, Stored()] | None,
+):
     """Input with margins: pad lists (before, after) for the last axis, then the one before it, and so on.
 
     A negative margin cuts elements off. mode "constant" fills with value, converted to input's dtype, NULL meaning 0;
     "reflect" mirrors about the edge element, "replicate" repeats it, "circular" continues from the other end of what
-    is left after the cuts; these three use no value and pad the last one, two or three axes of an input with one or
-    two axes more than that.
-    Errors: an odd number of entries or more than two an axis, another mode, a size below 0, a margin not smaller than
-    the axis for reflect or larger than it for circular. Source: torch.nn.functional.pad.
+    is left after the cuts; these three pad the last one, two or three axes of an input with one or two
+    axes more than that. A circular margin larger than what is left gives an unspecified result.
+    Errors: an odd number of entries or more than two an axis, another mode, an input of another rank than these three
+    modes take, a size below 0, a margin not smaller than the axis for reflect or larger than it for circular, a value
+    outside the range of input's dtype (bool takes all). Source: torch.nn.functional.pad.
     """
 
 
 @prototype(dtypes=every, promise="exact", backward="diopiUnfoldBackward")
-def diopiUnfold(ctx: Context, out: Out, input: In, dim: i64, size: i64, step: i64):
+def diopiUnfold(ctx: Context, out: Out, input: In, dim: Axis, size: Extent, step: PositiveExtent):
     """Sliding windows of `size` elements along axis `dim`, one every `step`.
 
     out: input's shape with axis dim reduced to (n − size) // step + 1 and `size` appended as the last axis;
@@ -125,7 +151,7 @@ def diopiUnfold(ctx: Context, out: Out, input: In, dim: i64, size: i64, step: i6
 
 @prototype(dtypes=floating)
 def diopiUnfoldBackward(
-    ctx: Context, grad_input: Out, grad_output: In, input_sizes: Size, dim: i64, size: i64, step: i64
+    ctx: Context, grad_input: Out, grad_output: In, input_sizes: Extents, dim: Axis, size: Extent, step: PositiveExtent
 ):
     """Gradient of `diopiUnfold`: every window is added back where it came from, what no window covers is 0.
 
@@ -154,45 +180,56 @@ def diopiMeshGrid(ctx: Context, outs: Outs, inputs: Ins, inputsNum: Count):
     """Coordinate grids: outs[k][i₀, …, i_{n−1}] = inputs[k][i_k] for n = inputsNum tensors of one dtype.
 
     inputs: 1-d, a 0-d one counting as one element; outs: n tensors whose shape is the list of all lengths, in order.
+    Errors: an input of higher rank or another dtype.
     Source: torch.meshgrid with indexing "ij".
     """
 
 
-@prototype(dtypes=numeric, result=chosen)
-def diopiArange(ctx: Context, out: Out, start: Scalar, end: Scalar, step: Scalar):
+@prototype(
+    dtypes=numeric,
+    result=chosen,
+    ignored=[Ignored(("end",), "the length of the result says it", read=Read.value)],
+)
+def diopiArange(
+    ctx: Context, out: Out, start: Scalar, end: Scalar, step: Annotated[Scalar, StepBetween("start", "end")]
+):
     """The numbers start + i·step for i = 0, 1, …, up to but not including end.
 
     out: 1-d, its length that of the result, ⌈(end − start)/step⌉; an integer out takes start, end and step with their
-    fractions dropped first, and as many elements as the caller made. Errors: step 0, or leading away from end.
+    fractions dropped first, and as many elements as the caller made. Errors: step 0, also once its fraction is dropped,
+    or leading away from end; numbers that are not finite.
     Source: torch.arange.
     """
 
 
 @prototype(dtypes=numeric, result=chosen)
-def diopiLinspace(ctx: Context, out: Out, start: Scalar, end: Scalar, steps: i64):
+def diopiLinspace(ctx: Context, out: Out, start: Scalar, end: Scalar, steps: Extent):
     """`steps` numbers at equal distances from start to end, both included: start + i·(end − start)/(steps − 1).
 
     out: (steps); one step gives start alone. An integer out takes start and end with their fractions dropped, and every
-    element rounded towards zero. Errors: steps < 0. Source: torch.linspace.
+    element rounded towards zero as computed in float64 from the nearer end, with step = (end − start)/(steps − 1): of
+    the first steps // 2 elements start + i·step, then end − (steps − 1 − i)·step. What is left open is whether product
+    and sum are rounded once (as PyTorch's kernels do where the processor can) or each. Errors: steps < 0; for an
+    integer out, start or end beyond its range. Source: torch.linspace.
     """
 
 
 @prototype(dtypes=every, result=chosen, promise="exact")
-def diopiFill(ctx: Context, input: Out, value: Scalar):
+def diopiFill(ctx: Context, input: Out, value: StoredScalar):
     """Writes `value`, converted to the tensor's dtype, into every element of `input`; what it held is not read.
 
     An integer tensor takes value with its fraction dropped, bool whether it is not 0. A value outside the dtype's range
-    is an error. Source: torch.Tensor.fill_.
+    is an error; ∞ and NaN are for integers only, and half precision takes any as ∞. Source: torch.Tensor.fill_.
     """
 
 
 @prototype(dtypes=every, result=chosen, promise="exact")
-def diopiOnes(ctx: Context, out: Out, size: Size):
+def diopiOnes(ctx: Context, out: Out, size: Extents):
     """Ones of out's dtype; `size` repeats out's shape. Source: torch.ones."""
 
 
 @prototype(dtypes=every, result=chosen, promise="exact")
-def diopiZeros(ctx: Context, out: Out, size: Size):
+def diopiZeros(ctx: Context, out: Out, size: Extents):
     """Zeros of out's dtype; `size` repeats out's shape. Source: torch.zeros."""
 
 
@@ -221,7 +258,11 @@ def diopiCastDtype(ctx: Context, out: Out, input: In):
     """
 
 
-@prototype(dtypes=every, promise="exact")
+@prototype(
+    dtypes=every,
+    promise="exact",
+    ignored=[Ignored(("memoryFormat",), "it says where the elements lie", read=Read.value)],
+)
 def diopiContiguous(ctx: Context, out: NewOut, input: In, memoryFormat: MemoryFormat):
     """Input's elements in a tensor whose memory is dense in the order memoryFormat.
 

@@ -6,13 +6,22 @@ results are int64, or int32 if the caller made the tensor so. Source: the PyTorc
 """
 
 from diopi_proto.dtypes import complexes, floating, index, numeric, position, real, same
-from diopi_proto.parameters import Context, In, NewOut, Out, Size, boolean, i64
+from diopi_proto.ignored import Ignored, Read
+from diopi_proto.parameters import Axis, Context, Extent, Extents, In, NewOut, Out, boolean
 from diopi_proto.prototype import prototype
 
+STABLE = "the order of equal elements is judged by its meaning"
 
-@prototype(dtypes=real, result={"values": same, "indices": position}, promise="any", backward="diopiSortBackward")
+
+@prototype(
+    dtypes=real,
+    result={"values": same, "indices": position},
+    promise="any",
+    ignored=[Ignored(("pStable",), STABLE, read=Read.value)],
+    backward="diopiSortBackward",
+)
 def diopiSort(
-    ctx: Context, values: Out, indices: Out, input: In, dim: i64, descending: boolean, pStable: boolean | None
+    ctx: Context, values: Out, indices: Out, input: In, dim: Axis, descending: boolean, pStable: boolean | None
 ):
     """input sorted along axis `dim`, ascending or `descending`; both results have input's shape.
 
@@ -23,7 +32,7 @@ def diopiSort(
 
 @prototype(dtypes=(*floating, *complexes), argument_dtypes={"indices": index}, promise="exact")
 def diopiSortBackward(
-    ctx: Context, grad_input: Out, grad_output: In, dim: i64, indices: In, sizes: Size, keepdim: boolean
+    ctx: Context, grad_input: Out, grad_output: In, dim: Axis, indices: In, sizes: Extents, keepdim: boolean
 ):
     """Gradient of a selection along axis `dim`, such as `diopiSort`, `diopiTopk` or `diopiMax`.
 
@@ -34,8 +43,15 @@ def diopiSortBackward(
     """
 
 
-@prototype(dtypes=numeric, result={"values": same, "indices": position}, promise="any")
-def diopiTopk(ctx: Context, values: Out, indices: Out, input: In, k: i64, dim: i64, largest: boolean, sorted: boolean):
+@prototype(
+    dtypes=numeric,
+    result={"values": same, "indices": position},
+    promise="any",
+    ignored=[Ignored(("sorted",), "sorted results are right for either", read=Read.value)],
+)
+def diopiTopk(
+    ctx: Context, values: Out, indices: Out, input: In, k: Extent, dim: Axis, largest: boolean, sorted: boolean
+):
     """The k largest, or smallest if not `largest`, elements along axis `dim`, and their positions there.
 
     Both results have input's shape but for size k at `dim` (0-d input: 0-d). `sorted` true orders them, the most
@@ -44,26 +60,31 @@ def diopiTopk(ctx: Context, values: Out, indices: Out, input: In, k: i64, dim: i
     """
 
 
-@prototype(dtypes=real, result=position, promise="any")
-def diopiArgsort(ctx: Context, out: Out, input: In, stable: boolean, dim: i64 | None, descending: boolean):
+@prototype(dtypes=real, result=position, promise="any", ignored=[Ignored(("stable",), STABLE, read=Read.value)])
+def diopiArgsort(ctx: Context, out: Out, input: In, stable: boolean, dim: Axis | None, descending: boolean):
     """The positions that sort input along axis `dim`, NULL for the last: the `indices` of `diopiSort`.
 
     `stable` true: equal elements keep their order in the input; false: their order is free. Source: torch.argsort.
     """
 
 
-@prototype(dtypes=real, result={"out": same, "indices": position, "counts": position}, promise="any")
+@prototype(
+    dtypes=real,
+    result={"out": same, "indices": position, "counts": position},
+    promise="any",
+    ignored=[Ignored(("sorted",), "the values are always sorted")],
+)
 def diopiUnique(
     ctx: Context,
     out: NewOut,
     input: In,
-    dim: i64 | None,
+    dim: Axis | None,
     sorted: boolean,
     return_counts: boolean,
     indices: Out | None,
     counts: NewOut | None,
 ):
-    """The u distinct values of input, ascending whether `sorted` says so or not.
+    """The u distinct values of input, ascending.
 
     `dim` NULL: `out` (u) holds the distinct elements, and `indices`, of input's shape, the position in out of each
     element. Otherwise the slices of input across axis `dim` are compared: `out` has input's shape but for size u at

@@ -1,12 +1,12 @@
 """Products with sparse matrices."""
 
 from diopi_proto.dtypes import single
-from diopi_proto.parameters import Context, In, Out
+from diopi_proto.parameters import Context, Out, Sized, SparseIn
 from diopi_proto.prototype import prototype
 
 
 @prototype(dtypes=single)
-def diopiSpMM(ctx: Context, out: Out, input: In, mat2: In):
+def diopiSpMM(ctx: Context, out: Out, input: SparseIn, mat2: Sized):
     """Product input @ mat2 of a sparse matrix and a dense one.
 
     out[r, :] = Σ values[p] · mat2[col[p], :] over the entries p of row r, 0 if it has none.

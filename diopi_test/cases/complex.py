@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from diopi_proto.dtypes import is_complex
+from diopi_proto.dtypes import complexes
 from diopi_proto.prototype import Prototype
-from diopi_test.case import Case, ResultOverride, cases_for
-from diopi_test.cases.elementwise import BROADCAST, UNIFORM, elementwise_cases, special_cases
-from diopi_test.domains import anything, between, magnitudes
+from diopi_test.cases.domains import anything, between, magnitudes
+from diopi_test.cases.elementwise import BROADCAST, MATRIX, UNIFORM, elementwise_cases, on, specials
+from diopi_test.cases.model import Case, ResultOverride, cases_for
+from diopi_test.cases.template import Types
+
+ALL = [shapes.but(dtypes=Types.every) for shapes in (*UNIFORM, *BROADCAST)]
 
 
 @cases_for("diopiComplex")
 def complex_(prototype: Prototype) -> Iterator[Case]:
-    parts = {"real": anything, "imag": anything}
-    yield from elementwise_cases(prototype, parts, patterns=(*UNIFORM, *BROADCAST))
-    yield from special_cases(prototype)
+    templates = [on(shapes, {"real": anything, "imag": anything}) for shapes in ALL]
+    return elementwise_cases(prototype, [*templates, *specials(prototype)])
 
 
 @cases_for("diopiPolar")
 def polar(prototype: Prototype) -> Iterator[Case]:
-    around = {"abs": between(-4, 4), "angle": between(-10, 10)}
-    yield from elementwise_cases(prototype, around, patterns=(*UNIFORM, *BROADCAST))
-    small = {"abs": magnitudes(-8, 8), "angle": magnitudes(-20, 2)}
-    yield from elementwise_cases(prototype, small, patterns=UNIFORM[:1], label="magnitudes")
-    yield from special_cases(prototype)
+    templates = [on(shapes, {"abs": between(-4, 4), "angle": between(-10, 10)}) for shapes in ALL]
+    small = on(MATRIX, {"abs": magnitudes(-8, 8), "angle": magnitudes(-20, 2)}, "magnitudes", dtypes=Types.every)
+    return elementwise_cases(prototype, [*templates, small, *specials(prototype)])
 
 
 @cases_for("diopiConj", "diopiReal", "diopiImag")
 def parts(prototype: Prototype) -> Iterator[Case]:
-    for dtype in prototype.dtypes:
-        patterns = [pattern for pattern in UNIFORM if pattern.smoke or is_complex(dtype)]
-        yield from elementwise_cases(prototype, {"input": anything}, patterns=patterns, dtypes=[dtype])
-    complexes = [dtype for dtype in prototype.dtypes if is_complex(dtype)]
-    yield from special_cases(prototype, dtypes=complexes)
+    templates = [
+        on(shapes, {"input": anything}, dtypes=Types.every if shapes.smoke else complexes) for shapes in UNIFORM
+    ]
+    templates += specials(prototype, dtypes=complexes)
     if prototype.name != "diopiConj":
-        for case in elementwise_cases(prototype, {"input": anything}, None, UNIFORM[:1], complexes, "to-complex"):
-            yield replace(case, results={"out": ResultOverride(case.dtype)})
+        templates += [
+            on(MATRIX, {"input": anything}, "to-complex", dtypes=[dtype]).but(results={"out": ResultOverride(dtype)})
+            for dtype in complexes
+        ]
+    return elementwise_cases(prototype, templates)

@@ -1,75 +1,89 @@
-"""What the cases of all element-wise functions share: shapes, layouts, special values.
+"""What the cases of all element-wise functions share: shapes, layouts, special values, element types that meet.
 
-A pattern names the shape and layout of each tensor argument; `elementwise_cases` crosses patterns with element types.
+A template's `sizes` are its operands: the shapes and layouts of the tensor arguments in order; the last one repeats.
+Patterns are templates of these alone; `on` and its neighbours cross them with domains and numbers. A number for an
+argument that is a tensor in some form is left out there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from diopi_proto.parameters import Role
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.case import Case, ResultOverride, TensorSpec
-from diopi_test.domains import Domain, special, special_values
-from diopi_test.layouts import Layout, contiguous, expanded, strided, transposed
+from diopi_test.cases.domains import Domain, special_values
+from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, transposed
+from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec
+from diopi_test.cases.template import CaseTemplate, TensorTemplate, Types, expand, leading, tensor
+
+Arguments = Mapping[str, Any]
+Labelled = Mapping[str, Arguments]
+"""Sets of arguments, each with the label of a case."""
+
+Domains = Mapping[str, Domain]
 
 
-@dataclass(frozen=True)
-class Pattern:
-    """Shapes and layouts of the tensor arguments in order (the last ones repeat), and the layout of the result.
+def pattern(
+    label: str, *shapes: tuple[int, ...], layouts: Sequence[Layout] = (contiguous,), **about: Any
+) -> CaseTemplate:
+    """A template of operands with these shapes and layouts, the last ones of which repeat."""
+    count = max(len(shapes), len(layouts))
+    operands = (tensor(*_at(shapes, i), layout=_at(layouts, i)) for i in range(count))
+    return CaseTemplate(label, tuple(operands), **about)
 
-    Attributes:
-        label: the part of the case's label after the element type.
-        smoke: whether cases of this pattern belong to the smoke level.
-    """
 
-    label: str
-    shapes: Sequence[tuple[int, ...]]
-    layouts: Sequence[Layout] = (contiguous,)
-    result: Layout = contiguous
-    smoke: bool = False
+def _at(sequence: Sequence[Any], position: int) -> Any:
+    return sequence[min(position, len(sequence) - 1)]
 
-    def shape(self, position: int) -> tuple[int, ...]:
-        """Shape of the tensor argument at `position`."""
-        return self.shapes[min(position, len(self.shapes) - 1)]
 
-    def layout(self, position: int) -> Layout:
-        """Layout of the tensor argument at `position`."""
-        return self.layouts[min(position, len(self.layouts) - 1)]
-
+MATRIX = pattern("matrix", (7, 5), smoke=True)
 
 UNIFORM = (
-    Pattern("matrix", [(7, 5)], smoke=True),
-    Pattern("scalar", [()]),
-    Pattern("empty", [(0, 3)]),
-    Pattern("long", [(1031,)]),
-    Pattern("transposed", [(4, 6)], [transposed], transposed),
-    Pattern("strided", [(3, 2, 4)], [strided], strided, smoke=True),
-    Pattern("rank5", [(2, 1, 3, 2, 2)]),
-    Pattern("to-transposed", [(5, 3)], [contiguous], transposed),
+    MATRIX,
+    pattern("scalar", ()),
+    pattern("empty", (0, 3)),
+    pattern("long", (1031,)),
+    pattern("transposed", (4, 6), layouts=[transposed], result=transposed),
+    pattern("strided", (3, 2, 4), layouts=[strided], result=strided, smoke=True),
+    pattern("rank5", (2, 1, 3, 2, 2)),
+    pattern("to-transposed", (5, 3), result=transposed),
 )
 """All tensors of one shape."""
 
+ROW = pattern("row", (4, 5), (5,))
+BASIC_ROW = ROW.but(smoke=True)
+
 BROADCAST = (
-    Pattern("row", [(4, 5), (5,)], smoke=True),
-    Pattern("column", [(4, 5), (4, 1)]),
-    Pattern("outer", [(6, 1), (1, 7)]),
-    Pattern("by-scalar", [(3, 4), ()]),
-    Pattern("scalar-by", [(), (3, 4)]),
-    Pattern("rank-up", [(3,), (2, 4, 3)]),
-    Pattern("interleaved", [(2, 1, 3, 1, 2), (4, 1, 3, 1)]),
-    Pattern("long-rows", [(3, 517), (3, 1)]),
-    Pattern("empty-row", [(0, 3), (3,)]),
-    Pattern("expanded", [(4, 3)], [contiguous, expanded]),
-    Pattern("mixed-layouts", [(4, 3)], [transposed, strided], contiguous),
+    BASIC_ROW,
+    pattern("column", (4, 5), (4, 1)),
+    pattern("outer", (6, 1), (1, 7)),
+    pattern("by-scalar", (3, 4), ()),
+    pattern("scalar-by", (), (3, 4)),
+    pattern("rank-up", (3,), (2, 4, 3)),
+    pattern("interleaved", (2, 1, 3, 1, 2), (4, 1, 3, 1)),
+    pattern("long-rows", (3, 517), (3, 1)),
+    pattern("empty-row", (0, 3), (3,)),
+    pattern("expanded", (4, 3), layouts=[contiguous, expanded]),
+    pattern("mixed-layouts", (4, 3), layouts=[transposed, strided]),
 )
 """Tensors whose shapes or layouts differ."""
 
-OUTER = Pattern("all-by-all", [(6, 19), (6, 1)], smoke=True)
-"""All values of the first tensor, as many as floating types have special ones, with all of the second."""
+
+def elementwise_cases(prototype: Prototype, templates: Iterable[CaseTemplate]) -> Iterator[Case]:
+    """The cases of all templates that suit the prototype."""
+    names = tensor_arguments(prototype)
+
+    def operands(template: CaseTemplate, dtype: Dtype) -> Mapping[str, TensorTemplate]:
+        return {name: _at(template.sizes, i) for i, name in enumerate(names)}
+
+    suitable = (_with_tensors(template, names) for template in templates if fits(prototype, template))
+    return expand(prototype, _distinct(suitable), operands)
 
 
 def tensor_arguments(prototype: Prototype) -> list[str]:
@@ -77,90 +91,156 @@ def tensor_arguments(prototype: Prototype) -> list[str]:
     return [p.name for p in prototype.arguments if p.is_tensor]
 
 
-def tensors(
-    prototype: Prototype, dtype: Dtype, pattern: Pattern, domains: Mapping[str, Domain]
-) -> dict[str, TensorSpec]:
-    """A spec for every tensor argument, all of type `dtype`, with the shapes and layouts of `pattern`."""
-    return {
-        name: TensorSpec(pattern.shape(i), dtype, domains[name], pattern.layout(i))
-        for i, name in enumerate(tensor_arguments(prototype))
-    }
-
-
-def results(prototype: Prototype, pattern: Pattern) -> dict[str, ResultOverride]:
-    """The result layout of `pattern` for every result that is not updated in place."""
-    return {p.name: ResultOverride(layout=pattern.result) for p in prototype.results if p.role is Role.output}
-
-
-def fits(prototype: Prototype, pattern: Pattern) -> bool:
-    """Whether the pattern suits the prototype: an in-place result must have the shape of the broadcast inputs."""
+def fits(prototype: Prototype, template: CaseTemplate) -> bool:
+    """Whether the operands suit the prototype: an in-place result must have the shape of the broadcast inputs."""
     if not prototype.is_inplace:
         return True
-    shapes = [pattern.shape(i) for i in range(len(tensor_arguments(prototype)))]
-    from numpy import broadcast_shapes
+    operands = [_at(template.sizes, i) for i in range(len(tensor_arguments(prototype)))]
+    shape = np.broadcast_shapes(*(operand.shape for operand in operands))
+    return shape == operands[0].shape and operands[0].layout is not expanded
 
-    return broadcast_shapes(*shapes) == shapes[0] and pattern.layout(0) is not expanded
+
+def _with_tensors(template: CaseTemplate, names: Collection[str]) -> CaseTemplate:
+    """The template without numbers for these arguments."""
+    kept = (TensorTemplate, TensorSpec, type(None))
+    given = {name: value for name, value in template.arguments.items() if name not in names or isinstance(value, kept)}
+    return replace(template, arguments=given)
 
 
-def elementwise_cases(
-    prototype: Prototype,
-    domains: Mapping[str, Domain],
-    attributes: Mapping[str, Any] | None = None,
-    patterns: Sequence[Pattern] = UNIFORM,
-    dtypes: Sequence[Dtype] | None = None,
+def _distinct(templates: Iterable[CaseTemplate]) -> Iterator[CaseTemplate]:
+    """The first of those that differ in their labels alone, once they have no numbers for tensors any more."""
+    seen: list[tuple[CaseTemplate, str]] = []
+    for template in templates:
+        call = (replace(template, label="", arguments={}), repr(template.arguments))  # 1, 1.0 and True are three
+        if call not in seen:
+            seen.append(call)
+            yield template
+
+
+# Templates
+
+
+def on(
+    shapes: CaseTemplate,
+    domains: Domains,
     label: str = "",
-) -> Iterator[Case]:
-    """Cases of every element type and pattern.
-
-    Args:
-        prototype: the function or form.
-        domains: where each tensor argument's values are drawn from.
-        attributes: the other arguments.
-        patterns: shapes and layouts; those that don't suit an in-place form are left out.
-        dtypes: element types, by default all that the prototype accepts.
-        label: added to every case's label, when a function has several sets of cases.
-    """
-    for dtype in dtypes or prototype.dtypes:
-        for pattern in patterns:
-            if fits(prototype, pattern):
-                yield Case(
-                    "-".join(filter(None, [dtype.name, label, pattern.label])),
-                    dtype,
-                    {**tensors(prototype, dtype, pattern, domains), **(attributes or {})},
-                    results(prototype, pattern),
-                    smoke=pattern.smoke,
-                )
+    arguments: Arguments | None = None,
+    dtypes: Types | Sequence[Dtype] | None = None,
+    **about: Any,
+) -> CaseTemplate:
+    """A template with the operands of a pattern, drawn from these domains; by default it has the pattern's types."""
+    full = "-".join(filter(None, [label, shapes.label]))
+    return shapes.but(full, arguments, dtypes=shapes.dtypes if dtypes is None else dtypes, domains=domains, **about)
 
 
-def special_cases(
+def variants(
+    domains: Domains,
+    values: Labelled,
+    dtypes: Types | Sequence[Dtype] | None = None,
+    shapes: CaseTemplate = ROW,
+    **about: Any,
+) -> list[CaseTemplate]:
+    """A template for each set of arguments, by label."""
+    return [on(shapes, domains, label, arguments, dtypes, **about) for label, arguments in values.items()]
+
+
+def numbers(label: str, argument: str, values: Mapping[str, Any] | Sequence[Any], **others: Any) -> Labelled:
+    """Sets of arguments for `variants` that differ in one number, labelled by its name or itself."""
+    named = values if isinstance(values, Mapping) else {str(value): value for value in values}
+    return {"-".join(filter(None, [label, name])): {**others, argument: value} for name, value in named.items()}
+
+
+def spread(
     prototype: Prototype,
-    attributes: Mapping[str, Any] | None = None,
+    domains: Domains,
+    arguments: Arguments | None = None,
     dtypes: Sequence[Dtype] | None = None,
-    label: str = "",
-) -> Iterator[Case]:
+) -> Iterator[CaseTemplate]:
+    """Every pattern in one element type; in each of the others the basic pattern and one more in turn."""
+    chosen = [dtype for dtype in dtypes or prototype.dtypes if dtype in prototype.dtypes]
+    several = len(tensor_arguments(prototype)) > 1
+    patterns = [shapes for shapes in (*UNIFORM, *(BROADCAST if several else ())) if fits(prototype, shapes)]
+    basic = BASIC_ROW if several else MATRIX
+    others = [shapes for shapes in patterns if shapes is not basic]
+    for turn, dtype in enumerate(chosen):
+        for shapes in patterns if dtype is leading(chosen) else (basic, others[turn % len(others)]):
+            yield on(shapes, domains, "", arguments, [dtype])
+
+
+def specials(
+    prototype: Prototype,
+    arguments: Arguments | None = None,
+    dtypes: Sequence[Dtype] | None = None,
+    smoke: bool | Collection[Dtype] = True,
+) -> Iterator[CaseTemplate]:
     """One case an element type that meets every special value of each tensor with every one of the others."""
-    for dtype in dtypes or prototype.dtypes:
+    names = tensor_arguments(prototype)
+    for dtype in prototype.dtypes if dtypes is None else dtypes:
         count = len(special_values(dtype))
-        names = tensor_arguments(prototype)
         shapes = [tuple(count if axis == i else 1 for axis in range(len(names))) for i in range(len(names))]
         if prototype.is_inplace:
             shapes[0] = (count,) * len(names)
-        specs = {
-            name: TensorSpec(shape, dtype, _along(i, len(names)))
-            for i, (name, shape) in enumerate(zip(names, shapes, strict=True))
-        }
-        yield Case(
-            "-".join(filter(None, [dtype.name, label, "special"])), dtype, {**specs, **(attributes or {})}, smoke=True
-        )
+        yield on(pattern("special", *shapes, smoke=smoke), dict.fromkeys(names, _spanning), "", arguments, [dtype])
 
 
-def _along(axis: int, axes: int) -> Domain:
-    """The special values along one axis of a cube, whatever lies along the others."""
+def _spanning(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """The special values along one axis, or along the first of a whole cube, which an in-place tensor spans."""
+    values = special_values(dtype)
+    return values.repeat(count // len(values))
 
-    def draw(rng: Any, count: int, dtype: Dtype) -> Any:
-        values = special_values(dtype)
-        if count == len(values):
-            return special(rng, count, dtype)
-        return values.repeat(count // len(values))  # an in-place tensor spans the whole cube
 
-    return draw
+PAIRS = (
+    (Dtype.bool, Dtype.int32),
+    (Dtype.uint8, Dtype.int8),
+    (Dtype.int32, Dtype.int64),
+    (Dtype.float16, Dtype.bfloat16),
+    (Dtype.float16, Dtype.float32),
+    (Dtype.int64, Dtype.float32),
+    (Dtype.float32, Dtype.float64),
+    (Dtype.complex64, Dtype.float32),
+    (Dtype.float64, Dtype.complex64),
+)
+"""Element types that meet in one call: their common type is neither, the second's, or the first's."""
+
+INPLACE_PAIRS = (
+    (Dtype.int32, Dtype.int64),
+    (Dtype.int64, Dtype.bool),
+    (Dtype.float16, Dtype.float32),
+    (Dtype.float32, Dtype.int64),
+    (Dtype.complex64, Dtype.float64),
+)
+"""Element types that meet in one call and whose common type is of the first's category."""
+
+
+def mixed(
+    prototype: Prototype,
+    domains: Domains,
+    arguments: Arguments | None = None,
+    pairs: Sequence[tuple[Dtype, Dtype]] | None = None,
+    of_bool: bool = True,
+    **about: Any,
+) -> Iterator[CaseTemplate]:
+    """The first tensor, which may be one `of_bool`, of one type and the others of another; exact by default."""
+    first, *others = tensor_arguments(prototype)
+    for one, other in pairs or (INPLACE_PAIRS if prototype.is_inplace else PAIRS):
+        if not of_bool and one is Dtype.bool:
+            continue
+        if others and one in prototype.dtypes_of(first) and other in prototype.dtypes_of(others[0]):
+            yield on(two_types("with", one, other, 16), domains, "", arguments, **{"exact": True, **about})
+
+
+def two_types(relation: str, one: Dtype, other: Dtype, length: int) -> CaseTemplate:
+    """Operands of two element types, the first of which is said to be under test."""
+    operands = tensor(3, length), tensor(length, dtype=other)
+    return CaseTemplate(f"{relation}-{other.name}", operands, dtypes=[one])
+
+
+def into(dtype: Dtype, template: CaseTemplate) -> CaseTemplate:
+    """The same with a result tensor of type `dtype`, where the result has a tensor of its own."""
+    results = {"out": ResultOverride(dtype, template.result)}
+    return template.but(f"{template.label}-into-{dtype.name}", results=results, inplace=False)
+
+
+def callers(cases: Iterable[Case]) -> Iterator[Case]:
+    """The same cases as habits of callers."""
+    return (replace(case, case_class=CaseClass.callers) for case in cases)

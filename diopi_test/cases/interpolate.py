@@ -2,256 +2,232 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.case import Case, ResultOverride, TensorSpec, Values, cases_for
-from diopi_test.cases.variants import Variant, variant_cases
-from diopi_test.domains import Domain, anything, between, choice, half_nan, normal, special, whole
-from diopi_test.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
+from diopi_test.cases.domains import Domain, anything, between, choice, half_nan, normal, special, whole
+from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
+from diopi_test.cases.model import Case, ResultOverride, TensorSpec, Values, cases_for
+from diopi_test.cases.template import BASIC, ByDtype, CaseTemplate, Types, expand, register, tensor, throughout
+
+Shape = tuple[int, ...]
+
+# Resizing
 
 
-@dataclass(frozen=True)
-class Resize:
-    """One way of resizing: shape of the input, spatial sizes of the result, where they lie."""
-
-    label: str
-    shape: tuple[int, ...]
-    size: tuple[int, ...]
-    layout: Layout = contiguous
-    result: Layout = contiguous
-    everywhere: bool = False
-
-    def forward(self, domain: Domain, **attributes: Any) -> Variant:
-        """The call that resizes."""
-        attributes = {"size": self.size, **attributes}
-        return Variant(
-            self.label, self.shape, attributes, self.layout, self.result, everywhere=self.everywhere, domain=domain
-        )
-
-    def backward(self, domain: Domain, **attributes: Any) -> Variant:
-        """The call that gives the gradient; input and result exchange layouts."""
-        attributes = {"out_size": self.size, "in_size": self.shape, **attributes}
-        shape = (*self.shape[:2], *self.size)
-        return Variant(
-            self.label, shape, attributes, self.result, self.layout, everywhere=self.everywhere, domain=domain
-        )
+def resize(label: str, shape: Shape, size: Shape, *, domain: Domain | None = None, **about: Any) -> CaseTemplate:
+    """Numbers from `domain`, of the input or the gradient, instead of the usual ones; `size` are spatial sizes."""
+    domains = {} if domain is None else {"input": domain, "grad_output": domain}
+    return CaseTemplate(label, (shape, size), domains=domains, **about)
 
 
-NEAREST = [
-    Resize("up", (1, 2, 2, 3), (5, 4), everywhere=True),
-    Resize("strided", (2, 1, 5), (3,), strided, strided, everywhere=True),
-    Resize("down", (2, 2, 7, 5), (3, 2)),
-    Resize("channels-last", (2, 3, 4, 3), (2, 8), channels_last, channels_last),
-    Resize("up-and-down", (1, 2, 3, 8), (7, 3), transposed, transposed),
-    Resize("line", (2, 3, 4), (11,)),
-    Resize("volume", (1, 2, 2, 3, 4), (3, 2, 9)),
-    Resize("volume-channels-last", (2, 2, 3, 2, 2), (2, 5, 4), channels_last, channels_last),
-    Resize("doubled", (1, 1, 3, 4), (6, 8)),
-    Resize("same", (2, 2, 3, 5), (3, 5)),
-    Resize("to-one", (2, 5, 4, 5), (1, 1)),
-    Resize("from-one", (1, 2, 1, 1), (3, 4)),
-    Resize("no-samples", (0, 2, 3, 3), (2, 4)),
-    Resize("long", (2, 32, 3, 4), (4, 3)),
-    Resize("wide", (1, 2, 2, 131), (3, 200)),
-]
+def resize_cases(
+    prototype: Prototype, templates: Iterable[CaseTemplate], domain: Domain, typed: bool = False
+) -> Iterator[Case]:
+    """Cases of resizing or of its gradient, for which input and result exchange layouts.
+
+    Args:
+        typed: whether the element type of the result is said, from which follows how finely weights are rounded.
+    """
+    is_backward = prototype.name.endswith("Backward")
+
+    def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+        shape, size = template.sizes
+        return {
+            "input": tensor(*shape, domain=domain, layout=template.layout),
+            "grad_output": tensor(*shape[:2], *size, domain=domain, layout=template.layout),
+            "size": size,
+            "out_size": size,
+            "in_size": shape,
+        }
+
+    def placed(template: CaseTemplate) -> CaseTemplate:
+        given, made = (template.layout, template.result)[:: -1 if is_backward else 1]
+        result = ByDtype(lambda dtype: ResultOverride(dtype if typed and not template.exact else None, made))
+        return template.but(layout=given, results={"out": result, "grad_input": result})
+
+    return expand(prototype, [placed(template) for template in templates], arguments)
+
+
+NEAREST = (
+    resize("up", (1, 2, 2, 3), (5, 4), **BASIC),
+    resize("strided", (2, 1, 5), (3,), **throughout(strided), **BASIC),
+    resize("down", (2, 2, 7, 5), (3, 2)),
+    resize("channels-last", (2, 3, 4, 3), (2, 8), **throughout(channels_last)),
+    resize("up-and-down", (1, 2, 3, 8), (7, 3), **throughout(transposed)),
+    resize("line", (2, 3, 4), (11,)),
+    resize("volume", (1, 2, 2, 3, 4), (3, 2, 9)),
+    resize("volume-channels-last", (2, 2, 3, 2, 2), (2, 5, 4), **throughout(channels_last)),
+    resize("doubled", (1, 1, 3, 4), (6, 8)),
+    resize("same", (2, 2, 3, 5), (3, 5)),
+    resize("to-one", (2, 5, 4, 5), (1, 1)),
+    resize("from-one", (1, 2, 1, 1), (3, 4)),
+    resize("no-samples", (0, 2, 3, 3), (2, 4)),
+    resize("long", (2, 32, 3, 4), (4, 3)),
+    resize("wide", (1, 2, 2, 131), (3, 200)),
+)
 """Sizes for which i · d / size rounds to a whole number in float32 only where it is one, and there exactly."""
+
+FURTHER_RATIOS = (
+    resize("line-up-16", (1, 2, 7), (112,)),
+    resize("line-up-odd", (1, 2, 9), (119,)),
+    resize("line-down-odd", (1, 2, 119), (9,)),
+    resize("line-down-31", (1, 2, 217), (7,)),
+    resize("line-by-less-than-1", (1, 1, 257), (256,)),
+    resize("line-by-more-than-1", (1, 1, 256), (257,)),
+    resize("up-7-and-5", (1, 1, 3, 5), (21, 25)),
+    resize("down-13-and-11", (1, 1, 39, 33), (3, 3)),
+    resize("up-odd-down-odd", (1, 2, 5, 37), (47, 3)),
+    resize("doubled-less-1", (1, 1, 13, 17), (25, 33)),
+    resize("volume-odd", (1, 1, 3, 11, 2), (13, 4, 7)),
+    resize("volume-up-9", (1, 1, 1, 2, 3), (9, 18, 5)),
+)
+"""Large ratios and odd ones, up, down, and near 1."""
+
+UNDEFINED = resize("undefined", (1, 2, 2, 3), (5, 4), domain=half_nan)
+"""With one channel all NaN, which is NaN in the result too whatever becomes of a weight of 0."""
 
 
 @cases_for("diopiUpsampleNearest")
 def upsample_nearest(prototype: Prototype) -> Iterator[Case]:
-    yield from variant_cases(prototype, [resize.forward(anything) for resize in NEAREST])
-    yield replace(NEAREST[0], label="expanded", layout=expanded).forward(anything).case(prototype, Dtype.float32)
-    for dtype in prototype.dtypes:
-        yield replace(NEAREST[0], label="special", shape=(1, 1, 4, 5)).forward(special).case(prototype, dtype)
-
-
-UNDEFINED = Resize("undefined", (1, 2, 2, 3), (5, 4))
-"""With one channel all NaN, which is NaN in the result too whatever becomes of a weight of 0."""
+    view = resize("expanded", (1, 2, 2, 3), (5, 4), layout=expanded, smoke=True)
+    extremes = resize("special", (1, 1, 4, 5), (5, 4), domain=special, **BASIC)
+    return resize_cases(prototype, [*NEAREST, view, extremes, *FURTHER_RATIOS], anything)
 
 
 @cases_for("diopiUpsampleNearestBackward")
 def upsample_nearest_backward(prototype: Prototype) -> Iterator[Case]:
-    yield from variant_cases(prototype, [resize.backward(normal()) for resize in NEAREST])
-    yield UNDEFINED.backward(half_nan).case(prototype, Dtype.float32)
-    yield (
-        replace(NEAREST[0], label="expanded", result=expanded, everywhere=False)
-        .backward(normal())
-        .case(prototype, Dtype.float32)
-    )
-    for dtype in prototype.dtypes:
-        exact = replace(NEAREST[0], label="exact", shape=(1, 3, 2, 3), size=(33, 20), everywhere=False).backward(
-            whole(-4, 4)
-        )
-        yield replace(exact.case(prototype, dtype), exact=True)
+    view = resize("expanded", (1, 2, 2, 3), (5, 4), result=expanded)
+    exact = resize("exact", (1, 3, 2, 3), (33, 20), domain=whole(-4, 4), dtypes=Types.every, exact=True)
+    return resize_cases(prototype, [*NEAREST, UNDEFINED, view, exact, *FURTHER_RATIOS], normal())
 
 
 MODES = {3: ["linear"], 4: ["bilinear", "bicubic"], 5: ["trilinear"]}
 """By rank of the input."""
 
-LINEAR = [
-    Resize("up", (1, 2, 2, 3), (5, 4), everywhere=True),
-    Resize("line", (2, 1, 4), (7,), strided, strided, everywhere=True),
-    Resize("volume", (1, 1, 2, 3, 2), (3, 2, 4), everywhere=True),
-    Resize("down", (2, 2, 7, 5), (3, 2)),
-    Resize("channels-last", (2, 3, 4, 3), (2, 7), channels_last, channels_last),
-    Resize("up-and-down", (1, 2, 3, 9), (7, 4), transposed, transposed),
-    Resize("line-down", (2, 3, 9), (4,)),
-    Resize("volume-channels-last", (2, 2, 3, 2, 2), (2, 5, 4), channels_last, channels_last),
-    Resize("same", (2, 2, 3, 5), (3, 5)),
-    Resize("to-one", (2, 5, 4, 5), (1, 1)),
-    Resize("from-one", (1, 2, 1, 1), (3, 4)),
-    Resize("no-samples", (0, 2, 3, 3), (2, 4)),
-    Resize("long", (2, 32, 3, 4), (4, 5)),
-    Resize("wide", (1, 2, 2, 131), (3, 200)),
-]
+LINEAR = (
+    resize("up", (1, 2, 2, 3), (5, 4), **BASIC),
+    resize("line", (2, 1, 4), (7,), **throughout(strided), **BASIC),
+    resize("volume", (1, 1, 2, 3, 2), (3, 2, 4), **BASIC),
+    resize("down", (2, 2, 7, 5), (3, 2)),
+    resize("channels-last", (2, 3, 4, 3), (2, 7), **throughout(channels_last)),
+    resize("up-and-down", (1, 2, 3, 9), (7, 4), **throughout(transposed)),
+    resize("line-down", (2, 3, 9), (4,)),
+    resize("volume-channels-last", (2, 2, 3, 2, 2), (2, 5, 4), **throughout(channels_last)),
+    resize("same", (2, 2, 3, 5), (3, 5)),
+    resize("to-one", (2, 5, 4, 5), (1, 1)),
+    resize("from-one", (1, 2, 1, 1), (3, 4)),
+    resize("no-samples", (0, 2, 3, 3), (2, 4)),
+    resize("long", (2, 32, 3, 4), (4, 5)),
+    resize("wide", (1, 2, 2, 131), (3, 200)),
+    UNDEFINED,
+)
 
-EXACT = [
-    Resize("exact", (1, 3, 3, 5), (6, 10)),
-    Resize("exact-line", (2, 3, 5), (10,)),
-    Resize("exact-volume", (1, 2, 2, 3, 5), (4, 3, 10)),
-]
+EXACT: Mapping[str, tuple[Shape, Shape]] = {
+    "exact": ((1, 3, 3, 5), (6, 10)),
+    "exact-line": ((2, 3, 5), (10,)),
+    "exact-volume": ((1, 2, 2, 3, 5), (4, 3, 10)),
+}
 """Sizes that make every weight, and so with whole numbers every result, exact."""
 
 
-def _attributes(resize: Resize) -> Iterator[dict[str, Any]]:
-    """Every mode for the rank, each with both rules for the corners."""
-    for mode in MODES[len(resize.shape)]:
-        for align_corners in (False, True):
-            yield {"mode": mode, "align_corners": align_corners}
+def in_every_mode(template: CaseTemplate) -> Iterator[CaseTemplate]:
+    """In each mode for the rank, with both rules for the corners."""
+    for mode in MODES[len(template.sizes[0])]:
+        for suffix, align_corners in (("", False), ("-corners", True)):
+            yield template.but(f"{template.label}-{mode}{suffix}", {"mode": mode, "align_corners": align_corners})
 
 
-def _typed(cases: Iterable[Case]) -> Iterator[Case]:
-    """With the element type of the result said, from which follows how finely weights are rounded."""
-    for case in cases:
-        yield replace(case, results={name: replace(out, dtype=case.dtype) for name, out in case.results.items() if out})
-
-
-def _linear(resize: Resize, backward: bool, domain: Domain) -> Iterator[Variant]:
-    for attributes in _attributes(resize):
-        corners = "-corners" if attributes["align_corners"] else ""
-        variant = replace(resize, label=f"{resize.label}-{attributes['mode']}{corners}")
-        yield variant.backward(domain, **attributes) if backward else variant.forward(domain, **attributes)
+def exact_linear() -> Iterator[CaseTemplate]:
+    for label, (shape, size) in EXACT.items():
+        template = resize(label, shape, size, domain=whole(-4, 4), dtypes=Types.every, exact=True)
+        yield template.but(arguments={"mode": MODES[len(shape)][0], "align_corners": False})
 
 
 @cases_for("diopiUpsampleLinear", "diopiUpsampleLinearBackward")
 def upsample_linear(prototype: Prototype) -> Iterator[Case]:
-    backward = prototype.name.endswith("Backward")
-    variants = [variant for resize in LINEAR for variant in _linear(resize, backward, normal())]
-    variants += _linear(UNDEFINED, backward, half_nan)
-    given, made = (contiguous, expanded) if backward else (expanded, contiguous)
-    view = replace(LINEAR[0], label="expanded", layout=given, result=made, everywhere=False)
-    variants += _linear(view, backward, normal())
-    yield from _typed(variant_cases(prototype, variants))
-    for dtype in prototype.dtypes:
-        for resize in EXACT:
-            attributes = {"mode": MODES[len(resize.shape)][0], "align_corners": False}
-            make = resize.backward if backward else resize.forward
-            yield replace(make(whole(-4, 4), **attributes).case(prototype, dtype), exact=True)
+    given, made = (contiguous, expanded) if prototype.name.endswith("Backward") else (expanded, contiguous)
+    view = resize("expanded", (1, 2, 2, 3), (5, 4), layout=given, result=made)
+    in_modes = [one for template in (*LINEAR, view) for one in in_every_mode(template)]
+    further = [one for template in FURTHER_RATIOS for one in in_every_mode(template)]
+    return resize_cases(prototype, [*in_modes, *exact_linear(), *further], normal(), typed=True)
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """One way of sampling.
+# Sampling at points
 
-    Attributes:
-        label: the part of the case's label after the element type.
-        shape: of the input.
-        points: shape of their grid, without its last axis.
-        layouts: of input and grid.
-        result: layout of the result.
-        everywhere: whether all element types get it, in the smoke level too; else float32 alone does.
+
+def sampling(
+    label: str,
+    shape: Shape,
+    points: Shape,
+    layouts: tuple[Layout, Layout] = (contiguous, contiguous),
+    *,
+    domain: Domain | None = None,
+    reach: float = 1.4,
+    **about: Any,
+) -> Iterator[CaseTemplate]:
+    """An input, and a grid of so many points, in these layouts, sampled in both modes.
+
+    Args:
         domain, reach: in linear interpolation, of the input's elements and how far from 0 coordinates are.
     """
-
-    label: str
-    shape: tuple[int, ...]
-    points: tuple[int, ...]
-    layouts: tuple[Layout, Layout] = (contiguous, contiguous)
-    result: Layout = contiguous
-    everywhere: bool = False
-    domain: Domain = field(default_factory=normal)
-    reach: float = 1.4
-
-    @property
-    def grid(self) -> tuple[int, ...]:
-        """Shape of the grid."""
-        return (self.shape[0], *self.points, len(self.points))
+    grid = (shape[0], *points, len(points))
+    given = tensor(*shape, domain=domain or normal(), layout=layouts[0])
+    anywhere = tensor(*grid, domain=between(-reach, reach), layout=layouts[1])
+    linear = {"input": given, "grid": anywhere, "mode": "bilinear"}
+    yield CaseTemplate(f"{label}-bilinear", arguments=linear, **about)
+    moved = {"input": tensor(*shape, domain=anything, layout=layouts[0])}
+    nearest = {**moved, **near_elements(grid, shape[2:], layouts[1]), "mode": "nearest"}
+    yield CaseTemplate(f"{label}-nearest", arguments=nearest, **about)
 
 
-SAMPLINGS = [
-    Sampling("plane", (2, 2, 4, 3), (3, 2), everywhere=True),
-    Sampling("volume", (1, 2, 2, 3, 4), (1, 2, 3), (strided, strided), strided, everywhere=True),
-    Sampling("channels-last", (2, 3, 3, 5), (4, 2), (channels_last, transposed), channels_last),
-    Sampling("transposed", (2, 3, 4, 5), (2, 6), (transposed, contiguous), transposed),
-    Sampling("volume-channels-last", (2, 2, 3, 2, 4), (2, 3, 2), (channels_last, contiguous), channels_last),
-    Sampling("one-element", (1, 2, 1, 1), (4, 3)),
-    Sampling("row", (2, 1, 1, 7), (1, 9)),
-    Sampling("expanded", (2, 2, 3, 4), (3, 3), (contiguous, expanded)),
-    Sampling("no-samples", (0, 2, 3, 3), (2, 2)),
-    Sampling("no-points", (2, 2, 3, 3), (0, 2)),
-    Sampling("undefined", (2, 2, 3, 4), (3, 2), domain=half_nan, reach=0.9),
-    Sampling("long", (2, 8, 5, 6), (7, 9)),
-]
-
-
-def _coordinates(indices: Any, sizes: tuple[int, ...]) -> Any:
-    """Grid coordinates, last axis first, of points given by their index along each axis: (…, axes)."""
-    return ((2 * indices + 1) / np.array(sizes) - 1)[..., ::-1]
-
-
-def _near_elements(sampling: Sampling, dtype: Dtype, layout: Layout) -> dict[str, TensorSpec]:
+def near_elements(grid: Shape, sizes: Shape, layout: Layout) -> dict[str, Any]:
     """Points at most 0.35 away from elements inside and one outside, so that rounding leaves no doubt."""
-    sizes = sampling.shape[2:]
 
     def near(values: Values) -> Any:
         ends = values["_where"] * (np.array(sizes) + 1) - 1  # from −1 to d
         nearest = np.rint(ends)
-        return _coordinates(nearest + np.clip(ends - nearest, -0.35, 0.35), sizes)
+        indices = nearest + np.clip(ends - nearest, -0.35, 0.35)
+        return ((2 * indices + 1) / np.array(sizes) - 1)[..., ::-1]  # coordinates, the last axis first
 
-    where = TensorSpec(sampling.grid, Dtype.float64, between(0, 1))
-    return {"_where": where, "grid": TensorSpec(sampling.grid, dtype, layout=layout, compute=near)}
-
-
-def _sampling_case(prototype: Prototype, sampling: Sampling, dtype: Dtype, mode: str) -> Case:
-    first, second = sampling.layouts
-    if mode == "nearest":
-        grid = _near_elements(sampling, dtype, second)
-    else:
-        grid = {"grid": TensorSpec(sampling.grid, dtype, between(-sampling.reach, sampling.reach), second)}
-    domain = anything if mode == "nearest" else sampling.domain
-    return Case(
-        f"{dtype.name}-{sampling.label}-{mode}",
-        dtype,
-        {"input": TensorSpec(sampling.shape, dtype, domain, first), **grid, "mode": mode},
-        {"out": ResultOverride(layout=sampling.result)},
-        smoke=sampling.everywhere,
-    )
+    where = TensorSpec(grid, Dtype.float64, between(0, 1))
+    return {"_where": where, "grid": tensor(*grid, layout=layout, compute=near)}
 
 
-def _given_points(prototype: Prototype, label: str, dtype: Dtype, points: list[float], mode: str) -> Case:
+def given_points(label: str, mode: str, points: Sequence[float], **about: Any) -> CaseTemplate:
     """Sampling whole numbers at random pairs of these coordinates, so that every weight and result is exact."""
-    arguments = {
-        "input": TensorSpec((1, 2, 4, 2), dtype, whole(-4, 4)),
-        "grid": TensorSpec((1, len(points), len(points), 2), dtype, choice(points)),
-        "mode": mode,
-    }
-    return Case(f"{dtype.name}-{label}-{mode}", dtype, arguments, exact=True)
+    grid = tensor(1, len(points), len(points), 2, domain=choice(points))
+    arguments = {"input": tensor(1, 2, 4, 2, domain=whole(-4, 4)), "grid": grid, "mode": mode}
+    return CaseTemplate(f"{label}-{mode}", arguments=arguments, exact=True, **about)
 
 
-@cases_for("diopiGridSample")
-def grid_sample(prototype: Prototype) -> Iterator[Case]:
-    for mode in ("bilinear", "nearest"):
-        for dtype in prototype.dtypes:
-            for sampling in SAMPLINGS:
-                if sampling.everywhere or dtype is Dtype.float32:
-                    yield _sampling_case(prototype, sampling, dtype, mode)
-            eighths = [number / 8 for number in range(-12, 13)]
-            halves = [-1.25, -1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1, 1.25]  # indices halfway between elements
-            yield _given_points(prototype, "exact", dtype, eighths if mode == "bilinear" else halves, mode)
-        yield _given_points(prototype, "far-outside", Dtype.float32, [-100, -3, -0.5, 0.25, 0.75, 3, 1e12], mode)
+EIGHTHS = [number / 8 for number in range(-12, 13)]
+HALVES = [-1.25, -1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1, 1.25]
+"""Coordinates whose indices are halfway between elements."""
+
+FAR_OUTSIDE = [-100, -3, -0.5, 0.25, 0.75, 3, 1e12]
+
+SAMPLINGS = (
+    *sampling("plane", (2, 2, 4, 3), (3, 2), **BASIC),
+    *sampling("volume", (1, 2, 2, 3, 4), (1, 2, 3), (strided, strided), result=strided, **BASIC),
+    *sampling("channels-last", (2, 3, 3, 5), (4, 2), (channels_last, transposed), result=channels_last),
+    *sampling("transposed", (2, 3, 4, 5), (2, 6), (transposed, contiguous), result=transposed),
+    *sampling("volume-channels-last", (2, 2, 3, 2, 4), (2, 3, 2), (channels_last, contiguous), result=channels_last),
+    *sampling("one-element", (1, 2, 1, 1), (4, 3)),
+    *sampling("row", (2, 1, 1, 7), (1, 9)),
+    *sampling("expanded", (2, 2, 3, 4), (3, 3), (contiguous, expanded)),
+    *sampling("no-samples", (0, 2, 3, 3), (2, 2)),
+    *sampling("no-points", (2, 2, 3, 3), (0, 2)),
+    *sampling("undefined", (2, 2, 3, 4), (3, 2), domain=half_nan, reach=0.9),
+    *sampling("long", (2, 8, 5, 6), (7, 9)),
+    given_points("exact", "bilinear", EIGHTHS, dtypes=Types.every),
+    given_points("exact", "nearest", HALVES, dtypes=Types.every),
+    given_points("far-outside", "bilinear", FAR_OUTSIDE),
+    given_points("far-outside", "nearest", FAR_OUTSIDE),
+)
+
+register("diopiGridSample", templates=SAMPLINGS)

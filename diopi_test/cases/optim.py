@@ -7,7 +7,8 @@ rates and eps are large, lest an update drown in the parameter's own rounding.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ import numpy as np
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.case import Case, TensorSpec, cases_for
-from diopi_test.domains import Domain, away_from, between, choice, normal, whole
-from diopi_test.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.domains import Domain, away_from, between, choice, normal, whole
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.model import Case, cases_for
+from diopi_test.cases.template import CaseTemplate, TensorTemplate, expand, tensor
 
 F16, BF16, F32, F64 = floating
 
@@ -25,309 +27,243 @@ POSITIVE = between(0.05, 2)
 ZERO = choice([0.0])
 GRADIENT = away_from([0], normal())
 
+# Single steps
 
-@dataclass(frozen=True)
-class Pattern:
-    """Shape of the tensors of a step, layout of those that are updated, and of the gradient."""
-
-    label: str
-    shape: tuple[int, ...] = (4, 5)
-    updated: Layout = contiguous
-    grad: Layout = contiguous
-    dtypes: Sequence[Dtype] = floating
-    smoke: bool = False
-
-
-MATRIX = Pattern("matrix", smoke=True)
+MATRIX = CaseTemplate("matrix", (4, 5), dtypes=floating, smoke=True)
 
 PATTERNS = (
     MATRIX,
-    Pattern("strided", (3, 2, 4), strided, strided),
-    Pattern("transposed", (4, 6), transposed, transposed),
-    Pattern("grad-transposed", (4, 6), contiguous, transposed, (F32,)),
-    Pattern("scalar", (), dtypes=(F16, F32)),
-    Pattern("empty", (0, 3), dtypes=(F32, BF16)),
-    Pattern("long", (1031,), dtypes=(F32, BF16)),
+    CaseTemplate("strided", (3, 2, 4), layout=strided, dtypes=floating),
+    CaseTemplate("transposed", (4, 6), layout=transposed, dtypes=floating),
+    CaseTemplate("grad-transposed", (4, 6), {"grad": tensor(4, 6, domain=GRADIENT, layout=transposed)}, dtypes=(F32,)),
+    CaseTemplate("scalar", (), dtypes=(F16, F32)),
+    CaseTemplate("empty", (0, 3), dtypes=(F32, BF16)),
+    CaseTemplate("long", (1031,), dtypes=(F32, BF16)),
 )
+"""Shapes and layouts of the tensors of a step."""
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Numbers and states of a step; a state that is not in `states` is NULL."""
-
-    label: str
-    numbers: Mapping[str, Any]
-    states: Mapping[str, Domain]
-    dtypes: Sequence[Dtype] = (F32,)
+def step(label: str, numbers: Mapping[str, Any], states: Mapping[str, Domain], dtypes: Sequence[Dtype]) -> CaseTemplate:
+    """A step with these numbers; a state that is not in `states` is NULL. Usual rates are too small to show much."""
+    return CaseTemplate(
+        label, arguments=numbers, domains=states, dtypes=dtypes, smoke=() if "usual" in label else (F32,)
+    )
 
 
-def _step_cases(prototype: Prototype, settings: Sequence[Setting]) -> Iterator[Case]:
-    """The first setting in all patterns, every other as a matrix."""
-    for pattern in PATTERNS:
-        for dtype in pattern.dtypes:
-            yield _step(prototype, settings[0], dtype, pattern, pattern.smoke)
-    for setting in settings[1:]:
-        for dtype in setting.dtypes:
-            smoke = dtype is F32 and "usual" not in setting.label
-            yield _step(prototype, setting, dtype, MATRIX, smoke)
+def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate]) -> Iterator[Case]:
+    """The first step in all patterns, every other as a matrix."""
+    first, *others = steps
+    templates = [_shaped(first.but(dtypes=p.dtypes, smoke=p.smoke), p) for p in PATTERNS]
+    templates += [_shaped(other, MATRIX) for other in others]
+
+    def tensors(template: CaseTemplate, dtype: Dtype) -> Mapping[str, TensorTemplate | None]:
+        drawn = {"param": normal(), "grad": GRADIENT, **template.domains}
+        return {
+            p.name: tensor(*template.sizes, domain=drawn[p.name], layout=template.layout) if p.name in drawn else None
+            for p in prototype.arguments
+            if p.is_tensor
+        }
+
+    return expand(prototype, templates, tensors)
 
 
-def _step(prototype: Prototype, setting: Setting, dtype: Dtype, pattern: Pattern, smoke: bool = False) -> Case:
-    domains = {"param": normal(), "grad": GRADIENT, **setting.states}
-    tensors = {
-        p.name: TensorSpec(pattern.shape, dtype, domains[p.name], pattern.grad if p.name == "grad" else pattern.updated)
-        if p.name in domains
-        else None
-        for p in prototype.arguments
-        if p.is_tensor
-    }
-    return Case(f"{dtype.name}-{setting.label}-{pattern.label}", dtype, {**tensors, **setting.numbers}, smoke=smoke)
+def _shaped(template: CaseTemplate, pattern: CaseTemplate) -> CaseTemplate:
+    """A step with tensors of a pattern."""
+    label = f"{template.label}-{pattern.label}"
+    return template.but(label, arguments=pattern.arguments, sizes=pattern.sizes, layout=pattern.layout)
 
 
-def _sgd(
-    label: str,
-    momentum: float = 0.0,
-    dampening: float = 0.0,
-    weight_decay: float = 0.0,
-    *,
-    lr: float = 0.125,
-    nesterov: bool = False,
-    buf: bool = True,
-    dtypes: Sequence[Dtype] = (F32,),
-) -> Setting:
-    numbers = {
-        "lr": lr,
-        "momentum": momentum,
-        "dampening": dampening,
-        "weight_decay": weight_decay,
-        "nesterov": nesterov,
-    }
-    return Setting(label, numbers, {"buf": normal()} if buf else {}, dtypes)
+# Steps with a state for each parameter
+
+
+def sgd_step(label: str, dtypes: Sequence[Dtype] = (F32,), *, buf: bool = True, **numbers: Any) -> CaseTemplate:
+    """`numbers` are those that differ from the plain step's."""
+    plain = {"lr": 0.125, "momentum": 0.0, "dampening": 0.0, "weight_decay": 0.0, "nesterov": False}
+    return step(label, {**plain, **numbers}, {"buf": normal()} if buf else {}, dtypes)
+
+
+SGD = (
+    sgd_step("all", floating, momentum=0.75, dampening=0.25, weight_decay=0.5),
+    sgd_step("plain", floating, buf=False),
+    sgd_step("decay", weight_decay=0.5, buf=False),
+    sgd_step("idle-buffer", (F16, F32), dampening=0.25, weight_decay=0.5),
+    sgd_step("momentum", momentum=0.75),
+    sgd_step("dampening", momentum=0.75, dampening=0.5),
+    sgd_step("nesterov", (BF16, F32), momentum=0.75, nesterov=True),
+    sgd_step("nesterov-decay", momentum=0.75, weight_decay=0.5, nesterov=True),
+    sgd_step("first", (F16, F32), momentum=0.75, dampening=0.25, weight_decay=0.5, buf=False),
+    sgd_step("first-nesterov", momentum=0.75, weight_decay=0.5, nesterov=True, buf=False),
+    sgd_step("usual", floating, lr=0.01, momentum=0.9, dampening=0.1, weight_decay=1e-4),
+    sgd_step("idle-nesterov", nesterov=True, buf=False),
+    *(sgd_step(f"momentum-{momentum}", momentum=momentum).but(smoke=()) for momentum in (0.1, 0.5, 0.99)),
+)
 
 
 @cases_for("diopiSgd")
 def sgd(prototype: Prototype) -> Iterator[Case]:
-    settings = [
-        _sgd("all", 0.75, 0.25, 0.5, dtypes=floating),
-        _sgd("plain", buf=False, dtypes=floating),
-        _sgd("decay", weight_decay=0.5, buf=False),
-        _sgd("idle-buffer", dampening=0.25, weight_decay=0.5, dtypes=(F16, F32)),
-        _sgd("momentum", 0.75),
-        _sgd("dampening", 0.75, 0.5),
-        _sgd("nesterov", 0.75, nesterov=True, dtypes=(BF16, F32)),
-        _sgd("nesterov-decay", 0.75, weight_decay=0.5, nesterov=True),
-        _sgd("first", 0.75, 0.25, 0.5, buf=False, dtypes=(F16, F32)),
-        _sgd("first-nesterov", 0.75, weight_decay=0.5, nesterov=True, buf=False),
-        _sgd("usual", 0.9, 0.1, 1e-4, lr=0.01, dtypes=floating),
-        _sgd("idle-nesterov", nesterov=True, buf=False),
-    ]
-    yield from _step_cases(prototype, settings)
+    return step_cases(prototype, SGD)
 
 
-def _adam(
-    label: str,
-    step: int = 3,
-    weight_decay: float = 0.5,
-    *,
-    amsgrad: bool = False,
-    largest: bool = False,
-    moments: tuple[Domain, Domain] = (normal(), POSITIVE),
-    lr: float = 0.125,
-    betas: tuple[float, float] = (0.75, 0.875),
-    eps: float = 0.25,
-    dtypes: Sequence[Dtype] = (F32,),
-) -> Setting:
-    numbers = {
-        "lr": lr,
-        "beta1": betas[0],
-        "beta2": betas[1],
-        "eps": eps,
-        "weight_decay": weight_decay,
-        "step": step,
-        "amsgrad": amsgrad,
-    }
-    states = {"exp_avg": moments[0], "exp_avg_sq": moments[1], **({"max_exp_avg_sq": POSITIVE} if largest else {})}
-    return Setting(label, numbers, states, dtypes)
+def adam_step(
+    label: str, dtypes: Sequence[Dtype] = (F32,), *, largest: bool = False, zero: bool = False, **numbers: Any
+) -> CaseTemplate:
+    """`largest`: with the largest second moment; `zero`: with moments of zero, as they begin."""
+    plain = {"lr": 0.125, "beta1": 0.75, "beta2": 0.875, "eps": 0.25, "weight_decay": 0.5, "step": 3, "amsgrad": False}
+    moments = {"exp_avg": ZERO, "exp_avg_sq": ZERO} if zero else {"exp_avg": normal(), "exp_avg_sq": POSITIVE}
+    return step(label, {**plain, **numbers}, {**moments, **({"max_exp_avg_sq": POSITIVE} if largest else {})}, dtypes)
 
 
-USUAL: Mapping[str, Any] = {"lr": 0.01, "betas": (0.9, 0.999), "eps": 1e-8}
+USUAL: Mapping[str, Any] = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
 
 ADAM = (
-    _adam("amsgrad", amsgrad=True, largest=True, dtypes=floating),
-    _adam("decay", dtypes=floating),
-    _adam("plain", weight_decay=0.0, dtypes=floating),
-    _adam("first", 1, moments=(ZERO, ZERO), dtypes=floating),
-    _adam("first-amsgrad", 1, amsgrad=True, largest=True, moments=(ZERO, ZERO)),
-    _adam("first-with-moments", 1, dtypes=(F16, F32)),
-    _adam("second", 2),
-    _adam("late", 1000, dtypes=(BF16, F32)),
-    _adam("idle-largest", largest=True, dtypes=(F16, F32)),
-    _adam("usual", 10, 0.01, **USUAL, dtypes=floating),
-    _adam("usual-first", 1, 0.01, **USUAL, moments=(ZERO, ZERO), dtypes=(F32, F64)),
-    _adam("usual-amsgrad", 7, 0.01, **USUAL, amsgrad=True, largest=True, dtypes=(BF16, F32)),
+    adam_step("amsgrad", floating, amsgrad=True, largest=True),
+    adam_step("decay", floating),
+    adam_step("plain", floating, weight_decay=0.0),
+    adam_step("first", floating, step=1, zero=True),
+    adam_step("first-amsgrad", step=1, amsgrad=True, largest=True, zero=True),
+    adam_step("first-with-moments", (F16, F32), step=1),
+    adam_step("second", step=2),
+    adam_step("late", (BF16, F32), step=1000),
+    adam_step("idle-largest", (F16, F32), largest=True),
+    adam_step("usual", floating, step=10, **USUAL),
+    adam_step("usual-first", (F32, F64), step=1, **USUAL, zero=True),
+    adam_step("usual-amsgrad", (BF16, F32), step=7, **USUAL, amsgrad=True, largest=True),
 )
 
 
 @cases_for("diopiAdam", "diopiAdamW")
 def adam(prototype: Prototype) -> Iterator[Case]:
-    yield from _step_cases(prototype, ADAM)
+    return step_cases(prototype, ADAM)
+
+
+def adadelta_step(label: str, dtypes: Sequence[Dtype], states: Domain = POSITIVE, **numbers: Any) -> CaseTemplate:
+    return step(label, numbers, {"square_avg": states, "acc_delta": states}, dtypes)
+
+
+ADADELTA = (
+    adadelta_step("decay", floating, lr=0.125, rho=0.75, eps=0.25, weight_decay=0.5),
+    adadelta_step("plain", floating, lr=0.5, rho=0.75, eps=0.25, weight_decay=0.0),
+    adadelta_step("usual", floating, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.01),
+    adadelta_step("slow", (F32,), lr=2.0, rho=0.96875, eps=0.0625, weight_decay=0.25),
+    adadelta_step("without-eps", (F32, BF16), lr=1.0, rho=0.5, eps=0.0, weight_decay=0.0),
+    adadelta_step("first", (F32, F64, BF16), ZERO, lr=0.125, rho=0.75, eps=0.25, weight_decay=0.5).but(smoke=()),
+)
 
 
 @cases_for("diopiAdadelta")
 def adadelta(prototype: Prototype) -> Iterator[Case]:
-    def setting(label: str, rho: float, eps: float, weight_decay: float, lr: float, *dtypes: Dtype) -> Setting:
-        numbers = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay}
-        return Setting(label, numbers, {"square_avg": POSITIVE, "acc_delta": POSITIVE}, dtypes)
+    return step_cases(prototype, ADADELTA)
 
-    settings = [
-        setting("decay", 0.75, 0.25, 0.5, 0.125, *floating),
-        setting("plain", 0.75, 0.25, 0.0, 0.5, *floating),
-        setting("usual", 0.9, 1e-6, 0.01, 1.0, *floating),
-        setting("slow", 0.96875, 0.0625, 0.25, 2.0, F32),
-        setting("without-eps", 0.5, 0.0, 0.0, 1.0, F32, BF16),
-    ]
-    yield from _step_cases(prototype, settings)
-    first = Setting("first", settings[0].numbers, {"square_avg": ZERO, "acc_delta": ZERO})
-    for dtype in (F32, F64, BF16):
-        yield _step(prototype, first, dtype, MATRIX)
+
+RMS_STATES: Mapping[str, Domain] = {"square_avg": between(1, 4), "grad_avg": normal(0.25), "momentum_buf": normal()}
+
+
+def rmsprop_step(
+    label: str, dtypes: Sequence[Dtype] = (F32,), *, mean: bool = False, velocity: bool = False, **numbers: Any
+) -> CaseTemplate:
+    """`mean`, `velocity`: with the state that centering, and momentum, need."""
+    plain = {"lr": 0.125, "alpha": 0.75, "eps": 0.25, "weight_decay": 0.5, "momentum": 0.0, "centered": False}
+    held = {"square_avg": True, "grad_avg": mean, "momentum_buf": velocity}
+    states = {name: domain for name, domain in RMS_STATES.items() if held[name]}
+    return step(label, {**plain, **numbers}, states, dtypes)
+
+
+RMSPROP = (
+    rmsprop_step("all", floating, mean=True, velocity=True, momentum=0.5, centered=True),
+    rmsprop_step("plain", floating, weight_decay=0.0),
+    rmsprop_step("decay", (F16, F32)),
+    rmsprop_step("momentum", floating, velocity=True, momentum=0.5),
+    rmsprop_step("centered", floating, mean=True, centered=True),
+    rmsprop_step("idle-mean", (BF16, F32), mean=True, velocity=True, momentum=0.5),
+    rmsprop_step("idle-momentum", (F16, F32), mean=True, velocity=True, centered=True),
+    rmsprop_step("idle-both", mean=True, velocity=True),
+    rmsprop_step("usual", floating, lr=0.01, alpha=0.99, eps=1e-8, weight_decay=0.01),
+    rmsprop_step("usual-momentum", velocity=True, lr=0.01, alpha=0.99, eps=1e-8, momentum=0.9),
+    rmsprop_step("first", (F32, BF16), weight_decay=0.0).but(domains={"square_avg": ZERO}, smoke=()),
+    rmsprop_step("no-memory", alpha=0.0).but(weak="the mean of squares has no part of those before", smoke=()),
+    *(rmsprop_step(f"momentum-{m}", velocity=True, momentum=m).but(smoke=()) for m in (0.1, 0.99)),
+)
 
 
 @cases_for("diopiRmsprop")
 def rmsprop(prototype: Prototype) -> Iterator[Case]:
-    wide, narrow = between(1, 4), normal(0.25)
-
-    def setting(
-        label: str,
-        *dtypes: Dtype,
-        states: Mapping[str, Domain] | None = None,
-        lr: float = 0.125,
-        alpha: float = 0.75,
-        eps: float = 0.25,
-        weight_decay: float = 0.5,
-        momentum: float = 0.0,
-        centered: bool = False,
-    ) -> Setting:
-        numbers = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
-        return Setting(label, {**numbers, "centered": centered}, {"square_avg": wide, **(states or {})}, dtypes)
-
-    mean, velocity = {"grad_avg": narrow}, {"momentum_buf": normal()}
-    settings = [
-        setting("all", *floating, states={**mean, **velocity}, momentum=0.5, centered=True),
-        setting("plain", *floating, weight_decay=0.0),
-        setting("decay", F16, F32),
-        setting("momentum", *floating, states=velocity, momentum=0.5),
-        setting("centered", *floating, states=mean, centered=True),
-        setting("idle-mean", BF16, F32, states={**mean, **velocity}, momentum=0.5),
-        setting("idle-momentum", F16, F32, states={**mean, **velocity}, centered=True),
-        setting("idle-both", F32, states={**mean, **velocity}),
-        setting("usual", *floating, lr=0.01, alpha=0.99, eps=1e-8, weight_decay=0.01),
-        setting("usual-momentum", F32, states=velocity, lr=0.01, alpha=0.99, eps=1e-8, momentum=0.9),
-    ]
-    yield from _step_cases(prototype, settings)
-    first = Setting("first", settings[1].numbers, {"square_avg": ZERO})
-    for dtype in (F32, BF16):
-        yield _step(prototype, first, dtype, MATRIX)
+    return step_cases(prototype, RMSPROP)
 
 
-@dataclass(frozen=True)
-class Parameters:
-    """A case of the fused step: shapes, steps and layouts, one a parameter."""
+# The fused step of many parameters
 
-    label: str
-    shapes: Sequence[tuple[int, ...]] = ((3, 4), (5,), ())
-    steps: Sequence[int] = (3, 1, 40)
-    amsgrad: bool = False
-    maximize: bool = False
-    largest: bool = False
-    weight_decay: float = 0.5
-    lr: float = 0.125
-    betas: tuple[float, float] = (0.75, 0.875)
-    eps: float = 0.25
-    layout: Layout = contiguous
-    step_dtype: Dtype = F32
-    step_shape: tuple[int, ...] = ()
-    dtypes: Sequence[Dtype] = (F32,)
-    smoke: bool = False
 
-    def case(self, dtype: Dtype) -> Case:
-        """The case for an element type."""
+COUNTER = tensor(dtype=F32)
 
-        def tensors(domain: Domain) -> list[TensorSpec]:
-            return [TensorSpec(shape, dtype, domain, self.layout) for shape in self.shapes]
 
-        arguments = {
-            "params": tensors(normal()),
-            "grads": tensors(GRADIENT),
-            "exp_avgs": tensors(normal()),
-            "exp_avg_sqs": tensors(POSITIVE),
-            "max_exp_avg_sqs": tensors(POSITIVE) if self.largest else None,
-            "state_steps": [TensorSpec(self.step_shape, self.step_dtype, choice([step])) for step in self.steps],
-            "lr": self.lr,
-            "beta1": self.betas[0],
-            "beta2": self.betas[1],
-            "eps": self.eps,
-            "weight_decay": self.weight_decay,
-            "amsgrad": self.amsgrad,
-            "maximize": self.maximize,
-        }
-        return Case(f"{dtype.name}-{self.label}", dtype, arguments, smoke=self.smoke)
+def fused_step(
+    label: str,
+    shapes: Sequence[tuple[int, ...]] = ((3, 4), (5,), ()),
+    steps: Sequence[int] = (3, 1, 40),
+    *,
+    counter: TensorTemplate = COUNTER,
+    arguments: Mapping[str, Any] | None = None,
+    **about: Any,
+) -> CaseTemplate:
+    """Parameters of these shapes after these numbers of steps, each counted in a tensor as `counter`."""
+    counters = [replace(counter, domain=choice([number])) for number in steps]
+    given = {"state_steps": counters, **FUSED_NUMBERS, **(arguments or {})}
+    return CaseTemplate(label, shapes, given, **{"dtypes": (F32,), **about})
 
+
+FUSED_NUMBERS: Mapping[str, Any] = {
+    "lr": 0.125,
+    "beta1": 0.75,
+    "beta2": 0.875,
+    "eps": 0.25,
+    "weight_decay": 0.5,
+    "amsgrad": False,
+    "maximize": False,
+}
+LARGEST: Mapping[str, Domain] = {"max_exp_avg_sqs": POSITIVE}
+AMSGRAD: Mapping[str, Any] = {"arguments": {"amsgrad": True}, "domains": LARGEST}
+
+MOMENTS_ELSEWHERE: Mapping[str, Any] = {
+    "exp_avgs": [tensor(3, 4, layout=transposed), tensor(2, 5, layout=strided)],
+    "exp_avg_sqs": [tensor(3, 4, domain=POSITIVE), tensor(2, 5, domain=POSITIVE, layout=transposed)],
+}
+"""Moments that lie otherwise than their parameters."""
 
 FUSED = (
-    Parameters("amsgrad", amsgrad=True, largest=True, dtypes=floating, smoke=True),
-    Parameters("decay", dtypes=floating, smoke=True),
-    Parameters("plain", weight_decay=0.0),
-    Parameters("maximize", maximize=True, dtypes=(F16, F32)),
-    Parameters("maximize-amsgrad", maximize=True, amsgrad=True, largest=True, dtypes=(BF16, F32)),
-    Parameters("idle-largest", largest=True, dtypes=(F16, F32)),
-    Parameters("int64-steps", step_dtype=Dtype.int64, step_shape=(1,), dtypes=(F32, BF16)),
-    Parameters("one-element-steps", step_shape=(1,)),
-    Parameters("transposed", ((3, 4), (2, 3, 2)), (2, 5), layout=transposed, dtypes=floating),
-    Parameters("strided", ((3, 4), (5,)), (2, 5), True, largest=True, layout=strided, dtypes=(F32, F16)),
-    Parameters("one", ((4, 5),), (7,), dtypes=floating),
-    Parameters("with-empty", ((2, 3), (0, 3), (4,)), (1, 2, 3)),
-    Parameters("many", ((3,),) * 9, range(1, 10), dtypes=(F32, BF16)),
-    Parameters("very-many", ((2,),) * 75, range(1, 76), amsgrad=True, largest=True),
-    Parameters("usual", lr=0.001, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, dtypes=floating),
-    Parameters("long", ((1031,), (7,)), (2, 3), amsgrad=True, largest=True),
+    fused_step("amsgrad", **AMSGRAD, dtypes=floating, smoke=True),
+    fused_step("decay", dtypes=floating, smoke=True),
+    fused_step("plain", arguments={"weight_decay": 0.0}),
+    fused_step("maximize", arguments={"maximize": True}, dtypes=(F16, F32)),
+    fused_step("maximize-amsgrad", arguments={"maximize": True, "amsgrad": True}, domains=LARGEST, dtypes=(BF16, F32)),
+    fused_step("idle-largest", domains=LARGEST, dtypes=(F16, F32)),
+    fused_step("int64-steps", counter=tensor(1, dtype=Dtype.int64), dtypes=(F32, BF16)),
+    fused_step("one-element-steps", counter=tensor(1, dtype=F32)),
+    fused_step("transposed", ((3, 4), (2, 3, 2)), (2, 5), layout=transposed, dtypes=floating),
+    fused_step("strided", ((3, 4), (5,)), (2, 5), **AMSGRAD, layout=strided, dtypes=(F32, F16)),
+    fused_step("moments-elsewhere", ((3, 4), (2, 5)), (2, 5), arguments=MOMENTS_ELSEWHERE),
+    fused_step("one", ((4, 5),), (7,), dtypes=floating),
+    fused_step("with-empty", ((2, 3), (0, 3), (4,)), (1, 2, 3)),
+    fused_step("many", ((3,),) * 9, range(1, 10), dtypes=(F32, BF16)),
+    fused_step("very-many", ((2,),) * 75, range(1, 76), **AMSGRAD),
+    fused_step("usual", arguments={**USUAL, "lr": 0.001}, dtypes=floating),
+    fused_step("long", ((1031,), (7,)), (2, 3), **AMSGRAD),
 )
 
 
 @cases_for("diopiFusedAdamW")
 def fused_adamw(prototype: Prototype) -> Iterator[Case]:
-    return (setting.case(dtype) for setting in FUSED for dtype in setting.dtypes)
-
-
-@dataclass(frozen=True)
-class Clip:
-    """A case of gradient clipping; `others` are the element types of the gradients but the first."""
-
-    label: str
-    max_norm: float = 1.5
-    norm_type: float = 2.0
-    shapes: Sequence[tuple[int, ...]] = ((3, 4), (5,), ())
-    domain: Domain = GRADIENT
-    layout: Layout = contiguous
-    strict: bool = False
-    others: Dtype | None = None
-    dtypes: Sequence[Dtype] = (F32,)
-    smoke: bool = False
-    exact: bool = False
-    weak: str = ""
-
-    def case(self, dtype: Dtype) -> Case:
-        """The case for an element type."""
-        kinds = [dtype, *[self.others or dtype] * (len(self.shapes) - 1)]
-        arguments = {
-            "grads": [
-                TensorSpec(shape, kind, self.domain, self.layout)
-                for shape, kind in zip(self.shapes, kinds, strict=False)
-            ],
-            "max_norm": self.max_norm,
-            "norm_type": self.norm_type,
-            "error_if_nonfinite": self.strict,
+    def tensors(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+        drawn = {"params": normal(), "grads": GRADIENT, "exp_avgs": normal(), "exp_avg_sqs": POSITIVE}
+        lists = {
+            name: [tensor(*shape, domain=domain, layout=template.layout) for shape in template.sizes]
+            for name, domain in {**drawn, **template.domains}.items()
         }
-        return Case(f"{dtype.name}-{self.label}", dtype, arguments, smoke=self.smoke, exact=self.exact, weak=self.weak)
+        return lists if "max_exp_avg_sqs" in lists else {**lists, "max_exp_avg_sqs": None}
+
+    return expand(prototype, FUSED, tensors)
+
+
+# Clipping
 
 
 def _some(value: float) -> Domain:
@@ -349,41 +285,66 @@ def _zero_vectors(length: int) -> Domain:
     return draw
 
 
+def clip(
+    label: str,
+    max_norm: float = 1.5,
+    norm_type: float = 2.0,
+    shapes: Sequence[tuple[int, ...]] = ((3, 4), (5,), ()),
+    domain: Domain = GRADIENT,
+    *,
+    layout: Layout = contiguous,
+    others: Dtype | None = None,
+    strict: bool = False,
+    **about: Any,
+) -> CaseTemplate:
+    """Gradients of these shapes; `others` is the element type of all but the first."""
+    grads = [
+        tensor(*shape, domain=domain, layout=layout, dtype=others if number else None)
+        for number, shape in enumerate(shapes)
+    ]
+    arguments = {"grads": grads, "max_norm": max_norm, "norm_type": norm_type, "error_if_nonfinite": strict}
+    return CaseTemplate(label, arguments=arguments, **{"dtypes": (F32,), **about})
+
+
 NO_LENGTH = "gradients of length 0 stay so"
+TWO, THREE = ((3, 4), (5,)), ((3, 4), (5,), (2, 2))
+
+FURTHER_ORDERS = (-1.0, -0.5, 0.25, 1.5, 2.5, 4.0, 6.0)
 
 CLIPS = (
-    Clip("two", dtypes=floating, smoke=True),
-    Clip("two-strict", strict=True, dtypes=(F16, F32)),
-    Clip("within", 100.0, dtypes=floating),
-    Clip("one", norm_type=1.0, dtypes=floating),
-    Clip("maximum", 0.5, float("inf"), dtypes=floating),
-    Clip("three", norm_type=3.0, dtypes=(F32, F64)),
-    Clip("half", norm_type=0.5, max_norm=20.0),
-    Clip("minimum", 0.01, float("-inf"), ((3, 4), (5,))),
-    Clip("count", 2.0, 0.0, ((3, 4), (5,), (2, 2), ()), dtypes=(F32, BF16)),
-    Clip("count-of-some", 4.0, 0.0, ((3, 4), (5,), (2, 2)), _zero_vectors(5), dtypes=floating, exact=True),
-    Clip("count-of-nothing", 0.5, 0.0, ((3, 4), (5,)), ZERO, exact=True, weak=NO_LENGTH),
-    Clip("nothing", 1.0, 2.0, ((3, 4), (5,)), ZERO, exact=True, weak=NO_LENGTH),
-    Clip("max-norm-0", 0.0, domain=between(0.5, 2), weak="nothing remains of gradients clipped to length 0"),
-    Clip("no-gradients", shapes=(), dtypes=(F32,), exact=True),
-    Clip("with-empty", 1.0, 2.0, ((2, 3), (0, 3), (4,))),
-    Clip("single", 0.75, 2.0, ((4, 5),), dtypes=floating),
-    Clip("exactly-within", 16.0, 1.0, ((2, 4), (3,)), choice([1.0, -1.0]), dtypes=floating, exact=True),
-    Clip("transposed", 1.0, 2.0, ((3, 4), (2, 3, 2)), layout=transposed, dtypes=(F16, F32)),
-    Clip("strided", 1.0, 2.0, ((3, 4), (5,)), layout=strided, dtypes=(BF16, F32)),
-    Clip("mixed-half", shapes=((3, 3), (4, 4), ()), domain=choice([1.0, -1.0]), others=F16),  # single norms are exact
-    Clip("mixed-wide", others=F64, dtypes=(F32,)),
-    Clip("infinite", domain=_some(np.inf), dtypes=(F16, F32), shapes=((3, 4), (5,))),
-    Clip("nan", domain=_some(np.nan), dtypes=(F32, BF16), shapes=((3, 4), (5,)), weak="a NaN spreads to all"),
-    Clip("infinite-maximum", 1.0, float("inf"), ((3, 4), (5,)), _some(-np.inf)),
-    Clip("long", 3.0, 2.0, ((1031,), (7,)), dtypes=(F32, BF16)),
-    Clip("long-one", 6000.0, 1.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
-    Clip("long-two", 6000.0, 2.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
-    Clip("very-many", 1.0, 2.0, ((2,),) * 150, whole(-4, 4)),
-    Clip("many", 1.0, 2.0, ((3,),) * 12, whole(-4, 4)),
+    clip("two", dtypes=floating, smoke=True),
+    clip("two-strict", strict=True, dtypes=(F16, F32)),
+    clip("within", 100.0, dtypes=floating),
+    clip("one", norm_type=1.0, dtypes=floating),
+    clip("maximum", 0.5, inf, dtypes=floating),
+    clip("three", norm_type=3.0, dtypes=(F32, F64)),
+    clip("half", norm_type=0.5, max_norm=20.0),
+    clip("minimum", 0.01, -inf, TWO),
+    clip("count", 2.0, 0.0, (*THREE, ()), dtypes=(F32, BF16)),
+    clip("count-of-some", 4.0, 0.0, THREE, _zero_vectors(5), dtypes=floating, exact=True),
+    clip("count-of-nothing", 0.5, 0.0, TWO, ZERO, exact=True, weak=NO_LENGTH),
+    clip("nothing", 1.0, 2.0, TWO, ZERO, exact=True, weak=NO_LENGTH),
+    clip("max-norm-0", 0.0, domain=between(0.5, 2), weak="nothing remains of gradients clipped to length 0"),
+    clip("no-gradients", shapes=(), exact=True),
+    clip("with-empty", 1.0, 2.0, ((2, 3), (0, 3), (4,))),
+    clip("single", 0.75, 2.0, ((4, 5),), dtypes=floating),
+    clip("exactly-within", 16.0, 1.0, ((2, 4), (3,)), choice([1.0, -1.0]), dtypes=floating, exact=True),
+    clip("transposed", 1.0, 2.0, ((3, 4), (2, 3, 2)), layout=transposed, dtypes=(F16, F32)),
+    clip("strided", 1.0, 2.0, TWO, layout=strided, dtypes=(BF16, F32)),
+    clip("mixed-half", shapes=((3, 3), (4, 4), ()), domain=choice([1.0, -1.0]), others=F16),  # single norms are exact
+    clip("mixed-wide", others=F64),
+    clip("infinite", shapes=TWO, domain=_some(inf), dtypes=(F16, F32)),
+    clip("nan", shapes=TWO, domain=_some(nan), dtypes=(F32, BF16), weak="a NaN spreads to all"),
+    clip("infinite-maximum", 1.0, inf, TWO, _some(-inf)),
+    clip("long", 3.0, 2.0, ((1031,), (7,)), dtypes=(F32, BF16)),
+    clip("long-one", 6000.0, 1.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
+    clip("long-two", 6000.0, 2.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
+    clip("very-many", 1.0, 2.0, ((2,),) * 150, whole(-4, 4)),
+    clip("many", 1.0, 2.0, ((3,),) * 12, whole(-4, 4)),
+    *(clip(f"order-{p}", 0.0005 if p < 0 else 1.0, p, domain=between(0.5, 2)) for p in FURTHER_ORDERS),
 )
 
 
 @cases_for("diopiClipGradNorm")
 def clip_grad_norm(prototype: Prototype) -> Iterator[Case]:
-    return (setting.case(dtype) for setting in CLIPS for dtype in setting.dtypes)
+    return expand(prototype, CLIPS)

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from diopi_proto.dtypes import category, half
+from diopi_proto.dtypes import category, complexes, floating, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.case import Case, cases_for
-from diopi_test.cases.elementwise import OUTER, Pattern, elementwise_cases, special_cases
-from diopi_test.domains import Domain, between, choice, magnitudes, normal, off_whole, special, whole, whole_range
-from diopi_test.formats import format_of
+from diopi_test.cases.domains import Domain, between, choice, magnitudes, normal, off_whole, special, whole, whole_range
+from diopi_test.cases.elementwise import UNIFORM, elementwise_cases, on, pattern, specials
+from diopi_test.cases.formats import format_of
+from diopi_test.cases.model import Case, CaseClass, cases_for
+from diopi_test.cases.template import Types
 
 
 def _half_of(*values: float) -> Domain:
@@ -77,6 +78,8 @@ def _far(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return magnitudes(*((0, 3) if dtype in half else (4, 12)))(rng, count, dtype)
 
 
+INEXACT = (*floating, *complexes)
+
 EVERYWHERE = (-1100, 1100)
 """Exponents beyond those of every type."""
 
@@ -94,41 +97,49 @@ FURTHER: dict[str, tuple[Domain, str]] = {
 }
 """Where else floating functions go wrong, and which: near their zeros, where they saturate, far out, everywhere."""
 
-ROW = Pattern("row", [(137,)])
+ALL = [shapes.but(dtypes=Types.every) for shapes in UNIFORM]
+LINE = pattern("row", (137,))
 
-
-def _further_cases(prototype: Prototype) -> Iterator[Case]:
-    dtypes = [dtype for dtype in prototype.dtypes if category(dtype) > 1]
-    for label, (domain, functions) in FURTHER.items():
-        if prototype.base.removeprefix("diopi") in functions.split():
-            yield from elementwise_cases(prototype, {"input": domain}, None, [ROW], dtypes, label)
+OUTER = pattern("all-by-all", (6, 19), (6, 1), smoke=True, dtypes=Types.every)
+"""All values of the first tensor, as many as floating types have special ones, with all of the second."""
 
 
 @cases_for(*DOMAINS)
 def unary(prototype: Prototype) -> Iterator[Case]:
-    cases = [
-        *elementwise_cases(prototype, {"input": DOMAINS[prototype.base]}),
-        *special_cases(prototype),
-        *_further_cases(prototype),
+    further = [
+        on(LINE, {"input": domain}, label, dtypes=INEXACT)
+        for label, (domain, functions) in FURTHER.items()
+        if prototype.base.removeprefix("diopi") in functions.split()
     ]
-    return (replace(case, weak=_excuse(prototype.base, case)) for case in cases)
+    usual = (on(shapes, {"input": DOMAINS[prototype.base]}) for shapes in ALL)
+    cases = elementwise_cases(prototype, [*usual, *specials(prototype), *further])
+    return (_judged(prototype.base, case) for case in cases)
 
 
-def _excuse(function: str, case: Case) -> str:
-    """Why a case is weak, if it is."""
-    is_special = case.label.endswith("special")
-    if function == "diopiIsNan" and (is_special or category(case.dtype) < 2):
-        return "one of the special values is NaN" if category(case.dtype) > 1 else "no integer is NaN"
+def _judged(function: str, case: Case) -> Case:
+    """The case with its class, and why it is weak if it is."""
+    is_inexact = category(case.dtype) > 1
+    if function == "diopiAbs" and case.dtype is Dtype.bool:
+        return replace(case, case_class=CaseClass.callers)
+    if function == "diopiIsNan" and not is_inexact:
+        return replace(case, weak="no integer is NaN")
+    if function == "diopiIsNan" and case.label.endswith("special"):
+        return replace(case, weak="one of the special values is NaN")
     if function == "diopiAcosh" and case.dtype is Dtype.bool:
-        return "the only truth value with a result is 1, whose result is 0"
-    return ""
+        return replace(case, weak="the only truth value with a result is 1, whose result is 0")
+    return case
+
+
+ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, float("nan")])
+HALVES = choice([0.0, 0.5, -0.5, 0.25, 1.0, -1.0])
+
+TANH_BACKWARD = (
+    *(on(shapes, {"grad_output": normal(), "output": between(-1, 1)}) for shapes in ALL),
+    on(OUTER, {"grad_output": special, "output": ENDS}, "ends"),
+    on(LINE, {"grad_output": whole(-8, 8), "output": HALVES}, "exact", dtypes=Types.every, exact=True),
+)
 
 
 @cases_for("diopiTanhBackward")
 def tanh_backward(prototype: Prototype) -> Iterator[Case]:
-    yield from elementwise_cases(prototype, {"grad_output": normal(), "output": between(-1, 1)})
-    ends = choice([0.0, -0.0, 1.0, -1.0, 0.5, float("nan")])
-    yield from elementwise_cases(prototype, {"grad_output": special, "output": ends}, patterns=[OUTER], label="ends")
-    halves = {"grad_output": whole(-8, 8), "output": choice([0.0, 0.5, -0.5, 0.25, 1.0, -1.0])}
-    for case in elementwise_cases(prototype, halves, None, [ROW], label="exact"):
-        yield replace(case, exact=True)
+    return elementwise_cases(prototype, TANH_BACKWARD)

@@ -1,26 +1,24 @@
-"""Pooling over the last one, two or three axes, and its gradients: the same settings for every rank."""
+"""Pooling over the last one, two or three axes, and its gradients: the same windows for every rank."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf, nan
 from typing import Any
 
-import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.case import Case, ResultOverride, TensorSpec, cases_for
-from diopi_test.cases.computed import result_of
-from diopi_test.domains import Domain, between, choice, distinct, normal, whole
-from diopi_test.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
-
-single = Dtype.float32
+from diopi_test.cases.domains import Domain, between, choice, distinct, normal, whole
+from diopi_test.cases.layouts import channels_last, contiguous, expanded, strided, transposed
+from diopi_test.cases.model import Case, ResultOf, ResultOverride, cases_for
+from diopi_test.cases.template import CaseTemplate, Derive, Types, expand, tensor
+from diopi_test.cases.windows import WINDOWS
 
 
 def _with_one(value: float) -> Domain:
@@ -46,22 +44,17 @@ TIED = choice([3.0, *[2.0] * 4, *[1.0] * 15])
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One way to pool, for each of several element types; of a list of three, the last `rank` entries count.
+class Windows:
+    """One way to pool; of a list of three, the last `rank` entries count.
 
     Attributes:
-        label: the part of the case's label after the element type.
         size: the spatial sizes of the input.
         kernel, stride, padding, dilation, ceil_mode, include_pad, divisor: as the functions have them.
         output: the result's spatial sizes, of adaptive pooling.
         leading: the other axes of the input.
-        domain, gradient: where input and grad_output are drawn from.
-        layout: where all large tensors lie, but results if it is for arguments only.
         indices: the element type of positions.
-        dtypes, smoke, exact: as in `Case`, one case an element type.
     """
 
-    label: str
     size: tuple[int, ...]
     kernel: tuple[int, ...] = (2, 2, 2)
     stride: tuple[int, ...] = ()
@@ -72,18 +65,23 @@ class Setting:
     divisor: int | None = None
     output: tuple[int, ...] = (2, 2, 2)
     leading: tuple[int, ...] = (2, 2)
-    domain: Domain = distinct
-    gradient: Domain = field(default_factory=normal)
-    layout: Layout = contiguous
     indices: Dtype = Dtype.int64
-    dtypes: Sequence[Dtype] = (single,)
-    smoke: bool = False
-    exact: bool = False
 
-    @property
-    def result(self) -> Layout:
-        """Where results lie."""
-        return contiguous if self.layout is expanded else self.layout
+    def pooled(self, rank: int, kind: str) -> tuple[int, ...]:
+        """The result's spatial sizes; means have no dilation."""
+        if "Adaptive" in kind:
+            return self.output[-rank:]
+        dilation = self.dilation if "Max" in kind else (1, 1, 1)
+        axes = zip(self.size, self.kernel, self.stride or self.kernel, self.padding, dilation, strict=True)
+        return tuple(self._windows(*axis) for axis in axes)[-rank:]
+
+    def _windows(self, size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+        """The number of windows along an axis: one that starts beyond the input and its first margin is none."""
+        room = size + 2 * padding - dilation * (kernel - 1) - 1
+        if not self.ceil_mode:
+            return room // stride + 1
+        windows = -(-room // stride) + 1
+        return windows - ((windows - 1) * stride >= size + padding)
 
     def attributes(self, rank: int) -> dict[str, Any]:
         """Every attribute a pooling function may have."""
@@ -107,59 +105,67 @@ def _rank(prototype: Prototype) -> int:
     return int(found[1])
 
 
-def pool_case(prototype: Prototype, kind: str, setting: Setting, dtype: Dtype, **more: Any) -> Case:
-    """A case of a function that pools as `diopi<kind><rank>d` does, or of its gradient; `more` are other arguments."""
+def windows(
+    label: str,
+    size: tuple[int, ...],
+    kernel: tuple[int, ...] = (2, 2, 2),
+    stride: tuple[int, ...] = (),
+    padding: tuple[int, ...] = (0, 0, 0),
+    **about: Any,
+) -> CaseTemplate:
+    """Cases for float32; `about` are other attributes of `Windows` and of the template."""
+    return CaseTemplate(label, Windows(size, kernel, stride, padding)).but(**about)
+
+
+def _arguments(prototype: Prototype, kind: str) -> Derive:
+    """The usual arguments of a function that pools as `diopi<kind><rank>d` does, or of its gradient."""
     rank = _rank(prototype)
-    shape = (*setting.leading, *setting.size[-rank:])
-    attributes = setting.attributes(rank)
-    function = f"diopi{kind}{rank}d"
-    result = result_of(function, **attributes)({"input": np.zeros(shape)}).shape
-    places = result_of(f"{function}WithIndices", "indices", **attributes) if "Max" in kind else None
-    arguments = {
-        "input": TensorSpec(shape, dtype, setting.domain, setting.layout),
-        **attributes,
-        "indices": TensorSpec(result, setting.indices, layout=setting.layout, compute=places) if places else None,
-        "grad_output": TensorSpec(result, dtype, setting.gradient, setting.layout),
-        **more,
-    }
-    known = {p.name for p in prototype.arguments}
-    own_type = {"indices": setting.indices}
-    return Case(
-        f"{dtype.name}-{setting.label}",
-        dtype,
-        {name: value for name, value in arguments.items() if name in known or name.startswith("_")},
-        {p.name: ResultOverride(own_type.get(p.name), setting.result) for p in prototype.results},
-        smoke=setting.smoke,
-        exact=setting.exact,
-    )
+
+    def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+        sizes, layout = template.sizes, template.layout
+        attributes = sizes.attributes(rank)
+        result = (*sizes.leading, *sizes.pooled(rank, kind))
+        places = ResultOf(f"diopi{kind}{rank}dWithIndices", "indices", given=attributes)
+        return {
+            "input": tensor(*sizes.leading, *sizes.size[-rank:], domain=distinct, layout=layout),
+            **attributes,
+            "indices": tensor(*result, dtype=sizes.indices, layout=layout, compute=places) if "Max" in kind else None,
+            "grad_output": tensor(*result, layout=layout),
+        }
+
+    return arguments
 
 
-def _cases(prototype: Prototype, kind: str, settings: Sequence[Setting]) -> Iterator[Case]:
-    return (pool_case(prototype, kind, setting, dtype) for setting in settings for dtype in setting.dtypes)
+def _expand(
+    prototype: Prototype, kind: str, templates: Iterable[CaseTemplate], derive: Derive | None = None
+) -> Iterator[Case]:
+    return expand(prototype, map(_with_results, templates), derive or _arguments(prototype, kind))
 
 
-PLAIN = Setting("plain", (3, 5, 6), (2, 3, 2), (1, 2, 3), leading=(1, 3), dtypes=floating, smoke=True)
-PADDED = Setting("padded", (4, 5, 6), (2, 3, 5), (2, 1, 3), (1, 1, 2), dtypes=floating)
-CEIL = Setting("ceil", (5, 6, 8), (2, 3, 3), (2, 2, 2), ceil_mode=True, dtypes=floating)
-CEIL_PADDED = Setting("ceil-padded", (4, 6, 6), (3, 3, 3), (2, 2, 2), (1, 1, 1), ceil_mode=True)
+def _with_results(template: CaseTemplate) -> CaseTemplate:
+    """The template with results in the layout of the input, unless it is for inputs only."""
+    layout = contiguous if template.layout is expanded else template.layout
+    return template.but(result=layout, results={"indices": ResultOverride(template.sizes.indices, layout)})
+
+
+AND_FLOAT16, AND_BFLOAT16 = (Dtype.float32, Dtype.float16), (Dtype.float32, Dtype.bfloat16)
+
+PLAIN = windows("plain", (3, 5, 6), (2, 3, 2), (1, 2, 3), leading=(1, 3), dtypes=floating, smoke=True)
+PADDED = windows("padded", (4, 5, 6), (2, 3, 5), (2, 1, 3), (1, 1, 2), dtypes=floating)
+CEIL = windows("ceil", (5, 6, 8), (2, 3, 3), (2, 2, 2), ceil_mode=True, dtypes=floating)
+CEIL_PADDED = windows("ceil-padded", (4, 6, 6), (3, 3, 3), (2, 2, 2), (1, 1, 1), ceil_mode=True)
+
+BOX = windows("box", (4, 5, 6), (2, 3, 2), output=(3, 2, 4))
 
 LAYOUTS = (
-    Setting("unbatched", (4, 5, 6), (2, 3, 2), leading=(3,), output=(3, 2, 4)),
-    Setting("no-samples", (4, 5, 6), (2, 3, 2), leading=(0, 3)),
-    Setting("one-channel", (3, 4, 7), (2, 2, 3), leading=(3, 1)),
-    Setting(
-        "channels-last",
-        (4, 5, 6),
-        (2, 3, 2),
-        leading=(2, 3),
-        output=(3, 2, 4),
-        layout=channels_last,
-        dtypes=(single, Dtype.float16),
-    ),
-    Setting("many-channels-last", (2, 3, 5), (2, 2, 2), leading=(1, 37), layout=channels_last, domain=normal()),
-    Setting("strided", (3, 4, 6), (2, 2, 3), layout=strided),
-    Setting("transposed", (3, 4, 5), (2, 3, 2), layout=transposed),
-    Setting("expanded", (3, 4, 5), (2, 3, 2), leading=(3, 5), layout=expanded),
+    BOX.but("unbatched", leading=(3,)),
+    windows("no-samples", (4, 5, 6), (2, 3, 2), leading=(0, 3)),
+    windows("one-channel", (3, 4, 7), (2, 2, 3), leading=(3, 1)),
+    BOX.but("channels-last", leading=(2, 3), layout=channels_last, dtypes=AND_FLOAT16),
+    windows("many-channels-last", (2, 3, 5), leading=(1, 37), layout=channels_last, domains={"input": normal()}),
+    windows("strided", (3, 4, 6), (2, 2, 3), layout=strided),
+    windows("transposed", (3, 4, 5), (2, 3, 2), layout=transposed),
+    windows("expanded", (3, 4, 5), (2, 3, 2), leading=(3, 5), layout=expanded),
 )
 """For every kind of pooling."""
 
@@ -168,177 +174,193 @@ SLIDING = (
     PADDED,
     CEIL,
     CEIL_PADDED,
-    replace(CEIL, label="floor", ceil_mode=False, dtypes=(single,)),
-    Setting("ceil-dropped", (4, 4, 4), (2, 2, 2), (3, 3, 3), (1, 1, 1), ceil_mode=True),
-    Setting("ceil-touching", (3, 5, 8), (2, 3, 3), (4, 3, 3), (1, 1, 1), ceil_mode=True),
-    Setting("ceil-fitting", (4, 6, 6), (2, 2, 2), (2, 2, 2), ceil_mode=True),
-    Setting("default-stride", (4, 6, 7), (2, 3, 3)),
-    Setting("gaps", (5, 7, 8), (2, 2, 2), (3, 4, 3)),
-    Setting("overlapping", (3, 5, 6), (2, 3, 4), (1, 1, 1), dtypes=(single, Dtype.bfloat16)),
-    Setting("whole", (3, 4, 5), (3, 4, 5), leading=(3, 5)),
-    Setting("one-element-windows", (3, 2, 4), (1, 1, 1)),
-    Setting("wide", (2, 3, 131), (1, 2, 3), (1, 1, 2), (0, 1, 1), leading=(1, 2)),
+    CEIL.but("floor", ceil_mode=False, dtypes=Types.leading),
+    windows("ceil-dropped", (4, 4, 4), (2, 2, 2), (3, 3, 3), (1, 1, 1), ceil_mode=True),
+    windows("ceil-touching", (3, 5, 8), (2, 3, 3), (4, 3, 3), (1, 1, 1), ceil_mode=True),
+    windows("ceil-fitting", (4, 6, 6), (2, 2, 2), (2, 2, 2), ceil_mode=True),
+    windows("default-stride", (4, 6, 7), (2, 3, 3)),
+    windows("gaps", (5, 7, 8), (2, 2, 2), (3, 4, 3)),
+    windows("overlapping", (3, 5, 6), (2, 3, 4), (1, 1, 1), dtypes=AND_BFLOAT16),
+    windows("whole", (3, 4, 5), (3, 4, 5), leading=(3, 5)),
+    windows("one-element-windows", (3, 2, 4), (1, 1, 1)),
+    windows("wide", (2, 3, 131), (1, 2, 3), (1, 1, 2), (0, 1, 1), leading=(1, 2)),
     *LAYOUTS,
 )
 
-DILATED = Setting("dilated", (5, 6, 8), (2, 3, 3), (1, 2, 1), (0, 0, 0), (2, 1, 3), dtypes=floating)
+DILATED = windows("dilated", (5, 6, 8), (2, 3, 3), (1, 2, 1), dilation=(2, 1, 3), dtypes=floating)
 
 EDGES = (
     DILATED,
-    replace(DILATED, label="dilated-padded", padding=(1, 1, 1), dtypes=(single,)),
-    replace(DILATED, label="dilated-ceil", padding=(1, 1, 1), stride=(2, 3, 3), ceil_mode=True, dtypes=(single,)),
-    replace(PADDED, label="negative-padded", domain=between(-9, -1)),
-    replace(CEIL_PADDED, label="negative-ceil-padded", domain=between(-9, -1)),
-    replace(PADDED, label="minus-infinity-padded", domain=_nothing_in_half, dtypes=(single,)),
-    replace(PADDED, label="some-infinities", domain=choice([*[-inf] * 12, -2.0, 1.5, 1.0, inf]), dtypes=(single,)),
-    replace(PADDED, label="nan", domain=_with_one(nan)),
-    replace(PADDED, label="ties", domain=TIED, dtypes=(single, Dtype.float16)),
-    replace(PADDED, label="indices32", indices=Dtype.int32, dtypes=(single,)),
+    DILATED.but("dilated-padded", padding=(1, 1, 1), dtypes=Types.leading),
+    DILATED.but("dilated-ceil", padding=(1, 1, 1), stride=(2, 3, 3), ceil_mode=True, dtypes=Types.leading),
+    PADDED.but("negative-padded", domains={"input": between(-9, -1)}),
+    CEIL_PADDED.but("negative-ceil-padded", domains={"input": between(-9, -1)}),
+    PADDED.but("minus-infinity-padded", domains={"input": _nothing_in_half}, dtypes=Types.leading),
+    PADDED.but("some-infinities", domains={"input": choice([*[-inf] * 12, -2.0, 1.5, 1.0, inf])}, dtypes=Types.leading),
+    PADDED.but("nan", domains={"input": _with_one(nan)}),
+    PADDED.but("ties", domains={"input": TIED}, dtypes=AND_FLOAT16),
+    PADDED.but("indices32", indices=Dtype.int32, dtypes=Types.leading),
 )
 """For maxima by sliding windows only."""
 
-EXACT_SUMS = Setting(
-    "exact",
-    (2, 4, 32),
-    (2, 2, 16),
-    (1, 2, 8),
-    domain=whole(129, 255),
-    gradient=whole(129, 255),
-    output=(1, 2, 2),
-    dtypes=floating,
-    exact=True,
-)
+EXACT: Mapping[str, Any] = {"dtypes": floating, "exact": True}
+ALL_LARGE = dict.fromkeys(("input", "grad_output"), whole(129, 255))
+
+EXACT_SUMS = windows("exact", (2, 4, 32), (2, 2, 16), (1, 2, 8), output=(1, 2, 2), domains=ALL_LARGE, **EXACT)
 """Sums that float32 holds exactly and half precision does not, divided by powers of two."""
 
 NEARLY_TOO_LARGE = between(50000, 65000)
 """Sums of these are beyond the range of float16, their means are not."""
 
 MEANS = (
-    replace(PADDED, label="excluding-padding", include_pad=False),
-    replace(CEIL_PADDED, label="ceil-excluding-padding", include_pad=False),
-    replace(CEIL, label="ceil-excluding", include_pad=False, dtypes=(single,)),
-    replace(PADDED, label="nan", domain=_with_one(nan), dtypes=(single,)),
-    replace(PADDED, label="infinity", domain=_with_one(inf), dtypes=(single,)),
-    replace(PADDED, label="large", domain=NEARLY_TOO_LARGE, include_pad=False, dtypes=(Dtype.float16,)),
+    PADDED.but("excluding-padding", include_pad=False),
+    CEIL_PADDED.but("ceil-excluding-padding", include_pad=False),
+    CEIL.but("ceil-excluding", include_pad=False, dtypes=Types.leading),
+    PADDED.but("nan", domains={"input": _with_one(nan)}, dtypes=Types.leading),
+    PADDED.but("infinity", domains={"input": _with_one(inf)}, dtypes=Types.leading),
+    PADDED.but("large", domains={"input": NEARLY_TOO_LARGE}, include_pad=False, dtypes=(Dtype.float16,)),
     EXACT_SUMS,
 )
 
 DIVISORS = (
-    replace(PADDED, label="divided-by-3", divisor=3),
-    replace(PADDED, label="divided-by-minus-2", divisor=-2, include_pad=False, dtypes=(single,)),
-    replace(CEIL_PADDED, label="ceil-divided-by-1", divisor=1),
+    PADDED.but("divided-by-3", divisor=3),
+    PADDED.but("divided-by-minus-2", divisor=-2, include_pad=False, dtypes=Types.leading),
+    CEIL_PADDED.but("ceil-divided-by-1", divisor=1),
 )
+
+_ALIKE = windows("alike", (5, 5, 5), (2, 2, 2), (3, 3, 3), (1, 1, 1), leading=(1, 2))
+ALIKE = (
+    _ALIKE,
+    _ALIKE.but("alike-kernel", kernel=(3, 3, 3)),
+    _ALIKE.but("alike-stride", stride=(4, 4, 4)),
+    _ALIKE.but("alike-padding", padding=(0, 0, 0)),
+)
+"""Of which input and result have the same shapes: they differ in one attribute alone."""
 
 ADAPTIVE = (
-    Setting("plain", (3, 5, 4), output=(2, 3, 3), leading=(1, 2), dtypes=floating, smoke=True),
-    Setting("divisible", (4, 6, 8), output=(2, 3, 4)),
-    Setting("uneven", (3, 7, 11), output=(2, 5, 4), dtypes=floating),
-    Setting("to-one", (3, 4, 5), output=(1, 1, 1), leading=(3, 5), dtypes=(single, Dtype.bfloat16)),
-    Setting("same-size", (3, 2, 4), output=(3, 2, 4)),
-    Setting("enlarging", (3, 2, 4), output=(5, 3, 7)),
-    Setting("one-axis-whole", (3, 4, 6), output=(3, 1, 4)),
-    Setting("wide", (2, 3, 131), output=(1, 2, 67), leading=(1, 2)),
-    Setting("no-result", (3, 4, 5), output=(2, 0, 0)),
-    Setting("negative", (5, 7, 5), output=(3, 4, 2), domain=between(-9, -1)),
-    Setting("nan", (5, 7, 6), output=(3, 4, 4), domain=_with_one(nan)),
-    *(replace(setting, output=(2, 3, 4)) for setting in LAYOUTS),
+    windows("plain", (3, 5, 4), output=(2, 3, 3), leading=(1, 2), dtypes=floating, smoke=True),
+    windows("divisible", (4, 6, 8), output=(2, 3, 4)),
+    windows("uneven", (3, 7, 11), output=(2, 5, 4), dtypes=floating),
+    windows("to-one", (3, 4, 5), output=(1, 1, 1), leading=(3, 5), dtypes=AND_BFLOAT16),
+    windows("same-size", (3, 2, 4), output=(3, 2, 4)),
+    windows("enlarging", (3, 2, 4), output=(5, 3, 7)),
+    windows("one-axis-whole", (3, 4, 6), output=(3, 1, 4)),
+    windows("wide", (2, 3, 131), output=(1, 2, 67), leading=(1, 2)),
+    windows("no-result", (3, 4, 5), output=(2, 0, 0)),
+    windows("negative", (5, 7, 5), output=(3, 4, 2), domains={"input": between(-9, -1)}),
+    windows("nan", (5, 7, 6), output=(3, 4, 4), domains={"input": _with_one(nan)}),
+    *(template.but(template.label, output=(2, 3, 4)) for template in LAYOUTS),
 )
+
+TOO_LARGE = ADAPTIVE[0].but("large", domains={"input": NEARLY_TOO_LARGE}, dtypes=(Dtype.float16,), smoke=False)
 
 ADAPTIVE_MAXIMA = (
-    Setting("ties", (5, 7, 6), output=(3, 4, 4), domain=TIED, dtypes=(single, Dtype.float16)),
-    Setting("minus-infinity", (3, 4, 5), domain=_nothing_in_half),
-    Setting("indices32", (5, 7, 6), output=(3, 4, 4), indices=Dtype.int32),
+    windows("ties", (5, 7, 6), output=(3, 4, 4), domains={"input": TIED}, dtypes=AND_FLOAT16),
+    windows("minus-infinity", (3, 4, 5), domains={"input": _nothing_in_half}),
+    windows("indices32", (5, 7, 6), output=(3, 4, 4), indices=Dtype.int32),
 )
 
-EXACT_GRADIENTS = Setting(
-    "exact",
-    (3, 4, 6),
-    (2, 2, 4),
-    (1, 1, 1),
-    domain=choice([1.0, 2.0]),
-    gradient=whole(513, 1023),
-    output=(4, 5, 8),
-    dtypes=floating,
-    exact=True,
-)
+FEW_WINNERS = {"input": choice([1.0, 2.0]), "grad_output": whole(513, 1023)}
+
+EXACT_GRADIENTS = windows("exact", (3, 4, 6), (2, 2, 4), (1, 1, 1), output=(4, 5, 8), domains=FEW_WINNERS, **EXACT)
 """Many windows have one winner; float32 holds the sums of their gradients exactly, half precision does not."""
 
 
-def _names(*patterns: str) -> tuple[str, ...]:
-    return tuple(pattern.replace("*", str(rank)) for pattern in patterns for rank in (1, 2, 3))
+WINDOWED = tuple(
+    windows(label, window.lengths, leading=(1, 2), ceil_mode=window.stride > 2).but(**window.attributes)
+    for label, window in WINDOWS.items()
+)
+UNDILATED = tuple(template for template in WINDOWED if template.sizes.dilation == (1, 1, 1))
+
+FURTHER_SIZES = (
+    windows("to-7", (8, 13, 20), output=(7, 7, 7), leading=(1, 2)),
+    windows("to-6-from-less", (5, 4, 3), output=(6, 6, 6), leading=(1, 2)),
+    windows("to-odd", (9, 16, 31), output=(2, 5, 11), leading=(1, 2)),
+)
+
+KINDS: Mapping[str, Sequence[CaseTemplate]] = {
+    "MaxPool": (*SLIDING, *EDGES, *WINDOWED),
+    "AvgPool": (*SLIDING, *MEANS, *DIVISORS, *ALIKE, *UNDILATED),
+    "AdaptiveMaxPool": (*ADAPTIVE, *ADAPTIVE_MAXIMA, *FURTHER_SIZES),
+    "AdaptiveAvgPool": (*ADAPTIVE, TOO_LARGE, EXACT_SUMS, *FURTHER_SIZES),
+}
+RANKS = (1, 2, 3)
+FORMS = ("", "Backward", "WithIndices")
 
 
-@cases_for(*_names("diopiMaxPool*d", "diopiMaxPool*dWithIndices"))
-def max_pool(prototype: Prototype) -> Iterator[Case]:
-    return _cases(prototype, "MaxPool", (*SLIDING, *EDGES))
+FEW_WINDOWS = {"(MaxPool-)?dilation-[24]-stride-[24]": "far apart, few windows name the elements that have a gradient"}
 
 
-@cases_for(*_names("diopiMaxPool*dBackward"))
-def max_pool_backward(prototype: Prototype) -> Iterator[Case]:
-    yield from _cases(prototype, "MaxPool", (*SLIDING, *EDGES, EXACT_GRADIENTS))
-    yield _of_other_values(prototype, "MaxPool", PADDED)
-
-
-@cases_for(*_names("diopiAdaptiveMaxPool*d", "diopiAdaptiveMaxPool*dWithIndices"))
-def adaptive_max_pool(prototype: Prototype) -> Iterator[Case]:
-    return _cases(prototype, "AdaptiveMaxPool", (*ADAPTIVE, *ADAPTIVE_MAXIMA))
-
-
-@cases_for(*_names("diopiAdaptiveMaxPool*dBackward"))
-def adaptive_max_pool_backward(prototype: Prototype) -> Iterator[Case]:
-    yield from _cases(prototype, "AdaptiveMaxPool", (*ADAPTIVE, *ADAPTIVE_MAXIMA, EXACT_GRADIENTS))
-    yield _of_other_values(prototype, "AdaptiveMaxPool", ADAPTIVE[0])
-
-
-def _of_other_values(prototype: Prototype, kind: str, setting: Setting) -> Case:
-    """Indices that are not those of the input's values: of the input only the shape counts."""
-    shown = replace(setting, label="other-values", domain=choice([nan]), smoke=False)
-    case = pool_case(prototype, kind, shown, single)
-    rank = _rank(prototype)
-    indices = result_of(f"diopi{kind}{rank}dWithIndices", "indices", {"input": "_drawn"}, **setting.attributes(rank))
-    arguments = dict(case.arguments)
-    drawn = {"_drawn": replace(arguments.pop("input"), domain=distinct), "input": case.arguments["input"]}
-    return replace(case, arguments={**drawn, **arguments, "indices": replace(arguments["indices"], compute=indices)})
-
-
-@cases_for(*_names("diopiAvgPool*d", "diopiAvgPool*dBackward"))
-def avg_pool(prototype: Prototype) -> Iterator[Case]:
+@cases_for(
+    *(f"diopi{k}{n}d{form}" for k in KINDS for n in RANKS for form in FORMS[: 3 if "Max" in k else 2]),
+    weak=FEW_WINDOWS,
+)
+def pooling(prototype: Prototype) -> Iterator[Case]:
+    kind = next(kind for kind in KINDS if prototype.name.startswith(f"diopi{kind}"))
     has_divisor = any(p.name == "divisor_override" for p in prototype.arguments)
-    return _cases(prototype, "AvgPool", (*SLIDING, *MEANS, *(DIVISORS if has_divisor else ())))
+    yield from _expand(prototype, kind, (one for one in KINDS[kind] if has_divisor or one.sizes.divisor is None))
+    if "Max" in kind and prototype.name.endswith("Backward"):
+        yield from _expand(prototype, kind, [EXACT_GRADIENTS])
+        yield from _of_other_values(prototype, kind)
 
 
-@cases_for(*_names("diopiAdaptiveAvgPool*d", "diopiAdaptiveAvgPool*dBackward"))
-def adaptive_avg_pool(prototype: Prototype) -> Iterator[Case]:
-    large = replace(ADAPTIVE[0], label="large", domain=NEARLY_TOO_LARGE, dtypes=(Dtype.float16,), smoke=False)
-    return _cases(prototype, "AdaptiveAvgPool", (*ADAPTIVE, large, EXACT_SUMS))
+def _of_other_values(prototype: Prototype, kind: str) -> Iterator[Case]:
+    """Indices that are not those of the input's values: of the input only the shape counts."""
 
+    def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+        usual = _arguments(prototype, kind)(template, dtype)
+        indices = usual["indices"]
+        places = replace(indices.compute, renamed={"input": "_drawn"})
+        return {"_drawn": usual["input"], **usual, "indices": replace(indices, compute=places)}
+
+    template = ADAPTIVE[0] if "Adaptive" in kind else PADDED
+    shown = template.but("other-values", domains={"input": choice([nan])}, dtypes=Types.leading, smoke=False)
+    return _expand(prototype, kind, [shown], arguments)
+
+
+NOTHING: Mapping[str, Any] = dict.fromkeys(("kernel", "stride", "padding", "dilation"), (0, 0, 0))
 
 CHOICES = {
     ("max", False): ("MaxPool", (*SLIDING[:6], *EDGES[:4], *LAYOUTS[:4])),
-    ("avg", False): ("AvgPool", (*SLIDING[:6], *MEANS, *LAYOUTS[:4])),
-    ("max", True): ("AdaptiveMaxPool", (*ADAPTIVE[:6], *ADAPTIVE_MAXIMA, *LAYOUTS[:4])),
-    ("avg", True): ("AdaptiveAvgPool", (*ADAPTIVE[:6], *LAYOUTS[:4])),
+    ("avg", False): (
+        "AvgPool",
+        (
+            *(*SLIDING[:6], *MEANS, *LAYOUTS[:4], *ALIKE),
+            PADDED.but("dilation-ignored", dilation=(2, 2, 2), output=(1, 1, 1)),
+            PADDED.but("indices-ignored", {"indices": tensor(1, dtype=Dtype.int64, domain=choice([-7]))}),
+        ),
+    ),
+    ("max", True): (
+        "AdaptiveMaxPool",
+        (*ADAPTIVE[:6], *ADAPTIVE_MAXIMA, *LAYOUTS[:4], ADAPTIVE[2].but("zeros", **NOTHING)),
+    ),
+    ("avg", True): ("AdaptiveAvgPool", (*ADAPTIVE[:6], *LAYOUTS[:4], ADAPTIVE[2].but("zeros", **NOTHING))),
 }
-"""The kind of pooling for every mode and `adaptive`, and its settings."""
+"""The kind of pooling for every mode and `adaptive`, and its windows; some have attributes that don't count."""
+
+FURTHER_CHOICES = {
+    ("max", False): ("MaxPool", WINDOWED),
+    ("avg", False): ("AvgPool", UNDILATED),
+    ("max", True): ("AdaptiveMaxPool", FURTHER_SIZES),
+    ("avg", True): ("AdaptiveAvgPool", FURTHER_SIZES),
+}
 
 
-@cases_for(*_names("diopiPool*d", "diopiPool*dBackward"))
+@cases_for(*(f"diopiPool{rank}d{form}" for rank in RANKS for form in FORMS[:2]), weak=FEW_WINDOWS)
 def pool(prototype: Prototype) -> Iterator[Case]:
-    for (mode, adaptive), (kind, settings) in CHOICES.items():
-        for setting in (*settings, *_with_ignored_attributes(mode, adaptive)):
-            for dtype in setting.dtypes if setting.smoke or setting.exact else (single,):
-                smoke = setting.smoke and (mode == "max" or dtype is single)
-                labelled = replace(setting, label=f"{kind}-{setting.label}", smoke=smoke)
-                yield pool_case(prototype, kind, labelled, dtype, mode=mode, adaptive=adaptive)
-    unread = TensorSpec((1,), Dtype.int64, choice([-7]))
-    labelled = replace(PADDED, label="AvgPool-indices-ignored")
-    yield pool_case(prototype, "AvgPool", labelled, single, mode="avg", adaptive=False, indices=unread)
+    for (mode, adaptive), (kind, templates) in (*CHOICES.items(), *FURTHER_CHOICES.items()):
+        chosen = (
+            template.but(
+                f"{kind}-{template.label}",
+                {"mode": mode, "adaptive": adaptive},
+                dtypes=template.dtypes if template.smoke or template.exact else Types.leading,
+                smoke=template.smoke if mode == "max" or not template.smoke else (Dtype.float32,),
+            )
+            for template in templates
+        )
+        yield from _expand(prototype, kind, chosen)
 
 
-def _with_ignored_attributes(mode: str, adaptive: bool) -> Iterator[Setting]:
-    """Settings of which some attributes don't count."""
-    if adaptive:
-        zeros = (0, 0, 0)
-        yield replace(ADAPTIVE[2], label="zeros", kernel=zeros, stride=zeros, padding=zeros, dilation=zeros)
-    elif mode == "avg":
-        yield replace(PADDED, label="dilation-ignored", dilation=(2, 2, 2), output=(1, 1, 1))
+def windows_of(prototype: Prototype, kind: str, templates: Iterable[CaseTemplate]) -> Iterator[Case]:
+    """The cases of all templates of a function that pools as `kind` says, a key of `KINDS`, or of its gradient."""
+    return _expand(prototype, kind, templates)

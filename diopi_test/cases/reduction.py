@@ -2,117 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from diopi_proto.dtypes import category, half, is_floating
+from diopi_proto.dtypes import category, complexes, floating, half, integer, integral
 from diopi_proto.parameters import Size
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.case import Case, ResultOverride, TensorSpec, cases_for
-from diopi_test.cases.axes import ALL_AXES, KEPT, NO_ELEMENTS, ONE_AXIS, ROWS, SEVERAL_AXES, Along, patterns_of
-from diopi_test.domains import Domain, between, choice, distinct, magnitudes, normal, special_but, whole, whole_range
+from diopi_test.cases.axes import (
+    ALL_AXES,
+    KEPT,
+    NO_ELEMENTS,
+    ONE_AXIS,
+    ROWS,
+    SEVERAL_AXES,
+    Axes,
+    along,
+    along_untried,
+    narrowed,
+)
+from diopi_test.cases.domains import (
+    Domain,
+    between,
+    choice,
+    distinct,
+    magnitudes,
+    normal,
+    special_but,
+    whole,
+    whole_range,
+)
+from diopi_test.cases.meeting import first_gap
+from diopi_test.cases.model import Case, CaseClass, ResultOverride, cases_for
+from diopi_test.cases.template import CaseTemplate, Types, expand, tensor
 
-nan, inf = float("nan"), float("inf")
+F16, BF16, F32, F64 = floating
+INEXACT = (*floating, *complexes)
 
-LONG = Along("long", (1031,), (0,))
-LONG_COLUMNS = Along("long-columns", (517, 3), (0,))
-LONG_ROWS = Along("long-rows", (24, 130), (-1,))
-COLUMNS = Along("", (6, 19), (0,))
-COLUMNS_OF_16 = Along("", (16, 5), (0,))
-ALL, ALL_KEPT, ALL_OF_SCALAR = ALL_AXES
+LONG = along("long", (1031,), (0,))
+LONG_COLUMNS = along("long-columns", (517, 3), (0,))
+LONG_ROWS = along("long-rows", (24, 130), (-1,))
+COLUMNS = along("", (6, 19), (0,))
+COLUMNS_OF_16 = along("", (16, 5), (0,))
+ALL = ALL_AXES[0]
 KEPT_COLUMNS = KEPT[0]
+ORDERED = along("", (11, 4), (1,))
 
 SUMMABLE = (*ONE_AXIS, *KEPT, *SEVERAL_AXES, *ALL_AXES, *NO_ELEMENTS)
 ONE_OR_ALL = (*ONE_AXIS, *KEPT, *ALL_AXES, *NO_ELEMENTS)
 
-WIDER = {Dtype.float16: Dtype.float32, Dtype.bfloat16: Dtype.float32, Dtype.float32: Dtype.float64}
+
+def reductions(
+    prototype: Prototype,
+    templates: Iterable[CaseTemplate],
+    shape: Callable[[Axes], tuple[int, ...]] = lambda sizes: sizes.reduced,
+) -> Iterator[Case]:
+    """The cases of a function of one tensor, drawn from what the templates have for "input"; `shape` is a result's.
+
+    They are followed by those along the axes that no template is along, drawn as the rows are.
+    """
+    first, names = prototype.arguments[0].name, {p.name: p.annotation for p in prototype.arguments}
+    own = list(templates)
+    rows = next((template for template in own if template.label == ROWS.label), None)
+    others = [one.but(arguments=rows.arguments, domains=rows.domains) for one in along_untried(own) if rows]
+
+    def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+        sizes = template.sizes
+        return {
+            first: tensor(*sizes.shape, domain=template.domains["input"], layout=template.layout),
+            "dim": sizes.axes if names.get("dim") is Size else sizes.axis,
+            "keepdim": sizes.kept,
+        }
+
+    def decided(template: CaseTemplate) -> CaseTemplate:
+        usual = ResultOverride(layout=template.result, shape=shape(template.sizes))
+        return template.but(results={**{p.name: usual for p in prototype.results}, **template.results})
+
+    return expand(prototype, map(decided, [*own, *others]), arguments)
+
+
+def drawn(
+    pattern: CaseTemplate, domain: Domain, dtypes: Types | Sequence[Dtype] = (F32,), label: str = "", **about: Any
+) -> CaseTemplate:
+    """A pattern with numbers of `domain`; it is a basic case under its own label alone."""
+    smoke = pattern.smoke and not label
+    return pattern.but(label or pattern.label, domains={"input": domain}, dtypes=dtypes, smoke=smoke, **about)
+
+
+def everywhere(
+    patterns: Iterable[CaseTemplate], domain: Domain, dtypes: Sequence[Dtype], **about: Any
+) -> Iterator[CaseTemplate]:
+    """All patterns in float32, the common ones in the other element types."""
+    return (narrowed(pattern, dtypes).but(domains={"input": domain}, **about) for pattern in patterns)
+
+
+def by_type(of: Callable[[Dtype], Domain]) -> Domain:
+    """Another domain for each element type."""
+    return lambda rng, count, dtype: of(dtype)(rng, count, dtype)
+
+
+def to_type(dtype: Dtype, shape: tuple[int, ...]) -> dict[str, ResultOverride]:
+    """The result, or the position of the extremum, in an element type the caller chooses."""
+    return dict.fromkeys(("out", "min_indices", "max_indices"), ResultOverride(dtype, shape=shape))
+
+
+# Sums
+
+POWERS = along("", (2, 1024), (1,))
+WIDER = {F16: F32, BF16: F32, F32: F64}
 """Types of a result that hold a sum exactly which the summands' own type can't hold."""
 
-
-def _case(
-    prototype: Prototype,
-    dtype: Dtype,
-    along: Along,
-    domain: Domain,
-    label: str = "",
-    *,
-    attributes: Mapping[str, Any] | None = None,
-    shape: tuple[int, ...] | None = None,
-    result: Dtype | None = None,
-    exact: bool = False,
-) -> Case:
-    """A case whose tensor is reduced along the axes of a pattern; `result` is the element type of the last result."""
-    arguments: dict[str, Any] = {
-        prototype.arguments[0].name: TensorSpec(along.shape, dtype, domain, along.layout),
-        **_axes(prototype, along),
-        **(attributes or {}),
-    }
-    shape = along.reduced if shape is None else shape
-    last = prototype.results[-1].name
-    results = {
-        p.name: ResultOverride(result if p.name == last else None, along.result, shape) for p in prototype.results
-    }
-    smoke = along.smoke and not label
-    return Case(f"{dtype.name}-{label or along.label}", dtype, arguments, results, smoke, exact)
-
-
-def _axes(prototype: Prototype, along: Along) -> dict[str, Any]:
-    """The arguments that say along which axes, and whether they are kept."""
-    names = {p.name: p.annotation for p in prototype.arguments}
-    axes: dict[str, Any] = {}
-    if "dim" in names:
-        axes["dim"] = along.axes if names["dim"] is Size else along.axis
-    if "keepdim" in names:
-        axes["keepdim"] = along.kept
-    return axes
-
-
-def _everywhere(
-    prototype: Prototype,
-    patterns: Sequence[Along],
-    domain: Domain,
-    dtypes: Sequence[Dtype],
-    attributes: Mapping[str, Any] | None = None,
-) -> Iterator[Case]:
-    """All patterns in float32, the common ones in the other element types."""
-    for dtype in dtypes:
-        for along in patterns_of(dtype, patterns):
-            yield _case(prototype, dtype, along, domain, attributes=attributes)
-
-
-def _inexact(prototype: Prototype) -> list[Dtype]:
-    return [dtype for dtype in prototype.dtypes if category(dtype) > 1]
-
-
-def _integral(prototype: Prototype) -> list[Dtype]:
-    return [dtype for dtype in prototype.dtypes if category(dtype) < 2]
-
-
-def _floating(prototype: Prototype) -> list[Dtype]:
-    return [dtype for dtype in prototype.dtypes if is_floating(dtype)]
-
-
-def _sums(prototype: Prototype) -> Iterator[Case]:
-    """Sums of floating numbers; the exact ones show any accumulator that is too narrow."""
-    yield from _everywhere(prototype, SUMMABLE, normal(mean=0.5), _inexact(prototype))
-    powers = Along("", (2, 1024), (1,))
-    for dtype in _inexact(prototype):
-        yield _case(prototype, dtype, powers, whole(1, 9), "exact", exact=True)
-        yield _case(prototype, dtype, COLUMNS_OF_16, _cancelling, "exact-cancelling", exact=True)
-    for dtype in (*half, Dtype.float32, Dtype.complex64):
-        yield _case(prototype, dtype, LONG_ROWS, magnitudes(-6, 4, signed=False), "long-rows-positive")
-    for narrow, wide in WIDER.items():
-        largest = 2**24 if narrow is Dtype.float32 else 9
-        domain = whole(largest // 2, largest)
-        yield _case(prototype, narrow, powers, domain, f"to-{wide.name}", result=wide, exact=True)
-    infinite = choice([inf, -inf, nan, *[0.5, 1.0, -2.0, 3.0, -0.25] * 6])
-    for dtype in _floating(prototype):
-        yield _case(prototype, dtype, COLUMNS, infinite, "infinite")
+INFINITE = choice([inf, -inf, nan, *[0.5, 1.0, -2.0, 3.0, -0.25] * 6])
 
 
 def _cancelling(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -122,22 +127,89 @@ def _cancelling(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return rng.permuted(np.array(columns), axis=1).T.reshape(-1)
 
 
+def _largest(dtype: Dtype) -> Domain:
+    """Whole numbers of which a type that is not wider holds no sum."""
+    largest = 2**24 if dtype is F32 else 9
+    return whole(largest // 2, largest)
+
+
+SUMS = (
+    *everywhere(SUMMABLE, normal(mean=0.5), INEXACT),
+    drawn(POWERS, whole(1, 9), INEXACT, "exact", exact=True),
+    drawn(COLUMNS_OF_16, _cancelling, INEXACT, "exact-cancelling", exact=True),
+    drawn(LONG_ROWS, magnitudes(-6, 4, signed=False), (*half, F32, Dtype.complex64), "long-rows-positive"),
+    *(
+        drawn(POWERS, _largest(narrow), (narrow,), f"to-{wide.name}", results=to_type(wide, (2,)), exact=True)
+        for narrow, wide in WIDER.items()
+    ),
+    drawn(COLUMNS, INFINITE, floating, "infinite"),
+)
+"""Sums of floating numbers; the exact ones show any accumulator that is too narrow."""
+
+
+def _rounded(dtype: Dtype) -> Domain:
+    """Whole numbers that a floating type can't hold while it holds sums and means of four of what they become."""
+    twice = 2 * first_gap(dtype)
+    return choice([sign * (twice + more) for more in (1, 15) for sign in (1, -1)])
+
+
+FRACTIONS = choice([1.7, -2.7, 3.5, -0.9, 2.2])
+PARTS = choice([1.5 + 2j, -0.5 - 1j, 2 + 1j])
+
+ADDED: dict[tuple[Dtype, Dtype], Domain] = {
+    (F32, Dtype.int32): FRACTIONS,
+    (F64, Dtype.uint8): choice([1.7, 2.7, 3.5, 1.9]),
+    (F32, Dtype.bool): choice([0.5, -0.25, *[0.0] * 12]),
+    (F64, F32): _rounded(F32),
+    (F32, F16): _rounded(F16),
+    (Dtype.int32, F16): _rounded(F16),
+    (Dtype.int32, Dtype.int8): choice([300, 7, -3, 1, 515]),
+    (Dtype.complex64, F32): PARTS,
+}
+"""Numbers to add by the element types of the input and of the result that the caller orders: convert them first."""
+
+MULTIPLIED: dict[tuple[Dtype, Dtype], Domain] = {
+    **ADDED,
+    (F32, Dtype.bool): choice([*[0.5, -0.25] * 6, 0.0]),
+    (F64, F32): choice([1e39, -1e-3, 0.5, 3.0]),
+    (F32, F16): choice([7e4, -1e-3, 0.5, 3.0]),
+    (Dtype.int32, F16): choice([3, -2, 1]),
+}
+"""As `ADDED`, the factors of products; some are infinite in the type of the result."""
+
+
+def ordered(
+    prototype: Prototype, numbers: Mapping[tuple[Dtype, Dtype], Domain], shape: tuple[int, ...] = ORDERED.sizes.reduced
+) -> Iterator[CaseTemplate]:
+    """Templates whose result has an element type that the caller orders."""
+    for (source, target), domain in numbers.items():
+        if target in prototype.ordered:
+            template = drawn(ORDERED, domain, (source,), f"ordered-{target.name}", case_class=CaseClass.callers)
+            exact = numbers is not MULTIPLIED and domain is not PARTS
+            yield template.but(results=to_type(target, shape), exact=exact)
+
+
 @cases_for("diopiSum")
 def sum_(prototype: Prototype) -> Iterator[Case]:
-    yield from _sums(prototype)
-    for dtype in _integral(prototype):
-        for along in (ROWS, KEPT_COLUMNS, ALL, NO_ELEMENTS[0]):
-            yield _case(prototype, dtype, along, whole_range)
-    for dtype in (Dtype.bool, Dtype.uint8, Dtype.int32):
-        yield _case(prototype, dtype, LONG, whole_range)
+    integers = (
+        *(drawn(pattern, whole_range, integral) for pattern in (ROWS, KEPT_COLUMNS, ALL, NO_ELEMENTS[0])),
+        drawn(LONG, whole_range, (Dtype.bool, Dtype.uint8, Dtype.int32)),
+    )
+    return reductions(prototype, (*SUMS, *ordered(prototype, ADDED), *integers))
 
 
 @cases_for("diopiMean")
 def mean(prototype: Prototype) -> Iterator[Case]:
-    yield from _sums(prototype)
+    # PyTorch's means in half precision are of the input in float32, whatever its own type
+    added = {types: domain for types, domain in ADDED.items() if types[1] not in half}
     # their sum is beyond the range of the type, their mean is not
-    yield _case(prototype, Dtype.float16, ROWS, between(50000, 65000), "large")
+    large = drawn(ROWS, between(50000, 65000), (F16,), "large")
+    return reductions(prototype, (*SUMS, *ordered(prototype, added), large))
 
+
+# Deviations
+
+STANDARD = normal()
 
 NO_DEVIATION = {
     "length-one|one-element": "one element doesn't deviate from itself",
@@ -145,37 +217,37 @@ NO_DEVIATION = {
 }
 
 
-@cases_for("diopiStd", weak=NO_DEVIATION)
-def std(prototype: Prototype) -> Iterator[Case]:
-    yield from _everywhere(prototype, SUMMABLE, normal(), prototype.dtypes, {"correction": None})
-    row = Along("", (7, 5), (1,))
-    for dtype in prototype.dtypes:
-        for correction in (0, 1.5):
-            yield _std(prototype, dtype, row, normal(), correction, f"correction-{correction}")
-        yield _std(prototype, dtype, LONG_ROWS, normal(1, 16), 0, "far-from-zero")
-    for correction in (1, 2, 1.0, 5, 7):
-        yield _std(prototype, Dtype.float32, row, normal(), correction, f"correction-{correction}")
-    yield _std(prototype, Dtype.float32, Along("", (3, 1), (1,)), normal(), None, "one-element")
-    yield _std(prototype, Dtype.float32, Along("", (1, 3), (0,)), normal(), 0, "one-element-correction-0")
-    for dtype in half:
-        yield _std(prototype, dtype, Along("", (20, 400), (1,)), _ever_wider, None, "very-long-rows")
-    # squares of these are beyond the range of the type
-    yield _std(prototype, Dtype.float16, row, between(300, 3000), 0, "large")
-    infinite = choice([nan, inf, -inf, *[1.0, -2.0, 0.5, -3.0] * 7])
-    for dtype in _floating(prototype):
-        yield _std(prototype, dtype, COLUMNS, infinite, 1, "infinite")
-
-
 def _ever_wider(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Normal numbers, deviating eight times more at the end than at the beginning."""
     return rng.normal(0, 1, count) * np.linspace(0.5, 4, count)
 
 
-def _std(
-    prototype: Prototype, dtype: Dtype, along: Along, domain: Domain, correction: float | None, label: str
-) -> Case:
-    return _case(prototype, dtype, along, domain, label, attributes={"correction": correction})
+def deviation(
+    label: str, pattern: CaseTemplate, correction: float | None, domain: Domain = STANDARD, **about: Any
+) -> CaseTemplate:
+    return drawn(pattern, domain, label=label, arguments={"correction": correction}).but(**about)
 
+
+ROW = along("", (7, 5), (1,))
+DEVIATIONS = (
+    *everywhere(SUMMABLE, STANDARD, INEXACT, arguments={"correction": None}),
+    *(deviation(f"correction-{number}", ROW, number, dtypes=Types.every) for number in (0, 1.5)),
+    *(deviation(f"correction-{number}", ROW, number) for number in (1, 2, 1.0, 5, 7)),
+    deviation("far-from-zero", LONG_ROWS, 0, normal(1, 16), dtypes=Types.every),
+    deviation("one-element", along("", (3, 1), (1,)), None),
+    deviation("one-element-correction-0", along("", (1, 3), (0,)), 0),
+    deviation("very-long-rows", along("", (20, 400), (1,)), None, _ever_wider, dtypes=half),
+    deviation("large", ROW, 0, between(300, 3000), dtypes=(F16,)),  # their squares are beyond the range of the type
+    deviation("infinite", COLUMNS, 1, choice([nan, inf, -inf, *[1.0, -2.0, 0.5, -3.0] * 7]), dtypes=floating),
+)
+
+
+@cases_for("diopiStd", weak=NO_DEVIATION)
+def std(prototype: Prototype) -> Iterator[Case]:
+    return reductions(prototype, DEVIATIONS)
+
+
+# Extrema and where they are
 
 EXTREMES = {
     "infinite": choice([nan, inf, -inf, *[2.0, -1.0, 0.5] * 7]),
@@ -194,74 +266,51 @@ NEIGHBOURS = choice([2**62 + i for i in range(-20, 20)])
 """Different numbers of int64, equal as float64."""
 
 
-def _positions(prototype: Prototype, patterns: Sequence[Along]) -> Iterator[Case]:
+def positions(prototype: Prototype, patterns: Sequence[CaseTemplate]) -> Iterator[CaseTemplate]:
     """Where extrema are; only the cases that say so, and those of bool, have several equal numbers in a slice."""
-    numbers = [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
-    yield from _everywhere(prototype, patterns, distinct, numbers)
     rarely = [0, 1, 0, 0, 0, 0] if "max" in prototype.name.lower() else [1, 0, 1, 1, 1, 1]
-    yield from _everywhere(prototype, patterns, choice(rarely), [*{Dtype.bool} & set(prototype.dtypes)])
-    for dtype in prototype.dtypes:
-        yield _case(prototype, dtype, ROWS, choice([0, 1, 1, 1, 2]), "first-of-equals")
-    for dtype in (*half, Dtype.float32, Dtype.int64):
-        for along in (LONG, LONG_COLUMNS):
-            yield _case(prototype, dtype, along, whole(0, 9), f"first-of-equals-{along.label}")
-    for dtype in _floating(prototype):
-        yield _case(prototype, dtype, COLUMNS, EXTREMES["infinite"], "infinite")
+    yield from everywhere(patterns, distinct, [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool])
+    yield from everywhere(patterns, choice(rarely), (Dtype.bool,))
+    yield drawn(ROWS, choice([0, 1, 1, 1, 2]), Types.every, "first-of-equals")
+    for pattern in (LONG, LONG_COLUMNS):
+        yield drawn(pattern, whole(0, 9), (*half, F32, Dtype.int64), f"first-of-equals-{pattern.label}")
+    yield drawn(COLUMNS, EXTREMES["infinite"], floating, "infinite")
     for label in ("all-high", "all-low"):
-        yield _case(prototype, Dtype.float32, KEPT_COLUMNS, EXTREMES[label], label)
-    for dtype in _integral(prototype):
-        yield _case(prototype, dtype, KEPT_COLUMNS, whole_range, "whole-range")
-    yield _case(prototype, Dtype.int64, ROWS, NEIGHBOURS, "neighbours")
-    for dtype in (Dtype.float32, Dtype.int64):
-        yield _case(prototype, dtype, ROWS, distinct, "int32-positions", result=Dtype.int32)
+        yield drawn(KEPT_COLUMNS, EXTREMES[label], label=label)
+    yield drawn(KEPT_COLUMNS, whole_range, integral, "whole-range")
+    yield drawn(ROWS, NEIGHBOURS, (Dtype.int64,), "neighbours")
+    yield drawn(ROWS, distinct, (F32, Dtype.int64), "int32-positions", results=to_type(Dtype.int32, ROWS.sizes.reduced))
 
 
 @cases_for("diopiMax", "diopiMin", weak=EQUAL_SLICES)
 def extremum_and_position(prototype: Prototype) -> Iterator[Case]:
-    yield from _positions(prototype, (*ONE_AXIS, *KEPT))
+    return reductions(prototype, positions(prototype, (*ONE_AXIS, *KEPT)))
 
 
 @cases_for("diopiArgmax", "diopiArgmin", weak=EQUAL_SLICES)
 def position(prototype: Prototype) -> Iterator[Case]:
-    yield from _positions(prototype, (*ONE_AXIS, *KEPT, *ALL_AXES))
-    for dtype in (Dtype.float32, Dtype.float16, Dtype.int64):
-        yield _case(prototype, dtype, ALL, distinct, "all-to-vector", shape=(1,))
-    yield _case(prototype, Dtype.float32, ALL, whole(0, 2), "first-of-all")
-    yield _case(prototype, Dtype.float32, ALL, EXTREMES["infinite"], "infinite-of-all")
+    own = (
+        drawn(ALL, distinct, (F32, F16, Dtype.int64), "all-to-vector", results={"out": ResultOverride(shape=(1,))}),
+        drawn(ALL, whole(0, 2), label="first-of-all"),
+        drawn(ALL, EXTREMES["infinite"], label="infinite-of-all"),
+    )
+    return reductions(prototype, (*positions(prototype, (*ONE_AXIS, *KEPT, *ALL_AXES)), *own))
 
 
-def _extrema(prototype: Prototype, patterns: Sequence[Along], whole_tensor: Along) -> Iterator[Case]:
+def extrema(
+    prototype: Prototype, patterns: Iterable[CaseTemplate], whole_tensor: CaseTemplate
+) -> Iterator[CaseTemplate]:
     """The values of extrema; no slice has zeros of both signs."""
-    yield from _everywhere(prototype, patterns, whole_range, prototype.dtypes)
-    for dtype in _floating(prototype):
-        for label, domain in {
-            **EXTREMES,
-            "special": special_but(0.0, -0.0, nan),
-            "negative": between(-9, -1),
-            "positive": between(1, 9),
-        }.items():
-            yield _case(prototype, dtype, whole_tensor, domain, label)
-    yield _case(prototype, Dtype.int64, whole_tensor, NEIGHBOURS, "neighbours")
+    yield from everywhere(patterns, whole_range, prototype.dtypes)
+    ranges = {"special": special_but(0.0, -0.0, nan), "negative": between(-9, -1), "positive": between(1, 9)}
+    for label, domain in {**EXTREMES, **ranges}.items():
+        yield drawn(whole_tensor, domain, floating, label)
+    yield drawn(whole_tensor, NEIGHBOURS, (Dtype.int64,), "neighbours")
 
 
 @cases_for("diopiAmax", weak=EQUAL_SLICES)
 def amax(prototype: Prototype) -> Iterator[Case]:
-    yield from _extrema(prototype, (*ONE_AXIS, *KEPT, *SEVERAL_AXES, *ALL_AXES), COLUMNS)
-
-
-@cases_for("diopiMaxAll", "diopiMinAll", weak={"infinite": "a NaN is the extremum of all"})
-def extremum_of_all(prototype: Prototype) -> Iterator[Case]:
-    patterns = [
-        Along("matrix", (7, 5), (), common=True, smoke=True),
-        *ALL_AXES,
-        Along("rank5", (2, 1, 3, 2, 2), ()),
-        Along("one", (1,), ()),
-        Along("long", (1031,), ()),
-    ]
-    yield from _extrema(prototype, [pattern for pattern in patterns if not pattern.kept], Along("", (19,), ()))
-    for dtype in (Dtype.float16, Dtype.float32, Dtype.int32):
-        for label, domain in {"ascending": _ascending, "descending": _descending}.items():
-            yield _case(prototype, dtype, LONG, domain, label)
+    return reductions(prototype, extrema(prototype, (*ONE_AXIS, *KEPT, *SEVERAL_AXES, *ALL_AXES), COLUMNS))
 
 
 def _ascending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -272,6 +321,26 @@ def _ascending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 def _descending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return _ascending(rng, count, dtype)[::-1]
 
+
+WHOLE_TENSORS = (
+    along("matrix", (7, 5), (), common=True, smoke=True),
+    *(pattern for pattern in ALL_AXES if not pattern.sizes.kept),
+    along("rank5", (2, 1, 3, 2, 2), ()),
+    along("one", (1,), ()),
+    along("long", (1031,), ()),
+)
+
+
+@cases_for("diopiMaxAll", "diopiMinAll", weak={"infinite": "a NaN is the extremum of all"})
+def extremum_of_all(prototype: Prototype) -> Iterator[Case]:
+    own = (
+        drawn(LONG, domain, (F16, F32, Dtype.int32), label)
+        for label, domain in {"ascending": _ascending, "descending": _descending}.items()
+    )
+    return reductions(prototype, (*extrema(prototype, WHOLE_TENSORS, along("", (19,), ())), *own))
+
+
+# Truth
 
 TRUTHS: dict[int, list[complex]] = {
     0: [1],
@@ -287,40 +356,34 @@ def _mostly(rare: Sequence[complex], frequent: Sequence[complex], times: int = 6
     return choice([*rare, *(frequent[i % len(frequent)] for i in range(times * len(rare)))])
 
 
-@cases_for("diopiAny", "diopiAll")
-def truth(prototype: Prototype) -> Iterator[Case]:
-    for dtype in prototype.dtypes:
-        false: list[complex] = [0.0, -0.0] if category(dtype) > 1 else [0]
-        true = TRUTHS[category(dtype)]
-        rare, frequent = (true, false) if prototype.base == "diopiAny" else (false, true)
-        short = [pattern for pattern in ONE_OR_ALL if pattern.label != "long-rows"]
-        yield from _everywhere(prototype, short, _mostly(rare, frequent), [dtype])
-        if dtype is Dtype.float32:
-            yield _case(prototype, dtype, LONG_ROWS, _mostly(rare, frequent, 200))
-        yield _case(prototype, dtype, ROWS, choice(false), "false")
-        yield _case(prototype, dtype, ROWS, choice(true), "true")
-    for dtype, high in HIGH_BITS.items():
-        domain = choice([high, *[0] * 6] if prototype.base == "diopiAny" else [high])
-        yield _case(prototype, dtype, ROWS, domain, "high-bits")
-
-
 HIGH_BITS = {Dtype.int16: 2**8, Dtype.int32: 2**16, Dtype.int64: 2**32}
 """Numbers that are zero when cut down to the next narrower type."""
 
 
-@cases_for("diopiProd")
-def prod(prototype: Prototype) -> Iterator[Case]:
-    yield from _everywhere(prototype, ONE_OR_ALL, magnitudes(-1, 1), _inexact(prototype))
-    for dtype in _integral(prototype):
-        domain = choice([1, 1, 1, 1, 1, 1, 1, 0]) if dtype is Dtype.bool else whole_range
-        yield from _everywhere(prototype, ONE_OR_ALL, domain, [dtype])
-    for dtype in _floating(prototype):
-        yield _case(prototype, dtype, ROWS, choice([3.0, 5.0, -7.0]), "exact", exact=True)
-        yield _case(prototype, dtype, COLUMNS, choice([inf, nan, -inf, *[0.5, -2.0, 4.0, 1.0] * 6]), "infinite")
-        yield _case(prototype, dtype, COLUMNS, choice([0.0, -0.0, *[0.5, -2.0, 4.0] * 4]), "zeros", exact=True)
-    for dtype in (Dtype.complex64, Dtype.complex128):
-        yield _case(prototype, dtype, ROWS, choice([1 + 2j, -3j, 2 - 1j]), "exact", exact=True)
-    yield _case(prototype, Dtype.float16, Along("", (5, 18), (1,)), _balanced, "partial-overflow", exact=True)
+def _true(dtype: Dtype) -> Sequence[complex]:
+    return TRUTHS[category(dtype)]
+
+
+def _false(dtype: Dtype) -> Sequence[complex]:
+    return [0.0, -0.0] if category(dtype) > 1 else [0]
+
+
+@cases_for("diopiAny", "diopiAll")
+def truth(prototype: Prototype) -> Iterator[Case]:
+    some = prototype.base == "diopiAny"
+    rare, frequent = (_true, _false) if some else (_false, _true)
+    short = [pattern for pattern in ONE_OR_ALL if pattern.label != "long-rows"]
+    templates = (
+        *everywhere(short, by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype))), prototype.dtypes),
+        drawn(LONG_ROWS, by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype), 200))),
+        drawn(ROWS, by_type(lambda dtype: choice(_false(dtype))), Types.every, "false"),
+        drawn(ROWS, by_type(lambda dtype: choice(_true(dtype))), Types.every, "true"),
+        *(drawn(ROWS, choice([high, *[0] * (6 * some)]), (dtype,), "high-bits") for dtype, high in HIGH_BITS.items()),
+    )
+    return reductions(prototype, templates)
+
+
+# Products
 
 
 def _balanced(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -329,17 +392,34 @@ def _balanced(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return rng.permuted(np.array(rows), axis=1)
 
 
-RUNNING = (*ONE_AXIS, Along("empty-slices", (3, 0), (1,), common=True))
+PRODUCTS = (
+    *everywhere(ONE_OR_ALL, magnitudes(-1, 1), INEXACT),
+    *everywhere(ONE_OR_ALL, choice([1, 1, 1, 1, 1, 1, 1, 0]), (Dtype.bool,)),
+    *everywhere(ONE_OR_ALL, whole_range, integer),
+    drawn(ROWS, choice([3.0, 5.0, -7.0]), floating, "exact", exact=True),
+    drawn(ROWS, choice([1 + 2j, -3j, 2 - 1j]), complexes, "exact", exact=True),
+    drawn(COLUMNS, choice([inf, nan, -inf, *[0.5, -2.0, 4.0, 1.0] * 6]), floating, "infinite"),
+    drawn(COLUMNS, choice([0.0, -0.0, *[0.5, -2.0, 4.0] * 4]), floating, "zeros", exact=True),
+    drawn(along("", (5, 18), (1,)), _balanced, (F16,), "partial-overflow", exact=True),
+)
+
+
+@cases_for("diopiProd")
+def prod(prototype: Prototype) -> Iterator[Case]:
+    return reductions(prototype, (*ordered(prototype, MULTIPLIED), *PRODUCTS))
+
+
+# Running sums
+
+RUNNING = (*ONE_AXIS, along("empty-slices", (3, 0), (1,), common=True))
 
 
 @cases_for("diopiCumsum", "diopiCumsumBackward")
 def cumsum(prototype: Prototype) -> Iterator[Case]:
-    for dtype in prototype.dtypes:
-        domain = normal() if category(dtype) > 1 else whole_range
-        for along in patterns_of(dtype, RUNNING):
-            yield _case(prototype, dtype, along, domain, shape=along.shape)
-    for dtype in (*_inexact(prototype), *set(prototype.dtypes) & {Dtype.bool}):
-        yield _case(prototype, dtype, LONG, whole(0, 9), "exact", shape=LONG.shape, exact=True)
-    infinite = choice([nan, inf, -inf, *[1.0, -2.0, 0.5] * 9])
-    for dtype in _floating(prototype):
-        yield _case(prototype, dtype, COLUMNS, infinite, "infinite", shape=COLUMNS.shape)
+    templates = (
+        *ordered(prototype, ADDED, ORDERED.sizes.shape),
+        *everywhere(RUNNING, by_type(lambda dtype: normal() if category(dtype) > 1 else whole_range), prototype.dtypes),
+        drawn(LONG, whole(0, 9), (*INEXACT, Dtype.bool), "exact", exact=True),
+        drawn(COLUMNS, choice([nan, inf, -inf, *[1.0, -2.0, 0.5] * 9]), floating, "infinite"),
+    )
+    return reductions(prototype, templates, lambda sizes: sizes.shape)

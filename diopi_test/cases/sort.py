@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle, product
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,14 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating, half, integer
-from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.case import Case, TensorSpec, cases_for
-from diopi_test.cases.scenes import Scene, data, literal, no_position_twice, play
-from diopi_test.domains import Domain, anything, between, choice, distinct, integer_range, whole, whole_range
-from diopi_test.formats import format_of, is_inexact
-from diopi_test.layouts import Layout, contiguous, expanded, strided, transposed
-
-nan, inf = float("nan"), float("inf")
+from diopi_test.cases.axes import untried
+from diopi_test.cases.domains import Domain, between, choice, distinct, integer_range, whole, whole_range
+from diopi_test.cases.formats import format_of, is_inexact
+from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, transposed
+from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, by_turns, register
+from diopi_test.cases.tensors import arbitrary, literal, no_position_twice, one_tensor
 
 INFINITE = choice([inf, -inf, 0.25, -3.0, 1e4, -1e-4, 2.0, 0.0, nan])
 """Nine different numbers; the only NaN counts as the largest."""
@@ -42,7 +42,7 @@ REPEATED = whole(0, 3)
 
 ONE_PLACE = "along an axis of length one there is but place 0"
 
-AXES: dict[str, tuple[tuple[int, ...], int]] = {
+AXES: Mapping[str, tuple[tuple[int, ...], int]] = {
     "columns": ((7, 5), 0),
     "middle": ((3, 4, 5), 1),
     "first-of-4": ((5, 2, 3, 2), -4),
@@ -59,190 +59,177 @@ AXES: dict[str, tuple[tuple[int, ...], int]] = {
 """Shapes of the input, and axes to sort along."""
 
 
+def also_along(templates: Iterable[CaseTemplate]) -> list[tuple[str, tuple[int, ...], int]]:
+    """Labels, shapes and axes of calls along the axes that none of the templates is along."""
+    return list(untried({(len(template.sizes), template.arguments["dim"]) for template in templates}))
+
+
+PLACES = [(layout, contiguous) for layout in (contiguous, transposed, strided, contiguous)]
+
+INT32 = ResultOverride(Dtype.int32)
+"""Positions are int64 otherwise."""
+
+
 def equal_rows(columns: int) -> Domain:
     """One number all along each row, another one in each."""
     return lambda rng, count, dtype: rng.permutation(np.arange(count // columns)).repeat(columns)
 
 
-def sorting(prototype: Prototype, attributes: Any) -> Iterator[Case]:
-    """Cases of sort and argsort; `attributes(dim, descending, stable)` gives all arguments but the input."""
-
-    def scene(
-        label: str,
-        shape: tuple[int, ...],
-        dim: int | None,
-        descending: bool,
-        stable: bool | None,
-        domain: Domain = distinct,
-        layout: Layout = contiguous,
-        **more: Any,
-    ) -> Scene:
-        arguments = {"input": data(*shape, domain=domain, layout=layout), **attributes(dim, descending, stable)}
-        return Scene(label, arguments, **more)
-
-    layouts = cycle((contiguous, transposed, strided, contiguous))
-    ways = cycle(product((False, True), (None, False, True)))
-    yield from play(
-        prototype,
-        [
-            scene("rows", (6, 7), 1, False, None, common=True, smoke=True),
-            scene("inner-descending", (2, 6, 3), -2, True, False, distinct, strided, result=transposed, common=True),
-            scene("stable", (4, 9), 1, False, True, REPEATED, common=True, smoke=True),
-            scene("stable-descending", (9, 4), 0, True, True, REPEATED, transposed, result=strided, common=True),
-            scene("any-order", (4, 9), 1, False, None, REPEATED, common=True),
-            *(scene(label, *one, *next(ways), distinct, next(layouts)) for label, one in AXES.items()),
-            *(
-                scene(f"equals-{'descending' if down else 'ascending'}-{stable}", (4, 26), 1, down, stable, EQUALS)
-                for down, stable in product((False, True), (None, False, True))
-            ),
-            scene("equals-of-halves", (26,), 0, True, True, EQUALS, dtypes=half),
-            scene("any-order-of-equals", (26,), 0, True, False, EQUALS, dtypes=half),
-            scene("infinite", (9,), 0, False, None, INFINITE, dtypes=floating),
-            scene("infinite-descending", (9,), 0, True, None, INFINITE),
-            scene("whole-range", (5, 8), 1, False, True, whole_range, dtypes=integer),
-            scene("whole-range-descending", (5, 8), 0, True, True, whole_range, dtypes=(Dtype.int8, Dtype.uint8)),
-            scene("neighbours", (40,), 0, False, None, neighbours, dtypes=PRECISE),
-            scene("all-equal", (4, 6), -1, False, None, equal_rows(6), dtypes=(Dtype.float32, Dtype.int64)),
-            scene("expanded", (4, 6), 1, False, True, distinct, expanded),
-            scene("long-of-few", (1031,), 0, True, True, REPEATED, dtypes=(Dtype.float32, Dtype.uint8)),
-            scene("stable-long-rows", (3, 300), -1, False, True, REPEATED, dtypes=(Dtype.float32, *half)),
-            scene("stable-power-of-two", (256, 2), 0, True, True, REPEATED),
-            scene("very-long", (4099,), 0, True, True, whole(-999, 999)),
-            scene("long-any-order", (1031,), 0, False, False, REPEATED, dtypes=(Dtype.float32, Dtype.bool)),
-            scene("int32-positions", (4, 9), 1, True, True, REPEATED, index=Dtype.int32),
-            scene("int32-positions-any-order", (4, 9), 1, True, None, REPEATED, index=Dtype.int32),
-            *([scene("no-axis", (4, 3, 7), None, True, False)] if prototype.base == "diopiArgsort" else []),
-        ],
-    )
+def ordered(
+    label: str,
+    shape: tuple[int, ...],
+    dim: int | None,
+    descending: bool,
+    stable: bool | None,
+    domain: Domain = distinct,
+    **about: Any,
+) -> CaseTemplate:
+    """Sort calls `stable` pStable and takes None too."""
+    arguments = {"stable": bool(stable), "dim": dim, "descending": descending, "pStable": stable}
+    return CaseTemplate(label, shape, arguments, {"input": domain}, **about)
 
 
-@cases_for("diopiSort", weak={"length-one": ONE_PLACE})
-def sort(prototype: Prototype) -> Iterator[Case]:
-    def attributes(dim: int, descending: bool, stable: bool | None) -> dict[str, Any]:
-        return {"dim": dim, "descending": descending, "pStable": stable}
+WAYS = tuple(product((False, True), (None, False, True)))
+"""Whether descending, and whether stable."""
 
-    yield from sorting(prototype, attributes)
+SORT = (
+    ordered("rows", (6, 7), 1, False, None, **BASIC),
+    ordered("inner-descending", (2, 6, 3), -2, True, False, layout=strided, result=transposed, dtypes=Types.every),
+    ordered("stable", (4, 9), 1, False, True, REPEATED, **BASIC),
+    ordered(
+        "stable-descending", (9, 4), 0, True, True, REPEATED, layout=transposed, result=strided, dtypes=Types.every
+    ),
+    ordered("any-order", (4, 9), 1, False, None, REPEATED, dtypes=Types.every),
+    *by_turns([ordered(label, *AXES[label], *way) for label, way in zip(AXES, cycle(WAYS), strict=False)], *PLACES),
+    *(ordered(f"equals-{'descending' if way[0] else 'ascending'}-{way[1]}", (4, 26), 1, *way, EQUALS) for way in WAYS),
+    ordered("equals-of-halves", (26,), 0, True, True, EQUALS, dtypes=half),
+    ordered("any-order-of-equals", (26,), 0, True, False, EQUALS, dtypes=half),
+    ordered("infinite", (9,), 0, False, None, INFINITE, dtypes=floating),
+    ordered("infinite-descending", (9,), 0, True, None, INFINITE),
+    ordered("whole-range", (5, 8), 1, False, True, whole_range, dtypes=integer),
+    ordered("whole-range-descending", (5, 8), 0, True, True, whole_range, dtypes=(Dtype.int8, Dtype.uint8)),
+    ordered("neighbours", (40,), 0, False, None, neighbours, dtypes=PRECISE),
+    ordered("all-equal", (4, 6), -1, False, None, equal_rows(6), dtypes=(Dtype.float32, Dtype.int64)),
+    ordered("expanded", (4, 6), 1, False, True, layout=expanded),
+    ordered("long-of-few", (1031,), 0, True, True, REPEATED, dtypes=(Dtype.float32, Dtype.uint8)),
+    ordered("stable-long-rows", (3, 300), -1, False, True, REPEATED, dtypes=(Dtype.float32, *half)),
+    ordered("stable-power-of-two", (256, 2), 0, True, True, REPEATED),
+    ordered("very-long", (4099,), 0, True, True, whole(-999, 999)),
+    ordered("long-any-order", (1031,), 0, False, False, REPEATED, dtypes=(Dtype.float32, Dtype.bool)),
+    ordered("int32-positions", (4, 9), 1, True, True, REPEATED, results={"indices": INT32, "out": INT32}),
+    ordered("int32-positions-any-order", (4, 9), 1, True, None, REPEATED, results={"indices": INT32, "out": INT32}),
+)
+
+OTHER_AXES = tuple(
+    ordered(label, shape, dim, *way) for (label, shape, dim), way in zip(also_along(SORT), cycle(WAYS), strict=False)
+)
+
+ARGSORT = (*SORT, ordered("no-axis", (4, 3, 7), None, True, False), *OTHER_AXES)
+
+register("diopiSort", templates=(*SORT, *OTHER_AXES), derive=one_tensor(), weak={"length-one": ONE_PLACE})
+register("diopiArgsort", templates=ARGSORT, derive=one_tensor(), weak={"length-one": ONE_PLACE})
 
 
-@cases_for("diopiArgsort", weak={"length-one": ONE_PLACE})
-def argsort(prototype: Prototype) -> Iterator[Case]:
-    def attributes(dim: int | None, descending: bool, stable: bool | None) -> dict[str, Any]:
-        return {"stable": bool(stable), "dim": dim, "descending": descending}
+def largest(
+    label: str,
+    shape: tuple[int, ...],
+    dim: int,
+    k: int,
+    of_largest: bool,
+    in_order: bool,
+    domain: Domain = distinct,
+    **about: Any,
+) -> CaseTemplate:
+    """The `k` largest, or smallest."""
+    arguments = {"k": k, "dim": dim, "largest": of_largest, "sorted": in_order}
+    return CaseTemplate(label, shape, arguments, {"input": domain}, **about)
 
-    yield from sorting(prototype, attributes)
 
-
-@cases_for("diopiTopk", weak={"length-one": ONE_PLACE})
-def topk(prototype: Prototype) -> Iterator[Case]:
-    def scene(
-        label: str,
-        shape: tuple[int, ...],
-        dim: int,
-        k: int,
-        largest: bool,
-        in_order: bool,
-        domain: Domain = distinct,
-        layout: Layout = contiguous,
-        **more: Any,
-    ) -> Scene:
-        arguments = {
-            "input": data(*shape, domain=domain, layout=layout),
-            "k": k,
-            "dim": dim,
-            "largest": largest,
-            "sorted": in_order,
-        }
-        return Scene(label, arguments, **more)
-
-    def part(shape: tuple[int, ...], dim: int) -> int:
-        """How many are taken: about half."""
-        return (shape[dim] + 1) // 2 if shape else 1
-
-    layouts = cycle((contiguous, transposed, strided, contiguous))
+def by_half() -> Iterator[CaseTemplate]:
+    """About half of the numbers along each of the axes."""
     ways = cycle(((True, True), (False, True), (True, False), (False, False)))
-    yield from play(
-        prototype,
-        [
-            scene("rows", (4, 9), 1, 3, True, True, common=True, smoke=True),
-            scene("smallest", (9, 4), 0, 4, False, True, common=True, smoke=True),
-            scene("inner", (2, 6, 3), -2, 2, True, True, distinct, strided, result=transposed, common=True),
-            scene("any-order", (4, 9), 1, 5, True, False, common=True),
-            scene("any-of-equals", (4, 9), 1, 4, True, True, REPEATED, transposed, result=strided, common=True),
-            scene("smallest-of-equals", (4, 9), 1, 4, False, False, REPEATED),
-            *(scene(label, *one, part(*one), *next(ways), distinct, next(layouts)) for label, one in AXES.items()),
-            scene("one", (4, 7), 1, 1, True, False),
-            scene("few-of-many", (3, 1300), 1, 5, True, True, dtypes=(Dtype.float32, Dtype.int32)),
-            scene("many-of-very-many", (4099,), 0, 1025, False, True),
-            scene("negative", (4, 9), 1, 3, True, True, between(-9, -1)),
-            scene("all", (4, 7), 1, 7, True, True),
-            scene("all-smallest", (4, 7), 0, 4, False, True),
-            scene("all-any-order", (4, 7), 1, 7, True, False),
-            scene("none", (4, 7), 1, 0, True, True),
-            scene("equals", (3, 26), 1, 9, True, True, EQUALS, dtypes=(Dtype.float32, Dtype.bfloat16)),
-            scene("equals-smallest", (3, 26), 1, 9, False, True, EQUALS, dtypes=(Dtype.float32, Dtype.float16)),
-            scene("infinite", (9,), 0, 4, True, True, INFINITE, dtypes=floating),
-            scene("infinite-smallest", (9,), 0, 8, False, True, INFINITE),
-            scene("whole-range", (5, 8), 1, 3, True, True, whole_range, dtypes=integer),
-            scene("neighbours", (40,), 0, 17, False, True, neighbours, dtypes=PRECISE),
-            scene("int32-positions", (4, 9), 1, 3, False, True, index=Dtype.int32),
-            scene("int32-positions-any-order", (4, 9), 1, 3, True, False, index=Dtype.int32),
-        ],
-    )
+    for label, (shape, dim) in AXES.items():
+        yield largest(label, shape, dim, (shape[dim] + 1) // 2 if shape else 1, *next(ways))
 
 
-@cases_for("diopiSortBackward")
-def sort_backward(prototype: Prototype) -> Iterator[Case]:
-    def scene(
-        label: str,
-        sizes: tuple[int, ...],
-        dim: int,
-        keepdim: bool,
-        indices: TensorSpec,
-        layout: Layout = contiguous,
-        **more: Any,
-    ) -> Scene:
-        arguments = {
-            "grad_output": data(*indices.shape, domain=anything, layout=layout),
-            "dim": dim,
-            "indices": indices,
-            "sizes": sizes,
-            "keepdim": keepdim,
-        }
-        return Scene(label, arguments, **more)
+TOPK = (
+    largest("rows", (4, 9), 1, 3, True, True, **BASIC),
+    largest("smallest", (9, 4), 0, 4, False, True, **BASIC),
+    largest("inner", (2, 6, 3), -2, 2, True, True, layout=strided, result=transposed, dtypes=Types.every),
+    largest("any-order", (4, 9), 1, 5, True, False, dtypes=Types.every),
+    largest("any-of-equals", (4, 9), 1, 4, True, True, REPEATED, layout=transposed, result=strided, dtypes=Types.every),
+    largest("smallest-of-equals", (4, 9), 1, 4, False, False, REPEATED),
+    *by_turns(by_half(), *PLACES),
+    largest("one", (4, 7), 1, 1, True, False),
+    largest("few-of-many", (3, 1300), 1, 5, True, True, dtypes=(Dtype.float32, Dtype.int32)),
+    largest("many-of-very-many", (4099,), 0, 1025, False, True),
+    largest("negative", (4, 9), 1, 3, True, True, between(-9, -1)),
+    largest("all", (4, 7), 1, 7, True, True),
+    largest("all-smallest", (4, 7), 0, 4, False, True),
+    largest("all-any-order", (4, 7), 1, 7, True, False),
+    largest("none", (4, 7), 1, 0, True, True),
+    largest("equals", (3, 26), 1, 9, True, True, EQUALS, dtypes=(Dtype.float32, Dtype.bfloat16)),
+    largest("equals-smallest", (3, 26), 1, 9, False, True, EQUALS, dtypes=(Dtype.float32, Dtype.float16)),
+    largest("infinite", (9,), 0, 4, True, True, INFINITE, dtypes=floating),
+    largest("infinite-smallest", (9,), 0, 8, False, True, INFINITE),
+    largest("whole-range", (5, 8), 1, 3, True, True, whole_range, dtypes=integer),
+    largest("neighbours", (40,), 0, 17, False, True, neighbours, dtypes=PRECISE),
+    largest("int32-positions", (4, 9), 1, 3, False, True, results={"indices": INT32}),
+    largest("int32-positions-any-order", (4, 9), 1, 3, True, False, results={"indices": INT32}),
+)
 
-    yield from play(
-        prototype,
-        [
-            scene("rows", (4, 6), 1, True, no_position_twice(4, 6, below=6, axis=1), common=True, smoke=True),
-            scene("maxima", (4, 6), 0, False, literal([3, 0, 2, 2, 1, 0]), common=True, smoke=True),
-            scene(
-                "inner",
-                (3, 5, 4),
-                -2,
-                True,
-                no_position_twice(3, 5, 4, below=5, axis=1, layout=transposed),
-                strided,
-                result=transposed,
-                common=True,
-            ),
-            scene("topk", (7, 3), 0, True, no_position_twice(4, 3, below=7), transposed, result=strided, common=True),
-            scene("maxima-of-last", (3, 4), -1, False, literal([3, 0, 2]), strided),
-            scene("maxima-of-inner", (2, 4, 3), 1, False, literal([[3, 0, 2], [1, 1, 0]], layout=transposed)),
-            scene("maxima-of-first-of-4", (3, 2, 1, 2), -4, False, literal([[[2, 0]], [[1, 1]]])),
-            scene("kept-maxima", (2, 4, 3), -2, True, literal([[[3, 0, 2]], [[1, 1, 0]]])),
-            scene("maximum", (5,), 0, False, literal(3)),
-            scene("cube", (4, 4, 4), -2, True, no_position_twice(4, 4, 4, below=4, axis=1)),
-            scene("cube-first", (4, 4, 4), 0, True, no_position_twice(4, 4, 4, below=4)),
-            scene("maxima-of-cube", (4, 4, 4), -2, False, literal([[3, 0, 2, 1], [1, 1, 0, 2]] * 2)),
-            scene("vector", (6,), -1, True, no_position_twice(6, below=6, layout=strided)),
-            scene("int32", (4, 6), 1, True, no_position_twice(4, 6, below=6, axis=1, dtype=Dtype.int32)),
-            scene("number", (), 0, True, literal(0)),
-            scene("maximum-of-number", (), -1, False, literal(0)),
-            scene("nothing-taken", (4, 3), 1, True, no_position_twice(4, 0, below=3, axis=1)),
-            scene("no-rows", (0, 3), 1, True, no_position_twice(0, 3, below=3, axis=1)),
-            scene("long", (1031,), 0, True, no_position_twice(515, below=1031)),
-        ],
-    )
+TOPK_ALONG = tuple(
+    largest(label, shape, dim, (shape[dim] + 1) // 2, *way)
+    for (label, shape, dim), way in zip(also_along(TOPK), cycle(product((True, False), (True, False))), strict=False)
+)
+
+register("diopiTopk", templates=(*TOPK, *TOPK_ALONG), derive=one_tensor(), weak={"length-one": ONE_PLACE})
+
+MATRIX = no_position_twice(4, 6, below=6, axis=1)
+CUBE = no_position_twice(3, 5, 4, below=5, axis=1, layout=transposed)
+
+SORT_BACKWARD = (
+    CaseTemplate("rows", ((4, 6), 1, True, MATRIX), **BASIC),
+    CaseTemplate("maxima", ((4, 6), 0, False, literal([3, 0, 2, 2, 1, 0])), **BASIC),
+    CaseTemplate("inner", ((3, 5, 4), -2, True, CUBE), layout=strided, result=transposed, dtypes=Types.every),
+    CaseTemplate(
+        "topk",
+        ((7, 3), 0, True, no_position_twice(4, 3, below=7)),
+        layout=transposed,
+        result=strided,
+        dtypes=Types.every,
+    ),
+    CaseTemplate("maxima-of-last", ((3, 4), -1, False, literal([3, 0, 2])), layout=strided),
+    CaseTemplate("maxima-of-inner", ((2, 4, 3), 1, False, literal([[3, 0, 2], [1, 1, 0]], layout=transposed))),
+    CaseTemplate("maxima-of-first-of-4", ((3, 2, 1, 2), -4, False, literal([[[2, 0]], [[1, 1]]]))),
+    CaseTemplate("kept-maxima", ((2, 4, 3), -2, True, literal([[[3, 0, 2]], [[1, 1, 0]]]))),
+    CaseTemplate("maximum", ((5,), 0, False, literal(3))),
+    CaseTemplate("cube", ((4, 4, 4), -2, True, no_position_twice(4, 4, 4, below=4, axis=1))),
+    CaseTemplate("cube-first", ((4, 4, 4), 0, True, no_position_twice(4, 4, 4, below=4))),
+    CaseTemplate("maxima-of-cube", ((4, 4, 4), -2, False, literal([[3, 0, 2, 1], [1, 1, 0, 2]] * 2))),
+    CaseTemplate("vector", ((6,), -1, True, no_position_twice(6, below=6, layout=strided))),
+    CaseTemplate("int32", ((4, 6), 1, True, no_position_twice(4, 6, below=6, axis=1, dtype=Dtype.int32))),
+    CaseTemplate("number", ((), 0, True, literal(0))),
+    CaseTemplate("maximum-of-number", ((), -1, False, literal(0))),
+    CaseTemplate("nothing-taken", ((4, 3), 1, True, no_position_twice(4, 0, below=3, axis=1))),
+    CaseTemplate("no-rows", ((0, 3), 1, True, no_position_twice(0, 3, below=3, axis=1))),
+    CaseTemplate("long", ((1031,), 0, True, no_position_twice(515, below=1031))),
+)
+"""Sizes are the shape of what was sorted, the axis, whether it was kept, and the places."""
+
+SORT_BACKWARD_ALONG = tuple(
+    CaseTemplate(label, (shape, dim, True, no_position_twice(*shape, below=shape[dim], axis=dim)))
+    for label, shape, dim in untried({(len(one.sizes[0]), one.sizes[1]) for one in SORT_BACKWARD})
+)
+
+
+def taken(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes, dim, keepdim, indices = template.sizes
+    grad = arbitrary(*indices.shape, layout=template.layout)
+    return {"grad_output": grad, "dim": dim, "indices": indices, "sizes": sizes, "keepdim": keepdim}
+
+
+register("diopiSortBackward", templates=(*SORT_BACKWARD, *SORT_BACKWARD_ALONG), derive=taken)
 
 
 def few_slices(shape: tuple[int, ...], dim: int, different: int) -> Domain:
@@ -260,78 +247,85 @@ def few_slices(shape: tuple[int, ...], dim: int, different: int) -> Domain:
     return draw
 
 
-ZEROS = choice([0.0, -0.0, 1.0, -0.0, -2.0, 0.0])
-
-
-@cases_for("diopiUnique", weak={"all-different": "no value occurs twice", "all-equal": "equal elements have one place"})
-def unique(prototype: Prototype) -> Iterator[Case]:
-    def scene(
-        label: str,
-        shape: tuple[int, ...],
-        dim: int | None = None,
-        in_order: bool = True,
-        counted: bool = True,
-        mapped: bool = True,
-        domain: Domain | None = None,
-        layout: Layout = contiguous,
-        **more: Any,
-    ) -> Scene:
-        domain = domain or (REPEATED if dim is None else few_slices(shape, dim, 3))
-        arguments = {
-            "input": data(*shape, domain=domain, layout=layout),
-            "dim": dim,
-            "sorted": in_order,
-            "return_counts": counted,
-        }
-        absent = () if mapped else ("indices",)
-        return Scene(label, arguments, absent=absent, **more)
-
-    yield from play(
-        prototype,
-        [
-            scene("matrix", (4, 5), common=True, smoke=True),
-            scene("rows", (7, 3), 0, common=True, smoke=True),
-            scene("inner", (2, 6, 3), -2, layout=strided, result=strided, common=True),
-            scene("columns", (4, 6), 1, False, layout=transposed, result=transposed, common=True),
-            scene("any-order", (4, 5), None, False, layout=transposed, result=transposed, common=True),
-            scene("not-counted", (4, 5), None, True, False),
-            scene("not-mapped", (4, 5), None, True, True, False),
-            scene("values-alone", (4, 5), None, True, False, False),
-            scene("slices-not-counted", (7, 3), 0, True, False),
-            scene("slices-not-mapped", (7, 3), 0, True, True, False),
-            scene("slices-alone", (7, 3), 0, False, False, False),
-            scene("all-different", (9,), domain=distinct),
-            scene("all-slices-different", (5, 4), 1, domain=distinct),
-            scene("all-equal", (3, 4), domain=whole(2, 2)),
-            scene("all-slices-equal", (3, 4), -1, domain=few_slices((3, 4), -1, 1)),
-            scene("number", ()),
-            scene("nothing", (0,)),
-            scene("no-rows", (0, 3)),
-            scene("no-slices", (0, 3), 0, domain=REPEATED),
-            scene("first-of-4", (7, 2, 1, 2), -4),
-            scene("last-of-5", (2, 1, 3, 2, 6), -1),
-            scene("vector", (9,), 0, domain=REPEATED),
-            scene("expanded", (4, 5), layout=expanded),
-            scene("zeros", (12,), domain=ZEROS, dtypes=floating),
-            scene("slices-with-zeros", (12, 1), 0, domain=ZEROS, dtypes=(Dtype.float32, Dtype.bfloat16)),
-            scene("negative-zeros", (6,), domain=choice([-0.0, 1.0]), dtypes=(Dtype.float32, Dtype.float16)),
-            scene("infinite", (18,), domain=choice([inf, -inf, 2.0, 0.5, -1.0]), dtypes=floating),
-            scene(
-                "not-a-number", (9,), domain=choice([nan, inf, -inf, inf, 2.0, -inf, 0.5, inf, 2.0]), dtypes=floating
-            ),
-            scene("whole-range", (4, 6), domain=choice_of_whole_range, dtypes=integer),
-            scene("neighbours", (60,), domain=neighbours, dtypes=PRECISE),
-            scene("long", (1031,), domain=whole(0, 99), dtypes=(Dtype.float32, Dtype.int32)),
-            scene("many-different", (2, 1031), domain=whole(0, 1500)),
-            scene("long-slices", (130, 5), 0, domain=few_slices((130, 5), 0, 6)),
-            scene("wide-slices", (9, 140), 0, domain=few_slices((9, 140), 0, 4)),
-            scene("cube", (4, 4, 4), 1, domain=few_slices((4, 4, 4), 1, 3)),
-            scene("int32-positions", (4, 5), index=Dtype.int32),
-            scene("int32-positions-of-slices", (7, 3), 0, index=Dtype.int32),
-        ],
-    )
-
-
 def choice_of_whole_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Few values from the whole range, each several times."""
     return rng.choice(whole_range(rng, max(count // 3, 1), dtype), count)
+
+
+ZEROS = choice([0.0, -0.0, 1.0, -0.0, -2.0, 0.0])
+
+
+def different(
+    label: str,
+    shape: tuple[int, ...],
+    dim: int | None = None,
+    in_order: bool = True,
+    *,
+    counted: bool = True,
+    domain: Domain | None = None,
+    **about: Any,
+) -> CaseTemplate:
+    """The different numbers, or slices across axis `dim`, few of several by default."""
+    arguments = {"dim": dim, "sorted": in_order, "return_counts": counted}
+    usual = REPEATED if dim is None else few_slices(shape, dim, 3)
+    return CaseTemplate(label, shape, arguments, {"input": domain or usual}, **about)
+
+
+def lying(layout: Layout) -> dict[str, Any]:
+    """In every element type, with this layout of the input and of the only result that the caller makes."""
+    return {"layout": layout, "results": {"indices": ResultOverride(layout=layout)}, "dtypes": Types.every}
+
+
+UNMAPPED: Mapping[str, Any] = {"results": {"indices": None}}
+
+UNIQUE = (
+    different("matrix", (4, 5), **BASIC),
+    different("rows", (7, 3), 0, **BASIC),
+    different("inner", (2, 6, 3), -2, **lying(strided)),
+    different("columns", (4, 6), 1, False, **lying(transposed)),
+    different("any-order", (4, 5), None, False, **lying(transposed)),
+    different("not-counted", (4, 5), counted=False),
+    different("not-mapped", (4, 5), **UNMAPPED),
+    different("values-alone", (4, 5), counted=False, **UNMAPPED),
+    different("slices-not-counted", (7, 3), 0, counted=False),
+    different("slices-not-mapped", (7, 3), 0, **UNMAPPED),
+    different("slices-alone", (7, 3), 0, False, counted=False, **UNMAPPED),
+    different("all-different", (9,), domain=distinct),
+    different("all-slices-different", (5, 4), 1, domain=distinct),
+    different("all-equal", (3, 4), domain=whole(2, 2)),
+    different("all-slices-equal", (3, 4), -1, domain=few_slices((3, 4), -1, 1)),
+    different("number", ()),
+    different("nothing", (0,)),
+    different("no-rows", (0, 3)),
+    different("no-slices", (0, 3), 0, domain=REPEATED),
+    different("first-of-4", (7, 2, 1, 2), -4),
+    different("last-of-5", (2, 1, 3, 2, 6), -1),
+    different("vector", (9,), 0, domain=REPEATED),
+    different("expanded", (4, 5), layout=expanded),
+    different("zeros", (12,), domain=ZEROS, dtypes=floating),
+    different("slices-with-zeros", (12, 1), 0, domain=ZEROS, dtypes=(Dtype.float32, Dtype.bfloat16)),
+    different("negative-zeros", (6,), domain=choice([-0.0, 1.0]), dtypes=(Dtype.float32, Dtype.float16)),
+    different("infinite", (18,), domain=choice([inf, -inf, 2.0, 0.5, -1.0]), dtypes=floating),
+    different("not-a-number", (9,), domain=choice([nan, inf, -inf, inf, 2.0, -inf, 0.5, inf, 2.0]), dtypes=floating),
+    different("whole-range", (4, 6), domain=choice_of_whole_range, dtypes=integer),
+    different("neighbours", (60,), domain=neighbours, dtypes=PRECISE),
+    different("long", (1031,), domain=whole(0, 99), dtypes=(Dtype.float32, Dtype.int32)),
+    different("many-different", (2, 1031), domain=whole(0, 1500)),
+    different("long-slices", (130, 5), 0, domain=few_slices((130, 5), 0, 6)),
+    different("wide-slices", (9, 140), 0, domain=few_slices((9, 140), 0, 4)),
+    different("cube", (4, 4, 4), 1),
+    different("int32-positions", (4, 5), results={"indices": INT32}),
+    different("int32-positions-of-slices", (7, 3), 0, results={"indices": INT32}),
+)
+
+UNIQUE_ALONG = tuple(
+    different(label, shape, dim, domain=few_slices(shape, dim, 2) if len(shape) > 1 else REPEATED)
+    for label, shape, dim in also_along(one for one in UNIQUE if one.arguments["dim"] is not None)
+)
+
+register(
+    "diopiUnique",
+    templates=(*UNIQUE, *UNIQUE_ALONG),
+    derive=one_tensor(),
+    weak={"all-different": "no value occurs twice", "all-equal": "equal elements have one place"},
+)

@@ -1,4 +1,8 @@
-"""The checks: each looks at one `Run`, or at a `Series`, and gives one finding, or None where it does not apply."""
+"""The checks, one module each: what must hold of a call, or of the calls of a sequence.
+
+A check gives one finding, or None where it does not apply. Imports what calls leave behind (`execution`), expectations
+(`baseline`) and the oracle's budgets and judges; never a vendor.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +23,11 @@ from diopi_test.checks import (
     values,
     written,
 )
-from diopi_test.run import Run
-from diopi_test.series import Series
-from diopi_test.verdict import Finding
+from diopi_test.execution.call_record import CallRecord
+from diopi_test.execution.call_sequence import CallSequence
+from diopi_test.execution.verdict import Finding
 
-CHECKS: tuple[Callable[[Run], Finding | None], ...] = (
+CHECKS: tuple[Callable[[CallRecord], Finding | None], ...] = (
     form.check,
     written.check,
     values.check,
@@ -34,10 +38,10 @@ CHECKS: tuple[Callable[[Run], Finding | None], ...] = (
 )
 """Of one call, in the order a report lists them."""
 
-CHECKS_OF_RELEASE: tuple[Callable[[Run], Finding | None], ...] = (guards.check,)
+CHECKS_OF_RELEASE: tuple[Callable[[CallRecord], Finding | None], ...] = (guards.check,)
 """Of one call once its tensors are released."""
 
-COMPARISONS: tuple[Callable[[Series], Finding | None], ...] = (
+COMPARISONS: tuple[Callable[[CallSequence], Finding | None], ...] = (
     repeat.check,
     order.check,
     layout.check,

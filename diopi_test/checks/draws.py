@@ -4,35 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from diopi_test.run import Run
-from diopi_test.verdict import Finding
+from diopi_test.execution.call_record import CallRecord
+from diopi_test.execution.verdict import Finding
 
 _OFFSETS = 2**64
 
 
-def check(run: Run) -> Finding | None:
-    """The generator's state is used as the standard says; None for functions that draw nothing."""
-    if run.prototype.promise != "random":
+def check(run: CallRecord) -> Finding | None:
+    """The generator's state is used as the standard says; None for calls that draw nothing."""
+    if not run.case.draws:
         return None
     problems = [*_states(run), *_repetition(run)]
     return Finding("draws", not problems, "; ".join(problems))
 
 
-def _states(run: Run) -> Iterator[str]:
-    """The seed stays, and the offset advances if anything was drawn."""
+def _states(run: CallRecord) -> Iterator[str]:
+    """The seed stays, and the offset advances if anything was drawn; a gradient draws again what is drawn already.
+
+    Of several generators, some may have rested.
+    """
     drawn = any(expected.judged and record.values.size for record, expected in run.results())
-    for generator in run.generators:
+    drawn &= not run.prototype.is_gradient
+    advances = [(generator.after[1] - generator.before[1]) % _OFFSETS for generator in run.generators]
+    for generator, advance in zip(run.generators, advances, strict=True):
         (seed, offset), (seed_after, offset_after) = generator.before, generator.after
-        advance = (offset_after - offset) % _OFFSETS
         if seed_after != seed:
             yield f"the seed of {generator.name} changed from {seed} to {seed_after}"
-        if drawn and not 0 < advance < _OFFSETS // 2:
+        if (drawn and not any(advances)) or advance >= _OFFSETS // 2:
             yield f"the offset of {generator.name} was {offset} and is {offset_after}, expected an advanced one"
         if advance and not run.case.arguments.get("train", True):
             yield f"{generator.name} was drawn from although train is false"
 
 
-def _repetition(run: Run) -> Iterator[str]:
+def _repetition(run: CallRecord) -> Iterator[str]:
     """The same state gave the same results, bit for bit, and the same state after it."""
     if run.again is None:
         return

@@ -1,21 +1,24 @@
-"""Result form: element type, shape and order in memory, and that the callee made what it had to make."""
+"""Result form: element type, shape and order in memory, and that the callee made, or told, what it had to."""
 
 from __future__ import annotations
 
 from diopi_proto.types import MemoryFormat
-from diopi_test.baseline import Expected
-from diopi_test.layouts import LAYOUTS
-from diopi_test.run import Run, TensorRecord
-from diopi_test.verdict import Finding
+from diopi_test.baseline.records import Expected
+from diopi_test.cases.layouts import layout_named
+from diopi_test.execution.call_record import CallRecord, TensorRecord
+from diopi_test.execution.verdict import Finding
 
 
-def check(run: Run) -> Finding:
+def check(run: CallRecord) -> Finding:
     """Every result exists, with the expected dtype and, but for axes of length 1, the expected shape.
 
-    Where a result the callee makes lies in memory is its own affair, unless the caller asks for a memory format.
+    One that the callee makes for itself, and has no use for, may be left unmade. A size that was asked for is none
+    below 0. Where a result the callee makes lies in memory is its own affair, unless the caller asks for a memory
+    format.
     """
     order_matters = any(parameter.annotation is MemoryFormat for parameter in run.prototype.parameters)
-    problems = [f"{name} was not made" for name in run.missing]
+    problems = [f"{name} was not made" for name in run.missing if not _is_of_no_use(run.case.expected[name])]
+    problems += [f"{one.name} is asked for, and {one.given}" for one in run.values if one.before and one.given < 0]
     for record, expected in run.results():
         if record.dtype is not expected.dtype:
             problems.append(f"{record.name} is {record.dtype.name}, expected {expected.dtype.name}")
@@ -26,12 +29,16 @@ def check(run: Run) -> Finding:
     return Finding("form", not problems, ", ".join(problems))
 
 
+def _is_of_no_use(expected: Expected | list[Expected] | None) -> bool:
+    return isinstance(expected, Expected) and expected.specified is not None and not expected.values.size
+
+
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(length for length in shape if length != 1)
 
 
 def _wrong_order(record: TensorRecord, expected: Expected) -> tuple[int, ...] | None:
     """The strides a result should have and, in axes of length above 1, does not."""
-    wanted = LAYOUTS[expected.layout](record.shape).strides
+    wanted = layout_named(expected.layout)(record.shape).strides
     differ = any(n > 1 and given != want for n, given, want in zip(record.shape, record.strides, wanted, strict=True))
     return wanted if differ and 0 not in record.shape else None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from diopi_test.run import Run
-from diopi_test.verdict import Finding
+from diopi_test.execution.call_record import CallRecord
+from diopi_test.execution.verdict import Finding
 
 
-def check(run: Run) -> Finding:
+def check(run: CallRecord) -> Finding:
     """The guard zones on both sides of every allocation are intact to the byte."""
     return Finding("guards", not run.damage, ", ".join(str(error) for error in run.damage))

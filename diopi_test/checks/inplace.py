@@ -6,41 +6,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.baseline import Expected
+from diopi_test.baseline.records import Expected
+from diopi_test.cases.data import widen
+from diopi_test.cases.formats import is_inexact
+from diopi_test.checks import where
 from diopi_test.checks.values import compare
-from diopi_test.data import widen
-from diopi_test.formats import is_inexact
-from diopi_test.run import TensorRecord
-from diopi_test.series import Series
-from diopi_test.verdict import Finding
+from diopi_test.execution.call_sequence import CallSequence
+from diopi_test.execution.difference import Difference
+from diopi_test.execution.verdict import Finding
 from lib_rt.dtypes import to_numpy
 
 
-def check(series: Series) -> Finding | None:
+def check(sequence: CallSequence) -> Finding | None:
     """The result of the in-place form agrees with that of the vendor's own out-of-place form for the same arguments.
 
     Exact results are equal. Rounded ones are as near one another as either has to be to the truth: a vendor may well
     have a kernel of its own for the in-place form, which rounds elsewhere. None where there is no out-of-place
     call to compare with, and where several results are right.
     """
-    if series.plain is None or series.first.run is None:
+    if sequence.plain is None or sequence.first.run is None:
         return None
-    pairs = zip(series.first.run.results(), series.plain.results(), strict=True)
-    problems = [text for (inplace, expected), (plain, _) in pairs if (text := _describe(inplace, expected, plain))]
-    return Finding("inplace", not problems, "; ".join(problems))
+    pairs = zip(sequence.first.run.results(), sequence.plain.results(), strict=True)
+    problems, places = [], []
+    for (inplace, expected), (plain, _) in pairs:
+        if plain.values.size != inplace.values.size:
+            problems.append(f"{inplace.name} has shape {inplace.shape}, out of place it has {plain.shape}")
+            continue
+        other = plain.values.reshape(inplace.shape)
+        wrong = _apart(inplace.values, other, plain.dtype, expected)
+        if wrong.any():
+            places.append(where.locate_in(sequence.first.run, inplace, "differ", wrong, other))
+            problems.append(_describe(places[-1]))
+    return Finding("inplace", not problems, "; ".join(problems), where=tuple(places[: where.MOST]))
 
 
-def _describe(inplace: TensorRecord, expected: Expected, plain: TensorRecord) -> str:
-    """How an in-place result differs from the plain one; empty if it agrees."""
-    if plain.values.size != inplace.values.size:
-        return f"{inplace.name} has shape {inplace.shape}, out of place it has {plain.shape}"
-    other = plain.values.reshape(inplace.shape)
-    wrong = _apart(inplace.values, other, plain.dtype, expected)
-    if not wrong.any():
-        return ""
-    first = tuple(int(i) for i in np.argwhere(wrong)[0])
-    count = f"{int(wrong.sum())} of {wrong.size} elements"
-    return f"{inplace.name}: {count} differ, the first at {first}: {inplace.values[first]}, {other[first]} out of place"
+def _describe(place: Difference) -> str:
+    """`input: 3 of 15 elements differ, the first at (0, 2): 1.25, 1.5 out of place`."""
+    count = f"{place.tensor}: {place.wrong} of {place.total} elements {place.problem}"
+    return f"{count}, the first at {place.index}: {place.given}, {place.expected} out of place{place.common}"
 
 
 def _apart(
@@ -59,5 +62,7 @@ def _apart(
 
 def _outside(given: NDArray[np.generic], truth: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:
     shape = expected.values.shape
-    held = Expected(truth.reshape(shape), expected.dtype, expected.layout, expected.blur, None, expected.specified)
+    held = Expected(
+        truth.reshape(shape), expected.dtype, expected.layout, expected.budget_ulps, None, expected.specified
+    )
     return compare(given.reshape(shape), held).wrong.reshape(given.shape)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from diopi_proto.types import Error
-from diopi_test.series import Series
-from diopi_test.verdict import Finding
+from diopi_test.execution.call_sequence import RELAID, CallSequence
+from diopi_test.execution.difference import in_call
+from diopi_test.execution.verdict import Finding
 
 
-def check(series: Series) -> Finding | None:
+def check(sequence: CallSequence) -> Finding | None:
     """A call whose inputs lie in another layout gives right results too; None where the vendor says it has none.
 
     Inputs that lie row by row are given column by column, and with gaps where that is the same; others row by row. The
     results need not have the same bits: a kernel for another layout may add in another order.
     """
-    if series.relaid is None or series.relaid.code is Error.NoImplement:
+    if sequence.relaid is None or sequence.relaid.code is Error.NoImplement:
         return None
-    problem = series.relaid.problem
-    return Finding("layout", not problem, f"with inputs in another layout: {problem}" if problem else "")
+    problem = sequence.relaid.problem
+    message = f"with inputs in another layout: {problem}" if problem else ""
+    return Finding("layout", not problem, message, where=in_call(sequence.relaid.where, RELAID))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from diopi_test.series import Series
-from diopi_test.verdict import Finding
+from diopi_test.execution.call_sequence import CallSequence
+from diopi_test.execution.verdict import Finding
 
 
-def check(series: Series) -> Finding | None:
+def check(sequence: CallSequence) -> Finding | None:
     """A second call leaves no tensor and no piece of device memory allocated beyond its context.
 
     What a vendor keeps for the next call (tables, workspaces) it has since the first; what every call adds to is lost.
     Counted is what goes through the runtime: tensors of any context, and memory from `Device.malloc`.
     """
-    if series.queued is None:
+    if sequence.queued is None:
         return None
-    tensors, pieces = series.queued.left
+    tensors, pieces = sequence.queued.left
     left = f"a second call left {tensors} tensors and {pieces} pieces of device memory allocated"
     return Finding("leaks", tensors <= 0 and pieces <= 0, left if tensors > 0 or pieces > 0 else "")

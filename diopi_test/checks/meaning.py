@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from diopi_test.data import widen
-from diopi_test.judges import Answer, judge_of
-from diopi_test.run import Run
-from diopi_test.verdict import Finding
+from diopi_test.cases.data import widen
+from diopi_test.execution.call_record import CallRecord
+from diopi_test.execution.verdict import Finding
+from diopi_test.oracle.judges import Answer, judge_of
 
 
-def check(run: Run) -> Finding | None:
+def check(run: CallRecord) -> Finding | None:
     """The function's judge accepts the results; None where all of them have but one right value."""
     results = list(run.results())
     if not any(expected.judged for _, expected in results):
@@ -25,7 +25,7 @@ def check(run: Run) -> Finding | None:
     return Finding("meaning", not problems, "; ".join(problems))
 
 
-def _answer(run: Run) -> Answer:
+def _answer(run: CallRecord) -> Answer:
     """What was given and what came back, in the reference's arithmetic."""
     results, expected = {}, {}
     for record, wanted in run.results():

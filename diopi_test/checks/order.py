@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from diopi_test.series import Series
-from diopi_test.verdict import Finding
+from diopi_test.execution.call_sequence import QUEUED, CallSequence
+from diopi_test.execution.difference import in_call
+from diopi_test.execution.verdict import Finding
 
 
-def check(series: Series) -> Finding | None:
+def check(sequence: CallSequence) -> Finding | None:
     """Copies queued just before the call are seen by it, and copies queued just after it see its results.
 
-    The inputs of the second call are sent behind other copies that keep the stream busy, and nobody waits for them: it
-    is wrong to take what lies in memory until then. The results of every call are copied back by the same stream at
-    once; where they are wrong, they are looked at again a moment later: it is wrong for them to have changed.
+    The inputs of the second call are sent behind other copies that keep the stream busy, and the host does not wait for
+    them: a call that reads its inputs before the stream has written them is wrong. The results of every call are copied
+    back by the same stream at once; where they are wrong, they are read again a moment later: results that have changed
+    by then were written too late.
     """
-    late = series.first.run.late if series.first.run is not None else ()
+    late = sequence.first.run.late if sequence.first.run is not None else ()
     if late:
         names = ", ".join(late)
         return Finding("order", False, f"{names} changed after a copy queued behind the call had read the results")
-    if series.queued is None:
+    if sequence.queued is None:
         return None
-    fails = bool(series.queued.problem) and series.waited is not None and not series.waited.problem
-    return Finding("order", not fails, f"with inputs still on their way: {series.queued.problem}" if fails else "")
+    fails = bool(sequence.queued.problem) and sequence.waited is not None and not sequence.waited.problem
+    if not fails:
+        return Finding("order", True)
+    message = f"with inputs still on their way: {sequence.queued.problem}"
+    return Finding("order", False, message, where=in_call(sequence.queued.where, QUEUED))

@@ -5,18 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from diopi_proto.parameters import Role
-from diopi_test.run import Run
-from diopi_test.verdict import Finding
+from diopi_test.checks import where
+from diopi_test.execution.call_record import CallRecord, is_same
+from diopi_test.execution.verdict import Finding
 
 
-def check(run: Run) -> Finding:
+def check(run: CallRecord) -> Finding:
     """Results still hold what they held, poison or what was to be updated, and nothing was handed back."""
-    problems = [f"{value.name} was handed back" for value in run.values]
+    written = [value.name for value in run.values if value.before is None or value.given != value.before]
+    problems, places = [f"{name} was handed back" for name in written], []
     for record in run.tensors:
-        if record.role is Role.input:
+        if record.role in (Role.input, Role.workspace):
             continue
         if record.before is None:
             problems.append(f"{record.name} was handed back")
-        elif (changed := np.flatnonzero(record.before != record.after)).size:
+        elif not is_same(record.before, record.after):
+            changed = np.flatnonzero(record.before != record.after)
             problems.append(f"{changed.size} bytes of {record.name} changed, the first at {changed[0]}")
-    return Finding("untouched", not problems, ", ".join(problems))
+            places += where.changed_elements(run, record)
+    return Finding("untouched", not problems, ", ".join(problems), where=tuple(places[: where.MOST]))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.dtypes import COMPONENT
-from diopi_test.baseline import Expected
-from diopi_test.budget import R_ELEMENTS, K, R
-from diopi_test.formats import FloatArray, format_of, ulp
-from diopi_test.run import Run
-from diopi_test.verdict import Finding
+from diopi_test.baseline.records import Expected
+from diopi_test.cases.formats import FloatArray, format_of, is_inexact
+from diopi_test.checks import where
+from diopi_test.execution.call_record import CallRecord
+from diopi_test.execution.difference import Difference
+from diopi_test.execution.verdict import Finding
+from diopi_test.oracle.budget import R_ELEMENTS, K, R
 from lib_rt.dtypes import to_numpy
 
 Mask = NDArray[np.bool_]
 
 
+@final
 @dataclass(frozen=True)
 class Comparison:
     """How one result compares with its expectation.
@@ -26,7 +31,8 @@ class Comparison:
     Attributes:
         wrong: elements outside their budget.
         ratio: largest error / (K · unit) among the finite elements, unit = s + ulp + eps·m.
-        rms: root mean square of error / unit, None for exact results and those with few elements.
+        rms: root mean square of error / unit over the elements that may be rounded, None for exact results and few
+            elements.
         flushed: subnormal elements given as zero, or computed from subnormal inputs taken for zero.
     """
 
@@ -36,39 +42,72 @@ class Comparison:
     flushed: int = 0
 
 
-def check(run: Run) -> Finding:
+def check(run: CallRecord) -> Finding:
     """Every result element is exact or within its budget, and the errors' root mean square is at most R.
 
     A result whose meaning is judged is left to its judge.
     """
     problems: list[str] = []
+    places: list[Difference] = []
     ratios: list[float] = []
     means: list[float] = []
     flushed = 0
-    for name, given, expected in _results(run):
-        if given.size != expected.values.size:
-            problems.append(f"{name} has {given.size} elements, expected {expected.values.size}")
+    for result in _results(run):
+        if result.given.size != result.expected.values.size:
+            problems.append(f"{result.name} has {result.given.size} elements, expected {result.expected.values.size}")
+            ratios.append(math.inf)
             continue
-        given = given.reshape(expected.values.shape)
-        comparison = compare(given, expected)
+        comparison = compare(result.shaped, result.expected)
         flushed += comparison.flushed
-        ratios += [comparison.ratio] if comparison.ratio is not None else []
+        ratios += [ratio] if (ratio := _beyond_budget(comparison)) is not None else []
         means += [comparison.rms] if comparison.rms is not None else []
         if comparison.wrong.any():
-            problems.append(_describe(name, given, expected, comparison))
+            places.append(_locate(run, result, comparison.wrong, "are wrong"))
+            problems.append(_describe(places[-1]))
         if comparison.rms is not None and comparison.rms > R:
-            problems.append(
-                f"the errors of {name} have root mean square {comparison.rms:.3g} units, at most {R:g} is allowed"
-            )
+            if not comparison.wrong.any():
+                places.append(_locate(run, result, _far(result), f"have errors above {R:g} unit"))
+            mean = f"root mean square {comparison.rms:.3g} units, at most {R:g} is allowed"
+            problems.append(f"the errors of {result.name} have {mean}")
     note = f"{flushed} subnormal elements flushed to zero" if flushed else ""
     return Finding(
-        "values", not problems, "; ".join(problems) or note, max(ratios, default=None), max(means, default=None)
+        "values",
+        not problems,
+        "; ".join(problems) or note,
+        max(ratios, default=None),
+        max(means, default=None),
+        tuple(places[: where.MOST]),
     )
 
 
-def _results(run: Run) -> list[tuple[str, NDArray[Any], Expected]]:
-    tensors = [(record.name, record.values, expected) for record, expected in run.results() if not expected.judged]
-    return tensors + [(value.name, np.asarray(value.given), value.expected) for value in run.values]
+def _beyond_budget(comparison: Comparison) -> float | None:
+    """The largest error / budget; infinite where a result without a budget is wrong, None where one is right."""
+    return math.inf if comparison.ratio is None and comparison.wrong.any() else comparison.ratio
+
+
+@final
+@dataclass(frozen=True)
+class _Result:
+    """A result of a call that has one right answer: what was given and what must be, and the strides of its tensor."""
+
+    name: str
+    given: NDArray[Any]
+    expected: Expected
+    strides: Sequence[int] = ()
+
+    @property
+    def shaped(self) -> NDArray[Any]:
+        """What was given, in the expected shape, which it has but for axes of length 1."""
+        return self.given.reshape(self.expected.values.shape)
+
+
+def _results(run: CallRecord) -> Iterator[_Result]:
+    for record, expected in run.results():
+        if not expected.judged:
+            strides = record.strides if record.shape == expected.values.shape else ()
+            yield _Result(record.name, record.values, expected, strides)
+    for value in run.values:
+        yield _Result(value.name, np.asarray(value.given), value.expected)
 
 
 @np.errstate(invalid="ignore")  # poison is a signalling NaN
@@ -84,26 +123,35 @@ def compare(given: NDArray[Any], expected: Expected) -> Comparison:
 
 def _part(expected: Expected, where: Mask) -> Expected:
     """The expectation of the elements at `where` alone."""
-    blur, flushed = (None if array is None else array[where] for array in (expected.blur, expected.flushed))
-    return replace(expected, values=expected.values[where], blur=blur, flushed=flushed, specified=None)
+    budget_ulps, flushed = (
+        None if array is None else array[where] for array in (expected.budget_ulps, expected.flushed)
+    )
+    return replace(expected, values=expected.values[where], budget_ulps=budget_ulps, flushed=flushed, specified=None)
 
 
 def _compare_all(given: NDArray[Any], expected: Expected) -> Comparison:
-    if expected.blur is None and expected.dtype in COMPONENT:
+    if expected.budget_ulps is None and expected.dtype in COMPONENT:
         return _compare_parts(given, expected)
     if expected.values.dtype.kind not in "fc":
         wrong = given != expected.values
-        flushed = wrong & (given == expected.flushed) if expected.flushed is not None else np.zeros_like(wrong)
+        if expected.flushed is None or not wrong.any():
+            return Comparison(wrong)
+        flushed = wrong & (given == expected.flushed)
         return Comparison(wrong & ~flushed, flushed=int(flushed.sum()))
-    if expected.blur is None:
-        right = _same(given, _narrow(expected.values, expected))
-        flushed = ~right & _is_flushed_exactly(given, expected)
-        return Comparison(~(right | flushed), flushed=int(flushed.sum()))
+    if expected.budget_ulps is None:
+        wrong = ~_same(given, _narrow(expected.values, expected))
+        if not wrong.any():
+            return Comparison(wrong)
+        flushed = wrong & _is_flushed_exactly(given, expected)
+        return Comparison(wrong & ~flushed, flushed=int(flushed.sum()))
     given = given.astype(np.complex128 if given.dtype.kind == "c" else np.float64)
-    units = _units(given, expected.values, expected)
-    flushed = (units > K) & _is_flushed(given, expected)
+    units = _units(given, expected)
+    wrong = units > K
+    if not wrong.any():
+        return Comparison(wrong, _ratio(units), _rms(units, expected))
+    flushed = wrong & _is_flushed(given, expected)
     units = np.where(flushed, 0, units)
-    return Comparison(units > K, _ratio(units), _rms(units), int(flushed.sum()))
+    return Comparison(units > K, _ratio(units), _rms(units, expected), int(flushed.sum()))
 
 
 def _compare_parts(given: NDArray[Any], expected: Expected) -> Comparison:
@@ -137,31 +185,37 @@ def _is_flushed_exactly(given: NDArray[Any], expected: Expected) -> Mask:
 def _is_flushed(given: NDArray[Any], expected: Expected) -> Mask:
     """Where a subnormal result is given as zero, or subnormal inputs were taken for zero."""
     with np.errstate(all="ignore"):
-        reach = K * _unit(expected.values, expected)
-        tiny = np.abs(expected.values) < format_of(expected.dtype).tiny + reach
+        tiny = np.abs(expected.values) < format_of(expected.dtype).tiny + K * expected.unit
     flushed: Mask = (given == 0) & (expected.values != 0) & tiny
-    return flushed if expected.flushed is None else flushed | (_units(given, expected.flushed, expected) <= K)
+    if expected.flushed is None:
+        return flushed
+    return flushed | (_units(given, replace(expected, values=expected.flushed)) <= K)
 
 
-def _units(given: NDArray[Any], reference: NDArray[Any], expected: Expected) -> FloatArray:
-    """Error of each element in units of s + ulp + eps·m, infinite where it is wrong in kind or in the sign of zero.
+def _units(given: NDArray[Any], expected: Expected) -> FloatArray:
+    """Error of each element in units of s + ulp + eps·m, infinite where a NaN, an infinity or a zero's sign is wrong.
 
-    A zero that is left when normal numbers cancel, which its budget tells, has whatever sign rounding gives it.
+    A zero that is left when normal numbers cancel, as its budget shows, has whatever sign rounding gives it.
     """
+    reference = expected.values
     with np.errstate(all="ignore"):
-        unit = _unit(reference, expected)
-        units = np.abs(given - reference) / unit
-        overflowed = np.isinf(given) & (np.abs(reference) + K * unit >= format_of(expected.dtype).overflow)
+        units = np.abs(given - reference) / expected.unit
+        if not np.isfinite(units).all():
+            units = _units_beyond_numbers(units, given, expected)
+        zeros = (given == 0) & (reference == 0)
+        if zeros.any():
+            cancelled = K * expected.unit >= format_of(expected.dtype).tiny
+            units = np.where(zeros & ~cancelled & ~_same_sign(given, reference), np.inf, units)
+    return units
+
+
+def _units_beyond_numbers(units: FloatArray, given: NDArray[Any], expected: Expected) -> FloatArray:
+    """`units` with those in their places where the result or its expectation is an infinity or a NaN."""
+    reference = expected.values
+    overflowed = np.isinf(given) & (np.abs(reference) + K * expected.unit >= format_of(expected.dtype).overflow)
     finite = np.isfinite(reference) & np.isfinite(given)
-    cancelled = K * unit >= format_of(expected.dtype).tiny
-    wrong_zero = (given == 0) & (reference == 0) & ~_same_sign(given, reference) & ~cancelled
-    units = np.where(finite & ~wrong_zero, units, np.where(_same(given, reference), 0, np.inf))
-    return np.where(overflowed & _same_sign(given, reference), 0, units)
-
-
-def _unit(reference: NDArray[Any], expected: Expected) -> FloatArray:
-    """s + ulp + eps·m at each element."""
-    return ulp(reference, expected.dtype) * (1.0 if expected.blur is None else expected.blur)
+    right = _same(given, reference) | (overflowed & _same_sign(given, reference))
+    return np.where(finite, units, np.where(right, 0, np.inf))
 
 
 def _same_sign(given: NDArray[Any], reference: NDArray[Any]) -> Mask:
@@ -175,17 +229,40 @@ def _ratio(units: FloatArray) -> float | None:
     return float(units.max()) / K if units.size else None
 
 
-def _rms(units: FloatArray) -> float | None:
+def _rms(units: FloatArray, expected: Expected) -> float | None:
+    units = units[np.asarray(expected.budget_ulps) >= 1]
     return float(np.sqrt(np.mean(np.square(units)))) if units.size >= R_ELEMENTS else None
 
 
+def _locate(run: CallRecord, result: _Result, wrong: Mask, problem: str) -> Difference:
+    """Where a result is wrong, with its budgets."""
+    expected, budget = result.expected, None
+    if expected.budget_ulps is not None and is_inexact(expected.dtype):
+        with np.errstate(all="ignore"):
+            budget = K * expected.unit
+    return where.locate(
+        run,
+        result.name,
+        problem,
+        wrong,
+        result.shaped,
+        expected.values,
+        expected.dtype,
+        strides=result.strides,
+        budget=budget,
+    )
+
+
 @np.errstate(invalid="ignore")
-def _describe(name: str, given: NDArray[Any], expected: Expected, comparison: Comparison) -> str:
-    """`out: 3 of 15 elements are wrong, the first at (0, 2): 1.25, expected 1.5 ± 1e-07`."""
-    first = tuple(int(i) for i in np.argwhere(comparison.wrong)[0])
-    wanted = expected.values[first]
-    margin = ""
-    if expected.blur is not None and np.isfinite(wanted):
-        margin = f" ± {K * float(expected.blur[first]) * float(ulp(wanted, expected.dtype)):.2g}"
-    wrong = f"{int(comparison.wrong.sum())} of {comparison.wrong.size} elements"
-    return f"{name}: {wrong} are wrong, the first at {first}: {given[first]}, expected {wanted}{margin}"
+def _far(result: _Result) -> Mask:
+    """The elements without which the root mean square would not be above R."""
+    expected = result.expected
+    far = _units(result.shaped.astype(expected.values.dtype), expected) > R
+    return far if expected.specified is None else far & expected.specified
+
+
+def _describe(place: Difference) -> str:
+    """`out: 3 of 15 elements are wrong, the worst at (0, 2): 1.25, expected 1.5 ± 1e-07 (exactly [0, :])`."""
+    margin = f" ± {place.budget:.2g}" if place.budget is not None else ""
+    wrong = f"{place.tensor}: {place.wrong} of {place.total} elements {place.problem}"
+    return f"{wrong}, the worst at {place.index}: {place.given}, expected {place.expected}{margin}{place.common}"

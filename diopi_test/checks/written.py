@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from diopi_proto.parameters import Role
-from diopi_test.run import Run
-from diopi_test.verdict import Finding
+from diopi_test.checks import where
+from diopi_test.execution.call_record import CallRecord
+from diopi_test.execution.verdict import Finding
 from lib_rt import is_poison
 
 
-def check(run: Run) -> Finding:
+def check(run: CallRecord) -> Finding:
     """No result element still holds the bit pattern it was filled with; integers only where that is not the answer.
 
     Integers whose meaning is judged are left to their judge.
     """
-    problems = []
+    problems, places = [], []
     for record, expected in run.results():
         if record.role is not Role.output or record.before is None:
             continue
@@ -26,8 +25,8 @@ def check(run: Run) -> Finding:
         if expected.specified is not None:
             left &= expected.specified
         if left.any():
-            first = tuple(int(i) for i in np.argwhere(left)[0])
-            problems.append(
-                f"{int(left.sum())} of {left.size} elements of {record.name} were not written, the first at {first}"
-            )
-    return Finding("written", not problems, ", ".join(problems))
+            place = where.locate_in(run, record, "were not written", left, expected.values)
+            count = f"{place.wrong} of {place.total} elements"
+            problems.append(f"{count} of {record.name} {place.problem}, the first at {place.index}{place.common}")
+            places.append(place)
+    return Finding("written", not problems, ", ".join(problems), where=tuple(places[: where.MOST]))

@@ -10,16 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
+from diopi_test.cases.formats import FORMATS, Format
 from diopi_test.fingerprint.orders import describe
 from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
 from diopi_test.fingerprint.trees import NoTreeError, reveal
-from diopi_test.formats import FORMATS, Format
 from lib_rt.dtypes import Array, from_numpy, to_numpy
 
 TERMS = 128
@@ -38,6 +39,7 @@ Way = Callable[[Operator, Array], Array]
 """A way to use an operator for sums: an array of rows of `TERMS` terms → the sum of each."""
 
 
+@final
 @dataclass(frozen=True)
 class Sums:
     """Sums of `TERMS` terms of a type, as one operator makes them."""

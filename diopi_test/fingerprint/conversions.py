@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating, integer, is_floating
 from diopi_proto.types import Dtype
+from diopi_test.cases.formats import FORMATS, format_of
 from diopi_test.fingerprint.probe import Answers, Operator, Probe, verdict
 from diopi_test.fingerprint.subnormals import fate, flush, subnormals
-from diopi_test.formats import FORMATS, format_of
 from lib_rt.dtypes import to_numpy
 
 Floats = NDArray[np.float64]

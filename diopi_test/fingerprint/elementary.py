@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import narrow
 from diopi_proto.types import Dtype
+from diopi_test.cases.formats import format_of, ulp
 from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
 from diopi_test.fingerprint.samples import sweep
 from diopi_test.fingerprint.subnormals import flush
-from diopi_test.formats import format_of, ulp
-from diopi_test.reference import bare, reference_of
+from diopi_test.oracle.reference import bare, reference_of
 
 Floats = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 from diopi_impl import BaseVendor
 from diopi_proto.types import Dtype
@@ -12,6 +12,7 @@ from diopi_test.fingerprint.probe import Answers, Probe
 from diopi_test.fingerprint.table import FAMILIES
 
 
+@final
 @dataclass(frozen=True)
 class Finding:
     """The answers to one probe for one variant: an element type, or the source and target of a conversion."""
@@ -33,6 +34,7 @@ class Finding:
         }
 
 
+@final
 @dataclass(frozen=True)
 class Fingerprint:
     """What is known of a vendor's arithmetic."""
@@ -48,7 +50,7 @@ class Fingerprint:
         families: Mapping[str, Sequence[Probe]] = FAMILIES,
         progress: Callable[[str], None] = lambda function: None,
     ) -> Fingerprint:
-        """Ask `vendor` all questions; `progress` is told the function of each probe that is done."""
+        """Run all probes on `vendor`; `progress` is called with the function of each finished one."""
         findings = []
         with vendor.open_device() as device:
             for family, probes in families.items():

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
+from diopi_test.cases.formats import FORMATS
 from diopi_test.fingerprint.probe import Answers, Operator, Probe, each, verdict
-from diopi_test.formats import FORMATS
 from lib_rt.dtypes import Array, to_numpy
 
 Floats = NDArray[np.float64]

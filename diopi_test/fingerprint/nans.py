@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
 from diopi_proto.dtypes import ELEMENT_SIZE, floating
 from diopi_proto.types import Dtype, RoundMode
+from diopi_test.cases.formats import FORMATS
 from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
-from diopi_test.formats import FORMATS
 from lib_rt.dtypes import Array, to_numpy
 
 COPIES = 32
@@ -22,6 +22,7 @@ PAYLOADS = (0b010110, 0b001011)
 """Of two NaN, in the six bits below the one that says quiet: every format has as many."""
 
 
+@final
 @dataclass(frozen=True)
 class Bits:
     """The parts of a floating format, as integers."""
@@ -90,6 +91,7 @@ def _factors(*columns: Array) -> tuple[Any, ...]:
     return np.stack(columns, axis=1), np.ones((len(columns), 1), columns[0].dtype)
 
 
+@final
 @dataclass(frozen=True)
 class Question:
     """What is asked about one function.

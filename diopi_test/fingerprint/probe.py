@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.types import Dtype, Error
-from diopi_test.call import as_attribute
+from diopi_test.execution.call import as_attribute
 from lib_rt import Context, Device, Tensor
 from lib_rt.dtypes import Array
 from lib_rt.errors import GuardError
@@ -31,6 +31,7 @@ class RefusedError(Exception):
     """The vendor did not do what a probe asked it to; the message says why."""
 
 
+@final
 class Operator:
     """One operator of a vendor, called with NumPy arrays for its tensors."""
 
@@ -67,6 +68,7 @@ class Operator:
         return as_attribute(parameter, argument)
 
 
+@final
 @dataclass(frozen=True)
 class Probe:
     """A question about an operator, to be answered for each of some combinations of element types.

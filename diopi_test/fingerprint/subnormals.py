@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype, RoundMode
+from diopi_test.cases.formats import FORMATS, Format, is_subnormal, ulp
 from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
-from diopi_test.formats import FORMATS, Format, is_subnormal, ulp
 from lib_rt.dtypes import to_numpy
 
 Floats = NDArray[np.float64]
@@ -29,6 +29,7 @@ Arguments = Callable[[Floats, float, float], tuple[Floats, ...]]
 """(subnormal numbers s, smallest normal number t, scale c that makes every s normal) → arguments of the function."""
 
 
+@final
 @dataclass(frozen=True)
 class Question:
     """What is asked about one function.

@@ -83,8 +83,9 @@ vendor = Vendor("numpy_vendor", "0.1.0", HostDevice().functions())
 
 # 3. Operators. The usual kind is functional: it takes the prototype's inputs and attributes, by these names and in this
 # order (arrays, plain numbers, tuples, None for what the caller left out), and returns the results. Around it tensors
-# are read and results converted and written, and the in-place form and the one with a number for a tensor come by
-# themselves. A signature that is not the prototype's is refused here and now.
+# are read, operands of several element types converted to their common one, and results converted and written; the
+# in-place form and the one with a number for a tensor come by themselves. A signature that is not the prototype's is
+# refused here and now.
 #
 # To refuse a call, raise: an exception is an error, `NotImplementedError` means not implemented, and
 # `diopi_impl.UnsupportedDtypeError` that the operator does not take these element types. Then nothing is written.

@@ -29,6 +29,8 @@ void context_release(struct diopiContext* context, struct diopiTensor* tensor) {
     pthread_mutex_unlock(&context->lock);
 }
 
+/* Below, the context is being destroyed: nobody else uses it, and its tensors are gone through without the lock. */
+
 static diopiError_t all_releasable(const struct diopiContext* context) {
     for (struct diopiTensor* tensor = context->first; tensor != NULL; tensor = tensor->next) {
         if (!tensor_is_sparse(tensor)) TRY(block_releasable(&tensor->block, context->stream->device));
@@ -38,16 +40,23 @@ static diopiError_t all_releasable(const struct diopiContext* context) {
 
 static diopiError_t fetch_all(struct diopiContext* context) {
     for (struct diopiTensor* tensor = context->first; tensor != NULL; tensor = tensor->next) {
-        if (!tensor_is_sparse(tensor)) TRY(block_fetch(&tensor->block, context->stream));
+        if (!tensor_is_sparse(tensor)) TRY(block_fetch(&tensor->block, context->stream, &tensor->block.image));
     }
     return diopiSuccess;
+}
+
+/* What could be fetched goes unread, since something else failed. */
+static void give_up_all(struct diopiContext* context) {
+    for (struct diopiTensor* tensor = context->first; tensor != NULL; tensor = tensor->next) {
+        if (tensor->block.image != NULL) stream_keep(context->stream, tensor->block.image);
+    }
 }
 
 /* Newest first, so that what is told in the end is the damage of the oldest. */
 static diopiError_t verify_all(struct diopiContext* context, int64_t* damage) {
     diopiError_t code = diopiSuccess;
     for (struct diopiTensor* tensor = context->last; tensor != NULL; tensor = tensor->previous) {
-        if (!tensor_is_sparse(tensor) && block_verify(&tensor->block, damage) != diopiSuccess) {
+        if (!tensor_is_sparse(tensor) && block_verify(&tensor->block, tensor->block.image, damage) != diopiSuccess) {
             code = diopiErrorOccurred;
         }
     }
@@ -56,9 +65,10 @@ static diopiError_t verify_all(struct diopiContext* context, int64_t* damage) {
 
 /* All read back with one wait for the stream, since a wait costs more than a copy. */
 static diopiError_t check_all(struct diopiContext* context, int64_t* damage) {
-    diopiError_t fetched = fetch_all(context);
-    TRY(stream_synchronize(context->stream));
-    return fetched == diopiSuccess ? verify_all(context, damage) : fetched;
+    diopiError_t fetched = fetch_all(context), passed = stream_synchronize(context->stream);
+    if (fetched == diopiSuccess && passed == diopiSuccess) return verify_all(context, damage);
+    give_up_all(context);
+    return passed != diopiSuccess ? passed : fetched;
 }
 
 diopiError_t diopirt_context_destroy(diopiContextHandle_t context, int64_t* damage) {

@@ -1,27 +1,25 @@
 /* Devices: the nine functions a vendor registers, and which device's table is being filled. */
 #include "runtime.h"
 
-static _Atomic(diopirt_device_t) current;
-static pthread_once_t first_use = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static diopirt_device_t current;
+static bool started; /* there has been a current device */
 
+#define ROW(name, stem, title, missing) [diopirt_##name##_service] = {title, missing},
 static const struct {
     const char* name;
     diopiError_t missing;
-} services[diopirt_service_count] = {
-    [diopirt_stream_create_service] = {"stream create", diopiNoRegisteredStreamCreateFunction},
-    [diopirt_stream_destroy_service] = {"stream destroy", diopiNoRegisteredStreamDestoryFunction},
-    [diopirt_stream_sync_service] = {"stream synchronize", diopiNoRegisteredStreamSyncFunction},
-    [diopirt_malloc_service] = {"memory malloc", diopiNoRegisteredDeviceMemoryMallocFunction},
-    [diopirt_free_service] = {"memory free", diopiNoRegisteredDeviceMemoryFreeFunction},
-    [diopirt_h2d_service] = {"host-to-device copy", diopiNoRegisteredHost2DeviceMemoryCopyFunction},
-    [diopirt_d2h_service] = {"device-to-host copy", diopiNoRegisteredDevice2HostMemoryCopyFunction},
-    [diopirt_d2d_service] = {"device-to-device copy", diopiNoRegisteredDevice2DdeviceMemoryCopyFunction},
-    [diopirt_last_error_service] = {"last error", diopiNoRegisteredGetLastErrorFunction},
-};
+} services[diopirt_service_count] = {DIOPIRT_SERVICES(ROW)};
+
+diopiError_t device_function(diopirt_device_t device, enum diopirt_service service, diopirt_function_t* function) {
+    *function = device->functions[service];
+    if (*function != NULL) return diopiSuccess;
+    return fail(services[service].missing, "the vendor registered no %s function", services[service].name);
+}
 
 diopiError_t device_require(diopirt_device_t device, enum diopirt_service service) {
-    if (device->functions[service] != NULL) return diopiSuccess;
-    return fail(services[service].missing, "the vendor registered no %s function", services[service].name);
+    diopirt_function_t function;
+    return device_function(device, service, &function);
 }
 
 static const char* vendor_error(diopirt_device_t device) {
@@ -46,23 +44,28 @@ diopiError_t diopirt_device_create(diopirt_device_t* device) {
 diopiError_t diopirt_device_destroy(diopirt_device_t device) {
     TRY(handle_check(device, DEVICE, __func__));
     EXPECT(device->users == 0, "%s: %d streams are alive on the device", __func__, (int)device->users);
-    diopirt_device_t expected = device;
-    atomic_compare_exchange_strong(&current, &expected, NULL);
+    pthread_mutex_lock(&lock);
+    if (current == device) current = NULL;
+    pthread_mutex_unlock(&lock);
     handle_retire(device);
     return diopiSuccess;
 }
 
-static void make_first(void) { current = handle_new(DEVICE); }
-
 diopirt_device_t diopirt_device_current(void) {
-    pthread_once(&first_use, make_first);
-    return current;
+    pthread_mutex_lock(&lock);
+    if (!started) current = handle_new(DEVICE);
+    started = started || current != NULL;
+    diopirt_device_t found = current;
+    pthread_mutex_unlock(&lock);
+    return found;
 }
 
 diopiError_t diopirt_device_use(diopirt_device_t device) {
     TRY(handle_check(device, DEVICE, __func__));
-    diopirt_device_current();
+    pthread_mutex_lock(&lock);
     current = device;
+    started = true;
+    pthread_mutex_unlock(&lock);
     return diopiSuccess;
 }
 
@@ -70,8 +73,8 @@ diopiError_t diopirt_device_exchange(diopirt_device_t device, int32_t service, d
                                      diopirt_function_t* previous) {
     TRY(handle_check(device, DEVICE, __func__));
     EXPECT(service >= 0 && service < diopirt_service_count, "%s: there is no service %d", __func__, (int)service);
-    if (previous != NULL) *previous = device->functions[service];
-    device->functions[service] = function;
+    diopirt_function_t replaced = atomic_exchange(&device->functions[service], function);
+    if (previous != NULL) *previous = replaced;
     return diopiSuccess;
 }
 
@@ -94,8 +97,9 @@ diopiError_t diopirt_device_allocations(diopirt_device_t device, int64_t* count)
 diopiError_t diopirt_device_malloc(diopirt_device_t device, uint64_t bytes, void** ptr) {
     TRY(handle_check(device, DEVICE, __func__));
     EXPECT_RESULT(ptr);
-    TRY(device_require(device, diopirt_malloc_service));
-    void* allocated = ((diopiDeviceMallocFunc_t)device->functions[diopirt_malloc_service])(bytes);
+    diopirt_function_t allocate;
+    TRY(device_function(device, diopirt_malloc_service, &allocate));
+    void* allocated = ((diopiDeviceMallocFunc_t)allocate)(bytes);
     EXPECT(allocated != NULL, "the vendor could not allocate %llu bytes of device memory: %s",
            (unsigned long long)bytes, vendor_error(device));
     device->allocations++;
@@ -105,8 +109,9 @@ diopiError_t diopirt_device_malloc(diopirt_device_t device, uint64_t bytes, void
 
 diopiError_t diopirt_device_free(diopirt_device_t device, void* ptr) {
     TRY(handle_check(device, DEVICE, __func__));
-    TRY(device_require(device, diopirt_free_service));
-    ((diopiDevMemFreeFunc_t)device->functions[diopirt_free_service])(ptr);
+    diopirt_function_t release;
+    TRY(device_function(device, diopirt_free_service, &release));
+    ((diopiDevMemFreeFunc_t)release)(ptr);
     if (ptr != NULL) device->allocations--;
     return diopiSuccess;
 }
@@ -125,17 +130,9 @@ diopiError_t diopiGetCurrentDeviceIndex(diopiDeviceIndex_t* pDevIndex) {
     return diopiSuccess;
 }
 
-#define REGISTRATION(Name, service)                                                                            \
-    diopiError_t diopiRegister##Name##Func(diopi##Name##Func_t function) {                                     \
-        return diopirt_device_exchange(diopirt_device_current(), service, (diopirt_function_t)function, NULL); \
+#define REGISTRATION(name, stem, title, missing)                                                      \
+    diopiError_t diopiRegister##stem##Func(diopi##stem##Func_t function) {                            \
+        return diopirt_device_exchange(diopirt_device_current(), diopirt_##name##_service,            \
+                                       (diopirt_function_t)function, NULL);                           \
     }
-
-REGISTRATION(StreamCreate, diopirt_stream_create_service)
-REGISTRATION(StreamDestroy, diopirt_stream_destroy_service)
-REGISTRATION(SynchronizeStream, diopirt_stream_sync_service)
-REGISTRATION(DeviceMalloc, diopirt_malloc_service)
-REGISTRATION(DevMemFree, diopirt_free_service)
-REGISTRATION(MemcpyH2DAsync, diopirt_h2d_service)
-REGISTRATION(MemcpyD2HAsync, diopirt_d2h_service)
-REGISTRATION(MemcpyD2DAsync, diopirt_d2d_service)
-REGISTRATION(GetLastError, diopirt_last_error_service)
+DIOPIRT_SERVICES(REGISTRATION)

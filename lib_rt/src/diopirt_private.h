@@ -1,35 +1,28 @@
 /* What the Python binding (or a test program) uses beside diopirt.h: devices, streams, and tensors with a memory.
  *
  * Every handle is checked: NULL, dead and foreign ones give diopiErrorOccurred, and diopirt_last_error() says what was
- * wrong. Calls that fail change nothing; only the destroying ones release what they were given all the same, unless they
- * answer that a function they need is not registered. */
+ * wrong. Calls that fail change nothing; only the destroying ones, and ending a record, release what they were given
+ * all the same, unless they answer that a function they need is not registered.
+ *
+ * Any thread may call any function at any time, but for one thing: what is destroyed, nobody else may be using. */
 #ifndef DIOPIRT_PRIVATE_H_
 #define DIOPIRT_PRIVATE_H_
 
 #include "diopi/diopi_register.h"
+#include "diopirt/services.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* The numbers of the services: diopirt_stream_create_service is 0, and so on. */
+#define DIOPIRT_NUMBER(name, stem, title, missing) diopirt_##name##_service,
+enum diopirt_service { DIOPIRT_SERVICES(DIOPIRT_NUMBER) diopirt_service_count };
+
 /* begin declarations */
 typedef struct diopirt_device* diopirt_device_t;
 typedef struct diopirt_stream* diopirt_stream_t;
 typedef void (*diopirt_function_t)(void);
-
-/* The services a vendor provides, in the order of their numbers. */
-enum diopirt_service {
-    diopirt_stream_create_service = 0,
-    diopirt_stream_destroy_service = 1,
-    diopirt_stream_sync_service = 2,
-    diopirt_malloc_service = 3,
-    diopirt_free_service = 4,
-    diopirt_h2d_service = 5,
-    diopirt_d2h_service = 6,
-    diopirt_d2d_service = 7,
-    diopirt_last_error_service = 8,
-    diopirt_service_count = 9
-};
 
 /* Text of the last error in this thread; empty before the first. */
 DIOPI_EXPORT const char* diopirt_last_error(void);
@@ -92,10 +85,11 @@ DIOPI_EXPORT diopiError_t diopirt_tensor_write(diopiTensorHandle_t tensor, int64
 DIOPI_EXPORT diopiError_t diopirt_generator_create(uint64_t seed, uint64_t offset, diopiGeneratorHandle_t* generator);
 DIOPI_EXPORT diopiError_t diopirt_generator_destroy(diopiGeneratorHandle_t generator);
 
-/* Timing records are dropped until a log is begun; ending it empties it. */
+/* Timing records are dropped until a log is begun; beginning and ending it empties it. */
 DIOPI_EXPORT void diopirt_record_log(bool keep);
 DIOPI_EXPORT int64_t diopirt_record_count(void);
-/* The record that was the `index`-th to end: its name, nesting depth (0: outermost) and duration. */
+/* The record that was the `index`-th to end: its name, nesting depth (0: outermost) and duration. The name lives
+ * until the log is begun or ended. */
 DIOPI_EXPORT diopiError_t diopirt_record_logged(int64_t index, const char** name, int32_t* depth, int64_t* nanoseconds);
 /* end declarations */
 

@@ -5,13 +5,17 @@ enum { STATE_BYTES = 16 }; /* seed and offset, least significant byte first */
 
 struct diopiGenerator {
     struct handle handle;
+    pthread_mutex_t lock; /* seed and offset are read and written together */
     uint64_t seed, offset;
 };
+
+_Static_assert(sizeof(struct diopiGenerator) <= SLOT_BYTES, "a generator fits a slot");
 
 diopiError_t diopirt_generator_create(uint64_t seed, uint64_t offset, diopiGeneratorHandle_t* generator) {
     EXPECT_RESULT(generator);
     diopiGeneratorHandle_t made = handle_new(GENERATOR);
     EXPECT(made != NULL, "out of host memory for a generator");
+    pthread_mutex_init(&made->lock, NULL);
     made->seed = seed;
     made->offset = offset;
     *generator = made;
@@ -20,23 +24,36 @@ diopiError_t diopirt_generator_create(uint64_t seed, uint64_t offset, diopiGener
 
 diopiError_t diopirt_generator_destroy(diopiGeneratorHandle_t generator) {
     TRY(handle_check(generator, GENERATOR, __func__));
+    pthread_mutex_destroy(&generator->lock);
     handle_retire(generator);
     return diopiSuccess;
+}
+
+static void get(struct diopiGenerator* generator, uint64_t* seed, uint64_t* offset) {
+    pthread_mutex_lock(&generator->lock);
+    *seed = generator->seed;
+    *offset = generator->offset;
+    pthread_mutex_unlock(&generator->lock);
+}
+
+static void set(struct diopiGenerator* generator, uint64_t seed, uint64_t offset) {
+    pthread_mutex_lock(&generator->lock);
+    generator->seed = seed;
+    generator->offset = offset;
+    pthread_mutex_unlock(&generator->lock);
 }
 
 diopiError_t diopiGeneratorGetSeedAndOffset(diopiGeneratorHandle_t th, uint64_t* ptrSeed, uint64_t* ptrOffset) {
     TRY(handle_check(th, GENERATOR, __func__));
     EXPECT_RESULT(ptrSeed);
     EXPECT_RESULT(ptrOffset);
-    *ptrSeed = th->seed;
-    *ptrOffset = th->offset;
+    get(th, ptrSeed, ptrOffset);
     return diopiSuccess;
 }
 
 diopiError_t diopiGeneratorSetSeedAndOffset(diopiGeneratorHandle_t th, uint64_t seed, uint64_t offset) {
     TRY(handle_check(th, GENERATOR, __func__));
-    th->seed = seed;
-    th->offset = offset;
+    set(th, seed, offset);
     return diopiSuccess;
 }
 
@@ -53,14 +70,15 @@ static void store(unsigned char* bytes, uint64_t value) {
 diopiError_t diopiGeneratorGetState(diopiContextHandle_t ctx, diopiConstGeneratorHandle_t th,
                                     diopiTensorHandle_t* data) {
     TRY(handle_check(th, GENERATOR, __func__));
+    uint64_t seed, offset;
+    get((struct diopiGenerator*)th, &seed, &offset); /* constant but for its lock */
     unsigned char state[STATE_BYTES];
-    store(state, th->seed);
-    store(state + 8, th->offset);
+    store(state, seed);
+    store(state + 8, offset);
     int64_t length = STATE_BYTES;
     diopiSize_t size = {&length, 1};
-    TRY(diopirt_tensor_create(ctx, &size, NULL, diopi_dtype_uint8, diopi_host, 0, -1, state, data));
-    (*data)->required = true;
-    return diopiSuccess;
+    struct placement placement = {diopi_dtype_uint8, diopi_host, 0, -1, state, .required = true};
+    return tensor_create(ctx, &size, NULL, &placement, data);
 }
 
 diopiError_t diopiGeneratorSetState(diopiGeneratorHandle_t th, diopiConstTensorHandle_t state) {
@@ -71,7 +89,6 @@ diopiError_t diopiGeneratorSetState(diopiGeneratorHandle_t th, diopiConstTensorH
            "%s: a state is a contiguous uint8 tensor of %d elements", __func__, STATE_BYTES);
     unsigned char bytes[STATE_BYTES];
     TRY(diopirt_tensor_read(state, state->offset, STATE_BYTES, bytes));
-    th->seed = load(bytes);
-    th->offset = load(bytes + 8);
+    set(th, load(bytes), load(bytes + 8));
     return diopiSuccess;
 }

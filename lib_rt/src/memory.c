@@ -94,27 +94,31 @@ diopiError_t block_create(struct block* block, diopirt_stream_t stream, diopiDev
     return diopiSuccess;
 }
 
-diopiError_t block_fetch(struct block* block, diopirt_stream_t stream) {
-    block->image = block->base;
+diopiError_t block_fetch(const struct block* block, diopirt_stream_t stream, struct staging** image) {
+    *image = NULL;
     if (block->where == diopi_host) return diopiSuccess;
-    block->image = malloc((size_t)whole(block));
-    EXPECT(block->image != NULL, "out of host memory: %lld bytes", (long long)whole(block));
-    /* Should the copy fail, the image is never released: nobody knows how long the device goes on writing it. */
-    return stream_copy(stream, diopirt_d2h_service, block->image, block->base, (uint64_t)whole(block));
+    struct staging* made = staging_new(whole(block));
+    EXPECT(made != NULL, "out of host memory: %lld bytes", (long long)whole(block));
+    diopiError_t code = stream_copy(stream, diopirt_d2h_service, made->bytes, block->base, (uint64_t)whole(block));
+    if (code == diopiSuccess) {
+        *image = made;
+    } else {
+        stream_keep(stream, made); /* the device may be writing it nevertheless */
+    }
+    return code;
 }
 
 /* Whether a guard is damaged, and the first damaged byte, counted from the start of the payload. */
-static bool find_damage(const struct block* block, int64_t* offset) {
-    int64_t before = first_damage(block->image), behind = first_damage(block->image + GUARD_BYTES + block->nbytes);
+static bool find_damage(const struct block* block, const unsigned char* image, int64_t* offset) {
+    int64_t before = first_damage(image), behind = first_damage(image + GUARD_BYTES + block->nbytes);
     *offset = before < GUARD_BYTES ? before - GUARD_BYTES : block->nbytes + behind;
     return before < GUARD_BYTES || behind < GUARD_BYTES;
 }
 
-diopiError_t block_verify(struct block* block, int64_t* damage) {
+diopiError_t block_verify(const struct block* block, struct staging* image, int64_t* damage) {
     int64_t offset;
-    bool damaged = find_damage(block, &offset);
-    if (block->where != diopi_host) free(block->image);
-    block->image = NULL;
+    bool damaged = find_damage(block, image != NULL ? image->bytes : block->base, &offset);
+    free(image);
     if (!damaged) return diopiSuccess;
     if (damage != NULL) *damage = offset;
     return fail(diopiErrorOccurred, "the guard of a tensor of %lld bytes is damaged at byte %lld",

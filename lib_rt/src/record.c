@@ -12,6 +12,8 @@ struct record {
     int64_t started;
 };
 
+_Static_assert(sizeof(struct record) <= SLOT_BYTES, "a record fits a slot");
+
 struct entry {
     char* name;
     int32_t depth;
@@ -42,15 +44,19 @@ static bool has_room(void) {
 
 static void empty(void) {
     while (entry_count > 0) free(entries[--entry_count].name);
+    free(entries);
+    entries = NULL;
+    capacity = 0;
 }
 
-/* Takes `name` over. */
-static void keep(char* name, int32_t record_depth, int64_t nanoseconds) {
+/* Takes the entry's name over; false if it belongs in the log and there is no memory for it. */
+static bool keep(struct entry entry) {
     pthread_mutex_lock(&lock);
-    bool kept = logging && has_room();
-    if (kept) entries[entry_count++] = (struct entry){name, record_depth, nanoseconds};
+    bool wanted = logging, kept = wanted && has_room();
+    if (kept) entries[entry_count++] = entry;
     pthread_mutex_unlock(&lock);
-    if (!kept) free(name);
+    if (!kept) free(entry.name);
+    return kept || !wanted;
 }
 
 void diopirt_record_log(bool on) {
@@ -71,20 +77,27 @@ diopiError_t diopirt_record_logged(int64_t index, const char** name, int32_t* re
     EXPECT_RESULT(name);
     EXPECT_RESULT(record_depth);
     EXPECT_RESULT(nanoseconds);
-    EXPECT(index >= 0 && index < entry_count, "%s: record %lld of %lld", __func__, (long long)index,
-           (long long)entry_count);
-    *name = entries[index].name;
-    *record_depth = entries[index].depth;
-    *nanoseconds = entries[index].nanoseconds;
+    struct entry found = {0};
+    pthread_mutex_lock(&lock);
+    int64_t count = entry_count;
+    if (index >= 0 && index < count) found = entries[index];
+    pthread_mutex_unlock(&lock);
+    EXPECT(found.name != NULL, "%s: record %lld of %lld", __func__, (long long)index, (long long)count);
+    *name = found.name;
+    *record_depth = found.depth;
+    *nanoseconds = found.nanoseconds;
     return diopiSuccess;
 }
 
 diopiError_t diopiRecordStart(const char* record_name, void** record) {
     EXPECT(record_name != NULL, "%s: the name is NULL", __func__);
     EXPECT_RESULT(record);
-    struct record* made = handle_new(RECORD);
     char* name = strdup(record_name);
-    EXPECT(made != NULL && name != NULL, "out of host memory for a record");
+    struct record* made = name != NULL ? handle_new(RECORD) : NULL;
+    if (made == NULL) {
+        free(name);
+        return fail(diopiErrorOccurred, "out of host memory for a record");
+    }
     made->name = name;
     made->depth = depth++;
     made->started = now();
@@ -96,9 +109,10 @@ diopiError_t diopiRecordEnd(void** record) {
     EXPECT(record != NULL, "%s: the record pointer is NULL", __func__);
     TRY(handle_check(*record, RECORD, __func__));
     struct record* ended = *record;
-    keep(ended->name, ended->depth, now() - ended->started);
+    bool kept = keep((struct entry){ended->name, ended->depth, now() - ended->started});
     depth--;
     handle_retire(ended);
     *record = NULL;
+    EXPECT(kept, "out of host memory for the log of records");
     return diopiSuccess;
 }

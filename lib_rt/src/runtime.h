@@ -7,6 +7,8 @@
 
 #include "diopirt_private.h"
 
+_Static_assert(sizeof(size_t) >= sizeof(int64_t), "every number of bytes is a size_t");
+
 /* error.c */
 diopiError_t fail(diopiError_t code, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -22,6 +24,8 @@ diopiError_t fail(diopiError_t code, const char* format, ...) __attribute__((for
 #define EXPECT_RESULT(pointer) EXPECT((pointer) != NULL, "%s: the result pointer " #pointer " is NULL", __func__)
 
 /* handle.c: every handle points to a structure that begins with a `struct handle`. */
+enum { SLOT_BYTES = 256 }; /* which is what each of them may take */
+
 enum handle_kind { DEAD, DEVICE, STREAM, CONTEXT, TENSOR, GENERATOR, RECORD };
 
 struct handle {
@@ -36,16 +40,18 @@ diopiError_t handle_check(const void* handle, enum handle_kind kind, const char*
 /* device.c */
 struct diopirt_device {
     struct handle handle;
-    diopirt_function_t functions[diopirt_service_count];
+    _Atomic(diopirt_function_t) functions[diopirt_service_count];
     atomic_int_fast64_t live_blocks, live_bytes, allocations;
     atomic_int users; /* streams on it */
 };
 
+/* The function registered as `service`, which others may replace meanwhile; its own error if there is none. */
+diopiError_t device_function(diopirt_device_t device, enum diopirt_service service, diopirt_function_t* function);
 diopiError_t device_require(diopirt_device_t device, enum diopirt_service service);
 diopiError_t device_failed(diopirt_device_t device, enum diopirt_service service, int32_t code);
 
 /* stream.c */
-struct staging { /* host memory a copy may still be reading; released once the stream is known to be past it */
+struct staging { /* host memory a copy may still be using; released once the stream is known to be past it */
     struct staging* next;
     unsigned char bytes[];
 };
@@ -63,6 +69,8 @@ struct staging* staging_new(int64_t bytes);
 diopiError_t stream_synchronize(diopirt_stream_t stream);
 diopiError_t stream_copy(diopirt_stream_t stream, enum diopirt_service service, void* dst, const void* src,
                          uint64_t bytes);
+/* Release `staging` once the stream was waited for. */
+void stream_keep(diopirt_stream_t stream, struct staging* staging);
 /* Enqueue the copy of `staging` to the device; takes it over in any case. */
 diopiError_t stream_upload(diopirt_stream_t stream, void* dst, struct staging* staging, uint64_t bytes);
 
@@ -73,16 +81,17 @@ struct block { /* guard | payload | guard */
     diopiDevice_t where;
     int64_t nbytes; /* of the payload */
     unsigned char* base;
-    unsigned char* image; /* copy in host memory, between block_fetch and the next block_verify */
+    struct staging* image; /* copy of a block on the device, while its context compares the guards of all */
 };
 
 int64_t element_size(diopiDtype_t dtype); /* 0: no such dtype */
 diopiError_t block_create(struct block* block, diopirt_stream_t stream, diopiDevice_t where, diopiDtype_t dtype,
                           int64_t nbytes, const void* payload);
 unsigned char* block_payload(const struct block* block);
-/* Enqueue the copy of the whole block back to the host; once the stream is past it, compare the guards. */
-diopiError_t block_fetch(struct block* block, diopirt_stream_t stream);
-diopiError_t block_verify(struct block* block, int64_t* damage);
+/* Enqueue the copy of the whole block back to the host, into a fresh `*image`; NULL if it is there. */
+diopiError_t block_fetch(const struct block* block, diopirt_stream_t stream, struct staging** image);
+/* Compare the guards, once the stream is past the copy to `image`, which is released. */
+diopiError_t block_verify(const struct block* block, struct staging* image, int64_t* damage);
 diopiError_t block_releasable(const struct block* block, diopirt_device_t device);
 void block_release(struct block* block, diopirt_device_t device);
 
@@ -113,6 +122,16 @@ struct diopiTensor {
     const struct diopiTensor* parts[PARTS];
 };
 
+struct placement { /* everything about a tensor but its shape and strides, as diopirt_tensor_create takes it */
+    diopiDtype_t dtype;
+    diopiDevice_t where;
+    int64_t offset, storage_elements;
+    const void* payload;
+    bool required; /* by an operator */
+};
+
+diopiError_t tensor_create(diopiContextHandle_t context, const diopiSize_t* shape, const diopiSize_t* strides,
+                           const struct placement* placement, diopiTensorHandle_t* tensor);
 void tensor_free(struct diopiTensor* tensor); /* no checks, no copies */
 bool tensor_is_sparse(const struct diopiTensor* tensor);
 

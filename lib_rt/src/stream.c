@@ -3,17 +3,14 @@
 
 #include "runtime.h"
 
-static int32_t call(diopirt_device_t device, enum diopirt_service service, diopiStreamHandle_t native) {
-    return ((diopiSynchronizeStreamFunc_t)device->functions[service])(native); /* destroying looks the same */
-}
-
 diopiError_t diopirt_stream_create(diopirt_device_t device, diopirt_stream_t* stream) {
     TRY(handle_check(device, DEVICE, __func__));
     EXPECT_RESULT(stream);
-    TRY(device_require(device, diopirt_stream_create_service));
+    diopirt_function_t create;
+    TRY(device_function(device, diopirt_stream_create_service, &create));
     diopirt_stream_t made = handle_new(STREAM);
     EXPECT(made != NULL, "out of host memory for a stream");
-    int32_t code = ((diopiStreamCreateFunc_t)device->functions[diopirt_stream_create_service])(&made->native);
+    int32_t code = ((diopiStreamCreateFunc_t)create)(&made->native);
     if (code != 0) {
         handle_retire(made);
         return device_failed(device, diopirt_stream_create_service, code);
@@ -29,10 +26,11 @@ diopiError_t diopirt_stream_destroy(diopirt_stream_t stream) {
     TRY(handle_check(stream, STREAM, __func__));
     EXPECT(stream->users == 0, "%s: %d contexts are alive on the stream", __func__, (int)stream->users);
     diopirt_device_t device = stream->device;
-    TRY(device_require(device, diopirt_stream_destroy_service));
+    diopirt_function_t destroy;
+    TRY(device_function(device, diopirt_stream_destroy_service, &destroy));
     TRY(device_require(device, diopirt_stream_sync_service));
-    diopiError_t passed = stream_synchronize(stream);
-    int32_t code = call(device, diopirt_stream_destroy_service, stream->native);
+    diopiError_t passed = stream_synchronize(stream); /* if that fails, what is pending is never released */
+    int32_t code = ((diopiStreamDestroyFunc_t)destroy)(stream->native);
     pthread_mutex_destroy(&stream->lock);
     handle_retire(stream);
     device->users--;
@@ -54,28 +52,30 @@ static struct staging* exchange_pending(diopirt_stream_t stream, struct staging*
     return previous;
 }
 
-static void await(diopirt_stream_t stream, struct staging* staging) {
+void stream_keep(diopirt_stream_t stream, struct staging* staging) {
     pthread_mutex_lock(&stream->lock);
     staging->next = stream->pending;
     stream->pending = staging;
     pthread_mutex_unlock(&stream->lock);
 }
 
-static void free_all(struct staging* staging) {
-    while (staging != NULL) {
-        struct staging* next = staging->next;
-        free(staging);
-        staging = next;
-    }
+static struct staging* detach(struct staging** list) {
+    struct staging* first = *list;
+    *list = first->next;
+    return first;
 }
 
 diopiError_t stream_synchronize(diopirt_stream_t stream) {
-    TRY(device_require(stream->device, diopirt_stream_sync_service));
+    diopirt_function_t synchronize;
+    TRY(device_function(stream->device, diopirt_stream_sync_service, &synchronize));
     struct staging* passed = exchange_pending(stream, NULL);
-    int32_t code = call(stream->device, diopirt_stream_sync_service, stream->native);
-    if (code != 0) return device_failed(stream->device, diopirt_stream_sync_service, code); /* `passed` may be in use */
-    free_all(passed);
-    return diopiSuccess;
+    int32_t code = ((diopiSynchronizeStreamFunc_t)synchronize)(stream->native);
+    if (code == 0) {
+        while (passed != NULL) free(detach(&passed));
+        return diopiSuccess;
+    }
+    while (passed != NULL) stream_keep(stream, detach(&passed)); /* it may be in use */
+    return device_failed(stream->device, diopirt_stream_sync_service, code);
 }
 
 diopiError_t diopirt_stream_synchronize(diopirt_stream_t stream) {
@@ -85,9 +85,9 @@ diopiError_t diopirt_stream_synchronize(diopirt_stream_t stream) {
 
 diopiError_t stream_copy(diopirt_stream_t stream, enum diopirt_service service, void* dst, const void* src,
                          uint64_t bytes) {
-    TRY(device_require(stream->device, service));
-    diopiMemcpyH2DAsyncFunc_t copy = (diopiMemcpyH2DAsyncFunc_t)stream->device->functions[service];
-    int32_t code = copy(stream->native, dst, src, bytes);
+    diopirt_function_t copy;
+    TRY(device_function(stream->device, service, &copy));
+    int32_t code = ((diopiMemcpyH2DAsyncFunc_t)copy)(stream->native, dst, src, bytes); /* all three look the same */
     return code == 0 ? diopiSuccess : device_failed(stream->device, service, code);
 }
 
@@ -96,6 +96,8 @@ diopiError_t diopirt_stream_copy(diopirt_stream_t stream, int32_t service, void*
     TRY(handle_check(stream, STREAM, __func__));
     EXPECT(service >= diopirt_h2d_service && service <= diopirt_d2d_service, "%s: service %d is no copy", __func__,
            (int)service);
+    EXPECT(bytes == 0 || (dst != NULL && src != NULL), "%s: the %s is NULL", __func__,
+           dst == NULL ? "destination" : "source");
     return stream_copy(stream, (enum diopirt_service)service, dst, src, bytes);
 }
 
@@ -103,7 +105,8 @@ struct staging* staging_new(int64_t bytes) { return malloc(sizeof(struct staging
 
 diopiError_t stream_upload(diopirt_stream_t stream, void* dst, struct staging* staging, uint64_t bytes) {
     diopiError_t code = stream_copy(stream, diopirt_h2d_service, dst, staging->bytes, bytes);
-    await(stream, staging); /* not before it is enqueued: another thread's wait would not cover it, but release it */
+    /* Not before it is enqueued: another thread's wait would not cover the copy, but release what it reads. */
+    stream_keep(stream, staging);
     return code;
 }
 

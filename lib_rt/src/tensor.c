@@ -6,9 +6,12 @@
 
 bool tensor_is_sparse(const struct diopiTensor* tensor) { return tensor->strides == NULL; }
 
+enum { MAX_AXES = 1024 }; /* more is no shape but garbage */
+
 /* Room is made for strides too. */
 static diopiError_t set_shape(struct diopiTensor* tensor, const diopiSize_t* shape) {
     int64_t numel = 1;
+    EXPECT(shape->len <= MAX_AXES, "a shape has %lld axes, more than %d", (long long)shape->len, MAX_AXES);
     for (int64_t i = 0; i < shape->len; i++) {
         EXPECT(shape->data[i] >= 0, "axis %lld of a shape has negative size %lld", (long long)i,
                (long long)shape->data[i]);
@@ -22,20 +25,19 @@ static diopiError_t set_shape(struct diopiTensor* tensor, const diopiSize_t* sha
     return diopiSuccess;
 }
 
-static void set_contiguous(struct diopiTensor* tensor) {
+static diopiError_t set_contiguous(struct diopiTensor* tensor) {
     int64_t stride = 1;
     for (int64_t i = tensor->dimensions - 1; i >= 0; i--) {
         tensor->strides[i] = stride;
-        stride *= tensor->shape[i] > 0 ? tensor->shape[i] : 1;
+        int64_t size = tensor->shape[i] > 0 ? tensor->shape[i] : 1;
+        EXPECT(!__builtin_mul_overflow(stride, size, &stride), "the axes of a shape behind an empty one are too large");
     }
+    return diopiSuccess;
 }
 
 static diopiError_t set_strides(struct diopiTensor* tensor, const diopiSize_t* strides) {
     tensor->strides = tensor->shape + tensor->dimensions;
-    if (strides == NULL) {
-        set_contiguous(tensor);
-        return diopiSuccess;
-    }
+    if (strides == NULL) return set_contiguous(tensor);
     EXPECT(strides->len == tensor->dimensions, "%lld strides for a %lld-d tensor", (long long)strides->len,
            (long long)tensor->dimensions);
     for (int64_t i = 0; i < strides->len; i++) {
@@ -80,10 +82,12 @@ static diopiError_t check_arguments(diopiContextHandle_t context, const diopiSiz
     return diopiSuccess;
 }
 
-static diopiError_t check_memory(diopiDtype_t dtype, diopiDevice_t where, int64_t offset) {
+static diopiError_t check_placement(const struct placement* placement) {
+    diopiDtype_t dtype = placement->dtype;
+    diopiDevice_t where = placement->where;
     if (element_size(dtype) == 0) return fail(diopiDtypeNotSupported, "%d is no element type", (int)dtype);
     EXPECT(where == diopi_host || where == diopi_device, "%d is neither host nor device", (int)where);
-    EXPECT(offset >= 0, "the storage offset is negative: %lld", (long long)offset);
+    EXPECT(placement->offset >= 0, "the storage offset is negative: %lld", (long long)placement->offset);
     return diopiSuccess;
 }
 
@@ -93,25 +97,24 @@ static void discard(struct diopiTensor* tensor) {
 }
 
 static diopiError_t build_dense(struct diopiTensor* tensor, diopiContextHandle_t context, const diopiSize_t* shape,
-                                const diopiSize_t* strides, diopiDevice_t where, int64_t storage_elements,
-                                const void* payload) {
+                                const diopiSize_t* strides, const struct placement* placement) {
     int64_t bytes = 0;
     TRY(set_shape(tensor, shape));
     TRY(set_strides(tensor, strides));
-    TRY(storage_bytes(tensor, storage_elements, &bytes));
-    return block_create(&tensor->block, context->stream, where, tensor->dtype, bytes, payload);
+    TRY(storage_bytes(tensor, placement->storage_elements, &bytes));
+    return block_create(&tensor->block, context->stream, placement->where, tensor->dtype, bytes, placement->payload);
 }
 
-diopiError_t diopirt_tensor_create(diopiContextHandle_t context, const diopiSize_t* shape, const diopiSize_t* strides,
-                                   diopiDtype_t dtype, diopiDevice_t where, int64_t offset, int64_t storage_elements,
-                                   const void* payload, diopiTensorHandle_t* tensor) {
+diopiError_t tensor_create(diopiContextHandle_t context, const diopiSize_t* shape, const diopiSize_t* strides,
+                           const struct placement* placement, diopiTensorHandle_t* tensor) {
     TRY(check_arguments(context, shape, strides, tensor));
-    TRY(check_memory(dtype, where, offset));
+    TRY(check_placement(placement));
     struct diopiTensor* made = handle_new(TENSOR);
     EXPECT(made != NULL, "out of host memory for a tensor");
-    made->dtype = dtype;
-    made->offset = offset;
-    diopiError_t code = build_dense(made, context, shape, strides, where, storage_elements, payload);
+    made->dtype = placement->dtype;
+    made->offset = placement->offset;
+    made->required = placement->required;
+    diopiError_t code = build_dense(made, context, shape, strides, placement);
     if (code != diopiSuccess) {
         discard(made);
         return code;
@@ -119,6 +122,13 @@ diopiError_t diopirt_tensor_create(diopiContextHandle_t context, const diopiSize
     context_adopt(context, made);
     *tensor = made;
     return diopiSuccess;
+}
+
+diopiError_t diopirt_tensor_create(diopiContextHandle_t context, const diopiSize_t* shape, const diopiSize_t* strides,
+                                   diopiDtype_t dtype, diopiDevice_t where, int64_t offset, int64_t storage_elements,
+                                   const void* payload, diopiTensorHandle_t* tensor) {
+    struct placement placement = {dtype, where, offset, storage_elements, payload, .required = false};
+    return tensor_create(context, shape, strides, &placement, tensor);
 }
 
 static diopiError_t dense(const struct diopiTensor* tensor, const char* caller) {
@@ -144,10 +154,17 @@ diopiError_t diopirt_tensor_clone(diopiTensorHandle_t tensor, diopiTensorHandle_
     TRY(diopirt_tensor_create(tensor->context, &shape, &strides, tensor->dtype, tensor->block.where, tensor->offset,
                               bytes / element_size(tensor->dtype),
                               tensor->block.where == diopi_host ? block_payload(&tensor->block) : NULL, &made));
+    if (made->block.where == diopi_device) {
+        diopiError_t code = stream_copy(stream, diopirt_d2d_service, block_payload(&made->block),
+                                        block_payload(&tensor->block), (uint64_t)bytes);
+        if (code != diopiSuccess) {
+            stream_synchronize(stream); /* its poison may be on the way still */
+            tensor_free(made);
+            return code;
+        }
+    }
     *clone = made;
-    if (tensor->block.where == diopi_host) return diopiSuccess;
-    return stream_copy(stream, diopirt_d2d_service, block_payload(&made->block), block_payload(&tensor->block),
-                       (uint64_t)bytes);
+    return diopiSuccess;
 }
 
 diopiError_t diopirt_tensor_sparse_csr(diopiContextHandle_t context, const diopiSize_t* shape, diopiTensorHandle_t crow,
@@ -179,9 +196,12 @@ void tensor_free(struct diopiTensor* tensor) {
 
 static diopiError_t check_guards(struct diopiTensor* tensor, int64_t* damage) {
     diopirt_stream_t stream = tensor->context->stream;
-    TRY(block_fetch(&tensor->block, stream));
-    TRY(stream_synchronize(stream));
-    return block_verify(&tensor->block, damage);
+    struct staging* image;
+    diopiError_t fetched = block_fetch(&tensor->block, stream, &image);
+    diopiError_t passed = stream_synchronize(stream); /* in any case: who destroys the tensor relies on it */
+    if (fetched == diopiSuccess && passed == diopiSuccess) return block_verify(&tensor->block, image, damage);
+    if (image != NULL) stream_keep(stream, image);
+    return passed != diopiSuccess ? passed : fetched;
 }
 
 diopiError_t diopirt_tensor_check(diopiTensorHandle_t tensor, int64_t* damage) {
@@ -243,9 +263,8 @@ diopiError_t diopirt_tensor_write(diopiTensorHandle_t tensor, int64_t start, int
 
 diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, const diopiSize_t* size,
                                 const diopiSize_t* stride, const diopiDtype_t dtype, const diopiDevice_t device) {
-    TRY(diopirt_tensor_create(ctx, size, stride, dtype, device, 0, -1, NULL, tensor));
-    (*tensor)->required = true;
-    return diopiSuccess;
+    struct placement placement = {dtype, device, 0, -1, NULL, .required = true};
+    return tensor_create(ctx, size, stride, &placement, tensor);
 }
 
 diopiError_t diopiRequireBuffer(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, int64_t num_bytes,

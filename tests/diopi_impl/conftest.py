@@ -1,11 +1,21 @@
 """The compiled vendors of the tests, built once."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from toolchain import VENDORS, build
+from toolchain import VENDORS, WARNINGS, build
 
 from diopi_impl.export import export
+
+
+@pytest.fixture(scope="session", autouse=True)
+def exported_without_warnings() -> Iterator[None]:
+    """What is exported in these tests compiles without a warning."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CC", " ".join((os.environ.get("CC", "cc"), *WARNINGS)))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,8 @@ import pytest
 
 from diopi_impl import Box, Vendor
 from diopi_impl.host_runtime import HostRuntime
-from diopi_proto.types import Dtype, Error, Scalar
+from diopi_proto.dtypes import category
+from diopi_proto.types import Dtype, Error, Reduction, Scalar
 from lib_rt import Context, Tensor, is_poison
 
 
@@ -45,6 +46,12 @@ def vendor() -> Vendor:
 
     @vendor.implements_raw("diopiArgmax")
     def argmax(ctx: Any, out: Any, input: Any, dim: Any, keepdim: Any) -> None: ...
+
+    @vendor.implements_raw("diopiSum")
+    def sum_(ctx: Any, out: Any, input: Any, dim: Any) -> None: ...
+
+    @vendor.implements_raw("diopiMean")
+    def mean(ctx: Any, out: Any, input: Any, dim: Any) -> None: ...
 
     @vendor.implements_raw("diopiAddmm")
     def addmm(ctx: Any, out: Any, input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> None: ...
@@ -88,6 +95,10 @@ GOOD: dict[str, tuple[str, list[Any]]] = {
     "complex of real": ("diopiPolar", [C64, F32, F32]),
     "as the caller chooses": ("diopiCastDtype", [BOOL, F32]),
     "narrower positions": ("diopiArgmax", [I32, F32, None, False]),
+    "a factor of any kind": ("diopiAdd", [BOOL, BOOL, BOOL, HALF]),
+    "a truth beside truths": ("diopiAddScalar", [BOOL, BOOL, Scalar.of(True), ONE]),
+    "as the caller orders": ("diopiSum", [BOOL, C64, ()]),
+    "as the caller orders, floating": ("diopiMean", [F32, C64, ()]),
 }
 
 
@@ -119,6 +130,8 @@ BAD: list[tuple[str, list[Any], Error, str]] = [
     ("diopiAddScalar", [I32, I32, HALF, ONE], WRONG, "out is int32, the result is float32"),
     ("diopiPolar", [F32, F32, F32], WRONG, "out is float32, the result is complex64"),
     ("diopiArgmax", [BOOL, F32, None, False], WRONG, "out is bool, the result is int64"),
+    ("diopiAddScalar", [BOOL, BOOL, ONE, ONE], WRONG, "out is bool, the result is int64"),
+    ("diopiMean", [I32, F32, ()], WRONG, "out is int32, expected one of float16, bfloat16, float32"),
 ]
 
 
@@ -129,6 +142,31 @@ def test_calls_that_do_not(
     values = arguments(context, words)
     assert vendor.call(name, context, *values) is code
     assert vendor.last_error().startswith(f"{name}: {message}")
+
+
+KINDS: dict[str, tuple[Scalar, Dtype]] = {
+    "bool": (Scalar.of(False), BOOL),
+    "int": (Scalar.of(0), I64),
+    "float": (Scalar.of(0.0), F32),
+    "negative zero": (Scalar.of(-0.0), F32),
+    "not a number": (Scalar.of(float("nan")), F32),
+    "true": (Scalar.of(True), BOOL),
+    "one": (Scalar.of(1), I64),
+    "one as a float32": (Scalar(Dtype.float32, 1), F32),
+}
+"""Numbers that equal each other or not even themselves, and the type of bool together with each."""
+
+
+@pytest.mark.parametrize("first", KINDS)
+@pytest.mark.parametrize("second", KINDS)
+def test_result_types_follow_from_the_kinds_of_numbers(
+    vendor: Vendor, context: Context, first: str, second: str
+) -> None:
+    for kind in (first, second):
+        number, result = KINDS[kind]
+        for dtype in (BOOL, I64, F32):
+            code = vendor.call("diopiAddScalar", context, *arguments(context, [dtype, BOOL, number, ONE]))
+            assert (code is Error.Success) == (category(dtype) >= category(result))
 
 
 def test_functional_implementations_and_their_forms_are_checked_too(context: Context) -> None:
@@ -144,3 +182,90 @@ def test_functional_implementations_and_their_forms_are_checked_too(context: Con
         assert vendor.call(name, context, *values) is Error.ErrorOccurred
     assert tensor.numpy().tolist() == [1, 2]
     assert is_poison(out.numpy()).all()
+
+
+@pytest.fixture
+def notes() -> tuple[Vendor, list[tuple[Any, ...]]]:
+    """A vendor of gradients that notes what it gets, and its notes."""
+    vendor, got = Vendor("notes", "1", HostRuntime().functions(), host_addressable=True), []
+
+    @vendor.implements("diopiLayerNormBackward")
+    def layer_norm(
+        grad_output: Any, input: Any, weight: Any, bias: Any, mean: Any, rstd: Any, normalized_shape: Any
+    ) -> Any:
+        got.append((bias,))
+        return input, input, input
+
+    @vendor.implements_raw("diopiNLLLossV2Backward")
+    def nll_loss(
+        ctx: Any,
+        grad_input: Any,
+        grad_output: Any,
+        input: Any,
+        target: Any,
+        weight: Any,
+        totalWeight: Any,
+        reduction: Any,
+        ignore_index: Any,
+    ) -> None:
+        got.append((totalWeight, reduction))
+
+    return vendor, got
+
+
+@pytest.mark.parametrize("bias", [None, F32, I32, U16])
+def test_what_is_not_read_may_be_anything(
+    notes: tuple[Vendor, list[tuple[Any, ...]]], context: Context, bias: Dtype | None
+) -> None:
+    vendor, got = notes
+    words = [F32, F32, F32, F32, F32, None, bias, F32, F32, (2,)]
+    code = vendor.call("diopiLayerNormBackward", context, *arguments(context, words))
+    assert code is Error.Success, vendor.last_error()
+    assert got == [(None,)]
+
+
+def test_its_element_type_is_not_taken_for_that_of_another(
+    notes: tuple[Vendor, list[tuple[Any, ...]]], context: Context
+) -> None:
+    """Without a weight, the third tensor would be the bias, which would say what grad_weight must hold."""
+    vendor, _ = notes
+    values = arguments(context, [F32, F32, F32, F32, F32, None, C64, F32, F32, (2,)])
+    assert vendor.call("diopiLayerNormBackward", context, *values) is Error.Success, vendor.last_error()
+
+
+def test_conditions_say_when_it_is_read(notes: tuple[Vendor, list[tuple[Any, ...]]], context: Context) -> None:
+    vendor, got = notes
+    for reduction in (Reduction.none, Reduction.sum):
+        values = arguments(context, [F32, F32, F32, I64, None, C64, reduction, 0])
+        assert vendor.call("diopiNLLLossV2Backward", context, *values) is Error.Success, vendor.last_error()
+    assert got == [(None, Reduction.none), (None, Reduction.sum)]
+    for total, code in ((C64, DTYPE), (None, WRONG)):
+        values = arguments(context, [F32, F32, F32, I64, None, total, Reduction.mean, 0])
+        assert vendor.call("diopiNLLLossV2Backward", context, *values) is code
+        assert "totalWeight is" in vendor.last_error()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "numbers", "message"),
+    [
+        (((2, 3, 8), (2, 5), (2, 3, 5)), (2, 3, 8, 5), ""),
+        (((2, 3, 9), (2, 5), (2, 3, 5)), (2, 3, 8, 5), "points has shape (2, 3, 9), expected [b, c, n] with n = 8"),
+        (((2, 24), (2, 5), (2, 3, 5)), (2, 3, 8, 5), "points has shape (2, 24), expected [b, c, n]"),
+        (((2, 3, 8), (4, 5), (2, 3, 5)), (2, 3, 8, 5), "idx has shape (4, 5), expected [b, npoints] with b = 2"),
+        (((2, 3, 8), (2, 5), (2, 3, 5)), (2, 3, 8, 4), "idx has shape (2, 5), expected [b, npoints] with npoints = 4"),
+    ],
+)
+def test_shapes_are_what_the_prototype_says(
+    context: Context, sizes: tuple[tuple[int, ...], ...], numbers: tuple[int, ...], message: str
+) -> None:
+    vendor = Vendor("shapes", "1", HostRuntime().functions(), host_addressable=True)
+
+    @vendor.implements_raw("diopiGatherPointsMmcv")
+    def gather(ctx: Any, out: Any, points: Any, idx: Any, b: Any, c: Any, n: Any, npoints: Any) -> None: ...
+
+    points, idx, out = (
+        Tensor.empty(context, shape, dtype) for shape, dtype in zip(sizes, (F32, I32, F32), strict=True)
+    )
+    code = vendor.call("diopiGatherPointsMmcv", context, out, points, idx, *numbers)
+    assert code is (WRONG if message else Error.Success)
+    assert message in vendor.last_error()

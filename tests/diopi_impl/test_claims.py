@@ -11,7 +11,7 @@ from diopi_impl import Claim, VendorError
 from diopi_impl.claims import LAYOUTS, read_claims
 from diopi_impl.native import NativeVendor
 from diopi_proto.types import Dtype
-from diopi_test import layouts
+from diopi_test.cases import layouts
 
 
 def test_what_a_claim_covers() -> None:

@@ -20,10 +20,12 @@ from diopi_impl.export import ExportError, export
 from diopi_impl.native import NativeVendor
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype, Error, Reduction, RoundMode, Scalar
-from diopi_test.baseline import make_baseline_case
-from diopi_test.cases import select_cases
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.cases.selection import select_cases
 from diopi_test.cli import main
-from diopi_test.execution import run_case
+from diopi_test.execution.ignored import ignored_labels, make_ignored_case
+from diopi_test.execution.verdict import Verdict
+from diopi_test.harness.run_case import run_case
 from lib_rt import Context, Device, Generator, Tensor
 
 JAX = "diopi_impl.jax_cpu:vendor"
@@ -266,6 +268,18 @@ def test_the_suite_finds_the_same(library: NativeVendor, jax: Vendor, function: 
         assert there.live_blocks == here.live_blocks == 0
 
 
+@pytest.mark.parametrize("function", ["diopiPool2dBackward", "diopiNLLLossV2Backward", "diopiBatchNormBackward"])
+def test_ignored_arguments_may_be_anything_in_c(library: NativeVendor, function: str) -> None:
+    prototype = lookup(function)
+    cases = {case.label: make_baseline_case(prototype, case) for case in select_cases(function, "smoke")}
+    labels = ignored_labels(prototype, cases.values())
+    assert labels
+    with library.open_device() as device:
+        for label, base in labels:
+            outcome = run_case(library, device, make_ignored_case(cases[base], label))
+            assert outcome.verdict is Verdict.passed, f"{function}[{label}]: {outcome.message}"
+
+
 def test_errors_are_the_vendors(library: NativeVendor, jax: Vendor) -> None:
     for vendor in (library, jax):
         with vendor.open_device() as device, Context(device) as context:
@@ -275,6 +289,25 @@ def test_errors_are_the_vendors(library: NativeVendor, jax: Vendor) -> None:
             assert vendor.last_error() == "diopiSin: out has shape (2,), the result has (3,)"
             assert vendor.call("diopiBitwiseNot", context, out, out) is Error.DtypeNotSupported
             np.testing.assert_array_equal(out.storage(), before)
+
+
+def test_numbers_keep_their_kinds_and_ranges(library: NativeVendor, jax: Vendor) -> None:
+    calls: list[tuple[str, Dtype, Scalar, Any]] = [
+        ("diopiPow", Dtype.float32, Scalar.of(-0.5), 0.5),
+        ("diopiPow", Dtype.int32, Scalar.of(2), 16),
+        ("diopiPow", Dtype.int32, Scalar.of(True), 4),
+        ("diopiPow", Dtype.int32, Scalar.of(-1), "diopiPow: exponent is -1, expected at least 0 for an integer input"),
+        ("diopiFill", Dtype.int8, Scalar.of(-128), -128),
+        ("diopiFill", Dtype.int8, Scalar.of(128), "diopiFill: value is 128, out of the range of int8"),
+    ]
+    for vendor in (library, jax):
+        with vendor.open_device() as device, Context(device) as context:
+            four = Tensor.from_numpy(context, np.array([4], np.int32))
+            for name, dtype, number, expected in [*calls, *calls[::-1]]:
+                out = Tensor.empty(context, (1,), dtype)
+                code = vendor.call(name, context, out, *([four] if name == "diopiPow" else []), number)
+                found = out.numpy().item() if code is Error.Success else vendor.last_error()
+                assert found == expected
 
 
 def test_a_device_that_is_not_addressable(tmp_path: Path) -> None:

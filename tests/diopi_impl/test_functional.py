@@ -41,6 +41,33 @@ def floats(*values: float) -> Array:
 # What an implementation receives.
 
 
+def test_operands_in_their_common_type(vendor: Vendor, context: Context) -> None:
+    received: list[Any] = []
+
+    @vendor.implements("diopiEq")
+    def equal(input: Array, other: Any) -> Array:
+        received.append((input.dtype.name, input.tolist(), other if isinstance(other, float) else other.tolist()))
+        return input == other
+
+    whole = Tensor.from_numpy(context, np.array([2049, 70000], np.int32))
+    half, out = Tensor.from_numpy(context, np.float16([2048, 1])), Tensor.empty(context, (2,), Dtype.bool)
+    call(vendor, "diopiEq", context, out, whole, half)
+    call(vendor, "diopiEqScalar", context, out, half, Scalar.of(0.1))
+    nearest = float(np.float16(0.1))
+    assert received == [("float16", [2048, np.inf], [2048, 1]), ("float16", [2048, 1], nearest)]
+
+
+def test_the_input_in_the_type_the_caller_orders(vendor: Vendor, context: Context) -> None:
+    @vendor.implements("diopiSum")
+    def sum_(input: Array, dim: tuple[int, ...]) -> Array:
+        assert input.dtype == np.uint8
+        return input.sum(dtype=np.uint8)
+
+    out = Tensor.empty(context, (), Dtype.uint8)
+    call(vendor, "diopiSum", context, out, Tensor.from_numpy(context, floats(1.7, -2.7)), ())
+    assert out.numpy().item() == 255
+
+
 def test_arrays_and_numbers(vendor: Vendor, context: Context) -> None:
     received: list[Any] = []
 

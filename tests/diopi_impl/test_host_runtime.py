@@ -57,9 +57,8 @@ def test_exhaustion_is_told(runtime: HostRuntime, nbytes: int) -> None:
     assert runtime.functions().last_error() == f"out of memory: {nbytes} bytes were asked for"
 
 
-def test_a_copy_is_not_done_when_the_call_returns(
-    runtime: HostRuntime, stream: int, unshared_interpreter: None
-) -> None:
+@pytest.mark.usefixtures("unshared_interpreter")
+def test_a_copy_is_not_done_when_the_call_returns(runtime: HostRuntime, stream: int) -> None:
     source, target = np.arange(100), np.zeros(100, int)
     assert runtime.copy(stream, address(target), address(source), source.nbytes) is Error.Success
     assert not target.any()
@@ -113,7 +112,8 @@ def test_streams_do_not_wait_for_each_other(runtime: HostRuntime) -> None:
     runtime.stream_destroy(two)
 
 
-def test_destroying_a_stream_finishes_its_work(runtime: HostRuntime, unshared_interpreter: None) -> None:
+@pytest.mark.usefixtures("unshared_interpreter")
+def test_destroying_a_stream_finishes_its_work(runtime: HostRuntime) -> None:
     source, target = np.ones(1000), np.zeros(1000)
     stream = runtime.stream_create()
     runtime.copy(stream, address(target), address(source), source.nbytes)

@@ -28,11 +28,6 @@ def test_unknown_rounding_mode() -> None:
         arithmetic.div(WHOLE, WHOLE, RoundMode.END)
 
 
-def test_negative_power_of_integers() -> None:
-    with pytest.raises(ValueError, match="exponent is -1"):
-        arithmetic.power(WHOLE, -1)
-
-
 def test_no_bounds() -> None:
     with pytest.raises(ValueError, match="both NULL"):
         arithmetic.clamp(WHOLE, None, None)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from diopi_proto.interface import prototypes
+from diopi_proto.interface import lookup, prototypes
 from diopi_proto.parameters import NewOuts, Role
 from diopi_proto.prototype import Prototype
 
@@ -33,3 +33,20 @@ def test_result_rules_name_every_result(prototype: Prototype) -> None:
 def test_tensor_arguments_have_dtypes(prototype: Prototype) -> None:
     without = [p.name for p in prototype.arguments if p.is_tensor and not prototype.dtypes_of(p.name)]
     assert without == []
+
+
+@pytest.mark.parametrize(
+    ("function", "promised"),
+    [
+        ("diopiFloor", True),
+        ("diopiSoftmax", True),
+        ("diopiSoftmaxBackward", False),
+        ("diopiIndexPut", False),
+        ("diopiScatterInp", False),
+        ("diopiRoiAlignBackwardMmcv", False),
+        ("diopiNormal", False),
+        ("diopiTopk", False),
+    ],
+)
+def test_bits_are_promised_where_nothing_is_added_in_any_order(function: str, promised: bool) -> None:
+    assert lookup(function).repeats_bits == promised

@@ -40,8 +40,13 @@ def test_committed_header_is_the_generated_one(header: str) -> None:
     assert headers.INCLUDE_DIR.joinpath("diopi", header).read_text("utf-8") == headers.render(header)
 
 
+def test_committed_table_of_services_is_the_generated_one() -> None:
+    assert headers.INCLUDE_DIR.joinpath(headers.SERVICE_TABLE).read_text("utf-8") == headers.service_table()
+
+
 def test_no_other_header_lies_there() -> None:
-    assert {path.name for path in headers.INCLUDE_DIR.joinpath("diopi").iterdir()} == set(headers.names())
+    found = {path.relative_to(headers.INCLUDE_DIR).as_posix() for path in headers.INCLUDE_DIR.glob("*/*")}
+    assert found == {*(f"diopi/{header}" for header in headers.names()), headers.SERVICE_TABLE}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -115,6 +120,7 @@ def test_module_without_option_is_a_usage_error() -> None:
 
 
 def test_write_makes_every_header(tmp_path: Path) -> None:
-    headers.write(tmp_path / "include")
-    written = {path.name: path.read_text("utf-8") for path in (tmp_path / "include" / "diopi").iterdir()}
-    assert written == {header: headers.render(header) for header in headers.names()}
+    headers.write(tmp_path)
+    written = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.glob("*/*")}
+    committed = headers.INCLUDE_DIR.glob("*/*")
+    assert written == {path.relative_to(headers.INCLUDE_DIR): path.read_bytes() for path in committed}

@@ -1,10 +1,10 @@
 """Annotations of prototypes become parameters with the right C type and role; anything else is refused."""
 
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Literal, Optional
 
 import pytest
 
-from diopi_proto import parameters
+from diopi_proto import facts, parameters
 from diopi_proto.parameters import KINDS, Context, Count, In, Ins, Out, Parameter, Role, parse
 from diopi_proto.types import MemoryFormat, Reduction, RoundMode
 
@@ -131,6 +131,29 @@ def test_what_a_parameter_is(annotation: str, tensor: bool, array: bool, result:
 def test_every_kind_says_what_it_is(kind: Any) -> None:
     assert kind.__doc__
     assert parse("x", kind).annotation is kind
+
+
+@pytest.mark.parametrize(
+    ("annotation", "kind", "optional", "found"),
+    [
+        (parameters.Axis, parameters.i64, False, (facts.NamesAxis(),)),
+        (parameters.Axis | None, parameters.i64, True, (facts.NamesAxis(),)),
+        (parameters.ConstAxis, parameters.const_i64, False, (facts.NamesAxis(),)),
+        (parameters.PositiveExtents, parameters.Size, False, (facts.AtLeast(1),)),
+        (parameters.Sized | None, parameters.In, True, (facts.SizesFollow(),)),
+        (Literal["a", "b"], parameters.Text, False, (facts.OneOf(("a", "b")),)),
+        (Literal["a", "b"] | None, parameters.Text, True, (facts.OneOf(("a", "b")),)),
+        (Annotated[parameters.i64, facts.AtLeast(0), facts.AtMostOne()], parameters.i64, False, None),
+    ],
+)
+def test_kinds_with_facts_are_spelt_as_the_kind(annotation: Any, kind: Any, optional: bool, found: Any) -> None:
+    parameter = parse("x", annotation)
+    assert (parameter.annotation, parameter.optional) == (kind, optional)
+    assert parameter.c_type == Parameter("x", kind, optional).c_type
+    assert parameter.facts == (found or (facts.AtLeast(0), facts.AtMostOne()))
+    for fact in parameter.facts:
+        assert parameter.fact(type(fact)) == fact
+    assert parameter.fact(facts.Below) is None
 
 
 def test_roles_of_the_frame() -> None:

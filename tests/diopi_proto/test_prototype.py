@@ -1,12 +1,18 @@
 """`@prototype` enters a function and its forms in the registry, and refuses what contradicts itself."""
 
+from dataclasses import replace
+from typing import Annotated
+
 import pytest
 
 from diopi_proto.dtypes import boolean, complexes, component, floated, floating, index, integer, promoted, real, same
 from diopi_proto.dtypes import position as positions
+from diopi_proto.facts import Below
+from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Context,
     Count,
+    Factor,
     In,
     InOut,
     InOuts,
@@ -16,11 +22,13 @@ from diopi_proto.parameters import (
     Outs,
     Parameter,
     Scalar,
+    Text,
     f64,
     i64,
 )
-from diopi_proto.prototype import PROMISES, Prototype, PrototypeError, prototype, registered
+from diopi_proto.prototype import PROMISES, Prototype, PrototypeError, arithmetic, prototype, registered
 from diopi_proto.types import Dtype
+from diopi_proto.types import Scalar as Scalar_
 
 
 @pytest.fixture(autouse=True)
@@ -236,14 +244,6 @@ def test_dtypes_of_an_argument() -> None:
         search.dtypes_of("stop")
 
 
-def test_result_dtypes() -> None:
-    search, combine = declare_search(), declare_combination()
-    inputs = [Dtype.int16, Dtype.bool, Dtype.int32]
-    assert search.result_dtype("values", inputs) is Dtype.int16
-    assert search.result_dtype("indices", inputs) is Dtype.int64
-    assert combine.result_dtype("out", inputs) is Dtype.int32
-
-
 def test_a_form_with_several_results_accepts_what_the_plain_one_does() -> None:
     @prototype(dtypes=integer, result={"out": floated, "count": positions}, inplace="diopiTallyInp")
     def diopiTally(ctx: Context, out: Out, input: In, count: NewOut) -> None:
@@ -258,3 +258,131 @@ def test_text_queries_return_text() -> None:
         """The motto."""
 
     assert (diopiGetMotto.returns, diopiGetMotto.parameters) == ("const char*", ())
+
+
+# What is ignored.
+
+
+class Held:
+    """A tensor as far as conditions look at it."""
+
+    dtype = Dtype.float32
+
+
+def declare_pooling(*facts: Ignored) -> Prototype:
+    @prototype(dtypes=real, ignored=facts, inplace="diopiPoolingInp", scalar="diopiPoolingScalar")
+    def diopiPooling(ctx: Context, out: Out, input: In, places: In, mode: Text, factor: Scalar) -> None:
+        """Pools input. Source: nowhere."""
+
+    return diopiPooling
+
+
+def call(mode: str = "avg", factor: object = 1, places: object = None) -> dict[str, object]:
+    return {"input": Held(), "places": places, "mode": mode, "factor": factor}
+
+
+def test_what_is_not_read_in_a_call() -> None:
+    pooling = declare_pooling(
+        Ignored(("places",), "means have none", {"mode": "avg"}),
+        Ignored(("factor",), "it says how", read=Read.value),
+        Ignored(("input",), "all is 0", {"factor": 0}, Read.form),
+    )
+    assert pooling.unread(call("avg")) == {"places"}
+    assert pooling.unread(call("max")) == set()
+    assert not pooling.has_effect("places", call("avg"))
+    assert pooling.has_effect("places", call("max"))
+    assert not pooling.has_effect("factor", call("max"))
+    assert pooling.has_effect("input", call("max"))
+    assert not pooling.has_effect("input", call(factor=Scalar_(Dtype.float64, 0.0)))
+
+
+def test_conditions_are_about_values_and_about_element_types_of_tensors() -> None:
+    (fact,) = declare_pooling(
+        Ignored(("factor",), "why", {"places": (Dtype.int32, Dtype.float32), "mode": ("a", "b")})
+    ).ignored
+    assert fact.covers(call("b", places=Held()))
+    assert not fact.covers(call("c", places=Held()))
+    assert not fact.covers(call("b", places=None))
+
+
+def test_forms_ignore_the_same() -> None:
+    pooling = declare_pooling(Ignored(("places",), "means have none", {"mode": "avg"}))
+    for form in ("diopiPoolingInp", "diopiPoolingScalar"):
+        assert registered()[form].ignored == pooling.ignored
+
+
+def test_the_docstring_says_what_is_not_read() -> None:
+    pooling = declare_pooling(
+        Ignored(("places", "factor"), "means have none", {"mode": ("avg", "sum")}),
+        Ignored(("mode",), "it is the only one"),
+        Ignored(("input",), "out has it", {"factor": 0, "places": Dtype.int32}, Read.form),
+        Ignored(("factor",), "it says how", read=Read.value),
+    )
+    summary, paragraph = pooling.doc.split("\n\n")
+    assert summary == "Pools input. Source: nowhere."
+    assert paragraph.replace("\n", " ") == (
+        'Where `mode` is "avg" or "sum", `places` and `factor` are not read and may be anything, NULL too: means have '
+        "none. `mode` is not read and may be anything: it is the only one. "
+        "Where `factor` is 0 and `places` is int32, `input` gives its shape and dtype alone: out has it."
+    )
+    assert all(len(line) <= 116 for line in paragraph.splitlines())
+    assert registered()["diopiPoolingInp"].doc.endswith(pooling.doc)
+
+
+@pytest.mark.parametrize(
+    ("fact", "message"),
+    [
+        (Ignored(("place",), "why"), "diopiPooling: 'place' in `ignored` is not one of its arguments"),
+        (Ignored(("places",), "why", {"modes": "avg"}), "diopiPooling: 'modes' in `ignored` is not one of"),
+        (Ignored(("out",), "why"), "diopiPooling: 'out' in `ignored` is not one of its arguments"),
+        (Ignored(("input",), "why"), "diopiPoolingInp: what is updated in place can't be ignored altogether"),
+    ],
+)
+def test_contradictions_in_what_is_ignored(fact: Ignored, message: str) -> None:
+    with pytest.raises(PrototypeError, match=message):
+        declare_pooling(fact)
+
+
+def test_numbers_that_lift_and_operands() -> None:
+    @arithmetic(dtypes=real, result=promoted, truncated=True, scalar="diopiScaleScalar")
+    def diopiScale(ctx: Context, out: Out, input: In, other: In, alpha: Factor) -> None:
+        """Something of input and other."""
+
+    scaled = registered()["diopiScaleScalar"]
+    assert [p.name for p in scaled.numbers] == ["other"]
+    assert [p.name for p in scaled.operands] == ["input", "other"]
+    given = {"input": Dtype.int8}, {"other": 0.5}
+    assert scaled.converted_first(*given, Dtype.float32) == (["input"], Dtype.float32)
+    assert scaled.converted_first(*given, Dtype.int8) == (["input"], Dtype.int8), "truncated"
+    assert replace(scaled, common_type=False).operands == ()
+
+
+def test_facts_speak_of_parameters_there_are() -> None:
+    with pytest.raises(PrototypeError, match="diopiAlign: a fact speaks of 'paths', which is not one of its param"):
+
+        @prototype(dtypes=real)
+        def diopiAlign(ctx: Context, out: Out, input: In, blank: Annotated[i64, Below("paths", 0)]) -> None:
+            """Aligns."""
+
+
+def test_facts_are_fields_of_the_prototype() -> None:
+    with pytest.raises(TypeError, match="unordred"):
+
+        @prototype(dtypes=real, unordred=True)
+        def diopiMistyped(ctx: Context, out: Out, input: In) -> None:
+            """Mistyped."""
+
+
+def test_a_gradient_is_what_another_function_names_as_its_own() -> None:
+    @prototype(dtypes=floating)
+    def diopiCombineBackward(ctx: Context, grad_input: Out, grad_output: In) -> None:
+        """Gradient."""
+
+    assert diopiCombineBackward.repeats_bits
+    combine = declare_combination()
+    assert diopiCombineBackward.is_gradient
+    assert not diopiCombineBackward.repeats_bits
+    assert combine.repeats_bits
+    assert not replace(combine, unordered=True).repeats_bits
+    assert replace(combine, unordered=True, promise="exact").repeats_bits
+    assert not replace(combine, promise="any").repeats_bits

@@ -79,11 +79,20 @@ def test_version() -> None:
 
 @pytest.mark.parametrize(
     ("value", "dtype", "payload"),
-    [(True, Dtype.int64, 1), (-3, Dtype.int64, -3), (2.0, Dtype.float64, 2.0)],
+    [(True, Dtype.bool, 1), (-3, Dtype.int64, -3), (2.0, Dtype.float64, 2.0)],
 )
 def test_scalar_of_a_python_number(value: bool | int | float, dtype: Dtype, payload: int | float) -> None:
     scalar = Scalar.of(value)
     assert (scalar.dtype, scalar.value, type(scalar.value)) == (dtype, payload, type(payload))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "number"),
+    [(Dtype.bool, 1, True), (Dtype.bool, 0, False), (Dtype.uint8, 2, 2), (Dtype.float32, 2, 2.0), (Dtype.int64, 0, 0)],
+)
+def test_the_number_of_a_scalar_is_of_its_dtypes_kind(dtype: Dtype, value: int, number: bool | int | float) -> None:
+    given = Scalar(dtype, value).number
+    assert (given, type(given)) == (number, type(number))
 
 
 def test_scalar_of_anything_else_is_refused() -> None:

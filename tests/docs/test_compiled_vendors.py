@@ -39,7 +39,7 @@ def commands(text: str) -> list[str]:
 
 def run(command: str, folder: Path) -> str:
     """Run a command as the page gives it, with this Python and this source tree."""
-    command = command.replace("diopi-test ", "python -m diopi_test.cli ").replace("python ", f"{sys.executable} ")
+    command = command.replace("diopi-test ", "python -m diopi_test ").replace("python ", f"{sys.executable} ")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -7,8 +7,7 @@ from typing import Any
 from diopi_impl import Claim
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Dtype, Error
-from diopi_test.echo import EchoVendor
-from diopi_test.execution import current_case
+from diopi_test.quality.echo import EchoVendor
 from lib_rt import Context
 
 
@@ -16,8 +15,7 @@ class ClaimingVendor(EchoVendor):
     """Right results, but for square roots in float16, which it declares and does not support."""
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        case = current_case.get(None)
-        if case is not None and case.dtype is Dtype.float16 and name == "diopiSqrt":
+        if self.case is not None and self.case.dtype is Dtype.float16 and name == "diopiSqrt":
             self.failure = "no float16"
             return Error.DtypeNotSupported
         return super().call(name, context, *arguments)

@@ -1,4 +1,4 @@
-"""Vendors that go wrong in one way: each takes the expected results and spoils something."""
+"""Vendors that go wrong in one way: each takes the expected results and corrupts something."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import numpy as np
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Error
-from diopi_test.echo import EchoVendor
+from diopi_test.quality.echo import EchoVendor
 from lib_rt import Context, Tensor
 
-Spoil = Callable[[dict[str, Any]], Any]
-"""Spoils a call whose results are right; receives the arguments by name."""
+Corruption = Callable[[dict[str, Any]], Any]
+"""Corrupts a call whose results are right; receives the arguments by name."""
 
 
 class FaultyVendor(EchoVendor):
     """Right results, and then something goes wrong."""
 
-    def __init__(self, name: str, spoil: Spoil) -> None:
+    def __init__(self, name: str, corrupt: Corruption) -> None:
         super().__init__(name, "1", HostRuntime().functions(), host_addressable=True)
-        self._spoil = spoil
+        self._corrupt = corrupt
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         super().call(name, context, *arguments)
         names = [parameter.name for parameter in lookup(name).parameters[1:]]
-        answer = self._spoil(dict(zip(names, arguments, strict=True)))
-        self.failure = "spoilt" if answer else ""
+        answer = self._corrupt(dict(zip(names, arguments, strict=True)))
+        self.failure = "corrupted" if answer else ""
         return Error(answer or 0)
 
 
@@ -46,16 +46,16 @@ def _poke(address: int) -> None:
     byte.value ^= 1
 
 
-def element_off_by_ulps(ulps: int) -> Spoil:
+def element_off_by_ulps(ulps: int) -> Corruption:
     """The last element of the result is off by some numbers of its format."""
 
-    def spoil(arguments: dict[str, Any]) -> None:
+    def corrupt(arguments: dict[str, Any]) -> None:
         view = _result(arguments).view()
         index = tuple(length - 1 for length in view.shape)
         for _ in range(ulps):
             view[index] = np.nextafter(view[index], view.dtype.type(np.inf))
 
-    return spoil
+    return corrupt
 
 
 def unwritten_tail(arguments: dict[str, Any]) -> None:
@@ -87,6 +87,21 @@ def gap_written(arguments: dict[str, Any]) -> None:
     _poke(_result(arguments).storage_ptr)
 
 
+def row_by_row(arguments: dict[str, Any]) -> None:
+    """The result lies row by row whatever its strides say; they must leave no gaps."""
+    out = _result(arguments)
+    values = np.ascontiguousarray(out.view())
+    out.context.stream.synchronize()
+    ctypes.memmove(out.data_ptr, values.ctypes.data, values.nbytes)
+
+
+def in_eight_bytes(arguments: dict[str, Any]) -> None:
+    """Every position is written in eight bytes, as far as there is room."""
+    out = _result(arguments)
+    values = out.view().astype(np.int64)
+    ctypes.memmove(out.data_ptr, values.ctypes.data, out.numel * out.element_size)
+
+
 def fails(arguments: dict[str, Any]) -> Error:
     """The call reports an error."""
     return Error.ErrorOccurred
@@ -112,7 +127,22 @@ def hangs(arguments: dict[str, Any]) -> None:
     time.sleep(600)
 
 
+def keeps_plans() -> Corruption:
+    """The plan of the first call with a shape serves all later ones; one made for integers has integer results."""
+    plans: dict[tuple[int, ...], bool] = {}
+
+    def corrupt(arguments: dict[str, Any]) -> None:
+        is_float = arguments["input"].view().dtype.kind in "fV"  # bfloat16 is of the latter
+        is_for_floats = plans.setdefault(arguments["input"].shape, is_float)
+        if is_float and not is_for_floats:
+            view = _result(arguments).view()
+            np.copyto(view, np.trunc(view))
+
+    return corrupt
+
+
 crashing = FaultyVendor("crashing", crashes)
 hanging = FaultyVendor("hanging", hangs)
 failing = FaultyVendor("failing", fails)
+keeping = FaultyVendor("keeping", keeps_plans())
 declining = FaultyVendor("declining", declines)

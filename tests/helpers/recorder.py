@@ -34,7 +34,13 @@ class Recorder(Vendor):
 
 def made(context: Context, kind: Any, number: int) -> Any:
     """What the callee makes for the parameter with that number."""
-    numbers = {kinds.OutF64: number + 0.1, kinds.OutI64: -(2**50) - number, kinds.OutBool: number % 2 == 1}
+    integer = -(2**50) - number
+    numbers = {
+        kinds.OutF64: number + 0.1,
+        kinds.OutI64: integer,
+        kinds.InOutSize: integer,
+        kinds.OutBool: number % 2 == 1,
+    }
     return numbers[kind] if kind in numbers else context.require_tensor((number + 1,), Dtype.float32)
 
 

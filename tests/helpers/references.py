@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_test.reference import Remark, bare, reference_of
+from diopi_test.oracle.reference import Remark, bare, reference_of
 
 Array = np.ndarray[Any, Any]
 

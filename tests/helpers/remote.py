@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from host_runtime import HostRuntime
+from numpy.typing import NDArray
 
 from diopi_impl import Vendor
 from lib_rt import RuntimeFunctions
@@ -35,5 +38,5 @@ vendor = Vendor(
 
 
 @vendor.implements("diopiNeg")
-def neg(input):  # type: ignore[no-untyped-def]
+def neg(input: NDArray[Any]) -> NDArray[Any]:
     return -input

@@ -9,6 +9,7 @@ import numpy as np
 from diopi_impl import Box
 from diopi_proto import parameters as kinds
 from diopi_proto import types
+from diopi_proto.facts import CountsEntries
 from diopi_proto.interface import prototypes
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
@@ -49,14 +50,16 @@ class Samples:
         kind = parameter.annotation
         if kind is kinds.NewOuts:
             return [Box() for _ in prototype.result]
+        if kind is kinds.InOutSize:
+            return Box(-100 - number)
         if kind is kinds.NewOut or kind in kinds.OUT_VALUES:
             return Box()
+        if parameter.is_tensor or kind is kinds.SparseIn:  # one handle in the call
+            return self.tensors[number]
         if parameter.is_tensor_array:
             entries = self.tensors[number : number + COUNT]
             return [entries[0], None, entries[2]] if kind is kinds.OptionalIns else entries
-        if parameter.is_tensor:
-            return self.tensors[number]
-        if parameter.role is kinds.Role.count or parameter.name == "batch_size":
+        if parameter.role is kinds.Role.count or parameter.fact(CountsEntries):
             return COUNT
         return self._attribute(kind, number)
 

@@ -14,6 +14,8 @@ from diopi_proto import headers
 VENDORS = Path(__file__).parent.parent / "vendors"
 """Sources of vendors and of a framework."""
 
+WARNINGS = ("-Wall", "-Wextra", "-pedantic", "-Werror")
+
 _COMPILERS = {"c": ("cc", "-std=c11", "-xc"), "c++": ("c++", "-std=c++17", "-xc++")}
 
 
@@ -23,7 +25,7 @@ def build(target: Path, language: str, sources: Sequence[Path], *flags: str) -> 
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no compiler {compiler} here")
     shared = ["-shared", "-fPIC"] if target.suffix == ".so" else []
-    command = [compiler, standard, "-D_GNU_SOURCE", "-Wall", "-Wextra", *shared, f"-I{headers.INCLUDE_DIR}", "-o"]
+    command = [compiler, standard, "-D_GNU_SOURCE", *WARNINGS, *shared, f"-I{headers.INCLUDE_DIR}", "-o"]
     files = [kind, *map(str, sources), "-xnone"]
     done = subprocess.run([*command, str(target), *files, *flags, "-pthread", "-lm"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

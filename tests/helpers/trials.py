@@ -6,10 +6,11 @@ from functools import cache
 
 from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup
-from diopi_test.baseline import BaselineCase, make_baseline_case
-from diopi_test.cases import select_cases
-from diopi_test.execution import run_case
-from diopi_test.verdict import Outcome
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.records import BaselineCase
+from diopi_test.cases.selection import select_cases
+from diopi_test.execution.verdict import Outcome
+from diopi_test.harness.run_case import run_case
 
 
 @cache

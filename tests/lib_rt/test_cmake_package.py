@@ -18,6 +18,7 @@ cmake_minimum_required(VERSION 3.20)
 project(vendor C)
 find_package(diopi REQUIRED)
 add_library(vendor SHARED vendor.c)
+target_compile_options(vendor PRIVATE -Wall -Wextra -pedantic -Werror)
 target_link_libraries(vendor PRIVATE diopi::rt)
 """
 

@@ -33,6 +33,8 @@ def test_soname() -> None:
 
 
 def test_missing_library_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("DIOPIRT_LIBRARY", raising=False)
+
     def unknown(name: str) -> list[PackagePath]:
         raise PackageNotFoundError(name)
 
@@ -42,7 +44,17 @@ def test_missing_library_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_p
         library._find()
 
 
+def test_library_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    chosen = tmp_path / "libchosen.so"
+    monkeypatch.setenv("DIOPIRT_LIBRARY", str(chosen))
+    with pytest.raises(LibraryNotFoundError, match=str(chosen)):
+        library._find()
+    chosen.touch()
+    assert library._find() == chosen
+
+
 def test_library_is_found_where_it_was_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("DIOPIRT_LIBRARY", raising=False)
     installed = PackagePath("elsewhere/libdiopirt.so")
     installed.dist = type("Distribution", (), {"locate_file": lambda self, path: tmp_path / path})()
     monkeypatch.setattr(library, "_PACKAGE", tmp_path)
@@ -53,8 +65,25 @@ def test_library_is_found_where_it_was_installed(monkeypatch: pytest.MonkeyPatch
 
 
 def test_services_have_the_cores_numbers() -> None:
-    numbers = [getattr(library.lib, f"diopirt_{service.name}_service") for service in SERVICES]
-    assert [*numbers, library.lib.diopirt_service_count] == list(range(10))
+    """What a registration function takes is what the core has under the number Python knows."""
+    lib, ffi = library.lib, library.ffi
+    numbers = [getattr(lib, f"diopirt_{service.name}_service") for service in SERVICES]
+    assert [*numbers, lib.diopirt_service_count] == list(range(len(SERVICES) + 1))
+    device, current, found = (
+        library.made(lib.diopirt_device_create, "diopirt_device_t"),
+        lib.diopirt_device_current(),
+        [],
+    )
+    library.check(lib.diopirt_device_use(device))
+    for number, service in enumerate(SERVICES):
+        library.check(getattr(lib, service.register)(ffi.cast(service.pointer, 1000 + number)))
+    library.check(lib.diopirt_device_use(current))
+    exchange = lib.diopirt_device_exchange
+    found = [library.made(exchange, "diopirt_function_t", device, number, ffi.NULL) for number in numbers]
+    assert [library.address(function) for function in found] == [1000 + number for number in numbers]
+    with pytest.raises(CallError, match=f"there is no service {len(SERVICES)}"):
+        library.made(exchange, "diopirt_function_t", device, len(SERVICES), ffi.NULL)
+    library.check(lib.diopirt_device_destroy(device))
 
 
 def test_error_codes_become_exceptions() -> None:

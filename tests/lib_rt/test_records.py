@@ -73,3 +73,12 @@ def test_ending_twice_is_an_error() -> None:
 def test_starting_without_name_or_result_is_an_error() -> None:
     assert lib.diopiRecordStart(ffi.NULL, ffi.new("void**")) == 1
     assert lib.diopiRecordStart(b"name", ffi.NULL) == 1
+
+
+@pytest.mark.parametrize("index", [-1, 1])
+def test_reading_a_record_that_was_not_kept_is_an_error(index: int) -> None:
+    results = ffi.new("char const**"), ffi.new("int32_t*"), ffi.new("int64_t*")
+    with recording():
+        end(start("only"))
+        assert lib.diopirt_record_logged(index, *results) == 1
+        assert last_error() == f"diopirt_record_logged: record {index} of 1"

@@ -89,3 +89,12 @@ def test_streams_are_the_vendors(device: Device, host: HostRuntime) -> None:
 def test_only_copies_can_be_copied_with(device: Device) -> None:
     with Stream(device) as stream:
         assert lib.diopirt_stream_copy(stream.handle, lib.diopirt_malloc_service, ffi.NULL, ffi.NULL, 0) == 1
+
+
+def test_copies_to_and_from_nowhere_are_refused(device: Device) -> None:
+    with Stream(device) as stream:
+        with pytest.raises(CallError, match="the destination is NULL"):
+            stream.h2d(0, 1, 1)
+        with pytest.raises(CallError, match="the source is NULL"):
+            stream.d2h(1, 0, 1)
+        stream.d2d(0, 0, 0)

@@ -1,6 +1,7 @@
 """Tensors: values at any strides, reading, writing, cloning, viewing, and misuse."""
 
 import gc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -135,6 +136,15 @@ def test_clone_copies_the_whole_storage(context: Context, where: types.Device) -
     np.testing.assert_array_equal(tensor.numpy(), values)
 
 
+def test_a_clone_that_fails_leaves_nothing(host: HostRuntime) -> None:
+    functions = replace(host.functions(), d2d=lambda *copy: 4)
+    with Device(functions) as device, Context(device) as context:
+        tensor = Tensor.from_numpy(context, np.ones(3))
+        with pytest.raises(CallError, match="device-to-device copy function returned 4"):
+            tensor.clone()
+        assert (device.live_blocks, device.allocations, len(host.memory)) == (1, 1, 1)
+
+
 @pytest.mark.parametrize(("shape", "strides"), [((2, 3), None), ((2, 3), (1, 2)), ((), None), ((0, 2), None)])
 def test_views_are_the_memory_itself(context: Context, shape, strides) -> None:
     tensor = Tensor.from_numpy(context, np.zeros(shape), strides=strides)
@@ -180,6 +190,8 @@ def test_questions_of_the_interface_agree(context: Context) -> None:
         ((2, 2), (1, -2), "stride of axis 1 is negative: -2"),
         ((1 << 40, 1 << 40), None, "more than 2\\^63 elements"),
         ((1 << 62,), None, "more than 2\\^63 bytes"),
+        ((0, 1 << 40, 1 << 40), None, "the axes of a shape behind an empty one are too large"),
+        ((1,) * 1025, None, "a shape has 1025 axes, more than 1024"),
         ((2, 2), (1 << 62, 1 << 62), "reach over more than 2\\^63 elements"),
     ],
 )

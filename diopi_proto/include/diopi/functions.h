@@ -78,11 +78,13 @@ DIOPI_WEAK diopiError_t diopiBatchNormStats(diopiContextHandle_t ctx, diopiTenso
  * Joins the statistics of W workers into those of the whole batch, and updates the running ones.
  *
  * mean_all, invstd_all: (W, C) as `diopiBatchNormStats` makes them; counts: (W), floating, elements per channel of
- * each worker; mean, invstd and the running statistics: (C). input gives only the dtype.
+ * each worker; mean, invstd and the running statistics: (C).
  * With var_k = 1/invstd_k² − eps and n = Σ counts_k: mean = Σ counts_k·mean_k / n,
  * var = Σ counts_k·(var_k + (mean_k − mean)²) / n, invstd = 1/√(var + eps).
  * Running statistics that are given become (1 − momentum)·old + momentum·new, the new variance var·n/(n − 1).
  * Source: torch.batch_norm_gather_stats_with_counts.
+ *
+ * `input` gives its shape and dtype alone: all else is in the statistics.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormGatherStatsWithCounts(diopiContextHandle_t ctx, diopiTensorHandle_t mean,
                                                             diopiTensorHandle_t invstd, diopiConstTensorHandle_t input,
@@ -97,8 +99,12 @@ DIOPI_WEAK diopiError_t diopiBatchNormGatherStatsWithCounts(diopiContextHandle_t
  *
  * sum_dy = Σ dy and sum_dy_xmu = Σ dy·(x − mean), wanted where input_g; grad_weight = sum_dy_xmu·invstd, wanted where
  * weight_g; grad_bias = Σ dy, wanted where bias_g. A result is written if it is wanted and its handle is not NULL.
- * dy, x: (N, C, …); everything else (C); the four results are float32 for half-precision input. weight is not used.
+ * dy, x: (N, C, …); everything else (C); the four results are float32 for half-precision input.
  * Source: torch.batch_norm_backward_reduce.
+ *
+ * `weight` is not read and may be anything, NULL too: the sums are those of the normalised input. Where `weight_g` is
+ * false, `invstd` gives its shape and dtype alone: only grad_weight depends on it. Where `input_g` is false and
+ * `weight_g` is false, `input` and `mean` give their shape and dtype alone: grad_bias needs neither.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormBackwardReduce(diopiContextHandle_t ctx, diopiTensorHandle_t sum_dy,
                                                      diopiTensorHandle_t sum_dy_xmu, diopiTensorHandle_t grad_weight,
@@ -122,10 +128,12 @@ DIOPI_WEAK diopiError_t diopiBatchNormBackwardElemt(diopiContextHandle_t ctx, di
                                                     diopiConstTensorHandle_t count);
 
 /**
- * Applies given statistics: (input − mean)·invstd·weight + bias; eps is not used, invstd already holds it.
+ * Applies given statistics: (input − mean)·invstd·weight + bias.
  *
  * input: (N, C, …), rank 2 or more; weight, bias, mean, invstd: (C), the last two float32 beside half precision.
  * Source: torch.batch_norm_elemt.
+ *
+ * `eps` is not read and may be anything: invstd already holds it.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormElemt(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                             diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
@@ -135,11 +143,15 @@ DIOPI_WEAK diopiError_t diopiBatchNormElemt(diopiContextHandle_t ctx, diopiTenso
 /**
  * Gradients of `diopiBatchNorm`. n is the number of elements of a channel, Σ runs over them.
  *
- * training: mean and invstd are the saved ones, the running statistics may be NULL;
+ * training: mean and invstd are the saved ones;
  * grad_input = weight·invstd · (dy − Σdy/n − x̂·Σ(dy·x̂)/n).
- * Not training: mean = running_mean and invstd = 1/√(running_var + eps), the saved ones may be NULL;
+ * Not training: mean = running_mean and invstd = 1/√(running_var + eps);
  * grad_input = weight·invstd·dy.
  * Either way grad_weight = Σ dy·x̂ and grad_bias = Σ dy, both (C). Source: torch.ops.aten.native_batch_norm_backward.
+ *
+ * Where `training` is true, `running_mean`, `running_var` and `eps` are not read and may be anything, NULL too: the
+ * saved statistics are used. Where `training` is false, `save_mean` and `save_invstd` are not read and may be
+ * anything, NULL too: the running statistics are used.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -296,6 +308,8 @@ DIOPI_WEAK diopiError_t diopiMaxPool1d(diopiContextHandle_t ctx, diopiTensorHand
  *
  * `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.max_pool1d.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -321,6 +335,8 @@ DIOPI_WEAK diopiError_t diopiAvgPool1d(diopiContextHandle_t ctx, diopiTensorHand
  * Gradient of `diopiAvgPool1d`: every grad_output shared out over its window, divided as in the forward.
  *
  * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool1d.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAvgPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -345,6 +361,8 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1dWithIndices(diopiContextHandle_t c
  *
  * `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.adaptive_max_pool1d.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
@@ -356,6 +374,8 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1dBackward(diopiContextHandle_t ctx,
  *
  * grad_output's spatial sizes are the forward's output_size. Source: the chain rule, as PyTorch's autograd of
  * torch.nn.functional.adaptive_avg_pool1d.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
@@ -368,10 +388,14 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool1d(diopiContextHandle_t ctx, diopiTe
 /**
  * The pooling of input (N, C, L) that `mode` ("max", "avg") and `adaptive` choose.
  *
- * `adaptive` false: `diopiMaxPool1d` or `diopiAvgPool1d` with kernel_size = ksize; `output_size` is ignored,
- * and by "avg" so is `dilation`. `exclusive` is the opposite of count_include_pad, ignored by "max". `adaptive` true:
- * `diopiAdaptiveMaxPool1d` or `diopiAdaptiveAvgPool1d`; of the attributes only `output_size` counts. Any
- * other mode is rejected. Source: the PyTorch functions of these names.
+ * `adaptive` false: `diopiMaxPool1d` or `diopiAvgPool1d` with kernel_size = ksize; `exclusive` is the
+ * opposite of count_include_pad. `adaptive` true: `diopiAdaptiveMaxPool1d` or `diopiAdaptiveAvgPool1d` with
+ * `output_size`. Any other mode is rejected. Source: the PyTorch functions of these names.
+ *
+ * Where `adaptive` is true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may
+ * be anything: the sizes after pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be
+ * anything: it is for means. Where `mode` is "avg", `dilation` is not read and may be anything: it is for maxima.
+ * Where `adaptive` is false, `output_size` is not read and may be anything: the other attributes give the windows.
  */
 DIOPI_WEAK diopiError_t diopiPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
@@ -381,8 +405,13 @@ DIOPI_WEAK diopiError_t diopiPool1d(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Gradient of `diopiPool1d`, whose attributes are repeated; grad_output gives the adaptive output_size.
  *
- * "max" reads `indices`, those of the WithIndices form; "avg" ignores them, whatever their shape and dtype, and they
- * may be NULL. Any other mode is rejected. Source: the chain rule, as PyTorch's autograd of the pooling functions.
+ * `indices` are those of the WithIndices form; "max" needs them. Any other mode is rejected. Source: the chain rule,
+ * as PyTorch's autograd of the pooling functions.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result. Where `adaptive` is true, `ksize`,
+ * `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the sizes after
+ * pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be anything: it is for means. Where
+ * `mode` is "avg", `dilation` and `indices` are not read and may be anything, NULL too: they are for maxima.
  */
 DIOPI_WEAK diopiError_t diopiPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -401,6 +430,8 @@ DIOPI_WEAK diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHand
  * Gradient of `diopiAvgPool2d`: every grad_output shared out over its window, divided as in the forward.
  *
  * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool2d.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -427,6 +458,8 @@ DIOPI_WEAK diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diop
  *
  * `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.max_pool2d.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -436,10 +469,14 @@ DIOPI_WEAK diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTe
 /**
  * The pooling of input (N, C, H, W) that `mode` ("max", "avg") and `adaptive` choose.
  *
- * `adaptive` false: `diopiMaxPool2d` or `diopiAvgPool2d` with kernel_size = ksize; `output_size` is ignored,
- * and by "avg" so is `dilation`. `exclusive` is the opposite of count_include_pad, ignored by "max". `adaptive` true:
- * `diopiAdaptiveMaxPool2d` or `diopiAdaptiveAvgPool2d`; of the attributes only `output_size` counts. Any
- * other mode is rejected. Source: the PyTorch functions of these names.
+ * `adaptive` false: `diopiMaxPool2d` or `diopiAvgPool2d` with kernel_size = ksize; `exclusive` is the
+ * opposite of count_include_pad. `adaptive` true: `diopiAdaptiveMaxPool2d` or `diopiAdaptiveAvgPool2d` with
+ * `output_size`. Any other mode is rejected. Source: the PyTorch functions of these names.
+ *
+ * Where `adaptive` is true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may
+ * be anything: the sizes after pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be
+ * anything: it is for means. Where `mode` is "avg", `dilation` is not read and may be anything: it is for maxima.
+ * Where `adaptive` is false, `output_size` is not read and may be anything: the other attributes give the windows.
  */
 DIOPI_WEAK diopiError_t diopiPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
@@ -449,8 +486,13 @@ DIOPI_WEAK diopiError_t diopiPool2d(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Gradient of `diopiPool2d`, whose attributes are repeated; grad_output gives the adaptive output_size.
  *
- * "max" reads `indices`, those of the WithIndices form; "avg" ignores them, whatever their shape and dtype, and they
- * may be NULL. Any other mode is rejected. Source: the chain rule, as PyTorch's autograd of the pooling functions.
+ * `indices` are those of the WithIndices form; "max" needs them. Any other mode is rejected. Source: the chain rule,
+ * as PyTorch's autograd of the pooling functions.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result. Where `adaptive` is true, `ksize`,
+ * `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the sizes after
+ * pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be anything: it is for means. Where
+ * `mode` is "avg", `dilation` and `indices` are not read and may be anything, NULL too: they are for maxima.
  */
 DIOPI_WEAK diopiError_t diopiPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -468,6 +510,8 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool2d(diopiContextHandle_t ctx, diopiTe
  *
  * grad_output's spatial sizes are the forward's output_size. Source: the chain rule, as PyTorch's autograd of
  * torch.nn.functional.adaptive_avg_pool2d.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
@@ -491,6 +535,8 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2dWithIndices(diopiContextHandle_t c
  *
  * `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.adaptive_max_pool2d.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
@@ -514,15 +560,15 @@ DIOPI_WEAK diopiError_t diopiDropoutInp(diopiContextHandle_t ctx, diopiTensorHan
                                         double p, bool train, diopiGeneratorHandle_t generator);
 
 /**
- * Squared error (input − target)², element by element; input and target have one shape.
+ * Squared error (input − target)², element by element; target is broadcast to input's shape.
  *
- * Source: torch.nn.functional.mse_loss.
+ * target: of any type; out has the common type of both. Source: torch.nn.functional.mse_loss.
  */
 DIOPI_WEAK diopiError_t diopiMSELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t target, diopiReduction_t reduction);
 
 /**
- * Gradient of `diopiMSELoss`: 2·(input − target) · w·grad_output.
+ * Gradient of `diopiMSELoss` with respect to its input: 2·(input − target) · w·grad_output.
  *
  * Source: torch.ops.aten.mse_loss_backward.
  */
@@ -557,13 +603,16 @@ DIOPI_WEAK diopiError_t diopiSigmoidFocalLossBackward(diopiContextHandle_t ctx, 
  *
  * input: (N, C, d…) of rank 2 or more, or (C); l = log-softmax along the class axis. weight: (C), NULL means 1.
  * target is floating with input's shape (probabilities), or an index with input's shape less the class axis.
- * Classes: the element loss at target class y is −weight_y·l_y, 0 where y = ignore_index; with label_smoothing ε it is
- * (1 − ε)·(−weight_y·l_y) + ε/C·Σ_c(−weight_c·l_c). mean divides the sum by Σ weight_y over the elements that are not
- * ignored, NaN if there are none.
+ * Classes: the element loss at target class y is −weight_y·l_y, 0 where y = ignore_index, which need not be a class;
+ * with label_smoothing ε it is (1 − ε)·(−weight_y·l_y) + ε/C·Σ_c(−weight_c·l_c). A negative ε counts as 0.
+ * mean divides the sum by Σ weight_y over the elements that are not ignored, NaN if there are none.
  * Probabilities q: the element loss is −Σ_c weight_c·q_c·l_c with q replaced by (1 − ε)·q + ε/C. ignore_index is not
  * used; mean divides by the number of element losses.
- * out for none: input's shape less the class axis. Errors: label_smoothing outside [0, 1], shapes that do not fit.
+ * out for none: input's shape less the class axis. Errors: label_smoothing above 1, shapes that do not fit.
  * Source: torch.nn.functional.cross_entropy.
+ *
+ * Where `target` is float16 or bfloat16 or float32 or float64, `ignore_index` is not read and may be anything:
+ * probabilities name no class.
  */
 DIOPI_WEAK diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                               diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
@@ -577,6 +626,9 @@ DIOPI_WEAK diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTen
  * smoothed one-hot vector, 0 altogether where the class is ignored. Then grad_input_c is
  * (softmax(input)_c·Σ_k a_k − a_c) · w·grad_output, w for mean being one over the divisor given there.
  * Source: the gradient of torch.nn.functional.cross_entropy.
+ *
+ * Where `target` is float16 or bfloat16 or float32 or float64, `ignore_index` is not read and may be anything:
+ * probabilities name no class.
  */
 DIOPI_WEAK diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                       diopiConstTensorHandle_t grad_output,
@@ -589,7 +641,7 @@ DIOPI_WEAK diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t ctx, 
  *
  * input: log-probabilities (N, C, d…) of rank 2 or more with target (N, d…), or (C) with target 0-d.
  * weight: (C), NULL means 1. mean divides the sum by Σ weight_y over the elements that are not ignored, NaN if there
- * are none. out for none: target's shape. Source: torch.nn.functional.nll_loss.
+ * are none. out for none: target's shape. Errors: shapes that do not fit. Source: torch.nn.functional.nll_loss.
  */
 DIOPI_WEAK diopiError_t diopiNLLLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
@@ -600,6 +652,8 @@ DIOPI_WEAK diopiError_t diopiNLLLoss(diopiContextHandle_t ctx, diopiTensorHandle
  *
  * w for mean is 1 / Σ weight_y over the elements that are not ignored, computed again here.
  * Source: torch.ops.aten.nll_loss_backward.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiNLLLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -621,6 +675,9 @@ DIOPI_WEAK diopiError_t diopiNLLLossV2(diopiContextHandle_t ctx, diopiTensorHand
  * Gradient of `diopiNLLLossV2`: as `diopiNLLLossBackward`, w for mean being 1 / totalWeight.
  *
  * Source: torch.ops.aten.nll_loss_backward.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result. Where `reduction` is none or sum,
+ * `totalWeight` is not read and may be anything, NULL too: only a mean is divided by it.
  */
 DIOPI_WEAK diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -632,8 +689,9 @@ DIOPI_WEAK diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTe
  * Binary cross entropy of the logit x = input: −weight · (pos_weight·target·ln σ(x) + (1 − target)·ln(1 − σ(x))).
  *
  * σ(x) = 1/(1 + e⁻ˣ); the logarithms are computed without overflow, ln σ(x) = min(x, 0) − ln(1 + e^−|x|).
- * input, target: one shape; weight, pos_weight: broadcast to it, NULL means 1; pos_weight floating or int64.
- * mean divides by the number of elements. Source: torch.nn.functional.binary_cross_entropy_with_logits.
+ * input, target: one shape; weight, pos_weight: of any type, pos_weight but for bool, broadcast to it, NULL means 1;
+ * a pos_weight of 0 in uint8 is left open, for PyTorch wraps 0 − 1 around. mean divides by the number of elements.
+ * Source: torch.nn.functional.binary_cross_entropy_with_logits.
  */
 DIOPI_WEAK diopiError_t diopiBCEWithLogits(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
@@ -644,7 +702,7 @@ DIOPI_WEAK diopiError_t diopiBCEWithLogits(diopiContextHandle_t ctx, diopiTensor
  * Gradient of `diopiBCEWithLogits`: weight · ((1 − t + p·t)·σ(x) − p·t) · w·grad_output.
  *
  * t is target, p pos_weight; NULL means 1. Source: the gradient of
- * torch.nn.functional.binary_cross_entropy_with_logits.
+ * Source: torch.nn.functional.binary_cross_entropy_with_logits.
  */
 DIOPI_WEAK diopiError_t diopiBCEWithLogitsBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -654,8 +712,8 @@ DIOPI_WEAK diopiError_t diopiBCEWithLogitsBackward(diopiContextHandle_t ctx, dio
 /**
  * Binary cross entropy −weight · (target·ln input + (1 − target)·ln(1 − input)), both logarithms at least −100.
  *
- * input, target: probabilities in [0, 1], of one shape; weight: broadcast to it, NULL means 1. mean divides by the
- * number of elements, not by the weights. Source: torch.nn.functional.binary_cross_entropy.
+ * input, target: probabilities in [0, 1], of one shape; weight: of any type, broadcast to it, NULL means 1. mean
+ * divides by the number of elements, not by the weights. Source: torch.nn.functional.binary_cross_entropy.
  */
 DIOPI_WEAK diopiError_t diopiBCELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
@@ -680,14 +738,14 @@ DIOPI_WEAK diopiError_t diopiSign(diopiContextHandle_t ctx, diopiTensorHandle_t 
  *
  * Absolute value |input|; of a complex number its modulus, a real result. The smallest integer stays as it is.
  *
- * The modulus is rounded, everything else exact. Source: torch.abs.
+ * The modulus is rounded, everything else exact; bool stays as it is. Source: torch.abs.
  */
 DIOPI_WEAK diopiError_t diopiAbsInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Absolute value |input|; of a complex number its modulus, a real result. The smallest integer stays as it is.
  *
- * The modulus is rounded, everything else exact. Source: torch.abs.
+ * The modulus is rounded, everything else exact; bool stays as it is. Source: torch.abs.
  */
 DIOPI_WEAK diopiError_t diopiAbs(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
@@ -1030,7 +1088,7 @@ DIOPI_WEAK diopiError_t diopiPowScalar(diopiContextHandle_t ctx, diopiTensorHand
  *
  * A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
  * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1, 0 is left open), as a scalar it is rejected with an
- * integer base. Source: torch.pow.
+ * integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPow(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  const diopiScalar_t* exponent);
@@ -1043,7 +1101,7 @@ DIOPI_WEAK diopiError_t diopiPow(diopiContextHandle_t ctx, diopiTensorHandle_t o
  *
  * A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
  * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1, 0 is left open), as a scalar it is rejected with an
- * integer base. Source: torch.pow.
+ * integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPowInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* exponent);
 
@@ -1052,7 +1110,7 @@ DIOPI_WEAK diopiError_t diopiPowInp(diopiContextHandle_t ctx, diopiTensorHandle_
  *
  * A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
  * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1, 0 is left open), as a scalar it is rejected with an
- * integer base. Source: torch.pow.
+ * integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t exponent);
@@ -1065,7 +1123,7 @@ DIOPI_WEAK diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHand
  *
  * A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
  * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1, 0 is left open), as a scalar it is rejected with an
- * integer base. Source: torch.pow.
+ * integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPowInpTensor(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           diopiConstTensorHandle_t exponent);
@@ -1324,8 +1382,10 @@ DIOPI_WEAK diopiError_t diopiBmm(diopiContextHandle_t ctx, diopiTensorHandle_t o
 /**
  * beta · input + alpha · batch1 batch2: batch1 (B, m, k), batch2 (B, k, n), out (B, m, n).
  *
- * `input` broadcasts to out's shape; in place it has that shape. beta 0: input is not read, so a NaN in it does not
- * spread. Integer tensors truncate alpha and beta. Source: torch.baddbmm.
+ * `input` broadcasts to out's shape; in place it has that shape. Integer tensors truncate alpha and beta. Source:
+ * torch.baddbmm.
+ *
+ * Where `beta` is 0, `input` gives its shape and dtype alone: a NaN in it does not spread.
  */
 DIOPI_WEAK diopiError_t diopiBaddbmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t batch1, diopiConstTensorHandle_t batch2, double beta,
@@ -1337,8 +1397,10 @@ DIOPI_WEAK diopiError_t diopiBaddbmm(diopiContextHandle_t ctx, diopiTensorHandle
  *
  * beta · input + alpha · batch1 batch2: batch1 (B, m, k), batch2 (B, k, n), out (B, m, n).
  *
- * `input` broadcasts to out's shape; in place it has that shape. beta 0: input is not read, so a NaN in it does not
- * spread. Integer tensors truncate alpha and beta. Source: torch.baddbmm.
+ * `input` broadcasts to out's shape; in place it has that shape. Integer tensors truncate alpha and beta. Source:
+ * torch.baddbmm.
+ *
+ * Where `beta` is 0, `input` gives its shape and dtype alone: a NaN in it does not spread.
  */
 DIOPI_WEAK diopiError_t diopiBaddbmmInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         diopiConstTensorHandle_t batch1, diopiConstTensorHandle_t batch2, double beta,
@@ -1396,8 +1458,9 @@ DIOPI_WEAK diopiError_t diopiAddcdivInp(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * beta · input + alpha · mat1 mat2: mat1 (m, k), mat2 (k, n), out (m, n); `input` broadcasts to out's shape.
  *
- * beta 0: input is not read, so a NaN in it does not spread. Integer tensors truncate alpha and beta. NULL scalars are
- * rejected. Source: torch.addmm.
+ * Integer tensors truncate alpha and beta. NULL scalars are rejected. Source: torch.addmm.
+ *
+ * Where `beta` is 0, `input` gives its shape and dtype alone: a NaN in it does not spread.
  */
 DIOPI_WEAK diopiError_t diopiAddmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    diopiConstTensorHandle_t mat1, diopiConstTensorHandle_t mat2,
@@ -1444,6 +1507,8 @@ DIOPI_WEAK diopiError_t diopiTriangularSolve(diopiContextHandle_t ctx, diopiTens
  * of which only the triangle that the forward read is kept (without the diagonal if `unitriangular`), plus all of
  * grad_cloned_mat. A NULL grad_x or grad_cloned_mat counts as 0. Source: the chain rule, as PyTorch's autograd of
  * torch.triangular_solve.
+ *
+ * `b` is not read and may be anything, NULL too: the solution x stands for it.
  */
 DIOPI_WEAK diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_b,
                                                      diopiTensorHandle_t grad_mat, diopiConstTensorHandle_t grad_x,
@@ -1458,7 +1523,8 @@ DIOPI_WEAK diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, d
  *
  * input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
  *
- * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN.
+ * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN. Where floating
+ * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`).
  *
  * Source: torch.clamp.
  */
@@ -1471,7 +1537,8 @@ DIOPI_WEAK diopiError_t diopiClampInpScalar(diopiContextHandle_t ctx, diopiTenso
  *
  * input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
  *
- * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN.
+ * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN. Where floating
+ * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`).
  *
  * Source: torch.clamp.
  */
@@ -1484,7 +1551,8 @@ DIOPI_WEAK diopiError_t diopiClampInp(diopiContextHandle_t ctx, diopiTensorHandl
  *
  * input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
  *
- * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN.
+ * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN. Where floating
+ * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`).
  *
  * Source: torch.clamp.
  */
@@ -1495,7 +1563,8 @@ DIOPI_WEAK diopiError_t diopiClampScalar(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
  *
- * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN.
+ * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN. Where floating
+ * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`).
  *
  * Source: torch.clamp.
  */
@@ -1506,7 +1575,9 @@ DIOPI_WEAK diopiError_t diopiClamp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * In-place scalar form of `diopiClampMax`:
  * `input` is overwritten with the result, converted to its dtype; `max` is given as `diopiScalar_t`.
  *
- * The smaller of input and max; a NaN bound gives NaN. Source: torch.clamp_max.
+ * The smaller of input and max; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ *
+ * Source: torch.clamp_max.
  */
 DIOPI_WEAK diopiError_t diopiClampMaxInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                                const diopiScalar_t* max);
@@ -1515,7 +1586,9 @@ DIOPI_WEAK diopiError_t diopiClampMaxInpScalar(diopiContextHandle_t ctx, diopiTe
  * In-place form of `diopiClampMax`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * The smaller of input and max; a NaN bound gives NaN. Source: torch.clamp_max.
+ * The smaller of input and max; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ *
+ * Source: torch.clamp_max.
  */
 DIOPI_WEAK diopiError_t diopiClampMaxInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          diopiConstTensorHandle_t max);
@@ -1524,12 +1597,18 @@ DIOPI_WEAK diopiError_t diopiClampMaxInp(diopiContextHandle_t ctx, diopiTensorHa
  * Scalar form of `diopiClampMax`:
  * `max` is given as `diopiScalar_t`, payload integer or floating.
  *
- * The smaller of input and max; a NaN bound gives NaN. Source: torch.clamp_max.
+ * The smaller of input and max; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ *
+ * Source: torch.clamp_max.
  */
 DIOPI_WEAK diopiError_t diopiClampMaxScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                             diopiConstTensorHandle_t input, const diopiScalar_t* max);
 
-/** The smaller of input and max; a NaN bound gives NaN. Source: torch.clamp_max. */
+/**
+ * The smaller of input and max; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ *
+ * Source: torch.clamp_max.
+ */
 DIOPI_WEAK diopiError_t diopiClampMax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       diopiConstTensorHandle_t max);
 
@@ -1537,7 +1616,9 @@ DIOPI_WEAK diopiError_t diopiClampMax(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiClampMin`:
  * `input` is overwritten with the result, converted to its dtype; `min` is given as `diopiScalar_t`.
  *
- * The larger of input and min; a NaN bound gives NaN. Source: torch.clamp_min.
+ * The larger of input and min; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ *
+ * Source: torch.clamp_min.
  */
 DIOPI_WEAK diopiError_t diopiClampMinInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                                const diopiScalar_t* min);
@@ -1546,7 +1627,9 @@ DIOPI_WEAK diopiError_t diopiClampMinInpScalar(diopiContextHandle_t ctx, diopiTe
  * In-place form of `diopiClampMin`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * The larger of input and min; a NaN bound gives NaN. Source: torch.clamp_min.
+ * The larger of input and min; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ *
+ * Source: torch.clamp_min.
  */
 DIOPI_WEAK diopiError_t diopiClampMinInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          diopiConstTensorHandle_t min);
@@ -1555,12 +1638,18 @@ DIOPI_WEAK diopiError_t diopiClampMinInp(diopiContextHandle_t ctx, diopiTensorHa
  * Scalar form of `diopiClampMin`:
  * `min` is given as `diopiScalar_t`, payload integer or floating.
  *
- * The larger of input and min; a NaN bound gives NaN. Source: torch.clamp_min.
+ * The larger of input and min; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ *
+ * Source: torch.clamp_min.
  */
 DIOPI_WEAK diopiError_t diopiClampMinScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                             diopiConstTensorHandle_t input, const diopiScalar_t* min);
 
-/** The larger of input and min; a NaN bound gives NaN. Source: torch.clamp_min. */
+/**
+ * The larger of input and min; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ *
+ * Source: torch.clamp_min.
+ */
 DIOPI_WEAK diopiError_t diopiClampMin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       diopiConstTensorHandle_t min);
 
@@ -1568,7 +1657,7 @@ DIOPI_WEAK diopiError_t diopiClampMin(diopiContextHandle_t ctx, diopiTensorHandl
  * Writes `value`, converted to the tensor's dtype, into every element of `input`; what it held is not read.
  *
  * An integer tensor takes value with its fraction dropped, bool whether it is not 0. A value outside the dtype's range
- * is an error. Source: torch.Tensor.fill_.
+ * is an error; ∞ and NaN are for integers only, and half precision takes any as ∞. Source: torch.Tensor.fill_.
  */
 DIOPI_WEAK diopiError_t diopiFill(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* value);
 
@@ -1972,7 +2061,7 @@ DIOPI_WEAK diopiError_t diopiLt(diopiContextHandle_t ctx, diopiTensorHandle_t ou
 DIOPI_WEAK diopiError_t diopiLtInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
- * Mean along the axes `dim`; of no elements NaN. If `out` is wider than `input`, input is converted first.
+ * Mean along the axes `dim`; of no elements NaN. `out` is floating or complex, and orders the dtype.
  *
  * Source: torch.mean.
  */
@@ -1980,9 +2069,9 @@ DIOPI_WEAK diopiError_t diopiMean(diopiContextHandle_t ctx, diopiTensorHandle_t 
                                   diopiSize_t dim);
 
 /**
- * Sum along the axes `dim`; of no elements 0. Integers and bool are summed in int64, wrapping around.
+ * Sum along the axes `dim`; of no elements 0. Integers and bool give int64, wrapping around.
  *
- * If `out` is wider than that, input is converted first. Source: torch.sum.
+ * `out` orders the dtype; that of bool is whether any element is nonzero. Source: torch.sum.
  */
 DIOPI_WEAK diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiSize_t dim);
@@ -2038,8 +2127,8 @@ DIOPI_WEAK diopiError_t diopiAll(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * Softmax along axis `dim`: exp(x − m) / Σ exp(x − m), m the largest x of the slice, the sum over the slice.
  *
  * −rank ≤ dim < rank, negative counts from the last axis; 0-d input takes 0 and −1 and gives 1. Every slice of `out`
- * sums to 1; a −inf gives 0, a slice of nothing but −inf, or with +inf or NaN in it, gives NaN throughout. If `out` is
- * wider than `input`, input is converted first. Source: torch.softmax.
+ * sums to 1; a −inf gives 0, a slice of nothing but −inf, or with +inf or NaN in it, gives NaN throughout. `out`
+ * orders the dtype: input is converted to it first, as by `dtype` in PyTorch. Source: torch.softmax.
  */
 DIOPI_WEAK diopiError_t diopiSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      int64_t dim);
@@ -2056,8 +2145,8 @@ DIOPI_WEAK diopiError_t diopiSoftmaxBackward(diopiContextHandle_t ctx, diopiTens
 /**
  * Logarithm of `diopiSoftmax`: (x − m) − ln Σ exp(x − m) along axis `dim`, m the largest x of the slice.
  *
- * `dim` and slices without a finite maximum as in `diopiSoftmax`; a −inf gives −inf. If `out` is wider than `input`,
- * input is converted first. Source: torch.log_softmax.
+ * `dim`, the dtype of `out`, and slices without a finite maximum as in `diopiSoftmax`; a −inf gives −inf. Source:
+ * torch.log_softmax.
  */
 DIOPI_WEAK diopiError_t diopiLogSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input, int64_t dim);
@@ -2098,7 +2187,8 @@ DIOPI_WEAK diopiError_t diopiIndexBackward(diopiContextHandle_t ctx, diopiTensor
  * The slices of input along axis dim that index names, in its order.
  *
  * index: 1-d, or 0-d for one slice, values in [0, n). out: input's shape with the number of indices in axis dim; a 0-d
- * input counts as 1-d with one element and gives a 0-d result. Errors: an index of higher rank.
+ * input counts as 1-d with one element and gives a 0-d result. Errors: an index of higher rank, more than one index of
+ * a 0-d input.
  * Source: torch.index_select.
  */
 DIOPI_WEAK diopiError_t diopiIndexSelect(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -2203,7 +2293,8 @@ DIOPI_WEAK diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Affine map input weightᵀ + bias: input (…, in), weight (out, in), bias (out) or NULL for none, out (…, out).
  *
- * `input` has rank ≥ 1. Source: torch.nn.functional.linear.
+ * `input` has rank ≥ 1. A bias of any other shape that broadcasts to out's is added all the same. Source:
+ * torch.nn.functional.linear.
  */
 DIOPI_WEAK diopiError_t diopiLinear(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias);
@@ -2212,7 +2303,8 @@ DIOPI_WEAK diopiError_t diopiLinear(diopiContextHandle_t ctx, diopiTensorHandle_
  * Gradients of `diopiLinear`, with g = grad_output (…, out).
  *
  * grad_input (…, in) = g conj(weight); grad_weight (out, in) = Σ gᵀ conj(input) and grad_bias (out) = Σ g, the sums
- * over all leading axes. Source: the chain rule, as PyTorch's autograd of torch.nn.functional.linear.
+ * over all leading axes; a grad_bias made in another shape, that of the bias, gets the sums over the axes along which
+ * the forward broadcast it. Source: the chain rule, as PyTorch's autograd of torch.nn.functional.linear.
  */
 DIOPI_WEAK diopiError_t diopiLinearBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -2284,8 +2376,10 @@ DIOPI_WEAK diopiError_t diopiEmbeddingRenorm_(diopiContextHandle_t ctx, diopiTen
 /**
  * Rows of a table: out[…, :] = weight[indices[…], :].
  *
- * weight: (V, D); indices: any shape, values in [0, V); out: indices' shape with D appended. The last three parameters
- * concern the gradient alone; the row padding_idx is looked up as any other. Source: torch.nn.functional.embedding.
+ * weight: (V, D); indices: any shape, values in [0, V); out: indices' shape with D appended. The row
+ * padding_idx is looked up as any other. Source: torch.nn.functional.embedding.
+ *
+ * `padding_idx`, `scale_grad_byfreq` and `sparse` are not read and may be anything: they are for the gradient.
  */
 DIOPI_WEAK diopiError_t diopiEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t weight, diopiConstTensorHandle_t indices,
@@ -2294,9 +2388,11 @@ DIOPI_WEAK diopiError_t diopiEmbedding(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Gradient of `diopiEmbedding` with respect to the table: row v is the sum of grad[…, :] where indices is v.
  *
- * out: (num_weights, D), dense whatever `sparse` says. The row padding_idx stays 0, −1 meaning that there is none.
+ * out: (num_weights, D), dense. The row padding_idx stays 0, −1 meaning that there is none.
  * scale_grad_byfreq divides a row by the number of times it occurs in indices.
  * Source: torch.ops.aten.embedding_dense_backward.
+ *
+ * `sparse` is not read and may be anything: the gradient is dense.
  */
 DIOPI_WEAK diopiError_t diopiEmbeddingBackward(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                diopiConstTensorHandle_t grad, diopiConstTensorHandle_t indices,
@@ -2553,8 +2649,8 @@ DIOPI_WEAK diopiError_t diopiUnfoldBackward(diopiContextHandle_t ctx, diopiTenso
 /**
  * Running sum along axis `dim`: element i is the sum of the elements 0 … i. `out` has input's shape.
  *
- * Integers and bool give int64, wrapping around; 0-d input is copied; a NaN makes all following sums NaN. Source:
- * torch.cumsum.
+ * Integers and bool give int64, wrapping around; 0-d input is copied; a NaN makes all following sums NaN. `out` is of
+ * any dtype but bool, and orders it. Source: torch.cumsum.
  */
 DIOPI_WEAK diopiError_t diopiCumsum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     int64_t dim);
@@ -2585,6 +2681,8 @@ DIOPI_WEAK diopiError_t diopiCdist(diopiContextHandle_t ctx, diopiTensorHandle_t
  * the sum over y of g · sign(d) · (|d| / D)^(p−1); p = inf: g · sign(d) in every coordinate where |d| = D; p = 0: 0.
  * D = 0, and d = 0 in a coordinate, give 0. `grad_input` has the broadcast batch axes, (…, P, M). The gradient for
  * input2 is that of the call with the roles exchanged. Source: torch.ops.aten._cdist_backward.
+ *
+ * Where `p` is 0 or 1, `cdist` is not read and may be anything, NULL too: every slope is 0, 1 or −1.
  */
 DIOPI_WEAK diopiError_t diopiCdistBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input1,
@@ -2653,9 +2751,10 @@ DIOPI_WEAK diopiError_t diopiRmsprop(diopiContextHandle_t ctx, diopiTensorHandle
                                      float weight_decay, float momentum, bool centered);
 
 /**
- * Of d = |input − target|: d²/(2·beta) where d < beta, else d − beta/2; input and target have one shape.
+ * Of d = |input − target|: d²/(2·beta) where d < beta, else d − beta/2; target is broadcast to input's shape.
  *
- * beta 0 gives d itself; a negative beta is an error. Source: torch.nn.functional.smooth_l1_loss.
+ * target: of any type, but for beta 0 not bool; out has the common type of both. beta 0 gives d itself; a negative
+ * beta is an error. Source: torch.nn.functional.smooth_l1_loss.
  */
 DIOPI_WEAK diopiError_t diopiSmoothL1Loss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
@@ -2709,6 +2808,8 @@ DIOPI_WEAK diopiError_t diopiAvgPool3d(diopiContextHandle_t ctx, diopiTensorHand
  * Gradient of `diopiAvgPool3d`: every grad_output shared out over its window, divided as in the forward.
  *
  * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool3d.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAvgPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -2735,6 +2836,8 @@ DIOPI_WEAK diopiError_t diopiMaxPool3dWithIndices(diopiContextHandle_t ctx, diop
  *
  * `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.max_pool3d.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -2750,6 +2853,8 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool3d(diopiContextHandle_t ctx, diopiTe
  *
  * grad_output's spatial sizes are the forward's output_size. Source: the chain rule, as PyTorch's autograd of
  * torch.nn.functional.adaptive_avg_pool3d.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
@@ -2773,6 +2878,8 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3dWithIndices(diopiContextHandle_t c
  *
  * `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.adaptive_max_pool3d.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiConstTensorHandle_t grad_output,
@@ -2782,10 +2889,14 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3dBackward(diopiContextHandle_t ctx,
 /**
  * The pooling of input (N, C, D, H, W) that `mode` ("max", "avg") and `adaptive` choose.
  *
- * `adaptive` false: `diopiMaxPool3d` or `diopiAvgPool3d` with kernel_size = ksize; `output_size` is ignored,
- * and by "avg" so is `dilation`. `exclusive` is the opposite of count_include_pad, ignored by "max". `adaptive` true:
- * `diopiAdaptiveMaxPool3d` or `diopiAdaptiveAvgPool3d`; of the attributes only `output_size` counts. Any
- * other mode is rejected. Source: the PyTorch functions of these names.
+ * `adaptive` false: `diopiMaxPool3d` or `diopiAvgPool3d` with kernel_size = ksize; `exclusive` is the
+ * opposite of count_include_pad. `adaptive` true: `diopiAdaptiveMaxPool3d` or `diopiAdaptiveAvgPool3d` with
+ * `output_size`. Any other mode is rejected. Source: the PyTorch functions of these names.
+ *
+ * Where `adaptive` is true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may
+ * be anything: the sizes after pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be
+ * anything: it is for means. Where `mode` is "avg", `dilation` is not read and may be anything: it is for maxima.
+ * Where `adaptive` is false, `output_size` is not read and may be anything: the other attributes give the windows.
  */
 DIOPI_WEAK diopiError_t diopiPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
@@ -2795,8 +2906,13 @@ DIOPI_WEAK diopiError_t diopiPool3d(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Gradient of `diopiPool3d`, whose attributes are repeated; grad_output gives the adaptive output_size.
  *
- * "max" reads `indices`, those of the WithIndices form; "avg" ignores them, whatever their shape and dtype, and they
- * may be NULL. Any other mode is rejected. Source: the chain rule, as PyTorch's autograd of the pooling functions.
+ * `indices` are those of the WithIndices form; "max" needs them. Any other mode is rejected. Source: the chain rule,
+ * as PyTorch's autograd of the pooling functions.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result. Where `adaptive` is true, `ksize`,
+ * `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the sizes after
+ * pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be anything: it is for means. Where
+ * `mode` is "avg", `dilation` and `indices` are not read and may be anything, NULL too: they are for maxima.
  */
 DIOPI_WEAK diopiError_t diopiPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -2818,6 +2934,8 @@ DIOPI_WEAK diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorH
  *
  * Over axes along which input was broadcast it is summed, so that grad_input has input's shape.
  * Source: torch.ops.aten.masked_select_backward.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiMaskedSelectBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -2893,7 +3011,10 @@ DIOPI_WEAK diopiError_t diopiExpand(diopiContextHandle_t ctx, diopiTensorHandle_
  * `steps` numbers at equal distances from start to end, both included: start + i·(end − start)/(steps − 1).
  *
  * out: (steps); one step gives start alone. An integer out takes start and end with their fractions dropped, and every
- * element rounded towards zero. Errors: steps < 0. Source: torch.linspace.
+ * element rounded towards zero as computed in float64 from the nearer end, with step = (end − start)/(steps − 1): of
+ * the first steps // 2 elements start + i·step, then end − (steps − 1 − i)·step. What is left open is whether product
+ * and sum are rounded once (as PyTorch's kernels do where the processor can) or each. Errors: steps < 0; for an
+ * integer out, start or end beyond its range. Source: torch.linspace.
  */
 DIOPI_WEAK diopiError_t diopiLinspace(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* start,
                                       const diopiScalar_t* end, int64_t steps);
@@ -2911,10 +3032,14 @@ DIOPI_WEAK diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle
  *
  * A negative margin cuts elements off. mode "constant" fills with value, converted to input's dtype, NULL meaning 0;
  * "reflect" mirrors about the edge element, "replicate" repeats it, "circular" continues from the other end of what
- * is left after the cuts; these three use no value and pad the last one, two or three axes of an input with one or
- * two axes more than that.
- * Errors: an odd number of entries or more than two an axis, another mode, a size below 0, a margin not smaller than
- * the axis for reflect or larger than it for circular. Source: torch.nn.functional.pad.
+ * is left after the cuts; these three pad the last one, two or three axes of an input with one or two
+ * axes more than that. A circular margin larger than what is left gives an unspecified result.
+ * Errors: an odd number of entries or more than two an axis, another mode, an input of another rank than these three
+ * modes take, a size below 0, a margin not smaller than the axis for reflect or larger than it for circular, a value
+ * outside the range of input's dtype (bool takes all). Source: torch.nn.functional.pad.
+ *
+ * Where `mode` is "reflect" or "replicate" or "circular", `value` is not read and may be anything: only constant
+ * margins have one.
  */
 DIOPI_WEAK diopiError_t diopiPad(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiSize_t pad, const char* mode, const double* value);
@@ -2923,12 +3048,16 @@ DIOPI_WEAK diopiError_t diopiPad(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * Input moved on by shifts[i] along axis dims[i], what leaves the end entering at the start; negative moves back.
  *
  * dims of len 0 moves the flattened elements by the one shift and keeps the shape. An axis may occur several times,
- * its shifts then add up. Errors: lists of different length. Source: torch.roll.
+ * its shifts then add up. Errors: lists of different length, any axis of a 0-d input. Source: torch.roll.
  */
 DIOPI_WEAK diopiError_t diopiRoll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   diopiSize_t shifts, diopiSize_t dims);
 
-/** Input with the order along every axis of `dims` reversed; len 0 reverses none. Source: torch.flip. */
+/**
+ * Input with the order along every axis of `dims` reversed; len 0 reverses none.
+ *
+ * 0-d input takes the axes 0 and −1. Source: torch.flip.
+ */
 DIOPI_WEAK diopiError_t diopiFlip(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   diopiSize_t dims);
 
@@ -2937,8 +3066,9 @@ DIOPI_WEAK diopiError_t diopiFlip(diopiContextHandle_t ctx, diopiTensorHandle_t 
  *
  * p: any number, payload integer or floating; 0 counts the elements that are not zero, ∞ takes the largest and −∞ the
  * smallest |input|; with a negative p a zero gives 0. NaN gives NaN, for p = 0 counts as one.
- * out: shape of input without the axes of dim, or with 1 in their place; which of the two, its rank tells. Over no
- * element at all the norm is 0; for p < 0 or p = ∞ that is an error.
+ * out: shape of input without the axes of dim, or with 1 in their place; which of the two, its rank tells. 0-d input
+ * takes the axes 0 and −1. If out is wider than input, input is converted first. Over no element at all the norm is 0;
+ * for p < 0 or p = ∞ an axis without elements is an error.
  * Source: torch.norm, torch.linalg.vector_norm.
  */
 DIOPI_WEAK diopiError_t diopiNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
@@ -2973,8 +3103,8 @@ DIOPI_WEAK diopiError_t diopiLayerNormGB(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * Norm of each of inputSize tensors: outs[i] = vector norm of order `ord` over all elements of inputs[i].
  *
- * ord: as p in `diopiNorm`; as a rule 1, 2 or ∞. outs[i]: 0-d, of inputs[i]'s dtype. A tensor without elements has
- * norm 0, for ∞ that is an error. Source: torch._foreach_norm.
+ * ord: as p in `diopiNorm`; as a rule 1, 2 or ∞. outs[i]: 0-d, of inputs[i]'s dtype or wider. A tensor without
+ * elements has norm 0, for ord < 0 or ∞ that is an error. Source: torch._foreach_norm.
  */
 DIOPI_WEAK diopiError_t diopiForeachnormScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
                                                diopiConstTensorHandle_t* inputs, int64_t inputSize,
@@ -3010,14 +3140,14 @@ DIOPI_WEAK diopiError_t diopiGroupNormBackward(diopiContextHandle_t ctx, diopiTe
 /**
  * Vector norm as `diopiNorm`, its order `ord`; keepdim says whether the axes of dim stay in `out` with size 1.
  *
- * Computed in out's dtype, or float32 where that is half precision. Source: torch.linalg.vector_norm.
+ * Source: torch.linalg.vector_norm.
  */
 DIOPI_WEAK diopiError_t diopiLinalgVecNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, diopiScalar_t* ord, diopiSize_t dim,
                                            bool keepdim);
 
 /**
- * The u distinct values of input, ascending whether `sorted` says so or not.
+ * The u distinct values of input, ascending.
  *
  * `dim` NULL: `out` (u) holds the distinct elements, and `indices`, of input's shape, the position in out of each
  * element. Otherwise the slices of input across axis `dim` are compared: `out` has input's shape but for size u at
@@ -3025,6 +3155,8 @@ DIOPI_WEAK diopiError_t diopiLinalgVecNorm(diopiContextHandle_t ctx, diopiTensor
  * slice of input to its place in out. `counts` (u), int64, tells how often each occurs; the callee makes it if
  * `return_counts`, otherwise it is not touched and may be NULL. `indices` NULL is not wanted. Empty input gives empty
  * results. What several NaNs give is left open. Source: torch.unique.
+ *
+ * `sorted` is not read and may be anything: the values are always sorted.
  */
 DIOPI_WEAK diopiError_t diopiUnique(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
                                     const int64_t* dim, bool sorted, bool return_counts, diopiTensorHandle_t indices,
@@ -3033,7 +3165,7 @@ DIOPI_WEAK diopiError_t diopiUnique(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Product along axis `dim`, or of all elements; of no elements 1. Integers and bool give int64, wrapping around.
  *
- * Source: torch.prod.
+ * `out` orders the dtype; that of bool is whether every element is nonzero. Source: torch.prod.
  */
 DIOPI_WEAK diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   const int64_t* dim);
@@ -3041,8 +3173,8 @@ DIOPI_WEAK diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t 
 /**
  * Connectionist temporal classification: minus the log of the summed probability of all alignments of the target.
  *
- * log_probs: (T, N, C), log-softmax along C. targets: (N, S), or 1-d with all targets one after the other; no target
- * holds `blank`. input_lengths (at most T), target_lengths: (N), in device or host memory.
+ * log_probs: (T, N, C), log-softmax along C. targets: (N, S), or 1-d with just the targets one after the
+ * other; none holds `blank`. input_lengths, target_lengths: (N), in device or host memory.
  * For sample n with target y of length U let y′ = blank, y₁, blank, …, y_U, blank, of length 2U + 1. log_alpha
  * (N, T, 2·max U + 1) at [n, t, s] is the log of the summed probability of all paths of steps 0 … t that end in y′_s,
  * −∞ where there is none; α_t(s) = (α_{t−1}(s) + α_{t−1}(s − 1) + α_{t−1}(s − 2)) · p_t(y′_s), the last term only
@@ -3051,7 +3183,8 @@ DIOPI_WEAK diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * input length 0 it is 0 where U = 0, else ∞.
  * out: none gives (N), mean the average over N of loss/max(U, 1), sum the sum, as 0-d or (1). zero_infinity counts ∞
  * as 0 in out, never in neg_log_likelihood; where both are one tensor (reduction none), ∞ stays.
- * Errors: blank outside [0, C), lengths out of range or of another number than N.
+ * Errors: blank outside [0, C); input lengths outside [0, T], target lengths outside [0, S] or, of a 1-d `targets`,
+ * that do not add up to its size; another number of either than N.
  * Source: Graves et al., "Connectionist Temporal Classification", 2006; torch.nn.functional.ctc_loss.
  */
 DIOPI_WEAK diopiError_t diopiCTCLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -3066,7 +3199,8 @@ DIOPI_WEAK diopiError_t diopiCTCLoss(diopiContextHandle_t ctx, diopiTensorHandle
  * (exp(log_probs) − P) · w·grad_output, where P[t, n, c] is the probability, given the target, that an alignment has
  * class c at step t: Σ over y′_s = c of α_t(s)·β_t(s) / p_t(c), over exp(−neg_log_likelihood); β is α run from the
  * end. 0 at steps t ≥ input length, and for a sample of infinite loss under zero_infinity (otherwise NaN there).
- * w for mean is 1 / (N · max(U, 1)). Source: equation 16 of the paper named there; torch.ops.aten._ctc_loss_backward.
+ * w for mean is 1 / (N · max(U, 1)). Errors: as in the forward. Source: equation 16 of the paper named
+ * there; torch.ops.aten._ctc_loss_backward.
  */
 DIOPI_WEAK diopiError_t diopiCTCLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t log_probs,
@@ -3103,7 +3237,8 @@ DIOPI_WEAK diopiError_t diopiLerpScalar(diopiContextHandle_t ctx, diopiTensorHan
  * Remainder input − other · ⌊input / other⌋, with the sign of the divisor `other`.
  *
  * Floating: NaN for divisor 0 and for input ±inf; with divisor ±inf the input if it has the divisor's sign (or is 0),
- * else the divisor. An exact 0 has the sign of `input`. Integer division by 0 is left open. Source: torch.remainder.
+ * else the divisor. An exact 0 has the sign of `input`. Integer division by 0 is left open. A bool operand counts as 0
+ * or 1 beside a number; what two bool operands give is left open (PyTorch refuses them). Source: torch.remainder.
  */
 DIOPI_WEAK diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
@@ -3115,7 +3250,8 @@ DIOPI_WEAK diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTens
  * Remainder input − other · ⌊input / other⌋, with the sign of the divisor `other`.
  *
  * Floating: NaN for divisor 0 and for input ±inf; with divisor ±inf the input if it has the divisor's sign (or is 0),
- * else the divisor. An exact 0 has the sign of `input`. Integer division by 0 is left open. Source: torch.remainder.
+ * else the divisor. An exact 0 has the sign of `input`. Integer division by 0 is left open. A bool operand counts as 0
+ * or 1 beside a number; what two bool operands give is left open (PyTorch refuses them). Source: torch.remainder.
  */
 DIOPI_WEAK diopiError_t diopiRemainderScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, const diopiScalar_t* other);
@@ -3140,7 +3276,9 @@ DIOPI_WEAK diopiError_t diopiGather(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Gradient of `diopiGather`: zeros of input's shape to which grad_output is added where its elements came from.
  *
- * Places picked repeatedly sum up (for bool: or). input gives only the shape. Source: torch.ops.aten.gather_backward.
+ * Places picked repeatedly sum up (for bool: or). Source: torch.ops.aten.gather_backward.
+ *
+ * `input` gives its shape and dtype alone: it has the shape of the result.
  */
 DIOPI_WEAK diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -3155,7 +3293,7 @@ DIOPI_WEAK diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTenso
  * index: input's rank, no larger than src along any axis and no larger than input along those other than dim, values
  * in [0, n); the rest of src is not used. src: of input's dtype. A 0-d tensor counts as 1-d with one element; an index
  * without elements leaves a copy of input.
- * reduce: "" or NULL writes, "add" adds to input (for bool: or), "multiply" multiplies with it (for bool: and); any
+ * reduce: "" writes, "add" adds to input (for bool: or), "multiply" multiplies with it (for bool: and); any
  * other text is an error. Of several values for one place, writing keeps any one, adding and multiplying use all.
  * Source: torch.scatter.
  */
@@ -3181,7 +3319,7 @@ DIOPI_WEAK diopiError_t diopiScatterInpScalar(diopiContextHandle_t ctx, diopiTen
  * index: input's rank, no larger than src along any axis and no larger than input along those other than dim, values
  * in [0, n); the rest of src is not used. src: of input's dtype. A 0-d tensor counts as 1-d with one element; an index
  * without elements leaves a copy of input.
- * reduce: "" or NULL writes, "add" adds to input (for bool: or), "multiply" multiplies with it (for bool: and); any
+ * reduce: "" writes, "add" adds to input (for bool: or), "multiply" multiplies with it (for bool: and); any
  * other text is an error. Of several values for one place, writing keeps any one, adding and multiplying use all.
  * Source: torch.scatter.
  */
@@ -3265,7 +3403,8 @@ DIOPI_WEAK diopiError_t diopiBernoulliScalar(diopiContextHandle_t ctx, diopiTens
  * The numbers start + i·step for i = 0, 1, …, up to but not including end.
  *
  * out: 1-d, its length that of the result, ⌈(end − start)/step⌉; an integer out takes start, end and step with their
- * fractions dropped first, and as many elements as the caller made. Errors: step 0, or leading away from end.
+ * fractions dropped first, and as many elements as the caller made. Errors: step 0, also once its fraction is dropped,
+ * or leading away from end; numbers that are not finite.
  * Source: torch.arange.
  */
 DIOPI_WEAK diopiError_t diopiArange(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* start,
@@ -3317,6 +3456,7 @@ DIOPI_WEAK diopiError_t diopiNormalInp(diopiContextHandle_t ctx, diopiTensorHand
  * Coordinate grids: outs[k][i₀, …, i_{n−1}] = inputs[k][i_k] for n = inputsNum tensors of one dtype.
  *
  * inputs: 1-d, a 0-d one counting as one element; outs: n tensors whose shape is the list of all lengths, in order.
+ * Errors: an input of higher rank or another dtype.
  * Source: torch.meshgrid with indexing "ij".
  */
 DIOPI_WEAK diopiError_t diopiMeshGrid(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
@@ -3367,7 +3507,9 @@ DIOPI_WEAK diopiError_t diopiLayerNorm(diopiContextHandle_t ctx, diopiTensorHand
  *
  * With g = dy·weight and E the mean over the normalised axes: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
  * grad_weight = Σ dy·x̂ and grad_bias = Σ dy, summed over the leading axes. mean and rstd may be half precision and
- * are widened first; bias says only that there was one. Source: torch.ops.aten.native_layer_norm_backward.
+ * are widened first. Source: torch.ops.aten.native_layer_norm_backward.
+ *
+ * `bias` is not read and may be anything, NULL too: no gradient depends on it.
  */
 DIOPI_WEAK diopiError_t diopiLayerNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -3380,6 +3522,8 @@ DIOPI_WEAK diopiError_t diopiLayerNormBackward(diopiContextHandle_t ctx, diopiTe
  * Gradients of `diopiLayerNormGB`: as `diopiLayerNormBackward` with the axes from begin_norm_axis on normalised.
  *
  * running_mean is the saved mean, running_std the saved 1/√(var + eps). Source: as `diopiLayerNormBackward`.
+ *
+ * `bias` is not read and may be anything, NULL too: no gradient depends on it.
  */
 DIOPI_WEAK diopiError_t diopiLayerNormGBBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                  diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -3405,8 +3549,10 @@ DIOPI_WEAK diopiError_t diopiInstanceNorm(diopiContextHandle_t ctx, diopiTensorH
  * Gradients of `diopiInstanceNorm`; mean and rstd = 1/√(var + eps) are computed again from input.
  *
  * With g = dy·scale and E the mean over the axes from `axis` on: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
- * grad_scale = Σ dy·x̂ and grad_bias = Σ dy, of scale's shape, summed over axis 0 and the axes from `axis` on. bias
- * says only that there was one. Source: the gradient of torch.nn.functional.instance_norm.
+ * grad_scale = Σ dy·x̂ and grad_bias = Σ dy, of scale's shape, summed over axis 0 and the axes from `axis` on.
+ * Source: the gradient of torch.nn.functional.instance_norm.
+ *
+ * `bias` is not read and may be anything, NULL too: no gradient depends on it.
  */
 DIOPI_WEAK diopiError_t diopiInstanceNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiTensorHandle_t grad_scale, diopiTensorHandle_t grad_bias,
@@ -3417,7 +3563,7 @@ DIOPI_WEAK diopiError_t diopiInstanceNormBackward(diopiContextHandle_t ctx, diop
 /**
  * Scales to length one: input / max(‖input‖ₚ, eps), the p-norm taken along `axis` (see `diopiNorm`).
  *
- * axis may be negative. eps may be zero or negative; vectors of norm 0 then give NaN.
+ * axis may be negative; 0-d input takes 0 and −1. eps may be zero or negative; vectors of norm 0 then give NaN.
  * Source: torch.nn.functional.normalize.
  */
 DIOPI_WEAK diopiError_t diopiNormalize(diopiContextHandle_t ctx, diopiTensorHandle_t output,

@@ -46,6 +46,9 @@ DIOPI_WEAK diopiError_t diopiRMSNorm(diopiContextHandle_t ctx, diopiTensorHandle
  * grad_output, grad_input: shape of input. inv_rms is the forward call's result, used as it is; eps has no effect.
  * A NULL weight stands for 1 and goes with a NULL grad_weight, a NULL bias with a NULL grad_bias.
  * Source: derivative of the formula.
+ *
+ * `bias` is not read and may be anything, NULL too: no gradient depends on it. `eps` is not read and may be anything:
+ * inv_rms already holds it.
  */
 DIOPI_WEAK diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -61,6 +64,8 @@ DIOPI_WEAK diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTens
  * float64 input. debug_attn_mask: bool [B, H, Sq, Sk], true where dropout kept the element; written only if
  * `return_debug_mask` is set, otherwise it may be NULL or empty. The results come after the attributes. q, k and v
  * are declared writable and stay as they are. Source: the attention core in the module's description.
+ *
+ * Where `dropout_p` is 0, `gen` is not read and may be anything: nothing is drawn.
  */
 DIOPI_WEAK diopiError_t diopiMultiHeadAttention(diopiContextHandle_t ctx, diopiTensorHandle_t q, diopiTensorHandle_t k,
                                                 diopiTensorHandle_t v, double dropout_p, bool is_causal,
@@ -73,6 +78,8 @@ DIOPI_WEAK diopiError_t diopiMultiHeadAttention(diopiContextHandle_t ctx, diopiT
  *
  * out and softmax_lse are the forward call's results, and the attributes are those of that call.
  * Source: the attention core in the module's description.
+ *
+ * Where `dropout_p` is 0, `gen` is not read and may be anything: nothing is drawn.
  */
 DIOPI_WEAK diopiError_t diopiMultiHeadAttentionBackward(diopiContextHandle_t ctx, diopiConstTensorHandle_t grad_out,
                                                         diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
@@ -89,6 +96,8 @@ DIOPI_WEAK diopiError_t diopiMultiHeadAttentionBackward(diopiContextHandle_t ctx
  * `diopiFlashAttentionVarLen`. softmax_lse: [B, H, max_q], float32, float64 for float64 input, without meaning
  * beyond a sequence's length. debug_attn_mask: bool [B, H, max_q, max_k], and everything else as in
  * `diopiMultiHeadAttention`. Source: the attention core in the module's description.
+ *
+ * Where `dropout_p` is 0, `gen` is not read and may be anything: nothing is drawn.
  */
 DIOPI_WEAK diopiError_t diopiMultiHeadAttentionVarLen(diopiContextHandle_t ctx, diopiTensorHandle_t q,
                                                       diopiTensorHandle_t k, diopiTensorHandle_t v,
@@ -104,6 +113,8 @@ DIOPI_WEAK diopiError_t diopiMultiHeadAttentionVarLen(diopiContextHandle_t ctx, 
  *
  * out and softmax_lse are the forward call's results, and the attributes are those of that call.
  * Source: the attention core in the module's description.
+ *
+ * Where `dropout_p` is 0, `gen` is not read and may be anything: nothing is drawn.
  */
 DIOPI_WEAK diopiError_t diopiMultiHeadAttentionVarLenBackward(diopiContextHandle_t ctx,
                                                               diopiConstTensorHandle_t grad_out,
@@ -122,6 +133,9 @@ DIOPI_WEAK diopiError_t diopiMultiHeadAttentionVarLenBackward(diopiContextHandle
  *
  * q, attention_out: [B, Sq, Hq, D]. k, v: [B, Sk, Hk, D]. softmax_lse: float32 [B, Hq, Sq].
  * Source: the attention core in the module's description.
+ *
+ * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
+ * `window_size_right` is not read and may be anything: a causal call sees no later keys.
  */
 DIOPI_WEAK diopiError_t diopiFlashAttention(diopiContextHandle_t ctx, diopiTensorHandle_t attention_out,
                                             diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen,
@@ -135,6 +149,9 @@ DIOPI_WEAK diopiError_t diopiFlashAttention(diopiContextHandle_t ctx, diopiTenso
  *
  * attention_out and softmax_lse are the forward call's results, and the attributes are those of that call.
  * Source: the attention core in the module's description.
+ *
+ * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
+ * `window_size_right` is not read and may be anything: a causal call sees no later keys.
  */
 DIOPI_WEAK diopiError_t diopiFlashAttentionBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_q,
                                                     diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v,
@@ -162,6 +179,9 @@ DIOPI_WEAK diopiError_t diopiFlashAttentionBackward(diopiContextHandle_t ctx, di
  * softmax_out (float32, empty) and dropout_mask (uint8, one bit an element of [B, N, Sq, Sk],
  * ceil(B · N · Sq · Sk / 128) · 16 bytes; left alone when p_dropout = 0) are made by the callee for its own
  * backward function, and mean nothing to anyone else. Source: the attention core in the module's description.
+ *
+ * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
+ * `window_size_right` is not read and may be anything: a causal call sees no later keys.
  */
 DIOPI_WEAK diopiError_t diopiCustomizedFlashAttention(diopiContextHandle_t ctx, diopiTensorHandle_t attention_out,
                                                       diopiTensorHandle_t* dropout_mask,
@@ -181,6 +201,8 @@ DIOPI_WEAK diopiError_t diopiCustomizedFlashAttention(diopiContextHandle_t ctx, 
  * attention_out, softmax_max, softmax_sum and softmax_out are results of the same library's forward call, and so is
  * dropout_mask, which is NULL when p_dropout = 0; the attributes are those of that call.
  * Source: the attention core in the module's description.
+ *
+ * Where `is_causal` is true, `window_size_right` is not read and may be anything: a causal call sees no later keys.
  */
 DIOPI_WEAK diopiError_t diopiCustomizedFlashAttentionBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_q,
                                                               diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v,
@@ -205,6 +227,9 @@ DIOPI_WEAK diopiError_t diopiCustomizedFlashAttentionBackward(diopiContextHandle
  * sequence b owns the rows cum[b] to cum[b + 1] − 1. softmax_lse: float32 [B, Hq, max_seqlen_q]; what lies beyond
  * a sequence's length carries no meaning. max_seqlen_q and max_seqlen_kv, at least the longest lengths, do not
  * change the result. Source: the attention core in the module's description.
+ *
+ * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
+ * `window_size_right` is not read and may be anything: a causal call sees no later keys.
  */
 DIOPI_WEAK diopiError_t diopiFlashAttentionVarLen(diopiContextHandle_t ctx, diopiTensorHandle_t attention_out,
                                                   diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen,
@@ -220,6 +245,9 @@ DIOPI_WEAK diopiError_t diopiFlashAttentionVarLen(diopiContextHandle_t ctx, diop
  *
  * attention_out and softmax_lse are the forward call's results, and the attributes are those of that call.
  * Source: the attention core in the module's description.
+ *
+ * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
+ * `window_size_right` is not read and may be anything: a causal call sees no later keys.
  */
 DIOPI_WEAK diopiError_t diopiFlashAttentionVarLenBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_q,
                                                           diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v,
@@ -243,6 +271,9 @@ DIOPI_WEAK diopiError_t diopiFlashAttentionVarLenBackward(diopiContextHandle_t c
  * attention_mask: bool [max_seqlen_q, max_seqlen_kv], TRUE where the key is NOT visible; its top-left corner of
  * Sq × Sk serves each sequence. softmax_max, softmax_sum: float32 [Tq, N, 8]. Everything else, `is_causal` too, as in
  * `diopiCustomizedFlashAttention`. Source: the attention core in the module's description.
+ *
+ * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
+ * `window_size_right` is not read and may be anything: a causal call sees no later keys.
  */
 DIOPI_WEAK diopiError_t diopiCustomizedFlashAttentionVarLen(diopiContextHandle_t ctx, diopiTensorHandle_t attention_out,
                                                             diopiTensorHandle_t* dropout_mask,
@@ -263,6 +294,8 @@ DIOPI_WEAK diopiError_t diopiCustomizedFlashAttentionVarLen(diopiContextHandle_t
  *
  * Arguments as in `diopiCustomizedFlashAttentionBackward` and the forward call.
  * Source: the attention core in the module's description.
+ *
+ * Where `is_causal` is true, `window_size_right` is not read and may be anything: a causal call sees no later keys.
  */
 DIOPI_WEAK diopiError_t diopiCustomizedFlashAttentionVarLenBackward(diopiContextHandle_t ctx,
                                                                     diopiTensorHandle_t grad_q,
@@ -293,6 +326,8 @@ DIOPI_WEAK diopiError_t diopiCustomizedFlashAttentionVarLenBackward(diopiContext
  *
  * input, output: one shape, at least 2-d. mask: that shape or one that broadcasts to it, usually [B, 1, Sq, Sk]
  * beside [B, H, Sq, Sk]. A row masked throughout is uniform. Source: Megatron-LM, fused scaled masked softmax.
+ *
+ * Where `fixed_triu_mask` is true, `mask` gives its shape and dtype alone: positions alone decide.
  */
 DIOPI_WEAK diopiError_t diopiScaledMaskedSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                  diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
@@ -303,6 +338,8 @@ DIOPI_WEAK diopiError_t diopiScaledMaskedSoftmax(diopiContextHandle_t ctx, diopi
  *
  * The sum is along the last axis; masked elements have gradient 0. All tensors but mask have one shape and dtype.
  * Source: derivative of the formula.
+ *
+ * Where `fixed_triu_mask` is true, `mask` gives its shape and dtype alone: positions alone decide.
  */
 DIOPI_WEAK diopiError_t diopiScaledMaskedSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                          diopiConstTensorHandle_t grad_output,

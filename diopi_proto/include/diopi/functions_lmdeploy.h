@@ -14,6 +14,9 @@ extern "C" {
  *
  * inoutput: [T, H]. weight1, weight2: [H, I]. weight3: [I, H]. Source: Shazeer, "GLU Variants Improve Transformer"
  * (2020).
+ *
+ * Where `workspace_size` is negative, `inoutput`, `weight1`, `weight2`, `weight3` and `workspace` are not read and may
+ * be anything, NULL too: the call only asks for a size and changes nothing else.
  */
 DIOPI_WEAK diopiError_t diopiFusedSiluFfnInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                              diopiConstTensorHandle_t weight1, diopiConstTensorHandle_t weight2,
@@ -31,9 +34,11 @@ DIOPI_WEAK diopiError_t diopiRootMeanSquareNormInp(diopiContextHandle_t ctx, dio
 /**
  * Residual addition and root mean square norm of its rows, in place.
  *
- * With r = residual + inoutput + bias: residual becomes r, inoutput becomes r · scale / √(mean(r²) + eps). inoutput,
- * residual: [T, H]. bias (NULL: none), scale: [H]. Source: Zhang & Sennrich, "Root Mean Square Layer Normalization"
- * (2019).
+ * With r = residual + inoutput + bias: residual becomes r, inoutput becomes r · scale / √(mean(r²) + eps), where r
+ * may be rounded to residual's dtype first.
+ *
+ * inoutput, residual: [T, H]. bias (NULL: none), scale: [H]. Source: Zhang & Sennrich, "Root Mean Square Layer
+ * Normalization" (2019).
  */
 DIOPI_WEAK diopiError_t diopiFusedAddRootMeanSquareNormInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                                            diopiTensorHandle_t residual, diopiConstTensorHandle_t bias,
@@ -50,6 +55,11 @@ DIOPI_WEAK diopiError_t diopiFusedAddRootMeanSquareNormInp(diopiContextHandle_t 
  * inoutput: [B · max_q_len, Nq · D], sequence after sequence. `pre_work` keeps what depends on lengths alone, of a
  * layout private to the implementation: the first call has `is_prepared` false and fills it, later calls with the same
  * lengths may say true. The result does not depend on it. Source: the attention in the module's description.
+ *
+ * Where `pre_work_size` is negative, `inoutput`, `qkv_weight`, `qkv_bias`, `workspace`, `key_cache`, `value_cache` and
+ * `pre_work` are not read and may be anything, NULL too: the call only asks for a size and changes nothing else. Where
+ * `workspace_size` is negative, `inoutput`, `qkv_weight`, `qkv_bias`, `workspace`, `key_cache`, `value_cache` and
+ * `pre_work` are not read and may be anything, NULL too: the call only asks for a size and changes nothing else.
  */
 DIOPI_WEAK diopiError_t diopiFusedContextAttentionInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                                       diopiConstTensorHandle_t qkv_weight,
@@ -72,6 +82,10 @@ DIOPI_WEAK diopiError_t diopiFusedContextAttentionInp(diopiContextHandle_t ctx, 
  *
  * inoutput: [B, Nq · D]. finished, total_padding_tokens, sequence_lengths: [B].
  * Source: the attention in the module's description.
+ *
+ * Where `workspace_size` is negative, `inoutput`, `qkv_weight`, `qkv_bias`, `workspace`, `key_cache`, `value_cache`,
+ * `finished`, `total_padding_tokens` and `sequence_lengths` are not read and may be anything, NULL too: the call only
+ * asks for a size and changes nothing else.
  */
 DIOPI_WEAK diopiError_t diopiFusedDecoderAttentionInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                                       diopiConstTensorHandle_t qkv_weight,
@@ -92,6 +106,9 @@ DIOPI_WEAK diopiError_t diopiFusedDecoderAttentionInp(diopiContextHandle_t ctx, 
  * k > 0 with p = 0 means p = 1. Then top_ks[b] = min(k, 1024), top_ps[b] = p clipped to [0, 1],
  * skip_decode[b] = (k = 0). The sizes are 0 or B; all three tensors have shape [B].
  * Source: FasterTransformer, top-k sampling layer.
+ *
+ * Where `top_ks_size` is 0, `top_ks` gives its shape and dtype alone: `top_k` is taken. Where `top_ps_size` is 0,
+ * `top_ps` gives its shape and dtype alone: `top_p` is taken.
  */
 DIOPI_WEAK diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
                                                      diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
@@ -111,8 +128,13 @@ DIOPI_WEAK diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, d
  * - After a draw, if both tensors are given, sequence_lengths[b] += 1 and finished[b] = (id = end_ids[b]).
  *
  * output_ids: [times, B]. logits: [B, vocab_size_padded], scratch afterwards; every column counts as a token. All
- * other tensors: [B]; a NULL flag is false everywhere, a NULL result is not wanted. generators: B of them.
+ * other tensors: [B]; a NULL flag is false everywhere, a NULL result is not wanted. generators: B of them, each of
+ * which advances when it is drawn from; u depends on its seed and offset alone, not on its place in the batch.
  * Source: FasterTransformer, top-k sampling; Fan et al., "Hierarchical Neural Story Generation" (2018).
+ *
+ * Where `workspace_size` is negative, `output_ids`, `logits`, `workspace`, `end_ids`, `finished`, `sequence_lengths`,
+ * `runtime_top_p`, `skip_decode`, `cum_log_probs`, `output_log_probs` and `runtime_top_k` are not read and may be
+ * anything, NULL too: the call only asks for a size and changes nothing else.
  */
 DIOPI_WEAK diopiError_t diopiTopKSampling(diopiContextHandle_t ctx, diopiTensorHandle_t output_ids,
                                           diopiTensorHandle_t logits, diopiTensorHandle_t workspace,
@@ -132,6 +154,9 @@ DIOPI_WEAK diopiError_t diopiTopKSampling(diopiContextHandle_t ctx, diopiTensorH
  * if that is in (0, 1], else 1, top_p_min_buf[b] = top_p_min if that is in (0, 1], else 0.5, and
  * top_p_reset_ids_buf[b] = top_p_reset_ids, −1 standing for no reset. All tensors have shape [B].
  * Source: FasterTransformer, top-p sampling layer.
+ *
+ * Where `top_ks_size` is 0, `top_ks` gives its shape and dtype alone: `top_k` is taken. Where `top_ps_size` is 0,
+ * `top_ps` gives its shape and dtype alone: `top_p` is taken.
  */
 DIOPI_WEAK diopiError_t diopiSetupToppRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
                                                      diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
@@ -156,6 +181,13 @@ DIOPI_WEAK diopiError_t diopiSetupToppRuntimeArgsInp(diopiContextHandle_t ctx, d
  * runtime_top_p stays as it is: the buffers a decay would need are not passed. `persistent_workspace` is handed back
  * unchanged from step to step. Shapes and NULL as in `diopiTopKSampling`.
  * Source: FasterTransformer, top-p sampling; Holtzman et al., "Neural Text Degeneration" (2020).
+ *
+ * Where `persistent_workspace_size` is negative, `output_ids`, `logits`, `workspace`, `end_ids`, `finished`,
+ * `sequence_lengths`, `runtime_top_p`, `skip_decode`, `cum_log_probs`, `output_log_probs` and `persistent_workspace`
+ * are not read and may be anything, NULL too: the call only asks for a size and changes nothing else. Where
+ * `workspace_size` is negative, `output_ids`, `logits`, `workspace`, `end_ids`, `finished`, `sequence_lengths`,
+ * `runtime_top_p`, `skip_decode`, `cum_log_probs`, `output_log_probs` and `persistent_workspace` are not read and may
+ * be anything, NULL too: the call only asks for a size and changes nothing else.
  */
 DIOPI_WEAK diopiError_t diopiTopPSampling(diopiContextHandle_t ctx, diopiTensorHandle_t output_ids,
                                           diopiTensorHandle_t logits, diopiTensorHandle_t persistent_workspace,

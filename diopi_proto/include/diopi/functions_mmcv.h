@@ -15,7 +15,7 @@ extern "C" {
  * points, centers: [B, N, M, O], O = out_dim; scores: [B, n, K, M], n = npoint; knn_idx: int64 [B, n, K]; output: [B,
  * O, n, K], zeros on entry. With k' = knn_idx[b, i, k] and the centre c' = knn_idx[b, i, 0]:
  * output[b, o, i, k] = Σ over m of scores[b, i, k, m]·(points[b, k', m, o] − centers[b, c', m, o]).
- * Where k' is outside 0 … N − 1 nothing is written. `aggregate` is ignored: it is always this sum.
+ * c' must be inside 0 … N − 1; where k' is outside nothing is written. `aggregate` is ignored: it is always this sum.
  * Source: M. Xu et al., "PAConv", CVPR 2021; MMCV 1.x assign_score_withk.
  */
 DIOPI_WEAK diopiError_t diopiAssignScoreWithkMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
@@ -202,7 +202,8 @@ DIOPI_WEAK diopiError_t diopiCorrelationBackwardMmcv(diopiContextHandle_t ctx, d
  * Deformable convolution, no bias: output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·S.
  *
  * c runs over the input channels of o's group. dW, dH are the strides; mind that widths come before heights.
- * im2col_step, the number of samples an implementation may work on at a time, must divide B; it changes no result.
+ * im2col_step, the number of samples an implementation may work on at a time, changes no result. Rejected: B not a
+ * multiple of min(B, im2col_step).
  * The gradient by weight is `diopiDeformConvBackwardParametersMmcv`.
  */
 DIOPI_WEAK diopiError_t diopiDeformConvMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
@@ -220,6 +221,8 @@ DIOPI_WEAK diopiError_t diopiDeformConvMmcv(diopiContextHandle_t ctx, diopiTenso
  * S let v = Σ over the o of its group of weight[o, c, i, j]·gradOutput[b, o, h, w]. gradInput[b, c] takes Z†(v) at the
  * place of S; gradOffset takes for Δy the sum of v·∂Z/∂y over the channels c of deformable group g, for Δx that of
  * v·∂Z/∂x.
+ *
+ * `columns` gives its shape and dtype alone: it is room to work in.
  */
 DIOPI_WEAK diopiError_t diopiDeformConvBackwardInputMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t gradInput,
                                                          diopiTensorHandle_t gradOffset, diopiConstTensorHandle_t input,
@@ -236,6 +239,8 @@ DIOPI_WEAK diopiError_t diopiDeformConvBackwardInputMmcv(diopiContextHandle_t ct
  *
  * gradWeight: of weight's shape, zeros on entry; [o, c, i, j] takes scale·Σ over b, h, w of gradOutput[b, o, h, w]·S.
  * gradOutput: [B, Co, Ho, Wo], only read.
+ *
+ * `columns` and `ones` give their shape and dtype alone: they are room to work in.
  */
 DIOPI_WEAK diopiError_t diopiDeformConvBackwardParametersMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t gradOutput,
                                                               diopiTensorHandle_t gradWeight,
@@ -495,8 +500,10 @@ DIOPI_WEAK diopiError_t diopiMaskedCol2imMmcv(diopiContextHandle_t ctx, diopiTen
  * Modulated deformable convolution: every sample is multiplied by a mask of its own.
  *
  * output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·m·S, plus bias[o] if `with_bias`. mask: [B, G·K, Ho, Wo],
- * of which m is channel g·K + i·kW + j at (h, w). bias: [Co]; without `with_bias` it is not read and may have no
- * elements. Mind that heights come before widths, unlike in `diopiDeformConvMmcv`.
+ * of which m is channel g·K + i·kW + j at (h, w). bias: [Co]. Mind that heights come before widths, unlike in
+ * `diopiDeformConvMmcv`.
+ *
+ * Where `with_bias` is false, `bias` is not read and may be anything, NULL too: nothing is added.
  */
 DIOPI_WEAK diopiError_t diopiModulatedDeformConvMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                      diopiTensorHandle_t columns, diopiTensorHandle_t ones,
@@ -516,7 +523,10 @@ DIOPI_WEAK diopiError_t diopiModulatedDeformConvMmcv(diopiContextHandle_t ctx, d
  * takes Z†(v·m); grad_offset Σ v·m·∂Z/∂y for Δy and Σ v·m·∂Z/∂x for Δx, grad_mask Σ v·S, sums over the channels c of
  * deformable group g; grad_weight[o, c, i, j] takes Σ over b, h, w of grad_output·m·S, and grad_bias[o] the sum of
  * grad_output over b, h, w. Without `with_bias` grad_bias is not written; bias and grad_bias may then have no
- * elements. bias is not read.
+ * elements.
+ *
+ * `bias` is not read and may be anything, NULL too: it is added, which no gradient depends on. `columns` and `ones`
+ * give their shape and dtype alone: they are room to work in.
  */
 DIOPI_WEAK diopiError_t diopiModulatedDeformConvBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                              diopiTensorHandle_t grad_weight,
@@ -646,8 +656,8 @@ DIOPI_WEAK diopiError_t diopiPsamaskBackwardMmcv(diopiContextHandle_t ctx, diopi
  * and gw = ⌈rw/pw⌉. Sample (iy, ix) of bin (i, j) is B(input[n, c], y, x) at y = y1 + (i + (iy + ½)/gh)·rh/ph, x
  * alike; the mean divides by max(gh·gw, 1).
  * argmax_y, argmax_x: in maximum mode of output's shape, the coordinates of the first largest sample, row by row; a
- * bin without samples gives −FLT_MAX in output and −1 here. In mean mode they are not written and may have no
- * elements.
+ * bin without samples gives −FLT_MAX in output and −1 here. In mean mode they may have no elements, and what they
+ * hold afterwards is open.
  * Source: K. He et al., "Mask R-CNN", ICCV 2017; MMCV 1.x roi_align.
  */
 DIOPI_WEAK diopiError_t diopiRoiAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
@@ -661,8 +671,9 @@ DIOPI_WEAK diopiError_t diopiRoiAlignMmcv(diopiContextHandle_t ctx, diopiTensorH
  *
  * grad_input: [N, C, H, W], zeros on entry, whose H and W are those of the forward's input. grad_output: [R, C, ph,
  * pw]. Mean mode: B†(g / max(gh·gw, 1)) at every sample of the bin. Maximum mode: B†(g) at (argmax_y, argmax_x) as the
- * forward gave them, nothing where argmax_y is −1. In mean mode argmax_y and argmax_x are not read and may have no
- * elements.
+ * forward gave them, nothing where argmax_y is −1.
+ *
+ * Where `pool_mode` is 1, `argmax_y` and `argmax_x` are not read and may be anything, NULL too: a mean has none.
  */
 DIOPI_WEAK diopiError_t diopiRoiAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t rois,
@@ -1127,7 +1138,9 @@ DIOPI_WEAK diopiError_t diopiDiffIouRotatedSortVerticesMmcv(diopiContextHandle_t
  * Squared distance from each point of one set to the nearest of the other, both ways.
  *
  * xyz1: [B, n, 2]; xyz2: [B, m, 2], n, m ≥ 1. dist1[b, i] = minimum over j of |xyz1[b, i] − xyz2[b, j]|², [B, n];
- * idx1 (int32 [B, n]) the first j that attains it; dist2 and idx2, [B, m], the other way round.
+ * idx1 (int32 [B, n]) the first j that attains it; dist2 and idx2, [B, m], the other way round. Of points whose
+ * distances differ by no more than rounding any is right. Rejected: other ranks, another number of coordinates, sets
+ * of different batches.
  * Source: H. Fan et al., "A Point Set Generation Network for 3D Object Reconstruction from a Single Image", CVPR 2017;
  * MMCV 1.x chamfer_distance.
  */

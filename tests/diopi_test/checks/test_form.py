@@ -9,10 +9,10 @@ import pytest
 from diopi_impl import Vendor
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
-from diopi_test.baseline import make_baseline_case
-from diopi_test.cases import select_cases
-from diopi_test.execution import run_case
-from diopi_test.verdict import Outcome, Verdict
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.cases.selection import select_cases
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.harness.run_case import run_case
 
 Array = np.ndarray[Any, Any]
 

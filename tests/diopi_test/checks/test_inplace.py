@@ -9,11 +9,11 @@ from trials import baseline_case, failed_checks, outcome_of
 from diopi_impl import Vendor
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Dtype, Error
-from diopi_test.budget import K
-from diopi_test.counterpart import counterpart
-from diopi_test.echo import EchoVendor
-from diopi_test.formats import ulp
-from diopi_test.verdict import Verdict
+from diopi_test.cases.formats import ulp
+from diopi_test.execution.out_of_place import out_of_place
+from diopi_test.execution.verdict import Verdict
+from diopi_test.oracle.budget import K
+from diopi_test.quality.echo import EchoVendor
 from lib_rt import Context
 
 Array = np.ndarray[Any, Any]
@@ -29,7 +29,7 @@ class Apart(EchoVendor):
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         code = super().call(name, context, *arguments)
         expected = baseline_case("diopiSqrtInp", "float32-matrix").expected["input"]
-        margin = K * expected.blur * ulp(expected.values, expected.dtype)
+        margin = K * expected.budget_ulps * ulp(expected.values, expected.dtype)
         view = arguments[0].view()
         sign = 1 if name.endswith("Inp") else -1
         view.flat[0] += sign * self._share * margin.flat[0]
@@ -47,6 +47,8 @@ def test_results_further_apart_do_not() -> None:
     assert failed_checks(outcome) == ["inplace"]
     assert "input: 1 of 35 elements differ, the first at (0, 0)" in outcome.message
     assert "out of place" in outcome.message
+    (place,) = next(finding.where for finding in outcome.findings if not finding.passed)
+    assert (place.tensor, place.index, place.problem) == ("input", (0, 0), "differ")
 
 
 def test_exact_results_are_equal() -> None:
@@ -91,14 +93,14 @@ def test_without_an_out_of_place_form_there_is_nothing_to_agree_with() -> None:
     ],
 )
 def test_the_counterpart_is_the_out_of_place_form(function: str, plain: str) -> None:
-    found = counterpart(first_case(function))
+    found = out_of_place(first_case(function))
     assert found is not None
     assert found.function == plain
     assert not found.smoke
 
 
 def test_the_counterpart_has_the_type_the_standard_gives_its_result() -> None:
-    found = counterpart(first_case("diopiEqInp"))
+    found = out_of_place(first_case("diopiEqInp"))
     assert found is not None
     result = found.expected["out"]
     assert not isinstance(result, list)
@@ -108,10 +110,10 @@ def test_the_counterpart_has_the_type_the_standard_gives_its_result() -> None:
 
 @pytest.mark.parametrize("function", ["diopiAdd", "diopiAddScalar", "diopiSort"])
 def test_other_functions_have_none(function: str) -> None:
-    assert counterpart(first_case(function)) is None
+    assert out_of_place(first_case(function)) is None
 
 
 def first_case(function: str) -> Any:
-    from diopi_test.cases import select_cases
+    from diopi_test.cases.selection import select_cases
 
     return baseline_case(function, select_cases(function, "smoke")[0].label)

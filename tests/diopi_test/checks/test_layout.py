@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from faulty import FaultyVendor, Spoil, input_written
+from faulty import Corruption, FaultyVendor, input_written
 from trials import baseline_case, failed_checks, outcome_of
 
 from diopi_proto.types import Error
-from diopi_test.verdict import Verdict
+from diopi_test.execution.verdict import Verdict
 
 
-def judged(spoil: Spoil, label: str = "float32-matrix") -> Any:
-    return outcome_of(FaultyVendor("faulty", spoil), "diopiSqrt", label)
+def judged(corrupt: Corruption, label: str = "float32-matrix") -> Any:
+    return outcome_of(FaultyVendor("faulty", corrupt), "diopiSqrt", label)
 
 
 def is_contiguous(tensor: Any) -> bool:

@@ -8,12 +8,12 @@ from trials import failed_checks, outcome_of
 
 from diopi_proto.types import Device as Place
 from diopi_proto.types import Dtype
-from diopi_test.verdict import Verdict
+from diopi_test.execution.verdict import Verdict
 from lib_rt import Context, Tensor
 
 
-def judged(spoil: Any) -> Any:
-    return outcome_of(FaultyVendor("leaky", spoil), "diopiSqrt", "float32-matrix")
+def judged(corrupt: Any) -> Any:
+    return outcome_of(FaultyVendor("leaky", corrupt), "diopiSqrt", "float32-matrix")
 
 
 def test_what_belongs_to_the_call_is_released_with_it() -> None:

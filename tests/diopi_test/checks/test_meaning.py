@@ -9,12 +9,13 @@ import pytest
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, Error
-from diopi_test import store
-from diopi_test.baseline import BaselineCase, Expected, make_baseline_case
-from diopi_test.case import Case, TensorSpec
-from diopi_test.echo import EchoVendor
-from diopi_test.execution import run_case
-from diopi_test.verdict import Outcome, Verdict
+from diopi_test.baseline import store
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.records import BaselineCase, Expected
+from diopi_test.cases.model import Case, TensorSpec
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.harness.run_case import run_case
+from diopi_test.quality.echo import EchoVendor
 from lib_rt import Context
 from lib_rt.dtypes import to_numpy
 from tests.helpers.faulty import FaultyVendor

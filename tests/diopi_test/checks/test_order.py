@@ -9,7 +9,7 @@ from trials import failed_checks, outcome_of
 from diopi_impl import Vendor
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Error
-from diopi_test.verdict import Verdict
+from diopi_test.execution.verdict import Verdict
 from lib_rt import Context, Tensor
 
 MATRIX = "float32-matrix"

@@ -5,32 +5,30 @@ from typing import Any
 
 import numpy as np
 import pytest
-from faulty import FaultyVendor, Spoil, byte_after, element_off_by_ulps, gap_written, input_written
+from faulty import Corruption, FaultyVendor, byte_after, element_off_by_ulps, gap_written, input_written
 from trials import baseline_case, failed_checks, outcome_of
 
-from diopi_proto.interface import lookup
 from diopi_proto.types import Error
-from diopi_test.checks.repeat import promises_bits
-from diopi_test.verdict import Verdict
+from diopi_test.execution.verdict import Verdict
 
 off_by_an_ulp = element_off_by_ulps(1)
 
 
 class Calls:
-    """Counts the calls and spoils those that `spoilt` says, by number from 1."""
+    """Counts the calls and corrupts those that `corrupted` says, by number from 1."""
 
-    def __init__(self, spoil: Spoil, spoilt: Callable[[int], bool]) -> None:
+    def __init__(self, corrupt: Corruption, corrupted: Callable[[int], bool]) -> None:
         self.number = 0
-        self._spoil = spoil
-        self._spoilt = spoilt
+        self._corrupt = corrupt
+        self._corrupted = corrupted
 
     def __call__(self, arguments: dict[str, Any]) -> Any:
         self.number += 1
-        return self._spoil(arguments) if self._spoilt(self.number) else None
+        return self._corrupt(arguments) if self._corrupted(self.number) else None
 
 
-def judged(spoil: Spoil, function: str = "diopiSqrt", label: str = "float32-matrix") -> Any:
-    return outcome_of(FaultyVendor("faulty", spoil), function, label)
+def judged(corrupt: Corruption, function: str = "diopiSqrt", label: str = "float32-matrix") -> Any:
+    return outcome_of(FaultyVendor("faulty", corrupt), function, label)
 
 
 def test_equal_bits_are_a_repetition() -> None:
@@ -61,12 +59,14 @@ def test_state_that_calls_leave_behind_shows() -> None:
 def test_a_second_call_must_not_fail() -> None:
     outcome = judged(Calls(lambda arguments: Error.ErrorOccurred, lambda number: number > 1))
     assert failed_checks(outcome) == ["repeat"]
-    assert "repeat: a second call: ErrorOccurred: spoilt" in outcome.message
+    assert "repeat: a second call: ErrorOccurred: corrupted" in outcome.message
 
 
-@pytest.mark.parametrize(("spoil", "check"), [(byte_after, "guards"), (input_written, "inputs"), (gap_written, "gaps")])
-def test_what_a_second_call_does_to_memory_is_told_by_the_check_of_it(spoil: Spoil, check: str) -> None:
-    outcome = judged(Calls(spoil, lambda number: number > 1))
+@pytest.mark.parametrize(
+    ("corrupt", "check"), [(byte_after, "guards"), (input_written, "inputs"), (gap_written, "gaps")]
+)
+def test_what_a_second_call_does_to_memory_is_told_by_the_check_of_it(corrupt: Corruption, check: str) -> None:
+    outcome = judged(Calls(corrupt, lambda number: number > 1))
     assert failed_checks(outcome) == [check]
     assert f"{check}: in a second call, " in outcome.message
 
@@ -114,19 +114,3 @@ def test_only_cases_of_the_smoke_level_are_repeated() -> None:
     calls = Calls(off_by_an_ulp, lambda number: number > 1)
     assert judged(calls, label="float32-scalar").verdict is Verdict.passed
     assert calls.number == 1
-
-
-@pytest.mark.parametrize(
-    ("function", "promised"),
-    [
-        ("diopiFloor", True),
-        ("diopiSoftmax", True),
-        ("diopiSoftmaxBackward", False),
-        ("diopiIndexPut", False),
-        ("diopiScatterInp", False),
-        ("diopiNormal", False),
-        ("diopiTopk", False),
-    ],
-)
-def test_bits_are_promised_where_nothing_is_added_in_any_order(function: str, promised: bool) -> None:
-    assert promises_bits(lookup(function)) == promised

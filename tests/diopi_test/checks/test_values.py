@@ -1,20 +1,23 @@
 """What the values check accepts, and what it doesn't."""
 
+import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline import Expected
-from diopi_test.budget import K
-from diopi_test.checks.values import compare
+from diopi_test.baseline.records import Expected
+from diopi_test.checks.values import check, compare
+from diopi_test.oracle.budget import K
 from lib_rt.dtypes import to_numpy
 
 
-def rounded(values: Any, dtype: Dtype = Dtype.float32, blur: float = 1.0, flushed: Any = None) -> Expected:
+def rounded(values: Any, dtype: Dtype = Dtype.float32, budget_ulps: float = 1.0, flushed: Any = None) -> Expected:
     values = np.asarray(values, np.float64)
-    return Expected(values, dtype, blur=np.full(values.shape, blur, np.float32), flushed=flushed)
+    return Expected(values, dtype, budget_ulps=np.full(values.shape, budget_ulps, np.float32), flushed=flushed)
 
 
 def wrong(given: Any, expected: Expected) -> list[bool]:
@@ -25,7 +28,7 @@ def test_the_budget_is_k_units() -> None:
     one, step = np.float32(1), np.spacing(np.float32(1))
     given = [one, one + 7 * step, one + 9 * step]
     assert wrong(given, rounded([1.0, 1.0, 1.0])) == [False, False, True]
-    assert wrong(given, rounded([1.0, 1.0, 1.0], blur=2.0)) == [False, False, False]
+    assert wrong(given, rounded([1.0, 1.0, 1.0], budget_ulps=2.0)) == [False, False, False]
 
 
 def test_ratio_and_root_mean_square() -> None:
@@ -35,6 +38,31 @@ def test_ratio_and_root_mean_square() -> None:
     assert comparison.ratio == pytest.approx(2 / K)
     assert comparison.rms == pytest.approx(2)
     assert compare(given[:19], rounded(np.ones(19))).rms is None
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "ratio"),
+    [
+        ([1.0], Expected(np.array([1.0]), Dtype.float32), None),
+        ([2.0], Expected(np.array([1.0]), Dtype.float32), math.inf),
+        ([2], Expected(np.array([1]), Dtype.int32), math.inf),
+        ([1.0, 1.0], rounded([1.0]), math.inf),
+        ([1.0], rounded([1.0]), 0.0),
+    ],
+)
+def test_nothing_wrong_is_within_a_multiple_of_the_budget(given: Any, expected: Expected, ratio: float | None) -> None:
+    result = SimpleNamespace(name="out", given=np.asarray(given, to_numpy(expected.dtype)), expected=expected)
+    slightly_off = SimpleNamespace(name="other", given=np.float32(1 + 2**-20), expected=rounded(1.0))
+    run = SimpleNamespace(
+        results=list,
+        values=[result],
+        tensors=[],
+        prototype=lookup("diopiSum"),
+        case=SimpleNamespace(arguments={}),
+    )
+    assert check(run).ratio == ratio
+    run.values.append(slightly_off)
+    assert check(run).ratio == max(ratio or 0.0, 1.0)
 
 
 def test_exact_results_admit_no_error() -> None:
@@ -52,7 +80,7 @@ def test_the_sign_of_zero_counts(exact: bool) -> None:
 
 def test_the_sign_of_a_cancelled_zero_does_not_count() -> None:
     subnormals_in_one_ulp_of_one = 2.0**126
-    expected = rounded([0.0, -0.0], blur=subnormals_in_one_ulp_of_one)
+    expected = rounded([0.0, -0.0], budget_ulps=subnormals_in_one_ulp_of_one)
     assert wrong([-0.0, 0.0], expected) == [False, False]
 
 
@@ -93,7 +121,7 @@ def test_integers_beyond_two_to_the_53_are_compared_exactly() -> None:
 
 def test_complex_errors_are_measured_by_modulus() -> None:
     values = np.array([3 + 4j])
-    expected = Expected(values, Dtype.complex64, blur=np.ones(1, np.float32))
+    expected = Expected(values, Dtype.complex64, budget_ulps=np.ones(1, np.float32))
     step = np.spacing(np.float32(5))
     assert wrong(values + 1j * step, expected) == [False]
     assert wrong(values + 9j * step, expected) == [True]

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ def refusals(fingerprint: Fingerprint, function: str) -> set[str | None]:
 
 
 def text(fingerprint: Fingerprint) -> str:
-    console = Console(width=200, record=True, file=open(os.devnull, "w"))  # noqa: SIM115 - closed with the process
+    console = Console(width=200, record=True, file=StringIO())
     show(fingerprint, console)
     return console.export_text()
 
@@ -133,7 +134,7 @@ def test_variants_in_words() -> None:
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])}
     return subprocess.run(
-        [sys.executable, "-m", "diopi_test.cli", "fingerprint", *map(str, arguments)],
+        [sys.executable, "-m", "diopi_test", "fingerprint", *map(str, arguments)],
         capture_output=True,
         text=True,
         env=environment,

@@ -220,6 +220,7 @@ diopiError_t diopiMSELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
     TRY(float_view(out, &result));
     TRY(float_view(input, &one));
     TRY(float_view(target, &two));
+    if (one.numel != two.numel) return fail(diopiNoImplement, "diopiMSELoss: target is not broadcast");
     double total = 0;
     for (int64_t i = 0; i < one.numel; i++) {
         double difference = get(&one, i) - get(&two, i);

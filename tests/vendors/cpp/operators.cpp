@@ -361,12 +361,20 @@ diopiError_t diopiRandomInp(diopiContextHandle_t, diopiTensorHandle_t inout, int
         dispatch(result.dtype, [&](auto type) {
             using T = decltype(type);
             double count = (to != nullptr ? static_cast<double>(*to) : largest<T>() + 1) - static_cast<double>(from);
+            const bool wide = std::is_same_v<T, int64_t> && count > 0x1p53;  // a double does not tell these apart
+            const uint64_t end = to != nullptr ? static_cast<uint64_t>(*to) : uint64_t{1} << 63;
             for (int64_t i = 0; i < result.numel; i++) {
                 uint64_t z = seed + (offset + i + 1) * 0x9E3779B97F4A7C15u;  // Steele, Lea, Flood (2014)
                 z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
                 z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-                double unit = static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
-                result.at<T>(result.place(i)) = static_cast<T>(static_cast<double>(from) + std::floor(unit * count));
+                z ^= z >> 31;
+                double unit = static_cast<double>(z >> 11) * 0x1p-53;
+                T& drawn = result.at<T>(result.place(i));
+                if (wide) {
+                    drawn = static_cast<T>(static_cast<uint64_t>(from) + z % (end - static_cast<uint64_t>(from)));
+                } else {
+                    drawn = static_cast<T>(static_cast<double>(from) + std::floor(unit * count));
+                }
             }
         });
         if (generator != nullptr) check(diopiGeneratorSetSeedAndOffset(generator, seed, offset + result.numel));

@@ -1,0 +1,103 @@
+"""Networks of `diffusers` that remove noise, and those around them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from network import Network
+from torch import nn
+
+
+def denoiser(module: nn.Module, noisy: torch.Tensor, **given: Any) -> Network:
+    """A network that finds the noise in what it is given."""
+    if hasattr(module, "set_attn_processor") and (processor := attention(module)):
+        module.set_attn_processor(processor)
+    noise = torch.randn_like(noisy)
+    return Network(module, lambda: nn.functional.mse_loss(module(noisy, **given).sample[:, : noise.shape[1]], noise))
+
+
+def attention(module: nn.Module) -> Any:
+    """Attention written out as products and softmax, where the network takes it."""
+    from diffusers.models.attention_processor import AttnProcessor, AttnProcessor2_0
+
+    usual = all(isinstance(one, AttnProcessor2_0) for one in module.attn_processors.values())
+    return AttnProcessor() if usual else None
+
+
+def ddpm() -> Network:
+    from diffusers import UNet2DModel
+
+    blocks = {"down_block_types": ("DownBlock2D", "AttnDownBlock2D"), "up_block_types": ("AttnUpBlock2D", "UpBlock2D")}
+    module = UNet2DModel(32, block_out_channels=(128, 256), layers_per_block=1, **blocks)
+    return denoiser(module, torch.randn(1, 3, 32, 32), timestep=torch.tensor([7]))
+
+
+def stable_diffusion() -> Network:
+    from diffusers import UNet2DConditionModel
+
+    down, up = ("CrossAttnDownBlock2D", "DownBlock2D"), ("UpBlock2D", "CrossAttnUpBlock2D")
+    sizes = {"block_out_channels": (320, 640), "layers_per_block": 1, "cross_attention_dim": 768}
+    module = UNet2DConditionModel(16, down_block_types=down, up_block_types=up, **sizes)
+    text = torch.randn(1, 16, 768)
+    return denoiser(module, torch.randn(1, 4, 16, 16), timestep=torch.tensor([7]), encoder_hidden_states=text)
+
+
+def autoencoder() -> Network:
+    from diffusers import AutoencoderKL
+
+    blocks = {"down_block_types": ("DownEncoderBlock2D",) * 2, "up_block_types": ("UpDecoderBlock2D",) * 2}
+    return denoiser(AutoencoderKL(block_out_channels=(128, 256), **blocks), torch.randn(1, 3, 32, 32))
+
+
+def vq_autoencoder() -> Network:
+    from diffusers import VQModel
+
+    blocks = {"down_block_types": ("DownEncoderBlock2D",) * 2, "up_block_types": ("UpDecoderBlock2D",) * 2}
+    sizes = {"block_out_channels": (128, 256), "num_vq_embeddings": 512, "latent_channels": 3}
+    return denoiser(VQModel(**sizes, **blocks), torch.randn(1, 3, 32, 32))
+
+
+def dit() -> Network:
+    from diffusers import DiTTransformer2DModel
+
+    module = DiTTransformer2DModel(num_attention_heads=6, attention_head_dim=64, num_layers=1, sample_size=16)
+    given = {"timestep": torch.tensor([7]), "class_labels": torch.tensor([3])}
+    return denoiser(module, torch.randn(1, 4, 16, 16), **given)
+
+
+def pixart() -> Network:
+    from diffusers import PixArtTransformer2DModel
+
+    sizes = {
+        "num_attention_heads": 16,
+        "attention_head_dim": 72,
+        "num_layers": 1,
+        "sample_size": 16,
+        "caption_channels": 512,
+    }
+    module = PixArtTransformer2DModel(cross_attention_dim=1152, use_additional_conditions=False, **sizes)
+    given = {"timestep": torch.tensor([7]), "encoder_hidden_states": torch.randn(1, 16, 512)}
+    return denoiser(
+        module, torch.randn(1, 4, 16, 16), added_cond_kwargs={"resolution": None, "aspect_ratio": None}, **given
+    )
+
+
+def sd3() -> Network:
+    from diffusers import SD3Transformer2DModel
+
+    sizes = {
+        "num_layers": 1,
+        "num_attention_heads": 12,
+        "attention_head_dim": 64,
+        "sample_size": 16,
+        "caption_projection_dim": 768,
+    }
+    module = SD3Transformer2DModel(joint_attention_dim=1024, pooled_projection_dim=768, pos_embed_max_size=16, **sizes)
+    text = {"encoder_hidden_states": torch.randn(1, 16, 1024), "pooled_projections": torch.randn(1, 768)}
+    return denoiser(module, torch.randn(1, 16, 16, 16), timestep=torch.tensor([7]), **text)
+
+
+NETWORKS = {
+    function.__name__: function for function in (autoencoder, ddpm, dit, pixart, sd3, stable_diffusion, vq_autoencoder)
+}

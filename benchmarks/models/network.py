@@ -1,0 +1,51 @@
+"""What a network of the zoo is: a module, its loss for one batch, and the optimizer of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
+    "sgd": partial(torch.optim.SGD, lr=0.01, momentum=0.9, weight_decay=1e-4, foreach=False),
+    "adam": partial(torch.optim.Adam, lr=1e-3, foreach=False),
+    "adamw": partial(torch.optim.AdamW, lr=1e-3, foreach=False),
+    "fused": partial(torch.optim.AdamW, lr=1e-3, fused=True),
+    "foreach": partial(torch.optim.SGD, lr=0.01, momentum=0.9, foreach=True),
+}
+"""One learning rate for all, so that networks share the calls for equal shapes."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A module, from nothing to its loss for one batch, and the name of its optimizer."""
+
+    module: nn.Module
+    loss: Callable[[], Tensor]
+    optimizer: str = "sgd"
+
+
+def images(size: int, batch: int = 2, channels: int = 3) -> Tensor:
+    """A batch of pictures of random pixels."""
+    return torch.randn(batch, channels, size, size)
+
+
+def tokens(vocabulary: int, length: int = 32, batch: int = 2) -> Tensor:
+    """A batch of sequences of random tokens."""
+    return torch.randint(vocabulary, (batch, length))
+
+
+def classifier(module: nn.Module, batch: Tensor, classes: int, **about: Any) -> Network:
+    """A network that tells which of so many classes each of a batch is of."""
+    targets = torch.randint(classes, (len(batch),))
+    return Network(module, lambda: nn.functional.cross_entropy(module(batch), targets), **about)
+
+
+def pretrained(kind: Any, config: Any, optimizer: str = "sgd", **batch: Any) -> Network:
+    """A network of `transformers` that computes its loss by itself, with attention written out."""
+    module = kind._from_config(config, attn_implementation="eager")
+    return Network(module, lambda: module(**batch).loss, optimizer)

@@ -1,0 +1,179 @@
+"""Networks that recommend: tables of categories, and what is made of their rows. The tables are cut."""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+from network import Network
+from torch import Tensor, nn
+
+BATCH, ROWS, FIELDS = 64, 4001, 8
+
+
+def perceptron(*widths: int) -> nn.Sequential:
+    layers = [layer for pair in itertools.pairwise(widths) for layer in (nn.Linear(*pair), nn.ReLU())]
+    return nn.Sequential(*layers[:-1])
+
+
+class Tables(nn.Module):
+    """Rows of a table a field."""
+
+    def __init__(self, width: int, fields: int = FIELDS) -> None:
+        super().__init__()
+        self.tables = nn.ModuleList(nn.Embedding(ROWS, width) for _ in range(fields))
+
+    def forward(self, categories: Tensor) -> Tensor:
+        return torch.stack([table(categories[:, field]) for field, table in enumerate(self.tables)], 1)
+
+
+def clicks(module: nn.Module, *batch: Tensor, optimizer: str = "adam") -> Network:
+    """A network that tells whether something is clicked on."""
+    clicked = torch.rand(BATCH).round()
+    return Network(
+        module, lambda: nn.functional.binary_cross_entropy_with_logits(module(*batch).flatten(), clicked), optimizer
+    )
+
+
+def categories(fields: int = FIELDS) -> Tensor:
+    return torch.randint(ROWS, (BATCH, fields))
+
+
+class Dlrm(nn.Module):
+    """Products of all pairs of rows (Naumov et al. 2019)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bottom, self.tables, self.top = perceptron(13, 512, 256, 64), Tables(64), perceptron(64 + 36, 512, 256, 1)
+        self.pairs = tuple(torch.tril_indices(FIELDS + 1, FIELDS + 1, -1))
+
+    def forward(self, numbers: Tensor, chosen: Tensor) -> Tensor:
+        dense = self.bottom(numbers)
+        rows = torch.cat([dense.unsqueeze(1), self.tables(chosen)], 1)
+        first, second = self.pairs
+        return self.top(torch.cat([dense, (rows @ rows.mT)[:, first, second]], 1))
+
+
+def dlrm() -> Network:
+    return clicks(Dlrm(), torch.randn(BATCH, 13), categories(), optimizer="sgd")
+
+
+class DeepFm(nn.Module):
+    """A factorisation machine beside a perceptron (Guo et al. 2017)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.tables, self.deep = Tables(1), Tables(16), perceptron(16 * FIELDS, 400, 400, 1)
+
+    def forward(self, chosen: Tensor) -> Tensor:
+        rows = self.tables(chosen)
+        pairs = (rows.sum(1) ** 2 - (rows**2).sum(1)).sum(1, keepdim=True) / 2
+        return self.linear(chosen).sum(1) + pairs + self.deep(rows.flatten(1))
+
+
+def deepfm() -> Network:
+    return clicks(DeepFm(), categories())
+
+
+class WideAndDeep(nn.Module):
+    """A linear model beside a perceptron (Cheng et al. 2016)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide, self.tables, self.deep = Tables(1), Tables(32), perceptron(32 * FIELDS + 13, 1024, 512, 256, 1)
+
+    def forward(self, numbers: Tensor, chosen: Tensor) -> Tensor:
+        return self.wide(chosen).sum(1) + self.deep(torch.cat([numbers, self.tables(chosen).flatten(1)], 1))
+
+
+def wide_and_deep() -> Network:
+    return clicks(WideAndDeep(), torch.randn(BATCH, 13), categories(), optimizer="fused")
+
+
+class CrossNetwork(nn.Module):
+    """Explicit products of features (Wang et al. 2021)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        width = 16 * FIELDS
+        self.tables, self.crosses = Tables(16), nn.ModuleList(nn.Linear(width, width) for _ in range(2))
+        self.deep, self.head = perceptron(width, 768, 768), nn.Linear(width + 768, 1)
+
+    def forward(self, chosen: Tensor) -> Tensor:
+        x = first = self.tables(chosen).flatten(1)
+        for cross in self.crosses:
+            x = first * cross(x) + x
+        return self.head(torch.cat([x, self.deep(first).relu()], 1))
+
+
+def dcn() -> Network:
+    return clicks(CrossNetwork(), categories(), optimizer="foreach")
+
+
+class TwoTowers(nn.Module):
+    """Users and items embedded by themselves, compared by the cosine."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.users, self.items = Tables(32, 4), Tables(32, 4)
+        self.left, self.right = perceptron(128, 256, 64), perceptron(128, 256, 64)
+
+    def forward(self, users: Tensor, items: Tensor) -> Tensor:
+        left = nn.functional.normalize(self.left(self.users(users).flatten(1)), dim=-1)
+        right = nn.functional.normalize(self.right(self.items(items).flatten(1)), dim=-1)
+        return left @ right.mT / 0.05
+
+
+def two_towers() -> Network:
+    module, users, items = TwoTowers(), categories(4), categories(4)
+    return Network(module, lambda: nn.functional.cross_entropy(module(users, items), torch.arange(BATCH)), "adam")
+
+
+class Interest(nn.Module):
+    """What was clicked before, weighted by the candidate (Zhou et al. 2018)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.items, self.weight, self.head = (
+            nn.Embedding(ROWS, 64, padding_idx=0),
+            perceptron(256, 80, 40, 1),
+            perceptron(128, 200, 80, 1),
+        )
+
+    def forward(self, history: Tensor, candidate: Tensor) -> Tensor:
+        past, now = self.items(history), self.items(candidate)
+        beside = now.unsqueeze(1).expand_as(past)
+        weights = self.weight(torch.cat([past, beside, past - beside, past * beside], -1)).squeeze(-1)
+        shares = weights.masked_fill(history == 0, -1e9).softmax(-1)
+        return self.head(torch.cat([(shares.unsqueeze(1) @ past).squeeze(1), now], -1))
+
+
+def din() -> Network:
+    history = torch.randint(ROWS, (BATCH, 20))
+    history[:, 15:] = 0
+    return clicks(Interest(), history, torch.randint(1, ROWS, (BATCH,)))
+
+
+class NeuralFactors(nn.Module):
+    """Matrix factors beside a perceptron (He et al. 2017)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables, self.deep, self.head = (
+            nn.ModuleList(nn.Embedding(ROWS, 64) for _ in range(4)),
+            perceptron(128, 256, 128, 64),
+            nn.Linear(128, 1),
+        )
+
+    def forward(self, users: Tensor, items: Tensor) -> Tensor:
+        factors = self.tables[0](users) * self.tables[1](items)
+        return self.head(
+            torch.cat([factors, self.deep(torch.cat([self.tables[2](users), self.tables[3](items)], 1))], 1)
+        )
+
+
+def ncf() -> Network:
+    return clicks(NeuralFactors(), *torch.randint(ROWS, (2, BATCH)))
+
+
+NETWORKS = {function.__name__: function for function in (dcn, deepfm, din, dlrm, ncf, two_towers, wide_and_deep)}

@@ -1,0 +1,59 @@
+"""One training step of a network of the zoo, for `diopi-test trace`: forward, backward and optimizer.
+
+    diopi-test trace benchmarks/models/train.py resnet50 -o diopi_test/models/resnet50.json
+
+Networks have random weights and the widths of published ones, but few layers and small batches. The first step, in
+which optimizers make their state, is not traced. Of weights with more than `UPDATED` elements the update is left out:
+it is as that of others.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import detection
+import diffusion
+import language
+import recommendation
+import segmentation
+import speech
+import torch
+import vision
+from network import OPTIMIZERS, Network
+
+from diopi_test.models.trace import untraced
+
+UPDATED = 1 << 18
+
+ZOO = {
+    **vision.NETWORKS,
+    **language.NETWORKS,
+    **speech.NETWORKS,
+    **detection.NETWORKS,
+    **segmentation.NETWORKS,
+    **diffusion.NETWORKS,
+    **recommendation.NETWORKS,
+}
+
+
+def step(network: Network, optimizer: torch.optim.Optimizer) -> None:
+    network.module.zero_grad()
+    network.loss().backward()
+    optimizer.step()
+
+
+def main(name: str) -> None:
+    torch.manual_seed(0)
+    with untraced():
+        network = ZOO[name]()
+        network.module.train()
+        updated = [weights for weights in network.module.parameters() if weights.numel() <= UPDATED]
+        optimizer = OPTIMIZERS[network.optimizer](updated)
+        step(network, optimizer)
+    step(network, optimizer)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in ZOO:
+        sys.exit(f"usage: {sys.argv[0]} NETWORK; known are {', '.join(ZOO)}")
+    main(sys.argv[1])

@@ -1,0 +1,81 @@
+"""A compiled vendor that does nothing, and one on top of it that hands back the right results without computing them.
+
+The null vendor exports every operator of the interface; each returns success at once. Its device is the one of the
+tests' vendor in C: host memory, work done when it is asked for.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from time import process_time
+from typing import Any, final
+
+from diopi_impl import BaseVendor
+from diopi_impl.native import NativeVendor
+from diopi_proto import headers
+from diopi_proto.interface import prototypes
+from diopi_proto.types import Error
+from diopi_test.baseline.records import BaselineCase
+from diopi_test.quality.echo import EchoVendor
+from diopi_test.quality.echo import vendor as echo
+from lib_rt import Context, Device
+
+DEVICE = Path(__file__).parents[1] / "tests" / "vendors" / "c"
+"""The folder of the tests' vendor in C."""
+
+
+def source() -> str:
+    """The C source of all operators."""
+    includes = [f"#include <diopi/{header}>" for header in headers.names()]
+    bodies = [f"{headers.declaration(prototype)} {{ return diopiSuccess; }}" for prototype in prototypes().values()]
+    return "\n".join((*includes, *bodies, ""))
+
+
+def build(folder: Path) -> Path:
+    """Compile the null vendor in `folder`; the library."""
+    operators, library = folder / "operators.c", folder / "libdiopi_impl.so"
+    operators.write_text(source())
+    command = ["cc", "-O2", "-w", "-shared", "-fPIC", f"-I{headers.INCLUDE_DIR}", f"-I{DEVICE}"]
+    subprocess.run([*command, operators, DEVICE / "device.c", "-o", library], check=True)
+    return library
+
+
+@final
+class ReplayingVendor(BaseVendor):
+    """Calls the compiled function as the suite does, then puts the expected results where it would have put its own.
+
+    Attributes:
+        seconds: of CPU that putting them there took, which is no cost of the suite's.
+        calls: made so far.
+    """
+
+    def __init__(self, library: Path) -> None:
+        super().__init__("replaying", "1")
+        self.seconds = 0.0
+        self.calls = 0
+        self._native = NativeVendor(library)
+        self._echo: EchoVendor = echo
+
+    def take_case(self, case: BaselineCase) -> None:
+        """Receive the case of the next call."""
+        self._echo.take_case(case)
+
+    def has(self, name: str) -> bool:
+        return self._native.has(name)
+
+    def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        self.calls += 1
+        self._native.call(name, context, *arguments)
+        start = process_time()
+        code = self._echo.call(name, context, *arguments)
+        self.seconds += process_time() - start
+        return code
+
+    def last_error(self) -> str:
+        return self._echo.last_error()
+
+    def open_device(self) -> Device:
+        device = self._native.open_device()
+        device.host_addressable = True
+        return device

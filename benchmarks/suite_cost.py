@@ -1,0 +1,208 @@
+"""What the suite itself costs a case: milliseconds of CPU, in total and by where they go.
+
+    python benchmarks/suite_cost.py [--data DIR] [--level smoke] [--every 4] [--rounds 5]
+
+The vendor is compiled and does nothing; what its results should have been is put there for it, so that all checks
+pass, and the time that takes is not counted. Each case is run as a device process runs it (`harness.session.Session`),
+its file being open and verified. The cost of a case is the best of the rounds. Its parts are from one more round in
+which each part is timed, which costs time itself: only the shares are taken from it.
+"""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import process_time
+from typing import Any, final
+
+import click
+from null_vendor import ReplayingVendor, build
+from rich.console import Console
+from rich.table import Table
+
+from diopi_impl.native import NativeVendor
+from diopi_test.baseline.location import folder_to_read
+from diopi_test.baseline.store import SUFFIX, BaselineFile
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution import call
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.harness import lookup, run_case
+from diopi_test.harness.collection import Collected, collect_file
+from diopi_test.harness.options import CaseOptions
+from diopi_test.harness.session import Session
+from diopi_test.quality.echo import EchoVendor
+
+REPLAY = "handing back the results (the vendor's)"
+
+PARTS: Sequence[tuple[str, object, str]] = (
+    ("reading the case", BaselineFile, "case"),
+    ("context and stream", call, "Context"),
+    ("images of inputs", call, "storage_image"),
+    ("poison of results", call, "poisoned"),
+    ("making tensors", call.Call, "_empty"),
+    ("ballast", call.Ballast, "put_on"),
+    ("sending inputs", call.Call, "_send"),
+    ("passing arguments, the call", NativeVendor, "call"),
+    (REPLAY, EchoVendor, "call"),
+    ("reading back", call.Call, "_read"),
+    ("guards, release", call.Call, "__exit__"),
+    ("arguments and records", call.Call, "run"),
+    ("arguments and records", call.Call, "refused"),
+    ("making a call to be refused", lookup, "make_negative_case"),
+)
+"""What is timed, and under which name; what a part calls that is a part itself counts there alone."""
+
+REST = "calls of a case, findings, verdict"
+
+
+@final
+@dataclass(frozen=True)
+class Work:
+    """A case to run.
+
+    Attributes:
+        path: the file that it, or the case it is made of, is in.
+        case: which it is.
+        kind: a title for it and its like.
+    """
+
+    path: Path
+    case: Collected
+    kind: str
+
+    def run(self, session: Session) -> Outcome:
+        """Run it."""
+        return session.run(self.path, self.case)
+
+
+class Clock:
+    """CPU time by part; the time of a part that runs within another is taken from that one."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        self._within: list[float] = []
+
+    def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function`, whose time counts for `part`."""
+
+        def run(*arguments: Any, **named: Any) -> Any:
+            self._within.append(0.0)
+            start = process_time()
+            try:
+                return function(*arguments, **named)
+            finally:
+                taken = process_time() - start
+                self.seconds[part] += taken - self._within.pop()
+                if self._within:
+                    self._within[-1] += taken
+
+        return run
+
+
+@contextmanager
+def dissected(clock: Clock) -> Iterator[None]:
+    """While it lasts, every part and every check is timed."""
+    before = [(owner, name, getattr(owner, name)) for _, owner, name in PARTS]
+    lists = {name: getattr(run_case, name) for name in ("CHECKS", "CHECKS_OF_RELEASE", "COMPARISONS")}
+    for part, owner, name in PARTS:
+        setattr(owner, name, clock.timed(part, getattr(owner, name)))
+    for name, checks in lists.items():
+        timed = tuple(clock.timed(f"check {check.__module__.rpartition('.')[2]}", check) for check in checks)
+        setattr(run_case, name, timed)
+    try:
+        yield
+    finally:
+        for owner, name, function in before:
+            setattr(owner, name, function)
+        for name, checks in lists.items():
+            setattr(run_case, name, checks)
+
+
+class Bench:
+    """A session of the replaying vendor, and what its cases cost."""
+
+    def __init__(self, vendor: ReplayingVendor) -> None:
+        self.vendor = vendor
+        self.session = Session(vendor, vendor.open_device(), CaseOptions())
+
+    def passing(self, paths: Sequence[Path]) -> list[Work]:
+        """The cases of these files that pass, run once and thereby warm; of those that draw at random, some can't."""
+        work = []
+        for path in paths:
+            basic = {case.label for case in BaselineFile(path) if case.smoke}
+            work += [Work(path, case, _kind(case, basic)) for case in collect_file(path)]
+        return [one for one in work if one.run(self.session).verdict is Verdict.passed]
+
+    def round(self, work: Sequence[Work]) -> float:
+        """The CPU seconds that running `work` once takes, less the vendor's."""
+        self.vendor.seconds, self.vendor.calls = 0.0, 0
+        start = process_time()
+        for one in work:
+            one.run(self.session)
+        return process_time() - start - self.vendor.seconds
+
+    def dissect(self, work: Sequence[Work]) -> dict[str, float]:
+        """CPU seconds of a round by part."""
+        clock = Clock()
+        with dissected(clock):
+            clock.timed(REST, self.round)(work)
+        del clock.seconds[REPLAY]
+        return clock.seconds
+
+
+def _kind(case: Collected, basic: Container[str]) -> str:
+    if case.case_class is CaseClass.refusal:
+        return "calls to be refused"
+    return "basic cases" if case.label in basic else "other cases"
+
+
+def opening(paths: Sequence[Path]) -> float:
+    """The CPU seconds that opening these files, and reading and verifying them, takes."""
+    start = process_time()
+    for path in paths:
+        file = BaselineFile(path)
+        file.verify()
+    return process_time() - start
+
+
+def show(bench: Bench, title: str, work: Sequence[Work], rounds: int) -> None:
+    """Print total and parts for one kind of cases."""
+    gc.collect()
+    best = min(bench.round(work) for _ in range(rounds))
+    calls, count = bench.vendor.calls / len(work), len(work)
+    print(f"{title}: {count} cases of {calls:.2f} calls each, {1000 * best / count:.3f} ms of CPU a case")
+    parts = bench.dissect(work)
+    whole = sum(parts.values())
+    table = Table("part", "share", "ms a case", box=None)
+    for part, seconds in sorted(parts.items(), key=lambda item: -item[1]):
+        share = seconds / whole
+        table.add_row(part, f"{100 * share:.1f} %", f"{1000 * share * best / count:.3f}")
+    Console().print(table)
+
+
+@click.command(help=__doc__)
+@click.option("--data", type=click.Path(path_type=Path), default=None)
+@click.option("--level", default="smoke", type=click.Choice(["smoke", "full"]))
+@click.option("--every", default=4, help="Take one function of so many.")
+@click.option("--rounds", default=5)
+def main(data: Path | None, level: str, every: int, rounds: int) -> None:
+    """Print the figures."""
+    folder = data / level if data else folder_to_read(level)
+    paths = sorted(folder.glob(f"*{SUFFIX}"))[::every]
+    with tempfile.TemporaryDirectory() as place:
+        bench = Bench(ReplayingVendor(build(Path(place))))
+        work = bench.passing(paths)
+        for kind in ("basic cases", "other cases", "calls to be refused"):
+            show(bench, kind, [one for one in work if one.kind == kind], rounds)
+        best = min(bench.round(work) for _ in range(rounds))
+        print(f"all {len(work)} cases: {1000 * best / len(work):.3f} ms of CPU a case")
+        print(f"opening and verifying {len(paths)} files: {1000 * opening(paths) / len(work):.3f} ms of CPU a case")
+
+
+if __name__ == "__main__":
+    main()

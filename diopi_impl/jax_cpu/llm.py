@@ -1,0 +1,249 @@
+"""Kernels of language model serving: token caches, decoding, prefill, penalties; the all-reduce of one process."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.attention import Rows, Rule, Sight, attend, of_one_length
+from diopi_impl.jax_cpu.sizes import check_shapes
+
+
+@vendor.implements("diopiDestIndexCopyKV")
+def dest_index_copy_kv(out: Array, k: Array, dest_loc: Array) -> Array:
+    check_shapes((*dest_loc.shape, *out.shape[1:]), k=k)
+    return out.at[dest_loc].set(k)
+
+
+# A table of token slots, right-aligned
+
+
+def _tokens(b_loc: Array, b_start_loc: Array, b_seq_len: Array, max_input_len: int) -> tuple[Array, Array, Array]:
+    """Of every token, [sequences, max_input_len], whether it is there, its slot, and its place in packed data."""
+    if b_loc.ndim != 2 or not 0 <= max_input_len <= b_loc.shape[1]:
+        raise ValueError(f"b_loc has shape {b_loc.shape}, expected 2 axes, the last of {max_input_len} slots or more")
+    check_shapes(b_loc.shape[:1], b_start_loc=b_start_loc, b_seq_len=b_seq_len)
+    token = jnp.arange(max_input_len)
+    columns = jnp.clip(max_input_len - b_seq_len[:, None] + token, 0, max(max_input_len - 1, 0))
+    return token < b_seq_len[:, None], jnp.take_along_axis(b_loc, columns, 1), b_start_loc[:, None] + token
+
+
+@vendor.implements("diopiTokenAttentionInference")
+def token_attention_inference(
+    token_attention_out: Array,
+    q: Array,
+    k: Array,
+    b_loc: Array,
+    b_start_loc: Array,
+    b_seq_len: Array,
+    max_input_len: int,
+) -> Array:
+    check_shapes((*k.shape[:1], *q.shape[1:]), k=k)
+    check_shapes((b_loc.shape[0], *q.shape[1:]), q=q)
+    is_there, slots, places = _tokens(b_loc, b_start_loc, b_seq_len, max_input_len)
+    scores = jnp.einsum("bhd,bthd->hbt", q, k[slots]) / math.sqrt(q.shape[-1])
+    columns = jnp.where(is_there, places, token_attention_out.shape[1])
+    return token_attention_out.at[:, columns].set(scores, mode="drop")
+
+
+@vendor.implements("diopiTokenSoftmaxReduceVInference")
+def token_softmax_reduce_v_inference(
+    logics: Array,
+    v: Array,
+    b_loc: Array,
+    b_start_loc: Array,
+    b_seq_len: Array,
+    max_input_len: int,
+    other_kv_index: int,
+) -> Array:
+    check_shapes((*v.shape[:1], logics.shape[0], *v.shape[2:]), v=v)
+    is_there, slots, places = _tokens(b_loc, b_start_loc, b_seq_len, max_input_len)
+    scores = jnp.where(is_there, jnp.take(logics, places, axis=1, mode="fill", fill_value=0), -jnp.inf)
+    values = jnp.where(is_there[..., None, None], v[slots], 0)
+    return jnp.einsum("hbt,bthd->bhd", jax.nn.softmax(scores, -1), values)
+
+
+@vendor.implements("diopiContextAttentionInference")
+def context_attention_inference(
+    context_attention_out: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    b_start_loc: Array,
+    b_seq_len: Array,
+    max_input_len: int,
+) -> Array:
+    check_shapes(context_attention_out.shape, q=q, k=k, v=v)
+    check_shapes(b_start_loc.shape, b_seq_len=b_seq_len)
+    row = jnp.arange(len(q))
+    inside = (row >= b_start_loc[:, None]) & (row < (b_start_loc + b_seq_len)[:, None])
+    is_covered = inside.any(0)
+    sequence = jnp.where(is_covered, jnp.argmax(inside, 0) if len(b_seq_len) else 0, -1)
+    places = row - jnp.take(b_start_loc, sequence, mode="clip") if len(b_seq_len) else row
+    rows = Rows(sequence[None], places[None])
+    rule = Rule(1 / math.sqrt(q.shape[-1]), right=0)
+    out, _ = attend(q[None], k[None], v[None], Sight(rows, rows), rule)
+    return jnp.where(is_covered[:, None, None], out[0], context_attention_out)
+
+
+# Blocks and padding
+
+
+def _check_rows(rows: int, width: int, **tensors: Array) -> None:
+    for name, tensor in tensors.items():
+        if tensor.shape != (rows, width):
+            raise ValueError(f"{name} has shape {tensor.shape}, expected {(rows, width)}")
+
+
+def _check_heads(num_heads: int, num_kv_heads: int, dim: int) -> None:
+    if min(num_heads, num_kv_heads, dim) < 1 or num_heads % num_kv_heads:
+        raise ValueError(f"{num_heads} query heads of size {dim} can't share {num_kv_heads} key heads")
+
+
+@vendor.implements("diopiPagedAttention")
+def paged_attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    attenMask: Array | None,
+    actual_seq_lengths: Sequence[int],
+    num_heads: int,
+    num_kv_heads: int,
+    dim: int,
+    block_table: Array,
+    block_size: int,
+) -> Array:
+    _check_heads(num_heads, num_kv_heads, dim)
+    batch, longest = len(actual_seq_lengths), max(actual_seq_lengths, default=0)
+    if min(actual_seq_lengths, default=1) < 1 or block_size < 1:
+        raise ValueError(f"actual_seq_lengths are {actual_seq_lengths}, block_size is {block_size}, expected 1 or more")
+    _check_rows(batch, num_heads * dim, q=q)
+    check_shapes((*k.shape[:-1], num_kv_heads * dim), k=k, v=v)
+    slots = _slots(block_table, longest, block_size, batch)
+    keys, values = (x.reshape(x.size // (num_kv_heads * dim), num_kv_heads, dim)[slots] for x in (k, v))
+    token, lengths = jnp.tile(jnp.arange(longest), (batch, 1)), jnp.array(actual_seq_lengths, int)
+    of_keys = Rows(jnp.where(token < lengths[:, None], 0, -1), token)
+    of_queries = Rows(jnp.zeros((batch, 1), int), jnp.zeros((batch, 1), int))
+    sight = Sight(of_queries, of_keys, hidden=_hidden_tokens(attenMask, batch, longest))
+    out, _ = attend(q.reshape(batch, 1, num_heads, dim), keys, values, sight, Rule(1 / math.sqrt(dim)))
+    return out.reshape(q.shape)
+
+
+def _slots(block_table: Array, longest: int, block_size: int, batch: int) -> Array:
+    """The slot of each token, of any one beyond a sequence's end."""
+    token = jnp.arange(longest)
+    if block_table.ndim != 2 or block_table.shape[0] != batch or block_table.shape[1] * block_size < longest:
+        raise ValueError(f"block_table has shape {block_table.shape}, expected {batch} rows of {longest} tokens")
+    slots: Array = block_table[:, token // block_size] * block_size + token % block_size
+    return slots
+
+
+def _hidden_tokens(mask: Array | None, batch: int, longest: int) -> Array | None:
+    if mask is None:
+        return None
+    if mask.shape not in ((1, longest), (batch, longest)):
+        raise ValueError(f"attenMask has shape {mask.shape}, expected {(1, longest)} or {(batch, longest)}")
+    return mask[:, None]
+
+
+@vendor.implements("diopiPromptFlashAttention")
+def prompt_flash_attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    atten_mask: Array | None,
+    actual_seq_lengths: Sequence[int],
+    max_input_len: int,
+    num_heads: int,
+    num_kv_heads: int,
+    dim: int,
+) -> Array:
+    _check_heads(num_heads, num_kv_heads, dim)
+    batch, length = len(actual_seq_lengths), max_input_len
+    if length < 1 or not all(0 <= one <= length for one in actual_seq_lengths):
+        raise ValueError(f"actual_seq_lengths are {actual_seq_lengths}, expected numbers from 0 to {length}")
+    _check_rows(batch * length, num_heads * dim, query=query)
+    _check_rows(batch * length, num_kv_heads * dim, key=key, value=value)
+    q, k, v = (
+        x.reshape(batch, length, heads, dim)
+        for x, heads in ((query, num_heads), (key, num_kv_heads), (value, num_kv_heads))
+    )
+    queries, keys = of_one_length(q, k)
+    is_there = keys.place < jnp.array(actual_seq_lengths, int)[:, None]
+    keys = keys._replace(sequence=jnp.where(is_there, keys.sequence, -1))
+    sight = Sight(queries, keys, hidden=_hidden_pairs(atten_mask, batch, length))
+    out, _ = attend(q, k, v, sight, Rule(1 / math.sqrt(dim), right=0))
+    return jnp.where(is_there[..., None, None], out, 0).reshape(query.shape)
+
+
+def _hidden_pairs(mask: Array | None, batch: int, length: int) -> Array | None:
+    if mask is None:
+        return None
+    pairs = length, length
+    if mask.shape not in (pairs, (batch, *pairs), (batch, 1, *pairs)):
+        raise ValueError(f"atten_mask has shape {mask.shape}, expected {pairs}, with {batch} before it or without")
+    return mask.reshape(mask.size // length**2, *pairs)
+
+
+# Penalties
+
+
+@vendor.implements("diopiApplyPenalty")
+def apply_penalty(
+    logits: Array,
+    presence_penalty: Array,
+    frequency_penalty: Array,
+    p_token_ids: Array,
+    p_token_counts: Array,
+    p_cumsum_seq_len: Array,
+    p_max_len_in_batch: int,
+) -> Array:
+    check_shapes(logits.shape[:1], presence_penalty=presence_penalty, frequency_penalty=frequency_penalty)
+    check_shapes(p_token_ids.shape, p_token_counts=p_token_counts)
+    check_shapes((logits.shape[0] + 1,), p_cumsum_seq_len=p_cumsum_seq_len)
+    entry = jnp.arange(p_token_ids.shape[0])
+    row = jnp.searchsorted(p_cumsum_seq_len, entry, side="right") - 1
+    penalty = p_token_counts.astype(logits.dtype) * frequency_penalty[row] + presence_penalty[row]
+    return logits.at[row, p_token_ids].add(-penalty)
+
+
+@vendor.implements("diopiApplyPenaltyV2")
+def apply_penalty_v2(
+    logits: Array,
+    presence_penalty: Array,
+    frequency_penalty: Array,
+    repetition_penalty: Array,
+    p_token_ids: Array,
+    p_token_counts: Array,
+) -> Array:
+    check_shapes(
+        presence_penalty.shape,
+        frequency_penalty=frequency_penalty,
+        repetition_penalty=repetition_penalty,
+        p_token_ids=p_token_ids,
+        p_token_counts=p_token_counts,
+    )
+    flat = logits.ravel()
+    x = flat[p_token_ids]
+    repeated = jnp.where(x > 0, x / repetition_penalty, x * repetition_penalty)
+    rest = repeated - p_token_counts.astype(x.dtype) * frequency_penalty - presence_penalty
+    return flat.at[p_token_ids].set(rest).reshape(logits.shape)
+
+
+@vendor.implements("diopiMatmulAllReduce")
+def matmul_all_reduce(
+    x1: Array, x2: Array, bias: Array | None, group: str, reduce_op: str, comm_turn: int, stream_mode: int
+) -> Any:
+    if reduce_op != "sum":
+        raise ValueError(f"reduce_op is {reduce_op!r}, expected 'sum'")
+    if x2.ndim != 2 or x1.ndim not in (2, 3) or x1.shape[-1] != x2.shape[0]:
+        raise ValueError(f"x1 has shape {x1.shape} and x2 {x2.shape}, expected [M, K] or [B, M, K], and [K, N]")
+    check_shapes(x2.shape[1:], bias=bias)
+    product = jnp.matmul(x1, x2)
+    return product if bias is None else product + bias

@@ -1,0 +1,153 @@
+"""The attention kernels of the LMDeploy engine, whose scores are computed for some queries at a time."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from diopi_impl.jax_cpu.lmdeploy.common import check_number, implements_sized, implements_sized_step
+from diopi_impl.jax_cpu.sizes import check_shapes
+
+BLOCK = 64
+"""Queries of a sequence whose scores are in memory at a time."""
+
+
+def _projected(
+    x: Array, weight: Array, bias: Array | None, cache: Array, queries: int, max_seq_len: int
+) -> tuple[Array, Array, Array]:
+    """Queries, keys and values of the rows of x, [rows, heads, size]; the sizes are those of the cache."""
+    keys, slots, size = cache.shape[2:]
+    check_number("max_seq_len", max_seq_len, slots)
+    if queries % keys:
+        raise ValueError(f"local_head_num is {queries}, expected a multiple of local_kv_head_num, {keys}")
+    check_shapes((x.shape[0], queries * size), inoutput=x)
+    check_shapes((queries * size, (queries + 2 * keys) * size), qkv_weight=weight)
+    check_shapes((1, (queries + 2 * keys) * size), qkv_bias=bias)
+    product = x @ weight + (0 if bias is None else bias)
+    q, k, v = jnp.split(product.reshape(x.shape[0], -1, size), [queries, queries + keys], 1)
+    return q, k, v
+
+
+def _check_cache(keys: Array, values: Array, layer: int, batch: int, heads: int, size: int) -> None:
+    check_shapes(keys.shape, value_cache=values)
+    check_shapes((keys.shape[0], batch, heads, keys.shape[3], size), key_cache=keys)
+    if not 0 <= layer < keys.shape[0]:
+        raise ValueError(f"layer_id is {layer}, expected 0 to {keys.shape[0] - 1}")
+
+
+def _rotated(x: Array, positions: Array, width: int, theta: float) -> Array:
+    """Neighbouring columns below `width` turned by their angles."""
+    if width % 2 or not 0 <= width <= x.shape[-1]:
+        raise ValueError(f"rotary_embedding is {width}, expected an even number up to {x.shape[-1]}")
+    turns = theta ** (jnp.arange(0, width, 2, dtype=jnp.float64) / max(width, 1))
+    angles = (positions[:, None] / turns)[:, None]
+    cos, sin = jnp.cos(angles).astype(x.dtype), jnp.sin(angles).astype(x.dtype)
+    a, b = x[..., 0:width:2], x[..., 1:width:2]
+    pairs = jnp.stack([a * cos - b * sin, a * sin + b * cos], -1).reshape(*x.shape[:-1], width)
+    return jnp.concatenate([pairs, x[..., width:]], -1)
+
+
+def _attended(q: Array, k: Array, v: Array, visible: Array) -> Array:
+    """Means of values, [queries, heads · size], for queries [queries, heads, size] and what each of them sees."""
+    grouped = q.reshape(q.shape[0], k.shape[1], -1, q.shape[-1])
+    scores = jnp.einsum("ikgd,jkd->kgij", grouped, k) / jnp.sqrt(jnp.float32(q.shape[-1]))
+    scores = jnp.where(visible, scores, -jnp.inf)
+    e = jnp.exp(scores - jnp.max(scores, -1, keepdims=True))
+    p = e / (jnp.sum(e, -1, keepdims=True) + jnp.float32(1e-6))
+    return jnp.einsum("kgij,jkd->ikgd", p, v).reshape(q.shape[0], -1)
+
+
+@implements_sized("diopiFusedContextAttentionInp")
+def fused_context_attention(
+    inoutput: Array,
+    qkv_weight: Array,
+    qkv_bias: Array | None,
+    pre_work: Array | None,
+    pre_work_size: int,
+    is_prepared: bool,
+    workspace: Array | None,
+    workspace_size: int,
+    fusion_level: int,
+    key_cache: Array,
+    value_cache: Array,
+    layer_id: int,
+    local_head_num: int,
+    local_kv_head_num: int,
+    size_per_head: int,
+    max_seq_len: int,
+    max_q_len: int,
+    max_kv_len: int,
+    rotary_embedding: int,
+    rope_theta: float,
+) -> tuple[Array, Array, Array]:
+    history = max_kv_len - max_q_len
+    if not 0 <= history <= max_kv_len <= max_seq_len or max_q_len < 1 or inoutput.shape[0] % max_q_len:
+        sizes = f"max_q_len {max_q_len}, max_kv_len {max_kv_len}, max_seq_len {max_seq_len}, {inoutput.shape[0]} rows"
+        raise ValueError(f"{sizes}: expected whole sequences that fit in the cache")
+    batch = inoutput.shape[0] // max_q_len
+    _check_cache(key_cache, value_cache, layer_id, batch, local_kv_head_num, size_per_head)
+    q, k, v = _projected(inoutput, qkv_weight, qkv_bias, key_cache, local_head_num, max_seq_len)
+    positions = jnp.tile(history + jnp.arange(max_q_len), batch)
+    q, k = (_rotated(x, positions, rotary_embedding, rope_theta) for x in (q, k))
+    q, k, v = (x.reshape(batch, max_q_len, *x.shape[1:]) for x in (q, k, v))
+    new = slice(history, max_kv_len)
+    keys = key_cache.at[layer_id, :, :, new].set(jnp.swapaxes(k, 1, 2))
+    values = value_cache.at[layer_id, :, :, new].set(jnp.swapaxes(v, 1, 2))
+    slots = jnp.arange(max_kv_len)
+
+    def of_sequence(q: Array, keys: Array, values: Array) -> Array:
+        def of_query(q: Array, time: Array) -> Array:
+            return _attended(q[None], keys, values, slots <= time)[0]
+
+        return lax.map(lambda one: of_query(*one), (q, positions[:max_q_len]), batch_size=BLOCK)
+
+    seen = (jnp.swapaxes(cache[layer_id, :, :, :max_kv_len], 1, 2) for cache in (keys, values))
+    attended = lax.map(lambda one: of_sequence(*one), (q, *seen))
+    return attended.reshape(inoutput.shape), keys, values
+
+
+@implements_sized_step("diopiFusedDecoderAttentionInp")
+def fused_decoder_attention(
+    inoutput: Array,
+    qkv_weight: Array,
+    qkv_bias: Array | None,
+    workspace: Array | None,
+    workspace_size: int,
+    fusion_level: int,
+    key_cache: Array,
+    value_cache: Array,
+    finished: Array | None,
+    total_padding_tokens: Array | None,
+    sequence_lengths: Array,
+    step: int,
+    layer_id: int,
+    local_head_num: int,
+    local_kv_head_num: int,
+    size_per_head: int,
+    max_seq_len: int,
+    rotary_embedding: int,
+    rope_theta: float,
+) -> tuple[Array, Array, Array]:
+    batch = inoutput.shape[0]
+    _check_cache(key_cache, value_cache, layer_id, batch, local_kv_head_num, size_per_head)
+    check_shapes(
+        (batch,), finished=finished, total_padding_tokens=total_padding_tokens, sequence_lengths=sequence_lengths
+    )
+    q, k, v = _projected(inoutput, qkv_weight, qkv_bias, key_cache, local_head_num, max_seq_len)
+    positions = step - 1 - (jnp.zeros(batch, jnp.int64) if total_padding_tokens is None else total_padding_tokens)
+    q, k = (_rotated(x, positions, rotary_embedding, rope_theta) for x in (q, k))
+    slots, sequences = sequence_lengths % max_seq_len, jnp.arange(batch)
+    if finished is not None:
+        slots = jnp.where(finished, max_seq_len, slots)  # beyond the last: dropped
+    keys = key_cache.at[layer_id, sequences, :, slots].set(k, mode="drop")
+    values = value_cache.at[layer_id, sequences, :, slots].set(v, mode="drop")
+
+    def of_sequence(q: Array, keys: Array, values: Array, length: Array) -> Array:
+        is_held = (jnp.arange(max_seq_len) <= length) | (length + 1 >= max_seq_len)
+        keys, values = (jnp.where(is_held[:, None, None], x, 0) for x in (keys, values))
+        return _attended(q[None], keys, values, is_held)[0]
+
+    keys_held, values_held = (jnp.swapaxes(cache[layer_id], 1, 2) for cache in (keys, values))
+    attended = jax.vmap(of_sequence)(q, keys_held, values_held, sequence_lengths)
+    return attended.reshape(inoutput.shape), keys, values

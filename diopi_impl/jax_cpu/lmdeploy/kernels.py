@@ -1,0 +1,290 @@
+"""The fused kernels of the LMDeploy engine: layers, sampling set-up, penalties, criteria, helpers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from diopi_impl.functional import ResultSpec
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.lmdeploy.common import check_batch, check_number, implements_sized, implements_step, time_major
+from diopi_impl.jax_cpu.sizes import check_shapes
+from lib_rt.dtypes import to_numpy
+
+# Layer kernels
+
+
+def _normed(x: Array, scale: Array, eps: float) -> Array:
+    check_shapes(x.shape[-1:], scale=scale)
+    return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + eps) * scale
+
+
+@vendor.implements("diopiRootMeanSquareNormInp")
+def root_mean_square_norm(inoutput: Array, scale: Array, eps: float) -> Array:
+    return _normed(inoutput, scale, eps)
+
+
+@vendor.implements("diopiFusedAddRootMeanSquareNormInp")
+def fused_add_root_mean_square_norm(
+    inoutput: Array, residual: Array, bias: Array | None, scale: Array, eps: float
+) -> tuple[Array, Array]:
+    check_shapes(inoutput.shape, residual=residual)
+    check_shapes(inoutput.shape[-1:], bias=bias)
+    total = residual + inoutput + (0 if bias is None else bias)
+    return _normed(total, scale, eps), total
+
+
+@implements_sized("diopiFusedSiluFfnInp")
+def fused_silu_ffn(
+    inoutput: Array,
+    weight1: Array,
+    weight2: Array,
+    weight3: Array,
+    workspace: Array | None,
+    workspace_size: int,
+    fusion_level: int,
+) -> tuple[Array]:
+    check_shapes(weight1.shape, weight2=weight2)
+    check_shapes(weight1.shape[::-1], weight3=weight3)
+    return ((jax.nn.silu(inoutput @ weight1) * (inoutput @ weight2)) @ weight3,)
+
+
+# Sampling set-up
+
+
+def _chosen(values: Array, size: int, value: float) -> Array:
+    """Those of the sequences if there are any, else one for all."""
+    return values if size > 0 else jnp.full_like(values, value)
+
+
+@vendor.implements("diopiSetupTopkRuntimeArgsInp")
+def setup_topk_runtime_args(
+    top_ks: Array, top_ps: Array, batch_size: int, top_k: int, top_ks_size: int, top_p: float, top_ps_size: int
+) -> tuple[Array, Array, Array]:
+    check_batch(batch_size, top_ks, top_ps=top_ps)
+    k, p = _chosen(top_ks, top_ks_size, top_k), _chosen(top_ps, top_ps_size, top_p)
+    k = jnp.where((k == 0) & (p == 0), 1, k)
+    p = jnp.where((k > 0) & (p == 0), 1, p)
+    return jnp.minimum(k, 1024), jnp.clip(p, 0, 1), k == 0
+
+
+@vendor.implements("diopiSetupToppRuntimeArgsInp")
+def setup_topp_runtime_args(
+    top_ks: Array,
+    top_ps: Array,
+    batch_size: int,
+    top_k: int,
+    top_ks_size: int,
+    top_p: float,
+    top_ps_size: int,
+    top_p_decay: float,
+    top_p_min: float,
+    top_p_reset_ids: int,
+) -> tuple[Array, ...]:
+    check_batch(batch_size, top_ks, top_ps=top_ps)
+    k, p = _chosen(top_ks, top_ks_size, top_k), _chosen(top_ps, top_ps_size, top_p)
+    k = jnp.where((k == 0) & (p == 0), 1, k)
+    p = jnp.clip(p, 0, 1)
+    decay = jnp.full_like(p, top_p_decay if 0 < top_p_decay <= 1 else 1.0)
+    lowest = jnp.full_like(p, top_p_min if 0 < top_p_min <= 1 else 0.5)
+    return k, p, k > 0, p, decay, lowest, jnp.full_like(k, top_p_reset_ids)
+
+
+# Logits processing
+
+
+@vendor.implements("diopiBatchApplyTemperaturePenaltyInp")
+def batch_apply_temperature_penalty(
+    logits: Array,
+    bias: Array | None,
+    temperatures: Array,
+    batch_size: int,
+    vocab_size: int,
+    vocab_size_padd: int,
+    *,
+    out: ResultSpec,
+) -> Array:
+    check_batch(batch_size, logits, temperatures=temperatures)
+    check_number("vocab_size_padd", vocab_size_padd, logits.shape[1])
+    check_shapes(logits.shape[1:], bias=bias)
+    cooled = (logits + (0 if bias is None else bias)) / (temperatures[:, None] + jnp.float32(1e-6))
+    lowest = float(jnp.finfo(to_numpy(out.dtype)).min)
+    return jnp.where(jnp.arange(vocab_size_padd) < vocab_size, cooled, lowest)
+
+
+@implements_step("diopiBatchApplyRepetitionPenaltyInp")
+def batch_apply_repetition_penalty(
+    logits: Array,
+    penalties: Array,
+    output_ids: Array,
+    batch_size: int,
+    vocab_size: int,
+    input_lengths: Array | None,
+    max_input_length: int,
+    step: int,
+    penalty_type: int,
+) -> Array:
+    check_batch(batch_size, logits, penalties=penalties, input_lengths=input_lengths)
+    check_number("vocab_size", vocab_size, logits.shape[1])
+    if penalty_type not in (0, 1, 2):
+        raise ValueError(f"penalty_type is {penalty_type}, expected 0, 1 or 2")
+    if penalty_type == 0:
+        return logits
+    ids = time_major(output_ids, batch_size)
+    times = jnp.arange(ids.shape[0])[:, None]
+    lengths = max_input_length if input_lengths is None else input_lengths
+    is_left_out = (times >= step) | ((times >= lengths) & (times < max_input_length))
+    columns = jnp.where(is_left_out, vocab_size, ids)  # beyond the last: dropped
+    held = jnp.zeros(logits.shape, bool).at[jnp.arange(batch_size), columns].set(True, mode="drop")
+    penalty = penalties[:, None]
+    scaled = jnp.where(logits < 0, logits * penalty, logits / penalty)
+    return jnp.where(held, logits - penalty if penalty_type == 1 else scaled, logits)
+
+
+def _spelt(ids: Array, word: Array, start: Array, count: Array, last: Any, offset: Array, batch_size: int) -> Array:
+    """Whether `count` tokens of a table's first row, from `start` on, are those of the times up to `last`."""
+    places = jnp.arange(word.shape[0])
+    times = last - (count - 1) + places
+    given = ids[jnp.clip(times * batch_size + offset, 0, ids.shape[0] - 1)]
+    wanted = word[jnp.clip(start + places, 0, word.shape[0] - 1)]
+    return jnp.all((given == wanted) | (places >= count))
+
+
+def _words(table: Array) -> tuple[Array, Array, Array]:
+    """Of every word of a table [2, W]: where it starts and ends in the first row, and whether it is one."""
+    ends = table[1]
+    return jnp.concatenate([jnp.zeros(1, ends.dtype), ends[:-1]]), ends, ends >= 0
+
+
+@implements_step("diopiBanBadWordsInp")
+def ban_bad_words(
+    logits: Array,
+    output_ids: Array,
+    bad_words: Array,
+    id_offset: int,
+    bad_words_len: int,
+    share_words: bool,
+    batch_size: int,
+    vocab_size: int,
+    step: int,
+) -> Array:
+    check_batch(batch_size, logits)
+    check_number("vocab_size", vocab_size, logits.shape[1])
+    check_number("bad_words_len", bad_words_len, bad_words.shape[-1])
+    check_shapes((*([] if share_words else [batch_size]), 2, bad_words_len), bad_words=bad_words)
+    ids = output_ids.reshape(-1)
+
+    def banned(row: Array, table: Array, offset: Array) -> Array:
+        def last_token(start: Array, end: Array, is_word: Array) -> Array:
+            begun, token = end - start - 1, table[0][jnp.clip(end - 1, 0, bad_words_len - 1)]
+            is_due = (begun <= step) & _spelt(ids, table[0], start, begun, step - 1, offset, batch_size)
+            return jnp.where(is_word & is_due & (token > 0) & (token < vocab_size), token, vocab_size)
+
+        return row.at[jax.vmap(last_token)(*_words(table))].set(-jnp.inf, mode="drop")
+
+    tables = jnp.broadcast_to(bad_words, (batch_size, 2, bad_words_len))
+    return jax.vmap(banned)(logits, tables, id_offset + jnp.arange(batch_size))
+
+
+@implements_step("diopiStopWordsCriterion")
+def stop_words_criterion(
+    output_ids: Array,
+    stop_words: Array,
+    finished: Array,
+    id_offset: int,
+    stop_words_len: int,
+    batch_size: int,
+    step: int,
+) -> Array:
+    check_shapes((batch_size, 2, stop_words_len), stop_words=stop_words)
+    check_shapes((batch_size,), finished=finished)
+    ids = output_ids.reshape(-1)
+
+    def stopped(table: Array, offset: Array) -> Array:
+        def is_last(start: Array, end: Array, is_word: Array) -> Array:
+            count = end - start
+            return is_word & (count <= step + 1) & _spelt(ids, table[0], start, count, step, offset, batch_size)
+
+        return jnp.any(jax.vmap(is_last)(*_words(table)))
+
+    return finished | jax.vmap(stopped)(stop_words, id_offset + jnp.arange(batch_size))
+
+
+@implements_step("diopiLengthCriterion")
+def length_criterion(
+    finished: Array, sequence_limit_length: Array, batch_size: int, step: int
+) -> tuple[Array, Array, Array]:
+    check_batch(batch_size, finished, sequence_limit_length=sequence_limit_length)
+    ended = finished | (step >= sequence_limit_length)
+    return ended, jnp.all(ended)[None], jnp.sum(ended)[None]
+
+
+# Small helpers
+
+
+@vendor.implements("diopiGatherOutput")
+def gather_output(
+    output_ids: Array,
+    ids: Array,
+    context_length: Array,
+    max_context_len: int,
+    max_gen_step: int,
+    max_output_len: int,
+    batch_size: int,
+) -> Array:
+    check_shapes((batch_size, max_output_len), output_ids=output_ids)
+    check_shapes((batch_size,), context_length=context_length)
+    if max_gen_step <= 0 or not output_ids.size:
+        return output_ids
+    table, places = time_major(ids, batch_size), jnp.arange(max_output_len)
+
+    def gathered(row: Array, column: Array, length: Array) -> Array:
+        gap = jnp.maximum(max_context_len - length, 0)
+        times = places + jnp.where(places < length, 0, gap)
+        return jnp.where(times < max_gen_step, column[jnp.clip(times, 0, max_gen_step - 1)], row)
+
+    return jax.vmap(gathered, (0, 1, 0))(output_ids, table, context_length)
+
+
+@vendor.implements("diopiPlusScalarInp")
+def plus_scalar(inoutput: Array, val: int, size: int) -> Array:
+    if inoutput.ndim != 1 or not 0 <= size <= inoutput.shape[0]:
+        raise ValueError(f"size is {size}, expected 0 to the length of inoutput, which has shape {inoutput.shape}")
+    return jnp.where(jnp.arange(inoutput.shape[0]) < size, inoutput.astype(jnp.int64) + val, inoutput)
+
+
+@vendor.implements("diopiUpdatePaddingCount")
+def update_padding_count(
+    total_padding_count: Array, input_lengths: Array, max_input_length: int, batch_size: int
+) -> Array:
+    check_batch(batch_size, total_padding_count, input_lengths=input_lengths)
+    return max_input_length - input_lengths
+
+
+@vendor.implements("diopiTransposeAxis01")
+def transpose_axis_01(input: Array, dim0: int, dim1: int, dim2: int, *, out: ResultSpec) -> Array:
+    check_shapes((dim0, dim1, dim2), input=input)
+    if out.shape != (dim1, dim0, dim2):
+        raise ValueError(f"output has shape {out.shape}, expected {(dim1, dim0, dim2)}")
+    return jnp.swapaxes(input, 0, 1)
+
+
+@implements_step("diopiEmbeddingLookupPosEncoding")
+def embedding_lookup_pos_encoding(
+    embedding_table: Array, all_ids: Array, batch_size: int, hidden_units: int, step: int, *, out: ResultSpec
+) -> Array:
+    check_number("hidden_units", hidden_units, embedding_table.shape[1])
+    check_number("batch_size", batch_size, out.shape[0])
+    return embedding_table[all_ids.reshape(-1)[step * batch_size + jnp.arange(batch_size)]]
+
+
+@vendor.implements("diopiInputIdsEmbeddingLookupPosEncoding")
+def input_ids_embedding_lookup_pos_encoding(
+    input_ids: Array, embedding_table: Array, input_lengths: int, hidden_units: int
+) -> Array:
+    check_number("hidden_units", hidden_units, embedding_table.shape[1])
+    check_shapes((input_lengths,), input_ids=input_ids)
+    return embedding_table[input_ids]

@@ -1,0 +1,231 @@
+"""MMCV's operators on boxes in space."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.geometry import drops_turned, drops_upright, kept, overlaps, rotated_boxes
+from diopi_impl.jax_cpu.sizes import check_shapes
+
+LEAST_UNION = 1e-8
+"""Smaller unions count as this."""
+
+
+def _check_columns(ndim: int, columns: int, **tensors: Array) -> None:
+    """ValueError unless the tensors have so many axes, and columns along the last."""
+    for name, tensor in tensors.items():
+        if tensor.ndim != ndim or tensor.shape[-1] != columns:
+            raise ValueError(f"{name} has shape {tensor.shape}, expected {ndim} axes, the last of size {columns}")
+
+
+# Bird's-eye view
+
+
+def _seen_from_above(boxes: Array) -> Array:
+    """The corners of the boxes' rectangles in x and y."""
+    return rotated_boxes(boxes[:, jnp.array([0, 1, 3, 4, 6])])
+
+
+@vendor.implements("diopiIou3dBoxesOverlapBevMmcv")
+def iou3d_boxes_overlap_bev(boxes_a: Array, boxes_b: Array) -> Array:
+    _check_columns(2, 7, boxes_a=boxes_a, boxes_b=boxes_b)
+    ones, others = _seen_from_above(boxes_a), _seen_from_above(boxes_b)
+    if not len(ones) or not len(others):
+        return jnp.zeros((len(ones), len(others)), ones.dtype)
+    return lax.map(lambda one: overlaps(one, others), ones)
+
+
+def _rows(keeps: Array) -> tuple[Array, Array]:
+    """The rows that are kept, one after the other, and their number."""
+    return jnp.nonzero(keeps, size=len(keeps), fill_value=0)[0], keeps.sum()[None]
+
+
+@vendor.implements("diopiIou3dNms3dMmcv")
+def iou3d_nms3d(boxes: Array, nms_overlap_thresh: float) -> tuple[Array, Array]:
+    _check_columns(2, 7, boxes=boxes)
+    return _rows(kept(len(boxes), drops_turned(_seen_from_above(boxes), nms_overlap_thresh, LEAST_UNION)))
+
+
+@vendor.implements("diopiIou3dNms3dNormalMmcv")
+def iou3d_nms3d_normal(boxes: Array, nms_overlap_thresh: float) -> tuple[Array, Array]:
+    _check_columns(2, 7, boxes=boxes)
+    centres, halves = boxes[:, :2], boxes[:, 3:5] / 2
+    upright = jnp.concatenate([centres - halves, centres + halves], 1)
+    return _rows(kept(len(boxes), drops_upright(upright, nms_overlap_thresh, 0, LEAST_UNION)))
+
+
+# Points in boxes
+
+
+def _places(points: Array, box: Array) -> Array:
+    """Where points are in a box's own axes, from its middle in x and y and from its bottom in z."""
+    x, y, z = (points[..., i] - box[i] for i in range(3))
+    cosine, sine = jnp.cos(box[6]), jnp.sin(box[6])
+    return jnp.stack([x * cosine + y * sine, y * cosine - x * sine, z], -1)
+
+
+def _inside(places: Array, box: Array) -> Array:
+    halves = box[3:6] / 2
+    upright = jnp.abs(places[..., 2] - halves[2]) <= halves[2]
+    return upright & (jnp.abs(places[..., 0]) < halves[0]) & (jnp.abs(places[..., 1]) < halves[1])
+
+
+def _contains(box: Array, points: Array) -> Array:
+    """Which of the points are in a box."""
+    return _inside(_places(points, box), box)
+
+
+def _check_points(boxes: Array, pts: Array) -> None:
+    _check_columns(3, 7, boxes=boxes)
+    _check_columns(3, 3, pts=pts)
+    check_shapes((boxes.shape[0], *pts.shape[1:]), pts=pts)
+
+
+@vendor.implements("diopiPointsInBoxesPartMmcv")
+def points_in_boxes_part(box_idx_of_points: Array, boxes: Array, pts: Array) -> Array:
+    _check_points(boxes, pts)
+    check_shapes(pts.shape[:2], box_idx_of_points=box_idx_of_points)
+
+    def visit(i: Array, found: Array) -> Array:
+        t = boxes.shape[1] - 1 - i
+        return jnp.where(jax.vmap(_contains)(boxes[:, t], pts), t, found)
+
+    nowhere = jnp.full(pts.shape[:2], -1)
+    return lax.fori_loop(0, boxes.shape[1], visit, nowhere) if boxes.shape[1] else nowhere
+
+
+@vendor.implements("diopiPointsInBoxesAllMmcv")
+def points_in_boxes_all(box_idx_of_points: Array, boxes: Array, pts: Array) -> Array:
+    _check_points(boxes, pts)
+    check_shapes((*pts.shape[:2], boxes.shape[1]), box_idx_of_points=box_idx_of_points)
+    of_boxes = jax.vmap(_contains, in_axes=(0, None), out_axes=-1)
+    return jax.vmap(of_boxes)(boxes, pts)
+
+
+# Pooling of points
+
+
+def _check_method(pool_method: int) -> None:
+    if pool_method not in (0, 1):
+        raise ValueError(f"pool_method is {pool_method}, expected 0 or 1")
+
+
+def _voxels(box: Array, points: Array, grid: tuple[int, int, int]) -> Array:
+    """The number of the voxel each point is in, that after the last for points outside the box."""
+    places, sizes = _places(points, box), jnp.array(grid)
+    from_corner = places + jnp.stack([box[3] / 2, box[4] / 2, jnp.zeros_like(box[0])])
+    x, y, z = jnp.moveaxis(jnp.clip((from_corner / (box[3:6] / sizes)).astype(int), 0, sizes - 1), -1, 0)
+    return jnp.where(_inside(places, box), (x * sizes[1] + y) * sizes[2] + z, sizes.prod())
+
+
+def _ranks(voxels: Array) -> Array:
+    """How many points before each one are in its voxel."""
+    order = jnp.argsort(voxels, stable=True)
+    first = jnp.searchsorted(voxels[order], voxels[order])
+    return jnp.zeros_like(voxels).at[order].set(jnp.arange(len(voxels)) - first)
+
+
+@vendor.implements("diopiRoiawarePool3dMmcv")
+def roiaware_pool3d(
+    argmax: Array,
+    pts_idx_of_voxels: Array,
+    pooled_features: Array,
+    rois: Array,
+    pts: Array,
+    pts_feature: Array,
+    pool_method: int,
+) -> tuple[Array, Array, Array]:
+    _check_method(pool_method)
+    _check_columns(2, 7, rois=rois)
+    _check_columns(2, 3, pts=pts)
+    check_shapes((len(pts), *pooled_features.shape[4:]), pts_feature=pts_feature)
+    check_shapes((len(rois), *pooled_features.shape[1:]), argmax=argmax, pooled_features=pooled_features)
+    check_shapes((*argmax.shape[:4], *pts_idx_of_voxels.shape[4:]), pts_idx_of_voxels=pts_idx_of_voxels)
+    if not argmax.size or not len(pts):
+        return argmax, pts_idx_of_voxels, pooled_features
+    _, x, y, z, slots = pts_idx_of_voxels.shape
+    count, number = x * y * z, jnp.arange(len(pts))
+
+    def pool(roi: Array) -> tuple[Array, Array, Array]:
+        voxels = _voxels(roi, pts, (x, y, z))
+        ranks = _ranks(voxels)
+        voxels = jnp.where(ranks < slots - 1, voxels, count)
+        sizes = jnp.zeros(count, int).at[voxels].add(1, mode="drop")
+        lists = jnp.zeros((count, slots), int).at[:, 0].set(sizes).at[voxels, ranks + 1].set(number, mode="drop")
+        if pool_method == 1:
+            total = jnp.zeros((count, pts_feature.shape[1]), pts_feature.dtype).at[voxels].add(pts_feature, mode="drop")
+            return jnp.zeros(0), lists, total / jnp.maximum(sizes, 1)[:, None]
+        largest = jnp.full((count, pts_feature.shape[1]), -jnp.inf).at[voxels].max(pts_feature, mode="drop")
+        attains = pts_feature == largest[jnp.minimum(voxels, count - 1)]
+        candidates = jnp.where(attains, number[:, None], len(pts))
+        first = jnp.full(largest.shape, len(pts)).at[voxels].min(candidates, mode="drop")
+        is_empty = (sizes == 0)[:, None]
+        return jnp.where(is_empty, -1, first), lists, jnp.where(is_empty, 0, largest)
+
+    first, lists, pooled = lax.map(pool, rois)
+    first = argmax if pool_method == 1 else first.reshape(argmax.shape)
+    return first, lists.reshape(pts_idx_of_voxels.shape), pooled.reshape(pooled_features.shape)
+
+
+@vendor.implements("diopiRoiawarePool3dBackwardMmcv")
+def roiaware_pool3d_backward(
+    grad_in: Array, pts_idx_of_voxels: Array, argmax: Array, grad_out: Array, pool_method: int
+) -> Array:
+    _check_method(pool_method)
+    check_shapes(grad_out.shape, argmax=argmax)
+    check_shapes((*grad_out.shape[:4], *pts_idx_of_voxels.shape[4:]), pts_idx_of_voxels=pts_idx_of_voxels)
+    channels = _channels(grad_in, grad_out)
+    if not grad_out.size:
+        return grad_in
+    zeros = jnp.zeros(grad_in.shape, grad_out.dtype)
+    if pool_method == 0:
+        places = jnp.where(argmax >= 0, argmax, len(grad_in))
+        return zeros.at[places, jnp.arange(channels)].add(grad_out, mode="drop")
+    counts = pts_idx_of_voxels[..., :1]
+    members = pts_idx_of_voxels[..., 1:]
+    share = grad_out / jnp.maximum(counts, 1)
+
+    def add(slot: Array, total: Array) -> Array:
+        places = jnp.where(slot < counts[..., 0], members[..., slot], len(grad_in))
+        return total.at[places].add(share, mode="drop")
+
+    return lax.fori_loop(0, members.shape[-1], add, zeros)
+
+
+def _channels(grad_in: Array, grad_out: Array) -> int:
+    """The number of channels; ValueError unless points and voxels have as many."""
+    if grad_in.ndim != 2 or grad_out.ndim != 5 or grad_in.shape[1] != grad_out.shape[4]:
+        raise ValueError(f"grad_in has shape {grad_in.shape} and grad_out {grad_out.shape}, expected one C for both")
+    return int(grad_in.shape[1])
+
+
+@vendor.implements("diopiRoipointPool3dMmcv")
+def roipoint_pool3d(
+    pooled_features: Array, pooled_empty_flag: Array, xyz: Array, boxes3d: Array, pts_feature: Array
+) -> tuple[Array, Array]:
+    _check_columns(3, 3, xyz=xyz)
+    _check_columns(3, 7, boxes3d=boxes3d)
+    check_shapes((xyz.shape[0], *boxes3d.shape[1:]), boxes3d=boxes3d)
+    check_shapes((*xyz.shape[:2], *pts_feature.shape[2:]), pts_feature=pts_feature)
+    samples = pooled_features.shape[2]
+    shape = (*boxes3d.shape[:2], samples, 3 + pts_feature.shape[2])
+    check_shapes(shape, pooled_features=pooled_features)
+    check_shapes(boxes3d.shape[:2], pooled_empty_flag=pooled_empty_flag)
+    if not pooled_features.size or not xyz.size:
+        return pooled_features, jnp.ones_like(pooled_empty_flag) if xyz.shape[1] == 0 else pooled_empty_flag
+    rows = jnp.concatenate([xyz, pts_feature], -1)
+
+    def pool(points: Array, its_rows: Array, before: Array, box: Array) -> tuple[Array, Array]:
+        inside = _contains(box, points)
+        place = jnp.where(inside, jnp.cumsum(inside) - 1, samples)
+        members = jnp.zeros(samples, int).at[place].set(jnp.arange(len(points)), mode="drop")
+        count = jnp.minimum(inside.sum(), samples)
+        taken = its_rows[members[jnp.arange(samples) % jnp.maximum(count, 1)]]
+        return jnp.where(count > 0, taken, before), count == 0
+
+    of_boxes = jax.vmap(pool, in_axes=(None, None, 0, 0))
+    pooled, flags = jax.vmap(of_boxes)(xyz, rows, pooled_features, boxes3d)
+    return pooled, flags

@@ -1,0 +1,307 @@
+"""MMCV's deformable convolutions and multi-scale deformable attention, forward and backward.
+
+Samples are made for one position in the kernel, or one sampling point, at a time, and made again for the gradient: a
+call holds no more than a few arrays of the input's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.sampling import sampled, zero_padded
+
+Pair = tuple[int, int]
+"""Along H and along W."""
+
+
+def _check_step(batch: int, im2col_step: int) -> None:
+    if im2col_step < 1 or batch % min(batch or 1, im2col_step):
+        raise ValueError(f"im2col_step is {im2col_step}, expected a divisor of the {batch} samples, or more than those")
+
+
+@final
+@dataclass(frozen=True)
+class _Convolution:
+    """The attributes of a deformable convolution with a kernel of these sizes."""
+
+    kernel: Pair
+    stride: Pair
+    padding: Pair
+    dilation: Pair
+    groups: int
+    deform_groups: int
+
+    def check(self, input: Array, weight: tuple[int, ...], offset: Array, mask: Array | None) -> None:
+        """ValueError unless the tensors fit each other and the attributes."""
+        if min(*self.kernel, *self.stride, *self.dilation, self.groups, self.deform_groups) < 1:
+            raise ValueError(f"sizes, strides, dilations and numbers of groups must be positive, got {self}")
+        b, c, *lengths = input.shape
+        axes = zip(lengths, self.kernel, self.stride, self.padding, self.dilation, strict=True)
+        size = tuple((length + 2 * pad - far * (k - 1) - 1) // step + 1 for length, k, step, pad, far in axes)
+        shifts, channels = 2 * self.deform_groups * self.kernel[0] * self.kernel[1], weight[1] * self.groups
+        if min(b, *size) < 1:
+            raise ValueError(f"input has shape {input.shape}, which leaves a result of size {size}")
+        if c != channels or weight[0] % self.groups or c % self.deform_groups:
+            raise ValueError(f"a weight of shape {weight} does not fit {c} channels of input in {self.groups} groups")
+        if offset.shape != (b, shifts, *size):
+            raise ValueError(f"offset has shape {offset.shape}, expected {(b, shifts, *size)}")
+        if mask is not None and mask.shape != (b, shifts // 2, *size):
+            raise ValueError(f"mask has shape {mask.shape}, expected {(b, shifts // 2, *size)}")
+
+    def __call__(self, input: Array, weight: Array, offset: Array, mask: Array | None = None) -> Array:
+        """The convolution, one position in the kernel after the other."""
+        b, c, h, w = input.shape
+        in_group, size = c // self.deform_groups, offset.shape[2:]
+        rows = input.reshape(b, self.deform_groups, in_group, h * w).swapaxes(2, 3).reshape(-1, in_group)
+        first = h * w * jnp.arange(b * self.deform_groups).reshape(b, self.deform_groups, 1, 1)
+        steps = [jnp.arange(size[k]) * self.stride[k] - self.padding[k] for k in (0, 1)]
+
+        @jax.checkpoint
+        def add(total: Array, one: tuple[Array, Array, Array, Array]) -> tuple[Array, None]:
+            tap, shift, factor, matrix = one
+            y = zero_padded(steps[0][:, jnp.newaxis] + tap[0] + shift[:, :, 0], h)
+            x = zero_padded(steps[1] + tap[1] + shift[:, :, 1], w)
+            samples = sampled(rows, lambda row, column: first + row * w + column, y, x)
+            columns = jnp.moveaxis(samples * factor[..., jnp.newaxis], -1, 2)
+            columns = columns.reshape(b, self.groups, c // self.groups, size[0] * size[1])
+            return total + jnp.einsum("goc,bgcp->bgop", matrix, columns, precision="highest"), None
+
+        outputs = len(weight) // self.groups
+        zeros = jnp.zeros((b, self.groups, outputs, size[0] * size[1]), input.dtype)
+        return lax.scan(add, zeros, self._per_tap(weight, offset, mask))[0].reshape(b, len(weight), *size)
+
+    def _per_tap(self, weight: Array, offset: Array, mask: Array | None) -> tuple[Array, Array, Array, Array]:
+        """For each position in the kernel: where it is, the shifts and factors of samples, and the weights."""
+        taps, b, size = self.kernel[0] * self.kernel[1], len(offset), offset.shape[2:]
+        factors = jnp.ones((b, offset.shape[1] // 2, *size), offset.dtype) if mask is None else mask
+        places = np.indices(self.kernel).reshape(2, taps).T * self.dilation
+        shifts = offset.reshape(b, self.deform_groups, taps, 2, *size)
+        of_taps = factors.reshape(b, self.deform_groups, taps, *size)
+        matrices = weight.reshape(self.groups, len(weight) // self.groups, weight.shape[1], taps)
+        return (
+            jnp.asarray(places),
+            jnp.moveaxis(shifts, 2, 0),
+            jnp.moveaxis(of_taps, 2, 0),
+            jnp.moveaxis(matrices, 3, 0),
+        )
+
+
+def _gradients(function: Callable[..., Array], grad: Array, *given: Array) -> tuple[Array, ...]:
+    gradients: tuple[Array, ...] = jax.vjp(function, *given)[1](grad)
+    return gradients
+
+
+@vendor.implements("diopiDeformConvMmcv")
+def deform_conv(
+    columns: Array,
+    ones: Array,
+    input: Array,
+    weight: Array,
+    offset: Array,
+    kW: int,
+    kH: int,
+    dW: int,
+    dH: int,
+    padW: int,
+    padH: int,
+    dilationW: int,
+    dilationH: int,
+    groups: int,
+    deform_groups: int,
+    im2col_step: int,
+) -> Array:
+    _check_step(len(input), im2col_step)
+    convolution = _Convolution((kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups)
+    convolution.check(input, weight.shape, offset, None)
+    return convolution(input, weight, offset)
+
+
+@vendor.implements("diopiDeformConvBackwardInputMmcv")
+def deform_conv_backward_input(
+    gradInput: Array,
+    gradOffset: Array,
+    input: Array,
+    offset: Array,
+    gradOutput: Array,
+    weight: Array,
+    columns: Array,
+    kW: int,
+    kH: int,
+    dW: int,
+    dH: int,
+    padW: int,
+    padH: int,
+    dilationW: int,
+    dilationH: int,
+    groups: int,
+    deform_groups: int,
+    im2col_step: int,
+) -> tuple[Array, ...]:
+    _check_step(len(input), im2col_step)
+    convolution = _Convolution((kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups)
+    convolution.check(input, weight.shape, offset, None)
+    return _gradients(lambda image, shifts: convolution(image, weight, shifts), gradOutput, input, offset)
+
+
+@vendor.implements("diopiDeformConvBackwardParametersMmcv")
+def deform_conv_backward_parameters(
+    gradOutput: Array,
+    gradWeight: Array,
+    input: Array,
+    offset: Array,
+    columns: Array,
+    ones: Array,
+    kW: int,
+    kH: int,
+    dW: int,
+    dH: int,
+    padW: int,
+    padH: int,
+    dilationW: int,
+    dilationH: int,
+    groups: int,
+    deform_groups: int,
+    im2col_step: int,
+    scale: float,
+) -> Array:
+    _check_step(len(input), im2col_step)
+    convolution = _Convolution((kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups)
+    convolution.check(input, gradWeight.shape, offset, None)
+    (gradient,) = _gradients(lambda kernel: convolution(input, kernel, offset), gradOutput, gradWeight)
+    return scale * gradient
+
+
+@vendor.implements("diopiModulatedDeformConvMmcv")
+def modulated_deform_conv(
+    columns: Array,
+    ones: Array,
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    offset: Array,
+    mask: Array,
+    kernel_h: int,
+    kernel_w: int,
+    stride_h: int,
+    stride_w: int,
+    pad_h: int,
+    pad_w: int,
+    dilation_h: int,
+    dilation_w: int,
+    group: int,
+    deformable_group: int,
+    with_bias: bool,
+) -> Array:
+    sizes = (kernel_h, kernel_w), (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
+    convolution = _Convolution(*sizes, group, deformable_group)
+    convolution.check(input, weight.shape, offset, mask)
+    result = convolution(input, weight, offset, mask)
+    return result if bias is None else result + bias[:, jnp.newaxis, jnp.newaxis]
+
+
+@vendor.implements("diopiModulatedDeformConvBackwardMmcv")
+def modulated_deform_conv_backward(
+    grad_input: Array,
+    grad_weight: Array,
+    grad_bias: Array,
+    grad_offset: Array,
+    grad_mask: Array,
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    ones: Array,
+    offset: Array,
+    mask: Array,
+    columns: Array,
+    grad_output: Array,
+    kernel_h: int,
+    kernel_w: int,
+    stride_h: int,
+    stride_w: int,
+    pad_h: int,
+    pad_w: int,
+    dilation_h: int,
+    dilation_w: int,
+    group: int,
+    deformable_group: int,
+    with_bias: bool,
+) -> tuple[Array, ...]:
+    sizes = (kernel_h, kernel_w), (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
+    convolution = _Convolution(*sizes, group, deformable_group)
+    convolution.check(input, weight.shape, offset, mask)
+    of_input, of_weight, of_offset, of_mask = _gradients(convolution, grad_output, input, weight, offset, mask)
+    return of_input, of_weight, grad_output.sum((0, 2, 3)) if with_bias else grad_bias, of_offset, of_mask
+
+
+def _attended(value: Array, locations: Array, weights: Array, shapes: Array, starts: Array) -> Array:
+    """Weighted samples (B, Q, M, D), one point of one level after the other."""
+    b, s, heads, d = value.shape
+    rows = value.reshape(b * s * heads, d)
+    image, head = jnp.arange(b)[:, jnp.newaxis, jnp.newaxis], jnp.arange(heads)
+
+    @jax.checkpoint
+    def add(total: Array, one: tuple[Array, Array, Array, Array]) -> tuple[Array, None]:
+        location, weight, (h, w), start = one
+
+        def place(row: Array, column: Array) -> Array:
+            return ((image * s + start) + row * w + column) * heads + head
+
+        y = zero_padded(location[..., 1] * h - 0.5, h)
+        x = zero_padded(location[..., 0] * w - 0.5, w)
+        return total + weight[..., jnp.newaxis] * sampled(rows, place, y, x), None
+
+    levels, points = weights.shape[3:]
+    places = jnp.moveaxis(locations, (3, 4), (0, 1)).reshape(levels * points, b, -1, heads, 2)
+    factors = jnp.moveaxis(weights, (3, 4), (0, 1)).reshape(levels * points, b, -1, heads)
+    each = places, factors, jnp.repeat(shapes, points, 0), jnp.repeat(starts, points)
+    return lax.scan(add, jnp.zeros((*weights.shape[:3], d), value.dtype), each)[0]
+
+
+@vendor.implements("diopiMsDeformAttnMmcv")
+def ms_deform_attn(
+    value: Array,
+    spatial_shapes: Array,
+    level_start_index: Array,
+    sampling_loc: Array,
+    attn_weight: Array,
+    im2col_step: int,
+) -> Array:
+    _check_step(len(value), im2col_step)
+    b, q, heads, *_ = attn_weight.shape
+    if not attn_weight.size:
+        return jnp.zeros((b, q, heads * value.shape[3]), value.dtype)
+    summed = _attended(value, sampling_loc, attn_weight, spatial_shapes, level_start_index)
+    return summed.reshape(b, q, heads * value.shape[3])
+
+
+@vendor.implements("diopiMsDeformAttnBackwardMmcv")
+def ms_deform_attn_backward(
+    grad_value: Array,
+    grad_sampling_loc: Array,
+    grad_attn_weight: Array,
+    value: Array,
+    spatial_shapes: Array,
+    level_start_index: Array,
+    sampling_loc: Array,
+    attn_weight: Array,
+    grad_output: Array,
+    im2col_step: int,
+) -> Any:
+    _check_step(len(value), im2col_step)
+    if not (attn_weight.size and value.size):
+        return jnp.zeros(value.shape), jnp.zeros(sampling_loc.shape), jnp.zeros(attn_weight.shape)
+    b, q, heads, *_ = attn_weight.shape
+
+    def attended(value: Array, locations: Array, weights: Array) -> Array:
+        return _attended(value, locations, weights, spatial_shapes, level_start_index)
+
+    grad = grad_output.reshape(b, q, heads, value.shape[3])
+    return _gradients(attended, grad, value, sampling_loc, attn_weight)

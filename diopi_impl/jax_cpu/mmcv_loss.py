@@ -1,0 +1,128 @@
+"""MMCV's losses: focal loss on sigmoid and softmax probabilities, and chamfer distance."""
+
+from __future__ import annotations
+
+from math import log
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.sizes import check_shapes
+
+LOG_MIN = log(2.0**-126)
+"""Of the smallest number a logarithm is taken of."""
+
+
+def _weights(target: Array, weight: Array, classes: int) -> Array:
+    """The weight of each row, 1 without weights; ValueError if there are some and not one a class."""
+    if not weight.size:
+        return jnp.ones(target.shape, weight.dtype)
+    check_shapes((classes,), weight=weight)
+    return weight[jnp.maximum(target, 0)]
+
+
+def _checked_rows(name: str, rows: Array, target: Array) -> None:
+    if rows.ndim != 2:
+        raise ValueError(f"{name} has shape {rows.shape}, expected (N, C)")
+    check_shapes(rows.shape[:1], target=target)
+
+
+def _log(x: Array) -> Array:
+    """The logarithm of σ(x), not below `LOG_MIN`."""
+    return jnp.maximum(jax.nn.log_sigmoid(x), LOG_MIN)
+
+
+@vendor.implements("diopiSigmoidFocalLossMmcv")
+def sigmoid_focal_loss(input: Array, target: Array, weight: Array, gamma: float, alpha: float) -> Array:
+    _checked_rows("input", input, target)
+    is_target = target[:, None] == jnp.arange(input.shape[1])
+    x, balance = jnp.where(is_target, input, -input), jnp.where(is_target, alpha, 1 - alpha)
+    scale = _weights(target, weight, input.shape[1])[:, None]
+    return -scale * balance.astype(x.dtype) * jax.nn.sigmoid(-x) ** gamma * _log(x)
+
+
+@vendor.implements("diopiSigmoidFocalLossBackwardMmcv")
+def sigmoid_focal_loss_backward(input: Array, target: Array, weight: Array, gamma: float, alpha: float) -> Array:
+    _checked_rows("input", input, target)
+    is_target = target[:, None] == jnp.arange(input.shape[1])
+    x, balance = jnp.where(is_target, input, -input), jnp.where(is_target, -alpha, 1 - alpha)
+    p, rest = jax.nn.sigmoid(x), jax.nn.sigmoid(-x)  # of what the row calls for, and its complement
+    scale = _weights(target, weight, input.shape[1])[:, None]
+    return scale * balance.astype(x.dtype) * rest**gamma * (rest - gamma * p * _log(x))
+
+
+def _of_target(softmax: Array, target: Array) -> Array:
+    if not softmax.size:
+        return jnp.ones(target.shape, softmax.dtype)
+    return jnp.take_along_axis(softmax, jnp.maximum(target, 0)[:, None], 1)[:, 0]
+
+
+@vendor.implements("diopiSoftmaxFocalLossMmcv")
+def softmax_focal_loss(softmax: Array, target: Array, weight: Array, gamma: float, alpha: float) -> Array:
+    _checked_rows("softmax", softmax, target)
+    p = _of_target(softmax, target)
+    scale = alpha * _weights(target, weight, softmax.shape[1])
+    return jnp.where(target >= 0, -scale * (1 - p) ** gamma * jnp.maximum(jnp.log(p), LOG_MIN), 0)
+
+
+@vendor.implements("diopiSoftmaxFocalLossBackwardMmcv")
+def softmax_focal_loss_backward(
+    buff: Array, softmax: Array, target: Array, weight: Array, gamma: float, alpha: float
+) -> Array:
+    _checked_rows("softmax", softmax, target)
+    p = _of_target(softmax, target)
+    scale = alpha * _weights(target, weight, softmax.shape[1])
+    decay = gamma * (1 - p) ** (gamma - 1) * p * jnp.maximum(jnp.log(p), LOG_MIN)
+    slope = jnp.where(target >= 0, scale * (decay - (1 - p) ** gamma), 0)
+    return slope[:, None] * ((target[:, None] == jnp.arange(softmax.shape[1])) - softmax)
+
+
+def _check_points(xyz1: Array, xyz2: Array) -> None:
+    for name, points in (("xyz1", xyz1), ("xyz2", xyz2)):
+        if points.ndim != 3 or points.shape[0] != xyz1.shape[0] or points.shape[2] != 2:
+            raise ValueError(f"{name} has shape {points.shape}, expected (B, n, 2) with one B for both sets")
+
+
+def _nearest(points: Array, others: Array) -> tuple[Array, Array]:
+    """For each point the squared distance to the nearest of the others, and its position."""
+    if not points.size or not others.size:
+        return jnp.zeros(points.shape[:2], points.dtype), jnp.zeros(points.shape[:2], int)
+    distances = sum(jnp.square(points[:, :, None, i] - others[:, None, :, i]) for i in range(2))
+    assert isinstance(distances, Array)
+    return distances.min(-1), distances.argmin(-1)
+
+
+@vendor.implements("diopiChamferDistanceMmcv")
+def chamfer_distance(xyz1: Array, xyz2: Array) -> tuple[Array, ...]:
+    _check_points(xyz1, xyz2)
+    (dist1, idx1), (dist2, idx2) = _nearest(xyz1, xyz2), _nearest(xyz2, xyz1)
+    return dist1, dist2, idx1, idx2
+
+
+@vendor.implements("diopiChamferDistanceBackwardMmcv")
+def chamfer_distance_backward(
+    grad_xyz1: Array,
+    grad_xyz2: Array,
+    xyz1: Array,
+    xyz2: Array,
+    idx1: Array,
+    idx2: Array,
+    grad_dist1: Array,
+    grad_dist2: Array,
+) -> tuple[Array, Array]:
+    _check_points(xyz1, xyz2)
+    check_shapes(xyz1.shape, grad_xyz1=grad_xyz1)
+    check_shapes(xyz2.shape, grad_xyz2=grad_xyz2)
+    check_shapes(xyz1.shape[:2], idx1=idx1, grad_dist1=grad_dist1)
+    check_shapes(xyz2.shape[:2], idx2=idx2, grad_dist2=grad_dist2)
+
+    def distances(one: Array, other: Array) -> tuple[Array, Array]:
+        def to(points: Array, others: Array, nearest: Array) -> Array:
+            return jnp.square(points - jnp.take_along_axis(others, nearest[..., None], 1)).sum(-1)
+
+        return to(one, other, idx1), to(other, one, idx2)
+
+    gradients: tuple[Array, Array] = jax.vjp(distances, xyz1, xyz2)[1]((grad_dist1, grad_dist2))
+    return gradients

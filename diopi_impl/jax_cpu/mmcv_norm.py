@@ -1,0 +1,103 @@
+"""MMCV's synchronised batch normalisation, and its activation with bias."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.sizes import check_shapes
+
+SAMPLES = (0, 2)
+"""The axes that statistics run over."""
+
+
+def _check(name: str, input: Array, **statistics: Array | None) -> None:
+    """ValueError unless input is [N, C, S] and all statistics are [C]."""
+    if input.ndim != 3:
+        raise ValueError(f"{name} has shape {input.shape}, expected (N, C, S)")
+    check_shapes(input.shape[1:2], **statistics)
+
+
+def _channels(values: Array) -> Array:
+    """One value a channel, as it meets [N, C, S]."""
+    return values[:, None]
+
+
+@vendor.implements("diopiSyncBnMeanMmcv")
+def sync_bn_mean(input: Array) -> Array:
+    _check("input", input)
+    return input.mean(SAMPLES)
+
+
+@vendor.implements("diopiSyncBnVarMmcv")
+def sync_bn_var(input: Array, mean: Array) -> Array:
+    _check("input", input, mean=mean)
+    return jnp.square(input - _channels(mean)).mean(SAMPLES)
+
+
+@vendor.implements("diopiSyncBnOutputMmcv")
+def sync_bn_output(
+    running_mean: Array | None,
+    running_var: Array | None,
+    input: Array,
+    mean: Array,
+    var: Array,
+    weight: Array | None,
+    bias: Array | None,
+    eps: float,
+    momentum: float,
+    group_size: int,
+) -> Any:
+    statistics = {"mean": mean, "var": var, "weight": weight, "bias": bias}
+    _check("input", input, running_mean=running_mean, running_var=running_var, **statistics)
+    std = jnp.sqrt(var + eps)
+    norm = (input - _channels(mean)) / _channels(std)
+    output = norm if weight is None or bias is None else norm * _channels(weight) + _channels(bias)
+    n = input.shape[0] * input.shape[2] * group_size
+    unbiased = var * (n / (n - 1)) if n > 1 else var
+    return _updated(running_mean, mean, momentum), _updated(running_var, unbiased, momentum), norm, std, output
+
+
+def _updated(running: Array | None, new: Array, momentum: float) -> Array | None:
+    return None if running is None else momentum * new + (1 - momentum) * running
+
+
+@vendor.implements("diopiSyncBnBackwardParamMmcv")
+def sync_bn_backward_param(grad_output: Array, norm: Array) -> tuple[Array, Array]:
+    _check("grad_output", grad_output)
+    check_shapes(grad_output.shape, norm=norm)
+    return (grad_output * norm).sum(SAMPLES), grad_output.sum(SAMPLES)
+
+
+@vendor.implements("diopiSyncBnBackwardDataMmcv")
+def sync_bn_backward_data(
+    grad_output: Array, weight: Array, grad_weight: Array, grad_bias: Array, norm: Array, std: Array
+) -> Array:
+    _check("grad_output", grad_output, weight=weight, grad_weight=grad_weight, grad_bias=grad_bias, std=std)
+    check_shapes(grad_output.shape, norm=norm)
+    mean = (_channels(grad_weight) * norm + _channels(grad_bias)) / (norm.shape[0] * norm.shape[2])
+    return _channels(weight) * (grad_output - mean) / _channels(std)
+
+
+@vendor.implements("diopiFusedBiasLeakyreluMmcv")
+def fused_bias_leakyrelu(
+    input: Array, bias: Array, refer: Array, act: int, grad: int, alpha: float, scale: float
+) -> Array:
+    if act not in (1, 3) or grad not in (0, 1, 2):
+        raise ValueError(f"act is {act} and grad {grad}, expected 1 or 3, and 0, 1 or 2")
+    if input.ndim < 2:
+        raise ValueError(f"input has shape {input.shape}, expected two axes or more")
+    if bias.size:
+        check_shapes(input.shape[1:2], bias=bias)
+        input = input + bias.reshape(-1, *[1] * (input.ndim - 2))
+    if grad == 2:
+        return jnp.zeros_like(input)
+    if act == 1:
+        return input * scale
+    if grad == 1:
+        check_shapes(input.shape, refer=refer)
+    decisive = input if grad == 0 else refer
+    return jnp.where(decisive > 0, input, alpha * input) * scale

@@ -1,0 +1,307 @@
+"""MMCV's operators on point sets: neighbours, sampling, gathering and grouping, interpolation, PAConv scores.
+
+Distances are computed centre by centre, so that no call has those of all pairs at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from diopi_impl.jax_cpu import vendor
+
+FAR = 1e10
+"""What a squared distance counts as that is not known."""
+
+MOST_NEIGHBOURS = 100
+"""How many neighbours can be asked for."""
+
+AT_ONCE = 8
+"""Centres whose distances are computed together."""
+
+
+def _squared_distances(points: Array, center: Array) -> Array:
+    """Of (…, N, 3) from (…, 3)."""
+    return jnp.square(points - center[..., jnp.newaxis, :]).sum(-1)
+
+
+def _per_center(function: Callable[[Array, Array], Any], points: Array, centers: Array) -> Any:
+    """`function` of the points (B, N, 3) of its set and a centre, for every one of (B, n, 3)."""
+
+    def of_a_set(pair: tuple[Array, Array]) -> Any:
+        points, centers = pair
+        return lax.map(lambda center: function(points, center), centers, batch_size=AT_ONCE)
+
+    return lax.map(of_a_set, (points, centers))
+
+
+def _first_hits(hits: Array, count: int) -> tuple[Array, Array]:
+    """The indices of the first hits, the very first one again where there are fewer; and whether there are any."""
+    if not hits.size:
+        return jnp.zeros(count, int), jnp.array(False)
+    seen = jnp.cumsum(hits, dtype=jnp.int32)
+    number = jnp.arange(1, count + 1)
+    return jnp.searchsorted(seen, jnp.where(number <= seen[-1], number, 1)), seen[-1] > 0
+
+
+@vendor.implements("diopiBallQueryMmcv")
+def ball_query(
+    idx: Array,
+    center_xyz: Array,
+    xyz: Array,
+    B: int,
+    N: int,
+    npoint: int,
+    sample_num: int,
+    min_radius: float,
+    max_radius: float,
+) -> Array:
+    def row(points: Array, center: Array) -> Array:
+        distances = _squared_distances(points, center)
+        hits = (distances == 0) | ((distances >= min_radius**2) & (distances < max_radius**2))
+        indices, are_there = _first_hits(hits, sample_num)
+        return jnp.where(are_there, indices, 0)
+
+    return jnp.asarray(_per_center(row, xyz, center_xyz))
+
+
+def _set_of_rows(counts: Array, rows: int) -> Array:
+    """Which of several stacked sets each row belongs to."""
+    return jnp.searchsorted(jnp.cumsum(counts), jnp.arange(rows), side="right")
+
+
+@vendor.implements("diopiStackBallQueryMmcv")
+def stack_ball_query(
+    idx: Array,
+    center_xyz: Array,
+    center_xyz_batch_cnt: Array,
+    xyz: Array,
+    xyz_batch_cnt: Array,
+    max_radius: float,
+    sample_num: int,
+) -> Array:
+    if not center_xyz.size:
+        return jnp.zeros(idx.shape, int)
+    set_of_point = _set_of_rows(xyz_batch_cnt, len(xyz))
+    starts = jnp.cumsum(xyz_batch_cnt) - xyz_batch_cnt
+    none = jnp.zeros(sample_num, int).at[0].set(-1)
+
+    def row(one: tuple[Array, Array]) -> Array:
+        center, its_set = one
+        hits = (_squared_distances(xyz, center) < max_radius**2) & (set_of_point == its_set)
+        indices, are_there = _first_hits(hits, sample_num)
+        return jnp.where(are_there, indices - starts[its_set], none)
+
+    return lax.map(row, (center_xyz, _set_of_rows(center_xyz_batch_cnt, len(center_xyz))), batch_size=AT_ONCE)
+
+
+def _furthest(distances_from: Callable[[Array], Array], points: int, count: int, dtype: Any) -> Array:
+    """Point 0, then again and again the one whose nearest point chosen before is furthest."""
+
+    def choose(step: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        chosen, nearest = state
+        nearest = jnp.minimum(nearest, distances_from(chosen[step - 1]))
+        return chosen.at[step].set(jnp.argmax(nearest)), nearest
+
+    start = jnp.zeros(count, int), jnp.full(points, FAR, dtype)
+    return lax.fori_loop(1, count, choose, start)[0] if points else start[0]
+
+
+@vendor.implements("diopiFurthestPointSamplingMmcv")
+def furthest_point_sampling(temp_tensor: Array, points_xyz: Array, B: int, N: int, num_points: int) -> Array:
+    def of_a_set(points: Array) -> Array:
+        return _furthest(lambda i: _squared_distances(points, points[i]), len(points), num_points, points.dtype)
+
+    return lax.map(of_a_set, points_xyz)
+
+
+@vendor.implements("diopiFurthestPointSamplingWithDistMmcv")
+def furthest_point_sampling_with_dist(temp_tensor: Array, points_dist: Array, B: int, N: int, num_points: int) -> Array:
+    return lax.map(lambda one: _furthest(lambda i: one[i], len(one), num_points, one.dtype), points_dist)
+
+
+def _nearest(points: Array, centers: Array, count: int, missing: float) -> tuple[Array, Array]:
+    """Squared distances and indices of the nearest points, the lower index first; `missing` where there are too few."""
+    left = max(count - points.shape[1], 0)
+
+    def row(points: Array, center: Array) -> tuple[Array, Array]:
+        negative, indices = lax.top_k(-_squared_distances(points, center), count - left)
+        return jnp.pad(-negative, (0, left), constant_values=missing), jnp.pad(indices, (0, left))
+
+    distances, indices = _per_center(row, points, centers)
+    return distances, indices
+
+
+@vendor.implements("diopiKnnMmcv")
+def knn(xyz_tensor: Array, new_xyz_tensor: Array, b: int, n: int, m: int, nsample: int) -> tuple[Array, Array]:
+    if not 1 <= nsample <= MOST_NEIGHBOURS:
+        raise ValueError(f"nsample is {nsample}, expected 1 to {MOST_NEIGHBOURS}")
+    distances, indices = _nearest(xyz_tensor, new_xyz_tensor, nsample, FAR)
+    return indices, distances
+
+
+@vendor.implements("diopiThreeNnMmcv")
+def three_nn(unknown: Array, known: Array, b: int, n: int, m: int) -> tuple[Array, Array]:
+    return _nearest(known, unknown, 3, jnp.inf)
+
+
+def _taken(features: Array, indices: Array) -> Array:
+    """features[b, c, indices[b, …]] as (B, C, …)."""
+    flat = jnp.take_along_axis(features, indices.reshape(indices.shape[0], 1, prod(indices.shape[1:])), 2)
+    return flat.reshape(*features.shape[:2], *indices.shape[1:])
+
+
+def _put(values: Array, indices: Array, length: int) -> Array:
+    """The adjoint of `_taken`: sums of values (B, C, …) at the indices."""
+    zeros = jnp.zeros((*values.shape[:2], length), values.dtype)
+    (sums,) = jax.vjp(lambda features: _taken(features, indices), zeros)[1](values)
+    return jnp.asarray(sums)
+
+
+@vendor.implements("diopiGatherPointsMmcv")
+def gather_points(points: Array, idx: Array, b: int, c: int, n: int, npoints: int) -> Array:
+    return _taken(points, idx)
+
+
+@vendor.implements("diopiGatherPointsBackwardMmcv")
+def gather_points_backward(
+    grad_points: Array, grad_out: Array, idx: Array, b: int, c: int, n: int, npoints: int
+) -> Array:
+    return _put(grad_out, idx, n)
+
+
+@vendor.implements("diopiGroupPointsMmcv")
+def group_points(points: Array, idx: Array, b: int, c: int, n: int, npoints: int, nsample: int) -> Array:
+    return _taken(points, idx)
+
+
+@vendor.implements("diopiGroupPointsBackwardMmcv")
+def group_points_backward(
+    grad_points: Array, grad_out: Array, idx: Array, b: int, c: int, n: int, npoints: int, nsample: int
+) -> Array:
+    return _put(grad_out, idx, n)
+
+
+@vendor.implements("diopiThreeInterpolateMmcv")
+def three_interpolate(points: Array, idx: Array, weight: Array, b: int, c: int, m: int, n: int) -> Array:
+    return jnp.sum(_taken(points, idx) * weight[:, jnp.newaxis], -1)
+
+
+@vendor.implements("diopiThreeInterpolateBackwardMmcv")
+def three_interpolate_backward(
+    grad_points: Array, grad_out: Array, idx: Array, weight: Array, b: int, c: int, n: int, m: int
+) -> Array:
+    return _put(grad_out[..., jnp.newaxis] * weight[:, jnp.newaxis], idx, m)
+
+
+def _rows(idx: Array, idx_counts: Array, feature_counts: Array) -> tuple[Array, Array]:
+    """Where in the stacked features each index points, and whether that is inside the set of its row."""
+    its_set = _set_of_rows(idx_counts, len(idx))
+    starts = jnp.cumsum(feature_counts) - feature_counts
+    inside = (idx >= 0) & (idx < feature_counts[its_set][:, jnp.newaxis])
+    return jnp.where(inside, starts[its_set][:, jnp.newaxis] + idx, 0), inside
+
+
+@vendor.implements("diopiStackGroupPointsMmcv")
+def stack_group_points(
+    out_tensor: Array,
+    features_tensor: Array,
+    features_batch_cnt_tensor: Array,
+    idx_tensor: Array,
+    idx_batch_cnt_tensor: Array,
+    b: int,
+    c: int,
+    m: int,
+    nsample: int,
+) -> Array:
+    if not features_tensor.size:
+        return jnp.zeros(out_tensor.shape)
+    places, inside = _rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
+    return jnp.moveaxis(jnp.where(inside[..., jnp.newaxis], features_tensor[places], 0), 2, 1)
+
+
+@vendor.implements("diopiStackGroupPointsBackwardMmcv")
+def stack_group_points_backward(
+    grad_features_tensor: Array,
+    grad_out_tensor: Array,
+    idx_tensor: Array,
+    idx_batch_cnt_tensor: Array,
+    features_batch_cnt_tensor: Array,
+    b: int,
+    c: int,
+    m: int,
+    n: int,
+    nsample: int,
+) -> Array:
+    places, inside = _rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
+    given = jnp.moveaxis(grad_out_tensor, 1, 2)
+    zeros = jnp.zeros(grad_features_tensor.shape, given.dtype)
+    return zeros.at[jnp.where(inside, places, n)].add(given, mode="drop")
+
+
+def _mixed(points: Array, centers: Array, scores: Array, knn_idx: Array) -> Array:
+    """Features relative to their centre, mixed by scores: (B, O, n, K), one weight matrix after the other."""
+    there = (knn_idx >= 0) & (knn_idx < points.shape[1])
+    batches = jnp.arange(len(points))[:, jnp.newaxis, jnp.newaxis]
+    neighbours = jnp.where(there, knn_idx, 0)
+    own = jnp.broadcast_to(knn_idx[..., :1], knn_idx.shape)
+    weights = jnp.where(there[..., jnp.newaxis], scores, 0)
+
+    def add(total: Array, one: tuple[Array, Array, Array]) -> tuple[Array, None]:
+        its_points, its_centers, weight = one
+        relative = its_points[batches, neighbours] - its_centers[batches, own]
+        return total + jnp.einsum("bnko,bnk->bonk", relative, weight), None
+
+    zeros = jnp.zeros((len(points), points.shape[3], *knn_idx.shape[1:]), points.dtype)
+    parts = jnp.moveaxis(points, 2, 0), jnp.moveaxis(centers, 2, 0), jnp.moveaxis(weights, 3, 0)
+    return lax.scan(add, zeros, parts)[0]
+
+
+@vendor.implements("diopiAssignScoreWithkMmcv")
+def assign_score_withk(
+    output: Array,
+    points: Array,
+    centers: Array,
+    scores: Array,
+    knn_idx: Array,
+    B: int,
+    N: int,
+    npoint: int,
+    M: int,
+    K: int,
+    out_dim: int,
+    aggregate: int,
+) -> Array:
+    return _mixed(points, centers, scores, knn_idx) if points.size and K else jnp.zeros(output.shape)
+
+
+@vendor.implements("diopiAssignScoreWithkBackwardMmcv")
+def assign_score_withk_backward(
+    grad_points: Array,
+    grad_centers: Array,
+    grad_scores: Array,
+    grad_out: Array,
+    points: Array,
+    centers: Array,
+    scores: Array,
+    knn_idx: Array,
+    B: int,
+    N: int,
+    npoint: int,
+    M: int,
+    K: int,
+    out_dim: int,
+    aggregate: int,
+) -> Any:
+    if not (points.size and K):
+        return jnp.zeros(points.shape), jnp.zeros(centers.shape), jnp.zeros(scores.shape)
+
+    def mixed(points: Array, centers: Array, scores: Array) -> Array:
+        return _mixed(points, centers, scores, knn_idx)
+
+    return jax.vjp(mixed, points, centers, scores)[1](grad_out)

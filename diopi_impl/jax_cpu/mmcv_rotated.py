@@ -1,0 +1,182 @@
+"""MMCV's pooling and filters with orientation: rotated and rotation-invariant RoIs, feature alignment, filters."""
+
+from __future__ import annotations
+
+from math import pi
+
+import jax.numpy as jnp
+from jax import Array
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.mmcv_roi import Pair, Samples, Shape, counts_of, shape_of, step_of
+from diopi_impl.jax_cpu.sampling import adjoint, bordered, planes_of, rows_of, sampled
+
+# Rotated RoIs
+
+
+def _samples(
+    shape: Shape, rois: Array, bins: Pair, ratio: int, scale: float, shift: float, least: float, clockwise: bool
+) -> Samples:
+    """The samples of regions around their centres, which move by −shift; their sides are at least `least`."""
+    across, down = (rois[:, k] * scale - shift for k in (1, 2))
+    w, h = (jnp.maximum(rois[:, k] * scale, least) for k in (3, 4))
+    theta = -rois[:, 5] if clockwise else rois[:, 5]
+    cos, sin = (one[:, jnp.newaxis, jnp.newaxis] for one in (jnp.cos(theta), jnp.sin(theta)))
+    counts = counts_of((h, w), bins, ratio)
+
+    def places(row: Array, column: Array) -> tuple[Array, Array]:
+        v = (step_of(h, bins[0], counts[0], row) - h[:, jnp.newaxis] / 2)[:, :, jnp.newaxis]
+        u = (step_of(w, bins[1], counts[1], column) - w[:, jnp.newaxis] / 2)[:, jnp.newaxis]
+        y = v * cos - u * sin + down[:, jnp.newaxis, jnp.newaxis]
+        return y, v * sin + u * cos + across[:, jnp.newaxis, jnp.newaxis]
+
+    return Samples(shape, rois[:, 0], counts, places)
+
+
+def _how(scale: float, aligned: bool, clockwise: bool) -> tuple[float, float, float, bool]:
+    """Scale, shift, least side and sense of rotation."""
+    return scale, 0.5 if aligned else 0.0, -jnp.inf if aligned else 1.0, clockwise
+
+
+@vendor.implements("diopiRoiAlignRotatedMmcv")
+def roi_align_rotated(
+    input: Array,
+    rois: Array,
+    aligned_height: int,
+    aligned_width: int,
+    sampling_ratio: int,
+    spatial_scale: float,
+    aligned: bool,
+    clockwise: bool,
+) -> Array:
+    bins, how = (aligned_height, aligned_width), _how(spatial_scale, aligned, clockwise)
+    return _samples(shape_of(input), rois, bins, sampling_ratio, *how).mean(input, bins)
+
+
+@vendor.implements("diopiRoiAlignRotatedBackwardMmcv")
+def roi_align_rotated_backward(
+    bottom_grad: Array,
+    top_grad: Array,
+    rois: Array,
+    aligned_height: int,
+    aligned_width: int,
+    sampling_ratio: int,
+    spatial_scale: float,
+    aligned: bool,
+    clockwise: bool,
+) -> Array:
+    bins, how = (aligned_height, aligned_width), _how(spatial_scale, aligned, clockwise)
+    return _samples(shape_of(bottom_grad), rois, bins, sampling_ratio, *how).adjoint_of_mean(top_grad)
+
+
+def _blended(channels: Array, theta: Array, orientations: int) -> Array:
+    """The orientation channels (R, C'·O, …) of each feature, shifted by the angles of their regions."""
+    if channels.shape[1] % orientations:
+        raise ValueError(f"{channels.shape[1]} channels can't be divided into {orientations} orientations")
+    turn = theta * orientations / (2 * pi)
+    whole = jnp.floor(turn)
+    start = (jnp.arange(orientations) - whole.astype(int)[:, jnp.newaxis]) % orientations
+    part = (turn - whole).reshape(-1, 1, 1, 1, 1)
+    each = channels.reshape(len(channels), channels.shape[1] // orientations, orientations, *channels.shape[2:])
+
+    def taken(which: Array) -> Array:
+        return jnp.take_along_axis(each, which[:, jnp.newaxis, :, jnp.newaxis, jnp.newaxis], 2)
+
+    return ((1 - part) * taken(start) + part * taken((start + 1) % orientations)).reshape(channels.shape)
+
+
+@vendor.implements("diopiRiroiAlignRotatedMmcv")
+def riroi_align_rotated(
+    features: Array,
+    rois: Array,
+    pooled_height: int,
+    pooled_width: int,
+    num_samples: int,
+    num_orientations: int,
+    spatial_scale: float,
+    clockwise: bool,
+) -> Array:
+    bins = (pooled_height, pooled_width)
+    its = _samples(shape_of(features), rois, bins, num_samples, spatial_scale, 0.0, 1.0, clockwise)
+    return _blended(its.mean(features, bins), rois[:, 5], num_orientations)
+
+
+@vendor.implements("diopiRiroiAlignRotatedBackwardMmcv")
+def riroi_align_rotated_backward(
+    bottom_grad: Array,
+    top_grad: Array,
+    rois: Array,
+    pooled_height: int,
+    pooled_width: int,
+    num_samples: int,
+    num_orientations: int,
+    spatial_scale: float,
+    clockwise: bool,
+) -> Array:
+    of_means = adjoint(lambda means: _blended(means, rois[:, 5], num_orientations), jnp.zeros_like(top_grad), top_grad)
+    bins = (pooled_height, pooled_width)
+    its = _samples(shape_of(bottom_grad), rois, bins, num_samples, spatial_scale, 0.0, 1.0, clockwise)
+    return its.adjoint_of_mean(of_means)
+
+
+# Feature alignment
+
+CORNERS = ((0, 0), (1, 1), (-1, 1), (-1, -1), (1, -1))
+"""By point, how many half widths and half heights from the centre it is: the centre itself first."""
+
+
+def _aligned(rows: Array, shape: Shape, boxes: Array, scale: float, points: int) -> Array:
+    """The sum of the samples at the points of each place's box: (N, H, W, C)."""
+    if points not in (1, 5):
+        raise ValueError(f"points is {points}, expected 1 for the centre or 5 for the corners too")
+    n, _, h, w = shape
+    y, x, width, height = (boxes[..., k] * scale for k in range(4))
+    cos, sin = jnp.cos(boxes[..., 4]) / 2, jnp.sin(boxes[..., 4]) / 2
+    first = (jnp.arange(n) * h * w)[:, jnp.newaxis, jnp.newaxis]
+    total = jnp.zeros((*boxes.shape[:3], shape[1]), rows.dtype)
+    for one, other in CORNERS[:points]:
+        down = bordered(y + one * width * sin + other * height * cos, h)
+        across = bordered(x + one * width * cos - other * height * sin, w)
+        total += sampled(rows, lambda row, column: first + row * w + column, down, across)
+    return total
+
+
+@vendor.implements("diopiRotatedFeatureAlignMmcv")
+def rotated_feature_align(features: Array, best_bboxes: Array, spatial_scale: float, points: int) -> Array:
+    sums = _aligned(rows_of(features), shape_of(features), best_bboxes, spatial_scale, points)
+    return features + jnp.moveaxis(sums, -1, 1)
+
+
+@vendor.implements("diopiRotatedFeatureAlignBackwardMmcv")
+def rotated_feature_align_backward(
+    bottom_grad: Array, top_grad: Array, best_bboxes: Array, spatial_scale: float, points: int
+) -> Array:
+    shape = shape_of(bottom_grad)
+    zeros = jnp.zeros((shape[0] * shape[2] * shape[3], shape[1]), top_grad.dtype)
+    given = jnp.moveaxis(top_grad, 1, -1)
+    rows = adjoint(lambda rows: _aligned(rows, shape, best_bboxes, spatial_scale, points), zeros, given)
+    return top_grad + planes_of(rows, shape)
+
+
+# Active rotated filters
+
+
+@vendor.implements("diopiActiveRotatedFilterMmcv")
+def active_rotated_filter(input: Array, indices: Array) -> Array:
+    p, q, o, *kernel = input.shape
+    rotations, entries = indices.shape[-1], indices.size // max(indices.shape[-1], 1)
+    sources = jnp.argsort(indices.reshape(entries, rotations), 0)
+    rotated = input.reshape(p, q, entries)[:, :, sources]
+    return jnp.moveaxis(rotated, 3, 1).reshape(p * rotations, q * o, *kernel)
+
+
+@vendor.implements("diopiActiveRotatedFilterBackwardMmcv")
+def active_rotated_filter_backward(grad_out: Array, indices: Array) -> Array:
+    o, *kernel, rotations = indices.shape
+    if grad_out.shape[0] % rotations or grad_out.shape[1] % o:
+        raise ValueError(f"a gradient of shape {grad_out.shape} does not fit indices of shape {indices.shape}")
+    p, q, entries = grad_out.shape[0] // rotations, grad_out.shape[1] // o, indices.size // rotations
+    places = jnp.moveaxis(indices.reshape(entries, rotations), 1, 0) - 1
+    grad = grad_out.reshape(p, rotations, q, entries)
+    back = jnp.take_along_axis(grad, places[jnp.newaxis, :, jnp.newaxis], 3)
+    return back.sum(1).reshape(p, q, o, *kernel)

@@ -1,0 +1,72 @@
+"""Bilinear samples of planes: the four cells around each position, gathered and weighted.
+
+Planes are rows of a matrix (cells, channels), as many planes one after the other as there are; so every cell is read
+once for all channels. What is sampled can be differentiated by the rows and by the positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+Size = int | Array
+"""The length of an axis; arrays broadcast to the positions."""
+
+Cells = list[tuple[Array, Array, Array]]
+"""Index and weight of each of the two cells along an axis, and whether it is there: if not, it counts as zero."""
+
+Axis = Callable[[Array, Size], Cells]
+
+
+def bordered(at: Array, length: Size) -> Cells:
+    """Up to one element outside the axis what counts is the element at its end, and nothing further out."""
+    inside = (at >= -1) & (at <= length)
+    place = jnp.clip(at, 0, length - 1)
+    low = jnp.floor(place)
+    part = place - low
+    high = jnp.minimum(low + 1, length - 1)
+    return [(low.astype(int), 1 - part, inside), (high.astype(int), part, inside)]
+
+
+def zero_padded(at: Array, length: Size) -> Cells:
+    """The axis continues with zeros on both sides."""
+    inside = (at > -1) & (at < length)
+    low = jnp.floor(jnp.clip(at, -2, length + 1))
+
+    def cell(index: Array, weight: Array) -> tuple[Array, Array, Array]:
+        there = inside & (index >= 0) & (index < length)
+        return jnp.clip(index, 0, length - 1).astype(int), weight, there
+
+    return [cell(low, 1 - (at - low)), cell(low + 1, at - low)]
+
+
+def sampled(rows: Array, place: Callable[[Array, Array], Array], y: Cells, x: Cells) -> Array:
+    """Samples (positions…, channels); `place` gives the row in which a cell of the positions' planes is."""
+    total: Any = 0
+    for row, of_row, row_there in y:
+        for column, of_column, column_there in x:
+            cells = jnp.where((row_there & column_there)[..., jnp.newaxis], rows[place(row, column)], 0)
+            total += (of_row * of_column)[..., jnp.newaxis] * cells
+    return jnp.asarray(total)
+
+
+def rows_of(planes: Array) -> Array:
+    """Planes (N, C, H, W) as rows of cells, channels last."""
+    n, c, h, w = planes.shape
+    return jnp.moveaxis(planes, 1, -1).reshape(n * h * w, c)
+
+
+def planes_of(rows: Array, shape: tuple[int, ...]) -> Array:
+    """The inverse of `rows_of`."""
+    n, c, h, w = shape
+    return jnp.moveaxis(rows.reshape(n, h, w, c), -1, 1)
+
+
+def adjoint(function: Callable[[Array], Array], rows: Array, grad: Array) -> Array:
+    """What the rows get of `grad`, the gradient of a `function` linear in them."""
+    (summed,) = jax.vjp(function, rows)[1](grad)
+    return jnp.asarray(summed)

@@ -1,0 +1,163 @@
+"""Kernels of language model serving, with PyTorch's attention sequence by sequence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from diopi_impl.torch_cpu import vendor
+from diopi_impl.torch_cpu.attention import attend, check_sizes
+
+
+@vendor.implements("diopiDestIndexCopyKV")
+def dest_index_copy_kv(out: Tensor, k: Tensor, dest_loc: Tensor) -> Tensor:
+    return out.index_copy(0, dest_loc.long(), k)
+
+
+def _tokens(b_loc: Tensor, b_start_loc: Tensor, b_seq_len: Tensor, max_input_len: int) -> Any:
+    """Of each sequence where it is in packed data, and the slots of its tokens."""
+    check_sizes(b_loc.shape[:1], b_start_loc=b_start_loc, b_seq_len=b_seq_len)
+    for slots, start, length in zip(b_loc, b_start_loc.tolist(), b_seq_len.tolist(), strict=True):
+        yield slice(start, start + length), slots[max_input_len - length : max_input_len].long()
+
+
+@vendor.implements("diopiTokenAttentionInference")
+def token_attention_inference(
+    token_attention_out: Tensor,
+    q: Tensor,
+    k: Tensor,
+    b_loc: Tensor,
+    b_start_loc: Tensor,
+    b_seq_len: Tensor,
+    max_input_len: int,
+) -> Tensor:
+    check_sizes((k.shape[0], *q.shape[1:]), k=k)
+    scores = token_attention_out.clone()
+    for one, (columns, slots) in zip(q, _tokens(b_loc, b_start_loc, b_seq_len, max_input_len), strict=True):
+        wide = torch.float64 if q.dtype is torch.float64 else torch.float32
+        products = torch.einsum("hd,thd->ht", one.to(wide), k[slots].to(wide))
+        scores[:, columns] = (products / math.sqrt(q.shape[-1])).to(q.dtype)
+    return scores
+
+
+@vendor.implements("diopiTokenSoftmaxReduceVInference")
+def token_softmax_reduce_v_inference(
+    logics: Tensor,
+    v: Tensor,
+    b_loc: Tensor,
+    b_start_loc: Tensor,
+    b_seq_len: Tensor,
+    max_input_len: int,
+    other_kv_index: int,
+) -> Any:
+    check_sizes((v.shape[0], logics.shape[0], v.shape[2]), v=v)
+    wide = torch.float64 if logics.dtype is torch.float64 else torch.float32
+    sums = [
+        torch.einsum("ht,thd->hd", torch.softmax(logics[:, columns].to(wide), -1), v[slots].to(wide))
+        for columns, slots in _tokens(b_loc, b_start_loc, b_seq_len, max_input_len)
+    ]
+    return torch.stack(sums).to(logics.dtype)
+
+
+@vendor.implements("diopiContextAttentionInference")
+def context_attention_inference(
+    context_attention_out: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    b_start_loc: Tensor,
+    b_seq_len: Tensor,
+    max_input_len: int,
+) -> Tensor:
+    check_sizes(context_attention_out.shape, q=q, k=k, v=v)
+    check_sizes(b_start_loc.shape, b_seq_len=b_seq_len)
+    out = context_attention_out.clone()
+    for start, length in zip(b_start_loc.tolist(), b_seq_len.tolist(), strict=True):
+        rows = slice(start, start + length)
+        seen = torch.ones(length, length, dtype=torch.bool).tril()
+        out[rows] = attend(q[rows], k[rows], v[rows], 1 / math.sqrt(q.shape[-1]), seen)[0]
+    return out
+
+
+@vendor.implements("diopiPagedAttention")
+def paged_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    attenMask: Tensor | None,
+    actual_seq_lengths: Sequence[int],
+    num_heads: int,
+    num_kv_heads: int,
+    dim: int,
+    block_table: Tensor,
+    block_size: int,
+) -> Tensor:
+    check_sizes((*k.shape[:-1], num_kv_heads * dim), k=k, v=v)
+    if min(block_size, num_heads, num_kv_heads, *actual_seq_lengths) < 1 or num_heads % num_kv_heads:
+        raise ValueError(f"block_size {block_size}, lengths {actual_seq_lengths} or {num_kv_heads} heads do not fit")
+    if attenMask is not None and attenMask.shape[-1] != max(actual_seq_lengths):
+        raise ValueError(f"attenMask has shape {tuple(attenMask.shape)}, expected {max(actual_seq_lengths)} columns")
+    hidden = torch.zeros(1, max(actual_seq_lengths), dtype=torch.bool) if attenMask is None else attenMask
+    queries = q.view(len(actual_seq_lengths), 1, num_heads, dim)
+    keys, values = (x.reshape(-1, num_kv_heads, dim) for x in (k, v))
+    out = torch.empty_like(queries)
+    for number, length in enumerate(actual_seq_lengths):
+        place = torch.arange(length)
+        slots = block_table[number, place // block_size].long() * block_size + place % block_size
+        seen = ~hidden[number % len(hidden), :length][None]
+        out[number] = attend(queries[number], keys[slots], values[slots], 1 / math.sqrt(dim), seen)[0]
+    return out.view(q.shape)
+
+
+@vendor.implements("diopiPromptFlashAttention")
+def prompt_flash_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    atten_mask: Tensor | None,
+    actual_seq_lengths: Sequence[int],
+    max_input_len: int,
+    num_heads: int,
+    num_kv_heads: int,
+    dim: int,
+) -> Tensor:
+    batch, length = len(actual_seq_lengths), max_input_len
+    if min(length, num_heads, num_kv_heads) < 1 or min(actual_seq_lengths) < 0 or num_heads % num_kv_heads:
+        raise ValueError(f"lengths {actual_seq_lengths} of at most {length} or {num_kv_heads} heads do not fit")
+    check_sizes((batch * length, num_heads * dim), query=query)
+    check_sizes((batch * length, num_kv_heads * dim), key=key, value=value)
+    q, k, v = (
+        x.reshape(batch, length, heads, dim)
+        for x, heads in ((query, num_heads), (key, num_kv_heads), (value, num_kv_heads))
+    )
+    if atten_mask is not None and atten_mask.shape[-2:] != (length, length):
+        raise ValueError(f"atten_mask has shape {tuple(atten_mask.shape)}, expected {length} rows and columns")
+    masks = (
+        torch.zeros(1, length, length, dtype=torch.bool)
+        if atten_mask is None
+        else atten_mask.reshape(-1, length, length)
+    )
+    out = torch.zeros_like(q)
+    for number, own in enumerate(actual_seq_lengths):
+        seen = ~masks[number % len(masks), :own, :own].clone().logical_or(
+            torch.ones(own, own, dtype=torch.bool).triu(1)
+        )
+        rows = number, slice(own)
+        out[rows] = attend(q[rows], k[rows], v[rows], 1 / math.sqrt(dim), seen)[0]
+    return out.view(query.shape)
+
+
+@vendor.implements("diopiMatmulAllReduce")
+def matmul_all_reduce(
+    x1: Tensor, x2: Tensor, bias: Tensor | None, group: str, reduce_op: str, comm_turn: int, stream_mode: int
+) -> Tensor:
+    if reduce_op != "sum":
+        raise ValueError(f"reduce_op is {reduce_op!r}, expected 'sum'")
+    if bias is None:
+        return torch.matmul(x1, x2)
+    check_sizes(x2.shape[1:], bias=bias)
+    return torch.nn.functional.linear(x1, x2.T, bias)

@@ -1,0 +1,19 @@
+"""Products with sparse matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from diopi_impl.torch_cpu import vendor
+
+
+@vendor.implements("diopiSpMM")
+def spmm(input: Any, mat2: Any) -> Tensor:
+    if not isinstance(input, list) or isinstance(mat2, list):
+        raise NotImplementedError("input must be sparse, and mat2 dense")
+    crow, col, values = input
+    matrix = torch.sparse_csr_tensor(crow, col, values, (len(crow) - 1, len(mat2)), check_invariants=False)
+    return matrix @ mat2

@@ -1,0 +1,174 @@
+"""Frozen dataclasses as JSON and back.
+
+A dataclass is an object, with a key a field: the field's name, less an underscore at its end (`class_` is `class`). A
+field whose metadata have `omit_default` is left out if it has its default. Enumerations are the names of their
+members; what JSON does not have are texts: paths, dates as in ISO 8601, infinities and NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import Field, fields, is_dataclass
+from datetime import date
+from enum import Enum
+from functools import cache, partial
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+SEQUENCES = (tuple, Sequence, Collection)
+"""What a list may be declared as; each is read as a tuple."""
+
+NOT_FINITE = ("inf", "-inf", "nan")
+
+
+class RecordError(ValueError):
+    """What was read is not the JSON of the dataclass; the message says where and why."""
+
+
+def to_json(value: Any) -> Any:
+    """A dataclass, or what a field of one may hold, as JSON has it."""
+    match value:
+        case Enum():
+            return value.name
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case date():
+            return value.isoformat()
+        case Path():
+            return str(value)
+        case Mapping():
+            return {name: to_json(entry) for name, entry in value.items()}
+        case Collection():
+            return [to_json(entry) for entry in value]
+    given = ((field, getattr(value, field.name)) for field in fields(value))
+    return {key_of(field): to_json(entry) for field, entry in given if is_required(field) or entry != field.default}
+
+
+def from_json(kind: type[T], value: Any) -> T:
+    """The `kind`, a dataclass, of which `value` is the JSON; RecordError if it isn't."""
+    declared: Any = kind  # which the type checker does not know to be hashable
+    read: T = _reader(declared)(value, kind.__name__)
+    return read
+
+
+def key_of(field: Field[Any]) -> str:
+    """The key of a field."""
+    return field.name.removesuffix("_")
+
+
+def is_required(field: Field[Any]) -> bool:
+    """Whether a field's key is always there."""
+    return not field.metadata.get("omit_default", False)
+
+
+@cache
+def kinds_of(record: type) -> Mapping[str, Any]:
+    """What the fields of a dataclass are declared as, by name."""
+    return get_type_hints(record)
+
+
+def kind_if_given(kind: Any) -> Any:
+    """X of `X | None`; None if `kind` is nothing of that form."""
+    if get_origin(kind) is not UnionType:
+        return None
+    (given,) = (one for one in get_args(kind) if one is not NoneType)
+    return given
+
+
+def read_value(kind: Any, value: Any, where: str) -> Any:
+    """What a field declared as `kind` holds if `value` is its JSON; RecordError, begun with `where`, if it isn't."""
+    return _reader(kind)(value, where)
+
+
+Reader = Callable[[Any, str], Any]
+"""From JSON, and where it stands, to what it is the JSON of; RecordError if it isn't."""
+
+
+@cache
+def _reader(kind: Any) -> Reader:
+    """Reads values that are declared as `kind`."""
+    if given := kind_if_given(kind):
+        read_given = _reader(given)
+        return lambda value, where: None if value is None else read_given(value, where)
+    if is_dataclass(kind):
+        return _record_reader(kind)
+    if get_origin(kind) is Mapping:
+        read_entry = _reader(get_args(kind)[1])
+        return lambda value, where: {
+            name: read_entry(entry, f"{where}.{name}") for name, entry in _of_type(dict, value, where).items()
+        }
+    if get_origin(kind) in SEQUENCES:
+        read_one = _reader(get_args(kind)[0])
+        return lambda value, where: tuple(
+            [read_one(entry, f"{where}[{number}]") for number, entry in enumerate(_of_type(list, value, where))]
+        )
+    if issubclass(kind, Enum):
+        return _member_reader(kind)
+    return _PLAIN.get(kind) or partial(_of_type, kind)
+
+
+def _record_reader(kind: Any) -> Reader:
+    kinds = kinds_of(kind)
+    readers = {key_of(field): (field.name, _reader(kinds[field.name])) for field in fields(kind)}
+    required = [key_of(field) for field in fields(kind) if is_required(field)]
+
+    def read(value: Any, where: str) -> Any:
+        given = _of_type(dict, value, where)
+        missing = [key for key in required if key not in given]
+        for what, keys in (("unknown", given.keys() - readers.keys()), ("missing", missing)):
+            if keys:
+                raise RecordError(f"{where}: {what} {', '.join(key for key in (*given, *required) if key in keys)}")
+        entries = {}
+        for key, entry in given.items():
+            name, read_entry = readers[key]
+            entries[name] = read_entry(entry, f"{where}.{name}")
+        return kind(**entries)
+
+    return read
+
+
+def _member_reader(kind: type[Enum]) -> Reader:
+    members = kind.__members__
+
+    def read(value: Any, where: str) -> Any:
+        if not isinstance(value, str) or value not in members:
+            raise RecordError(f"{where}: expected one of {', '.join(members)}, found {value!r}")
+        return members[value]
+
+    return read
+
+
+def _read_float(value: Any, where: str) -> float:
+    try:
+        number = float(value) if type(value) is int or (type(value) is str and value in NOT_FINITE) else value
+    except OverflowError as error:
+        raise RecordError(f"{where}: expected float, found an integer beyond its range") from error
+    return _of_type(float, number, where)
+
+
+def _of_type(kind: type[T], value: Any, where: str) -> T:
+    if type(value) is not kind:
+        raise RecordError(f"{where}: expected {kind.__name__}, found {value!r}")
+    return value
+
+
+def _read_date(value: Any, where: str) -> date:
+    """A date, which TOML has and JSON hasn't."""
+    with suppress(TypeError, ValueError):
+        return value if type(value) is date else date.fromisoformat(value)
+    raise RecordError(f"{where}: expected a date such as 2027-01-31, found {value!r}")
+
+
+def _read_path(value: Any, where: str) -> Path:
+    return Path(_of_type(str, value, where))
+
+
+_PLAIN: Mapping[Any, Reader] = {float: _read_float, date: _read_date, Path: _read_path}
+"""Kinds that JSON has no type of its own for."""

@@ -1,0 +1,106 @@
+"""Results made small for levels of large cases: fewer bits of each number, and bytes in an order that compresses.
+
+What is rounded, and why that can't change a verdict: a reference value in float64 keeps `SPARE` bits more than the
+result's type has, so it moves by 2^-10 of an ulp at most, where a budget allows 8 ulps or more. A budget is rounded
+up, to 8 significant bits: it grows by 1/128 at most, and none shrinks. Exact results are stored in their own type.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.baseline.records import Expected, tensors_in
+from diopi_test.cases.formats import format_of, is_inexact
+from lib_rt.dtypes import to_numpy
+
+Array = NDArray[Any]
+
+SPARE = 9
+"""Bits that reference values have more than results."""
+
+_DOUBLE = 53
+"""The significant bits of float64."""
+
+
+def compacted(expected: Expected) -> Expected:
+    """The expectation with values and budgets that compress; compared with it, a result has the same verdict."""
+    if not is_inexact(expected.dtype):
+        return expected
+    if expected.budget_ulps is None:
+        return replace(expected, values=_own(expected.values, expected.dtype), flushed=_of(_own, expected))
+    values = _shortened(expected.values, expected.dtype)
+    return replace(expected, values=values, flushed=_of(_shortened, expected), budget_ulps=_up(expected.budget_ulps))
+
+
+def _of(change: Any, expected: Expected) -> Any:
+    return None if expected.flushed is None else change(expected.flushed, expected.dtype)
+
+
+def _own(values: Array, dtype: Dtype) -> Array:
+    """Numbers rounded to the result's type; those of half precision in float32, as comparing is quicker there."""
+    with np.errstate(all="ignore"):
+        rounded = values.astype(to_numpy(dtype))
+    return rounded.astype(np.float32) if dtype in (Dtype.float16, Dtype.bfloat16) else rounded
+
+
+def _shortened(values: Array, dtype: Dtype) -> Array:
+    """float64 numbers rounded to the nearest with `SPARE` bits more than `dtype`; those that are not finite as such."""
+    if np.iscomplexobj(values):
+        both = np.empty(values.shape, np.complex128)
+        both.real, both.imag = _shortened(values.real, dtype), _shortened(values.imag, dtype)
+        return both
+    dropped = _DOUBLE - format_of(dtype).precision - SPARE
+    if dropped <= 0:
+        return values
+    bits = np.ascontiguousarray(values, np.float64).view(np.uint64)
+    half, mask = np.uint64(1 << (dropped - 1)), np.uint64(2**64 - (1 << dropped))
+    short = ((bits + half) & mask).view(np.float64)
+    is_kept = np.isfinite(values) & np.isfinite(short) & (short != 0)
+    return np.where(is_kept, short, values)
+
+
+def _up(budget: NDArray[np.floating]) -> Array:
+    """Budgets rounded up to the 8 significant bits of bfloat16; as they are where one is beyond its range."""
+    if budget.dtype != np.float32:
+        return budget
+    bits = np.ascontiguousarray(budget).view(np.uint32)
+    short = (((bits + np.uint32(0xFFFF)) >> np.uint32(16)).astype(np.uint16)).view(ml_dtypes.bfloat16)
+    return short if np.isfinite(short.astype(np.float32)).all() else budget
+
+
+def widened(budget: Array) -> Array:
+    """Budgets as they are computed with."""
+    return budget.astype(np.float32) if budget.dtype == ml_dtypes.bfloat16 else budget
+
+
+def planes(array: Array) -> bytes:
+    """The bytes of an array, the first of each element, then the second of each, and so on: alike ones are together."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(np.uint8).reshape(-1, flat.dtype.itemsize).T.tobytes()
+
+
+def from_planes(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> Array:
+    """The array of which `planes` lie in `data` at `offset`."""
+    count = math.prod(shape)
+    parts = np.frombuffer(data, np.uint8, count * dtype.itemsize, offset).reshape(dtype.itemsize, count)
+    return np.ascontiguousarray(parts.T).reshape(-1).view(dtype).reshape(shape)
+
+
+def digest_of(arguments: Mapping[str, Any]) -> str:
+    """The SHA-256 of a case's tensor arguments: names, types, layouts, shapes and elements."""
+    digest = hashlib.sha256()
+    for name, value in sorted(arguments.items()):
+        for tensor in tensors_in(value):
+            form = (name, tensor.dtype.name, tensor.layout, tensor.values.shape)
+            digest.update(repr(form).encode())
+            digest.update(np.ascontiguousarray(tensor.values).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,71 @@
+"""Which modules of the project a module depends on, found by the imports in their sources."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+PROJECT = ("diopi_proto", "lib_rt", "diopi_test")
+"""The packages whose sources count; of others, versions do."""
+
+
+def source_digest(roots: Iterable[str]) -> str:
+    """Digest of the sources of these modules and of all modules of the project that they need."""
+    sources = (f"{name} {_file_digest(name)}" for name in sorted(dependencies(frozenset(roots))))
+    return hashlib.sha256("\n".join(sources).encode()).hexdigest()
+
+
+@cache
+def dependencies(roots: frozenset[str]) -> frozenset[str]:
+    """The modules `roots`, what they import, the packages these lie in, and so on.
+
+    What a package loads by name, as it does with its families, is not among them.
+    """
+    found: set[str] = set()
+    waiting = set(roots)
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        waiting |= {imported for imported in _imports(name) if imported not in found}
+    return frozenset(found)
+
+
+@cache
+def _imports(module: str) -> frozenset[str]:
+    """The modules of the project that the source of `module` imports, and the packages it lies in."""
+    tree = ast.parse(_source(module).read_text("utf-8"))
+    named = {name for node in ast.walk(tree) for name in _named(node) if name.split(".")[0] in PROJECT}
+    parents = {name.rpartition(".")[0] for name in (*named, module)} - {""}
+    return frozenset(name for name in named | parents if find_spec(name) is not None)
+
+
+def _named(node: ast.AST) -> Iterator[str]:
+    """The modules an import statement may mean: `from a import b` means a.b if that is one."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield node.module
+        yield from (name for alias in node.names if _is_module(name := f"{node.module}.{alias.name}"))
+
+
+@cache
+def _is_module(name: str) -> bool:
+    package, _, _ = name.rpartition(".")
+    spec = find_spec(package)
+    return bool(spec and spec.submodule_search_locations) and find_spec(name) is not None
+
+
+@cache
+def _file_digest(module: str) -> str:
+    return hashlib.sha256(_source(module).read_bytes()).hexdigest()
+
+
+def _source(module: str) -> Path:
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"{module} has no source")
+    return Path(spec.origin)

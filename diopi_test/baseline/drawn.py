@@ -1,0 +1,31 @@
+"""Inputs drawn again for levels that do not store them: by the generators, and by the oracle if they are results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from diopi_proto.interface import lookup
+from diopi_test.baseline.compact import digest_of
+from diopi_test.baseline.errors import BaselineError
+from diopi_test.baseline.evaluate import draw_arguments
+from diopi_test.cases.selection import LEVELS, select_cases
+
+
+def draw_again(path: Path, function: str, level: str, label: str, sha256: str) -> dict[str, Any]:
+    """The arguments of a case of the file at `path`.
+
+    Raises BaselineError if there is no such case any more, or its inputs are not those of which `sha256` is the digest.
+    """
+    cases = select_cases(function, level) if level in LEVELS else ()
+    case = next((case for case in cases if case.label == label), None)
+    remedy = f"make it again with diopi-test gen-data --level {level} --function {function}"
+    if case is None:
+        raise BaselineError(f"{path} has results of {function}[{label}], which there is not any more; {remedy}")
+    arguments = draw_arguments(lookup(function), case)
+    if (found := digest_of(arguments)) != sha256:
+        raise BaselineError(
+            f"{path}: the inputs of {function}[{label}], drawn again, are not those its results were computed from: "
+            f"their sha256 is {found}, expected {sha256}; {remedy}"
+        )
+    return arguments

@@ -1,0 +1,304 @@
+"""Computing a case: its data drawn, the reference's results, and the budget of every element."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.interface import lookup
+from diopi_proto.parameters import Parameter
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
+from diopi_test.cases.data import (
+    TensorData,
+    converted,
+    generator,
+    materialise,
+    plain_values,
+    stored,
+    with_masks,
+)
+from diopi_test.cases.formats import is_inexact
+from diopi_test.cases.model import Case, ResultOf, ResultOverride, TensorSpec, Values
+from diopi_test.oracle import budget
+from diopi_test.oracle.reference import (
+    Exact,
+    Judged,
+    PartlySpecified,
+    Reference,
+    WithTerms,
+    bare,
+    reference_of,
+    wants_out,
+)
+from lib_rt.dtypes import to_numpy
+
+
+def make_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
+    """Draw the data of `case`, compute the reference and derive every budget.
+
+    Raises ValueError when the function has no reference or the reference returns something else than its results.
+    """
+    function = reference_of(prototype.name)
+    if function is None:
+        raise ValueError(f"{prototype.name} has no reference")
+    passed = _passed(prototype, case)
+    evaluation = Evaluation(prototype, function, case)
+    return BaselineCase(
+        prototype.name,
+        case.label,
+        case.dtype,
+        {p.name: _stored(passed[p.name]) for p in prototype.arguments},
+        evaluation.expected(with_masks(prototype, passed)),
+        case.smoke,
+        case.case_class,
+    )
+
+
+def draw_arguments(prototype: Prototype, case: Case) -> dict[str, Any]:
+    """The arguments that `make_baseline_case` gives `case`, without results: they are drawn again, to the same bits."""
+    passed = _passed(prototype, case)
+    return {p.name: _stored(passed[p.name]) for p in prototype.arguments}
+
+
+def _passed(prototype: Prototype, case: Case) -> dict[str, Any]:
+    """The materialised arguments that are passed, in the case's order."""
+    values = materialise(prototype, case, result_of)
+    names = {parameter.name for parameter in prototype.arguments}
+    return {name: value for name, value in values.items() if name in names}
+
+
+def result_of(wanted: ResultOf, values: Values) -> NDArray[Any]:
+    """What `wanted` stands for, when the case's arguments before have these values."""
+    prototype, reference = lookup(wanted.function), reference_of(wanted.function)
+    if reference is None:
+        raise ValueError(f"{wanted.function} has no reference")
+    arguments = {
+        p.name: wanted.given[p.name] if p.name in wanted.given else values[wanted.renamed.get(p.name, p.name)]
+        for p in prototype.arguments
+    }
+    undecided = (ResultOverride(),) * len(prototype.results)
+    keywords = {"out": undecided[0] if len(undecided) == 1 else undecided} if wants_out(reference) else {}
+    with np.errstate(all="ignore"):
+        returned = reference(**arguments, **keywords)
+    number = [p.name for p in prototype.results].index(wanted.result)
+    result = returned if len(prototype.results) == 1 else returned[number]
+    array = np.asarray(bare(result))
+    if not isinstance(result, PartlySpecified) or wanted.unspecified is None:
+        return array
+    return np.where(result.specified, array, wanted.unspecified)
+
+
+@final
+@dataclass(frozen=True)
+class Evaluation:
+    """One case's way from argument values to expected results."""
+
+    prototype: Prototype
+    function: Reference
+    case: Case
+
+    def expected(self, values: Mapping[str, Any]) -> dict[str, Expected | list[Expected] | None]:
+        """The expected results by name."""
+        dtypes = [self._dtype(slot, values) for slot in _slots(self._run(plain_values(values)))]
+        values = self._converted(values, dtypes)
+        outputs = self._run(plain_values(values))
+        slots = _slots(outputs)
+        arrays = [slot.array for slot in slots]
+        amplified = budget.amplification(self.arrays, values, arrays, dtypes, self.case.dtype, self._seed)
+        flushed = self._flushed(values) or [None for _ in slots]
+        flat = [
+            self._one(slot, dtype, amplify, other)
+            for slot, dtype, amplify, other in zip(slots, dtypes, amplified, flushed, strict=True)
+        ]
+        return _unflatten(outputs, flat)
+
+    def _converted(self, values: Mapping[str, Any], results: Sequence[Dtype]) -> dict[str, Any]:
+        """The arguments with those converted that the standard converts first; what that leaves as it is stays."""
+        if not results:
+            return dict(values)
+        tensors = {name: value.spec.dtype for name, value in values.items() if isinstance(value, TensorData)}
+        numbers = {p.name: values[p.name] for p in self.prototype.numbers if values[p.name] is not None}
+        names, dtype = self.prototype.converted_first(tensors, numbers, results[0])
+        return {**values, **{name: _converted(values[name], dtype) for name in names}}
+
+    def _run(self, plain: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        results = self.prototype.results
+        overrides = tuple(self.case.results.get(p.name, self._usual(p)) for p in results)
+        keywords = {"out": overrides[0] if len(overrides) == 1 else overrides} if wants_out(self.function) else {}
+        with np.errstate(all="ignore"):
+            returned = self.function(**plain, **keywords)
+        values = (returned,) if len(results) == 1 else tuple(returned)
+        if len(values) != len(results):
+            raise ValueError(
+                f"the reference of {self.prototype.name} returned {len(values)} results, not {len(results)}"
+            )
+        return [
+            (p.name, value if override else None) for p, override, value in zip(results, overrides, values, strict=True)
+        ]
+
+    def _usual(self, result: Parameter) -> ResultOverride:
+        """What of a result is certain if the case says nothing: one updated in place has the argument's type."""
+        given = self.case.arguments.get(result.name)
+        return ResultOverride(given.dtype) if isinstance(given, TensorSpec) else ResultOverride()
+
+    def _seed(self) -> Generator:
+        return generator(self.prototype.base, self.case.label, "perturbation")
+
+    def arrays(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
+        """The reference's results for argument values as it takes them, those the caller leaves out not among them."""
+        return [slot.array for slot in _slots(self._run(plain))]
+
+    def _flushed(self, values: Mapping[str, Any]) -> Sequence[NDArray[Any] | None] | None:
+        if not any(budget.has_subnormals(value) for value in values.values()):
+            return None
+        return self.arrays({name: budget.flushed(value) for name, value in values.items()})
+
+    def _dtype(self, slot: _Slot, values: Mapping[str, Any]) -> Dtype:
+        """The element type of one result tensor: the caller's choice, or what the standard says."""
+        override = self.case.results.get(slot.name)
+        if override and override.dtype is not None:
+            return override.dtype
+        inferred = self.prototype.infer(slot.name, values, slot.number, otherwise=self.case.dtype)
+        assert inferred is not None
+        return inferred
+
+    def _one(self, slot: _Slot, dtype: Dtype, amplified: NDArray[np.float64], flushed: NDArray[Any] | None) -> Expected:
+        override = self.case.results.get(slot.name) or ResultOverride()
+        inexact = is_inexact(dtype)
+        values = _float(slot.array) if inexact else _wrapped(slot.array, dtype)
+        other = None if flushed is None else _float(flushed) if inexact else _wrapped(flushed, dtype)
+        rounded = inexact and not self.case.exact and slot.is_rounded(self.prototype.promise)
+        if rounded and slot.is_sum:
+            amplified = budget.with_unsigned_zeros(values, amplified, dtype)
+        return Expected(
+            values,
+            dtype,
+            override.layout.__name__,
+            self._budget(slot, values, amplified, dtype) if rounded else None,
+            None if other is None or np.array_equal(values, other, equal_nan=inexact) else other,
+            slot.specified,
+            isinstance(slot.output, Judged),
+        )
+
+    @staticmethod
+    def _budget(slot: _Slot, values: NDArray[Any], amplified: NDArray[np.float64], dtype: Dtype) -> NDArray[Any]:
+        ulps = budget.in_ulps(values, amplified, slot.terms, slot.stored, dtype)
+        return np.where(slot.exact, ulps.dtype.type(budget.EXACT), ulps) if np.any(slot.exact) else ulps
+
+
+def _converted(value: Any, dtype: Dtype) -> Any:
+    """A tensor or number converted to an element type; the same where that changes nothing."""
+    if not isinstance(value, TensorData):
+        return converted(value, dtype)
+    numbers = stored(value.exact, dtype)
+    with np.errstate(all="ignore"):
+        back = (numbers if np.iscomplexobj(value.exact) else numbers.real).astype(value.exact.dtype)
+    if np.array_equal(back, value.exact, equal_nan=is_inexact(value.spec.dtype)):
+        return value
+    return TensorData(numbers.astype(to_numpy(dtype)), replace(value.spec, dtype=dtype))
+
+
+def _float(array: NDArray[Any]) -> NDArray[Any]:
+    return array if np.iscomplexobj(array) else array.astype(np.float64)
+
+
+def _wrapped(array: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
+    """An exact result in its own integer type; integers wrap around, anything nonzero is true."""
+    with np.errstate(all="ignore"):
+        return array.astype(to_numpy(dtype))
+
+
+@final
+@dataclass(frozen=True)
+class _Slot:
+    """One result array: the result it belongs to, and its number if that is an array of tensors."""
+
+    name: str
+    number: int | None
+    output: Any
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """The reference's values."""
+        return np.asarray(bare(self.output))
+
+    @property
+    def terms(self) -> Any:
+        """The declared intermediate terms; ValueError if they do not broadcast to the result."""
+        return np.broadcast_to(self._declared.terms, self.array.shape)
+
+    @property
+    def stored(self) -> Any:
+        """Those that are stored in the result's type; ValueError if they do not broadcast to the result."""
+        return np.broadcast_to(self._declared.stored, self.array.shape)
+
+    @property
+    def exact(self) -> Any:
+        """Where a result that may be rounded elsewhere must be exact."""
+        return np.broadcast_to(self._declared.exact, self.array.shape)
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether terms are declared that the result is a sum of, so that its zeros have no sign."""
+        return np.ndim(self._declared.terms) > 0 and not self._declared.signed
+
+    @property
+    def specified(self) -> NDArray[np.bool_] | None:
+        """Where the standard specifies the result, if not everywhere."""
+        if not isinstance(self.output, PartlySpecified):
+            return None
+        return np.broadcast_to(np.asarray(self.output.specified, bool), self.array.shape)
+
+    @property
+    def _result(self) -> Any:
+        return self.output.value if isinstance(self.output, PartlySpecified) else self.output
+
+    @property
+    def _declared(self) -> WithTerms:
+        """The result with the terms that are declared; without any where none are."""
+        return self._result if isinstance(self._result, WithTerms) else WithTerms(self._result, 0.0)
+
+    def is_rounded(self, promise: str) -> bool:
+        """Whether the result may differ from the reference by its budget."""
+        exact = isinstance(self._result, Exact | Judged)
+        return isinstance(self._result, WithTerms) or (promise == "rounded" and not exact)
+
+
+def _slots(outputs: Sequence[tuple[str, Any]]) -> list[_Slot]:
+    """The arrays among reference outputs, arrays of tensors spread out, absent results left out."""
+    return [
+        _Slot(name, number, entry)
+        for name, value in outputs
+        for number, entry in (enumerate(value) if isinstance(value, list) else [(None, value)])
+        if entry is not None
+    ]
+
+
+def _unflatten(
+    outputs: Sequence[tuple[str, Any]], flat: Sequence[Expected]
+) -> dict[str, Expected | list[Expected] | None]:
+    """The expectations by result name, shaped as the outputs were."""
+    remaining = iter(flat)
+    return {
+        name: [next(remaining) for _ in value]
+        if isinstance(value, list)
+        else None
+        if value is None
+        else next(remaining)
+        for name, value in outputs
+    }
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_stored(entry) for entry in value]
+    if isinstance(value, TensorData):
+        return BaselineTensor(value.values, value.spec.dtype, value.spec.layout.__name__)
+    return value

@@ -1,0 +1,88 @@
+"""Files read and written whole, whatever lies at their path."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+from diopi_test.baseline.errors import BaselineError
+
+PART_SUFFIX = ".part"
+"""Of a file that is being written: `.NAME-PID.part`."""
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFBLK: "a block device",
+}
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """The contents of a regular file of at most `limit` bytes.
+
+    Raises BaselineError that says what was found instead: nothing, a file of another kind, or more bytes. FIFOs and
+    devices are not opened, and a file that grows, or has no end, is read as far as the limit.
+    """
+    try:
+        _check_kind(path, os.stat(path).st_mode)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # lest a FIFO that was put there since is waited for
+        with open(descriptor, "rb") as file:
+            found = os.fstat(descriptor)
+            _check_kind(path, found.st_mode)
+            content = file.read(limit + 1) if found.st_size <= limit else b""
+    except OSError as error:
+        raise BaselineError(f"{path} can't be read: {error.strerror or error}") from error
+    if (size := max(found.st_size, len(content))) > limit:
+        raise BaselineError(f"{path} is too large: it has {size} bytes or more, expected at most {limit}")
+    return content
+
+
+def read_verified(path: Path, limit: int, sha256: str) -> bytes:
+    """The contents of a regular file; BaselineError as above, or if their SHA-256 is another."""
+    content = read_regular(path, limit)
+    if (found := hashlib.sha256(content).hexdigest()) != sha256:
+        raise BaselineError(f"{path} is not the file of its level's manifest: its sha256 is {found}, expected {sha256}")
+    return content
+
+
+def _check_kind(path: Path, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise BaselineError(f"{path} is {_KINDS.get(stat.S_IFMT(mode), 'of an unknown kind')}, expected a regular file")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file under a temporary name and rename it, so that there is never half of one.
+
+    Raises BaselineError when it can't be written (a full disk, say); what was there before is kept.
+    """
+    temporary = path.with_name(f".{path.name}-{os.getpid()}{PART_SUFFIX}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise BaselineError(f"{path} can't be written: {error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the unfinished files of processes that are no more."""
+    for leftover in folder.glob(f".*{PART_SUFFIX}"):
+        _, _, process = leftover.stem.rpartition("-")
+        if not (process.isdecimal() and _is_running(int(process))):
+            leftover.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass  # another user's
+    return True

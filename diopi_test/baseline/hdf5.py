@@ -1,0 +1,94 @@
+"""HDF5 files in memory, of which nothing is read before its kind and size are known to be as expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any, TypeVar
+
+import h5py
+import numpy as np
+
+from diopi_test.baseline.errors import BaselineError
+
+LIMIT = 256 * 2**20
+"""Bytes a dataset has at most when it is unpacked."""
+
+CHUNKS = 2**16
+"""Parts it is stored in at most."""
+
+TEXT_LIMIT = 2**16
+"""Bytes a text of a fixed length has at most."""
+
+GZIP = 1
+"""The number of the filter in HDF5's registry."""
+
+_HARD_LINK: Any = vars(h5py)["HardLink"]  # the stubs do not have it
+
+T = TypeVar("T", str, int)
+
+
+class NotExpectedError(Exception):
+    """Something in a file is not what is expected there; the message says what, but not in which file."""
+
+
+@contextmanager
+def opened(path: Path, content: bytes) -> Iterator[h5py.File]:
+    """The file whose bytes are `content`; in the block, whatever can't be read is a BaselineError that names `path`."""
+    try:
+        with h5py.File(BytesIO(content), "r") as file:  # type: ignore[arg-type]  # the stubs know no file objects
+            yield file
+    except (NotExpectedError, OSError, KeyError, RuntimeError, TypeError, ValueError, MemoryError) as error:
+        raise BaselineError(f"{path} is not a readable baseline file: {error}") from error
+
+
+def attribute(file: h5py.File, name: str, kind: type[T]) -> T:
+    """An attribute of the file, a single text or integer."""
+    if name not in file.attrs:
+        raise NotExpectedError(f"it has no attribute {name}")
+    stored = file.attrs.get_id(name)
+    if stored.shape != () or stored.dtype.itemsize > TEXT_LIMIT:
+        raise NotExpectedError(
+            f"attribute {name} has shape {stored.shape} of {stored.dtype}, expected one {kind.__name__}"
+        )
+    value = file.attrs[name]
+    if not isinstance(value, np.integer if kind is int else str):
+        raise NotExpectedError(f"attribute {name} is {value!r}, expected {kind.__name__}")
+    return kind(value)
+
+
+def size_of(file: h5py.File, name: str) -> int:
+    """The number of bytes in a dataset, which is a list of bytes in the file itself, plain or compressed by gzip."""
+    dataset = _dataset(file, name)
+    if dataset.dtype != np.uint8 or dataset.ndim != 1:
+        raise NotExpectedError(f"/{name} has shape {dataset.shape} of {dataset.dtype}, expected a list of uint8")
+    if dataset.size > LIMIT:
+        raise NotExpectedError(f"/{name} has {dataset.size} bytes, expected at most {LIMIT}")
+    length = dataset.chunks[0] if dataset.chunks else LIMIT
+    if length > LIMIT or dataset.size > length * CHUNKS:
+        raise NotExpectedError(f"/{name} is stored in chunks of {length} bytes, expected at most {CHUNKS} of them")
+    properties = dataset.id.get_create_plist()
+    filters = {properties.get_filter(number)[0] for number in range(properties.get_nfilters())}
+    if dataset.external or dataset.is_virtual or filters - {GZIP}:
+        raise NotExpectedError(f"/{name} is not stored in the file itself, plain or compressed by gzip")
+    return int(dataset.size)
+
+
+def bytes_of(file: h5py.File, name: str) -> bytes:
+    """The bytes of such a dataset."""
+    size_of(file, name)
+    content: bytes = file[name][()].tobytes()
+    return content
+
+
+def _dataset(file: Any, name: str) -> Any:  # the stubs lack half of what is asked of it
+    link = file.get(name, getlink=True)  # first of all: to follow one is to open another file
+    if type(link) is not _HARD_LINK:
+        found = "not there" if link is None else f"a link ({type(link).__name__})"
+        raise NotExpectedError(f"/{name} is {found}, expected a dataset of the file itself")
+    found = file[name]
+    if not isinstance(found, h5py.Dataset):
+        raise NotExpectedError(f"/{name} is a {type(found).__name__.lower()}, expected a dataset")
+    return found

@@ -1,0 +1,38 @@
+"""Baseline files read for their index alone: what there is to know of a case but its data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.baseline.records import BaselineCase, entries_of, tensors_in
+from diopi_test.baseline.store import BaselineFile
+
+
+@final
+class IndexView(BaselineFile):
+    """A baseline file whose cases have every array's shape, and zeros for its elements.
+
+    Raises BaselineError as `BaselineFile` does.
+    """
+
+    def _array(self, span: Mapping[str, Any]) -> NDArray[Any]:
+        shape = self._shape(span) if "offset" in span else tuple(span["shape"])
+        return np.broadcast_to(np.zeros((), bool), shape)
+
+    def _arguments(self, label: str, record: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: self._decode_argument(value) for name, value in record["arguments"].items()}
+
+    def cases(self, first: Dtype) -> Iterator[BaselineCase]:
+        """All cases, those of element type `first` before the others."""
+        return (self.case(label) for label in sorted(self.labels, key=lambda label: self.dtype(label) is not first))
+
+    def layouts(self, label: str) -> frozenset[str]:
+        """The layouts of all tensors of one case."""
+        case = self.case(label)
+        tensors = {tensor.layout for value in case.arguments.values() for tensor in tensors_in(value)}
+        return frozenset(tensors | {entry.layout for value in case.expected.values() for entry in entries_of(value)})

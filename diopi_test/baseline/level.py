@@ -1,0 +1,99 @@
+"""`Level`: a folder of baseline files as its manifest describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import final
+
+from diopi_proto.interface import prototypes
+from diopi_test.baseline import manifest
+from diopi_test.baseline.errors import BaselineError
+from diopi_test.baseline.files import read_verified
+from diopi_test.baseline.manifest import FileEntry, ListedCase, Manifest
+from diopi_test.baseline.store import LIMIT, SUFFIX, BaselineFile, file_of
+
+NAMED = 5
+"""How many files an error names."""
+
+
+def open_level(folder: Path) -> Level:
+    """The level in `folder`, whose manifest is read and whose files are those of the manifest; none is opened.
+
+    Raises BaselineError that names what is wrong: no manifest or one that can't be used, of another level than the
+    folder is called; files that are missing or foreign.
+    """
+    if not (folder / manifest.NAME).exists():
+        raise BaselineError(
+            f"there is no baseline in {folder}: it has no {manifest.NAME}; {_remedy(folder)}, "
+            "or name its folder with --data"
+        )
+    read, digest = manifest.read_manifest(folder)
+    if read.level != folder.name:
+        raise BaselineError(f"{folder / manifest.NAME} is of level {read.level}, expected {folder.name} as its folder")
+    level = Level(folder, read, digest)
+    level.check_names()
+    return level
+
+
+@final
+class Level:
+    """The baseline files of one level.
+
+    Attributes:
+        folder: where they lie.
+        digest: of the manifest, and by that of everything in the level.
+    """
+
+    def __init__(self, folder: Path, read: Manifest, digest: str) -> None:
+        self.folder = folder
+        self.digest = digest
+        self._entries: Mapping[str, FileEntry] = read.files
+
+    @property
+    def functions(self) -> Sequence[str]:
+        """The names of the functions that have cases, sorted."""
+        return sorted(self._entries)
+
+    def path(self, function: str) -> Path:
+        """Where a function's file lies."""
+        return file_of(self.folder, function)
+
+    def sha256(self, function: str) -> str:
+        """The digest of a function's file."""
+        return self._entries[function].sha256
+
+    def cases(self, function: str) -> Sequence[ListedCase]:
+        """The cases of a function: the stored ones in their order, then those made of them."""
+        return self._entries[function].cases
+
+    def open(self, function: str) -> BaselineFile:
+        """A function's file, whose bytes are those of the manifest; BaselineError if they are not."""
+        file = BaselineFile(self.path(function), self.sha256(function))
+        if file.level != self.folder.name:
+            raise BaselineError(f"{file.path} is of level {file.level}, expected {self.folder.name} as its folder")
+        return file
+
+    def verify(self, functions: Iterable[str]) -> None:
+        """Compare the files of `functions`, byte for byte, with the manifest; BaselineError if one differs."""
+        for function in functions:
+            read_verified(self.path(function), LIMIT, self.sha256(function))
+
+    def check_names(self) -> None:
+        """Compare the names of files with the manifest; BaselineError if one is missing, foreign or of no function."""
+        listed = {self.path(function).name for function in self._entries}
+        there = {path.name for path in self.folder.glob(f"*{SUFFIX}")}
+        unknown = {self.path(function).name for function in self._entries if function not in prototypes()}
+        for what, names in (
+            ("lacks files that are in its manifest", listed - there),
+            ("has files that are not in its manifest", there - listed),
+            ("has files of functions that the standard does not have", unknown),
+        ):
+            if names:
+                more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+                named = ", ".join(sorted(names)[:NAMED])
+                raise BaselineError(f"{self.folder} {what}: {named}{more}; remove them, or {_remedy(self.folder)}")
+
+
+def _remedy(folder: Path) -> str:
+    return f"make it with diopi-test gen-data --level {folder.name}"

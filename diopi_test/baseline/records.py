@@ -1,0 +1,121 @@
+"""What a baseline is made of: cases with their data and expected results. Nothing here computes any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.interface import lookup
+from diopi_proto.parameters import Generator
+from diopi_proto.types import Dtype
+from diopi_test.cases.data import converted, is_mask, widen
+from diopi_test.cases.formats import FloatArray, ulp
+from diopi_test.cases.model import CaseClass
+
+
+@final
+@dataclass(frozen=True)
+class BaselineTensor:
+    """A tensor argument as it is handed to a vendor: exact values in its element type, and its layout's name."""
+
+    values: NDArray[Any]
+    dtype: Dtype
+    layout: str
+
+
+@final
+@dataclass(frozen=True)
+class Expected:
+    """What a result must be.
+
+    Attributes:
+        values: the reference's result, wider than `dtype`; exact where `budget_ulps` is None.
+        dtype, layout: of the result tensor.
+        budget_ulps: budget of each element in units of its ulp, before K; None where the result must be exact.
+        flushed: the reference's result if subnormal inputs are taken for zero, where that differs.
+        specified: which elements the standard specifies; None where it is all of them.
+        judged: whether `values` is one of several right results, so that its meaning decides and not equality.
+    """
+
+    values: NDArray[Any]
+    dtype: Dtype
+    layout: str = "contiguous"
+    budget_ulps: NDArray[np.floating] | None = None
+    flushed: NDArray[Any] | None = None
+    specified: NDArray[np.bool_] | None = None
+    judged: bool = False
+
+    @cached_property
+    def unit(self) -> FloatArray:
+        """s + ulp + eps·m at each element of a floating result: what its error is measured in."""
+        with np.errstate(all="ignore"):
+            return ulp(self.values, self.dtype) * (1.0 if self.budget_ulps is None else self.budget_ulps)
+
+
+def tensors_in(value: Any) -> list[BaselineTensor]:
+    """The tensors in one argument of a case: none, one, or those of an array of tensors."""
+    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, BaselineTensor)]
+
+
+def entries_of(expected: Expected | list[Expected] | None) -> list[Expected]:
+    """The expected arrays of one result: none, one, or those of an array of tensors."""
+    if expected is None:
+        return []
+    return expected if isinstance(expected, list) else [expected]
+
+
+@final
+@dataclass(frozen=True)
+class BaselineCase:
+    """A complete case: `arguments` by name (BaselineTensor, list of them, None, attribute), `expected` by name.
+
+    An entry of `expected` is None for a result tensor the caller leaves out, a list for an array of results. `smoke`
+    marks the basic cases, which are called more than once.
+    """
+
+    function: str
+    label: str
+    dtype: Dtype
+    arguments: Mapping[str, Any]
+    expected: Mapping[str, Expected | list[Expected] | None]
+    smoke: bool = False
+    case_class: CaseClass = CaseClass.basic
+
+    @property
+    def id(self) -> str:
+        """`function[label]`."""
+        return f"{self.function}[{self.label}]"
+
+    @property
+    def draws(self) -> bool:
+        """Whether results are drawn at random: in all calls of the function, or in this one, from its generator."""
+        prototype = lookup(self.function)
+        has_generator = any(parameter.annotation is Generator for parameter in prototype.arguments)
+        judged = any(one.judged for value in self.expected.values() for one in entries_of(value))
+        return prototype.promise == "random" or (has_generator and judged)
+
+    def plain_arguments(self) -> dict[str, Any]:
+        """The arguments as the reference takes them, those converted that the standard converts first."""
+        plain = {name: self._plain(name, value) for name, value in self.arguments.items()}
+        prototype = lookup(self.function)
+        results = [one for value in self.expected.values() for one in entries_of(value)]
+        dtypes = {name: value.dtype for name, value in self.arguments.items() if isinstance(value, BaselineTensor)}
+        numbers = {p.name: plain[p.name] for p in prototype.numbers if plain[p.name] is not None}
+        if not results:
+            return plain
+        names, dtype = prototype.converted_first(dtypes, numbers, results[0].dtype)
+        return {**plain, **{name: converted(plain[name], dtype) for name in names}}
+
+    def _plain(self, name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._plain(name, entry) for entry in value]
+        if not isinstance(value, BaselineTensor):
+            return value
+        if is_mask(lookup(self.function), name, value.dtype):
+            return value.values != 0
+        return widen(value.values, value.dtype)

@@ -1,0 +1,341 @@
+"""The baseline on disk: one HDF5 file a function, holding an index and one block of data.
+
+    /index   uint8, the JSON text that lists the cases; every array in it is a span of the block
+    /data    uint8, the block, compressed
+    attributes: format, function, level, proto_version, key, provenance, index_sha256, data_sha256
+
+A small dataset costs HDF5 up to ten times its size, hence one block instead of a dataset an array. A file is written
+under a temporary name and renamed, so there is never half of one. It is read once, as bytes, so that HDF5 is given what
+was checked. bfloat16 arrays are stored as uint16.
+
+Of a level whose inputs are drawn, the file has shapes, layouts and a digest of the inputs instead of their elements,
+and results as `diopi_test.baseline.compact` makes them small.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import Any, final
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.types import VERSION_NUMBER, Dtype
+from diopi_test.baseline import compact
+from diopi_test.baseline.errors import BaselineError as BaselineError
+from diopi_test.baseline.files import read_regular, read_verified, write_whole
+from diopi_test.baseline.hdf5 import attribute, bytes_of, opened, size_of
+from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
+from diopi_test.cases.model import CaseClass
+from lib_rt.dtypes import to_numpy
+
+FORMAT = 2
+"""Version of the file layout."""
+
+SUFFIX = ".h5"
+
+TEXTS = ("function", "level", "key", "index_sha256", "data_sha256")
+"""The attributes with which a file says what it is."""
+
+LIMIT = 64 * 2**20
+"""Bytes a file has at most, some sixty times those of the largest one."""
+
+
+@final
+@dataclass(frozen=True)
+class Provenance:
+    """Where a file comes from.
+
+    Attributes:
+        level: its name.
+        key: digest of everything the contents depend on; a file with the right key need not be made again.
+        versions: of the software that made it.
+    """
+
+    level: str
+    key: str
+    versions: Mapping[str, str]
+
+
+@final
+class _Block:
+    """The data block while it is written."""
+
+    def __init__(self, *, is_drawn: bool = False) -> None:
+        self._data = bytearray()
+        self.is_drawn = is_drawn
+
+    def add(self, array: NDArray[Any]) -> dict[str, Any]:
+        """Append an array; the span record that finds it again."""
+        raw = np.ascontiguousarray(array)
+        span = {"offset": len(self._data), "type": raw.dtype.name, "shape": list(array.shape)}
+        self._data += compact.planes(raw) if self.is_drawn else raw.tobytes()
+        return {**span, "planes": True} if self.is_drawn else span
+
+    def bytes(self) -> bytes:
+        return bytes(self._data)
+
+
+def file_of(folder: Path, function: str) -> Path:
+    """Where the baseline of `function` lies in a level's folder."""
+    return folder / f"{function}{SUFFIX}"
+
+
+def write(
+    path: Path, function: str, cases: Iterable[BaselineCase], provenance: Provenance, *, is_drawn: bool = False
+) -> None:
+    """Write the cases of one function to `path`, whole or not at all.
+
+    Of a level that `is_drawn`, inputs are left out. Raises BaselineError when the file can't be written (a full disk,
+    say); what was there before is kept.
+    """
+    block = _Block(is_drawn=is_drawn)
+    index = json.dumps([_encode_case(case, block) for case in cases], separators=(",", ":")).encode()
+    write_whole(path, _file_image(function, index, block.bytes(), provenance))
+
+
+def _file_image(function: str, index: bytes, data: bytes, provenance: Provenance) -> bytes:
+    """The file's bytes, made in memory: HDF5 ends the process when a disk is full."""
+    image = BytesIO()
+    with h5py.File(image, "w", libver="v110") as file:  # type: ignore[arg-type]  # the stubs know no file objects
+        for name, content in (("index", index), ("data", data)):
+            array = np.frombuffer(content, np.uint8)
+            file.create_dataset(name, data=array, compression="gzip" if len(array) else None)
+            file.attrs[f"{name}_sha256"] = hashlib.sha256(content).hexdigest()
+        file.attrs["format"] = FORMAT
+        file.attrs["function"] = function
+        file.attrs["level"] = provenance.level
+        file.attrs["proto_version"] = VERSION_NUMBER
+        file.attrs["key"] = provenance.key
+        file.attrs["versions"] = json.dumps(dict(sorted(provenance.versions.items())))
+    return image.getvalue()
+
+
+class BaselineFile:
+    """A baseline file, read into memory; its contents are unpacked and verified at first use.
+
+    Raises BaselineError when the file is missing, of another kind, damaged, of another function or version, or when a
+    digest is given and is not that of its bytes.
+    """
+
+    def __init__(self, path: Path, sha256: str | None = None) -> None:
+        self.path = path
+        content = read_regular(path, LIMIT) if sha256 is None else read_verified(path, LIMIT, sha256)
+        self.digest = sha256 or hashlib.sha256(content).hexdigest()
+        self.size = len(content)
+        self._content: bytes | None = content
+        with opened(path, content) as file:
+            self._check_version(file)
+            self._texts = {name: attribute(file, name, str) for name in TEXTS}
+            if self.function != path.stem:
+                raise BaselineError(f"{path} has the cases of {self.function}, expected those of {path.stem}")
+            self._index = self._read(file, "index")
+            self._data_size = size_of(file, "data")
+
+    @property
+    def function(self) -> str:
+        """The function whose cases these are."""
+        return self._texts["function"]
+
+    @property
+    def key(self) -> str:
+        """Digest of everything the contents depend on."""
+        return self._texts["key"]
+
+    @property
+    def level(self) -> str:
+        """The level it was made for."""
+        return self._texts["level"]
+
+    @property
+    def memory(self) -> int:
+        """Bytes it takes once everything was read, about: decoded, the index takes some eight times its text."""
+        return self._data_size + 8 * len(self._index)
+
+    @cached_property
+    def _records(self) -> dict[str, dict[str, Any]]:
+        with self._decoding("/index"):
+            return {str(record["label"]): record for record in json.loads(self._index)}
+
+    @contextmanager
+    def _decoding(self, what: str) -> Iterator[None]:
+        """Whatever a part of the index has that is not as this module writes it is a BaselineError."""
+        try:
+            yield
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise BaselineError(f"{self.path} is damaged: {what} can't be decoded: {reason}") from error
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The labels of the cases, in order."""
+        return list(self._records)
+
+    def dtype(self, label: str) -> Dtype:
+        """The element type under test of one case."""
+        with self._decoding(label):
+            return Dtype[self._records[label]["dtype"]]
+
+    def case_class(self, label: str) -> CaseClass:
+        """What one case demands."""
+        with self._decoding(label):
+            return CaseClass(self._records[label].get("class", CaseClass.basic))
+
+    @cached_property
+    def _data(self) -> bytes:
+        assert self._content is not None
+        with opened(self.path, self._content) as file:
+            data = self._read(file, "data")
+        self._content = None  # from now on its space is better used
+        return data
+
+    def verify(self) -> None:
+        """Read everything once; BaselineError if a checksum fails."""
+        self._data  # noqa: B018 - reading it is the check
+
+    def case(self, label: str) -> BaselineCase:
+        """One case with its data."""
+        dtype, case_class = self.dtype(label), self.case_class(label)
+        with self._decoding(label):
+            record = self._records[label]
+            return BaselineCase(
+                self.function,
+                label,
+                dtype,
+                self._arguments(label, record),
+                {name: self._decode_expected(value) for name, value in record["expected"].items()},
+                record.get("smoke", False),
+                case_class,
+            )
+
+    def _arguments(self, label: str, record: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a case: stored ones, or drawn again; BaselineError if that gives others than there were."""
+        if "inputs_sha256" in record:
+            from diopi_test.baseline.drawn import draw_again  # needs the oracle, which what is stored does not
+
+            return draw_again(self.path, self.function, self.level, label, record["inputs_sha256"])
+        return {name: self._decode_argument(value) for name, value in record["arguments"].items()}
+
+    def __iter__(self) -> Iterator[BaselineCase]:
+        return (self.case(label) for label in self.labels)
+
+    def _check_version(self, file: h5py.File) -> None:
+        for name, ours in (("format", FORMAT), ("proto_version", VERSION_NUMBER)):
+            if (given := attribute(file, name, int)) != ours:
+                raise BaselineError(
+                    f"{self.path} is of another version: {name} is {given}, expected {ours}; "
+                    "make it again with diopi-test gen-data"
+                )
+
+    def _read(self, file: h5py.File, name: str) -> bytes:
+        content = bytes_of(file, name)
+        expected, given = self._texts[f"{name}_sha256"], hashlib.sha256(content).hexdigest()
+        if given != expected:
+            raise BaselineError(f"{self.path} is damaged: sha256 of /{name} is {given}, expected {expected}")
+        return content
+
+    def _array(self, span: Mapping[str, Any]) -> NDArray[Any]:
+        shape, dtype = self._shape(span), self._type(span)
+        if span.get("planes", False):
+            return compact.from_planes(self._data, dtype, shape, span["offset"])
+        return np.frombuffer(self._data, dtype, math.prod(shape), span["offset"]).reshape(shape)
+
+    def _shape(self, span: Mapping[str, Any]) -> tuple[int, ...]:
+        """The shape of an array, which lies in the block."""
+        shape, offset = tuple(span["shape"]), span["offset"]
+        end = offset + math.prod(shape) * self._type(span).itemsize
+        if min(*shape, offset, 0) < 0 or end > self._data_size:
+            raise ValueError(f"shape {shape} at {offset} is beyond the {self._data_size} bytes of /data")
+        return shape
+
+    @staticmethod
+    def _type(span: Mapping[str, Any]) -> np.dtype[Any]:
+        return to_numpy(Dtype.bfloat16) if span["type"] == "bfloat16" else np.dtype(span["type"])
+
+    def _decode_argument(self, value: Any) -> Any:
+        if isinstance(value, dict) and "tensor" in value:
+            return BaselineTensor(self._array(value["tensor"]), Dtype[value["dtype"]], value["layout"])
+        if isinstance(value, dict):
+            return [self._decode_argument(entry) for entry in value["list"]]
+        return tuple(value) if isinstance(value, list) else value
+
+    def _decode_expected(self, value: Any) -> Expected | list[Expected] | None:
+        if value is None:
+            return None
+        if isinstance(value, list):
+            return [self._one_expected(entry) for entry in value]
+        return self._one_expected(value)
+
+    def _one_expected(self, value: Mapping[str, Any]) -> Expected:
+        return Expected(
+            self._array(value["values"]),
+            Dtype[value["dtype"]],
+            value["layout"],
+            compact.widened(self._array(value["budget_ulps"])) if "budget_ulps" in value else None,
+            self._array(value["flushed"]) if "flushed" in value else None,
+            self._array(value["specified"]) if "specified" in value else None,
+            value.get("judged", False),
+        )
+
+
+def _encode_case(case: BaselineCase, block: _Block) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "label": case.label,
+        "dtype": case.dtype.name,
+        "arguments": {name: _encode_argument(value, block) for name, value in case.arguments.items()},
+        "expected": {name: _encode_expected(value, block) for name, value in case.expected.items()},
+    }
+    if block.is_drawn:
+        record["inputs_sha256"] = compact.digest_of(case.arguments)
+    if case.smoke:
+        record["smoke"] = True
+    if case.case_class is not CaseClass.basic:
+        record["class"] = case.case_class.value
+    return record
+
+
+def _encode_argument(value: Any, block: _Block) -> Any:
+    if isinstance(value, BaselineTensor):
+        span = {"shape": list(value.values.shape)} if block.is_drawn else block.add(value.values)
+        return {"tensor": span, "dtype": value.dtype.name, "layout": value.layout}
+    if isinstance(value, list):
+        return {"list": [_encode_argument(entry, block) for entry in value]}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _encode_expected(value: Expected | list[Expected] | None, block: _Block) -> Any:
+    if isinstance(value, list):
+        return [_encode_expected(entry, block) for entry in value]
+    if value is None:
+        return None
+    value = compact.compacted(value) if block.is_drawn else replace(value, values=_storable(value))
+    record: dict[str, Any] = {"values": block.add(value.values), "dtype": value.dtype.name, "layout": value.layout}
+    for name in ("budget_ulps", "flushed", "specified"):
+        if (array := getattr(value, name)) is not None:
+            record[name] = block.add(array)
+    if value.judged:
+        record["judged"] = True
+    return record
+
+
+def _storable(expected: Expected) -> NDArray[Any]:
+    """Expected values of half-precision results in float32, which holds them with thirteen or more bits to spare.
+
+    Not if one is out of its range: what is nearly zero has no sign to judge, zero has.
+    """
+    if expected.dtype in (Dtype.float16, Dtype.bfloat16):
+        with np.errstate(all="ignore"):
+            narrow = expected.values.astype(np.float32)
+        same_kind = np.isfinite(narrow) == np.isfinite(expected.values)
+        if (same_kind & ((narrow == 0) == (expected.values == 0))).all():
+            return narrow
+    return expected.values

@@ -1,0 +1,161 @@
+"""Bounds: clamp, maximum, minimum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import floating, is_floating
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.arithmetic.values import (
+    CALLERS,
+    CUBE,
+    SMALL,
+    TERNARY,
+    WIDE,
+    by_category,
+    by_kind,
+    few_specials,
+    truths_or,
+    wide_integers,
+)
+from diopi_test.cases.domains import Domain, between, choice, normal, special_values, whole, whole_range
+from diopi_test.cases.elementwise import (
+    ROW,
+    Domains,
+    Labelled,
+    elementwise_cases,
+    into,
+    mixed,
+    numbers,
+    on,
+    pattern,
+    spread,
+    tensor_arguments,
+    variants,
+)
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.model import Case, cases_for
+from diopi_test.cases.template import ByDtype, CaseTemplate
+
+F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
+
+
+def without_negative_zero(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """The special values of the type, repeated, with 0 for −0.0: of two zeros either may be the larger."""
+    values = special_values(dtype)
+    return np.resize(np.where(values == 0, 0, values), count)
+
+
+def lone_in_the_middle(domain: Domain) -> Domain:
+    """As `domain`, but a number all alone is between −0.5 and 0.5, so that some of the others lie on either side."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        return (between(-0.5, 0.5) if count == 1 and is_floating(dtype) else domain)(rng, count, dtype)
+
+    return draw
+
+
+def _around_bounds(prototype: Prototype) -> Domains:
+    """Values around zero, the bounds closer to it, so that about a third of the values lie on either side."""
+    is_upper = prototype.base in ("diopiClampMax", "diopiMinimum")
+    domains = {"input": normal(3), "min": between(-2, 1), "max": between(0, 2), "other": normal(3)}
+    integers = truths_or(is_upper, whole_range)
+    names = tensor_arguments(prototype)
+    return {name: by_kind(lone_in_the_middle(domains[name]), integers) for name in names}
+
+
+def middle(of_bool: int, of_uint8: int, of_integers: int, of_floats: float) -> ByDtype:
+    """A bound in the middle of each type's values."""
+    others = by_category(of_bool, of_integers, of_floats)
+    return ByDtype(lambda dtype: of_uint8 if dtype is Dtype.uint8 else others.of(dtype))
+
+
+NAN_BOUND = "a bound of NaN makes all NaN"
+CROSSED = "with the lower bound above the upper, the upper bound is the result"
+
+
+@cases_for("diopiClamp", weak={"crossed": CROSSED, "nan-min|nan-max": NAN_BOUND})
+def clamp(prototype: Prototype) -> Iterator[Case]:
+    domains = _around_bounds(prototype)
+    usual = spread(prototype, domains, {"min": middle(0, 60, 2, -0.3), "max": middle(1, 180, 90, 1.1)})
+    others = _clamp_by_tensors if "min" in domains else _clamp_by_numbers
+    return elementwise_cases(prototype, [*usual, *others(prototype, domains)])
+
+
+def _clamp_by_tensors(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate]:
+    either = {**domains, "min": domains["max"]}
+    for shapes in (ROW, pattern("matrix", (3, 4), layouts=[transposed, strided])):
+        yield on(shapes, either, "no-min", {"min": None}, [F32, BF16, Dtype.int16])
+        yield on(shapes, either, "no-max", {"max": None}, [F32, BF16, Dtype.int16])
+    for shapes in TERNARY:
+        yield on(shapes, domains)
+    ends = choice([0.0, 1.5, inf, -inf, nan, -2.0])
+    yield on(CUBE, dict.fromkeys(domains, ends), "special", dtypes=floating)
+    yield on(ROW, {**domains, "min": between(0.5, 1), "max": between(-1, 0)}, "crossed")
+    yield on(ROW, dict.fromkeys(domains, wide_integers), "wide", dtypes=[Dtype.int64])
+    yield from mixed(prototype, dict.fromkeys(domains, SMALL))
+
+
+BOUNDS: Labelled = {
+    "no-min": {"min": None, "max": 0.5},
+    "no-max": {"min": 0.5, "max": None},
+    "ints": {"min": -1, "max": 2},
+    "crossed": {"min": 1.5, "max": -0.5},
+    "third": {"min": -1 / 3, "max": 1 / 3},
+    "infinite": {"min": -inf, "max": inf},
+    "nan-min": {"min": nan, "max": 1.0},
+    "nan-max": {"min": -1.0, "max": nan},
+}
+INNER = middle(0, 100, 3, 0)
+WHOLE_BOUNDS: Labelled = {
+    "no-min": {"min": None, "max": INNER},
+    "no-max": {"min": INNER, "max": None},
+    "crossed": {"min": 9, "max": 4},
+}
+HALF_BOUNDS = numbers("", "max", {"float-bounds": 2.5, "float-min": None}, min=-1.5)
+HALVES = variants({"input": whole(-5, 5)}, HALF_BOUNDS, [Dtype.int32], inplace=False)
+
+
+def _clamp_by_numbers(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate]:
+    yield from variants(domains, BOUNDS, [F32, F16])
+    yield from variants(domains, WHOLE_BOUNDS, [Dtype.int32, Dtype.uint8])
+    yield on(ROW, {"input": wide_integers}, "wide", {"min": 2**62 - 1, "max": 2**62 + 1}, [Dtype.int64])
+    yield from few_specials(prototype, {"min": -1.5, "max": 2.5}, floating)
+    yield from HALVES
+    yield from (into(Dtype.int32, each).but(case_class=CALLERS) for each in HALVES)
+    yield on(
+        ROW, {"input": whole(-5, 5)}, "truth-max", {"min": -3, "max": True}, [Dtype.int32, F32], case_class=CALLERS
+    )
+
+
+NO_CHOICE = {"at-(minus-)?inf": "nothing lies beyond an infinite bound", "at-nan": NAN_BOUND}
+NUMBERS = {"0": 0.0, "inf": inf, "minus-inf": -inf, "nan": nan, "third": -1 / 3, "int": 1}
+SQUARE = pattern("square", (19, 19), (19, 1), smoke=[F32], dtypes=[*floating, Dtype.int8])
+
+
+@cases_for("diopiClampMin", "diopiClampMax", "diopiMaximum", "diopiMinimum", weak=NO_CHOICE)
+def bound(prototype: Prototype) -> Iterator[Case]:
+    name = prototype.arguments[1].name
+    domains = _around_bounds(prototype)
+    templates = [
+        *spread(prototype, domains, {name: middle(int(prototype.base == "diopiClampMax"), 90, 7, 0.3)}),
+        on(ROW, dict.fromkeys(domains, wide_integers), "wide", {name: 2**62 + 1}, [Dtype.int64]),
+    ]
+    if name in domains:
+        templates.append(on(SQUARE, dict.fromkeys(domains, without_negative_zero), "special"))
+        templates += mixed(prototype, {"input": SMALL, name: WIDE})
+    else:
+        templates += variants(domains, numbers("at", name, NUMBERS), [F32, F16])
+        templates += few_specials(prototype, {name: -1.5}, floating)
+        few = {"input": whole(-3, 3)}
+        templates.append(on(ROW, few, "float-number", {name: 0.5}, [Dtype.int32, Dtype.bool], inplace=False))
+        cut = on(ROW, few, "float-number", {name: -1.5}, [Dtype.int32], case_class=CALLERS)
+        templates.append(into(Dtype.int32, cut))
+    return elementwise_cases(prototype, templates)

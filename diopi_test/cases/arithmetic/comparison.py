@@ -1,0 +1,218 @@
+"""Comparison of elements and of whole tensors, logic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import category, complexes, floating, is_complex, signed
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.arithmetic.values import (
+    TABLE,
+    both,
+    by_category,
+    by_dtype,
+    by_kind,
+    either_way,
+    few_specials,
+    truths_or,
+)
+from diopi_test.cases.domains import Domain, choice, normal, whole_range
+from diopi_test.cases.elementwise import ROW, elementwise_cases, into, mixed, numbers, on, pattern, spread, variants
+from diopi_test.cases.formats import format_of, is_inexact
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.meeting import MEETINGS, first_gap, held, meetings
+from diopi_test.cases.model import Case, cases_for
+from diopi_test.cases.template import CaseTemplate, Derive, TensorTemplate, Types, expand, tensor
+
+F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
+
+
+def just_off(domain: Domain) -> Domain:
+    """As `domain`, one third of them a little larger, by what conversion to a narrower type would lose."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        values = domain(rng, count, dtype)
+        excess = 2.0**-13 if category(dtype) >= 2 else 2**32 if dtype is Dtype.int64 else 0
+        return np.where(rng.permutation(count) % 3 == 0, values + excess, values)
+
+    return draw
+
+
+def three(ones: int) -> Domain:
+    """Three numbers, so few that many pairs are equal; 1 that many times more often, and if there is but one number."""
+    others: tuple[Sequence[complex], ...] = ([0], [2, 0], [-1, 2], [1j, 2])
+    return by_dtype(lambda dtype: choice([*[1] * ones, *others[category(dtype)]]))
+
+
+NO_COMPARISON = {
+    "to-nan": "NaN is not equal to anything, nor more or less",
+    "to-inf": "all numbers are less than infinity",
+    "(negative-)?float-number|0|to-int": "no number of the type is equal, or none is less",
+    "special": "few of the special values are equal",
+}
+GAP = first_gap(F32)
+POINTS = choice([0, -0.0, 1, 1j, -1j, complex(nan, 0), complex(0, nan), complex(inf, 1)])
+
+FRACTIONS = {"input": choice([0.25, 0.5, -0.25, 1]), "other": choice([0.25, 0.5, 1])}
+NEIGHBOURS = both(choice([2**62 + 1, 2**62, 2**62 + 2]))
+
+COMPARISONS = (
+    *variants(FRACTIONS, numbers("to", "other", {"fraction": 0.5, "int": 0, "nan": nan, "inf": inf}), [F32, BF16]),
+    on(ROW, NEIGHBOURS, "wide", {"other": 2**62 + 1}, [Dtype.int64]),
+)
+TO_NUMBER = (
+    # thirds, which no format holds, and one of which is that number in the format
+    on(ROW, {"input": choice([1 / 3, 0.25, 0.5])}, "to-third", {"other": 1 / 3}, floating),
+    on(ROW, {"input": held(F16)}, "to-whole", {"other": 2049}, [F16]),
+    on(ROW, {"input": choice([GAP + 1, GAP + 3, GAP - 1])}, "to-whole", {"other": float(GAP)}, [Dtype.int32]),
+)
+
+
+@cases_for("diopiEq", "diopiNe", "diopiGe", "diopiGt", "diopiLe", "diopiLt", weak=NO_COMPARISON)
+def comparison(prototype: Prototype) -> Iterator[Case]:
+    # of the two truth values, none is greater than 1, none less than 0
+    truth = int(prototype.base not in ("diopiGt", "diopiLe"))
+    few = three(3 if prototype.base in ("diopiEq", "diopiNe") else 1)
+    domains = {"input": few, "other": truths_or(bool(truth), few)}
+    templates = [
+        *spread(prototype, domains, {"other": by_category(truth, 1, 1.0)}),
+        *few_specials(prototype, {"other": by_category(1, 0, 0.0)}),
+        *COMPARISONS,
+        *(into(dtype, on(ROW, domains, "", {"other": 1}, [F32])) for dtype in (F32, Dtype.int64)),
+    ]
+    if prototype.parameter("other").is_tensor:
+        templates += mixed(prototype, {"input": few, "other": just_off(few)})
+        templates += meetings(prototype, either_way)
+        templates.append(on(TABLE, both(POINTS), "special", dtypes=complexes))
+    else:
+        to_no_element = numbers("", "other", {"float-number": 0.5, "negative-float-number": -0.5, "0": 0})
+        templates += [*TO_NUMBER, *variants(domains, to_no_element, [Dtype.int32, Dtype.uint8, Dtype.bool])]
+    return elementwise_cases(prototype, templates)
+
+
+# Logic
+
+
+def truths(first: bool) -> Domain:
+    """Zeros and values that a conversion on the way would lose: fractions, and integers whose lowest byte is zero.
+
+    Two in three are true, one in two if `first` is false; if there is but one, it is as `first` says.
+    """
+
+    def chosen(dtype: Dtype) -> Domain:
+        values: Sequence[complex] = [1, {Dtype.int16: 256, Dtype.int32: 65536, Dtype.int64: 2**32}.get(dtype, 1)]
+        if is_inexact(dtype):
+            values = [0.25, 0.25j, complex(nan, 0), -1j] if is_complex(dtype) else [0.25, -0.5, nan, inf]
+        zeros = [0.0, -0.0] if is_inexact(dtype) else [0]
+        return choice([*values, *zeros] if first else [*zeros, *zeros, *values])
+
+    return by_dtype(chosen)
+
+
+@cases_for("diopiLogicalAnd", "diopiLogicalOr", weak={"special": "few of the special values are false"})
+def logic(prototype: Prototype) -> Iterator[Case]:
+    domains = both(truths(prototype.base == "diopiLogicalAnd"))
+    templates = [*spread(prototype, domains), *few_specials(prototype), *mixed(prototype, domains)]
+    return elementwise_cases(prototype, templates)
+
+
+@cases_for("diopiBitwiseAnd", "diopiBitwiseOr", weak={"0|all": "0 has no bit, −1 has them all"})
+def bitwise(prototype: Prototype) -> Iterator[Case]:
+    is_and = prototype.base == "diopiBitwiseAnd"
+    domains = both(truths_or(is_and, whole_range))
+    masks = numbers("", "other", {"0": 0, "all": -1, "low": 1, "negative": -86})
+    templates = [
+        *spread(prototype, domains, {"other": by_category(int(is_and), 0x5A, 0)}),
+        *few_specials(prototype, {"other": -2}, signed),
+        *variants(domains, masks, signed),
+        on(ROW, domains, "wide", {"other": 0x5A5A_0F0F_3333_0001}, [Dtype.int64]),
+        on(ROW, domains, "0", {"other": 0}, [Dtype.bool]),
+        *mixed(prototype, domains),
+    ]
+    if prototype.form == "scalar":
+        templates.append(on(ROW, domains, "number", {"other": 5 if is_and else 6}, [Dtype.bool]))
+    return elementwise_cases(prototype, templates)
+
+
+# Whole tensors
+
+
+EQUAL_PATTERNS = (
+    pattern("matrix", (4, 5), smoke=True, dtypes=Types.every),
+    pattern("scalar", (), dtypes=[F32, Dtype.int64]),
+    pattern("layouts", (4, 6), layouts=[transposed, strided], dtypes=[F32, Dtype.int64]),
+    pattern("long", (1031,), dtypes=[F32, Dtype.int64]),
+)
+SHAPES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "shapes": ((2, 3), (3, 2)),
+    "broadcast": ((2, 3), (3,)),
+    "ones": ((3,), (1, 3)),
+    "empty": ((0, 3), (0, 3)),
+    "empty-shapes": ((0, 3), (3, 0)),
+}
+VALUES = {"nan": (nan, nan), "zeros": (0.0, -0.0), "infinities": (inf, inf), "signs": (inf, -inf)}
+
+
+def _pair(
+    label: str,
+    values: Sequence[float],
+    dtypes: Sequence[Dtype] = (F32, F32),
+    shapes: Sequence[tuple[int, ...]] = ((2,), (2,)),
+) -> CaseTemplate:
+    """Two tensors, each of one value."""
+    one, other = (
+        tensor(*shape, dtype=dtype, domain=choice([value]))
+        for shape, dtype, value in zip(shapes, dtypes, values, strict=True)
+    )
+    return CaseTemplate(label, (), {"input": one, "other": other}, dtypes=dtypes[:1])
+
+
+def _meeting(label: str, types: tuple[Dtype, Dtype], distance: int) -> CaseTemplate:
+    """An integer that the floating type can't hold, and a number that it can, which is that far from one beside it."""
+    gap = first_gap(types[1])
+    return _pair(f"meets-{types[1].name}{label}", (gap + 1, gap + distance), types)
+
+
+EQUAL_PAIRS = (
+    *(_pair(label, (1.0, 1.0), shapes=shapes) for label, shapes in SHAPES.items()),
+    *(_pair(label, values, shapes=((3,), (3,))) for label, values in VALUES.items()),
+    _pair("with-int32", (200, 200), (Dtype.uint8, Dtype.int32)),
+    _pair("with-int32-other", (200, 56), (Dtype.uint8, Dtype.int32)),
+    _pair("with-int8", (100, 100), (Dtype.uint8, Dtype.int8)),
+    _pair("with-int8-other", (200, -56), (Dtype.uint8, Dtype.int8)),
+    *(_meeting("", types, 0) for types in MEETINGS),
+    *(_meeting("-other", types, 4) for types in MEETINGS),
+)
+
+
+@cases_for("diopiEqual")
+def equal(prototype: Prototype) -> Iterator[Case]:
+    places: Mapping[str, Sequence[int]] = {"same": [], "first": [0], "last": [-1]}
+    for label, altered in places.items():
+        yield from expand(prototype, [on(shapes, {}, label) for shapes in EQUAL_PATTERNS], _altered_copy(altered))
+    yield from expand(prototype, EQUAL_PAIRS)
+
+
+def _altered_copy(places: Sequence[int]) -> Derive:
+    """Two tensors that differ at `places` only, counted in row-major order, and there by as little as possible."""
+
+    def operands(template: CaseTemplate, dtype: Dtype) -> Mapping[str, TensorTemplate]:
+        one, other = template.sizes[0], template.sizes[-1]
+
+        def altered(values: Mapping[str, Any]) -> NDArray[Any]:
+            copy = np.array(values["input"]).reshape(-1)
+            copy[places] = copy[places] * (1 + format_of(dtype).epsilon) if is_inexact(dtype) else copy[places] ^ 1
+            return copy.reshape(other.shape)
+
+        domain = by_kind(normal(), whole_range)
+        return {"input": replace(one, domain=domain), "other": replace(other, compute=altered)}
+
+    return operands

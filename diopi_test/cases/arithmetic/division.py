@@ -1,0 +1,213 @@
+"""Division, rounded and not, and remainders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.dtypes import floating, integer, numeric, signed
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype, RoundMode
+from diopi_test.cases.arithmetic.values import (
+    CALLERS,
+    ENDS,
+    SMALL,
+    TABLE,
+    WIDE,
+    both,
+    by_category,
+    by_dtype,
+    by_kind,
+    few_specials,
+    nonzero,
+    wide_integers,
+)
+from diopi_test.cases.domains import Domain, between, choice, magnitudes, off_whole, whole, whole_range
+from diopi_test.cases.elementwise import (
+    BASIC_ROW,
+    ROW,
+    Domains,
+    Labelled,
+    elementwise_cases,
+    mixed,
+    numbers,
+    on,
+    pattern,
+    spread,
+    variants,
+)
+from diopi_test.cases.formats import format_of
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.meeting import BEYOND, divisor, first_gap, meetings, unheld
+from diopi_test.cases.model import Case, cases_for
+from diopi_test.cases.template import ByDtype, CaseTemplate, expand, tensor
+
+F32, F64 = Dtype.float32, Dtype.float64
+
+EXACT_TABLE = TABLE.but(exact=True)
+OF_ENDS = both(ENDS)
+OTHER_FLOATS = [dtype for dtype in floating if dtype is not F32]
+
+OFF_JUMPS = (
+    BASIC_ROW.but(dtypes=floating),
+    pattern("long", (1031,)),
+    pattern("layouts", (4, 6), layouts=[transposed, strided], result=strided),
+)
+
+
+def off_jumps(prototype: Prototype, label: str = "", **arguments: Any) -> Iterator[Case]:
+    """Cases of functions that jump where the quotient of `input` and `other` is whole, away from there."""
+
+    def operands(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+        dividend, other = template.sizes[0], template.sizes[-1]
+        shape = np.broadcast_shapes(dividend.shape, other.shape)
+        by_tensor = prototype.parameter("other").is_tensor
+        return {
+            "_quotient": tensor(*shape, dtype=F64, domain=off_whole(-6, 6, margin=0.15)),
+            "other": replace(other, domain=magnitudes(-2, 2)) if by_tensor else -1.375,
+            "input": replace(dividend, shape=shape, compute=lambda values: values["_quotient"] * values["other"]),
+        }
+
+    return expand(prototype, [on(shapes, {}, label, arguments) for shapes in OFF_JUMPS], operands)
+
+
+DIVISION: Domains = {
+    "input": by_kind(magnitudes(-6, 6), whole(-99, 99)),
+    "other": by_kind(magnitudes(-6, 6), nonzero(whole(-9, 9))),
+}
+TRUE = {"rounding_mode": RoundMode.none}
+DIVISORS = numbers("by", "other", {"0": 0.0, "inf": -inf, "nan": nan, "third": 1 / 3, "int": 3}, **TRUE)
+
+
+@cases_for("diopiDiv", weak={"by-(inf|nan)|(trunc|floor)-ends-by-nan": "a quotient by infinity is 0, by NaN it is NaN"})
+def div(prototype: Prototype) -> Iterator[Case]:
+    templates = [
+        *spread(prototype, DIVISION, {"other": by_category(2, -7, 1.7), **TRUE}),
+        *few_specials(prototype, {"other": by_category(0, 0, -0.0), **TRUE}),
+        *variants(DIVISION, DIVISORS),
+        *mixed(prototype, {"input": SMALL, "other": nonzero(WIDE)}, TRUE, exact=False),
+        *ROUNDED,
+    ]
+    if prototype.form == "scalar":
+        templates.append(on(ROW, DIVISION, "float-number", {"other": 2.5, **TRUE}, [Dtype.int32, Dtype.bool]))
+    if not prototype.is_inplace:
+        templates += meetings(prototype, dividends, TRUE)
+        wide = {"input": between(2**40, 2**50), "other": between(-9, 9)}
+        templates += mixed(prototype, wide, TRUE, [(Dtype.int64, Dtype.complex128)], exact=False)
+    yield from elementwise_cases(prototype, templates)
+    for mode in (RoundMode.trunc, RoundMode.floor):
+        yield from off_jumps(prototype, mode.name, rounding_mode=mode)
+
+
+def dividends(dtype: Dtype) -> dict[str, Domain]:
+    """Whole numbers that a floating type can't hold while it holds a divisor and the quotient of what they become."""
+    whole_numbers = [first_gap(dtype) + 3, -first_gap(dtype) - 3, *([BEYOND] if dtype is Dtype.float16 else [])]
+    return {"input": choice(whole_numbers), "other": choice([divisor(dtype), -divisor(dtype)])}
+
+
+def _rounded(mode: RoundMode) -> list[CaseTemplate]:
+    """Exact quotients, rounded."""
+    rounding = {"rounding_mode": mode}
+    negative = {"other": ByDtype(lambda dtype: 3 if dtype is Dtype.uint8 else -3), **rounding}
+    by_ends = f"{mode.name}-ends-by"
+    return [
+        on(EXACT_TABLE, WHOLE, f"{mode.name}-whole", negative, numeric),
+        *variants(OF_ENDS, numbers(by_ends, "other", (2.0, -inf, 0.0, nan), **rounding), [F32], EXACT_TABLE),
+        *variants(OF_ENDS, numbers(by_ends, "other", (-inf,), **rounding), OTHER_FLOATS, EXACT_TABLE),
+    ]
+
+
+WHOLE = {"input": whole(-20, 20), "other": nonzero(whole(-4, 4))}
+TENTHS = {"input": whole(1, 20), "other": choice([0.1, -0.1, 0.7])}
+"""As many tenths as there are, since the nearest number of a type is not 0.1."""
+
+ROUNDED = (
+    *_rounded(RoundMode.trunc),
+    *_rounded(RoundMode.floor),
+    on(EXACT_TABLE, TENTHS, "floor-nearly-whole", {"other": 0.1, "rounding_mode": RoundMode.floor}, [F32, F64]),
+)
+
+
+# Remainders
+
+NO_REMAINDER = {
+    "ends-(-?inf|nan|0.0)": "of or by such a number there is no remainder",
+    "by-truth|with-bool|of-5": "division by true, which is 1, leaves nothing, that by false is left open",
+}
+QUARTERS = choice([0.75, 1.25, -7.5, -0.25, 3.0])
+SMALL_WHOLE = {"input": whole(-20, 20), "other": nonzero(whole(-6, 6))}
+"""One remainder in three is 0."""
+
+
+def _ends(*values: float) -> Labelled:
+    return {f"ends-{number}": {"input": number, "other": number} for number in values}
+
+
+def _highest(dtype: Dtype) -> float:
+    """A number of a floating type that holds a fraction many times; all remainders are exact, however many."""
+    return 2.0 ** (format_of(dtype).precision - 2)
+
+
+HIGH = by_dtype(lambda dtype: whole(int(_highest(dtype) / 2), int(_highest(dtype))))
+FOURS: Labelled = {"whole-4": {"input": 20, "other": 4}}
+NEGATIVE_FOURS: Labelled = {**FOURS, "whole--4": {"input": -20, "other": -4}}
+BELOW_HIGHEST = ByDtype(lambda dtype: _highest(dtype) - 1)
+
+REMAINDERS = (
+    *variants(SMALL_WHOLE, NEGATIVE_FOURS, (*floating, *signed), EXACT_TABLE),
+    *variants(SMALL_WHOLE, FOURS, [Dtype.uint8], EXACT_TABLE),
+    *variants(OF_ENDS, _ends(2.0, -3.0, 0.0, inf, -inf, nan), [F32], EXACT_TABLE),
+    *variants(OF_ENDS, _ends(-inf), OTHER_FLOATS, EXACT_TABLE),
+    on(ROW, {"input": HIGH, "other": QUARTERS}, "far", {"input": BELOW_HIGHEST, "other": -0.75}, floating, exact=True),
+)
+
+TRUTHS_BY_NUMBER = {"input": choice([True, False]), "other": choice([1, 3, -2])}
+EXACT_HABIT: Mapping[str, Any] = {"exact": True, "case_class": CALLERS}
+
+BY_NUMBER = (
+    on(ROW, {"input": whole(-20, 20)}, "float-number", {"other": 2.5}, [Dtype.int32], exact=True),
+    on(BASIC_ROW, TRUTHS_BY_NUMBER, "by-3", {"other": 3}, [Dtype.bool], **EXACT_HABIT),
+    on(BASIC_ROW, TRUTHS_BY_NUMBER, "by-a-fraction", {"other": 0.75}, [Dtype.bool], **EXACT_HABIT),
+    on(ROW, {"input": whole(-9, 9)}, "by-truth", {"other": True}, [Dtype.int32], case_class=CALLERS),
+)
+
+
+@cases_for("diopiRemainderTensor", weak=NO_REMAINDER)
+def remainder(prototype: Prototype) -> Iterator[Case]:
+    templates = [
+        *spread(prototype, {"input": whole_range, "other": nonzero(whole(-9, 9))}, {"other": 7}, integer),
+        *REMAINDERS,
+        on(ROW, {"input": wide_integers, "other": choice([7, -11])}, "wide", {"other": 2**53 + 1}, [Dtype.int64]),
+    ]
+    if prototype.form == "scalar":
+        templates += BY_NUMBER
+    else:
+        truths = [(Dtype.bool, Dtype.int32), (Dtype.bool, F32)]
+        by_truths = {"input": whole(-9, 9), "other": choice([True])}
+        templates += mixed(prototype, {"input": SMALL, "other": nonzero(WIDE)}, of_bool=False)
+        templates += meetings(prototype, lambda dtype: {"input": unheld(dtype), "other": choice([3, -9])})
+        templates += mixed(prototype, TRUTHS_BY_NUMBER, {}, truths, smoke=True, case_class=CALLERS)
+        templates += mixed(prototype, by_truths, {}, [(Dtype.int32, Dtype.bool)], case_class=CALLERS)
+    yield from off_jumps(prototype)
+    yield from elementwise_cases(prototype, templates)
+
+
+OF_NUMBER = (
+    *REMAINDERS,
+    on(ROW, {"other": choice([7, -11])}, "wide", {"input": 2**62 + 3}, [Dtype.int64]),
+    on(ROW, {"other": nonzero(whole(-6, 6))}, "float-number", {"input": 7.5}, [Dtype.int32], exact=True),
+    on(BASIC_ROW, {"other": choice([True])}, "of-5", {"input": 5}, [Dtype.bool], **EXACT_HABIT),
+    on(BASIC_ROW, {"other": choice([True, False])}, "of-a-fraction", {"input": -2.25}, [Dtype.bool], **EXACT_HABIT),
+    on(ROW, {"other": QUARTERS}, "of-truth", {"input": True}, [F32], **EXACT_HABIT),
+)
+
+
+@cases_for("diopiRemainder", weak=NO_REMAINDER)
+def remainder_of_number(prototype: Prototype) -> Iterator[Case]:
+    once_to_thrice = by_kind(between(4.7, 6.5), nonzero(whole(-9, 9)))
+    usual = spread(prototype, {"other": once_to_thrice}, {"input": by_category(0, 47, -13.7)}, numeric)
+    return elementwise_cases(prototype, [*usual, *OF_NUMBER])

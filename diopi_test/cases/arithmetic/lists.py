@@ -1,0 +1,84 @@
+"""Sums and products of the tensors of a list with one number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+from math import inf, nan
+from typing import Any
+
+from diopi_proto.dtypes import category
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.arithmetic.values import by_category, by_kind
+from diopi_test.cases.domains import choice, normal, whole, whole_range
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.model import Case, TensorSpec, cases_for
+from diopi_test.cases.template import ByDtype, CaseTemplate, Types, expand, tensor
+
+F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
+
+
+Shapes = Sequence[tuple[int, ...]]
+
+THREE: Shapes = ((3, 4), (5,), ())
+MANY: Shapes = [(n % 4 + 1, 2) for n in range(21)]
+LONG: Shapes = ((1031,), (2, 3))
+
+
+def listed(
+    label: str,
+    other: Any,
+    shapes: Shapes = THREE,
+    types: Sequence[Dtype | None] = (None,),
+    layout: Layout = contiguous,
+    **about: Any,
+) -> CaseTemplate:
+    """Tensors of these shapes and, in turn, types, and a number or a tensor of it, whose shape are the `sizes`."""
+    domain = whole(-9, 9) if about.get("exact") else by_kind(normal(3), whole_range)
+    inputs = [
+        tensor(*shape, dtype=dtype, domain=domain, layout=layout)
+        for shape, dtype in zip(shapes, cycle(types), strict=False)
+    ]
+    return CaseTemplate(label, arguments={"inputs": inputs, "other": other}, result=layout, **about)
+
+
+LISTS = (
+    listed("one", -0.3, [(2, 3)]),
+    listed("none", -0.3, []),
+    listed("with-empty", -0.3, [(2,), (0, 3), (4,)]),
+    listed("many", -0.3, MANY),
+    listed("very-many", 3.5, [(n % 3 + 1,) for n in range(150)]),
+    listed("long", -0.3, LONG, dtypes=[F32, F16]),
+    listed("transposed", 2.5, layout=transposed),
+    listed("strided", 2.5, layout=strided),
+    *(
+        listed(f"by-{label}", value, dtypes=[F32, BF16])
+        for label, value in {"int": 3, "0": 0, "inf": inf, "nan": nan, "third": 1 / 3}.items()
+    ),
+    listed("wide", 2**53 + 1, dtypes=[Dtype.int64]),
+    listed("one-element", 1.5, sizes=(1,), dtypes=[F16]),
+    listed("several-dtypes", 3, MANY, [F32, Dtype.int32, F16, Dtype.complex64], exact=True),
+    listed("float-number", 2.0, types=[Dtype.int32, Dtype.uint8], dtypes=[Dtype.int32], exact=True),
+)
+ABSORBING = {"by-(0|inf|nan)": "0, infinity and NaN leave nothing of the elements"}
+
+
+@cases_for("diopiForeachaddScalar", "diopiForeachmulScalar", "diopiForeachmulTensor", weak=ABSORBING)
+def foreach(prototype: Prototype) -> Iterator[Case]:
+    number = by_category("mul" in prototype.name, 3, 1.7)
+    templates: Sequence[CaseTemplate] = [listed("three", number, dtypes=Types.every, smoke=True), *LISTS]
+    by_tensor = prototype.parameter("other").is_tensor
+    return expand(prototype, map(_by_tensor, templates) if by_tensor else templates)
+
+
+def _by_tensor(template: CaseTemplate) -> CaseTemplate:
+    """With a tensor of the number, which is of the type under test unless that is a type of integers alone."""
+    value = template.arguments["other"]
+
+    def other(dtype: Dtype) -> TensorSpec:
+        number = value.of(dtype) if isinstance(value, ByDtype) else value
+        lifted = isinstance(number, float) and category(dtype) < 2
+        return TensorSpec(template.sizes, F32 if lifted else dtype, choice([number]))
+
+    return template.but(arguments={"other": ByDtype(other)})

@@ -1,0 +1,113 @@
+"""Powers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf, nan
+
+from diopi_proto.dtypes import floating, integer, signed
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.arithmetic.values import CALLERS, TABLE, by_category, by_kind, truths_or
+from diopi_test.cases.domains import between, choice, whole
+from diopi_test.cases.elementwise import (
+    BASIC_ROW,
+    ROW,
+    Domains,
+    elementwise_cases,
+    mixed,
+    numbers,
+    on,
+    spread,
+    variants,
+)
+from diopi_test.cases.meeting import BEYOND
+from diopi_test.cases.model import Case, cases_for
+
+F16, F32 = Dtype.float16, Dtype.float32
+
+NO_POWER = {
+    "to-(0|nan|no-power)|ends-to-0.0": "any number to the power 0 is 1, to NaN it is NaN",
+    "negative-to-third": "a negative number has no broken power",
+}
+ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, inf, -inf, nan])
+
+BASES: Domains = {
+    "input": by_kind(between(0.2, 3), whole(-5, 5)),
+    "exponent": by_kind(between(-3, 3), whole(0, 5)),
+}
+EXPONENTS = {
+    **{"0": 0.0, "1": 1, "2": 2, "half": 0.5, "minus-half": -0.5, "minus-1": -1, "3": 3.0, "minus-2": -2.0},
+    **{"inf": inf, "nan": nan},
+}
+WHOLE_OR_THIRD = {"3": 3, "minus-2": -2.0, "third": 1 / 3}
+OF_TRUTHS = numbers("to", "exponent", {"2": 2, "no-power": 0, "half": 0.5})
+FAR = numbers("far", "exponent", (64, 101))
+WIDE_POWERS = {"input": choice([3, -3, 7]), "exponent": whole(20, 22)}
+NEGATIVE = {"input": between(-3, -0.3), "exponent": whole(-4, 4)}
+INVERSES = {"input": choice([-3, -1, 1, 2]), "exponent": whole(-3, 2)}
+TRUTHS = {"input": choice([True, False, False]), "exponent": choice([True, False])}
+
+POWERS = (
+    *variants(BASES, numbers("to", "exponent", EXPONENTS)),
+    *variants(NEGATIVE, numbers("negative-to", "exponent", WHOLE_OR_THIRD), [F32, F16, Dtype.complex64]),
+    *variants({"input": ENDS, "exponent": ENDS}, numbers("ends-to", "exponent", (-1.0, 3, 0.0)), floating, TABLE),
+    *variants(WIDE_POWERS, {"wide": {"exponent": 21}, "to-0": {"exponent": 0}}, [Dtype.int64]),
+    *variants({"input": choice([2, 3, -3, -5, 7]), "exponent": whole(60, 127)}, FAR, signed, TABLE),
+    *variants({"input": choice([2, 3, 5, 7]), "exponent": whole(60, 127)}, FAR, [Dtype.uint8], TABLE),
+)
+BY_TENSOR = (
+    on(TABLE, INVERSES, "negative", dtypes=[Dtype.int8, Dtype.int64]),
+    on(TABLE, TRUTHS, dtypes=[Dtype.bool], smoke=True, case_class=CALLERS),
+)
+BY_NUMBER = (
+    on(ROW, {"input": whole(-9, 9)}, "to-truth", {"exponent": True}, [Dtype.int32, F16], case_class=CALLERS),
+    on(BASIC_ROW, TRUTHS, "to-truth", {"exponent": True}, [Dtype.bool], case_class=CALLERS),
+)
+BY_NUMBER_OF_ANY_TYPE = (
+    on(ROW, {"input": whole(0, 9)}, "to-float", {"exponent": 0.5}, [Dtype.int32, Dtype.uint8]),
+    *variants(TRUTHS, OF_TRUTHS, [Dtype.bool], BASIC_ROW, case_class=CALLERS),
+)
+
+
+@cases_for("diopiPowTensor", weak=NO_POWER)
+def power(prototype: Prototype) -> Iterator[Case]:
+    without_bool = [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
+    templates = [*spread(prototype, BASES, {"exponent": by_category(1, 3, 2.3)}, without_bool), *POWERS]
+    if prototype.form in ("plain", "inplace"):
+        templates += BY_TENSOR
+        small = {"input": whole(1, 4), "exponent": whole(0, 5)}
+        roots = {"input": choice([BEYOND, 4]), "exponent": choice([0.5, 1])}
+        templates += mixed(prototype, small, of_bool=False, exact=False)
+        templates += mixed(prototype, roots, pairs=[(Dtype.int32, F16)], exact=False)
+    else:
+        templates += BY_NUMBER
+    if prototype.form == "plain":
+        truths = dict.fromkeys(BASES, truths_or(True, whole(1, 4)))
+        pairs = [(Dtype.bool, Dtype.int32), (Dtype.bool, F32), (Dtype.int32, Dtype.bool)]
+        templates += mixed(prototype, truths, {}, pairs, exact=False, case_class=CALLERS)
+    elif prototype.form == "scalar":
+        templates += BY_NUMBER_OF_ANY_TYPE
+    return elementwise_cases(prototype, templates)
+
+
+ONE_POWER = "any power of 1 is 1, of NaN it is NaN"
+EXPONENT = by_kind(between(-3, 3), whole(0, 6))
+NUMBERS = {"0": 0.0, "1": 1, "2": 2, "third": 1 / 3, "inf": inf, "nan": nan}
+
+OF_NUMBER = (
+    *variants({"exponent": EXPONENT}, numbers("of", "input", NUMBERS)),
+    on(ROW, {"exponent": whole(-4, 4)}, "of-negative", {"input": -1.5}, [F32, F16]),
+    *variants({"exponent": ENDS}, numbers("ends-of", "input", (-2.0, 0.0, 1.0, 0.5)), shapes=TABLE),
+    on(ROW, {"exponent": EXPONENT}, "of-float", {"input": 1.5}, [Dtype.int32, Dtype.bool]),
+    *variants({"exponent": whole(-3, 2)}, numbers("negative-of", "input", (2, -1, 1)), [Dtype.int8, Dtype.int64]),
+    on(ROW, {"exponent": whole(20, 22)}, "wide", {"input": 7}, [Dtype.int64]),
+    on(ROW, {"exponent": whole(60, 127)}, "far", {"input": 3}, integer),
+    on(ROW, {"exponent": choice([0, 1, 0, 2])}, "of-truth", {"input": False}, [Dtype.int32], case_class=CALLERS),
+)
+
+
+@cases_for("diopiPowScalar", weak={"of-(1|nan)|ends-of-1.0|negative-of-1": ONE_POWER})
+def power_of_number(prototype: Prototype) -> Iterator[Case]:
+    usual = spread(prototype, {"exponent": EXPONENT}, {"input": by_category(3, -3, 1.7)})
+    return elementwise_cases(prototype, [*usual, *OF_NUMBER])

@@ -1,0 +1,163 @@
+"""Sums, products, and sums of products: add, sub, mul, addcmul, addcdiv, lerp."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf, nan
+
+from diopi_proto.dtypes import floating
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.arithmetic.values import (
+    CALLERS,
+    CUBE,
+    FEW,
+    SMALL,
+    SMALL_BY_WIDE,
+    TERNARY,
+    both,
+    by_category,
+    by_kind,
+    either_way,
+    few_specials,
+    truths_or,
+    wide_integers,
+)
+from diopi_test.cases.domains import Domain, between, choice, magnitudes, normal, whole, whole_range
+from diopi_test.cases.elementwise import ROW, Domains, elementwise_cases, into, mixed, numbers, on, spread, variants
+from diopi_test.cases.meeting import first_gap, meetings, unheld
+from diopi_test.cases.model import Case, cases_for
+from diopi_test.cases.template import Types
+
+F16, F32 = Dtype.float16, Dtype.float32
+
+LIFTED = [Dtype.int32, Dtype.uint8, Dtype.bool]
+
+TERMS = both(by_kind(normal(3), whole_range))
+
+SUMS = (
+    *variants(
+        TERMS,
+        {
+            "alpha-1": {"other": 2, "alpha": 1},
+            "alpha-int": {"other": -3.5, "alpha": -4},
+            "alpha-0": {"other": 2.5, "alpha": 0},
+            "other-inf": {"other": inf, "alpha": 0.0},
+        },
+    ),
+    on(ROW, TERMS, "alpha-third", {"other": 0.1, "alpha": 1 / 3}, [F32, F16]),
+    on(ROW, {"input": normal(), "other": FEW}, "ends-alpha-0", {"other": nan, "alpha": 0}),
+    on(ROW, both(wide_integers), "wide", {"other": 2**53 + 1, "alpha": -1}, [Dtype.int64]),
+    on(ROW, both(wide_integers), "alpha-0", {"other": 9, "alpha": 0}, [Dtype.int64]),
+    into(F32, on(ROW, SMALL_BY_WIDE, "whole", {"other": 2999, "alpha": -2}, [Dtype.int32], exact=True)),
+)
+TRUTHS = (
+    on(ROW, TERMS, "alpha-0", {"other": 3, "alpha": 0}, [Dtype.bool]),
+    on(ROW, TERMS, "truth-alpha-0", {"other": True, "alpha": 0}, [Dtype.bool], case_class=CALLERS),
+    on(ROW, TERMS, "truth-alpha-3", {"other": False, "alpha": 3}, [Dtype.bool], case_class=CALLERS),
+    on(ROW, TERMS, "truth-alpha-truth", {"other": False, "alpha": True}, [Dtype.bool], case_class=CALLERS),
+)
+UNHELD = {"input": choice([2**24 + 1, 2**24 + 3, 2**24 + 2])}
+"""Integers of which float32 holds the last alone: beside a floating number they are converted before anything else."""
+
+LIFTS = numbers("", "alpha", {"float-number": 1.5, "float-number-alpha-int": 2}, other=2.5)
+
+
+@cases_for(
+    "diopiAdd",
+    "diopiSub",
+    weak={"alpha-0|truth-alpha-(0|truth)|ends-alpha-0|other-inf": "0 times the other is 0, or NaN, whatever it is"},
+)
+def add_and_sub(prototype: Prototype) -> Iterator[Case]:
+    is_add = prototype.base == "diopiAdd"
+    without_bool = not is_add and prototype.parameter("other").is_tensor
+    dtypes = [dtype for dtype in prototype.dtypes if not (without_bool and dtype is Dtype.bool)]
+    opposite = {"other": -(2.0**24) if is_add else 2.0**24, "alpha": 1}
+    cancelled = on(ROW, UNHELD, "float-number-cancels", opposite, [Dtype.int32], exact=True)
+    given = {"other": by_category(-1 if is_add else 1, 5, 1.75), "alpha": by_category(1, 3, -0.75)}
+    templates = [
+        *spread(prototype, TERMS, given, dtypes),
+        *few_specials(prototype, {"other": by_category(1, 1, 0.0), "alpha": 1}),
+        *SUMS,
+        *(TRUTHS if is_add else ()),
+        *((*variants(TERMS, LIFTS, LIFTED), cancelled) if prototype.form == "scalar" else ()),
+        *meetings(prototype, either_way, {"alpha": 1}),
+        *mixed(prototype, SMALL_BY_WIDE, {"alpha": 3}, of_bool=not without_bool),
+    ]
+    if without_bool:
+        templates += mixed(prototype, both(whole(-1, 1)), {"alpha": 1}, [(Dtype.bool, Dtype.int32)], smoke=True)
+    return elementwise_cases(prototype, templates)
+
+
+FACTORS = both(by_kind(magnitudes(-6, 6), truths_or(True, whole_range)))
+PRODUCTS = (
+    *variants(FACTORS, numbers("by", "other", {"0": 0.0, "inf": inf, "nan": nan, "tiny": 1e-3, "int": -3})),
+    on(ROW, FACTORS, "by-wide", {"other": 2**53 + 1}, [Dtype.int64]),
+    on(ROW, FACTORS, "by-0", {"other": 0}, [Dtype.bool]),
+    into(F32, on(ROW, SMALL_BY_WIDE, "whole", {"other": 2999}, [Dtype.int32], exact=True)),
+)
+
+
+@cases_for("diopiMul", weak={"by-(0|nan)": "a product with 0 or NaN is that"})
+def mul(prototype: Prototype) -> Iterator[Case]:
+    lifted = [
+        on(ROW, FACTORS, "float-number", {"other": 2.5}, LIFTED),
+        on(ROW, UNHELD, "float-number-unheld", {"other": 3.0}, [Dtype.int32], exact=True),
+    ]
+    templates = [
+        *spread(prototype, FACTORS, {"other": by_category(-1, -5, 1.7)}),
+        *few_specials(prototype, {"other": by_category(1, -2, -2.0)}),
+        *PRODUCTS,
+        *(lifted if prototype.form == "scalar" else ()),
+        *mixed(prototype, SMALL_BY_WIDE),
+        *meetings(prototype, lambda dtype: both(by_kind(choice([3, -3]), unheld(dtype)))),
+    ]
+    return elementwise_cases(prototype, templates)
+
+
+THREE = {"input": normal(3), "tensor1": normal(2), "tensor2": magnitudes(-2, 2)}
+THREE_OF_ANY: Domains = {name: by_kind(domain, whole_range) for name, domain in THREE.items()}
+
+SUMS_OF_PRODUCTS = (
+    *(on(shapes, THREE_OF_ANY, arguments={"value": 0.5}) for shapes in TERNARY),
+    *variants(THREE_OF_ANY, numbers("value", "value", {"1": 1, "0": 0, "int": -2})),
+    on(ROW, THREE_OF_ANY, "value-third", {"value": 1 / 3}, [F32, F16]),
+    on(CUBE, dict.fromkeys(THREE, FEW), "special", {"value": -1}, floating),
+    on(CUBE, dict.fromkeys(THREE, FEW), "special-value-0", {"value": 0}, floating),
+)
+
+
+@cases_for("diopiAddcmul", "diopiAddcdiv", weak={"value-0": "0 times the other two is 0 whatever they are"})
+def addcmul_and_addcdiv(prototype: Prototype) -> Iterator[Case]:
+    templates = [*spread(prototype, THREE_OF_ANY, {"value": by_category(1, -3, 1.7)}), *SUMS_OF_PRODUCTS]
+    if prototype.base == "diopiAddcmul":
+        truncated = on(ROW, THREE_OF_ANY, "value-truncated", {"value": 2.75}, [Dtype.int32])
+        templates.append(truncated if prototype.is_inplace else into(Dtype.int32, truncated))
+        templates += mixed(prototype, {"input": SMALL, "tensor1": SMALL, "tensor2": whole(-9, 9)}, {"value": 3})
+        templates += meetings(prototype, _products, {"value": 1}, floats_first=True)
+    else:
+        templates += mixed(prototype, THREE, {"value": 3}, exact=False)
+    return elementwise_cases(prototype, templates)
+
+
+def _products(dtype: Dtype) -> dict[str, Domain]:
+    """Summands and factors, two of them integers that become others, whose results a floating type holds."""
+    return {"input": choice([0, -first_gap(dtype)]), "tensor1": unheld(dtype, signs=[1]), "tensor2": choice([3])}
+
+
+SPAN = {"input": normal(3), "end": normal(3, mean=1), "weight": between(-0.5, 1.5)}
+WEIGHTS = {"below-half": 0.49, "half": 0.5, "int": 2, "negative": -1.3, "third": 2 / 3}
+AT_ENDS = {**SPAN, "weight": choice([0.0, 1.0])}
+FEW_WEIGHTS = {"input": FEW, "end": FEW, "weight": choice([0, 1, 0.25, 2, nan, 0.5])}
+
+LERPS = (
+    *(on(shapes, SPAN, arguments={"weight": 0.7}) for shapes in TERNARY),
+    *variants(SPAN, numbers("weight", "weight", WEIGHTS), [F32, F16, Dtype.complex64]),
+    *variants(AT_ENDS, numbers("weight", "weight", (0, 1.0)), Types.every, exact=True),
+    on(CUBE, FEW_WEIGHTS, "special", {"weight": 0.25}, floating),
+)
+
+
+@cases_for("diopiLerpTensor", weak={"weight-(0|1.0)": "one end has all the weight"})
+def lerp(prototype: Prototype) -> Iterator[Case]:
+    return elementwise_cases(prototype, [*spread(prototype, SPAN, {"weight": 0.3}), *LERPS])

@@ -1,0 +1,104 @@
+"""Numbers and domains that several subfamilies of arithmetic share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import category, floating
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, choice, whole
+from diopi_test.cases.elementwise import Arguments, Domains, pattern, specials
+from diopi_test.cases.layouts import contiguous, strided, transposed
+from diopi_test.cases.meeting import held, unheld
+from diopi_test.cases.model import CaseClass
+from diopi_test.cases.template import ByDtype, CaseTemplate, leading
+
+CALLERS = CaseClass.callers
+
+TABLE = pattern("table", (9, 11), (9, 1))
+CUBE = pattern("cube", (6, 6, 6), (6, 1), (6,))
+TERNARY = (
+    pattern("three-shapes", (4, 1, 5), (3, 1), (5,), smoke=True),
+    pattern("three-layouts", (4, 6), layouts=[contiguous, transposed, strided], result=transposed),
+)
+
+
+def by_dtype(chosen: Callable[[Dtype], Domain]) -> Domain:
+    """The domain chosen for each element type."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        return chosen(dtype)(rng, count, dtype)
+
+    return draw
+
+
+def by_kind(of_floats: Domain, of_integers: Domain) -> Domain:
+    """One domain for floating and complex types, another for integers and bool."""
+    return by_dtype(lambda dtype: of_floats if category(dtype) >= 2 else of_integers)
+
+
+def by_category(of_bool: Any, of_integers: Any, of_floats: Any) -> ByDtype:
+    """A number for each category of element types; complex ones take that of floating ones."""
+    return ByDtype(lambda dtype: (of_bool, of_integers, of_floats)[min(category(dtype), 2)])
+
+
+def nonzero(domain: Domain) -> Domain:
+    """As `domain`, with 1 for every 0."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        values = domain(rng, count, dtype)
+        return np.where(values == 0, 1, values)
+
+    return draw
+
+
+def truths_or(first: bool, others: Domain) -> Domain:
+    """For bool both truth values alike, `first` if there is but one; else `others`."""
+    return by_dtype(lambda dtype: choice([first, not first]) if dtype is Dtype.bool else others)
+
+
+def both(domain: Domain) -> Domains:
+    """One domain for the two operands."""
+    return {"input": domain, "other": domain}
+
+
+def wide_integers(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Integers that differ in their lowest bits only, so that int64 passed through a double shows."""
+    top = 2**62 if dtype is Dtype.int64 else 100
+    return top + rng.integers(-3, 3, count, endpoint=True)
+
+
+def _wide_floats(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Whole numbers in [−16000, 16000], every second one divided by 1024."""
+    return whole(-16000, 16000)(rng, count, dtype) / np.where(np.arange(count) % 2 == 0, 1, 1024)
+
+
+SMALL = whole(-250, 250)
+WIDE = by_kind(_wide_floats, whole(-3000, 3000))
+"""Numbers whose sums and products with `SMALL` are exact in float32, while half precision can't hold them all."""
+SMALL_BY_WIDE: Domains = {"input": SMALL, "other": WIDE}
+
+ENDS = choice([0.0, -0.0, 1.0, -1.5, 7.0, inf, -inf, nan, 2.0, -7.0])
+"""Whole and infinite numbers, whose quotients and remainders are exact."""
+
+FEW = choice([0.0, -0.0, 1.5, inf, -inf, nan])
+"""The special values that matter in sums and products of three tensors."""
+
+
+def either_way(dtype: Dtype) -> Domains:
+    """The integers in one operand and the numbers they become in the other."""
+    return both(by_kind(held(dtype), unheld(dtype)))
+
+
+def few_specials(
+    prototype: Prototype, arguments: Arguments | None = None, dtypes: Sequence[Dtype] = (*floating, Dtype.int8)
+) -> Iterator[CaseTemplate]:
+    """`specials` in these types; for their size, basic cases in one of them only."""
+    return specials(prototype, arguments, dtypes, smoke=[leading(dtypes)])

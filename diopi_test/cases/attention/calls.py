@@ -1,0 +1,244 @@
+"""Calls of attention as templates, whatever the form: sizes, numbers, domains.
+
+Numbers have the names they have in `diopiFlashAttention`; a form that lacks one, or calls it otherwise, says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import floating, half
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import choice, normal, whole
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.model import CaseClass
+from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, tensor, throughout
+
+Shape = tuple[int, ...]
+F16, BF16, F32, F64 = floating
+OPEN: dict[str, Any] = {"case_class": CaseClass.open}
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Sizes of a call.
+
+    Attributes:
+        batch: number of sequences of one length.
+        queries, keys: rows of each; of packed sequences the length of each.
+        heads, key_heads: of queries, of keys and values.
+        size: of a head.
+        slopes: axes of the slopes of ALiBi, 1 or 2; 0 for none.
+        layout: where a form has several.
+        mask: which keys are hidden, where a form has a mask.
+    """
+
+    batch: int = 2
+    queries: Any = 3
+    keys: Any = 5
+    heads: int = 4
+    key_heads: int = 2
+    size: int = 8
+    slopes: int = 0
+    layout: str = "BSND"
+    mask: str = ""
+
+
+NUMBERS: Mapping[str, Any] = {
+    "p_dropout": 0.0,
+    "softmax_scale": 0.5,
+    "is_causal": False,
+    "window_size_left": -1,
+    "window_size_right": -1,
+    "gen": None,
+}
+"""The usual ones."""
+
+SEED = 20_240_229
+
+LONG = 300
+"""So many keys are more than one block of most implementations."""
+
+
+def attention(label: str, numbers: Mapping[str, Any] | None = None, **about: Any) -> CaseTemplate:
+    """A call with `numbers` that are not the usual ones; `about` are sizes and attributes of the template."""
+    sizes = {field.name: about.pop(field.name) for field in fields(Heads) if field.name in about}
+    laid = about.pop("laid", {})
+    return CaseTemplate(label, Heads(**sizes), numbers or {}, **laid, **about)
+
+
+def square(label: str, numbers: Mapping[str, Any] | None = None, **about: Any) -> CaseTemplate:
+    """As many queries as keys: the same whichever corner a causal mask starts from."""
+    return attention(label, numbers, **{"queries": 6, "keys": 6, **about})
+
+
+def ragged(label: str, numbers: Mapping[str, Any] | None = None, **about: Any) -> CaseTemplate:
+    """Packed sequences."""
+    return attention(label, numbers, **{"queries": (5, 4), "keys": (6, 4), **about})
+
+
+CAUSAL = {"is_causal": True}
+TRANSPOSED, STRIDED = {"laid": throughout(transposed)}, {"laid": throughout(strided)}
+
+
+def window(left: int, right: int) -> Mapping[str, int]:
+    return {"window_size_left": left, "window_size_right": right}
+
+
+FAR = {"q": normal(1, 15), "k": normal(1, 15)}
+"""The exponential of a score overflows."""
+
+STEEP = {"q": normal(6)}
+NOT_NUMBERS = {"q": choice([1.0, nan, *np.linspace(-2, 2, 47)])}
+
+ONE_LENGTH = (
+    attention("", batch=1, **BASIC),
+    square("causal", CAUSAL, batch=1, **BASIC),
+    attention("as-many-key-heads", key_heads=4, dtypes=Types.every),
+    attention("scale-1", {"softmax_scale": 1.0}),
+    attention("negative-scale", {"softmax_scale": -0.7}),
+    attention("head-size-64", size=64, batch=1, dtypes=Types.every),
+    attention("head-size-80", size=80, batch=1, heads=2),
+    attention("head-size-128", size=128, batch=1, heads=2, dtypes=half),
+    attention("head-size-3", size=3, heads=2),
+    attention("one-query", queries=1, keys=9),
+    attention("long", queries=4, keys=LONG, batch=1, heads=2, dtypes=Types.every),
+    square("long-causal", CAUSAL, queries=LONG, keys=LONG, batch=1, heads=1, key_heads=1, size=4),
+    attention("far", domains=FAR, dtypes=(F32, BF16)),
+    attention("steep", domains=STEEP, dtypes=Types.every),
+    attention("transposed", **TRANSPOSED),
+    attention("strided", **STRIDED, dtypes=Types.every),
+    attention("nan", domains=NOT_NUMBERS, batch=3, heads=2),
+    attention("no-batch", batch=0),
+    attention("no-queries", queries=0),
+)
+"""Sequences of one length."""
+
+GROUPED = (attention("groups-of-2", heads=6, key_heads=3), attention("one-key-head", key_heads=1, dtypes=Types.every))
+
+BOTTOM_RIGHT = (
+    attention("causal-few-queries", CAUSAL, queries=3, keys=7, **OPEN),
+    attention("causal-few-keys", CAUSAL, queries=7, keys=3, **OPEN),
+)
+
+FEATURES = (
+    square("window", window(2, 1), dtypes=Types.every),
+    square("window-left", window(1, -1)),
+    square("window-right", window(-1, 2)),
+    square("window-of-one-place", window(0, 2)),
+    square("causal-window", {**CAUSAL, **window(2, -1)}, dtypes=Types.every),
+    square("causal-window-both", {**CAUSAL, **window(1, 3)}),
+    square("alibi", slopes=1, dtypes=Types.every),
+    square("alibi-of-each", slopes=2),
+    square("alibi-window", window(3, 2), slopes=1),
+)
+"""Windows, and biases by distance."""
+
+FEW_QUERIES = (
+    attention("window-few-queries", window(2, 1), queries=3, keys=7, **OPEN),
+    attention("alibi-few-queries", slopes=1, queries=3, keys=7, **OPEN),
+)
+
+ALIBI_CAUSAL = (square("alibi-causal", CAUSAL, slopes=1, dtypes=Types.every),)
+"""For forward functions alone: the logarithms of the sums may lack a part that gradients would need."""
+
+RAGGED = (
+    ragged("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **BASIC),
+    ragged("causal", CAUSAL, queries=(3, 1, 4), keys=(3, 1, 4), heads=2, size=4, **BASIC),
+    ragged("one-sequence", queries=(5,), keys=(6,), dtypes=Types.every),
+    ragged("without-rows", queries=(3, 0, 2), keys=(4, 2, 3)),
+    ragged("without-keys", queries=(3, 2, 2), keys=(4, 0, 3)),
+    ragged("many-sequences", queries=(1,) * 17, keys=(3, 5) * 8 + (2,), heads=2),
+    ragged("head-size-64", size=64, dtypes=half),
+    ragged("head-size-80", size=80, heads=2),
+    ragged("head-size-128", size=128, heads=2),
+    ragged("long", queries=(2, 3), keys=(LONG, 40), heads=2, size=4, dtypes=Types.every),
+    ragged("steep", domains=STEEP, dtypes=Types.every),
+    ragged("scale-1", {"softmax_scale": 1.0}),
+    ragged("causal-same-lengths", CAUSAL, queries=(5, 2, 3), keys=(5, 2, 3), dtypes=Types.every),
+    ragged("transposed", **TRANSPOSED),
+    ragged("strided", **STRIDED, dtypes=Types.every),
+    ragged("no-sequences", queries=(), keys=()),
+    ragged("as-many-key-heads", key_heads=4),
+)
+"""Packed sequences."""
+
+RAGGED_BOTTOM_RIGHT = (
+    ragged("causal-few-queries", CAUSAL, keys=(6, 7), dtypes=Types.every),
+    ragged("causal-few-keys", CAUSAL, keys=(3, 4)),
+)
+
+RAGGED_FEATURES = (
+    ragged("window", window(2, 1), dtypes=Types.every),
+    ragged("window-left", window(1, -1)),
+    ragged("window-right", window(-1, 0)),
+    ragged("causal-window", {**CAUSAL, **window(2, -1)}, dtypes=Types.every),
+    ragged("alibi", slopes=1, dtypes=Types.every),
+    ragged("alibi-of-each", slopes=2),
+)
+RAGGED_ALIBI_CAUSAL = (ragged("alibi-causal", CAUSAL, slopes=1),)
+
+WEAK = {
+    "debug-mask": "nothing falls",
+    "dropout-everything": "nothing is left, whatever there was",
+    "far": "in half precision scores this large decide by their rounding",
+}
+
+
+# Dropout
+
+
+def dropped(label: str, p: float = 0.3, *, rows: int = 32, seed: int = SEED, **about: Any) -> CaseTemplate:
+    """Of small whole queries and keys, whose scores are exact.
+
+    The rows of the values, and of the gradient of the result, are those of the identity: they show what fell.
+    """
+    numbers = {"p_dropout": p, "softmax_scale": 0.125, "gen": seed}
+    return CaseTemplate(label, Heads(1, rows, rows, 4, 4, rows), numbers, **about)
+
+
+DROPOUT = (
+    dropped("dropout", dtypes=Types.every),
+    dropped("dropout-most", 0.8),
+    dropped("dropout-seed-0", seed=0),
+    dropped("dropout-largest-seed", seed=2**63 - 1),
+)
+RAGGED_DROPOUT = tuple(t.but(queries=(t.sizes.queries,), keys=(t.sizes.keys,)) for t in DROPOUT)
+EVERYTHING = (attention("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
+RAGGED_EVERYTHING = (ragged("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
+
+SMALL = whole(-2, 2)
+
+
+def _identity(rows: int) -> Callable[[Any], NDArray[Any]]:
+    return lambda values: np.eye(rows)[:, np.newaxis]
+
+
+def core(template: CaseTemplate, q: Shape, k: Shape) -> dict[str, TensorTemplate]:
+    """Queries, keys, values and the gradient of the result (`g`) of these shapes, whose last axes are heads."""
+    layout = template.layout
+    if not 0 < template.arguments.get("p_dropout", 0) < 1:
+        queries, keys = tensor(*q, layout=layout), tensor(*k, layout=layout)
+        return {"q": queries, "k": keys, "v": keys, "g": queries}
+    shows = _identity(template.sizes.size)
+    drawn = {name: tensor(*shape, domain=SMALL, layout=layout) for name, shape in (("q", q), ("k", k))}
+    return {**drawn, **{name: tensor(*x, compute=shows, layout=layout) for name, x in (("v", k), ("g", q))}}
+
+
+def numbers(
+    template: CaseTemplate, names: Mapping[str, str] | None = None, left_out: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The numbers of a call, those not `left_out`, under the `names` a form has for them."""
+    given = {**NUMBERS, **template.arguments}
+    return {(names or {}).get(name, name): value for name, value in given.items() if name not in left_out}
+
+
+def lse_type(dtype: Dtype) -> Dtype:
+    """The element type of the logarithms of the sums."""
+    return F64 if dtype is F64 else F32

@@ -1,0 +1,174 @@
+"""Attention with a mask, in a layout of the caller's: the customized form, of sequences of one length and packed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.attention.calls import (
+    CAUSAL,
+    DROPOUT,
+    EVERYTHING,
+    F16,
+    F32,
+    OPEN,
+    RAGGED_DROPOUT,
+    RAGGED_EVERYTHING,
+    STEEP,
+    STRIDED,
+    TRANSPOSED,
+    WEAK,
+    Heads,
+    Shape,
+    attention,
+    core,
+    numbers,
+    ragged,
+    square,
+    window,
+)
+from diopi_test.cases.attention.forms import WITHOUT_DROPOUT, longest, packed_shapes, slopes
+from diopi_test.cases.model import ResultOf
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.tensors import literal
+
+COPIES = 8
+TRIANGLE = 2048
+RECORDS = ("softmax_max", "softmax_sum")
+
+
+def _mask(kind: str, queries: int, keys: int) -> Any:
+    """Where keys are hidden: behind a query's place, at some places, from all but one."""
+    behind = np.arange(keys) > np.arange(queries)[:, None]
+    some = (np.arange(queries * keys) % 3 == 1).reshape(queries, keys)
+    masks = {"triangle": behind, "some": some, "both": behind | some, "all-but-first": np.arange(keys) > 0 * behind}
+    return literal(masks[kind], Dtype.bool) if kind else None
+
+
+def _in_layout(sizes: Heads, rows: int, heads: int) -> Shape:
+    match sizes.layout:
+        case "BSND":
+            return sizes.batch, rows, heads, sizes.size
+        case "BNSD":
+            return sizes.batch, heads, rows, sizes.size
+        case "BSH":
+            return sizes.batch, rows, heads * sizes.size
+        case _:
+            return rows, sizes.batch, heads * sizes.size
+
+
+def _records(forward: str, shape: Shape, result: Shape, template: CaseTemplate) -> dict[str, Any]:
+    """What the forward function gives its gradient: without dropout nothing but statistics."""
+    of = {n: ResultOf(forward, n, given=WITHOUT_DROPOUT, unspecified=None) for n in ("attention_out", *RECORDS)}
+    return {
+        "attention_out": tensor(*result, compute=of["attention_out"], layout=template.layout),
+        **{name: tensor(*shape, COPIES, dtype=F32, compute=of[name]) for name in RECORDS},
+        "softmax_out": tensor(0, dtype=F32),
+        "dropout_mask": None,
+    }
+
+
+def of_customized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes = template.sizes
+    q = _in_layout(sizes, sizes.queries, sizes.heads)
+    given = core(template, q, _in_layout(sizes, sizes.keys, sizes.key_heads))
+    statistics = sizes.batch, sizes.heads, sizes.queries
+    return {
+        "grad_output": given.pop("g"),
+        **given,
+        "alibi_slopes": slopes(sizes, sizes.batch),
+        "attention_mask": _mask(sizes.mask, sizes.queries, sizes.keys),
+        **numbers(template),
+        "head_num": sizes.heads,
+        "input_layout": sizes.layout,
+        **_records("diopiCustomizedFlashAttention", statistics, q, template),
+    }
+
+
+def of_customized_var_len(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes, (q, k) = template.sizes, packed_shapes(template.sizes)
+    given = core(template, q, k)
+    most = longest(sizes.queries), longest(sizes.keys)
+    return {
+        "grad_output": given.pop("g"),
+        **given,
+        "cum_seq_q": tuple(accumulate(sizes.queries)),
+        "cum_seq_kv": tuple(accumulate(sizes.keys)),
+        "alibi_slopes": slopes(sizes, len(sizes.queries)),
+        "attention_mask": _mask(sizes.mask, *most),
+        "max_seqlen_q": most[0],
+        "max_seqlen_kv": most[1],
+        **numbers(template),
+        **_records("diopiCustomizedFlashAttentionVarLen", q[:2], q, template),
+    }
+
+
+LAID_OUT = (
+    attention("", batch=2, heads=2, **BASIC),
+    *(
+        attention(layout.lower(), layout=layout, batch=3, heads=4, size=4, dtypes=Types.every)
+        for layout in ("BNSD", "BSH", "SBH")
+    ),
+    square("causal", CAUSAL, batch=1, mask="triangle", **BASIC),
+    square("causal-sbh", CAUSAL, mask="triangle", layout="SBH"),
+    square("causal-bnsd", CAUSAL, mask="triangle", layout="BNSD"),
+    square("causal-and-some-hidden", CAUSAL, mask="both"),
+    attention("mask", mask="some", dtypes=Types.every),
+    attention("mask-bsh", mask="some", layout="BSH"),
+    attention("mask-all-but-first", mask="all-but-first", dtypes=[F32]),
+    attention("as-many-key-heads", key_heads=4),
+    attention("one-key-head-bsh", key_heads=1, layout="BSH"),
+    attention("one-key-head-sbh", key_heads=1, layout="SBH"),
+    attention("head-size-64", size=64, batch=1, heads=2, dtypes=[F16]),
+    attention("head-size-80-bsh", size=80, batch=1, heads=2, layout="BSH"),
+    attention("head-size-128", size=128, batch=1, heads=2, layout="SBH"),
+    attention("long", queries=4, keys=300, batch=1, heads=2, dtypes=Types.every),
+    attention("steep", domains=STEEP, mask="some", dtypes=Types.every),
+    attention("scale-1", {"softmax_scale": 1.0}),
+    attention("transposed", **TRANSPOSED),
+    attention("strided", **STRIDED, layout="BSH", dtypes=Types.every),
+    attention("no-batch", batch=0),
+    square("window", window(2, 1), **OPEN),
+    square("causal-window", {**CAUSAL, **window(2, -1)}, mask="triangle", **OPEN),
+    square("alibi", slopes=1, **OPEN),
+    square("alibi-of-each", slopes=2, layout="BNSD", **OPEN),
+)
+
+PACKED = (
+    ragged("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **BASIC),
+    ragged("causal", CAUSAL, queries=(3, 1, 4), keys=(3, 1, 4), heads=2, size=4, mask="triangle", **BASIC),
+    ragged("one-sequence", queries=(5,), keys=(6,), dtypes=Types.every),
+    ragged("mask", mask="some", dtypes=Types.every),
+    ragged("causal-and-some-hidden", CAUSAL, queries=(5, 4), keys=(5, 4), mask="both"),
+    ragged("many-sequences", queries=(1,) * 17, keys=(3, 5) * 8 + (2,), heads=2, mask="some"),
+    ragged("without-rows", queries=(3, 0, 2), keys=(4, 2, 3)),
+    ragged("as-many-key-heads", key_heads=4),
+    ragged("one-key-head", key_heads=1),
+    ragged("head-size-64", size=64, dtypes=[F16]),
+    ragged("head-size-80", size=80, heads=2),
+    ragged("head-size-128", size=128, heads=2),
+    ragged("long", queries=(2, 3), keys=(300, 40), heads=2, size=4, dtypes=Types.every),
+    ragged("steep", domains=STEEP, dtypes=Types.every),
+    ragged("scale-1", {"softmax_scale": 1.0}),
+    ragged("transposed", **TRANSPOSED),
+    ragged("strided", **STRIDED, dtypes=Types.every),
+    ragged("window", window(2, 1), queries=(5, 4), keys=(5, 4), **OPEN),
+    ragged("alibi", queries=(5, 4), keys=(5, 4), slopes=1, **OPEN),
+    ragged("alibi-of-each", queries=(5, 4), keys=(5, 4), slopes=2, **OPEN),
+)
+
+HIDDEN = {**WEAK, "mask-all-but-first": "all queries see the first key alone"}
+
+
+def _register(name: str, derive: Any, both: Sequence[CaseTemplate], forward: Sequence[CaseTemplate]) -> None:
+    """Dropout is for forward functions alone: what fell is in records that only the implementation can make."""
+    register(name, templates=(*both, *forward), derive=derive, weak=HIDDEN)
+    register(f"{name}Backward", templates=both, derive=derive, weak=HIDDEN)
+
+
+_register("diopiCustomizedFlashAttention", of_customized, LAID_OUT, (*DROPOUT, *EVERYTHING))
+_register("diopiCustomizedFlashAttentionVarLen", of_customized_var_len, PACKED, (*RAGGED_DROPOUT, *RAGGED_EVERYTHING))

@@ -1,0 +1,124 @@
+"""Which class a case is of, by what it is: the first of `PRECEDENCE` of which it demands something.
+
+Only that counts which the function's first case does not demand as well: what moves data is tried on NaN from the
+start, and an argument that most callers leave out is left out there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto import facts
+from diopi_proto.parameters import Scalar
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain
+from diopi_test.cases.formats import is_inexact, is_subnormal
+from diopi_test.cases.layouts import contiguous
+from diopi_test.cases.model import Case, CaseClass, TensorSpec, tensors_of
+from diopi_test.cases.open_calls import why_open
+from diopi_test.cases.template import leading
+
+PRECEDENCE = (CaseClass.special, CaseClass.empty, CaseClass.optional, CaseClass.layout, CaseClass.types)
+"""Of a case that makes several demands, the one that counts comes first. What the author of a case says goes before."""
+
+LEAST, MOST = 32, 1 << 16
+"""How many elements are drawn to see whether special ones are among them; those of small tensors several times."""
+
+FEW = 1 / 16
+"""Part of the elements that may be subnormal by chance."""
+
+Demands = Mapping[CaseClass, frozenset[str]]
+"""By class, the parameters of which a case demands it."""
+
+
+def classified(prototype: Prototype, cases: Sequence[Case]) -> tuple[Case, ...]:
+    """The cases of a function, all of them, each with its class."""
+    demands = [_demands(prototype, case) for case in cases]
+    given = [_said(prototype, case) for case in cases]
+    each = list(zip(cases, demands, given, strict=True))
+    usual = _first(prototype, [(case, its) for case, its, said in each if said is None])
+    return tuple(replace(case, case_class=said or _class(its, usual)) for case, its, said in each)
+
+
+def _said(prototype: Prototype, case: Case) -> CaseClass | None:
+    """The class that is not derived: of what PyTorch does not serve, and of what its author says."""
+    if why_open(prototype, case):
+        return CaseClass.open
+    return None if case.case_class is CaseClass.basic else case.case_class
+
+
+def _class(demands: Demands, usual: Demands) -> CaseClass:
+    return next((one for one in PRECEDENCE if demands[one] - usual[one]), CaseClass.basic)
+
+
+def _first(prototype: Prototype, cases: Iterable[tuple[Case, Demands]]) -> Demands:
+    """What the first of the cases demands, if there is one: of the leading element type, and of the smoke level."""
+
+    def is_other(one: tuple[Case, Demands]) -> tuple[bool, bool]:
+        case, _ = one
+        return bool(prototype.dtypes) and case.dtype is not leading(prototype.dtypes), not case.smoke
+
+    return next((demands for _, demands in sorted(cases, key=is_other)), dict.fromkeys(PRECEDENCE, frozenset()))
+
+
+def _demands(prototype: Prototype, case: Case) -> Demands:
+    """What a case demands, by itself."""
+    tensors = [(name, spec) for name, value in case.arguments.items() for spec in tensors_of(value)]
+    passed = [(name, spec) for name, spec in tensors if not name.startswith("_")]
+    results = [(name, result) for name, result in case.results.items() if result is not None]
+    typed = [(name, spec.dtype) for name, spec in passed]
+    typed += [(name, result.dtype) for name, result in results if result.dtype is not None]
+    laid = [name for name, spec in passed if spec.layout(spec.shape) != contiguous(spec.shape)]
+    return {
+        CaseClass.special: frozenset(
+            [name for name, spec in tensors if _has_special_values(spec)] + _special_numbers(prototype, case)
+        ),
+        CaseClass.empty: frozenset(name for name, spec in passed if 0 in spec.shape),
+        CaseClass.optional: frozenset(_left_out(prototype, case)),
+        CaseClass.layout: frozenset(laid + [name for name, result in results if result.layout is not contiguous]),
+        CaseClass.types: frozenset([case.dtype.name, *(f"{name}: {dtype.name}" for name, dtype in typed)]),
+    }
+
+
+def _has_special_values(spec: TensorSpec) -> bool:
+    """Whether special values are among those drawn for a tensor; what is computed from earlier ones is as they are."""
+    count = min(math.prod(spec.shape), MOST)
+    return (
+        spec.compute is None
+        and is_inexact(spec.dtype)
+        and bool(count)
+        and _gives_special(spec.domain, count, spec.dtype)
+    )
+
+
+@cache
+def _gives_special(domain: Domain, count: int, dtype: Dtype) -> bool:
+    """Whether a domain gives NaN, infinities, or subnormal numbers other than by chance, in tensors of this size."""
+    rng = np.random.default_rng(0)
+    drawn = [np.asarray(domain(rng, count, dtype)).ravel() for _ in range(-(-LEAST // count))]
+    values: NDArray[Any] = np.concatenate(drawn)
+    parts = (values.real, values.imag) if np.iscomplexobj(values) else (values,)
+    subnormal = max(is_subnormal(part, dtype).mean() for part in parts)
+    return not np.isfinite(values).all() or subnormal > FEW
+
+
+def _special_numbers(prototype: Prototype, case: Case) -> list[str]:
+    """The numbers among the operands that are not finite; an order of a norm is none."""
+    operands = (p for p in prototype.arguments if issubclass(p.annotation, Scalar) and not p.fact(facts.NormOrder))
+    given = ((p.name, case.arguments[p.name]) for p in operands)
+    return [name for name, value in given if isinstance(value, float) and not math.isfinite(value)]
+
+
+def _left_out(prototype: Prototype, case: Case) -> Iterator[str]:
+    """The arguments and results that may be left out and are, but for those that the call has no use for."""
+    missing = [p.name for p in prototype.arguments if p.optional and case.arguments[p.name] is None]
+    yield from (name for name in missing if prototype.has_effect(name, case.arguments))
+    yield from (name for name, result in case.results.items() if result is None)

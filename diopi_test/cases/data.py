@@ -1,0 +1,148 @@
+"""The data of a case: every argument's values, determined by (function, case, argument) and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator, Philox
+from numpy.typing import NDArray
+
+from diopi_proto import parameters as kinds
+from diopi_proto.dtypes import is_complex
+from diopi_proto.facts import HoldsTruth
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.formats import is_inexact
+from diopi_test.cases.layouts import Placement, apart
+from diopi_test.cases.model import Case, ResultOf, TensorSpec, Values
+from lib_rt.dtypes import to_numpy
+
+
+@dataclass(frozen=True)
+class TensorData:
+    """The values of a tensor argument, exact in its element type, and what it was made from."""
+
+    values: NDArray[Any]
+    spec: TensorSpec
+
+    @property
+    def dtype(self) -> Dtype:
+        """Their element type."""
+        return self.spec.dtype
+
+    @property
+    def exact(self) -> NDArray[Any]:
+        """The same values in the reference's arithmetic: float64, complex128, int64 or bool."""
+        return widen(self.values, self.spec.dtype)
+
+
+def widen(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
+    """`values` of a tensor of type `dtype` in the reference's arithmetic."""
+    if is_complex(dtype):
+        return values.astype(np.complex128)
+    if is_inexact(dtype):
+        return values.astype(np.float64)
+    return values if values.dtype == bool else values.astype(np.int64)
+
+
+def stored(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
+    """`values`, in the reference's arithmetic, as a tensor of type `dtype` holds them once they are converted."""
+    if dtype is Dtype.bool:
+        return np.asarray(values != 0)
+    with np.errstate(all="ignore"):
+        return widen((values if is_complex(dtype) else values.real).astype(to_numpy(dtype)), dtype)
+
+
+def converted(value: Any, dtype: Dtype) -> Any:
+    """An array or a number, in the reference's arithmetic, converted to an element type."""
+    numbers = stored(np.asarray(value), dtype)
+    return numbers if isinstance(value, np.ndarray) else numbers.item()
+
+
+def generator(*key: str) -> Generator:
+    """A counter-based random generator that depends on the words of `key` alone (Philox, Salmon et al. 2011)."""
+    digest = hashlib.sha256("\0".join(key).encode()).digest()
+    return Generator(Philox(key=int.from_bytes(digest[:16], "little")))
+
+
+Oracle = Callable[[ResultOf, Values], Any]
+"""Gives what a `ResultOf` stands for, when the earlier arguments have these values."""
+
+
+def materialise(prototype: Prototype, case: Case, oracle: Oracle) -> Mapping[str, Any]:
+    """The case's argument values by name, in the case's order: `TensorData`, list of them, None, or an attribute."""
+    values: dict[str, Any] = {}
+    for name, argument in case.arguments.items():
+        if isinstance(argument, list):
+            values[name] = [
+                _draw(prototype, case, f"{name}.{number}", entry, values, oracle) if entry is not None else None
+                for number, entry in enumerate(argument)
+            ]
+        elif isinstance(argument, TensorSpec):
+            values[name] = _draw(prototype, case, name, argument, values, oracle)
+        else:
+            values[name] = _attribute(prototype, name, argument)
+    return values
+
+
+def plain_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Materialised arguments as the reference takes them."""
+    return {name: each_tensor(value, lambda tensor: tensor.exact) for name, value in values.items()}
+
+
+def each_tensor(value: Any, change: Callable[[TensorData], Any]) -> Any:
+    """One materialised argument with its tensors, if it has any, changed."""
+    if isinstance(value, list):
+        return [each_tensor(entry, change) for entry in value]
+    return change(value) if isinstance(value, TensorData) else value
+
+
+def with_masks(prototype: Prototype, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Materialised arguments with uint8 tensors turned into the bool ones they stand for."""
+
+    def truth(name: str, tensor: TensorData) -> TensorData:
+        if not is_mask(prototype, name, tensor.spec.dtype):
+            return tensor
+        return TensorData(tensor.values != 0, replace(tensor.spec, dtype=Dtype.bool))
+
+    return {name: each_tensor(value, partial(truth, name)) for name, value in values.items()}
+
+
+def is_mask(prototype: Prototype, name: str, dtype: Dtype) -> bool:
+    """Whether a tensor of type `dtype` holds truth values as bytes."""
+    return dtype is Dtype.uint8 and prototype.parameter(name).fact(HoldsTruth) is not None
+
+
+def _draw(prototype: Prototype, case: Case, name: str, spec: TensorSpec, earlier: Values, oracle: Oracle) -> TensorData:
+    if isinstance(spec.compute, ResultOf):
+        raw = np.reshape(oracle(spec.compute, plain_values(earlier)), spec.shape)
+    elif spec.compute is not None:
+        raw = np.broadcast_to(np.asarray(spec.compute(plain_values(earlier))), spec.shape)
+    else:
+        count = int(np.prod(spec.shape))
+        raw = spec.domain(generator(prototype.base, case.label, name), count, spec.dtype).reshape(spec.shape)
+    if not apart(place := spec.layout(spec.shape), spec.shape):
+        raw = _first_at_each_place(raw, place)
+    with np.errstate(all="ignore"):
+        return TensorData(raw.astype(to_numpy(spec.dtype)), spec)
+
+
+def _first_at_each_place(raw: NDArray[Any], place: Placement) -> NDArray[Any]:
+    """`raw` with equal elements where several share memory: there the first of them counts."""
+    offsets = np.zeros(raw.shape, np.int64)
+    for axis, (length, step) in enumerate(zip(raw.shape, place.strides, strict=True)):
+        offsets += (np.arange(length) * step).reshape([-1 if i == axis else 1 for i in range(raw.ndim)])
+    _, first, at = np.unique(offsets.reshape(-1), return_index=True, return_inverse=True)
+    return np.asarray(raw.reshape(-1)[first][at].reshape(raw.shape))
+
+
+def _attribute(prototype: Prototype, name: str, value: Any) -> Any:
+    """An attribute as the callee sees it: what is passed as a C float is rounded to one."""
+    if not name.startswith("_") and issubclass(prototype.parameter(name).annotation, kinds.f32):
+        return float(np.float32(value))
+    return tuple(value) if isinstance(value, range) else value

@@ -1,0 +1,87 @@
+"""The floating formats of the interface: precision, range, and the spacing of their numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import COMPONENT, is_complex, is_floating
+from diopi_proto.types import Dtype
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A binary floating format (IEEE 754-2019, clause 3).
+
+    Attributes:
+        precision: significant bits, the hidden one included.
+        min_exponent: exponent of the smallest normal number.
+        max_exponent: exponent of the largest finite number.
+    """
+
+    precision: int
+    min_exponent: int
+    max_exponent: int
+
+    @property
+    def epsilon(self) -> float:
+        """Distance from 1 to the next larger number."""
+        return 2.0 ** (1 - self.precision)
+
+    @property
+    def tiny(self) -> float:
+        """The smallest positive normal number."""
+        return 2.0**self.min_exponent
+
+    @property
+    def subnormal(self) -> float:
+        """The smallest positive number."""
+        return float(np.ldexp(1.0, self.min_exponent - self.precision + 1))
+
+    @property
+    def largest(self) -> float:
+        """The largest finite number."""
+        return (2.0 - self.epsilon) * 2.0**self.max_exponent
+
+    @property
+    def overflow(self) -> float:
+        """The smallest magnitude that rounds to infinity; infinite itself for float64."""
+        return float(np.ldexp(2.0 - self.epsilon / 2, self.max_exponent)) if self.precision < 53 else np.inf
+
+
+FORMATS = {
+    Dtype.float16: Format(11, -14, 15),
+    Dtype.bfloat16: Format(8, -126, 127),
+    Dtype.float32: Format(24, -126, 127),
+    Dtype.float64: Format(53, -1022, 1023),
+}
+
+
+def is_inexact(dtype: Dtype) -> bool:
+    """Whether `dtype` holds floating numbers, real or complex."""
+    return is_floating(dtype) or is_complex(dtype)
+
+
+def format_of(dtype: Dtype) -> Format:
+    """The format of a floating dtype, or of the parts of a complex one; KeyError for the others."""
+    return FORMATS[COMPONENT.get(dtype, dtype)]
+
+
+def ulp(values: Any, dtype: Dtype) -> FloatArray:
+    """Distance between neighbouring numbers of `dtype` at |values|: at 0 the smallest, NaN where not finite."""
+    form = format_of(dtype)
+    magnitude = np.abs(np.asarray(values)).astype(np.float64)
+    exponent = np.frexp(np.maximum(magnitude, form.tiny))[1]  # one more than IEEE 754's
+    return np.where(np.isfinite(magnitude), np.ldexp(1.0, exponent - form.precision), np.nan)
+
+
+def is_subnormal(values: Any, dtype: Dtype) -> NDArray[np.bool_]:
+    """Where `values` are nonzero and smaller than the normal numbers of `dtype`."""
+    magnitude = np.abs(np.asarray(values)).astype(np.float64)
+    subnormal: NDArray[np.bool_] = (magnitude > 0) & (magnitude < format_of(dtype).tiny)
+    return subnormal

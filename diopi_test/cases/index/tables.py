@@ -1,0 +1,182 @@
+"""Rows of a table by their numbers: embedding, its gradient, shortening the rows, and one-hot vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import floating
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, choice, whole
+from diopi_test.cases.index.common import OFTEN, SUMMANDS, UNLIKE, sized, sums
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.model import TensorSpec
+from diopi_test.cases.template import BASIC, ByDtype, CaseTemplate, Types, by_turns, register, tensor, throughout
+from diopi_test.cases.tensors import arbitrary, literal, one_tensor
+
+I32 = Dtype.int32
+
+
+def rows_of(*shape: int, rows: int = 5, dtype: Dtype = Dtype.int64, layout: Layout = contiguous) -> TensorSpec:
+    """Numbers of rows, the first and the last one among them if there are two."""
+    return TensorSpec(shape, dtype, choice(list(range(rows))), layout)
+
+
+TABLES: Mapping[str, tuple[tuple[int, int], TensorSpec]] = {
+    "matrix-of-indices": ((5, 3), rows_of(2, 4, layout=transposed)),
+    "strided-indices": ((5, 3), rows_of(2, 3, layout=strided)),
+    "number": ((5, 3), literal(4)),
+    "no-indices": ((5, 3), rows_of(0)),
+    "narrow": ((5, 1), rows_of(7)),
+    "one-row": ((1, 4), rows_of(3, rows=1)),
+    "cube-of-indices": ((6, 2), rows_of(2, 3, 2, rows=6, dtype=I32)),
+    "no-columns": ((5, 0), rows_of(3)),
+    "wide": ((5, 1030), rows_of(4)),
+    "long": ((40, 9), rows_of(115, rows=40)),
+}
+"""Shape of the table, and the indices."""
+
+LOOKUP = ((5, 4), rows_of(7))
+UNUSED = ((9, 3), literal([2, 7, 2, 2, 4]))
+IN_POWERS = ((5, 6), literal([0, 1, 2, 1, 3, 3, 0, 3, 3]))
+"""Each row once, twice or four times."""
+
+SCALED: Mapping[str, Any] = {"scale_grad_byfreq": True}
+
+COMMON = (
+    CaseTemplate("vector", LOOKUP, **BASIC),
+    CaseTemplate(
+        "int32",
+        ((5, 3), rows_of(2, 3, dtype=I32, layout=transposed)),
+        {"padding_idx": 2},
+        layout=transposed,
+        result=strided,
+        dtypes=Types.every,
+    ),
+    CaseTemplate("sparse", LOOKUP, {"padding_idx": 4, "sparse": True}),
+)
+
+EMBEDDING = (
+    *COMMON,
+    *by_turns(sized(TABLES, Types.widths), *UNLIKE),
+    CaseTemplate("padding", LOOKUP, {"padding_idx": 0}),
+    CaseTemplate("scaled", LOOKUP, SCALED),
+)
+
+
+def scaled(label: str, **about: Any) -> CaseTemplate:
+    """Gradients of a table's first row are dropped, the others divided by how often theirs is named."""
+    return CaseTemplate(f"{label}-scaled", TABLES[label], {"padding_idx": 0, **SCALED}, **about)
+
+
+EMBEDDING_BACKWARD = (
+    *COMMON,
+    *by_turns(sized(TABLES), *UNLIKE),
+    CaseTemplate("scaled", UNUSED, {"padding_idx": 4, **SCALED}, dtypes=Types.every),
+    scaled("matrix-of-indices"),
+    scaled("no-indices", layout=transposed),
+    scaled("long", layout=strided),
+    CaseTemplate("rows-not-named", UNUSED),
+    CaseTemplate("padding-first", LOOKUP, {"padding_idx": 0}),
+    CaseTemplate("padding-last", LOOKUP, {"padding_idx": 4}),
+    CaseTemplate("padding-not-named", UNUSED, {"padding_idx": 3}),
+    CaseTemplate("exact-scaled", IN_POWERS, SCALED, {"grad": SUMMANDS}, dtypes=floating, exact=True),
+    *sums("grad", ((6, 5), rows_of(67, rows=6)), ((3, 2), OFTEN), floating),
+)
+
+
+def looking_up(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    (rows, columns), indices = template.sizes
+    return {
+        "weight": arbitrary(rows, columns, layout=template.layout),
+        "grad": tensor(*indices.shape, columns, layout=template.layout),
+        "indices": indices,
+        "num_weights": rows,
+        "padding_idx": -1,
+        "scale_grad_byfreq": False,
+        "sparse": False,
+    }
+
+
+ONE_ROW = {"one-row": "there is but one row"}
+
+register("diopiEmbedding", templates=EMBEDDING, derive=looking_up, weak=ONE_ROW)
+register("diopiEmbeddingBackward", templates=EMBEDDING_BACKWARD, derive=looking_up, weak=ONE_ROW)
+
+
+def renorm(
+    label: str, rows: int, columns: int, indices: TensorSpec, max_norm: float, norm_type: float = 2.0, **about: Any
+) -> CaseTemplate:
+    return CaseTemplate(
+        label, (rows, columns), {"indices": indices, "max_norm": max_norm, "norm_type": norm_type}, **about
+    )
+
+
+SOME = (6, 4, literal([5, 0, 2, 5, 5]))
+PAIRS = [[4, 1], [3, 4]]
+JUST_SHORT_ENOUGH = ByDtype(lambda dtype: literal(np.array([[3, -4, 0], [0, 0, -5], [0, 3, 3]]) / 256, dtype))
+"""Rows whose Euclidean norms are 5/256, exactly, or less."""
+
+RENORM = (
+    renorm("euclidean", *SOME, 1.0, **BASIC),
+    renorm("absolute", *SOME, 1.5, 1.0, layout=transposed, dtypes=Types.every),
+    renorm("largest", *SOME, 0.5, inf, layout=strided, dtypes=Types.every),
+    renorm("cubic", *SOME, 1.0, 3.0),
+    renorm("root", *SOME, 20.0, 0.5),
+    renorm("matrix-of-indices", 6, 3, literal(PAIRS, I32, transposed), 1.0),
+    renorm("strided-indices", 6, 3, literal(PAIRS, layout=strided), 1.0, layout=transposed),
+    renorm("number", 6, 3, literal(4), 1.0),
+    renorm("to-nothing", *SOME, 0.0),
+    renorm("long", 60, 17, rows_of(115, rows=60), 3.0),
+    renorm("one-column", 6, 1, literal([5, 0, 2]), 1.0),
+    # nothing is too long, or nothing is named: the table stays bit for bit
+    renorm("just-short-enough", 3, 3, literal([0, 1, 2]), 5 / 256, dtypes=floating, exact=True).but(
+        arguments={"inout": JUST_SHORT_ENOUGH}
+    ),
+    renorm("short-enough", *SOME, 1e4, dtypes=Types.every, exact=True),
+    renorm("no-indices", 6, 4, rows_of(0), 1.0, exact=True),
+    renorm("only-short-ones-named", 6, 4, literal([0, 2, 4]), 1.0, exact=True),
+    *(renorm(f"order-{p}", *SOME, 0.05 if p < 0 else 1.0, p) for p in (-0.5, 0.25, 1.5, 2.5, 4.0, 6.0)),
+)
+
+
+def rows_of_unlike_norms(shape: tuple[int, ...]) -> Domain:
+    """Rows of a table whose numbers are below 0.01 in those of even number, and up to 4 in the others."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        scales = np.where(np.arange(shape[0]) % 2, 4.0, 0.01)[:, np.newaxis]
+        return np.asarray(scales * rng.uniform(0.5, 1, shape) * rng.choice([-1, 1], shape)).reshape(-1)
+
+    return draw
+
+
+def unlike_rows(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    shape = template.sizes
+    return {"inout": tensor(*shape, domain=rows_of_unlike_norms(shape), layout=template.layout)}
+
+
+SHORT = {"(just-)?short-enough": "no row is too long, whichever are named"}
+
+register("diopiEmbeddingRenorm_", templates=RENORM, derive=unlike_rows, weak=SHORT)
+
+AS_NEEDED: Mapping[str, Any] = {"num_classes": -1}
+
+ONE_HOT = (
+    CaseTemplate("vector", (7,), {"num_classes": 5}, **BASIC),
+    CaseTemplate("as-many-as-needed", (9,), AS_NEEDED, **BASIC),
+    CaseTemplate("more", (3, 4), {"num_classes": 8}, **throughout(transposed), dtypes=Types.every),
+    CaseTemplate("matrix-as-needed", (3, 4), AS_NEEDED, **throughout(strided), dtypes=Types.every),
+    CaseTemplate("number", (), {"num_classes": 5}, dtypes=Types.every),
+    CaseTemplate("none", (0,), {"num_classes": 4}, dtypes=Types.every),
+    CaseTemplate("cube", (2, 3, 2), {"num_classes": 6}, dtypes=Types.every),
+    CaseTemplate("long", (131,), {"num_classes": 7}, dtypes=Types.every),
+    CaseTemplate("one-class", (), {"input": literal([0, 0, 0]), "num_classes": 1}, dtypes=(Dtype.int64,)),
+    CaseTemplate("zeros-as-needed", (), {"input": literal([0, 0]), **AS_NEEDED}, dtypes=(Dtype.int64,)),
+)
+
+register("diopiOneHot", templates=ONE_HOT, derive=one_tensor(whole(0, 4)))

@@ -1,0 +1,60 @@
+"""One value that is written to many places: of the element type under test, and of types that become it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import inf, nan
+from typing import Any
+
+from diopi_proto import parameters as kinds
+from diopi_proto.dtypes import category
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.template import ByDtype, CaseTemplate, Derive
+from diopi_test.cases.tensors import literal
+
+
+def _takes_number(prototype: Prototype) -> bool:
+    """Whether `value` is a number in this form, not a 0-d tensor."""
+    return bool(prototype.parameter("value").annotation is kinds.Scalar)
+
+
+def usual_value(prototype: Prototype) -> ByDtype:
+    """A value of the element type under test."""
+    if _takes_number(prototype):
+        return ByDtype(lambda dtype: (True, 77, -2.625, -2.625)[category(dtype)])
+    return ByDtype(lambda dtype: literal((True, 77, -2.625, -2.625 + 0.5j)[category(dtype)], dtype))
+
+
+CONVERTED: Mapping[str, tuple[Dtype, Any, Dtype]] = {
+    "plain-false": (Dtype.bool, False, Dtype.bool),
+    "zero-to-bool": (Dtype.bool, 0.0, Dtype.float32),
+    "int-to-float": (Dtype.float32, 3, Dtype.int64),
+    "int-to-half": (Dtype.float16, -7, Dtype.int32),
+    "int-to-complex": (Dtype.complex64, 3, Dtype.int64),
+    "float-to-int": (Dtype.int32, -2.75, Dtype.float32),
+    "float-to-byte": (Dtype.uint8, 7.5, Dtype.float64),
+    "float-to-bool": (Dtype.bool, 0.25, Dtype.float32),
+    "int-to-bool": (Dtype.bool, 2, Dtype.int64),
+    "double-to-float": (Dtype.float32, 0.1, Dtype.float64),
+    "double-to-half": (Dtype.float16, 0.1, Dtype.float64),
+    "double-to-double": (Dtype.float64, 0.1, Dtype.float64),
+    "nan": (Dtype.float32, nan, Dtype.float32),
+    "infinity": (Dtype.bfloat16, -inf, Dtype.bfloat16),
+    "negative-zero": (Dtype.float32, -0.0, Dtype.float32),
+    "large": (Dtype.int64, 2**53 + 1, Dtype.int64),
+    "least": (Dtype.int64, -(2**63), Dtype.int64),
+}
+"""The element type under test, and a value of some type that must become one of it."""
+
+
+def conversions(prototype: Prototype, sizes: Any) -> Iterator[CaseTemplate]:
+    """Templates of these sizes whose `value` is of other types."""
+    for label, (dtype, number, given) in CONVERTED.items():
+        value = number if _takes_number(prototype) else literal(number, given)
+        yield CaseTemplate(label, sizes, {"value": value}, dtypes=(dtype,), smoke=label == "plain-false")
+
+
+def with_value(prototype: Prototype, derive: Derive) -> Derive:
+    """Derives the usual `value` besides."""
+    return lambda template, dtype: {**derive(template, dtype), "value": usual_value(prototype)}

@@ -1,0 +1,103 @@
+"""Large cases of attention, and of what a transformer layer puts around it.
+
+Lengths are long where heads are few, and heads are many where rows are few: each head is a case's work by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from diopi_proto.dtypes import floating
+from diopi_test.cases.attention.around import both, masked, normed, of_both, of_masked, of_normed, of_turned, turned
+from diopi_test.cases.attention.calls import CAUSAL, attention, ragged, window
+from diopi_test.cases.attention.forms import of_flash, of_flash_var_len, of_multi_head, of_multi_head_var_len
+from diopi_test.cases.attention.masked import of_customized, of_customized_var_len
+from diopi_test.cases.large.makers import LARGE
+from diopi_test.cases.layouts import transposed
+from diopi_test.cases.model import ResultOverride, cases_for
+from diopi_test.cases.template import CaseTemplate, Derive, expand
+
+F16, BF16, F32, F64 = floating
+
+
+def large(*names: str, templates: Sequence[CaseTemplate], derive: Derive) -> None:
+    """Make these templates the large cases of these functions."""
+    cases_for(*names, level=LARGE)(lambda prototype: expand(prototype, templates, derive))
+
+
+large(
+    "diopiRotaryEmbedding",
+    templates=(
+        turned("rows", (3, 517, 7, 66), 517, 1, 33),
+        turned("transposed", (2, 263, 5, 130), 263, 1, 65, layout=transposed, dtypes=[F16]),
+    ),
+    derive=of_turned,
+)
+large("diopiRotaryEmbeddingV2", templates=(both("tokens", (1031, 396), (1031, 132), 66),), derive=of_both)
+large(
+    "diopiRMSNorm",
+    "diopiRMSNormBackward",
+    templates=[
+        t.but(results={name: ResultOverride() for name in ("inv_rms", "grad_weight", "grad_bias")})
+        for t in (
+            normed("rows", (257, 4099)),
+            normed("many-rows", (70_001, 3)),
+            normed("half", (3, 131, 517), dtypes=[BF16]),
+        )
+    ],
+    derive=of_normed,
+)
+large(
+    "diopiScaledMaskedSoftmax",
+    "diopiScaledMaskedSoftmaxBackward",
+    templates=(
+        masked("attention", (2, 5, 131, 257), 2, 1, 131, 257, dtypes=[F16]),
+        masked("triangle", (3, 517, 517), 3, 517, 517, triangle=True),
+        masked("rows", (70_001, 3), 70_001, 3),
+    ),
+    derive=of_masked,
+)
+
+MANY_HEADS = attention(
+    "many-heads", CAUSAL, batch=1, queries=131, keys=131, heads=32, key_heads=8, size=128, dtypes=[BF16]
+)
+LONG = attention("long", CAUSAL, batch=1, queries=2048, keys=2048, heads=1, key_heads=1, size=64)
+GROUPED = attention(
+    "grouped", window(100, 30), batch=1, queries=517, keys=517, heads=4, key_heads=1, size=80, dtypes=[F16]
+)
+RAGGED = ragged(
+    "long", CAUSAL, queries=(1031, 1, 517, 259, 240), keys=(1031, 5, 517, 259, 240), heads=1, key_heads=1, size=64
+)
+RAGGED_HEADS = ragged(
+    "many-heads", queries=(131, 67, 3), keys=(139, 71, 9), heads=32, key_heads=8, size=80, dtypes=[BF16]
+)
+
+for _gradient in ("", "Backward"):
+    large(f"diopiFlashAttention{_gradient}", templates=(LONG, MANY_HEADS, GROUPED), derive=of_flash)
+    large(f"diopiFlashAttentionVarLen{_gradient}", templates=(RAGGED, RAGGED_HEADS), derive=of_flash_var_len)
+    large(
+        f"diopiMultiHeadAttention{_gradient}",
+        templates=[
+            t.but(results={"debug_attn_mask": None}, key_heads=t.sizes.heads, batch=1) for t in (LONG, MANY_HEADS)
+        ],
+        derive=of_multi_head,
+    )
+    large(
+        f"diopiMultiHeadAttentionVarLen{_gradient}",
+        templates=[t.but(results={"debug_attn_mask": None}, key_heads=t.sizes.heads) for t in (RAGGED, RAGGED_HEADS)],
+        derive=of_multi_head_var_len,
+    )
+    large(
+        f"diopiCustomizedFlashAttention{_gradient}",
+        templates=(
+            LONG.but(mask="triangle"),
+            MANY_HEADS.but(sizes=replace(MANY_HEADS.sizes, mask="triangle", layout="SBH")),
+        ),
+        derive=of_customized,
+    )
+    large(
+        f"diopiCustomizedFlashAttentionVarLen{_gradient}",
+        templates=(RAGGED.but(mask="triangle", keys=RAGGED.sizes.queries), RAGGED_HEADS.but(mask="some")),
+        derive=of_customized_var_len,
+    )

@@ -1,0 +1,64 @@
+"""Large cases of convolutions: images of many channels, few channels of large images, a kernel for each channel."""
+
+from collections.abc import Iterator
+
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.conv import conv, convolution_cases
+from diopi_test.cases.large.makers import LARGE, At, grown, like
+from diopi_test.cases.layouts import channels_last, strides
+from diopi_test.cases.model import Case, cases_for
+
+HALF = (Dtype.float16,)
+SQUARE, ONE = (3, 3, 3), (1, 1, 1)
+
+IMAGES = (
+    conv("images", input=(2, 29, 31), kernel=(1, 3, 3), padding=(0, 1, 1), channels=(37, 41), batch=2),
+    conv("half-points", input=(1, 7, 7), kernel=ONE, channels=(512, 131), batch=11, dtypes=HALF),
+    conv("wide", input=(1, 7, 7), kernel=(1, 3, 3), padding=(0, 1, 1), channels=(257, 37), layout=channels_last),
+    conv(
+        "by-channel", input=(2, 29, 31), kernel=(1, 3, 3), dilation=(1, 2, 2), channels=(131, 131), groups=131, batch=1
+    ),
+    conv(
+        "groups", input=(3, 17, 19), kernel=SQUARE, stride=(1, 2, 2), channels=(32, 64), groups=8, batch=1, bias=False
+    ),
+)
+STEM = conv(
+    "stem", input=(1, 113, 112), kernel=(1, 7, 7), stride=(1, 2, 2), padding=(0, 3, 3), channels=(3, 23), batch=1
+)
+"""The first layer of a network; a transposed one would have an image of a million elements."""
+
+RANKS, FORMS = ("2d", "3d"), ("", "Backward")
+
+
+@cases_for(
+    *(f"diopi{kind}{rank}{form}" for kind in ("Convolution", "ConvTranspose") for rank in RANKS for form in FORMS),
+    level=LARGE,
+)
+def convolutions(prototype: Prototype) -> Iterator[Case]:
+    more = () if "Transpose" in prototype.name else (STEM,)
+    return convolution_cases(prototype, [*IMAGES, *more])
+
+
+PATCHES = {"kernel_size": (3, 5), "stride": (1, 2), "padding": (1, 2)}
+
+grown(
+    "diopiIm2Col",
+    cases=[
+        like("plain", "images", input=(2, 7, 67, 41), **PATCHES),
+        like(
+            "plain",
+            "half-far-apart",
+            Dtype.float16,
+            input=At((2, 3, 67, 71), strides(100_003, 20_011, 263, 2)),
+            **PATCHES,
+        ),
+    ],
+)
+grown(
+    "diopiCol2Im",
+    cases=[
+        like("plain", "images", input=(2, 7 * 15, 67 * 21), output_size=(67, 41), **PATCHES),
+        like("plain", "half", Dtype.float16, input=(2, 3 * 15, 67 * 36), output_size=(67, 71), **PATCHES),
+    ],
+)

@@ -1,0 +1,191 @@
+"""Large cases of the LMDeploy engine: vocabularies of 32,003 tokens, long caches, many rows and sequences."""
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import normal, whole
+from diopi_test.cases.large.makers import grown, like
+from diopi_test.cases.lmdeploy.criteria import STOPS
+from diopi_test.cases.template import tensor
+from diopi_test.cases.tensors import literal, pattern
+
+HALF, LONG = Dtype.float16, Dtype.int64
+
+MANY = 70_001
+"""Sequences, tokens or rows."""
+
+VOCABULARY = 32_003
+
+# Layers
+
+grown(
+    "diopiRootMeanSquareNormInp",
+    "diopiFusedAddRootMeanSquareNormInp",
+    cases=[
+        like("rows", "many-rows", inoutput=(MANY, 3), scale=(3,)),
+        like("rows", "long-rows", HALF, inoutput=(17, 4_099), scale=(4_099,)),
+    ],
+)
+grown(
+    "diopiFusedSiluFfnInp",
+    cases=[like("plain", "wide", inoutput=(131, 513), weight1=(513, 1_031), weight3=(1_031, 513))],
+)
+
+HEADS = {"local_head_num": 8, "local_kv_head_num": 2}
+grown(
+    "diopiFusedContextAttentionInp",
+    cases=[
+        like(
+            "plain",
+            "long",
+            inoutput=(262, 640),
+            qkv_weight=tensor(640, 960, domain=normal(0.04)),
+            qkv_bias=(1, 960),
+            key_cache=(2, 2, 2, 211, 80),
+            **HEADS,
+            **{"size_per_head": 80, "max_seq_len": 211, "rotary_embedding": 80, "max_q_len": 131, "max_kv_len": 201},
+        )
+    ],
+)
+grown(
+    "diopiFusedDecoderAttentionInp",
+    cases=[
+        like(
+            "plain",
+            "long",
+            inoutput=(131, 512),
+            qkv_weight=tensor(512, 768, domain=normal(0.04)),
+            qkv_bias=(1, 768),
+            key_cache=(1, 131, 2, 67, 64),
+            finished=pattern(131, every=4),
+            total_padding_tokens=tensor(131, domain=whole(0, 30)),
+            sequence_lengths=tensor(131, domain=whole(1, 150)),
+            **HEADS,
+            **{"layer_id": 0, "size_per_head": 64, "max_seq_len": 67, "rotary_embedding": 64, "step": 151},
+        )
+    ],
+)
+
+# Sampling and what goes before it
+
+grown(
+    "diopiSetupTopkRuntimeArgsInp",
+    "diopiSetupToppRuntimeArgsInp",
+    cases=[like("each", "many", LONG, top_ks=(MANY,), batch_size=MANY, top_ks_size=MANY, top_ps_size=MANY)],
+)
+grown(
+    "diopiTopKSampling",
+    "diopiTopPSampling",
+    cases=[like("certain", "vocabulary", logits=(9, VOCABULARY), vocab_size_padded=VOCABULARY)],
+)
+grown(
+    "diopiBatchApplyTemperaturePenaltyInp",
+    cases=[
+        like(
+            "padded",
+            "vocabulary",
+            dtype,
+            logits=(5, VOCABULARY),
+            bias=(VOCABULARY,),
+            temperatures=(5,),
+            **{"batch_size": 5, "vocab_size": VOCABULARY - 4, "vocab_size_padd": VOCABULARY},
+        )
+        for dtype in (None, HALF)
+    ],
+)
+grown(
+    "diopiBatchApplyRepetitionPenaltyInp",
+    cases=[
+        like(
+            "multiplicative",
+            "vocabulary",
+            logits=(5, VOCABULARY),
+            penalties=(5,),
+            output_ids=tensor(2_053, 5, domain=whole(0, VOCABULARY - 1)),
+            input_lengths=tensor(5, domain=whole(1, 1_000)),
+            **{"batch_size": 5, "vocab_size": VOCABULARY, "max_input_length": 1_000, "step": 2_052},
+        )
+    ],
+)
+grown("diopiBanBadWordsInp", cases=[like("own", "vocabulary", logits=(3, VOCABULARY), vocab_size=VOCABULARY)])
+grown(
+    "diopiStopWordsCriterion",
+    cases=[
+        like(
+            "last",
+            "many",
+            LONG,
+            output_ids=tensor(4, 10_007, domain=whole(1, 9)),
+            stop_words=literal([STOPS[n % 8] for n in range(10_007)]),
+            finished=pattern(10_007, every=7),
+            batch_size=10_007,
+        )
+    ],
+)
+grown(
+    "diopiLengthCriterion",
+    cases=[
+        like(
+            "some",
+            "many",
+            LONG,
+            finished=pattern(MANY, every=7),
+            sequence_limit_length=tensor(MANY, domain=whole(2, 9)),
+            batch_size=MANY,
+        )
+    ],
+)
+
+# Helpers
+
+grown(
+    "diopiGatherOutput",
+    cases=[
+        like(
+            "ragged",
+            "many",
+            LONG,
+            output_ids=(67, 2_053),
+            ids=(2_001, 67),
+            context_length=tensor(67, domain=whole(1, 1_000)),
+            **{"max_context_len": 1_000, "max_gen_step": 2_000, "max_output_len": 2_053, "batch_size": 67},
+        )
+    ],
+)
+grown("diopiPlusScalarInp", cases=[like("some", "many", LONG, inoutput=(MANY,), size=65_537)])
+grown(
+    "diopiUpdatePaddingCount",
+    cases=[
+        like(
+            "ragged",
+            "many",
+            LONG,
+            total_padding_count=tensor(MANY, domain=whole(0, 0)),
+            input_lengths=tensor(MANY, domain=whole(0, 4_097)),
+            **{"max_input_length": 4_097, "batch_size": MANY},
+        )
+    ],
+)
+grown("diopiTransposeAxis01", cases=[like("plain", "wide", input=(37, 67, 131), dim0=37, dim1=67, dim2=131)])
+grown(
+    "diopiEmbeddingLookupPosEncoding",
+    cases=[
+        like(
+            "plain",
+            "vocabulary",
+            embedding_table=(VOCABULARY, 67),
+            all_ids=tensor(5, 1_031, domain=whole(0, VOCABULARY - 1)),
+            **{"batch_size": 1_031, "hidden_units": 67, "step": 3},
+        )
+    ],
+)
+grown(
+    "diopiInputIdsEmbeddingLookupPosEncoding",
+    cases=[
+        like(
+            "plain",
+            "vocabulary",
+            embedding_table=(VOCABULARY, 67),
+            input_ids=tensor(1_031, domain=whole(0, VOCABULARY - 1)),
+            **{"input_lengths": 1_031, "hidden_units": 67},
+        )
+    ],
+)

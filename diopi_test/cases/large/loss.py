@@ -1,0 +1,91 @@
+"""Large cases of losses and their gradients: vocabularies, many samples, images of labels, long sequences."""
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.large.makers import LARGE, At, grown, like
+from diopi_test.cases.layouts import strides
+from diopi_test.cases.loss.reduced import NONE
+from diopi_test.cases.loss.sequences import Samples, alignment
+from diopi_test.cases.template import register
+from diopi_test.cases.tensors import positions
+
+HALF = Dtype.float16
+FAR = At((131, 517), strides(1031, 2))
+
+ELEMENTWISE = ("diopiMSELoss", "diopiBCELoss", "diopiBCEWithLogits", "diopiSmoothL1Loss")
+
+grown(
+    *ELEMENTWISE,
+    cases=[
+        like("none", "each", input=(263, 257)),
+        like("mean", "mean", input=(70_001,)),
+        like("mean", "half-far-apart", HALF, input=FAR),
+    ],
+)
+grown(
+    *(f"{name}Backward" for name in ELEMENTWISE),
+    "diopiSigmoidFocalLossBackward",
+    cases=[
+        like("none", "each", input=(263, 257)),
+        like("mean", "mean", input=(70_001,)),
+        like("mean", "half-far-apart", HALF, input=FAR),
+    ],
+)
+grown(
+    "diopiSigmoidFocalLoss",
+    cases=[
+        like("none", "each", inputs=(263, 257)),
+        like("mean", "mean", inputs=(70_001,)),
+        like("mean", "half-far-apart", HALF, inputs=FAR),
+    ],
+)
+
+CLASSES = (
+    ("none", "vocabulary", (11, 32_003), (11,), 32_003, None),
+    ("mean-weight", "many-samples", (70_001, 3), (70_001,), 3, None),
+    ("mean-weight", "pixels", (3, 19, 67, 41), (3, 67, 41), 19, None),
+    ("mean-weight", "half", (131, 1031), (131,), 1031, HALF),
+)
+"""The small case, label, shapes of input and target, number of classes, and element type."""
+
+for name in ("diopiCrossEntropyLoss", "diopiNLLLoss", "diopiNLLLossV2"):
+    grown(
+        name,
+        cases=[
+            like(
+                small,
+                label,
+                of,
+                input=shape,
+                target=positions(*target, below=classes),
+                **({"weight": (classes,)} if "weight" in small else {}),
+            )
+            for small, label, shape, target, classes, of in CLASSES
+        ],
+    )
+    grown(
+        f"{name}Backward",
+        cases=[
+            like(
+                small,
+                label,
+                of,
+                input=shape,
+                target=positions(*target, below=classes),
+                **({"weight": (classes,)} if "weight" in small else {"grad_output": target}),
+            )
+            for small, label, shape, target, classes, of in CLASSES
+        ],
+    )
+
+
+def _labels(count: int) -> list[int]:
+    """Labels of an alphabet of 40, some the same as the one before."""
+    return [1 + number * number // 3 % 40 for number in range(count)]
+
+
+SPEECH = Samples(257, 41, [_labels(61), _labels(37), _labels(89)], [257, 131, 251])
+HEARD = (alignment("speech", SPEECH), alignment("speech-none", SPEECH, NONE))
+
+register(
+    "diopiCTCLoss", "diopiCTCLossBackward", templates=[one.but(dtypes=(Dtype.float32,)) for one in HEARD], level=LARGE
+)

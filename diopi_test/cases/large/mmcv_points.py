@@ -1,0 +1,113 @@
+"""Large cases of point sets: 20,000 points and more, and features of some thousand."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.large.makers import LARGE
+from diopi_test.cases.layouts import strided
+from diopi_test.cases.mmcv_points import (
+    BALL,
+    CHOICE,
+    NEAR,
+    SAMPLE,
+    SCORE,
+    STACK,
+    ball,
+    gathered,
+    interpolated,
+    nearest,
+    sampling,
+    scored,
+    stacked_ball,
+    stacked_groups,
+    three_nearest,
+)
+from diopi_test.cases.template import CaseTemplate, Types, register
+
+F16 = (Dtype.float16,)
+
+
+def far_apart(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """What the function takes, without the distances of all pairs."""
+    given = sampling(template, dtype)
+    return {name: given[name] for name in ("temp_tensor", "points_xyz", "B", "N", "num_points")}
+
+
+HERE: Mapping[str, Any] = {"dtypes": Types.leading, "smoke": False}
+QUERY = BALL.but("many-points", B=1, N=20_011, npoint=67, sample_num=33, max_radius=0.25, **HERE)
+
+register(
+    "diopiBallQueryMmcv",
+    templates=(QUERY, QUERY.but("half", B=3, N=7919, npoint=41, dtypes=F16, layout=strided)),
+    derive=ball,
+    level=LARGE,
+)
+register(
+    "diopiStackBallQueryMmcv",
+    templates=(STACK.but("many-points", centers=(67, 41), points=(20_011, 3001), sample_num=33, max_radius=0.25),),
+    derive=stacked_ball,
+    level=LARGE,
+)
+register(
+    "diopiFurthestPointSamplingMmcv",
+    templates=(SAMPLE.but("many-points", B=1, N=22_003, num_points=67),),
+    derive=far_apart,
+    level=LARGE,
+)
+register(
+    "diopiFurthestPointSamplingWithDistMmcv",
+    templates=(SAMPLE.but("many-distances", B=1, N=263, num_points=131),),
+    derive=sampling,
+    level=LARGE,
+)
+register(
+    "diopiKnnMmcv",
+    templates=(NEAR.but("many-points", b=1, points=22_003, centers=67, nsample=33),),
+    derive=nearest,
+    level=LARGE,
+)
+register(
+    "diopiThreeNnMmcv",
+    templates=(NEAR.but("many-points", b=1, points=22_003, centers=131),),
+    derive=three_nearest,
+    level=LARGE,
+)
+
+FEATURES = CHOICE.but("many-features", b=1, c=37, points=2053, shape=(1031,))
+
+register(
+    "diopiGatherPointsMmcv",
+    "diopiGatherPointsBackwardMmcv",
+    templates=(FEATURES, FEATURES.but("half", b=3, dtypes=F16, layout=strided)),
+    derive=gathered,
+    level=LARGE,
+)
+register(
+    "diopiGroupPointsMmcv",
+    "diopiGroupPointsBackwardMmcv",
+    templates=(FEATURES.but(shape=(131, 17)),),
+    derive=gathered,
+    level=LARGE,
+)
+register(
+    "diopiThreeInterpolateMmcv",
+    "diopiThreeInterpolateBackwardMmcv",
+    templates=(FEATURES, FEATURES.but("half", b=3, dtypes=F16, layout=strided)),
+    derive=interpolated,
+    level=LARGE,
+)
+register(
+    "diopiStackGroupPointsMmcv",
+    "diopiStackGroupPointsBackwardMmcv",
+    templates=(STACK.but("many-features", centers=(67, 41), points=(1031, 517), channels=67, outside=True),),
+    derive=stacked_groups,
+    level=LARGE,
+)
+register(
+    "diopiAssignScoreWithkMmcv",
+    "diopiAssignScoreWithkBackwardMmcv",
+    templates=(SCORE.but("many-features", B=1, N=263, npoint=131, M=8, K=7, out_dim=33, outside=3),),
+    derive=scored,
+    level=LARGE,
+)

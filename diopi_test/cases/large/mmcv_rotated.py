@@ -1,0 +1,26 @@
+"""Large cases of oriented pooling and filters."""
+
+from diopi_test.cases.large.makers import LARGE
+from diopi_test.cases.mmcv_rotated import ALIGNED, FILTERED, ROTATING, ROTATION, aligned, filters, rotated
+from diopi_test.cases.template import register
+
+register(
+    *ROTATING,
+    templates=(ROTATION.but("pyramid", shape=(2, 36, 31, 33), bins=(5, 7), regions=41),),
+    derive=rotated,
+    level=LARGE,
+)
+register(
+    "diopiRotatedFeatureAlignMmcv",
+    "diopiRotatedFeatureAlignBackwardMmcv",
+    templates=(ALIGNED.but("every-place", shape=(1, 67, 33, 31)),),
+    derive=aligned,
+    level=LARGE,
+)
+register(
+    "diopiActiveRotatedFilterMmcv",
+    "diopiActiveRotatedFilterBackwardMmcv",
+    templates=(FILTERED.but("many-filters", shape=(37, 29, 8, 3, 3), rotations=8),),
+    derive=filters,
+    level=LARGE,
+)

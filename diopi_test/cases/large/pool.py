@@ -1,0 +1,58 @@
+"""Large cases of pooling: the same windows for every rank."""
+
+from collections.abc import Iterator
+
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import normal
+from diopi_test.cases.large.makers import LARGE
+from diopi_test.cases.layouts import channels_last
+from diopi_test.cases.model import Case, cases_for
+from diopi_test.cases.pool import CHOICES, KINDS, windows, windows_of
+from diopi_test.cases.template import CaseTemplate
+
+HALF = windows(
+    "half-channels-last",
+    (5, 13, 17),
+    (3, 2, 3),
+    (2, 1, 1),
+    leading=(7, 131),
+    layout=channels_last,
+    dtypes=(Dtype.float16,),
+    domains={"input": normal()},
+)
+WIDE = windows("many-channels", (3, 7, 91), (2, 3, 3), (1, 2, 2), (1, 1, 1))
+LONG = windows("long", (3, 11, 1031), (3, 3, 2), (1, 2, 1))
+
+
+def _of(kind: str, rank: int) -> tuple[CaseTemplate, ...]:
+    """The windows of one kind of pooling: the more axes they have, the fewer channels."""
+    wide, long = WIDE.but(leading=WIDE_LEADING[rank]), LONG.but(leading=LONG_LEADING[rank])
+    if "Adaptive" not in kind:
+        return wide, long, HALF
+    return wide.but(output=(2, 4, 46)), long.but(output=(1, 7, 517)), HALF.but(output=(3, 5, 7))
+
+
+WIDE_LEADING = {1: (3, 509), 2: (1, 509), 3: (1, 131)}
+LONG_LEADING = {1: (3, 37), 2: (1, 19), 3: (1, 19)}
+"""By number of spatial axes, those before them."""
+
+
+def _rank(prototype: Prototype) -> int:
+    return int(prototype.name.partition("Pool")[2][0])
+
+
+@cases_for(
+    *(f"diopi{k}{n}d{form}" for k in KINDS for n in (1, 2, 3) for form in ("", "Backward", "WithIndices")), level=LARGE
+)
+def pooling(prototype: Prototype) -> Iterator[Case]:
+    kind = next(kind for kind in KINDS if prototype.name.startswith(f"diopi{kind}"))
+    return windows_of(prototype, kind, _of(kind, _rank(prototype)))
+
+
+@cases_for(*(f"diopiPool{n}d{form}" for n in (1, 2, 3) for form in ("", "Backward")), level=LARGE)
+def pool(prototype: Prototype) -> Iterator[Case]:
+    for (mode, adaptive), (kind, _) in CHOICES.items():
+        chosen = _of(kind, _rank(prototype))[:: 2 if mode == "max" else 1][:2]
+        named = (one.but(f"{kind}-{one.label}", {"mode": mode, "adaptive": adaptive}) for one in chosen)
+        yield from windows_of(prototype, kind, named)

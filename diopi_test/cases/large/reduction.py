@@ -1,0 +1,134 @@
+"""Large cases of reductions and running sums: long axes, many rows, and many axes."""
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain
+from diopi_test.cases.large.makers import HUGE_ROWS, At, grown, like
+from diopi_test.cases.layouts import strides, transposed
+from diopi_test.cases.template import tensor
+
+FAR = strides(5003, 1)
+FAR_ROWS = At((263, 4097), FAR)
+SIX_AXES = (7, 3, 11, 5, 13, 17)
+
+SEVERAL = (
+    like("rows", "long-rows", input=(5, 65_537), dim=(1,)),
+    like("rows", "many-rows", input=(70_001, 3), dim=(1,)),
+    like("rows", "long-columns", input=(32_003, 7), dim=(0,)),
+    like("rows", "six-axes", input=SIX_AXES, dim=(1, 3, 4)),
+    like("rows", "half-far-apart", Dtype.float16, input=FAR_ROWS, dim=(1,)),
+)
+"""Along several axes; sums of one case are as long as an axis gets, and results of another as many as rows."""
+
+grown(
+    "diopiSum",
+    "diopiMean",
+    cases=[
+        *SEVERAL,
+        like("all", "all", input=(263, 257), dim=()),
+        like("rows", "huge", input=HUGE_ROWS, dim=(1,)),
+    ],
+)
+grown("diopiStd", cases=SEVERAL)
+
+ONE = (
+    like("rows", "long-rows", input=(5, 65_537)),
+    like("rows", "many-rows", input=(70_001, 3)),
+    like("rows", "long-columns", input=(32_003, 7), dim=0),
+    like("rows", "five-axes", input=(11, 7, 67, 3, 17), dim=2),
+)
+"""Along one axis; of float16 there are too few numbers for all to differ."""
+
+
+def _one_in(often: float, seldom: float, rows: int) -> Domain:
+    """`seldom` at one place of every so many elements, anywhere, and `often` at all others."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        return np.where(rng.random(count) * rows < 1, seldom, often)
+
+    return draw
+
+
+def _peaks(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Numbers near 0, and a few of either sign far from it."""
+    return np.where(
+        rng.random(count) < 1 / 512,
+        rng.choice([-1.0, 1.0], count) * rng.uniform(8, 2000, count),
+        rng.normal(0, 1, count),
+    )
+
+
+grown(
+    "diopiMax",
+    "diopiMin",
+    "diopiArgmax",
+    "diopiArgmin",
+    cases=[
+        *ONE,
+        like("rows", "half-far-apart", Dtype.float16, input=tensor(263, 4097, domain=_peaks, layout=FAR)),
+    ],
+)
+TRUTHS = (
+    ("long-rows", (67, 4097), 1),
+    ("many-rows", (70_001, 3), 1),
+    ("long-columns", (32_003, 7), 0),
+    ("five-axes", (11, 7, 67, 3, 17), 2),
+)
+for function, often, seldom in (("diopiAny", 0.0, 0.25), ("diopiAll", 0.25, 0.0)):
+    grown(
+        function,
+        cases=[
+            *(
+                like("rows", label, input=tensor(*shape, domain=_one_in(often, seldom, shape[dim])), dim=dim)
+                for label, shape, dim in TRUTHS
+            ),
+            like(
+                "rows",
+                "half-far-apart",
+                Dtype.float16,
+                input=tensor(263, 4097, domain=_one_in(often, seldom, 4097), layout=FAR),
+            ),
+        ],
+    )
+grown(
+    "diopiAmax",
+    cases=[
+        like("rows", "long-rows", self=(5, 65_537)),
+        like("rows", "many-rows", self=(70_001, 3)),
+        like("rows", "six-axes", self=SIX_AXES, dim=(1, 3, 4)),
+        like("rows", "half-far-apart", Dtype.float16, self=tensor(263, 4097, domain=_peaks, layout=FAR)),
+    ],
+)
+grown(
+    "diopiMaxAll",
+    "diopiMinAll",
+    cases=[
+        like("matrix", "all", input=(263, 257)),
+        like("matrix", "six-axes", input=At(SIX_AXES, transposed)),
+        like("matrix", "half-far-apart", Dtype.float16, input=At((70_001,), strides(31))),
+    ],
+)
+grown(
+    "diopiProd",
+    cases=[
+        like("rows", "many-rows", input=(70_001, 3)),
+        like("rows", "long-rows", input=(257, 263)),
+        like("rows", "long-columns", input=(131, 517), dim=0),
+    ],
+)
+RUNNING = (
+    ("long-rows", (5, 32_003), 1, None),
+    ("many-rows", (70_001, 3), 1, None),
+    ("middle", (7, 1031, 11), 1, None),
+    ("half", (67, 1031), 1, Dtype.float16),
+)
+grown("diopiCumsum", cases=[like("rows", label, of, input=shape, dim=dim) for label, shape, dim, of in RUNNING])
+grown(
+    "diopiCumsumBackward",
+    cases=[like("rows", label, of, grad_output=shape, dim=dim) for label, shape, dim, of in RUNNING],
+)

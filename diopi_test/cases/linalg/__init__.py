@@ -1,0 +1,5 @@
+"""Matrix products, decompositions, triangular systems and distances, with their gradients."""
+
+from diopi_test.cases.linalg import affine, decompositions, distances, products, systems  # each registers its cases
+
+__all__ = ["affine", "decompositions", "distances", "products", "systems"]

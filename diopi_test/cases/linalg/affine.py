@@ -1,0 +1,90 @@
+"""Affine maps and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from diopi_proto.dtypes import floating
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.layouts import contiguous, strided, transposed
+from diopi_test.cases.linalg.operands import ACCUMULATED, BASIC, EXACT, TO_TRANSPOSED, expand_in_order, operands
+from diopi_test.cases.model import Case, CaseClass, ResultOverride, cases_for
+from diopi_test.cases.products import exact_numbers, partly_infinite
+from diopi_test.cases.template import CaseTemplate, expand
+
+F32 = Dtype.float32
+
+MATRIX = operands("matrix", (4, 7), (3, 7), (3,), **BASIC)
+LAYOUTS = operands("layouts", (2, 3, 5), (4, 5), (4,), **TO_TRANSPOSED)
+SQUARE = operands("square", (3, 3), (3, 3), (3,))
+
+COMMON = (
+    MATRIX,
+    LAYOUTS,
+    SQUARE,
+    operands("vector", (5,), (3, 5), (3,)),
+    operands("strided", (2, 1, 3, 4), (2, 4), (2,), layouts=(strided, transposed), result=strided),
+    operands("one-output", (3, 5), (1, 5), (1,)),
+    operands("no-rows", (0, 5), (3, 5), (3,)),
+    operands("no-features", (4, 0), (3, 0), (3,)),
+    operands("long", (2, 1031), (3, 1031), (3,)),
+    operands("tails-exact", (3, 19, 17), (35, 17), (35,), domain=exact_numbers, **EXACT),
+)
+"""For the map and for its gradients."""
+
+STRETCHED = tuple(
+    operands(label, (3, 5), (4, 5), bias, case_class=CaseClass.callers)
+    for label, bias in (
+        ("bias-of-one", (1,)),
+        ("bias-scalar", ()),
+        ("bias-a-row", (3, 1)),
+        ("bias-an-element", (3, 4)),
+    )
+)
+"""Biases that broadcast to a result of (3, 4)."""
+
+WITHOUT_BIAS: Mapping[str, Any] = {"bias": None}
+
+LINEAR = (
+    *COMMON,
+    MATRIX.but("matrix-no-bias", WITHOUT_BIAS, smoke=False),
+    MATRIX.but("matrix-special", domains={"input": partly_infinite}, dtypes=floating, smoke=False),
+    SQUARE.but("square-no-bias", WITHOUT_BIAS),
+    *STRETCHED,
+    operands("long-no-bias-accumulated", (2, 1031), (3, 1031), (3,), **ACCUMULATED, arguments=WITHOUT_BIAS),
+)
+
+
+@cases_for("diopiLinear")
+def linear(prototype: Prototype) -> Iterator[Case]:
+    return expand_in_order(prototype, LINEAR)
+
+
+GRADIENTS = (
+    *COMMON,
+    MATRIX.but("matrix-special", domains={"grad_output": partly_infinite}, dtypes=floating, smoke=False),
+    *(LAYOUTS.but(f"layouts-no-{name}", results={name: None}) for name in ("grad_input", "grad_weight", "grad_bias")),
+    operands("many-rows-accumulated", (1031, 2), (3, 2), (3,), **ACCUMULATED),
+    operands("many-outputs-accumulated", (2, 3), (1031, 3), (1031,), **ACCUMULATED),
+    *(one.but(results={"grad_bias": ResultOverride(shape=one.sizes[2].shape)}) for one in STRETCHED),
+    MATRIX.but("matrix-grad_weight-only", results={"grad_input": None, "grad_bias": None}, dtypes=(F32,), smoke=False),
+)
+
+
+@cases_for("diopiLinearBackward")
+def linear_backward(prototype: Prototype) -> Iterator[Case]:
+    def gradient(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+        rows, weight, _ = (one.shape for one in template.sizes)
+        shapes = {"grad_output": (*rows[:-1], weight[0]), "input": rows, "weight": weight}
+        return {n: replace(one, shape=shape) for one, (n, shape) in zip(template.sizes, shapes.items(), strict=True)}
+
+    return expand(prototype, map(_with_vector, GRADIENTS), gradient)
+
+
+def _with_vector(template: CaseTemplate) -> CaseTemplate:
+    """The template with a bias gradient in a layout that vectors have."""
+    layout = strided if template.result is strided else contiguous
+    return template.but(results={"grad_bias": ResultOverride(layout=layout), **template.results})

@@ -1,0 +1,187 @@
+"""Cholesky decomposition, its gradient, and QR decomposition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import is_complex
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, choice, normal, whole
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.linalg.operands import BASIC, EXACT, REAL_AND_COMPLEX, TO_TRANSPOSED, expand_in_order, operands
+from diopi_test.cases.model import Case, ResultOverride, Values, cases_for
+from diopi_test.cases.products import given
+from diopi_test.cases.template import CaseTemplate, Types, expand, tensor
+
+Array = NDArray[Any]
+Factor = Callable[[Values], Array]
+
+SQUARES = (
+    operands("matrix", (5, 5), **BASIC),
+    operands("batches", (2, 1, 3, 3), dtypes=Types.every),
+    operands("transposed", (2, 4, 4), **TO_TRANSPOSED),
+    operands("strided", (3, 4, 4), layouts=(strided,), result=strided, dtypes=Types.every),
+    operands("one", (1, 1), dtypes=REAL_AND_COMPLEX),
+    operands("empty", (0, 0), dtypes=REAL_AND_COMPLEX),
+    operands("no-batch", (0, 3, 3), dtypes=REAL_AND_COMPLEX),
+    operands("large", (23, 23), dtypes=REAL_AND_COMPLEX),
+    operands("to-transposed", (3, 3), result=transposed, dtypes=REAL_AND_COMPLEX),
+)
+BATCHES = SQUARES[1]
+TRIANGLES = (False, True)
+
+
+def of_triangle(template: CaseTemplate, arguments: Mapping[str, Any], upper: bool, **more: Any) -> CaseTemplate:
+    """The template with these arguments, for the upper or lower triangle."""
+    label = f"{template.label}-{'upper' if upper else 'lower'}"
+    return template.but(label, {**arguments, "upper": upper, **more})
+
+
+def _adjoint(a: Array) -> Array:
+    return np.swapaxes(a, -1, -2).conj()
+
+
+def _positive_definite(root: Array) -> Array:
+    return np.asarray(root @ _adjoint(root) / max(root.shape[-1], 1) + np.eye(root.shape[-1]))
+
+
+def _unit_triangular(values: Array, diagonal: Any = 1) -> Array:
+    """A lower factor of whole numbers, with a diagonal that divides them evenly."""
+    return np.asarray(np.tril(values, -1) + diagonal * np.eye(values.shape[-1]))
+
+
+# Decompositions
+
+
+def one_triangle(template: CaseTemplate, upper: bool) -> CaseTemplate:
+    """The decomposition of a positive definite matrix in one triangle, and something else in the other."""
+
+    def matrix(values: Values) -> Array:
+        matrix, other = _positive_definite(values["_root"]), values["_other"]
+        return np.asarray(np.triu(matrix) + np.tril(other, -1) if upper else np.tril(matrix) + np.triu(other, 1))
+
+    (square,) = template.sizes
+    raw = tensor(*square.shape)
+    made = {"_root": raw, "_other": raw, "mat": replace(square, compute=matrix)}
+    return of_triangle(template, made, upper, checkerror=False)
+
+
+def _product(values: Values) -> Array:
+    """Products of lower factors with their adjoints, whose decomposition has but whole numbers."""
+    factor = _unit_triangular(values["_factor"], 1 + np.arange(19) % 2)
+    return np.asarray(factor @ _adjoint(factor))
+
+
+WHOLE = {"_factor": tensor(2, 19, 19, domain=whole(-2, 2)), "mat": tensor(2, 19, 19, compute=_product)}
+
+
+def _indefinite(rng: Generator, count: int, dtype: Dtype) -> Array:
+    """A positive definite matrix among some whose first minors fail, of order 1, 2 and 3, one of them singular."""
+    below, above = (2j, -2j) if is_complex(dtype) else (2, 2)
+    matrices = [
+        [[4, above, 0], [below, 5, 2], [0, 2, 5]],
+        [[-1, 0, 0], [0, 1, 0], [0, 0, 1]],
+        [[1, 1, 0], [1, 1, 0], [0, 0, 1]],
+        [[4, 2, 2], [2, 5, 3], [2, 3, 1]],
+        [[0, 0, 0], [0, -1, 0], [0, 0, 1]],
+    ]
+    return np.array(matrices, np.complex128 if is_complex(dtype) else np.float64).ravel()
+
+
+INDEFINITE = {"mat": tensor(5, 3, 3, domain=_indefinite)}
+
+DECOMPOSED = (
+    *(one_triangle(square, upper) for square in SQUARES for upper in TRIANGLES),
+    one_triangle(BATCHES, upper=False).but("batches-lower-checked", {"checkerror": True}),
+    one_triangle(operands("larger", (67, 67), dtypes=Types.every), upper=True),
+    *(of_triangle(CaseTemplate("exact", **EXACT), WHOLE, upper, checkerror=False) for upper in TRIANGLES),
+    of_triangle(CaseTemplate("indefinite", **BASIC), INDEFINITE, upper=False, checkerror=False),
+    of_triangle(CaseTemplate("indefinite", dtypes=Types.every), INDEFINITE, upper=True, checkerror=False),
+)
+
+
+@cases_for("diopiCholesky")
+def cholesky(prototype: Prototype) -> Iterator[Case]:
+    return expand(prototype, DECOMPOSED)
+
+
+# Gradients
+
+
+def gradient(template: CaseTemplate, name: str, drawn: Domain, lower: Factor, upper: bool) -> CaseTemplate:
+    """The gradient of a decomposition whose `lower` factor follows from what is `drawn`, under this name."""
+    (grad_output,) = template.sizes
+    factor = replace(grad_output, compute=(lambda values: _adjoint(lower(values))) if upper else lower)
+    raw = tensor(*grad_output.shape, domain=drawn)
+    return of_triangle(template, {name: raw, "grad_output": grad_output, "L": factor}, upper)
+
+
+def _factor(values: Values) -> Array:
+    return np.linalg.cholesky(_positive_definite(values["_root"]))
+
+
+def _whole_factor(values: Values) -> Array:
+    """A diagonal of 1, so that the inverse has whole numbers too."""
+    return _unit_triangular(values["_factor"])
+
+
+WHOLE_GRADIENT = operands("exact", (2, 7, 7), domain=whole(-9, 9), **EXACT)
+
+GRADIENTS = (
+    *(gradient(square, "_root", normal(), _factor, upper) for square in SQUARES for upper in TRIANGLES),
+    *(gradient(WHOLE_GRADIENT, "_factor", choice([-1, 0, 1, 0]), _whole_factor, upper) for upper in TRIANGLES),
+)
+
+
+@cases_for("diopiCholeskyBackward")
+def cholesky_backward(prototype: Prototype) -> Iterator[Case]:
+    return expand(prototype, GRADIENTS)
+
+
+# QR
+
+MODES = ("reduced", "complete", "r")
+
+MATRICES = (
+    operands("tall", (5, 3), **BASIC),
+    operands("wide", (2, 3, 5), **TO_TRANSPOSED),
+    operands("square", (4, 4), layouts=(strided,), result=strided),
+    operands("batches", (2, 3, 4, 2)),
+    operands("one", (1, 1)),
+    operands("column", (4, 1), layouts=(strided,)),
+    operands("row", (1, 4)),
+    operands("no-rows", (0, 3)),
+    operands("no-columns", (3, 0)),
+    operands("no-batch", (0, 4, 3)),
+    operands("large", (67, 9)),
+)
+
+TRIANGULAR = operands(
+    "nothing-to-eliminate",
+    (3, 4),
+    domain=given([[-2, 1, 3, 0.5], [0, 3, -1, 2], [0, 0, -4, 1]]),
+    arguments={"mode": "r"},
+    **EXACT,
+)
+
+
+def in_mode(template: CaseTemplate, mode: str) -> CaseTemplate:
+    """The template in a mode; of what does not depend on the type, the factor R alone is complex."""
+    moded = template.but(f"{template.label}-{mode}", {"mode": mode})
+    if mode != "r":
+        return moded
+    few = template.dtypes if template.dtypes is Types.every else (Dtype.complex64,)
+    return moded.but(dtypes=few, results={"Q": ResultOverride()})
+
+
+@cases_for("diopiLinalgQR")
+def qr(prototype: Prototype) -> Iterator[Case]:
+    templates = [in_mode(template, mode) for template in MATRICES for mode in MODES]
+    return expand_in_order(prototype, [*templates, TRIANGULAR])

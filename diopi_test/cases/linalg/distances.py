@@ -1,0 +1,154 @@
+"""Distances of rows and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import away_from, choice, normal, whole
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.linalg.operands import EXACT, TO_TRANSPOSED, expand_in_order, operands
+from diopi_test.cases.model import Case, ResultOf, Values, cases_for
+from diopi_test.cases.products import given, partly_infinite
+from diopi_test.cases.template import CaseTemplate, TensorTemplate, Types, expand, tensor
+
+POWERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, np.inf)
+FURTHER_POWERS = (0.25, 2.5, 4.0, 5.0, 6.0)
+
+MATRICES = operands("matrices", (4, 5), (3, 5), dtypes=Types.every)
+LAYOUTS = operands("layouts", (2, 3, 4), (2, 5, 4), **TO_TRANSPOSED)
+FEW = (
+    operands("batches", (2, 1, 3, 4), (3, 2, 4)),
+    operands("strided", (3, 6), (2, 6), layouts=(strided, transposed), result=strided),
+    operands("one", (1, 1), (1, 1)),
+    operands("no-rows", (0, 3), (2, 3)),
+    operands("no-others", (2, 3), (0, 3)),
+    operands("no-coordinates", (3, 0), (2, 0)),
+    operands("no-batch", (0, 2, 3), (0, 4, 3)),
+    operands("long", (2, 517), (2, 517)),
+)
+MANY = operands("many", (26, 3), (4, 3), dtypes=Types.every)
+MANY_OTHERS = operands("many-others", (4, 3), (26, 3), dtypes=Types.every)
+
+
+def distances(template: CaseTemplate, p: float, mode: int | None, *words: str, **changes: Any) -> CaseTemplate:
+    """The distances by the p-norm."""
+    label = "-".join([template.label, f"p{p:g}", *_mode(mode), *words])
+    return template.but(label, {"p": p, "compute_mode": mode}, **changes)
+
+
+def _mode(mode: int | None) -> list[str]:
+    return [] if mode is None else [f"mode{mode}"]
+
+
+COUNTED = dict.fromkeys(("input1", "input2"), whole(-2, 2))
+"""Whole numbers, some of which are equal."""
+
+
+def of_whole_numbers(far: int) -> CaseTemplate:
+    return operands("tails", (17, 37), (9, 37), domain=whole(-far, far), **EXACT)
+
+
+def _near(values: Values) -> NDArray[Any]:
+    """Rows near those of input1, which are long: a difference of large squares would not see the distance."""
+    return np.asarray(values["input1"][..., ::-1, :] + values["_step"] / 64)
+
+
+def close(label: str, rows: int, mode: int | None) -> CaseTemplate:
+    """Distances of rows that are far from 0 and close to each other."""
+    arguments = {
+        "input1": tensor(rows, 3, domain=normal(mean=100)),
+        "_step": tensor(rows, 3, domain=away_from([0], normal())),
+        "input2": tensor(rows, 3, compute=_near),
+        "p": 2.0,
+        "compute_mode": mode,
+    }
+    return CaseTemplate("-".join([label, *_mode(mode)]), arguments=arguments, dtypes=Types.every)
+
+
+WHOLE_DISTANCES = CaseTemplate(
+    "whole-distances",
+    (
+        tensor(2, 5, domain=given([[1, -2, 0, 1, 3]])),
+        tensor(3, 5, domain=given([[1, 1, 0, 5, 3], [6, -2, 12, 1, 3], [1, -2, 8, 1, 18]])),
+    ),
+    {"p": 2.0, "compute_mode": 2},
+    **EXACT,
+)
+"""Rows 3 and 4, 5 and 12, 8 and 15 away from others, where squares and their sums and roots are exact."""
+
+CDIST = (
+    *(distances(MATRICES, p, None, domains=COUNTED if p == 0 else {}, smoke=True) for p in POWERS),
+    *(distances(LAYOUTS, p, 0, domains=COUNTED if p == 0 else {}) for p in POWERS),
+    *(distances(MATRICES, p, mode) for p, mode in product((2.0, 3.0), (1, 2))),
+    *(distances(MANY, 2.0, mode) for mode in (None, 0, 1, 2)),
+    distances(MANY_OTHERS, 2.0, None),
+    close("close", 4, None),
+    close("close", 4, 2),
+    close("close-many", 26, 2),
+    close("close-25", 25, None),
+    *(distances(of_whole_numbers(far), p, None, "exact") for p, far in ((0.0, 2), (1.0, 2), (np.inf, 50))),
+    WHOLE_DISTANCES,
+    *(distances(MATRICES, p, None, "special", domains={"input1": partly_infinite}) for p in (0.5, 1.0, 2.0, 3.0)),
+    *(distances(few, p, None) for few, p in product(FEW, (2.0, np.inf))),
+    *(distances(MATRICES, p, None, dtypes=Types.leading) for p in FURTHER_POWERS),
+)
+
+
+@cases_for("diopiCdist")
+def cdist(prototype: Prototype) -> Iterator[Case]:
+    return expand_in_order(prototype, CDIST)
+
+
+# Gradients
+
+
+def gradients(template: CaseTemplate, p: float) -> CaseTemplate:
+    """The gradients of distances by the p-norm; rounding must not decide whether a coordinate's is the largest."""
+    exact = p in (0.0, np.inf)
+    domains = dict.fromkeys(("input1", "input2", "grad_output"), whole(-9, 9)) if exact else {}
+    weak = "how many coordinates differ has no gradient but 0" if p == 0 else ""
+    return template.but(f"{template.label}-p{p:g}", {"p": p}, domains=domains, exact=exact, weak=weak)
+
+
+def on_axes(p: float) -> CaseTemplate:
+    """Rows that are equal or differ in one coordinate, so that every term is exact: ± the gradient, or 0."""
+    rows = tensor(3, 3, domain=given([[1, 2, 3], [1, 4, 3], [1, -5, 3]]))
+    others = tensor(2, 2, 3, domain=given([[1, 2, 3], [1, 9, 3], [1, 4, 3], [1, 0, 3]]))
+    grad = {"grad_output": choice([-3, -2, -1, 1, 2, 3])}
+    return CaseTemplate(f"on-axes-p{p:g}", (rows, others), {"p": p}, grad, dtypes=Types.every, exact=True)
+
+
+GRADIENTS = (
+    *(gradients(MATRICES.but(smoke=True), p) for p in POWERS),
+    *(gradients(LAYOUTS, p) for p in POWERS),
+    *(on_axes(p) for p in (1.0, 2.0, np.inf)),
+    *(gradients(few, p) for few, p in product(FEW, (1.5, 2.0))),
+    *(gradients(MATRICES.but(dtypes=Types.leading), p) for p in FURTHER_POWERS),
+)
+
+
+@cases_for("diopiCdistBackward")
+def cdist_backward(prototype: Prototype) -> Iterator[Case]:
+    def gradient(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+        first, second = template.sizes
+        batch = np.broadcast_shapes(first.shape[:-2], second.shape[:-2])
+        shape = (*batch, first.shape[-2], second.shape[-2])
+        p = template.arguments["p"]
+        saved = ResultOf("diopiCdist", given={"p": p, "compute_mode": 2})
+        return {
+            "input1": first,
+            "input2": second,
+            "grad_output": replace(first, shape=shape),
+            "p": p,
+            "cdist": TensorTemplate(shape, layout=second.layout, compute=saved),
+        }
+
+    return expand(prototype, GRADIENTS, gradient)

@@ -1,0 +1,47 @@
+"""Templates that name the shapes and layouts of a function's tensors, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from diopi_proto.dtypes import half
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, normal, whole
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.model import Case
+from diopi_test.cases.template import CaseTemplate, TensorTemplate, Types, expand
+
+FEW = (Dtype.float32, Dtype.float16, Dtype.int32)
+"""Types for what does not depend on the type."""
+
+REAL_AND_COMPLEX = (Dtype.float32, Dtype.complex64)
+"""The same for functions that take no others."""
+
+BASIC: Mapping[str, Any] = {"dtypes": Types.every, "smoke": True}
+EXACT: Mapping[str, Any] = {"dtypes": Types.every, "exact": True}
+MIXED: Mapping[str, Any] = {"layouts": (strided, transposed, strided), "result": transposed, "dtypes": Types.every}
+TO_TRANSPOSED: Mapping[str, Any] = {"layouts": (transposed, strided), "result": transposed, "dtypes": Types.every}
+TO_STRIDED: Mapping[str, Any] = {"layouts": (transposed, strided, transposed), "result": strided}
+ACCUMULATED: Mapping[str, Any] = {"domain": whole(1, 7), "dtypes": half, "exact": True}
+"""What many `operands` have; accumulated numbers are whole: long sums are exact in float32, not in half precision."""
+
+
+def operands(
+    label: str,
+    *shapes: tuple[int, ...],
+    layouts: Sequence[Layout] = (contiguous,),
+    domain: Domain | None = None,
+    **about: Any,
+) -> CaseTemplate:
+    """Tensors of these shapes and layouts, of which the last repeats; `about` are attributes of `CaseTemplate`."""
+    padded = [*layouts, *[layouts[-1]] * len(shapes)]
+    tensors = (TensorTemplate(shape, domain or normal(), padded[i]) for i, shape in enumerate(shapes))
+    return CaseTemplate(label, tuple(tensors), **{"dtypes": FEW, **about})
+
+
+def expand_in_order(prototype: Prototype, templates: Sequence[CaseTemplate]) -> Iterator[Case]:
+    """The cases of templates whose operands are the prototype's tensor arguments, in order."""
+    names = [p.name for p in prototype.arguments if p.is_tensor]
+    return expand(prototype, templates, lambda template, dtype: dict(zip(names, template.sizes, strict=False)))

@@ -1,0 +1,221 @@
+"""Matrix products, the gradients of the general one, and products that are added to something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.dtypes import floating, half, integer
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import choice, normal, whole
+from diopi_test.cases.layouts import contiguous, expanded, transposed
+from diopi_test.cases.linalg.operands import ACCUMULATED, BASIC, EXACT, MIXED, TO_STRIDED, expand_in_order, operands
+from diopi_test.cases.model import Case, cases_for
+from diopi_test.cases.products import exact_numbers, given, partly_infinite
+from diopi_test.cases.template import ByDtype, CaseTemplate, expand, tensor
+
+F32 = Dtype.float32
+Shapes = tuple[tuple[int, ...], ...]
+
+SPECIAL_ROWS = [[1, 2, -1], [np.nan, 1, 2], [np.inf, 1, -1], [np.inf, -np.inf, 1], [-np.inf, 1, 1], [0.5, 0, 0]]
+SPECIAL_COLUMNS = [[1, -2, np.inf], [3, 1, 1], [0.5, 4, 2]]
+
+
+def special(*batch: int) -> CaseTemplate:
+    """Numbers that are not finite, in rows and columns that single them out."""
+    rows = tensor(*batch, 6, 3, domain=given(SPECIAL_ROWS))
+    columns = tensor(*batch, 3, 3, domain=given(SPECIAL_COLUMNS))
+    return CaseTemplate("special", (rows, columns), dtypes=floating)
+
+
+MM = (
+    operands("odd", (5, 7), (7, 3), **BASIC),
+    operands("layouts", (4, 6), (6, 5), **MIXED),
+    operands("square", (4, 4), (4, 4)),
+    operands("transposed", (3, 5), (5, 4), **TO_STRIDED),
+    operands("row-by-column", (1, 6), (6, 1)),
+    operands("column-by-row", (6, 1), (1, 5)),
+    operands("expanded", (4, 3), (3, 5), layouts=(contiguous, expanded)),
+    operands("no-products", (3, 0), (0, 4)),
+    operands("empty", (0, 3), (3, 4)),
+)
+BMM = (
+    operands("odd", (2, 3, 5), (2, 5, 4), **BASIC),
+    operands("layouts", (3, 4, 2), (3, 2, 5), **MIXED),
+    operands("square", (2, 3, 3), (2, 3, 3)),
+    operands("transposed", (2, 3, 4), (2, 4, 2), **TO_STRIDED),
+    operands("one", (1, 4, 3), (1, 3, 2)),
+    operands("expanded", (3, 2, 4), (3, 4, 5), layouts=(contiguous, expanded)),
+    operands("no-products", (2, 3, 0), (2, 0, 4)),
+    operands("no-batch", (0, 3, 2), (0, 2, 4)),
+    operands("no-rows", (2, 0, 2), (2, 2, 4)),
+)
+MATMUL = (
+    operands("matrices", (5, 7), (7, 3), **BASIC),
+    operands("batches", (2, 1, 3, 4), (3, 4, 5), **MIXED),
+    operands("square", (4, 4), (4, 4)),
+    operands("vectors", (9,), (9,)),
+    operands("vector-by-matrix", (4,), (4, 6)),
+    operands("matrix-by-vector", (6, 4), (4,), **TO_STRIDED),
+    operands("vector-by-batch", (3,), (2, 3, 4)),
+    operands("batch-by-vector", (2, 5, 3), (3,)),
+    operands("batch-by-matrix", (2, 3, 4, 5), (5, 2), layouts=(transposed,)),
+    operands("matrix-by-batch", (3, 4), (2, 4, 5)),
+    operands("stretched", (2, 1, 3, 2), (1, 4, 2, 3), layouts=(expanded, contiguous)),
+    operands("no-products", (2, 3, 0), (0, 4)),
+    operands("empty-vectors", (0,), (0,)),
+    operands("no-batch", (0, 3, 2), (2, 4)),
+)
+
+LONG = (
+    operands("long", (2, 1031), (1031, 3)),
+    operands("accumulated", (2, 1031), (1031, 3), **ACCUMULATED, smoke=True),
+)
+LONG_BATCHES = (
+    operands("long", (2, 2, 523), (2, 523, 2)),
+    operands("accumulated", (2, 2, 523), (2, 523, 2), **ACCUMULATED, smoke=True),
+)
+TAILS = operands("exact", (2, 1, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT)
+"""Here and elsewhere, exact numbers come in sizes that are no multiples of 16 and, but for batches, all different."""
+
+PRODUCTS = {
+    "diopiMm": (*MM, *LONG, special(), operands("exact", (37, 19), (19, 67), domain=exact_numbers, **EXACT)),
+    "diopiBmm": (
+        *(*BMM, *LONG_BATCHES, special(2)),
+        operands("exact", (3, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT),
+    ),
+    "diopiMatmul": (*MATMUL, *LONG, special(), TAILS),
+}
+
+
+@cases_for(*PRODUCTS)
+def products(prototype: Prototype) -> Iterator[Case]:
+    return expand_in_order(prototype, PRODUCTS[prototype.name])
+
+
+GRADIENTS = (
+    *(template for template in MATMUL if template.sizes[0].layout is not expanded),
+    TAILS.but("tails-exact"),
+    MATMUL[0].but("matrices-special", domains={"grad_out": partly_infinite}, dtypes=floating, smoke=False),
+    MATMUL[1].but("batches-no-grad_input", results={"grad_input": None}, result=contiguous),
+    MATMUL[1].but("batches-no-grad_other", results={"grad_other": None}, result=contiguous),
+    operands("many-rows-accumulated", (1031, 2), (2, 3), **ACCUMULATED),
+    operands("many-columns-accumulated", (2, 3), (3, 1031), **ACCUMULATED),
+)
+
+
+def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of `matmul`'s result."""
+    shape: tuple[int, ...] = np.matmul(np.zeros(a), np.zeros(b)).shape
+    return shape
+
+
+@cases_for("diopiMatmulBackward")
+def matmul_backward(prototype: Prototype) -> Iterator[Case]:
+    def gradient(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+        a, b = template.sizes
+        return {"grad_out": replace(b, shape=product_shape(a.shape, b.shape)), "input": a, "other": b}
+
+    return expand(prototype, GRADIENTS, gradient)
+
+
+# Products that are scaled and added to something: beta · input + alpha · product
+
+FACTORS = {
+    "plain": (1.0, 1.0),
+    "scaled": (0.5, -2.25),
+    "inexact-factors": (0.1, 1.7),
+    "whole-factors": (3, 2),
+    "product-only": (0.0, 1.5),
+    "input-only": (1.5, 0.0),
+}
+"""(beta, alpha) for floating types."""
+
+WHOLE_FACTORS = {"plain": (1, 1), "scaled": (3, 2), "product-only": (0, 3), "truncated": (2.75, 3.5)}
+"""(beta, alpha) for integer types, which take whole numbers only."""
+
+ADDMM = (
+    operands("odd", (5, 3), (5, 7), (7, 3), **BASIC),
+    operands("layouts", (4, 5), (4, 6), (6, 5), **MIXED),
+    operands("square", (4, 4), (4, 4), (4, 4), **TO_STRIDED),
+    operands("row", (4,), (3, 5), (5, 4)),
+    operands("column", (3, 1), (3, 2), (2, 4)),
+    operands("scalar", (), (3, 2), (2, 4)),
+    operands("expanded", (3, 4), (3, 2), (2, 4), layouts=(expanded, contiguous)),
+    operands("no-products", (3, 4), (3, 0), (0, 4)),
+    operands("empty", (1, 4), (0, 2), (2, 4)),
+)
+BADDBMM = (
+    operands("odd", (2, 3, 4), (2, 3, 5), (2, 5, 4), **BASIC),
+    operands("layouts", (3, 4, 5), (3, 4, 2), (3, 2, 5), **MIXED),
+    operands("square", (2, 3, 3), (2, 3, 3), (2, 3, 3), **TO_STRIDED),
+    operands("matrix", (3, 4), (2, 3, 5), (2, 5, 4)),
+    operands("row", (4,), (2, 3, 2), (2, 2, 4)),
+    operands("column", (2, 3, 1), (2, 3, 2), (2, 2, 4)),
+    operands("scalar", (), (2, 3, 2), (2, 2, 4)),
+    operands("no-products", (2, 3, 4), (2, 3, 0), (2, 0, 4)),
+    operands("empty", (0, 3, 4), (0, 3, 2), (0, 2, 4)),
+)
+
+ALL_BUT_HALF = tuple(dtype for dtype in Dtype if dtype not in half)
+
+
+def factored(template: CaseTemplate, factors: str, *words: str, **changes: Any) -> CaseTemplate:
+    """The same operands with these factors, by name, in cases that are no basic ones."""
+
+    def factor(place: int) -> ByDtype:
+        return ByDtype(lambda dtype: (WHOLE_FACTORS if dtype in integer else FACTORS)[factors][place])
+
+    label = "-".join([template.label, factors, *words])
+    usual = {
+        "smoke": False,
+        "inplace": _holds_the_result(template),
+        "weak": "a factor is 0" if factors in ("product-only", "input-only") else "",
+    }
+    return template.but(label, {"beta": factor(0), "alpha": factor(1)}, **{**usual, **changes})
+
+
+def _holds_the_result(template: CaseTemplate) -> bool:
+    """Whether the result has the input's shape, and the input may be written to."""
+    added, a, b = template.sizes
+    return added.shape == product_shape(a.shape, b.shape) and added.layout is not expanded
+
+
+def sums(basic: tuple[CaseTemplate, ...], long: Shapes, tails: Shapes) -> tuple[CaseTemplate, ...]:
+    """The basic operands scaled, the first of them with all factors; long sums, and exact ones."""
+    odd = basic[0]
+    exact = operands("tails", *tails, domain=exact_numbers, exact=True)
+    accumulated = operands("long", *long, domain=whole(2, 7), exact=True)
+    # a product rounded to half precision and added to one of these is rounded once, in effect
+    large = {"input": choice([128, 256, 384, 512, 640, 768])}
+    unread = {"input": given([np.nan, np.inf, 1.0])}
+    return (
+        *(factored(template, "scaled", smoke=template.smoke) for template in basic),
+        # lest the budget of a long sum hide the input
+        factored(operands("long", *long), "scaled", domains={"input": normal(64)}),
+        factored(exact, "whole-factors", "exact", dtypes=half),
+        factored(exact, "plain", "exact", dtypes=ALL_BUT_HALF),
+        factored(odd, "plain", "special", domains={"input": partly_infinite}, dtypes=floating),
+        *(factored(odd, name, "factors", dtypes=(F32, Dtype.float16)) for name in FACTORS),
+        *(factored(odd, name, "factors", dtypes=(Dtype.int32,)) for name in WHOLE_FACTORS),
+        factored(accumulated, "plain", "accumulated", domains=large, dtypes=half),
+        factored(odd, "product-only", "unread", domains=unread, dtypes=(F32, Dtype.bfloat16, Dtype.complex64)),
+    )
+
+
+@cases_for("diopiAddmm")
+def addmm(prototype: Prototype) -> Iterator[Case]:
+    long, tails = ((2, 3), (2, 1031), (1031, 3)), ((37, 67), (37, 19), (19, 67))
+    return expand_in_order(prototype, sums(ADDMM, long, tails))
+
+
+@cases_for("diopiBaddbmm")
+def baddbmm(prototype: Prototype) -> Iterator[Case]:
+    long, tails = ((2, 2, 3), (2, 2, 523), (2, 523, 3)), ((3, 17, 35), (3, 17, 9), (3, 9, 35))
+    for case in expand_in_order(prototype, sums(BADDBMM, long, tails)):
+        factors = {name: float(case.arguments[name]) for name in ("beta", "alpha")}  # no integers, unlike diopiAddmm's
+        yield replace(case, arguments={**case.arguments, **factors})

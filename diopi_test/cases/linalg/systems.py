@@ -1,0 +1,149 @@
+"""Triangular systems and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import is_complex
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import whole
+from diopi_test.cases.layouts import contiguous, strided, transposed
+from diopi_test.cases.linalg.operands import BASIC, EXACT, REAL_AND_COMPLEX, TO_TRANSPOSED, operands
+from diopi_test.cases.model import Case, ResultOf, Values, cases_for
+from diopi_test.cases.products import given
+from diopi_test.cases.template import CaseTemplate, TensorTemplate, Types, expand, tensor
+
+FLAGS = ("upper", "transpose", "unitriangular")
+CHOICES = [dict(zip(FLAGS, values, strict=True)) for values in product((False, True), repeat=len(FLAGS))]
+
+
+def _regular(values: Values) -> NDArray[Any]:
+    """A matrix whose triangles are both well conditioned, with diagonals of 1 too: the diagonal outweighs its row."""
+    raw = values["_raw"]
+    size = raw.shape[-1]
+    return np.asarray(np.where(np.eye(size, dtype=bool), 2 + np.abs(raw), raw / max(size, 2)))
+
+
+def system(label: str, b: tuple[int, ...], mat: tuple[int, ...], **about: Any) -> CaseTemplate:
+    """A system whose matrix is regular."""
+    template = operands(label, b, mat, **{"dtypes": REAL_AND_COMPLEX, **about})
+    known, matrix = template.sizes
+    return template.but(sizes=(known, replace(matrix, compute=_regular)))
+
+
+MATRIX = system("matrix", (5, 3), (5, 5), **BASIC)
+LAYOUTS = system("layouts", (2, 4, 3), (2, 4, 4), **TO_TRANSPOSED)
+SYSTEMS = (
+    MATRIX,
+    LAYOUTS,
+    system("square", (4, 4), (4, 4)),
+    system("column", (6, 1), (6, 6)),
+    system("one", (1, 2), (1, 1)),
+    system("batched-mat", (4, 2), (2, 3, 4, 4), layouts=(strided,), result=strided),
+    system("batched-b", (3, 4, 2), (4, 4), layouts=(transposed,)),
+    system("stretched", (2, 1, 3, 2), (4, 3, 3), layouts=(contiguous, transposed)),
+    system("no-columns", (3, 0), (3, 3)),
+    system("no-unknowns", (0, 2), (0, 0)),
+    system("no-batch", (0, 3, 2), (0, 3, 3)),
+    system("large", (67, 3), (67, 67)),
+)
+
+UNREAD = CaseTemplate(
+    "unread",
+    (tensor(3, 2), tensor(3, 3, domain=given([[np.nan, 0.5, -0.25], [np.nan, np.nan, 2], [np.nan] * 3]))),
+    dict.fromkeys(FLAGS, True),
+    dtypes=Types.every,
+)
+"""NaN wherever the matrix is not to be read."""
+
+SINGULAR = CaseTemplate(
+    "singular",
+    (tensor(2, 1, domain=given([1.0, 1.0])), tensor(2, 2, domain=given([[2.0, 1.0], [0.5, 0.0]]))),
+    dict.fromkeys(FLAGS, False),
+    dtypes=Types.every,
+)
+"""A 0 on the diagonal, met last, divides by 0."""
+
+
+def flagged(template: CaseTemplate, flags: Mapping[str, bool], **changes: Any) -> CaseTemplate:
+    """The template with these flags; the basic ones are of upper triangles."""
+    words = [name for name, value in flags.items() if value] or ["lower"]
+    smoke = bool(template.smoke) and flags["upper"] and not flags["unitriangular"]
+    return template.but("-".join([template.label, *words]), flags, smoke=smoke, **changes)
+
+
+def exact(*shapes: tuple[int, ...]) -> Iterator[CaseTemplate]:
+    """Whole numbers, which need a diagonal of 1."""
+    numbers = operands("exact", *shapes, domain=whole(-2, 2), **EXACT)
+    return (flagged(numbers, flags) for flags in CHOICES[1::2])
+
+
+def _operands(template: CaseTemplate) -> Mapping[str, TensorTemplate]:
+    """What is known and the matrix, with what the matrix is computed from."""
+    b, mat = template.sizes
+    raw = {"_raw": tensor(*mat.shape)} if mat.compute else {}
+    return {**raw, "b": b, "mat": mat}
+
+
+SOLVED = (
+    *(flagged(MATRIX, flags) for flags in CHOICES),
+    *(flagged(one, CHOICES[(i + more) % 8]) for i, one in enumerate(SYSTEMS[1:], 1) for more in (0, 3)),
+    *exact((5, 3), (5, 5)),
+    UNREAD,
+    SINGULAR,
+)
+
+
+@cases_for("diopiTriangularSolve")
+def triangular_solve(prototype: Prototype) -> Iterator[Case]:
+    return expand(prototype, SOLVED, lambda template, dtype: _operands(template))
+
+
+def without(*absent: str, **changes: Any) -> CaseTemplate:
+    """The system of mixed layouts without these gradients, given or wanted."""
+    template = flagged(LAYOUTS, CHOICES[4], **changes)
+    label = "-".join([template.label, *(f"no-{name}" for name in absent)])
+    return template.but(label, dict.fromkeys(absent), results=dict.fromkeys(absent))
+
+
+COMPLEX = tuple(dtype for dtype in Dtype if is_complex(dtype))
+ONLY_ZERO = "what no gradient comes from has none but 0"
+OF_ONE = "a unitriangular matrix of one element is 1"
+
+GRADIENTS = (
+    *(flagged(MATRIX, flags) for flags in CHOICES),
+    *(flagged(one, CHOICES[i % 8], weak=OF_ONE * (one.label == "one")) for i, one in enumerate(SYSTEMS[1:], 2)),
+    *exact((2, 5, 3), (2, 5, 5)),
+    without("grad_cloned_mat"),
+    without("grad_b"),
+    without("grad_mat"),
+    without("grad_x", "grad_b"),
+    # where a gradient of 0 has no sign
+    without("grad_x", dtypes=COMPLEX, weak=ONLY_ZERO),
+    without("grad_x", "grad_cloned_mat", dtypes=COMPLEX, weak=ONLY_ZERO),
+)
+
+
+@cases_for("diopiTriangularSolveBackward")
+def triangular_solve_backward(prototype: Prototype) -> Iterator[Case]:
+    def gradients(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+        b, mat = template.sizes
+        flags = {name: template.arguments[name] for name in FLAGS}
+        batch = np.broadcast_shapes(b.shape[:-2], mat.shape[:-2])
+        solution, matrix = (*batch, *b.shape[-2:]), (*batch, *mat.shape[-2:])
+        return {
+            **_operands(template),
+            "grad_x": TensorTemplate(solution, b.domain, mat.layout),
+            "grad_cloned_mat": TensorTemplate(matrix, b.domain, b.layout),
+            "x": tensor(*solution, layout=b.layout, compute=ResultOf("diopiTriangularSolve", given=flags)),
+            **flags,
+        }
+
+    return expand(prototype, GRADIENTS, gradients)

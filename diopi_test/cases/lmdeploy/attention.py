@@ -1,0 +1,226 @@
+"""Attention: prefill of whole sequences, decoding of one token a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import half
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, normal
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, NO_WORKSPACE, integers, table, workspaces
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.tensors import constant, literal, pattern
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of an attention: sequences, heads of queries and of keys, their size, layers and slots of the caches.
+
+    new, held: tokens of a prefill, and those cached before it.
+    """
+
+    batch: int = 2
+    heads: int = 4
+    keys: int = 2
+    size: int = 6
+    layers: int = 2
+    slots: int = 8
+    new: int = 3
+    held: int = 2
+
+    @property
+    def width(self) -> int:
+        """Of a row of tokens."""
+        return self.heads * self.size
+
+    @property
+    def projected(self) -> int:
+        """Width of queries, keys and values together."""
+        return (self.heads + 2 * self.keys) * self.size
+
+
+def _shared(template: CaseTemplate, rows: int) -> dict[str, Any]:
+    sizes, layout = template.sizes, template.layout
+    cache = tensor(sizes.layers, sizes.batch, sizes.keys, sizes.slots, sizes.size, layout=layout)
+    return {
+        "inoutput": tensor(rows, sizes.width, layout=layout),
+        "qkv_weight": tensor(sizes.width, sizes.projected, domain=normal(sizes.width**-0.5), layout=layout),
+        "qkv_bias": tensor(1, sizes.projected, domain=normal(0.5)),
+        **NO_WORKSPACE,
+        "key_cache": cache,
+        "value_cache": cache,
+        "layer_id": sizes.layers - 1,
+        "local_head_num": sizes.heads,
+        "local_kv_head_num": sizes.keys,
+        "size_per_head": sizes.size,
+        "max_seq_len": sizes.slots,
+        "rotary_embedding": sizes.size // 2 * 2,
+        "rope_theta": 10000.0,
+    }
+
+
+def attention(label: str, arguments: Mapping[str, Any] | None = None, /, **about: Any) -> CaseTemplate:
+    """A call of usual sizes, or with those of `about` that are fields of `Sizes`."""
+    sizes = {name: about.pop(name) for name in about.keys() & vars(Sizes()).keys()}
+    return CaseTemplate(label, Sizes(**sizes), arguments or {}, **about)
+
+
+FLAT, SHARP = normal(0.05), normal(3)
+
+COMMON = (
+    attention("one-head", heads=1, keys=1, dtypes=Types.every),
+    attention("all-keys", heads=3, keys=3, dtypes=Types.every),
+    attention("one-key", heads=4, keys=1),
+    attention("no-bias", {"qkv_bias": None}, dtypes=Types.every),
+    attention("one-layer", layers=1, dtypes=(F32, F16)),
+    attention("first-layer", {"layer_id": 0}),
+    attention("middle-layer", {"layer_id": 1}, layers=3),
+    attention("partly-rotated", {"rotary_embedding": 4}, dtypes=Types.every),
+    attention("not-rotated", {"rotary_embedding": 0}, weak="no position matters"),
+    attention("odd-size", {"rotary_embedding": 4}, size=5),
+    attention("theta", {"rope_theta": 500.0}, dtypes=(F32, BF16)),
+    attention("theta-1e6", {"rope_theta": 1e6}),
+    attention("one-sequence", batch=1),
+    attention("many-sequences", batch=7, heads=2, keys=1, size=4),
+    attention("flat", domains={"inoutput": FLAT}),
+    attention("sharp", domains={"inoutput": SHARP}, dtypes=(F32, F16)),
+    attention("strided", layout=strided, dtypes=Types.every),
+    attention("transposed", layout=transposed),
+    attention("large-heads", heads=2, keys=1, size=64, dtypes=half),
+)
+
+
+# Prefill
+
+
+def _context(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes = template.sizes
+    return {
+        **_shared(template, sizes.batch * sizes.new),
+        **{"pre_work": None, "pre_work_size": 0, "is_prepared": False},
+        "max_q_len": sizes.new,
+        "max_kv_len": sizes.held + sizes.new,
+    }
+
+
+PREFILL = attention("plain", **BASIC)
+
+
+def _nothing_beyond(held: int) -> Domain:
+    """NaN in the slots of a cache that hold nothing yet: those from `held` on."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        values = normal()(rng, count, dtype).reshape(-1, 8, 6)
+        values[:, held:] = nan
+        return values.reshape(-1)
+
+    return draw
+
+
+register(
+    "diopiFusedContextAttentionInp",
+    templates=(
+        PREFILL,
+        *COMMON,
+        attention("no-history", held=0, dtypes=Types.every, smoke=(F32,)),
+        attention("one-token", new=1, held=4),
+        attention("first-token", new=1, held=0),
+        attention("full-cache", new=5, held=3),
+        attention("long-history", new=2, held=60, slots=64, dtypes=(F32, F16)),
+        attention("long", batch=1, heads=2, keys=1, size=4, new=70, held=3, slots=80, dtypes=(F32, BF16)),
+        attention(
+            "nothing-beyond",
+            domains={"key_cache": _nothing_beyond(2), "value_cache": _nothing_beyond(2)},
+            dtypes=Types.every,
+        ),
+        *workspaces(PREFILL),
+        PREFILL.but("pre-work-size-asked", {"pre_work_size": -1}, dtypes=(F32,)),
+        PREFILL.but(
+            "both-sizes-asked",
+            {
+                "pre_work_size": -3,
+                "is_prepared": True,
+                "workspace_size": -7,
+                "pre_work": tensor(5),
+                "workspace": tensor(7),
+            },
+            dtypes=(F16,),
+            smoke=False,
+        ),
+        PREFILL.but(
+            "pre-work", {"pre_work": tensor(512, dtype=F32), "pre_work_size": 2048}, dtypes=(F32, F16), smoke=False
+        ),
+    ),
+    derive=_context,
+)
+
+# Decoding
+
+
+def _decoder(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    batch, slots = template.sizes.batch, template.sizes.slots
+    return {
+        **_shared(template, batch),
+        "finished": literal([b % 4 == 1 for b in range(batch)], Dtype.bool),
+        "total_padding_tokens": integers(batch, low=0, high=2),
+        "sequence_lengths": integers(batch, low=1, high=slots - 1),
+        "step": slots,
+    }
+
+
+DECODE = attention("plain", batch=3, **BASIC)
+ALL = {"finished": None}
+
+
+def _lengths(*lengths: int, **others: Any) -> Mapping[str, Any]:
+    return {"sequence_lengths": table(lengths), **ALL, **others}
+
+
+register(
+    "diopiFusedDecoderAttentionInp",
+    templates=(
+        DECODE,
+        *(template if template.label == "one-sequence" else template.but(batch=3) for template in COMMON),
+        attention("none-finished", ALL, batch=3, dtypes=Types.every),
+        attention("all-finished", {"finished": constant(True, 3)}, batch=3, weak="no row is computed"),
+        attention("some-finished", {"finished": pattern(5, every=2)}, batch=5),
+        attention("no-padding", {"total_padding_tokens": None, **ALL}, batch=3, dtypes=Types.every),
+        attention("first-tokens", _lengths(0, 0, 0, step=1, total_padding_tokens=None), batch=3),
+        attention("ragged", _lengths(0, 7, 3, 5, 1), batch=5, dtypes=Types.every),
+        attention("last-slot", _lengths(7, 7, 6), batch=3),
+        attention("around", _lengths(8, 11, 23, step=24), batch=3, dtypes=Types.every),
+        attention("around-or-not", _lengths(16, 2, 9, step=17), batch=3),
+        attention("step", {"step": 3, **ALL, "total_padding_tokens": None}, batch=3),
+        attention("late", {"step": 30}, batch=3),
+        attention("far", _lengths(5, 9, 2, step=1500), batch=3, dtypes=(F32, F16)),
+        attention("long", _lengths(500, 3, 511, step=600), batch=3, heads=2, keys=1, size=4, slots=512, layers=1),
+        attention(
+            "int32", {"sequence_lengths": table([4, 2, 7], I32), "total_padding_tokens": table([0, 2, 1], I32)}, batch=3
+        ),
+        attention(
+            "inputs-strided",
+            {
+                "finished": literal([False, True, False], Dtype.bool, strided),
+                "sequence_lengths": integers(3, low=1, high=7, layout=strided),
+                "total_padding_tokens": integers(3, low=0, high=2, layout=strided),
+            },
+            batch=3,
+        ),
+        attention(
+            "nothing-beyond",
+            _lengths(3, 3, 3),
+            batch=3,
+            domains={"key_cache": _nothing_beyond(3), "value_cache": _nothing_beyond(3)},
+            dtypes=Types.every,
+        ),
+        *workspaces(DECODE),
+    ),
+    derive=_decoder,
+)

@@ -1,0 +1,64 @@
+"""What calls of the engine's kernels share: workspaces, and integer types that go with floating ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from diopi_proto.dtypes import narrow
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, whole
+from diopi_test.cases.layouts import Layout, contiguous
+from diopi_test.cases.template import BASIC, ByDtype, CaseTemplate, TensorTemplate, tensor
+from diopi_test.cases.tensors import literal
+
+F16, BF16, F32 = narrow
+I64, I32 = Dtype.int64, Dtype.int32
+
+NO_WORKSPACE: Mapping[str, Any] = {"workspace": None, "workspace_size": 0, "fusion_level": 0}
+"""The arguments of a call that offers no workspace, which can do without."""
+
+ASKING = {"workspace_size": -1}
+
+
+def integer_beside(dtype: Dtype) -> Dtype:
+    """The integer type of a call whose floating one is `dtype`: int32 with half precision."""
+    return I64 if dtype in (F32, I64) else I32
+
+
+def table(values: Any, dtype: Dtype | None = None, layout: Layout = contiguous) -> Any:
+    """A tensor of these integers, in the width that goes with the type under test or in a given one."""
+    return ByDtype(lambda tested: literal(values, dtype or integer_beside(tested), layout))
+
+
+def integers(*shape: int, low: int, high: int, layout: Layout = contiguous) -> Any:
+    """A tensor of random integers in [low, high], in the width that goes with the type under test."""
+    return ByDtype(lambda tested: tensor(*shape, domain=whole(low, high), layout=layout).of(integer_beside(tested)))
+
+
+def singles(*shape: int, domain: Domain, layout: Layout = contiguous) -> TensorTemplate:
+    """A float32 tensor, as probabilities and penalties are."""
+    return tensor(*shape, domain=domain, dtype=F32, layout=layout)
+
+
+def workspaces(plain: CaseTemplate) -> Iterator[CaseTemplate]:
+    """Calls that ask for a size, or have a workspace of one type or another, or a hint to fuse."""
+    yield plain.but("size-asked", ASKING, smoke=True, dtypes=(F32,))
+    yield plain.but(
+        "size-asked-far-below", {"workspace_size": -(2**40), "workspace": tensor(16)}, smoke=False, dtypes=(BF16,)
+    )
+    for label, dtype in {"workspace": F32, "half-workspace": F16, "byte-workspace": Dtype.uint8}.items():
+        given = {"workspace": tensor(4096, dtype=dtype), "workspace_size": 4096}
+        yield plain.but(label, given, dtypes=(F16,) if dtype is F16 else (F32,), smoke=False)
+    yield plain.but("fused", {"fusion_level": 1}, dtypes=(F32, F16), smoke=False)
+    yield plain.but("fused-further", {"fusion_level": 2}, dtypes=(F32,), smoke=False)
+
+
+def basic(label: str, *sizes: int, arguments: Mapping[str, Any] | None = None) -> CaseTemplate:
+    """A basic case in every element type."""
+    return CaseTemplate(label, sizes, arguments or {}, **BASIC)
+
+
+def calls(*templates: CaseTemplate, dtypes: Sequence[Dtype]) -> list[CaseTemplate]:
+    """The templates for these element types."""
+    return [template.but(dtypes=dtypes) for template in templates]

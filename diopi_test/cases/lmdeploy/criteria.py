@@ -1,0 +1,141 @@
+"""When a sequence is finished: stop words, lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.lmdeploy.words import joined
+from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.template import ByDtype, CaseTemplate, Types, register
+from diopi_test.cases.tensors import constant, literal, pattern
+
+I64, I32 = Dtype.int64, Dtype.int32
+
+HISTORY = [
+    [5, 1, 9, 3, 3, 8, 2, 6, 4],
+    [2, 7, 4, 5, 1, 8, 7, 2, 4],
+    [3, 7, 8, 3, 2, 8, 1, 7, 4],
+    [9, 6, 6, 7, 3, 8, 6, 1, 4],
+]
+"""Tokens of nine sequences at four times."""
+
+STOPS = (
+    joined(7, [9], [1]),
+    joined(7, [7, 6]),
+    joined(7, [6, 6], [4, 8, 6]),
+    joined(7, [5, 3, 7], [3, 7, 7]),
+    joined(7, [3, 1, 2, 3]),
+    joined(7, [8, 8], [8, 8, 8, 8, 8]),
+    joined(7, [2, 7, 1], [6, 7]),
+    joined(7, [6, 2, 7, 1, 5]),
+    joined(7),
+)
+"""Words of one to five tokens: whole at the last time, in part, one step earlier, longer than the history."""
+
+
+def table(values: Any, layout: Layout = contiguous) -> ByDtype:
+    """A tensor of these integers in the type under test."""
+    return ByDtype(lambda dtype: literal(values, dtype, layout))
+
+
+def _stopping(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    return {
+        "output_ids": literal(HISTORY, dtype),
+        "stop_words": literal(STOPS, dtype),
+        "finished": literal([False] * 8 + [True], Dtype.bool, template.layout),
+        "id_offset": 0,
+        "stop_words_len": 7,
+        "batch_size": 9,
+        "step": 3,
+    }
+
+
+def stop(label: str, arguments: Mapping[str, Any] | None = None, **about: Any) -> CaseTemplate:
+    return CaseTemplate(label, (), arguments or {}, **about)
+
+
+def _two(far: int) -> Mapping[str, Any]:
+    """Two sequences, of which the first stops, the second too if its tokens are not that far beyond its word."""
+    return {
+        "output_ids": table([[1, 4 + far], [2, 5 + far]]),
+        "stop_words": table([joined(2, [1, 2]), joined(2, [4, 5])]),
+        "finished": constant(False, 2),
+        **{"stop_words_len": 2, "batch_size": 2, "step": 1},
+    }
+
+
+register(
+    "diopiStopWordsCriterion",
+    templates=(
+        stop("last", dtypes=Types.every, smoke=True),
+        *(stop(f"step-{step}", {"step": step}, dtypes=Types.every) for step in (0, 1, 2)),
+        stop("all-finished", {"finished": constant(True, 9)}, weak="nothing is ever begun again"),
+        stop("some-finished", {"finished": pattern(9)}),
+        stop("offset", {"id_offset": 1, "output_ids": table([*HISTORY, [9, 6, 6, 7, 3, 8, 6, 1, 4]])}),
+        stop("offset-2", {"id_offset": 2, "step": 2}),
+        stop("offset-row", {"id_offset": 9, "step": 2}, dtypes=Types.every),
+        stop("flat-table", {"output_ids": table([token for row in HISTORY for token in row])}),
+        stop("strided", layout=strided, dtypes=Types.every),
+        stop("tables-transposed", {"output_ids": table(HISTORY, transposed), "stop_words": table(STOPS, strided)}),
+        stop(
+            "one-sequence",
+            {
+                "output_ids": table([[3], [1], [2]]),
+                "stop_words": table([joined(4, [1, 2], [3])]),
+                "finished": constant(False, 1),
+                "stop_words_len": 4,
+                "batch_size": 1,
+                "step": 2,
+            },
+        ),
+        *(
+            stop(label, _two(far), dtypes=dtypes)
+            for label, far, dtypes in (("narrow", 0, (I32,)), ("far", 2**32, (I64,)))
+        ),
+        stop("full-row", {"stop_words": table([joined(3, [7 - b, b], [6]) for b in range(9)]), "stop_words_len": 3}),
+    ),
+    derive=_stopping,
+)
+
+
+def length(
+    label: str, limits: Sequence[int], finished: Any, step: int, layout: Layout = contiguous, **about: Any
+) -> CaseTemplate:
+    one = {name: ResultOverride(layout=layout) for name in ("should_stop", "finished_sum")}
+    arguments = {
+        "finished": finished,
+        "sequence_limit_length": table(limits, layout),
+        "batch_size": len(limits),
+        "step": step,
+    }
+    return CaseTemplate(label, (), arguments, results=one, **about)
+
+
+LIMITS = (3, 9, 5, 6, 7, 4, 5, 5, 8, 6, 2)
+NONE, SOME = constant(False, 11), pattern(11)
+
+register(
+    "diopiLengthCriterion",
+    templates=(
+        length("some", LIMITS, NONE, 5, dtypes=Types.every, smoke=True),
+        length("some-more", LIMITS, SOME, 5, dtypes=Types.every, smoke=True),
+        length("none", LIMITS, NONE, 1, dtypes=Types.every),
+        length("one", LIMITS, NONE, 2),
+        length("all-but-one", LIMITS, NONE, 8),
+        length("all", LIMITS, NONE, 9, dtypes=Types.every),
+        length("all-with-some", LIMITS, SOME, 12),
+        length("before-only", (100,) * 11, SOME, 5),
+        length("narrow", (3, 4, 9, 2), constant(False, 4), 3, dtypes=(I32,)),
+        length("wide", (2**32 + 1, 4, 2**33, 2), constant(False, 4), 3, dtypes=(I64,)),
+        length("at-0", (0, 1, 0, 2), constant(False, 4), 0, dtypes=Types.every),
+        length("one-sequence", (4,), constant(False, 1), 4),
+        length("one-going-on", (4,), constant(False, 1), 3),
+        length("strided", LIMITS, pattern(11, layout=strided), 4, strided, dtypes=Types.every),
+        length("many", [7 + n % 5 for n in range(300)], pattern(300, every=7), 9),
+        length("far", (2**31 - 1, 2**31 - 2, 5), constant(False, 3), 2**31 - 2, dtypes=Types.every),
+    ),
+    weak={".*": "sequences are finished or not, one number says how many"},
+)

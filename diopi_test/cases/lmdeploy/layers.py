@@ -1,0 +1,128 @@
+"""Layer kernels: root mean square norms, the gated feed-forward layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf, nan
+from typing import Any
+
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import half
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import away_from, choice, magnitudes, normal
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.lmdeploy.common import F32, NO_WORKSPACE, basic, workspaces
+from diopi_test.cases.template import CaseTemplate, Types, register, tensor
+
+# Norms of rows
+
+EPS = 2.0**-17
+
+
+def _rows(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    rows, width = template.sizes
+    data = tensor(rows, width, domain=normal(2), layout=template.layout)
+    parameter = tensor(width, domain=away_from([0], normal()))
+    return {"inoutput": data, "residual": data, "bias": parameter, "scale": parameter, "eps": EPS}
+
+
+def _with_first(value: float) -> Any:
+    """The first element is `value`, the others are normal."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        values = normal()(rng, count, dtype)
+        values[:1] = value
+        return values
+
+    return draw
+
+
+ZERO = choice([0.0])
+
+NORMS = (
+    basic("rows", 4, 33),
+    CaseTemplate("one-row", (1, 64), dtypes=Types.every),
+    CaseTemplate("many-rows", (67, 5), dtypes=half),
+    CaseTemplate("one-column", (5, 1)),
+    CaseTemplate("no-rows", (0, 8)),
+    CaseTemplate("long", (2, 4099), dtypes=(F32, Dtype.bfloat16)),
+    CaseTemplate("strided", (3, 17), layout=strided, dtypes=Types.every),
+    CaseTemplate("transposed", (6, 9), layout=transposed),
+    CaseTemplate("scale-strided", (3, 17), {"scale": tensor(17, layout=strided)}),
+    CaseTemplate("eps-large", (4, 9), {"eps": 0.5}, dtypes=Types.every),
+    CaseTemplate("eps-0", (4, 9), {"eps": 0.0}),
+    CaseTemplate("below-eps", (4, 9), {"eps": 0.25}, domains={"inoutput": normal(0.01), "residual": normal(0.01)}),
+    CaseTemplate("squares-overflow", (3, 40), domains={"inoutput": normal(900), "residual": normal(90)}, dtypes=half),
+    CaseTemplate("far-apart", (4, 21), domains={"inoutput": magnitudes(-20, 20)}),
+    CaseTemplate("nan", (4, 9), domains={"inoutput": _with_first(nan)}),
+    CaseTemplate("infinity", (4, 9), domains={"inoutput": _with_first(-inf)}),
+)
+
+register("diopiRootMeanSquareNormInp", templates=NORMS, derive=_rows)
+register(
+    "diopiFusedAddRootMeanSquareNormInp",
+    templates=(
+        *NORMS,
+        CaseTemplate("no-bias", (4, 33), {"bias": None}, dtypes=Types.every),
+        CaseTemplate("residual-alone", (4, 9), domains={"inoutput": ZERO, "bias": ZERO}),
+        CaseTemplate("residual-transposed", (4, 9), {"residual": tensor(4, 9, layout=transposed)}),
+        CaseTemplate("inoutput-transposed", (4, 9), {"inoutput": tensor(4, 9, layout=transposed)}),
+    ),
+    derive=_rows,
+)
+
+# The feed-forward layer
+
+
+def _ffn(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    rows, width, inner = template.sizes
+    weights: dict[str, Any] = {"layout": template.layout, "domain": normal(0.5)}
+    return {
+        "inoutput": tensor(rows, width, layout=template.layout),
+        "weight1": tensor(width, inner, **weights),
+        "weight2": tensor(width, inner, **weights),
+        "weight3": tensor(inner, width, **weights),
+        **NO_WORKSPACE,
+    }
+
+
+def _open_gates(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Multiples of 64: σ of their positive sums rounds to 1, so that the layer's products are whole numbers."""
+    return 64.0 * rng.integers(0, 2, count)
+
+
+PLAIN = basic("plain", 5, 12, 7)
+
+register(
+    "diopiFusedSiluFfnInp",
+    templates=(
+        PLAIN,
+        CaseTemplate("wide", (3, 6, 29), dtypes=Types.every),
+        CaseTemplate("one-row", (1, 16, 11), dtypes=Types.every),
+        CaseTemplate("one-inside", (4, 5, 1)),
+        CaseTemplate("many-rows", (37, 4, 6), dtypes=half),
+        CaseTemplate("no-rows", (0, 4, 6)),
+        CaseTemplate("long", (2, 515, 9), dtypes=(F32, Dtype.bfloat16)),
+        CaseTemplate("long-inside", (2, 9, 515), dtypes=(F32, Dtype.float16)),
+        CaseTemplate("strided", (4, 6, 5), layout=strided),
+        CaseTemplate("transposed", (4, 6, 5), layout=transposed, dtypes=Types.every),
+        CaseTemplate("steep", (4, 6, 5), domains={"weight1": normal(8)}),
+        CaseTemplate("nan", (4, 6, 5), domains={"inoutput": _with_first(nan)}),
+        CaseTemplate(
+            "exact",
+            (6, 4, 6),
+            domains={
+                "inoutput": choice([0.0, 1.0]),
+                "weight1": _open_gates,
+                "weight2": choice([-1.0, 1.0, 0.0]),
+                "weight3": choice([-1.0, 1.0]),
+            },
+            dtypes=Types.every,
+            exact=True,
+        ),
+        *workspaces(PLAIN),
+    ),
+    derive=_ffn,
+)

@@ -1,0 +1,197 @@
+"""Logits processed before a token is drawn: temperature, repetition, banned words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf, nan
+from typing import Any
+
+from diopi_proto.dtypes import half
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import away_from, between, choice, normal, special, whole
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, basic, integers, singles, table
+from diopi_test.cases.lmdeploy.words import joined
+from diopi_test.cases.template import CaseTemplate, Types, register, tensor
+
+# Temperature
+
+
+def _warm(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    rows, used, padded = template.sizes
+    return {
+        "logits": tensor(rows, padded, domain=normal(4), layout=template.layout),
+        "bias": tensor(padded, domain=normal()),
+        "temperatures": singles(rows, domain=between(0.5, 2)),
+        "batch_size": rows,
+        "vocab_size": used,
+        "vocab_size_padd": padded,
+    }
+
+
+register(
+    "diopiBatchApplyTemperaturePenaltyInp",
+    templates=(
+        basic("padded", 3, 13, 16),
+        CaseTemplate("less-padding", (3, 15, 16)),
+        CaseTemplate("whole", (4, 11, 11), dtypes=Types.every),
+        CaseTemplate("no-bias", (4, 13, 16), {"bias": None}, dtypes=Types.every),
+        CaseTemplate("mostly-padding", (3, 3, 9), dtypes=half),
+        CaseTemplate("all-padding", (2, 0, 9), dtypes=Types.every, weak="padding is one number"),
+        CaseTemplate("one-sequence", (1, 30, 32)),
+        CaseTemplate("many-sequences", (65, 6, 7), dtypes=(F32, BF16)),
+        CaseTemplate("long", (2, 1029, 1031), dtypes=(F32, F16)),
+        CaseTemplate("no-sequences", (0, 5, 6)),
+        CaseTemplate("strided", (3, 9, 10), layout=strided, dtypes=Types.every),
+        CaseTemplate("transposed", (3, 9, 10), layout=transposed),
+        CaseTemplate(
+            "inputs-strided",
+            (5, 9, 10),
+            {"bias": tensor(10, layout=strided), "temperatures": singles(5, domain=between(0.5, 2), layout=strided)},
+        ),
+        CaseTemplate("cold", (4, 9, 10), domains={"temperatures": choice([1e-6, 1e-4, 0.01, 0.1]), "bias": normal()}),
+        CaseTemplate("zero", (4, 9, 10), domains={"temperatures": choice([0.0])}),
+        CaseTemplate("hot", (4, 9, 10), domains={"temperatures": between(50, 100)}, dtypes=(F32, F16)),
+        CaseTemplate("special", (4, 19, 21), domains={"logits": special}, dtypes=Types.every),
+        CaseTemplate("banned", (3, 9, 10), domains={"logits": choice([-inf, 1.5, -2.0, nan])}),
+    ),
+    derive=_warm,
+)
+
+# Repetition
+
+NO_LENGTHS = {"input_lengths": None}
+AGAIN = "every token comes again"
+KINDS = {"none": 0, "additive": 1, "multiplicative": 2}
+
+
+def _repeated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    rows, vocabulary, longest, times = template.sizes
+    return {
+        "logits": tensor(rows, vocabulary, domain=away_from([0], normal(3)), layout=template.layout),
+        "penalties": singles(rows, domain=between(1.25, 2)),
+        "output_ids": integers(times, rows, low=0, high=vocabulary - 1),
+        "batch_size": rows,
+        "vocab_size": vocabulary,
+        "input_lengths": integers(rows, low=1, high=longest),
+        "max_input_length": longest,
+        "step": times - 1,
+        "penalty_type": 2,
+    }
+
+
+def _penalty(label: str, sizes: Sequence[int] = (3, 17, 4, 8), kind: int = 2, **about: Any) -> CaseTemplate:
+    arguments = {"penalty_type": kind, **about.pop("arguments", {})}
+    return CaseTemplate(label, tuple(sizes), arguments, **about)
+
+
+register(
+    "diopiBatchApplyRepetitionPenaltyInp",
+    templates=(
+        *(_penalty(name, kind=kind, dtypes=Types.every, smoke=kind > 0) for name, kind in KINDS.items()),
+        *(
+            _penalty(f"{name}-no-padding", kind=kind, arguments=NO_LENGTHS, dtypes=(F32, BF16))
+            for name, kind in list(KINDS.items())[1:]
+        ),
+        _penalty("in-the-prompt", arguments={"step": 3}, dtypes=(F32, F16)),
+        _penalty("shorter-prompt", arguments={"max_input_length": 3}),
+        _penalty("at-the-prompt", arguments={"step": 4}),
+        _penalty("first", arguments={"step": 0}, weak="no token is held yet"),
+        _penalty("second", arguments={"step": 1, **NO_LENGTHS}),
+        _penalty("last", arguments={"step": 8}),
+        _penalty("repeated", (3, 5, 6, 30), dtypes=Types.every, weak=AGAIN),
+        _penalty("repeated-additive", (3, 5, 6, 30), 1, weak=AGAIN),
+        _penalty("one-sequence", (1, 31, 3, 9)),
+        _penalty("many-sequences", (33, 9, 3, 5), dtypes=(F32, BF16)),
+        _penalty("long", (2, 1031, 60, 200), dtypes=(F32, F16)),
+        _penalty("no-sequences", (0, 5, 2, 4)),
+        _penalty("strided", layout=strided, dtypes=Types.every),
+        _penalty("transposed", layout=transposed),
+        _penalty(
+            "inputs-strided",
+            arguments={
+                "output_ids": integers(8, 3, low=0, high=16, layout=transposed),
+                "input_lengths": integers(3, low=1, high=4, layout=strided),
+                "penalties": singles(3, domain=between(1.25, 2), layout=strided),
+            },
+        ),
+        _penalty("flat-table", arguments={"output_ids": integers(24, low=0, high=16)}),
+        _penalty("rewarding", domains={"penalties": between(0.25, 0.75)}, dtypes=(F32, F16)),
+        _penalty(
+            "int32",
+            arguments={
+                "output_ids": tensor(8, 3, domain=whole(0, 16), dtype=I32),
+                "input_lengths": tensor(3, domain=whole(1, 4), dtype=I32),
+            },
+        ),
+        *(
+            _penalty(f"special-{name}", (4, 19, 4, 40), kind, domains={"logits": special}, arguments=NO_LENGTHS)
+            for name, kind in list(KINDS.items())[1:]
+        ),
+    ),
+    derive=_repeated,
+)
+
+# Banned words
+
+HISTORY = [[5, 1, 9], [2, 7, 4], [3, 7, 8], [9, 6, 6], [1, 2, 3]]
+"""Tokens of three sequences at five times."""
+
+BANNED = (
+    joined(14, [4], [3, 9, 2], [7, 9, 5], [0], [6, 11]),
+    joined(14, [7, 6, 3], [1], [8, 6, 10], [2, 7, 7, 6, 9]),
+    joined(14, [8, 6, 5], [9, 4, 8, 6, 2], [4, 8, 7], [11, 1]),
+)
+"""Words of one to five tokens: some begun by step 4, some not, some nearly."""
+
+
+def _banned(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    return {
+        "logits": tensor(3, 12, layout=template.layout),
+        "output_ids": table(HISTORY),
+        "bad_words": table(BANNED),
+        "id_offset": 0,
+        "bad_words_len": len(BANNED[0][0]),
+        "share_words": False,
+        "batch_size": 3,
+        "vocab_size": 12,
+        "step": 4,
+    }
+
+
+def ban(label: str, arguments: Mapping[str, Any] | None = None, **about: Any) -> CaseTemplate:
+    return CaseTemplate(label, (), arguments or {}, **about)
+
+
+def _shared(words: Any, **others: Any) -> Mapping[str, Any]:
+    return {"bad_words": table(words), "share_words": True, "bad_words_len": len(words[0]), **others}
+
+
+BEYOND = joined(10, [12], [13, 3], [3, 9, 12], [8, 6, 2])
+"""Tokens beyond the vocabulary, which can't be banned."""
+
+register(
+    "diopiBanBadWordsInp",
+    templates=(
+        ban("own", dtypes=Types.every, smoke=True),
+        ban("shared", _shared(joined(10, [4], [6, 2], [9, 6, 8], [7, 5])), dtypes=Types.every, smoke=True),
+        *(ban(f"step-{step}", {"step": step}, dtypes=(F32, F16)) for step in (2, 3)),
+        ban("step-0", {"step": 0}, weak="no word of several tokens is begun yet"),
+        ban("step-1-pairs", _shared(joined(10, [5, 2], [1, 3], [9, 4], [5, 1, 7]), step=1)),
+        ban("token-0", _shared(joined(8, [0], [3, 9, 0], [8, 6, 5])), dtypes=(F32, BF16)),
+        ban("beyond", _shared(BEYOND), dtypes=(F32, F16)),
+        ban("full-row", _shared(joined(4, [4], [7, 6, 8]))),
+        ban("one-word", _shared(joined(3, [3, 9, 7]))),
+        ban("no-words", _shared(joined(4)), weak="without words nothing is banned"),
+        ban("same-last", _shared(joined(9, [3, 9, 7], [8, 6, 7], [9, 4, 7]))),
+        ban("offset", _shared(joined(10, [7, 6, 2], [8, 6, 5], [9, 1, 10]), id_offset=1)),
+        ban("offset-2", {"id_offset": 3, "step": 3}),
+        ban("flat-table", {"output_ids": table([token for row in HISTORY for token in row])}),
+        ban("int32", {"output_ids": table(HISTORY, I32), "bad_words": table(BANNED, I32)}),
+        ban("strided", layout=strided, dtypes=Types.every),
+        ban("transposed", {"output_ids": table(HISTORY, layout=transposed)}, layout=transposed),
+        ban("words-strided", {"bad_words": table(BANNED, layout=strided)}),
+        ban("special", domains={"logits": special}, dtypes=Types.every),
+    ),
+    derive=_banned,
+)

@@ -1,0 +1,159 @@
+"""Sampling: samples large enough for statistics, tokens that are certain, and what is left out or left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, choice, normal
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.lmdeploy.common import F16, F32, I32, NO_WORKSPACE, integers, singles, workspaces
+from diopi_test.cases.products import given
+from diopi_test.cases.template import ByDtype, CaseTemplate, Types, register, tensor
+from diopi_test.cases.tensors import constant, literal, pattern
+
+LOGITS = tuple(float(x) for x in np.log((8, 5, 4, 2.5, 1.5, 1, 0.5, 0.25, 0.125)))
+BATCH = 280
+"""Sequences of a sample. Their seeds are even, so that another seed, which differs in one bit, is none of them."""
+
+LOGGED = ("cum_log_probs", "output_log_probs")
+UPDATED = ("finished", "sequence_lengths", *LOGGED)
+
+
+def permuted(logits: Sequence[float]) -> Domain:
+    """Rows that are permutations of these."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        return rng.permuted(np.tile(logits, (count // len(logits), 1)), axis=1).reshape(-1)
+
+    return draw
+
+
+def by_turns(*values: float) -> Domain:
+    """These values one after the other, over and over."""
+    return given(values)
+
+
+def _arguments(batch: int, width: int, logits: Domain, k: Domain, p: Domain, layout: Layout) -> dict[str, Any]:
+    return {
+        "output_ids": integers(4, batch, low=0, high=width - 1, layout=layout),
+        "logits": tensor(batch, width, domain=logits, layout=layout),
+        "persistent_workspace": None,
+        "persistent_workspace_size": 0,
+        **NO_WORKSPACE,
+        "end_ids": integers(batch, low=0, high=width - 1, layout=layout),
+        "finished": pattern(batch, every=7, layout=layout),
+        "sequence_lengths": integers(batch, low=1, high=30, layout=layout),
+        "step": 2,
+        "batch_size": batch,
+        "vocab_size_padded": width,
+        "runtime_top_k": ByDtype(lambda dtype: tensor(batch, domain=k, layout=layout, dtype=I32).of(dtype)),
+        "runtime_top_p": singles(batch, domain=p, layout=layout),
+        "skip_decode": literal([b % 11 == 3 for b in range(batch)], Dtype.bool, layout),
+        "cum_log_probs": singles(batch, domain=normal(3, -10), layout=layout),
+        "output_log_probs": singles(batch, domain=normal(), layout=layout),
+        "generators": tuple(range(100, 100 + 2 * batch, 2)),
+    }
+
+
+def sampling(
+    label: str,
+    batch: int = 9,
+    width: int = 17,
+    logits: Domain | None = None,
+    k: Domain | int = 1,
+    p: Domain | float = 1.0,
+    layout: Layout = contiguous,
+    without: Sequence[str] = (),
+    **about: Any,
+) -> CaseTemplate:
+    """A call; `without` names what is left out, `k` and `p` are one for all or what each sequence's is drawn from."""
+    of_k, of_p = (value if callable(value) else by_turns(value) for value in (k, p))
+    arguments = _arguments(batch, width, logits or normal(2), of_k, of_p, layout)
+    others = {**dict.fromkeys(without), **about.pop("arguments", {})}
+    return CaseTemplate(label, (), {**arguments, **others}, **about)
+
+
+def sample(label: str, k: Domain | int = 5, p: Domain | float = 0.875, **about: Any) -> CaseTemplate:
+    """A call whose tokens are left to chance, often enough to count them."""
+    return sampling(label, BATCH, len(LOGITS), permuted(LOGITS), k, p, **about)
+
+
+DOMINANT: Mapping[str, Any] = {"width": 7, "logits": permuted((60.0, 0.5, -1.0, 2.0, 1.5, -3.0, 0.25))}
+TIED = choice([1.0, 1.0, 0.0, -1.0])
+TWINS = {"generators": tuple(n // 2 * 2 for n in range(BATCH))}
+
+
+def _twins(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Each row of a sample twice."""
+    return np.repeat(permuted(LOGITS)(rng, count // 2, dtype).reshape(-1, len(LOGITS)), 2, axis=0).reshape(-1)
+
+
+def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
+    """The cases of both ways of sampling; with `likely`, the most probable token is certain."""
+
+    def certain(label: str, batch: int = 9, width: int = 17, **about: Any) -> CaseTemplate:
+        return sampling(label, batch, width, **{**likely, **about})
+
+    yield sample("sample", dtypes=Types.every, smoke=True)
+    yield sample("bare", without=(*UPDATED, "skip_decode"), dtypes=(F32, F16))
+    yield sample("all-of-it", p=1.0)
+    yield sample("little", p=0.5)
+    yield sample("own-shares", p=by_turns(0.25, 0.5, 1.0, 0.75))
+    yield sample("strided", layout=strided)
+    yield sample("twins", arguments=TWINS, domains={"logits": _twins})
+    yield sample("largest-seeds", arguments={"generators": tuple(2**64 - 1 - 2 * n for n in range(BATCH))})
+    yield sample("only-cum", without=["output_log_probs"])
+    yield sample("no-ends", without=["finished"])
+    yield sampling("ties", 60, 8, TIED, 3, 0.75)
+    plain = certain("certain", dtypes=Types.every, smoke=(F32, F16))
+    yield plain
+    yield certain("dominant", **DOMINANT, k=5, p=0.875, dtypes=Types.every)
+    yield certain("masked", logits=permuted((-inf, 1.5, -2.0, 0.5, -inf, 3.0)), width=6)
+    for name in (*UPDATED, "skip_decode"):
+        yield certain(f"no-{name.replace('_', '-')}", without=[name])
+    yield certain("no-log-probs", without=LOGGED, dtypes=Types.every)
+    yield certain("all-finished", arguments={"finished": constant(True, 9)}, dtypes=(F32, F16))
+    yield certain("none-finished", arguments={"finished": constant(False, 9)})
+    yield certain("all-skipped", arguments={"skip_decode": constant(True, 9)})
+    yield certain("first-step", arguments={"step": 0})
+    yield certain("last-step", arguments={"step": 3}, layout=transposed, dtypes=Types.every)
+    yield certain("one-sequence", 1, 30)
+    yield certain("many-tokens", 3, 1031, dtypes=(F32, F16))
+    yield from workspaces(plain.but(smoke=False))
+
+
+def top_k_cases() -> Iterator[CaseTemplate]:
+    yield from common({"k": 1})
+    yield sample("own-limits", k=by_turns(2, 9, 4, 3), p=1.0)
+    yield sample("beyond", k=40)
+    yield sample("at-the-end", k=len(LOGITS), p=1.0)
+    yield sampling("no-share", k=5, p=0.0)
+
+
+ASKING = {"persistent_workspace_size": -1}
+
+
+def top_p_cases() -> Iterator[CaseTemplate]:
+    yield from common({"p": 0.0078125})
+    yield sampling("first-of-equals", 12, 8, TIED, p=0.0625)
+    yield sampling("just-enough", **DOMINANT, p=0.9921875)
+    plain = sampling("", p=0.0078125)
+    yield plain.but("persistent-size-asked", ASKING, smoke=(F32,))
+    yield plain.but("both-sizes-asked", {**ASKING, "workspace_size": -9})
+    yield plain.but(
+        "persistent-workspace", {"persistent_workspace": tensor(64, dtype=I32), "persistent_workspace_size": 64}
+    )
+
+
+Maker = Callable[[], Iterator[CaseTemplate]]
+MAKERS: Mapping[str, Maker] = {"diopiTopKSampling": top_k_cases, "diopiTopPSampling": top_p_cases}
+
+for _name, _make in MAKERS.items():
+    register(_name, templates=tuple(_make()))

@@ -1,0 +1,84 @@
+"""Arguments of sampling made consistent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from diopi_test.cases.domains import choice
+from diopi_test.cases.layouts import Layout, contiguous, strided
+from diopi_test.cases.lmdeploy.common import F32, I32, I64
+from diopi_test.cases.template import CaseTemplate, Types, register, tensor
+
+KS = (0, 3, 0, 5, 1, 2000, 1024, 1025, 0, 7, 1023, 40, 0)
+PS = (0.5, 0.25, 0.0, 0.0, 1.0, 1.5, -0.25, 0.75, 1.25, 0.875, 0.0, -1.0)
+"""Zero, usual and too large; in tensors of 40, all combinations of these come."""
+
+BUFFERS: Mapping[str, Any] = {"top_p_decay": 0.75, "top_p_min": 0.25, "top_p_reset_ids": 11}
+
+
+def of_each(
+    label: str, batch: int = 40, ks: Sequence[int] = KS, layout: Layout = contiguous, **about: Any
+) -> CaseTemplate:
+    """A k and a p for each sequence; what stands for all of them would be others."""
+    arguments = {
+        "top_ks": tensor(batch, domain=choice(ks), layout=layout),
+        "top_ps": tensor(batch, domain=choice(PS), dtype=F32, layout=layout),
+        "batch_size": batch,
+        **{"top_ks_size": batch, "top_ps_size": batch, "top_k": 9, "top_p": 0.625},
+        **BUFFERS,
+        **about.pop("arguments", {}),
+    }
+    return CaseTemplate(label, (), arguments, result=layout, **about)
+
+
+def of_all(label: str, k: int | None, p: float | None, **about: Any) -> CaseTemplate:
+    """One k, or one p, for all sequences; None for one that each has."""
+    each_k = {} if k is None else {"top_k": k, "top_ks_size": 0}
+    each_p = {} if p is None else {"top_p": p, "top_ps_size": 0}
+    return of_each(label, arguments={**each_k, **each_p}, **about)
+
+
+SETUP = (
+    of_each("each", dtypes=Types.every, smoke=True),
+    of_each("strided", layout=strided, dtypes=Types.every),
+    of_each("two", 2),
+    of_each("one", 1, arguments={"top_ks_size": 0, "top_ps_size": 0}),
+    of_each("many", 300),
+    of_each("narrow", 17, dtypes=(I32,)),
+    of_each("far", 17, (2**40 + 5, 0, 3, 2**32), dtypes=(I64,)),
+    of_all("one-k", 40, None, dtypes=Types.every),
+    of_all("no-k", 0, None, dtypes=Types.every),
+    of_all("large-k", 1025, None),
+    of_all("one-p", None, 0.875, dtypes=Types.every),
+    of_all("no-p", None, 0.0),
+    of_all("large-p", None, 1.5),
+    of_all("negative-p", None, -0.5),
+    of_all("one-of-both", 5, 0.75, dtypes=Types.every),
+    of_all("none-of-both", 0, 0.0),
+    of_all("k-without-p", 3, 0.0),
+    of_all("p-without-k", 0, 0.5),
+    of_each("none", 0),
+)
+
+SAME = {
+    "one-k|no-k|large-k|one-p|no-p|large-p|negative-p|one-of-both|none-of-both|k-without-p|p-without-k|one|two": (
+        "what stands for all sequences is the same for all"
+    )
+}
+
+register("diopiSetupTopkRuntimeArgsInp", templates=SETUP, weak=SAME)
+register(
+    "diopiSetupToppRuntimeArgsInp",
+    templates=(
+        *SETUP,
+        *(
+            of_each(f"{name}-{label}", arguments={f"top_p_{name}": value})
+            for name in ("decay", "min")
+            for label, value in {"1": 1.0, "0": 0.0, "negative": -0.5, "above-1": 1.25}.items()
+        ),
+        of_each("no-reset", arguments={"top_p_reset_ids": -1}, dtypes=Types.every),
+        of_each("far-reset", arguments={"top_p_reset_ids": 2**31 - 1}, dtypes=(I64, I32)),
+    ),
+    weak={".*": "what stands for all sequences is the same for all"},
+)

@@ -1,0 +1,223 @@
+"""Losses over classes, and their gradients: cross entropy and negative log-likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy import special
+
+from diopi_proto.dtypes import floating
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype, Reduction
+from diopi_test.cases.domains import Domain, between, choice, normal, whole
+from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
+from diopi_test.cases.loss.reduced import MEAN, NONE, SUM, loss_cases, result_shape
+from diopi_test.cases.model import Case, CaseClass, ResultOverride, cases_for
+from diopi_test.cases.products import given
+from diopi_test.cases.template import CaseTemplate, TensorTemplate, tensor
+
+F16, BF16, F32, F64 = floating
+WEIGHTS = between(0.25, 3)
+SCALAR, VECTOR = ResultOverride(), ResultOverride(shape=(1,))
+
+
+def classes(
+    label: str,
+    shape: tuple[int, ...] = (6, 5),
+    reduction: Reduction = MEAN,
+    weighted: bool = False,
+    ignore_index: int = -100,
+    targets: Domain | None = None,
+    *,
+    smoothing: float = 0.0,
+    soft: bool = False,
+    weights: Domain = WEIGHTS,
+    index: Dtype = Dtype.int64,
+    layout: Layout = contiguous,
+    total: ResultOverride | None = SCALAR,
+    **about: Any,
+) -> CaseTemplate:
+    """A case of a loss over classes.
+
+    Args:
+        shape: of the input; the classes are on axis 1, or 0 if that is the only one.
+        soft: whether the target holds probabilities of the classes.
+        targets, weights: the domains of the classes, by default all of them, and of the weights.
+        index: the element type of the classes.
+        layout: of the input, and of results of more than one element.
+        total: the total weight, where it is a result.
+    """
+    axis = min(1, len(shape) - 1)
+    outer = shape[:axis] + shape[axis + 1 :]
+    beside = transposed if layout is transposed else contiguous
+    hard = {"target": TensorTemplate(outer, targets or whole(0, shape[axis] - 1), beside, index)}
+    arguments = {
+        "input": tensor(*shape, layout=layout),
+        **(_probabilities(shape, axis, beside) if soft else hard),
+        "weight": tensor(shape[axis], domain=weights) if weighted else None,
+        **{"reduction": reduction, "ignore_index": ignore_index, "label_smoothing": smoothing},
+        # a total weight that differs from what the targets add up to shows whether it is used
+        "totalWeight": tensor(*(1,) * ("weight" in label), domain=between(3, 9)),
+        "grad_output": tensor(*result_shape(reduction, outer)),
+    }
+    return CaseTemplate(label, arguments=arguments, results={"totalWeight": total}, result=layout, **about)
+
+
+def _probabilities(shape: tuple[int, ...], axis: int, layout: Layout) -> dict[str, TensorTemplate]:
+    """The target, and the scores it is computed from."""
+    softmax = tensor(*shape, layout=layout, compute=lambda values: special.softmax(values["_scores"], axis))
+    return {"_scores": tensor(*shape, dtype=F32), "target": softmax}
+
+
+def drawn(templates: Iterable[CaseTemplate], logits: Domain) -> list[CaseTemplate]:
+    """The templates with inputs of a domain."""
+    return [template.but(domains={"input": logits}) for template in templates]
+
+
+NEGATIVE = choice([0, 1, -1, 2, 3, 4, 3, 4, -1, 0])
+"""Classes among which −1 is to be ignored."""
+
+CLASSES = (
+    classes("none", reduction=NONE, dtypes=floating, smoke=True),
+    classes("mean-weight", weighted=True, dtypes=floating, smoke=True, total=VECTOR),
+    classes("mean-weight-ignore", (2, 4, 3, 2), MEAN, True, 2, dtypes=floating),
+    classes("none-weight-rank3-transposed", (6, 4, 5), NONE, True, layout=transposed, dtypes=floating, total=None),
+    classes("sum", (7, 3), SUM, total=VECTOR),
+    classes("mean", (7, 3), total=None),
+    classes("sum-weight-ignore", (7, 5), SUM, True, 0),
+    classes("none-ignore-negative", (10, 5), NONE, True, -1, NEGATIVE, smoke=True),
+    classes("mean-ignore-negative", (10, 5), MEAN, True, -1, NEGATIVE, smoke=True),
+    classes("mean-ignore-default", (10, 5), targets=choice([0, 1, 2, 3, 4, -100, -100])),
+    classes("mean-all-ignored", (4, 5), ignore_index=3, targets=choice([3])),
+    classes("sum-all-ignored", (4, 5), SUM, True, 3, choice([3])),
+    classes("mean-int32", (6, 5), MEAN, True, 2, index=Dtype.int32, smoke=True),
+    classes("none-int32-rank3", (3, 4, 2), NONE, index=Dtype.int32),
+    classes("none-vector", (5,), NONE, True),
+    classes("mean-vector", (5,), MEAN, True),
+    classes("mean-empty", (0, 4)),
+    classes("sum-empty", (0, 4), SUM),
+    classes("none-empty", (0, 4, 3), NONE),
+    classes("none-one-class", (4, 1), NONE),
+    classes("mean-channels-last", (2, 4, 3, 2), MEAN, True, layout=channels_last),
+    classes("none-strided", (4, 5), NONE, True, layout=strided),
+    classes("mean-rank5", (2, 3, 2, 1, 2), MEAN, True, 1),
+    classes("mean-long", (1030, 4), MEAN, True, 1, dtypes=(BF16, F32)),
+    classes("sum-long", (300, 4), SUM),
+    classes("none-many-classes", (3, 1031), NONE, True, dtypes=(F16, BF16, F32)),
+    classes("mean-square", (10, 10), MEAN, True, -1, NEGATIVE),
+)
+
+HEAVY, SPREAD = given([5, 1, 1]), choice([0, 1, 1, 2])
+"""The weights of 2048 targets add up to 4096."""
+
+exact = partial(classes, dtypes=floating, exact=True)
+
+EXACT = (
+    exact("exact-sum", (1035, 3), SUM, False, 1),
+    exact("exact-mean", (2048, 3), MEAN, True, targets=SPREAD, weights=HEAVY),
+)
+
+SMOOTHED = (
+    classes("smooth-none", (4, 5), NONE, smoothing=0.3, dtypes=floating),
+    classes("smooth-mean-weight-ignore", (3, 5, 2), MEAN, True, 1, smoothing=0.2, dtypes=(BF16, F32), smoke=True),
+    classes("smooth-mean-ignore-negative", (10, 5), MEAN, False, -1, NEGATIVE, smoothing=0.25),
+    classes("smooth-none-weight-ignore", (10, 5), NONE, True, -1, NEGATIVE, smoothing=0.25),
+    classes("smooth-sum-weight", (4, 3, 3), SUM, True, smoothing=0.4),
+    classes("smooth-fully", (4, 5), MEAN, True, smoothing=1.0),
+    classes("smooth-vector", (5,), NONE, smoothing=0.1),
+    classes("smooth-all-ignored", (4, 5), MEAN, False, 3, choice([3]), smoothing=0.1),
+)
+
+probabilities = partial(classes, soft=True)
+
+PROBABILITIES = (
+    probabilities("probabilities-none", (4, 5), NONE, dtypes=floating, smoke=True),
+    probabilities("probabilities-mean-weight", (2, 4, 3), MEAN, True, dtypes=floating, smoke=True),
+    probabilities("probabilities-mean", (6, 3)),
+    probabilities("probabilities-sum-weight-smooth", (3, 5, 2), SUM, True, smoothing=0.3),
+    probabilities("probabilities-none-weight-smooth", (4, 5), NONE, True, smoothing=0.3, dtypes=(F16, F32)),
+    probabilities("probabilities-mean-smooth-transposed", (3, 4, 2), smoothing=0.2, layout=transposed),
+    probabilities("probabilities-none-vector", (5,), NONE, True, smoothing=0.1),
+    probabilities("probabilities-mean-empty", (0, 4)),
+)
+
+BYTES, OUTSIDE = choice([0, 3, 1, 4, 2]), choice([0, 255, 3, 1, 255, 4])
+
+called = partial(classes, case_class=CaseClass.callers)
+
+CALLED = (
+    called("uint8-none", (6, 5), NONE, True, index=Dtype.uint8, targets=BYTES, dtypes=(F16, F32)),
+    called("uint8-mean", (7, 5, 3), MEAN, True, 255, OUTSIDE, index=Dtype.uint8),
+    called("ignored-outside", (8, 5), NONE, True, 255, OUTSIDE),
+    called("ignored-outside-mean", (6, 5, 2), MEAN, True, 255, OUTSIDE),
+    called("ignored-outside-int32", (8, 5), SUM, False, 255, OUTSIDE, index=Dtype.int32),
+    called("mean-no-places", (3, 4, 0)),
+    called("sum-no-places", (3, 4, 0), SUM, True),
+    called("none-no-places", (0, 4, 3, 2), NONE, True),
+)
+"""Classes in bytes, an ignored index that is no class, and empty input."""
+
+CALLED_SMOOTHED = (
+    called("ignored-outside-smooth", (8, 5), MEAN, True, 255, OUTSIDE, smoothing=0.3),
+    called("negative-smoothing", (6, 5), NONE, True, smoothing=-0.5, dtypes=(F16, F32)),
+    called("negative-smoothing-mean", (6, 5), ignore_index=2, smoothing=-1.0),
+    called("probabilities-negative-smoothing", (4, 5), NONE, True, smoothing=-0.5, soft=True),
+    called("smooth-no-places", (0, 5, 3), smoothing=0.2),
+    called("probabilities-no-places", (3, 5, 0), smoothing=0.2, soft=True),
+)
+
+
+# Logits, and logarithms of probabilities
+
+
+def _far_apart(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Three logits, e⁻³⁸ beside 1 or less: their log-softmax is what lacks to the largest."""
+    near = 40.0 * rng.permuted(np.resize([-1, 0, 1], (count // 3, 3)), axis=1).reshape(-1)
+    return near + rng.integers(0, 2, count, endpoint=True)
+
+
+def _masked_beyond_first(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Logits of which some are −∞, but never the first of six classes."""
+    masked = (rng.random(count) < 0.4) & (np.arange(count) % 6 > 0)
+    return np.where(masked, -np.inf, rng.normal(0, 2, count))
+
+
+masked = partial(classes, shape=(8, 6), reduction=NONE, targets=choice([0]), dtypes=(F16, F32))
+
+FAR = (classes("far", (12, 6), NONE, dtypes=floating), classes("far-smooth", (12, 6), MEAN, True, smoothing=0.1))
+
+CROSS_ENTROPY = (
+    *drawn((*CLASSES, *SMOOTHED, *PROBABILITIES, *CALLED, *CALLED_SMOOTHED), normal(2)),
+    *drawn(FAR, between(-60, 60)),
+)
+CROSS_ENTROPY_ALONE = (*drawn([masked("masked")], _masked_beyond_first), *drawn(EXACT, _far_apart))
+
+NLL = drawn((*CLASSES, *CALLED), between(-6, -0.05))
+NLL_ALONE = drawn([masked("impossible-classes")], _masked_beyond_first)
+NLL_EXACT = drawn(EXACT, whole(-80, 0))
+
+NOTHING_LEFT = {"(mean|sum|smooth)-all-ignored": "nothing is left where every target is ignored"}
+ONE_CLASS = {"none-one-class": "the softmax of one class is 1"}
+ONE_TARGET = {"none-many-classes": "of all classes only the target has a gradient"}
+
+
+@cases_for("diopiCrossEntropyLoss", "diopiCrossEntropyLossBackward", weak={**NOTHING_LEFT, **ONE_CLASS})
+def cross_entropy(prototype: Prototype) -> Iterator[Case]:
+    return loss_cases(prototype, CROSS_ENTROPY, of_loss=CROSS_ENTROPY_ALONE)
+
+
+@cases_for("diopiNLLLoss", "diopiNLLLossV2", weak=NOTHING_LEFT)
+@cases_for("diopiNLLLossBackward", weak={**NOTHING_LEFT, **ONE_TARGET})
+def nll(prototype: Prototype) -> Iterator[Case]:
+    return loss_cases(prototype, NLL, of_loss=(*NLL_ALONE, *NLL_EXACT), of_gradient=NLL_EXACT)
+
+
+@cases_for("diopiNLLLossV2Backward", weak={**NOTHING_LEFT, **ONE_TARGET})
+def nll_v2_backward(prototype: Prototype) -> Iterator[Case]:
+    """Nothing is exact in a gradient whose total weight is given."""
+    return loss_cases(prototype, NLL)

@@ -1,0 +1,274 @@
+"""Losses that work element by element, and their gradients.
+
+A loss is described for tensors of any shape, and met with the shapes, reductions and layouts of a few patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from diopi_proto.dtypes import floating, integer, integral
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype, Reduction
+from diopi_test.cases.domains import Domain, away_from, between, choice, magnitudes, normal, whole
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.loss.reduced import MEAN, NONE, SUM, loss_cases, result_shape
+from diopi_test.cases.model import Case, CaseClass, cases_for
+from diopi_test.cases.template import CaseTemplate, TensorTemplate, Types, tensor
+
+F16, BF16, F32, F64 = floating
+LOGITS, PROBABLE, CERTAIN = normal(1.5), between(0, 1), choice([0.0, 1.0])
+
+# Patterns
+
+
+def pattern(
+    label: str, reduction: Reduction, shape: tuple[int, ...], layout: Layout = contiguous, **about: Any
+) -> CaseTemplate:
+    return CaseTemplate(label, shape, {"reduction": reduction}, layout=layout, **{"result": layout, **about})
+
+
+PLAIN = (
+    pattern("none", NONE, (4, 5), smoke=True, dtypes=floating),
+    pattern("mean", MEAN, (3, 5), smoke=True, dtypes=floating),
+    pattern("sum", SUM, (3, 5)),
+)
+"""For every variant of a function."""
+
+PATTERNS = (
+    *PLAIN,
+    pattern("none-rank3-transposed", NONE, (3, 4, 5), transposed, dtypes=floating),
+    pattern("none-strided", NONE, (3, 2, 5), strided),
+    pattern("none-to-transposed", NONE, (4, 5), result=transposed),
+    pattern("none-scalar", NONE, (), dtypes=(F16, F32)),
+    pattern("none-empty", NONE, (0, 5)),
+    pattern("mean-rank3-transposed", MEAN, (3, 4, 5), transposed, dtypes=(BF16, F32)),
+    pattern("mean-scalar", MEAN, ()),
+    pattern("mean-empty", MEAN, (0, 5), dtypes=(F16, F32)),
+    pattern("mean-long", MEAN, (206, 5)),
+    pattern("sum-strided", SUM, (3, 2, 5), strided, dtypes=floating),
+    pattern("sum-empty", SUM, (0, 5)),
+    pattern("sum-long", SUM, (206, 5)),
+)
+"""For the usual variant."""
+
+EXACT = (pattern("mean", MEAN, (16, 128)), pattern("sum", SUM, (9, 115)))
+"""For element losses of about 48: their sum is beyond float16 where the mean is asked for, and beyond both half types'
+precision; float32 holds it exactly."""
+
+# Variants of a loss, whose tensors have shapes that depend on the input's
+
+SAME = (-2,)
+"""The shape of the input, whatever that is; −1 in another shape is the length of the input's axis."""
+
+
+def like(domain: Domain, **about: Any) -> TensorTemplate:
+    """A tensor of the input's shape."""
+    return TensorTemplate(SAME, domain, **about)
+
+
+def variant(label: str = "", dtypes: Sequence[Dtype] = (F32,), **arguments: Any) -> CaseTemplate:
+    """A call in any shape; a domain stands for a tensor like the input."""
+    given = {name: like(value) if callable(value) else value for name, value in arguments.items()}
+    return CaseTemplate(label, arguments=given, dtypes=dtypes)
+
+
+def shaped(variant: CaseTemplate, pattern: CaseTemplate) -> CaseTemplate:
+    """A variant in the shape, layouts and reduction of a pattern; the gradient of its result is of the common type."""
+    given = {name: _placed(value, pattern) for name, value in variant.arguments.items()}
+    wide = F64 if given["target"].dtype is F64 else None
+    outer = tensor(*result_shape(pattern.arguments["reduction"], pattern.sizes), dtype=wide)
+    label = "-".join(filter(None, [variant.label, pattern.label]))
+    geometry = {"sizes": pattern.sizes, "layout": pattern.layout, "result": pattern.result}
+    return variant.but(label, {**given, "grad_output": outer, **pattern.arguments}, **geometry)
+
+
+def _placed(value: Any, pattern: CaseTemplate) -> Any:
+    if not isinstance(value, TensorTemplate):
+        return value
+    shape, rank = pattern.sizes, len(value.shape)
+    if value.shape == SAME:
+        return replace(value, shape=shape, layout=pattern.layout)
+    return replace(value, shape=tuple(shape[i - rank] if n == -1 else n for i, n in enumerate(value.shape)))
+
+
+def usual(variant: CaseTemplate) -> list[CaseTemplate]:
+    """In all patterns, with their element types."""
+    return [shaped(variant.but(dtypes=p.dtypes, smoke=p.smoke), p) for p in PATTERNS]
+
+
+def plain(*variants: CaseTemplate) -> list[CaseTemplate]:
+    """In the plain patterns."""
+    return [shaped(variant, p) for variant in variants for p in PLAIN]
+
+
+def exact(variant: CaseTemplate) -> list[CaseTemplate]:
+    """Long sums of a loss; its gradient sums nothing."""
+    return [shaped(variant.but("exact", dtypes=floating, exact=True), p) for p in EXACT]
+
+
+def called(variants: Iterable[CaseTemplate]) -> Iterator[CaseTemplate]:
+    """Variants that only callers ask for, in two patterns; the mean in one element type."""
+    for variant in variants:
+        habit = variant.but(case_class=CaseClass.callers)
+        yield from (shaped(habit, PLAIN[0]), shaped(habit.but(dtypes=Types.leading), PLAIN[1]))
+
+
+def of_other_types(variant: CaseTemplate, name: str, others: Sequence[Dtype]) -> Iterator[CaseTemplate]:
+    """Variants in which argument `name` is of another type than the input."""
+    for other in others:
+        # PyTorch subtracts 1 from a pos_weight, which wraps 0 around in uint8
+        lowest = 1 if other is Dtype.uint8 else -3 if name == "target" else 0
+        dtypes = (F32,) if other in floating else (F32, F16)
+        yield variant.but(f"{name}-{other.name}", {name: like(whole(lowest, 4), dtype=other)}, dtypes=dtypes)
+
+
+ROW, COLUMN, FULL, SCALAR = (tensor(*shape, domain=between(0.25, 3)) for shape in ((5,), (-1, 1), SAME, ()))
+"""Weights."""
+
+
+def other_targets(variant: CaseTemplate) -> Iterator[CaseTemplate]:
+    """Targets of all other types, and targets that are broadcast."""
+    yield from called(of_other_types(variant, "target", (*integral, F64)))
+    shapes = {"row": (5,), "column": (-1, 1), "scalar": (), "one": (1,)}
+    yield from called(variant.but(f"target-{label}", {"target": tensor(*shape)}) for label, shape in shapes.items())
+
+
+# Distances
+
+MSE = (
+    *usual(variant(input=normal(), target=normal(mean=0.5))),
+    *other_targets(variant(input=normal(), target=normal())),
+)
+
+
+@cases_for("diopiMSELoss", "diopiMSELossBackward")
+def mse(prototype: Prototype) -> Iterator[Case]:
+    return loss_cases(prototype, MSE, of_loss=exact(variant(input=whole(-8, 8), target=whole(-8, 8))))
+
+
+BEYOND_GAP = like(normal(), compute=lambda values: values["input"] - values["_gap"])
+
+
+def gap(label: str, dtypes: Sequence[Dtype], beta: float, domain: Domain) -> CaseTemplate:
+    """The difference of input and target is of `domain`, but for rounding."""
+    return variant(label, dtypes, _gap=domain, input=normal(), target=BEYOND_GAP, beta=beta)
+
+
+def ties(beta: float) -> CaseTemplate:
+    """d = 0, and |d| = beta exactly."""
+    equal = variant(input=choice([1.0, 2.0, 2.5, 3.0]), target=choice([1.0, 1.5, 2.0]), beta=beta)
+    domains = {"grad_output": choice([1.0, 2.0, 3.0])}
+    template = shaped(equal, pattern("", NONE, (4, 6)))
+    return template.but(f"ties-beta{beta:g}", domains=domains, dtypes=floating, smoke=(F32,), exact=True)
+
+
+SMOOTH_L1 = (
+    *usual(gap("", (), 1.0, away_from([0, -1, 1], normal(1.2)))),
+    *plain(
+        gap("beta0.3", (F16, F32), 0.3, away_from([0, -0.3, 0.3], normal(0.6))),
+        gap("beta2.5", (F32, F64), 2.5, away_from([0], normal(2))),
+        gap("beta0", (BF16, F32), 0.0, away_from([0], normal())),
+    ),
+    *map(ties, (0.0, 0.5, 1.0)),
+    *other_targets(variant(input=normal(1.2), target=normal(), beta=1.0)),
+)
+
+
+@cases_for("diopiSmoothL1Loss", "diopiSmoothL1LossBackward")
+def smooth_l1(prototype: Prototype) -> Iterator[Case]:
+    of_loss = exact(variant(input=whole(-60, 60), target=whole(-60, 60), beta=4.0))
+    return loss_cases(prototype, SMOOTH_L1, of_loss=of_loss)
+
+
+# Binary cross entropy
+
+bces = partial(variant, input=between(0.05, 0.95), target=PROBABLE, weight=None)
+
+BCE = (
+    *usual(bces()),
+    *plain(
+        bces("weight-row", (BF16, F32), weight=ROW),
+        bces("weight-column", (BF16, F32), weight=COLUMN),
+        bces("weight-full", (F16, F64), weight=FULL),
+        bces("weight-scalar", weight=SCALAR),
+    ),
+    *called(of_other_types(bces(), "weight", (*integral, F64))),
+)
+
+ENDS = bces("ends", floating, input=CERTAIN, target=choice([0.25, 0.5, 0.75]), weight=choice([0.5, 1.0]))
+"""Probabilities 0 and 1, where the logarithms end at −100."""
+
+NEAR_END = bces("ends", (BF16, F32, F64), input=magnitudes(-70, -45, signed=False))
+"""Probabilities so near 0 that the denominator is 1e−12; float16 has none."""
+
+
+@cases_for("diopiBCELoss", "diopiBCELossBackward")
+def bce(prototype: Prototype) -> Iterator[Case]:
+    of_loss = [shaped(ENDS.but(exact=True), pattern("none", NONE, (4, 6))), *exact(ENDS)]
+    return loss_cases(prototype, BCE, of_loss=of_loss, of_gradient=plain(NEAR_END))
+
+
+logits = partial(variant, input=LOGITS, target=PROBABLE, weight=None, pos_weight=None)
+
+BCE_WITH_LOGITS = (
+    *usual(logits()),
+    *plain(
+        logits("weight-row", (F16, F32), weight=ROW),
+        logits("pos-weight-row", (BF16, F32), pos_weight=ROW),
+        logits("weight-column", (F16, F32), weight=COLUMN),
+        logits("pos-weight-column", (BF16, F32), pos_weight=COLUMN),
+        logits("both-weights", (F16, F32, F64), weight=FULL, pos_weight=ROW),
+        logits("pos-weight-int64", pos_weight=tensor(5, domain=whole(0, 4), dtype=Dtype.int64)),
+    ),
+    *called(of_other_types(logits(), "weight", (*integral, F64))),
+    *called(of_other_types(logits(), "pos_weight", (*integer, F64))),
+    *plain(logits("far", floating, input=between(-30, 30), target=CERTAIN, weight=ROW, pos_weight=ROW)),
+)
+
+POWERS, QUARTERS = choice([0.25, 0.5, 1.0, 2.0]), choice([0.0, 0.25, 0.5, 0.75, 1.0])
+
+LINEAR = logits(input=choice([-128.0, 128.0]), target=QUARTERS, weight=tensor(-1, 1, domain=POWERS), pos_weight=POWERS)
+"""ln(1 + e⁻¹²⁸) is lost beside 128: a loss is 0 or the logit, times weights."""
+
+
+@cases_for("diopiBCEWithLogits", "diopiBCEWithLogitsBackward")
+def bce_with_logits(prototype: Prototype) -> Iterator[Case]:
+    return loss_cases(prototype, BCE_WITH_LOGITS, of_loss=exact(LINEAR))
+
+
+def focal(
+    label: str = "",
+    dtypes: Sequence[Dtype] = (F32,),
+    input: Domain = LOGITS,
+    target: Domain = CERTAIN,
+    alpha: float = 0.25,
+    gamma: float = 2.0,
+) -> CaseTemplate:
+    """The loss and its gradient have different names for input and target."""
+    tensors = {"inputs": input, "targets": target, "input": input, "target": target}
+    return variant(label, dtypes, **tensors, alpha=alpha, gamma=gamma)
+
+
+FOCAL = (
+    *usual(focal()),
+    *plain(
+        focal("no-alpha", (F32, BF16), alpha=-1.0),
+        focal("alpha0", alpha=0.0, gamma=1.0),
+        focal("gamma0", (F32, F16), alpha=0.7, gamma=0.0),
+        focal("gamma1.3", (F32, F64), alpha=0.4, gamma=1.3),
+        focal("soft-targets", target=PROBABLE, alpha=0.3, gamma=3.0),
+        focal("far", (F32, BF16), input=between(-20, 20), alpha=0.6),
+    ),
+)
+
+STEEP = focal(input=choice([-160.0, 160.0]))
+"""Where p is 0 or 1 a loss is 0 or the logit, times alpha."""
+
+
+@cases_for("diopiSigmoidFocalLoss", "diopiSigmoidFocalLossBackward")
+def sigmoid_focal(prototype: Prototype) -> Iterator[Case]:
+    return loss_cases(prototype, FOCAL, of_loss=exact(STEEP))

@@ -1,0 +1,33 @@
+"""What all losses share: a reduction, on which the shape of the result depends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Reduction
+from diopi_test.cases.layouts import contiguous
+from diopi_test.cases.model import Case
+from diopi_test.cases.template import CaseTemplate, expand
+
+MEAN, SUM, NONE = Reduction.mean, Reduction.sum, Reduction.none
+
+Templates = Sequence[CaseTemplate]
+
+
+def result_shape(reduction: Reduction, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of a loss of which `shape` is not reduced."""
+    return shape if reduction == NONE else ()
+
+
+def loss_cases(
+    prototype: Prototype, templates: Templates, *, of_loss: Templates = (), of_gradient: Templates = ()
+) -> Iterator[Case]:
+    """Cases of a loss or its gradient; a result that is reduced to a scalar is contiguous."""
+    if prototype.name.endswith("Backward"):
+        return expand(prototype, (*templates, *of_gradient))
+    return expand(prototype, map(_own_layout, (*templates, *of_loss)))
+
+
+def _own_layout(template: CaseTemplate) -> CaseTemplate:
+    return template if template.arguments["reduction"] == NONE else template.but(result=contiguous)

@@ -1,0 +1,154 @@
+"""Connectionist temporal classification, and its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype, Reduction
+from diopi_test.cases.domains import normal
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.loss.reduced import MEAN, NONE, SUM
+from diopi_test.cases.model import Case, ResultOf, ResultOverride, Values, cases_for
+from diopi_test.cases.template import CaseTemplate, TensorTemplate, Types, expand, tensor
+
+
+@dataclass(frozen=True)
+class Samples:
+    """T, C, the labels of each sample, none of them the blank, and how many steps each has."""
+
+    steps: int
+    classes: int
+    targets: Sequence[Sequence[int]]
+    input_lengths: Sequence[int]
+
+    def table(self, spare: int | None, blank: int) -> Any:
+        """(N, S), each target followed by labels that belong to none, `spare` the longest; (S) without them if None."""
+        if spare is None:
+            return np.concatenate([np.array(target, np.int64) for target in self.targets])
+        width = max(map(len, self.targets)) + spare
+        other = (blank + 1) % self.classes
+        return np.array([[*target, *[other] * (width - len(target))] for target in self.targets]).reshape(-1, width)
+
+
+LIKELIHOODS = ResultOf("diopiCTCLoss", "neg_log_likelihood")
+ALPHAS = ResultOf("diopiCTCLoss", "log_alpha", unspecified=7.0)
+
+
+def alignment(
+    label: str,
+    samples: Samples,
+    reduction: Reduction = MEAN,
+    *,
+    blank: int = 0,
+    spare: int | None = 0,
+    zero_infinity: bool = False,
+    index: Dtype = Dtype.int64,
+    layout: Layout = contiguous,
+    out: tuple[int, ...] = (),
+    smoke: bool = False,
+) -> CaseTemplate:
+    """A call of the loss or its gradient.
+
+    Args:
+        spare: how much wider than the longest target `targets` is; None has the targets one after the other.
+        layout: of log_probs and their gradient.
+        out: shape of a reduced result.
+    """
+    count, lengths = len(samples.targets), [len(target) for target in samples.targets]
+    arguments = {
+        "_logits": tensor(samples.steps, count, samples.classes, domain=normal(1.5), dtype=Dtype.float64),
+        "log_probs": tensor(samples.steps, count, samples.classes, layout=layout, compute=_log_softmax),
+        "targets": _given(samples.table(spare, blank), index),
+        "input_lengths": _given(samples.input_lengths, index),
+        "target_lengths": _given(lengths, index),
+        **{"blank": blank, "reduction": reduction, "zero_infinity": zero_infinity},
+        "grad_output": tensor(*((count,) if reduction == NONE else out)),
+        "neg_log_likelihood": tensor(count, compute=LIKELIHOODS),
+        "log_alpha": tensor(count, samples.steps, 2 * max(lengths) + 1, compute=ALPHAS),
+    }
+    results = {} if reduction == NONE else {"out": ResultOverride(shape=out)}
+    return CaseTemplate(label, arguments=arguments, results=results, layout=layout, dtypes=Types.every, smoke=smoke)
+
+
+def _log_softmax(values: Values) -> Any:
+    return special.log_softmax(values["_logits"], -1)
+
+
+def _given(values: Any, dtype: Dtype) -> TensorTemplate:
+    """A tensor of these values."""
+    array = np.asarray(values)
+    return tensor(*array.shape, dtype=dtype, compute=lambda _: array)
+
+
+def _labels(count: int) -> list[int]:
+    """Labels 1 to 4, some the same as the one before."""
+    return [1 + number * number // 3 % 4 for number in range(count)]
+
+
+def _spelt(classes: int, blank: int, count: int) -> list[int]:
+    """Labels from everywhere in an alphabet, some twice in a row."""
+    return [(blank + 1 + (number // 2 * 2 + 1) * (classes // 5) % (classes - 1)) % classes for number in range(count)]
+
+
+RAGGED = Samples(7, 5, [(1, 1, 2), (3, 4), (), (2,)], [7, 4, 5, 6])
+IMPOSSIBLE = Samples(5, 4, [(1, 1, 1), (2, 3), (), (2,), (3, 1)], [4, 5, 0, 0, 2])
+"""Samples 0 and 3 fit no alignment; sample 2 needs none."""
+
+ALIGNMENTS = (
+    alignment("ragged-none", RAGGED, NONE, smoke=True),
+    alignment("ragged-mean", RAGGED, smoke=True),
+    alignment("ragged-sum", RAGGED, SUM, out=(1,)),
+    alignment("joined-mean", RAGGED, spare=None, out=(1,)),
+    alignment("joined-none-int32", RAGGED, NONE, spare=None, index=Dtype.int32),
+    alignment("spare-sum-int32", RAGGED, SUM, spare=3, index=Dtype.int32),
+    alignment("transposed-mean", RAGGED, layout=transposed),
+    alignment("strided-none", RAGGED, NONE, layout=strided),
+    alignment("impossible-none", IMPOSSIBLE, NONE),
+    alignment("impossible-mean", IMPOSSIBLE),
+    alignment("impossible-none-zero", IMPOSSIBLE, NONE, zero_infinity=True),
+    alignment("impossible-mean-zero", IMPOSSIBLE, zero_infinity=True, smoke=True),
+    alignment("impossible-sum-zero", IMPOSSIBLE, SUM, zero_infinity=True),
+    alignment("possible-mean-zero", RAGGED, zero_infinity=True),
+    alignment("blank-last", Samples(6, 4, [(0, 1, 1), (2, 0)], [6, 5]), NONE, blank=3),
+    alignment("blank-middle", Samples(6, 4, [(0, 1, 1), (3, 0)], [6, 5]), blank=2, spare=None),
+    alignment("one-sample", Samples(5, 3, [(1, 2)], [5])),
+    alignment("tight", Samples(5, 3, [(1, 2, 2, 1), (1, 2, 1, 2)], [5, 4]), NONE),
+    alignment("one-step", Samples(3, 4, [(1,), (), (3,), (1, 2)], [1, 1, 2, 1]), NONE),
+    alignment("many-labels", Samples(60, 5, [_labels(35), _labels(26)], [60, 41]), NONE),
+    alignment("no-labels", Samples(4, 3, [(), ()], [4, 2]), spare=1),
+    alignment("long", Samples(24, 6, [(1, 2, 3, 3, 4, 5, 1, 1), (5, 4, 3, 2)], [24, 17]), SUM),
+    *(
+        alignment(
+            f"alphabet-of-{classes}-blank-{blank}",
+            Samples(19, classes, [_spelt(classes, blank, 7), _spelt(classes, blank, 4)], [19, 13]),
+            reduction,
+            blank=blank,
+            spare=spare,
+        ).but(dtypes=Types.leading)
+        for classes, blank, reduction, spare in (
+            (41, 0, NONE, 0),
+            (41, 40, MEAN, None),
+            (64, 31, SUM, 2),
+            (97, 96, NONE, None),
+            (301, 0, MEAN, 0),
+        )
+    ),
+)
+
+NO_LABELS = {"no-labels": "all targets are empty"}
+
+
+@cases_for("diopiCTCLoss", weak=NO_LABELS)
+def ctc(prototype: Prototype) -> Iterator[Case]:
+    return expand(prototype, ALIGNMENTS)
+
+
+@cases_for("diopiCTCLossBackward", weak=NO_LABELS)
+def ctc_backward(prototype: Prototype) -> Iterator[Case]:
+    return expand(prototype, [alignment.but(result=alignment.layout) for alignment in ALIGNMENTS])

@@ -1,0 +1,261 @@
+"""MMCV's deformable convolutions and multi-scale deformable attention, forward and backward.
+
+Samples are kept away from cells, where their derivatives jump, but in exact cases, of which many lie on cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.dtypes import half
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, between, choice, half_nan, off_whole, whole
+from diopi_test.cases.layouts import channels_last, strided, transposed
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.tensors import literal, zeros
+
+F64, I64 = Dtype.float64, Dtype.int64
+
+Pair = tuple[int, int]
+
+NEARBY = off_whole(-2, 2)
+"""Shifts of samples by up to two cells, to between cells."""
+
+HALVES = choice([-1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2])
+"""Shifts onto cells and to the middle between them."""
+
+
+@dataclass(frozen=True)
+class Deform:
+    """Sizes of a deformable convolution; pairs are along H and along W."""
+
+    shape: tuple[int, int, int, int] = (2, 2, 4, 5)
+    outputs: int = 2
+    kernel: Pair = (2, 3)
+    stride: Pair = (1, 1)
+    padding: Pair = (1, 1)
+    dilation: Pair = (1, 1)
+    groups: int = 1
+    deform_groups: int = 1
+    step: int = 64
+    scale: float = 1.0
+    with_bias: bool = True
+    bias_given: bool = True
+    shifts: Domain = NEARBY
+    workspace: tuple[int, ...] = (0,)
+
+    @property
+    def size(self) -> list[int]:
+        """Of the result along H and W."""
+        axes = zip(self.shape[2:], self.kernel, self.stride, self.padding, self.dilation, strict=True)
+        return [(length + 2 * pad - far * (k - 1) - 1) // step + 1 for length, k, step, pad, far in axes]
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The attributes of all functions, in both of their ways to name them."""
+        pairs = {
+            ("kH", "kW", "kernel_h", "kernel_w"): self.kernel,
+            ("dH", "dW", "stride_h", "stride_w"): self.stride,
+            ("padH", "padW", "pad_h", "pad_w"): self.padding,
+            ("dilationH", "dilationW", "dilation_h", "dilation_w"): self.dilation,
+        }
+        along = {name: pair[k % 2] for names, pair in pairs.items() for k, name in enumerate(names)}
+        groups = {"groups": self.groups, "deform_groups": self.deform_groups}
+        groups |= {"group": self.groups, "deformable_group": self.deform_groups}
+        others = {"im2col_step": self.step, "scale": self.scale, "with_bias": self.with_bias}
+        return {**along, **groups, **others}
+
+
+def convolution(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Deform = template.sizes
+    layout, result, (b, c, *_) = template.layout, template.result, sizes.shape
+    taps = sizes.deform_groups * sizes.kernel[0] * sizes.kernel[1]
+    shapes = {
+        "input": sizes.shape,
+        "weight": (sizes.outputs, c // sizes.groups, *sizes.kernel),
+        "bias": (sizes.outputs if sizes.bias_given else 0,),
+        "offset": (b, 2 * taps, *sizes.size),
+        "mask": (b, taps, *sizes.size),
+        "output": (b, sizes.outputs, *sizes.size),
+    }
+    domains = {"offset": sizes.shifts, "mask": between(0.2, 1)}
+    given = {name: tensor(*shape, domain=domains.get(name), layout=layout) for name, shape in shapes.items()}
+    return {
+        **given,
+        **{f"grad_{name}": zeros(*shape, layout=result) for name, shape in shapes.items()},
+        **{f"grad{name.title()}": zeros(*shape, layout=result) for name, shape in shapes.items()},
+        **dict.fromkeys(("grad_output", "gradOutput"), given["output"]),
+        **dict.fromkeys(("columns", "ones"), tensor(*sizes.workspace)),
+        **sizes.attributes,
+    }
+
+
+CONV = CaseTemplate("", Deform())
+EACH = CONV.but(dtypes=Types.every)
+WHOLE = dict.fromkeys(("input", "weight", "bias", "mask", "grad_output", "gradOutput"), whole(-2, 2))
+
+CONVOLUTIONS = (
+    CONV.but("plain", shape=(1, 2, 3, 4), kernel=(2, 2), padding=(1, 0), **BASIC),
+    EACH.but(
+        "all",
+        shape=(2, 4, 6, 5),
+        kernel=(3, 2),
+        stride=(2, 1),
+        padding=(2, 1),
+        dilation=(1, 2),
+        groups=2,
+        deform_groups=2,
+        scale=0.5,
+        layout=strided,
+        result=transposed,
+    ),
+    EACH.but("exact", shape=(1, 2, 4, 3), shifts=HALVES, domains=WHOLE, exact=True),
+    CONV.but("exact-groups", shape=(1, 4, 4, 3), deform_groups=2, groups=2, shifts=HALVES, domains=WHOLE, exact=True),
+    CONV.but("strided-kernel", shape=(2, 2, 7, 6), stride=(3, 2)),
+    CONV.but("strided-the-other-way", shape=(2, 2, 7, 6), stride=(2, 3), padding=(0, 2)),
+    CONV.but("padded", padding=(2, 0), scale=2.0),
+    CONV.but("dilated", shape=(2, 2, 6, 7), dilation=(2, 1)),
+    CONV.but("dilated-the-other-way", shape=(2, 2, 6, 7), dilation=(1, 3), scale=-1.0),
+    CONV.but("groups", shape=(2, 4, 4, 5), outputs=6, groups=2),
+    CONV.but("deformable-groups", shape=(2, 4, 4, 5), deform_groups=2),
+    CONV.but("more-deformable-groups", shape=(2, 6, 4, 3), outputs=4, groups=2, deform_groups=3),
+    CONV.but("depthwise", shape=(2, 4, 4, 5), outputs=4, groups=4),
+    CONV.but("one-by-one", kernel=(1, 1), padding=(0, 0), outputs=3),
+    CONV.but("one-channel", shape=(2, 1, 5, 4), outputs=1, kernel=(3, 3)),
+    CONV.but("one-place", shape=(3, 4, 2, 3), padding=(0, 0)),
+    CONV.but("steps", shape=(4, 2, 3, 4), step=2),
+    CONV.but("step-by-step", shape=(3, 2, 3, 4), step=1),
+    CONV.but("far-shifts", shape=(2, 2, 5, 6), shifts=off_whole(-9, 9)),
+    CONV.but("room-to-work-in", workspace=(5, 7)),
+    CONV.but("without-bias", with_bias=False, outputs=3, workspace=(5, 7), smoke=True),
+    CONV.but("without-bias-given", with_bias=False, bias_given=False),
+    CONV.but("undefined", shape=(2, 2, 6, 6), domains={"input": half_nan}),
+    CONV.but("channels-last", **throughout(channels_last)),
+    CONV.but("transposed", layout=transposed, result=strided),
+    CONV.but("long", shape=(1, 40, 9, 8), outputs=33, kernel=(3, 3)),
+    CONV.but("long-sum", shape=(1, 32, 6, 6), outputs=2, kernel=(3, 3), dtypes=half),
+)
+
+CONVOLVING = (
+    "diopiDeformConvMmcv",
+    "diopiDeformConvBackwardInputMmcv",
+    "diopiDeformConvBackwardParametersMmcv",
+    "diopiModulatedDeformConvMmcv",
+    "diopiModulatedDeformConvBackwardMmcv",
+)
+
+ALONE = {"undefined": "every sum over places meets a NaN", "without-bias": "what is not added has no gradient"}
+
+register(*CONVOLVING, templates=CONVOLUTIONS, derive=convolution, weak=ALONE)
+
+# Multi-scale deformable attention
+
+BETWEEN_CELLS = between(0.1, 0.9)
+"""Where samples are between the cells around them."""
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Sizes of the attention.
+
+    Attributes:
+        levels: sizes of the maps.
+        b, q, heads, d, points: images, queries, heads, their size, samples of a level.
+        step: im2col_step.
+        order: in which the levels lie one after the other, if not in their own.
+        parts: where between cells samples are.
+    """
+
+    levels: Sequence[Pair] = ((4, 5), (3, 2))
+    b: int = 2
+    q: int = 3
+    heads: int = 2
+    d: int = 4
+    points: int = 2
+    step: int = 64
+    order: Sequence[int] = ()
+    parts: Domain = BETWEEN_CELLS
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the weights."""
+        return self.b, self.q, self.heads, len(self.levels), self.points
+
+    @property
+    def cells(self) -> list[int]:
+        """How many each map has."""
+        return [h * w for h, w in self.levels]
+
+    @property
+    def starts(self) -> list[int]:
+        """Where each level starts."""
+        order = list(self.order or range(len(self.levels)))
+        before = np.cumsum([0, *(self.cells[level] for level in order)])
+        return [int(before[order.index(level)]) for level in range(len(self.levels))]
+
+    def locations(self, values: Mapping[str, Any]) -> Any:
+        """From just outside of each map to just outside on the other side, as (x, y) in parts of it."""
+        lengths = np.array(self.levels, float).reshape(-1, 1, 2)[..., ::-1]
+        cells = np.floor(values["_places"] * (lengths + 2)) - 1
+        return (cells + values["_parts"] + 0.5) / lengths
+
+
+def attention(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Attention = template.sizes
+    layout, result, shape = template.layout, template.result, sizes.shape
+    value = (sizes.b, sum(sizes.cells), sizes.heads, sizes.d)
+    return {
+        "_places": tensor(*shape, 2, domain=between(0, 1), dtype=F64),
+        "_parts": tensor(*shape, 2, domain=sizes.parts, dtype=F64),
+        "grad_value": zeros(*value, layout=result),
+        "grad_sampling_loc": zeros(*shape, 2, layout=result),
+        "grad_attn_weight": zeros(*shape, layout=result),
+        "value": tensor(*value, layout=layout),
+        "spatial_shapes": literal(np.reshape(sizes.levels, (-1, 2)), I64),
+        "level_start_index": literal(sizes.starts, I64),
+        "sampling_loc": tensor(*shape, 2, layout=layout, compute=sizes.locations),
+        "attn_weight": tensor(*shape, domain=between(-0.5, 1), layout=layout),
+        "grad_output": tensor(sizes.b, sizes.q, sizes.heads * sizes.d, layout=layout),
+        "im2col_step": sizes.step,
+    }
+
+
+ATTENTION = CaseTemplate("two-levels", Attention(), **BASIC)
+ATTEND = ATTENTION.but(dtypes=Types.leading, smoke=False)
+WHOLE_ATTENTION = dict.fromkeys(("value", "attn_weight", "grad_output"), whole(-2, 2))
+
+ATTENTIONS = (
+    ATTENTION,
+    ATTENTION.but(
+        "exact", levels=((4, 8), (2, 4)), parts=choice([0, 0.5]), domains=WHOLE_ATTENTION, exact=True, smoke=False
+    ),
+    ATTENTION.but("other-order", order=(1, 0), smoke=False, layout=strided, result=transposed),
+    ATTEND.but("one-level", levels=((5, 3),), points=4),
+    ATTEND.but("four-levels", levels=((6, 5), (3, 4), (2, 2), (1, 1)), points=1),
+    ATTEND.but("three-in-other-order", levels=((3, 4), (2, 5), (4, 2)), order=(2, 0, 1)),
+    ATTEND.but("one-head", heads=1, d=5),
+    ATTEND.but("many-heads", heads=8, d=1, q=2),
+    ATTEND.but("one-query", q=1, b=3),
+    ATTEND.but("more-queries", q=9, b=1, points=3),
+    ATTEND.but("steps", b=4, step=2, q=2),
+    ATTEND.but("step-by-step", b=3, step=1, q=2),
+    ATTEND.but("one-cell", levels=((1, 1), (1, 1)), q=7),
+    ATTEND.but("wide-heads", d=33, q=2),
+    ATTEND.but("undefined", domains={"value": half_nan}),
+    ATTEND.but("transposed", layout=transposed, result=strided),
+    ATTEND.but("long", levels=((12, 11), (6, 7)), b=1, q=40, heads=3, d=17, points=4),
+    ATTEND.but("no-queries", q=0),
+    ATTEND.but("no-points", points=0),
+)
+
+register(
+    "diopiMsDeformAttnMmcv",
+    "diopiMsDeformAttnBackwardMmcv",
+    templates=ATTENTIONS,
+    derive=attention,
+    weak={"one-level": "the only level starts where all of them do"},
+)

@@ -1,0 +1,221 @@
+"""MMCV's losses: focal loss on sigmoid and softmax probabilities, and chamfer distance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, between, choice, normal, whole
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.model import ResultOf, Values
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.tensors import literal
+
+NORMAL = normal()
+WEIGHTS = between(0.25, 2)
+MODERATE = between(-4, 4)
+
+SATURATED = choice([inf, -inf, 100.0, -100.0, 90.5, -90.5])
+"""Logits whose smaller probability is below the least that a logarithm is taken of, or its float32 is 0."""
+
+
+def classes(low: int, high: int) -> Domain:
+    """Every class in [low, high], in random order, again and again."""
+    return choice(range(low, high + 1))
+
+
+# Independent classes
+
+
+def sigmoid(
+    label: str,
+    shape: tuple[int, int] = (6, 5),
+    domain: Domain = MODERATE,
+    gamma: float = 2.0,
+    alpha: float = 0.25,
+    *,
+    weights: Domain | None = None,
+    target: Domain | None = None,
+    layout: Layout = contiguous,
+    **about: Any,
+) -> CaseTemplate:
+    """A row's target may be C, the background, but where there are weights."""
+    rows, columns = shape
+    usual = classes(0, columns - 1 if weights else columns)
+    arguments = {
+        "input": tensor(rows, columns, domain=domain, layout=layout),
+        "target": tensor(rows, domain=target or usual, layout=_of_rows(layout), dtype=Dtype.int64),
+        "weight": tensor(columns if weights else 0, domain=weights, layout=_of_rows(layout)),
+        "gamma": gamma,
+        "alpha": alpha,
+    }
+    return CaseTemplate(label, arguments=arguments, result=layout, **about)
+
+
+def _of_rows(layout: Layout) -> Layout:
+    """Where the vectors beside a matrix lie."""
+    return contiguous if layout is contiguous else strided
+
+
+SIGMOID = (
+    sigmoid("plain", weights=WEIGHTS, **BASIC),
+    sigmoid("background", (7, 3), **BASIC),
+    sigmoid("strided", (5, 4), weights=WEIGHTS, layout=strided, dtypes=Types.every),
+    sigmoid("transposed", (4, 7), layout=transposed, dtypes=Types.every),
+    sigmoid("no-focus", gamma=0.0, alpha=0.4, weights=WEIGHTS),
+    sigmoid("linear-focus", (6, 4), gamma=1.0, alpha=0.7),
+    sigmoid("fractional-focus", (6, 4), gamma=0.7, alpha=0.3, weights=WEIGHTS, dtypes=Types.every),
+    sigmoid("strong-focus", (6, 4), between(-2, 2), gamma=5.0),
+    sigmoid("all-positive", gamma=1.5, alpha=1.0),
+    sigmoid("all-negative", gamma=1.5, alpha=0.0),
+    sigmoid("near-zero", (6, 4), between(-0.02, 0.02), weights=WEIGHTS),
+    sigmoid("weight-zero", (9, 3), weights=choice([0.0, 1.5, 0.5])),
+    sigmoid("one-class", (9, 1), dtypes=Types.every),
+    sigmoid("one-row", (1, 9), weights=WEIGHTS),
+    sigmoid("saturated", (6, 4), SATURATED, weights=WEIGHTS, dtypes=Types.every),
+    sigmoid("undefined", (6, 4), choice([nan, 0.5, -0.5]), gamma=1.0),
+    sigmoid("no-rows", (0, 4), weights=WEIGHTS),
+    sigmoid("no-classes", (4, 0), target=whole(0, 0)),
+    sigmoid("large", (300, 40), weights=WEIGHTS),
+    sigmoid("exact", (4, 5), choice([0.0, -0.0]), gamma=1.0, alpha=0.5),
+)
+
+register("diopiSigmoidFocalLossMmcv", "diopiSigmoidFocalLossBackwardMmcv", templates=SIGMOID)
+
+
+# Exclusive classes
+
+
+def _softmax(values: Values) -> Any:
+    """Rows that sum to 1."""
+    powers = np.exp(values["_logits"])
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def softmax(
+    label: str,
+    shape: tuple[int, int] = (6, 5),
+    logits: Domain = MODERATE,
+    gamma: float = 2.0,
+    alpha: float = 0.25,
+    *,
+    weights: Domain | None = None,
+    low: int = 0,
+    given: Any = None,
+    layout: Layout = contiguous,
+    **about: Any,
+) -> CaseTemplate:
+    """Probabilities made of logits, or given ones; classes from `low` on."""
+    rows, columns = shape
+    arguments = {
+        "_logits": tensor(rows, columns, domain=logits, dtype=Dtype.float64),
+        "buff": tensor(rows),
+        "softmax": tensor(rows, columns, layout=layout, compute=(lambda values: given) if given else _softmax),
+        "target": tensor(rows, domain=classes(low, columns - 1), layout=_of_rows(layout), dtype=Dtype.int64),
+        "weight": tensor(columns if weights else 0, domain=weights, layout=_of_rows(layout)),
+        "gamma": gamma,
+        "alpha": alpha,
+    }
+    return CaseTemplate(label, arguments=arguments, result=layout, **about)
+
+
+CERTAIN = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [nan, nan, nan]]
+"""Rows of which some probabilities are 0 or 1."""
+
+HALVES = [[0.5, 0.25, 0.25], [0.5, 0.0, 0.5], [0.25, 0.5, 0.25]]
+
+SOFTMAX = (
+    softmax("plain", weights=WEIGHTS, **BASIC),
+    softmax("unweighted", (7, 3), **BASIC),
+    softmax("strided", (5, 4), weights=WEIGHTS, layout=strided, dtypes=Types.every),
+    softmax("transposed", (4, 7), layout=transposed, dtypes=Types.every),
+    softmax("no-target", (9, 3), weights=WEIGHTS, low=-2, dtypes=Types.every),
+    softmax("no-target-unweighted", (9, 3), gamma=1.5, low=-1),
+    softmax("no-focus", gamma=0.0, alpha=0.4, weights=WEIGHTS),
+    softmax("linear-focus", (6, 4), gamma=1.0, alpha=0.7),
+    softmax("fractional-focus", (6, 4), gamma=0.7, alpha=0.3, weights=WEIGHTS, dtypes=Types.every),
+    softmax("strong-focus", (6, 4), between(-2, 2), gamma=5.0),
+    softmax("whole-alpha", gamma=1.5, alpha=1.0),
+    softmax("unlikely", (9, 4), between(-12, 0), weights=WEIGHTS),
+    softmax("certain", (5, 3), weights=WEIGHTS, given=CERTAIN, dtypes=Types.every),
+    softmax("one-row", (1, 9), weights=WEIGHTS),
+    softmax("no-rows", (0, 4), weights=WEIGHTS),
+    softmax("large", (300, 40), weights=WEIGHTS),
+)
+
+register("diopiSoftmaxFocalLossMmcv", "diopiSoftmaxFocalLossBackwardMmcv", templates=SOFTMAX)
+
+
+# Point sets
+
+
+def points(
+    label: str,
+    batches: int,
+    n: int,
+    m: int,
+    domain: Domain = NORMAL,
+    layout: Layout = contiguous,
+    positions: Mapping[str, Any] | None = None,
+    **about: Any,
+) -> CaseTemplate:
+    """Two sets of points, and for the gradient the nearest ones, unless they are given, and what is given to them."""
+    nearest = positions or {
+        name: tensor(
+            batches, count, dtype=Dtype.int32, layout=layout, compute=ResultOf("diopiChamferDistanceMmcv", name)
+        )
+        for name, count in (("idx1", n), ("idx2", m))
+    }
+    arguments = {
+        "xyz1": tensor(batches, n, 2, domain=domain, layout=layout),
+        "xyz2": tensor(batches, m, 2, domain=domain, layout=layout),
+        **nearest,
+        "grad_dist1": tensor(batches, n, domain=domain, layout=layout),
+        "grad_dist2": tensor(batches, m, domain=domain, layout=layout),
+        "grad_xyz1": tensor(batches, n, 2, domain=whole(0, 0), layout=layout),
+        "grad_xyz2": tensor(batches, m, 2, domain=whole(0, 0), layout=layout),
+    }
+    return CaseTemplate(label, arguments=arguments, result=layout, **about)
+
+
+CROWDED = {
+    "idx1": literal([[2] * 40, [0] * 40], Dtype.int32),
+    "idx2": literal([[39, 0, 7]] * 2, Dtype.int32),
+}
+"""Nearly all points of one set have the same nearest one, as positions given, not found."""
+
+WHOLE = {
+    "xyz1": choice([-5.0, -3.0, -1.0, 1.0, 3.0, 5.0]),
+    "xyz2": choice([-8.0, -2.0, 0.0, 2.0, 6.0]),
+    "grad_dist1": whole(1, 5),
+    "grad_dist2": whole(1, 5),
+}
+"""Small numbers whose squares and sums every element type holds, and differences that are not 0."""
+
+NO_CHOICE = "there is one point that can be the nearest"
+
+POINTS = (
+    points("plain", 2, 7, 5, **BASIC),
+    points("strided", 2, 4, 6, layout=strided, dtypes=Types.every),
+    points("transposed", 3, 5, 4, layout=transposed, dtypes=Types.every),
+    points("whole", 2, 6, 9, exact=True, domains=WHOLE, dtypes=Types.every),
+    points("equal-points", 1, 4, 4, choice([0.5]), weak="all distances are 0"),
+    points("one-point", 2, 1, 5, weak=NO_CHOICE),
+    points("one-other", 2, 6, 1, dtypes=Types.every, weak=NO_CHOICE),
+    points("one-each", 3, 1, 1, weak=NO_CHOICE),
+    points("far", 1, 8, 7, normal(0.5, 1000)),
+    points("tiny", 1, 8, 7, normal(1e-4)),
+    points("long", 1, 90, 110),
+    points("many-batches", 17, 3, 4),
+    points("no-batches", 0, 3, 4),
+)
+
+register("diopiChamferDistanceMmcv", templates=POINTS)
+register(
+    "diopiChamferDistanceBackwardMmcv",
+    templates=(*POINTS, points("crowded", 2, 40, 3, positions=CROWDED, dtypes=Types.every)),
+)

@@ -1,0 +1,218 @@
+"""MMCV's synchronised batch normalisation, and its activation with bias."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf, nan
+from typing import Any
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, between, choice, magnitudes, normal, whole
+from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
+from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, register, tensor
+
+F32 = Dtype.float32
+NORMAL = normal()
+POSITIVE = between(0.5, 2)
+
+# Statistics
+
+
+def _statistic(channels: int, domain: Domain = NORMAL, layout: Layout = contiguous, **about: Any) -> TensorTemplate:
+    """A float32 tensor of one value a channel."""
+    return tensor(channels, domain=domain, layout=contiguous if layout is contiguous else strided, dtype=F32, **about)
+
+
+def batch(
+    label: str,
+    shape: tuple[int, int, int] = (3, 4, 5),
+    domain: Domain = NORMAL,
+    layout: Layout = contiguous,
+    centre: Domain = NORMAL,
+    **about: Any,
+) -> CaseTemplate:
+    """One batch: for the variance with a mean that is not quite its own, for the gradient with norm and std."""
+    channels = shape[1]
+    arguments = {
+        "input": tensor(*shape, domain=domain, layout=layout),
+        "mean": _statistic(channels, centre, layout),
+        "grad_output": tensor(*shape, domain=domain, layout=layout),
+        "weight": _statistic(channels, POSITIVE, layout),
+        "grad_weight": _statistic(channels, normal(4), layout),
+        "grad_bias": _statistic(channels, normal(4), layout),
+        "norm": tensor(*shape, domain=domain, layout=layout, dtype=F32),
+        "std": _statistic(channels, POSITIVE, layout),
+    }
+    return CaseTemplate(label, arguments=arguments, result=about.pop("result", layout), **about)
+
+
+BATCHES = (
+    batch("plain", **BASIC),
+    batch("one-sample", (1, 3, 7), dtypes=Types.every),
+    batch("no-space", (6, 3, 1), dtypes=Types.every),
+    batch("one-channel", (3, 1, 6)),
+    batch("channels-last", (2, 5, 4), layout=channels_last, result=strided, dtypes=Types.every),
+    batch("transposed", (3, 4, 2), layout=transposed, result=contiguous),
+    batch("strided", (2, 3, 5), layout=strided, dtypes=Types.every),
+    batch("long", (4, 2, 700), dtypes=Types.every),
+    batch("many-channels", (2, 150, 3)),
+    batch("offset", (4, 3, 9), normal(1, 10), centre=normal(1, 10), dtypes=Types.every),
+    batch("undefined", (2, 3, 4), choice([nan, 0.5, 1.5, -2.0, 0.25, 1.0, 2.0, 0.75])),
+    batch("infinite", (2, 4, 4), choice([inf, 0.5, 1.5, -2.0, 0.25, 1.0, 2.0, 0.75])),
+    batch("no-channels", (2, 0, 4)),
+)
+
+EXACT: Mapping[str, Any] = {
+    "domains": {name: whole(1, 3) for name in ("input", "mean", "grad_output", "norm", "grad_weight", "grad_bias")}
+    | {name: choice([1.0, 2.0, 4.0]) for name in ("weight", "std")},
+    "exact": True,
+    "dtypes": Types.every,
+}
+"""Small whole numbers, of which there is a power of two in a channel."""
+
+EXACT_BATCHES = (*BATCHES, batch("exact", (4, 5, 8), **EXACT))
+
+SPREADS = {
+    "infinite": "an infinity is as far from any mean",
+    "undefined": "a channel with NaN has no sum",
+}
+
+register("diopiSyncBnMeanMmcv", "diopiSyncBnBackwardDataMmcv", templates=EXACT_BATCHES)
+register("diopiSyncBnVarMmcv", "diopiSyncBnBackwardParamMmcv", templates=EXACT_BATCHES, weak=SPREADS)
+
+
+# The normalised input
+
+
+def output(
+    label: str,
+    shape: tuple[int, int, int] = (3, 4, 5),
+    domain: Domain = NORMAL,
+    *,
+    layout: Layout = contiguous,
+    affine: bool = True,
+    running: bool = True,
+    saved: bool = True,
+    eps: float = 1e-5,
+    momentum: float = 0.1,
+    group_size: int = 1,
+    **about: Any,
+) -> CaseTemplate:
+    """A batch with the statistics of a larger one; what is not `affine`, `running` or `saved` is NULL."""
+    channels = shape[1]
+    arguments = {
+        "running_mean": _statistic(channels, NORMAL, layout) if running else None,
+        "running_var": _statistic(channels, POSITIVE, layout) if running else None,
+        "input": tensor(*shape, domain=domain, layout=layout),
+        "mean": _statistic(channels, normal(0.2), layout),
+        "var": _statistic(channels, POSITIVE, layout),
+        "weight": _statistic(channels, POSITIVE, layout) if affine else None,
+        "bias": _statistic(channels, NORMAL, layout) if affine else None,
+        "eps": eps,
+        "momentum": momentum,
+        "group_size": group_size,
+    }
+    results = {} if saved else {"norm": None, "std": None}
+    return CaseTemplate(label, arguments=arguments, result=layout, results=results, **about)
+
+
+EXACT_OUTPUT = {
+    "running_mean": whole(1, 4),
+    "running_var": whole(1, 4),
+    "input": whole(-4, 4),
+    "mean": choice([0.5, 1.5, -0.5]),
+    "var": choice([3.0, 15.0]),
+    "weight": whole(1, 3),
+    "bias": whole(1, 3),
+}
+"""With eps 1 all square roots are powers of two, and with nine elements a channel n / (n − 1) is 9/8."""
+
+OUTPUTS = (
+    output("plain", **BASIC),
+    output("two-devices", (2, 3, 4), group_size=2, **BASIC),
+    output("no-affine", affine=False, dtypes=Types.every),
+    output("no-running", running=False, dtypes=Types.every),
+    output("not-saved", saved=False, dtypes=Types.every),
+    output("output-alone", affine=False, running=False, saved=False),
+    output("channels-last", (2, 5, 4), layout=channels_last, dtypes=Types.every),
+    output("strided", (2, 3, 5), layout=strided, dtypes=Types.every),
+    output("transposed", (3, 4, 2), layout=transposed),
+    output("large-eps", eps=0.3, dtypes=Types.every),
+    output("no-momentum", momentum=0.0),
+    output("whole-momentum", momentum=1.0),
+    output("one-element", (1, 5, 1), momentum=0.4, dtypes=Types.every),
+    output("one-element-each-of-two", (1, 5, 1), momentum=0.4, group_size=2),
+    output("many-devices", (2, 3, 1), momentum=0.7, group_size=8),
+    output("long", (4, 2, 300)),
+    output("undefined", (2, 3, 4), choice([nan, inf, -inf, 0.5, 1.5, -2.0])),
+    output("no-channels", (2, 0, 4)),
+    output("exact", (3, 5, 3), eps=1.0, momentum=0.5, domains=EXACT_OUTPUT, exact=True, dtypes=Types.every),
+)
+
+register("diopiSyncBnOutputMmcv", templates=OUTPUTS)
+
+
+# Activation
+
+
+def activation(
+    label: str,
+    shape: tuple[int, ...] = (2, 3, 4, 5),
+    domain: Domain = NORMAL,
+    *,
+    act: int = 3,
+    grad: int = 0,
+    bias: bool = True,
+    refer: bool = True,
+    alpha: float = 0.2,
+    scale: float = 1.375,
+    layout: Layout = contiguous,
+    **about: Any,
+) -> CaseTemplate:
+    """Without `bias` or `refer` these have no elements."""
+    vector = contiguous if layout is contiguous else strided
+    arguments = {
+        "input": tensor(*shape, domain=domain, layout=layout),
+        "bias": tensor(shape[1] if bias else 0, domain=domain, layout=vector),
+        "refer": tensor(*shape, domain=REFER, layout=layout) if refer else tensor(0),
+        "act": act,
+        "grad": grad,
+        "alpha": alpha,
+        "scale": scale,
+    }
+    return CaseTemplate(label, arguments=arguments, **about)
+
+
+REFER = choice([0.0, -0.0, 1.5, -1.5, 0.75, -0.75, 3.0, -3.0])
+"""The forward's result, of which the sign decides; 0 counts as negative."""
+
+ZERO = "the second derivative is 0"
+
+ACTIVATIONS = (
+    activation("plain", **BASIC),
+    activation("gradient-and-bias", grad=1, **BASIC),
+    activation("no-refer", refer=False, dtypes=Types.every),
+    activation("neither", bias=False, refer=False, dtypes=Types.every),
+    activation("gradient", (2, 3, 7), grad=1, bias=False, dtypes=Types.every),
+    activation("second", grad=2, weak=ZERO),
+    activation("linear", act=1, dtypes=Types.every),
+    activation("linear-gradient", act=1, grad=1, bias=False),
+    activation("linear-second", act=1, grad=2, weak=ZERO),
+    activation("matrix", (7, 5), alpha=-0.3),
+    activation("rank-5", (2, 3, 2, 2, 3), scale=-0.7),
+    activation("strided", (2, 3, 5), layout=strided, dtypes=Types.every),
+    activation("transposed", (3, 4, 2), layout=transposed),
+    activation("channels-last", (2, 3, 4, 2), grad=1, layout=channels_last),
+    activation("steep", alpha=1.5, scale=0.5),
+    activation("no-slope", (4, 9), alpha=0.0),
+    activation("no-scale", (4, 9), scale=0.0, weak="scale is 0"),
+    activation("magnitudes", (6, 9), magnitudes(-8, 8)),
+    activation("special", (6, 3), choice([nan, inf, -inf, 1.5, -0.75]), bias=False, alpha=0.25, scale=2.0),
+    activation("special-gradient", (6, 3), choice([nan, inf, -inf, 1.5]), bias=False, grad=1, alpha=0.25, scale=2.0),
+    activation("one-channel", (9, 1, 3)),
+    activation("large", (3, 40, 70)),
+    activation("no-samples", (0, 3, 4)),
+    activation("exact", (4, 5, 3), whole(-4, 4), alpha=0.25, scale=2.0, exact=True, dtypes=Types.every),
+)
+
+register("diopiFusedBiasLeakyreluMmcv", templates=ACTIVATIONS)

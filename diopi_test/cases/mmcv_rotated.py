@@ -1,0 +1,293 @@
+"""MMCV's pooling and filters with orientation: rotated and rotation-invariant RoIs, feature alignment, filters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, between, choice, half_nan, normal, whole
+from diopi_test.cases.layouts import channels_last, contiguous, strided, transposed
+from diopi_test.cases.model import Values
+from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, register, tensor, throughout
+from diopi_test.cases.tensors import arbitrary, zeros
+
+F64, I32 = Dtype.float64, Dtype.int32
+
+FEATURES = normal()
+"""What feature maps hold as usual."""
+
+ANY_ANGLE = between(-3, 3)
+"""Angles all around."""
+
+# Rotated RoIs
+
+
+@dataclass(frozen=True)
+class Rotated:
+    """One way of pooling rotated regions.
+
+    Attributes:
+        shape: of the features.
+        bins: along the regions' height and width.
+        regions: their number.
+        scale, ratio, aligned, clockwise, orientations: as the functions have them.
+        centers: the least and the largest coordinate of a centre, in sizes of the features.
+        extent: the least and the largest side of a region, in elements a bin.
+        angles: where angles are drawn from.
+        given: the regions themselves, if they are not drawn.
+        features: where the maps are drawn from.
+    """
+
+    shape: tuple[int, int, int, int] = (2, 4, 4, 5)
+    bins: tuple[int, int] = (2, 3)
+    regions: int = 3
+    scale: float = 1.0
+    ratio: int = 2
+    aligned: bool = True
+    clockwise: bool = False
+    orientations: int = 4
+    centers: tuple[float, float] = (0.1, 0.9)
+    extent: tuple[float, float] = (0.5, 2.0)
+    angles: Domain = ANY_ANGLE
+    given: Sequence[Sequence[float]] = ()
+    features: Domain = FEATURES
+
+    @property
+    def number(self) -> int:
+        """Of regions."""
+        return len(self.given) or self.regions
+
+    @property
+    def rois(self) -> Mapping[str, TensorTemplate]:
+        """The regions, drawn or given."""
+        if self.given:
+            return {"rois": tensor(self.number, 6, compute=lambda values: self.given)}
+        return {
+            "_centers": tensor(self.regions, 2, domain=between(*self.centers), dtype=F64),
+            "_sizes": tensor(self.regions, 2, domain=between(*self.extent), dtype=F64),
+            "_angles": tensor(self.regions, 1, domain=self.angles, dtype=F64),
+            "rois": tensor(self.regions, 6, compute=self._regions),
+        }
+
+    def _regions(self, values: Values) -> Any:
+        """With ratio ≤ 0 their sides are well away from where the number of samples jumps."""
+        sizes = values["_sizes"]
+        if self.ratio <= 0:
+            sizes = np.floor(sizes) + 0.3 + 0.4 * (sizes % 1)
+        centers = values["_centers"] * np.array(self.shape[:1:-1])
+        samples = np.arange(self.regions)[::-1, np.newaxis] % self.shape[0]
+        sides = sizes * np.array(self.bins[::-1])
+        return np.concatenate([samples, centers / self.scale, sides / self.scale, values["_angles"]], -1)
+
+
+def rotated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Rotated = template.sizes
+    maps = tensor(*sizes.shape, domain=sizes.features, layout=template.layout)
+    (height, width), ratio = sizes.bins, sizes.ratio
+    return {
+        **dict.fromkeys(("input", "features"), maps),
+        "bottom_grad": zeros(*sizes.shape, layout=template.result),
+        "top_grad": tensor(sizes.number, sizes.shape[1], *sizes.bins, layout=template.layout),
+        **sizes.rois,
+        **dict.fromkeys(("aligned_height", "pooled_height"), height),
+        **dict.fromkeys(("aligned_width", "pooled_width"), width),
+        **dict.fromkeys(("sampling_ratio", "num_samples"), ratio),
+        "num_orientations": sizes.orientations,
+        "spatial_scale": sizes.scale,
+        "aligned": sizes.aligned,
+        "clockwise": sizes.clockwise,
+    }
+
+
+ROTATED = CaseTemplate("rotated", Rotated(), **BASIC)
+ROTATION = ROTATED.but(dtypes=Types.leading, smoke=False)
+NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])
+"""Whole numbers whose sums with weights are zero where they cancel, or where nothing is sampled: never below zero."""
+
+WHOLE = dict.fromkeys(("input", "features", "top_grad"), NONZERO)
+
+UPRIGHT = [1, 2.5, 2, 4, 2, 0], [0, 2, 2.5, 2, 4, 0]
+"""Regions that are not rotated, whose samples are at quarters of a cell."""
+
+EDGES = [1, 1.5, 1.5, 6, 5, 0], [0, 1.5, 1.5, 6, 5, 0]
+"""Samples at −1 and at the size of one axis, the last places that count, and in the middle."""
+
+ROTATIONS = (
+    ROTATED,
+    ROTATED.but("clockwise", scale=0.5, aligned=False, clockwise=True, smoke=False, **throughout(strided)),
+    ROTATED.but("exact", bins=(2, 2), ratio=1, aligned=False, given=UPRIGHT, domains=WHOLE, exact=True, smoke=False),
+    ROTATED.but(
+        "exact-edges",
+        shape=(2, 4, 4, 4),
+        bins=(2, 3),
+        ratio=1,
+        aligned=False,
+        given=EDGES,
+        domains=WHOLE,
+        exact=True,
+        smoke=False,
+    ),
+    ROTATION.but("adaptive", ratio=0, bins=(3, 2)),
+    ROTATION.but("adaptive-clockwise", ratio=-1, scale=0.25, clockwise=True, aligned=False, extent=(0.5, 3)),
+    ROTATION.but("one-sample", ratio=1, bins=(3, 1)),
+    ROTATION.but("three-samples", ratio=3, bins=(1, 2), scale=2.0),
+    ROTATION.but("smaller-than-one", aligned=False, extent=(0.05, 0.2), regions=5),
+    ROTATION.but("smaller-than-one-aligned", extent=(0.05, 0.2), regions=5),
+    ROTATION.but("beyond-the-features", extent=(2, 5), regions=5),
+    ROTATION.but("nearly-around", angles=choice([6.1, -6.1, 4.5, -4.5]), regions=4),
+    ROTATION.but("scaled-by-tenths", scale=0.3, bins=(3, 2)),
+    ROTATION.but("two-orientations", orientations=2, shape=(2, 6, 4, 5)),
+    ROTATION.but("eight-orientations", orientations=8, shape=(2, 8, 4, 5), regions=5),
+    ROTATION.but("one-orientation", orientations=1, shape=(2, 3, 4, 5)),
+    ROTATION.but("undefined", features=half_nan, centers=(0.4, 0.6), extent=(0.1, 0.3)),
+    ROTATION.but("channels-last", **throughout(channels_last)),
+    ROTATION.but("transposed", layout=transposed, result=strided),
+    ROTATION.but("long", shape=(2, 8, 7, 9), bins=(3, 4), regions=9),
+    ROTATION.but("no-regions", regions=0),
+)
+
+ROTATING = (
+    "diopiRoiAlignRotatedMmcv",
+    "diopiRoiAlignRotatedBackwardMmcv",
+    "diopiRiroiAlignRotatedMmcv",
+    "diopiRiroiAlignRotatedBackwardMmcv",
+)
+
+register(*ROTATING, templates=ROTATIONS, derive=rotated)
+
+# Feature alignment
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Features, and the boxes of their places; the attributes are those of `Rotated`."""
+
+    shape: tuple[int, int, int, int] = (2, 2, 3, 4)
+    points: int = 5
+    scale: float = 1.0
+    centers: tuple[float, float] = (0.0, 1.0)
+    extent: tuple[float, float] = (0.5, 3.0)
+    angles: Domain = ANY_ANGLE
+    features: Domain = FEATURES
+    quarters: bool = False
+
+    def boxes(self, values: Values) -> Any:
+        """As (y, x, w, h, a)."""
+        centers = values["_centers"] * np.array(self.shape[2:])
+        lengths = np.concatenate([centers, values["_sizes"]], -1)
+        if self.quarters:
+            lengths = np.rint(2 * lengths) / 2
+        return np.concatenate([lengths / self.scale, values["_angles"]], -1)
+
+
+def aligned(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Alignment = template.sizes
+    n, _, h, w = sizes.shape
+    return {
+        "features": tensor(*sizes.shape, domain=sizes.features, layout=template.layout),
+        "bottom_grad": zeros(*sizes.shape, layout=template.result),
+        "top_grad": tensor(*sizes.shape, layout=template.layout),
+        "_centers": tensor(n, h, w, 2, domain=between(*sizes.centers), dtype=F64),
+        "_sizes": tensor(n, h, w, 2, domain=between(*sizes.extent), dtype=F64),
+        "_angles": tensor(n, h, w, 1, domain=sizes.angles, dtype=F64),
+        "best_bboxes": tensor(n, h, w, 5, layout=template.layout, compute=sizes.boxes),
+        "spatial_scale": sizes.scale,
+        "points": sizes.points,
+    }
+
+
+ALIGN = CaseTemplate("corners", Alignment(), **BASIC)
+ALIGNED = ALIGN.but(dtypes=Types.leading, smoke=False)
+UPRIGHT_BOXES: Mapping[str, Any] = {"angles": choice([0.0]), "quarters": True, "domains": WHOLE, "exact": True}
+
+ALIGNMENTS = (
+    ALIGN,
+    ALIGN.but("centre", points=1, scale=0.5, smoke=False, layout=strided, result=transposed),
+    ALIGN.but("exact", smoke=False, **UPRIGHT_BOXES),
+    ALIGN.but("exact-around", scale=0.25, centers=(-0.6, 1.6), extent=(0, 4), smoke=False, **UPRIGHT_BOXES),
+    ALIGN.but("exact-centre", points=1, centers=(-0.5, 1.5), smoke=False, **UPRIGHT_BOXES),
+    ALIGNED.but("doubled", scale=2.0),
+    ALIGNED.but("tenths", scale=0.3, points=1),
+    ALIGNED.but("small-boxes", extent=(0.05, 0.3)),
+    ALIGNED.but("large-boxes", extent=(3, 9)),
+    ALIGNED.but("outside", centers=(-0.6, 1.6)),
+    ALIGNED.but("one-channel", shape=(3, 1, 5, 2)),
+    ALIGNED.but("many-channels", shape=(1, 9, 2, 3)),
+    ALIGNED.but("one-place", shape=(4, 2, 1, 1), extent=(0.05, 0.5)),
+    ALIGNED.but("undefined", features=half_nan),
+    ALIGNED.but("channels-last", **throughout(channels_last)),
+    ALIGNED.but("transposed", layout=transposed, result=strided),
+    ALIGNED.but("long", shape=(1, 5, 13, 14)),
+    ALIGNED.but("no-images", shape=(0, 2, 3, 4)),
+    ALIGNED.but("no-channels", shape=(2, 0, 3, 4)),
+)
+
+register("diopiRotatedFeatureAlignMmcv", "diopiRotatedFeatureAlignBackwardMmcv", templates=ALIGNMENTS, derive=aligned)
+
+# Active rotated filters
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Sizes of the filters: `shape` is (P, Q, O, kH, kW)."""
+
+    shape: tuple[int, int, int, int, int] = (2, 3, 2, 2, 3)
+    rotations: int = 3
+
+    def permutations(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """One of the entries of a filter for each rotation, counting from 1."""
+        entries = int(np.prod(self.shape[2:]))
+        each = [rng.permutation(entries) + 1 for _ in range(self.rotations)]
+        return np.reshape(each, (self.rotations, entries)).T.reshape(-1)
+
+
+def filters(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Filters = template.sizes
+    p, q, o, *kernel = sizes.shape
+    layout = template.layout
+    return {
+        "input": arbitrary(*sizes.shape, layout=layout),
+        "grad_out": tensor(p * sizes.rotations, q * o, *kernel, layout=layout),
+        "indices": tensor(
+            *sizes.shape[2:],
+            sizes.rotations,
+            domain=sizes.permutations,
+            dtype=I32,
+            layout=contiguous if layout is channels_last else layout,
+        ),
+    }
+
+
+FILTER = CaseTemplate("filters", Filters(), **BASIC)
+FILTERED = FILTER.but(dtypes=Types.leading, smoke=False)
+
+FILTERS = (
+    FILTER,
+    FILTER.but("exact", domains={"grad_out": whole(-9, 9)}, exact=True, smoke=False),
+    FILTER.but("square", shape=(3, 2, 1, 3, 3), rotations=8, smoke=False, layout=strided, result=transposed),
+    FILTERED.but("one-rotation", rotations=1),
+    FILTERED.but("one-entry", shape=(5, 4, 1, 1, 1)),
+    FILTERED.but("many-orientations", shape=(1, 2, 8, 1, 1), rotations=8),
+    FILTERED.but("one-filter", shape=(1, 1, 2, 3, 3), rotations=4),
+    FILTERED.but("many-filters", shape=(17, 9, 1, 2, 2)),
+    FILTERED.but("strided", **throughout(strided)),
+    FILTERED.but("transposed", layout=transposed, result=strided),
+    FILTERED.but("transposed-result", layout=strided, result=transposed),
+    FILTERED.but("long", shape=(5, 7, 4, 3, 3), rotations=8),
+    FILTERED.but("no-filters", shape=(0, 3, 2, 2, 3)),
+    FILTERED.but("no-channels", shape=(2, 0, 2, 2, 3)),
+)
+
+register(
+    "diopiActiveRotatedFilterMmcv",
+    "diopiActiveRotatedFilterBackwardMmcv",
+    templates=FILTERS,
+    derive=filters,
+    weak={"one-entry": "a filter of one entry has one permutation"},
+)

@@ -1,0 +1,244 @@
+"""Batch norm, of one worker and of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from math import inf, nan
+from typing import Any
+
+from diopi_proto.dtypes import floating, half
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, between, choice, normal, whole
+from diopi_test.cases.layouts import channels_last, contiguous, strided, transposed
+from diopi_test.cases.norm.affine import NO_VARIANCE, common, found, layer, layers, statistic
+from diopi_test.cases.norm.usual import COMMON, GRADIENTS, NO_AFFINE, NO_BIAS, NO_WEIGHT, exact, large, long, saved
+from diopi_test.cases.norm.values import EPS, FAR, MANY, MOMENTUM, SHIFTED, level, two_values, with_first
+from diopi_test.cases.template import CaseTemplate, tensor
+
+F16, BF16, F32, F64 = floating
+
+RUNNING = ("running_mean", "running_var")
+POSITIVE = between(0.5, 2)
+MOMENTA = {"0": 0.0, "1": 1.0, "third": 1 / 3}
+FURTHER_MOMENTA = (0.01, 0.1, 0.5, 0.9, -0.25, 2.0)
+"""PyTorch's None, the mean over all batches, is a momentum of 1, 1/2, 1/3, … in turn."""
+
+EPSILONS = (0.0, 1e-8, 1e-3, 1.0, -0.0625)
+SAVED = ("save_mean", "save_invstd")
+
+
+def _arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    channels, own, wide = template.sizes.shape[1:2], template.sizes.parameters, statistic(dtype)
+    return {
+        "training": True,
+        "momentum": MOMENTUM,
+        **common(template, channels),
+        "running_mean": tensor(*channels, dtype=own),
+        "running_var": tensor(*channels, dtype=own, domain=POSITIVE),
+        "save_mean": found(template, ("diopiBatchNormStats", "mean"), channels, wide),
+        "save_invstd": found(template, ("diopiBatchNormStats", "invstd"), channels, wide),
+    }
+
+
+batch_norm = partial(layers, derive=_arguments)
+
+CHANNELS = (
+    *long((4, 3, 43), (2, 2, 517)),
+    *COMMON,
+    layer("many-channels", (2, 67, 3)),
+    layer("rank2", (9, 6)),
+    layer("rank5", (2, 3, 2, 1, 3), dtypes=(F32, BF16)),
+    layer("channels-last", (2, 3, 4, 5), layout=channels_last, dtypes=(F32, F16)),
+)
+
+STATISTICS = (
+    layer("training", (3, 5, 2, 3), dtypes=floating).but(smoke=True),
+    *CHANNELS,
+    layer("eps", (3, 4, 5), eps=0.5),
+)
+"""Those whose statistics alone make cases too."""
+
+BATCH_NORM = (
+    *STATISTICS,
+    layer("evaluation", (4, 3, 5), training=False, dtypes=floating).but(smoke=True),
+    large((4, 3, 43), F32),
+    layer("mixed-training", (3, 4, 7), parameters=F32, dtypes=half),
+    layer("mixed-evaluation", (3, 4, 7), parameters=F32, training=False, dtypes=half),
+    layer("rank2-evaluation", (5, 6), training=False),
+    layer("transposed", (3, 4, 5), layout=transposed, training=False),
+    NO_AFFINE,
+    NO_AFFINE.but("no-affine-evaluation", {"training": False}, dtypes=(F32,)),
+    layer("eps-evaluation", (3, 4, 5), training=False, eps=1e-5),
+    layer("nan-evaluation", (3, 4, 5), with_first(nan), training=False),
+    layer("infinity-evaluation", (3, 4, 5), with_first(-inf), training=False),
+    layer("empty-evaluation", (0, 3, 2), training=False),
+)
+
+FORWARD = (
+    layer("far", (3, 4, 12), FAR),
+    layer("equal-values", (4, 3, 2), level(2)),
+    layer("one-value-a-channel", (1, 5)),
+)
+
+
+def of_epsilons() -> Iterator[CaseTemplate]:
+    for eps in EPSILONS:
+        yield layer(f"eps-{eps}", (3, 4, 5), eps=eps)
+        yield layer(f"eps-{eps}-evaluation", (3, 4, 5), eps=eps, training=False)
+
+
+batch_norm(
+    "diopiBatchNorm",
+    templates=(
+        *BATCH_NORM,
+        *FORWARD,
+        NO_WEIGHT,
+        NO_BIAS,
+        layer("no-running", (3, 4, 5), without=RUNNING, dtypes=(F32, BF16)),
+        *(layer(f"momentum-{name}", (3, 4, 5), momentum=momentum) for name, momentum in MOMENTA.items()),
+        layer("unsaved-evaluation", (4, 3, 2), training=False, without=SAVED),
+        layer("no-elements-saved-evaluation", (4, 3, 2), training=False).but(results=saved(shape=(0,))),
+        layer("float16-saved", (4, 3, 6), dtypes=(F16,)).but(results=saved(F16)),
+        layer("float-saved", (4, 3, 6), without=RUNNING, dtypes=(F64,)).but(results=saved(F32)),
+        *(layer(f"momentum-{momentum}", (3, 4, 5), momentum=momentum) for momentum in FURTHER_MOMENTA),
+        layer("momentum-0.1-no-running", (3, 4, 5), without=RUNNING, momentum=0.1),
+        *of_epsilons(),
+    ),
+    weak=NO_VARIANCE,
+)
+
+batch_norm(
+    "diopiBatchNormBackward",
+    templates=(
+        *BATCH_NORM,
+        exact((8, 3, 8), 8),
+        layer("no-running", (3, 4, 5), without=RUNNING),
+        layer("no-saved-evaluation", (3, 4, 5), without=SAVED, training=False),
+        *GRADIENTS,
+        layer("only-grad_input-evaluation", (3, 4, 5), without=["grad_weight", "grad_bias"], training=False),
+        *of_epsilons(),
+    ),
+)
+
+batch_norm(
+    "diopiBatchNormStats",
+    templates=(*STATISTICS, *FORWARD, *(layer(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in EPSILONS)),
+    weak=NO_VARIANCE,
+)
+
+
+# Several workers
+
+
+def _gather_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """The template's shape is (workers, channels)."""
+    (workers, channels), own, wide = template.sizes.shape, template.sizes.parameters, statistic(dtype)
+    return {
+        "eps": EPS,
+        "momentum": MOMENTUM,
+        "input": tensor(2, channels, 3),
+        "mean_all": tensor(workers, channels, dtype=wide, domain=SHIFTED),
+        "invstd_all": tensor(workers, channels, dtype=wide, domain=POSITIVE),
+        "running_mean": tensor(channels, dtype=own),
+        "running_var": tensor(channels, dtype=own, domain=POSITIVE),
+        "counts": tensor(workers, dtype=wide, domain=whole(2, 30)),
+    }
+
+
+gathering = partial(layers, derive=_gather_arguments)
+
+
+def _gathered(label: str, workers: int, channels: int, means: Domain = SHIFTED, **about: Any) -> CaseTemplate:
+    """Statistics of several workers, the means drawn from `means`."""
+    return layer(label, (workers, channels), **about).but(domains={"mean_all": means})
+
+
+GATHERED = (
+    _gathered("plain", 3, 5, dtypes=floating).but(smoke=True),
+    _gathered("one-worker", 1, 4),
+    _gathered("many-workers", 17, 3, dtypes=floating),
+    _gathered("many-channels", 2, 67, between(1, 2)),
+    _gathered("float-running", 3, 4, parameters=F32, dtypes=half),
+    _gathered("no-running", 3, 4, without=RUNNING, dtypes=(F32, F16)),
+    _gathered("strided", 4, 3, layout=strided),
+    _gathered("transposed", 4, 3, layout=transposed).but(result=contiguous),
+    _gathered("eps", 3, 4, eps=0.25),
+    _gathered("small-eps", 3, 4, eps=1e-5),
+    *(_gathered(f"momentum-{name}", 3, 4, momentum=momentum) for name, momentum in MOMENTA.items()),
+    _gathered("far-apart", 3, 4, normal(30), dtypes=(F32, F64)),
+    _gathered("nan", 3, 4, with_first(nan)),
+    *(_gathered(f"momentum-{momentum}", 3, 4, momentum=momentum) for momentum in FURTHER_MOMENTA),
+    *(_gathered(f"eps-{eps}", 3, 4, eps=eps) for eps in EPSILONS),
+)
+
+gathering("diopiBatchNormGatherStatsWithCounts", templates=GATHERED)
+
+
+def _synchronised_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Statistics of all workers are not those of this worker's input."""
+    channels, wide = template.sizes.shape[1:2], statistic(dtype)
+    arguments = common(template, channels)
+    total = tensor(*channels, dtype=wide, domain=normal(20))
+    return {
+        **arguments,
+        "grad_out": arguments["grad_output"],
+        "mean": tensor(*channels, dtype=wide, domain=SHIFTED),
+        "invstd": tensor(*channels, dtype=wide, domain=POSITIVE),
+        "sum_dy": total,
+        "sum_dy_xmu": total,
+        "count": tensor(3, dtype=Dtype.int32, domain=whole(5, 20)),
+        **dict.fromkeys(FLAGS, True),
+    }
+
+
+synchronised = partial(layers, derive=_synchronised_arguments)
+
+FLAGS = ("input_g", "weight_g", "bias_g")
+OPTIONAL = ("sum_dy", "sum_dy_xmu", "grad_weight", "grad_bias")
+
+SYNCHRONISED = (
+    layer("plain", (3, 5, 2, 3), dtypes=floating).but(smoke=True),
+    large((4, 3, 43)),
+    *CHANNELS,
+    layer("mixed", (3, 4, 7), parameters=F32, dtypes=half),
+    layer("transposed", (3, 4, 5), layout=transposed),
+    NO_WEIGHT.but(dtypes=(F32, F16)),
+    layer("infinity", (3, 4, 5), with_first(inf)),
+    layer("empty", (0, 3, 2)),
+)
+
+
+SIMPLE = {"input": two_values(8), "grad_out": MANY, "mean": choice([3.0, 2.0]), "invstd": choice([0.5, 0.25])}
+
+synchronised(
+    "diopiBatchNormBackwardReduce",
+    templates=(
+        *SYNCHRONISED,
+        layer("exact", (8, 3, 8), dtypes=floating).but(domains=SIMPLE, exact=True),
+        *(layer(f"only-{w}", (3, 4, 5)).but(arguments={flag: flag == w for flag in FLAGS}) for w in FLAGS),
+        *(layer(f"no-{flag}", (3, 4, 5), dtypes=(F32, F16)).but(arguments={flag: False}) for flag in FLAGS),
+        *(layer(f"without-{name}", (3, 4, 5), without=[name]) for name in OPTIONAL),
+    ),
+)
+
+synchronised(
+    "diopiBatchNormBackwardElemt",
+    templates=(
+        *SYNCHRONISED,
+        layer("one-worker", (3, 4, 5), count=tensor(1, dtype=Dtype.int32, domain=whole(5, 20))),
+        layer("strided-count", (3, 4, 5), count=tensor(4, dtype=Dtype.int32, domain=whole(1, 9), layout=strided)),
+    ),
+)
+
+synchronised(
+    "diopiBatchNormElemt",
+    templates=(
+        *SYNCHRONISED,
+        layer("far", (3, 4, 12), FAR),
+        NO_BIAS,
+        NO_AFFINE.but(dtypes=(F32,)),
+        layer("large-eps", (3, 4, 5), eps=10.0, dtypes=floating),
+        layer("nan-eps", (3, 4, 5), eps=nan),
+    ),
+)

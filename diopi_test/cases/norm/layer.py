@@ -1,0 +1,221 @@
+"""Layer norm, group norm and instance norm: each sample has statistics of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from math import prod
+from typing import Any
+
+from diopi_proto.dtypes import floating, half
+from diopi_proto.types import Dtype
+from diopi_test.cases.axes import SHAPES, every_axis
+from diopi_test.cases.domains import between
+from diopi_test.cases.layouts import channels_last, transposed
+from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.norm.affine import NO_VARIANCE, common, found, layer, layers, statistic
+from diopi_test.cases.norm.usual import (
+    COMMON,
+    GRADIENTS,
+    NO_AFFINE,
+    NO_BIAS,
+    NO_WEIGHT,
+    exact,
+    large,
+    long,
+    saved,
+    single,
+)
+from diopi_test.cases.norm.values import FAR, level, two_values
+from diopi_test.cases.template import CaseTemplate
+
+F16, BF16, F32, F64 = floating
+
+EPSILONS = tuple(layer(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in (0.0, 1e-8, 1e-3, 2.0, -0.0625))
+
+USUAL = (*COMMON, NO_AFFINE, layer("eps", (3, 4, 5), eps=0.5), layer("small-eps", (3, 4, 5), eps=1e-5))
+
+# Layer norm
+
+
+def _layer_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    shape = template.sizes.shape
+    begin = template.arguments.get("begin_norm_axis", 1) % len(shape)
+    decided = template.results.get("save_mean") or ResultOverride()
+    kept, own = shape[:begin] if decided.shape is None else decided.shape, decided.dtype or statistic(dtype)
+    mean = found(template, ("diopiLayerNormGB", "running_mean"), kept, own, begin_norm_axis=begin)
+    deviation = found(template, ("diopiLayerNormGB", "running_var"), kept, own, begin_norm_axis=begin)
+    return {
+        "normalized_shape": shape[begin:],
+        "begin_norm_axis": begin,
+        **common(template, shape[begin:]),
+        **{"mean": mean, "rstd": deviation, "running_mean": mean, "running_std": deviation},
+    }
+
+
+layer_norm = partial(layers, derive=_layer_arguments)
+
+LAYER_NORM = (
+    layer("plain", (4, 3, 5), dtypes=floating).but(smoke=True),
+    layer("last-axis", (3, 4, 7), begin_norm_axis=-1, dtypes=floating),
+    *long((3, 331), (2, 1031)),
+    large((3, 331)),
+    *USUAL,
+    layer("many-rows", (131, 3)),
+    layer("mixed", (3, 4, 7), parameters=F32, begin_norm_axis=2, dtypes=half),
+    layer("all-axes", (4, 3, 2), begin_norm_axis=0, dtypes=(F32, BF16)),
+    layer("rank1", (9,), begin_norm_axis=0),
+    layer("rank5", (2, 3, 2, 1, 4), begin_norm_axis=-3),
+    layer("kept-axes", (4, 3, 5)).but(results=saved(shape=(4, 1, 1)), dtypes=(F32, F16)),
+    layer("kept-all-axes", (3, 5), begin_norm_axis=0).but(results=saved(shape=(1, 1))),
+    *(layer(f"{narrow.name}-saved", (4, 3, 5), dtypes=(narrow,)).but(results=saved(narrow)) for narrow in half),
+    layer("transposed", (3, 4, 5), layout=transposed, dtypes=(F32, F16)),
+    layer("channels-last", (2, 3, 4, 5), layout=channels_last),
+    layer("empty", (0, 3, 5), dtypes=(F32, F16)),
+)
+
+BEGINNING = tuple(layer(f"from{axis}-of-{rank}", SHAPES[rank - 1], begin_norm_axis=axis) for rank, axis in every_axis())
+
+layer_norm(
+    "diopiLayerNorm",
+    "diopiLayerNormGB",
+    templates=(
+        *LAYER_NORM,
+        layer("far", (5, 37), FAR),
+        NO_WEIGHT,
+        NO_BIAS,
+        layer("equal-values", (4, 6), level(6)),
+        layer("one-value", (4, 1)),
+        *BEGINNING,
+        *EPSILONS,
+    ),
+    weak={**NO_VARIANCE, "expanded": "all rows are one"},
+)
+
+layer_norm(
+    "diopiLayerNormBackward",
+    "diopiLayerNormGBBackward",
+    templates=(*LAYER_NORM, exact((64, 4), 4), exact((2, 8, 8), 64, "exact-rows"), *GRADIENTS, NO_BIAS, *BEGINNING),
+    weak={"nan": "a sum over all rows has that of the NaN in it"},
+)
+
+# Group norm
+
+
+def _group_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    shape, own = template.sizes.shape, template.sizes.parameters
+    groups = template.arguments.get("num_groups", 2)
+    kept = (shape[0], groups)
+    return {
+        "num_groups": groups,
+        **common(template, shape[1:2]),
+        "mean": found(template, ("diopiGroupNorm", "save_mean"), kept, own, num_groups=groups),
+        "rstd": found(template, ("diopiGroupNorm", "save_invstd"), kept, own, num_groups=groups),
+    }
+
+
+group_norm = partial(layers, derive=_group_arguments)
+
+GROUP_NORM = (
+    layer("plain", (3, 6, 2, 3), num_groups=3, dtypes=floating).but(smoke=True),
+    *long((2, 4, 83), (2, 4, 519), mean=2),
+    large((2, 4, 83)),
+    *USUAL,
+    layer("many-groups", (3, 70, 2), num_groups=35),
+    layer("mixed", (3, 4, 7), parameters=F32, dtypes=half),
+    layer("one-group", (3, 4, 5), num_groups=1, dtypes=(F32, BF16)),
+    layer("group-a-channel", (3, 4, 5), num_groups=4),
+    layer("rank2", (3, 12), num_groups=3),
+    layer("rank5", (2, 4, 2, 1, 3)),
+    layer("channels-last", (2, 6, 3, 5), layout=channels_last, dtypes=(F32, F16)),
+    layer("transposed", (3, 4, 5), layout=transposed),
+    layer("empty", (0, 4, 5)),
+)
+
+GROUPS = tuple(layer(f"{groups}-groups", (2, 2 * groups, 3), num_groups=groups) for groups in (5, 8, 16, 32))
+
+group_norm(
+    "diopiGroupNorm",
+    templates=(
+        *GROUP_NORM,
+        layer("far", (2, 6, 13), FAR),
+        NO_WEIGHT,
+        NO_BIAS,
+        layer("equal-values", (4, 6, 2), level(6)),
+        layer("float-saved", (3, 4, 5), dtypes=half).but(results=saved(F32)),
+        *EPSILONS,
+        *GROUPS,
+    ),
+    weak=NO_VARIANCE,
+)
+
+group_norm(
+    "diopiGroupNormBackward",
+    templates=(
+        *GROUP_NORM,
+        exact((8, 4, 8), 16, "exact-channels"),
+        exact((2, 8, 16), 64, "exact-groups"),
+        *GRADIENTS,
+        *GROUPS,
+    ),
+)
+
+
+# Instance norm
+
+
+def _instance_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    axis = template.arguments.get("axis", 2)
+    arguments = common(template, (prod(template.sizes.shape[1:axis]),))
+    return {"axis": axis, **arguments, "scale": arguments["weight"]}
+
+
+instance_norm = partial(layers, derive=_instance_arguments)
+
+INSTANCE_NORM = (
+    layer("plain", (3, 4, 3, 2), dtypes=floating).but(smoke=True),
+    *long((2, 3, 157), (1, 3, 1031)),
+    large((2, 3, 157)),
+    *USUAL,
+    layer("many-channels", (2, 67, 3)),
+    layer("mixed", (2, 4, 9), parameters=F32, dtypes=half),
+    layer("first-axis", (3, 4, 5), axis=1, dtypes=(F32, BF16)),
+    layer("third-axis", (2, 3, 4, 5), axis=3, dtypes=(F32, F16)),
+    layer("rank2", (4, 7), axis=1),
+    layer("rank5", (2, 3, 2, 2, 3)),
+    layer("channels-last", (2, 3, 4, 5), layout=channels_last, dtypes=(F32, F16)),
+    layer("transposed", (3, 4, 5), layout=transposed),
+    layer("zero-eps", (3, 4, 5), eps=0.0),
+    layer("negative-eps", (3, 4, 5), between(1, 9), eps=-0.125),
+    layer("empty", (0, 4, 5)),
+)
+
+ALONG = tuple(
+    layer(f"axis{axis}-of-{rank}", SHAPES[rank - 1], axis=axis) for rank, axis in every_axis((2, 3, 4)) if axis > 0
+)
+"""The samples come first, and the axis is never counted from the end."""
+
+instance_norm(
+    "diopiInstanceNorm",
+    templates=(
+        *INSTANCE_NORM,
+        layer("far", (3, 4, 31), FAR),
+        layer("no-scale", (3, 4, 5), without=["scale"]),
+        NO_BIAS,
+        layer("equal-values", (2, 3, 6), level(6)),
+        layer("too-negative-eps", (2, 3, 4), two_values(4), eps=-2.0),
+        *ALONG,
+    ),
+    weak=NO_VARIANCE,
+)
+
+instance_norm(
+    "diopiInstanceNormBackward",
+    templates=(
+        *INSTANCE_NORM,
+        *single(("grad_input", "grad_scale", "grad_bias")),
+        NO_BIAS,
+        *ALONG,
+        layer("whole-eps", (3, 4, 5), eps=2.0),
+    ),
+)

@@ -1,0 +1,77 @@
+"""Templates of several normalisation layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import nan
+
+from diopi_proto.dtypes import floating, half
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import normal, whole
+from diopi_test.cases.layouts import expanded, strided
+from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.norm.affine import layer
+from diopi_test.cases.norm.values import BEYOND_ITS_SQUARE, MANY, SHIFTED, two_values, with_first
+from diopi_test.cases.template import CaseTemplate, tensor
+
+F16, BF16, F32, F64 = floating
+
+VIEW = tensor(3, 4, 5, domain=SHIFTED, layout=expanded)
+AFFINE = ("weight", "scale", "bias")
+
+COMMON = (
+    layer("expanded", (3, 4, 5), input=VIEW, grad_output=VIEW, grad_out=VIEW),
+    layer("strided", (3, 4, 5), layout=strided),
+    layer("nan", (3, 4, 5), with_first(nan)),
+)
+
+NO_AFFINE = layer(
+    "no-affine", (3, 4, 5), without=(*AFFINE, "grad_weight", "grad_scale", "grad_bias"), dtypes=(F32, F16)
+)
+NO_WEIGHT = layer("no-weight", (3, 4, 5), without=["weight"])
+NO_BIAS = layer("no-bias", (3, 4, 5), without=["bias", "grad_bias"])
+
+
+def long(shape: tuple[int, ...], very_long: tuple[int, ...], mean: float = 8) -> tuple[CaseTemplate, ...]:
+    """Many elements; in half precision off centre, so that sums kept in half precision go wrong."""
+    return (
+        layer("long", shape, normal(1, mean), dtypes=half),
+        layer("long", shape, dtypes=(F32, F64)),
+        layer("very-long", very_long, dtypes=(*half, F32)),
+    )
+
+
+def large(shape: tuple[int, ...], parameters: Dtype | None = None) -> CaseTemplate:
+    """Numbers that float16 can't square."""
+    return layer("large", shape, BEYOND_ITS_SQUARE, parameters=parameters, dtypes=(F16,))
+
+
+def exact(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemplate:
+    """Data that make statistics, over `length` neighbours each time, and sums exact in float32, sums not in half types.
+
+    For functions that are given the statistics: a sound way of finding them, Welford's, rounds all the same.
+    """
+    domains = {"grad_output": MANY, "grad_out": MANY, **dict.fromkeys(AFFINE, whole(1, 3))}
+    template = layer(label, shape, eps=0.0, dtypes=floating)
+    return template.but(domains={"input": two_values(length), **domains}, exact=True)
+
+
+def single(names: Sequence[str]) -> Iterator[CaseTemplate]:
+    """Every gradient on its own."""
+    for wanted in names:
+        yield layer(f"only-{wanted}", (3, 4, 5), without=[name for name in names if name != wanted])
+
+
+GRADIENTS = (
+    *single(("grad_input", "grad_weight", "grad_bias")),
+    layer("bias-only", (3, 4, 5), without=["weight"]).but(
+        results={"grad_weight": None, "grad_bias": ResultOverride(F32)}
+    ),
+)
+"""Every gradient on its own, and that of the bias where there is no weight to tell its type."""
+
+
+def saved(dtype: Dtype | None = None, shape: tuple[int, ...] | None = None) -> dict[str, ResultOverride]:
+    """The decision about the saved statistics, whatever the layer calls them."""
+    names = ("save_mean", "save_invstd", "running_mean", "running_var")
+    return dict.fromkeys(names, ResultOverride(dtype, shape=shape))

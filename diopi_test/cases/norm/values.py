@@ -1,0 +1,67 @@
+"""What norms are taken of, and usual attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, between, normal, whole
+
+SHIFTED = normal(1, mean=0.75)
+"""Off centre, so that the mean counts."""
+
+MANY = whole(1, 100)
+"""Whole numbers whose sums float32 holds exactly and half precision does not."""
+
+
+FAR = normal(1, mean=100)
+"""So far off centre that the variance is lost if it is computed as E[x²] − mean²."""
+
+BEYOND_ITS_SQUARE = between(300, 3000)
+"""Squares are too large for float16, deviations are not."""
+
+EPS, MOMENTUM = 2.0**-6, 2.0**-3
+"""Large enough to count in half precision, and numbers of every format."""
+
+
+def with_first(value: float) -> Domain:
+    """`SHIFTED` values of which the first is replaced."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        values = SHIFTED(rng, count, dtype)
+        values[0] = value
+        return values
+
+    return draw
+
+
+def half_zero(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Zeros in the first half of the elements."""
+    values = SHIFTED(rng, count, dtype)
+    values[: count // 2] = 0
+    return values
+
+
+def rows(length: int, draw_row: Callable[[Generator, int], Any]) -> Domain:
+    """Values in rows of `length` elements, each made from its number."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        return np.asarray(np.concatenate([draw_row(rng, number) for number in range(count // length)]))
+
+    return draw
+
+
+def two_values(length: int) -> Domain:
+    """Rows of an even `length` whose elements have means 3, 5 and 2, and standard deviations 2, 4 and 1, in turn."""
+    pairs = [5, 1], [9, 1], [3, 1]
+    return rows(length, lambda rng, number: rng.permutation(np.resize(pairs[number % 3], length)))
+
+
+def level(length: int) -> Domain:
+    """Rows of equal elements."""
+    return rows(length, lambda rng, number: np.full(length, [2.0, -1.5, 0.25][number % 3]))

@@ -1,0 +1,107 @@
+"""Which cases a function has at a level."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from diopi_proto.families import load_families
+from diopi_proto.interface import lookup
+from diopi_proto.prototype import Prototype
+from diopi_test.cases.classes import classified
+from diopi_test.cases.large import large_cases
+from diopi_test.cases.model import Case, cases_of, check_cases
+from diopi_test.cases.models import model_keys, models_cases
+from diopi_test.cases.repeated import repeated_cases
+from diopi_test.models.files import model_names
+
+SMOKE_SELECTION = Path(__file__).parent / "smoke_selection.json"
+"""By function, the labels of the cases that the smoke level needs besides the basic ones, to catch what the full level
+catches. Written by `diopi-test audit --choose diopi_test/cases/smoke_selection.json`."""
+
+
+@cache
+def smoke_selection() -> Mapping[str, Sequence[str]]:
+    """The contents of `SMOKE_SELECTION`."""
+    labels: Mapping[str, Sequence[str]] = json.loads(SMOKE_SELECTION.read_text("utf-8"))
+    return labels
+
+
+def _full(prototype: Prototype) -> Sequence[Case]:
+    load_families("diopi_test.cases")
+    own = cases_of(prototype)
+    return *own, *repeated_cases(prototype, own)
+
+
+def _smoke(prototype: Prototype) -> Sequence[Case]:
+    labels = smoke_selection().get(prototype.name, ())
+    return [case for case in select_cases(prototype.name, "full") if case.smoke or case.label in labels]
+
+
+def _nothing(prototype: Prototype) -> Sequence[str]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level of the baseline.
+
+    Attributes:
+        cases: makes those of a function.
+        sources: the packages that have a module of each family, in which they are described.
+        depends_on: what they depend on besides sources, for each function, so that what is stored is made again when
+            it changes.
+        is_drawn: whether their inputs are not stored, but drawn again from what describes them.
+        has_classes: whether the cases come with their class: those of another level have theirs, and what networks call
+            demands nothing beyond that.
+    """
+
+    cases: Callable[[Prototype], Sequence[Case]]
+    sources: Sequence[str] = ("diopi_test.cases",)
+    depends_on: Callable[[Prototype], Sequence[str]] = _nothing
+    is_drawn: bool = False
+    has_classes: bool = False
+
+
+def level_of_model(name: str) -> str:
+    """The name of the level that has the cases of one network."""
+    return f"{MODELS}-{name}"
+
+
+def _of_models(names: Sequence[str] | None = None) -> Level:
+    """The level of the calls that these networks make, or all."""
+    return Level(
+        lambda prototype: models_cases(prototype, names),
+        depends_on=lambda prototype: model_keys(prototype, names),
+        is_drawn=True,
+        has_classes=True,
+    )
+
+
+MODELS = "models"
+"""The level of calls of real networks."""
+
+LEVELS: Mapping[str, Level] = {
+    "smoke": Level(_smoke, depends_on=lambda prototype: smoke_selection().get(prototype.name, ()), has_classes=True),
+    "full": Level(_full),
+    "large": Level(large_cases, ("diopi_test.cases", "diopi_test.cases.large"), is_drawn=True),
+    MODELS: _of_models(),
+    **{level_of_model(name): _of_models([name]) for name in model_names()},
+}
+"""The levels by name. Smoke is part of full: the basic cases and the smoke selection. Large has sizes of models; models
+has what real networks call, and each network is a level too, so that one of them can be checked without all others."""
+
+WHOLE_LEVELS = ("smoke", "full", "large", MODELS)
+"""The levels that are no part of another."""
+
+
+@cache
+def select_cases(function: str, level: str) -> tuple[Case, ...]:
+    """The cases of `function` at `level`, in order."""
+    prototype = lookup(function)
+    cases = tuple(LEVELS[level].cases(prototype))
+    check_cases(prototype, cases)
+    return cases if LEVELS[level].has_classes else classified(prototype, cases)

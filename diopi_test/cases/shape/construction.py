@@ -1,0 +1,156 @@
+"""Tensors that are made without others: filled with one number, or with a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf, nan
+from typing import Any
+
+from diopi_proto.dtypes import category, every, floating, half, integer
+from diopi_proto.types import Dtype
+from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
+from diopi_test.cases.model import CaseClass, ResultOverride
+from diopi_test.cases.template import BASIC, ByDtype, CaseTemplate, Types, register
+
+EVERY: Mapping[str, Any] = {"dtypes": Types.every}
+
+TRUTHS: Mapping[str, Any] = {
+    "dtypes": (Dtype.bool, Dtype.int32, Dtype.float32, Dtype.complex64),
+    "case_class": CaseClass.callers,
+}
+"""One element type of each category, for numbers that are truth values."""
+
+
+def made(
+    label: str,
+    shape: tuple[int, ...],
+    layout: Layout = contiguous,
+    arguments: Mapping[str, Any] | None = None,
+    **about: Any,
+) -> CaseTemplate:
+    """A tensor that the caller makes, of this shape and the element type under test, to be filled."""
+    result = ByDtype(lambda dtype: ResultOverride(dtype, layout, shape))
+    names = ("out", "input", "self")
+    return CaseTemplate(label, shape, arguments or {}, results=dict.fromkeys(names, result), **about)
+
+
+FILLED = (
+    made("matrix", (3, 4), **BASIC),
+    made("strided", (2, 3, 2), strided, **EVERY),
+    made("transposed", (4, 3, 2), transposed),
+    made("channels-last", (2, 3, 2, 2), channels_last),
+    made("scalar", ()),
+    made("empty", (0, 3)),
+    made("one", (1,), strided),
+    made("long", (1031,), dtypes=Types.widths),
+)
+
+FILLINGS: Mapping[int, Mapping[str, float]] = {
+    0: {"zero": 0, "two": 2, "fraction": 0.5, "not-a-number": nan},
+    1: {"zero": 0, "fraction": 5.9, "largest-of-all": 127},
+    2: {"whole": 3, "tenth": -0.1, "negative-zero": -0.0, "infinite": -inf, "not-a-number": nan},
+    3: {"whole": -2, "tenth": 0.1, "not-a-number": nan},
+}
+"""Numbers to fill with, by category of the element type."""
+
+EXTREME_FILLINGS: Mapping[Dtype, tuple[float, ...]] = {
+    Dtype.int64: (2**53 + 1, -(2**63)),
+    Dtype.int32: (-(2**31), 2**24 + 1, -2.9),
+    Dtype.int16: (-300,),
+    Dtype.int8: (-128,),
+    Dtype.uint8: (255,),
+    Dtype.float32: (2**24 + 3,),
+    Dtype.float64: (2**53 - 1,),
+}
+
+FILL = (
+    *FILLED,
+    *(
+        made(label, (2, 3), arguments={"value": value}, dtypes=[dtype for dtype in every if category(dtype) == number])
+        for number, values in FILLINGS.items()
+        for label, value in values.items()
+    ),
+    *(
+        made(f"value{value}", (2, 3), arguments={"value": value}, dtypes=(dtype,))
+        for dtype, extremes in EXTREME_FILLINGS.items()
+        for value in extremes
+    ),
+    made("truth", (2, 3), arguments={"value": True}, **TRUTHS),
+)
+
+ALIKE = {".*": "all elements are to be alike"}
+
+
+def size_and_value(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    return {"size": template.sizes, "value": 1}
+
+
+register("diopiOnes", "diopiZeros", "diopiZeroInp", templates=FILLED, derive=size_and_value, weak=ALIKE)
+register("diopiFill", templates=FILL, derive=size_and_value, weak=ALIKE)
+
+
+def counted(
+    label: str, start: float, end: float, step: float, length: int, layout: Layout = contiguous, **about: Any
+) -> CaseTemplate:
+    """From start to end, which is not reached, `length` numbers."""
+    return made(label, (length,), layout, {"start": start, "end": end, "step": step}, **about)
+
+
+ARANGE = (
+    counted("up", 0, 7, 1, 7, exact=True, **BASIC),
+    counted("third", 2, 20, 3, 6, strided, exact=True, **EVERY),
+    counted("not-reaching", 1, 12, 4, 3, exact=True, **EVERY),
+    counted("down", 9, 1, -2, 4, exact=True, **EVERY),
+    counted("one", 3, 4, 5, 1, exact=True, **EVERY),
+    counted("none", 4, 4, 1, 0, exact=True, **EVERY),
+    counted("quarters", -1.0, 1.5, 0.25, 10, dtypes=floating),
+    counted("tenths", 0.0, 1.05, 0.1, 11, dtypes=floating),
+    counted("down-across-zero", 2.3, -3.2, -0.7, 8, dtypes=floating),
+    counted("mixed-payloads", 1, 3.4, 0.5, 5, dtypes=floating),
+    counted("long", -3.73, 48.0, 0.05, 1035, dtypes=(Dtype.float32, Dtype.float64)),
+    counted("long", 0, 1031, 1, 1031, dtypes=half),
+    counted("long", -500, 2593, 3, 1031, dtypes=(Dtype.int32,)),
+    counted("beyond-double", 2**53 + 1, 2**53 + 6, 1, 5, dtypes=(Dtype.int64,)),
+    counted("truncated", 1.9, 7.9, 2.2, 3, dtypes=(Dtype.int32, Dtype.int64, Dtype.uint8)),
+    counted("truncated-negative", -1.9, -7.9, -2.2, 3, dtypes=(Dtype.int32,)),
+    counted("to-zero", -2.6, 0.0, 0.4, 7, dtypes=(Dtype.float32,)),
+    counted("from-truth", True, 6, 1, 5, exact=True, **TRUTHS),
+    counted("to-truth", -4, True, 1, 5, exact=True, **TRUTHS),
+    counted("by-truth", 2, 7, True, 5, exact=True, **TRUTHS),
+)
+
+register("diopiArange", templates=ARANGE, weak={"one": "a single element is the start, whatever the step"})
+
+
+def spaced(label: str, start: float, end: float, steps: int, layout: Layout = contiguous, **about: Any) -> CaseTemplate:
+    """As many numbers from start to end."""
+    return made(label, (steps,), layout, {"start": start, "end": end, "steps": steps}, **about)
+
+
+LINSPACE = (
+    spaced("up", 0, 8, 5, exact=True, **BASIC),
+    spaced("down", 9, 1, 9, exact=True, **EVERY),
+    spaced("one", 3, 7, 1, exact=True, **EVERY),
+    spaced("two", 3, 7, 2, exact=True, **EVERY),
+    spaced("constant", 5, 5, 4, exact=True, **EVERY),
+    spaced("thirds", 1, 12, 4, strided, **EVERY),
+    spaced("across-zero", -3.7, 7.9, 9, dtypes=floating),
+    spaced("symmetric", -1.0, 1.0, 8, dtypes=floating),
+    spaced("backwards", 0.3, -0.55, 7, dtypes=floating),
+    spaced("mixed-payloads", -1, 2.5, 6, dtypes=floating),
+    # whole numbers that are missed by those who step by an inexact fraction
+    spaced("counted", 0, 49, 50, dtypes=integer),
+    spaced("counted-down", 52, 3, 50, dtypes=integer),
+    spaced("sevenths", 0, 7, 50, dtypes=integer),
+    spaced("elevenths", 100, 3, 12, dtypes=integer),
+    spaced("counted-wide", -(2**40), 2**41, 8, dtypes=(Dtype.int64,)),
+    spaced("none", 0, 1, 0),
+    spaced("long", -10.5, 99.25, 1031, dtypes=(Dtype.float32, *half)),
+    spaced("truncated", 2.9, 10.9, 4, dtypes=(Dtype.int32,)),
+    spaced("towards-zero", -9, 7, 6, dtypes=(Dtype.int32, Dtype.int64)),
+    spaced("to-zero", -1.3, 0.0, 6, dtypes=(Dtype.float32,)),
+    spaced("from-truth", True, 9, 5, exact=True, **TRUTHS),
+    spaced("to-truth", -7, True, 5, exact=True, **TRUTHS),
+)
+
+register("diopiLinspace", templates=LINSPACE, weak={"constant": "the start is the end"})

@@ -1,0 +1,205 @@
+"""Copies of a tensor: in another element type, to another place, in another memory format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import category, complexes, every, floating, half, integer
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype, MemoryFormat
+from diopi_test.cases.domains import Domain, anything, between, choice, integer_range, normal, special, with_zeros
+from diopi_test.cases.formats import format_of, is_inexact
+from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
+from diopi_test.cases.model import Case, ResultOverride, cases_for
+from diopi_test.cases.template import BASIC, CaseTemplate, register, tensor
+from diopi_test.cases.tensors import arbitrary, one_tensor
+from lib_rt.dtypes import to_numpy
+
+Shape = tuple[int, ...]
+
+
+def convertible(source: Dtype, target: Dtype) -> Domain:
+    """Numbers the target can mostly hold: those it can't have no specified result."""
+    if target is Dtype.bool:
+        return with_zeros
+    if category(source) < 2 or category(target) != 1:
+        return anything
+    return between(-0.9, 250) if target is Dtype.uint8 else between(-120, 120)
+
+
+def halfway(target: Dtype) -> Domain:
+    """Whole numbers halfway between two of the target, and what is halfway beyond its largest for floating sources."""
+    form = format_of(target)
+    numbers = [sign * (2.0**form.precision + 2 * step + 1) for step in range(9) for sign in (1, -1)]
+    beyond = [form.overflow, -form.overflow]
+    return lambda rng, count, dtype: choice([*numbers, *beyond] if is_inexact(dtype) else numbers)(rng, count, dtype)
+
+
+def truncated_to_ends(target: Dtype) -> Domain:
+    """The floating numbers furthest from 0 that an integer type can hold once their fraction is dropped."""
+    low, high = integer_range(target)
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        kind = to_numpy(dtype)
+        beyond = np.array([low - 1.0, high + 1.0]).astype(kind)  # high + 1 is a power of two, low − 1 may round to low
+        ends = [*np.nextafter(beyond, np.zeros_like(beyond)), *np.array([low, low / 2, high / 2]).astype(kind)]
+        return choice([float(end) for end in ends])(rng, count, dtype)
+
+    return draw
+
+
+def conversion(
+    source: Dtype,
+    target: Dtype,
+    label: str,
+    shape: Shape,
+    domain: Domain = anything,
+    layouts: tuple[Layout, Layout] = (contiguous, contiguous),
+    to: Shape | None = None,
+    smoke: bool = False,
+) -> CaseTemplate:
+    """A conversion of numbers from `domain`, to a tensor of shape `to` if that is another."""
+    given, made = layouts
+    numbers = tensor(*shape, domain=domain, layout=given)
+    result = ResultOverride(target, made, shape if to is None else to)
+    return CaseTemplate(
+        f"to-{target.name}{label}",
+        arguments={"input": numbers, "src": numbers},
+        results={"out": result, "dest": result},
+        dtypes=(source,),
+        smoke=smoke,
+    )
+
+
+PLACES: Mapping[str, tuple[Shape, tuple[Layout, Layout]]] = {
+    "-transposed": ((3, 4), (transposed, contiguous)),
+    "-strided": ((2, 3, 2), (contiguous, strided)),
+    "-channels-last": ((2, 3, 2, 2), (strided, channels_last)),
+    "-scalar": ((), (contiguous, contiguous)),
+    "-empty": ((0, 3), (contiguous, contiguous)),
+    "-long": ((1031,), (contiguous, contiguous)),
+}
+
+ROUNDED = {
+    Dtype.float32: half,
+    Dtype.float64: (*half, Dtype.float32),
+    Dtype.int32: (*half, Dtype.float32),
+    Dtype.int64: (Dtype.float32, Dtype.float64),
+}
+"""Targets that conversions round to, by source."""
+
+F32, F64 = Dtype.float32, Dtype.float64
+SPECIAL_TARGETS = (Dtype.bool, Dtype.int32, Dtype.int64, *floating)
+EXTREME_TARGETS = (*half, F32, Dtype.uint8, Dtype.bool)
+
+
+def basic_conversions(all_pairs: bool) -> Iterator[CaseTemplate]:
+    """From each element type to every other, or to the next one and from float32 alone."""
+    for number, source in enumerate(every):
+        for target in every:
+            follows = target is every[(number + 1) % len(every)]  # every type once on each side
+            if all_pairs or follows or source is F32:
+                yield conversion(source, target, "", (3, 4), convertible(source, target), smoke=follows)
+
+
+CONVERSIONS = (
+    *(
+        conversion(source, target, label, shape, layouts=layouts)
+        for source, target in ((F32, Dtype.float16), (Dtype.int64, F32))
+        for label, (shape, layouts) in PLACES.items()
+    ),
+    *(conversion(s, t, "-special", (36,), special) for s in (*floating, *complexes) for t in SPECIAL_TARGETS),
+    *(conversion(s, t, "-halfway", (20,), halfway(t)) for s, targets in ROUNDED.items() for t in targets),
+    *(conversion(s, t, "-ends", (5,), truncated_to_ends(t)) for s in (F32, F64) for t in integer),
+    *(conversion(Dtype.int64, target, "-extreme", (8,), special) for target in EXTREME_TARGETS),
+)
+
+STRETCHED = tuple(
+    conversion(source, target, label, shape, anything if shape else normal(9), layouts, to)
+    for label, shape, to, layouts in (
+        ("-row", (3,), (2, 3), (contiguous, contiguous)),
+        ("-column", (4, 1), (4, 3), (strided, transposed)),
+        ("-scalar", (), (2, 3), (contiguous, strided)),
+        ("-outer", (2, 1, 3), (5, 2, 4, 3), (transposed, strided)),
+        ("-same", (4, 3), (4, 3), (transposed, transposed)),
+    )
+    for source, target in ((F32, F32), (Dtype.int32, F64))
+)
+"""To tensors along which the source is broadcast."""
+
+register("diopiCastDtype", templates=(*basic_conversions(all_pairs=True), *CONVERSIONS))
+register(
+    "diopiCopyInp",
+    templates=(*basic_conversions(all_pairs=False), *CONVERSIONS, *STRETCHED),
+    weak={"to-float(32|64)-scalar": "all elements are the one of the input"},
+)
+
+FORMATS: Mapping[str, tuple[Shape, Layout, MemoryFormat, Layout]] = {
+    "already-contiguous": ((3, 4), contiguous, MemoryFormat.Contiguous, contiguous),
+    "strided": ((2, 3, 2), strided, MemoryFormat.Contiguous, contiguous),
+    "transposed": ((4, 2, 3), transposed, MemoryFormat.Contiguous, contiguous),
+    "from-channels-last": ((2, 3, 2, 4), channels_last, MemoryFormat.Contiguous, contiguous),
+    "expanded": ((4, 3), expanded, MemoryFormat.Contiguous, contiguous),
+    "channels-last": ((2, 3, 2, 2), contiguous, MemoryFormat.ChannelsLast, channels_last),
+    "already-channels-last": ((2, 3, 4, 2), channels_last, MemoryFormat.ChannelsLast, channels_last),
+    "channels-last-from-strided": ((2, 3, 2, 4), strided, MemoryFormat.ChannelsLast, channels_last),
+    "channels-last-from-transposed": ((2, 3, 2, 4), transposed, MemoryFormat.ChannelsLast, channels_last),
+    "channels-last-1d": ((2, 3, 4), contiguous, MemoryFormat.ChannelsLast1d, channels_last),
+    "channels-last-3d": ((2, 3, 2, 4, 2), contiguous, MemoryFormat.ChannelsLast3d, channels_last),
+    "preserve": ((3, 4), contiguous, MemoryFormat.Preserve, contiguous),
+    "preserve-transposed": ((2, 3, 4), transposed, MemoryFormat.Preserve, transposed),
+    "preserve-channels-last": ((2, 3, 4, 2), channels_last, MemoryFormat.Preserve, channels_last),
+    "preserve-strided": ((2, 3, 4), strided, MemoryFormat.Preserve, contiguous),
+    "preserve-expanded": ((4, 3), expanded, MemoryFormat.Preserve, contiguous),
+    "scalar": ((), contiguous, MemoryFormat.Preserve, contiguous),
+    "empty": ((0, 3, 2, 2), contiguous, MemoryFormat.ChannelsLast, channels_last),
+    "long": ((33, 35), transposed, MemoryFormat.Contiguous, contiguous),
+}
+"""Shape and layout of the input, the memory format asked for, and the layout that makes."""
+
+CONTIGUOUS = tuple(
+    CaseTemplate(
+        label,
+        shape,
+        {"memoryFormat": int(order)},
+        layout=layout,
+        result=result,
+        **(BASIC if label in ("strided", "channels-last") else {}),
+    )
+    for label, (shape, layout, order, result) in FORMATS.items()
+)
+
+register("diopiContiguous", templates=CONTIGUOUS, derive=one_tensor())
+
+PLAIN = (
+    CaseTemplate("matrix", (3, 4), **BASIC),
+    CaseTemplate("strided", (2, 3, 2), layout=strided),
+    CaseTemplate("transposed", (4, 2, 3), layout=transposed),
+    CaseTemplate("channels-last", (2, 3, 2, 2), layout=channels_last),
+    CaseTemplate("scalar", ()),
+    CaseTemplate("empty", (0, 3)),
+    CaseTemplate("long", (1031,)),
+)
+
+register("diopiGetNativeMemoryFormat", templates=PLAIN, derive=one_tensor())
+register(
+    "diopiNativeMemoryFormatCast",
+    templates=[template.but(arguments={"format": 0}) for template in PLAIN],
+    derive=one_tensor(name="in_"),
+)
+
+
+@cases_for("diopiTensorDestructionHook")
+def tensor_destruction_hook(prototype: Prototype) -> Iterator[Case]:
+    """The function has no element types, its tensors have."""
+    for plain in PLAIN:
+        for dtype in (F32, Dtype.int64) if plain.smoke else (F32,):
+            pointed = arbitrary(*plain.sizes, layout=plain.layout).of(dtype)
+            yield Case(f"{dtype.name}-{plain.label}", dtype, {"ptr": pointed}, smoke=plain.smoke is True)
+    for label, address in (("null", 0), ("unknown-address", 0x1000)):
+        yield Case(f"float32-{label}", F32, {"ptr": address})

@@ -1,0 +1,157 @@
+"""Joins of several tensors, and splits of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
+from typing import Any
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.axes import untried
+from diopi_test.cases.domains import Domain, anything, normal, special
+from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.tensors import one_tensor
+
+SPECIAL: Mapping[str, Domain] = dict.fromkeys(("input", "inputs", "tensors"), special)
+
+
+def join(
+    label: str,
+    shapes: Sequence[tuple[int, ...]],
+    arguments: Mapping[str, Any] | None = None,
+    layouts: Sequence[Layout] = (contiguous,),
+    kinds: Sequence[Dtype | None] = (None,),
+    **about: Any,
+) -> CaseTemplate:
+    """Tensors of these shapes, layouts and element types, of which the last ones repeat."""
+    rows = zip(shapes, chain(layouts, repeat(layouts[-1])), chain(kinds, repeat(kinds[-1])), strict=False)
+    tensors = [tensor(*shape, domain=anything, layout=layout, dtype=kind) for shape, layout, kind in rows]
+    return CaseTemplate(label, (), {"tensors": tensors, "inputs": tensors, **(arguments or {})}, **about)
+
+
+def mixed(label: str, shapes: Sequence[tuple[int, ...]], dim: int, *kinds: Dtype) -> CaseTemplate:
+    """Tensors of several element types."""
+    return join(f"mixed-{label}", shapes, {"dim": dim}, kinds=kinds, dtypes=kinds[:1])
+
+
+MIXED = {
+    "float-int": (Dtype.float32, Dtype.int64),
+    "halves": (Dtype.float16, Dtype.bfloat16),
+    "half-float-double": (Dtype.bfloat16, Dtype.float32, Dtype.float64),
+    "signs": (Dtype.int8, Dtype.uint8),
+    "widths": (Dtype.int16, Dtype.int64, Dtype.uint8),
+    "bool-int": (Dtype.bool, Dtype.int32),
+    "bool-half": (Dtype.bool, Dtype.float16),
+    "complex-double": (Dtype.complex64, Dtype.float64),
+    "int-complex": (Dtype.int32, Dtype.complex64),
+}
+
+CAT = (
+    join("rows", [(2, 3), (1, 3), (2, 3)], {"dim": 0}, **BASIC),
+    join("columns", [(2, 1), (2, 3)], {"dim": -1}, layouts=(strided, transposed), result=strided, **BASIC),
+    join("middle", [(2, 3, 4), (2, 1, 4), (2, 2, 4)], {"dim": 1}, layouts=(transposed, contiguous), result=transposed),
+    join(
+        "first-of-4", [(1, 2, 3, 2), (3, 2, 3, 2)], {"dim": -4}, layouts=(channels_last, strided), result=channels_last
+    ),
+    join("one", [(3, 4)], {"dim": 1}),
+    join("vectors", [(3,), (1,), (4,)], {"dim": 0}, layouts=(strided,)),
+    join("with-none", [(2, 3), (0, 3), (1, 3)], {"dim": 0}),
+    join("skipped", [(0,), (2, 3), (0,), (2, 2)], {"dim": 1}),
+    join("all-none", [(0,), (0,)], {"dim": 0}),
+    join("empty", [(0, 2), (0, 3)], {"dim": 1}),
+    join("expanded", [(3, 2), (3, 4)], {"dim": 1}, layouts=(expanded,)),
+    join("special", [(19, 1), (19, 2)], {"dim": 1}, domains=SPECIAL),
+    join("many", [(i % 4 + 1, 5) for i in range(13)], {"dim": 0}),
+    join("very-many", [(1, 3)] * 131, {"dim": 0}),
+    join("cube", [(3, 3, 3)] * 2, {"dim": 1}),
+    join("cube-first", [(3, 3, 3)] * 2, {"dim": -3}),
+    join("rank-5", [(2, 1, 3, 2, 2), (2, 1, 3, 1, 2)], {"dim": 3}),
+    join("long", [(3, 170), (3, 173)], {"dim": -1}, dtypes=Types.widths),
+    *(mixed(label, [(2, 2), (1, 2), (3, 2)][: len(kinds)], 0, *kinds) for label, kinds in MIXED.items()),
+    mixed("skipped", [(2, 2), (0,)], 0, Dtype.int32, Dtype.float64),
+)
+
+STACK = (
+    join("front", [(2, 3), (2, 3)], {"dim": 0}, **BASIC),
+    join("back", [(2, 2)] * 3, {"dim": -1}, layouts=(strided, transposed), result=strided, **BASIC),
+    join("middle", [(2, 3, 4)] * 3, {"dim": 1}, layouts=(transposed, contiguous), result=transposed),
+    join("last-but-one", [(2, 3)] * 4, {"dim": -2}),
+    join("front-negative", [(2, 3)] * 3, {"dim": -3}),
+    join("rank-4", [(2, 3, 2)] * 2, {"dim": 3}, layouts=(strided,), result=channels_last),
+    join("one", [(3, 4)], {"dim": 2}),
+    join("scalars", [()] * 5, {"dim": 0}),
+    join("vectors", [(3,)] * 4, {"dim": 1}, layouts=(strided,)),
+    join("empty", [(0, 2)] * 3, {"dim": 1}),
+    join("expanded", [(3, 2)] * 2, {"dim": 1}, layouts=(expanded, contiguous)),
+    join("special", [(19,)] * 2, {"dim": 1}, domains=SPECIAL),
+    join("many", [(2, 5)] * 13, {"dim": 1}),
+    join("cube", [(3, 3)] * 3, {"dim": 1}),
+    join("rank-5", [(2, 3, 1, 2)] * 2, {"dim": -3}),
+    join("long", [(5, 103)] * 2, {"dim": -1}, dtypes=Types.widths),
+    *(mixed(label, [(3,)] * len(kinds), 1, *kinds) for label, kinds in MIXED.items()),
+)
+
+MESH_GRID = (
+    join("two", [(3,), (4,)], **BASIC),
+    join("three", [(2,), (1,), (3,)], layouts=(strided,), result=strided, **BASIC),
+    join("one", [(5,)], result=strided),
+    join("scalar", [(3,), (), (2,)]),
+    join("scalars", [(), ()], domains={"inputs": normal()}),
+    join("five", [(2,), (3,), (1,), (4,), (2,)]),
+    join("four", [(2,), (3,), (1,), (4,)], layouts=(strided, contiguous), result=transposed),
+    join("empty", [(2,), (0,), (3,)]),
+    join("special", [(19,), (2,)], domains=SPECIAL),
+    join("long", [(41,), (29,)], dtypes=Types.widths),
+)
+
+
+def ranks_and_axes(templates: Iterable[CaseTemplate], more: int = 0) -> set[tuple[int, int]]:
+    """Of the tensors to join, with so many `more` axes, and of the axis to join them along."""
+    return {(len(one.arguments["tensors"][0].shape) + more, one.arguments["dim"]) for one in templates}
+
+
+def with_axis(shape: tuple[int, ...], dim: int, length: int | None) -> tuple[int, ...]:
+    """The shape with another length of an axis, or without it."""
+    axis = dim % len(shape)
+    return (*shape[:axis], *([] if length is None else [length]), *shape[axis + 1 :])
+
+
+CAT_ALONG = tuple(
+    join(label, [shape, with_axis(shape, dim, 1)], {"dim": dim}) for label, shape, dim in untried(ranks_and_axes(CAT))
+)
+STACK_ALONG = tuple(
+    join(label, [with_axis(shape, dim, None)] * 3, {"dim": dim})
+    for label, shape, dim in untried(ranks_and_axes(STACK, 1))
+)
+
+register("diopiCat", templates=(*CAT, *CAT_ALONG))
+register("diopiStack", templates=(*STACK, *STACK_ALONG))
+register("diopiMeshGrid", templates=MESH_GRID)
+
+
+def split(sizes: tuple[int, ...], dim: int) -> dict[str, Any]:
+    return {"splitSizes": sizes, "dim": dim}
+
+
+SPLIT = (
+    CaseTemplate("rows", (5, 3), split((2, 3), 0), **BASIC),
+    CaseTemplate("strided", (2, 6), split((1, 3, 2), -1), **throughout(strided), **BASIC),
+    CaseTemplate("middle", (2, 7, 3), split((4, 1, 2), 1), **throughout(transposed)),
+    CaseTemplate("rank-4", (2, 5, 3, 2), split((3, 2), -3), **throughout(channels_last)),
+    CaseTemplate("with-nothing", (4, 3), split((0, 1, 0, 3, 0), 0)),
+    CaseTemplate("whole", (3, 4), split((4,), 1)),
+    CaseTemplate("ones", (6,), split((1,) * 6, 0), layout=strided),
+    CaseTemplate("of-nothing", (0, 3), split((0, 0), 0)),
+    CaseTemplate("empty", (0, 5), split((2, 3), 1)),
+    CaseTemplate("expanded", (4, 3), split((1, 3), 0), layout=expanded),
+    CaseTemplate("special", (19, 2), split((7, 12), 0), domains=SPECIAL),
+    CaseTemplate("long", (3, 343), split((100, 43, 200), 1), dtypes=Types.widths),
+)
+
+SPLIT_ALONG = tuple(
+    CaseTemplate(label, shape, split((1, shape[dim] - 1), dim))
+    for label, shape, dim in untried({(len(one.sizes), one.arguments["dim"]) for one in SPLIT})
+)
+
+register("diopiSplitWithSizes", templates=(*SPLIT, *SPLIT_ALONG), derive=one_tensor())

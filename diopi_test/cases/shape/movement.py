@@ -1,0 +1,326 @@
+"""Functions of one tensor whose elements they move: views, flips, repetitions, windows, triangles and padding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import inf, nan
+from typing import Any
+
+from diopi_test.cases.axes import SHAPES, every_axis, untried
+from diopi_test.cases.domains import Domain, choice, normal, special, whole
+from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
+from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, throughout
+from diopi_test.cases.tensors import one_tensor
+
+Shape = tuple[int, ...]
+
+SPECIAL: Mapping[str, Domain] = {"input": special}
+
+TRIANGLES = (
+    CaseTemplate("square", (4, 4), {"diagonal": 0}, **BASIC),
+    CaseTemplate("strided", (2, 3, 4), {"diagonal": 1}, **throughout(strided), **BASIC),
+    CaseTemplate("wide", (3, 6), {"diagonal": -1}, **throughout(transposed)),
+    CaseTemplate("tall", (6, 3), {"diagonal": -2}),
+    CaseTemplate("tall-above", (6, 3), {"diagonal": 1}),
+    CaseTemplate("wide-above", (3, 6), {"diagonal": 3}),
+    CaseTemplate("batch", (2, 2, 3, 5), {"diagonal": -1}),
+    CaseTemplate("far-below", (3, 4), {"diagonal": -9}),
+    CaseTemplate("far-above", (3, 4), {"diagonal": 9}),
+    CaseTemplate("far-below-int32", (3, 4), {"diagonal": -(2**33) - 1}),
+    CaseTemplate("far-above-int32", (3, 4), {"diagonal": 2**33 + 1}),
+    CaseTemplate("one-column", (5, 1), {"diagonal": -2}),
+    CaseTemplate("one-row", (1, 5), {"diagonal": 2}),
+    CaseTemplate("empty", (0, 3, 3), {"diagonal": 0}),
+    CaseTemplate("special", (5, 19), {"diagonal": 4}, domains=SPECIAL),
+    CaseTemplate("rank-5", (2, 1, 2, 4, 3), {"diagonal": -1}, layout=strided),
+    CaseTemplate("long", (33, 35), {"diagonal": 5}, dtypes=Types.widths),
+)
+
+TRANSPOSE = (
+    CaseTemplate("matrix", (3, 5), {"dim0": 0, "dim1": 1}, **BASIC),
+    CaseTemplate("strided", (2, 3, 2), {"dim0": -1, "dim1": 0}, **throughout(strided), **BASIC),
+    CaseTemplate("middle", (2, 3, 4, 5), {"dim0": 1, "dim1": -2}),
+    CaseTemplate("outer", (2, 3, 4, 5), {"dim0": 3, "dim1": 0}, **throughout(transposed)),
+    CaseTemplate("rank-5", (2, 3, 1, 2, 4), {"dim0": -4, "dim1": 4}),
+    CaseTemplate("rank-6", (2, 3, 2, 1, 4, 2), {"dim0": 1, "dim1": -2}, layout=strided),
+    CaseTemplate("itself", (3, 4), {"dim0": 1, "dim1": -1}),
+    CaseTemplate("scalar", (), {"dim0": 0, "dim1": -1}),
+    CaseTemplate("empty", (0, 3), {"dim0": 0, "dim1": 1}),
+    CaseTemplate("special", (19, 2), {"dim0": 0, "dim1": 1}, domains=SPECIAL),
+    CaseTemplate("tiles", (70, 65), {"dim0": 1, "dim1": 0}, dtypes=Types.widths),
+    CaseTemplate("cube", (4, 4, 4), {"dim0": 0, "dim1": 2}),
+    CaseTemplate("long", (8, 131), {"dim0": 0, "dim1": 1}, layout=expanded, dtypes=Types.widths),
+)
+
+PERMUTE = (
+    CaseTemplate("cycle", (2, 3, 4), {"dims": (1, 2, 0)}, **BASIC),
+    CaseTemplate("strided", (2, 3, 2), {"dims": (-1, 0, -2)}, **throughout(strided), **BASIC),
+    CaseTemplate("other-cycle", (2, 3, 4), {"dims": (2, 0, 1)}, layout=transposed),
+    CaseTemplate("rank-4", (2, 3, 4, 5), {"dims": (3, 1, 0, 2)}, **throughout(channels_last)),
+    CaseTemplate("rank-5", (2, 1, 3, 2, 4), {"dims": (4, -3, 0, -2, 1)}, result=transposed),
+    CaseTemplate("rank-6", (2, 3, 2, 3, 4, 2), {"dims": (0, 3, 1, 4, 2, 5)}, dtypes=Types.widths),
+    CaseTemplate("rank-7", (2, 1, 3, 2, 2, 3, 2), {"dims": (5, 0, 3, 1, 6, 4, 2)}, layout=strided),
+    CaseTemplate("identity", (4, 3), {"dims": (0, 1)}),
+    CaseTemplate("vector", (7,), {"dims": (-1,)}),
+    CaseTemplate("scalar", (), {"dims": ()}),
+    CaseTemplate("empty", (2, 0, 3), {"dims": (2, 0, 1)}),
+    CaseTemplate("special", (19, 2), {"dims": (1, 0)}, domains=SPECIAL),
+    CaseTemplate("cube", (4, 4, 4), {"dims": (1, 2, 0)}),
+    CaseTemplate("long", (7, 13, 12), {"dims": (2, 0, 1)}, dtypes=Types.widths),
+)
+
+FLIP = (
+    CaseTemplate("rows", (4, 3), {"dims": (0,)}, **BASIC),
+    CaseTemplate("strided", (2, 3, 2), {"dims": (-1, 0)}, **throughout(strided), **BASIC),
+    CaseTemplate("columns", (4, 5), {"dims": (-1,)}, **throughout(transposed)),
+    CaseTemplate("every-axis", (3, 2, 4), {"dims": (0, 2, 1)}),
+    CaseTemplate("middle-two", (2, 3, 4, 2), {"dims": (1, -2)}, layout=channels_last),
+    CaseTemplate("rank-5", (2, 3, 1, 4, 2), {"dims": (-4, 0, 3)}),
+    CaseTemplate("cube", (4, 4, 4), {"dims": (-2,)}),
+    CaseTemplate("none", (4, 3), {"dims": ()}),
+    CaseTemplate("scalar", (), {"dims": ()}),
+    CaseTemplate("scalar-axis", (), {"dims": (0,)}),
+    CaseTemplate("scalar-last-axis", (), {"dims": (-1,)}),
+    CaseTemplate("empty", (0, 3), {"dims": (0, 1)}),
+    CaseTemplate("special", (19,), {"dims": (0,)}, domains=SPECIAL),
+    CaseTemplate("long", (1031,), {"dims": (-1,)}, dtypes=Types.widths),
+)
+
+ROLL = (
+    CaseTemplate("rows", (5, 3), {"shifts": (2,), "dims": (0,)}, **BASIC),
+    CaseTemplate("strided", (2, 4, 2), {"shifts": (-1, 3), "dims": (0, -2)}, **throughout(strided), **BASIC),
+    CaseTemplate("flat", (3, 4), {"shifts": (5,), "dims": ()}),
+    CaseTemplate("flat-back", (3, 4), {"shifts": (-7,), "dims": ()}, layout=transposed),
+    CaseTemplate("several", (3, 4, 5), {"shifts": (1, -2, 4), "dims": (2, 0, 1)}, **throughout(transposed)),
+    CaseTemplate("same-axis-twice", (3, 5), {"shifts": (1, 2, 1), "dims": (1, 0, -1)}),
+    CaseTemplate("once-around", (4, 3), {"shifts": (4, 0), "dims": (0, 1)}),
+    CaseTemplate("further-than-around", (5, 3), {"shifts": (13, -8), "dims": (0, 1)}),
+    CaseTemplate("beyond-int32", (7, 3), {"shifts": (2**33 + 3,), "dims": (0,)}),
+    CaseTemplate("rank-5", (2, 3, 1, 4, 2), {"shifts": (1, -3), "dims": (-4, 3)}),
+    CaseTemplate("cube", (4, 4, 4), {"shifts": (1, 2), "dims": (1, 0)}),
+    CaseTemplate("scalar", (), {"shifts": (3,), "dims": ()}),
+    CaseTemplate("empty", (0, 3), {"shifts": (1,), "dims": (0,)}),
+    CaseTemplate("special", (19,), {"shifts": (7,), "dims": (0,)}, domains=SPECIAL),
+    CaseTemplate("long", (1031,), {"shifts": (-300,), "dims": (-1,)}, dtypes=Types.widths),
+)
+
+REPEAT = (
+    CaseTemplate("matrix", (3, 4), {"repeats_size": (3, 2)}, **BASIC),
+    CaseTemplate("strided", (3, 3), {"repeats_size": (2, 1, 3)}, **throughout(strided), **BASIC),
+    CaseTemplate("columns", (3, 2), {"repeats_size": (1, 4)}, **throughout(transposed)),
+    CaseTemplate("leading", (3,), {"repeats_size": (2, 4, 1)}),
+    CaseTemplate("once", (2, 3), {"repeats_size": (1, 1)}),
+    CaseTemplate("rank-5", (2, 1, 3), {"repeats_size": (2, 1, 2, 3, 1)}),
+    CaseTemplate("scalar", (), {"repeats_size": (2, 3)}, domains={"input": normal()}),
+    CaseTemplate("scalar-to-scalar", (), {"repeats_size": ()}),
+    CaseTemplate("never", (2, 3), {"repeats_size": (2, 0)}),
+    CaseTemplate("empty", (0, 3), {"repeats_size": (2, 2)}),
+    CaseTemplate("special", (19,), {"repeats_size": (2,)}, domains=SPECIAL),
+    CaseTemplate("long", (5, 9), {"repeats_size": (7, 5)}, dtypes=Types.widths),
+)
+
+UNFOLD = (
+    CaseTemplate("overlapping", (7, 2), {"dim": 0, "size": 3, "step": 2}, **BASIC),
+    CaseTemplate("strided", (2, 5), {"dim": -1, "size": 2, "step": 1}, **throughout(strided), **BASIC),
+    CaseTemplate("middle", (2, 6, 3), {"dim": 1, "size": 4, "step": 1}, **throughout(transposed)),
+    CaseTemplate("apart", (11, 2), {"dim": -2, "size": 2, "step": 4}),
+    CaseTemplate("remainder", (2, 8), {"dim": 1, "size": 3, "step": 3}),
+    CaseTemplate("one-window", (3, 4), {"dim": 1, "size": 4, "step": 5}),
+    CaseTemplate("single-elements", (5, 2), {"dim": 0, "size": 1, "step": 2}),
+    CaseTemplate("no-elements", (3, 2), {"dim": 0, "size": 0, "step": 2}),
+    CaseTemplate("vector", (9,), {"dim": 0, "size": 4, "step": 3}),
+    CaseTemplate("rank-5", (2, 1, 7, 2, 3), {"dim": -3, "size": 3, "step": 2}),
+    CaseTemplate("cube", (6, 6, 6), {"dim": 1, "size": 3, "step": 2}),
+    CaseTemplate("scalar", (), {"dim": 0, "size": 1, "step": 1}, domains={"input": normal()}),
+    CaseTemplate("scalar-without-elements", (), {"dim": -1, "size": 0, "step": 1}),
+    CaseTemplate("empty", (0, 4), {"dim": 1, "size": 2, "step": 1}),
+    CaseTemplate("special", (19,), {"dim": 0, "size": 4, "step": 3}, domains=SPECIAL),
+    CaseTemplate("long", (431,), {"dim": 0, "size": 5, "step": 2}, dtypes=Types.widths),
+)
+
+
+def stretched(label: str, shape: Shape, target: Shape, layout: Layout = contiguous, **about: Any) -> CaseTemplate:
+    """To a result of shape `target`, in the layout of the input."""
+    result = ResultOverride(layout=layout, shape=target)
+    return CaseTemplate(label, shape, layout=layout, results={"out": result}, **about)
+
+
+EXPAND = (
+    stretched("columns", (9, 1), (9, 4), **BASIC),
+    stretched("strided", (1, 3), (2, 2, 3), strided, **BASIC),
+    stretched("leading", (3,), (2, 4, 3)),
+    stretched("middle", (2, 1, 3), (2, 4, 3), transposed),
+    stretched("both-ends", (1, 3, 1), (2, 3, 4)),
+    stretched("scalar", (), (2, 3), domains={"input": normal()}),
+    stretched("rank-5", (3, 1, 2), (2, 1, 3, 4, 2)),
+    stretched("rank-7", (1, 3, 1, 2, 1, 2), (2, 3, 3, 2, 2, 3, 2)),
+    stretched("scalar-to-scalar", (), ()),
+    stretched("same-shape", (4, 3), (4, 3)),
+    stretched("to-none", (1, 3), (0, 3)),
+    stretched("special", (19, 1), (19, 3), domains=SPECIAL),
+    stretched("long", (1, 37), (33, 37), dtypes=Types.widths),
+)
+
+
+def along(label: str, axis: int, rank: int, **arguments: Any) -> CaseTemplate:
+    return CaseTemplate(f"{label}{axis}-of-{rank}", SHAPES[rank - 1], arguments)
+
+
+def neighbour(axis: int, rank: int) -> int:
+    """The next axis, after the last the first, counted from the other end."""
+    return (axis + 1) % rank - (rank if axis >= 0 else 0)
+
+
+TRANSPOSE_ALONG = tuple(along("axis", a, rank, dim0=a, dim1=neighbour(a, rank)) for rank, a in every_axis())
+PERMUTE_ALONG = tuple(
+    along("from", a, rank, dims=tuple((a + i) % rank - (rank if (a < 0) == (i == 0) else 0) for i in range(rank)))
+    for rank, a in every_axis()
+)
+FLIP_ALONG = tuple(along("axis", a, rank, dims=(a,)) for rank, a in every_axis())
+ROLL_ALONG = tuple(along("axis", a, rank, shifts=(7 * a + 1,), dims=(a,)) for rank, a in every_axis())
+UNFOLD_ALONG = tuple(
+    CaseTemplate(label, shape, {"dim": dim, "size": 2, "step": 1 + dim % 2})
+    for label, shape, dim in untried({(len(one.sizes), one.arguments["dim"]) for one in UNFOLD})
+)
+
+FURTHER_ROLLS = tuple(
+    CaseTemplate(f"by-{'-'.join(map(str, shifts))}", (4, 7, 3), {"shifts": shifts, "dims": dims})
+    for shifts, dims in (
+        ((9,), (0,)),
+        ((-30,), (1,)),
+        ((14, -14), (1, 2)),
+        ((100, -101, 10), (-1, -2, -3)),
+        ((85,), ()),
+        ((-1000,), ()),
+        ((-(2**40) - 1,), (1,)),
+    )
+)
+"""Far beyond the length of an axis, forth and back, and of all elements in a row."""
+
+MOVEMENTS = {
+    "diopiTranspose": (*TRANSPOSE, *TRANSPOSE_ALONG),
+    "diopiPermute": (*PERMUTE, *PERMUTE_ALONG),
+    "diopiExpand": EXPAND,
+    "diopiFlip": (*FLIP, *FLIP_ALONG),
+    "diopiRoll": (*ROLL, *ROLL_ALONG, *FURTHER_ROLLS),
+    "diopiRepeat": REPEAT,
+    "diopiUnfold": (*UNFOLD, *UNFOLD_ALONG),
+    "diopiTril": TRIANGLES,
+    "diopiTriu": TRIANGLES,
+}
+
+ALIKE = {
+    "scalar": "all elements are the one of the input",
+    "far-below": "the diagonal lies below all elements",
+    "far-above": "the diagonal lies above all elements",
+    "one-window": "the only window is at the start, whatever the step",
+}
+
+
+for name, templates in MOVEMENTS.items():
+    register(name, templates=templates, derive=one_tensor(), weak=ALIKE)
+
+
+def windows(sizes: Shape, dim: int, size: int, step: int) -> Shape:
+    """Shape of the result of unfolding a tensor of these sizes."""
+    axis = dim % max(len(sizes), 1)
+    return (*((n - size) // step + 1 if i == axis else n for i, n in enumerate(sizes)), size)
+
+
+def backward(unfold: CaseTemplate, **changes: Any) -> CaseTemplate:
+    """The gradient of a call of unfold."""
+    shape = windows(unfold.sizes, **unfold.arguments)
+    arguments = {"input_sizes": unfold.sizes, **unfold.arguments}
+    return replace(unfold, sizes=shape, arguments=arguments, **{"domains": {}, **changes})
+
+
+MANY = CaseTemplate("exact", (3, 67), {"dim": 1, "size": 5, "step": 2}, dtypes=Types.every)
+OVERLAPPING = CaseTemplate("undefined", (2, 5), {"dim": 1, "size": 3, "step": 1}, dtypes=Types.every)
+
+UNFOLD_BACKWARD = (
+    *(backward(unfold) for unfold in UNFOLD),
+    backward(MANY, domains={"grad_output": whole(-9, 9)}, exact=True),
+    backward(OVERLAPPING, domains={"grad_output": choice([1, -2, 3, inf, nan])}),
+    *(backward(unfold) for unfold in UNFOLD_ALONG),
+)
+
+register("diopiUnfoldBackward", templates=UNFOLD_BACKWARD, derive=one_tensor(normal(), "grad_output"), weak=ALIKE)
+
+
+def margins(pad: tuple[int, ...], mode: str = "constant", value: float | None = None) -> dict[str, Any]:
+    return {"pad": pad, "mode": mode, "value": value}
+
+
+fill = partial(margins, value=0.0)
+
+
+CUTS: Mapping[str, Sequence[tuple[Shape, tuple[int, ...]]]] = {
+    "constant": (
+        ((7,), (-2, -3)),
+        ((7,), (3, -5)),
+        ((5, 6), (-1, -2, -2, -1)),
+        ((4, 5, 6), (-2, 4, 3, -1, -1, 2)),
+        ((2, 3, 4, 5), (2, -1, -1, 2, 0, 0, -1, 2)),
+        ((4, 5), (-4, 3)),
+        ((4, 5), (0, 0, 2, -3)),
+    ),
+    **{
+        mode: (
+            ((2, 7), (-2, -3)),
+            ((3, 7), (2, -3)),
+            ((1, 2, 5, 6), (-2, 3, 1, -2)),
+            ((1, 2, 5, 6), (-1, -2, -2, -1)),
+            ((1, 2, 4, 5, 6), (-1, 2, 2, -1, -2, 1)),
+        )
+        for mode in ("reflect", "replicate", "circular")
+    },
+}
+"""Shapes, and margins some of which cut elements off, beside others that add some."""
+
+PADDED = (
+    CaseTemplate("constant", (3, 2), fill((1, 2)), **BASIC),
+    CaseTemplate("constant-strided", (2, 3, 2), margins((1, 0, 0, 2), value=1), **throughout(strided), **BASIC),
+    CaseTemplate("constant-every-axis", (2, 3, 4), margins((1, 2, 3, 0, 0, 1), value=-0.3), **throughout(transposed)),
+    CaseTemplate("constant-cut", (4, 5), margins((-1, 2, 3, -2), value=2.5)),
+    CaseTemplate("constant-cut-all", (4, 3), fill((-2, -1))),
+    CaseTemplate("constant-nan", (3, 4), margins((0, 1, 1, 0), value=nan)),
+    CaseTemplate("constant-infinite", (3, 4), margins((1, 1), value=-inf)),
+    CaseTemplate("constant-negative-zero", (2, 3), margins((1, 1), value=-0.0)),
+    CaseTemplate("constant-rank-5", (3, 2, 3, 2, 3), margins((1, 0, 0, 1, -1, 1, 0, 1, 1, 0), value=7.5)),
+    CaseTemplate("constant-no-margins", (3, 4), margins((), value=5.0)),
+    CaseTemplate("constant-from-none", (0, 3), margins((1, 1, 2, 0), value=0.1)),
+    CaseTemplate("reflect", (2, 5), margins((3, 1), "reflect"), **BASIC),
+    CaseTemplate("reflect-strided", (1, 3, 4), margins((2, 3), "reflect"), **throughout(strided)),
+    CaseTemplate("reflect-two-axes", (2, 2, 4, 5), margins((2, 1, 0, 3), "reflect"), **throughout(channels_last)),
+    CaseTemplate("reflect-three-axes", (1, 2, 3, 4, 2), margins((1, 0, 2, 3, 2, 1), "reflect")),
+    CaseTemplate("reflect-cut", (2, 6), margins((-3, 5), "reflect")),
+    CaseTemplate("replicate", (2, 3), margins((4, 1), "replicate"), **BASIC),
+    CaseTemplate("replicate-two-axes", (2, 4, 3), margins((0, 2, 5, 1), "replicate"), **throughout(transposed)),
+    CaseTemplate("replicate-three-axes", (2, 3, 2, 4), margins((1, 0, 2, 3, 0, 1), "replicate")),
+    CaseTemplate("replicate-cut", (2, 6), margins((-2, 3), "replicate")),
+    CaseTemplate("circular", (2, 4), margins((3, 1), "circular"), **BASIC),
+    CaseTemplate("circular-once-around", (2, 3), margins((3, 3), "circular"), **throughout(strided)),
+    CaseTemplate("circular-two-axes", (1, 2, 4, 3), margins((2, 1, 0, 3), "circular"), **throughout(channels_last)),
+    CaseTemplate("circular-three-axes", (1, 2, 3, 2, 4), margins((1, 2, 1, 0, 0, 2), "circular")),
+    CaseTemplate("circular-cut", (2, 6), margins((2, -1), "circular")),
+    CaseTemplate("circular-cut-front", (2, 6), margins((-1, 2), "circular")),
+    CaseTemplate("constant-special", (19,), fill((2, 1)), domains=SPECIAL),
+    CaseTemplate("reflect-as-far-as-can-be", (1, 2, 4, 3), margins((2, 2, 3, 3), "reflect")),
+    CaseTemplate("replicate-long", (3, 331), margins((2, 40), "replicate"), dtypes=Types.widths),
+    CaseTemplate("constant-long", (3, 331), margins((5, 3), value=3.0), dtypes=Types.widths),
+    CaseTemplate("reflect-long", (3, 331), margins((7, 4), "reflect"), dtypes=Types.widths),
+    CaseTemplate("constant-no-value", (3, 2), margins((2, 1)), dtypes=Types.widths),
+    CaseTemplate("constant-converted", (2, 3), margins((1, 1, 0, 1), value=2.7), dtypes=Types.every),
+    *(
+        CaseTemplate(f"{mode}-cut-{number}", shape, margins(pad, mode, 1.5 if mode == "constant" else None))
+        for mode, cuts in CUTS.items()
+        for number, (shape, pad) in enumerate(cuts)
+    ),
+)
+
+register(
+    "diopiPad", templates=PADDED, derive=one_tensor(), weak={"constant-no-margins": "there are no margins to fill"}
+)

@@ -1,0 +1,106 @@
+"""Products with sparse matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import anything, choice, normal
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.products import exact_numbers
+from diopi_test.cases.template import BASIC, CaseTemplate, register, tensor, throughout
+from diopi_test.cases.tensors import literal
+
+
+@dataclass(frozen=True)
+class Csr:
+    """A sparse matrix times a dense one.
+
+    Attributes:
+        counts: entries of each row of the sparse matrix.
+        inner: its columns.
+        columns: of the dense matrix.
+        order: of the columns in a row: "sorted", "mixed", or "repeated" ones.
+        index: element type of row pointers and columns.
+        parts: how they and the values lie in memory.
+    """
+
+    counts: Sequence[int]
+    inner: int = 7
+    columns: int = 5
+    order: str = "sorted"
+    index: Dtype = Dtype.int32
+    parts: Layout = contiguous
+
+
+def sparse(label: str, *counts: int, **about: Any) -> CaseTemplate:
+    """A product with so many entries in each row; `about` are sizes and attributes of the template."""
+    sizes = {name: about.pop(name) for name in list(about) if name in Csr.__annotations__}
+    return CaseTemplate(label, Csr(counts, **sizes), **about)
+
+
+def _columns(sizes: Csr) -> Any:
+    """The column of each entry."""
+    rng = np.random.default_rng(sizes.inner)
+    if sizes.order == "repeated":
+        rows = [rng.integers(0, max(sizes.inner // 3, 1), count) for count in sizes.counts]
+    else:
+        rows = [rng.permutation(sizes.inner)[:count] for count in sizes.counts]
+    rows = [np.sort(row) for row in rows] if sizes.order == "sorted" else rows
+    return np.concatenate([np.zeros(0, np.int64), *rows])
+
+
+def of_product(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes, layout = template.sizes, template.sizes.parts
+    parts = [
+        literal(np.cumsum([0, *sizes.counts]), sizes.index, layout),
+        literal(_columns(sizes), sizes.index, layout),
+        tensor(sum(sizes.counts), domain=template.domains.get("input", normal()), layout=layout),
+    ]
+    return {"input": parts, "mat2": tensor(sizes.inner, sizes.columns, layout=template.layout)}
+
+
+_INFINITE = choice([1.0, inf, -2.0, nan, 0.5, 3.0])
+
+register(
+    "diopiSpMM",
+    templates=(
+        sparse("", 2, 0, 3, 1, **BASIC),
+        sparse("int64", 2, 0, 3, 1, index=Dtype.int64),
+        sparse("columns-in-no-order", 4, 3, 5, order="mixed"),
+        sparse("columns-repeated", 4, 3, 5, order="repeated"),
+        sparse("one-row", 5),
+        sparse("vector", 2, 3, 1, columns=1),
+        sparse("last-rows-empty", 2, 3, 0, 0),
+        sparse("first-rows-empty", 0, 0, 0, 4, 2, 3),
+        sparse("full", 7, 7, 7),
+        sparse("one-each", 1, 1, 1, 1, 1, 1),
+        sparse("long", 900, 2, 517, inner=1031, columns=3),
+        sparse("many-rows", *(1, 0, 3) * 100, inner=9, columns=2),
+        sparse("wide", 2, 3, columns=300),
+        sparse("no-entries", 0, 0, 0),
+        sparse("no-columns", 2, 1, columns=0),
+        sparse("no-rows"),
+        sparse("transposed", 2, 3, 1, **throughout(transposed)),
+        sparse("strided", 2, 3, 1, **throughout(strided)),
+        sparse("strided-parts", 2, 3, 1, parts=strided),
+        sparse("special", 2, 0, 3, 1, domains={"mat2": _INFINITE}),
+        sparse("large-and-small", 3, 4, 2, domains={"mat2": anything}),
+        sparse("exact", 4, 6, 5, domains=dict.fromkeys(("input", "mat2"), exact_numbers), exact=True),
+        sparse(
+            "exact-repeated",
+            6,
+            5,
+            domains=dict.fromkeys(("input", "mat2"), exact_numbers),
+            exact=True,
+            order="repeated",
+        ),
+    ),
+    derive=of_product,
+    weak={"no-entries": "rows without entries are 0"},
+)

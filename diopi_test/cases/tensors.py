@@ -1,0 +1,74 @@
+"""Tensors that cases have as arguments: of given values, of positions, of anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, anything, whole
+from diopi_test.cases.layouts import Layout, contiguous
+from diopi_test.cases.model import TensorSpec
+from diopi_test.cases.template import Derive, TensorTemplate, tensor
+
+
+def arbitrary(*shape: int, layout: Layout = contiguous) -> TensorTemplate:
+    """A tensor of the element type under test, with any numbers of it: for data that is moved."""
+    return tensor(*shape, domain=anything, layout=layout)
+
+
+def zeros(*shape: int, dtype: Dtype | None = None, layout: Layout = contiguous) -> TensorTemplate:
+    """A tensor of zeros, of the element type under test if none is said: for what the call adds to."""
+    return tensor(*shape, dtype=dtype, layout=layout, compute=lambda _: 0)
+
+
+def one_tensor(domain: Domain = anything, name: str = "input") -> Derive:
+    """Derives a single tensor argument: the sizes of a template are its shape."""
+    return lambda template, dtype: {name: tensor(*template.sizes, domain=domain, layout=template.layout)}
+
+
+def literal(values: Any, dtype: Dtype = Dtype.int64, layout: Layout = contiguous) -> TensorSpec:
+    """A tensor of these very values."""
+    array = np.array(values)
+    return TensorSpec(array.shape, dtype, layout=layout, compute=lambda _: array)
+
+
+def positions(
+    *shape: int, below: int, low: int = 0, dtype: Dtype = Dtype.int64, layout: Layout = contiguous
+) -> TensorSpec:
+    """A tensor of random positions in [low, below), the same one several times."""
+    return TensorSpec(shape, dtype, whole(low, below - 1), layout)
+
+
+def no_position_twice(
+    *shape: int, below: int, axis: int = 0, dtype: Dtype = Dtype.int64, layout: Layout = contiguous
+) -> TensorSpec:
+    """A tensor of random positions in [0, below), different ones along `axis`."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        slices = count // max(shape[axis], 1)
+        rows = rng.permuted(np.tile(np.arange(below), (slices, 1)), axis=1)[:, : shape[axis]]
+        others = [length for i, length in enumerate(shape) if i != axis % len(shape)]
+        return np.moveaxis(rows.reshape(*others, shape[axis]), -1, axis).reshape(-1)
+
+    return TensorSpec(shape, dtype, draw, layout)
+
+
+def pattern(*shape: int, every: int = 3, dtype: Dtype = Dtype.bool, layout: Layout = contiguous) -> TensorSpec:
+    """A mask, true at one element of `every`; uint8 ones have other numbers than 1 too."""
+    numbers = np.arange(int(np.prod(shape))).reshape(shape)
+    return literal(np.where(numbers % every == 1, 1 + numbers % 2 * 2, 0), dtype, layout)
+
+
+def constant(value: bool, *shape: int) -> TensorSpec:
+    """A mask that is true everywhere, or nowhere."""
+    return literal(np.full(shape, value), Dtype.bool)
+
+
+def truth(mask: TensorSpec) -> Any:
+    """Where a mask of given values is true."""
+    assert callable(mask.compute)
+    return np.asarray(mask.compute({})) != 0

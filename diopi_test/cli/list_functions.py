@@ -1,0 +1,43 @@
+"""`diopi-test list`: every standard function, and what there is of it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+from rich.table import Table
+
+from diopi_test.cases.selection import WHOLE_LEVELS
+from diopi_test.cli.options import console, selection_options
+
+if TYPE_CHECKING:
+    from diopi_test.harness.selection import Selection
+
+
+@click.command("list")
+@selection_options("functions", "families", "dtypes")
+@click.option("--json", "as_json", is_flag=True, help="As a JSON array.")
+def list_functions(selection: Selection, as_json: bool) -> None:
+    """List the standard functions: header, family, reference, cases, vendors.
+
+    With --dtype those that take tensors of this element type.
+    """
+    from diopi_test.quality.inventory import inventory
+
+    rows = inventory(selection.wants_prototype)
+    if as_json:
+        click.echo(json.dumps(rows, indent=1))
+        return
+    table = Table("function", "header", "family", "reference", *WHOLE_LEVELS, "vendors")
+    for row in rows:
+        vendors = ", ".join(name for name, has in row["vendors"].items() if has)
+        table.add_row(
+            row["function"],
+            row["header"],
+            row["family"],
+            "yes" if row["reference"] else "no",
+            *(str(row["cases"][level]) for level in WHOLE_LEVELS),
+            vendors,
+        )
+    console.print(table)

@@ -1,0 +1,278 @@
+"""What the commands share: options, the console, selections, and writing files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast, final
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+
+from diopi_test.baseline.shuffle import RANDOM, seed_of
+from diopi_test.cases.selection import LEVELS, WHOLE_LEVELS, level_of_model
+from diopi_test.harness import output
+from diopi_test.harness.keywords import SelectionError
+from diopi_test.harness.options import known_checks
+from diopi_test.harness.output import Terminal
+from diopi_test.harness.selection import FailedCases, Selection, Shard, check_names
+
+if TYPE_CHECKING:
+    from diopi_test.baseline.parallel import Spread
+    from diopi_test.harness.collection import Collected
+
+
+console = Console(file=cast(IO[str], Terminal()))
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C")
+
+COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+
+
+class Unusable(click.ClickException):
+    """The baseline can't be used, there is nothing to run, or a report can't be written."""
+
+    exit_code = 3
+
+
+@final
+class Seed(click.ParamType[int]):
+    """An integer, or `random` for a new one."""
+
+    name = "seed"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return value if isinstance(value, int) else seed_of(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+@final
+class OutputFile(click.Path):
+    """A file to be written, which is refused before any work is done if it could not be written at its end."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        try:
+            output.check_writable(path)
+        except OSError as error:
+            self.fail(str(error), param, ctx)
+        return path
+
+
+def default_workers() -> int:
+    """One process a CPU this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _all_of(options: Sequence[Callable[[Callable[..., Any]], Callable[..., Any]]]) -> Callable[[F], F]:
+    """Several options, in this order."""
+
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+@contextmanager
+def _as_usage() -> Iterator[None]:
+    """A selection that can't be made is wrong usage."""
+    try:
+        yield
+    except SelectionError as error:
+        raise click.UsageError(str(error)) from error
+
+
+vendor_option = click.option(
+    "--vendor", default="jax_cpu", show_default=True, help="Name, module:attribute, or path of a .so."
+)
+level_option = click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    metavar=f"[{'|'.join(WHOLE_LEVELS)}|{level_of_model('NAME')}]",
+    default="smoke",
+    show_default=True,
+    help="Which baseline; models-NAME is the part of models that one network gives.",
+)
+data_option = click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the baselines, instead of the package for what ships and the user's cache for all else.",
+)
+workers_option = click.option("-n", "workers", type=click.IntRange(min=1), help="Processes; by default one a CPU.")
+
+
+def _with_distributed(context: click.Context, option: click.Parameter, address: str | None) -> str | None:
+    """The address of a cluster; wrong usage if what talks to one is not installed."""
+    if address is not None and find_spec("distributed") is None:
+        raise click.BadParameter("a cluster needs more packages: pip install 'diopi[dask]'", context, option)
+    return address
+
+
+dask_option = click.option(
+    "--dask",
+    metavar="ADDRESS",
+    callback=_with_distributed,
+    help="Spread the work over the Dask cluster with this scheduler (tcp://HOST:PORT), instead of -n processes.",
+)
+
+
+@contextmanager
+def spreading(workers: int | None, dask: str | None) -> Iterator[Spread]:
+    """Who does work on many functions: processes of this machine, or a cluster; Unusable if that fails."""
+    from diopi_test.baseline.cluster import Cluster, ClusterError
+    from diopi_test.baseline.parallel import processes
+
+    if dask is None:
+        yield processes(workers or default_workers())
+        return
+    try:
+        with Cluster(dask) as cluster:
+            yield cluster.spread
+    except ClusterError as error:
+        raise Unusable(str(error)) from error
+
+
+def shuffle_option(text: str) -> Callable[[F], F]:
+    """`--shuffle`, with or without a seed."""
+    seed = f"{text} drawn from SEED, an integer; from a new one if none is given."
+    return click.option("--shuffle", "seed", type=Seed(), is_flag=False, flag_value=RANDOM, metavar="[SEED]", help=seed)
+
+
+def _parsed(parse: Callable[[Any], C]) -> Callable[[click.Context, click.Parameter, Any], C | None]:
+    """A callback that makes something of an option's value; wrong usage if that can't be made of it."""
+
+    def callback(context: click.Context, option: click.Parameter, value: Any) -> C | None:
+        try:
+            return None if value is None else parse(value)
+        except SelectionError as error:
+            raise click.BadParameter(str(error), context, option) from error
+
+    return callback
+
+
+def _names(option: str, variable: str, what: str) -> Callable[[F], F]:
+    """An option for names, of which several may be given."""
+    text = f"Only this {what}, or not it: no-NAME. May be given more than once."
+    return click.option(option, variable, multiple=True, metavar="[no-]NAME", help=text)
+
+
+_SELECTING: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "functions": _names("--function", "functions", "standard function"),
+    "families": _names("--family", "families", "family of functions"),
+    "dtypes": _names("--dtype", "dtypes", "element type under test"),
+    "classes": _names("--class", "classes", "class of cases"),
+    "expression": click.option(
+        "-k", "expression", metavar="EXPR", help="Only what matches this pytest keyword expression."
+    ),
+    "cases": click.option(
+        "--case", "cases", multiple=True, metavar="ID", help="Only this case. May be given more than once."
+    ),
+    "failed": click.option(
+        "--failed-in",
+        "failed",
+        type=click.Path(path_type=Path, dir_okay=False),
+        callback=_parsed(FailedCases.read),
+        help="Only what failed, or has no verdict, by this report (of --json).",
+    ),
+    "seed": shuffle_option("Mix the cases of all functions, or the functions, in an order"),
+    "sample": click.option(
+        "--sample",
+        type=click.IntRange(min=1),
+        help="With --shuffle: so many functions, drawn from SEED.",
+    ),
+    "shard": click.option(
+        "--shard",
+        metavar="I/N",
+        callback=_parsed(Shard.parse),
+        help="Only part I of N equal ones, 1/N being the first.",
+    ),
+}
+"""The options of selecting, by the field of `Selection` that they give."""
+
+
+def selection_options(*fields: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The options for these fields of `Selection`, all if none is named; the command gets the selection as such."""
+    names = fields or tuple(_SELECTING)
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_selection(*arguments: Any, **options: Any) -> Any:
+            with _as_usage():
+                selection = Selection(**{name: options.pop(name) for name in names})
+            return command(*arguments, selection=selection, **options)
+
+        return _all_of([_SELECTING[name] for name in names])(with_selection)
+
+    return decorate
+
+
+def _known_names(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of checks; wrong usage if there is no such check."""
+    with _as_usage():
+        check_names("--check", names, known_checks)
+    return names
+
+
+judging_options = _all_of(
+    [
+        click.option(
+            "--check",
+            "checks",
+            multiple=True,
+            metavar="[no-]NAME",
+            callback=_known_names,
+            help="Only this check judges, or with no- all but it. May be given more than once.",
+        ),
+        click.option(
+            "--max-failures", type=click.IntRange(min=1), help="Stop after so many cases that did not succeed."
+        ),
+        click.option("--list", "only_list", is_flag=True, help="Print what would run, without running it."),
+        click.option("--nhwc", is_flag=True, help="4-D and 5-D tensors with channels in channels-last."),
+        click.option(
+            "--four-bytes", is_flag=True, help="int32 in place of int64 for indices, where both are standard."
+        ),
+    ]
+)
+"""What else a run may be told: `checks`, `max_failures`, `only_list`, `nhwc` and `four_bytes`."""
+
+
+def output_option(name: str, variable: str, text: str) -> Callable[[F], F]:
+    """An option that names a file to be written."""
+    return click.option(name, variable, type=OutputFile(), help=text)
+
+
+def write_report(file: Path, content: Any) -> None:
+    """Write a report: text as it is, anything else as JSON."""
+    text = content if isinstance(content, str) else json.dumps(content, indent=1) + "\n"
+    try:
+        output.write_text(file, text)
+    except OSError as error:
+        raise Unusable(f"{file} can't be written: {error}") from error
+
+
+def select_functions(functions: list[str], selection: Selection, size: Callable[[str], int]) -> list[str]:
+    """Those of the functions, of `size` cases each, that are selected; a usage error if there is none."""
+    with _as_usage():
+        return selection.apply_to_functions(functions, size)
+
+
+def list_cases(cases: Sequence[Collected]) -> None:
+    """Print what would run: an id a line, and their number."""
+    for case in cases:
+        click.echo(case.id)
+    click.echo(f"{len(cases)} cases")

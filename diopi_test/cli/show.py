@@ -1,0 +1,92 @@
+"""`diopi-test show`: one case, the whole call and what is checked of it, without any vendor."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from diopi_test.cli.options import Unusable, data_option, level_option
+
+if TYPE_CHECKING:
+    from diopi_proto.types import Error
+    from diopi_test.execution.verdict import Outcome
+    from diopi_test.harness.lookup import MadeCase
+    from lib_rt import Context
+
+REFUSED = "An error code was returned, and the last error says why."
+
+
+@click.command()
+@click.argument("words", metavar="CASE")
+@level_option
+@data_option
+@click.option("--full", is_flag=True, help="All elements of all arrays.")
+def show(words: str, level: str, data: Path | None, full: bool) -> None:
+    """Show what CASE calls, with what, what must come of it, and what is checked.
+
+    CASE is an id, as diopiAdd[float32-row], or a part of one that no other id has.
+
+    Exit status: 0 shown, 2 no case, or more than one, is meant, 3 the baseline is unusable.
+    """
+    from diopi_test.baseline.location import folder_to_read
+    from diopi_test.baseline.store import SUFFIX, BaselineError, BaselineFile
+    from diopi_test.harness.call_text import case_text
+    from diopi_test.harness.lookup import CaseLookupError, find, make
+
+    folder = data / level if data else folder_to_read(level)
+    paths = sorted(folder.glob(f"*{SUFFIX}"))
+    if not paths:
+        made_by = f"diopi-test gen-data --level {level}"
+        raise Unusable(f"there is no baseline in {folder}; make it with {made_by}, or name its folder with --data")
+    try:
+        path, collected = find(paths, words)
+        made = make(BaselineFile(path), collected)
+    except CaseLookupError as error:
+        raise click.UsageError(str(error)) from error
+    except BaselineError as error:
+        raise Unusable(str(error)) from error
+    for line in (*case_text(made, full=full), *_checked(made)):
+        click.echo(line)
+
+
+def _checked(made: MadeCase) -> Iterator[str]:
+    """What is checked, found by running the case on a vendor that hands back what is expected."""
+    from diopi_test import checks
+    from diopi_test.execution.verdict import Verdict
+
+    outcome, calls = _on_echo(made)
+    yield f"checked in {calls} call{'s' if calls > 1 else ''}"
+    for finding in outcome.findings:
+        module = getattr(checks, finding.check, None)
+        said = (inspect.getdoc(module) or "").partition("\n")[0] if module else REFUSED
+        yield f"  {finding.check}: {said}"
+    if made.flaw is None and made.case.smoke and outcome.verdict is not Verdict.passed:  # random numbers have no echo
+        yield "  and further calls, if nothing is wrong in the first: repeat, order, layout, leaks"
+
+
+def _on_echo(made: MadeCase) -> tuple[Outcome, int]:
+    """The outcome on a vendor that hands back what is expected, and how often it was called."""
+    from diopi_impl.host_runtime import HostRuntime
+    from diopi_test.execution.refusals import NegativeCase
+    from diopi_test.harness.run_case import run_case
+    from diopi_test.harness.run_refusal import run_negative_case
+    from diopi_test.quality.echo import EchoVendor
+
+    class CountedEcho(EchoVendor):
+        calls = 0
+
+        def call(self, name: str, context: Context, *arguments: Any) -> Error:
+            self.calls += 1
+            return super().call(name, context, *arguments)
+
+    vendor = CountedEcho("echo", "1", HostRuntime().functions(), host_addressable=True)
+    with vendor.open_device() as device:
+        if made.flaw is not None:
+            outcome = run_negative_case(vendor, device, NegativeCase(made.case, made.flaw))
+        else:
+            outcome = run_case(vendor, device, made.case)
+    return outcome, vendor.calls

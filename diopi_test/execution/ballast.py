@@ -1,0 +1,69 @@
+"""Ballast: copies that keep a stream busy, so that what is queued behind them comes late."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from time import perf_counter
+from typing import final
+from weakref import WeakKeyDictionary
+
+from lib_rt import CallError, Device
+from lib_rt.stream import Stream
+
+BALLAST, TIMES = 2**20, 8
+"""Bytes, and number, of the copies behind which inputs are queued. They take a host about a millisecond, a chip some
+hundredths of one: longer than a function takes to look at its inputs if it does not wait for them."""
+
+ATTEMPTS = 3
+"""How often a device may seem to copy at once before that is believed."""
+
+LONG = 1e-4
+"""Seconds that the calls which enqueue the copies take at least where they are what does the copying: at 80 GB/s. Where
+it takes less, the ballast costs too little to be saved."""
+
+REMAINDER = 0.05
+"""The share of that time which waiting for the stream may take at most if it has nothing left to do."""
+
+_at_once: WeakKeyDictionary[Device, bool] = WeakKeyDictionary()
+
+
+@final
+class Ballast:
+    """The ballast of one context; its memory is allocated when it is first put on a stream.
+
+    A device that has done a copy when the call that enqueues it returns can't be kept busy with copies: there they
+    would cost time, of the CPU if it is a host, and change nothing. Whether a device is one is measured once.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._memory = 0
+
+    def put_on(self, stream: Stream) -> None:
+        """Give an idle stream something to do, if there is memory for it and a way to copy it."""
+        if _at_once.get(self._device, False):
+            return
+        with suppress(CallError):
+            self._memory = self._memory or self._device.malloc(2 * BALLAST)
+            if self._device not in _at_once:
+                _at_once[self._device] = all(self._is_done_at_once(stream) for _ in range(ATTEMPTS))
+            if not _at_once[self._device]:
+                self._enqueue(stream)
+
+    def release(self) -> None:
+        """Free its memory; the stream has to be past it."""
+        if self._memory:
+            self._device.free(self._memory)
+            self._memory = 0
+
+    def _enqueue(self, stream: Stream) -> None:
+        for _ in range(TIMES):
+            stream.d2d(self._memory + BALLAST, self._memory, BALLAST)
+
+    def _is_done_at_once(self, stream: Stream) -> bool:
+        """Whether the copies seem to be done when the calls that enqueue them return."""
+        start = perf_counter()
+        self._enqueue(stream)
+        enqueued = perf_counter()
+        stream.synchronize()
+        return enqueued - start > LONG and perf_counter() - enqueued < REMAINDER * (enqueued - start)

@@ -1,0 +1,355 @@
+"""One call of a function: tensors made, the function called, everything read back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_impl import BaseVendor, Box
+from diopi_proto import parameters as kinds
+from diopi_proto import types
+from diopi_proto.interface import lookup
+from diopi_proto.parameters import Parameter, Role
+from diopi_proto.types import Dtype, Error, MemoryFormat, Reduction, RoundMode, Scalar
+from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
+from diopi_test.cases.layouts import Placement, another, layout_named
+from diopi_test.execution.ballast import Ballast
+from diopi_test.execution.call_record import Bytes, CallRecord, GeneratorRecord, TensorRecord, ValueRecord
+from diopi_test.execution.case_taker import takes_cases
+from diopi_test.execution.forks import end_copies
+from lib_rt import Context, Device, Generator, Tensor
+from lib_rt.dtypes import poisoned, to_numpy
+from lib_rt.errors import GuardError
+from lib_rt.tensor import storage_image
+
+SHIFT = 256
+"""Bytes by which tensors lie elsewhere in their storages: no vendor's kernels ask for a larger alignment."""
+
+FURTHER = 2**20
+"""By how much the offset of a generator is advanced to have another state."""
+
+SETTLING = 0.005
+"""Seconds in which a function that did not wait for its own work gets it done."""
+
+
+@final
+@dataclass(frozen=True)
+class CallMode:
+    """How a call is made.
+
+    Attributes:
+        elsewhere: whether the tensors lie further on in their storages than their layouts have it.
+        queued: whether the copies of the inputs are still in the stream's queue, behind others, when it is made.
+        relaid: whether the elements of the inputs lie in another order, or with gaps, where the case has none.
+    """
+
+    elsewhere: bool = False
+    queued: bool = False
+    relaid: bool = False
+
+
+PLAIN = CallMode()
+
+
+class RefusedError(Exception):
+    """The function answered with an error code."""
+
+    def __init__(self, code: Error) -> None:
+        super().__init__(code.name)
+        self.code = code
+
+
+@final
+@dataclass
+class _Placed:
+    """A tensor of the call, with its storage as it was before."""
+
+    name: str
+    role: Role
+    tensor: Tensor
+    before: Bytes | None
+    expected: Expected | None
+
+
+@final
+class Call:
+    """One call on a device: a context of its own, the tensors of arguments and results, and what the callee makes.
+
+    A call that draws random numbers is repeated with fresh tensors, to show how its numbers depend on the generator.
+
+    Attributes:
+        damage: the first guard zone that was written to, if one was; known once the call is closed.
+    """
+
+    def __init__(self, vendor: BaseVendor, device: Device, case: BaselineCase, mode: CallMode = PLAIN) -> None:
+        self.vendor = vendor
+        self.case = case
+        self.mode = mode
+        self.prototype = lookup(case.function)
+        self.context = Context(device)
+        self.damage: list[GuardError] = []
+        self._placed: list[_Placed] = []
+        self._earlier: list[_Placed] = []
+        self._boxes: dict[str, Box] = {}
+        self._generators: dict[str, Generator] = {}
+        self._seeds: dict[str, int] = {}
+        self._read_first: list[Bytes] = []
+        self._ballast = Ballast(device)
+
+    def __enter__(self) -> Call:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.context.close()  # all guards are compared with one wait
+        except GuardError as error:
+            self.damage.append(error)
+        self._ballast.release()
+
+    def run(self) -> CallRecord:
+        """Call the function and read everything back; RefusedError if it answers with an error code."""
+        run = self._once()
+        if not self.case.draws:
+            return run
+        others = self._other_draws()
+        if not self._generators:
+            return replace(run, others=others)
+        self._seed_anew(difference=1)
+        others["another seed"] = self._once()
+        self._seed_anew()
+        return replace(run, others=others, again=self._once())
+
+    def _other_draws(self) -> dict[str, CallRecord]:
+        """A call that finds the generators in another state: as the call left them, or for gradients, which leave them
+        as they are, further on."""
+        if not self.prototype.is_gradient:
+            return {"the next call": self._once()}
+        for generator in self._generators.values():
+            generator.offset += FURTHER
+        return {"a later state": self._once()}
+
+    def refused(self) -> tuple[Error, str, CallRecord]:
+        """Call the function, which should fail, once: its error code, its last error, and what it left behind."""
+        code, before = self._answer()
+        last_error = "" if code is Error.Success else self.vendor.last_error()
+        return code, last_error, self._left_behind(before)
+
+    def late(self) -> list[str]:
+        """The results whose memory is no longer what was read after the latest call, although the stream was done."""
+        time.sleep(SETTLING)
+        pairs = zip(self._placed, self._read_first, self._read(), strict=True)
+        return [placed.name for placed, first, now in pairs if placed.expected is not None and (first != now).any()]
+
+    def _once(self) -> CallRecord:
+        code, before = self._answer()
+        if code is not Error.Success:
+            self.context.stream.synchronize()
+            raise RefusedError(code)
+        return self._left_behind(before)
+
+    def _answer(self) -> tuple[Error, dict[str, tuple[int, int]]]:
+        """What the function answers, and the generators' states before it."""
+        if takes_cases(self.vendor):
+            self.vendor.take_case(self.case)
+        self._earlier += self._placed
+        self._placed, self._boxes = [], {}
+        values = [self._value(parameter) for parameter in self.prototype.parameters[1:]]
+        before = self._states()
+        self._send()
+        code = self.vendor.call(self.case.function, self.context, *values)
+        end_copies()
+        return code, before
+
+    def _left_behind(self, before: dict[str, tuple[int, int]]) -> CallRecord:
+        """What the call left behind, copied back as soon as the stream gets to it."""
+        values, missing = self._collect_boxes()
+        self._read_first = self._read()
+        tensors = [self._record(*pair) for pair in zip(self._placed, self._read_first, strict=True)]
+        after = self._states()
+        generators = [GeneratorRecord(name, before[name], after[name]) for name in before]
+        return CallRecord(self.prototype, self.case, tensors, values, missing, self.damage, generators)
+
+    def _states(self) -> dict[str, tuple[int, int]]:
+        return {name: (generator.seed, generator.offset) for name, generator in self._generators.items()}
+
+    def _seed_anew(self, difference: int = 0) -> None:
+        """Put the generators back to where the case has them, or to a seed that differs from it in these bits."""
+        for name, generator in self._generators.items():
+            generator.seed = self._seeds[name] ^ difference
+            generator.offset = 0
+
+    def _send(self) -> None:
+        """Copy the inputs to the device; the host does not wait for the copies if the call is queued."""
+        if self.mode.queued:
+            self.context.stream.synchronize()
+            self._ballast.put_on(self.context.stream)
+        for placed in self._placed:
+            if placed.role is not Role.output and placed.before is not None:
+                self.context.store(placed.tensor, 0, placed.before)
+        if not self.mode.queued:
+            self.context.stream.synchronize()
+
+    @staticmethod
+    def _record(placed: _Placed, contents: Bytes) -> TensorRecord:
+        tensor = placed.tensor
+        return TensorRecord(
+            placed.name,
+            placed.role,
+            tensor.dtype,
+            tensor.shape,
+            tensor.strides,
+            tensor.storage_offset,
+            placed.before,
+            contents,
+            placed.expected,
+        )
+
+    def _read(self) -> list[Bytes]:
+        """The storages of all tensors as they are when the stream gets to it; one wait serves them all."""
+        tensors = [placed.tensor for placed in self._placed]
+        contents = [np.empty(tensor.storage_nbytes, np.uint8) for tensor in tensors]
+        for tensor, target in zip(tensors, contents, strict=True):
+            if tensor.where is types.Device.host:
+                self.context.fetch(tensor, 0, target)
+            elif target.nbytes:
+                self.context.stream.d2h(target.ctypes.data, tensor.storage_ptr, target.nbytes)
+        self.context.stream.synchronize()
+        return contents
+
+    def _collect_boxes(self) -> tuple[list[ValueRecord], list[str]]:
+        values, missing = [], []
+        for name, box in self._boxes.items():
+            expected = self.case.expected[name]
+            assert isinstance(expected, Expected)
+            if isinstance(box.value, Tensor):
+                self._placed.append(_Placed(name, Role.output, box.value, None, expected))
+            elif box.value is None:
+                missing.append(name)
+            else:
+                values.append(ValueRecord(name, box.value, expected, self.case.arguments.get(name)))
+        return values, missing
+
+    def _value(self, parameter: Parameter) -> Any:
+        """What is passed for `parameter`."""
+        if parameter.role is Role.count:
+            return self.case.arguments.get(parameter.name, self._count())
+        if parameter.role is Role.output:
+            return self._result(parameter)
+        argument = self.case.arguments[parameter.name]
+        expected = self.case.expected.get(parameter.name)
+        if isinstance(argument, BaselineTensor):
+            if parameter.annotation is kinds.Pointer:
+                return self._argument(parameter.name, Role.input, argument, None).data_ptr
+            return self._argument(parameter.name, parameter.role, argument, expected)
+        if parameter.annotation is kinds.SparseIn and isinstance(argument, list):
+            return self._sparse(parameter, argument)
+        if parameter.is_tensor_array and isinstance(argument, list):
+            wanted = expected if isinstance(expected, list) else [None] * len(argument)
+            return [
+                self._argument(f"{parameter.name}.{number}", parameter.role, entry, one) if entry else None
+                for number, (entry, one) in enumerate(zip(argument, wanted, strict=True))
+            ]
+        if parameter.annotation is kinds.Generator and argument is not None:
+            return self._generator(parameter.name, argument)
+        if parameter.annotation is kinds.Generators and argument is not None:
+            return [self._generator(f"{parameter.name}.{number}", seed) for number, seed in enumerate(argument)]
+        if parameter.annotation is kinds.InOutSize and argument is not None:
+            return self._boxes.setdefault(parameter.name, Box(argument))
+        return as_attribute(parameter, argument)
+
+    def _sparse(self, parameter: Parameter, parts: list[Any]) -> Tensor:
+        """A sparse matrix of these parts, with a column for every row of the matrix it is multiplied by."""
+        crow, col, values = (
+            self._argument(f"{parameter.name}.{number}", Role.input, part, None) for number, part in enumerate(parts)
+        )
+        following = self.prototype.arguments[self.prototype.arguments.index(parameter) + 1]
+        other = self.case.arguments[following.name]
+        columns = other.values.shape[0] if other is not None else 0
+        return Tensor.sparse_csr(crow, col, values, (crow.shape[0] - 1, columns))
+
+    def _generator(self, name: str, seed: int) -> Generator:
+        """The generator made from the case's seed, one for all rounds of the call."""
+        if name not in self._generators:
+            self._generators[name] = Generator(self.context, seed)
+            self._seeds[name] = seed
+        return self._generators[name]
+
+    def _count(self) -> int:
+        """The common length of the call's arrays of tensors."""
+        return max(
+            len(value)
+            for value in (*self.case.arguments.values(), *self.case.expected.values())
+            if isinstance(value, list)
+        )
+
+    def _argument(self, name: str, role: Role, argument: BaselineTensor, expected: Any) -> Tensor:
+        shape = argument.values.shape
+        is_relaid = self.mode.relaid and role is Role.input
+        place = self._place(another(argument.layout, shape) if is_relaid else argument.layout, shape, argument.dtype)
+        image = storage_image(argument.values, argument.dtype, place.strides, place.offset, place.storage_elements)
+        return self._keep(name, role, self._empty(shape, argument.dtype, place), image, expected)
+
+    def _result(self, parameter: Parameter) -> Any:
+        expected = self.case.expected[parameter.name]
+        if expected is None:
+            return None
+        if parameter.annotation is kinds.NewOut or parameter.annotation in kinds.OUT_VALUES:
+            return self._boxes.setdefault(parameter.name, Box())
+        if isinstance(expected, list):
+            return [
+                self._poisoned(f"{parameter.name}.{number}", entry) if entry else None
+                for number, entry in enumerate(expected)
+            ]
+        return self._poisoned(parameter.name, expected)
+
+    def _poisoned(self, name: str, expected: Expected) -> Tensor:
+        place = self._place(expected.layout, expected.values.shape, expected.dtype)
+        image = poisoned(place.storage_elements, expected.dtype)
+        return self._keep(name, Role.output, self._empty(expected.values.shape, expected.dtype, place), image, expected)
+
+    def _place(self, layout: str, shape: tuple[int, ...], dtype: Dtype) -> Placement:
+        """Where the elements lie: as `layout` says, or `SHIFT` bytes further on."""
+        return _placement(layout, shape, SHIFT // to_numpy(dtype).itemsize if self.mode.elsewhere else 0)
+
+    def _empty(self, shape: Sequence[int], dtype: Dtype, place: Placement) -> Tensor:
+        return Tensor.empty(
+            self.context,
+            shape,
+            dtype,
+            strides=place.strides,
+            offset=place.offset,
+            storage_elements=place.storage_elements,
+        )
+
+    def _keep(self, name: str, role: Role, tensor: Tensor, image: NDArray[Any], expected: Any) -> Tensor:
+        self._placed.append(_Placed(name, role, tensor, image.view(np.uint8), expected))
+        return tensor
+
+
+@lru_cache(maxsize=4096)
+def _placement(layout: str, shape: tuple[int, ...], shift: int) -> Placement:
+    """Where the elements lie as `layout` says, `shift` of them further on."""
+    place = layout_named(layout)(shape)
+    return Placement(place.strides, place.offset + shift, place.storage_elements + shift)
+
+
+_ENUMS = (Reduction, RoundMode, MemoryFormat)
+
+
+def as_attribute(parameter: Parameter, value: Any) -> Any:
+    """An attribute as a vendor receives it: scalars with their dtype, enums as such; text is never missing."""
+    annotation = parameter.annotation
+    if value is None:
+        return "" if annotation is kinds.Text else None
+    if issubclass(annotation, kinds.Scalar):
+        return Scalar.of(value)
+    if annotation in _ENUMS:
+        make: Callable[[int], Any] = annotation
+        return make(value) if value in set(annotation) else value
+    return value

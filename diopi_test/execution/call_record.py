@@ -1,0 +1,154 @@
+"""`CallRecord`: what one call left behind, as the checks see it. Nothing here needs the device any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.parameters import Role
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.baseline.records import BaselineCase, Expected
+from lib_rt.dtypes import to_numpy
+from lib_rt.errors import GuardError
+
+Bytes = NDArray[np.uint8]
+
+
+def is_same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether two arrays hold the same bits, element by element; quicker than to find where they differ."""
+    return one.tobytes() == other.tobytes()
+
+
+@final
+@dataclass(frozen=True)
+class TensorRecord:
+    """A tensor of the call, before and after it.
+
+    Attributes:
+        name: the parameter, with `.number` for an entry of an array of tensors.
+        role: input, output, inout or workspace.
+        dtype, shape, strides, offset: how the elements lie in the storage, in elements.
+        before, after: the whole storage; `before` is None for a tensor the callee made.
+        expected: what a result must be.
+    """
+
+    name: str
+    role: Role
+    dtype: Dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    before: Bytes | None
+    after: Bytes
+    expected: Expected | None = None
+
+    @cached_property
+    def values(self) -> NDArray[Any]:
+        """The elements after the call."""
+        return self._elements(self.after, to_numpy(self.dtype))
+
+    @property
+    def earlier(self) -> NDArray[Any] | None:
+        """The elements before the call; None for a tensor the callee made."""
+        return None if self.before is None else self._elements(self.before, to_numpy(self.dtype))
+
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Whether there are bytes in the storage that belong to no element."""
+        elements = prod(self.shape) * self._item_size
+        if elements < len(self.after):
+            return True
+        return not self._is_row_major and bool(self.gaps.any())  # elements may share memory
+
+    def with_values_of(self, storage: Bytes) -> Bytes:
+        """The storage after the call, but for the elements, which are those of `storage`."""
+        mixed, dtype = self.after.copy(), np.dtype((np.void, self._item_size))
+        self._elements(mixed, dtype)[...] = self._elements(storage, dtype)
+        return mixed
+
+    @cached_property
+    def gaps(self) -> NDArray[np.bool_]:
+        """Which bytes of the storage belong to no element."""
+        gaps = np.ones(len(self.after), bool)
+        self._elements(gaps, np.dtype((np.void, self._item_size)))[...] = bytes(self._item_size)
+        return gaps
+
+    @property
+    def _is_row_major(self) -> bool:
+        step = 1
+        for length, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if length != 1 and stride != step:
+                return False
+            step *= length
+        return True
+
+    @property
+    def _item_size(self) -> int:
+        return to_numpy(self.dtype).itemsize
+
+    def _elements(self, storage: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+        if 0 in self.shape:
+            return np.empty(self.shape, dtype)
+        steps = tuple(stride * dtype.itemsize for stride in self.strides)
+        return np.ndarray(self.shape, dtype, storage.data, self.offset * dtype.itemsize, steps)
+
+
+@final
+@dataclass(frozen=True)
+class ValueRecord:
+    """A number the call wrote before it returned; `before` is what was there, where it is read too."""
+
+    name: str
+    given: Any
+    expected: Expected
+    before: int | None = None
+
+
+@final
+@dataclass(frozen=True)
+class GeneratorRecord:
+    """Seed and offset of a generator of the call, before and after it."""
+
+    name: str
+    before: tuple[int, int]
+    after: tuple[int, int]
+
+
+@final
+@dataclass(frozen=True)
+class CallRecord:
+    """Everything there is to judge about one successful call.
+
+    Attributes:
+        prototype, case: what was called with what.
+        tensors: inputs and results.
+        values: numbers handed back by pointer.
+        missing: results the callee should have made and did not.
+        damage: guard zones that were written to, known once the tensors are released.
+        generators: what was drawn from.
+        again: the same call from the same generator state, None where nothing can be drawn or no generator is given.
+        others: calls that must draw other numbers, by what they are.
+        late: results whose memory went on changing after it had been read, where that was looked for.
+    """
+
+    prototype: Prototype
+    case: BaselineCase
+    tensors: Sequence[TensorRecord]
+    values: Sequence[ValueRecord]
+    missing: Sequence[str]
+    damage: Sequence[GuardError]
+    generators: Sequence[GeneratorRecord] = ()
+    again: CallRecord | None = None
+    others: Mapping[str, CallRecord] = field(default_factory=dict)
+    late: Sequence[str] = ()
+
+    def results(self) -> Iterator[tuple[TensorRecord, Expected]]:
+        """The result tensors with what they must be."""
+        return ((record, record.expected) for record in self.tensors if record.expected is not None)

@@ -1,0 +1,109 @@
+"""`CallSequence`: the calls of one case that are compared with one another.
+
+A case of the smoke level is called again if nothing was wrong the first time: with other memory, and while its inputs
+are on their way to the device. Whether a difference comes from the one or the other, a third call tells. The cases of
+the smoke level are one or two for each function and element type; what these calls show depends on how a function is
+implemented for an element type, not on its data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+from diopi_proto.types import Error
+from diopi_test.execution.call_record import CallRecord
+from diopi_test.execution.difference import Difference, in_call
+from diopi_test.execution.verdict import Finding
+
+SECOND, RELAID = "a second call", "a call with inputs in another layout"
+QUEUED = "a call with inputs still on their way"
+"""What further calls are called in a report."""
+
+OF_MEMORY = frozenset({"inputs", "gaps", "guards"})
+"""The checks that look at what is no result. Each tells of further calls too, where something was wrong."""
+
+
+@final
+@dataclass(frozen=True)
+class Attempt:
+    """One call of a case.
+
+    Attributes:
+        code: what it answered.
+        message: the vendor's last error if that was not success.
+        run: what it left behind; None if it failed.
+        findings: what the checks of a single run found.
+        left: tensors, and pieces of device memory, that are allocated after it and were not before.
+    """
+
+    code: Error
+    message: str = ""
+    run: CallRecord | None = None
+    findings: Sequence[Finding] = ()
+    left: tuple[int, int] = (0, 0)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it succeeded, and no check of it found anything."""
+        return self.run is not None and all(finding.passed for finding in self.findings)
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with its results, or why there are none; empty if they are right."""
+        if self.run is None:
+            return f"{self.code.name}: {self.message}"
+        return "; ".join(f"{finding.check}: {finding.message}" for finding in self._of_results)
+
+    @property
+    def where(self) -> tuple[Difference, ...]:
+        """Where its results are wrong."""
+        return tuple(place for finding in self._of_results for place in finding.where)
+
+    @property
+    def _of_results(self) -> Sequence[Finding]:
+        """The failed findings about results."""
+        return [finding for finding in self.findings if not finding.passed and finding.check not in OF_MEMORY]
+
+
+@final
+@dataclass(frozen=True)
+class CallSequence:
+    """The calls of one case.
+
+    Attributes:
+        first: the call whose results are judged. Its inputs had arrived on the device.
+        queued: the same call with tensors elsewhere in memory and the copies of its inputs still in the stream's queue;
+            None where the first went wrong, and at other levels than smoke.
+        waited: as `queued`, but with inputs that had arrived; None unless `queued` went wrong.
+        relaid: as `waited`, with inputs in another layout; None where a call before it went wrong, and unless the case
+            is in the function's leading element type: layouts are no matter of types.
+        plain: what the out-of-place form of an in-place function left behind after a call with the same arguments;
+            None where `queued` is, and where the vendor can't do it.
+    """
+
+    first: Attempt
+    queued: Attempt | None = None
+    waited: Attempt | None = None
+    relaid: Attempt | None = None
+    plain: CallRecord | None = None
+
+    @property
+    def records(self) -> dict[str, CallRecord]:
+        """What the calls left behind, by name: first, second, waited, relaid, plain; nothing of those that failed."""
+        attempts = {"first": self.first, "second": self.queued, "waited": self.waited, "relaid": self.relaid}
+        runs = {name: attempt.run for name, attempt in attempts.items() if attempt is not None}
+        return {name: run for name, run in {**runs, "plain": self.plain}.items() if run is not None}
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was found about single calls: the results of the first, and the memory of further ones too."""
+        lines = {finding.check: finding for finding in self.first.findings}
+        for which, attempt in ((SECOND, self.queued), (RELAID, self.relaid)):
+            for finding in attempt.findings if attempt is not None else ():
+                line = lines.get(finding.check)
+                if finding.check in OF_MEMORY and (line is None or (line.passed and not finding.passed)):
+                    message = f"in {which}, {finding.message}" if finding.message else ""
+                    lines[finding.check] = replace(finding, message=message, where=in_call(finding.where, which))
+        return list(lines.values())

@@ -1,0 +1,150 @@
+"""Conversions: cases changed for chips that need other layouts or element types than they are stored with.
+
+The call is another one that the standard has, with the same truth: expected results and budgets stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto import dtypes
+from diopi_proto.facts import NamesAxis
+from diopi_proto.interface import lookup
+from diopi_proto.parameters import Out, Parameter
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
+
+WITH_CHANNELS = frozenset({"conv", "pool", "norm", "interpolate", "detection"})
+"""The families whose tensors are (N, C, spatial axes), but for functions that are told their axes."""
+
+TOLD_AXES = frozenset({"normalized_shape"})
+"""Arguments that say which axes a function works on, beside those that name axes."""
+
+WITHOUT_CHANNELS = frozenset({"grid"})
+"""Tensors of these families that have other axes: points, whose coordinates are the last one."""
+
+RANGE = np.iinfo(np.int32)
+
+Entry = TypeVar("Entry", BaselineTensor, Expected)
+
+
+def channels_last(case: BaselineCase) -> BaselineCase:
+    """The case with its contiguous (N, C, H, W) and (N, C, D, H, W) tensors, results too, in channels-last.
+
+    That is for operators that take axis 1 for the channels; the same case where there is no such tensor.
+    """
+    if not _has_channels(lookup(case.function)):
+        return case
+
+    def relaid(name: str, entry: Entry) -> Entry:
+        is_meant = entry.layout == "contiguous" and entry.values.ndim in _ranks(case.function)
+        return replace(entry, layout="channels_last") if is_meant and name not in WITHOUT_CHANNELS else entry
+
+    return _changed(case, relaid)
+
+
+def four_bytes(case: BaselineCase) -> BaselineCase:
+    """The case with int32 in place of int64 for indices, given or found, where the standard has both.
+
+    The same case where there is none, or where a number is out of the range of int32.
+    """
+    narrowed = _narrowed(case.function)
+
+    def narrow(name: str, entry: Entry) -> Entry:
+        if name not in narrowed or entry.dtype is not Dtype.int64:
+            return entry
+        if isinstance(entry, BaselineTensor):
+            return replace(entry, values=entry.values.astype(np.int32), dtype=Dtype.int32)
+        return replace(entry, dtype=Dtype.int32)
+
+    given = [entry for value in (*case.arguments.items(), *case.expected.items()) for entry in _entries(*value)]
+    fits = all(_fits(entry.values) for name, entry in given if name in narrowed and entry.dtype is Dtype.int64)
+    return _changed(case, narrow) if fits else case
+
+
+CONVERSIONS: dict[str, Callable[[BaselineCase], BaselineCase]] = {"nhwc": channels_last, "four_bytes": four_bytes}
+"""The conversions by the names that options of a run have for them."""
+
+
+def convert(case: BaselineCase, names: Iterable[str]) -> BaselineCase:
+    """The case after these conversions, in order."""
+    for name in names:
+        case = CONVERSIONS[name](case)
+    return case
+
+
+def is_converted(case: BaselineCase, names: Iterable[str]) -> bool:
+    """Whether these conversions make another case of this one."""
+    return convert(case, names) is not case
+
+
+def _has_channels(prototype: Prototype) -> bool:
+    """Whether axis 1 holds the channels: so it is in these families, unless the call says which axes are meant.
+
+    Arrays of tensors are of any shapes.
+    """
+    arguments = prototype.arguments
+    is_told = any(p.name in TOLD_AXES or p.fact(NamesAxis) or p.is_tensor_array for p in arguments)
+    return prototype.family in WITH_CHANNELS and not is_told
+
+
+@cache
+def _ranks(function: str) -> frozenset[int]:
+    """The ranks at which a tensor has a batch axis, channels, and two or three spatial axes."""
+    spatial = re.search("([123])d", function)
+    return frozenset({4, 5} & {int(spatial[1]) + 2}) if spatial else frozenset({4, 5})
+
+
+@cache
+def _narrowed(function: str) -> frozenset[str]:
+    """The arguments and results that hold indices, in int64 or int32."""
+    prototype = lookup(function)
+    given = {name for name, accepted in prototype.argument_dtypes.items() if _are_indices(accepted)}
+    return frozenset(given | {result.name for result in prototype.results if _is_position(prototype, result)})
+
+
+def _are_indices(accepted: dtypes.DtypeSet) -> bool:
+    """Whether both types of indices are accepted, and not integers of all sizes, which would be numbers."""
+    return set(dtypes.index) <= set(accepted) and Dtype.int16 not in accepted
+
+
+def _is_position(prototype: Prototype, result: Parameter) -> bool:
+    """Whether a result holds indices that are int64 by default, in a tensor that the caller makes."""
+    return result.annotation is Out and prototype.rule_of(result.name) is dtypes.position
+
+
+def _entries(name: str, value: Any) -> list[tuple[str, BaselineTensor | Expected]]:
+    """The tensors, or expectations, in an argument or a result, each with the name of that."""
+    entries = value if isinstance(value, list) else [value]
+    return [(name, entry) for entry in entries if isinstance(entry, BaselineTensor | Expected)]
+
+
+def _fits(values: NDArray[Any]) -> bool:
+    return not values.size or (values.min() >= RANGE.min and values.max() <= RANGE.max)
+
+
+def _changed(case: BaselineCase, change: Callable[[str, Any], Any]) -> BaselineCase:
+    """The case with every tensor and expectation changed; the same case if none of them is."""
+
+    def of_value(name: str, value: Any) -> Any:
+        if not isinstance(value, list):
+            return change(name, value) if isinstance(value, BaselineTensor | Expected) else value
+        entries = [of_value(name, entry) for entry in value]
+        return entries if any(new is not old for new, old in zip(entries, value, strict=True)) else value
+
+    def of_all(values: Mapping[str, Any]) -> dict[str, Any]:
+        changed = {name: of_value(name, value) for name, value in values.items()}
+        return {name: value for name, value in changed.items() if value is not values[name]}
+
+    arguments, expected = of_all(case.arguments), of_all(case.expected)
+    if not arguments and not expected:
+        return case
+    return replace(case, arguments={**case.arguments, **arguments}, expected={**case.expected, **expected})

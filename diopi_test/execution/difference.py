@@ -1,0 +1,103 @@
+"""`Difference`: where one tensor of a call is not what it should be, in a form that a report holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import final
+
+OPTIONAL = {"omit_default": True}
+
+
+class PatternKind(StrEnum):
+    """What kind of places a pattern names."""
+
+    everything = "everything"
+    slice = "slice"
+    period = "period"
+    range = "range"
+    tail = "tail"
+    blocks = "blocks"
+    values = "values"
+    constant = "constant"
+
+
+@final
+@dataclass(frozen=True)
+class Pattern:
+    """What the wrong elements of a tensor have in common.
+
+    Attributes:
+        kind: all elements; a slice along some axes; every k-th; a contiguous range; what remains after whole tiles;
+            whole blocks; only where an input, or the expected result, has special values; one value at all of them.
+        text: it in words.
+    """
+
+    kind: PatternKind
+    text: str
+
+
+@final
+@dataclass(frozen=True)
+class Difference:
+    """Where one tensor is not what it should be. Elements are texts: no JSON number holds them all.
+
+    Attributes:
+        tensor: the parameter, with `.number` for an entry of an array of tensors.
+        problem: what is wrong with these elements, as in "3 of 15 elements are wrong".
+        wrong, total: number of elements.
+        index: of the worst element, of the first where none is worse than another.
+        given, expected: what it is and should be.
+        error: their distance; None where there is none to measure.
+        budget: the largest distance allowed there; None where the element must be exact.
+        patterns: what the wrong elements have in common.
+        inputs: by name, what the inputs hold at that element, where each element is computed from those at its place.
+        arguments: by name, how all arguments were passed: attributes; element types, shapes and strides of tensors.
+        call: which call it was; empty for the first.
+    """
+
+    tensor: str
+    problem: str
+    wrong: int
+    total: int
+    index: tuple[int, ...]
+    given: str
+    expected: str
+    error: float | None = field(default=None, metadata=OPTIONAL)
+    budget: float | None = field(default=None, metadata=OPTIONAL)
+    patterns: Sequence[Pattern] = field(default=(), metadata=OPTIONAL)
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    call: str = field(default="", metadata=OPTIONAL)
+
+    @property
+    def ratio(self) -> float | None:
+        """Error / budget; None where either is missing."""
+        return self.error / self.budget if self.error is not None and self.budget else None
+
+    @property
+    def common(self) -> str:
+        """The patterns, to be put at the end of a message: empty, or in parentheses after a space."""
+        return f" ({'; '.join(pattern.text for pattern in self.patterns)})" if self.patterns else ""
+
+    @property
+    def element(self) -> str:
+        """The worst element in a line: `out[0, 2] in a second call: 1.25, expected 1.5 ± 1e-07, error 0.25`."""
+        which = f" in {self.call}" if self.call else ""
+        place = f"{self.tensor}[{', '.join(map(str, self.index))}]{which}"
+        return f"{place}: {self.given}, expected {self.expected}{self._measured}"
+
+    @property
+    def _measured(self) -> str:
+        margin = f" ± {self.budget:.2g}" if self.budget is not None else ""
+        if self.error is None or not math.isfinite(self.error):
+            return margin
+        ratio = f", {self.ratio:.3g} times the budget" if self.ratio is not None else ""
+        return f"{margin}, error {self.error:.3g}{ratio}"
+
+
+def in_call(differences: Iterable[Difference], call: str) -> tuple[Difference, ...]:
+    """Differences found in a further call, which is named."""
+    return tuple(replace(difference, call=call) for difference in differences)

@@ -1,0 +1,81 @@
+"""Copies of the process that a vendor makes, and that return from its functions."""
+
+from __future__ import annotations
+
+import os
+import time
+from mmap import mmap
+from pathlib import Path
+from typing import final
+
+
+@final
+class ForkWatch:
+    """Notices when a vendor forks the process and the copy returns from the call, too.
+
+    A copy that returns says so in memory it shares with the process, and ends, at once: it has none of the threads
+    that the process has, and would wait for them. Processes that are new after a case are
+    waited for, a while, and once: they may be ones that do some work for the vendor and never return.
+    """
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._returned = mmap(-1, 1)
+        self._known: set[int] = set()
+
+    def end_copies(self) -> None:
+        """To be called whenever a call has returned."""
+        if os.getpid() != self._process:
+            self._returned[0] = 1
+            os._exit(0)
+
+    def has_returned(self) -> bool:
+        """Whether a copy has returned since this was asked last."""
+        new = children() - self._known
+        end = time.monotonic() + PATIENCE
+        while not self._returned[0] and new & children() and time.monotonic() < end:
+            time.sleep(0.001)
+        self._known |= new
+        returned = bool(self._returned[0])
+        self._returned[0] = 0
+        return returned
+
+
+PATIENCE = 2.0
+"""Seconds in which a copy of the process gets its case done."""
+
+
+def children() -> set[int]:
+    """The processes this one has started that have not ended; a 0 for all of them where they have no names."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return set()
+    lists = list(Path("/proc/self/task").glob("*/children"))
+    alive = {int(number) for one in lists for number in one.read_text().split()} if lists else {0}
+    return {number for number in alive if not _has_ended(number)}
+
+
+def _has_ended(process: int) -> bool:
+    if not process:
+        return False
+    try:
+        return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
+
+
+_watch: ForkWatch | None = None
+
+
+def watch_forks() -> ForkWatch:
+    """Watch this process from now on."""
+    global _watch
+    _watch = ForkWatch()
+    return _watch
+
+
+def end_copies() -> None:
+    """To be called whenever a function of a vendor has returned, in a process that is watched or not."""
+    if _watch is not None:
+        _watch.end_copies()

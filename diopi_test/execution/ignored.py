@@ -1,0 +1,144 @@
+"""Cases of ignored arguments: valid calls with an arbitrary value in an argument of which nothing is read.
+
+Callers pass what they have at hand for such an argument: NULL, a tensor of another element type or shape, an attribute
+that means nothing. Nothing of these cases is stored: each is made of a stored case in which the prototype says that the
+argument may be anything (`diopi_proto.ignored`), and its results must be that case's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from diopi_proto import parameters as kinds
+from diopi_proto.ignored import Read
+from diopi_proto.interface import lookup
+from diopi_proto.parameters import Parameter
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype, Number
+from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
+from diopi_test.cases.data import widen
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.refusals import is_ordinary
+from lib_rt.dtypes import to_numpy
+
+PREFIX = CaseClass.callers.value
+"""What the labels of these cases begin with."""
+
+Change = Callable[[Prototype, Parameter, Any], Any]
+"""From a parameter and what a case gives for it to what is put there instead; the same if there is nothing to try."""
+
+
+def ignored_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[tuple[str, str]]:
+    """The cases of a function's ignored arguments: label, and the label of the stored case each is made of.
+
+    That is the first of `cases` it can be made of; element types, shapes and attributes decide, not values.
+    """
+    missing, found = dict(_targets(prototype)), {}
+    for case in filter(partial(is_ordinary, prototype), cases) if missing else ():
+        for label in list(missing):
+            if _can_be_made(prototype, case, *missing[label]):
+                found[label] = case.label
+                del missing[label]
+        if not missing:
+            break
+    return [(label, found[label]) for label in _targets(prototype) if label in found]
+
+
+def make_ignored_case(case: BaselineCase, label: str) -> BaselineCase:
+    """The case called `label` made of `case`, called once; KeyError if it can't be made of it."""
+    prototype = lookup(case.function)
+    change, parameter = _targets(prototype)[label]
+    if not _can_be_made(prototype, case, change, parameter):
+        raise KeyError(f"{label} can't be made of {case.id}")
+    changed = change(prototype, parameter, case.arguments[parameter.name])
+    arguments, expected = {**case.arguments, parameter.name: changed}, case.expected
+    if parameter.is_result:
+        expected = {**expected, parameter.name: _kept(changed)}
+    return replace(case, label=label, arguments=arguments, expected=expected, smoke=False, case_class=CaseClass.callers)
+
+
+def _kept(given: BaselineTensor | None) -> Expected | None:
+    """What is expected of a tensor that would be updated, but is not read in the call: it stays as it is."""
+    return given and Expected(widen(given.values, given.dtype), given.dtype, given.layout)
+
+
+@cache
+def _targets(prototype: Prototype) -> Mapping[str, tuple[Change, Parameter]]:
+    """By label, every change with a parameter it can be made at."""
+    ignored = {name for fact in prototype.ignored if fact.read is Read.nothing for name in fact.arguments}
+    return {
+        f"{PREFIX}-{parameter.c_name}-{name}": (change, parameter)
+        for parameter in prototype.arguments
+        if parameter.name in ignored
+        for name, change in _changes(parameter).items()
+    }
+
+
+def _can_be_made(prototype: Prototype, case: BaselineCase, change: Change, parameter: Parameter) -> bool:
+    if parameter.name not in prototype.unread(case.arguments):
+        return False
+    given = case.arguments[parameter.name]
+    return change(prototype, parameter, given) is not given
+
+
+def _changes(parameter: Parameter) -> Mapping[str, Change]:
+    """What can be put in the place of a parameter, by the end of the case's label."""
+    if parameter.is_tensor:
+        return {"null": _null, "dtype": _other_dtype, "shape": _other_shape}
+    if issubclass(parameter.annotation, kinds.Generator):
+        return {"null": _null, "generator": _some_generator}
+    has_null = parameter.optional or issubclass(parameter.annotation, kinds.Size)
+    return {"null": _null, "value": _other_value} if has_null else {"value": _other_value}
+
+
+def _null(prototype: Prototype, parameter: Parameter, given: Any) -> Any:
+    return None
+
+
+def _some_generator(prototype: Prototype, parameter: Parameter, given: int | None) -> int:
+    """One with a seed, in place of none."""
+    return 1 if given is None else given
+
+
+_UNUSUAL = (Dtype.float64, Dtype.int64)
+"""Element types to try, the first that the standard does not have there being taken."""
+
+
+def _other_dtype(prototype: Prototype, parameter: Parameter, given: BaselineTensor | None) -> BaselineTensor | None:
+    accepted = prototype.dtypes_of(parameter.name)
+    unusual = next((dtype for dtype in _UNUSUAL if dtype not in accepted), None)
+    return given if unusual is None else _nonsense(_shape(given), unusual)
+
+
+def _other_shape(prototype: Prototype, parameter: Parameter, given: BaselineTensor | None) -> BaselineTensor:
+    return _nonsense((*_shape(given), 3), given.dtype if given else prototype.dtypes_of(parameter.name)[0])
+
+
+def _shape(given: BaselineTensor | None) -> tuple[int, ...]:
+    return given.values.shape if given else (2,)
+
+
+def _nonsense(shape: tuple[int, ...], dtype: Dtype) -> BaselineTensor:
+    """A tensor that corrupts every result computed from it: NaN, or numbers far beyond all positions."""
+    array = np.zeros(shape, to_numpy(dtype))
+    array[...] = math.nan if array.dtype.kind != "i" else np.iinfo(array.dtype).max
+    return BaselineTensor(array, dtype, "contiguous")
+
+
+_VALUES: dict[type, Number] = {kinds.i64: -7, kinds.i32: -7, kinds.f64: math.nan, kinds.f32: math.nan}
+"""By annotation, numbers that mean nothing there."""
+
+
+def _other_value(prototype: Prototype, parameter: Parameter, given: Any) -> Any:
+    """A number out of range, a list that is too long, the other truth value."""
+    if issubclass(parameter.annotation, kinds.Size):
+        return (*(given or ()), -7)
+    if issubclass(parameter.annotation, kinds.boolean):
+        return not given
+    return next(value for kind, value in _VALUES.items() if issubclass(parameter.annotation, kind))

@@ -1,0 +1,100 @@
+"""Copies: every byte of them and none beside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from diopi_impl import BaseVendor
+from diopi_test.execution.runtime_cases.tools import (
+    Bytes,
+    address_of,
+    allocated,
+    background,
+    open_device,
+    payload,
+    require_equal,
+    runtime_case,
+)
+from lib_rt import Stream
+
+ALIGNMENT = 16
+"""Bytes to which every allocation must be aligned: the largest element of the standard, complex128, takes 16."""
+
+SIZES = (0, 1, 2, 3, 64, 255, 4097, 300_007)
+"""Bytes of a copy."""
+
+OFFSETS = ((0, 0), (1, 0), (0, 1), (7, 3), (64, 64))
+"""Where a copy ends and where it starts, in bytes from aligned memory."""
+
+MARGIN = 80
+"""Bytes around a copy, the offset included, that it must leave alone."""
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+
+@runtime_case
+def copies_to_the_device_are_exact(vendor: BaseVendor) -> None:
+    """Any number of bytes, at any offsets, and not one more."""
+    _check_copies(vendor, "h2d")
+
+
+@runtime_case
+def copies_from_the_device_are_exact(vendor: BaseVendor) -> None:
+    """As to the device."""
+    _check_copies(vendor, "d2h")
+
+
+@runtime_case
+def copies_within_the_device_are_exact(vendor: BaseVendor) -> None:
+    """As to the device."""
+    _check_copies(vendor, "d2d")
+
+
+def _check_copies(vendor: BaseVendor, direction: str) -> None:
+    room = max(SIZES) + 2 * MARGIN
+    with open_device(vendor) as device, allocated(device, room, room) as blocks, Stream(device) as stream:
+        for nbytes, (end, start) in product(SIZES, OFFSETS):
+            source, before = payload(nbytes + 2 * MARGIN), background(nbytes + 2 * MARGIN)
+            expected = before.copy()
+            expected[end : end + nbytes] = source[start : start + nbytes]
+            given = _copied(stream, blocks, direction, source[start:], before.copy(), end, nbytes)
+            require_equal(f"{direction} of {nbytes} bytes from offset {start} to {end}", given, expected)
+
+
+def _copied(
+    stream: Stream, blocks: Sequence[int], direction: str, source: Bytes, target: Bytes, end: int, nbytes: int
+) -> Bytes:
+    """What `target` holds once `nbytes` of `source` were copied to its byte `end` in the given direction."""
+    origin, destination = address_of(source), address_of(target)
+    if direction[0] == "d":
+        shifted = blocks[0] + origin % ALIGNMENT  # as unaligned as on the host
+        stream.h2d(shifted, origin, source.size)
+        origin = shifted
+    if direction[-1] == "d":
+        stream.h2d(blocks[1], destination, target.size)
+        destination = blocks[1]
+    getattr(stream, direction)(destination + end, origin, nbytes)
+    stream.synchronize()
+    if direction[-1] == "h":
+        return target
+    result = np.zeros_like(target)
+    stream.d2h(address_of(result), destination, result.size)
+    stream.synchronize()
+    return result
+
+
+@runtime_case
+def large_copies_are_exact(vendor: BaseVendor) -> None:
+    """16 MiB and a byte to the device, within it and back."""
+    sent = payload(16 * MIB + 1)
+    with open_device(vendor) as device, allocated(device, sent.size, sent.size) as (one, two), Stream(device) as stream:
+        received = np.full_like(sent, 255)
+        stream.h2d(two, address_of(received), sent.size)  # memory may hold the right bytes since it was used before
+        stream.h2d(one, address_of(sent), sent.size)
+        stream.d2d(two, one, sent.size)
+        stream.d2h(address_of(received), two, sent.size)
+        stream.synchronize()
+        require_equal(f"{sent.size} bytes to the device, within it and back", received, sent)

@@ -1,0 +1,168 @@
+"""Memory of the device: aligned, disjoint, large, exhausted, freed."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import final
+
+from diopi_impl import BaseVendor
+from diopi_proto.types import Error
+from diopi_test.execution.runtime_cases.tools import (
+    RuntimeCaseError,
+    address_of,
+    allocated,
+    background,
+    open_device,
+    payload,
+    require,
+    require_equal,
+    require_text,
+    runtime_case,
+)
+from lib_rt import CallError, Device, Stream
+
+ALIGNMENT = 16
+"""Bytes to which every allocation must be aligned: the largest element of the standard, complex128, takes 16."""
+
+IMPOSSIBLE = (2**62, 2**63, 2**64 - 1)
+"""Bytes no device has; a runtime that rounds the last one up to whole blocks overflows."""
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+
+@final
+@dataclass(frozen=True)
+class _Block:
+    address: int
+    nbytes: int
+
+
+@runtime_case
+def memory_is_aligned(vendor: BaseVendor) -> None:
+    """Whatever the size, an address is a multiple of `ALIGNMENT`."""
+    with open_device(vendor) as device, allocated(device, *range(1, 66), 1000, 4097, MIB + 1) as addresses:
+        for address in addresses:
+            require(address % ALIGNMENT == 0, f"address {address:#x} is not a multiple of {ALIGNMENT}")
+
+
+@runtime_case
+def blocks_do_not_overlap(vendor: BaseVendor) -> None:
+    """Of many blocks of mixed sizes each has its own addresses and keeps its own bytes."""
+    sizes = [1 + 37 * (i % 100) for i in range(500)]
+    with open_device(vendor) as device, allocated(device, *sizes) as addresses, Stream(device) as stream:
+        _check_disjoint([_Block(*pair) for pair in zip(addresses, sizes, strict=True)])
+        written = [payload(nbytes, seed) for seed, nbytes in enumerate(sizes)]
+        read = [background(nbytes) for nbytes in sizes]
+        for address, values in zip(addresses, written, strict=True):
+            stream.h2d(address, address_of(values), values.size)
+        for address, values in zip(addresses, read, strict=True):
+            stream.d2h(address_of(values), address, values.size)
+        stream.synchronize()
+        for given, expected in zip(read, written, strict=True):
+            require_equal(f"a block of {given.size} bytes among {len(sizes)}", given, expected)
+
+
+def _check_disjoint(blocks: Sequence[_Block]) -> None:
+    for low, high in pairwise(sorted(blocks, key=lambda block: block.address)):
+        require(
+            low.address + low.nbytes <= high.address,
+            f"{low.nbytes} bytes at {low.address:#x} overlap {high.nbytes} bytes at {high.address:#x}",
+        )
+
+
+@runtime_case
+def no_bytes_can_be_asked_for(vendor: BaseVendor) -> None:
+    """A block of no bytes is an address that can be freed, or a refusal."""
+    with open_device(vendor) as device:
+        try:
+            device.free(device.malloc(0))
+        except CallError as error:
+            require(error.code is Error.ErrorOccurred, f"a block of 0 bytes gave {error.code.name}")
+
+
+@runtime_case
+def a_large_block_holds_what_is_written_to_its_ends(vendor: BaseVendor) -> None:
+    """64 MiB in one piece, its first and last bytes written and read."""
+    nbytes, edge = 64 * MIB, 4097
+    with open_device(vendor) as device, allocated(device, nbytes) as (block,), Stream(device) as stream:
+        ends = {"first": block, "last": block + nbytes - edge}
+        written = {name: payload(edge, seed) for seed, name in enumerate(ends)}
+        read = {name: background(edge) for name in ends}
+        for name, address in ends.items():
+            stream.h2d(address, address_of(written[name]), edge)
+        for name, address in ends.items():
+            stream.d2h(address_of(read[name]), address, edge)
+        stream.synchronize()
+        for name in ends:
+            require_equal(f"the {name} {edge} bytes of {nbytes}", read[name], written[name])
+
+
+@runtime_case
+def exhaustion_is_reported(vendor: BaseVendor) -> None:
+    """More memory than there is gives an error and a reason; the device works on."""
+    with open_device(vendor) as device:
+        for nbytes in IMPOSSIBLE:
+            check_exhaustion(device, nbytes)
+        device.free(device.malloc(MIB))
+
+
+def check_exhaustion(device: Device, nbytes: int) -> None:
+    try:
+        address = device.malloc(nbytes)
+    except CallError as error:
+        require(error.code is Error.ErrorOccurred, f"a block of {nbytes} bytes gave {error.code.name}")
+        what = f"the runtime's last error after malloc({nbytes}) failed"
+        require(not error.text.endswith(": "), f"{what} is empty")  # lib_rt's words, a colon, the vendor's
+        require_text(what, device.last_error, may_be_empty=True)  # who reads it first may have taken it away
+    else:
+        raise RuntimeCaseError(f"malloc({nbytes}) gave the address {address:#x}, expected no memory to be left")
+
+
+@runtime_case
+def freed_memory_can_be_had_again(vendor: BaseVendor) -> None:
+    """Blocks are made and freed until they add up to more than a device has, or five seconds have passed.
+
+    On a chip a runtime that keeps them runs out of memory; in host memory the process grows.
+    """
+    block, rounds, at_once = 64 * MIB, 256, 16
+    with open_device(vendor) as device:
+        before, deadline = _address_space(), time.monotonic() + 5
+        for number in range(1, rounds + 1):
+            for _ in range(at_once):
+                device.free(device.malloc(block))
+            grown, served = _address_space() - before, number * at_once * block
+            require(
+                grown < max(served // 2, 2 * GIB),  # allocators may keep something back
+                f"the process grew by {grown / GIB:.1f} GiB while {served / GIB:.1f} GiB were allocated and freed",
+            )
+            if time.monotonic() > deadline:
+                break
+
+
+def _address_space() -> int:
+    """Bytes of address space this process uses; 0 where the system doesn't tell."""
+    statistics = Path("/proc/self/statm")  # in pages
+    return int(statistics.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE") if statistics.exists() else 0
+
+
+@runtime_case
+def memory_can_be_freed_in_any_order(vendor: BaseVendor) -> None:
+    """Blocks come and go at random; those that are left don't overlap."""
+    generator = random.Random(0)
+    with open_device(vendor) as device:
+        alive: list[_Block] = []
+        for _ in range(1500):
+            if alive and generator.random() < 0.45:
+                device.free(alive.pop(generator.randrange(len(alive))).address)
+            else:
+                nbytes = generator.choice((1, 16, 100, 4096, 70_001))
+                alive.append(_Block(device.malloc(nbytes), nbytes))
+        _check_disjoint(alive)
+        for block in alive:
+            device.free(block.address)

@@ -1,0 +1,54 @@
+"""Functions a vendor has not registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from diopi_impl import BaseVendor
+from diopi_proto.registration import SERVICES
+from diopi_proto.types import Error
+from diopi_test.execution.runtime_cases.tools import (
+    RuntimeCaseError,
+    address_of,
+    allocated,
+    open_device,
+    payload,
+    require,
+    runtime_case,
+)
+from lib_rt import CallError, Device, Stream
+
+NBYTES = 64
+
+
+@runtime_case
+def each_missing_function_has_its_own_error(vendor: BaseVendor) -> None:
+    """A call that needs a function gives the standard's code when it is not registered, and works when it is."""
+    host = payload(NBYTES)
+    with open_device(vendor) as device, allocated(device, NBYTES, NBYTES) as (one, two), Stream(device) as stream:
+        spare, unused = Stream(device), device.malloc(NBYTES)
+        calls: dict[str, Callable[[], object]] = {
+            "stream_create": lambda: Stream(device).close(),
+            "stream_sync": stream.synchronize,
+            "stream_destroy": spare.close,
+            "malloc": lambda: device.free(device.malloc(NBYTES)),
+            "free": lambda: device.free(unused),
+            "h2d": lambda: stream.h2d(one, address_of(host), NBYTES),
+            "d2d": lambda: stream.d2d(two, one, NBYTES),
+            "d2h": lambda: stream.d2h(address_of(host), two, NBYTES),
+            "last_error": lambda: device.last_error,
+        }
+        for service in SERVICES:
+            _check_missing(device, service.name, service.missing, calls[service.name])
+            calls[service.name]()
+        stream.synchronize()
+
+
+def _check_missing(device: Device, name: str, expected: Error, call: Callable[[], object]) -> None:
+    try:
+        with device.unregistered(name):
+            call()
+    except CallError as error:
+        require(error.code is expected, f"without {name}: {error.code.name}, expected {expected.name}")
+    else:
+        raise RuntimeCaseError(f"without {name} a call that needs it succeeded, expected {expected.name}")

@@ -1,0 +1,198 @@
+"""Streams: order within one, waiting, several at once, threads."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import product
+from typing import final
+
+import numpy as np
+
+from diopi_impl import BaseVendor
+from diopi_test.execution.runtime_cases.memory import check_exhaustion
+from diopi_test.execution.runtime_cases.tools import (
+    address_of,
+    allocated,
+    background,
+    open_device,
+    payload,
+    require_equal,
+    runtime_case,
+)
+from lib_rt import Stream
+
+IMPOSSIBLE = (2**62, 2**63, 2**64 - 1)
+"""Bytes no device has; a runtime that rounds the last one up to whole blocks overflows."""
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+
+HOP = 64
+"""Bytes handed on in a chain."""
+
+
+@final
+class _Chain:
+    """Copies on one stream that each need the one before: bytes go from slot to slot of a block, and back.
+
+    Its first copy is far larger than the others, so that a runtime which lets small ones pass is found out.
+    """
+
+    def __init__(self, stream: Stream, block: int, slots: int, seed: int) -> None:
+        self.stream = stream
+        self._block = block
+        self._slots = slots
+        self._sent = payload(self.room(slots), seed)
+        self._received = background(HOP)
+
+    @staticmethod
+    def room(slots: int) -> int:
+        """Bytes of the block a chain of `slots` needs."""
+        return slots * HOP + 256 * KIB
+
+    def start(self) -> None:
+        """Fill the block; what goes through the chain lies at its end."""
+        self.stream.h2d(self._block, address_of(self._sent), self._sent.size)
+        self.stream.d2d(self._block, self._block + self._sent.size - HOP, HOP)
+
+    def hop(self, slot: int) -> None:
+        """Hand the bytes on to `slot`."""
+        self.stream.d2d(self._block + slot * HOP, self._block + (slot - 1) * HOP, HOP)
+
+    def finish(self) -> None:
+        """Read the last slot."""
+        self.stream.d2h(address_of(self._received), self._block + (self._slots - 1) * HOP, HOP)
+
+    def check(self, what: str) -> None:
+        """Wait, and compare."""
+        self.stream.synchronize()
+        require_equal(f"{what}: after {self._slots} dependent copies", self._received, self._sent[-HOP:])
+
+    def enqueue(self) -> None:
+        """All of it."""
+        self.start()
+        for slot in range(1, self._slots):
+            self.hop(slot)
+        self.finish()
+
+
+@runtime_case
+def a_stream_keeps_the_order_of_copies(vendor: BaseVendor) -> None:
+    """Bytes handed on through hundreds of slots, with nothing but the stream to keep the order."""
+    slots = 300
+    with open_device(vendor) as device, allocated(device, _Chain.room(slots)) as (block,), Stream(device) as stream:
+        for seed in range(3):
+            chain = _Chain(stream, block, slots, seed)
+            chain.enqueue()
+            chain.check("one stream")
+
+
+@runtime_case
+def the_last_of_several_writes_stays(vendor: BaseVendor) -> None:
+    """A block written again and again holds what was written last, and reads in between see their own time."""
+    rows = payload(200 * HOP).reshape(200, HOP)
+    seen = np.full_like(rows, 255)
+    with open_device(vendor) as device, allocated(device, HOP) as (block,), Stream(device) as stream:
+        for written, read in zip(rows, seen, strict=True):
+            stream.h2d(block, address_of(written), HOP)
+            stream.d2h(address_of(read), block, HOP)
+        stream.synchronize()
+        require_equal("a block written 200 times and read after each", seen.reshape(-1), rows.reshape(-1))
+
+
+@runtime_case
+def synchronising_really_waits(vendor: BaseVendor) -> None:
+    """What a long queue of large copies brings is all there as soon as the wait returns."""
+    nbytes, times = 4 * MIB, 8
+    sent = payload(nbytes)
+    with open_device(vendor) as device, allocated(device, nbytes, nbytes) as blocks, Stream(device) as stream:
+        received = np.full_like(sent, 255)
+        stream.synchronize()  # of nothing
+        stream.h2d(blocks[0], address_of(sent), nbytes)
+        for i in range(times):
+            stream.d2d(blocks[1 - i % 2], blocks[i % 2], nbytes)
+        stream.d2h(address_of(received), blocks[times % 2], nbytes)
+        stream.synchronize()
+        require_equal(f"{times + 2} copies of {nbytes} bytes, then a wait", received, sent)
+        stream.synchronize()
+
+
+@runtime_case
+def ending_a_stream_finishes_its_work(vendor: BaseVendor) -> None:
+    """Copies still queued when their stream is destroyed are done afterwards."""
+    sent = payload(4 * MIB)
+    with open_device(vendor) as device, allocated(device, sent.size) as (block,):
+        received = np.full_like(sent, 255)
+        with Stream(device) as stream:
+            for _ in range(4):
+                stream.h2d(block, address_of(sent), sent.size)
+            stream.d2h(address_of(received), block, sent.size)
+        require_equal("copies queued on a stream that was destroyed", received, sent)
+
+
+@runtime_case
+def several_streams_work_at_once(vendor: BaseVendor) -> None:
+    """Copies enqueued in turn on eight streams keep their order on each, whichever is waited for first."""
+    slots, count = 40, 8
+    with open_device(vendor) as device, ExitStack() as stack:
+        blocks = stack.enter_context(allocated(device, *[_Chain.room(slots)] * count))
+        streams = [stack.enter_context(Stream(device)) for _ in range(count)]
+        chains = [_Chain(*pair, slots, seed) for seed, pair in enumerate(zip(streams, blocks, strict=True))]
+        for chain in chains:
+            chain.start()
+        for slot, chain in product(range(1, slots), chains):
+            chain.hop(slot)
+        for chain in chains:
+            chain.finish()
+        for number, chain in reversed(list(enumerate(chains))):
+            chain.check(f"stream {number} of {count}")
+
+
+@runtime_case
+def one_stream_sees_what_another_was_waited_for(vendor: BaseVendor) -> None:
+    """Streams share the device's memory: what one wrote, once waited for, another reads."""
+    sent = payload(MIB)
+    with (
+        open_device(vendor) as device,
+        allocated(device, MIB) as (block,),
+        Stream(device) as one,
+        Stream(device) as two,
+    ):
+        received = np.full_like(sent, 255)
+        one.h2d(block, address_of(sent), MIB)
+        one.synchronize()
+        two.d2h(address_of(received), block, MIB)
+        two.synchronize()
+        require_equal(f"{MIB} bytes written on one stream, read on another", received, sent)
+
+
+@runtime_case
+def streams_come_and_go(vendor: BaseVendor) -> None:
+    """A hundred streams, one after the other, each of which works."""
+    with open_device(vendor) as device, allocated(device, HOP) as (block,):
+        for seed in range(100):
+            sent, received = payload(HOP, seed), background(HOP)
+            with Stream(device) as stream:
+                stream.h2d(block, address_of(sent), HOP)
+                stream.d2h(address_of(received), block, HOP)
+                stream.synchronize()
+            require_equal(f"stream {seed} of 100, made one after the other", received, sent)
+
+
+@runtime_case
+def several_threads_work_at_once(vendor: BaseVendor) -> None:
+    """Threads with a stream each make memory, copy, run out of memory and free, and don't disturb one another."""
+    threads, slots = 6, 30
+    with open_device(vendor) as device:
+
+        def work(thread: int) -> None:
+            for seed in range(4):
+                with allocated(device, _Chain.room(slots)) as (block,), Stream(device) as stream:
+                    chain = _Chain(stream, block, slots, seed=10 * thread + seed)
+                    chain.enqueue()
+                    check_exhaustion(device, IMPOSSIBLE[0])
+                    chain.check(f"thread {thread} of {threads}")
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, range(threads)))

@@ -1,0 +1,31 @@
+"""Names, versions and error messages."""
+
+from __future__ import annotations
+
+from diopi_impl import BaseVendor
+from diopi_proto.types import Error
+from diopi_test.execution.runtime_cases.tools import open_device, require, require_text, runtime_case
+from lib_rt import Context
+
+
+@runtime_case
+def name_and_version_are_text(vendor: BaseVendor) -> None:
+    """The vendor says who it is."""
+    require_text("the vendor's name", vendor.name)
+    require_text("the vendor's version", vendor.version)
+
+
+@runtime_case
+def a_failing_call_is_explained(vendor: BaseVendor) -> None:
+    """An operator that the standard does not have can't be called, and the vendor says so."""
+    with open_device(vendor) as device, Context(device) as context:
+        code = vendor.call("diopiNoSuchFunction", context)
+    require(code is not Error.Success, "a call of diopiNoSuchFunction succeeded, expected an error")
+    require_text("the vendor's last error after a failing call", vendor.last_error())
+
+
+@runtime_case
+def the_last_error_can_always_be_asked_for(vendor: BaseVendor) -> None:
+    """Before any failure there is a text too, though it may be empty."""
+    with open_device(vendor) as device:
+        require_text("the runtime's last error", device.last_error, may_be_empty=True)

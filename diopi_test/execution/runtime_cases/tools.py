@@ -1,0 +1,101 @@
+"""What the cases of the runtime are and work with: a device, memory on it, bytes on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_impl import BaseVendor
+from lib_rt import Device
+
+Bytes = NDArray[np.uint8]
+
+
+class RuntimeCaseError(Exception):
+    """The vendor's functions did something else than they promise; the message says what, and what was expected."""
+
+
+@final
+@dataclass(frozen=True)
+class RuntimeCase:
+    """A case of the runtime: `run` raises when the vendor's functions don't do what they promise."""
+
+    name: str
+    run: Callable[[BaseVendor], None]
+
+
+RUNTIME_CASES: list[RuntimeCase] = []
+
+
+def runtime_case(function: Callable[[BaseVendor], None]) -> Callable[[BaseVendor], None]:
+    """Add the decorated function to the cases; its name becomes the case's."""
+    RUNTIME_CASES.append(RuntimeCase(function.__name__, function))
+    return function
+
+
+def require(condition: bool, message: str) -> None:
+    if not condition:
+        raise RuntimeCaseError(message)
+
+
+_failures: list[Exception] = []
+"""What failed cases raised. Copies may still be under way after a failure, and the frames these keep alive hold the
+host memory they write to."""
+
+
+@contextmanager
+def open_device(vendor: BaseVendor) -> Iterator[Device]:
+    device = vendor.open_device()
+    try:
+        yield device
+    except Exception as error:
+        _failures.append(error)
+        raise
+    finally:
+        device.close()
+
+
+@contextmanager
+def allocated(device: Device, *sizes: int) -> Iterator[list[int]]:
+    """Addresses of blocks of `sizes` bytes, freed at the end."""
+    with ExitStack() as stack:
+        addresses = []
+        for nbytes in sizes:
+            addresses.append(device.malloc(nbytes))
+            stack.callback(device.free, addresses[-1])
+        yield addresses
+
+
+def address_of(array: Bytes) -> int:
+    return int(array.ctypes.data)
+
+
+def payload(nbytes: int, seed: int = 0) -> Bytes:
+    """Random bytes below 128, which no `background` has."""
+    return np.random.default_rng((nbytes, seed)).integers(0, 128, nbytes, np.uint8)
+
+
+def background(nbytes: int) -> Bytes:
+    """What memory holds before bytes of a `payload` are copied into it."""
+    return np.random.default_rng(nbytes).integers(128, 256, nbytes, np.uint8)
+
+
+def require_equal(what: str, given: Bytes, expected: Bytes) -> None:
+    wrong = np.flatnonzero(given != expected)
+    if wrong.size:
+        i = int(wrong[0])
+        raise RuntimeCaseError(
+            f"{what}: {wrong.size} of {given.size} bytes are wrong, the first at {i}: "
+            f"{given[i]:#04x}, expected {expected[i]:#04x}"
+        )
+
+
+def require_text(what: str, text: object, *, may_be_empty: bool = False) -> None:
+    require(isinstance(text, str), f"{what} is a {type(text).__name__}, expected text")
+    require(may_be_empty or bool(str(text).strip()), f"{what} is empty")
+    require("\N{REPLACEMENT CHARACTER}" not in str(text), f"{what} is not UTF-8: {text!r}")

@@ -1,0 +1,34 @@
+"""Strategies of Hypothesis: calls of a function, and sequences of them in one process."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from diopi_test.cases.model import Case, CaseClass
+from diopi_test.fuzz.changes import changes_for, fits
+from diopi_test.fuzz.known import Known
+from diopi_test.fuzz.legal import IllegalError, with_forward_shapes
+
+LONGEST = 4
+"""Calls of a sequence at most."""
+
+Take = st.sampled_from([False, True])
+
+
+@st.composite
+def cases(draw: DrawFn, known: Known, earlier: Case | None = None) -> Case:
+    """One of the cases with some changes, or an `earlier` call with one; IllegalError if it is no call then."""
+    case = draw(st.sampled_from(known.cases)) if earlier is None else earlier
+    changes = changes_for(known)
+    taken = [change for change in changes if draw(Take)] if earlier is None else [draw(st.sampled_from(changes))]
+    origin = case.label.partition("-")[2].partition("#")[0]
+    for change in taken:
+        case = change(draw, known, case)
+    if not fits(known, case):
+        raise IllegalError("it has too many elements")
+    case = with_forward_shapes(known, case)
+    label = f"{case.dtype.name}-{origin}#{draw(st.integers(0, 999))}"
+    return replace(case, label=label, exact=False, smoke=draw(st.booleans()), case_class=CaseClass.basic, weak="")

@@ -1,0 +1,105 @@
+"""What the fuzzer found: calls that go wrong, written as cases of a baseline."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import final
+
+from diopi_proto.interface import lookup
+from diopi_test.baseline.index_view import IndexView
+from diopi_test.baseline.manifest import NAME, ListedCase
+from diopi_test.baseline.manifest_writer import ManifestWriter
+from diopi_test.baseline.records import BaselineCase, BaselineTensor
+from diopi_test.baseline.store import file_of
+from diopi_test.execution.description import attribute_in_words
+from diopi_test.execution.verdict import Outcome
+from diopi_test.fuzz.trial import LEVEL, write_calls
+
+ENTRIES = 4
+"""Tensors of an array that are told."""
+
+
+@final
+@dataclass(frozen=True)
+class FuzzFinding:
+    """Calls of one function, made in this order by one process, of which the last goes wrong.
+
+    Attributes:
+        outcome: how the last one ends.
+        attempts: how many smaller calls were tried.
+    """
+
+    calls: Sequence[BaselineCase]
+    outcome: Outcome
+    attempts: int = 0
+
+    @property
+    def function(self) -> str:
+        """The function that is called."""
+        return self.calls[-1].function
+
+    def lines(self) -> Iterator[str]:
+        """The finding for people to read."""
+        others = len(self.calls) - 1
+        after = f" after {others} other call{'s' if others > 1 else ''}" if others else ""
+        yield f"{self.calls[-1].id}: {self.outcome.verdict}{after}: {self.outcome.message}"
+        for call in self.calls:
+            yield f"  {in_words(call)}"
+
+
+def in_words(call: BaselineCase) -> str:
+    """A call with the types, shapes and layouts of its tensors, and its attributes."""
+    arguments = ", ".join(f"{p.c_name} {_argument(call.arguments[p.name])}" for p in lookup(call.function).arguments)
+    return f"{call.function}({arguments})"
+
+
+def _argument(value: object) -> str:
+    if isinstance(value, list):
+        more = f", … {len(value)} in all" if len(value) > ENTRIES else ""
+        return f"[{', '.join(map(_argument, value[:ENTRIES]))}{more}]"
+    if isinstance(value, BaselineTensor):
+        layout = "" if value.layout == "contiguous" else f" {value.layout}"
+        return f"{value.dtype.name}{list(value.values.shape)}{layout}"
+    return attribute_in_words(value)
+
+
+@final
+class FindingsWriter:
+    """Writes findings into a folder of baselines as they come: level smoke, a file a function, a manifest."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._level = folder / LEVEL
+        self._calls: dict[str, list[BaselineCase]] = defaultdict(list)
+
+    def check(self) -> None:
+        """FileExistsError if there is a baseline in the folder already."""
+        if (self._level / NAME).exists():
+            raise FileExistsError(f"{self._level} has a baseline already; name another folder with --output")
+
+    def add(self, finding: FuzzFinding, number: int) -> FuzzFinding:
+        """Write a finding as cases called `fuzz-NUMBER`, those before the last one with their place; and return it so.
+
+        BaselineError or OSError if it can't be written.
+        """
+        last = len(finding.calls)
+        labels = [f"fuzz-{number}" if place == last else f"fuzz-{number}.{place}" for place in range(1, last + 1)]
+        named = [
+            replace(call, label=f"{call.dtype.name}-{label}") for call, label in zip(finding.calls, labels, strict=True)
+        ]
+        calls = self._calls[finding.function]
+        calls += named
+        self._level.mkdir(parents=True, exist_ok=True)
+        write_calls(file_of(self._level, finding.function), calls)
+        manifest = ManifestWriter(self._level, LEVEL, _stored)
+        manifest.enter(finding.function)
+        manifest.save()
+        return replace(finding, calls=named)
+
+
+def _stored(file: IndexView) -> tuple[ListedCase, ...]:
+    """The cases that are stored in a file alone."""
+    return tuple(ListedCase(label, file.dtype(label), file.case_class(label)) for label in file.labels)

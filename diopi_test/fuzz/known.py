@@ -1,0 +1,259 @@
+"""What is known of the legal calls of a function: its prototype, and what all of its own cases have in common.
+
+The relations between the sizes of a call (of a product, a convolution, a loss) are in no prototype, but each case keeps
+them: where all tensors with an axis of 5 get one of 9 instead, they are kept too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache, cached_property
+from typing import Any, TypeVar, final
+
+import numpy as np
+
+from diopi_proto import facts
+from diopi_proto import parameters as kinds
+from diopi_proto.dtypes import category
+from diopi_proto.interface import lookup, prototypes
+from diopi_proto.parameters import Parameter
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype, MemoryFormat
+from diopi_test.cases.domains import Domain, integer_range
+from diopi_test.cases.formats import format_of
+from diopi_test.cases.layouts import contiguous, expanded
+from diopi_test.cases.model import Case, CaseClass, ResultOf, TensorSpec, tensors_of
+from diopi_test.cases.selection import select_cases
+from diopi_test.cases.template import leading
+
+T = TypeVar("T")
+
+ANY_RANK = 4
+"""A function whose cases have tensors of so many ranks takes tensors of any."""
+
+SAMPLE = 256
+"""Elements that are drawn from a domain to see what it gives."""
+
+
+@cache
+def known(function: str) -> Known:
+    """What is known of a function, by its name."""
+    return Known(lookup(function))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of the legal calls of a function."""
+
+    prototype: Prototype
+
+    @cached_property
+    def cases(self) -> Sequence[Case]:
+        """Its own cases, the simplest first, but for those that PyTorch leaves open."""
+        legal = [case for case in select_cases(self.prototype.name, "full") if case.case_class.is_demanded]
+        usual = leading(self.prototype.dtypes) if self.prototype.dtypes else None
+        return sorted(legal, key=lambda case: (case.case_class != "basic", case.dtype is not usual, elements(case)))
+
+    def of_category(self, dtype: Dtype) -> Sequence[Case]:
+        """The cases of element types of the same kind: bool, integers, floating or complex numbers."""
+        return [case for case in self.cases if category(case.dtype) == category(dtype)]
+
+    @cached_property
+    def fixed(self) -> frozenset[tuple[str, int]]:
+        """The axes, by tensor and number from the last one, whose size is the same in all cases with another rest."""
+        seen: dict[tuple[str, int], set[int]] = {}
+        for case in self.cases:
+            for name, spec in named_tensors(case):
+                for axis in range(1, len(spec.shape) + 1):
+                    seen.setdefault((name, -axis), set()).add(spec.shape[-axis])
+        return frozenset(place for place, sizes in seen.items() if len(sizes - {0, 1}) == 1 and len(self.cases) > 3)
+
+    @cached_property
+    def linked(self) -> frozenset[str]:
+        """The whole-number attributes that are sizes of the call's tensors in every case: they change with these."""
+        free = [p for p in self.attributes if p.annotation in WHOLE and not p.fact(facts.NamesAxis)]
+        return frozenset(p.name for p in free if self._is_linked(p.name))
+
+    def _is_linked(self, name: str) -> bool:
+        given = [(case, as_tuple(case.arguments[name])) for case in self.cases if case.arguments[name] is not None]
+        return len({value for _, value in given}) > 1 and all(set(v) <= sizes_of(case) | {1} for case, v in given)
+
+    @cached_property
+    def attributes(self) -> Sequence[Parameter]:
+        """The arguments that are no tensors."""
+        passed = [p for p in self.prototype.arguments if not p.is_tensor and not p.is_tensor_array]
+        return [p for p in passed if p.annotation not in (kinds.Pointer, kinds.Generator, kinds.Generators)]
+
+    @cached_property
+    def takes_any_rank(self) -> bool:
+        """Whether tensors may have more axes."""
+        return self.prototype.elementwise or len({rank(case) for case in self.cases}) >= ANY_RANK
+
+    @cached_property
+    def broadcast(self) -> frozenset[str]:
+        """The tensors whose shapes differ from the first one's in some case: in element-wise functions, they repeat."""
+        return frozenset(
+            name
+            for case in self.cases
+            for name, spec in named_tensors(case)
+            if spec.shape != next(shape for shape in map(_shape, case.arguments.values()) if shape is not None)
+        )
+
+    @cached_property
+    def laid(self) -> frozenset[str]:
+        """The tensors, arguments and results, that lie otherwise than row by row in some case."""
+        given = {name for case in self.cases for name, spec in named_tensors(case) if spec.layout is not contiguous}
+        made = {
+            n for case in self.cases for n, result in case.results.items() if result and result.layout != contiguous
+        }
+        return frozenset(given | made)
+
+    @cached_property
+    def may_be_expanded(self) -> frozenset[str]:
+        """The tensors that are expanded views in some case."""
+        return frozenset(n for case in self.cases for n, spec in named_tensors(case) if spec.layout is expanded)
+
+    @cached_property
+    def may_be_empty(self) -> bool:
+        """Whether some case has tensors without elements."""
+        return any(0 in sizes_of(case) for case in self.cases)
+
+    @cached_property
+    def forward(self) -> Prototype | None:
+        """The function whose gradient this is."""
+        return next((p for p in prototypes().values() if p.backward == self.prototype.name and p.form == "plain"), None)
+
+    def is_made_for_attributes(self, case: Case) -> bool:
+        """Whether a case has data that were computed for its attributes, or a result that lies as these have it."""
+        computed = [spec.compute for _, spec in named_tensors(case) if spec.compute is not None]
+        made = [p.name for p in self.prototype.results if p.annotation in (kinds.NewOut, kinds.NewOuts)]
+        results = [case.results.get(name) for name in made]
+        lies = any(one is not None and one.layout is not contiguous for one in results)
+        is_shaped = not self.takes_tensors and any(one is not None and one.shape for one in case.results.values())
+        return (
+            lies
+            or is_shaped
+            or self.orders_memory
+            or any(not isinstance(one, ResultOf) or one.given for one in computed)
+        )
+
+    @cached_property
+    def choices(self) -> frozenset[tuple[str, str, int]]:
+        """The truth values, texts and other choices that cases make, with the kind of types they make them for."""
+        return frozenset(
+            (p.name, str(case.arguments[p.name]), category(case.dtype))
+            for case in self.cases
+            for p in self.attributes
+            if is_choice(p)
+        )
+
+    @cached_property
+    def orders_memory(self) -> bool:
+        """Whether an attribute says where the elements of a result lie, which may follow from where inputs do."""
+        return any(p.annotation is MemoryFormat for p in self.attributes)
+
+    @cached_property
+    def takes_tensors(self) -> bool:
+        """Whether there are tensors among the arguments."""
+        return any(p.is_tensor or p.is_tensor_array for p in self.prototype.arguments)
+
+    def range_of(self, name: str) -> tuple[float, float]:
+        """Between which values a floating or complex tensor lies in all cases but those of special values."""
+        return _range_of(self, name)
+
+    def is_held(self, name: str, number: float, dtype: Dtype) -> bool:
+        """Whether an attribute may be this number: one that the element type under test holds, or that a case has."""
+        if category(dtype) == 0 or not math.isfinite(number):
+            return True
+        low, high = (
+            integer_range(dtype) if category(dtype) == 1 else (-format_of(dtype).largest, format_of(dtype).largest)
+        )
+        return low <= number <= high or any(
+            case.arguments[name] == number for case in self.cases if case.dtype is dtype
+        )
+
+    def values_of(self, name: str, dtype: Dtype) -> Sequence[Any]:
+        """What an attribute is in the cases of a kind of types, each value once, by kind: 1, 1.0 and True are three."""
+        given = (case.arguments[name] for case in self.of_category(dtype) or self.cases)
+        return list({repr(value): value for value in given}.values())
+
+
+@cache
+def _range_of(known: Known, name: str) -> tuple[float, float]:
+    usual = [case for case in known.cases if case.case_class is not CaseClass.special]
+    specs = [spec for case in usual for n, spec in named_tensors(case) if n == name and category(spec.dtype) >= 2]
+    drawn = [sampled(spec).real for spec in specs if spec.compute is None][:40]
+    finite = [values[np.isfinite(values)] for values in drawn]
+    low = min((values.min() for values in finite if values.size), default=0.0)
+    return float(low), float(max((values.max() for values in finite if values.size), default=0.0))
+
+
+def sampled(spec: TensorSpec) -> Any:
+    """Some values that a tensor's domain gives; none if it gives none to a tensor of this size."""
+    return _sampled(spec.domain, spec.dtype, math.prod(spec.shape))
+
+
+@cache
+def _sampled(domain: Domain, dtype: Dtype, count: int) -> Any:
+    rng = np.random.default_rng(0)
+    try:
+        return np.asarray(domain(rng, SAMPLE, dtype))
+    except ValueError:  # a domain of tensors of one size
+        try:
+            return np.asarray(domain(rng, count, dtype)).ravel()
+        except ValueError:  # of another one: the tensor has been resized
+            return np.empty(0)
+
+
+WHOLE = (kinds.i64, kinds.const_i64, kinds.i32, kinds.c_int, kinds.Size, kinds.const_Size)
+"""The kinds of attributes that are whole numbers."""
+
+
+def is_choice(parameter: Parameter) -> bool:
+    """Whether an attribute is a truth value, a text, or one of an enumeration."""
+    kind = parameter.annotation
+    return issubclass(kind, kinds.boolean | kinds.Text | Enum)
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    """A list of numbers, or a number, as a tuple."""
+    return tuple(value) if isinstance(value, tuple | list | range) else (value,)
+
+
+def named_tensors(case: Case) -> Iterator[tuple[str, TensorSpec]]:
+    """The tensors of a case, those among them that others are computed from, with their arguments' names."""
+    return ((name, spec) for name, value in case.arguments.items() for spec in tensors_of(value))
+
+
+def sizes_of(case: Case) -> frozenset[int]:
+    """The sizes of all axes of a case's tensors."""
+    return frozenset(size for _, spec in named_tensors(case) for size in spec.shape)
+
+
+def elements(case: Case) -> int:
+    """The number of elements of all tensors of a case."""
+    return sum(math.prod(spec.shape) for _, spec in named_tensors(case))
+
+
+def rank(case: Case) -> int:
+    """The largest rank of a case's tensors."""
+    return max((len(spec.shape) for _, spec in named_tensors(case)), default=0)
+
+
+def with_tensors(case: Case, change: Callable[[str, TensorSpec], TensorSpec]) -> Mapping[str, Any]:
+    """The arguments of a case with its tensors changed."""
+
+    def changed(name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [changed(name, entry) for entry in value]
+        return change(name, value) if isinstance(value, TensorSpec) else value
+
+    return {name: changed(name, value) for name, value in case.arguments.items()}
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    return next((spec.shape for spec in tensors_of(value)), None)

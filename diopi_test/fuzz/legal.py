@@ -1,0 +1,238 @@
+"""What must come of a drawn call; `IllegalError` says why it is none.
+
+A drawn call is legal if the reference computes it. What PyTorch refuses or leaves open is not tried, nor is a gradient
+whose tensors are not those of its forward function.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto import parameters as kinds
+from diopi_proto.dtypes import category
+from diopi_proto.parameters import Role
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.baseline.evaluate import Evaluation, make_baseline_case
+from diopi_test.baseline.records import BaselineCase, Expected, entries_of, tensors_in
+from diopi_test.cases.data import generator
+from diopi_test.cases.formats import format_of, is_inexact, ulp
+from diopi_test.cases.model import Case, ResultOverride, TensorSpec
+from diopi_test.cases.open_calls import why_open
+from diopi_test.fuzz.known import Known, is_choice
+from diopi_test.fuzz.relations import FAILURES, relations
+from diopi_test.oracle.budget import K
+from diopi_test.oracle.reference import Reference, reference_of
+
+MOST_ELEMENTS = 200_000
+"""Elements of all tensors of a call, results included."""
+
+UNRELATED = "a relation does not hold that does in all cases of the function"
+
+LONGEST = 10
+"""Seconds the reference may take, which stop no call but by mistake: sizes are drawn so that it takes less."""
+
+NUMBERS = (kinds.Scalar, kinds.f64, kinds.f32)
+"""The kinds of attributes that meet the elements of tensors."""
+
+ROUNDS = 3
+"""How often inputs are moved by K half-ulps, each element in a direction drawn for it."""
+
+TOGETHER = 3
+"""Of so many inputs, all elements are moved in one direction as well, in all combinations: a quotient jumps where one
+goes up and the other down."""
+
+
+class IllegalError(Exception):
+    """A drawn call is not legal, or not to be judged; the message is the reason, the same for all alike."""
+
+
+def made(known: Known, case: Case) -> BaselineCase:
+    """A drawn call with its data and what must come of it; IllegalError if it is none."""
+    if why_open(known.prototype, case):
+        raise IllegalError("PyTorch leaves it open")
+    _check_arguments(known, case)
+    function = reference_of(known.prototype.name)
+    if function is None:
+        raise IllegalError("there is no reference")
+    try:
+        with _at_most(LONGEST):
+            computed = make_baseline_case(known.prototype, case)
+            _check_results(known, case, computed)
+            return judged_where_stable(computed, Evaluation(known.prototype, function, case), computed)
+    except IllegalError:
+        raise
+    except TimeoutError as error:
+        raise IllegalError("the reference takes too long") from error
+    except (*FAILURES, MemoryError) as error:
+        raise IllegalError(f"the reference refuses it: {type(error).__name__}") from error
+
+
+def _check_arguments(known: Known, case: Case) -> None:
+    if not known.prototype.elementwise and not relations(known).hold(case.arguments, []):
+        raise IllegalError(UNRELATED)
+    for p in known.attributes:
+        value = case.arguments[p.name]
+        if is_choice(p) and (p.name, str(value), category(case.dtype)) not in known.choices:
+            raise IllegalError("a choice that no case makes for a type of this kind")
+        if issubclass(p.annotation, NUMBERS) and value is not None and not known.is_held(p.name, value, case.dtype):
+            raise IllegalError("a number is out of the range of the element type")
+
+
+def _check_results(known: Known, case: Case, computed: BaselineCase) -> None:
+    results = [one.values for value in computed.expected.values() for one in entries_of(value)]
+    tensors = [tensor.values for value in computed.arguments.values() for tensor in tensors_in(value)]
+    if sum(array.size for array in (*tensors, *results)) > MOST_ELEMENTS:
+        raise IllegalError("it has too many elements")
+    for p in known.prototype.parameters:
+        if p.role is Role.inout and (p.is_tensor or p.is_tensor_array):
+            given = [tensor.values.shape for tensor in tensors_in(computed.arguments[p.name])]
+            if given != [one.values.shape for one in entries_of(computed.expected[p.name])]:
+                raise IllegalError("a result in place has another shape")
+    shapes = [array.shape for array in results]
+    if not known.prototype.elementwise and not relations(known).hold(case.arguments, shapes):
+        raise IllegalError(UNRELATED)
+
+
+def with_forward_shapes(known: Known, case: Case) -> Case:
+    """A call of a gradient with `grad_output` in the shape of the forward result; IllegalError if there is none."""
+    given = case.arguments.get("grad_output")
+    forward, function = known.forward, reference_of(known.forward.name) if known.forward else None
+    if forward is None or function is None or given is None or forward.results[0].annotation is kinds.NewOut:
+        return case
+    arguments = {p.name: case.arguments.get(p.name) for p in forward.arguments}
+    missing = [p for p in forward.arguments if p.name not in case.arguments and not p.optional]
+    if any(forward.has_effect(p.name, arguments) for p in missing):
+        return case
+    try:
+        shape = _forward_shape(forward, function, replace(case, arguments=arguments))
+    except FAILURES as error:
+        raise IllegalError(f"the forward function refuses it: {type(error).__name__}") from error
+    return replace(case, arguments={**case.arguments, "grad_output": replace(given, shape=shape)})
+
+
+def _forward_shape(forward: Prototype, function: Reference, case: Case) -> tuple[int, ...]:
+    """The shape of the forward function's first result, for numbers that are all 1, and positions that are 0."""
+    undecided = {p.name: ResultOverride() for p in forward.results}
+    evaluation = Evaluation(forward, function, replace(case, results=undecided))
+    with np.errstate(all="ignore"):
+        result = evaluation.arrays({name: _plain(value) for name, value in case.arguments.items()})[0]
+    return tuple(int(size) for size in result.shape)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    if not isinstance(value, TensorSpec):
+        return value
+    return np.ones(value.shape) if is_inexact(value.dtype) else np.zeros(value.shape, np.int64)
+
+
+# What is judged of it.
+
+
+def judged_where_stable(made: BaselineCase, evaluation: Evaluation, case: BaselineCase) -> BaselineCase:
+    """A case judged by no more than what holds for inputs that are moved by K half-ulps.
+
+    Where a function is smooth, this is within the budget, of which a move by half an ulp is a part, times K. Where it
+    jumps (a rounded quotient, the bound of a window), both sides are right: the budget reaches to the other one, and a
+    whole number that changes is not judged. The author of a case keeps its data away from jumps; of drawn data nobody
+    does.
+    """
+    if evaluation.prototype.promise != "rounded":
+        return made
+    plain, rng = made.plain_arguments(), generator(made.id, "far")
+    flat = [one for value in made.expected.values() for one in entries_of(value)]
+    dtypes = [one.dtype for one in flat if is_inexact(one.dtype)]
+    changes: list[NDArray[Any]] = [np.zeros(one.values.shape) for one in flat]
+    for signs in _directions(plain, rng):
+        moved = evaluation.arrays(
+            {n: _moved(v, made.arguments[n], dtypes, signs.get(n, np.ones)) for n, v in plain.items()}
+        )
+        if [array.shape for array in moved] != [one.values.shape for one in flat]:
+            raise IllegalError("the shape of its result hangs on rounding")
+        changes = [np.maximum(c, _change(one.values, m)) for c, one, m in zip(changes, flat, moved, strict=True)]
+    judged = iter([_one_judged(one, change) for one, change in zip(flat, changes, strict=True)])
+    return replace(
+        made,
+        expected={
+            name: [next(judged) for _ in value] if isinstance(value, list) else value and next(judged)
+            for name, value in made.expected.items()
+        },
+    )
+
+
+Signs = Callable[[tuple[int, ...]], Any]
+"""Up or down, 1 or −1, for the elements of a tensor of a shape."""
+
+
+def _directions(plain: Mapping[str, Any], rng: Generator) -> Iterator[Mapping[str, Signs]]:
+    """The directions in which the floating inputs are moved in each round, by name; the others are moved up."""
+    names = [name for name, value in plain.items() if isinstance(value, np.ndarray) and value.dtype.kind in "fc"]
+    for combination in product((1, -1), repeat=min(len(names), TOGETHER)):
+        yield {name: partial(np.full, fill_value=sign) for name, sign in zip(names, combination, strict=False)}
+    for _ in range(ROUNDS):
+        yield {name: partial(rng.choice, [-1, 1]) for name in plain}
+
+
+def _moved(plain: Any, given: Any, results: list[Dtype], signs: Signs) -> Any:
+    """An argument, as the reference takes it, moved by K half-ulps of its own type, or of the results' if finer."""
+    if isinstance(plain, list):
+        return [_moved(one, its, results, signs) for one, its in zip(plain, given, strict=True)]
+    if not isinstance(plain, np.ndarray) or plain.dtype.kind not in "fc" or not is_inexact(given.dtype):
+        return plain
+    dtype = max([given.dtype, *results], key=lambda one: format_of(one).precision)
+    steps = K / 2 * signs(plain.shape)
+    with np.errstate(all="ignore"):
+        if plain.dtype.kind == "c":
+            return plain + steps * (ulp(plain.real, dtype) + 1j * ulp(plain.imag, dtype))
+        return np.where(np.isfinite(plain) & (plain != 0), plain + steps * ulp(plain, dtype), plain)
+
+
+def _change(values: NDArray[Any], moved: NDArray[Any]) -> NDArray[Any]:
+    """By how much a result changes: not at all where neither is finite, infinitely where one is."""
+    with np.errstate(all="ignore"):
+        if values.dtype.kind not in "fc":
+            return np.where(values == moved.astype(values.dtype), 0.0, np.inf)
+        change = np.abs(moved - values)
+        same = (~np.isfinite(moved) & ~np.isfinite(values)) | (moved == values)
+    return np.where(same, 0.0, np.where(np.isfinite(change), change, np.inf))
+
+
+def _one_judged(one: Expected, change: NDArray[Any]) -> Expected:
+    lost = ~np.isfinite(change)
+    if lost.any():
+        one = replace(one, specified=~lost if one.specified is None else one.specified & ~lost)
+    if one.budget_ulps is None:
+        return one
+    with np.errstate(all="ignore"):
+        reach = np.where(lost, 0, change) / (K * ulp(one.values, one.dtype))
+        wider = np.maximum(one.budget_ulps, np.where(np.isfinite(reach), reach, 0))
+        narrow = wider.astype(np.float32)
+    return replace(one, budget_ulps=narrow if np.isfinite(narrow).all() else wider)
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """TimeoutError if what is done takes longer."""
+
+    def ring(*_: object) -> None:
+        raise TimeoutError(f"not done after {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,244 @@
+"""Relations between the whole numbers of a call that hold in all of a function's own cases: sizes, ranks, attributes.
+
+A drawn call in which one of them does not hold is not tried. They are found as "likely invariants" of programs are
+(Ernst et al., "The Daikon system for dynamic detection of likely invariants", 2007): every relation of a few kinds is
+tried on all cases, and what none of them breaks is believed. One that holds by chance makes the fuzzer draw less, never
+wrong. So the relation between a kernel and the channels of an image need not be written down, and a new function brings
+its own.
+
+Relations hold in all cases, or in all that have one truth value, text, choice or rank in common, or leave out one
+argument.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto import facts
+from diopi_proto import parameters as kinds
+from diopi_proto.prototype import Prototype
+from diopi_test.baseline.evaluate import Evaluation, result_of
+from diopi_test.cases.data import materialise, plain_values, with_masks
+from diopi_test.cases.model import Case, TensorSpec
+from diopi_test.fuzz.known import WHOLE, Known
+from diopi_test.oracle.reference import reference_of
+
+Numbers = Mapping[str, float]
+"""The whole numbers of a call by name: `size input 0`, `rank weight`, `number groups`."""
+
+Shape = Sequence[int]
+
+FEW = 3
+"""Cases that a relation must be seen in, with numbers that differ."""
+
+FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What a reference raises where arguments do not fit."""
+
+
+@final
+@dataclass(frozen=True)
+class Relation:
+    """A relation between numbers of these names, in calls that meet a condition; where one is absent, it holds."""
+
+    kind: str
+    names: tuple[str, ...]
+    constant: float = 0.0
+
+    def holds(self, numbers: Numbers) -> bool:
+        """Whether it holds of a call."""
+        if any(name not in numbers for name in self.names):
+            return True
+        return bool(KINDS[self.kind](*(np.float64(numbers[name]) for name in self.names), np.float64(self.constant)))
+
+
+KINDS: dict[str, Callable[..., Any]] = {
+    "is": lambda x, c: x == c,
+    "at least": lambda x, c: x >= c,
+    "equals but for": lambda x, y, c: x == y + c,
+    "at most": lambda x, y, c: x <= y,
+    "a multiple of": lambda x, y, c: (y != 0) & (x % np.where(y == 0, 1, y) == 0),
+    "the product of": lambda x, y, z, c: x == y * z,
+}
+
+
+@final
+class Relations:
+    """The relations that hold in all cases of a function, by condition."""
+
+    def __init__(self, known: Known) -> None:
+        self._prototype = known.prototype
+        groups: dict[str, list[Numbers]] = defaultdict(list)
+        for case in known.cases:
+            if (numbers := _numbers_of_case(known.prototype, case)) is not None:
+                for condition in _conditions(known.prototype, case.arguments):
+                    groups[condition].append(numbers)
+        self._by_condition = {condition: list(_found(seen)) for condition, seen in groups.items()}
+
+    def hold(self, arguments: Mapping[str, Any], results: Sequence[Shape]) -> bool:
+        """Whether all hold in a call, and it chooses among what the cases choose from."""
+        numbers = numbers_of(self._prototype, arguments, results)
+        conditions = list(_conditions(self._prototype, arguments))
+        if any(one not in self._by_condition and not one.startswith("rank") for one in conditions):
+            return False
+        return all(relation.holds(numbers) for one in conditions for relation in self._by_condition.get(one, ()))
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_condition.values()))
+
+
+@cache
+def relations(known: Known) -> Relations:
+    """The relations of a function."""
+    return Relations(known)
+
+
+def _numbers_of_case(prototype: Prototype, case: Case) -> Numbers | None:
+    """The numbers of one of a function's own cases, those of its results included; None if it has none."""
+    function = reference_of(prototype.name)
+    if function is None:
+        return None
+    values = materialise(prototype, case, result_of)
+    names = {parameter.name for parameter in prototype.arguments}
+    passed = {name: value for name, value in values.items() if name in names}
+    plain = plain_values(with_masks(prototype, passed))
+    try:
+        results = Evaluation(prototype, function, case).arrays(plain)
+    except FAILURES:  # of numbers that are to be converted first
+        results = []
+    return numbers_of(prototype, case.arguments, [array.shape for array in results])
+
+
+def numbers_of(prototype: Prototype, arguments: Mapping[str, Any], results: Sequence[Shape]) -> Numbers:
+    """The whole numbers of a call, with the shapes of its results, or none if they are not known yet."""
+    numbers: dict[str, float] = {}
+    shapes: dict[str, Shape] = {f"result {number}": shape for number, shape in enumerate(results)}
+    for p in prototype.arguments:
+        value = arguments[p.name]
+        if p.is_tensor_array and isinstance(value, list):
+            numbers[f"entries {p.name}"] = len(value)
+            shapes |= {f"{p.name} {place}": value[place].shape for place in (0, -1) if value and value[place]}
+        elif isinstance(value, TensorSpec):
+            shapes[p.name] = value.shape
+        elif p.annotation in WHOLE and value is not None:
+            numbers |= dict(_of_axes(p.name, value) if p.fact(facts.NamesAxis) else _of_attribute(p.name, value))
+    for name, shape in shapes.items():
+        numbers[f"rank {name}"] = len(shape)
+        for axis, size in enumerate(shape):
+            numbers[f"size {name} {axis}"] = numbers[f"size {name} {axis - len(shape)}"] = size
+    return numbers | dict(_along_axes(prototype, arguments, shapes))
+
+
+def _of_axes(name: str, value: Any) -> Iterator[tuple[str, float]]:
+    if isinstance(value, tuple | list | range):
+        yield f"length {name}", len(value)
+
+
+def _of_attribute(name: str, value: Any) -> Iterator[tuple[str, float]]:
+    if isinstance(value, tuple | list | range):
+        yield f"length {name}", len(value)
+        yield f"number {name}", math.prod(map(float, value))
+        yield f"sum of {name}", math.fsum(value)
+        for place, one in enumerate(value):
+            yield f"entry {name} {place}", one
+            yield f"entry {name} {place - len(value)}", one
+    else:
+        yield f"number {name}", float(value)
+
+
+def _along_axes(
+    prototype: Prototype, arguments: Mapping[str, Any], shapes: Mapping[str, Shape]
+) -> Iterator[tuple[str, float]]:
+    """The sizes along the axes that attributes name."""
+    for p in prototype.arguments:
+        axis = arguments[p.name]
+        if p.fact(facts.NamesAxis) and isinstance(axis, int):
+            for name, shape in shapes.items():
+                if -len(shape) <= axis < len(shape):
+                    yield f"size {name} {p.name}", shape[axis]
+
+
+def _conditions(prototype: Prototype, arguments: Mapping[str, Any]) -> Iterator[str]:
+    """What tells calls apart that relations hold in: choices, what is left out, ranks, and nothing."""
+    yield ""
+    for p in prototype.arguments:
+        value = arguments[p.name]
+        if value is None:
+            yield f"no {p.name}"
+        elif isinstance(value, TensorSpec):
+            yield f"rank {p.name} {len(value.shape)}"
+        elif isinstance(value, bool | str | Enum) and not issubclass(p.annotation, kinds.Scalar):
+            yield f"{p.name} {value}"
+
+
+def _found(seen: Sequence[Numbers]) -> Iterator[Relation]:
+    """The relations that hold in all of these calls."""
+    names = sorted({name for numbers in seen for name in numbers})
+    table = {name: np.array([numbers.get(name, np.nan) for numbers in seen]) for name in names}
+    varied: dict[bytes, str] = {}
+    for name in names:
+        present = table[name][~np.isnan(table[name])]
+        if len(present) >= FEW and len(set(present)) == 1:
+            yield Relation("is", (name,), present[0])
+        else:
+            varied.setdefault(table[name].tobytes(), name)  # of equal columns one: sizes from both ends, mostly
+        if present.min() >= 0:
+            yield Relation("at least", (name,), min(present.min(), 1.0))
+    yield from _equal(names, table)
+    yield from _binary(list(varied.values()), table)
+    yield from _products(list(varied.values()), table)
+
+
+def _equal(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Iterator[Relation]:
+    """Numbers that are the same wherever either is given, each with the first of its kind."""
+    first: dict[bytes, str] = {}
+    for name in names:
+        other = first.setdefault(table[name].tobytes(), name)
+        if other != name:
+            yield Relation("equals but for", (name, other))
+
+
+def _binary(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Iterator[Relation]:
+    for i, one in enumerate(names):
+        for other in names[:i]:
+            x, y = _present(table, one, other)
+            if len(set(zip(x, y, strict=True))) < FEW:
+                continue
+            if len(differences := set(x - y)) == 1 and abs(difference := differences.pop()) <= 1:
+                yield Relation("equals but for", (one, other), difference)
+            for left, right, a, b in ((one, other, x, y), (other, one, y, x)):
+                if _may_be_bounded(left, right) and (a <= b).all():
+                    yield Relation("at most", (left, right))
+                if right.startswith("number") and left.startswith("size") and b.all() and not (a % b).any():
+                    yield Relation("a multiple of", (left, right))
+
+
+def _may_be_bounded(one: str, other: str) -> bool:
+    """Whether one number may have another for a bound: an attribute a size, a size that of the same axis elsewhere."""
+    of_one_axis = one.startswith("size") and one.rpartition(" ")[2] == other.rpartition(" ")[2]
+    return (one.startswith(("number", "entry")) or of_one_axis) and other.startswith("size")
+
+
+def _products(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Iterator[Relation]:
+    """Sizes that are the product of another size and an attribute."""
+    sizes, factors = ([name for name in names if name.startswith(word)] for word in ("size", "number"))
+    for factor in factors:
+        for size in sizes:
+            for product in sizes:
+                x, y, z = _present(table, product, size, factor)
+                if product != size and len(set(zip(x, y, z, strict=True))) >= FEW and (x == y * z).all():
+                    yield Relation("the product of", (product, size, factor))
+
+
+def _present(table: Mapping[str, NDArray[Any]], *names: str) -> list[NDArray[Any]]:
+    """The numbers of these names in the calls that have them all."""
+    columns = np.array([table[name] for name in names])
+    return list(columns[:, ~np.isnan(columns).any(axis=0)])

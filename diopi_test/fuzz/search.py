@@ -1,0 +1,230 @@
+"""Looking for calls that go wrong: Hypothesis draws them and shrinks what fails; the seed decides it all.
+
+Functions are gone through in rounds, so that each gets its share of the time. What a function does wrong is found once:
+a call that fails in the same checks as an earlier finding of it is no other one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
+from typing import final
+
+from hypothesis import HealthCheck, Phase, Verbosity, assume, given, seed, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky, Unsatisfiable
+from hypothesis.strategies import DataObject
+
+from diopi_test.baseline.records import BaselineCase
+from diopi_test.baseline.shuffle import shuffled
+from diopi_test.cases.model import Case
+from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
+from diopi_test.fuzz.calls import LONGEST, cases
+from diopi_test.fuzz.findings import FuzzFinding
+from diopi_test.fuzz.known import known
+from diopi_test.fuzz.legal import IllegalError, made
+from diopi_test.fuzz.statistics import Statistics
+from diopi_test.fuzz.trial import Trials, collected
+from diopi_test.harness.waivers import Waivers
+
+EXAMPLES = 12
+"""Sequences of calls that are drawn of a function in a round."""
+
+SHRINKS = 250
+"""Attempts to make a finding smaller."""
+
+REMEMBERED = 200
+"""Calls of a process that may be to blame for a later one."""
+
+
+class WrongError(Exception):
+    """A sequence of calls went wrong."""
+
+
+class EndError(BaseException):
+    """The search of a function ends here, though Hypothesis would go on: not an Exception, which it would catch."""
+
+
+Signature = tuple[str, ...]
+
+
+def signature(outcome: Outcome) -> Signature:
+    """What two outcomes have in common that show the same defect: the verdict, and the checks that failed."""
+    verdict = Verdict.failed if outcome.verdict is Verdict.flaky else outcome.verdict
+    return verdict.value, *sorted(finding.check for finding in outcome.findings if not finding.passed)
+
+
+@final
+@dataclass
+class Search:
+    """A search on one vendor.
+
+    Attributes:
+        until: the time (`time.monotonic`) at which it ends.
+        report: takes each finding as it comes.
+        statistics: by function.
+    """
+
+    trials: Trials
+    seed: int
+    until: float
+    report: Callable[[FuzzFinding], None]
+    waivers: Waivers = field(default_factory=Waivers)
+    statistics: dict[str, Statistics] = field(default_factory=lambda: defaultdict(Statistics))
+
+    def run(self, functions: Sequence[str], rounds: int | None = None) -> None:
+        """Search in these functions until the time is up, or for so many rounds; VendorError if the vendor dies."""
+        absent: set[str] = set()
+        found: dict[str, set[Signature]] = defaultdict(set)
+        for number in islice(count(1), rounds):
+            order = [one for one in shuffled(functions, self.seed + number) if one not in absent]
+            for function in order:
+                if time.monotonic() >= self.until:
+                    return
+                hunt = Hunt(self, function, found[function])
+                hunt.go(self._seed_of(function, number))
+                if set(self.statistics[function].verdicts) == {Verdict.not_implemented}:
+                    absent.add(function)
+            if not order:
+                return
+
+    def _seed_of(self, function: str, number: int) -> int:
+        digest = hashlib.sha256(f"{self.seed}\0{function}\0{number}".encode()).digest()
+        return int.from_bytes(digest[:8], "little")
+
+
+@final
+class Hunt:
+    """One round of one function: sequences of calls until one goes wrong, then smaller ones that do."""
+
+    def __init__(self, search: Search, function: str, found: set[Signature]) -> None:
+        self._search = search
+        self._known = known(function)
+        self._statistics = search.statistics[function]
+        self._found = found
+        self._history: list[BaselineCase] = []
+        self._smallest: FuzzFinding | None = None
+        self._signature: Signature = ()
+        self._anew = False
+        self._attempts = 0
+
+    def go(self, number: int) -> None:
+        """Search as the seed `number` has it, and report what is found."""
+
+        @seed(number)
+        @settings(
+            max_examples=EXAMPLES,
+            database=None,
+            deadline=None,
+            phases=(Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+            report_multiple_bugs=False,
+            print_blob=False,
+            verbosity=Verbosity.quiet,
+        )
+        @given(st.data())
+        def attempt(data: DataObject) -> None:
+            self._attempt(data)
+
+        try:
+            attempt()
+        except (WrongError, Flaky, Unsatisfiable):
+            pass
+        except EndError as end:
+            if end.__cause__ is not None:
+                raise end.__cause__ from None
+        finally:
+            if self._smallest is not None:  # when it is interrupted, too
+                self._found.add(self._signature)
+                self._search.report(replace(self._smallest, attempts=self._attempts))
+
+    def _attempt(self, data: DataObject) -> None:
+        if time.monotonic() >= self._search.until or self._attempts >= SHRINKS:
+            raise EndError
+        calls = list(self._drawn(data))
+        assume(calls)
+        outcomes = self._run(calls, anew=self._anew)
+        wrong = next((i for i, outcome in enumerate(outcomes) if self._is_new(calls[i], outcome)), None)
+        if not self._signature:
+            self._statistics.verdicts.update(outcome.verdict for outcome in outcomes)
+            self._history += calls
+        else:
+            self._attempts += 1
+        if wrong is not None:
+            self._take(calls[: wrong + 1], outcomes[wrong])
+
+    def _drawn(self, data: DataObject) -> Iterator[BaselineCase]:
+        """The legal calls of a sequence that is drawn, each a new one or the one before with some changes."""
+        earlier: Case | None = None
+        for place in range(data.draw(st.integers(1, LONGEST))):
+            try:
+                again = earlier if earlier is not None and data.draw(st.booleans()) else None
+                earlier = data.draw(cases(self._known, again))
+                call = made(self._known, replace(earlier, label=f"{earlier.label}.{place}"))
+            except IllegalError as error:
+                if self._smallest is None:
+                    self._statistics.discarded[str(error)] += 1
+                continue
+            if self._smallest is None:
+                self._statistics.count(call)
+            yield call
+
+    def _is_new(self, call: BaselineCase, outcome: Outcome) -> bool:
+        """Whether a call goes wrong as none has before, and smaller ones as the one that was found."""
+        if outcome.verdict not in UNSUCCESSFUL:
+            return False
+        if self._search.waivers.apply(collected(call).record(outcome, 0.0)).verdict is Verdict.waived:
+            return False
+        its = signature(outcome)
+        return its == self._signature if self._signature else its not in self._found
+
+    def _take(self, calls: Sequence[BaselineCase], outcome: Outcome) -> None:
+        """Take in calls of which the last went wrong: WrongError has Hypothesis look for smaller ones."""
+        if not self._signature:
+            self._signature = signature(outcome)
+            self._look_for_cause(calls, outcome)
+        self._smallest = FuzzFinding(calls if self._anew else calls[-1:], outcome)
+        raise WrongError
+
+    def _look_for_cause(self, calls: Sequence[BaselineCase], outcome: Outcome) -> None:
+        """Find out, in new processes, whether the last call goes wrong alone, after those of its sequence, or after
+        others before them."""
+        self._smallest = FuzzFinding(calls[-1:], outcome)
+        if self._goes_wrong(calls[-1:]):
+            return
+        self._anew = True
+        if not self._goes_wrong(calls):
+            self._smallest = FuzzFinding(self._needed(calls[-1]), outcome)
+            raise EndError
+
+    def _needed(self, last: BaselineCase) -> list[BaselineCase]:
+        """Those of the calls of this process without which the last one would not go wrong, and it."""
+        before = [call for call in self._history if call is not last][-REMEMBERED:]
+        size = max(len(before) // 2, 1)
+        while before and size:
+            for start in range(0, len(before), size):
+                rest = before[:start] + before[start + size :]
+                if self._goes_wrong([*rest, last]):
+                    before = rest
+                    break
+            else:
+                size //= 2
+        return [*before, last]
+
+    def _goes_wrong(self, calls: Sequence[BaselineCase]) -> bool:
+        self._attempts += 1
+        if self._attempts > SHRINKS or time.monotonic() >= self._search.until:
+            return False
+        unique = [replace(call, label=f"{call.label}.{place}") for place, call in enumerate(calls)]
+        return self._run(unique, anew=True)[-1].verdict in UNSUCCESSFUL
+
+    def _run(self, calls: Sequence[BaselineCase], *, anew: bool) -> list[Outcome]:
+        """How the calls end. EndError if they can't be run: that is no finding, which Hypothesis would take it for."""
+        try:
+            return self._search.trials.run(calls, anew=anew)
+        except Exception as error:
+            raise EndError from error

@@ -1,0 +1,76 @@
+"""How many calls were drawn, how many of them were legal, and how much the legal ones vary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+from rich.console import Console
+from rich.table import Table
+
+from diopi_proto.interface import lookup
+from diopi_test.baseline.records import BaselineCase, tensors_in
+from diopi_test.execution.verdict import Verdict
+
+
+@final
+@dataclass
+class Statistics:
+    """Of one function.
+
+    Attributes:
+        legal: calls that the reference computes.
+        discarded: those that are none, by reason.
+        verdicts: how the legal ones ended.
+        shapes, dtypes, layouts, attributes: the different ones among the legal calls.
+    """
+
+    legal: int = 0
+    discarded: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    shapes: set[object] = field(default_factory=set)
+    dtypes: set[object] = field(default_factory=set)
+    layouts: set[object] = field(default_factory=set)
+    attributes: set[object] = field(default_factory=set)
+
+    def count(self, call: BaselineCase) -> None:
+        """Take in a legal call."""
+        tensors = [tensor for value in call.arguments.values() for tensor in tensors_in(value)]
+        self.legal += 1
+        self.shapes.add(tuple(tensor.values.shape for tensor in tensors))
+        self.dtypes.add((call.dtype, *(tensor.dtype for tensor in tensors)))
+        self.layouts.add(tuple(tensor.layout for tensor in tensors))
+        plain = [p.name for p in lookup(call.function).arguments if not p.is_tensor and not p.is_tensor_array]
+        self.attributes.add(tuple(repr(call.arguments[name]) for name in plain))
+
+    @property
+    def drawn(self) -> int:
+        """All calls that were drawn."""
+        return self.legal + self.discarded.total()
+
+    @property
+    def legal_share(self) -> float:
+        """The part of them that is legal."""
+        return self.legal / self.drawn if self.drawn else 0.0
+
+
+def show(statistics: Mapping[str, Statistics], console: Console) -> None:
+    """Print a line a function, and how many calls were discarded for which reason."""
+    table = Table("function", "drawn", "legal", "shapes", "types", "layouts", "attributes", "verdicts", box=None)
+    for function, one in statistics.items():
+        counts = (one.shapes, one.dtypes, one.layouts, one.attributes)
+        ended = ", ".join(f"{number} {verdict}" for verdict, number in one.verdicts.most_common())
+        table.add_row(function, str(one.drawn), f"{one.legal_share:.0%}", *(str(len(c)) for c in counts), ended)
+    console.print(table)
+    reasons: Counter[str] = sum((one.discarded for one in statistics.values()), Counter())
+    for reason, number in reasons.most_common():
+        console.print(f"{number} calls discarded: {reason}", highlight=False)
+
+
+def summary(statistics: Iterable[Statistics]) -> str:
+    """All of them in a line."""
+    found = list(statistics)
+    drawn, legal = sum(one.drawn for one in found), sum(one.legal for one in found)
+    return f"{drawn} calls drawn for {len(found)} functions, {legal} of them legal"

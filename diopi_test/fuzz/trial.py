@@ -1,0 +1,78 @@
+"""Running drawn calls on a vendor as stored cases are run: in device processes, with all checks."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from typing import final
+
+from diopi_test.baseline import store
+from diopi_test.baseline.records import BaselineCase
+from diopi_test.execution.verdict import Outcome
+from diopi_test.harness.collection import Collected
+from diopi_test.harness.isolation.description import Description
+from diopi_test.harness.isolation.executor import Due, Executor
+from diopi_test.harness.options import Limits
+
+LEVEL = "smoke"
+"""The level that files of drawn calls say they are of, so that `run --data` and `show --data` take them as they are."""
+
+
+def write_calls(path: Path, calls: Sequence[BaselineCase]) -> None:
+    """Write calls of one function into a baseline file; BaselineError if that fails."""
+    store.write(path, calls[0].function, calls, store.Provenance(LEVEL, "", {}))
+
+
+@final
+class Trials:
+    """Calls of one vendor, one after the other in one device process, until that dies or is to be a new one."""
+
+    def __init__(self, vendor: str, timeout: float) -> None:
+        self._stack = ExitStack()
+        self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="diopi-fuzz-")))
+        self._executor = self._stack.enter_context(Executor(vendor, 1, Limits(timeout, lost=2**62)))
+        self._numbers = count()
+
+    def __enter__(self) -> Trials:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._stack.close()
+
+    def describe(self) -> Description:
+        """What the vendor says of itself; VendorError that says why if it does not start."""
+        return self._executor.describe()
+
+    def renew(self) -> None:
+        """End the process: the next call is the first of another."""
+        self._executor.renew()
+
+    def run(self, calls: Sequence[BaselineCase], *, anew: bool = False) -> list[Outcome]:
+        """How the calls of one function end, in their order; the first of a process if they are to be run `anew`.
+
+        What goes wrong in a process in which others have run is run again alone, and is `flaky` if it passes there.
+        VendorError if the vendor does not start any more.
+        """
+        if anew:
+            self.renew()
+        folder = self._folder / str(next(self._numbers))  # of its own: processes keep what they have read
+        folder.mkdir()
+        path = store.file_of(folder, calls[0].function)
+        write_calls(path, calls)
+        ended: dict[str, Outcome] = {}
+
+        def report(case: Collected, outcome: Outcome, seconds: float) -> None:
+            ended[case.label] = outcome
+
+        self._executor.run([[Due(path, collected(call)) for call in calls]], report)
+        shutil.rmtree(folder)
+        return [ended[call.label] for call in calls]
+
+
+def collected(call: BaselineCase) -> Collected:
+    """A drawn call as a run knows it."""
+    return Collected(call.function, call.label, call.dtype.name, call.case_class)

@@ -1,0 +1,66 @@
+"""What a vendor declares compared with what works."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from diopi_impl import Claim
+from diopi_proto.types import Dtype
+from diopi_test.baseline.index_view import IndexView
+from diopi_test.harness.records import CaseRecord, ClaimsReport, Use
+
+
+def show(claims: ClaimsReport, console: Console) -> None:
+    """Print both lists."""
+    _show("declared, does not work", claims.declared_does_not_work, console)
+    _show("works, not declared", claims.works_not_declared, console)
+
+
+def _show(title: str, uses: Sequence[Use], console: Console, rows: int = 20) -> None:
+    if not uses:
+        console.print(f"{title}: nothing")
+        return
+    table = Table("function", "element type", "layouts", "cases", title=title, title_justify="left", box=None)
+    for use in uses[:rows]:
+        cases = ", ".join(f"{number} {verdict.replace('_', ' ')}" for verdict, number in sorted(use.verdicts.items()))
+        table.add_row(use.function, use.dtype.name, ", ".join(use.layouts), cases)
+    console.print(table)
+    if len(uses) > rows:
+        console.print(f"… and {len(uses) - rows} more; --json FILE lists them all")
+
+
+def compare_claims(claims: Sequence[Claim], cases: Sequence[CaseRecord], files: Sequence[Path]) -> ClaimsReport | None:
+    """Compare `claims` with the records of cases of the baseline `files`; None without claims.
+
+    Cases that are not stored, those of the runtime and those made of others, take no part.
+    """
+    if not claims:
+        return None
+    wrong = [use for use in _uses(cases, files) if use.works is not _is_declared(use, claims)]
+    return ClaimsReport(
+        tuple(claims),
+        tuple(use for use in wrong if not use.works),
+        tuple(use for use in wrong if use.works),
+    )
+
+
+def _is_declared(use: Use, claims: Sequence[Claim]) -> bool:
+    return any(claim.covers(use.function, use.dtype, use.layouts) for claim in claims)
+
+
+def _uses(cases: Sequence[CaseRecord], files: Sequence[Path]) -> list[Use]:
+    functions = {case.function for case in cases}
+    views = {path.stem: IndexView(path) for path in files if path.stem in functions}
+    verdicts: dict[tuple[str, Dtype, tuple[str, ...]], Counter[str]] = {}
+    for case in cases:
+        if case.base or case.function not in views:
+            continue
+        layouts = views[case.function].layouts(case.label)
+        key = (case.function, Dtype[case.dtype], tuple(sorted(layouts)))
+        verdicts.setdefault(key, Counter())[case.verdict.value] += 1
+    return [Use(*key, dict(sorted(found.items()))) for key, found in sorted(verdicts.items())]

@@ -1,0 +1,151 @@
+"""`ClusterExecutor`: cases run in device processes of the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import final
+from uuid import uuid4
+
+from diopi_impl import VendorError, VendorNotFoundError
+from diopi_test.baseline.cluster import Cluster, ClusterError
+from diopi_test.baseline.codec import from_json, to_json
+from diopi_test.execution.verdict import LOST, Outcome, Verdict
+from diopi_test.harness.cluster_worker import Batch, BatchResult, abandon, close_devices, run_batch
+from diopi_test.harness.collection import Collected
+from diopi_test.harness.isolation.description import Description
+from diopi_test.harness.isolation.executor import CASE_OPTIONS, LIMITS, Due
+from diopi_test.harness.options import CaseOptions, Limits
+
+Report = Callable[[Collected, Outcome, float], None]
+
+
+def by_function(batches: Iterable[Sequence[Due]]) -> Iterable[Sequence[Due]]:
+    """The batches, cut where the function changes; one in which functions come mixed stays as it is."""
+    for batch in batches:
+        pieces: dict[str, list[Due]] = {}
+        for due in batch:
+            pieces.setdefault(due.case.function, []).append(due)
+        in_order = [due for piece in pieces.values() for due in piece] == list(batch)
+        yield from pieces.values() if in_order else [batch]
+
+
+@final
+class ClusterExecutor:
+    """Runs cases of one vendor on a Dask cluster, with the methods of `isolation.executor.Executor`.
+
+    A batch goes to a worker that has a device to spare, whose own `Executor` runs it. If the worker dies, the batch is
+    run again on another: its cases are reported once, when a worker has answered.
+
+    Attributes:
+        notes: what went wrong that is no case's verdict.
+    """
+
+    def __init__(self, address: str, vendor: str, limits: Limits = LIMITS, options: CaseOptions = CASE_OPTIONS) -> None:
+        self.notes: list[str] = []
+        self._cluster = Cluster(address)
+        here = str(Path(vendor).absolute()) if vendor.endswith(".so") else vendor
+        dump = options.dump.absolute() if options.dump else None
+        self._empty = Batch(uuid4().hex, here, limits, replace(options, dump=dump))
+        self._again: deque[Batch] = deque()  # whose workers died
+        self._lost: Counter[str] = Counter()
+        self._vendor = ""
+
+    def __enter__(self) -> ClusterExecutor:
+        self._cluster.__enter__()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            end = abandon if kind else close_devices
+            for worker, notes in self._cluster.on_all_workers(end, self._empty.run).items():
+                failed = isinstance(notes, Exception)
+                self._note(worker, [f"its devices could not be closed: {notes}"] if failed else notes)
+        except ClusterError as error:
+            self.notes.append(str(error))
+        finally:
+            self._cluster.__exit__()
+
+    def describe(self) -> Description:
+        """What the vendor says of itself; VendorError that says why if it does not start or is not there."""
+        questions = iter([_text(self._empty)])
+        for _, answer in self._cluster.calls(run_batch, lambda: next(questions, None), self._killed):
+            result = _result(answer)
+            self._check(result)
+            if result.description is not None:
+                self._vendor = result.vendor
+                return result.description
+        raise VendorError(f"vendor {self._empty.vendor} does not start: every worker that loaded it has died")
+
+    def run(
+        self,
+        batches: Iterable[Sequence[Due]],
+        report: Report,
+        retries: Callable[[str], int] = lambda case_id: 0,
+    ) -> None:
+        """Run the cases, each batch in order by one process, and report each case once, with the seconds it took.
+
+        `retries` tells by its id how often a case is tried again that is known to be flaky. VendorError if the vendor
+        does not start on a worker, ClusterError if the cluster fails: what was not reported has not been run.
+        """
+        self._report = report
+        work = (self._batch(due, retries) for due in by_function(batches))
+        for _, answer in self._cluster.calls(run_batch, lambda: self._next(work), self._killed):
+            result = _result(answer)
+            for ended in result.ended:
+                self._lost[ended.case.function] += ended.outcome.verdict in LOST
+                report(ended.case, ended.outcome, ended.seconds)
+            self._note(result.worker, result.notes)
+            self._check(result)
+
+    def _batch(self, due: Sequence[Due], retries: Callable[[str], int]) -> Batch:
+        located = tuple(replace(one, path=one.path.absolute()) for one in due)
+        return replace(self._empty, due=located, retries={one.case.id: retries(one.case.id) for one in due})
+
+    def _next(self, work: Iterable[Batch]) -> str | None:
+        """The next batch for a worker, less the cases of functions that were given up; None if there is none."""
+        while batch := self._again.popleft() if self._again else next(iter(work), None):
+            if due := tuple(one for one in batch.due if not self._is_given_up(one)):
+                return _text(replace(batch, due=due))
+        return None
+
+    def _is_given_up(self, due: Due) -> bool:
+        """Whether the rest of a function is not run; that is the case's verdict then."""
+        lost = self._lost[due.case.function]
+        if lost < self._empty.limits.lost:
+            return False
+        reason = f"{lost} cases of {due.case.function} have crashed, hung or run out of memory"
+        self._report(due.case, Outcome(Verdict.not_run, f"not run: {reason}"), 0.0)
+        return True
+
+    def _killed(self, text: str) -> None:
+        """Every worker that was given this batch has died: find out by which case, one at a time."""
+        batch = from_json(Batch, json.loads(text))
+        if len(batch.due) > 1:
+            self._again += [replace(batch, due=(one,)) for one in batch.due]
+            return
+        for one in batch.due:
+            self._lost[one.case.function] += 1
+            self._report(one.case, Outcome(Verdict.crashed, "every worker that ran it alone has died"), 0.0)
+
+    def _check(self, result: BatchResult) -> None:
+        """Whether the worker can be used, and has the vendor that was described."""
+        if result.stopped is not None:
+            kind = VendorError if result.is_vendor_there else VendorNotFoundError
+            raise kind(f"on worker {result.worker}: {result.stopped}")
+        if self._vendor not in ("", result.vendor):
+            raise ClusterError(f"the vendor is {result.vendor} on worker {result.worker}, and {self._vendor} on others")
+
+    def _note(self, worker: str, notes: Iterable[str]) -> None:
+        self.notes += [f"worker {worker}: {note}" for note in notes]
+
+
+def _text(batch: Batch) -> str:
+    return json.dumps(to_json(batch))
+
+
+def _result(text: str) -> BatchResult:
+    return from_json(BatchResult, json.loads(text))

@@ -1,0 +1,96 @@
+"""What is known of each case before it runs, and the record of how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from diopi_proto.interface import prototypes
+from diopi_test.baseline.index_view import IndexView
+from diopi_test.baseline.level import Level
+from diopi_test.baseline.manifest import ListedCase
+from diopi_test.cases.model import CaseClass, is_huge
+from diopi_test.cases.selection import select_cases
+from diopi_test.execution.listing import list_cases
+from diopi_test.execution.runtime_cases import RUNTIME_CASES
+from diopi_test.execution.verdict import Outcome
+from diopi_test.harness.records import CaseRecord
+
+RUNTIME = "runtime"
+"""What stands for the function in cases of the runtime."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """A case that is to be run.
+
+    Attributes:
+        function: the standard function it calls, or `RUNTIME`.
+        label: what tells it from the function's other cases.
+        dtype: the name of the element type under test; empty where there is none.
+        case_class: what it demands.
+        base: the label of the stored case it is made of; empty if it is stored itself.
+    """
+
+    function: str
+    label: str
+    dtype: str = ""
+    case_class: CaseClass = CaseClass.basic
+    base: str = ""
+
+    @property
+    def id(self) -> str:
+        """`function[label]`."""
+        return f"{self.function}[{self.label}]"
+
+    def record(self, outcome: Outcome, seconds: float) -> CaseRecord:
+        """How the case ended."""
+        return CaseRecord(
+            self.id,
+            self.function,
+            self.label,
+            self.base,
+            self.dtype,
+            self.case_class,
+            outcome.verdict,
+            tuple(outcome.findings),
+            outcome.message,
+            round(seconds, 6),
+            command="",
+        )
+
+
+def collect_level(level: Level, wanted: Callable[[str], bool] | None = None) -> list[Collected]:
+    """The cases of a level, of those functions that are `wanted` or of all; no baseline file is opened."""
+    functions = [function for function in level.functions if wanted is None or wanted(function)]
+    return [_collected(function, case) for function in functions for case in level.cases(function)]
+
+
+def collect_drawn(level: str, wanted: Callable[[str], bool], *, huge: bool) -> list[Collected]:
+    """The cases of a level whose inputs are drawn, of those functions that are `wanted`, made or not.
+
+    Those with storages that are `huge` are among them only if asked for.
+    """
+    return [
+        Collected(function, case.label, case.dtype.name, case.case_class)
+        for function in sorted(prototypes())
+        if wanted(function)
+        for case in select_cases(function, level)
+        if huge or not is_huge(case)
+    ]
+
+
+def collect_file(path: Path) -> Iterator[Collected]:
+    """The cases of a baseline file, derived from what it holds; BaselineError if it is unusable."""
+    file = IndexView(path)
+    return (_collected(file.function, case) for case in list_cases(file))
+
+
+def _collected(function: str, case: ListedCase) -> Collected:
+    return Collected(function, case.label, "" if case.dtype is None else case.dtype.name, case.class_, case.base)
+
+
+def collect_runtime() -> Iterator[Collected]:
+    """The cases of the nine runtime functions."""
+    return (Collected(RUNTIME, case.name) for case in RUNTIME_CASES)

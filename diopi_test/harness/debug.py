@@ -1,0 +1,76 @@
+"""One case in this very process, where a debugger, a sanitizer or faulthandler sees the vendor's code."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from diopi_impl import BaseVendor, find_vendor
+from diopi_test.execution.runtime_cases import RUNTIME_CASES
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.harness.collection import Collected
+from diopi_test.harness.details import outcome_lines
+from diopi_test.harness.keywords import SelectionError
+from diopi_test.harness.lookup import NEAR
+from diopi_test.harness.options import CaseOptions
+from diopi_test.harness.session import Session
+
+T = TypeVar("T")
+
+
+def the_only(cases: Sequence[T], name: Callable[[T], str]) -> T:
+    """The only one of the cases selected; SelectionError, which names some, if there is not exactly one."""
+    if len(cases) != 1:
+        some = f": {', '.join(map(name, cases[:NEAR]))}" if cases else ""
+        more = ", …" if len(cases) > NEAR else ""
+        raise SelectionError(f"--debug runs exactly one case, but {len(cases) or 'none'} are selected{some}{more}")
+    return cases[0]
+
+
+def debug(
+    vendor_name: str, path: Path | None, collected: Collected, options: CaseOptions, say: Callable[[str], None]
+) -> Outcome:
+    """Run one case in this process, and say how it ended.
+
+    Nothing is held back: an exception of the vendor's comes out of here, a crash ends the process with the stack on
+    stderr, and nothing ends a call that hangs.
+
+    Args:
+        vendor_name: as `find_vendor` takes it.
+        path: of the baseline file; None for a case of the runtime.
+        options: how the case is run and judged.
+        say: takes the lines for the user, at once.
+    """
+    faulthandler.enable(all_threads=True)
+    for line in _hints(collected.id, stored=path is not None):
+        say(line)
+    vendor = find_vendor(vendor_name)
+    outcome = _run_runtime_case(vendor, collected) if path is None else _run(vendor, path, collected, options)
+    for line in outcome_lines(collected.id, outcome):
+        say(line)
+    return outcome
+
+
+def _hints(case: str, *, stored: bool) -> Iterator[str]:
+    command = shlex.join(sys.orig_argv)
+    yield f"{case} runs in this process, {os.getpid()}; a crash prints the stack, SIGINT ends what hangs"
+    yield f"  gdb --args {command}"
+    yield f"  lldb -- {command}"
+    if stored:
+        yield f"  diopi-test show {shlex.quote(case)}    # what is called"
+
+
+def _run(vendor: BaseVendor, path: Path, collected: Collected, options: CaseOptions) -> Outcome:
+    with vendor.open_device() as device:
+        return Session(vendor, device, options).run(path, collected)
+
+
+def _run_runtime_case(vendor: BaseVendor, collected: Collected) -> Outcome:
+    case = next(case for case in RUNTIME_CASES if case.name == collected.label)
+    case.run(vendor)
+    return Outcome(Verdict.passed)

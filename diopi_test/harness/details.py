@@ -1,0 +1,39 @@
+"""What a report for people says of a failed case beside its message: the worst elements, their inputs, and the call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from diopi_test.execution.difference import Difference
+from diopi_test.execution.verdict import Finding, Outcome
+
+
+def outcome_lines(case: str, outcome: Outcome) -> Iterator[str]:
+    """How the case with this id ended: its verdict, the message, the details."""
+    yield f"{outcome.verdict} {case}"
+    if outcome.message:
+        yield f"  {outcome.message}"
+    yield from (f"    {line}" for line in details(outcome.findings))
+
+
+def details(checks: Iterable[Finding]) -> Iterator[str]:
+    """The lines: for each wrong tensor of a call its worst element, then how the call was made.
+
+    Of several checks that found the same tensor wrong, the first one speaks.
+    """
+    places: dict[tuple[str, str], Difference] = {}
+    for finding in checks:
+        for place in finding.where if not finding.passed else ():
+            places.setdefault((place.tensor, place.call), place)
+    arguments: Mapping[str, str] = {}
+    for place in places.values():
+        yield place.element
+        if place.inputs:
+            yield f"computed from {_listed(place.inputs, ' = ')}"
+        if place.arguments != arguments:
+            yield f"called with {_listed(place.arguments, ' ')}"
+            arguments = place.arguments
+
+
+def _listed(named: Mapping[str, str], between: str) -> str:
+    return "; ".join(f"{name}{between}{text}" for name, text in named.items())

@@ -1,0 +1,39 @@
+"""Being told to stop: Ctrl-C and the polite signal to end, taken in one way."""
+
+from __future__ import annotations
+
+import signal
+import time
+from types import FrameType
+from typing import Any
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+_PATIENCE = 5.0
+"""Seconds a process told to stop takes to do so; who says it again meanwhile is being heard already."""
+
+
+class Interruption:
+    """A context in which SIGINT and SIGTERM raise KeyboardInterrupt, whose message names the signal.
+
+    What is ignored (SIGINT is in the background of a shell) stays so.
+    """
+
+    def __init__(self) -> None:
+        self._last = -_PATIENCE
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Interruption:
+        for number in _SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if time.monotonic() - self._last >= _PATIENCE:
+            self._last = time.monotonic()
+            raise KeyboardInterrupt(f"interrupted by {signal.Signals(number).name}")

@@ -1,0 +1,60 @@
+"""What a vendor says of itself, and what it shows before any case: that it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from diopi_impl import BaseVendor, Claim, VendorError, Waiver
+from diopi_impl.errors import described
+from lib_rt import Context, Device
+
+SIZE = 2**20
+"""Bytes that the probe copies to the device and back."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a vendor says of itself."""
+
+    name: str
+    version: str
+    claims: tuple[Claim, ...]
+    waivers: tuple[Waiver, ...]
+
+    @classmethod
+    def of(cls, vendor: BaseVendor) -> Description:
+        """The description of a vendor."""
+        return cls(str(vendor.name), str(vendor.version), vendor.claims, vendor.waivers)
+
+
+def opened(vendor: BaseVendor) -> Device:
+    """The device of a vendor, which was seen to work; VendorError with what does not."""
+    step = "its device can't be opened"
+    try:
+        device = vendor.open_device()
+        step = "its device can't copy 1 MiB there and back"
+        _copy_there_and_back(device)
+    except VendorError:
+        raise
+    except BaseException as error:  # whatever a vendor raises, nobody interrupts a device process
+        raise VendorError(f"vendor {vendor.name}: {step}: {described(error)}") from error
+    return device
+
+
+def _copy_there_and_back(device: Device) -> None:
+    """Use each function without which no case can run: stream, memory, copies, synchronisation."""
+    sent = np.random.default_rng(0).integers(0, 256, SIZE, np.uint8)
+    received = np.zeros_like(sent)
+    with Context(device) as context:
+        block = device.malloc(SIZE)
+        try:
+            context.stream.h2d(block, sent.ctypes.data, SIZE)
+            context.stream.d2h(received.ctypes.data, block, SIZE)
+            context.stream.synchronize()
+        finally:
+            device.free(block)
+    if len(wrong := np.flatnonzero(sent != received)):
+        at = int(wrong[0])
+        raise ValueError(f"{len(wrong)} bytes differ, first at {at}: sent {sent[at]}, received {received[at]}")

@@ -1,0 +1,123 @@
+"""What a device process does: load the vendor, prove that it starts, then run the cases it is told to run."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from diopi_impl import BaseVendor, VendorError, VendorNotFoundError, find_vendor
+from diopi_impl.errors import described, text_of
+from diopi_test.baseline.codec import to_json
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.forks import ForkWatch, watch_forks
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.harness.collection import Collected
+from diopi_test.harness.isolation.description import Description, opened
+from diopi_test.harness.isolation.surroundings import Surroundings, findings
+from diopi_test.harness.options import CaseOptions
+from diopi_test.harness.output import printable
+from diopi_test.harness.run_case import with_findings
+from diopi_test.harness.session import Session
+
+LONGEST = 10_000
+"""Characters of a message; of a longer one the beginning and the end are kept."""
+
+MOST_OUTPUT = 2**20
+"""Bytes of output that are kept from one case to the next."""
+
+
+def serve(channel: Connection, vendor_name: str, options: CaseOptions) -> None:
+    """Run the cases that come over `channel` on a vendor until there are no more, and answer each with its outcome.
+
+    First a message {"loaded": description}, then {"ready": true}; or {"refused": reason, "found": …} as the only one.
+    """
+    faulthandler.enable(file=sys.__stderr__ or 2)
+    forks = watch_forks()
+    try:
+        vendor = _loaded(vendor_name)
+        forks.end_copies()
+        _send(channel, {"loaded": to_json(Description.of(vendor))})
+        session = Session(vendor, opened(vendor), options)
+    except VendorError as error:
+        forks.end_copies()
+        _send(channel, {"refused": shortened(str(error)), "found": not isinstance(error, VendorNotFoundError)})
+        return
+    surroundings = Surroundings()  # once: they are put back after each case
+    _send(channel, {"ready": True})
+    while (tasks := _received(channel)) is not None:
+        for task in tasks:
+            outcome, seconds = _timed(session, surroundings, forks, *task)
+            _send(channel, {"outcome": to_json(outcome), "seconds": seconds, "output": _output_size()})
+    session.close()
+
+
+def _loaded(name: str) -> BaseVendor:
+    try:
+        return find_vendor(name)
+    except VendorError:
+        raise
+    except BaseException as error:
+        raise VendorError(f"vendor {name} can't be loaded: {described(error)}") from error
+
+
+def _timed(
+    session: Session, surroundings: Surroundings, forks: ForkWatch, path: str, sha256: str | None, case: Sequence[str]
+) -> tuple[Outcome, float]:
+    function, label, dtype, case_class, base = case
+    collected = Collected(function, label, dtype, CaseClass(case_class), base)
+    start = time.perf_counter()
+    outcome = outcome_whatever_is_raised(session, Path(path), sha256, collected)
+    seconds = time.perf_counter() - start
+    forks.end_copies()
+    outcome = with_findings(outcome, list(findings(surroundings, forks)))
+    return Outcome(outcome.verdict, shortened(outcome.message), outcome.findings), seconds
+
+
+def outcome_whatever_is_raised(session: Session, path: Path, sha256: str | None, case: Collected) -> Outcome:
+    """The outcome of a case; failed where a vendor raises what would end, skip or interrupt a run."""
+    try:
+        return session.run(path, case, sha256)
+    except MemoryError as error:
+        return Outcome(Verdict.out_of_memory, f"MemoryError was raised: {text_of(error)}".removesuffix(": "))
+    except BaseException as error:  # no user interrupts this process: all of them are the vendor's
+        return Outcome(Verdict.failed, f"{type(error).__name__} was raised: {text_of(error)}".removesuffix(": "))
+
+
+def shortened(text: str) -> str:
+    """The text as it can be printed, less what is too much in the middle."""
+    if len(text) <= LONGEST:
+        return printable(text)
+    half = LONGEST // 2
+    return printable(f"{text[:half]} … {len(text) - 2 * half} characters left out … {text[-half:]}")
+
+
+def _output_size() -> int:
+    """Bytes that were written to standard output and error so far; what is much is thrown away, as its case is done."""
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        size = os.fstat(2).st_size
+        if size > MOST_OUTPUT:
+            os.ftruncate(2, 0)
+            size = os.lseek(2, 0, os.SEEK_SET)
+        return size
+    except (OSError, ValueError, AttributeError):  # the vendor closed it
+        return 0
+
+
+def _send(channel: Connection, message: Any) -> None:
+    channel.send_bytes(json.dumps(message).encode())
+
+
+def _received(channel: Connection) -> Any:
+    try:
+        return json.loads(channel.recv_bytes())
+    except EOFError:
+        return None

@@ -1,0 +1,55 @@
+"""What it means that a device process ended, or was made to."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+from pathlib import Path
+
+from diopi_test.execution.verdict import Outcome, Verdict
+
+STATISTICS = Path("/proc/self/statm")
+"""Where Linux tells how much memory a process has; elsewhere it can't be limited."""
+
+
+def how(status: int) -> str:
+    """What a status of `os.wait` says, as what the process did."""
+    if not os.WIFSIGNALED(status):
+        return f"left its process with exit code {os.waitstatus_to_exitcode(status)}"
+    number = os.WTERMSIG(status)
+    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    described = signal.strsignal(number)
+    told = f"was ended by {name}" + (f" ({described.lower()})" if described else "")
+    return f"{told}, as the system ends processes when memory runs out" if number == signal.SIGKILL else told
+
+
+def with_output(text: str, output: str) -> str:
+    """The text, and what the process wrote in the end, if it wrote anything."""
+    return f"{text}; its output: {output}" if output else text
+
+
+def outcome_of_end(status: int, why: tuple[Verdict, str] | None, output: str) -> Outcome:
+    """The outcome of a case whose process ended; `why` if it was made to."""
+    verdict, text = why or (Verdict.crashed, f"the vendor {how(status)}")
+    return Outcome(verdict, with_output(text, output))
+
+
+def cpu_seconds(process: int) -> float:
+    """Seconds of CPU that a process has used; infinite where the system does not tell, 0 if it has ended."""
+    if not STATISTICS.exists():
+        return math.inf
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(process: int) -> int:
+    """Bytes of physical memory that a process has; 0 if it has ended."""
+    try:
+        statistics = Path(f"/proc/{process}/statm").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(statistics.split()[1]) * os.sysconf("SC_PAGE_SIZE")

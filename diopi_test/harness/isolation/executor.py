@@ -1,0 +1,410 @@
+"""Running cases in device processes: who runs what, how long it may take, and what it means when a process ends."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
+from typing import Any, final
+
+from diopi_impl import VendorError, VendorNotFoundError
+from diopi_test.baseline.codec import from_json
+from diopi_test.execution.verdict import LOST, UNSUCCESSFUL, Outcome, Verdict
+from diopi_test.harness.collection import Collected
+from diopi_test.harness.isolation.description import Description
+from diopi_test.harness.isolation.ending import cpu_seconds, how, outcome_of_end, resident_bytes, with_output
+from diopi_test.harness.isolation.nursery import DeviceProcess, Ended, Nursery
+from diopi_test.harness.options import CaseOptions, Limits
+
+LOADING, LOADING_BUSY, PROBING, CLOSING = 8.0, 60.0, 5.0, 5.0
+"""Seconds a vendor may take to load, to load if it is busy with it, to show that it works, and to close its device."""
+
+BUSY = 0.03
+"""Seconds of CPU for each second of which a process that loads is busy, on a machine that has much else to do, too."""
+
+LIMITS, CASE_OPTIONS = Limits(), CaseOptions()
+"""What holds if nobody says."""
+
+LAST_WORDS = 0.3
+"""Seconds between the signal that has a hanging process say where it is, and the one that ends it."""
+
+CONFIRMED = 5
+"""Failures of a function that are confirmed by running their cases alone; further ones are believed as they are."""
+
+STARTS = 3
+"""How often in a row a vendor that has started before may fail to."""
+
+_MEMORY_INTERVAL = 0.05
+"""Seconds between two looks at how much memory the processes have."""
+
+
+@final
+@dataclass(frozen=True)
+class Due:
+    """A case that is to be run, and the baseline file it is made of, with the digest that has; None if it is any."""
+
+    path: Path
+    case: Collected
+    sha256: str | None = None
+
+    @property
+    def task(self) -> Sequence[Any]:
+        """What a device process is told."""
+        case = self.case
+        return [str(self.path), self.sha256, [case.function, case.label, case.dtype, case.case_class.value, case.base]]
+
+
+@final
+@dataclass(frozen=True)
+class _Repetition:
+    """Why a case is run alone: what it came to before, which case had run before it, and how often it has run."""
+
+    before: Outcome
+    neighbour: str
+    attempts: int = 1
+
+    def judged(self, alone: Outcome) -> Outcome:
+        """The outcome, now that there is a second one."""
+        if alone.verdict not in UNSUCCESSFUL and self.before.verdict in UNSUCCESSFUL:
+            ran = f"in a process in which {self.neighbour} had run before" if self.attempts == 1 else "at first"
+            text = f"{self.before.verdict} {ran} ({self.before.message}), {alone.verdict} alone"
+            return Outcome(Verdict.flaky, text, self.before.findings)
+        return alone
+
+
+@final
+@dataclass
+class _Slot:
+    """A place for one device process, and the cases handed to it, of which the first is running.
+
+    Attributes:
+        has_loaded: whether the process has loaded the vendor.
+        is_ready: whether the process has loaded the vendor and shown that it works.
+        served: number of cases it was given and is done with.
+        latest: the id of the latest of them.
+        began: when the running case was.
+        deadline: when what it does now has taken too long.
+        output: bytes it had written when the latest case was done.
+        why: of a process that was told to end: the verdict on the running case, and the reason.
+        answered: whether it has answered after it was told to end, so that what runs now is not to blame.
+        repetition: why the running case is run alone, if it is.
+    """
+
+    process: DeviceProcess | None = None
+    work: deque[Due] = field(default_factory=deque)
+    has_loaded: bool = False
+    is_ready: bool = False
+    served: int = 0
+    latest: str = ""
+    began: float = 0.0
+    deadline: float = 0.0
+    output: int = 0
+    why: tuple[Verdict, str] | None = None
+    answered: bool = False
+    repetition: _Repetition | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is to be expected of its process."""
+        return bool(self.work) or (self.process is not None and not self.is_ready)
+
+    def holds(self, process: DeviceProcess) -> None:
+        """Take in a new process."""
+        self.process, self.is_ready, self.served, self.latest, self.output = process, False, 0, "", 0
+        self.has_loaded, self.why, self.answered = False, None, False
+
+
+@final
+class Executor:
+    """Runs cases of one vendor in device processes, `workers` at a time.
+
+    A case that does not pass in a process in which others had run is run once more, alone in a new one: that verdict
+    counts, and if it passes there the case is `flaky`.
+
+    Attributes:
+        notes: what went wrong that is no case's verdict.
+    """
+
+    def __init__(self, vendor: str, workers: int, limits: Limits = LIMITS, options: CaseOptions = CASE_OPTIONS) -> None:
+        self.notes: list[str] = []
+        self._vendor = vendor
+        self._limits = limits
+        self._options = options
+        self._retries: Callable[[str], int] = lambda case_id: 0
+        self._nursery = Nursery()
+        self._selector = DefaultSelector()
+        self._slots = [_Slot() for _ in range(workers)]
+        self._again: deque[tuple[Due, _Repetition]] = deque()
+        self._left: deque[Sequence[Due]] = deque()  # of batches whose process ended
+        self._lost: Counter[str] = Counter()
+        self._confirmed: Counter[str] = Counter()
+        self._failed_starts = 0
+        self._has_started = False
+        self._description: Description | None = None
+
+    def __enter__(self) -> Executor:
+        self._selector.register(self._nursery, EVENT_READ)
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None:
+                self._close_devices()
+        finally:
+            self._selector.close()
+            self._nursery.close()
+
+    def renew(self) -> None:
+        """End the processes, which have nothing to do: the next case is the first of a new one."""
+        for slot in self._slots:
+            self._retire(slot)
+
+    def _close_devices(self) -> None:
+        """Let the processes that have nothing to do close their devices, and note what goes wrong with that."""
+        open_slots = {slot.process.number: slot for slot in self._slots if slot.process and not slot.is_busy}
+        for slot in open_slots.values():
+            assert slot.process is not None
+            slot.process.hang_up()
+        end = time.monotonic() + CLOSING
+        while open_slots and time.monotonic() < end:
+            self._selector.select(end - time.monotonic())
+            for ended in self._nursery.ended():
+                if (closed := open_slots.pop(ended.process, None)) and ended.status:
+                    assert closed.process is not None
+                    output = closed.process.output_since(closed.output)
+                    self.notes.append(with_output(f"when it closed its device the vendor {how(ended.status)}", output))
+
+    # What the vendor says.
+
+    def describe(self) -> Description:
+        """What the vendor says of itself; VendorError that says why if it does not start or is not there."""
+        slot = self._slots[0]
+        if slot.process is None:
+            self._start(slot)
+        while self._description is None or not slot.is_ready:
+            self._step()
+        return self._description
+
+    # Who runs what.
+
+    def run(
+        self,
+        batches: Iterable[Sequence[Due]],
+        report: Callable[[Collected, Outcome, float], None],
+        retries: Callable[[str], int] = lambda case_id: 0,
+    ) -> None:
+        """Run the cases, each batch in order by one process, and report each case once, with the seconds it took.
+
+        `retries` tells by its id how often a case is tried again that is known to be flaky. VendorError if the vendor
+        does not start any more: what was not reported has not been run.
+        """
+        self._batches, self._report, self._retries = iter(batches), report, retries
+        while self._feed():
+            self._step()
+
+    def _feed(self) -> bool:
+        """Give work to all that have none; whether anybody has."""
+        for slot in self._slots:
+            if not slot.is_busy:
+                self._hand_over(slot)
+        return any(slot.is_busy for slot in self._slots)
+
+    def _hand_over(self, slot: _Slot) -> None:
+        if self._again:
+            due, slot.repetition = self._again.popleft()
+            self._retire(slot)
+            self._assign(slot, [due])
+        elif work := self._next_batch():
+            self._assign(slot, work)
+
+    def _next_batch(self) -> Sequence[Due]:
+        """The cases to be run next, less those of functions that were given up."""
+        while batch := self._left.popleft() if self._left else next(self._batches, None):
+            if work := [due for due in batch if not self._is_given_up(due)]:
+                return work
+        return ()
+
+    def _is_given_up(self, due: Due) -> bool:
+        """Whether the rest of a function is not run; that is the case's verdict then."""
+        lost = self._lost[due.case.function]
+        if lost < self._limits.lost:
+            return False
+        reason = f"{lost} cases of {due.case.function} have crashed, hung or run out of memory"
+        self._report(due.case, Outcome(Verdict.not_run, f"not run: {reason}"), 0.0)
+        return True
+
+    def _assign(self, slot: _Slot, work: Sequence[Due]) -> None:
+        slot.work = deque(work)
+        if slot.process is None:
+            self._start(slot)
+        assert slot.process is not None
+        slot.process.send([due.task for due in work])
+        if slot.is_ready:
+            self._begin(slot)
+
+    def _begin(self, slot: _Slot) -> None:
+        """The process begins with its next case."""
+        slot.began = time.monotonic()
+        slot.deadline = slot.began + self._limits.timeout
+
+    def _done(self, slot: _Slot, outcome: Outcome, seconds: float) -> None:
+        """The running case has come to something, which is its verdict, or shows that it must be run alone."""
+        due, repetition = slot.work.popleft(), slot.repetition
+        neighbour, slot.latest, slot.repetition = slot.latest, due.case.id, None
+        slot.served += 1
+        wrong = outcome.verdict in UNSUCCESSFUL
+        if wrong and repetition is None and slot.served > 1 and self._confirmed[due.case.function] < CONFIRMED:
+            self._again.append((due, _Repetition(outcome, neighbour)))
+            return
+        attempts = repetition.attempts if repetition else 0
+        if wrong and attempts < self._retries(due.case.id):
+            first = repetition or _Repetition(outcome, neighbour, 0)
+            self._again.append((due, _Repetition(first.before, first.neighbour, attempts + 1)))
+            return
+        outcome = repetition.judged(outcome) if repetition else outcome
+        self._confirmed[due.case.function] += wrong
+        self._lost[due.case.function] += outcome.verdict in LOST
+        self._report(due.case, outcome, seconds)
+
+    # Processes.
+
+    def _start(self, slot: _Slot) -> None:
+        slot.holds(self._nursery.start(self._vendor, self._options))
+        assert slot.process is not None
+        self._selector.register(slot.process.channel, EVENT_READ, slot)
+        slot.began = time.monotonic()
+        slot.deadline = slot.began + LOADING
+
+    def _retire(self, slot: _Slot) -> None:
+        """End the process of an idle slot: the next case is to be the first of another."""
+        if slot.process is not None:
+            self._nursery.signal(slot.process, signal.SIGKILL)
+            self._release(slot)
+
+    def _release(self, slot: _Slot) -> None:
+        assert slot.process is not None
+        if slot.process.is_open:
+            self._selector.unregister(slot.process.channel)
+        slot.process.close()
+        slot.process = None
+
+    def _step(self) -> None:
+        """Wait until something happens, and deal with it."""
+        for key, _ in self._selector.select(self._patience()):
+            if key.data is not None:
+                self._listen(key.data)
+        for ended in self._nursery.ended():
+            for slot in self._slots:
+                if slot.process is not None and slot.process.number == ended.process:
+                    self._listen(slot)
+                    self._lose(slot, ended)
+        for slot in self._slots:
+            if slot.is_busy:
+                self._enforce_limits(slot)
+
+    def _patience(self) -> float:
+        """Seconds until the next limit is due."""
+        now = time.monotonic()
+        waits = [slot.deadline - now for slot in self._slots if slot.is_busy]
+        if self._limits.memory:
+            waits.append(_MEMORY_INTERVAL)
+        return max(0.0, min(waits, default=0.0))
+
+    def _listen(self, slot: _Slot) -> None:
+        """Take in what the process of a slot has said."""
+        process = slot.process
+        if process is None:  # it was heard before its end
+            return
+        was_open = process.is_open
+        for message in process.received():
+            match message:
+                case {"outcome": outcome, "seconds": seconds, "output": output}:
+                    slot.output, slot.answered = output, slot.why is not None
+                    self._done(slot, from_json(Outcome, outcome), seconds)
+                    self._begin(slot)
+                case {"loaded": description}:
+                    self._description, slot.has_loaded = from_json(Description, description), True
+                    slot.deadline = time.monotonic() + PROBING
+                case {"ready": True}:
+                    slot.is_ready, self._has_started, self._failed_starts = True, True, 0
+                    self._begin(slot)
+                case {"refused": reason, "found": found}:
+                    raise (VendorError if found else VendorNotFoundError)(reason)
+        if was_open and not process.is_open:
+            self._selector.unregister(process.channel)
+            slot.deadline = time.monotonic() + LAST_WORDS  # it has ended, or will never answer
+
+    def _lose(self, slot: _Slot, ended: Ended) -> None:
+        """The process of a slot has ended: by itself, or as it was told to."""
+        assert slot.process is not None
+        output = slot.process.output_since(slot.output)
+        self._release(slot)
+        if not slot.is_ready:
+            self._fail_to_start(slot, ended, output)
+            return
+        slot.is_ready = False
+        if slot.work:
+            if not slot.answered:
+                outcome = outcome_of_end(ended.status, slot.why, output)
+                self._done(slot, outcome, time.monotonic() - slot.began)
+            self._put_back(slot)
+        else:
+            self.notes.append(with_output(f"after {slot.latest}, in no case, the vendor {how(ended.status)}", output))
+
+    def _put_back(self, slot: _Slot) -> None:
+        """The cases handed to a process that has ended are for the next that has nothing to do."""
+        if slot.work:
+            self._left.appendleft(list(slot.work))
+            slot.work.clear()
+
+    def _fail_to_start(self, slot: _Slot, ended: Ended, output: str) -> None:
+        """Try again with a vendor that has started before; VendorError if it never did, or no longer does."""
+        told = slot.why[1] if slot.why else how(ended.status)
+        self._failed_starts += 1
+        if not self._has_started or self._failed_starts >= STARTS:
+            raise VendorError(with_output(f"vendor {self._vendor} does not start: it {told}", output))
+        self._put_back(slot)
+
+    # Limits.
+
+    def _enforce_limits(self, slot: _Slot) -> None:
+        assert slot.process is not None
+        if time.monotonic() >= slot.deadline:
+            self._end_late(slot, slot.process)
+        elif self._limits.memory and slot.is_ready and slot.why is None:
+            taken = resident_bytes(slot.process.number)
+            if taken > self._limits.memory:
+                text = f"the process has {taken >> 20} MiB of memory, and may have {self._limits.memory >> 20}"
+                self._end(slot, (Verdict.out_of_memory, text), signal.SIGKILL)
+
+    def _end_late(self, slot: _Slot, process: DeviceProcess) -> None:
+        """First ask a process that takes too long where it is, then end it."""
+        if slot.why is not None:
+            self._end(slot, slot.why, signal.SIGKILL)
+        elif not process.is_open:
+            self._end(slot, (Verdict.crashed, "the vendor closed a file that was not its own"), signal.SIGKILL)
+        elif slot.is_ready:
+            reason = f"not done after {self._limits.timeout:g} s"
+            self._end(slot, (Verdict.timed_out, reason), signal.SIGABRT)
+        elif slot.has_loaded:
+            self._end(slot, (Verdict.timed_out, f"did not show that it works in {PROBING:g} s"), signal.SIGABRT)
+        elif self._is_busy_loading(slot, process):
+            slot.deadline = slot.began + LOADING_BUSY
+        else:
+            seconds = slot.deadline - slot.began
+            self._end(slot, (Verdict.timed_out, f"did not load in {seconds:.0f} s"), signal.SIGABRT)
+
+    def _is_busy_loading(self, slot: _Slot, process: DeviceProcess) -> bool:
+        """Whether a process that was to have loaded its vendor is at it, and has more time for that."""
+        passed = time.monotonic() - slot.began
+        return passed < LOADING_BUSY and cpu_seconds(process.number) > BUSY * passed
+
+    def _end(self, slot: _Slot, why: tuple[Verdict, str], number: signal.Signals) -> None:
+        assert slot.process is not None
+        slot.why = why
+        slot.deadline = time.monotonic() + LAST_WORDS
+        self._nursery.signal(slot.process, number)

@@ -1,0 +1,79 @@
+"""What a call must leave as it was, as every later call in the process depends on it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from typing import Any, final
+
+import numpy as np
+from cffi import FFI
+
+from diopi_test.execution.forks import ForkWatch
+from diopi_test.execution.verdict import Finding
+
+_ffi = FFI()
+_ffi.cdef("int fegetround(void); int fegetenv(void*); int fesetenv(void const*);")
+_libm: Any = _ffi.dlopen(None)
+
+_FENV_SIZE = 256
+"""Bytes; `fenv_t` has fewer on every platform."""
+
+_SMALLEST_NORMAL, _SMALLEST = 2.0**-1022, 2.0**-1074
+
+
+@final
+class Surroundings:
+    """The floating-point environment, signal mask, working directory and NumPy's error handling of this process.
+
+    Taken when it is made; `restored` compares and puts back.
+    """
+
+    def __init__(self) -> None:
+        self._environment = _ffi.new(f"char[{_FENV_SIZE}]")
+        _libm.fegetenv(self._environment)
+        self._before = _state()
+
+    def restored(self) -> Sequence[str]:
+        """What was changed since, in words; everything is as it was afterwards."""
+        now = _state()
+        if now == self._before:
+            return ()
+        changed = [
+            f"{what} was {before!r} and is {after!r}"
+            for (what, before), after in zip(self._before.items(), now.values(), strict=True)
+            if before != after
+        ]
+        _libm.fesetenv(self._environment)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._before["the signal mask"])
+        os.chdir(self._before["the working directory"])
+        np.seterr(**self._before["NumPy's error handling"])
+        return changed
+
+
+def _state() -> dict[str, Any]:
+    return {
+        "the rounding mode": _libm.fegetround(),
+        "whether subnormal results are flushed to zero": _SMALLEST_NORMAL / 2.0 == 0.0,
+        "whether subnormal operands are taken for zero": _SMALLEST * 2.0**60 == 0.0,
+        "the signal mask": signal.pthread_sigmask(signal.SIG_BLOCK, ()),
+        "the working directory": _working_directory(),
+        "NumPy's error handling": np.geterr(),
+    }
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return "a folder that was deleted"
+
+
+def findings(surroundings: Surroundings, forks: ForkWatch) -> Iterator[Finding]:
+    """One failed finding for all that a case has left behind in the process; none if there is nothing."""
+    changed = list(surroundings.restored())
+    if forks.has_returned():
+        changed.append("the process was forked, and the copy returned from the call as well")
+    if changed:
+        yield Finding("surroundings", False, "; ".join(changed))

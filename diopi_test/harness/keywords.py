@@ -1,0 +1,102 @@
+"""Keyword expressions: what `-k` selects, in pytest's language, matched with the ids of cases without pytest running.
+
+A word matches if it is part of the id, whatever its case; `and`, `or`, `not` and parentheses join words. A label names
+no standard function: a word with "diopi" in it is about the function, and no file is opened for its labels' sake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _pytest.mark.expression import Expression
+
+PREFIX = "diopi"
+"""What the names of all standard functions begin with, in small letters, and no label has in it."""
+
+
+class SelectionError(ValueError):
+    """A selection that can't be made; the message names what was given and what was expected, or where it is wrong."""
+
+
+class _UndecidedError(Exception):
+    """Whether this word matches depends on the label."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__(word)
+        self.word = word
+
+
+@dataclass(frozen=True)
+class Keywords:
+    """A keyword expression; SelectionError if it can't be understood."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        self._expression  # noqa: B018 - compiling it is the check
+
+    def match(self, name: str) -> bool:
+        """Whether the expression matches a name, the id of a case or of a function."""
+        lowered = name.lower()
+        return self._expression.evaluate(lambda word, /, **_: word.lower() in lowered)
+
+    def may_match(self, function: str) -> bool:
+        """Whether the expression matches some id that `function` may have cases of."""
+        return self._may_match(function.lower(), {})
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The words, in order."""
+        spaced = self.text.replace("(", " ").replace(")", " ").split()
+        return tuple(word for word in spaced if word not in ("and", "or", "not"))
+
+    def _may_match(self, function: str, decided: Mapping[str, bool]) -> bool:
+        """As `may_match`, for labels of which it is decided whether they match these words."""
+
+        def matches(word: str, /, **_: Any) -> bool:
+            if word in decided:
+                return decided[word]
+            if (found := _in_function(word.lower(), function)) is None:
+                raise _UndecidedError(word)
+            return found
+
+        try:
+            return self._expression.evaluate(matches)
+        except _UndecidedError as error:
+            return any(self._may_match(function, {**decided, error.word: value}) for value in (True, False))
+
+    @cached_property
+    def _expression(self) -> Expression:
+        """The compiled expression. The import takes 40 ms, which a run without `-k` does not spend."""
+        from _pytest.mark import expression
+
+        wrong: tuple[type[Exception], ...] = (SyntaxError, getattr(expression, "ParseError", SyntaxError))  # pytest 8
+        if (place := self.text.find("=")) >= 0:
+            raise SelectionError(self._shown("words take no parameters", place + 1))
+        try:
+            return expression.Expression.compile(self.text)
+        except wrong as error:
+            message, column = (
+                getattr(error, new, None) or getattr(error, old)
+                for new, old in (("msg", "message"), ("offset", "column"))
+            )
+            raise SelectionError(self._shown(message, column)) from error
+
+    def _shown(self, message: str, column: int) -> str:
+        """What is wrong, and under the expression a caret at its column, the first being 1."""
+        message, line = ("".join(c if c.isprintable() else " " for c in text) for text in (message, self.text))
+        return f"-k {self.text!r}: {message}\n    {line}\n    {' ' * (column - 1)}^"
+
+
+def _in_function(word: str, function: str) -> bool | None:
+    """Whether a word is part of the ids of a function, all in small letters; None if that depends on the label."""
+    if word in function:
+        return True
+    before, bracket, _ = word.partition("[")
+    if bracket and not function.endswith(before):
+        return False
+    return False if not bracket and PREFIX in word else None

@@ -1,0 +1,149 @@
+"""`RunOptions`: what a run was asked for, and the command lines that ask for it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from diopi_test.harness.selection import Selection, check_names, is_named
+
+TIMEOUT = 120.0
+"""Seconds after which a case counts as hanging, if nobody says."""
+
+MAX_LOST = 5
+"""Cases of a function that may crash or hang, if nobody says."""
+
+EVERYTHING = Selection()
+"""All cases, in the order of the files."""
+
+OF_REFUSALS = ("refused", "untouched")
+"""The checks that refusals alone have."""
+
+CONVERSIONS = ("nhwc", "four_bytes")
+"""The options that name a conversion of `diopi_test.execution.conversions`."""
+
+
+def known_checks() -> list[str]:
+    """The names of all checks, in the order a report lists them."""
+    from diopi_test.checks import CHECKS, CHECKS_OF_RELEASE, COMPARISONS
+
+    checks = (*CHECKS, *CHECKS_OF_RELEASE, *COMPARISONS)
+    return [*(check.__module__.rpartition(".")[2] for check in checks), *OF_REFUSALS]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the cases of a run may use.
+
+    Attributes:
+        timeout: seconds a case may take.
+        memory: bytes a device process may have; None for any number.
+        lost: cases of a function that may crash, hang or run out of memory before the rest of it is not run.
+    """
+
+    timeout: float = TIMEOUT
+    memory: int | None = None
+    lost: int = MAX_LOST
+
+
+@dataclass(frozen=True)
+class CaseOptions:
+    """How each case is run and judged.
+
+    Attributes:
+        judging: the names of the checks that judge; None for all.
+        conversions: the names of those each case goes through, see `diopi_test.execution.conversions`.
+        dump: the folder into which what fails is written; None for none.
+    """
+
+    judging: tuple[str, ...] | None = None
+    conversions: tuple[str, ...] = ()
+    dump: Path | None = None
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What to run. SelectionError if there is no such check.
+
+    Attributes:
+        vendor: as `diopi_impl.find_vendor` takes it.
+        level: of the baseline.
+        data: the folder of the baselines; None for the one that ships, or the user's cache.
+        selection: which cases, and in which order.
+        workers: number of processes.
+        timeout: seconds a case may take.
+        memory: MiB a device process may have; None for any number.
+        max_lost: cases of a function that may crash, hang or run out of memory before the rest of it is not run.
+        max_failures: after how many cases that did not succeed the run stops; None for never.
+        checks: the names of the checks that judge, with `no-` before them of those that don't; empty for all.
+        nhwc, four_bytes: the conversions each case goes through, see `diopi_test.execution.conversions`.
+        waivers: files of waivers.
+        dump: the folder into which what fails is written; None for none.
+        dask: the address of the scheduler of the Dask cluster that runs the cases; None for this machine.
+        huge: whether cases whose storages have more bytes than 32 bits count are run, where the level has some.
+        strict: whether a vendor conforms only if cases that are not demanded (`CaseClass.is_demanded`) end well too.
+    """
+
+    vendor: str
+    level: str = "smoke"
+    data: Path | None = None
+    selection: Selection = EVERYTHING
+    workers: int = 1
+    timeout: float = TIMEOUT
+    memory: int | None = None
+    max_lost: int = MAX_LOST
+    max_failures: int | None = None
+    checks: tuple[str, ...] = ()
+    nhwc: bool = False
+    four_bytes: bool = False
+    waivers: tuple[Path, ...] = ()
+    dump: Path | None = None
+    dask: str | None = None
+    huge: bool = False
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        check_names("--check", self.checks, known_checks)
+
+    @property
+    def limits(self) -> Limits:
+        """What a case may use."""
+        return Limits(self.timeout, self.memory << 20 if self.memory else None, self.max_lost)
+
+    @property
+    def of_cases(self) -> CaseOptions:
+        """How a case is run and judged."""
+        judging = tuple(name for name in known_checks() if is_named(name, self.checks)) if self.checks else None
+        return CaseOptions(judging, tuple(name for name in CONVERSIONS if getattr(self, name)), self.dump)
+
+    def command(self) -> str:
+        """A command line that repeats the run, in one process, where the cases come in exactly the same order."""
+        limit = () if self.max_failures is None else ("--max-failures", str(self.max_failures))
+        return shlex.join([*self._words(), *limit, *self.selection.words(), "-n", "1"])
+
+    def command_of(self, case: str) -> str:
+        """A command line that repeats one case alone, to which the rest of the selection means nothing."""
+        return shlex.join([*self._words(), *Selection(seed=self.selection.seed).words(), "--case", case])
+
+    def _words(self) -> list[str]:
+        """The words both command lines begin with: everything that any case depends on."""
+        return [word for pair in self._options() for word in pair]
+
+    def _options(self) -> Iterator[tuple[str, ...]]:
+        yield "diopi-test", "run", "--vendor", self.vendor, "--level", self.level
+        optional = (
+            ("--data", self.data),
+            ("--timeout", self.timeout if self.timeout != TIMEOUT else None),
+            ("--memory", self.memory),
+            ("--max-crashes", self.max_lost if self.max_lost != MAX_LOST else None),
+        )
+        yield from ((option, str(value)) for option, value in optional if value is not None)
+        yield from (("--check", check) for check in self.checks)
+        yield from ((f"--{name.replace('_', '-')}",) for name in CONVERSIONS if getattr(self, name))
+        yield from (("--waivers", str(path)) for path in self.waivers)
+        if self.huge:
+            yield ("--huge",)
+        if self.strict:
+            yield ("--strict",)

@@ -1,0 +1,104 @@
+"""What the command line writes: files, and to the terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+import stat
+import sys
+from pathlib import Path
+
+
+def check_writable(path: Path) -> None:
+    """OSError, before any work is done, if a file could not be written to `path` at its end."""
+    target = _target(path)
+    folder = target.parent
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError(f"{path} is not writable")
+    if _is_written_in_place(path):
+        return
+    if not folder.is_dir():
+        raise FileNotFoundError(f"folder {folder} does not exist")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"folder {folder} is not writable")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to `path`; OSError if that fails.
+
+    A regular file is written whole or not at all; one that exists keeps its mode, a new one has what the umask gives.
+    A link is followed and stays a link. What is no regular file (a device, a FIFO) is written to.
+    """
+    content = text.encode("utf-8")
+    if _is_written_in_place(path):
+        path.write_bytes(content)
+    else:
+        _replace(_target(path), content)
+
+
+def _is_written_in_place(path: Path) -> bool:
+    return path.exists() and not path.is_file()
+
+
+def _target(path: Path) -> Path:
+    """What `path` leads to, over all links, which may not exist yet."""
+    return Path(os.path.realpath(path))
+
+
+def _replace(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            if path.exists():
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+def printable(text: str) -> str:
+    """The text with what no terminal should get as an escape: control characters, and halves of characters."""
+    return text.translate(_CONTROL).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+class Terminal(io.TextIOBase):
+    """Standard output as far as there is one: what it can't take is written as escapes, or not at all."""
+
+    def write(self, text: str) -> int:
+        """Write and pass on at once; nothing is raised if nobody reads it, or the disk is full."""
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        try:
+            sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+            sys.stdout.flush()
+        except (OSError, ValueError, AttributeError):
+            self._give_up()
+        return len(text)
+
+    def isatty(self) -> bool:
+        """Whether it is a terminal."""
+        try:
+            return sys.stdout.isatty()
+        except (ValueError, AttributeError):
+            return False
+
+    def fileno(self) -> int:
+        """The number of the file, of which the width is asked; OSError if there is none."""
+        try:
+            return sys.stdout.fileno()
+        except (ValueError, AttributeError) as error:
+            raise OSError("there is no standard output") from error
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # read-only in the base
+        """As that of standard output."""
+        return getattr(sys.stdout, "encoding", None) or "utf-8"
+
+    @staticmethod
+    def _give_up() -> None:
+        """From now on nothing is written, so that what is left in buffers is no error at the end of the process."""
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives

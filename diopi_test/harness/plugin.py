@@ -1,0 +1,157 @@
+"""The pytest plugin: baseline files are collected, each case is an item, run in a device process of the worker's.
+
+`pytest baseline_data/smoke --vendor NAME` works with this plugin alone; `diopi-test run` does the same without pytest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, final
+
+import pytest
+
+from diopi_impl import VendorError
+from diopi_test.baseline.codec import to_json
+from diopi_test.baseline.shuffle import RANDOM, seed_of, shuffled
+from diopi_test.baseline.store import SUFFIX, BaselineError
+from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
+from diopi_test.harness.collection import Collected, collect_file, collect_runtime
+from diopi_test.harness.isolation.executor import Due, Executor
+from diopi_test.harness.isolation.nursery import NurseryError
+from diopi_test.harness.options import TIMEOUT, Limits
+from diopi_test.harness.waivers import Waivers
+
+PROPERTY = "diopi"
+"""The user property of a test report that carries a case's record."""
+
+_SEED = "diopi_seed"
+"""The key under which a worker is told the seed: one that is drawn must be the same in all of them."""
+
+_executor_key = pytest.StashKey[Executor]()
+_waivers_key = pytest.StashKey[Waivers]()
+_seed_key = pytest.StashKey[int]()
+
+
+class CaseFailedError(Exception):
+    """A case's verdict counts against the vendor; the message says why."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("diopi", "DIOPI conformance")
+    group.addoption("--vendor", default="jax_cpu", help="vendor under test: name, module:attribute, or path of a .so")
+    group.addoption("--runtime-cases", action="store_true", help="run the cases of the nine runtime functions too")
+    group.addoption("--diopi-strict", action="store_true", help="count refusals, and what PyTorch leaves open, too")
+    group.addoption("--case-timeout", type=float, default=TIMEOUT, metavar="SECONDS", help="that a case may take")
+    group.addoption(
+        "--shuffle",
+        nargs="?",
+        const=RANDOM,
+        metavar="SEED",
+        help="mix all cases, in an order drawn from the seed",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if (given := config.getoption("shuffle")) is not None:
+        config.stash[_seed_key] = getattr(config, "workerinput", {}).get(_SEED, _seed(given))
+
+
+def _seed(given: str) -> int:
+    try:
+        return seed_of(given)
+    except ValueError as error:
+        raise pytest.UsageError(f"--shuffle: {error}") from error
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput[_SEED] = node.config.stash.get(_seed_key, None)
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    return f"diopi: cases shuffled with --shuffle {config.stash[_seed_key]}" if _seed_key in config.stash else None
+
+
+def executor_of(config: pytest.Config) -> Executor:
+    """This process's executor, made at first use; VendorError when the vendor does not start."""
+    if _executor_key not in config.stash:
+        executor = Executor(config.getoption("vendor"), 1, Limits(config.getoption("case_timeout")))
+        config.stash[_executor_key] = executor.__enter__()
+        description = executor.describe()
+        config.stash[_waivers_key] = Waivers.of_vendor(description.name, description.waivers)
+    return config.stash[_executor_key]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if executor := config.stash.get(_executor_key, None):
+        executor.__exit__(None, None, None)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    return BaselineCollector.from_parent(parent, path=file_path) if file_path.suffix == SUFFIX else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before -k is applied
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("runtime_cases"):
+        items[:0] = [CaseItem.of(session, case) for case in collect_runtime()]
+    if _seed_key in config.stash:
+        cases = [item for item in items if isinstance(item, CaseItem)]
+        others = [item for item in items if not isinstance(item, CaseItem)]
+        items[:] = [*others, *shuffled(cases, config.stash[_seed_key], lambda item: item.case.id)]
+
+
+@final
+class CaseItem(pytest.Item):
+    """An item that runs one case and records its outcome."""
+
+    def __init__(self, *, case: Collected, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.case = case
+
+    @classmethod
+    def of(cls, parent: pytest.Collector, case: Collected) -> CaseItem:
+        """The item of a case."""
+        item: CaseItem = cls.from_parent(parent, name=case.id, case=case)
+        return item
+
+    def runtest(self) -> None:
+        """Run the case and turn its verdict into pytest's terms."""
+        try:
+            executor_of(self.config).run([[Due(self.path, self.case)]], self._take)
+        except (VendorError, NurseryError) as error:
+            self.session.shouldstop = str(error)
+            raise CaseFailedError(str(error)) from error
+        record = self.config.stash[_waivers_key].apply(self._record)
+        self.user_properties.append((PROPERTY, to_json(record)))
+        is_counted = self.case.case_class.is_demanded or self.config.getoption("diopi_strict")
+        if record.verdict in UNSUCCESSFUL and not is_counted:
+            pytest.xfail(f"{record.verdict}, which counts with --diopi-strict: {record.message}")
+        if record.verdict in UNSUCCESSFUL:
+            raise CaseFailedError(f"{record.verdict}: {record.message}")
+        if record.verdict is not Verdict.passed:
+            pytest.skip(f"{record.verdict}: {record.message}")
+
+    def _take(self, case: Collected, outcome: Outcome, seconds: float) -> None:
+        self._record = case.record(outcome, seconds)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Only the message of a case that failed."""
+        is_verdict = isinstance(excinfo.value, CaseFailedError)
+        return str(excinfo.value) if is_verdict else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Where pytest says the case is."""
+        return self.path, None, self.name
+
+
+class BaselineCollector(pytest.File):
+    """A baseline file; its cases, and those made of them, are the items."""
+
+    def collect(self) -> Iterable[pytest.Item]:
+        try:
+            for case in collect_file(self.path):
+                yield CaseItem.of(self, case)
+        except BaselineError as error:
+            raise self.CollectError(str(error)) from error

@@ -1,0 +1,267 @@
+"""What a run writes to its log, and the report that is made of it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import final
+
+from diopi_proto.types import VERSION
+from diopi_test.baseline.codec import from_json, to_json
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.harness.isolation.description import Description
+from diopi_test.harness.log import Entry, LogError, LogWriter, read_log
+from diopi_test.harness.models import model_reports
+from diopi_test.harness.options import RunOptions
+from diopi_test.harness.records import (
+    SCHEMA_VERSION,
+    BaselineInfo,
+    CaseRecord,
+    ClaimsReport,
+    Counts,
+    Draw,
+    Environment,
+    Report,
+    Summary,
+    VendorInfo,
+    count,
+)
+from diopi_test.harness.waivers import Waivers
+
+PACKAGES = ("diopi", "numpy", "scipy", "jax", "h5py", "ml_dtypes", "pytest")
+
+NAMED = 5
+"""How many of the cases that were not run are named."""
+
+
+@final
+@dataclass(frozen=True)
+class Header:
+    """The beginning of a log: what was to be run, on what.
+
+    Attributes:
+        command: a command line that runs the same in one process.
+        folder: the working directory, from which paths in the command go.
+        vendor: as the user names it.
+        seed, sample: what was drawn, as `Draw` has it; None if all cases are run in order.
+        strict: as `RunOptions` has it.
+    """
+
+    schema_version: int
+    command: str
+    folder: str
+    vendor: str
+    proto_version: str
+    baseline: BaselineInfo
+    environment: Environment
+    seed: int | None
+    sample: int | None
+    strict: bool
+
+    @classmethod
+    def of(cls, options: RunOptions, digest: str) -> Header:
+        """The header of a run that begins now."""
+        return cls(
+            SCHEMA_VERSION,
+            options.command(),
+            os.getcwd(),
+            options.vendor,
+            ".".join(map(str, VERSION)),
+            BaselineInfo(options.level, digest),
+            environment(),
+            options.selection.seed,
+            options.selection.sample,
+            options.strict,
+        )
+
+
+@final
+class Recorder:
+    """Writes to a log what happens in a run."""
+
+    def __init__(self, log: LogWriter, options: RunOptions) -> None:
+        self._log = log
+        self._options = options
+
+    def begin(self, digest: str) -> None:
+        """The run begins, on a baseline of that digest."""
+        self._log.write("run", to_json(Header.of(self._options, digest)))
+
+    def resume(self) -> None:
+        """A run that did not come to its end goes on."""
+        self._log.write("resumed", to_json(environment()))
+
+    def due(self, ids: Sequence[str]) -> None:
+        """These cases are to be run."""
+        self._log.write("due", list(ids))
+
+    def vendor(self, description: Description) -> None:
+        """What the vendor says of itself."""
+        self._log.write("vendor", to_json(VendorInfo(description.name, description.version)))
+
+    def case(self, record: CaseRecord) -> None:
+        """How a case ended."""
+        self._log.write("case", to_json(replace(record, command=self._options.command_of(record.id))))
+
+    def error(self, text: str) -> None:
+        """Something went wrong that is no case's verdict."""
+        self._log.write("error", text)
+
+    def stopped(self, reason: str) -> None:
+        """The run does not come to its end."""
+        self._log.write("stopped", reason)
+
+    def waivers(self, waivers: Waivers) -> None:
+        """Which cases may end otherwise than passed; records are those of how they ended all the same."""
+        self._log.write("waivers", to_json(waivers))
+
+    def claims(self, claims: ClaimsReport) -> None:
+        """How claims and results compare."""
+        self._log.write("claims", to_json(claims))
+
+    def end(self, seconds: float) -> None:
+        """The run, or this part of it, took so long."""
+        self._log.write("end", round(seconds, 3))
+
+    def content(self) -> LogContent:
+        """What the log has by now."""
+        content = LogContent.of(self._log.entries(), self._log.path)
+        if self._log.failure:
+            content.errors.append(f"the log is not complete: {self._log.failure}")
+        return content
+
+
+@final
+@dataclass
+class LogContent:
+    """What a log tells.
+
+    Attributes:
+        path: of the log.
+        due: the ids of the cases that were to be run; None if nobody came to know.
+        cases: by id, as they ended. Of a case that is told twice what went wrong counts.
+        stopped: why the run ended before its time; empty if it did not.
+        errors: what made the baseline unusable, or broke the run.
+        claims: how what the vendor declares compares with what works; None if it declares nothing.
+        waivers: which cases may end otherwise than passed.
+        seconds: how long it took, in all parts.
+    """
+
+    path: Path
+    header: Header
+    vendor: VendorInfo
+    due: Sequence[str] | None = None
+    cases: dict[str, CaseRecord] = field(default_factory=dict)
+    stopped: str = ""
+    errors: list[str] = field(default_factory=list)
+    claims: ClaimsReport | None = None
+    waivers: Waivers = field(default_factory=Waivers)
+    seconds: float = 0.0
+
+    @classmethod
+    def read(cls, path: Path) -> LogContent:
+        """What the log at `path` tells; LogError if it is none."""
+        return cls.of(read_log(path), path)
+
+    @classmethod
+    def of_failed(cls, options: RunOptions, reason: str) -> LogContent:
+        """What the log of a run would tell that could not begin."""
+        return cls(Path(), Header.of(options, ""), VendorInfo(options.vendor, ""), errors=[reason])
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry], path: Path) -> LogContent:
+        """What these entries tell, of a log at `path`; LogError if it does not begin with its header."""
+        entries = iter(entries)
+        first = next(entries, None)
+        if first is None or first.kind != "run":
+            raise LogError(f"{path} is no log of a run: it begins with {first.kind if first else 'nothing'!r}")
+        header = from_json(Header, first.content)
+        content = cls(path, header, VendorInfo(header.vendor, ""))
+        for entry in entries:
+            content._take(entry)
+        return content
+
+    def _take(self, entry: Entry) -> None:
+        match entry.kind:
+            case "case":
+                record = from_json(CaseRecord, entry.content)
+                if record.id not in self.cases or record.verdict in UNSUCCESSFUL:
+                    self.cases[record.id] = record
+            case "due":
+                self.due = entry.content
+            case "vendor":
+                self.vendor = from_json(VendorInfo, entry.content)
+            case "error":
+                self.errors.append(entry.content)
+            case "stopped":
+                self.stopped = entry.content
+            case "resumed":
+                self.stopped = ""
+            case "claims":
+                self.claims = from_json(ClaimsReport, entry.content)
+            case "waivers":
+                self.waivers = from_json(Waivers, entry.content)
+            case "end":
+                self.seconds += entry.content
+
+    def report(self) -> Report:
+        """The report."""
+        header = self.header
+        ended = sorted(self.cases.values(), key=lambda case: case.id)
+        cases = tuple(self.waivers.apply(case) for case in ended)
+        draw = None if header.seed is None else Draw(header.seed, header.sample, header.command)
+        return Report(
+            SCHEMA_VERSION,
+            self.vendor,
+            header.proto_version,
+            header.baseline,
+            header.environment,
+            draw,
+            self._summary(cases),
+            tuple(self.errors),
+            self.claims,
+            cases,
+            self.waivers.report(ended),
+            header.strict,
+            model_reports(header.baseline.level, cases),
+        )
+
+    def _summary(self, all_cases: Sequence[CaseRecord]) -> Summary:
+        cases = [case for case in all_cases if case.verdict is not Verdict.not_run]
+        has_verdict = {case.id for case in cases}
+        not_run = [name for name in self.due or () if name not in has_verdict]
+        reason = self.stopped or ("" if self.due else "no case was collected")
+        if not reason and (missed := [name for name in not_run if not self._is_excused(name)]):
+            given_up = next((self.cases[name].message for name in missed if name in self.cases), "")
+            reason = given_up or "the others ended without one"
+        return Summary(
+            **count(cases),
+            collected=None if self.due is None else len(self.due),
+            not_run=len(not_run),
+            first_not_run=tuple(not_run[:NAMED]),
+            incomplete=bool(reason),
+            reason=reason,
+            classes={one.name: Counts(**count(case for case in cases if case.class_ is one)) for one in CaseClass},
+            seconds=round(self.seconds, 3),
+        )
+
+    def _is_excused(self, name: str) -> bool:
+        """Whether a case was given up, after others of its function, that does not decide about the vendor anyway."""
+        record = self.cases.get(name)
+        return record is not None and not self.header.strict and not record.class_.is_demanded
+
+
+def environment() -> Environment:
+    """What this runs on."""
+    return Environment(
+        platform.python_version(),
+        platform.platform(),
+        platform.machine(),
+        os.cpu_count(),
+        {name: version(name) for name in PACKAGES},
+    )

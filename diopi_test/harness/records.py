@@ -1,0 +1,330 @@
+"""The report and its parts: what `diopi-test run --json` writes, described in docs/report.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from diopi_impl import Claim, Waiver
+from diopi_proto.types import Dtype
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.verdict import EXECUTED, OPTIONAL, UNSUCCESSFUL, Finding, Verdict
+
+SCHEMA_VERSION = 1
+"""Of the report: another one is not read by what reads this one. Rises when a key goes or means something else."""
+
+
+@dataclass(frozen=True)
+class CaseRecord:
+    """How a case ended.
+
+    Attributes:
+        id: `function[label]`.
+        function: the standard function it calls, or `runtime`.
+        label: what tells it from the function's other cases.
+        base: the label of the stored case it is made of; empty if it is stored itself.
+        dtype: the name of the element type under test; empty where there is none.
+        class_: what it demands.
+        message: why it isn't passed.
+        command: a command line that repeats it; empty until the report takes it in.
+        waived_verdict: how a waived case ended; None of all others.
+    """
+
+    id: str
+    function: str
+    label: str
+    base: str
+    dtype: str
+    class_: CaseClass
+    verdict: Verdict
+    checks: tuple[Finding, ...]
+    message: str
+    seconds: float
+    command: str
+    waived_verdict: Verdict | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def ratio(self) -> float:
+        """The largest error / budget of its checks; 0 if none measured one."""
+        return max((check.ratio or 0.0 for check in self.checks), default=0.0)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Number of cases, in all and by verdict."""
+
+    total: int
+    passed: int
+    failed: int
+    not_implemented: int
+    unsupported: int
+    waived: int
+    crashed: int
+    timed_out: int
+    out_of_memory: int
+    flaky: int
+
+    def number(self, verdicts: Iterable[Verdict]) -> int:
+        """How many cases ended in one of these."""
+        return sum(getattr(self, verdict) for verdict in verdicts)
+
+
+def count(cases: Iterable[CaseRecord]) -> dict[str, int]:
+    """The fields of `Counts` for some cases."""
+    verdicts = Counter(case.verdict for case in cases)
+    counted = [verdict for verdict in Verdict if verdict is not Verdict.not_run]
+    return {"total": sum(verdicts[one] for one in counted), **{one.value: verdicts[one] for one in counted}}
+
+
+@dataclass(frozen=True)
+class Summary(Counts):
+    """Number of cases by verdict, and whether all of them have one.
+
+    Attributes:
+        collected: number of cases that were to be run; None if nobody came to know.
+        not_run, first_not_run: number of cases without a verdict, and the ids of the first few.
+        incomplete, reason: whether some cases have no verdict, and why.
+        classes: the counts of each class.
+        seconds: how long the run took.
+    """
+
+    collected: int | None
+    not_run: int
+    first_not_run: tuple[str, ...]
+    incomplete: bool
+    reason: str
+    classes: Mapping[str, Counts]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class VendorInfo:
+    """Name and version of the vendor."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True)
+class BaselineInfo:
+    """Level and digest of the baseline; the digest is empty if it could not be read."""
+
+    level: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What the run ran on."""
+
+    python: str
+    platform: str
+    machine: str
+    cpus: int | None
+    packages: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What was drawn for a run.
+
+    Attributes:
+        seed: of the order of the cases.
+        sample: how many functions were drawn, each with the forms derived from it; None if all were run.
+        command: a command line that draws the same and has one process do it all, in that order.
+    """
+
+    seed: int
+    sample: int | None
+    command: str
+
+
+@dataclass(frozen=True)
+class Use:
+    """A function with one element type and with tensors in certain layouts, and how its cases ended.
+
+    Attributes:
+        verdicts: number of cases by verdict.
+    """
+
+    function: str
+    dtype: Dtype
+    layouts: tuple[str, ...]
+    verdicts: Mapping[str, int]
+
+    @property
+    def works(self) -> bool:
+        """Whether every case passed."""
+        return set(self.verdicts) == {Verdict.passed}
+
+
+@dataclass(frozen=True)
+class ClaimsReport:
+    """How claims and results compare.
+
+    Attributes:
+        declared: the claims.
+        declared_does_not_work: uses that are declared, of which not every case passed.
+        works_not_declared: uses that are not declared, of which every case passed.
+    """
+
+    declared: tuple[Claim, ...]
+    declared_does_not_work: tuple[Use, ...]
+    works_not_declared: tuple[Use, ...]
+
+
+class WaiverState(Enum):
+    """What became of a waiver in a run."""
+
+    used = "it waived cases"
+    not_needed = "it matches cases, and without it all of them would be right or waived"
+    expired = "it would have waived cases, but for its date"
+    exceeded = "it matches cases, all of those that are wrong end worse than it allows"
+    matched_nothing = "no case that was run matches its pattern"
+    not_tried = "no case of its functions was run"
+
+
+@dataclass(frozen=True)
+class WaiverUse:
+    """A waiver, or a known flake, and what became of it.
+
+    Attributes:
+        waiver: what it says; of a flake, the verdict is `flaky`.
+        source: the file it is in, or the vendor.
+        retries: how often its cases are run again when they fail; 0 unless it is a known flake.
+        matched: number of cases that its pattern matches.
+        waived: number of cases that it waived.
+    """
+
+    waiver: Waiver
+    source: str
+    retries: int
+    state: WaiverState
+    matched: int
+    waived: int
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """Cases that ended better than their waiver allows.
+
+    Attributes:
+        pattern: the waiver's.
+        was: the worst verdict that the waiver allows.
+        now: how the cases ended.
+        number, first: how many cases, and the ids of the first few.
+    """
+
+    pattern: str
+    was: str
+    now: Verdict
+    number: int
+    first: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WaiverReport:
+    """What became of the waivers.
+
+    Attributes:
+        entries: all of them, in the order in which they are tried.
+        improvements: what is better than waived.
+    """
+
+    entries: tuple[WaiverUse, ...]
+    improvements: tuple[Improvement, ...]
+
+    def in_state(self, state: WaiverState) -> Sequence[WaiverUse]:
+        """The entries of which this became."""
+        return [use for use in self.entries if use.state is state]
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """Whether a vendor can train a network.
+
+    Attributes:
+        name: of the network.
+        calls: number of different calls that a step of it makes.
+        passed: number of those that passed, or are waived.
+        not_run: number of those without a verdict.
+        wrong: the functions of which a call did not pass, and the worst verdict.
+        not_mapped: operators of PyTorch it calls that no function of the standard serves.
+    """
+
+    name: str
+    calls: int
+    passed: int
+    not_run: int
+    wrong: Mapping[str, Verdict]
+    not_mapped: tuple[str, ...]
+
+    @property
+    def trains(self) -> bool:
+        """Whether every call of a step is served, and right."""
+        return self.passed == self.calls and not self.not_mapped
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run found.
+
+    Attributes:
+        shuffle: what was drawn; None for a run of all cases in order.
+        errors: what made the baseline unusable, or broke the run.
+        claims: how what the vendor declares compares with what works; None if it declares nothing.
+        cases: the records of all cases with a verdict, by id.
+        waivers: what became of the waivers; None if there are none.
+        strict: whether cases that are not demanded count as well.
+        models: which networks the vendor can train; of runs of the level of models alone.
+    """
+
+    schema_version: int
+    vendor: VendorInfo
+    proto_version: str
+    baseline: BaselineInfo
+    environment: Environment
+    shuffle: Draw | None
+    summary: Summary
+    errors: tuple[str, ...]
+    claims: ClaimsReport | None
+    cases: tuple[CaseRecord, ...]
+    waivers: WaiverReport | None = field(default=None, metadata=OPTIONAL)
+    strict: bool = field(default=False, metadata=OPTIONAL)
+    models: tuple[ModelReport, ...] = field(default=(), metadata=OPTIONAL)
+
+    @property
+    def exit_status(self) -> int:
+        """0 all executed cases passed that count, 1 some did not, 3 none was executed, or some have no verdict."""
+        if self.errors or self.summary.incomplete or not self.summary.number(EXECUTED):
+            return 3
+        classes = self.summary.classes.items()
+        return int(any(counts.number(UNSUCCESSFUL) for name, counts in classes if self.decides(CaseClass[name])))
+
+    def decides(self, class_: CaseClass) -> bool:
+        """Whether a vendor conforms only if the cases of a class end well."""
+        return self.strict or class_.is_demanded
+
+
+@dataclass(frozen=True)
+class PlannedReport:
+    """What one run of a plan found, by the name it has there."""
+
+    name: str
+    report: Report
+
+
+@dataclass(frozen=True)
+class PlanReport:
+    """What the runs of a plan found, in its order, and how long they took together."""
+
+    schema_version: int
+    runs: tuple[PlannedReport, ...]
+    seconds: float
+
+    @property
+    def exit_status(self) -> int:
+        """0 all executed cases of all runs passed, 1 some did not, 3 one of the runs would end with 3."""
+        return max(run.report.exit_status for run in self.runs)

@@ -1,0 +1,119 @@
+"""Running one case on a vendor: the calls that show what there is to see, and the verdict on them."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from diopi_impl import BaseVendor
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype, Error
+from diopi_test.baseline.records import BaselineCase
+from diopi_test.checks import CHECKS, CHECKS_OF_RELEASE, COMPARISONS
+from diopi_test.execution.call import PLAIN, Call, CallMode, RefusedError
+from diopi_test.execution.call_record import CallRecord
+from diopi_test.execution.call_sequence import Attempt, CallSequence
+from diopi_test.execution.out_of_place import out_of_place
+from diopi_test.execution.verdict import UNSUCCESSFUL, Finding, Outcome, Verdict
+from lib_rt import Device
+
+_VERDICT_OF_CODE = {Error.NoImplement: Verdict.not_implemented, Error.DtypeNotSupported: Verdict.unsupported}
+
+Observe = Callable[[Mapping[str, CallRecord]], object]
+"""Takes what the calls of a case left behind, by the name of the call."""
+
+
+def run_case(
+    vendor: BaseVendor,
+    device: Device,
+    case: BaselineCase,
+    judging: Container[str] | None = None,
+    observe: Observe | None = None,
+) -> Outcome:
+    """Run `case` on `vendor`, whose device is `device`, and judge it; nothing of the suite's stays allocated.
+
+    A case of the smoke level is called more than once, see `CallSequence`. `judging` has the names of the checks that
+    count, None stands for all; `observe` takes what the calls left behind.
+    """
+    if not vendor.has(case.function):
+        return Outcome(Verdict.not_implemented, f"{vendor.name} does not implement {case.function}")
+    first = _attempt(vendor, device, case, PLAIN)
+    if first.run is None:
+        if observe:
+            observe({})
+        return Outcome(_VERDICT_OF_CODE.get(first.code, Verdict.failed), first.problem)
+    sequence = _continued(vendor, device, case, first) if case.smoke and first.is_right else CallSequence(first)
+    if observe:
+        observe(sequence.records)
+    compared = [finding for compare in COMPARISONS if (finding := compare(sequence)) is not None]
+    return judge_findings([*sequence.findings, *compared], judging)
+
+
+def _attempt(vendor: BaseVendor, device: Device, case: BaselineCase, mode: CallMode) -> Attempt:
+    """Call the case's function, and look at what it left behind."""
+    before = _allocated(device)
+    try:
+        with Call(vendor, device, case, mode) as call:
+            run = call.run()
+            findings = [finding for check in CHECKS if (finding := check(run)) is not None]
+            if case.smoke and not all(finding.passed for finding in findings):
+                run = replace(run, late=call.late())
+    except RefusedError as refused:
+        return Attempt(refused.code, vendor.last_error(), left=_more(device, before))
+    findings += [finding for check in CHECKS_OF_RELEASE if (finding := check(run)) is not None]
+    return Attempt(Error.Success, "", run, findings, _more(device, before))
+
+
+def _allocated(device: Device) -> tuple[int, int]:
+    return device.live_blocks, device.allocations
+
+
+def _more(device: Device, before: tuple[int, int]) -> tuple[int, int]:
+    """By how much there are more tensors and pieces of device memory than `before`."""
+    if _allocated(device) != before:
+        gc.collect()  # what nobody can reach any more is not kept
+    tensors, pieces = _allocated(device)
+    return tensors - before[0], pieces - before[1]
+
+
+def _continued(vendor: BaseVendor, device: Device, case: BaselineCase, first: Attempt) -> CallSequence:
+    """The sequence of which the first call went well."""
+    queued = _attempt(vendor, device, case, CallMode(elsewhere=True, queued=True))
+    waited = _attempt(vendor, device, case, CallMode(elsewhere=True)) if queued.problem else None
+    relaid = None
+    if not queued.problem and _is_in_leading_type(case):
+        relaid = _attempt(vendor, device, case, CallMode(elsewhere=True, relaid=True))
+    return CallSequence(first, queued, waited, relaid, _out_of_place(vendor, device, case))
+
+
+def _is_in_leading_type(case: BaselineCase) -> bool:
+    """Whether a case is in the element type that stands for all of its function's: float32 where it takes that."""
+    dtypes = lookup(case.function).dtypes
+    return case.dtype is Dtype.float32 or (Dtype.float32 not in dtypes and case.dtype in dtypes[:1])
+
+
+def _out_of_place(vendor: BaseVendor, device: Device, case: BaselineCase) -> CallRecord | None:
+    """What the call that an in-place case is to agree with left behind, if there is one and it succeeds."""
+    plain = out_of_place(case)
+    if plain is None or not vendor.has(plain.function):
+        return None
+    with suppress(RefusedError), Call(vendor, device, plain) as call:
+        return call.run()
+    return None
+
+
+def judge_findings(findings: Sequence[Finding], judging: Container[str] | None) -> Outcome:
+    """Passed if every check that is `judging` passed, all if that is None; else failed."""
+    heard = [finding for finding in findings if judging is None or finding.check in judging]
+    message = "; ".join(f"{finding.check}: {finding.message}" for finding in heard if not finding.passed)
+    return Outcome(Verdict.failed if message else Verdict.passed, message, heard)
+
+
+def with_findings(outcome: Outcome, more: Sequence[Finding]) -> Outcome:
+    """The outcome of a case of which more came to light; failed if that is not as it should be."""
+    wrong = [f"{finding.check}: {finding.message}" for finding in more if not finding.passed]
+    verdict = Verdict.failed if wrong and outcome.verdict not in UNSUCCESSFUL else outcome.verdict
+    message = "; ".join(filter(None, (outcome.message, *wrong)))
+    return Outcome(verdict, message, [*outcome.findings, *more]) if more else outcome

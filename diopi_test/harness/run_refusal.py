@@ -1,0 +1,45 @@
+"""Running one negative case on a vendor: the call must be refused, with a reason, and leave everything as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from diopi_impl import BaseVendor
+from diopi_proto.types import Error
+from diopi_test.checks import guards, inputs, untouched
+from diopi_test.execution.call import Call
+from diopi_test.execution.flaw import Flaw
+from diopi_test.execution.refusals import NegativeCase
+from diopi_test.execution.verdict import Finding, Outcome, Verdict
+from diopi_test.harness.run_case import Observe, judge_findings
+from lib_rt import Device
+
+
+def run_negative_case(
+    vendor: BaseVendor,
+    device: Device,
+    negative: NegativeCase,
+    judging: Container[str] | None = None,
+    observe: Observe | None = None,
+) -> Outcome:
+    """Call `vendor` with `negative`, on its device `device`, and judge how it refuses; nothing stays allocated."""
+    case = negative.case
+    if not vendor.has(case.function):
+        return Outcome(Verdict.not_implemented, f"{vendor.name} does not implement {case.function}")
+    with Call(vendor, device, case) as call:
+        code, last_error, run = call.refused()
+    if observe:
+        observe({"refused": run})
+    if code is Error.NoImplement:
+        return Outcome(Verdict.not_implemented, f"{code.name}: {last_error}")
+    findings = [check(run) for check in (untouched.check, inputs.check, guards.check)]
+    return judge_findings([_refused(negative.flaw, code, last_error), *findings], judging)
+
+
+def _refused(flaw: Flaw, code: Error, last_error: str) -> Finding:
+    """An error code was returned, and the last error tells why."""
+    if code is Error.Success:
+        return Finding("refused", False, f"Success was returned although {flaw.text}")
+    if not last_error.strip():
+        return Finding("refused", False, f"{code.name} was returned as {flaw.text}, but the last error is empty")
+    return Finding("refused", True, f"{code.name}: {last_error}")

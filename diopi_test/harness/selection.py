@@ -1,0 +1,253 @@
+"""`Selection`: which cases are run, in the words of the command line; which functions are made, audited or listed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from diopi_proto.families import families
+from diopi_proto.interface import prototypes
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.baseline.shuffle import sample, shuffled
+from diopi_test.cases.model import CaseClass
+from diopi_test.harness.collection import RUNTIME, Collected
+from diopi_test.harness.keywords import PREFIX, Keywords, SelectionError
+
+T = TypeVar("T")
+
+NOT = "no-"
+"""What a name begins with that is excluded."""
+
+NOT_FAILED = frozenset({"passed", "waived", "not_implemented", "unsupported"})
+"""The verdicts of cases that need not be run again; of all others something is wrong, or unknown."""
+
+
+@dataclass(frozen=True)
+class FailedCases:
+    """The cases that failed, or have no verdict, by the report of a run."""
+
+    report: Path
+    ids: frozenset[str]
+
+    @classmethod
+    def read(cls, report: Path) -> FailedCases:
+        """Those in the file that `diopi-test run --json` wrote; SelectionError if it is none."""
+        try:
+            cases = json.loads(report.read_text("utf-8"))["cases"]
+            return cls(report, frozenset(case["id"] for case in cases if case["verdict"] not in NOT_FAILED))
+        except OSError as error:
+            raise SelectionError(f"{report} can't be read: {error.strerror}") from error
+        except (ValueError, LookupError, TypeError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise SelectionError(f"{report} is no report of `diopi-test run --json`: {reason}") from error
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of several parts of equal size."""
+
+    number: int
+    of: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.number <= self.of:
+            raise SelectionError(f"there is no shard {self}: expected I/N with 1 ≤ I ≤ N")
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """`2/8` is the second of eight; SelectionError for anything else."""
+        number, _, of = text.partition("/")
+        if not (number.isdecimal() and of.isdecimal()):
+            raise SelectionError(f"{text!r} is no shard: expected I/N, 2/8 for the second of eight")
+        return cls(int(number), int(of))
+
+    def part(self, items: Sequence[T], size: Callable[[T], int] = lambda item: 1) -> list[T]:
+        """The items whose middle lies in the part: neighbours stay together, and every item is in exactly one part."""
+        sizes = [size(item) for item in items]
+        kept, before, total = [], 0, sum(sizes)
+        for item, its in zip(items, sizes, strict=True):
+            if (2 * before + its) * self.of // (2 * total or 1) == self.number - 1:
+                kept.append(item)
+            before += its
+        return kept
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which cases: those that every field allows. SelectionError if a name or the expression means nothing.
+
+    Attributes:
+        functions, families, dtypes, classes: names of which a case needs to have one, and with `no-` before it none. A
+            case without element type under test (refusals, the runtime) has no name to need, nor to be excluded by.
+        expression: a keyword expression that the id matches.
+        cases: ids, of which it is one.
+        failed: cases that failed before, of which it is one.
+        seed: of the order of the cases; None for that of the files.
+        sample: how many functions are drawn from the seed, each with the forms derived from it; None for all.
+            The cases of the runtime are not drawn.
+        shard: which part of what is left; None for all.
+    """
+
+    functions: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    expression: str | None = None
+    cases: tuple[str, ...] = ()
+    failed: FailedCases | None = None
+    seed: int | None = None
+    sample: int | None = None
+    shard: Shard | None = None
+
+    def __post_init__(self) -> None:
+        check_names("--function", self.functions, lambda: [RUNTIME, *prototypes()])
+        check_names("--family", self.families, families)
+        check_names("--dtype", self.dtypes, lambda: list(Dtype.__members__))
+        check_names("--class", self.classes, lambda: list(CaseClass.__members__))
+        check_names("--case", [case.partition("[")[0] for case in self.cases], lambda: [RUNTIME, *prototypes()])
+        if self.sample is not None and self.seed is None:
+            raise SelectionError("--sample goes with --shuffle, whose seed it is drawn from")
+        self._keywords  # noqa: B018 - understanding them is the check
+
+    def wants_function(self, name: str) -> bool:
+        """Whether cases of `name`, a standard function or `RUNTIME`, may be among those selected."""
+        has_keywords = self._keywords is None or self._keywords.may_match(name)
+        return self._has_names_of(name) and has_keywords and (self._ids is None or name in self._functions_of_ids)
+
+    def wants(self, case: Collected) -> bool:
+        """Whether a case is selected, if it is drawn and in the shard."""
+        return (
+            self._has_names_of(case.function)
+            and is_named(case.dtype, self.dtypes)
+            and is_named(case.case_class, self.classes)
+            and (self._ids is None or case.id in self._ids)
+            and (self._keywords is None or self._keywords.match(case.id))
+        )
+
+    def wants_prototype(self, prototype: Prototype) -> bool:
+        """Whether a function has one of the names, and takes tensors of an element type that is wanted."""
+        dtypes = [dtype.name for dtype in prototype.dtypes] or [""]
+        return self._has_names_of(prototype.name) and any(is_named(name, self.dtypes) for name in dtypes)
+
+    def apply(self, cases: Iterable[Collected]) -> list[Collected]:
+        """The cases that are selected: filtered, then drawn and put in order, then those of the shard."""
+        chosen = [case for case in cases if self.wants(case)]
+        drawn = self._draw({case.function for case in chosen})
+        ordered = shuffled((case for case in chosen if case.function in drawn), self.seed, lambda case: case.id)
+        return self.shard.part(ordered) if self.shard else ordered
+
+    def apply_to_functions(self, names: Sequence[str], size: Callable[[str], int] = lambda name: 1) -> list[str]:
+        """Those of the functions `names`, of `size` cases each, that are selected, an expression matching the name.
+
+        SelectionError if there is none, unless the shard has none.
+        """
+        has_keywords = self._keywords.match if self._keywords else bool
+        chosen = [name for name in names if self._has_names_of(name) and has_keywords(name)]
+        if not chosen:
+            raise SelectionError(f"{self.described()} matches none of the {len(names)} functions{self.near(names)}")
+        drawn = self._draw(set(chosen))
+        ordered = shuffled((name for name in chosen if name in drawn), self.seed)
+        return self.shard.part(ordered, size) if self.shard else ordered
+
+    def absent(self, cases: Iterable[Collected]) -> list[str]:
+        """Ids of cases that are asked for and are not among all `cases` there are."""
+        return sorted((self._ids or frozenset()) - {case.id for case in cases})
+
+    def words(self) -> list[str]:
+        """The words of a command line that selects the same."""
+        return [word for pair in self._options() for word in pair]
+
+    def described(self) -> str:
+        """The words for people, values in quotes."""
+        return " ".join(f"{option} {value!r}" for option, value in self._options())
+
+    def near(self, functions: Iterable[str], cases: Iterable[Collected] = ()) -> str:
+        """`; near are a, b`: names of functions and ids of cases like what is asked for; empty if there are none.
+
+        Args:
+            functions: what there is.
+            cases: those of the functions that `wants_function` wants.
+        """
+        asked = (*(self._keywords.words if self._keywords else ()), *self.cases)
+        known, ids = list(functions), [case.id for case in cases]
+        found = dict.fromkeys(name for word in asked for name in _near(word, known, ids))
+        return f"; near are {', '.join(found)}" if found else ""
+
+    def nothing(self, functions: Iterable[str], cases: Iterable[Collected]) -> str:
+        """Says that no case is selected, and what is near, of what `near` takes."""
+        asked = self.described()
+        return f"no case matches {asked}{self.near(functions, cases)}" if asked else "there are none"
+
+    def _options(self) -> list[tuple[str, str]]:
+        """The options that select the same, each with its value."""
+        named = (
+            ("--function", self.functions),
+            ("--family", self.families),
+            ("--dtype", self.dtypes),
+            ("--class", self.classes),
+        )
+        report = self.failed and str(self.failed.report)
+        single = (("--failed-in", report), ("--shuffle", self.seed), ("--sample", self.sample), ("--shard", self.shard))
+        return [
+            *((option, value) for option, values in named for value in values),
+            *([("-k", self.expression)] if self.expression else ()),
+            *(("--case", case) for case in self.cases),
+            *((option, str(value)) for option, value in single if value is not None),
+        ]
+
+    def _has_names_of(self, function: str) -> bool:
+        family = prototypes()[function].family if self.families and function in prototypes() else ""
+        return is_named(function, self.functions) and is_named(family, self.families)
+
+    def _draw(self, functions: set[str]) -> set[str]:
+        if self.sample is None or self.seed is None:
+            return functions
+        return {RUNTIME} | sample(functions - {RUNTIME}, self.sample, self.seed)
+
+    @cached_property
+    def _keywords(self) -> Keywords | None:
+        return Keywords(self.expression) if self.expression and self.expression.strip() else None
+
+    @cached_property
+    def _ids(self) -> frozenset[str] | None:
+        """The ids of which a case must have one; None if it may have any."""
+        sets = [frozenset(self.cases)] * bool(self.cases) + ([self.failed.ids] if self.failed else [])
+        return frozenset.intersection(*sets) if sets else None
+
+    @cached_property
+    def _functions_of_ids(self) -> frozenset[str]:
+        return frozenset(name.partition("[")[0] for name in self._ids or ())
+
+
+def check_names(option: str, given: Iterable[str], known: Callable[[], Sequence[str]]) -> None:
+    """SelectionError, naming near ones, if a name given for an option is not known."""
+    for name in (value.removeprefix(NOT) for value in given):
+        if name not in known():
+            close = _near(name, known(), ()) or get_close_matches(name, known())
+            near = close or (known() if len(known()) < 50 else ())
+            hint = f"; {'near' if close else 'known'} are {', '.join(near)}" if near else ""
+            raise SelectionError(f"{option}: {name!r} is not known{hint}")
+
+
+def is_named(name: str, given: Sequence[str]) -> bool:
+    """Whether those given want a name: they do not exclude it, and it is among the others if there are any."""
+    included = [value for value in given if not value.startswith(NOT)]
+    return f"{NOT}{name}" not in given and (not included or name in included)
+
+
+def _near(word: str, functions: Sequence[str], ids: Sequence[str]) -> list[str]:
+    """The functions with names like a word; for an id of one of them, its ids that are like it."""
+    function, bracket, _ = word.partition("[")
+    if bracket and function in functions:
+        return get_close_matches(word, [name for name in ids if name.startswith(f"{function}[")])
+    plain = {name.lower().removeprefix(PREFIX): name for name in functions}
+    return [plain[name] for name in get_close_matches(function.lower().removeprefix(PREFIX), plain, cutoff=0.75)]

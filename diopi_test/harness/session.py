@@ -1,0 +1,100 @@
+"""A process's vendor and device, and the baseline files it has open."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from pathlib import Path
+
+from diopi_impl import BaseVendor
+from diopi_test.baseline.store import BaselineFile
+from diopi_test.execution.call_record import CallRecord
+from diopi_test.execution.refusals import NegativeCase
+from diopi_test.execution.runtime_cases import RUNTIME_CASES
+from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
+from diopi_test.harness.collection import RUNTIME, Collected
+from diopi_test.harness.dump import DumpError, dump
+from diopi_test.harness.lookup import MadeCase, make
+from diopi_test.harness.options import CaseOptions
+from diopi_test.harness.run_case import Observe, run_case
+from diopi_test.harness.run_refusal import run_negative_case
+from lib_rt import Device
+
+MEMORY = 128 * 2**20
+"""Bytes of baseline files that a worker keeps in memory: enough for all of a level when their cases come mixed."""
+
+
+class OpenFiles:
+    """The baseline files used last, as many as fit into `limit` bytes; the last one in any case."""
+
+    def __init__(self, limit: int = MEMORY) -> None:
+        self._limit = limit
+        self._files: dict[Path, BaselineFile] = {}  # in order of use
+
+    def get(self, path: Path, sha256: str | None = None) -> BaselineFile:
+        """The file at `path`; BaselineError if it can't be used, or is not the one of that digest."""
+        file = self._files.pop(path, None)
+        if file is None:
+            file = BaselineFile(path, sha256)
+            self._make_room(file.memory)
+        self._files[path] = file
+        return file
+
+    def _make_room(self, memory: int) -> None:
+        while self._files and sum(file.memory for file in self._files.values()) + memory > self._limit:
+            del self._files[next(iter(self._files))]
+
+
+class Session:
+    """A vendor, its device, open for as long as the process lives, and the baseline files used last."""
+
+    def __init__(self, vendor: BaseVendor, device: Device, options: CaseOptions) -> None:
+        self.vendor = vendor
+        self.device = device
+        self._options = options
+        self._files = OpenFiles()
+
+    def run(self, path: Path, case: Collected, sha256: str | None = None) -> Outcome:
+        """Run one case, made of the baseline file at `path`; BaselineError if that is damaged or of another digest."""
+        if case.function == RUNTIME:
+            return self._run_runtime_case(case.label)
+        made = make(self._files.get(path, sha256), case, self._options.conversions)
+        if self._options.dump is None:
+            return run_made(self.vendor, self.device, made, self._options.judging)
+        return self._run_and_dump(made, self._options.dump)
+
+    def _run_and_dump(self, made: MadeCase, folder: Path) -> Outcome:
+        """Run a case, and write what it was given and made into a file if it does not pass."""
+        records: dict[str, CallRecord] = {}
+        outcome = run_made(self.vendor, self.device, made, self._options.judging, records.update)
+        if outcome.verdict not in UNSUCCESSFUL:
+            return outcome
+        try:
+            told = f"dumped to {dump(made.case, records, folder)}"
+        except DumpError as error:
+            told = str(error)
+        return Outcome(outcome.verdict, f"{outcome.message}; {told}", outcome.findings)
+
+    def _run_runtime_case(self, name: str) -> Outcome:
+        case = next(case for case in RUNTIME_CASES if case.name == name)
+        try:
+            case.run(self.vendor)
+        except Exception as error:
+            return Outcome(Verdict.failed, f"{type(error).__name__}: {error}")
+        return Outcome(Verdict.passed)
+
+    def close(self) -> None:
+        """Close the device."""
+        self.device.close()
+
+
+def run_made(
+    vendor: BaseVendor,
+    device: Device,
+    made: MadeCase,
+    judging: Container[str] | None = None,
+    observe: Observe | None = None,
+) -> Outcome:
+    """Run a case of whatever kind, see `run_case`."""
+    if made.flaw is not None:
+        return run_negative_case(vendor, device, NegativeCase(made.case, made.flaw), judging, observe)
+    return run_case(vendor, device, made.case, judging, observe)

@@ -1,0 +1,84 @@
+"""TOML files of arrays of tables, each table a dataclass; all that is wrong with a file is told at once."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from diopi_test.baseline.codec import RecordError, key_of, kinds_of, read_value
+
+
+class TableError(ValueError):
+    """A file that can't be used; the message has a line for each thing that is wrong, with file, table and key."""
+
+
+@dataclass(frozen=True)
+class TableKind:
+    """What tables of one name are.
+
+    Attributes:
+        record: a dataclass; fields without a default are the keys that must be given.
+        named_by: the key by which messages name a table, besides its number.
+        problems: what is wrong with a record whose keys have the right types, each beginning with the key.
+    """
+
+    record: type
+    named_by: str
+    problems: Callable[[Any], Iterable[str]]
+
+
+def read_tables(path: Path, kinds: Mapping[str, TableKind]) -> dict[str, tuple[Any, ...]]:
+    """The records in the TOML file `path`, by the name of their tables, in order; TableError if anything is wrong."""
+    content = _parse(path)
+    known = ", ".join(f"[[{name}]]" for name in kinds)
+    problems = [f"{path}: unknown {key!r}, expected tables {known}" for key in content if key not in kinds]
+    records: dict[str, tuple[Any, ...]] = {}
+    for name, kind in kinds.items():
+        tables = content.get(name, [])
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            problems.append(f"{path}: expected tables [[{name}]], found {name} = {tables!r}")
+            continue
+        read = [_read_table(kind, table, _where(path, name, kind, i, table)) for i, table in enumerate(tables, 1)]
+        problems += [problem for _, wrong in read for problem in wrong]
+        records[name] = tuple(record for record, _ in read)
+    if problems:
+        raise TableError("\n".join(problems))
+    return records
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else f"it is not TOML: {error}"
+        raise TableError(f"{path}: {reason}") from error
+
+
+def _where(path: Path, name: str, kind: TableKind, number: int, table: Mapping[str, Any]) -> str:
+    called = table.get(kind.named_by)
+    return f"{path}: [[{name}]] {number}" + (f" ({called})" if isinstance(called, str) and called else "")
+
+
+def _read_table(kind: TableKind, table: Mapping[str, Any], where: str) -> tuple[Any, Sequence[str]]:
+    """The record, and what is wrong with it; None for a record that can't be made."""
+    by_key = {key_of(field): field for field in fields(kind.record)}
+    problems = [f"{where}: unknown key {key!r}, known are {', '.join(by_key)}" for key in table if key not in by_key]
+    problems += [f"{where}: {key} is missing" for key, field in by_key.items() if _is_due(field) and key not in table]
+    values: dict[str, Any] = {}
+    for key, field in by_key.items():
+        if key in table:
+            try:
+                values[field.name] = read_value(kinds_of(kind.record)[field.name], table[key], f"{where}: {key}")
+            except RecordError as error:
+                problems.append(str(error))
+    if problems:
+        return None, problems
+    record = kind.record(**values)
+    return record, [f"{where}: {problem}" for problem in kind.problems(record)]
+
+
+def _is_due(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING

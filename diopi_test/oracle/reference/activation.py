@@ -1,0 +1,157 @@
+"""Activation functions and their gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from diopi_test.oracle.reference import WithTerms, reference
+from diopi_test.oracle.reference.sums import relative_terms, sum_terms
+
+Array = NDArray[Any]
+
+
+def _converted(number: float, input: Array) -> float:
+    """A number as an element of `input`: without its fraction for integers."""
+    return number if input.dtype.kind == "f" else int(number)
+
+
+@reference("diopiRelu")
+def relu(input: Array) -> Any:
+    return np.maximum(input, 0)
+
+
+@reference("diopiHardtanh")
+def hardtanh(input: Array, min_val: float, max_val: float) -> Any:
+    return np.minimum(np.maximum(input, _converted(min_val, input)), _converted(max_val, input))
+
+
+@reference("diopiHardtanhBackward")
+def hardtanh_backward(grad_output: Array, input: Array, min_val: float, max_val: float) -> Any:
+    return np.where((input <= min_val) | (input >= max_val), 0, grad_output)
+
+
+@reference("diopiHardswish")
+def hardswish(input: Array) -> Any:
+    return input * np.minimum(np.maximum(input + 3, 0), 6) / 6
+
+
+@reference("diopiHardswishBackward")
+def hardswish_backward(grad_output: Array, input: Array) -> Any:
+    inside = grad_output * (input / 3 + 0.5)
+    return np.where(input <= -3, 0, np.where(input >= 3, grad_output, inside))
+
+
+@reference("diopiThreshold")
+def threshold(input: Array, threshold: float, value: float) -> Any:
+    return np.where(input <= _converted(threshold, input), _converted(value, input), input)
+
+
+@reference("diopiThresholdBackward")
+def threshold_backward(grad_output: Array, input: Array, threshold: float) -> Any:
+    return np.where(input <= _converted(threshold, input), 0, grad_output)
+
+
+def _tanh_argument(x: Array) -> tuple[Array, Array]:
+    """u = √(2/π) · (x + 0.044715 · x³), the argument of tanh in the approximate GELU, and its derivative."""
+    scale = np.sqrt(2 / np.pi)
+    return scale * (x + 0.044715 * x**3), scale * (1 + 3 * 0.044715 * x**2)
+
+
+@reference("diopiGelu")
+def gelu(input: Array, approximate: str) -> WithTerms:
+    weight = special.ndtr(input) if approximate == "none" else special.expit(2 * _tanh_argument(input)[0])
+    # 1 + erf and 1 + tanh cancel at negative x, and leave terms of size x/2 behind
+    return WithTerms(input * weight, np.where((input < 0) & (weight > 0), -input / 2, 0), signed=True)
+
+
+@reference("diopiGeluBackward")
+def gelu_backward(grad_output: Array, input: Array, approximate: str) -> WithTerms:
+    if approximate == "none":
+        weight = special.ndtr(input)
+        slope = np.exp(-(input**2) / 2) / np.sqrt(2 * np.pi)
+        slope_terms = slope
+    else:
+        u, du = _tanh_argument(input)
+        weight = special.expit(2 * u)
+        slope = 2 * weight * special.expit(-2 * u) * du  # (1 - tanh²(u)) / 2 · du
+        slope_terms = np.where(slope > 0, du / 2, 0)  # 1 - t² cancels
+    # the two summands cancel near x = -0.75, and 1 + erf, 1 + tanh at negative x
+    terms = np.where((input < 0) & (weight > 0), 0.5, 0) + np.abs(input) * slope_terms
+    return WithTerms(grad_output * (weight + input * slope), np.abs(grad_output) * terms, signed=True)
+
+
+@reference("diopiLeakyRelu")
+def leaky_relu(input: Array, negative_slope: float) -> Any:
+    return np.where(input > 0, input, negative_slope * input)
+
+
+@reference("diopiLeakyReluBackward")
+def leaky_relu_backward(grad_output: Array, input: Array, negative_slope: float, input_is_result: bool) -> Any:
+    return np.where(input > 0, grad_output, negative_slope * grad_output)
+
+
+@reference("diopiSigmoid")
+def sigmoid(input: Array) -> Any:
+    return 1 / (1 + np.exp(-input)) if np.iscomplexobj(input) else special.expit(input.astype(np.float64))
+
+
+@reference("diopiSigmoidBackward")
+def sigmoid_backward(grad_output: Array, output: Array) -> Any:
+    return grad_output * np.conj((1 - output) * output)
+
+
+@reference("diopiSilu")
+def silu(input: Array) -> Any:
+    return input * special.expit(input)
+
+
+@reference("diopiSiluBackward")
+def silu_backward(grad_output: Array, input: Array) -> WithTerms:
+    s, rest = special.expit(input), special.expit(-input)
+    # 1 - s cancels at positive x, and the sum 1 + x · (1 - s) near x = -1.28
+    terms = np.where(rest > 0, np.abs(grad_output) * s * (1 + np.abs(input)), 0)
+    return WithTerms(grad_output * s * (1 + input * rest), terms, signed=True)
+
+
+def _shifted(input: Array, dim: int) -> Any:
+    """x - m, m the largest x of the slice."""
+    return input - np.max(input, axis=dim, keepdims=True, initial=-np.inf)
+
+
+@reference("diopiSoftmax")
+def softmax(input: Array, dim: int) -> WithTerms:
+    e = np.exp(_shifted(np.atleast_1d(input), dim))
+    total = np.sum(e, axis=dim, keepdims=True)
+    # the relative error of the sum that all are divided by
+    terms = e / total * relative_terms(e, dim)
+    return WithTerms((e / total).reshape(input.shape), terms.reshape(input.shape))
+
+
+@reference("diopiSoftmaxBackward")
+def softmax_backward(grad_output: Array, output: Array, dim: int) -> WithTerms:
+    g, y = np.atleast_1d(grad_output), np.atleast_1d(output)
+    total = np.sum(g * y, axis=dim, keepdims=True)
+    # a dot product of the slice's length, cancelling against grad_output
+    terms = np.abs(y) * sum_terms(g * y, dim, keepdims=True)
+    return WithTerms((y * (g - total)).reshape(output.shape), terms.reshape(output.shape))
+
+
+@reference("diopiLogSoftmax")
+def log_softmax(input: Array, dim: int) -> WithTerms:
+    shifted = _shifted(np.atleast_1d(input), dim)
+    total = np.sum(np.exp(shifted), axis=dim, keepdims=True)
+    # the total is at least 1: rounding it moves its logarithm by eps, however small that is
+    return WithTerms((shifted - np.log(total)).reshape(input.shape), 0.0, 1.0)
+
+
+@reference("diopiLogSoftmaxBackward")
+def log_softmax_backward(grad_output: Array, output: Array, dim: int) -> WithTerms:
+    g, y = np.atleast_1d(grad_output), np.atleast_1d(output)
+    total = np.sum(g, axis=dim, keepdims=True)
+    # the sum of a slice, then a product that cancels against grad_output
+    terms = np.exp(y) * (np.abs(total) + sum_terms(g, dim, keepdims=True))
+    return WithTerms((g - np.exp(y) * total).reshape(output.shape), terms.reshape(output.shape))

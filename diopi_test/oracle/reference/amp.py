@@ -1,0 +1,39 @@
+"""Automatic mixed precision: unscaling gradients, and the scale that follows what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import Exact, reference
+
+Array = NDArray[Any]
+
+
+@reference("diopiAmpForeachNonFiniteCheckAndUnscaleInp")
+def unscale(scaled_grads: Sequence[Array], found_inf: Array, inv_scale: Array) -> tuple[list[Array], Exact]:
+    overflowed = any(not np.isfinite(grad).all() for grad in scaled_grads)
+    return [grad * inv_scale.item() for grad in scaled_grads], Exact(
+        np.ones_like(found_inf) if overflowed else found_inf
+    )
+
+
+@reference("diopiAmpUpdateScaleInp")
+def update_scale(
+    current_scale: Array,
+    growth_tracker: Array,
+    found_inf: Array,
+    scale_growth_factor: float,
+    scale_backoff_factor: float,
+    growth_interval: int,
+) -> tuple[Any, Array]:
+    if found_inf.item() != 0:
+        return current_scale * scale_backoff_factor, np.zeros_like(growth_tracker)
+    if growth_tracker.item() + 1 != growth_interval:
+        return Exact(current_scale), growth_tracker + 1
+    grown = current_scale * scale_growth_factor
+    too_large = np.isinf(grown.astype(np.float32)).any()
+    return Exact(current_scale) if too_large else grown, np.zeros_like(growth_tracker)

@@ -1,0 +1,158 @@
+"""Binary and ternary element-wise functions: arithmetic, bounds, comparison and logic, with their scalar forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype, RoundMode
+from diopi_test.cases.data import stored
+from diopi_test.oracle.reference import Exact, WithTerms, reference
+
+Array = NDArray[Any]
+Operand = Any
+"""An array or, in the scalar forms, a number."""
+
+BINARY: dict[str, Callable[..., Any]] = {
+    "diopiMul": np.multiply,
+    "diopiMaximum": np.maximum,
+    "diopiMinimum": np.minimum,
+    "diopiEq": np.equal,
+    "diopiNe": np.not_equal,
+    "diopiGe": np.greater_equal,
+    "diopiGt": np.greater,
+    "diopiLe": np.less_equal,
+    "diopiLt": np.less,
+    "diopiLogicalAnd": np.logical_and,
+    "diopiLogicalOr": np.logical_or,
+    "diopiBitwiseAnd": np.bitwise_and,
+    "diopiBitwiseOr": np.bitwise_or,
+}
+"""Functions of two operands that NumPy has; on bool its product is the logical and."""
+
+
+def _binary(function: Callable[..., Any]) -> Callable[[Array, Operand], Any]:
+    def apply(input: Array, other: Operand) -> Any:
+        return function(input, other)
+
+    return apply
+
+
+for _name, _function in BINARY.items():
+    reference(_name)(_binary(_function))
+
+
+def _are(kinds: str, *operands: Operand) -> bool:
+    """Whether all operands are of one of these NumPy kinds: `b` bool, `i` integer, `f` floating, `c` complex."""
+    return all(np.asarray(operand).dtype.kind in kinds for operand in operands)
+
+
+@reference("diopiAdd")
+def add(input: Array, other: Operand, alpha: float) -> Array:
+    if _are("b", input, other):
+        return input | (other & np.bool_(alpha))
+    return input + alpha * other
+
+
+@reference("diopiSub")
+def sub(input: Array, other: Operand, alpha: float) -> Array:
+    return input - alpha * other
+
+
+@reference("diopiDiv")
+def div(input: Array, other: Operand, rounding_mode: RoundMode) -> Any:
+    if rounding_mode == RoundMode.none:
+        return np.true_divide(input, other)
+    quotient = np.floor_divide(input, other) if rounding_mode == RoundMode.floor else _truncated(input, other)
+    return Exact(quotient) if _are("i", input, other) else quotient
+
+
+def _truncated(input: Array, other: Operand) -> Array:
+    """The quotient rounded towards zero; without its remainder an integer divides evenly."""
+    if _are("i", input, other):
+        return np.floor_divide(input - np.fmod(input, other), other)
+    return np.trunc(np.true_divide(input, other))
+
+
+@reference("diopiPowTensor", "diopiPowScalar")
+def power(input: Operand, exponent: Operand) -> Array:
+    if _are("bi", input, exponent):
+        return _integer_power(np.asarray(input, np.int64), np.asarray(exponent, np.int64))
+    wide = np.float64 if _are("bif", input, exponent) else np.complex128
+    return np.power(np.asarray(input, wide), np.asarray(exponent, wide))
+
+
+def _integer_power(input: Array, exponent: Array) -> Array:
+    """input^exponent, wrapping around; of a negative exponent 0, but for 1 and −1, which its parity gives the sign."""
+    power = input ** np.where(exponent < 0, exponent & 1, exponent)
+    return np.where((exponent >= 0) | (np.abs(input) == 1), power, 0)
+
+
+@reference("diopiAddcmul")
+def addcmul(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
+    if _are("i", input, tensor1, tensor2):
+        value = int(value)
+    return input + value * tensor1 * tensor2
+
+
+@reference("diopiAddcdiv")
+def addcdiv(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
+    return input + value * tensor1 / tensor2
+
+
+@reference("diopiLerpTensor")
+def lerp(input: Array, end: Array, weight: Operand) -> WithTerms:
+    near_end = np.abs(weight) >= 0.5
+    result = np.where(near_end, end - (end - input) * (1 - weight), input + weight * (end - input))
+    # a sum either way, fused or not: its zeros have no sign
+    return WithTerms(result, np.zeros(result.shape))
+
+
+@reference("diopiRemainderTensor", "diopiRemainder")
+def remainder(input: Operand, other: Operand) -> Array:
+    left = np.fmod(input, other)  # with the sign of input
+    return np.where((left != 0) & ((left < 0) != (np.asarray(other) < 0)), left + other, left)
+
+
+@reference("diopiClamp")
+def clamp(input: Array, min: Operand | None, max: Operand | None) -> Array:
+    raised = input if min is None else np.maximum(input, min)
+    return raised if max is None else np.minimum(raised, max)
+
+
+@reference("diopiClampMin")
+def clamp_min(input: Array, min: Operand) -> Array:
+    return clamp(input, min, None)
+
+
+@reference("diopiClampMax")
+def clamp_max(input: Array, max: Operand) -> Array:
+    return clamp(input, None, max)
+
+
+@reference("diopiEqual")
+def equal(input: Array, other: Array) -> bool:
+    return input.shape == other.shape and bool((input == other).all())
+
+
+@reference("diopiForeachaddScalar")
+def foreach_add(inputs: Sequence[Array], other: float) -> list[Array]:
+    return [add(_beside(input, other), other, 1) for input in inputs]
+
+
+@reference("diopiForeachmulScalar")
+def foreach_mul(inputs: Sequence[Array], other: float) -> list[Array]:
+    return [_beside(input, other) * other for input in inputs]
+
+
+def _beside(input: Array, number: float) -> Array:
+    """The entry of an array of tensors in the common type with a number, which makes integers float32."""
+    return stored(input, Dtype.float32) if _are("i", input) and isinstance(number, float) else input
+
+
+@reference("diopiForeachmulTensor")
+def foreach_mul_by_tensor(inputs: Sequence[Array], other: Array) -> list[Array]:
+    return [input * other.reshape(()) for input in inputs]

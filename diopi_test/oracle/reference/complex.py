@@ -1,0 +1,39 @@
+"""Complex numbers from real ones, and their parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import reference
+
+Array = NDArray[Any]
+
+
+@reference("diopiComplex")
+def complex_(real: Array, imag: Array) -> Array:
+    numbers = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.complex128)  # real + 1j * imag loses infinities
+    numbers.real, numbers.imag = real, imag
+    return numbers
+
+
+@reference("diopiPolar")
+def polar(abs: Array, angle: Array) -> Array:
+    return complex_(abs * np.cos(angle), abs * np.sin(angle))
+
+
+@reference("diopiConj")
+def conj(input: Array) -> Array:
+    return complex_(input.real, -input.imag) if np.iscomplexobj(input) else input
+
+
+@reference("diopiReal")
+def real(input: Array) -> Array:
+    return input.real
+
+
+@reference("diopiImag")
+def imag(input: Array) -> Array:
+    return input.imag

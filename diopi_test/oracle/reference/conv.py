@@ -1,0 +1,220 @@
+"""Convolutions over two and three spatial axes, transposed ones, their gradients, and their unrolled form.
+
+All of them are sums of products of elements of three arrays: an image x[n, j, place], a kernel w[c, j, i], and what it
+gives where it is laid on the image, y[n, c, o]. Position o and kernel element i meet at place o · stride + i · dilation
+− padding. A convolution makes y of x and w, a transposed one x of y and w, and the weight's gradient is w of x and y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import WithTerms, reference
+from diopi_test.oracle.reference.products import plus, with_terms
+from diopi_test.oracle.reference.sums import sum_terms
+
+Array = NDArray[Any]
+Sizes = Sequence[int]
+
+
+@final
+@dataclass(frozen=True)
+class Sliding:
+    """A kernel sliding over an image: sizes of image, kernel and positions, and the rest, for every spatial axis.
+
+    Leading axes of images and of what kernels give, the batch, may be absent.
+    """
+
+    image: Sizes
+    kernel: Sizes
+    positions: Sizes
+    stride: Sizes
+    padding: Sizes
+    dilation: Sizes
+    groups: int = 1
+
+    def result(self, x: Array, w: Array) -> Array:
+        """y[n, c, o] = Σ w[c, j, i] · x[n, j, place] over j and i."""
+        return self._joined(self._einsum("...gjoi,gcji->...gco", self.windows(x), self._kernels(w)))
+
+    def image_of(self, y: Array, w: Array) -> Array:
+        """x[n, j, place] = Σ w[c, j, i] · y[n, c, o] over c and all o and i that meet there."""
+        windows = self._einsum("...gco,gcji->...gjoi", self._split(y), self._kernels(w))
+        return self._joined(self.overlapped(windows))
+
+    def kernel_of(self, x: Array, y: Array) -> Array:
+        """w[c, j, i] = Σ y[n, c, o] · x[n, j, place] over n and o."""
+        products = self._einsum("...gjoi,...gco->...gcji", self.windows(x), self._split(y))
+        kernels: Array = products.sum(tuple(range(x.ndim - len(self.kernel) - 1)))
+        return self._joined(kernels, len(self.kernel) + 1)
+
+    def windows(self, x: Array) -> Array:
+        """What the kernel meets of the image, (…, groups, channels, *positions, *kernel)."""
+        spatial = tuple(range(-len(self.kernel), 0))
+        padded = np.pad(x, [(0, 0)] * (x.ndim - len(spatial)) + [(size, size) for size in self.padding])
+        reach = [(size - 1) * step + 1 for size, step in zip(self.kernel, self.dilation, strict=True)]
+        windows = sliding_window_view(padded, reach, spatial)
+        starts = [slice(0, count * step, step) for count, step in zip(self.positions, self.stride, strict=True)]
+        met: tuple[Any, ...] = (..., *starts, *(slice(None, None, step) for step in self.dilation))
+        return self._split(windows[met], 2 * len(spatial))
+
+    def overlapped(self, windows: Array) -> Array:
+        """The adjoint of `windows`: every element is added to the place it would have been taken from."""
+        padded_sizes = [size + 2 * pad for size, pad in zip(self.image, self.padding, strict=True)]
+        padded = np.zeros((*windows.shape[: -2 * len(self.image)], *padded_sizes), windows.dtype)
+        for tap in np.ndindex(*self.kernel):
+            firsts = [i * dilation for i, dilation in zip(tap, self.dilation, strict=True)]
+            axes = zip(firsts, self.positions, self.stride, strict=True)
+            met: tuple[Any, ...] = (..., *(slice(first, first + count * step, step) for first, count, step in axes))
+            padded[met] += windows[(..., *tap)]
+        sizes = zip(self.padding, self.image, strict=True)
+        inside: tuple[Any, ...] = (..., *(slice(pad, pad + size) for pad, size in sizes))
+        return padded[inside]
+
+    def _einsum(self, formula: str, a: Array, b: Array) -> Array:
+        """An einsum where `o` stands for all axes of a kernel's position and `i` for those of the place in it."""
+        rank = len(self.kernel)
+        return np.asarray(np.einsum(formula.replace("o", "opq"[:rank]).replace("i", "iuv"[:rank]), a, b))
+
+    def _split(self, array: Array, spatial: int | None = None) -> Array:
+        """The channels, before the last axes, split in groups and channels of a group."""
+        axis = array.ndim - (spatial or len(self.kernel)) - 1
+        channels = array.shape[axis] // self.groups
+        return array.reshape(*array.shape[:axis], self.groups, channels, *array.shape[axis + 1 :])
+
+    def _joined(self, array: Array, spatial: int | None = None) -> Array:
+        """The adjoint of `_split`."""
+        axis = array.ndim - (spatial or len(self.kernel)) - 2
+        channels = array.shape[axis] * array.shape[axis + 1]
+        return array.reshape(*array.shape[:axis], channels, *array.shape[axis + 2 :])
+
+    def _kernels(self, w: Array) -> Array:
+        return w.reshape(self.groups, len(w) // self.groups, *w.shape[1:])
+
+
+def _positions(image: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> tuple[int, ...]:
+    """How often a kernel fits into a padded image."""
+    axes = zip(image, kernel, stride, padding, dilation, strict=True)
+    return tuple((size + 2 * pad - spread * (k - 1) - 1) // step + 1 for size, k, step, pad, spread in axes)
+
+
+def _convolution(input: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Sliding:
+    """The kernel `weight` on the image `input`."""
+    image, kernel = input.shape[2 - weight.ndim :], weight.shape[2:]
+    positions = _positions(image, kernel, stride, padding, dilation)
+    return Sliding(image, kernel, positions, stride, padding, dilation, groups)
+
+
+def _transposed(
+    input: Array, weight: Array, stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int, dilation: Sizes
+) -> Sliding:
+    """The kernel `weight` on the image that is to come out, `input` being what it gives there."""
+    positions, kernel = input.shape[2 - weight.ndim :], weight.shape[2:]
+    axes = zip(positions, kernel, stride, padding, dilation, output_padding, strict=True)
+    image = [(count - 1) * step - 2 * pad + spread * (k - 1) + more + 1 for count, k, step, pad, spread, more in axes]
+    return Sliding(image, kernel, positions, stride, padding, dilation, groups)
+
+
+def _with_bias(product: WithTerms, bias: Array | None, spatial: int) -> WithTerms:
+    return product if bias is None else plus(product, bias.reshape(-1, *[1] * spatial))
+
+
+def _bias_gradient(grad_output: Array, bias_sizes: Sizes | None, spatial: int) -> WithTerms | None:
+    """The sum over all axes but the channels; None if there was no bias."""
+    if bias_sizes is None:
+        return None
+    channels = grad_output.ndim - spatial - 1
+    others = tuple(axis for axis in range(grad_output.ndim) if axis != channels)
+    return WithTerms(grad_output.sum(others), sum_terms(grad_output, others))
+
+
+@reference("diopiConvolution2d", "diopiConvolution3d")
+def convolution(
+    input: Array, weight: Array, bias: Array | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> WithTerms:
+    sliding = _convolution(input, weight, stride, padding, dilation, groups)
+    return _with_bias(with_terms(sliding.result, input, weight), bias, weight.ndim - 2)
+
+
+@reference("diopiConvolution2dBackward", "diopiConvolution3dBackward")
+def convolution_backward(
+    grad_output: Array,
+    input: Array,
+    weight: Array,
+    bias_sizes: Sizes | None,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    groups: int,
+) -> tuple[WithTerms, WithTerms, WithTerms | None]:
+    sliding = _convolution(input, weight, stride, padding, dilation, groups)
+    return (
+        with_terms(sliding.image_of, grad_output, weight),
+        with_terms(sliding.kernel_of, input, grad_output),
+        _bias_gradient(grad_output, bias_sizes, weight.ndim - 2),
+    )
+
+
+@reference("diopiConvTranspose2d", "diopiConvTranspose3d")
+def conv_transpose(
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Sizes,
+    padding: Sizes,
+    output_padding: Sizes,
+    groups: int,
+    dilation: Sizes,
+) -> WithTerms:
+    sliding = _transposed(input, weight, stride, padding, output_padding, groups, dilation)
+    return _with_bias(with_terms(sliding.image_of, input, weight), bias, weight.ndim - 2)
+
+
+@reference("diopiConvTranspose2dBackward", "diopiConvTranspose3dBackward")
+def conv_transpose_backward(
+    grad_output: Array,
+    input: Array,
+    weight: Array,
+    bias_sizes: Sizes | None,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    output_padding: Sizes,
+    groups: int,
+) -> tuple[WithTerms, WithTerms, WithTerms | None]:
+    sliding = _transposed(input, weight, stride, padding, output_padding, groups, dilation)
+    return (
+        with_terms(sliding.result, grad_output, weight),
+        with_terms(sliding.kernel_of, grad_output, input),
+        _bias_gradient(grad_output, bias_sizes, weight.ndim - 2),
+    )
+
+
+def _patches(image: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Sliding:
+    return Sliding(image, kernel, _positions(image, kernel, stride, padding, dilation), stride, padding, dilation)
+
+
+@reference("diopiIm2Col")
+def im2col(input: Array, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Array:
+    windows = _patches(input.shape[-2:], kernel_size, dilation, padding, stride).windows(input)
+    columns = np.moveaxis(windows, (-2, -1), (-4, -3))  # (…, 1, C, kh, kw, lh, lw)
+    channels, kh, kw, lh, lw = columns.shape[-5:]
+    return columns.reshape(*input.shape[:-3], channels * kh * kw, lh * lw)
+
+
+@reference("diopiCol2Im")
+def col2im(
+    input: Array, output_size: Sizes, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes
+) -> WithTerms:
+    sliding = _patches(output_size, kernel_size, dilation, padding, stride)
+    channels = input.shape[-2] // (kernel_size[0] * kernel_size[1])
+    columns = input.reshape(*input.shape[:-2], channels, *kernel_size, *sliding.positions)
+    windows = np.moveaxis(columns, (-2, -1), (-4, -3))
+    count = np.maximum(sliding.overlapped(np.ones(windows.shape)), 1)
+    return WithTerms(sliding.overlapped(windows), sliding.overlapped(np.abs(windows)) / np.sqrt(count))

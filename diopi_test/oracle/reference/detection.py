@@ -1,0 +1,108 @@
+"""Boxes and regions of interest."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import WithTerms, reference
+from diopi_test.oracle.reference.weights import Weights, weighted
+
+Array = NDArray[Any]
+Pair = tuple[int, int]
+"""Along H and along W."""
+
+
+def _overlap(box: Array, others: Array) -> tuple[Array, Array]:
+    """Intersection and union of the areas of a box and of each of the others."""
+    low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
+    intersection = np.prod(np.maximum(high - low, 0), -1)
+    area, areas = np.prod(box[2:] - box[:2]), np.prod(others[:, 2:] - others[:, :2], -1)
+    return intersection, area + areas - intersection
+
+
+@reference("diopiNms")
+def nms(boxes: Array, confidence: Array, iou_threshold: float) -> Array:
+    kept: list[int] = []
+    for candidate in np.argsort(-confidence, kind="stable"):
+        intersection, union = _overlap(boxes[candidate], boxes[kept])
+        if not np.any(intersection / union > iou_threshold):  # two boxes without area: 0 / 0 is above nothing
+            kept.append(int(candidate))
+    return np.array(kept, np.int64)
+
+
+def _bin_weights(start: float, extent: float, bins: int, grid: int, length: int) -> Weights:
+    """Mean weights of an axis's elements over the samples in each bin of start … start + extent."""
+    count = grid if grid > 0 else ceil(extent / bins)
+    steps = (np.arange(bins * count) + 0.5) * extent / bins / max(count, 1)
+    position = start + steps
+    inside = (position >= -1) & (position <= length)
+    distance = np.abs(np.clip(position, 0, length - 1)[:, np.newaxis] - np.arange(length))
+    weights = inside[:, np.newaxis] * np.maximum(1 - distance, 0)
+    # an element's weight is 1 less a distance, which is the difference of its index and start + steps
+    terms = (distance < 1) * (1 + abs(start) + steps)[:, np.newaxis]
+
+    def mean(samples: Array) -> Array:
+        return samples.reshape(bins, count, length).sum(1) / max(count, 1)
+
+    return Weights(mean(weights), mean(terms))
+
+
+def _axes(roi: Array, scale: float, bins: Pair, grid: int, aligned: bool, lengths: Pair) -> list[Weights]:
+    """The weights along H and along W in one region."""
+    low, high = roi[[2, 1]] * scale, roi[[4, 3]] * scale
+    extents = high - low if aligned else np.maximum(high - low, 1)
+    starts = low - 0.5 if aligned else low
+    return [
+        _bin_weights(start, extent, n, grid, length)
+        for start, extent, n, length in zip(starts, extents, bins, lengths, strict=True)
+    ]
+
+
+def _sample(roi: Array) -> int:
+    """Which sample of the batch a region is in."""
+    return round(float(roi[0]))
+
+
+@reference("diopiRoiAlign")
+def roi_align(
+    input: Array,
+    rois: Array,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
+    sampling_ratio: int,
+    aligned: bool,
+) -> WithTerms:
+    bins, lengths = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
+    pooled = [
+        weighted(_axes(roi, spatial_scale, bins, sampling_ratio, aligned, lengths), input[_sample(roi)]) for roi in rois
+    ]
+    shape = (len(rois), input.shape[1], *bins)
+    return WithTerms(*(np.reshape([getattr(one, part) for one in pooled], shape) for part in ("value", "terms")))
+
+
+@reference("diopiRoiAlignBackward")
+def roi_align_backward(
+    grad: Array,
+    rois: Array,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
+    batch_size: int,
+    channels: int,
+    height: int,
+    width: int,
+    sampling_ratio: int,
+    aligned: bool,
+) -> WithTerms:
+    values, terms = np.zeros((2, batch_size, channels, height, width))
+    for roi, given in zip(rois, grad, strict=True):
+        axes = _axes(roi, spatial_scale, (pooled_height, pooled_width), sampling_ratio, aligned, (height, width))
+        summed = weighted([axis.transposed for axis in axes], given)
+        values[_sample(roi)] += summed.value
+        terms[_sample(roi)] += summed.terms
+    return WithTerms(values, terms)

@@ -1,0 +1,103 @@
+"""Convex polygons in the plane, as lists of corners; a point is a complex number, so that turning it is a product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Polygon = Sequence[complex]
+
+
+def cross(one: complex, other: complex) -> float:
+    """The area that two vectors span, positive if the other is to the left."""
+    return (one.conjugate() * other).imag
+
+
+def points(coordinates: Array) -> list[complex]:
+    """x1, y1, x2, y2 … as points."""
+    return [complex(x, y) for x, y in coordinates.reshape(-1, 2)]
+
+
+def rotated_box(x: float, y: float, width: float, height: float, angle: float) -> Polygon:
+    """The corners of a rectangle around (x, y), turned by an angle, counter-clockwise."""
+    turn = complex(np.cos(angle), np.sin(angle)) / 2
+    return [complex(x, y) + turn * complex(i * width, j * height) for i, j in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+
+
+def area(polygon: Polygon) -> float:
+    """Negative if the corners come clockwise. Far from the origin, areas as seen from there would cancel."""
+    around = [corner - polygon[0] for corner in polygon]
+    return sum(cross(around[i - 1], corner) for i, corner in enumerate(around)) / 2
+
+
+def counter_clockwise(polygon: Polygon) -> Polygon:
+    """The same polygon, its corners in this order."""
+    return polygon if area(polygon) >= 0 else polygon[::-1]
+
+
+def _cut(polygon: Polygon, start: complex, end: complex) -> Polygon:
+    """What of a polygon is on the left of a line."""
+    heights = [cross(end - start, corner - start) for corner in polygon]
+    kept = []
+    for i, corner in enumerate(polygon):
+        if heights[i - 1] * heights[i] < 0:
+            part = heights[i - 1] / (heights[i - 1] - heights[i])
+            kept.append(polygon[i - 1] + part * (corner - polygon[i - 1]))
+        if heights[i] >= 0:
+            kept.append(corner)
+    return kept
+
+
+def intersection(one: Polygon, other: Polygon) -> Polygon:
+    """The part of two convex counter-clockwise polygons that is in both (Sutherland and Hodgman, 1974)."""
+    for i, corner in enumerate(other):
+        one = _cut(one, other[i - 1], corner)
+    return one
+
+
+def overlap(one: Polygon, other: Polygon) -> float:
+    """The area two convex polygons have in common."""
+    if are_apart(one, other):
+        return 0.0
+    return area(intersection(counter_clockwise(one), counter_clockwise(other)))
+
+
+def are_apart(one: Polygon, other: Polygon) -> bool:
+    """Whether a line between them, upright or level, shows that two polygons have no point in common."""
+    x, y = ([corner.real for corner in polygon] for polygon in (one, other))
+    u, v = ([corner.imag for corner in polygon] for polygon in (one, other))
+    return max(x) < min(y) or max(y) < min(x) or max(u) < min(v) or max(v) < min(u)
+
+
+def diameter(polygon: Polygon) -> float:
+    """The largest distance of two corners."""
+    return max(abs(one - other) for one in polygon for other in polygon)
+
+
+def overlap_terms(one: Polygon, other: Polygon) -> float:
+    """The size of the areas that make up `overlap`: strips along the smaller polygon, as wide as both corners are off.
+
+    For two equal squares it is their area.
+    """
+    both = diameter(one), diameter(other)
+    return min(both) * sum(both) / 4
+
+
+def hull(corners: Polygon) -> list[int]:
+    """Which points are the corners of the convex hull, counter-clockwise from the leftmost (Andrew, 1979)."""
+    order = sorted(range(len(corners)), key=lambda i: (corners[i].real, corners[i].imag))
+    return _chain(corners, order) + _chain(corners, order[::-1])
+
+
+def _chain(corners: Polygon, order: Sequence[int]) -> list[int]:
+    """The part of the hull to the right of the way from the first to the last point, without the last."""
+    kept: list[int] = []
+    for i in order:
+        while len(kept) > 1 and cross(corners[kept[-1]] - corners[kept[-2]], corners[i] - corners[kept[-1]]) <= 0:
+            kept.pop()
+        kept.append(i)
+    return kept[:-1]

@@ -1,0 +1,276 @@
+"""Functions that read, write or select elements by position, index or mask, and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import Exact, Judged, WithTerms, reference
+from diopi_test.oracle.reference.products import sum_to
+from diopi_test.oracle.reference.sums import accumulated
+
+Array = NDArray[Any]
+Places = tuple[Any, ...]
+"""An index of an array: index arrays, masks and slices."""
+
+
+def _along(dim: int, key: Any, ndim: int) -> Places:
+    """`key` at axis `dim`, all other axes whole."""
+    places: list[Any] = [slice(None)] * ndim
+    places[dim] = key
+    return tuple(places)
+
+
+def numbers_of(shape: tuple[int, ...], places: Places) -> Array:
+    """The row-major numbers of the elements that lie at `places` of an array; a number counts as a vector of one."""
+    return np.arange(int(np.prod(shape))).reshape(shape or (1,))[places]
+
+
+def _added(base: Array, places: Places, values: Array) -> WithTerms | Exact:
+    """`base` with `values` added at `places`; exact where no place gets two of them and nothing was there."""
+    numbers = numbers_of(base.shape, places)
+    values = np.broadcast_to(values, numbers.shape)  # NumPy's ufunc.at does not check that they fit
+
+    def added(sums: Array, terms: Array) -> Array:
+        np.add.at(np.atleast_1d(sums), places, terms)
+        return sums
+
+    total = added(base.copy(), values)
+    count = np.bincount(numbers.reshape(-1), minlength=base.size).reshape(base.shape)
+    count = count + (base != 0)
+    if count.size == 0 or count.max() < 2:
+        return Exact(total)
+    magnitudes, squares = (added(np.array(np.abs(base) ** p, float), np.abs(values) ** float(p)) for p in (1, 2))
+    return WithTerms(total, accumulated(count, magnitudes, squares, total))
+
+
+def _written(base: Array, places: Places, values: Any) -> Exact | Judged:
+    """`base` with `values` written at `places`; any one of them where there are several for one."""
+    out = base.copy()
+    np.atleast_1d(out)[places] = values
+    numbers = numbers_of(base.shape, places)
+    return Judged(out) if len(np.unique(numbers)) < numbers.size else Exact(out)
+
+
+# By lists of index tensors and masks
+
+
+def selection(indices: Sequence[Array | None]) -> Places:
+    """The places that a list of index tensors and masks stands for; an absent one is the whole axis."""
+    return tuple(slice(None) if entry is None else entry for entry in indices)
+
+
+@reference("diopiIndex")
+def index(input: Array, indices: Sequence[Array | None]) -> Array:
+    return np.asarray(input[selection(indices)])
+
+
+@reference("diopiIndexBackward")
+def index_backward(zeros_like_input: Array, indices: Sequence[Array | None], grad_output: Array) -> WithTerms | Exact:
+    return _added(zeros_like_input, selection(indices), grad_output)
+
+
+@reference("diopiIndexPut")
+def index_put(
+    input: Array, values: Array, indices: Sequence[Array | None], accumulate: bool
+) -> WithTerms | Exact | Judged:
+    put = _added if accumulate else _written
+    return put(input, selection(indices), values)
+
+
+# Along one axis
+
+
+@reference("diopiIndexSelect")
+def index_select(input: Array, dim: int, index: Array) -> Array:
+    chosen = np.take(np.atleast_1d(input), np.atleast_1d(index), dim)
+    return chosen if input.ndim else chosen.reshape(())
+
+
+@reference("diopiIndexSelectBackward")
+def index_select_backward(grad: Array, input_sizes: tuple[int, ...], dim: int, index: Array) -> WithTerms | Exact:
+    if not input_sizes:
+        return Exact(grad)
+    return _added(np.zeros(input_sizes, grad.dtype), _along(dim, np.atleast_1d(index), len(input_sizes)), grad)
+
+
+@reference("diopiSelect")
+def select(input: Array, dim: int, index: int) -> Array:
+    return np.asarray(input[_along(dim, index, input.ndim)])
+
+
+@reference("diopiSelectBackward")
+def select_backward(grad_output: Array, input_sizes: tuple[int, ...], dim: int, index: int) -> Array:
+    return _replaced(np.zeros(input_sizes, grad_output.dtype), grad_output, dim, index)
+
+
+@reference("diopiSelectScatter")
+def select_scatter(input: Array, src: Array, dim: int, index: int) -> Array:
+    return _replaced(input, src, dim, index)
+
+
+@reference("diopiSlice")
+def slice_(input: Array, dim: int, start: int, end: int, step: int) -> Array:
+    return input[_along(dim, slice(start, end, step), input.ndim)]
+
+
+@reference("diopiSliceBackward")
+def slice_backward(
+    grad_output: Array, input_sizes: tuple[int, ...], dim: int, start: int, end: int, step: int
+) -> Array:
+    return _replaced(np.zeros(input_sizes, grad_output.dtype), grad_output, dim, slice(start, end, step))
+
+
+@reference("diopiSliceScatter")
+def slice_scatter(input: Array, src: Array, dim: int, start: int, end: int, step: int) -> Array:
+    return _replaced(input, src, dim, slice(start, end, step))
+
+
+def _replaced(base: Array, src: Array, dim: int, key: int | slice) -> Array:
+    """`base` with `src`, converted to its type, at `key` of axis `dim`."""
+    out = base.copy()
+    out[_along(dim, key, base.ndim)] = src
+    return out
+
+
+@reference("diopiIndexFill")
+def index_fill(input: Array, dim: int, index: Array, value: Any) -> Array:
+    out = np.array(input, ndmin=1)
+    out[_along(dim, index, out.ndim)] = np.asarray(value).astype(input.dtype)
+    return out.reshape(input.shape)
+
+
+# By masks
+
+
+@reference("diopiMaskedFill")
+def masked_fill(input: Array, mask: Array, value: Any) -> Array:
+    return np.where(mask, np.asarray(value).astype(input.dtype), input)
+
+
+@reference("diopiMaskedScatter")
+def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
+    out, where = map(np.array, np.broadcast_arrays(input, mask))
+    out[where] = source.reshape(-1)[: where.sum()]
+    return out
+
+
+@reference("diopiMaskedSelect")
+def masked_select(input: Array, mask: Array) -> Array:
+    elements, where = np.broadcast_arrays(input, mask)
+    return elements[where]
+
+
+@reference("diopiMaskedSelectBackward")
+def masked_select_backward(grad_output: Array, input: Array, mask: Array) -> WithTerms | Exact:
+    spread = np.zeros(np.broadcast_shapes(input.shape, mask.shape))
+    spread[np.broadcast_to(mask, spread.shape)] = grad_output
+    total = sum_to(spread, input.shape)
+    n = spread.size / max(total.size, 1)
+    if n == 1:
+        return Exact(total)
+    magnitudes, squares = (sum_to(np.abs(spread) ** p, input.shape) for p in (1, 2))
+    return WithTerms(total, accumulated(n, magnitudes, squares, total))
+
+
+@reference("diopiWhere")
+def where(condition: Array, input: Array, other: Array) -> Array:
+    return np.where(condition, input, other)
+
+
+# Element by element
+
+
+def along_axis(index: Array, dim: int) -> Places:
+    """The places whose position along `dim` is what `index` says, and along the other axes that in `index` itself."""
+    cells = np.atleast_1d(index)
+    places: list[Any] = list(np.indices(cells.shape, sparse=True))
+    places[dim] = cells
+    return tuple(places)
+
+
+@reference("diopiGather")
+def gather(input: Array, dim: int, index: Array) -> Array:
+    if index.size == 0:
+        return np.empty(index.shape, input.dtype)
+    picked = np.atleast_1d(input)[along_axis(index, dim)]
+    return picked.reshape(index.shape)
+
+
+@reference("diopiGatherBackward")
+def gather_backward(grad_output: Array, input: Array, dim: int, index: Array) -> WithTerms | Exact:
+    return _scattered(_added, np.zeros(input.shape, grad_output.dtype), dim, grad_output, index)
+
+
+@reference("diopiScatter")
+def scatter(input: Array, dim: int, src: Array, index: Array, reduce: str | None) -> WithTerms | Exact | Judged:
+    return _scattered(SCATTERS[reduce or ""], input, dim, used_part(src, index), index)
+
+
+def used_part(src: Array, index: Array) -> Array:
+    """The part of src that is as large as `index`; a number counts as a vector of one."""
+    return np.atleast_1d(src)[tuple(slice(length) for length in np.atleast_1d(index).shape)] if index.size else src
+
+
+@reference("diopiScatterScalar")
+def scatter_scalar(input: Array, dim: int, value: Any, index: Array, reduce: str | None) -> WithTerms | Exact:
+    src = np.full(index.shape, np.asarray(value).astype(input.dtype))
+    result = _scattered(SCATTERS[reduce or ""], input, dim, src, index)
+    return Exact(result.value) if isinstance(result, Judged) else result  # all values are one
+
+
+def _multiplied(base: Array, places: Places, values: Array) -> Array:
+    values = np.broadcast_to(values, numbers_of(base.shape, places).shape)
+    product = base.copy()
+    np.multiply.at(np.atleast_1d(product), places, values)
+    return product
+
+
+SCATTERS = {"": _written, "add": _added, "multiply": _multiplied}
+
+
+def _scattered(put: Any, base: Array, dim: int, values: Array, index: Array) -> Any:
+    """`values` put into `base` at the places of `index`."""
+    return put(base, along_axis(index, dim), np.atleast_1d(values)) if index.size else Exact(base)
+
+
+# Tables
+
+
+@reference("diopiEmbedding")
+def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_byfreq: bool, sparse: bool) -> Array:
+    return weight[indices]
+
+
+@reference("diopiEmbeddingBackward")
+def embedding_backward(
+    grad: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_byfreq: bool, sparse: bool
+) -> WithTerms | Exact:
+    width = grad.shape[-1]
+    rows, places = grad.reshape(indices.size, width), indices.reshape(-1)
+    if scale_grad_byfreq:
+        rows = rows / np.bincount(places, minlength=num_weights)[places, np.newaxis]
+    counted = places != padding_idx
+    return _added(np.zeros((num_weights, width)), (places[counted],), rows[counted])
+
+
+@reference("diopiEmbeddingRenorm_")
+def embedding_renorm(inout: Array, indices: Array, max_norm: float, norm_type: float) -> Array:
+    norms = np.linalg.norm(inout, norm_type, axis=1)
+    too_long = np.isin(np.arange(len(inout)), indices) & (norms > max_norm)
+    factors = np.where(too_long, max_norm / (norms + 1e-7), 1)
+    return inout * factors[:, np.newaxis]
+
+
+@reference("diopiOneHot")
+def one_hot(input: Array, num_classes: int) -> Array:
+    classes = num_classes if num_classes != -1 else input.max() + 1
+    return (input[..., np.newaxis] == np.arange(classes)).astype(np.int64)
+
+
+@reference("diopiNonzero")
+def nonzero(input: Array) -> Array:
+    return np.argwhere(input != 0)

@@ -1,0 +1,148 @@
+"""Resampling of regular grids: resizing, and sampling at given points, with gradients.
+
+Resizing is linear and works on one axis after the other: a matrix of weights (size, d) an axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import Exact, WithTerms, reference
+from diopi_test.oracle.reference.weights import Weights, along_axes, weighted
+
+Array = NDArray[Any]
+
+
+def _gathered(weights: Sequence[Weights], grad: Array) -> WithTerms:
+    """The gradient: sums over n copies, summands of like size, whose rounding errors add up as a random walk does."""
+    transposed = [axis.transposed for axis in weights]
+    summed = weighted(transposed, grad)
+    n = along_axes([(axis.matrix != 0) * 1.0 for axis in transposed], np.ones(grad.shape))
+    return WithTerms(summed.value, summed.terms / np.sqrt(np.maximum(n, 1)))
+
+
+def _nearest_indices(d: int, size: int) -> Array:
+    return np.arange(size) * d // size
+
+
+def _nearest_weights(d: int, size: int) -> Weights:
+    return Weights(np.eye(d)[_nearest_indices(d, size)], np.zeros((size, d)))
+
+
+@reference("diopiUpsampleNearest")
+def upsample_nearest(input: Array, size: tuple[int, ...]) -> Array:
+    for axis, length in enumerate(size, 2):
+        input = np.take(input, _nearest_indices(input.shape[axis], length), axis)
+    return input
+
+
+@reference("diopiUpsampleNearestBackward")
+def upsample_nearest_backward(grad_output: Array, out_size: tuple[int, ...], in_size: tuple[int, ...]) -> WithTerms:
+    axes = zip(in_size[2:], out_size, strict=True)
+    return _gathered([_nearest_weights(d, size) for d, size in axes], grad_output)
+
+
+def _coordinates(d: int, size: int, align_corners: bool) -> tuple[Array, Array]:
+    """Where in the input each index of the result lies, and the size of the terms this is computed from."""
+    i = np.arange(size)
+    if align_corners:
+        x = i * (d - 1) / max(size - 1, 1)
+        return x, x
+    product = (i + 0.5) * d / size
+    return product - 0.5, product
+
+
+def _hat(x: Array) -> tuple[Array, Array, Array]:
+    """Weight of an element at distance x in linear interpolation, its slope and its largest term."""
+    inside = np.abs(x) < 1
+    return np.where(inside, 1 - np.abs(x), 0), inside * 1.0, inside * 1.0
+
+
+def _cubic(x: Array) -> tuple[Array, Array, Array]:
+    """Weight of an element at distance x in cubic convolution with a = −0.75, its slope and its largest term.
+
+    The polynomials are (a + 2)x³ − (a + 3)x² + 1 up to 1, and a(x³ − 5x² + 8x − 4) from there to 2.
+    """
+    a, x = -0.75, np.abs(x)
+    near, far = x <= 1, (x > 1) & (x < 2)
+    weight = [(x - 1) * ((a + 2) * x**2 - x - 1), a * (x - 1) * (x - 2) ** 2]
+    slope = [3 * (a + 2) * x**2 - 2 * (a + 3) * x, a * (3 * x**2 - 10 * x + 8)]
+    return np.select([near, far], weight), np.abs(np.select([near, far], slope)), np.select([near, far], [1, -4 * a])
+
+
+def _linear_weights(d: int, size: int, align_corners: bool, mode: str) -> Weights:
+    """What lies outside the input counts to the element at the border."""
+    x, product = _coordinates(d, size, align_corners)
+    if mode == "bicubic":
+        reach, kernel = np.arange(-2, d + 2), _cubic
+    else:
+        x, reach, kernel = np.maximum(x, 0), np.arange(d + 1), _hat
+    weights, slopes, largest = kernel(x[:, np.newaxis] - reach)
+    border = np.eye(d)[np.clip(reach, 0, d - 1)]
+    return Weights(weights @ border, (largest + slopes * product[:, np.newaxis]) @ border)
+
+
+@reference("diopiUpsampleLinear")
+def upsample_linear(input: Array, size: tuple[int, ...], align_corners: bool, mode: str) -> WithTerms:
+    axes = zip(input.shape[2:], size, strict=True)
+    return weighted([_linear_weights(d, n, align_corners, mode) for d, n in axes], input)
+
+
+@reference("diopiUpsampleLinearBackward")
+def upsample_linear_backward(
+    grad_output: Array,
+    out_size: tuple[int, ...],
+    in_size: tuple[int, ...],
+    align_corners: bool,
+    mode: str,
+) -> WithTerms:
+    axes = zip(in_size[2:], out_size, strict=True)
+    return _gathered([_linear_weights(d, n, align_corners, mode) for d, n in axes], grad_output)
+
+
+def _grid_indices(input: Array, grid: Array) -> list[Array]:
+    """Where along each spatial axis the points lie: (N, points); the grid's last axis starts with the last one."""
+    points = grid.reshape(grid.shape[0], prod(grid.shape[1:-1]), grid.shape[-1])
+    return [((points[..., -1 - k] + 1) * d - 1) / 2 for k, d in enumerate(input.shape[2:])]
+
+
+def _sampled_nearest(input: Array, indices: Sequence[Array]) -> Array:
+    """(N, points, C): the elements at rounded indices, 0 outside."""
+    sizes = input.shape[2:]
+    nearest = [np.rint(index).astype(int) for index in indices]
+    inside = np.all([(index >= 0) & (index < d) for index, d in zip(nearest, sizes, strict=True)], axis=0)
+    samples = np.arange(input.shape[0])[:, np.newaxis]
+    clipped = [np.clip(index, 0, d - 1) for index, d in zip(nearest, sizes, strict=True)]
+    return np.where(inside[..., np.newaxis], np.moveaxis(input, 1, -1)[samples, *clipped], 0)
+
+
+def _sampled_linearly(input: Array, weights: Sequence[Array]) -> Array:
+    """(N, points, C): sums of elements with weights (N, points, d) along each axis."""
+    subscripts = ",".join(f"np{axis}" for axis in "xyz"[: len(weights)])
+    return np.einsum(f"nc{'xyz'[: len(weights)]},{subscripts}->npc", input, *weights)
+
+
+@reference("diopiGridSample")
+def grid_sample(input: Array, grid: Array, mode: str) -> WithTerms | Exact:
+    indices = _grid_indices(input, grid)
+
+    def shaped(samples: Array) -> Array:
+        return np.moveaxis(samples, -1, 1).reshape(*input.shape[:2], *grid.shape[1:-1])
+
+    if mode == "nearest":
+        return Exact(shaped(_sampled_nearest(input, indices)))
+    sizes = zip(indices, input.shape[2:], strict=True)
+    weights = [np.maximum(1 - np.abs(index[..., np.newaxis] - np.arange(d)), 0) for index, d in sizes]
+    # the terms weight · element cancel where they differ in sign
+    terms = _sampled_linearly(np.abs(input), weights)
+    # an index is rounded as a number of its own size, however small the coordinate is that it is made of
+    for axis, (index, d) in enumerate(zip(indices, input.shape[2:], strict=True)):
+        ahead = np.arange(d) - index[..., np.newaxis]
+        slopes = np.where(np.abs(ahead) < 1, np.sign(ahead), 0) * (np.abs(index[..., np.newaxis]) + 1) / 2
+        terms = terms + np.abs(_sampled_linearly(input, [*weights[:axis], slopes, *weights[axis + 1 :]]))
+    return WithTerms(shaped(_sampled_linearly(input, weights)), shaped(terms))

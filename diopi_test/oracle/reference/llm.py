@@ -1,0 +1,201 @@
+"""Kernels of language model serving: token caches, decoding, prefill, penalties, the fused all-reduce."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
+from diopi_test.oracle.reference.attention import Rule, attended, of_one_length, packed
+from diopi_test.oracle.reference.products import plus, with_terms
+from diopi_test.oracle.reference.sums import relative_terms
+
+Array = NDArray[Any]
+
+
+@reference("diopiDestIndexCopyKV")
+def dest_index_copy_kv(out: Array, k: Array, dest_loc: Array) -> Array:
+    copied = out.copy()
+    copied[dest_loc] = k
+    return copied
+
+
+# A table of token slots, right-aligned
+
+
+def _tokens(b_loc: Array, b_start_loc: Array, b_seq_len: Array, max_input_len: int) -> Iterator[tuple[slice, Array]]:
+    """Of each sequence where it is in packed data, and the slots of its tokens."""
+    for slots, start, length in zip(b_loc, b_start_loc, b_seq_len, strict=True):
+        yield slice(start, start + length), slots[max_input_len - length : max_input_len]
+
+
+@reference("diopiTokenAttentionInference")
+def token_attention_inference(
+    token_attention_out: Array,
+    q: Array,
+    k: Array,
+    b_loc: Array,
+    b_start_loc: Array,
+    b_seq_len: Array,
+    max_input_len: int,
+) -> WithTerms:
+    scores, terms = token_attention_out.copy(), np.zeros(token_attention_out.shape)
+    scale = 1 / np.sqrt(q.shape[-1])
+    for number, (columns, slots) in enumerate(_tokens(b_loc, b_start_loc, b_seq_len, max_input_len)):
+        products = with_terms(lambda one, other: np.einsum("hd,thd->ht", one, other), q[number], k[slots])
+        scores[:, columns], terms[:, columns] = scale * products.value, scale * products.terms
+    return WithTerms(scores, terms, signed=True)
+
+
+@reference("diopiTokenSoftmaxReduceVInference")
+def token_softmax_reduce_v_inference(
+    logics: Array,
+    v: Array,
+    b_loc: Array,
+    b_start_loc: Array,
+    b_seq_len: Array,
+    max_input_len: int,
+    other_kv_index: int,
+) -> WithTerms:
+    values, terms = (np.zeros((len(b_loc), *v.shape[1:])) for _ in range(2))
+    for number, (columns, slots) in enumerate(_tokens(b_loc, b_start_loc, b_seq_len, max_input_len)):
+        shifted = logics[:, columns] - logics[:, columns].max(1, keepdims=True)
+        e = np.exp(shifted)
+        sums = with_terms(lambda one, other: np.einsum("ht,thd->hd", one, other), e / e.sum(1, keepdims=True), v[slots])
+        values[number] = sums.value
+        # the sum that all are divided by, and the rounding of the difference to the maximum
+        rounding = np.abs(shifted[..., None] * v[slots].swapaxes(0, 1)).max(1)
+        terms[number] = sums.terms + np.abs(sums.value) * relative_terms(e, 1) + np.exp(-1) * rounding
+    return WithTerms(values, terms)
+
+
+@reference("diopiContextAttentionInference")
+def context_attention_inference(
+    context_attention_out: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    b_start_loc: Array,
+    b_seq_len: Array,
+    max_input_len: int,
+) -> WithTerms:
+    rows = [slice(start, start + length) for start, length in zip(b_start_loc, b_seq_len, strict=True)]
+    rule = Rule(1 / np.sqrt(q.shape[-1]), causal=True)
+    found = attended(q, k, v, [(one, one) for one in rows], rule, len(q)).out
+    is_covered = np.zeros((len(q), 1, 1), bool)
+    for one in rows:
+        is_covered[one] = True
+    return WithTerms(np.where(is_covered, found.value, context_attention_out), found.terms)
+
+
+# Blocks and padding
+
+
+def _as_heads(x: Array, heads: int, dim: int) -> Array:
+    """As [rows, heads, dim]."""
+    return x.reshape(x.size // (heads * dim), heads, dim)
+
+
+@reference("diopiPagedAttention")
+def paged_attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    attenMask: Array | None,
+    actual_seq_lengths: Sequence[int],
+    num_heads: int,
+    num_kv_heads: int,
+    dim: int,
+    block_table: Array,
+    block_size: int,
+) -> WithTerms:
+    queries, keys, values = _as_heads(q, num_heads, dim), *(_as_heads(x, num_kv_heads, dim) for x in (k, v))
+    places = [np.arange(length) for length in actual_seq_lengths]
+    blocks = zip(block_table, places, strict=True)
+    slots = [table[place // block_size] * block_size + place % block_size for table, place in blocks]
+    hidden = None
+    if attenMask is not None:
+        hidden = np.broadcast_to(attenMask, (len(q), attenMask.shape[-1]))[:, None]
+    ends = np.cumsum([0, *actual_seq_lengths])
+    every = np.concatenate(slots)
+    rule = Rule(1 / np.sqrt(dim), hidden=hidden)
+    found = attended(queries, keys[every], values[every], packed(np.arange(len(q) + 1), ends), rule, 1).out
+    return WithTerms(found.value.reshape(q.shape), found.terms.reshape(q.shape))
+
+
+@reference("diopiPromptFlashAttention")
+def prompt_flash_attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    atten_mask: Array | None,
+    actual_seq_lengths: Sequence[int],
+    max_input_len: int,
+    num_heads: int,
+    num_kv_heads: int,
+    dim: int,
+) -> PartlySpecified:
+    batch, length = len(actual_seq_lengths), max_input_len
+    q, k, v = (
+        x.reshape(batch, length, heads, dim)
+        for x, heads in ((query, num_heads), (key, num_kv_heads), (value, num_kv_heads))
+    )
+    is_there = np.arange(length) < np.reshape(actual_seq_lengths, (batch, 1))
+    hidden = np.broadcast_to(~is_there[:, None], (batch, length, length))
+    if atten_mask is not None:
+        hidden = hidden | atten_mask.reshape(-1, length, length)
+    found = attended(q, k, v, of_one_length(q), Rule(1 / np.sqrt(dim), causal=True, hidden=hidden), length).out
+    result = WithTerms(found.value.reshape(query.shape), found.terms.reshape(query.shape))
+    return PartlySpecified(result, np.broadcast_to(is_there.reshape(-1, 1), query.shape))
+
+
+# Penalties
+
+
+@reference("diopiApplyPenalty")
+def apply_penalty(
+    logits: Array,
+    presence_penalty: Array,
+    frequency_penalty: Array,
+    p_token_ids: Array,
+    p_token_counts: Array,
+    p_cumsum_seq_len: Array,
+    p_max_len_in_batch: int,
+) -> WithTerms:
+    rows = np.repeat(np.arange(len(logits)), np.diff(p_cumsum_seq_len))
+    frequent = p_token_counts * frequency_penalty[rows]
+    return _less(logits, (rows, p_token_ids), logits[rows, p_token_ids], frequent, presence_penalty[rows])
+
+
+@reference("diopiApplyPenaltyV2")
+def apply_penalty_v2(
+    logits: Array,
+    presence_penalty: Array,
+    frequency_penalty: Array,
+    repetition_penalty: Array,
+    p_token_ids: Array,
+    p_token_counts: Array,
+) -> WithTerms:
+    places = np.unravel_index(p_token_ids, logits.shape)
+    x = logits[places]
+    repeated = np.where(x > 0, x / repetition_penalty, x * repetition_penalty)
+    return _less(logits, places, repeated, p_token_counts * frequency_penalty, presence_penalty)
+
+
+def _less(logits: Array, places: tuple[Array, ...], x: Array, frequent: Array, present: Array) -> WithTerms:
+    """The logits with x − frequent − present at some places: they may cancel."""
+    values, terms = logits.copy(), np.zeros(logits.shape)
+    values[places] = x - frequent - present
+    terms[places] = np.abs(x) + np.abs(frequent) + np.abs(present)
+    return WithTerms(values, terms, signed=True)
+
+
+@reference("diopiMatmulAllReduce")
+def matmul_all_reduce(
+    x1: Array, x2: Array, bias: Array | None, group: str, reduce_op: str, comm_turn: int, stream_mode: int
+) -> WithTerms:
+    product = with_terms(np.matmul, x1, x2)
+    return product if bias is None else plus(product, bias)

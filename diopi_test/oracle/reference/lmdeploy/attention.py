@@ -1,0 +1,186 @@
+"""The attention kernels of the LMDeploy engine: prefill, and decoding of one token a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
+from diopi_test.oracle.reference.lmdeploy.sizes import size_after
+from diopi_test.oracle.reference.products import with_terms
+from diopi_test.oracle.reference.sums import accumulated
+
+Array = NDArray[Any]
+
+
+@final
+@dataclass(frozen=True)
+class Vectors:
+    """A vector a token and head, [tokens, heads, size], and the terms of each element."""
+
+    value: Array
+    terms: Array
+
+    def at(self, tokens: Any) -> Vectors:
+        """Those of some tokens."""
+        return Vectors(self.value[tokens], self.terms[tokens])
+
+
+def _projected(x: Array, weight: Array, bias: Array | None, heads: Sequence[int], size: int) -> list[Vectors]:
+    """Queries, keys and values of the rows of x, for each so many heads."""
+    product = with_terms(np.matmul, x, weight)
+    projected = product.value + (0 if bias is None else bias.reshape(-1))
+    ends = np.cumsum(heads)[:-1] * size
+    pairs = zip(np.split(projected, ends, 1), np.split(product.terms, ends, 1), strict=True)
+    return [Vectors(*(one.reshape(len(x), -1, size) for one in pair)) for pair in pairs]
+
+
+def _rotated(x: Vectors, positions: Array, width: int, theta: float) -> Vectors:
+    """Neighbouring columns below `width` turned by their angles, whose own rounding is a term."""
+    angles = (positions[:, np.newaxis] / theta ** (np.arange(0, width, 2) / width))[:, np.newaxis]
+    a, b = x.value[..., 0:width:2], x.value[..., 1:width:2]
+    value, terms = x.value.copy(), x.terms.copy()
+    value[..., 0:width:2] = a * np.cos(angles) - b * np.sin(angles)
+    value[..., 1:width:2] = a * np.sin(angles) + b * np.cos(angles)
+    turned = np.hypot(x.terms[..., 0:width:2], x.terms[..., 1:width:2]) + np.hypot(a, b) * (1 + np.abs(angles))
+    terms[..., 0:width:2] = terms[..., 1:width:2] = turned
+    return Vectors(value, terms)
+
+
+def _with_new(cache: Array, layer: int, sequences: Array, slots: Array, new: Vectors) -> WithTerms:
+    """A cache [layers, batch, heads, slots, size] with a new token in a slot of each of these sequences."""
+    value, terms, kept = cache.copy(), np.zeros(cache.shape), np.ones(cache.shape, bool)
+    value[layer, sequences, :, slots] = new.value
+    terms[layer, sequences, :, slots] = new.terms
+    kept[layer, sequences, :, slots] = False
+    return WithTerms(value, terms, exact=kept)
+
+
+def _cached(cache: WithTerms, layer: int, sequence: int, slots: Array) -> Vectors:
+    """What a cache holds of a sequence in some slots."""
+    return Vectors(*(np.swapaxes(array[layer, sequence][:, slots], 0, 1) for array in (cache.value, cache.terms)))
+
+
+def _attended(q: Vectors, k: Vectors, v: Vectors, visible: Array) -> Vectors:
+    """The mean of values, by the softmax of what is visible; query heads in groups have one key head."""
+    groups = q.value.shape[1] // k.value.shape[1]
+    k, v = (Vectors(np.repeat(x.value, groups, 1), np.repeat(x.terms, groups, 1)) for x in (k, v))
+    scale = 1 / np.sqrt(q.value.shape[2])
+    scores = scale * _dot(q.value, k.value) + np.where(visible, 0, -10000)
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    p = e / (e.sum(-1, keepdims=True) + 1e-6)
+    return Vectors(_mean(p, v.value), _terms_of_mean(p, scale**2 * _squared_terms(q, k), v))
+
+
+def _dot(q: Array, k: Array) -> Array:
+    """Products of all queries and keys, [heads, queries, keys]."""
+    return np.einsum("ihd,jhd->hij", q, k)
+
+
+def _mean(p: Array, v: Array) -> Array:
+    return np.einsum("hij,jhd->ihd", p, v)
+
+
+def _squared_terms(q: Vectors, k: Vectors) -> Array:
+    """The squares of the terms of the products of queries and keys."""
+    q2, k2 = q.value**2, k.value**2
+    return _dot(q.terms**2, k2) + _dot(q2, k.terms**2) + _dot(q2, k2)
+
+
+def _terms_of_mean(p: Array, scores: Array, v: Vectors) -> Array:
+    """Of the sum itself, of the weights' exponents, whose squared terms are given, and of the values."""
+    own = accumulated(p.shape[-1], _mean(p, np.abs(v.value)), _mean(p**2, v.value**2), _mean(p, v.value))
+    mean, moved = _mean(p, v.value), p**2 * scores
+    total = np.swapaxes(moved.sum(-1), 0, 1)[..., np.newaxis]
+    by_scores = _mean(moved, v.value**2) - 2 * mean * _mean(moved, v.value) + mean**2 * total
+    return np.sqrt(own**2 + np.maximum(by_scores, 0) + _mean(p**2, v.terms**2))
+
+
+@reference("diopiFusedContextAttentionInp")
+def fused_context_attention(
+    inoutput: Array,
+    qkv_weight: Array,
+    qkv_bias: Array | None,
+    pre_work: Array | None,
+    pre_work_size: int,
+    is_prepared: bool,
+    workspace: Array | None,
+    workspace_size: int,
+    fusion_level: int,
+    key_cache: Array,
+    value_cache: Array,
+    layer_id: int,
+    local_head_num: int,
+    local_kv_head_num: int,
+    size_per_head: int,
+    max_seq_len: int,
+    max_q_len: int,
+    max_kv_len: int,
+    rotary_embedding: int,
+    rope_theta: float,
+) -> Any:
+    sizes = size_after(pre_work_size), size_after(workspace_size)
+    if pre_work_size < 0 or workspace_size < 0:
+        return Exact(inoutput), *sizes, Exact(key_cache), Exact(value_cache)
+    history, batch = max_kv_len - max_q_len, len(inoutput) // max_q_len
+    sequences, times = np.divmod(np.arange(len(inoutput)), max_q_len)
+    times = times + history
+    heads = local_head_num, local_kv_head_num, local_kv_head_num
+    q, k, v = _projected(inoutput, qkv_weight, qkv_bias, heads, size_per_head)
+    q, k = (_rotated(x, times, rotary_embedding, rope_theta) for x in (q, k))
+    keys = _with_new(key_cache, layer_id, sequences, times, k)
+    values = _with_new(value_cache, layer_id, sequences, times, v)
+    result, terms, slots = np.zeros(inoutput.shape), np.zeros(inoutput.shape), np.arange(max_kv_len)
+    for b in range(batch):
+        own = sequences == b
+        k, v = (_cached(cache, layer_id, b, slots) for cache in (keys, values))
+        mean = _attended(q.at(own), k, v, slots <= times[own][:, np.newaxis])
+        result[own], terms[own] = (x.reshape(max_q_len, -1) for x in (mean.value, mean.terms))
+    return WithTerms(result, terms), *sizes, keys, values
+
+
+@reference("diopiFusedDecoderAttentionInp")
+def fused_decoder_attention(
+    inoutput: Array,
+    qkv_weight: Array,
+    qkv_bias: Array | None,
+    workspace: Array | None,
+    workspace_size: int,
+    fusion_level: int,
+    key_cache: Array,
+    value_cache: Array,
+    finished: Array | None,
+    total_padding_tokens: Array | None,
+    sequence_lengths: Array,
+    step: int,
+    layer_id: int,
+    local_head_num: int,
+    local_kv_head_num: int,
+    size_per_head: int,
+    max_seq_len: int,
+    rotary_embedding: int,
+    rope_theta: float,
+) -> Any:
+    if workspace_size < 0:
+        return Exact(inoutput), size_after(workspace_size), Exact(key_cache), Exact(value_cache)
+    going_on = np.ones(len(inoutput), bool) if finished is None else ~finished
+    padding = np.zeros(len(inoutput)) if total_padding_tokens is None else total_padding_tokens
+    positions, slots = step - 1 - padding, sequence_lengths % max_seq_len
+    heads = local_head_num, local_kv_head_num, local_kv_head_num
+    q, k, v = _projected(inoutput, qkv_weight, qkv_bias, heads, size_per_head)
+    q, k = (_rotated(x, positions, rotary_embedding, rope_theta) for x in (q, k))
+    alive = np.flatnonzero(going_on)
+    keys = _with_new(key_cache, layer_id, alive, slots[alive], k.at(alive))
+    values = _with_new(value_cache, layer_id, alive, slots[alive], v.at(alive))
+    result, terms = np.zeros(inoutput.shape), np.zeros(inoutput.shape)
+    for b in alive.tolist():
+        times = np.arange(max(0, sequence_lengths[b] + 1 - max_seq_len), sequence_lengths[b] + 1)
+        k, v = (_cached(cache, layer_id, b, times % max_seq_len) for cache in (keys, values))
+        mean = _attended(q.at([b]), k, v, np.ones((1, len(times)), bool))
+        result[b], terms[b] = mean.value.reshape(-1), mean.terms.reshape(-1)
+    specified = np.broadcast_to(going_on[:, np.newaxis], inoutput.shape)
+    return PartlySpecified(WithTerms(result, terms), specified), size_after(workspace_size), keys, values

@@ -1,0 +1,268 @@
+"""The fused kernels of the LMDeploy engine: layers, penalties, criteria, helpers; attention and sampling apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from diopi_test.cases.formats import format_of
+from diopi_test.cases.model import ResultOverride
+from diopi_test.oracle.reference import Exact, WithTerms, reference
+from diopi_test.oracle.reference.lmdeploy.sizes import size_after
+from diopi_test.oracle.reference.products import with_terms
+from diopi_test.oracle.reference.sums import sum_terms
+
+Array = NDArray[Any]
+
+
+# Layer kernels
+
+
+def _normed(x: Array, scale: Array, eps: float) -> WithTerms:
+    """x / √(mean(x²) + eps) · scale, with the relative error of the sum under the root, halved by it."""
+    squares = (x**2).mean(-1, keepdims=True) + eps
+    value = x / np.sqrt(squares) * scale
+    terms = sum_terms(x**2, -1, keepdims=True) / x.shape[-1] / squares / 2
+    return WithTerms(value, np.abs(value) * terms, signed=True)
+
+
+@reference("diopiRootMeanSquareNormInp")
+def root_mean_square_norm(inoutput: Array, scale: Array, eps: float) -> WithTerms:
+    return _normed(inoutput, scale, eps)
+
+
+@reference("diopiFusedAddRootMeanSquareNormInp")
+def fused_add_root_mean_square_norm(
+    inoutput: Array, residual: Array, bias: Array | None, scale: Array, eps: float
+) -> tuple[WithTerms, WithTerms]:
+    total = residual + inoutput + (0 if bias is None else bias)
+    return _normed(total, scale, eps), WithTerms(total, np.zeros(total.shape))
+
+
+@reference("diopiFusedSiluFfnInp")
+def fused_silu_ffn(
+    inoutput: Array,
+    weight1: Array,
+    weight2: Array,
+    weight3: Array,
+    workspace: Array | None,
+    workspace_size: int,
+    fusion_level: int,
+) -> Any:
+    if workspace_size < 0:
+        return Exact(inoutput), size_after(workspace_size)
+    gate = inoutput @ weight1
+    hidden = gate * special.expit(gate) * (inoutput @ weight2)
+    return with_terms(np.matmul, hidden, weight3), size_after(workspace_size)
+
+
+# Sampling set-up
+
+
+def _chosen(values: Array, size: int, value: float) -> Array:
+    """Those of the sequences if there are any, else one for all."""
+    return values if size > 0 else np.full(values.shape, value)
+
+
+@reference("diopiSetupTopkRuntimeArgsInp")
+def setup_topk_runtime_args(
+    top_ks: Array, top_ps: Array, batch_size: int, top_k: int, top_ks_size: int, top_p: float, top_ps_size: int
+) -> Any:
+    k, p = _chosen(top_ks, top_ks_size, top_k), _chosen(top_ps, top_ps_size, top_p)
+    k = np.where((k == 0) & (p == 0), 1, k)
+    p = np.where((k > 0) & (p == 0), 1, p)
+    return np.minimum(k, 1024), Exact(np.minimum(np.maximum(p, 0), 1)), k == 0
+
+
+@reference("diopiSetupToppRuntimeArgsInp")
+def setup_topp_runtime_args(
+    top_ks: Array,
+    top_ps: Array,
+    batch_size: int,
+    top_k: int,
+    top_ks_size: int,
+    top_p: float,
+    top_ps_size: int,
+    top_p_decay: float,
+    top_p_min: float,
+    top_p_reset_ids: int,
+) -> Any:
+    k, p = _chosen(top_ks, top_ks_size, top_k), _chosen(top_ps, top_ps_size, top_p)
+    k = np.where((k == 0) & (p == 0), 1, k)
+    p = np.minimum(np.maximum(p, 0), 1)
+    decay = np.full(p.shape, top_p_decay if 0 < top_p_decay <= 1 else 1.0)
+    lowest = np.full(p.shape, top_p_min if 0 < top_p_min <= 1 else 0.5)
+    return k, Exact(p), k > 0, Exact(p), Exact(decay), Exact(lowest), np.full(k.shape, top_p_reset_ids)
+
+
+# Logits processing
+
+
+@reference("diopiBatchApplyTemperaturePenaltyInp")
+def batch_apply_temperature_penalty(
+    logits: Array,
+    bias: Array | None,
+    temperatures: Array,
+    batch_size: int,
+    vocab_size: int,
+    vocab_size_padd: int,
+    *,
+    out: ResultOverride,
+) -> WithTerms:
+    assert out.dtype is not None
+    cooled = (logits + (0 if bias is None else bias)) / (temperatures[:, np.newaxis] + 1e-6)
+    padded = np.broadcast_to(np.arange(vocab_size_padd) >= vocab_size, logits.shape)
+    lowest = -format_of(out.dtype).largest
+    terms = np.zeros(logits.shape)
+    return WithTerms(np.where(padded, lowest, cooled), terms, signed=bias is None, exact=padded)
+
+
+def _times_read(step: int, length: int, max_input_length: int) -> Iterator[int]:
+    """The times before `step`, without the padding between a prompt and what follows it."""
+    return (time for time in range(step) if not length <= time < max_input_length)
+
+
+@reference("diopiBatchApplyRepetitionPenaltyInp")
+def batch_apply_repetition_penalty(
+    logits: Array,
+    penalties: Array,
+    output_ids: Array,
+    batch_size: int,
+    vocab_size: int,
+    input_lengths: Array | None,
+    max_input_length: int,
+    step: int,
+    penalty_type: int,
+) -> WithTerms:
+    ids, result, kept = _time_major(output_ids, batch_size), logits.copy(), np.ones(logits.shape, bool)
+    for b, penalty in enumerate(penalties if penalty_type else ()):
+        length = max_input_length if input_lengths is None else input_lengths[b]
+        held = [ids[time, b] for time in _times_read(step, length, max_input_length)]
+        row = logits[b, held]
+        scaled = np.where(row < 0, row * penalty, row / penalty)
+        result[b, held] = row - penalty if penalty_type == 1 else scaled
+        kept[b, held] = False
+    return WithTerms(result, 0.0, signed=True, exact=kept)
+
+
+def _time_major(ids: Array, batch_size: int) -> Array:
+    """A table of token ids with a row a time and a column a sequence, whatever its shape."""
+    return ids.reshape(ids.size // max(batch_size, 1), batch_size)
+
+
+def _words(table: Array) -> Iterator[Array]:
+    """The words of a table: tokens joined in row 0, rising ends in row 1, padded with −1."""
+    tokens, ends = table
+    start = 0
+    for end in ends[ends >= 0]:
+        yield tokens[start:end]
+        start = end
+
+
+def _is_at(ids: Array, word: Array, last: int, offset: int, batch_size: int) -> bool:
+    """Whether the tokens of a word are those of the times up to `last`, at an offset into each time's row."""
+    times = np.arange(len(word)) + last - (len(word) - 1)
+    return bool((ids.reshape(-1)[times * batch_size + offset] == word).all())
+
+
+@reference("diopiBanBadWordsInp")
+def ban_bad_words(
+    logits: Array,
+    output_ids: Array,
+    bad_words: Array,
+    id_offset: int,
+    bad_words_len: int,
+    share_words: bool,
+    batch_size: int,
+    vocab_size: int,
+    step: int,
+) -> Array:
+    result = logits.copy()
+    for b in range(batch_size):
+        for word in _words(bad_words if share_words else bad_words[b]):
+            begun, token = word[:-1], word[-1]
+            is_due = len(begun) <= step and _is_at(output_ids, begun, step - 1, id_offset + b, batch_size)
+            if is_due and 0 < token < vocab_size:
+                result[b, token] = -np.inf
+    return result
+
+
+@reference("diopiStopWordsCriterion")
+def stop_words_criterion(
+    output_ids: Array,
+    stop_words: Array,
+    finished: Array,
+    id_offset: int,
+    stop_words_len: int,
+    batch_size: int,
+    step: int,
+) -> Array:
+    stopped = [
+        any(
+            len(word) <= step + 1 and _is_at(output_ids, word, step, id_offset + b, batch_size)
+            for word in _words(stop_words[b])
+        )
+        for b in range(batch_size)
+    ]
+    return finished | np.array(stopped, bool)
+
+
+@reference("diopiLengthCriterion")
+def length_criterion(finished: Array, sequence_limit_length: Array, batch_size: int, step: int) -> Any:
+    ended = finished | (step >= sequence_limit_length)
+    return ended, np.array([ended.all()]), np.array([ended.sum()])
+
+
+# Small helpers
+
+
+@reference("diopiGatherOutput")
+def gather_output(
+    output_ids: Array,
+    ids: Array,
+    context_length: Array,
+    max_context_len: int,
+    max_gen_step: int,
+    max_output_len: int,
+    batch_size: int,
+) -> Array:
+    result, table = output_ids.copy(), _time_major(ids, batch_size)
+    for b, length in enumerate(context_length):
+        tokens = [table[time, b] for time in _times_read(max_gen_step, length, max_context_len)]
+        result[b, : len(tokens)] = tokens
+    return result
+
+
+@reference("diopiPlusScalarInp")
+def plus_scalar(inoutput: Array, val: int, size: int) -> Array:
+    return np.where(np.arange(len(inoutput)) < size, inoutput + val, inoutput)
+
+
+@reference("diopiUpdatePaddingCount")
+def update_padding_count(
+    total_padding_count: Array, input_lengths: Array, max_input_length: int, batch_size: int
+) -> Array:
+    return max_input_length - input_lengths
+
+
+@reference("diopiTransposeAxis01")
+def transpose_axis_01(input: Array, dim0: int, dim1: int, dim2: int) -> Array:
+    return input.transpose(1, 0, 2)
+
+
+@reference("diopiEmbeddingLookupPosEncoding")
+def embedding_lookup_pos_encoding(
+    embedding_table: Array, all_ids: Array, batch_size: int, hidden_units: int, step: int
+) -> Array:
+    return embedding_table[_time_major(all_ids, batch_size)[step]]
+
+
+@reference("diopiInputIdsEmbeddingLookupPosEncoding")
+def input_ids_embedding_lookup_pos_encoding(
+    input_ids: Array, embedding_table: Array, input_lengths: int, hidden_units: int
+) -> Array:
+    return embedding_table[input_ids]

@@ -1,0 +1,252 @@
+"""Sampling of the LMDeploy engine: what a token is drawn from, and what follows once a number has drawn it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import Exact, Judged, WithTerms, reference
+from diopi_test.oracle.reference.lmdeploy.sizes import size_after
+
+Array = NDArray[Any]
+
+
+@final
+@dataclass(frozen=True)
+class Ranked:
+    """What one sequence draws from: tokens in falling order of their weights.
+
+    Attributes:
+        ids, weights: of all tokens.
+        limit: how many of them, the first ones, can be drawn.
+        reach: how much of the running sum can be drawn.
+        total: what a weight is divided by for `output_log_probs`.
+        is_ordered: whether the lowest id is drawn of equals, so that they leave no choice.
+        is_draw: whether log-probabilities, length and end follow, too.
+        terms: of the logarithm of a weight.
+    """
+
+    ids: Array
+    weights: Array
+    limit: int
+    reach: float
+    total: float = 1.0
+    is_ordered: bool = False
+    is_draw: bool = True
+    terms: float = 1.0
+
+    @property
+    def count(self) -> int:
+        """How many tokens can come: those that begin within reach."""
+        weights = self.weights[: self.limit]
+        return max(1, int(np.sum((np.cumsum(weights) - weights < self.reach) & (weights > 0))))
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether one token alone can come."""
+        rivals = int(np.sum(self.weights == self.weights[0]))
+        return self.count == 1 and (rivals == 1 or self.is_ordered)
+
+    def place(self, u: float) -> int:
+        """The first place at which the running sum reaches u times the reach, the last if there is none."""
+        reached = np.cumsum(self.weights[: self.limit]) >= u * self.reach
+        return int(np.argmax(reached)) if np.any(reached) else self.limit - 1
+
+
+def _exponentials(logits: Array) -> Array:
+    return np.exp(logits - np.max(logits))
+
+
+def _probabilities(logits: Array) -> Array:
+    weights = _exponentials(logits)
+    return weights / (np.sum(weights) + 1e-6)
+
+
+def _in_order(weights: Array) -> tuple[Array, Array]:
+    """Tokens and weights in falling order, the lowest id first among equals."""
+    ids = np.argsort(-weights, kind="stable")
+    return ids, weights[ids]
+
+
+def ranked_top_k(logits: Array, k: int, p: float, are_logged: bool) -> Ranked:
+    """The k largest, cut at the share p of their sum."""
+    ids, weights = _in_order(_probabilities(logits) if are_logged else _exponentials(logits))
+    limit = min(max(k, 1), len(ids))
+    total = float(np.sum(weights[:limit]))
+    return Ranked(ids, weights, limit, p * total, total)
+
+
+def ranked_top_p(logits: Array, p: float) -> Ranked:
+    """All, cut at p; the largest if it is as much as that."""
+    ids, weights = _in_order(_probabilities(logits))
+    if weights[0] >= p:
+        return Ranked(ids, weights, 1, 0.0, is_ordered=True)
+    return Ranked(ids, weights, len(ids), p)
+
+
+def _end(token: int, is_draw: bool) -> Ranked:
+    """The token of a sequence that has ended, whose probability is 1 or, smoothed, 1 / (1 + 1e-6)."""
+    return Ranked(np.array([token]), np.array([1 - 5e-7]), 1, 0.0, is_draw=is_draw, terms=5.0)
+
+
+def _flags(given: Array | None, batch: int) -> Array:
+    return np.zeros(batch, bool) if given is None else given
+
+
+UPDATED = ("output_ids", "finished", "sequence_lengths", "cum_log_probs", "output_log_probs")
+"""What sampling updates."""
+
+Updated = tuple[Array, Array | None, Array | None, Array | None, Array | None]
+
+
+def _drawn(numbers: Array, before: Updated, sequences: Sequence[Ranked | None], end_ids: Array, step: int) -> Updated:
+    """What is updated once each sequence, but those that are None, has drawn with a number of (0, 1]."""
+    ids, finished, lengths, cum, own = (None if array is None else array.copy() for array in before)
+    assert ids is not None
+    ended = _flags(before[1], len(sequences))
+    for b, ranked in enumerate(sequences):
+        if ranked is None:
+            continue
+        place = ranked.place(numbers[b])
+        token, logarithm = ranked.ids[place], np.log(ranked.weights[place])
+        ids.reshape(-1)[step * len(sequences) + b] = token
+        if cum is not None and ranked.is_draw:
+            cum[b] += logarithm
+        if own is not None and ranked.is_draw:
+            own[b] = logarithm - np.log(ranked.total)
+        if finished is not None and lengths is not None and ranked.is_draw:
+            lengths[b] += not ended[b]
+            finished[b] = token == end_ids[b]
+    return ids, finished, lengths, cum, own
+
+
+def sequences_top_k(
+    logits: Array, finished: Array | None, end_ids: Array, ks: Array, ps: Array, skip: Array | None, are_logged: bool
+) -> list[Ranked | None]:
+    """What each sequence draws from; None for those that are skipped."""
+    batch = len(logits)
+    each = zip(logits, _flags(finished, batch), _flags(skip, batch), end_ids, ks, ps, strict=True)
+    return [
+        None if is_skipped else _end(end, False) if has_ended else ranked_top_k(row, k, p, are_logged)
+        for row, has_ended, is_skipped, end, k, p in each
+    ]
+
+
+def sequences_top_p(
+    logits: Array, finished: Array | None, end_ids: Array, ps: Array, skip: Array | None
+) -> list[Ranked | None]:
+    """What each sequence draws from; None for those that are skipped."""
+    batch = len(logits)
+    each = zip(logits, _flags(finished, batch), _flags(skip, batch), end_ids, ps, strict=True)
+    return [
+        None if is_skipped else _end(end, True) if has_ended else ranked_top_p(row, p)
+        for row, has_ended, is_skipped, end, p in each
+    ]
+
+
+Draw = Callable[[Array], Updated]
+"""From a number a sequence to what is updated."""
+
+
+def top_k_draw(given: Any) -> tuple[list[Ranked | None], Draw]:
+    """What each sequence draws from in a call of top-k sampling, by its arguments, and what follows."""
+    before = _updated(given)
+    are_logged = before[3] is not None or before[4] is not None
+    ks, ps, skip = given["runtime_top_k"], given["runtime_top_p"], given["skip_decode"]
+    sequences = sequences_top_k(given["logits"], before[1], given["end_ids"], ks, ps, skip, are_logged)
+    return sequences, partial(_drawn, before=before, sequences=sequences, end_ids=given["end_ids"], step=given["step"])
+
+
+def top_p_draw(given: Any) -> tuple[list[Ranked | None], Draw]:
+    """The same of top-p sampling."""
+    before = _updated(given)
+    ps, skip = given["runtime_top_p"], given["skip_decode"]
+    sequences = sequences_top_p(given["logits"], before[1], given["end_ids"], ps, skip)
+    return sequences, partial(_drawn, before=before, sequences=sequences, end_ids=given["end_ids"], step=given["step"])
+
+
+def _updated(given: Any) -> Updated:
+    ids, finished, lengths, cum, own = (given[name] for name in UPDATED)
+    return ids, finished, lengths, cum, own
+
+
+def _results(sequences: Sequence[Ranked | None], draw: Draw) -> tuple[list[Any], list[Any]]:
+    """`output_ids` alone, then the others; judged where they depend on what is drawn."""
+    ids, finished, lengths, cum, own = draw(np.full(len(sequences), 0.5))
+    if not all(ranked.is_certain for ranked in sequences if ranked is not None):
+        judged = [None if array is None else Judged(array) for array in (finished, cum, own)]
+        return [Judged(ids)], [judged[0], lengths, *judged[1:]]
+    terms = np.array([_terms(ranked) for ranked in sequences])
+    logarithms = [None if array is None else WithTerms(array, terms, exact=terms == 0) for array in (cum, own)]
+    return [ids], [finished, lengths, *logarithms]
+
+
+def _terms(ranked: Ranked | None) -> float:
+    """Of a logarithm; 0 where there is none."""
+    return 0.0 if ranked is None or not ranked.is_draw else ranked.terms + abs(float(np.log(ranked.weights[0])))
+
+
+def _as_before(given: Any, sizes: Sequence[Any]) -> tuple[Any, ...]:
+    ids, finished, lengths, *logarithms = _updated(given)
+    kept = [None if array is None else Exact(array) for array in logarithms]
+    return (ids, *sizes, finished, lengths, *kept)
+
+
+@reference("diopiTopKSampling")
+def top_k_sampling(
+    output_ids: Array,
+    logits: Array,
+    workspace: Array | None,
+    workspace_size: int,
+    fusion_level: int,
+    end_ids: Array,
+    finished: Array | None,
+    sequence_lengths: Array | None,
+    step: int,
+    batch_size: int,
+    vocab_size_padded: int,
+    runtime_top_k: Array,
+    runtime_top_p: Array,
+    skip_decode: Array | None,
+    cum_log_probs: Array | None,
+    output_log_probs: Array | None,
+    generators: Sequence[int],
+) -> Any:
+    given, sizes = locals(), [size_after(workspace_size)]
+    if workspace_size < 0:
+        return _as_before(given, sizes)
+    ids, others = _results(*top_k_draw(given))
+    return (*ids, *sizes, *others)
+
+
+@reference("diopiTopPSampling")
+def top_p_sampling(
+    output_ids: Array,
+    logits: Array,
+    persistent_workspace: Array | None,
+    persistent_workspace_size: int,
+    workspace: Array | None,
+    workspace_size: int,
+    fusion_level: int,
+    end_ids: Array,
+    finished: Array | None,
+    sequence_lengths: Array | None,
+    step: int,
+    batch_size: int,
+    vocab_size_padded: int,
+    runtime_top_p: Array,
+    skip_decode: Array | None,
+    cum_log_probs: Array | None,
+    output_log_probs: Array | None,
+    generators: Sequence[int],
+) -> Any:
+    given, sizes = locals(), [size_after(persistent_workspace_size), size_after(workspace_size)]
+    if persistent_workspace_size < 0 or workspace_size < 0:
+        return _as_before(given, sizes)
+    ids, others = _results(*top_p_draw(given))
+    return (*ids, *sizes, *others)

@@ -1,0 +1,383 @@
+"""Loss functions and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from diopi_proto.types import Reduction
+from diopi_test.cases.model import ResultOverride
+from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
+from diopi_test.oracle.reference.sums import relative_terms, sum_terms
+
+Array = NDArray[Any]
+
+
+def _reduced(losses: Array, reduction: int, divisor: Any = None, stored: Any = 0.0) -> WithTerms:
+    """Element losses after reduction; mean divides by `divisor`, by default their number.
+
+    The sum has terms as any other; the errors that `stored` terms stand for are independent and add up as squares.
+    """
+    if reduction == Reduction.none:
+        return WithTerms(losses, 0.0, stored)
+    scale = _factor(reduction, losses.size if divisor is None else divisor)
+    random_walk = np.sqrt(np.square(stored * np.ones(losses.shape)).sum())
+    return WithTerms(losses.sum() * scale, scale * sum_terms(losses, None), scale * random_walk)
+
+
+def _factor(reduction: int, divisor: Any) -> Any:
+    """What the reduction puts before the sum, or before every element loss."""
+    return 1 / np.float64(divisor) if reduction == Reduction.mean else 1.0
+
+
+def _or_one(weight: Array | None) -> Any:
+    return 1.0 if weight is None else weight
+
+
+def _unsigned_zeros(weight: Array | None) -> Any:
+    """Terms of nothing, for products with `weight`: it leaves zeros of either sign where it is 0."""
+    return 0.0 if weight is None or weight.all() else np.zeros(weight.shape)
+
+
+def _softplus(x: Array) -> Array:
+    """ln(1 + eˣ), which is −ln σ(−x)."""
+    return np.logaddexp(0, x)
+
+
+# Element by element
+
+
+@reference("diopiMSELoss")
+def mse_loss(input: Array, target: Array, reduction: int) -> WithTerms:
+    return _reduced(np.square(input - target), reduction)
+
+
+@reference("diopiMSELossBackward")
+def mse_loss_backward(grad_output: Array, input: Array, target: Array, reduction: int) -> Array:
+    return 2 * (input - target) * _factor(reduction, input.size) * grad_output
+
+
+@reference("diopiSmoothL1Loss")
+def smooth_l1_loss(input: Array, target: Array, reduction: int, beta: float) -> WithTerms:
+    d = np.abs(input - target)
+    return _reduced(np.where(d < beta, d * d / (2 * np.float64(beta)), d - beta / 2), reduction)
+
+
+@reference("diopiSmoothL1LossBackward")
+def smooth_l1_loss_backward(grad_output: Array, input: Array, target: Array, reduction: int, beta: float) -> Array:
+    d = input - target
+    slope = np.where(np.abs(d) < beta, d / np.float64(beta), np.sign(d))
+    return slope * _factor(reduction, input.size) * grad_output
+
+
+@reference("diopiBCELoss")
+def bce_loss(input: Array, target: Array, weight: Array | None, reduction: int) -> WithTerms:
+    log, log_complement = np.maximum(np.log(input), -100), np.maximum(np.log1p(-input), -100)
+    return _reduced(_or_one(weight) * -(target * log + (1 - target) * log_complement), reduction)
+
+
+@reference("diopiBCELossBackward")
+def bce_loss_backward(
+    grad_output: Array, input: Array, target: Array, weight: Array | None, reduction: int
+) -> WithTerms:
+    slope = (input - target) / np.maximum(input * (1 - input), 1e-12)
+    gradient = _or_one(weight) * slope * _factor(reduction, input.size) * grad_output
+    return WithTerms(gradient, _unsigned_zeros(weight))
+
+
+@reference("diopiBCEWithLogits")
+def bce_with_logits(
+    input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int
+) -> WithTerms:
+    loss = _or_one(pos_weight) * target * _softplus(-input) + (1 - target) * _softplus(input)
+    # PyTorch's form is (1 − t)·x + (1 − t + p·t)·ln(1 + e⁻ˣ): where x < 0, (1 − t)·x cancels
+    cancelled = np.where(input < 0, np.abs((1 - target) * input), 0)
+    return _reduced(_or_one(weight) * loss, reduction, stored=np.abs(_or_one(weight)) * cancelled)
+
+
+@reference("diopiBCEWithLogitsBackward")
+def bce_with_logits_backward(
+    grad_output: Array, input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int
+) -> WithTerms:
+    positive = _or_one(pos_weight) * target
+    up = (1 - target + positive) * special.expit(input)
+    scale = _or_one(weight) * _factor(reduction, input.size) * grad_output
+    return WithTerms((up - positive) * scale, _unsigned_zeros(weight), (np.abs(up) + np.abs(positive)) * np.abs(scale))
+
+
+def _focal(x: Array, t: Array, alpha: float, gamma: float) -> tuple[Array, Array, Array, Array]:
+    """α_t, p_t, (1 − p_t)^gamma, and the relative size of what 1 − p_t cancels there, for the published formula."""
+    p, not_p = special.expit(x), special.expit(-x)
+    p_t, rest = p * t + not_p * (1 - t), not_p * t + p * (1 - t)
+    alpha_t = alpha * t + (1 - alpha) * (1 - t) if alpha >= 0 else np.ones(x.shape)
+    return alpha_t, p_t, rest**gamma, gamma * p_t / rest
+
+
+def _bce(x: Array, t: Array) -> Array:
+    return t * _softplus(-x) + (1 - t) * _softplus(x)
+
+
+@reference("diopiSigmoidFocalLoss")
+def sigmoid_focal_loss(inputs: Array, targets: Array, alpha: float, gamma: float, reduction: int) -> WithTerms:
+    alpha_t, _, modulation, cancelled = _focal(inputs, targets, alpha, gamma)
+    loss = alpha_t * modulation * _bce(inputs, targets)
+    # as in `bce_with_logits`, and 1 − p_t
+    terms = alpha_t * modulation * np.where(inputs < 0, np.abs((1 - targets) * inputs), 0) + np.abs(loss) * cancelled
+    return _reduced(loss, reduction, stored=terms)
+
+
+@reference("diopiSigmoidFocalLossBackward")
+def sigmoid_focal_loss_backward(
+    grad_output: Array, input: Array, target: Array, gamma: float, alpha: float, reduction: int
+) -> WithTerms:
+    alpha_t, _, modulation, cancelled = _focal(input, target, alpha, gamma)
+    p, not_p, sign = special.expit(input), special.expit(-input), 2 * target - 1
+    # (1 − p_t)^gamma = M: M′ = −gamma·M/(1 − p_t)·p′_t with p′_t = p·(1 − p)·(2t − 1)
+    decay = gamma * p * not_p * sign / (not_p * target + p * (1 - target)) * _bce(input, target)
+    scale = alpha_t * modulation * _factor(reduction, input.size) * grad_output
+    terms = p + target + np.abs(decay) + (np.abs(p - target) + np.abs(decay)) * cancelled
+    return WithTerms((p - target - decay) * scale, 0.0, terms * np.abs(scale))
+
+
+# Classes
+
+
+def _classes_last(array: Array) -> Array:
+    """(N, C, d…) as (N, d…, C), (C) as it is."""
+    return np.moveaxis(array, min(1, array.ndim - 1), -1)
+
+
+def _classes_back(array: Array) -> Array:
+    return np.moveaxis(array, -1, min(1, array.ndim - 1))
+
+
+def _one_hot(target: Array, classes: int, ignore_index: int) -> Array:
+    """(*target, C): true at the class; false throughout where it is ignored."""
+    return (target[..., None] == np.arange(classes)) & (target != ignore_index)[..., None]
+
+
+@reference("diopiNLLLoss")
+def nll_loss(input: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> WithTerms:
+    return nll_loss_v2(input, target, weight, reduction, ignore_index, out=(ResultOverride(), ResultOverride()))[0]
+
+
+@reference("diopiNLLLossV2")
+def nll_loss_v2(
+    input: Array,
+    target: Array,
+    weight: Array | None,
+    reduction: int,
+    ignore_index: int,
+    *,
+    out: Sequence[ResultOverride | None],
+) -> tuple[WithTerms, Any]:
+    log_probs = _classes_last(input)
+    hot = _one_hot(target, log_probs.shape[-1], ignore_index)
+    total = (hot * _or_one(weight)).sum()
+    losses = np.where(hot, -_or_one(weight) * log_probs, 0.0).sum(-1)
+    reported = total if reduction != Reduction.none else np.float64(0)
+    shape = out[1].shape if out[1] else None
+    return _reduced(losses, reduction, total), np.asarray(reported, np.float64).reshape(shape or ())
+
+
+@reference("diopiNLLLossBackward")
+def nll_loss_backward(
+    grad_output: Array, input: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int
+) -> Array:
+    hot = _one_hot(target, _classes_last(input).shape[-1], ignore_index)
+    total = (hot * _or_one(weight)).sum()
+    return nll_loss_v2_backward(grad_output, input, target, weight, total, reduction, ignore_index)
+
+
+@reference("diopiNLLLossV2Backward")
+def nll_loss_v2_backward(
+    grad_output: Array,
+    input: Array,
+    target: Array,
+    weight: Array | None,
+    totalWeight: Array,
+    reduction: int,
+    ignore_index: int,
+) -> Array:
+    hot = _one_hot(target, _classes_last(input).shape[-1], ignore_index)
+    scale = _factor(reduction, np.sum(totalWeight)) * grad_output[..., None]
+    return _classes_back(np.where(hot, -_or_one(weight) * scale, 0.0))
+
+
+def _class_terms(
+    input: Array, target: Array, weight: Array | None, ignore_index: int, label_smoothing: float
+) -> tuple[Array, Any]:
+    """a of −Σ_c a_c·l_c, the classes last, and the divisor of mean."""
+    classes = _classes_last(input).shape[-1]
+    if target.dtype.kind == "f":
+        certain, kept = _classes_last(target), np.ones(_classes_last(target).shape[:-1], bool)
+        divisor = kept.size
+    else:
+        certain, kept = _one_hot(target, classes, ignore_index), target != ignore_index
+        divisor = (certain * _or_one(weight)).sum()
+    smoothing = max(label_smoothing, 0.0)
+    smoothed = (1 - smoothing) * certain + smoothing / max(classes, 1)
+    return np.where(kept[..., None], _or_one(weight) * smoothed, 0.0), divisor
+
+
+@reference("diopiCrossEntropyLoss")
+def cross_entropy(
+    input: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int, label_smoothing: float
+) -> WithTerms:
+    share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
+    logits = _classes_last(input)
+    losses = np.where(share == 0, 0.0, share * -special.log_softmax(logits, -1))
+    # l = x − max − ln Σ e^(x − max): x cancels, and the sum's relative error is the logarithm's absolute one
+    terms = np.where(share == 0, 0.0, share * (np.abs(logits) + 1))
+    return _reduced(losses.sum(-1), reduction, divisor, terms.sum(-1))
+
+
+@reference("diopiCrossEntropyLossBackward")
+def cross_entropy_backward(
+    grad_output: Array,
+    input: Array,
+    target: Array,
+    weight: Array | None,
+    reduction: int,
+    ignore_index: int,
+    label_smoothing: float,
+) -> WithTerms:
+    share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
+    logits = _classes_last(input)
+    spread = special.softmax(logits, -1) * share.sum(-1, keepdims=True)
+    # beside what cancels, the error of the sum that softmax divides by
+    divided = spread * relative_terms(np.exp(logits - logits.max(-1, keepdims=True, initial=-np.inf)), -1)
+    scale = np.where(share.any(-1, keepdims=True), _factor(reduction, divisor) * grad_output[..., None], 0.0)
+    value, terms, stored = ((spread - share) * scale, divided * np.abs(scale), (spread + share) * np.abs(scale))
+    return WithTerms(*map(_classes_back, (value, terms, stored)))
+
+
+# Connectionist temporal classification
+
+
+def _extended_targets(targets: Array, lengths: Array, blank: int) -> list[Array]:
+    """y′ of every sample: its labels with a blank before, between and after them."""
+    starts = np.cumsum(lengths) - lengths
+    rows = targets if targets.ndim == 2 else [targets[start:] for start in starts]
+    extended = [np.full(2 * length + 1, blank) for length in lengths]
+    for row, length, labels in zip(rows, lengths, extended, strict=True):
+        labels[1::2] = row[:length]
+    return extended
+
+
+def _log_alpha(log_probs: Array, labels: Array, blank: int) -> Array:
+    """ln α_t(s) of one sample: log_probs (T, C), labels y′; shape (T, len(labels))."""
+    emitted = log_probs[:, labels]
+    may_skip = (labels != blank) & (labels != _later(labels, 2, blank))
+    start = np.where(np.arange(len(labels)) < 2, 0.0, -np.inf)
+    alpha: list[Array] = []
+    for step in emitted:
+        if alpha:
+            skipped = np.where(may_skip, _later(alpha[-1], 2, -np.inf), -np.inf)
+            start = np.logaddexp.reduce([alpha[-1], _later(alpha[-1], 1, -np.inf), skipped])
+        alpha.append(start + step)
+    return np.array(alpha).reshape(emitted.shape)
+
+
+def _later(values: Array, places: int, fill: Any) -> Array:
+    """`values` moved `places` up, `fill` in front."""
+    return np.concatenate([np.full(places, fill), values])[: len(values)]
+
+
+def _minus_log_likelihood(alpha: Array) -> Any:
+    if len(alpha) == 0:
+        return 0.0 if alpha.shape[1] == 1 else np.inf
+    return -np.logaddexp.reduce(alpha[-1, -2:])
+
+
+@reference("diopiCTCLoss")
+def ctc_loss(
+    log_probs: Array,
+    targets: Array,
+    input_lengths: Array,
+    target_lengths: Array,
+    blank: int,
+    reduction: int,
+    zero_infinity: bool,
+    *,
+    out: Sequence[ResultOverride],
+) -> tuple[Any, Any, PartlySpecified]:
+    steps, samples, _ = log_probs.shape
+    alpha = np.full((samples, steps, 2 * max(target_lengths) + 1), -np.inf)
+    specified = np.zeros(alpha.shape, bool)
+    losses = np.zeros(samples)
+    for n, labels in enumerate(_extended_targets(targets, target_lengths, blank)):
+        part = np.s_[n, : input_lengths[n], : len(labels)]
+        alpha[part] = _log_alpha(log_probs[: input_lengths[n], n], labels, blank)
+        specified[part] = True
+        losses[n] = _minus_log_likelihood(alpha[part])
+    counted = np.where(np.isinf(losses), 0.0, losses) if zero_infinity else losses
+    return (
+        _ctc_reduced(counted, losses, target_lengths, reduction, out[0]),
+        _signless(losses, losses == 0),
+        PartlySpecified(WithTerms(alpha, _path_terms(alpha)), specified),
+    )
+
+
+def _path_terms(alpha: Array) -> Array:
+    """The logarithms grow from step to step and are rounded each time: √(Σ (α·i/t)² / 12) = |α|·√(t / 36) after t."""
+    steps = np.arange(1, alpha.shape[1] + 1)[:, None]
+    return np.where(np.isfinite(alpha), np.abs(alpha), 0.0) * np.sqrt(steps / 36)
+
+
+def _signless(losses: Array, certain: Array) -> WithTerms:
+    """Losses; −ln 1 of the `certain` ones is −0 to some and the rounding error of a sum to others."""
+    return WithTerms(losses, certain)
+
+
+def _ctc_reduced(counted: Array, losses: Array, target_lengths: Array, reduction: int, out: ResultOverride) -> Any:
+    if reduction == Reduction.none:
+        return _signless(counted, losses == 0)
+    lengths = np.maximum(target_lengths, 1) if reduction == Reduction.mean else 1
+    total = (counted / lengths).sum() * _factor(reduction, len(counted))
+    return np.asarray(total).reshape(out.shape or ())
+
+
+@reference("diopiCTCLossBackward")
+def ctc_loss_backward(
+    grad_output: Array,
+    log_probs: Array,
+    targets: Array,
+    input_lengths: Array,
+    target_lengths: Array,
+    neg_log_likelihood: Array,
+    log_alpha: Array,
+    blank: int,
+    reduction: int,
+    zero_infinity: bool,
+) -> WithTerms:
+    gradient, terms = np.zeros(log_probs.shape), np.zeros(log_probs.shape)
+    samples = log_probs.shape[1]
+    outer = np.broadcast_to(grad_output, samples)
+    for n, labels in enumerate(_extended_targets(targets, target_lengths, blank)):
+        if np.isinf(neg_log_likelihood[n]) and zero_infinity:
+            continue
+        steps = slice(input_lengths[n])
+        scale = _factor(reduction, samples * max(target_lengths[n], 1)) * outer[n]
+        probability = np.exp(log_probs[steps, n])
+        posterior = _posterior(
+            log_probs[steps, n], labels, log_alpha[n, steps, : len(labels)], neg_log_likelihood[n], blank
+        )
+        gradient[steps, n] = (probability - posterior) * scale
+        terms[steps, n] = (probability + posterior) * np.abs(scale)
+    return WithTerms(gradient, terms)
+
+
+def _posterior(log_probs: Array, labels: Array, log_alpha: Array, neg_log_likelihood: float, blank: int) -> Array:
+    """P[t, c] of one sample; NaN where no alignment fits."""
+    if np.isinf(neg_log_likelihood):
+        return np.full(log_probs.shape, np.nan)
+    log_beta = _log_alpha(log_probs[::-1], labels[::-1], blank)[::-1, ::-1]
+    posterior = np.zeros(log_probs.shape)
+    for s, label in enumerate(labels):
+        posterior[:, label] += np.exp(log_alpha[:, s] + log_beta[:, s] - log_probs[:, label] + neg_log_likelihood)
+    return posterior

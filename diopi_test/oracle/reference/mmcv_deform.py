@@ -1,0 +1,433 @@
+"""MMCV's deformable convolutions and multi-scale deformable attention, forward and backward.
+
+Images are cut into deformable groups, (B, G, C/G, H·W); columns, the samples a kernel position meets, are (B, C, K, P)
+with K positions in the kernel and P in the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import WithTerms, reference
+from diopi_test.oracle.reference.products import plus, times
+from diopi_test.oracle.reference.sampling import (
+    Coordinate,
+    Samples,
+    combined,
+    exact,
+    put,
+    samples,
+    scaled,
+    stacked,
+    taken,
+    zero_padded,
+)
+from diopi_test.oracle.reference.sums import sum_terms
+
+Array = NDArray[Any]
+Pair = tuple[int, int]
+"""Along H and along W."""
+
+
+@final
+@dataclass(frozen=True)
+class _Convolution:
+    """A deformable convolution of these tensors; `mask` is None where samples have no factors."""
+
+    input: Array
+    weight: Array
+    offset: Array
+    mask: Array | None
+    stride: Pair
+    padding: Pair
+    dilation: Pair
+    groups: int
+    deform_groups: int
+
+    @property
+    def size(self) -> Pair:
+        """Of the result, along H and W."""
+        return self.offset.shape[2], self.offset.shape[3]
+
+    @property
+    def kernel(self) -> Pair:
+        """The size of the kernel."""
+        return self.weight.shape[2], self.weight.shape[3]
+
+    @cached_property
+    def samples(self) -> list[list[Samples]]:
+        """Of each image and deformable group: (4, K, P)."""
+        shape = (len(self.input), self.deform_groups, self.kernel[0] * self.kernel[1], 2, self.size[0] * self.size[1])
+        shifts = np.moveaxis(self.offset.reshape(shape), 3, 2)
+        (i, j), (h, w) = (np.indices(sizes).reshape(2, -1) for sizes in (self.kernel, self.size))
+        return [[self._samples((i, j), (h, w), of_group) for of_group in of_image] for of_image in shifts]
+
+    def _samples(self, taps: Any, places: Any, shifts: Array) -> Samples:
+        cells = []
+        for axis in range(2):
+            start = places[axis] * self.stride[axis] - self.padding[axis]
+            at = start + taps[axis][:, np.newaxis] * self.dilation[axis] + shifts[axis]
+            cells.append(zero_padded(Coordinate(at, np.abs(at)), self.input.shape[2 + axis]))
+        return samples(cells[0], cells[1], self.input.shape[3])
+
+    def columns(self, which: Callable[[Samples], WithTerms]) -> WithTerms:
+        """Samples of the image, or their derivatives: (B, C, K, P)."""
+        b, c, h, w = self.input.shape
+        planes = self.input.reshape(b, self.deform_groups, c // self.deform_groups, h * w)
+        parts = [
+            combined(taken(its.index), which(its), exact(planes[image, group]))
+            for image, of_image in enumerate(self.samples)
+            for group, its in enumerate(of_image)
+        ]
+        return stacked(parts, (b, c, *self._ends))
+
+    @property
+    def _ends(self) -> Pair:
+        return self.kernel[0] * self.kernel[1], self.size[0] * self.size[1]
+
+    def masked(self, columns: WithTerms) -> WithTerms:
+        """Columns times their factors, if they have any."""
+        return columns if self.mask is None else scaled(self._factors, columns)
+
+    @property
+    def _factors(self) -> Array:
+        assert self.mask is not None
+        factors = self.mask.reshape(len(self.mask), self.deform_groups, *self._ends)
+        return np.repeat(factors, self.input.shape[1] // self.deform_groups, 1)
+
+    def _grouped(self, array: Array) -> Array:
+        """(B, channels, …) as (B, groups, channels of one, …)."""
+        return array.reshape(len(array), self.groups, array.shape[1] // self.groups, *array.shape[2:])
+
+    @property
+    def _matrices(self) -> Array:
+        """The weights as (groups, outputs of one, inputs of one, K)."""
+        co, ci, *_ = self.weight.shape
+        return self.weight.reshape(self.groups, co // self.groups, ci, self._ends[0])
+
+    def result(self) -> WithTerms:
+        def sums(weight: Array, columns: Array) -> Array:
+            return np.einsum("gock,bgckp->bgop", weight, self._grouped(columns)).reshape(shape)
+
+        shape = (len(self.input), len(self.weight), *self.size)
+        return combined(sums, exact(self._matrices), self.masked(self.columns(lambda its: its.weight)))
+
+    def gradient_of_columns(self, grad: Array) -> WithTerms:
+        """What each masked sample gets: (B, C, K, P)."""
+
+        def sums(weight: Array, given: Array) -> Array:
+            return np.einsum("gock,bgop->bgckp", weight, given).reshape(*self.input.shape[:2], *self._ends)
+
+        return combined(sums, exact(self._matrices), exact(self._flat(grad)))
+
+    def _flat(self, grad: Array) -> Array:
+        """(B, groups, outputs of one, P)."""
+        return self._grouped(grad.reshape(*grad.shape[:2], self._ends[1]))
+
+    def weight_gradient(self, grad: Array) -> WithTerms:
+        def sums(given: Array, columns: Array) -> Array:
+            return np.einsum("bgop,bgckp->gock", given, self._grouped(columns)).reshape(self.weight.shape)
+
+        return combined(sums, exact(self._flat(grad)), self.masked(self.columns(lambda its: its.weight)))
+
+    def input_gradient(self, of_columns: WithTerms) -> WithTerms:
+        """From the gradient of the columns without factors."""
+        b, c, h, w = self.input.shape
+        shape = (b, self.deform_groups, c // self.deform_groups, *self._ends)
+        values, terms = of_columns.value.reshape(shape), of_columns.terms.reshape(shape)
+        parts = [
+            combined(put(its.index, h * w), its.weight, WithTerms(values[image, group], terms[image, group]))
+            for image, of_image in enumerate(self.samples)
+            for group, its in enumerate(of_image)
+        ]
+        return stacked(parts, self.input.shape)
+
+    def per_group(self, one: WithTerms, other: WithTerms) -> WithTerms:
+        """Sums of products of columns over the channels of a deformable group: (B, G·K, size)."""
+        shape = (len(self.input), self.deform_groups, self.input.shape[1] // self.deform_groups, *self._ends)
+        result = (len(self.input), self.deform_groups * self._ends[0], *self.size)
+
+        def sums(a: Array, b: Array) -> Array:
+            return np.einsum("bgckp,bgckp->bgkp", a.reshape(shape), b.reshape(shape)).reshape(result)
+
+        return combined(sums, one, other)
+
+    def offset_gradient(self, of_columns: WithTerms) -> WithTerms:
+        """From the gradient of the columns without factors: Δy and Δx by turns."""
+        slopes = [self.columns(lambda its: its.by_y), self.columns(lambda its: its.by_x)]
+        both = [self.per_group(of_columns, slope) for slope in slopes]
+        values, terms = (np.stack([getattr(one, name) for one in both], 2) for name in ("value", "terms"))
+        return WithTerms(values.reshape(self.offset.shape), terms.reshape(self.offset.shape))
+
+
+@reference("diopiDeformConvMmcv")
+def deform_conv(
+    columns: Array,
+    ones: Array,
+    input: Array,
+    weight: Array,
+    offset: Array,
+    kW: int,
+    kH: int,
+    dW: int,
+    dH: int,
+    padW: int,
+    padH: int,
+    dilationW: int,
+    dilationH: int,
+    groups: int,
+    deform_groups: int,
+    im2col_step: int,
+) -> WithTerms:
+    sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
+    return _Convolution(input, weight, offset, None, *sizes, groups, deform_groups).result()
+
+
+@reference("diopiDeformConvBackwardInputMmcv")
+def deform_conv_backward_input(
+    gradInput: Array,
+    gradOffset: Array,
+    input: Array,
+    offset: Array,
+    gradOutput: Array,
+    weight: Array,
+    columns: Array,
+    kW: int,
+    kH: int,
+    dW: int,
+    dH: int,
+    padW: int,
+    padH: int,
+    dilationW: int,
+    dilationH: int,
+    groups: int,
+    deform_groups: int,
+    im2col_step: int,
+) -> tuple[WithTerms, WithTerms]:
+    sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
+    convolution = _Convolution(input, weight, offset, None, *sizes, groups, deform_groups)
+    of_columns = convolution.gradient_of_columns(gradOutput)
+    return convolution.input_gradient(of_columns), convolution.offset_gradient(of_columns)
+
+
+@reference("diopiDeformConvBackwardParametersMmcv")
+def deform_conv_backward_parameters(
+    gradOutput: Array,
+    gradWeight: Array,
+    input: Array,
+    offset: Array,
+    columns: Array,
+    ones: Array,
+    kW: int,
+    kH: int,
+    dW: int,
+    dH: int,
+    padW: int,
+    padH: int,
+    dilationW: int,
+    dilationH: int,
+    groups: int,
+    deform_groups: int,
+    im2col_step: int,
+    scale: float,
+) -> WithTerms:
+    sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
+    convolution = _Convolution(input, gradWeight, offset, None, *sizes, groups, deform_groups)
+    return times(scale, convolution.weight_gradient(gradOutput))
+
+
+@reference("diopiModulatedDeformConvMmcv")
+def modulated_deform_conv(
+    columns: Array,
+    ones: Array,
+    input: Array,
+    weight: Array,
+    bias: Array,
+    offset: Array,
+    mask: Array,
+    kernel_h: int,
+    kernel_w: int,
+    stride_h: int,
+    stride_w: int,
+    pad_h: int,
+    pad_w: int,
+    dilation_h: int,
+    dilation_w: int,
+    group: int,
+    deformable_group: int,
+    with_bias: bool,
+) -> WithTerms:
+    sizes = (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
+    product = _Convolution(input, weight, offset, mask, *sizes, group, deformable_group).result()
+    return plus(product, bias[:, np.newaxis, np.newaxis]) if with_bias else product
+
+
+@reference("diopiModulatedDeformConvBackwardMmcv")
+def modulated_deform_conv_backward(
+    grad_input: Array,
+    grad_weight: Array,
+    grad_bias: Array,
+    grad_offset: Array,
+    grad_mask: Array,
+    input: Array,
+    weight: Array,
+    bias: Array,
+    ones: Array,
+    offset: Array,
+    mask: Array,
+    columns: Array,
+    grad_output: Array,
+    kernel_h: int,
+    kernel_w: int,
+    stride_h: int,
+    stride_w: int,
+    pad_h: int,
+    pad_w: int,
+    dilation_h: int,
+    dilation_w: int,
+    group: int,
+    deformable_group: int,
+    with_bias: bool,
+) -> tuple[WithTerms, ...]:
+    sizes = (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
+    convolution = _Convolution(input, weight, offset, mask, *sizes, group, deformable_group)
+    of_masked = convolution.gradient_of_columns(grad_output)
+    of_columns = convolution.masked(of_masked)
+    over = (0, 2, 3)
+    summed = WithTerms(grad_output.sum(over), sum_terms(grad_output, over))
+    return (
+        convolution.input_gradient(of_columns),
+        convolution.weight_gradient(grad_output),
+        summed if with_bias else exact(np.zeros(grad_bias.shape)),
+        convolution.offset_gradient(of_columns),
+        convolution.per_group(of_masked, convolution.columns(lambda its: its.weight)),
+    )
+
+
+# Multi-scale deformable attention
+
+
+@final
+@dataclass(frozen=True)
+class _Level:
+    """One level of the maps: its place in the flattened ones, its size, and the samples (4, Q, M, P) of each image."""
+
+    start: int
+    size: Pair
+    samples: list[Samples]
+
+    @property
+    def places(self) -> slice:
+        """Where it is along the axis of flattened maps."""
+        return slice(self.start, self.start + self.size[0] * self.size[1])
+
+
+def _levels(shapes: Array, starts: Array, locations: Array) -> list[_Level]:
+    levels = []
+    for number, (size, start) in enumerate(zip(shapes, starts, strict=True)):
+        at = locations[:, :, :, number, :, ::-1] * size  # as (y, x), in cells
+        cells = [zero_padded(Coordinate(at[..., k] - 0.5, np.abs(at[..., k]) + 0.5), int(size[k])) for k in (0, 1)]
+        both = samples(cells[0], cells[1], int(size[1]))
+        of_images = [_of_image(both, image) for image in range(len(locations))]
+        levels.append(_Level(int(start), (int(size[0]), int(size[1])), of_images))
+    return levels
+
+
+def _of_image(both: Samples, image: int) -> Samples:
+    def part(given: WithTerms) -> WithTerms:
+        return WithTerms(given.value[:, image], given.terms[:, image])
+
+    return Samples(both.index[:, image], part(both.weight), part(both.by_y), part(both.by_x))
+
+
+def _head(given: WithTerms, head: int) -> WithTerms:
+    return WithTerms(given.value[:, :, head], given.terms[:, :, head])
+
+
+def _attended(level: _Level, value: Array, which: Callable[[Samples], WithTerms]) -> WithTerms:
+    """Samples of a level, or their derivatives: (B, M, D, Q, P)."""
+    b, _, heads, d = value.shape
+    parts = [
+        combined(taken(its.index[:, :, head]), _head(which(its), head), exact(value[image, level.places, head].T))
+        for image, its in enumerate(level.samples)
+        for head in range(heads)
+    ]
+    return stacked(parts, (b, heads, d, *level.samples[0].index.shape[1::2]))
+
+
+@reference("diopiMsDeformAttnMmcv")
+def ms_deform_attn(
+    value: Array,
+    spatial_shapes: Array,
+    level_start_index: Array,
+    sampling_loc: Array,
+    attn_weight: Array,
+    im2col_step: int,
+) -> WithTerms:
+    b, q, heads, _, _ = attn_weight.shape
+    if not attn_weight.size:
+        return exact(np.zeros((b, q, heads * value.shape[3])))
+    levels = _levels(spatial_shapes, level_start_index, sampling_loc)
+    parts = [_attended(level, value, lambda its: its.weight) for level in levels]
+    sampled = WithTerms(*(np.stack([getattr(one, name) for one in parts]) for name in ("value", "terms")))
+
+    def sums(given: Array, weights: Array) -> Array:
+        return np.einsum("lbmdqp,bqmlp->bqmd", given, weights).reshape(b, q, heads * value.shape[3])
+
+    return combined(sums, sampled, exact(attn_weight))
+
+
+@reference("diopiMsDeformAttnBackwardMmcv")
+def ms_deform_attn_backward(
+    grad_value: Array,
+    grad_sampling_loc: Array,
+    grad_attn_weight: Array,
+    value: Array,
+    spatial_shapes: Array,
+    level_start_index: Array,
+    sampling_loc: Array,
+    attn_weight: Array,
+    grad_output: Array,
+    im2col_step: int,
+) -> tuple[WithTerms, WithTerms, WithTerms]:
+    b, q, heads, *_ = attn_weight.shape
+    given = grad_output.reshape(b, q, heads, value.shape[3])
+    to_value = exact(np.zeros(value.shape))
+    to_locations, to_weights = (exact(np.zeros(shape)) for shape in (sampling_loc.shape, attn_weight.shape))
+    for number, level in enumerate(_levels(spatial_shapes, level_start_index, sampling_loc) if given.size else ()):
+        weights = attn_weight[:, :, :, number]
+        _add(to_value, np.s_[:, level.places], _value_gradient(level, given, weights))
+
+        def over_channels(samples: Array, grad: Array) -> Array:
+            return np.einsum("bmdqp,bqmd->bqmp", samples, grad)
+
+        sampled = combined(over_channels, _attended(level, value, lambda its: its.weight), exact(given))
+        _add(to_weights, np.s_[:, :, :, number], sampled)
+        for k, slope in enumerate((lambda its: its.by_x, lambda its: its.by_y)):
+            along = combined(over_channels, _attended(level, value, slope), exact(given))
+            _add(to_locations, np.s_[:, :, :, number, :, k], scaled(weights * level.size[1 - k], along))
+    return to_value, to_locations, to_weights
+
+
+def _value_gradient(level: _Level, given: Array, weights: Array) -> WithTerms:
+    """What the cells of a level get: (B, cells, M, D)."""
+    b, _, heads, d = given.shape
+    size = level.size[0] * level.size[1]
+    parts = []
+    for image, its in enumerate(level.samples):
+        for head in range(heads):
+            products = given[image, :, head].T[:, :, np.newaxis] * weights[image, :, head]
+            parts.append(combined(put(its.index[:, :, head], size), _head(its.weight, head), exact(products)))
+    planes = stacked(parts, (b, heads, d, size))
+    return WithTerms(np.moveaxis(planes.value, 3, 1), np.moveaxis(planes.terms, 3, 1))
+
+
+def _add(total: WithTerms, where: Any, part: WithTerms) -> None:
+    total.value[where] += part.value
+    total.terms[where] += part.terms

@@ -1,0 +1,197 @@
+"""Optimizer steps, a call being one update in place, and gradient clipping."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import Exact, WithTerms, reference
+from diopi_test.oracle.reference.sums import relative_terms
+
+Array = NDArray[Any]
+
+
+def _needed(state: Array | None) -> Array:
+    """State that the call uses."""
+    assert state is not None, "the case leaves out state that the step needs"
+    return state
+
+
+def _untouched(state: Array | None) -> Exact | None:
+    """State that the call does not use."""
+    return None if state is None else Exact(state)
+
+
+@reference("diopiSgd")
+def sgd(
+    param: Array,
+    grad: Array,
+    buf: Array | None,
+    lr: float,
+    momentum: float,
+    dampening: float,
+    weight_decay: float,
+    nesterov: bool,
+) -> tuple[Array, Any]:
+    d = grad + weight_decay * param
+    if momentum == 0:
+        return param - lr * d, _untouched(buf)
+    velocity = d if buf is None else momentum * buf + (1 - dampening) * d
+    d = d + momentum * velocity if nesterov else velocity
+    return param - lr * d, None if buf is None else velocity
+
+
+def _adam(
+    param: Array,
+    grad: Array,
+    exp_avg: Array,
+    exp_avg_sq: Array,
+    max_exp_avg_sq: Array | None,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    step: float,
+    amsgrad: bool,
+) -> tuple[Array, Array, Array, Any]:
+    """A step of Adam, the weight decay left to the caller."""
+    m = beta1 * exp_avg + (1 - beta1) * grad
+    v = beta2 * exp_avg_sq + (1 - beta2) * grad**2
+    largest = np.maximum(_needed(max_exp_avg_sq), v) if amsgrad else v
+    mean, deviation = m / (1 - beta1**step), np.sqrt(largest) / np.sqrt(1 - beta2**step)
+    return param - lr * mean / (deviation + eps), m, v, largest if amsgrad else _untouched(max_exp_avg_sq)
+
+
+@reference("diopiAdam")
+def adam(
+    param: Array,
+    grad: Array,
+    exp_avg: Array,
+    exp_avg_sq: Array,
+    max_exp_avg_sq: Array | None,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    step: int,
+    amsgrad: bool,
+) -> tuple[Array, Array, Array, Any]:
+    grad = grad + weight_decay * param
+    return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
+
+
+@reference("diopiAdamW")
+def adamw(
+    param: Array,
+    grad: Array,
+    exp_avg: Array,
+    exp_avg_sq: Array,
+    max_exp_avg_sq: Array | None,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    step: float,
+    amsgrad: bool,
+) -> tuple[Array, Array, Array, Any]:
+    param = param * (1 - lr * weight_decay)
+    return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
+
+
+@reference("diopiFusedAdamW")
+def fused_adamw(
+    params: Sequence[Array],
+    grads: Sequence[Array],
+    exp_avgs: Sequence[Array],
+    exp_avg_sqs: Sequence[Array],
+    max_exp_avg_sqs: Sequence[Array] | None,
+    state_steps: Sequence[Array],
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    amsgrad: bool,
+    maximize: bool,
+) -> tuple[list[Any] | None, ...]:
+    steps = [
+        adamw(p, -g if maximize else g, m, v, largest, lr, beta1, beta2, eps, weight_decay, float(step.item()), amsgrad)
+        for p, g, m, v, largest, step in zip(
+            params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs or repeat(None), state_steps, strict=False
+        )
+    ]
+    params_, means, squares, largest_ = ([step[i] for step in steps] for i in range(4))
+    return params_, means, squares, None if max_exp_avg_sqs is None else largest_
+
+
+@reference("diopiAdadelta")
+def adadelta(
+    param: Array,
+    grad: Array,
+    square_avg: Array,
+    acc_delta: Array,
+    lr: float,
+    rho: float,
+    eps: float,
+    weight_decay: float,
+) -> tuple[Array, Array, Array]:
+    grad = grad + weight_decay * param
+    square = rho * square_avg + (1 - rho) * grad**2
+    delta = np.sqrt(acc_delta + eps) / np.sqrt(square + eps) * grad
+    return param - lr * delta, square, rho * acc_delta + (1 - rho) * delta**2
+
+
+@reference("diopiRmsprop")
+def rmsprop(
+    param: Array,
+    grad: Array,
+    square_avg: Array,
+    grad_avg: Array | None,
+    momentum_buf: Array | None,
+    lr: float,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+    momentum: float,
+    centered: bool,
+) -> tuple[Array, Array, Any, Any]:
+    grad = grad + weight_decay * param
+    square = alpha * square_avg + (1 - alpha) * grad**2
+    mean = alpha * _needed(grad_avg) + (1 - alpha) * grad if centered else np.zeros(grad.shape)
+    scaled = grad / (np.sqrt(square - mean**2) + eps)
+    velocity = momentum * _needed(momentum_buf) + scaled if momentum > 0 else scaled
+    return (
+        param - lr * velocity,
+        square,
+        mean if centered else _untouched(grad_avg),
+        velocity if momentum > 0 else _untouched(momentum_buf),
+    )
+
+
+@reference("diopiClipGradNorm")
+def clip_grad_norm(
+    grads: Sequence[Array], max_norm: float, norm_type: float, error_if_nonfinite: bool
+) -> tuple[Any, list[Any]]:
+    total = _norm(np.array([_norm(grad.ravel(), norm_type) for grad in grads]), norm_type)
+    factor = np.minimum(1, max_norm / (total + 1e-6))
+    error = _sum_error(np.concatenate([np.zeros(0), *(grad.ravel() for grad in grads)]), norm_type)
+    return WithTerms(total, total * error), [
+        Exact(grad) if factor == 1 else WithTerms(grad * factor, np.abs(grad * factor) * error) for grad in grads
+    ]
+
+
+def _sum_error(vector: Array, order: float) -> float:
+    """The terms of the sum under a norm's root, relative to the norm."""
+    if order == 0 or np.isinf(order) or not vector.any():
+        return 0.0
+    return relative_terms(np.abs(vector) ** order, 0).item() / abs(order)
+
+
+def _norm(vector: Array, order: float) -> Any:
+    return np.linalg.norm(vector, order) if vector.size else np.float64(0)

@@ -1,0 +1,93 @@
+"""Unary element-wise functions, and the gradient of tanh."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from diopi_test.oracle.reference import WithTerms, reference
+
+Array = NDArray[Any]
+
+FLOATING = {
+    "diopiSqrt": np.sqrt,
+    "diopiRsqrt": lambda x: 1 / np.sqrt(x),
+    "diopiReciprocal": lambda x: 1 / x,
+    "diopiSin": np.sin,
+    "diopiCos": np.cos,
+    "diopiTan": np.tan,
+    "diopiAsin": np.arcsin,
+    "diopiAcos": np.arccos,
+    "diopiAtan": np.arctan,
+    "diopiSinh": np.sinh,
+    "diopiCosh": np.cosh,
+    "diopiTanh": np.tanh,
+    "diopiAsinh": np.arcsinh,
+    "diopiAcosh": np.arccosh,
+    "diopiAtanh": np.arctanh,
+    "diopiExp": np.exp,
+    "diopiExpm1": np.expm1,
+    "diopiLog": np.log,
+    "diopiLog2": np.log2,
+    "diopiLog10": np.log10,
+    "diopiLog1p": np.log1p,
+    "diopiErf": special.erf,
+    "diopiErfinv": lambda x: np.copysign(special.erfinv(x), x),
+}
+"""Functions of a real number, whatever type it came in."""
+
+ANY_DTYPE = {
+    "diopiNeg": np.negative,
+    "diopiFloor": np.floor,
+    "diopiCeil": np.ceil,
+    "diopiIsNan": np.isnan,
+    "diopiBitwiseNot": np.invert,
+    "diopiLogicalNot": np.logical_not,
+}
+"""Functions that are exact in the type of their input."""
+
+
+def _floating(function: Any) -> Any:
+    def apply(input: Array) -> Any:
+        return function(input.astype(np.float64))
+
+    return apply
+
+
+def _unary(function: Any) -> Any:
+    def apply(input: Array) -> Any:
+        return function(input)
+
+    return apply
+
+
+for _name, _function in FLOATING.items():
+    reference(_name)(_floating(_function))
+for _name, _function in ANY_DTYPE.items():
+    reference(_name)(_unary(_function))
+
+
+@reference("diopiAbs")
+def abs(input: Array) -> Any:
+    modulus = np.abs(input)
+    return WithTerms(modulus, 0) if np.iscomplexobj(input) else modulus
+
+
+@reference("diopiSign")
+def sign(input: Array) -> Array:
+    return (input > 0).astype(np.float64) - (input < 0)
+
+
+@reference("diopiSgn")
+def sgn(input: Array) -> Any:
+    if not np.iscomplexobj(input):
+        return sign(input)
+    return WithTerms(np.where(input == 0, 0, input / np.abs(input)), 0)
+
+
+@reference("diopiTanhBackward")
+def tanh_backward(grad_output: Array, output: Array) -> Array:
+    return grad_output * (1 - output * output)

@@ -1,0 +1,240 @@
+"""Functions that make, move and copy whole tensors."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import category
+from diopi_proto.types import Dtype
+from diopi_test.cases.model import ResultOverride
+from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
+from lib_rt.dtypes import to_numpy
+
+Array = NDArray[Any]
+
+
+@reference("diopiCat")
+def cat(tensors: list[Array], dim: int) -> Array:
+    joined = [tensor for tensor in tensors if tensor.shape != (0,)] or tensors[:1]
+    common = np.result_type(*tensors)
+    return np.concatenate([tensor.astype(common) for tensor in joined], dim)
+
+
+@reference("diopiStack")
+def stack(tensors: list[Array], dim: int) -> Array:
+    return np.stack(tensors, dim)
+
+
+@reference("diopiSplitWithSizes")
+def split_with_sizes(input: Array, splitSizes: tuple[int, ...], dim: int) -> list[Array]:
+    return np.split(input, np.cumsum(splitSizes)[:-1], dim)
+
+
+@reference("diopiTranspose")
+def transpose(input: Array, dim0: int, dim1: int) -> Array:
+    return np.swapaxes(input, dim0, dim1) if input.ndim else input
+
+
+@reference("diopiPermute")
+def permute(input: Array, dims: tuple[int, ...]) -> Array:
+    return np.transpose(input, dims)
+
+
+@reference("diopiExpand")
+def expand(input: Array, *, out: ResultOverride) -> Array:
+    return np.broadcast_to(input, out.shape or ())
+
+
+@reference("diopiFlip")
+def flip(input: Array, dims: tuple[int, ...]) -> Array:
+    return np.flip(input, dims) if input.ndim else input
+
+
+@reference("diopiRoll")
+def roll(input: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
+    return np.roll(input, shifts, dims) if dims else np.roll(input, shifts[0])
+
+
+@reference("diopiRepeat")
+def repeat(input: Array, repeats_size: tuple[int, ...]) -> Array:
+    return np.tile(input, repeats_size)
+
+
+def _cut(input: Array, margins: Array) -> Array:
+    """Without the given numbers of elements (before, after) of every axis."""
+    return input[tuple(slice(before, n - after) for n, (before, after) in zip(input.shape, margins, strict=True))]
+
+
+@reference("diopiPad")
+def pad(input: Array, pad: tuple[int, ...], mode: str, value: float | None) -> Array:
+    margins = np.zeros((input.ndim, 2), int)
+    margins[input.ndim - len(pad) // 2 :] = np.reshape(pad, (-1, 2))[::-1]
+    added, cut = np.maximum(margins, 0), np.maximum(-margins, 0)
+    if mode == "constant":
+        element = np.array(0 if value is None else value).astype(input.dtype)
+        return _cut(np.pad(input, added, constant_values=element), cut)
+    if mode == "circular":
+        return np.pad(_cut(input, cut), added, "wrap")
+    return _cut(np.pad(input, added, "edge" if mode == "replicate" else "reflect"), cut)
+
+
+def _windows(length: int, size: int, step: int) -> Array:
+    """The elements of an axis in every window: (windows, size)."""
+    starts = np.arange(0, length - size + 1, step)
+    return starts[:, np.newaxis] + np.arange(size)
+
+
+@reference("diopiUnfold")
+def unfold(input: Array, dim: int, size: int, step: int) -> Array:
+    if input.ndim == 0:
+        return np.repeat(input, size)
+    rows = np.moveaxis(input, dim, -1)[..., _windows(input.shape[dim], size, step)]
+    return np.moveaxis(rows, -2, dim % input.ndim)
+
+
+def _put_back(rows: Array, windows: Array, length: int) -> Array:
+    """Windows (…, windows, size) added up where they were taken from: (…, length)."""
+    total = np.zeros((*rows.shape[:-2], length))
+    for number, window in enumerate(windows):
+        total[..., window] += rows[..., number, :]
+    return total
+
+
+@reference("diopiUnfoldBackward")
+def unfold_backward(
+    grad_output: Array, input_sizes: tuple[int, ...], dim: int, size: int, step: int
+) -> WithTerms | Array:
+    if not input_sizes:
+        return np.sum(grad_output)
+    length = input_sizes[dim]
+    rows, windows = np.moveaxis(grad_output, dim % len(input_sizes), -2), _windows(length, size, step)
+    times = np.maximum(_put_back(np.ones(windows.shape), windows, length), 1)  # n, where it is not 0
+    # the rounding errors of n summands of like size add up as a random walk does
+    terms = _put_back(np.abs(rows), windows, length) / np.sqrt(times)
+    return WithTerms(np.moveaxis(_put_back(rows, windows, length), -1, dim), np.moveaxis(terms, -1, dim))
+
+
+def _diagonals(input: Array) -> Array:
+    """j − i of every element (i, j) of a matrix."""
+    rows, columns = input.shape[-2:]
+    return np.arange(columns) - np.arange(rows)[:, np.newaxis]
+
+
+@reference("diopiTril")
+def tril(input: Array, diagonal: int) -> Array:
+    return np.where(_diagonals(input) <= diagonal, input, np.zeros_like(input))
+
+
+@reference("diopiTriu")
+def triu(input: Array, diagonal: int) -> Array:
+    return np.where(_diagonals(input) >= diagonal, input, np.zeros_like(input))
+
+
+@reference("diopiMeshGrid")
+def mesh_grid(inputs: list[Array]) -> list[Array]:
+    return list(np.meshgrid(*inputs, indexing="ij"))
+
+
+def _dtype(out: ResultOverride) -> Dtype:
+    return Dtype.float32 if out.dtype is None else out.dtype
+
+
+def _is_integer(out: ResultOverride) -> bool:
+    return category(_dtype(out)) < 2
+
+
+@reference("diopiArange")
+def arange(start: float, end: float, step: float, *, out: ResultOverride) -> WithTerms:
+    if _is_integer(out):
+        start, end, step = int(start), int(end), int(step)
+    steps = np.arange(*(out.shape or ())) * step
+    # start and i · step cancel where they differ in sign
+    return WithTerms(start + steps, 0.0, abs(start) + np.abs(steps))
+
+
+@reference("diopiLinspace")
+def linspace(start: float, end: float, steps: int, *, out: ResultOverride) -> WithTerms | PartlySpecified:
+    if _is_integer(out):
+        return _whole_space(int(start), int(end), steps)
+    distances = np.arange(steps) * (end - start) / max(steps - 1, 1)
+    # start and i · step cancel where they differ in sign
+    return WithTerms(start + distances, 0.0, abs(start) + np.abs(distances))
+
+
+def _whole_space(start: int, end: int, steps: int) -> PartlySpecified:
+    """Counted in float64 from the nearer end; left open is whether start + i · step is rounded once or twice."""
+    step = (float(end) - float(start)) / max(steps - 1, 1)
+    nearer = [(start, i, step) if i < max(steps // 2, 1) else (end, steps - 1 - i, -step) for i in range(steps)]
+    once = [int(float(Fraction(float(near)) + i * Fraction(its_step))) for near, i, its_step in nearer]
+    twice = [int(near + i * its_step) for near, i, its_step in nearer]
+    return PartlySpecified(np.array(once, np.int64), np.equal(once, twice))
+
+
+def _wide(out: ResultOverride) -> Any:
+    """The reference's own element type for that of the result."""
+    return (np.bool_, np.int64, np.float64, np.complex128)[category(_dtype(out))]
+
+
+@reference("diopiFill")
+def fill(value: float, *, out: ResultOverride) -> Array:
+    return np.full(out.shape or (), value).astype(_wide(out))
+
+
+@reference("diopiOnes")
+def ones(size: tuple[int, ...]) -> Array:
+    return np.ones(size)
+
+
+@reference("diopiZeros")
+def zeros(size: tuple[int, ...]) -> Array:
+    return np.zeros(size)
+
+
+@reference("diopiZeroInp")
+def zero_(*, out: ResultOverride) -> Array:
+    return np.zeros(out.shape or ())
+
+
+def _converted(values: Array, out: ResultOverride) -> Array | PartlySpecified:
+    """`values` in the kind of the result's element type; rounding to it and reduction modulo its range come later."""
+    if not _is_integer(out) or out.dtype is Dtype.bool or values.dtype.kind in "bi":
+        part = values if out.dtype is Dtype.bool else np.real(values)
+        return (values if _wide(out) is np.complex128 else part).astype(_wide(out))
+    whole = np.trunc(values.real)
+    limits = np.iinfo(to_numpy(_dtype(out)))
+    inside = (whole >= limits.min) & (whole < limits.max + 1.0)
+    return PartlySpecified(np.where(inside, whole, 0).astype(np.int64), inside)
+
+
+@reference("diopiCastDtype")
+def cast_dtype(input: Array, *, out: ResultOverride) -> Array | PartlySpecified:
+    return _converted(input, out)
+
+
+@reference("diopiCopyInp")
+def copy_(src: Array, *, out: ResultOverride) -> Array | PartlySpecified:
+    return _converted(np.broadcast_to(src, out.shape or ()), out)
+
+
+@reference("diopiContiguous")
+def contiguous(input: Array, memoryFormat: int) -> Array:
+    return input
+
+
+@reference("diopiNativeMemoryFormatCast")
+def native_memory_format_cast(in_: Array, format: int) -> Array:
+    return in_
+
+
+@reference("diopiGetNativeMemoryFormat")
+def get_native_memory_format(input: Array) -> PartlySpecified:
+    return PartlySpecified(0, False)  # the device's own number
+
+
+@reference("diopiTensorDestructionHook")
+def tensor_destruction_hook(ptr: Array | int) -> tuple[()]:
+    return ()

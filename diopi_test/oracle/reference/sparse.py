@@ -1,0 +1,26 @@
+"""Products with sparse matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import WithTerms, reference
+from diopi_test.oracle.reference.products import with_terms
+
+Array = NDArray[Any]
+
+
+@reference("diopiSpMM")
+def spmm(input: list[Array], mat2: Array) -> WithTerms:
+    crow, col, values = input
+    rows = np.repeat(np.arange(len(crow) - 1), np.diff(crow))
+
+    def product(entries: Array, dense: Array) -> Array:
+        out = np.zeros((len(crow) - 1, dense.shape[1]))
+        np.add.at(out, rows, entries[:, np.newaxis] * dense[col])
+        return out
+
+    return with_terms(product, values, mat2)

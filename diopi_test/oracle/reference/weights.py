@@ -1,0 +1,49 @@
+"""Sums of elements with weights along each axis, as resizing and pooling of regions make them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import WithTerms
+
+Array = NDArray[Any]
+
+
+@final
+@dataclass(frozen=True)
+class Weights:
+    """The weight of each input element (column) in each result element (row) of an axis.
+
+    Attributes:
+        matrix: (size, d).
+        terms: how large the terms are that cancel when a weight is computed.
+    """
+
+    matrix: Array
+    terms: Array
+
+    @property
+    def transposed(self) -> Weights:
+        """Those of the gradient."""
+        return Weights(self.matrix.T, self.terms.T)
+
+
+def along_axes(matrices: Sequence[Array], array: Array) -> Array:
+    """`array` with each of its last axes multiplied by a matrix."""
+    for axis, matrix in enumerate(matrices, array.ndim - len(matrices)):
+        array = np.moveaxis(np.tensordot(matrix, array, (1, axis)), 0, axis)
+    return array
+
+
+def weighted(weights: Sequence[Weights], array: Array) -> WithTerms:
+    """Sums of weight · element, which cancel where they differ in sign, as do the terms of the weights themselves."""
+    sizes = [np.abs(axis.matrix) for axis in weights]
+    terms = along_axes(sizes, np.abs(array))
+    for k, axis in enumerate(weights):
+        terms = terms + along_axes([*sizes[:k], axis.terms, *sizes[k + 1 :]], np.abs(array))
+    return WithTerms(along_axes([axis.matrix for axis in weights], array), terms)

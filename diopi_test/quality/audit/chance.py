@@ -1,0 +1,158 @@
+"""Random draws: right answers drawn with NumPy, and the faults of generators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from diopi_proto import parameters as kinds
+from diopi_proto.interface import lookup
+from diopi_test.baseline.records import BaselineCase, entries_of
+from diopi_test.cases.data import generator
+from diopi_test.cases.formats import format_of
+from diopi_test.oracle.reference.lmdeploy.sampling import UPDATED, Draw, top_k_draw, top_p_draw
+from diopi_test.quality.audit.fault import Answer, Array, Effect, Fault, shown
+from lib_rt import Generator
+from lib_rt.dtypes import from_numpy, to_numpy
+
+Source = np.random.Generator
+Form = tuple[Any, tuple[int, ...], tuple[int, ...]]
+"""NumPy type and shape of the first result, and shape of the last."""
+
+
+def is_random(function: str) -> bool:
+    """Whether a function draws random numbers."""
+    return lookup(function).promise == "random"
+
+
+def _generator_of(function: str) -> str:
+    """The name of a function's generator or generators; empty if it has none."""
+    return next((p.name for p in lookup(function).arguments if p.annotation in kinds.GENERATORS), "")
+
+
+def drawn(case: BaselineCase, keys: Sequence[tuple[int, ...]]) -> Answer:
+    """A right answer to a case of a random function, a key a generator; different keys give independent ones."""
+    entries = [entry for value in case.expected.values() for entry in entries_of(value)]
+    form = to_numpy(entries[0].dtype), entries[0].values.shape, entries[-1].values.shape
+
+    def compute(arguments: Mapping[str, Any]) -> Any:
+        sources = [generator("audit", *map(str, key)) for key in keys]
+        base, name = lookup(case.function).base, _generator_of(case.function)
+        if not is_random(case.function):  # the reference draws, too
+            return answer.by_reference({**arguments, name: int(sources[0].integers(2**63))})
+        given = {other: value for other, value in arguments.items() if other != name}
+        return _SAMPLING[base](sources, given) if base in _SAMPLING else _DRAWS[base](sources[0], form, **given)
+
+    answer = Answer(case, Answer.right(case).results, compute=compute)
+    answer.answer_to()
+    return answer
+
+
+def _uniform(source: Source, form: Form, from_: float, to: float) -> Array:
+    dtype, shape, _ = form
+    numbers = (from_ + (to - from_) * source.random(shape)).astype(dtype)
+    return np.where(numbers >= dtype.type(to), np.nextafter(dtype.type(to), dtype.type(from_)), numbers)
+
+
+def _whole(source: Source, form: Form, from_: int, to: int | None) -> Array:
+    dtype, shape, _ = form
+    integral = dtype.kind in "iub"
+    last = to - 1 if to is not None else _last_integer(dtype) if integral else 2 ** _precision(dtype)
+    return source.integers(from_, last, shape, np.int64, endpoint=True)
+
+
+def _last_integer(dtype: Any) -> int:
+    return 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
+
+
+def _precision(dtype: Any) -> int:
+    return format_of(from_numpy(dtype)).precision
+
+
+def _coins(source: Source, form: Form, p: Any) -> Array:
+    return source.random(form[1]) < p
+
+
+def _normal(source: Source, form: Form, mean: Any, std: Any) -> Array:
+    if np.any(np.asarray(std) < 0):
+        raise ValueError("a negative deviation has no answer")
+    return mean + std * source.standard_normal(form[1])
+
+
+def _dropout(source: Source, form: Form, input: Array, p: float, train: bool) -> tuple[Array, Array]:
+    _, shape, mask_shape = form
+    mask = source.random(mask_shape) >= (p if train else 0)
+    return np.where(np.broadcast_to(mask, shape), input / (1 - p if train and p < 1 else 1), 0), mask
+
+
+def _multinomial(source: Source, form: Form, input: Array, num_samples: int, replacement: bool) -> Array:
+    """With replacement by the running sum of the weights, else in the order of exponential waiting times."""
+    if not replacement:
+        with np.errstate(divide="ignore"):
+            return np.argsort(source.exponential(size=input.shape) / input, -1)[..., :num_samples]
+    ends = np.cumsum(input, -1)[..., np.newaxis, :]
+    places = source.random(form[1])[..., np.newaxis] * ends[..., -1:]
+    return (places >= ends).sum(-1)
+
+
+def _sampling(make: Callable[[Any], tuple[Any, Draw]], sources: Sequence[Source], given: Mapping[str, Any]) -> Any:
+    """A token a sequence, by a number of (0, 1] from each source; sizes that are asked for are 0."""
+    sizes = [value for name, value in given.items() if name.endswith("workspace_size")]
+    asked, (_, draw) = min(sizes) < 0, make(given)
+    ids, *others = draw(np.array([1 - source.random() for source in sources]))
+    if asked:
+        ids, *others = (given[name] for name in UPDATED)
+    return ids, *(max(size, 0) for size in sizes), *others
+
+
+_SAMPLING: dict[str, Callable[..., Any]] = {
+    "diopiTopKSampling": partial(_sampling, top_k_draw),
+    "diopiTopPSampling": partial(_sampling, top_p_draw),
+}
+"""Functions that draw from several generators."""
+
+_DRAWS: dict[str, Callable[..., Any]] = {
+    "diopiDropout": _dropout,
+    "diopiDropoutInp": _dropout,
+    "diopiRandomInp": _whole,
+    "diopiUniformInp": _uniform,
+    "diopiBernoulli": lambda source, form, input: _coins(source, form, input),
+    "diopiBernoulliInp": lambda source, form, inout: _coins(source, form, inout),
+    "diopiBernoulliScalar": _coins,
+    "diopiNormal": _normal,
+    "diopiNormalInp": _normal,
+    "diopiNormalTensorScalar": _normal,
+    "diopiNormalScalarTensor": _normal,
+    "diopiNormalTensor": _normal,
+    "diopiRandperm": lambda source, form, n: source.permutation(n),
+    "diopiMultinomial": _multinomial,
+}
+
+
+def chance_faults(function: str) -> Iterator[Fault]:
+    """The faults of functions that draw from a generator."""
+    if name := _generator_of(function):
+        yield Fault("seed ignored", parameter=name, key=lambda seed, offset, calls: (offset,))
+        yield Fault("offset ignored", parameter=name, key=lambda seed, offset, calls: (seed,))
+        yield Fault("generator ignored", parameter=name, key=lambda seed, offset, calls: (calls,))
+        if not lookup(function).is_gradient:
+            yield Fault("offset not advanced", parameter=name, advance=0)
+
+
+def draw_with(fault: Fault, case: BaselineCase, sources: Sequence[Generator], calls: int) -> tuple[Answer, Effect]:
+    """A right answer but for how `fault` uses the generators, which advance; without any, the calls are counted."""
+    states = [(source.seed, source.offset) for source in sources] or [(0, calls)]
+    keys = [fault.key(*state, calls) if sources and fault.key else state for state in states]
+    mistaken = fault.key is not None or fault.advance != 1
+    if sources and _is_left_to_chance(case):
+        for source in sources:
+            source.offset += fault.advance
+        return drawn(case, keys), shown(mistaken)
+    return drawn(case, keys), Effect.absent
+
+
+def _is_left_to_chance(case: BaselineCase) -> bool:
+    return any(entry.judged and entry.values.size for value in case.expected.values() for entry in entries_of(value))

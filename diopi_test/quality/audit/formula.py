@@ -1,0 +1,292 @@
+"""Faults of formulas: the results of a reference with one operator, number or function in its source changed."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import importlib.util
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FunctionType, MappingProxyType, ModuleType
+from typing import Any, final
+
+import diopi_test.oracle.reference as package
+from diopi_proto.interface import lookup
+from diopi_test.oracle.reference import Reference, reference_of, separate_registry
+from diopi_test.quality.audit.chance import is_random
+from diopi_test.quality.audit.fault import Answer, Effect, Fault
+
+EXCHANGED: dict[type[ast.AST], Any] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.Pow: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+"""What an operator becomes."""
+
+RELATED = {
+    "maximum": "minimum",
+    "minimum": "maximum",
+    "max": "min",
+    "min": "max",
+    "argmax": "argmin",
+    "argmin": "argmax",
+    "any": "all",
+    "all": "any",
+    "floor": "ceil trunc",
+    "ceil": "floor",
+    "rint": "floor trunc",
+    "trunc": "floor rint",
+    "abs": "positive",
+    "sign": "positive",
+    "sqrt": "square",
+    "square": "abs",
+    "exp": "expm1",
+    "log": "log1p",
+    "expm1": "exp",
+    "log1p": "log",
+    "sum": "prod",
+    "mean": "sum",
+    "zeros_like": "ones_like",
+    "ones_like": "zeros_like",
+    "zeros": "ones",
+    "ones": "zeros",
+    "logical_and": "logical_or",
+    "logical_or": "logical_and",
+    "triu": "tril",
+    "tril": "triu",
+    "flip": "asarray",
+}
+"""What a function of NumPy becomes, one after the other."""
+
+_A_LITTLE_LESS = 1 - 2.0**-24
+"""What makes a number of float32 the one before it: computed inexactly, what should be whole may come out below."""
+
+CONVERSIONS = {"int": "round", "round": "int"}
+"""What a function becomes that makes a whole number of another; a fraction is dropped, or rounded away."""
+
+
+@final
+@dataclass(frozen=True)
+class Change:
+    """One change of a module's source: which variant of which node takes its place, and how that reads."""
+
+    module: str
+    place: int
+    variant: int
+    text: str
+
+
+def formula_faults(function: str) -> Iterator[Fault]:
+    """The faults of a function's formula: each change of a place in the source that its reference can reach.
+
+    Random numbers don't come from a formula.
+    """
+    if is_random(function):
+        return
+    right = reference_of(function)
+    assert right is not None, "a case has been made with it"
+    names: set[str] = set()
+    for module, lines in _reached_lines(right).items():
+        for change in _changes(module, frozenset(lines)):
+            name = change.text if change.text not in names else f"{change.text} (place {change.place})"
+            names.add(name)
+            yield Fault(name, partial(_answered_with, function, right.__module__, change), kind="formula changed")
+
+
+def _answered_with(function: str, family: str, change: Change, answer: Answer) -> Effect:
+    try:
+        answer.reference = _changed_reference(function, family, change)
+    except Exception:  # a changed source may raise anything
+        return Effect.refused
+    return answer.answer_to()
+
+
+# Where a formula is
+
+
+def _reached_lines(function: Any) -> dict[str, set[int]]:
+    """The lines of the functions that a function may call, by the name of their module among the references."""
+    lines: dict[str, set[int]] = {}
+    todo, seen = [function], set()
+    while todo:
+        one = todo.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, FunctionType):
+            if one.__module__ != package.__name__ and one.__module__.startswith(package.__name__):
+                lines.setdefault(one.__module__, set()).update(_lines(one.__code__))
+                todo += [*_named(one), *(cell.cell_contents for cell in one.__closure__ or ())]
+        elif isinstance(one, partial):
+            todo += [one.func, *one.args, *one.keywords.values()]
+        elif isinstance(one, dict):
+            todo += one.values()
+        elif isinstance(one, list | tuple):
+            todo += one
+        elif getattr(one, "__module__", "").startswith(package.__name__):
+            todo += vars(one).values() if hasattr(one, "__dict__") else ()
+    return lines
+
+
+def _named(function: FunctionType) -> Iterator[Any]:
+    """The global objects a function names."""
+    for code in _codes(function.__code__):
+        yield from (function.__globals__[name] for name in code.co_names if name in function.__globals__)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _lines(code: CodeType) -> set[int]:
+    return {line for one in _codes(code) for _, _, line in one.co_lines() if line}
+
+
+# How it is changed
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse(Path(importlib.import_module(module).__file__ or "").read_text("utf-8"))
+
+
+@cache
+def _changes(module: str, lines: frozenset[int]) -> list[Change]:
+    changes = []
+    for place, node in enumerate(_places(_tree(module))):
+        if node.lineno in lines:
+            where = f"{module.rpartition('.')[2]}.py:{node.lineno}"
+            for number, variant in enumerate(_variants(node)):
+                text = f"{where}: {_read(node)} -> {_read(variant)}"
+                changes.append(Change(module, place, number, text))
+    return changes
+
+
+def _read(node: Any) -> str:
+    """How a node reads; of a statement with others inside, the condition."""
+    return ast.unparse(node.test if isinstance(node, ast.If) else node)
+
+
+def _places(tree: ast.AST) -> Iterator[Any]:
+    """The nodes that compute something, in order: not what documents, checks or annotates."""
+    for field, value in ast.iter_fields(tree):
+        if field in ("annotation", "returns", "decorator_list", "type_comment"):
+            continue
+        for node in value if isinstance(value, list) else [value]:
+            if isinstance(node, ast.Raise | ast.Assert) or not isinstance(node, ast.AST):
+                continue
+            if isinstance(node, ast.expr | ast.AugAssign | ast.If):
+                yield node
+            yield from _places(node)
+
+
+def _variants(node: Any) -> list[Any]:
+    """What may take the place of a node."""
+    match node:
+        case ast.BinOp(left, op, right) if type(op) in EXCHANGED:
+            return [ast.BinOp(left, EXCHANGED[type(op)](), right)]
+        case ast.AugAssign(target, op, value) if type(op) in EXCHANGED:
+            return [ast.AugAssign(target, EXCHANGED[type(op)](), value)]
+        case ast.Compare(left, ops, values):
+            return [
+                ast.Compare(left, [*ops[:i], EXCHANGED[type(op)](), *ops[i + 1 :]], values)
+                for i, op in enumerate(ops)
+                if type(op) in EXCHANGED
+            ]
+        case ast.BoolOp(op, values):
+            return [ast.BoolOp(EXCHANGED[type(op)](), values)]
+        case ast.UnaryOp(ast.Not() | ast.USub() | ast.Invert(), operand):
+            return [operand]
+        case ast.Constant(bool() as value):
+            return [ast.Constant(not value)]
+        case ast.Constant(int() | float() as value):
+            return [ast.Constant(value + 1)]
+        case ast.IfExp(test, body, orelse):
+            return [ast.IfExp(ast.UnaryOp(ast.Not(), test), body, orelse)]
+        case ast.If(test, body, orelse):
+            return [ast.If(ast.UnaryOp(ast.Not(), test), body, orelse)]
+        case ast.Attribute(ast.Name("np") as numpy, name, context) if name in RELATED:
+            return [ast.Attribute(numpy, other, context) for other in RELATED[name].split()]
+        case ast.Call(ast.Attribute(ast.Name("np"), "trunc" | "floor") as function, [number]):
+            return [ast.Call(function, [ast.BinOp(number, ast.Mult(), ast.Constant(_A_LITTLE_LESS))], [])]
+        case ast.Call(ast.Name(name, context), arguments, keywords) if name in CONVERSIONS:
+            return [ast.Call(ast.Name(CONVERSIONS[name], context), arguments, keywords)]
+        case ast.Call(ast.Attribute(values, "astype", context), arguments):
+            rounded = ast.Call(ast.Attribute(ast.Name("np", ast.Load()), "rint", ast.Load()), [values], [])
+            return [ast.Call(ast.Attribute(rounded, "astype", context), arguments, [])]
+    return []
+
+
+@final
+class _Replacing(ast.NodeTransformer):
+    """Puts a variant in the place of one node."""
+
+    def __init__(self, node: Any, variant: int) -> None:
+        self._node, self._variant = node, variant
+
+    def visit(self, node: Any) -> Any:
+        if node is not self._node:
+            return super().visit(node)
+        return ast.copy_location(_variants(node)[self._variant], node)
+
+
+@final
+class _ChangedLoader(SourceFileLoader):
+    """Loads a module with one change in its source."""
+
+    def __init__(self, change: Change) -> None:
+        super().__init__(change.module, importlib.import_module(change.module).__file__ or "")
+        self._change = change
+
+    def get_code(self, fullname: str) -> CodeType:
+        tree = ast.parse(self.get_data(self.path))
+        node = next(islice(_places(tree), self._change.place, None))
+        changed = _Replacing(node, self._change.variant).visit(tree)
+        return compile(ast.fix_missing_locations(changed), self.path, "exec")
+
+
+@lru_cache(maxsize=1)
+def _changed_reference(function: str, family: str, change: Change) -> Reference:
+    """The reference of a function from its family's module; one place is changed there or in a module it imports."""
+    with separate_registry() as references:
+        changed = _loaded(_ChangedLoader(change))
+        if family != change.module:
+            loader = SourceFileLoader(family, importlib.import_module(family).__file__ or "")
+            _loaded(loader, {change.module: changed})
+    return references.get(function) or references[lookup(function).base]
+
+
+def _loaded(loader: SourceFileLoader, instead: Mapping[str, ModuleType] = MappingProxyType({})) -> ModuleType:
+    """A module that nobody else can import; where it imports from a module named in `instead`, it gets that one."""
+    module = importlib.util.module_from_spec(ModuleSpec(loader.name, loader, origin=loader.path))
+
+    def import_from(name: str, globals: Any = None, locals: Any = None, names: Any = (), level: int = 0) -> ModuleType:
+        return instead[name] if name in instead else __import__(name, globals, locals, names, level)
+
+    vars(module)["__builtins__"] = {**vars(builtins), "__import__": import_from}
+    loader.exec_module(module)
+    return module

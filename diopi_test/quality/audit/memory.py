@@ -1,0 +1,84 @@
+"""Faults of memory: written to where or when it must not be, or not given back."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from diopi_test.quality.audit.fault import Effect, Fault, shown
+from lib_rt import Tensor
+
+Tensors = Sequence[Tensor]
+
+
+def memory_faults() -> tuple[Fault, ...]:
+    """The faults of memory, which every function can have."""
+    return (
+        Fault("input written", after=lambda inputs, results: _poke(inputs, lambda t: t.data_ptr)),
+        Fault("input restored an ulp off", after=lambda inputs, results: _restored_off(inputs)),
+        Fault("byte past the end written", after=lambda inputs, results: _poke(results, _end)),
+        Fault(
+            "byte before the start written", after=lambda inputs, results: _poke(results, lambda t: t.storage_ptr - 1)
+        ),
+        Fault(
+            "gap in the storage written",
+            after=lambda inputs, results: _poke(_with_gaps(results), lambda t: t.storage_ptr),
+        ),
+        Fault("strides of the result ignored", after=lambda inputs, results: _written_contiguously(results)),
+        Fault("result written after return", late=True),
+        Fault("memory left allocated", after=_leaking()),
+    )
+
+
+def _end(tensor: Tensor) -> int:
+    return tensor.storage_ptr + tensor.storage_nbytes
+
+
+def _with_gaps(tensors: Tensors) -> Tensors:
+    return [tensor for tensor in tensors if tensor.storage_offset > 0]
+
+
+def _poke(tensors: Tensors, address: Callable[[Tensor], int]) -> Effect:
+    """Flip a bit of the byte at `address` of every tensor that has elements."""
+    chosen = [tensor for tensor in tensors if tensor.numel]
+    for tensor in chosen:
+        byte = ctypes.c_ubyte.from_address(address(tensor))
+        byte.value ^= 1
+    return shown(bool(chosen))
+
+
+def _restored_off(tensors: Tensors) -> Effect:
+    """The last element of an input is replaced by the next number of its type."""
+    chosen = [tensor for tensor in tensors if tensor.numel]
+    for tensor in chosen:
+        last = tensor.view()[tuple(length - 1 for length in tensor.shape)]
+        lowest = np.frombuffer(last.tobytes(), np.uint8).copy()
+        lowest[0] ^= 1  # little-endian: the least significant bit
+        tensor.view()[tuple(length - 1 for length in tensor.shape)] = np.frombuffer(lowest, last.dtype)[0]
+    return shown(bool(chosen))
+
+
+def _leaking() -> Callable[[Tensors, Tensors], Effect]:
+    """Every call takes device memory that it does not give back; the first might keep it for the next."""
+    calls = 0
+
+    def leak(inputs: Tensors, results: Tensors) -> Effect:
+        nonlocal calls
+        calls += 1
+        for tensor in (*inputs, *results)[:1]:
+            tensor.device.malloc(1)
+        return shown(calls > 1 and bool(inputs or results))
+
+    return leak
+
+
+def _written_contiguously(tensors: Tensors) -> Effect:
+    """The elements of every result lie one after the other from the first one's place on, in row-major order."""
+    moved = False
+    for tensor in tensors:
+        before, elements = tensor.storage().tobytes(), np.ascontiguousarray(tensor.view()).tobytes()
+        ctypes.memmove(tensor.data_ptr, elements, len(elements))
+        moved |= tensor.storage().tobytes() != before
+    return shown(moved)

@@ -1,0 +1,183 @@
+"""Faults of numbers and their types: too few bits, a fraction lost, operands or results taken for another type's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.dtypes import category, chosen, floated, promoted, truth
+from diopi_proto.interface import lookup
+from diopi_proto.parameters import GENERATORS, Role, Scalar
+from diopi_proto.types import Dtype
+from diopi_test.baseline.records import BaselineCase, BaselineTensor, entries_of, tensors_in
+from diopi_test.cases.data import is_mask, stored, widen
+from diopi_test.execution.refusals import standard_dtype
+from diopi_test.quality.audit.arguments import mistaken
+from diopi_test.quality.audit.fault import Answer, Effect, Fault
+
+Values = Callable[[Any], Any]
+"""From numbers, in an array or as an attribute, to those they are mistaken for; Python numbers stay Python numbers."""
+
+NARROW_FLOATS = frozenset({Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.complex64})
+
+
+def number_faults(function: str) -> Iterator[Fault]:
+    """The faults a function's numbers can have."""
+    prototype = lookup(function)
+    for parameter in prototype.arguments:
+        is_tensor = parameter.is_tensor or parameter.is_tensor_array
+        if is_tensor or (parameter.role is Role.attribute and parameter.annotation not in GENERATORS):
+            what = "tensor" if is_tensor else "attribute"
+            for label, (concerns, values) in _MISTAKES.items():
+                change = partial(_taken, parameter.name, concerns, values)
+                yield Fault(f"{parameter.name} {label}", mistaken(change), None, f"{what} {label}", parameter.name)
+    operands = [p for p in prototype.arguments if p.is_tensor]
+    if len(operands) > 1 and prototype.result in (promoted, floated, truth) and not prototype.is_inplace:
+        yield Fault("operands converted to the type of the first", mistaken(_as_the_first))
+    if operands:
+        yield Fault("arguments not converted first", mistaken(_not_converted))
+    yield Fault("result in its usual type, converted", _in_its_usual_type)
+
+
+# Numbers
+
+
+def _taken(
+    name: str, concerns: Callable[[BaselineCase], bool], values: Values, case: BaselineCase
+) -> Mapping[str, Any] | None:
+    """One argument with its numbers taken for others; None where none of them changes."""
+    given = case.plain_arguments()[name]
+    if not concerns(case):
+        return None
+    with np.errstate(all="ignore"):
+        wrong = _each(values, given)
+    return None if repr(wrong) == repr(given) and _bits(wrong) == _bits(given) else {name: wrong}
+
+
+def _each(values: Values, given: Any) -> Any:
+    if isinstance(given, list | tuple):
+        return type(given)(_each(values, one) for one in given)
+    if given is None or isinstance(given, bool | str) or (isinstance(given, np.ndarray) and given.dtype == bool):
+        return given
+    wrong = values(given)
+    return wrong if isinstance(given, np.ndarray) else np.asarray(wrong).item()
+
+
+def _bits(value: Any) -> Any:
+    entries = value if isinstance(value, list) else [value]
+    return [one.tobytes() if isinstance(one, np.ndarray) else one for one in entries]
+
+
+def _modulo_64(given: Any) -> Any:
+    """The lowest six bits, as hardware takes the count of a shift."""
+    array = np.asarray(given)
+    return np.where(array < 0, array, array % 64) if array.dtype.kind == "i" else given
+
+
+def _in_32_bits(given: Any) -> Any:
+    array = np.asarray(given)
+    return array.astype(np.int32).astype(array.dtype) if array.dtype.kind == "i" else given
+
+
+def _through(dtype: type[np.floating[Any]]) -> Values:
+    def values(given: Any) -> Any:
+        array = np.asarray(given)
+        return array.astype(dtype).astype(array.dtype) if array.dtype.kind in "if" else given
+
+    return values
+
+
+def _without_fraction(given: Any) -> Any:
+    array = np.asarray(given)
+    return np.trunc(array) if array.dtype.kind == "f" else given
+
+
+def _rounded(given: Any) -> Any:
+    array = np.asarray(given)
+    return np.rint(array) if array.dtype.kind == "f" else given
+
+
+def _always(case: BaselineCase) -> bool:
+    return True
+
+
+def _is_wide(case: BaselineCase) -> bool:
+    """Whether no tensor's type is a floating one of 32 bits or fewer."""
+    return not NARROW_FLOATS & _types(case)
+
+
+def _is_whole(case: BaselineCase) -> bool:
+    """Whether all tensors hold integers or truth values."""
+    return all(category(dtype) < 2 for dtype in _types(case))
+
+
+def _takes_integers(case: BaselineCase) -> bool:
+    """Whether all tensor arguments hold integers or truth values."""
+    types = {tensor.dtype for value in case.arguments.values() for tensor in tensors_in(value)}
+    return bool(types) and all(category(dtype) < 2 for dtype in types)
+
+
+def _types(case: BaselineCase) -> set[Dtype]:
+    arguments = {tensor.dtype for value in case.arguments.values() for tensor in tensors_in(value)}
+    return arguments | {entry.dtype for value in case.expected.values() for entry in entries_of(value)}
+
+
+_MISTAKES: dict[str, tuple[Callable[[BaselineCase], bool], Values]] = {
+    "modulo 64": (_always, _modulo_64),
+    "cut to 32 bits": (_always, _in_32_bits),
+    "through float32": (_is_wide, _through(np.float32)),
+    "through float64": (_is_whole, _through(np.float64)),
+    "without its fraction": (_takes_integers, _without_fraction),
+    "rounded to whole numbers": (_takes_integers, _rounded),
+}
+"""By the name of the fault: the calls it applies to, and what numbers are mistaken for.
+
+Where a narrower type is the right one to compute in, numbers may be rounded to it.
+"""
+
+
+# Types
+
+
+def _operands(case: BaselineCase) -> dict[str, BaselineTensor]:
+    """The tensor arguments, if there are some of different types."""
+    tensors = {name: value for name, value in case.arguments.items() if isinstance(value, BaselineTensor)}
+    return tensors if len({tensor.dtype for tensor in tensors.values()}) > 1 else {}
+
+
+def _not_converted(case: BaselineCase) -> Mapping[str, Any] | None:
+    """The arguments as they are, where the standard converts them first: operands to a common type, or to the result's.
+
+    Masks of bytes stay the truth values they stand for.
+    """
+    prototype = lookup(case.function)
+    tensors = {name: value for name, value in case.arguments.items() if isinstance(value, BaselineTensor)}
+    masks = {name for name, tensor in tensors.items() if is_mask(prototype, name, tensor.dtype)}
+    numbers = {p.name: case.arguments[p.name] for p in prototype.arguments if issubclass(p.annotation, Scalar)}
+    raw = {name: widen(tensor.values, tensor.dtype) for name, tensor in tensors.items() if name not in masks}
+    return {**numbers, **raw} if raw else None
+
+
+def _as_the_first(case: BaselineCase) -> Mapping[str, Any] | None:
+    """All operands in the type of the first."""
+    operands = _operands(case)
+    if not operands:
+        return None
+    first = next(iter(operands.values())).dtype
+    return {name: stored(tensor.values, first) for name, tensor in operands.items()}
+
+
+def _in_its_usual_type(answer: Answer) -> Effect:
+    """The result is computed in the type the standard gives it, then converted to the one of the caller's tensor."""
+    prototype, expected = answer.prototype, answer.case.expected
+    if prototype.result is not chosen and not any(map(tensors_in, answer.case.arguments.values())):
+        return Effect.absent
+    made = [result for result in prototype.results if result.role is Role.output and entries_of(expected[result.name])]
+    usual = {result.name: standard_dtype(prototype, result, answer.case) for result in made}
+    if all(entry.dtype is usual[name] for name in usual for entry in entries_of(expected[name])):
+        return Effect.absent
+    answer.dtypes = usual
+    return answer.answer_to()

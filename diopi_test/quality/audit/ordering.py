@@ -1,0 +1,49 @@
+"""Faults of sorting: equal elements in another order than theirs, a selection that is not in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from diopi_proto.interface import lookup
+from diopi_test.quality.audit.fault import Answer, Effect, Fault
+
+STABLE = ("stable", "pStable")
+"""Names of attributes that demand a stable order."""
+
+
+def ordering_faults(function: str) -> Iterator[Fault]:
+    """The faults of sorting functions, where the caller demands an order."""
+    names = [parameter.name for parameter in lookup(function).arguments]
+    for name in names:
+        if name in STABLE:
+            yield Fault(f"{name} ignored", partial(_unstable, name), None, "attribute ignored", name)
+    if {"sorted", "k"} <= set(names):
+        yield Fault("sorted ignored", _unsorted, None, "attribute ignored", "sorted")
+
+
+def _unstable(name: str, answer: Answer) -> Effect:
+    """Equal elements are in reverse order: those of the flipped input, whose positions are counted from the end."""
+    arguments = answer.case.plain_arguments()
+    input, dim = arguments["input"], -1 if arguments["dim"] is None else arguments["dim"]
+    if input.ndim == 0:
+        return Effect.absent
+    effect = answer.answer_to(input=np.flip(input, dim))
+    indices = answer.results[list(answer.results)[-1]]
+    indices[0] = input.shape[dim] - 1 - indices[0]
+    right = Answer.right(answer.case)
+    same = all(one[0].tobytes() == right.results[name][0].tobytes() for name, one in answer.results.items())
+    return effect if effect is Effect.refused else Effect.shown if arguments[name] and not same else Effect.same
+
+
+def _unsorted(answer: Answer) -> Effect:
+    """The largest elements come last."""
+    arguments = answer.case.plain_arguments()
+    if arguments["input"].ndim == 0:
+        return Effect.absent
+    values = answer.results["values"][0]
+    flipped = {name: [np.flip(array, arguments["dim"]) for array in arrays] for name, arrays in answer.results.items()}
+    answer.results = flipped
+    return Effect.shown if arguments["sorted"] and not np.array_equal(values, flipped["values"][0]) else Effect.same

@@ -1,0 +1,238 @@
+"""Arrays whose sums are accumulated in a narrower type: what a reference gives then, though it is written for NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import COMPLEX
+from diopi_proto.types import Dtype
+from diopi_test.oracle.budget import K
+from lib_rt.dtypes import to_numpy
+
+Array = NDArray[Any]
+
+NARROW = (Dtype.bfloat16, Dtype.float16, Dtype.float32)
+"""The types that are narrower than some other."""
+
+
+def summing_in(dtype: Dtype, array: Array) -> Array:
+    """The same elements, every sum of which is rounded to `dtype` each time a term is added."""
+    return array.view(_SUMMING[dtype])
+
+
+def summing_long_ones_in(dtype: Dtype, array: Array) -> Array:
+    """As `summing_in`, but only sums of more than K terms: the roundings of fewer stay within K units of their type.
+
+    Scattered sums stay right: any number of terms may be added in the result's memory, in its type.
+    """
+    return array.view(_SUMMING_LONG_ONES[dtype])
+
+
+def of_first_block(array: Array) -> Array:
+    """The same elements, of every long sum of which only the first block is added: `BLOCK` terms."""
+    return array.view(SummingFirstBlock)
+
+
+def of_long_sums_in(dtype: Dtype, array: Array) -> Array:
+    """The same elements, every long sum of which is rounded to `dtype` after every few terms."""
+    return array.view(_SUMMING_IN_CHUNKS[dtype])
+
+
+def narrow_type(dtype: Dtype, array: Array) -> np.dtype[Any]:
+    """`dtype`, or the complex type of its parts; an array's own where there is none."""
+    if array.dtype.kind != "c":
+        return to_numpy(dtype)
+    return to_numpy(COMPLEX[dtype]) if dtype is Dtype.float32 else array.dtype
+
+
+class Summing(np.ndarray[Any, Any]):
+    """Arrays whose sums, and sums of products, are made one term after the other and rounded to `narrow` each time."""
+
+    narrow: Dtype
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        plain = [_plain(value) for value in inputs]
+        if "out" in keywords:
+            keywords["out"] = tuple(_plain(out) for out in keywords["out"])
+        special = {
+            (np.add, "reduce"): self._add_reduce,
+            (np.add, "accumulate"): self._add_accumulate,
+            (np.add, "at"): self._add_at,
+            (np.matmul, "__call__"): self._matmul,
+        }
+        compute: Any = special.get((ufunc, method)) or getattr(ufunc, method)
+        with np.errstate(all="ignore"):
+            return self._again(compute(*plain, **keywords))
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
+        special = {np.einsum: self._einsum, np.tensordot: self._tensordot, np.linalg.norm: self._norm}
+        compute: Any = special.get(function)
+        if compute is None:
+            return super().__array_function__(function, types, arguments, keywords)
+        return self._again(compute(*(_plain(value) for value in arguments), **keywords))
+
+    def _again(self, result: Any) -> Any:
+        """A floating result as an array of this kind."""
+        if isinstance(result, np.ndarray | np.floating | np.complexfloating) and result.dtype.kind in "fc":
+            return np.asarray(result).view(type(self))
+        return result
+
+    def _accumulated(self, values: Array, axis: int) -> Array:
+        narrow = np.add.accumulate(values.astype(narrow_type(self.narrow, values)), axis)
+        return narrow.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
+
+    def _add_accumulate(self, values: Array, axis: int = 0, *_: Any, **__: Any) -> Array:
+        return self._accumulated(values, axis)
+
+    def _add_reduce(self, values: Array, axis: Any = 0, *_: Any, keepdims: bool = False, **__: Any) -> Any:
+        if values.dtype.kind not in "fc":
+            return np.sum(values, axis, keepdims=keepdims)
+        axes = tuple(range(values.ndim)) if axis is None else np.atleast_1d(axis) % values.ndim
+        kept = tuple(length for i, length in enumerate(values.shape) if i not in axes)
+        rows = np.moveaxis(values, axes, range(len(axes))).reshape(-1, *kept)
+        total = self._accumulated(rows, 0)[-1] if len(rows) > 1 else rows.sum(0)
+        shape = tuple(1 if i in axes else length for i, length in enumerate(values.shape))
+        return total.reshape(shape) if keepdims else total
+
+    def _add_at(self, totals: Array, places: Any, values: Any) -> None:
+        narrow = totals.astype(narrow_type(self.narrow, totals))
+        np.add.at(narrow, places, np.asarray(values).astype(narrow.dtype))
+        totals[...] = narrow
+
+    def _matmul(self, a: Array, b: Array, *_: Any, **__: Any) -> Any:
+        left, right = np.atleast_2d(a), b[:, np.newaxis] if b.ndim == 1 else b
+        product = self._add_reduce(left[..., np.newaxis] * right[..., np.newaxis, :, :], -2)
+        product = product[..., 0] if b.ndim == 1 else product
+        return product[..., 0, :] if a.ndim == 1 and b.ndim > 1 else product[..., 0] if a.ndim == 1 else product
+
+    def _einsum(self, formula: str, *operands: Array) -> Any:
+        inputs, output = formula.split("->")
+        summed = "".join(sorted(set(inputs) - set(output) - {","}))
+        products = np.einsum(f"{inputs}->{output}{summed}", *operands)
+        return self._add_reduce(products, tuple(range(len(output), products.ndim))) if summed else products
+
+    def _tensordot(self, a: Array, b: Array, axes: Any = 2) -> Any:
+        count = axes if isinstance(axes, int) else np.size(axes[0])
+        if not isinstance(axes, int):
+            a = np.moveaxis(a, axes[0], range(-count, 0))
+            b = np.moveaxis(b, axes[1], range(count))
+        left, right = a.reshape(*a.shape[: a.ndim - count], -1), b.reshape(-1, *b.shape[count:])
+        flat = self._matmul(left.reshape(-1, left.shape[-1]), right.reshape(len(right), -1))
+        return flat.reshape(*left.shape[:-1], *right.shape[1:])
+
+    def _norm(self, values: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+        order = 2 if ord is None else ord
+        if order == 0 or not np.isfinite(order):
+            return np.linalg.norm(values, ord, axis, keepdims)
+        return self._add_reduce(np.abs(values) ** order, axis, keepdims=keepdims) ** (1 / order)
+
+
+def _plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, Summing) else value
+
+
+BLOCK, CHUNK = 512, 32
+"""Terms that are one block, and terms of a product that are added at once."""
+
+
+class SummingFirstBlock(Summing):
+    """Arrays of whose sums of more than `BLOCK` terms the rest is not added."""
+
+    def _add_reduce(self, values: Array, axis: Any = 0, *_: Any, keepdims: bool = False, **__: Any) -> Any:
+        axes = tuple(range(values.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(values.ndim, 1))
+        if values.dtype.kind not in "fc" or not axes:
+            return np.sum(values, axis, keepdims=keepdims)
+        kept = tuple(length for i, length in enumerate(values.shape) if i not in axes)
+        total = np.moveaxis(values, axes, range(len(axes))).reshape(-1, *kept)[:BLOCK].sum(0)
+        shape = tuple(1 if i in axes else length for i, length in enumerate(values.shape))
+        return total.reshape(shape) if keepdims else total
+
+    def _accumulated(self, values: Array, axis: int) -> Array:
+        """Of running sums, each block begins anew."""
+        starts = np.arange(BLOCK, values.shape[axis], BLOCK)
+        return np.concatenate([np.add.accumulate(part, axis) for part in np.split(values, starts, axis)], axis)
+
+    def _add_at(self, totals: Array, places: Any, values: Any) -> None:
+        np.add.at(totals, places, values)
+
+    def _matmul(self, a: Array, b: Array, *_: Any, **__: Any) -> Any:
+        return np.matmul(a[..., :BLOCK], b[:BLOCK] if b.ndim == 1 else b[..., :BLOCK, :])
+
+    def _einsum(self, formula: str, *operands: Array) -> Any:
+        return np.einsum(formula, *_first_of_longest(formula, operands))
+
+
+class SummingInChunks(SummingFirstBlock):
+    """Arrays whose sums of more than `BLOCK` terms are rounded to `narrow` after each `CHUNK` of terms."""
+
+    def _add_reduce(self, values: Array, axis: Any = 0, *_: Any, keepdims: bool = False, **__: Any) -> Any:
+        axes = tuple(range(values.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(values.ndim, 1))
+        terms = np.prod([values.shape[i] for i in axes], dtype=int)
+        if values.dtype.kind != "f" or terms <= BLOCK:
+            return np.sum(values, axis, keepdims=keepdims)
+        return Summing._add_reduce(self, values, axis, keepdims=keepdims)
+
+    def _accumulated(self, values: Array, axis: int) -> Array:
+        if values.dtype.kind != "f" or values.shape[axis] <= BLOCK:
+            return np.add.accumulate(values, axis)
+        return Summing._accumulated(self, values, axis)
+
+    def _matmul(self, a: Array, b: Array, *_: Any, **__: Any) -> Any:
+        length = a.shape[-1]
+        if a.dtype.kind != "f" or length <= BLOCK:
+            return np.matmul(a, b)
+        parts = [slice(start, start + CHUNK) for start in range(0, length, CHUNK)]
+        products = (np.matmul(a[..., part], b[part] if b.ndim == 1 else b[..., part, :]) for part in parts)
+        return _added_in(to_numpy(self.narrow), products)
+
+    def _einsum(self, formula: str, *operands: Array) -> Any:
+        return np.einsum(formula, *operands)
+
+
+def _added_in(narrow: np.dtype[Any], parts: Iterable[Array]) -> Array:
+    """The sum of some arrays, rounded to `narrow` after each."""
+    total: Array | None = None
+    for part in parts:
+        total = np.asarray(part if total is None else total + part).astype(narrow).astype(np.float64)
+    assert total is not None
+    return total
+
+
+def _first_of_longest(formula: str, operands: Sequence[Array]) -> list[Array]:
+    """The operands, with the first half alone of the longest axis that an einsum adds up; without, as they are."""
+    inputs, output = formula.replace("...", "").split("->")
+    axes = [{label: at - len(labels) for at, label in enumerate(labels)} for labels in inputs.split(",")]
+    lengths = {n: operand.shape[at] for operand, its in zip(operands, axes, strict=True) for n, at in its.items()}
+    summed = [label for label in lengths if label not in output]
+    longest = max(summed, key=lambda label: lengths[label], default=None)
+    if longest is None or lengths[longest] < CHUNK:
+        return list(operands)
+    kept = np.arange((lengths[longest] + 1) // 2)
+    return [
+        operand.take(kept, its[longest]) if longest in its else operand
+        for operand, its in zip(operands, axes, strict=True)
+    ]
+
+
+class SummingLongOnes(Summing):
+    """As `Summing`, except for sums of few terms and scattered sums."""
+
+    def _accumulated(self, values: Array, axis: int) -> Array:
+        if np.count_nonzero(values, axis).max(initial=0) <= K:
+            return np.add.accumulate(values, axis)
+        return super()._accumulated(values, axis)
+
+    def _add_at(self, totals: Array, places: Any, values: Any) -> None:
+        np.add.at(totals, places, values)
+
+
+def _kinds(base: type[Summing]) -> dict[Dtype, type[Summing]]:
+    return {dtype: type(f"{base.__name__}In{dtype.name.title()}", (base,), {"narrow": dtype}) for dtype in NARROW}
+
+
+_SUMMING, _SUMMING_LONG_ONES = _kinds(Summing), _kinds(SummingLongOnes)
+_SUMMING_IN_CHUNKS = _kinds(SummingInChunks)

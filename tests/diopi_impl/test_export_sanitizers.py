@@ -1,0 +1,51 @@
+"""What an exported library has in C, and a framework that calls it, under the compiler's sanitizers."""
+
+import sysconfig
+from pathlib import Path
+
+import pytest
+import sanitizers
+from sanitizers import ADDRESS, THREAD
+from toolchain import VENDORS, WARNINGS, build
+
+from diopi_impl.export import export
+
+pytestmark = pytest.mark.sanitizers
+
+
+def framework(folder: Path, vendor: str, flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The framework in C, linked with the library of `vendor`; both are built with `flags`."""
+    if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        pytest.skip("this Python has no shared library, without which no program can run it")
+    sanitizers.require(flags)
+    monkeypatch.setenv("CC", " ".join(("cc", *flags, *WARNINGS)))
+    library = export(vendor, folder / "exported")
+    linked = (f"-L{library.parent}", "-ldiopi_impl", f"-Wl,-rpath,{library.parent}")
+    return build(folder / "framework", "c", [VENDORS / "framework" / "framework.c"], *flags, *linked)
+
+
+def run(program: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    return sanitizers.run([program, what], sanitizers.LEAKS_OF_PYTHON)
+
+
+def test_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = framework(tmp_path, "sines:vendor", ADDRESS, monkeypatch)
+    assert run(program, "registered", monkeypatch).strip().startswith("diopiSin 0 ")
+    assert "memory 1 malloc: out of memory" in run(program, "failures", monkeypatch)
+    assert run(program, "forked", monkeypatch).strip().startswith("1 the process was forked")
+
+
+def test_races(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = framework(tmp_path, "sines:vendor", THREAD, monkeypatch)
+    assert run(program, "threads", monkeypatch).strip().startswith("diopiSin 0 ")
+    assert run(program, "first", monkeypatch).strip()
+
+
+def test_races_where_it_cannot_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = tmp_path / "soon_gone.py"
+    module.write_text("from sines import vendor\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    program = framework(tmp_path, "soon_gone:vendor", THREAD, monkeypatch)
+    module.unlink()
+    assert "No module named 'soon_gone'" in run(program, "first", monkeypatch)

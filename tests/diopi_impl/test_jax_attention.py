@@ -1,0 +1,156 @@
+"""Attention of jax_cpu: blocks of any size, one dropout forward and backward, little memory; what it refuses."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from diopi_impl.jax_cpu import attention, llm, sparse
+
+Array = np.ndarray[Any, Any]
+STATE = np.array([5, 0], np.uint64)
+NUMBERS = {
+    "p_dropout": 0.0,
+    "softmax_scale": 0.5,
+    "is_causal": False,
+    "window_size_left": -1,
+    "window_size_right": -1,
+}
+
+
+@pytest.fixture
+def tensors() -> list[Array]:
+    rng = np.random.default_rng(1)
+    return [rng.normal(size=(2, 11, heads, 4)).astype(np.float32) for heads in (4, 2, 2, 4)]
+
+
+def forward(q: Any, k: Any, v: Any, **numbers: Any) -> Any:
+    return attention.flash_attention(jnp.asarray(STATE), q, k, v, None, **{**NUMBERS, **numbers})
+
+
+def backward(g: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, **numbers: Any) -> Any:
+    state = jnp.asarray(STATE)
+    return attention.flash_attention_backward(g, state, q, k, v, None, out, lse, **{**NUMBERS, **numbers})
+
+
+@pytest.mark.parametrize("block", [1, 2, 5, 11])
+@pytest.mark.parametrize("numbers", [{}, {"is_causal": True}, {"window_size_left": 3, "window_size_right": 2}])
+def test_blocks_of_any_size(
+    tensors: list[Array], block: int, numbers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *given, g = map(jnp.asarray, tensors)
+    at_once = forward(*given, **numbers)
+    gradients = backward(g, *given, *at_once, **numbers)
+    monkeypatch.setattr(attention, "BLOCK", block)
+    for one, other in zip(at_once, forward(*given, **numbers), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
+    for one, other in zip(gradients, backward(g, *given, *at_once, **numbers), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
+
+
+def test_gradients_drop_what_the_forward_call_dropped(tensors: list[Array]) -> None:
+    *given, g = tensors
+    numbers = {"p_dropout": 0.4}
+    with jax.enable_x64(True):
+        q, k, v, wide = (jnp.asarray(x, jnp.float64) for x in (*given, g))
+        out, lse = forward(q, k, v, **numbers)
+        found = backward(wide, q, k, v, out, lse, **numbers)
+        expected = jax.vjp(lambda *x: forward(*x, **numbers)[0], q, k, v)[1](wide)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
+
+
+def test_the_customized_form_saves_what_its_gradient_drops(tensors: list[Array]) -> None:
+    *given, g = tensors
+    numbers = {**NUMBERS, "p_dropout": 0.4, "head_num": 4, "input_layout": "BSND"}
+    with jax.enable_x64(True):
+        q, k, v, wide = (jnp.asarray(x, jnp.float64) for x in (*given, g))
+        state = jnp.asarray(STATE)
+
+        def result(*x: Any) -> Any:
+            return attention.customized_flash_attention(state, *x, None, None, **numbers)
+
+        out, mask, *records = result(q, k, v)
+        saved = out, None, mask, *records
+        found = attention.customized_flash_attention_backward(wide, q, k, v, None, *saved, **numbers)
+        expected = jax.vjp(lambda *x: result(*x)[0], q, k, v)[1](wide)
+    assert mask.shape == (-(-2 * 4 * 11 * 11 // 128) * 16,)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)  # the logarithms of sums are saved in float32
+
+
+# Memory
+
+
+def bytes_of(tree: Any) -> int:
+    return sum(int(np.prod(leaf.shape)) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+
+
+def assert_little_memory(function: Callable[..., Any], *given: Any) -> None:
+    """At most ten times that of arguments and results, by what XLA says of the program."""
+    lowered = jax.jit(function).lower(*given)
+    used = lowered.compile().memory_analysis().temp_size_in_bytes
+    assert used <= 9 * (bytes_of(given) + bytes_of(lowered.out_info)), used
+
+
+@pytest.mark.parametrize("size", [64, 80, 128])
+def test_memory_of_2048_rows(size: int) -> None:
+    q, k = (jax.ShapeDtypeStruct((1, 2048, heads, size), jnp.float32) for heads in (32, 8))
+    lse = jax.ShapeDtypeStruct((1, 32, 2048), jnp.float32)
+    assert_little_memory(partial(forward, is_causal=True), q, k, k)
+    assert_little_memory(partial(backward, is_causal=True), q, q, k, k, q, lse)
+
+
+def test_memory_of_ragged_rows() -> None:
+    q, k = (jax.ShapeDtypeStruct((2048, heads, 64), jnp.float32) for heads in (32, 8))
+    begins = jax.ShapeDtypeStruct((4,), jnp.int32)
+
+    def packed(q: Any, k: Any, v: Any, of_q: Any, of_k: Any) -> Any:
+        state = jnp.asarray(STATE)
+        return attention.flash_attention_var_len(state, q, k, v, of_q, of_k, None, 1500, 1500, 0.0, 0.5, True, -1, -1)
+
+    assert_little_memory(packed, q, k, k, begins, begins)
+
+
+# Refusals
+
+ZEROS = jnp.zeros((2, 3, 4, 8))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda: attention.rotary_embedding(jnp.zeros((2, 3)), jnp.zeros(1), jnp.zeros(1), False, False),
+            "even number",
+        ),
+        (lambda: attention.rotary_embedding_v2(ZEROS, ZEROS, ZEROS, ZEROS, 3), "even number"),
+        (lambda: attention.rms_norm(ZEROS, (4, 3), None, None, 0.1), "normalized_shape"),
+        (lambda: forward(ZEROS, ZEROS[:, :, :3], ZEROS[:, :, :3]), "do not fit"),
+        (lambda: forward(ZEROS, ZEROS, ZEROS, p_dropout=1.5), "probability"),
+        (
+            lambda: attention.customized_flash_attention(STATE, *[ZEROS] * 3, None, None, *NUMBERS.values(), 4, "BDSN"),
+            "input_layout is 'BDSN'",
+        ),
+        (lambda: llm.matmul_all_reduce(jnp.zeros((2, 3)), jnp.zeros((3, 4)), None, "", "max", 0, 1), "'max'"),
+        (
+            lambda: llm.paged_attention(*[jnp.zeros((1, 12))] * 3, None, (1,), 3, 2, 4, jnp.zeros((1, 1), int), 1),
+            "share",
+        ),
+    ],
+)
+def test_what_does_not_fit(call: Callable[[], Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+def test_products_that_are_not_sparse_with_dense() -> None:
+    parts = [jnp.array([0, 1]), jnp.array([0]), jnp.ones(1)]
+    for given in ((jnp.ones((1, 1)), jnp.ones((1, 1))), (parts, parts)):
+        with pytest.raises(NotImplementedError, match="sparse"):
+            sparse.spmm(*given)
+    np.testing.assert_array_equal(sparse.spmm([*parts[:2], None], jnp.full((1, 2), 3.0)), [[3.0, 3.0]])

@@ -1,0 +1,78 @@
+"""jax_cpu's areas of polygons: against Shapely where edges and corners meet, and what they are in any frame."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from shapely import MultiPoint, Polygon
+
+from diopi_impl.jax_cpu import geometry
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+overlaps = jax.jit(geometry.overlaps)
+
+
+@pytest.fixture(autouse=True)
+def wide() -> Any:
+    """64-bit element types, as jax_cpu has them while it computes."""
+    with jax.enable_x64(True):
+        yield
+
+
+def _squares(*corners: tuple[float, float, float]) -> Array:
+    """Squares of x, y and their side."""
+    return np.array([[[x, y], [x + a, y], [x + a, y + a], [x, y + a]] for x, y, a in corners])
+
+
+MEETING = {
+    "equal": ((0, 0, 2), (0, 0, 2)),
+    "nested with a corner": ((0, 0, 2), (0, 0, 1)),
+    "nested on a side": ((0, 0, 3), (1, 0, 1)),
+    "nested": ((0, 0, 3), (1, 1, 1)),
+    "side by side": ((0, 0, 2), (2, 0, 2)),
+    "at a corner": ((0, 0, 2), (2, 2, 1)),
+    "part of a side": ((0, 0, 2), (1, 0, 2)),
+    "apart": ((0, 0, 1), (5, 7, 1)),
+}
+FRAMES: list[Callable[[Array], Array]] = [
+    lambda points: points,
+    lambda points: points + 100,
+    lambda points: points @ np.array([[0.0, 1.0], [-1.0, 0.0]]),
+    lambda points: points @ np.array([[0.6, 0.8], [-0.8, 0.6]]),
+    lambda points: points[:, ::-1],
+    lambda points: np.roll(points, 1, 1),
+]
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("pair", MEETING.values(), ids=MEETING)
+def test_edges_and_corners_may_meet(pair: Any, frame: Callable[[Array], Array]) -> None:
+    one, other = frame(_squares(*pair))
+    expected = Polygon(one).intersection(Polygon(other)).area
+    for polygons in ((one, other), (other, one)):
+        assert float(overlaps(*map(jnp.asarray, polygons))) == pytest.approx(expected, abs=1e-11)
+
+
+def test_overlaps_are_those_of_shapely() -> None:
+    rng = np.random.default_rng(0)
+    boxes = np.concatenate([rng.uniform(0, 5, (40, 2)), rng.uniform(1, 6, (40, 2)), rng.uniform(-4, 4, (40, 1))], 1)
+    corners = np.asarray(geometry.rotated_boxes(jnp.asarray(boxes)))
+    given = overlaps(jnp.asarray(corners[:, None]), jnp.asarray(corners))
+    expected = [[Polygon(one).intersection(Polygon(other)).area for other in corners] for one in corners]
+    np.testing.assert_allclose(given, expected, atol=1e-12)
+
+
+def test_hulls_are_those_of_shapely() -> None:
+    rng = np.random.default_rng(1)
+    points = np.concatenate([rng.normal(size=(20, 9, 2)), rng.integers(0, 3, (20, 9, 2))])
+    hulls = geometry.chosen(jnp.asarray(points), geometry.hulls(jnp.asarray(points)))
+    areas = geometry.areas(hulls)
+    for some, hull, area in zip(points, hulls, areas, strict=True):
+        expected = MultiPoint(some).convex_hull
+        assert float(area) == pytest.approx(expected.area, abs=1e-12)
+        assert MultiPoint(np.asarray(hull)).convex_hull.equals(expected)

@@ -1,0 +1,103 @@
+"""jax_cpu on MMCV's functions of points and deformable functions: what it refuses, and how much memory it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from diopi_impl.jax_cpu import mmcv_deform, mmcv_points, mmcv_roi, mmcv_rotated
+
+MOST = 10
+"""How many times the memory of arguments and results a call may take besides."""
+
+
+def shape(*sizes: int, dtype: Any = np.float32) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(sizes, dtype)
+
+
+IMAGE, WEIGHT, OFFSET, MASK = shape(1, 64, 50, 50), shape(64, 64, 3, 3), shape(1, 18, 50, 50), shape(1, 9, 50, 50)
+NONE, BIAS = shape(0), shape(64)
+POINTS, CENTERS = shape(1, 20_000, 3), shape(1, 1024, 3)
+CONVOLVING = (3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 64)
+
+CALLS: dict[str, tuple[Callable[..., Any], list[Any], tuple[Any, ...]]] = {
+    "deform_conv": (mmcv_deform.deform_conv, [NONE, NONE, IMAGE, WEIGHT, OFFSET], CONVOLVING),
+    "deform_conv_backward_input": (
+        mmcv_deform.deform_conv_backward_input,
+        [IMAGE, OFFSET, IMAGE, OFFSET, IMAGE, WEIGHT, NONE],
+        CONVOLVING,
+    ),
+    "modulated_deform_conv_backward": (
+        mmcv_deform.modulated_deform_conv_backward,
+        [IMAGE, WEIGHT, BIAS, OFFSET, MASK, IMAGE, WEIGHT, BIAS, NONE, OFFSET, MASK, NONE, IMAGE],
+        (*CONVOLVING[:-1], True),
+    ),
+    "ball_query": (
+        mmcv_points.ball_query,
+        [shape(1, 1024, 32, dtype=np.int32), CENTERS, POINTS],
+        (1, 20_000, 1024, 32, 0.0, 0.2),
+    ),
+    "knn": (mmcv_points.knn, [POINTS, CENTERS], (1, 20_000, 1024, 32)),
+    "furthest_point_sampling": (
+        mmcv_points.furthest_point_sampling,
+        [shape(1, 20_000), POINTS],
+        (1, 20_000, 1024),
+    ),
+}
+"""Calls of the sizes that models have: the function, its arrays, and its attributes."""
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_memory_is_that_of_a_few_arguments(name: str) -> None:
+    function, arrays, attributes = CALLS[name]
+    with jax.enable_x64(True):
+        program = jax.jit(lambda *given: function(*given, *attributes)).lower(*arrays).compile()
+    used = program.memory_analysis()
+    assert used is not None
+    assert used.temp_size_in_bytes <= MOST * (used.argument_size_in_bytes + used.output_size_in_bytes)
+
+
+def test_a_hundred_neighbours_at_most() -> None:
+    points = jnp.zeros((1, 200, 3))
+    with pytest.raises(ValueError, match="nsample is 101, expected 1 to 100"):
+        mmcv_points.knn(points, points, 1, 200, 200, 101)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"weight": (4, 3, 2, 2)}, "does not fit 4 channels"),
+        ({"offset": (2, 8, 5, 4)}, "offset has shape"),
+        ({"offset": (2, 16, 4, 4)}, "offset has shape"),
+        ({"input": (2, 4, 1, 5)}, "leaves a result of size"),
+        ({"step": 3}, "im2col_step is 3"),
+    ],
+)
+def test_deformable_convolutions_that_do_not_fit(changes: dict[str, Any], message: str) -> None:
+    given = {
+        "input": (4 if "step" in changes else 2, 4, 5, 5),
+        "weight": (4, 4, 2, 2),
+        "offset": (2, 8, 4, 4),
+        "step": 64,
+    }
+    given |= changes
+    arrays = [jnp.zeros(given[name]) for name in ("input", "weight", "offset")]
+    with pytest.raises(ValueError, match=message):
+        mmcv_deform.deform_conv(arrays[0], arrays[0], *arrays, 2, 2, 1, 1, 0, 0, 1, 1, 1, 1, given["step"])
+
+
+def test_modes_and_points_that_do_not_exist() -> None:
+    maps, rois = jnp.zeros((1, 2, 4, 4)), jnp.zeros((1, 5))
+    with pytest.raises(ValueError, match="pool_mode is 2"):
+        mmcv_roi.roi_align(maps, rois, 2, 2, 2, 2, 1.0, True, out=())
+    with pytest.raises(ValueError, match="points is 4"):
+        mmcv_rotated.rotated_feature_align(maps, jnp.zeros((1, 4, 4, 5)), 1.0, 4)
+    with pytest.raises(ValueError, match="2 channels can't be divided into 3 orientations"):
+        mmcv_rotated.riroi_align_rotated(maps, jnp.zeros((1, 6)), 2, 2, 2, 3, 1.0, False)
+    with pytest.raises(ValueError, match="offset has shape"):
+        mmcv_roi.deform_roi_pool(maps, rois, jnp.zeros((1, 2, 2, 3)), 2, 2, 2, 1.0, 0.1)

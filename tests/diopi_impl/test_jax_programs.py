@@ -1,0 +1,184 @@
+"""Programs of jax_cpu: made for the CPU, kept within bounds, shared by threads; nobody else's settings change."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from diopi_impl.jax_cpu.programs import LARGE, ProgramCache
+
+PRELUDE = """
+import os, sys
+import numpy as np
+import jax, jax.numpy as jnp
+from diopi_proto.types import Dtype, Error, Scalar
+from lib_rt import Context, Tensor
+
+def add(vendor, device, shape, dtype=np.float32):
+    with Context(device) as context:
+        ones = np.ones(shape, dtype)
+        out, one, other = (Tensor.from_numpy(context, array) for array in (0 * ones, ones, ones))
+        assert vendor.call("diopiAdd", context, out, one, other, Scalar.of(1)) is Error.Success, vendor.last_error()
+        assert (out.numpy() == 2).all()
+"""
+
+LEAVES_NO_TRACE = """
+theirs = jax.jit(lambda x: x * 2 + jnp.arange(3))
+before = dict(os.environ), theirs(np.arange(3)).dtype, theirs._cache_size()
+from diopi_impl.jax_cpu import vendor
+with vendor.open_device() as device:
+    add(vendor, device, (3,), np.int64)
+    add(vendor, device, (3,), np.float64)
+assert (dict(os.environ), theirs(np.arange(3)).dtype, theirs._cache_size()) == before
+assert theirs(np.arange(3.0)).dtype == np.float32
+assert not jax.config.jax_enable_x64 and jnp.arange(3).dtype == np.int32
+assert jax.config.jax_platforms is None and jax.config.jax_default_device is None
+"""
+
+MEMORY = """
+from diopi_impl.jax_cpu import vendor
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20
+
+with vendor.open_device() as device:
+    for length in range(1, 101):
+        add(vendor, device, (length,))
+    before = resident()
+    for length in range(101, 401):
+        add(vendor, device, (length,))
+    print(resident() - before)
+"""
+
+ANOTHER_DEVICE = """
+from diopi_impl.jax_cpu.programs import LARGE, ProgramCache
+first, second = jax.devices("cpu")
+with jax.default_device(second):
+    assert jnp.zeros(3).devices() == {second}
+    for _ in range(2):
+        assert ProgramCache().run("double", [np.ones(3)], lambda: lambda arrays: 2 * arrays[0]).devices() == {first}
+"""
+
+
+def in_process(script: str, **environment: str) -> str:
+    command = [sys.executable, "-c", PRELUDE + script]
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_"))}
+    done = subprocess.run(command, capture_output=True, text=True, env={**inherited, **environment}, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_importing_opening_and_calling_leave_no_trace() -> None:
+    in_process(LEAVES_NO_TRACE)
+
+
+def test_memory_is_flat_over_many_programs() -> None:
+    assert float(in_process(MEMORY)) < 40  # each program takes one to two megabytes
+
+
+def test_programs_run_on_the_cpu_whatever_the_default_device_is() -> None:
+    in_process(ANOTHER_DEVICE, XLA_FLAGS="--xla_force_host_platform_device_count=2")
+
+
+class Built:
+    """Programs that add a number to an array, and which ones were built."""
+
+    def __init__(self) -> None:
+        self.cache = ProgramCache()
+        self.names: list[int] = []
+
+    def add(self, number: int, array: np.ndarray[Any, Any]) -> Any:
+        def build() -> Any:
+            self.names.append(number)
+            return lambda arrays: arrays[0] + number
+
+        return np.asarray(self.cache.run(number, [array], build))
+
+
+def test_the_program_used_longest_ago_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIOPI_JAX_PROGRAMS", "2")
+    built = Built()
+    for number in (1, 2, 1, 3, 1, 2):
+        built.add(number, np.zeros(2))
+    assert built.names == [1, 2, 3, 2]
+
+
+def test_arrays_of_other_types_and_shapes_have_programs_of_their_own() -> None:
+    built = Built()
+    for array in (np.zeros(2, np.float32), np.zeros(2), np.zeros(3), np.zeros(2, np.int64), np.zeros(2)):
+        assert built.add(1, array).dtype == array.dtype
+    assert len(built.names) == 4
+
+
+def test_threads_share_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIOPI_JAX_PROGRAMS", "3")
+    built, large = Built(), 2**40
+
+    def work(first: int) -> list[int]:
+        return [int(built.add(number % 5, np.array([large]))[0]) for number in range(first, first + 40)]
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(work, range(4)))
+    assert answers == [[large + number % 5 for number in range(first, first + 40)] for first in range(4)]
+    assert len(built.cache._programs) == 3
+
+
+QUICKLY_MADE = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": False}
+
+
+@pytest.fixture
+def options(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """With which options programs are compiled from now on, the environment saying nothing."""
+    options: list[Any] = []
+    compile_ = jax.stages.Lowered.compile
+
+    def note(self: Any, compiler_options: Any = None) -> Any:
+        options.append(compiler_options)
+        return compile_(self, compiler_options)
+
+    monkeypatch.setattr(jax.stages.Lowered, "compile", note)
+    monkeypatch.delenv("DIOPI_JAX_OPTIMIZE", raising=False)
+    return options
+
+
+def test_programs_of_large_arguments_or_results_are_optimised(options: list[Any]) -> None:
+    cache = ProgramCache()
+    for elements in (LARGE, LARGE + 1):
+        cache.run("argument", [np.zeros(elements)], lambda: lambda arrays: arrays[0].sum())
+        cache.run(elements, [np.zeros(1)], lambda size=elements: lambda arrays: jnp.broadcast_to(arrays[0], size))
+    assert options == [QUICKLY_MADE] * 2 + [{}] * 2
+
+
+def test_the_environment_is_read_when_a_program_is_made(options: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    built = Built()
+    for number, (value, elements) in enumerate((("0", LARGE + 1), ("1", 1), ("auto", 1))):
+        monkeypatch.setenv("DIOPI_JAX_OPTIMIZE", value)
+        built.add(number, np.zeros(elements))
+    assert options == [QUICKLY_MADE, {}, QUICKLY_MADE]
+
+
+def test_another_setting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIOPI_JAX_OPTIMIZE", "yes")
+    with pytest.raises(ValueError, match="DIOPI_JAX_OPTIMIZE is 'yes', expected 0, 1 or auto"):
+        Built().add(1, np.zeros(1))
+
+
+def test_what_can_not_be_built_is_not_kept() -> None:
+    def build() -> Any:
+        def fail(arrays: Any) -> Any:
+            raise ValueError("as the call has it")
+
+        return fail
+
+    cache = ProgramCache()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="as the call has it"):
+            cache.run("key", [np.zeros(1)], build)
+    assert not cache._programs

@@ -1,0 +1,237 @@
+"""LMDeploy as a whole: a LLaMA decoded with the engine's functions gives, token for token, what NumPy alone gives.
+
+The engine leaves two products to others, the attention's output projection and the head: they are `diopiMm`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import jax
+import llama
+import numpy as np
+import pytest
+from toolchain import VENDORS, build
+
+from diopi_impl import BaseVendor, Box, find_vendor
+from diopi_impl.jax_cpu.random import key_of
+from diopi_impl.native import NativeVendor
+from diopi_proto.interface import lookup
+from diopi_proto.parameters import InOutSize, Role, Workspace
+from diopi_proto.types import Dtype, Error
+from diopi_test.cases.lmdeploy.words import joined
+from lib_rt import Context, Generator, Tensor
+
+Array = np.ndarray[Any, Any]
+
+WAYS = ("top-k", "top-p")
+
+
+def drawn_by_jax_cpu(times: int) -> Array:
+    """The number of (0, 1] that each generator gives after so many draws."""
+    with jax.enable_x64(True):
+        return np.array(
+            [1 - jax.random.uniform(key_of(np.array([s, times], np.uint64)), (), np.float64) for s in llama.SEEDS]
+        )
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def expected(way: str) -> Array:
+    return llama.decoded(drawn_by_jax_cpu, way)
+
+
+class Engine:
+    """The functions of a vendor on tensors of one context."""
+
+    def __init__(self, vendor: BaseVendor, context: Context, way: str) -> None:
+        self.vendor, self.context, self.way = vendor, context, way
+        self.layers = [
+            {role: self.tensor(one) for role, one in llama.layer_weights(n).items()} for n in range(llama.LAYERS)
+        ]
+        self.embedding, self.head = self.tensor(llama.embedding()), self.tensor(llama.head())
+        self.last_norm = self.tensor(llama.last_norm())
+        caches = np.full((llama.LAYERS, llama.BATCH, llama.KEYS, llama.TIMES, llama.SIZE), np.nan, np.float32)
+        self.keys, self.values = self.tensor(caches), self.tensor(caches)
+        self.output_ids = self.tensor(np.concatenate([llama.PROMPTS, np.full((9, llama.BATCH), -1)]))
+        self.finished, self.should_stop = self.tensor(np.zeros(llama.BATCH, bool)), self.tensor(np.zeros(1, bool))
+        self.padding, self.count = self.tensor(np.zeros(llama.BATCH, np.int64)), self.tensor(np.zeros(1, np.int64))
+        self.lengths = self.tensor(np.full(llama.BATCH, llama.PROMPT))
+        self.generators = [Generator(context, seed) for seed in llama.SEEDS]
+
+    def tensor(self, array: Any) -> Tensor:
+        return Tensor.from_numpy(self.context, np.ascontiguousarray(array))
+
+    def call(self, name: str, *values: Any) -> None:
+        assert self.vendor.call(name, self.context, *values) is Error.Success, self.vendor.last_error()
+
+    def sized(self, name: str, **given: Any) -> None:
+        """Ask for the sizes of the workspaces, without any tensor, and call with such workspaces."""
+        parameters = lookup(name).parameters[1:]
+        boxes = {p.name: Box(-1) for p in parameters if p.annotation is InOutSize}
+        is_plain = {p.name: p.role is Role.attribute for p in parameters}
+        self.call(name, *(boxes.get(p.name) or (given[p.name] if is_plain[p.name] else None) for p in parameters))
+        assert all(box.value >= 0 for box in boxes.values())
+        for p in parameters:
+            if p.annotation is Workspace and p.name not in given:
+                given[p.name] = Tensor.empty(self.context, (boxes[f"{p.name}_size"].value + 1,), Dtype.float32)
+        self.call(name, *(boxes.get(p.name) or given[p.name] for p in parameters))
+
+    def layer(self, number: int, x: Tensor, residual: Tensor, attend: Any) -> Tensor:
+        """One layer, whose input is normed already and whose own input is `residual`; what the next layer adds."""
+        own = self.layers[number]
+        attend(number, x, own)
+        projected = self.tensor(np.zeros(x.shape, np.float32))
+        self.call("diopiMm", projected, x, own[llama.OUTPUT])
+        norm = own[llama.SECOND_NORM]
+        self.call("diopiFusedAddRootMeanSquareNormInp", projected, residual, None, norm, llama.EPS)
+        weights = {"weight1": own[llama.GATE], "weight2": own[llama.UP], "weight3": own[llama.DOWN]}
+        self.sized("diopiFusedSiluFfnInp", inoutput=projected, **weights, fusion_level=0)
+        return projected
+
+    def hidden(self, x: Tensor, residual: Tensor, attend: Any) -> Tensor:
+        """All layers and the last norm, of embeddings and a copy of them."""
+        self.call("diopiRootMeanSquareNormInp", x, self.layers[0][llama.NORM], llama.EPS)
+        for number in range(llama.LAYERS):
+            x = self.layer(number, x, residual, attend)
+            last = number + 1 == llama.LAYERS
+            norm = self.last_norm if last else self.layers[number + 1][llama.NORM]
+            self.call("diopiFusedAddRootMeanSquareNormInp", x, residual, None, norm, llama.EPS)
+        return x
+
+    def shared(self, number: int, x: Tensor, own: Any) -> dict[str, Any]:
+        return {
+            **{"inoutput": x, "qkv_weight": own[llama.QKV], "qkv_bias": own[llama.BIAS], "fusion_level": 1},
+            **{"key_cache": self.keys, "value_cache": self.values, "layer_id": number},
+            **{"local_head_num": llama.HEADS, "local_kv_head_num": llama.KEYS, "size_per_head": llama.SIZE},
+            **{"max_seq_len": llama.TIMES, "rotary_embedding": llama.SIZE, "rope_theta": llama.THETA},
+        }
+
+    def prefill(self) -> Tensor:
+        """What the last token of each prompt leaves."""
+        tokens, width = llama.PROMPTS.size, llama.WIDTH
+        ids = self.tensor(llama.PROMPTS.T.reshape(-1))
+        x, residual = (self.tensor(np.zeros((tokens, width), np.float32)) for _ in range(2))
+        for target in (x, residual):
+            self.call("diopiInputIdsEmbeddingLookupPosEncoding", target, ids, self.embedding, tokens, width)
+
+        def attend(number: int, x: Tensor, own: Any) -> None:
+            lengths = {"is_prepared": False, "max_q_len": llama.PROMPT, "max_kv_len": llama.PROMPT}
+            self.sized("diopiFusedContextAttentionInp", **self.shared(number, x, own), **lengths)
+
+        rows = self.hidden(x, residual, attend).numpy().reshape(llama.BATCH, llama.PROMPT, width)
+        by_time = self.tensor(np.zeros((llama.PROMPT, llama.BATCH, width), np.float32))
+        self.call("diopiTransposeAxis01", by_time, self.tensor(rows), llama.BATCH, llama.PROMPT, width)
+        return self.tensor(by_time.numpy()[-1])
+
+    def decode(self, step: int) -> Tensor:
+        """What the latest token of each sequence leaves."""
+        x, residual = (self.tensor(np.zeros((llama.BATCH, llama.WIDTH), np.float32)) for _ in range(2))
+        for target in (x, residual):
+            place = llama.BATCH, llama.WIDTH, step - 1
+            self.call("diopiEmbeddingLookupPosEncoding", target, self.embedding, self.output_ids, *place)
+
+        def attend(number: int, x: Tensor, own: Any) -> None:
+            state = {"finished": self.finished, "total_padding_tokens": self.padding, "sequence_lengths": self.lengths}
+            self.sized("diopiFusedDecoderAttentionInp", **self.shared(number, x, own), **state, step=step)
+
+        return self.hidden(x, residual, attend)
+
+    def sample(self, hidden: Tensor, step: int) -> None:
+        """Put a token of each sequence into `output_ids`, and see which sequences have ended."""
+        batch, words = llama.BATCH, llama.BANNED
+        logits = self.tensor(np.zeros((batch, llama.PADDED), np.float32))
+        self.call("diopiMm", logits, hidden, self.head)
+        temperatures = self.tensor(np.full(batch, llama.TEMPERATURE, np.float32))
+        sizes = batch, llama.VOCABULARY, llama.PADDED
+        self.call("diopiBatchApplyTemperaturePenaltyInp", logits, None, temperatures, *sizes)
+        penalties = self.tensor(np.full(batch, llama.PENALTY, np.float32))
+        held = self.output_ids, batch, llama.PADDED, None, llama.PROMPT, step, 2
+        self.call("diopiBatchApplyRepetitionPenaltyInp", logits, penalties, *held)
+        banned = self.tensor(np.array(joined(6, *words)))
+        self.call("diopiBanBadWordsInp", logits, self.output_ids, banned, 0, 6, True, batch, llama.PADDED, step)
+        self.draw(logits, step)
+        stops = self.tensor(np.array([joined(6, *llama.STOP)] * batch))
+        self.call("diopiStopWordsCriterion", self.output_ids, stops, self.finished, 0, 6, batch, step)
+        limits = self.tensor(np.array(llama.LIMITS))
+        self.call("diopiLengthCriterion", self.finished, self.should_stop, self.count, limits, batch, step)
+
+    def draw(self, logits: Tensor, step: int) -> None:
+        batch, is_top_k = llama.BATCH, self.way == "top-k"
+        ks, ps = self.tensor(np.zeros(batch, np.int64)), self.tensor(np.zeros(batch, np.float32))
+        skip = self.tensor(np.zeros(batch, bool))
+        chosen = batch, llama.TOP_K if is_top_k else 0, 0, llama.TOP_P, 0
+        if is_top_k:
+            self.call("diopiSetupTopkRuntimeArgsInp", ks, ps, skip, *chosen)
+        else:
+            buffers = [self.tensor(np.zeros(batch, np.float32)) for _ in range(3)]
+            ids = self.tensor(np.zeros(batch, np.int64))
+            one, two, three = buffers
+            self.call("diopiSetupToppRuntimeArgsInp", ks, ps, skip, *chosen, one, two, 1.0, three, 0.5, ids, -1)
+        self.sized(
+            "diopiTopKSampling" if is_top_k else "diopiTopPSampling",
+            **{"output_ids": self.output_ids, "logits": logits, "fusion_level": 0},
+            **{"end_ids": self.tensor(np.full(batch, llama.END)), "finished": self.finished},
+            **{"sequence_lengths": self.lengths, "step": step, "batch_size": batch, "vocab_size_padded": llama.PADDED},
+            **({"runtime_top_k": ks} if is_top_k else {}),
+            **{"runtime_top_p": ps, "skip_decode": skip, "cum_log_probs": None, "output_log_probs": None},
+            generators=self.generators,
+        )
+
+    def run(self) -> Array:
+        """All tokens by time and sequence."""
+        batch, prompts = llama.BATCH, self.tensor(np.full(llama.BATCH, llama.PROMPT))
+        self.call("diopiUpdatePaddingCount", self.padding, prompts, llama.PROMPT, batch)
+        self.call("diopiPlusScalarInp", self.lengths, -1, batch)  # what is drawn counts before it is cached
+        step = llama.PROMPT
+        self.sample(self.prefill(), step)
+        while not self.should_stop.numpy()[0]:
+            step += 1
+            self.sample(self.decode(step), step)
+        room = llama.TIMES
+        gathered = self.tensor(np.full((batch, room), -1))
+        self.call("diopiGatherOutput", gathered, self.output_ids, prompts, llama.PROMPT, step + 1, room, batch)
+        return gathered.numpy().T[: step + 1]
+
+
+def decoded(vendor: BaseVendor, way: str) -> Array:
+    with vendor.open_device() as device, Context(device) as context:
+        engine = Engine(vendor, context, way)
+        tokens = engine.run()
+        for generator in engine.generators:
+            generator.close()
+        return tokens
+
+
+def test_the_model_is_worth_decoding(expected: Array) -> None:
+    answers = expected[llama.PROMPT :]
+    assert len(answers) >= 6
+    assert len(np.unique(answers)) > 6
+
+
+def test_token_for_token(way: str, expected: Array) -> None:
+    np.testing.assert_array_equal(decoded(find_vendor("jax_cpu"), way), expected)
+
+
+def test_token_for_token_through_the_library(way: str, expected: Array, exported: Path) -> None:
+    np.testing.assert_array_equal(decoded(NativeVendor(exported), way), expected)
+
+
+def test_token_for_token_in_c(way: str, expected: Array, exported: Path, tmp_path: Path) -> None:
+    if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        pytest.skip("this Python has no shared library, without which no program can run it")
+    linked = (f"-L{exported.parent}", "-ldiopi_impl", f"-Wl,-rpath,{exported.parent}")
+    program = build(tmp_path / "llama", "c", [VENDORS / "framework" / "llama.c"], *linked)
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run([program, way], capture_output=True, text=True, timeout=300, env=bare)
+    assert done.returncode == 0, done.stderr
+    tokens = [[int(token) for token in line.split()] for line in done.stdout.splitlines()]
+    np.testing.assert_array_equal(tokens, expected)

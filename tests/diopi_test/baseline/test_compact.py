@@ -1,0 +1,97 @@
+"""Results made small: no verdict changes."""
+
+import numpy as np
+import pytest
+
+from diopi_proto.types import Dtype
+from diopi_test.baseline.compact import SPARE, compacted, digest_of, from_planes, planes, widened
+from diopi_test.baseline.records import BaselineTensor, Expected
+from diopi_test.cases.domains import magnitudes
+from diopi_test.cases.formats import format_of, ulp
+
+FLOATING = (Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64)
+
+
+def drawn(dtype: Dtype) -> np.ndarray:
+    return magnitudes(-1100, 1100)(np.random.default_rng(1), 5000, dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATING)
+def test_values_move_by_a_small_part_of_an_ulp(dtype: Dtype) -> None:
+    values = drawn(dtype)
+    short = compacted(Expected(values, dtype, budget_ulps=np.ones(5000, np.float32))).values
+    assert (np.abs(short - values) <= ulp(values, dtype) * 2.0 ** -(SPARE + 1)).all()
+    assert (short != values).any() == (dtype is not Dtype.float64)
+
+
+def test_what_is_no_ordinary_number_stays() -> None:
+    values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -1e-310, np.finfo(np.float64).max])
+    short = compacted(Expected(values, Dtype.float32, budget_ulps=np.ones(8, np.float32))).values
+    assert np.array_equal(short[:6], values[:6], equal_nan=True)
+    assert (np.signbit(short) == np.signbit(values)).all()
+    assert (np.isfinite(short) == np.isfinite(values)).all()
+    assert short[6] != 0
+
+
+def test_both_parts_of_complex_numbers_are_shortened() -> None:
+    values = drawn(Dtype.float32) + 1j * drawn(Dtype.float32)[::-1]
+    short = compacted(Expected(values, Dtype.complex64, budget_ulps=np.ones(5000, np.float32))).values
+    for one, other in ((short.real, values.real), (short.imag, values.imag)):
+        assert (np.abs(one - other) <= ulp(other, Dtype.float32) * 2.0 ** -(SPARE + 1)).all()
+
+
+def test_budgets_grow_by_one_in_128_at_most() -> None:
+    budgets = np.random.default_rng(2).uniform(1, 1000, 5000).astype(np.float32)
+    stored = compacted(Expected(budgets.astype(np.float64), Dtype.float32, budget_ulps=budgets)).budget_ulps
+    assert stored is not None
+    assert stored.dtype.itemsize == 2
+    back = widened(stored)
+    assert (back >= budgets).all()
+    assert (back <= budgets * (1 + 1 / 128)).all()
+
+
+def test_a_budget_beyond_the_range_stays() -> None:
+    for budgets in (np.array([1, 3.4e38], np.float32), np.array([1, 1e300])):
+        stored = compacted(Expected(np.ones(2), Dtype.float32, budget_ulps=budgets)).budget_ulps
+        assert stored is not None
+        assert np.array_equal(stored, budgets)
+
+
+@pytest.mark.parametrize("dtype", FLOATING)
+def test_exact_results_are_stored_as_they_round(dtype: Dtype) -> None:
+    values = np.array([1.0, 0.1, -0.0, np.inf, 3 * format_of(dtype).subnormal])
+    with np.errstate(all="ignore"):
+        rounded = compacted(Expected(values, dtype)).values
+    assert rounded.dtype.itemsize <= max(4, values.astype(rounded.dtype).itemsize)
+    assert np.signbit(rounded[2])
+    assert np.isinf(rounded[3])
+
+
+def test_integers_stay() -> None:
+    expected = Expected(np.arange(5), Dtype.int64)
+    assert compacted(expected) is expected
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (7,), (3, 4, 5)])
+@pytest.mark.parametrize("dtype", [np.bool_, np.int16, np.float32, np.complex128])
+def test_planes_are_arrays_again(shape: tuple[int, ...], dtype: type) -> None:
+    array = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+    found = from_planes(b"before" + planes(array), np.dtype(dtype), shape, 6)
+    assert found.dtype == array.dtype
+    assert np.array_equal(found, array)
+
+
+def test_the_digest_tells_inputs_apart() -> None:
+    def inputs(values: object, dtype: Dtype = Dtype.float32, layout: str = "contiguous", name: str = "input") -> str:
+        return digest_of({name: BaselineTensor(np.asarray(values, np.float32), dtype, layout), "dim": 1})
+
+    digests = {
+        inputs([1, 2]),
+        inputs([2, 1]),
+        inputs([[1, 2]]),
+        inputs([1, 2], layout="strided"),
+        inputs([1, 2], Dtype.tfloat32),
+        inputs([1, 2], name="other"),
+    }
+    assert len(digests) == 6
+    assert inputs([1, 2]) == inputs([1, 2])

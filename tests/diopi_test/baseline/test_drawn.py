@@ -1,0 +1,86 @@
+"""Levels whose inputs are drawn again: the files hold results, and a digest of what these were computed from."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from diopi_proto.interface import lookup
+from diopi_test.baseline import compact, generate, store
+from diopi_test.baseline.errors import BaselineError
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.index_view import IndexView
+from diopi_test.baseline.records import BaselineTensor, Expected
+from diopi_test.baseline.store import BaselineFile
+from diopi_test.cases.selection import LEVELS, select_cases
+from diopi_test.execution.listing import list_cases
+
+FUNCTION = "diopiTanhBackward"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data") / "large"
+    generate.generate_function(FUNCTION, "large", folder)
+    return store.file_of(folder, FUNCTION)
+
+
+def test_inputs_are_drawn_to_the_same_bits(path: Path) -> None:
+    for case in select_cases(FUNCTION, "large"):
+        made = make_baseline_case(lookup(FUNCTION), case)
+        read = BaselineFile(path).case(case.label)
+        assert list(read.arguments) == list(made.arguments)
+        for name, tensor in made.arguments.items():
+            again = read.arguments[name]
+            assert isinstance(again, BaselineTensor)
+            assert (again.dtype, again.layout) == (tensor.dtype, tensor.layout)
+            assert again.values.tobytes() == tensor.values.tobytes()
+
+
+def test_results_are_those_that_were_made_compact(path: Path) -> None:
+    case = select_cases(FUNCTION, "large")[0]
+    made = make_baseline_case(lookup(FUNCTION), case).expected["out" if "out" in case.results else "grad_input"]
+    read = BaselineFile(path).case(case.label).expected
+    ((one),) = read.values()
+    assert isinstance(made, Expected)
+    assert isinstance(one, Expected)
+    small = compact.compacted(made)
+    assert np.array_equal(one.values, small.values)
+    assert small.budget_ulps is not None
+    assert one.budget_ulps is not None
+    assert np.array_equal(one.budget_ulps, compact.widened(small.budget_ulps))
+
+
+def test_a_file_is_smaller_than_its_inputs(path: Path) -> None:
+    case = BaselineFile(path).case(select_cases(FUNCTION, "large")[0].label)
+    elements = sum(value.values.size for value in case.arguments.values())
+    assert path.stat().st_size < 4 * elements * len(select_cases(FUNCTION, "large"))
+
+
+def test_other_inputs_than_there_were_are_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("diopi_test.baseline.drawn.digest_of", lambda arguments: "0" * 64)
+    with pytest.raises(
+        BaselineError, match=r"drawn again, are not those .* gen-data --level large --function diopiTanh"
+    ):
+        BaselineFile(path).case(select_cases(FUNCTION, "large")[0].label)
+
+
+def test_a_case_that_is_gone_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("diopi_test.baseline.drawn.select_cases", lambda function, level: ())
+    with pytest.raises(BaselineError, match="which there is not any more"):
+        BaselineFile(path).case(select_cases(FUNCTION, "large")[0].label)
+
+
+def test_the_index_needs_no_inputs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("diopi_test.baseline.drawn.draw_again")
+    view = IndexView(path)
+    cases = select_cases(FUNCTION, "large")
+    shapes = [view.case(case.label).arguments["output"].values.shape for case in cases]
+    assert shapes == [case.arguments["output"].shape for case in cases]
+    assert [case.label for case in list_cases(view)] == [case.label for case in cases]
+
+
+def test_a_level_is_a_line_of_the_table() -> None:
+    assert [name for name, level in LEVELS.items() if level.is_drawn][:1] == ["large"]
+    assert json.dumps(list(LEVELS)) == json.dumps(["smoke", "full", *(n for n, one in LEVELS.items() if one.is_drawn)])

@@ -1,0 +1,89 @@
+"""Reading files whole: whatever lies at a path, there is an answer, and soon."""
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from baselines import petabyte
+
+from diopi_test.baseline.errors import BaselineError
+from diopi_test.baseline.files import read_regular, read_verified, write_whole
+
+LIMIT = 1000
+
+
+def listening(path: Path) -> None:
+    before = Path.cwd()
+    os.chdir(path.parent)  # addresses of sockets are short
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+    finally:
+        os.chdir(before)
+
+
+OTHERS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing": (lambda path: None, "can't be read: No such file"),
+    "folder": (Path.mkdir, "is a folder, expected a regular file"),
+    "FIFO": (os.mkfifo, "is a FIFO, expected a regular file"),
+    "socket": (listening, "is a socket, expected a regular file"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), "is a character device, expected a regular file"),
+    "endless": (lambda path: path.symlink_to("/proc/self/maps"), r"it has \d+ bytes or more, expected at most 1000"),
+    "petabyte": (petabyte, r"is too large: it has \d{10,} bytes or more, expected at most 1000"),
+    "loop": (lambda path: path.symlink_to(path), "can't be read: Too many levels"),
+    "one byte too many": (
+        lambda path: path.write_bytes(b"x" * 1001),
+        "it has 1001 bytes or more, expected at most 1000",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_no_regular_file_of_bounded_size_is_named(tmp_path: Path, name: str) -> None:
+    make, message = OTHERS[name]
+    path = tmp_path / "diopiSqrt.h5"
+    make(path)
+    with pytest.raises(BaselineError, match=f"^{path} .*{message}"):
+        read_regular(path, LIMIT)
+
+
+def test_a_file_as_large_as_may_be_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * LIMIT)
+    assert read_regular(path, LIMIT) == b"x" * LIMIT
+
+
+def test_a_fifo_put_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kind is looked at before a file is opened, and again after."""
+    regular, path = tmp_path / "regular", tmp_path / "fifo"
+    regular.touch()
+    os.mkfifo(path)
+    before = os.stat(regular)
+    monkeypatch.setattr(os, "stat", lambda path: before)
+    with pytest.raises(BaselineError, match="is a FIFO, expected a regular file"):
+        read_regular(path, LIMIT)
+
+
+def test_another_digest_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"")
+    empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    assert read_verified(path, LIMIT, empty) == b""
+    with pytest.raises(BaselineError, match=f"its sha256 is {empty}, expected 00"):
+        read_verified(path, LIMIT, "00")
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "new" / "file"
+    write_whole(path, b"before")
+
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(BaselineError, match=f"^{path} can't be written: .*No space left"):
+        write_whole(path, b"after")
+    assert path.read_bytes() == b"before"
+    assert list(path.parent.iterdir()) == [path]

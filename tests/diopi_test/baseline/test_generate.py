@@ -1,0 +1,168 @@
+"""Generation: deterministic, resumable, parallel."""
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from baselines import enter, make_level
+
+from diopi_proto.prototype import Prototype
+from diopi_test.baseline import generate, manifest
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.files import PART_SUFFIX
+from diopi_test.baseline.level import open_level
+from diopi_test.baseline.manifest import read_manifest
+from diopi_test.baseline.parallel import processes
+from diopi_test.baseline.records import BaselineCase
+from diopi_test.baseline.store import BaselineFile
+from diopi_test.cases.model import Case
+from diopi_test.execution.listing import list_cases
+
+FUNCTIONS = ["diopiSin", "diopiSinInp", "diopiFloor"]
+
+
+def ignore(function: str, cases: int) -> None:
+    pass
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_any_number_of_workers_makes_the_same_bytes(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    made = generate.generate(FUNCTIONS, "smoke", one, processes(1), ignore, list_cases)
+    assert generate.generate(list(reversed(FUNCTIONS)), "smoke", two, processes(2), ignore, list_cases) == made
+    assert contents(one) == contents(two)
+    assert sorted(contents(one)) == sorted([*(f"{name}.h5" for name in FUNCTIONS), manifest.NAME])
+
+
+def test_any_order_makes_the_same_bytes(tmp_path: Path) -> None:
+    order: list[list[str]] = []
+    for name, seed in (("plain", None), ("one", 1), ("other", 2)):
+        order.append([])
+        note = partial(lambda made, function, cases: made.append(function), order[-1])
+        generate.generate(FUNCTIONS, "smoke", tmp_path / name, processes(1), note, list_cases, seed)
+    assert contents(tmp_path / "one") == contents(tmp_path / "other") == contents(tmp_path / "plain")
+    assert any(drawn != order[0] for drawn in order)
+
+
+def test_cases_are_made_in_the_order_that_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def note(prototype: Prototype, case: Case) -> BaselineCase:
+        made.append(case.label)
+        return make_baseline_case(prototype, case)
+
+    monkeypatch.setattr(generate, "make_baseline_case", note)
+    generate.generate_function("diopiSin", "smoke", tmp_path, seed=7)
+    labels = BaselineFile(tmp_path / "diopiSin.h5").labels
+    assert sorted(made) == sorted(labels)
+    assert made != labels
+
+
+def make(folder: Path, *functions: str) -> dict[str, int]:
+    """Generate with one process; the number of cases made by function."""
+    made: dict[str, int] = {}
+    generate.generate(functions, folder.name, folder, processes(1), made.__setitem__, list_cases)
+    return made
+
+
+def test_finished_files_are_kept_and_leftovers_removed(tmp_path: Path) -> None:
+    folder = make_level(tmp_path / "smoke", "diopiSin")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    at_work = folder / f".diopiSqrt.h5-{os.getpid()}{PART_SUFFIX}"
+    for part in (f"diopiFloor.h5-{gone.pid}", "diopiFloor"):
+        (folder / f".{part}{PART_SUFFIX}").write_bytes(b"half")
+    at_work.write_bytes(b"half")
+    written = (folder / "diopiSin.h5").stat().st_mtime_ns
+    made = make(folder, "diopiSin", "diopiFloor")
+    assert made["diopiSin"] == 0
+    assert made["diopiFloor"] > 0
+    assert (folder / "diopiSin.h5").stat().st_mtime_ns == written
+    assert sorted(contents(folder)) == sorted([at_work.name, "diopiFloor.h5", "diopiSin.h5", manifest.NAME])
+
+
+@pytest.mark.parametrize("damage", ["stale", "truncated", "missing", "of another function", "not in the manifest"])
+def test_what_is_not_right_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    folder = make_level(tmp_path / "smoke", "diopiSin", "diopiSinInp")
+    path, before = folder / "diopiSin.h5", contents(folder)
+    match damage:
+        case "stale":
+            monkeypatch.setattr(generate, "key", lambda function, level: f"another key of {function}")
+        case "truncated":
+            path.write_bytes(path.read_bytes()[:500])
+        case "missing":
+            path.unlink()
+        case "of another function":
+            os.replace(folder / "diopiSinInp.h5", path)
+        case "not in the manifest":
+            enter(make_level(tmp_path / "other" / "smoke", "diopiSinInp"))
+            shutil.copy(tmp_path / "other" / "smoke" / manifest.NAME, folder)
+    assert make(folder, "diopiSin", "diopiSinInp")["diopiSin"] > 0
+    assert damage == "stale" or contents(folder) == before
+
+
+def test_an_interruption_leaves_what_was_made_by_then(tmp_path: Path) -> None:
+    folder = tmp_path / "smoke"
+
+    def interrupt(function: str, made: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate.generate(FUNCTIONS, "smoke", folder, processes(1), interrupt, list_cases)
+    found, _ = read_manifest(folder)
+    assert len(found.files) == 1
+    made = make(folder, *FUNCTIONS)
+    assert {function for function, number in made.items() if not number} == set(found.files)
+    level = open_level(folder)
+    level.verify(level.functions)
+    assert list(level.functions) == sorted(FUNCTIONS)
+
+
+def test_entries_of_other_functions_are_kept_unless_those_are_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_level(tmp_path / "smoke", "diopiSin", "diopiCos")
+    make(folder, "diopiSin")
+    assert list(open_level(folder).functions) == ["diopiCos", "diopiSin"]
+    real = generate.select_cases
+    monkeypatch.setattr(generate, "select_cases", lambda name, level: () if name == "diopiCos" else real(name, level))
+    make(folder, "diopiSin")
+    assert list(open_level(folder).functions) == ["diopiSin"]
+
+
+def test_which_cases_a_kept_file_gives_is_listed_anew(tmp_path: Path) -> None:
+    folder = make_level(tmp_path / "smoke", "diopiSin")
+    before = open_level(folder).cases("diopiSin")
+    generate.generate(["diopiSin"], "smoke", folder, processes(1), ignore, lambda file: list_cases(file)[:2])
+    assert open_level(folder).cases("diopiSin") == before[:2]
+
+
+def test_a_manifest_of_another_level_is_not_gone_on_with(tmp_path: Path) -> None:
+    make_level(tmp_path / "smoke", "diopiSin")
+    folder = tmp_path / "full"
+    shutil.copytree(tmp_path / "smoke", folder)
+    assert make(folder, "diopiSin")["diopiSin"] > 0
+    assert open_level(folder).open("diopiSin").level == "full"
+
+
+def test_the_key_depends_on_the_family_and_level() -> None:
+    assert generate.key("diopiSin", "full") == generate.key("diopiCos", "full")
+    assert generate.key("diopiSin", "smoke") != generate.key("diopiSin", "full")
+    assert generate.key("diopiSin", "smoke") != generate.key("diopiAdd", "smoke")
+
+
+def test_smoke_is_part_of_full(tmp_path: Path) -> None:
+    for level in ("smoke", "full"):
+        generate.generate_function("diopiFloor", level, tmp_path / level)
+    smoke, full = (BaselineFile(tmp_path / level / "diopiFloor.h5") for level in ("smoke", "full"))
+    assert set(smoke.labels) < set(full.labels)
+    for label in smoke.labels:
+        one, other = smoke.case(label).arguments["input"], full.case(label).arguments["input"]
+        assert one.values.tobytes() == other.values.tobytes()

@@ -1,0 +1,75 @@
+"""Baseline files read for their index alone."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from diopi_proto.types import Dtype
+from diopi_test.baseline.generate import generate_function
+from diopi_test.baseline.index_view import IndexView
+from diopi_test.baseline.records import BaselineTensor, Expected
+from diopi_test.baseline.store import BaselineError, BaselineFile
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("baseline")
+    generate_function("diopiAdd", "smoke", folder)
+    return folder / "diopiAdd.h5"
+
+
+def test_it_knows_everything_but_the_data(path: Path) -> None:
+    whole, outline = BaselineFile(path), IndexView(path)
+    assert outline.labels == whole.labels
+    for label in whole.labels:
+        one, other = whole.case(label), outline.case(label)
+        assert (one.id, one.dtype) == (other.id, other.dtype)
+        for name, value in one.arguments.items():
+            given = other.arguments[name]
+            if isinstance(value, BaselineTensor):
+                assert (given.values.shape, given.dtype, given.layout) == (
+                    value.values.shape,
+                    value.dtype,
+                    value.layout,
+                )
+                assert not np.any(given.values)
+            else:
+                assert given == value
+        wanted, expected = one.expected["out"], other.expected["out"]
+        assert isinstance(wanted, Expected)
+        assert isinstance(expected, Expected)
+        assert (expected.values.shape, expected.dtype) == (wanted.values.shape, wanted.dtype)
+
+
+def test_the_data_are_not_read(path: Path, tmp_path: Path) -> None:
+    """A file whose data are damaged still has its outline."""
+    import h5py
+
+    damaged = tmp_path / path.name
+    damaged.write_bytes(path.read_bytes())
+    with h5py.File(damaged, "a") as file:
+        file.attrs["data_sha256"] = "0" * 64
+    outline = IndexView(damaged)
+    assert outline.case(outline.labels[0]).arguments
+    with pytest.raises(BaselineError, match="damaged"):
+        BaselineFile(damaged).case(outline.labels[0])
+
+
+def test_the_cases_of_one_element_type_come_first(path: Path) -> None:
+    dtypes = [case.dtype for case in IndexView(path).cases(first=Dtype.float64)]
+    others = [dtype for dtype in dtypes if dtype is not Dtype.float64]
+    assert others
+    assert dtypes == [Dtype.float64] * (len(dtypes) - len(others)) + others
+
+
+def test_layouts(path: Path) -> None:
+    outline = IndexView(path)
+    found = {label: outline.layouts(label) for label in outline.labels}
+    assert all(layouts for layouts in found.values())
+    for label, layouts in found.items():
+        case = BaselineFile(path).case(label)
+        assert layouts == {
+            *(value.layout for value in case.arguments.values() if isinstance(value, BaselineTensor)),
+            *(value.layout for value in case.expected.values() if isinstance(value, Expected)),
+        }

@@ -1,0 +1,314 @@
+"""Levels: what their manifest says is what is there, and everything else has a name."""
+
+import hashlib
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from baselines import make_level, petabyte
+
+from diopi_proto.types import VERSION_NUMBER
+from diopi_test.baseline import manifest
+from diopi_test.baseline.errors import BaselineError
+from diopi_test.baseline.level import open_level
+from diopi_test.baseline.store import FORMAT, BaselineFile
+from diopi_test.cases.model import CaseClass
+from diopi_test.harness.collection import collect_file, collect_level
+
+FUNCTIONS = ("diopiExp", "diopiSoftmax", "diopiSqrt")
+FLIPS = 200
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_level(tmp_path_factory.mktemp("baseline") / "smoke", *FUNCTIONS)
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    return Path(shutil.copytree(made, tmp_path / "smoke"))
+
+
+def sealed(text: str) -> bytes:
+    """A manifest with this text, at whose end its digest is the right one."""
+    return f'{text}"sha256": "{hashlib.sha256(text.encode()).hexdigest()}"\n}}\n'.encode()
+
+
+def forge_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Write the manifest as it is but for a change, consistent in itself."""
+    path = folder / manifest.NAME
+    content = json.loads(path.read_text("utf-8"))
+    del content["sha256"]
+    change(content)
+    path.write_bytes(sealed(json.dumps(content)[:-1] + ", "))
+
+
+def forge_file(folder: Path, make: Callable[[Any], object], function: str = "diopiSqrt") -> None:
+    """Change a function's file, and the manifest to match it."""
+    content = BytesIO((folder / f"{function}.h5").read_bytes())
+    with h5py.File(content, "r+") as file:
+        make(file)
+    (folder / f"{function}.h5").write_bytes(content.getvalue())
+    digest = hashlib.sha256(content.getvalue()).hexdigest()
+    entry = {"sha256": digest, "size": len(content.getvalue())}
+    forge_manifest(folder, lambda content: content["files"][function].update(entry))
+
+
+def forge_index(folder: Path, index: str) -> None:
+    """Give a function's file another index, consistent in itself and with the manifest."""
+
+    def change(file: Any) -> None:
+        del file["index"]
+        file["index"] = np.frombuffer(index.encode(), np.uint8)
+        file.attrs["index_sha256"] = hashlib.sha256(index.encode()).hexdigest()
+
+    forge_file(folder, change)
+
+
+def use(folder: Path) -> None:
+    """Everything that a run does with a level's files."""
+    level = open_level(folder)
+    level.verify(level.functions)
+    for function in level.functions:
+        assert list(level.open(function))
+
+
+def test_a_level_is_what_was_made(folder: Path) -> None:
+    use(folder)
+    level = open_level(folder)
+    assert list(level.functions) == list(FUNCTIONS)
+    for function in FUNCTIONS:
+        file = BaselineFile(level.path(function))
+        assert (level.sha256(function), file.level) == (file.digest, "smoke")
+        assert [case.label for case in level.cases(function) if not case.base] == list(file.labels)
+
+
+def test_the_digest_is_that_of_everything(folder: Path) -> None:
+    before = open_level(folder).digest
+    assert open_level(folder).digest == before
+    forge_manifest(folder, lambda content: content["files"]["diopiExp"].update(key="another"))
+    assert open_level(folder).digest != before
+
+
+def test_cases_are_collected_without_opening_a_file(folder: Path) -> None:
+    every = [case for function in FUNCTIONS for case in collect_file(folder / f"{function}.h5")]
+    level = open_level(folder)
+    for function in FUNCTIONS:
+        (folder / f"{function}.h5").unlink()
+    assert collect_level(level) == every
+    assert {case.case_class for case in every} >= {CaseClass.basic, CaseClass.refusal}
+    assert collect_level(level, lambda name: "Softmax" in name) == [c for c in every if c.function == "diopiSoftmax"]
+
+
+def test_no_flipped_bit_is_accepted(folder: Path) -> None:
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    draw = random.Random(seed)
+    for _ in range(FLIPS):
+        path = draw.choice(sorted(folder.iterdir()))
+        content = path.read_bytes()
+        damaged = bytearray(content)
+        damaged[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+        path.write_bytes(damaged)
+        with pytest.raises(BaselineError, match=f"^{path} is "):
+            use(folder)
+        path.write_bytes(content)
+    use(folder)
+
+
+def rename(folder: Path) -> None:
+    os.replace(folder / "diopiExp.h5", folder / "diopiSqrt.h5")
+
+
+def swap(folder: Path) -> None:
+    os.replace(folder / "diopiExp.h5", folder / "kept")
+    os.replace(folder / "diopiSqrt.h5", folder / "diopiExp.h5")
+    os.replace(folder / "kept", folder / "diopiSqrt.h5")
+
+
+def put(make: Callable[[Path], object], name: str = "diopiSqrt.h5") -> Callable[[Path], object]:
+    """Put something in the place of a file."""
+
+    def replace(folder: Path) -> None:
+        (folder / name).unlink()
+        make(folder / name)
+
+    return replace
+
+
+def forged(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
+    """A manifest that is consistent in itself."""
+    return lambda folder: forge_manifest(folder, change)
+
+
+def of_kind(make: Callable[[Any], object]) -> Callable[[Path], object]:
+    """A file without /data, but with what `make` puts there, and a manifest that matches."""
+
+    def change(file: Any) -> None:
+        del file["data"]
+        make(file)
+
+    return lambda folder: forge_file(folder, change)
+
+
+def truncated(length: int) -> Callable[[Path], object]:
+    return lambda folder: os.truncate(folder / manifest.NAME, length)
+
+
+def entry(**changed: object) -> Callable[[Path], object]:
+    return forged(lambda content: content["files"]["diopiSqrt"].update(changed))
+
+
+FILE, MANIFEST = r"{folder}/diopiSqrt\.h5 ", r"{folder}/manifest\.json "
+DAMAGED = MANIFEST + "is damaged, truncated or edited"
+
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    # files
+    "renamed": (rename, r"{folder} lacks files that are in its manifest: diopiExp\.h5; .*gen-data --level smoke"),
+    "missing": (lambda folder: (folder / "diopiSqrt.h5").unlink(), r"{folder} lacks .*: diopiSqrt\.h5;"),
+    "foreign": (
+        lambda f: shutil.copy(f / "diopiSqrt.h5", f / "diopiCos.h5"),
+        r"{folder} has .* not in .*: diopiCos\.h5;",
+    ),
+    "swapped": (
+        swap,
+        r"{folder}/diopiExp\.h5 is not the file of its level's manifest: its sha256 is \w+, expected \w+",
+    ),
+    "empty": (put(Path.touch), FILE + "is not the file of its level's manifest"),
+    "folder": (put(Path.mkdir), FILE + "is a folder, expected a regular file"),
+    "FIFO": (put(os.mkfifo), FILE + "is a FIFO, expected a regular file"),
+    "device": (put(lambda path: path.symlink_to("/dev/zero")), FILE + "is a character device"),
+    "sparse": (put(petabyte), FILE + r"is too large: it has \d+ bytes or more, expected at most \d+"),
+    # files that match the manifest
+    "huge dataset": (
+        of_kind(lambda file: file.create_dataset("data", (2**50,), "u1", chunks=(2**20,))),
+        FILE + f"is not a readable baseline file: /data has {2**50} bytes",
+    ),
+    "group": (of_kind(lambda file: file.create_group("data")), FILE + ".*/data is a group, expected a dataset"),
+    "floats": (of_kind(lambda file: file.create_dataset("data", data=[1.0])), FILE + ".*/data has .* of float64"),
+    "no data": (of_kind(lambda file: None), FILE + ".*/data is not there"),
+    "another function": (
+        lambda folder: forge_file(folder, lambda file: file.attrs.__setitem__("function", "diopiExp")),
+        FILE + "has the cases of diopiExp, expected those of diopiSqrt",
+    ),
+    "another level": (
+        lambda folder: forge_file(folder, lambda file: file.attrs.__setitem__("level", "full")),
+        FILE + "is of level full, expected smoke",
+    ),
+    "another format": (
+        lambda folder: forge_file(folder, lambda file: file.attrs.__setitem__("format", FORMAT + 1)),
+        FILE + f"is of another version: format is {FORMAT + 1}, expected {FORMAT}",
+    ),
+    # the manifest
+    "no manifest": (
+        lambda f: (f / manifest.NAME).unlink(),
+        r"there is no baseline in {folder}: .*gen-data --level smoke",
+    ),
+    "manifest is a FIFO": (put(os.mkfifo, manifest.NAME), MANIFEST + "is a FIFO"),
+    "manifest is empty": (truncated(0), DAMAGED),
+    "manifest has its beginning": (truncated(100), DAMAGED),
+    "manifest lacks its end": (
+        lambda f: os.truncate(f / manifest.NAME, (f / manifest.NAME).stat().st_size - 1),
+        DAMAGED,
+    ),
+    "manifest is no JSON": (lambda f: (f / manifest.NAME).write_text("no"), DAMAGED),
+    "sealed, but no JSON": (
+        lambda f: (f / manifest.NAME).write_bytes(sealed("no")),
+        MANIFEST + "is no manifest: Expecting",
+    ),
+    "sealed, but deep": (lambda f: (f / manifest.NAME).write_bytes(sealed("[" * 10**6)), MANIFEST + "is no manifest"),
+    "list": (
+        entry(cases={}),
+        MANIFEST + r"is no manifest: Manifest\.files\.diopiSqrt\.cases: expected list, found \{{\}}",
+    ),
+    "digest": (
+        entry(sha256=1),
+        MANIFEST + r"is no manifest: Manifest\.files\.diopiSqrt\.sha256: expected str, found 1",
+    ),
+    "size": (entry(size="1"), MANIFEST + r"is no manifest: Manifest\.files\.diopiSqrt\.size: expected int, found '1'"),
+    "case": (entry(cases=["x"]), MANIFEST + r"is no manifest: .*cases\[0\]: expected dict, found 'x'"),
+    "dtype": (
+        entry(cases=[{"label": "x", "dtype": "f8"}]),
+        MANIFEST + r"is no manifest: .*dtype: expected one of .*'f8'",
+    ),
+    "more": (forged(lambda content: content.update(colour=1)), MANIFEST + "is no manifest: Manifest: unknown colour"),
+    "less": (forged(lambda content: content.pop("files")), MANIFEST + "is no manifest: Manifest: missing files"),
+    "version": (
+        forged(lambda content: content.update(format=0)),
+        MANIFEST + f"is of another version: format is 0, expected {manifest.FORMAT}",
+    ),
+    "standard": (
+        forged(lambda content: content.update(proto_version=None)),
+        MANIFEST + f"is of another version: proto_version is None, expected {VERSION_NUMBER}",
+    ),
+    "level": (forged(lambda content: content.update(level="full")), MANIFEST + "is of level full, expected smoke"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_what_is_not_as_it_was_made_is_named(folder: Path, name: str) -> None:
+    damage, message = DAMAGE[name]
+    damage(folder)
+    with pytest.raises(BaselineError, match=f"^{message.format(folder=folder)}"):
+        use(folder)
+
+
+def test_a_function_that_the_standard_does_not_have_is_named(folder: Path) -> None:
+    os.replace(folder / "diopiExp.h5", folder / "diopiNothing.h5")
+    forge_manifest(folder, lambda content: content["files"].update(diopiNothing=content["files"].pop("diopiExp")))
+    with pytest.raises(BaselineError, match=r"functions that the standard does not have: diopiNothing\.h5"):
+        open_level(folder)
+
+
+def test_only_some_of_many_are_named(folder: Path) -> None:
+    for number in range(9):
+        (folder / f"diopiOther{number}.h5").touch()
+    with pytest.raises(BaselineError, match=r"diopiOther4\.h5 and 4 more;"):
+        open_level(folder)
+
+
+TENSOR = '{"tensor": {"offset": 0, "type": "float32", "shape": [2]}, "dtype": "float32", "layout": "contiguous"}'
+RECORD = f'[{{"label": "a", "dtype": "float32", "arguments": {{"input": {TENSOR}}}, "expected": {{}}}}]'
+
+INDEXES = {
+    "no JSON": "[",
+    "deep": "[" * 10**5,
+    "an object": '{"label": "a"}',
+    "numbers": "[1, 2]",
+    "no arguments": '[{"label": "a", "dtype": "float32"}]',
+    "another type": RECORD.replace('"dtype": "float32", "arg', '"dtype": "f4", "arg'),
+    "far away": RECORD.replace('"offset": 0', '"offset": 1000000000'),
+    "before": RECORD.replace('"offset": 0', '"offset": -8'),
+    "a petabyte": RECORD.replace("[2]", "[1125899906842624]"),
+    "negative": RECORD.replace("[2]", "[-1]"),
+    "sizes that do not fit": RECORD.replace("[2]", f"[0, {10**30}]"),
+    "no sizes": RECORD.replace("[2]", "2"),
+    "fractions": RECORD.replace("[2]", "[1.5]"),
+    "no such type": RECORD.replace('"type": "float32"', '"type": "float31"'),
+    "objects": RECORD.replace('"type": "float32"', '"type": "object"'),
+    "a class": RECORD.replace('"label"', '"class": "best", "label"'),
+}
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_an_index_that_is_not_as_it_is_written_is_named(folder: Path, name: str) -> None:
+    forge_index(folder, RECORD)
+    level = open_level(folder)
+    assert [case.arguments["input"].values.shape for case in level.open("diopiSqrt")] == [(2,)]
+    forge_index(folder, INDEXES[name])
+    with pytest.raises(BaselineError, match=f"^{folder}/diopiSqrt.h5 is damaged: .* can't be decoded: "):
+        list(open_level(folder).open("diopiSqrt"))
+
+
+def test_a_case_that_a_file_does_not_have_is_named(folder: Path) -> None:
+    with pytest.raises(BaselineError, match=r"diopiSqrt\.h5 .*float31-none"):
+        open_level(folder).open("diopiSqrt").case("float31-none")

@@ -1,0 +1,64 @@
+"""Where baselines are made and looked for when nobody says."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from diopi_test.baseline import location, manifest
+from diopi_test.cli import main
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's cache, an empty one."""
+    monkeypatch.setattr(location.platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "cache")
+    return tmp_path / "cache" / "baseline"
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the baseline in an installed package."""
+    folder = tmp_path / "site-packages" / "baseline_data"
+    (folder / "smoke").mkdir(parents=True)
+    monkeypatch.setattr(location, "package_folder", lambda: folder)
+    return folder
+
+
+def test_the_cache_is_of_this_user_and_version() -> None:
+    folder = location.cache_folder()
+    assert folder.is_absolute()
+    assert "diopi" in folder.parts
+    assert folder.parts[-1] == "baseline"
+    assert location.version("diopi") in folder.parts
+
+
+def test_in_a_source_tree_what_ships_is_made_where_it_is(cache: Path, installed: Path) -> None:
+    assert not location.is_source_tree()
+    (installed.parent / "pyproject.toml").touch()
+    assert location.is_source_tree()
+    assert location.folder_to_write("smoke") == location.folder_to_read("smoke") == installed / "smoke"
+    assert location.folder_to_write("full") == location.folder_to_read("full") == cache / "full"
+
+
+def test_nothing_is_made_in_an_installed_package(cache: Path, installed: Path) -> None:
+    assert location.folder_to_write("smoke") == location.folder_to_read("smoke") == cache / "smoke"
+    (installed / "smoke" / "diopiSin.h5").touch()
+    assert location.folder_to_write("smoke") == cache / "smoke"
+    assert location.folder_to_read("smoke") == installed / "smoke"
+    assert location.folder_to_write("full") == location.folder_to_read("full") == cache / "full"
+
+
+def test_what_is_made_in_the_cache_is_found_there(cache: Path, installed: Path) -> None:
+    made = CliRunner().invoke(main, ["gen-data", "--level", "full", "-k", "diopiFloorInp", "-n", "1"])
+    assert made.exit_code == 0, made.output
+    assert {path.name for path in (cache / "full").iterdir()} == {"diopiFloorInp.h5", manifest.NAME}
+    assert list((installed / "smoke").iterdir()) == []
+    assert location.folder_to_read("full") == cache / "full"
+
+
+def test_who_has_no_baseline_is_told_what_to_do(cache: Path) -> None:
+    done = CliRunner().invoke(main, ["run", "--level", "full", "--vendor", "diopi_test.quality.echo:vendor"])
+    assert done.exit_code == 3
+    assert f"there is no baseline in {cache / 'full'}" in done.output
+    assert "make it with diopi-test gen-data --level full, or name its folder with --data" in done.output

@@ -1,0 +1,60 @@
+"""Work in several processes: none of them outlives the one they work for."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from diopi_test.baseline.parallel import in_processes
+
+
+def test_every_item_comes_back_with_its_result() -> None:
+    assert sorted(in_processes(len, ["a", "bb", "ccc"], 2)) == [("a", 1), ("bb", 2), ("ccc", 3)]
+
+
+def test_what_a_call_raises_is_raised() -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        list(in_processes(int, ["1", "x"], 1))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
+@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM])
+def test_gen_data_leaves_no_process_behind(tmp_path: Path, signum: signal.Signals) -> None:
+    mark = f"{tmp_path.name}-{os.getpid()}"
+    command = [sys.executable, "-m", "diopi_test", "gen-data", "--level", "full", "--data", str(tmp_path), "-n", "2"]
+    parent = subprocess.Popen(command, env={**os.environ, "DIOPI_MARK": mark}, stdout=subprocess.DEVNULL)
+    try:
+        until(lambda: any((tmp_path / "full").glob("*.h5")))  # all of them are at work
+        assert len(marked(mark)) >= 3
+        parent.send_signal(signum)
+        parent.wait()
+        until(lambda: not marked(mark))
+    finally:
+        for process in marked(mark):
+            os.kill(process, signal.SIGKILL)
+        parent.wait()
+
+
+def until(condition: Callable[[], bool], seconds: float = 120) -> None:
+    """Wait until `condition()` holds, for so long that it never will if it does not by then."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "this takes too long"
+        time.sleep(0.05)
+
+
+def marked(mark: str) -> list[int]:
+    """The processes with `mark` in their environment that have not ended."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdecimal() and f"DIOPI_MARK={mark}".encode() in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            pass  # it has ended, or is another user's
+    return found

@@ -1,0 +1,127 @@
+"""Cases in an order drawn from a seed: the same in every process, the same verdicts; what depends on order is seen."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from baselines import make_level
+from reports import read_report
+
+from diopi_test.baseline.shuffle import sample, seed_of, shuffled
+from diopi_test.harness.session import OpenFiles
+
+HELPERS = Path(__file__).parents[2] / "helpers"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("baseline")
+    make_level(folder / "smoke", "diopiSqrt", "diopiNeg")
+    return folder
+
+
+def in_process(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+
+
+def run(data: Path, vendor: str, tmp_path: Path, *more: object) -> tuple[int, dict[str, Any], str]:
+    report = tmp_path / "report.json"
+    done = in_process("diopi_test", "run", "--data", data, "--vendor", vendor, "--json", report, *more)
+    assert report.exists(), done.stdout + done.stderr
+    return done.returncode, read_report(report), done.stdout
+
+
+def verdicts(report: dict[str, Any]) -> dict[str, str]:
+    return {case["id"]: case["verdict"] for case in report["cases"]}
+
+
+def test_the_order_follows_from_seed_and_names_alone() -> None:
+    names = [f"case-{i}" for i in range(100)]
+    order = shuffled(names, 7)
+    assert order == shuffled(reversed(names), 7) != shuffled(names, 8)
+    assert sorted(order) == sorted(names) != order
+    assert order[:3] == ["case-67", "case-66", "case-65"]
+    assert shuffled(names, None) == names
+
+
+def test_a_seed_is_an_integer_or_drawn() -> None:
+    assert seed_of("-3") == -3
+    assert len({seed_of("random") for _ in range(5)}) > 1
+    with pytest.raises(ValueError, match="'x' is no seed"):
+        seed_of("x")
+
+
+def test_forms_of_a_function_are_drawn_together() -> None:
+    functions = ["diopiAdd", "diopiAddInp", "diopiAddScalar", "diopiNeg", "diopiNegInp", "diopiSqrt"]
+    for seed in range(5):
+        (one,) = {name[:8] for name in sample(functions, 1, seed)}
+        assert sample(functions, 1, seed) == {name for name in functions if name.startswith(one)}
+    assert len({frozenset(sample(functions, 1, seed)) for seed in range(20)}) == 3
+    assert sample(functions, 9, 0) == set(functions)
+
+
+def test_a_shuffled_run_has_the_same_verdicts(data: Path, tmp_path: Path) -> None:
+    _, ordered, _ = run(data, "diopi_test.quality.echo:vendor", tmp_path)
+    status, mixed, output = run(data, "diopi_test.quality.echo:vendor", tmp_path, "--shuffle", 7)
+    assert (status, verdicts(mixed)) == (0, verdicts(ordered))
+    assert (mixed["shuffle"]["seed"], mixed["shuffle"]["sample"]) == (7, None)
+    assert mixed["shuffle"]["command"].endswith("--shuffle 7 -n 1")
+    assert "shuffled with seed 7" in output
+    assert all("--shuffle 7 --case" in case["command"] for case in mixed["cases"])
+
+
+@pytest.mark.parametrize("more", [["--shuffle"], ["--shuffle", "random"]])
+def test_a_seed_that_is_drawn_is_told(data: Path, tmp_path: Path, more: list[str]) -> None:
+    status, report, output = run(data, "diopi_test.quality.echo:vendor", tmp_path, "--sample", 1, "-n", 2, *more)
+    assert status == 0
+    seed = report["shuffle"]["seed"]
+    assert f"shuffled with seed {seed}" in output
+    assert f"--shuffle {seed} --sample 1 -n 1" in report["shuffle"]["command"]
+    assert len({case["function"] for case in report["cases"]} - {"runtime"}) == 1
+
+
+def test_a_vendor_whose_answers_depend_on_earlier_calls_is_caught(data: Path, tmp_path: Path) -> None:
+    chosen = ["-n", 1, "-k", "not negative and (diopiSqrt[ or diopiNeg[)"]
+    status, report, _ = run(data, "faulty:keeping", tmp_path, *chosen)
+    assert (status, set(verdicts(report).values())) == (0, {"passed"})
+    seen = [run(data, "faulty:keeping", tmp_path, *chosen, "--shuffle", seed) for seed in (1, 2, 3)]
+    assert 1 in [status for status, _, _ in seen]
+    again, report, _ = run(data, "faulty:keeping", tmp_path, *chosen, "--shuffle", 1)
+    assert (again, verdicts(report)) == (seen[0][0], verdicts(seen[0][1]))
+
+
+@pytest.mark.parametrize("more", [["--shuffle", "7"], ["-n", "2", "--shuffle"]])
+def test_the_plugin_shuffles_too(data: Path, more: list[str]) -> None:
+    plugins = ["-p", "no:cacheprovider", "-c", os.devnull, "-p", "diopi_test.harness.plugin"]
+    vendor = ["--vendor", "diopi_test.quality.echo:vendor", "-v"]
+    done = in_process("pytest", data / "smoke", *plugins, *vendor, *more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"diopi: cases shuffled with --shuffle \d+", done.stdout)
+    functions = re.findall(r"::(diopi\w+)\[.*PASSED|PASSED .*::(diopi\w+)\[", done.stdout)
+    assert len({name for pair in functions for name in pair if name}) == 2
+    assert functions != sorted(functions)
+
+
+def test_the_plugin_refuses_what_is_no_seed(data: Path) -> None:
+    done = in_process(
+        "pytest", data / "smoke", "-p", "diopi_test.harness.plugin", "-c", os.devnull, "--shuffle", "soon"
+    )
+    assert done.returncode == 4
+    assert "--shuffle: 'soon' is no seed" in done.stderr
+
+
+def test_files_are_kept_open_as_long_as_they_fit(data: Path) -> None:
+    one, other = (data / "smoke" / f"{name}.h5" for name in ("diopiSqrt", "diopiNeg"))
+    roomy, tight = OpenFiles(2**30), OpenFiles(1)
+    for files in (roomy, tight):
+        first = files.get(one)
+        assert files.get(one) is first
+        files.get(other)
+        assert (files.get(one) is first) == (files is roomy)
+    assert 10_000 < roomy.get(one).memory < 1_000_000

@@ -1,0 +1,161 @@
+"""The store: what goes in comes out, and damage of any kind is named."""
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.baseline import store
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
+from diopi_test.baseline.store import BaselineError, BaselineFile, Provenance
+from diopi_test.cases.selection import select_cases
+
+PROVENANCE = Provenance("smoke", "key", {"numpy": "2"})
+
+
+def made(function: str) -> list[BaselineCase]:
+    return [make_baseline_case(lookup(function), case) for case in select_cases(function, "smoke")]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = store.file_of(tmp_path / "smoke", "diopiSin")
+    store.write(path, "diopiSin", made("diopiSin"), PROVENANCE)
+    return path
+
+
+def assert_same_expected(one: Expected, other: Expected) -> None:
+    assert (one.dtype, one.layout) == (other.dtype, other.layout)
+    assert np.array_equal(one.values.astype(other.values.dtype), other.values, equal_nan=True)
+    for mine, theirs in ((one.budget_ulps, other.budget_ulps), (one.flushed, other.flushed)):
+        assert (mine is None) == (theirs is None)
+        assert mine is None or np.array_equal(mine, theirs, equal_nan=True)
+
+
+def test_cases_survive_the_store(path: Path) -> None:
+    file = BaselineFile(path)
+    written = made("diopiSin")
+    assert file.function == "diopiSin"
+    assert list(file.labels) == [case.label for case in written]
+    for case, read in zip(written, file, strict=True):
+        assert (read.id, read.dtype) == (case.id, case.dtype)
+        ours, theirs = case.arguments["input"], read.arguments["input"]
+        assert (ours.dtype, ours.layout) == (theirs.dtype, theirs.layout)
+        assert ours.values.tobytes() == theirs.values.tobytes()
+        assert ours.values.dtype == theirs.values.dtype
+        one, other = case.expected["out"], read.expected["out"]
+        assert isinstance(one, Expected)
+        assert isinstance(other, Expected)
+        assert_same_expected(one, other)
+
+
+@pytest.mark.parametrize("level", ["smoke", "full"])
+def test_which_cases_are_basic_survives(tmp_path: Path, level: str) -> None:
+    cases = [make_baseline_case(lookup("diopiSin"), case) for case in select_cases("diopiSin", level)]
+    path = store.file_of(tmp_path, "diopiSin")
+    store.write(path, "diopiSin", cases, Provenance(level, "key", {}))
+    assert [case.smoke for case in BaselineFile(path)] == [case.smoke for case in cases]
+    assert {case.smoke for case in cases} == {True, False}
+
+
+def test_every_kind_of_argument_survives(tmp_path: Path) -> None:
+    tensor = BaselineTensor(np.arange(6, dtype=np.int64).reshape(2, 3), Dtype.int64, "transposed")
+    arguments = {
+        "tensor": tensor,
+        "tensors": [tensor, None],
+        "none": None,
+        "flag": True,
+        "integer": 1,
+        "number": 1.0,
+        "infinite": float("inf"),
+        "text": "floor",
+        "sizes": (2, 3),
+        "no_sizes": (),
+    }
+    case = BaselineCase("diopiAny", "int64-all", Dtype.int64, arguments, {"out": None})
+    store.write(tmp_path / "diopiAny.h5", "diopiAny", [case], PROVENANCE)
+    read = BaselineFile(tmp_path / "diopiAny.h5").case("int64-all").arguments
+    for name in ("none", "flag", "integer", "number", "infinite", "text", "sizes", "no_sizes"):
+        assert read[name] == arguments[name]
+        assert type(read[name]) is type(arguments[name])
+    assert np.array_equal(read["tensor"].values, tensor.values)
+    assert np.array_equal(read["tensors"][0].values, tensor.values)
+    assert read["tensors"][1] is None
+
+
+def test_the_same_cases_give_the_same_bytes(tmp_path: Path, path: Path) -> None:
+    again = tmp_path / "again.h5"
+    store.write(again, "diopiSin", made("diopiSin"), PROVENANCE)
+    assert again.read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("kept", [0, 100, 0.5, 0.99])
+def test_a_truncated_file_is_named(path: Path, kept: float) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: int(kept * len(content)) if kept < 1 else int(kept)])
+    with pytest.raises(BaselineError, match=str(path)):
+        BaselineFile(path).verify()
+
+
+def test_no_flipped_bit_goes_unnoticed_that_changes_a_case(path: Path) -> None:
+    """Every 97th byte of the file in turn: either the file is refused, or nothing in it differs."""
+    content = path.read_bytes()
+    before = [case.arguments["input"].values.tobytes() for case in BaselineFile(path)]
+    refused = 0
+    for position in range(0, len(content), 97):
+        damaged = bytearray(content)
+        damaged[position] ^= 0x10
+        path.write_bytes(damaged)
+        try:
+            file = BaselineFile(path)
+            file.verify()
+        except BaselineError as error:
+            assert str(path) in str(error)
+            refused += 1
+        else:
+            assert [case.arguments["input"].values.tobytes() for case in file] == before
+    assert refused > len(content) // 97 // 2
+
+
+def test_a_failing_checksum_is_told(path: Path) -> None:
+    with h5py.File(path, "r+") as file:
+        data = file["index"][()]
+        data[10] ^= 1
+        file["index"][...] = data
+    with pytest.raises(BaselineError, match=r"is damaged: sha256 of /index is [0-9a-f]{64}, expected [0-9a-f]{64}"):
+        BaselineFile(path)
+
+
+@pytest.mark.parametrize("attribute", ["format", "proto_version"])
+def test_another_version_is_refused(path: Path, attribute: str) -> None:
+    with h5py.File(path, "r+") as file:
+        file.attrs[attribute] = 99999
+    with pytest.raises(BaselineError, match=f"another version: {attribute} is 99999, expected .*gen-data"):
+        BaselineFile(path)
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = path.read_bytes()
+
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(BaselineError, match=r"can't be written: .*No space left"):
+        store.write(path, "diopiSin", made("diopiSin"), PROVENANCE)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_half_precision_expectations_keep_their_precision(path: Path) -> None:
+    case = next(case for case in made("diopiSin") if case.label == "bfloat16-matrix")
+    expected = case.expected["out"]
+    read = BaselineFile(path).case("bfloat16-matrix").expected["out"]
+    assert isinstance(expected, Expected)
+    assert isinstance(read, Expected)
+    assert read.values.dtype == np.float32
+    assert np.abs(read.values - expected.values).max() <= 2.0**-25

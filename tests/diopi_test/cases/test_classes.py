@@ -1,0 +1,137 @@
+"""The class of a case follows from what it is."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from diopi_proto import parameters as kinds
+from diopi_proto.interface import lookup, prototypes
+from diopi_proto.types import Dtype
+from diopi_test.cases.classes import classified
+from diopi_test.cases.domains import anything, between, half_nan, special, special_but
+from diopi_test.cases.layouts import channels_last, expanded, strided, transposed
+from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec
+from diopi_test.cases.open_calls import OPEN_CALLS, why_open
+from diopi_test.cases.selection import select_cases
+
+F16, F32 = Dtype.float16, Dtype.float32
+
+
+def one(label: str, dtype: Dtype = F32, shape: tuple[int, ...] = (3, 4), **about: Any) -> Case:
+    """A case of `diopiSqrt`."""
+    return Case(label, dtype, {"input": TensorSpec(shape, dtype, **about)})
+
+
+def class_of(case: Case, first: Case | None = None) -> CaseClass:
+    """The class of a case of `diopiSqrt` that comes after the first one."""
+    return classified(lookup("diopiSqrt"), [first or one("first"), case])[1].case_class
+
+
+def by_label(function: str) -> dict[str, CaseClass]:
+    return {case.label: case.case_class for case in select_cases(function, "full")}
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        (one("other", shape=(7,)), CaseClass.basic),
+        (one("half", F16), CaseClass.types),
+        (replace(one("into"), results={"out": ResultOverride(Dtype.float64)}), CaseClass.types),
+        *((one("laid", layout=layout), CaseClass.layout) for layout in (transposed, strided, expanded)),
+        (replace(one("laid"), results={"out": ResultOverride(layout=strided)}), CaseClass.layout),
+        (one("flat", layout=channels_last), CaseClass.basic),
+        (one("line", shape=(4,), layout=transposed), CaseClass.basic),
+        (one("none", shape=(0, 3)), CaseClass.empty),
+        *(
+            (one("ends", domain=domain), CaseClass.special)
+            for domain in (special, special_but(0.0), anything, half_nan)
+        ),
+        (one("few", shape=(3,), domain=anything), CaseClass.special),
+        (one("tiny", domain=between(0, 1e-40)), CaseClass.special),
+        (one("by-chance", F16, shape=(5000,), domain=between(0, 1)), CaseClass.types),
+        (one("whole", Dtype.int32, domain=special), CaseClass.types),
+        (replace(one("habit", shape=(0,)), case_class=CaseClass.callers), CaseClass.callers),
+    ],
+    ids=lambda value: value.label if isinstance(value, Case) else None,
+)
+def test_what_a_case_demands_is_its_class(case: Case, expected: CaseClass) -> None:
+    assert class_of(case) is expected
+
+
+def test_of_several_demands_one_counts() -> None:
+    assert class_of(one("a", F16, layout=strided)) is CaseClass.layout
+    assert class_of(one("a", F16, (0, 4), layout=strided, domain=special)) is CaseClass.empty
+    assert class_of(one("a", F16, layout=strided, domain=special)) is CaseClass.special
+
+
+def test_what_the_first_case_demands_is_nothing_special() -> None:
+    moved = one("first", domain=anything)
+    assert class_of(one("more", domain=special), moved) is CaseClass.basic
+    assert class_of(one("half", F16, domain=special), moved) is CaseClass.types
+    assert class_of(one("plain"), one("half", F16)) is CaseClass.basic, "the leading type comes first"
+
+
+def test_what_is_left_out() -> None:
+    gradient = by_label("diopiConvolution2dBackward")
+    assert gradient["float32-all-attributes-no-grad_bias"] is CaseClass.optional
+    assert gradient["float32-plain"] is CaseClass.basic
+    assert by_label("diopiBCELoss")["float32-none"] is CaseClass.basic, "most callers give no weights"
+    assert by_label("diopiPad")["int64-reflect"] is CaseClass.types, "the value is for another mode"
+
+
+def test_numbers_are_data_but_orders_are_not() -> None:
+    assert by_label("diopiMulScalar")["float32-by-nan-row"] is CaseClass.special
+    assert by_label("diopiNorm")["float32-infinity"] is CaseClass.basic
+
+
+@pytest.mark.parametrize("function", [name for name in prototypes() if select_cases(name, "full")][::3])
+def test_every_function_has_basic_cases(function: str) -> None:
+    """And a demanded one in each of the element types that PyTorch serves."""
+    cases = select_cases(function, "full")
+    assert Counter(case.case_class for case in cases)[CaseClass.basic]
+    assert CaseClass.refusal not in {case.case_class for case in cases}
+    assert any(case.case_class is CaseClass.basic for case in select_cases(function, "smoke"))
+
+
+@pytest.mark.parametrize("function", ["diopiAdd", "diopiScatter", "diopiSoftmax"])
+def test_a_case_is_of_one_class_at_every_level(function: str) -> None:
+    full = by_label(function)
+    assert all(full[case.label] is case.case_class for case in select_cases(function, "smoke"))
+
+
+OPEN = {
+    "diopiSub": {"bool-with-int32"},
+    "diopiSubInp": {"int64-with-bool", "bool-with-int32"},
+    "diopiSmoothL1Loss": set[str](),
+    "diopiSmoothL1LossBackward": {f"{dtype}-ties-beta0" for dtype in ("float16", "bfloat16", "float32", "float64")},
+    "diopiSigmoidFocalLoss": {f"float32-soft-targets-{name}" for name in ("none", "mean", "sum")},
+    "diopiPad": {f"{dtype}-constant-no-value" for dtype in ("int8", "float16", "float32", "int64", "complex128")},
+    "diopiGroupNormBackward": {"float32-empty"},
+    "diopiAddInpScalar": {"bool-matrix", "bool-long", "bool-alpha-0-row"},
+    "diopiAddScalar": set[str](),
+    "diopiEqInpScalar": set[str](),
+    "diopiMaskedFillInpScalar": set[str](),
+}
+"""What PyTorch does not serve; comparisons and fills in place convert, and bool holds sums of bools."""
+
+
+@pytest.mark.parametrize("function", OPEN)
+def test_what_pytorch_refuses_or_leaves_open_is_not_demanded(function: str) -> None:
+    cases = select_cases(function, "full")
+    assert {case.label for case in cases if case.case_class is CaseClass.open} == OPEN[function]
+    assert all(bool(why_open(lookup(function), case)) is not case.case_class.is_demanded for case in cases)
+
+
+def test_every_reason_has_its_cases() -> None:
+    named = {name for calls in OPEN_CALLS for name in calls.functions} | {"diopiAddInpScalar"}
+    cases = [(lookup(name), case) for name in named | {"diopiSubScalar"} for case in select_cases(name, "full")]
+    for calls in OPEN_CALLS:
+        assert any(why_open(prototype, case) == calls.reason for prototype, case in cases), calls.reason
+
+
+def test_text_is_never_missing() -> None:
+    texts = [p for prototype in prototypes().values() for p in prototype.parameters if p.annotation is kinds.Text]
+    assert len(texts) > 20
+    assert not [p.name for p in texts if p.optional]

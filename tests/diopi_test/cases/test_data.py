@@ -1,0 +1,82 @@
+"""What the reference gets to see: arguments that the standard converts before anything else are converted already."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.baseline.evaluate import draw_arguments, make_baseline_case
+from diopi_test.baseline.records import Expected
+from diopi_test.cases.data import stored
+from diopi_test.cases.domains import choice
+from diopi_test.cases.layouts import strides
+from diopi_test.cases.model import Case, ResultOverride, TensorSpec
+
+F16, F32, F64, I32, BOOL = Dtype.float16, Dtype.float32, Dtype.float64, Dtype.int32, Dtype.bool
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "expected"),
+    [
+        ([2049, 70000, -3], F16, [2048, np.inf, -3]),
+        ([2.0**24 + 1, 0.1], F32, [2.0**24, float(np.float32(0.1))]),
+        ([1.7, -2.7, 0.0], I32, [1, -2, 0]),
+        ([300, 7], Dtype.int8, [44, 7]),
+        ([0.5, 0.0, np.nan], BOOL, [True, False, True]),
+        ([1 + 2j, 2j], F32, [1, 0]),
+    ],
+)
+def test_values_as_a_tensor_holds_them(values: list[complex], dtype: Dtype, expected: list[float]) -> None:
+    assert stored(np.array(values), dtype).tolist() == expected
+
+
+CONVERTED: dict[str, tuple[str, dict[str, Dtype], dict[str, float], Dtype, list[str], Dtype | None]] = {
+    "operands": ("diopiAdd", {"input": I32, "other": F16}, {}, F16, ["input", "other"], F16),
+    "lifted": ("diopiMulScalar", {"input": I32}, {"other": 0.5}, F32, ["input"], F32),
+    "compared": ("diopiEqScalar", {"input": F32}, {"other": 0.1}, BOOL, ["input", "other"], F32),
+    "compared as integers": ("diopiEqScalar", {"input": I32}, {"other": 1}, BOOL, ["input"], I32),
+    "cut": ("diopiClampMinScalar", {"input": I32}, {"min": 0.5}, I32, ["input"], I32),
+    "not cut": ("diopiClampMinScalar", {"input": I32}, {"min": 0.5}, F32, ["input"], F32),
+    "ordered": ("diopiSum", {"input": F32}, {}, I32, ["input"], I32),
+    "neither": ("diopiTopk", {"input": F32}, {}, F32, [], None),
+}
+
+
+@pytest.mark.parametrize("call", CONVERTED)
+def test_what_is_converted_first(call: str) -> None:
+    function, dtypes, numbers, result, names, common = CONVERTED[call]
+    found, dtype = lookup(function).converted_first(dtypes, numbers, result)
+    assert found == names
+    assert not names or dtype is common
+
+
+def expected_of(function: str, arguments: dict[str, Any], result: Dtype | None = None) -> Any:
+    case = Case("float32-case", F32, arguments, {"out": ResultOverride(result, shape=())} if result else {})
+    made = make_baseline_case(lookup(function), case)
+    (expected,) = made.expected.values()
+    assert isinstance(expected, Expected)
+    plain = made.plain_arguments()["input"]
+    return expected.values.tolist(), plain.tolist()
+
+
+def test_cases_are_made_of_what_is_converted() -> None:
+    beside = {"input": TensorSpec((1,), I32, choice([2049])), "other": TensorSpec((1,), F16, choice([2048]))}
+    assert expected_of("diopiEq", beside) == ([True], [2048])
+    fraction = {"input": TensorSpec((3,), F64, choice([1.7])), "dim": ()}
+    assert expected_of("diopiSum", fraction, I32) == (3, [1, 1, 1])
+    assert expected_of("diopiSum", fraction, F64)[0] == pytest.approx(5.1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "steps"), [((5, 4), (0, 1)), ((5, 4), (1, 1)), ((6, 3), (2, 1)), ((2, 3, 4), (0, 0, 1))]
+)
+def test_elements_that_share_memory_are_equal(shape: tuple[int, ...], steps: tuple[int, ...]) -> None:
+    case = Case("float32", Dtype.float32, {"input": TensorSpec(shape, Dtype.float32, layout=strides(*steps))})
+    values = draw_arguments(lookup("diopiSin"), case)["input"].values
+    place = strides(*steps)(shape)
+    storage: dict[int, float] = {}
+    for index in np.ndindex(*shape):
+        assert values[index] == storage.setdefault(int(np.dot(index, place.strides)), values[index])
+    assert len(set(storage.values())) == place.storage_elements

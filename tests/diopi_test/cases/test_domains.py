@@ -1,0 +1,92 @@
+"""Domains draw what they promise, for every element type."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from diopi_proto.dtypes import every, floating, is_complex, is_floating, real
+from diopi_proto.types import Dtype
+from diopi_test.cases import domains
+from diopi_test.cases.domains import Domain
+from lib_rt.dtypes import to_numpy
+
+COUNT = 200
+
+
+def draw(domain: Domain, dtype: Dtype, count: int = COUNT) -> np.ndarray:
+    return domain(np.random.default_rng(1), count, dtype)
+
+
+def named(dtypes: Iterable[Dtype]) -> list[object]:
+    return [pytest.param(dtype, id=dtype.name) for dtype in dtypes]
+
+
+@pytest.mark.parametrize("dtype", named(every))
+@pytest.mark.parametrize(
+    "domain",
+    [domains.between(0, 5), domains.normal(), domains.magnitudes(-3, 3), domains.whole(-3, 3), domains.whole_range],
+)
+def test_values_fit_their_type(domain: Domain, dtype: Dtype) -> None:
+    values = draw(domain, dtype)
+    assert values.shape == (COUNT,)
+    assert np.iscomplexobj(values) == is_complex(dtype)
+    if not is_floating(dtype) and not is_complex(dtype):
+        assert np.array_equal(values.astype(to_numpy(dtype)).astype(np.int64), values)
+
+
+@pytest.mark.parametrize("dtype", named(real))
+def test_between_keeps_its_bounds(dtype: Dtype) -> None:
+    values = draw(domains.between(-2.5, 3), dtype)
+    assert values.min() >= -2.5
+    assert values.max() <= 3
+    assert len(np.unique(values)) > (1 if dtype is Dtype.bool else 3)
+
+
+def test_between_says_when_a_type_has_no_such_number() -> None:
+    with pytest.raises(ValueError, match=r"no uint8 lies in \[-3, -1\]"):
+        draw(domains.between(-3, -1), Dtype.uint8)
+
+
+@pytest.mark.parametrize("dtype", named([Dtype.int8, Dtype.int64, Dtype.uint8]))
+def test_whole_range_reaches_the_ends(dtype: Dtype) -> None:
+    low, high = domains.integer_range(dtype)
+    values = draw(domains.whole_range, dtype, 4000).astype(np.float64)
+    assert values.min() < low + (high - low) / 50
+    assert values.max() > high - (high - low) / 50
+
+
+def test_off_whole_keeps_away_from_whole_numbers() -> None:
+    values = draw(domains.off_whole(-5, 5, margin=0.1), Dtype.float32)
+    assert np.abs(values - np.round(values)).min() >= 0.1 - 1e-12
+
+
+def test_away_from_keeps_its_distance() -> None:
+    values = draw(domains.away_from([0.0, 1.0], domains.between(-2, 2), margin=0.05), Dtype.float32)
+    assert np.abs(values).min() >= 0.05
+    assert np.abs(values - 1).min() >= 0.05 - 1e-12
+
+
+@pytest.mark.parametrize("dtype", named([*floating, Dtype.int8, Dtype.int32, Dtype.uint8]))
+def test_distinct_values_stay_distinct_in_their_type(dtype: Dtype) -> None:
+    values = draw(domains.distinct, dtype, 100)
+    assert len(np.unique(values.astype(to_numpy(dtype)))) == 100
+
+
+def test_choice_uses_every_value() -> None:
+    assert set(draw(domains.choice([1.0, 2.0, 3.0]), Dtype.float32, 5)) == {1.0, 2.0, 3.0}
+
+
+@pytest.mark.parametrize("dtype", named(floating))
+def test_special_values_survive_rounding_to_their_type(dtype: Dtype) -> None:
+    values = domains.special_values(dtype)
+    assert np.array_equal(values.astype(to_numpy(dtype)).astype(np.float64), values, equal_nan=True)
+    assert np.isnan(values).any()
+    assert np.isinf(values).sum() == 2
+    assert {True, False} == set(np.signbit(values[values == 0]))
+
+
+def test_special_integers_are_the_ends_of_the_range() -> None:
+    values = domains.special_values(Dtype.int64)
+    assert values.dtype == np.int64
+    assert (values.min(), values.max()) == (-(2**63), 2**63 - 1)

@@ -1,0 +1,106 @@
+"""Templates of element-wise functions: what operands and numbers a form gets, how patterns and types are crossed."""
+
+import numpy as np
+import pytest
+
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import normal, special_values
+from diopi_test.cases.elementwise import (
+    BROADCAST,
+    ROW,
+    UNIFORM,
+    elementwise_cases,
+    into,
+    mixed,
+    numbers,
+    on,
+    pattern,
+    specials,
+    spread,
+    variants,
+)
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.model import Case, TensorSpec
+from diopi_test.cases.template import CaseTemplate, tensor
+
+DRAWN = {"input": normal(), "other": normal()}
+HALVES = variants(DRAWN, numbers("by", "other", (0.5, 2.5)))
+
+
+def cases(function: str, *templates: CaseTemplate) -> list[Case]:
+    return list(elementwise_cases(lookup(function), templates))
+
+
+def test_the_last_operand_repeats() -> None:
+    shapes = pattern("three", (4, 3), (3,), layouts=[transposed, strided])
+    (case,) = cases(
+        "diopiAddcmul", on(shapes, dict.fromkeys(("input", "tensor1", "tensor2"), normal()), "", {"value": 1})
+    )
+    specs = [case.arguments[name] for name in ("input", "tensor1", "tensor2")]
+    assert [(spec.shape, spec.layout) for spec in specs] == [((4, 3), transposed), ((3,), strided), ((3,), strided)]
+
+
+def test_a_form_with_numbers_gets_them_all() -> None:
+    labels = {case.label: case.arguments["other"] for case in cases("diopiMulScalar", *HALVES)}
+    assert labels == {"float32-by-0.5-row": 0.5, "float32-by-2.5-row": 2.5}
+
+
+def test_a_form_with_tensors_gets_one_case_for_all_numbers() -> None:
+    (case,) = cases("diopiMul", *HALVES)
+    assert case.label == "float32-by-0.5-row"
+    assert isinstance(case.arguments["other"], TensorSpec)
+
+
+def test_numbers_of_other_kinds_are_other_numbers() -> None:
+    kinds = [
+        on(ROW, DRAWN, label, {"other": number}) for label, number in {"int": 1, "float": 1.0, "bool": True}.items()
+    ]
+    assert len(cases("diopiMulScalar", *kinds)) == 3
+
+
+@pytest.mark.parametrize(("function", "count"), [("diopiMul", 2), ("diopiMulInp", 1)])
+def test_an_in_place_form_keeps_its_shape(function: str, count: int) -> None:
+    templates = [
+        on(pattern(label, *shapes), DRAWN) for label, shapes in (("down", [(3, 4), (4,)]), ("up", [(4,), (3, 4)]))
+    ]
+    assert len(cases(function, *templates)) == count
+
+
+def test_every_type_has_the_basic_pattern_and_another() -> None:
+    prototype = lookup("diopiMul")
+    made = cases("diopiMul", *spread(prototype, DRAWN))
+    counts = {dtype: sum(case.dtype is dtype for case in made) for dtype in prototype.dtypes}
+    assert counts.pop(Dtype.float32) == len(UNIFORM) + len(BROADCAST)
+    assert set(counts.values()) == {2}
+    assert all(any(case.smoke for case in made if case.dtype is dtype) for dtype in prototype.dtypes)
+
+
+@pytest.mark.parametrize("function", ["diopiMul", "diopiMulInp"])
+def test_special_values_meet_each_other(function: str) -> None:
+    (case,) = cases(function, *specials(lookup(function), dtypes=[Dtype.int8]))
+    one, other = (
+        spec.domain(np.random.default_rng(0), int(np.prod(spec.shape)), Dtype.int8).reshape(spec.shape)
+        for spec in case.arguments.values()
+    )
+    pairs = {(int(a), int(b)) for a, b in zip(*map(np.ravel, np.broadcast_arrays(one, other)), strict=True)}
+    assert len(pairs) == len(special_values(Dtype.int8)) ** 2
+
+
+def test_types_that_meet_are_those_of_the_tensors() -> None:
+    pairs = [(Dtype.uint8, Dtype.int8), (Dtype.bool, Dtype.int32)]
+    made = cases("diopiMul", *mixed(lookup("diopiMul"), DRAWN, pairs=pairs, of_bool=False))
+    assert [[spec.dtype for spec in case.arguments.values()] for case in made] == [[Dtype.uint8, Dtype.int8]]
+    assert made[0].exact
+
+
+def test_a_result_of_another_type_has_a_tensor_of_its_own() -> None:
+    template = into(Dtype.float64, on(ROW, DRAWN))
+    (case,) = cases("diopiMul", template)
+    assert case.label == "float32-row-into-float64"
+    assert case.results["out"] and case.results["out"].dtype is Dtype.float64
+    assert not cases("diopiMulInp", template)
+
+
+def test_a_tensor_keeps_the_type_it_is_given() -> None:
+    assert tensor(3, dtype=Dtype.int8).of(Dtype.float32).dtype is Dtype.int8  # whose number is 0

@@ -1,0 +1,67 @@
+"""Functions that accumulate have cases without any rounding, in which a wrong index or a dropped term shows whole."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import pytest
+
+from diopi_proto.dtypes import is_floating
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.generate import functions_with_cases
+from diopi_test.cases.selection import select_cases
+from diopi_test.quality.audit.arguments import mistaken
+from diopi_test.quality.audit.fault import Answer, Effect
+from diopi_test.quality.audit.precision import accumulated_in
+
+NEVER_EXACT = {
+    "LogSoftmax": "a logarithm of the sum",
+    "CrossEntropyLossBackward": "the terms of the sum are exponentials",
+    "Std": "roots of quotients",
+    "RMSNorm|(?:FusedAdd)?RootMeanSquareNorm": "inverse roots of means",
+    "(?:Customized)?FlashAttention(?:VarLen)?|MultiHeadAttention(?:VarLen)?": "the terms are shares of a softmax",
+    "TokenSoftmaxReduceVInference|ContextAttentionInference|PagedAttention|PromptFlashAttention|Fused(?:Context|Decoder)"
+    "Attention": "the terms are shares of a softmax",
+    "Top[KP]Sampling": "running sums of shares of a softmax",
+    "BatchNorm(?:Stats|GatherStatsWithCounts)?|GroupNorm|LayerNorm(?:GB)?|InstanceNorm": "running means and roots",
+}
+"""Functions that accumulate what is never exact, by a regular expression for their names, with the reason."""
+
+
+def accumulates(function: str) -> bool:
+    """Whether sums that are rounded after each term give other results in some case."""
+    corrupt = mistaken(partial(accumulated_in, Dtype.bfloat16))
+    cases = (case for case in select_cases(function, "full") if case.dtype is Dtype.float32 and not case.exact)
+    return any(corrupt(Answer.right(make_baseline_case(lookup(function), case))) is Effect.shown for case in cases)
+
+
+def is_never_exact(function: str) -> bool:
+    return any(re.fullmatch(f"diopi(?:{pattern})(?:Backward)?(?:Inp)?", function) for pattern in NEVER_EXACT)
+
+
+@pytest.mark.parametrize("function", functions_with_cases("full"))
+def test_what_accumulates_has_an_exact_case_of_every_floating_type(function: str) -> None:
+    floating = {dtype for dtype in lookup(function).dtypes if is_floating(dtype)}
+    exact = {case.dtype for case in select_cases(function, "full") if case.exact}
+    if floating <= exact or not accumulates(function):
+        return
+    assert is_never_exact(function), f"no exact case of {sorted(dtype.name for dtype in floating - exact)}"
+
+
+@pytest.mark.parametrize("function", ["diopiSum", "diopiMm", "diopiConvolution2d", "diopiScatter"])
+def test_sums_are_found(function: str) -> None:
+    assert accumulates(function)
+
+
+@pytest.mark.parametrize("function", ["diopiSin", "diopiAdd", "diopiPermute"])
+def test_what_adds_nothing_up_is_told_apart(function: str) -> None:
+    assert not accumulates(function)
+
+
+def test_only_functions_that_accumulate_are_excused() -> None:
+    for pattern in NEVER_EXACT:
+        names = [name for name in functions_with_cases("full") if re.fullmatch(f"diopi(?:{pattern})", name)]
+        assert any(accumulates(name) for name in names), pattern

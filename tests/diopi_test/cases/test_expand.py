@@ -1,0 +1,37 @@
+"""Templates and the cases they become."""
+
+from __future__ import annotations
+
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.cases.layouts import contiguous, strided, transposed
+from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.template import BASIC, ByDtype, CaseTemplate, by_turns, expand, tensor
+
+
+def test_a_tensor_keeps_an_element_type_of_its_own():
+    assert tensor(2, dtype=Dtype.int8).of(Dtype.uint8).dtype is Dtype.int8  # int8 is 0
+    assert tensor(2).of(Dtype.uint8).dtype is Dtype.uint8
+
+
+def test_basic_templates_make_a_basic_case_for_every_element_type():
+    prototype = lookup("diopiTril")
+    cases = list(expand(prototype, [CaseTemplate("square", arguments={"input": tensor(2, 2), "diagonal": 0}, **BASIC)]))
+    assert [case.dtype for case in cases] == list(prototype.dtypes) and all(case.smoke for case in cases)
+
+
+def test_layouts_are_given_by_turns():
+    templates = [CaseTemplate(label) for label in "abc"]
+    made = by_turns(templates, (contiguous, transposed), (strided, contiguous))
+    assert [(one.label, one.layout, one.result) for one in made] == [
+        ("a", contiguous, transposed),
+        ("b", strided, contiguous),
+        ("c", contiguous, transposed),
+    ]
+
+
+def test_results_may_depend_on_the_element_type():
+    result = ByDtype(lambda dtype: ResultOverride(dtype, strided, (3,)))
+    template = CaseTemplate("made", arguments={"size": (3,)}, results={"out": result}, dtypes=(Dtype.int8,))
+    (case,) = expand(lookup("diopiOnes"), [template])
+    assert case.results == {"out": ResultOverride(Dtype.int8, strided, (3,))}

@@ -1,0 +1,51 @@
+"""Number formats agree with NumPy's and ml_dtypes' own limits."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.formats import FORMATS, format_of, is_subnormal, ulp
+from lib_rt.dtypes import to_numpy
+
+
+@pytest.mark.parametrize("dtype", FORMATS, ids=lambda dtype: dtype.name)
+def test_limits(dtype: Dtype) -> None:
+    limits, form = ml_dtypes.finfo(to_numpy(dtype)), FORMATS[dtype]
+    assert form.epsilon == float(limits.eps)
+    assert form.tiny == float(limits.smallest_normal)
+    assert form.subnormal == float(limits.smallest_subnormal)
+    assert form.largest == float(limits.max)
+
+
+@pytest.mark.parametrize("dtype", [Dtype.float32, Dtype.float64, Dtype.float16], ids=lambda dtype: dtype.name)
+def test_ulp_is_numpys_spacing(dtype: Dtype) -> None:
+    kind = to_numpy(dtype)
+    values = np.array([1.0, 1.5, -3.75, 1e-3, 0.0, 6e4, np.finfo(kind).smallest_subnormal], kind)
+    assert np.array_equal(ulp(values, dtype), np.spacing(np.abs(values)).astype(np.float64))
+
+
+def test_ulp_of_a_value_between_numbers_of_the_format() -> None:
+    assert ulp(1.0 + 2**-30, Dtype.float32) == 2.0**-23
+    assert ulp(np.nextafter(2.0, 0), Dtype.bfloat16) == 2.0**-7
+
+
+def test_ulp_of_what_is_not_finite_is_nan() -> None:
+    assert np.isnan(ulp([np.inf, -np.inf, np.nan], Dtype.float32)).all()
+
+
+def test_ulp_of_a_complex_number_is_that_of_its_modulus() -> None:
+    assert ulp(3 + 4j, Dtype.complex64) == np.spacing(np.float32(5))
+
+
+def test_overflow_is_where_rounding_gives_infinity() -> None:
+    form = format_of(Dtype.float16)
+    with np.errstate(over="ignore"):
+        assert np.isinf(np.float16(form.overflow))
+        assert np.float16(np.nextafter(form.overflow, 0)) == form.largest
+
+
+def test_subnormal_numbers() -> None:
+    values = [0.0, 2.0**-14, 2.0**-15, -(2.0**-24)]
+    assert is_subnormal(values, Dtype.float16).tolist() == [False, False, True, True]
+    assert not is_subnormal(values, Dtype.float32).any()

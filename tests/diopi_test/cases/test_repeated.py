@@ -1,0 +1,73 @@
+"""Calls that differ from another one in a single thing: what is the same, what is not, and in which order they come."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.records import Expected
+from diopi_test.cases import repeated
+from diopi_test.cases.model import Case, TensorSpec
+from diopi_test.cases.selection import select_cases
+
+
+def cases(function: str, *labels: str) -> list[Case]:
+    return [next(case for case in select_cases(function, "full") if case.label == label) for label in labels]
+
+
+def result_types(function: str, chosen: Sequence[Case]) -> list[Dtype]:
+    results = [make_baseline_case(lookup(function), case).expected["out"] for case in chosen]
+    return [result.dtype for result in results if isinstance(result, Expected)]
+
+
+def test_a_basic_case_comes_again_with_other_data() -> None:
+    case, again = cases("diopiSin", "float32-matrix", "float32-matrix-again")
+    assert {**again.arguments} == {**case.arguments}
+    one, other = (make_baseline_case(lookup("diopiSin"), each).arguments["input"].values for each in (case, again))
+    assert (one != other).any()
+
+
+def test_what_is_updated_in_place_comes_again_in_another_layout() -> None:
+    case, again = cases("diopiSinInp", "float32-matrix", "float32-matrix-again")
+    assert case.arguments["input"].layout is not again.arguments["input"].layout
+    assert case.arguments["input"].shape == again.arguments["input"].shape
+
+
+def test_random_functions_need_no_other_data() -> None:
+    assert not [case for case in select_cases("diopiNormal", "full") if case.label.endswith("-again")]
+
+
+@pytest.mark.parametrize("function", ["diopiPow", "diopiPowScalar", "diopiMulScalar", "diopiRemainder"])
+def test_floats_come_before_equal_integers(function: str) -> None:
+    labels = [case.label for case in select_cases(function, "full")]
+    pair = ["int32-number-as-float", "int32-number-as-int"]
+    assert labels.index(pair[0]) < labels.index(pair[1])
+    floats, integers = cases(function, *pair)
+    numbers = [name for name, value in floats.arguments.items() if not isinstance(value, TensorSpec)]
+    assert [floats.arguments[name] for name in numbers] == [integers.arguments[name] for name in numbers]
+    assert result_types(function, [floats, integers]) == [Dtype.float32, Dtype.int32]
+
+
+def test_integers_come_before_equal_truth_values() -> None:
+    pair = cases("diopiMulScalar", "bool-number-as-int", "bool-number-as-bool")
+    assert result_types("diopiMulScalar", pair) == [Dtype.int64, Dtype.bool]
+
+
+@pytest.mark.parametrize("function", ["diopiMulInpScalar", "diopiEqScalar", "diopiSoftmax"])
+def test_kinds_that_decide_no_type_are_not_tried(function: str) -> None:
+    assert not [case for case in select_cases(function, "full") if "number-as" in case.label]
+
+
+def test_no_other_case_has_the_shape_of_numbers_in_both_kinds() -> None:
+    others = [case for case in select_cases("diopiMulScalar", "full") if "number-as" not in case.label]
+    assert all(case.arguments["input"].shape != repeated.UNUSED for case in others)
+
+
+@pytest.mark.parametrize("function", repeated.ALIKE)
+def test_other_attributes_leave_the_tensors_as_they_are(function: str) -> None:
+    label, changes = repeated.ALIKE[function]
+    for change in changes:
+        case, other = cases(function, label, f"{label}-other-{'-and-'.join(change)}")
+        assert {name for name, value in case.arguments.items() if value != other.arguments[name]} == set(change)

@@ -1,0 +1,47 @@
+"""Templates are varied, and expanded for the element types that a function takes."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.cases.template import CaseTemplate, Types, expand, tensor
+
+
+@dataclass(frozen=True)
+class Window:
+    size: int = 3
+    step: int = 1
+
+
+def test_a_template_is_varied_in_its_attributes_and_sizes() -> None:
+    first = CaseTemplate("first", Window(), {"a": 1})
+    second = first.but("second", {"b": 2}, step=4, exact=True)
+    assert second == CaseTemplate("second", Window(3, 4), {"a": 1, "b": 2}, exact=True)
+    assert first == CaseTemplate("first", Window(), {"a": 1})
+
+
+def test_what_neither_template_nor_sizes_have_is_an_error() -> None:
+    with pytest.raises(TypeError):
+        CaseTemplate("label", Window()).but(stride=2)
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "expected"),
+    [
+        (Types.leading, ["float32"]),
+        ((Dtype.bool, Dtype.int32), ["int32"]),
+        (Types.every, [dtype.name for dtype in lookup("diopiMm").dtypes]),
+    ],
+)
+def test_element_types(dtypes: Types, expected: list[str]) -> None:
+    template = CaseTemplate("square", arguments={"input": tensor(2, 2), "mat2": tensor(2, 2)}, dtypes=dtypes)
+    cases = list(expand(lookup("diopiMm"), [template]))
+    assert [case.label for case in cases] == [f"{name}-square" for name in expected]
+    assert all(case.arguments["input"].dtype is case.dtype for case in cases)
+
+
+def test_a_tensor_is_of_its_own_type_or_of_the_one_under_test() -> None:
+    assert tensor(3).of(Dtype.float16).dtype is Dtype.float16
+    assert {tensor(3, dtype=dtype).of(Dtype.float16).dtype for dtype in Dtype} == set(Dtype)

@@ -1,0 +1,38 @@
+"""Sizes of what convolutions and pooling give, against windows that are counted one by one."""
+
+import pytest
+
+from diopi_test.cases.conv import EVERY, PATCHES, SOME, TRANSPOSED, Convolution
+from diopi_test.cases.pool import EDGES, SLIDING, Windows
+from diopi_test.cases.template import CaseTemplate
+
+
+def starts(size: int, kernel: int, stride: int, padding: int, dilation: int, beyond: int = 0) -> list[int]:
+    """Where the windows begin that end at most `beyond` elements after the second margin."""
+    last = size + padding - dilation * (kernel - 1) - 1
+    return [start for start in range(-padding, size, stride) if start <= last + beyond]
+
+
+@pytest.mark.parametrize("template", [*EVERY, *SOME, *PATCHES], ids=lambda template: str(template.label))
+def test_convolutions_have_a_result_for_every_window(template: CaseTemplate) -> None:
+    sizes: Convolution = template.sizes
+    axes = zip(sizes.input, sizes.kernel, sizes.stride, sizes.padding, sizes.dilation, strict=True)
+    assert sizes.convolved() == tuple(len(starts(*axis)) for axis in axes)
+
+
+@pytest.mark.parametrize("template", TRANSPOSED, ids=lambda template: str(template.label))
+def test_a_convolution_gives_the_sizes_that_a_transposed_one_began_with(template: CaseTemplate) -> None:
+    sizes: Convolution = template.sizes
+    fitting = zip(sizes.transposed(), sizes.output_padding, strict=True)
+    whole = template.but(input=tuple(size - more for size, more in fitting)).sizes
+    assert whole.convolved() == sizes.input
+
+
+@pytest.mark.parametrize("template", [*SLIDING, *EDGES], ids=lambda template: str(template.label))
+def test_pooling_has_a_result_for_every_window(template: CaseTemplate) -> None:
+    windows: Windows = template.sizes
+    strides = windows.stride or windows.kernel
+    axes = zip(windows.size, windows.kernel, strides, windows.padding, windows.dilation, strict=True)
+    counted = [len(starts(*axis, axis[2] - 1 if windows.ceil_mode else 0)) for axis in axes]
+    assert windows.pooled(3, "MaxPool") == tuple(counted)
+    assert windows.pooled(1, "MaxPool") == tuple(counted[-1:])

@@ -1,0 +1,153 @@
+"""A failed check says where: the worst element, what was put in there, and how the call was made."""
+
+from collections.abc import Callable
+from typing import Any
+
+import faulty
+import numpy as np
+import pytest
+from faulty import FaultyVendor
+from trials import outcome_of
+
+from diopi_test.baseline.codec import from_json, to_json
+from diopi_test.execution.difference import Difference, PatternKind
+from diopi_test.execution.verdict import Finding, Outcome
+from diopi_test.harness.details import details
+
+Change = Callable[[Any], None]
+
+
+def outcome(change: Change, function: str = "diopiAdd", label: str = "float32-row") -> Outcome:
+    """The outcome of a case of which every result is changed."""
+    return outcome_of(
+        FaultyVendor("faulty", lambda arguments: change(faulty._result(arguments).view())), function, label
+    )
+
+
+def failed(outcome: Outcome) -> dict[str, Finding]:
+    return {finding.check: finding for finding in outcome.findings if not finding.passed}
+
+
+def odd_columns(view: Any) -> None:
+    view[:, 1::2] *= np.float32(1.001)
+    view[2, 3] *= np.float32(2)
+
+
+def test_the_worst_element_with_its_inputs_and_the_whole_call() -> None:
+    (place,) = failed(outcome(odd_columns))["values"].where
+    assert (place.tensor, place.problem, place.wrong, place.total) == ("out", "are wrong", 8, 20)
+    assert place.index == (2, 3)
+    assert float(place.given) == pytest.approx(2 * float(place.expected), rel=0.01)
+    assert place.error == pytest.approx(abs(float(place.given) - float(place.expected)), rel=1e-6)
+    assert place.ratio is not None and place.ratio > 1e4
+    assert [pattern.kind for pattern in place.patterns] == [PatternKind.slice]
+    assert float(place.inputs["input"]) - 0.75 * float(place.inputs["other"]) == pytest.approx(float(place.expected))
+    assert place.arguments == {
+        "out": "float32 (4, 5), strides (5, 1)",
+        "input": "float32 (4, 5), strides (5, 1)",
+        "other": "float32 (5,), strides (1,)",
+        "alpha": "-0.75",
+    }
+    assert place.call == ""
+
+
+def test_the_message_names_the_worst_element_and_the_pattern() -> None:
+    message = failed(outcome(odd_columns))["values"].message
+    assert message.startswith("out: 8 of 20 elements are wrong, the worst at (2, 3): ")
+    assert " (exactly [:, 1::2]); " in message
+
+
+def test_what_is_not_finite_is_the_worst() -> None:
+    def change(view: Any) -> None:
+        view[0, 0] = 1e30
+        view[3, 1] = np.nan
+
+    (place,) = failed(outcome(change))["values"].where
+    assert (place.index, place.error) == ((3, 1), np.inf)
+
+
+def test_integers_are_measured_too() -> None:
+    def change(view: Any) -> None:
+        view[1, 1] += 1
+        view[1, 4] += 9
+
+    (place,) = failed(outcome(change, label="int32-row"))["values"].where
+    assert (place.index, place.error, place.budget) == ((1, 4), 9, None)
+
+
+def test_special_inputs_are_named() -> None:
+    def flush(view: Any) -> None:
+        view[np.isnan(view)] = 0
+
+    (place,) = failed(outcome(flush, "diopiSin", "float32-special"))["values"].where
+    assert "only where expected is NaN" in place.common
+
+
+def test_too_large_a_mean_has_a_place() -> None:
+    def change(view: Any) -> None:
+        view[...] = view.astype("bfloat16").astype(np.float16)
+
+    finding = failed(outcome(change, "diopiSin", "float16-long"))["values"]
+    (place,) = finding.where
+    assert "root mean square" in finding.message
+    assert place.problem == "have errors above 1 unit"
+    assert place.ratio is not None and 1 / 8 < place.ratio < 1
+
+
+def test_a_second_call_is_named_and_its_offsets_shown() -> None:
+    calls = []
+
+    def change(view: Any) -> None:
+        calls.append(view)
+        if len(calls) > 1:
+            odd_columns(view)
+
+    (place,) = failed(outcome(change))["repeat"].where
+    assert place.call == "a second call"
+    assert place.arguments["input"] == "float32 (4, 5), strides (5, 1), offset 64"
+
+
+def test_other_bits_in_the_second_call_have_a_place() -> None:
+    calls = []
+
+    def change(view: Any) -> None:
+        calls.append(view)
+        if len(calls) == 2:
+            view[-1, -1] = np.nextafter(view[-1, -1], np.float32(9))
+
+    (place,) = failed(outcome(change))["repeat"].where
+    assert (place.problem, place.index, place.call) == ("have other bits", (3, 4), "a second call")
+
+
+def test_inputs_and_unwritten_results_have_a_place() -> None:
+    written = outcome_of(FaultyVendor("faulty", faulty.input_written), "diopiSqrt", "float32-matrix")
+    (place,) = failed(written)["inputs"].where
+    assert (place.tensor, place.problem, place.index, place.inputs) == ("input", "changed", (0, 0), {})
+    left = outcome_of(FaultyVendor("faulty", faulty.unwritten_tail), "diopiSqrt", "float32-matrix")
+    (place,) = failed(left)["written"].where
+    assert (place.problem, place.index, place.given) == ("were not written", (6, 4), "nan")
+
+
+def test_arrays_of_tensors_name_the_entry_and_no_more_than_a_few() -> None:
+    def change(arguments: dict[str, Any]) -> None:
+        for tensor in arguments["outs"]:
+            tensor.view()[...] += 1
+
+    found = outcome_of(FaultyVendor("faulty", change), "diopiSplitWithSizes", "float32-rows")
+    places = failed(found)["values"].where
+    assert 1 < len(places) <= 3
+    assert [place.tensor for place in places] == [f"outs.{number}" for number in range(len(places))]
+
+
+def test_a_place_is_json_and_back() -> None:
+    for place in failed(outcome(odd_columns))["values"].where:
+        assert from_json(Difference, to_json(place)) == place
+
+
+def test_details_say_what_the_message_does_not() -> None:
+    found = outcome(odd_columns)
+    element, inputs, call = details(found.findings)
+    assert element.startswith("out[2, 3]: ") and element.endswith(" times the budget")
+    assert inputs.startswith("computed from input = ") and "; other = " in inputs
+    assert call.startswith("called with out float32 (4, 5), strides (5, 1); ") and call.endswith("; alpha -0.75")
+    assert list(details(outcome(lambda view: None).findings)) == []

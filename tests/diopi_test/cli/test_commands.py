@@ -1,0 +1,90 @@
+"""The commands in this process: what they print, write and answer. `run` has tests of its own beside the runner."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from diopi_test.cli import main
+from diopi_test.cli.options import console
+
+
+def invoke(*words: object) -> Result:
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def test_list_shows_every_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console, "width", 200)
+    done = invoke("list")
+    assert done.exit_code == 0
+    assert "diopiSoftmax" in done.output and "jax_cpu" in done.output
+
+
+def test_list_as_json_has_a_record_a_function() -> None:
+    rows = {row["function"]: row for row in json.loads(invoke("list", "--json").output)}
+    assert len(rows) == 541
+    assert rows["diopiSoftmax"]["reference"]
+    assert rows["diopiSoftmax"]["vendors"]["jax_cpu"]
+    assert rows["diopiSoftmax"]["cases"]["full"] >= rows["diopiSoftmax"]["cases"]["smoke"] > 0
+
+
+def test_list_shows_the_functions_that_are_selected() -> None:
+    rows = json.loads(invoke("list", "--json", "--family", "conv", "--dtype", "complex64").output)
+    assert [row["function"] for row in rows] == ["diopiIm2Col", "diopiCol2Im"]
+    done = invoke("list", "--function", "diopiSoftmx")
+    assert done.exit_code == 2
+    assert "near are diopiSoftmax" in done.output
+
+
+def test_gen_data_makes_what_is_selected(tmp_path: Path) -> None:
+    names = ("diopiCopyInp", "diopiZeros", "diopiOnes")
+    words = ("gen-data", "--data", tmp_path, *(word for name in names for word in ("--function", name)), "-n", 1)
+    made = []
+    for shard in ("1/2", "2/2"):
+        done = invoke(*words, "--shard", shard)
+        assert done.exit_code == 0, done.output
+        made.append({path.stem for path in (tmp_path / "smoke").glob("*.h5")})
+    assert set() < made[0] < made[1] <= set(names)
+
+
+def test_gen_data_makes_files_once(tmp_path: Path) -> None:
+    words = ("gen-data", "--data", tmp_path, "-k", "diopiCopyInp", "-n", 1)
+    first, second = invoke(*words), invoke(*words)
+    assert (first.exit_code, second.exit_code) == (0, 0), first.output + second.output
+    assert "0 cases made" not in first.output and "0 cases made" in second.output
+    assert "weak cases" in second.output
+    assert (tmp_path / "smoke" / "diopiCopyInp.h5").exists()
+
+
+def test_gen_data_says_what_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "smoke").touch()
+    done = invoke("gen-data", "--data", tmp_path, "-k", "diopiCopyInp", "-n", 1)
+    assert done.exit_code == 1
+    assert "smoke" in done.output
+
+
+def test_audit_writes_what_it_found(tmp_path: Path) -> None:
+    files = {name: tmp_path / name for name in ("json", "markdown", "choose")}
+    options = [word for name, path in files.items() for word in (f"--{name}", path)]
+    done = invoke("audit", "-k", "diopiCopyInp", "-n", 1, *options)
+    assert done.exit_code == 0, done.output
+    assert [record["function"] for record in json.loads(files["json"].read_text())] == ["diopiCopyInp"]
+    assert files["markdown"].read_text().startswith("# The audit")
+    assert "diopiSoftmax" in json.loads(files["choose"].read_text()), "those of other functions stay"
+
+
+def test_audit_draws_functions(tmp_path: Path) -> None:
+    file = tmp_path / "audit.json"
+    words = ("--function", "diopiCopyInp", "--shuffle", 1, "--sample", 1, "--shard", "1/1")
+    done = invoke("audit", *words, "-n", 1, "--json", file)
+    assert done.exit_code == 0, done.output
+    assert [record["function"] for record in json.loads(file.read_text())] == ["diopiCopyInp"]
+    assert "--sample goes with --shuffle" in invoke("audit", "--sample", 1).output
+
+
+@pytest.mark.parametrize("vendor", ["missing", "missing:vendor"])
+def test_export_of_no_vendor_is_wrong_usage(vendor: str, tmp_path: Path) -> None:
+    done = invoke("export", "--vendor", vendor, "--out", tmp_path)
+    assert done.exit_code == 2
+    assert "missing" in done.output

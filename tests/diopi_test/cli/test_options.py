@@ -1,0 +1,136 @@
+"""The options of selecting: the words of a command line make a selection, whose words make it again."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from diopi_test.cli.options import (
+    judging_options,
+    list_cases,
+    selection_options,
+    vendor_option,
+    workers_option,
+)
+from diopi_test.harness.collection import Collected
+from diopi_test.harness.options import RunOptions
+from diopi_test.harness.selection import FailedCases, Selection, Shard
+
+Given = dict[str, Any]
+
+
+def parsed(*words: object) -> tuple[Result, Given]:
+    """What a command with all options of selecting and judging makes of these words."""
+    given: Given = {}
+
+    @click.command()
+    @vendor_option
+    @click.option("--level")
+    @selection_options()
+    @judging_options
+    @workers_option
+    def command(selection: Selection, **options: Any) -> None:
+        given.update(options, selection=selection)
+
+    return CliRunner().invoke(command, [str(word) for word in words]), given
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    path = tmp_path / "a report.json"
+    path.write_text(json.dumps({"cases": [{"id": "diopiSin[float32-a]", "verdict": "crashed"}]}))
+    return path
+
+
+def everything(report: Path) -> Selection:
+    return Selection(
+        functions=("diopiSin", "no-diopiCos"),
+        families=("pointwise", "no-conv"),
+        dtypes=("float32", "no-int8"),
+        expression="-sin and not (cos or tan)",
+        cases=("diopiSin[float32-a b]", "runtime[name]"),
+        failed=FailedCases.read(report),
+        seed=7,
+        sample=3,
+        shard=Shard(2, 5),
+    )
+
+
+def test_nothing_is_selected_by_default() -> None:
+    done, given = parsed()
+    assert done.exit_code == 0, done.output
+    assert given["selection"] == Selection()
+    options = {"checks": (), "max_failures": None, "only_list": False, "nhwc": False, "four_bytes": False}
+    assert {name: given[name] for name in options} == options
+
+
+def test_the_words_of_a_selection_make_it_again(report: Path) -> None:
+    selection = everything(report)
+    done, given = parsed(*selection.words())
+    assert done.exit_code == 0, done.output
+    assert given["selection"] == selection
+
+
+def test_the_command_of_a_run_selects_and_judges_the_same(report: Path) -> None:
+    options = RunOptions(
+        "any vendor",
+        selection=everything(report),
+        checks=("values", "no-form"),
+        max_failures=4,
+        nhwc=True,
+        four_bytes=True,
+    )
+    done, given = parsed(*shlex.split(options.command())[2:])
+    assert done.exit_code == 0, done.output
+    assert (
+        RunOptions(**{name: value for name, value in given.items() if name != "only_list"} | {"workers": 1}) == options
+    )
+
+
+def test_the_command_of_a_case_judges_it_as_the_run_does(report: Path) -> None:
+    options = RunOptions("any", selection=everything(report), checks=("values",), max_failures=4, nhwc=True)
+    done, given = parsed(*shlex.split(options.command_of("diopiCos[int8-a]"))[2:])
+    assert done.exit_code == 0, done.output
+    assert given["selection"] == Selection(cases=("diopiCos[int8-a]",), seed=7)
+    assert (given["checks"], given["nhwc"], given["max_failures"]) == (("values",), True, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--function", "diopiSn"], "--function: 'diopiSn' is not known; near are diopiSin"),
+        (["--family", "no-cnv"], "--family: 'cnv' is not known; near are conv"),
+        (["--dtype", "float31"], "--dtype: 'float31' is not known; near are"),
+        (["--case", "diopiSn[float32]"], "--case: 'diopiSn' is not known; near are diopiSin"),
+        (["--shard", "3/2"], "Invalid value for '--shard': there is no shard 3/2"),
+        (["--failed-in", "/nowhere"], "Invalid value for '--failed-in': /nowhere can't be read: No such file"),
+        (["--check", "value"], "Error: --check: 'value' is not known; near are values"),
+        (["--max-failures", "0"], "Invalid value for '--max-failures'"),
+        (["--sample", "2"], "--sample goes with --shuffle"),
+        (["-k", "sin and and cos"], "    sin and and cos\n            ^\n"),
+    ],
+)
+def test_what_means_nothing_is_wrong_usage(words: list[str], message: str) -> None:
+    done, _ = parsed(*words)
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+def test_a_command_has_the_options_it_names() -> None:
+    @click.command()
+    @selection_options("families", "shard")
+    def command(selection: Selection) -> None:
+        click.echo(selection.described())
+
+    done = CliRunner().invoke(command, ["--family", "conv", "--shard", "1/2"])
+    assert done.output == "--family 'conv' --shard '1/2'\n"
+    assert CliRunner().invoke(command, ["-k", "sin"]).exit_code == 2
+
+
+def test_what_would_run_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    list_cases([Collected("diopiSin", "a"), Collected("runtime", "b")])
+    assert capsys.readouterr().out == "diopiSin[a]\nruntime[b]\n2 cases\n"

@@ -1,0 +1,109 @@
+"""`diopi-test run` beside its run: listing, going on with a log, one case in this process, plans."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from baselines import make_level
+from click.testing import CliRunner, Result
+
+from diopi_test.cli import main
+from diopi_test.harness.log import read_log
+
+ECHO = "diopi_test.quality.echo:vendor"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_level(tmp_path_factory.mktemp("baseline") / "smoke", "diopiSqrt").parent
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def invoke(data: Path, *words: object) -> Result:
+    return CliRunner().invoke(main, ["run", "--vendor", ECHO, "--data", str(data), "-n", "1", *map(str, words)])
+
+
+def test_what_would_run_is_listed_without_a_vendor(data: Path) -> None:
+    done = invoke(data, "--vendor", "nobody", "--list", "--dtype", "float64")
+    lines = done.output.splitlines()
+    assert done.exit_code == 0
+    assert lines[-1] == f"{len(lines) - 1} cases"
+    assert "diopiSqrt[float64-matrix]" in lines
+
+
+def test_a_run_that_was_cut_goes_on_where_it_ended(data: Path, tmp_path: Path) -> None:
+    log, report = tmp_path / "run.log", tmp_path / "report.json"
+    assert invoke(data, "--log", log).exit_code == 0
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:12]) + lines[12][:20])  # killed in the middle of a line
+    told = sum(entry.kind == "case" for entry in read_log(log))
+    folder = os.getcwd()
+    done = CliRunner().invoke(main, ["run", "--resume", str(log), "-n", "1", "--json", str(report)])
+    os.chdir(folder)
+    summary = json.loads(report.read_text())["summary"]
+    assert done.exit_code == 0, done.output
+    assert summary["total"] == summary["passed"] == summary["collected"] > told > 0
+    kinds = [entry.kind for entry in read_log(log)]
+    assert kinds.count("case") == summary["total"]
+    assert kinds.count("resumed") == 1
+
+
+def test_a_log_of_another_baseline_is_refused(data: Path, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    assert invoke(data, "--log", log).exit_code == 0
+    other = make_level(tmp_path / "other" / "smoke", "diopiSqrt", "diopiNeg").parent
+    done = invoke(other, "--log", log, "--resumed")
+    assert done.exit_code == 3
+    assert "is of a run on another baseline" in done.output
+
+
+def test_a_case_that_is_not_there_is_wrong_usage(data: Path) -> None:
+    done = invoke(data, "--case", "diopiSqrt[float32-matrx]")
+    assert done.exit_code == 2
+    assert "there is no case diopiSqrt[float32-matrx]" in done.output
+    assert "near are diopiSqrt[float32-matrix]" in done.output
+
+
+@pytest.mark.parametrize(("vendor", "status"), [(ECHO, 0), ("faulty:failing", 1)])
+def test_one_case_is_run_in_this_process(data: Path, monkeypatch: pytest.MonkeyPatch, vendor: str, status: int) -> None:
+    monkeypatch.setattr("faulthandler.enable", lambda **_: None)  # pytest has its own
+    done = invoke(data, "--vendor", vendor, "--case", "diopiSqrt[float32-matrix]", "--debug")
+    assert done.exit_code == status
+    assert f"runs in this process, {os.getpid()}" in done.output
+    assert invoke(data, "--debug").exit_code == 2
+
+
+def test_the_runs_of_a_plan_are_made_one_after_the_other(data: Path, tmp_path: Path) -> None:
+    plan, report = tmp_path / "plan.toml", tmp_path / "plan.json"
+    runs = (("good", ECHO), ("bad", "faulty:failing"), ("none", "nobody"))
+    tables = [
+        f'[[run]]\nname = "{name}"\nvendor = "{vendor}"\ndata = "{data}"\ndtypes = ["float64"]\n'
+        for name, vendor in runs
+    ]
+    plan.write_text("\n".join(tables))
+    done = invoke(data, "--plan", plan, "--json", report)
+    assert done.exit_code == 3, done.output
+    found = json.loads(report.read_text())["runs"]
+    assert [one["name"] for one in found] == ["good", "bad", "none"]
+    assert found[0]["report"]["summary"]["passed"] > 0
+    assert found[1]["report"]["summary"]["failed"] > 0
+    assert "unknown vendor 'nobody'" in found[2]["report"]["errors"][0]
+
+
+def test_what_fails_is_dumped(data: Path, tmp_path: Path) -> None:
+    done = invoke(
+        data, "--vendor", "faulty:failing", "--case", "diopiSqrt[float32-matrix]", "--dump", tmp_path / "dump"
+    )
+    assert done.exit_code == 1
+    assert len(list((tmp_path / "dump").glob("*.npz"))) == 1
+    done = invoke(
+        data, "--vendor", "faulty:crashing", "--case", "diopiSqrt[float64-matrix]", "--dump", tmp_path / "dump"
+    )
+    assert done.exit_code == 1
+    assert len(list((tmp_path / "dump").glob("*.npz"))) == 2

@@ -1,0 +1,118 @@
+"""`diopi-test show`: a stored or derived case, found by its id or a part of it, with all that belongs to the call."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from trials import baseline_case
+
+from diopi_test.baseline.store import Provenance, file_of, write
+from diopi_test.cli import main
+
+LABELS = {
+    "diopiAdd": ("float32-row", "float32-long", "int64-row", "float16-special", "complex64-row"),
+    "diopiSplitWithSizes": ("float32-rows",),
+    "diopiSort": ("float32-rows",),
+    "diopiDropout": ("float32-sample",),
+    "diopiBatchNormBackward": ("float32-training",),
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    for function, labels in LABELS.items():
+        cases = [baseline_case(function, label) for label in labels]
+        write(file_of(folder / "smoke", function), function, cases, Provenance("smoke", "key", {}))
+    return folder
+
+
+def show(data: Path, *words: str) -> Result:
+    return CliRunner().invoke(main, ["show", *words, "--data", str(data)])
+
+
+def test_the_whole_call_of_a_stored_case(data: Path) -> None:
+    done = show(data, "diopiAdd[float32-row]")
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert lines[0] == "diopiAdd[float32-row]"
+    assert lines[1] == "  class basic, called more than once, element type float32"
+    assert lines[2].startswith("  diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, ")
+    assert "  other: float32 (5,), strides (1,), contiguous" in lines
+    assert "  alpha: -0.75" in lines
+    assert "ulps, K = 8 included" in done.output
+    numbers = baseline_case("diopiAdd", "float32-row").arguments["other"].values
+    assert np.array2string(numbers, max_line_width=100) in done.output
+    assert "checked in 3 calls" in lines
+    assert "  values: Result values: " in done.output and "  layout: The results do not depend" in done.output
+
+
+@pytest.mark.parametrize(
+    ("case", "texts"),
+    [
+        ("diopiAdd[int64-row]", ["    exact", "int64 (4, 5), strides (5, 1), contiguous"]),
+        ("diopiAdd[float16-special]", [" NaN, ", " infinite", "subnormal inputs may be taken for zero"]),
+        ("diopiAdd[complex64-row]", ["j "]),
+        ("diopiSplitWithSizes[float32-rows]", ["  outs.0: ", "  outs.1: "]),
+        ("diopiSort[float32-rows]", ["checked in "]),
+        ("diopiDropout[float32-sample]", ["one of several right answers", "and further calls, if nothing is wrong"]),
+    ],
+)
+def test_what_is_special_of_a_case_is_said(data: Path, case: str, texts: list[str]) -> None:
+    output = show(data, case).output
+    assert [text for text in texts if text not in output] == []
+
+
+def test_long_arrays_are_whole_on_demand(data: Path) -> None:
+    summary, full = (show(data, "diopiAdd[float32-long]", *words).output for words in ((), ("--full",)))
+    assert "..." in summary and "..." not in full
+    assert len(full) > 5 * len(summary)
+
+
+def test_a_refusal_says_what_was_changed_and_why_it_must_be_refused(data: Path) -> None:
+    output = show(data, "diopiAdd[negative-other-shape]").output
+    assert "  made of diopiAdd[float32-row]\n" in output
+    assert "  must be refused, and change nothing: other has shape (6,), which does not broadcast" in output
+    assert "  changed: other was float32 (5,), strides (1,), contiguous, is float32 (6,)" in output
+    assert "checked in 1 call\n  refused: An error code was returned" in output
+
+
+def test_an_ignored_argument_says_why_it_is(data: Path) -> None:
+    output = show(data, "diopiBatchNormBackward[callers-running_mean-null]").output
+    assert "  must have the results of that case: Where `training` is true" in output
+    assert ", is NULL\n" in output
+
+
+def test_a_part_of_the_id_is_enough_where_no_other_has_it(data: Path) -> None:
+    assert show(data, "diopiAdd[INT64-r").output.startswith("diopiAdd[int64-row]\n")
+    assert show(data, "Add[int64").output.startswith("diopiAdd[int64-row]\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            "diopiAdd[float32",
+            "is in the ids of 2 cases: diopiAdd[float32-row], diopiAdd[float32-long]",
+        ),
+        ("diopiAdd[float32-raw]", "no case is called 'diopiAdd[float32-raw]'; near: diopiAdd[float32-row]"),
+        ("diopiAd[float32-row]", "no case is called 'diopiAd[float32-row]'; near: diopiAdd"),
+        ("rows", "is in the ids of"),
+        ("zzz[", "near: none"),
+    ],
+)
+def test_what_is_near_is_named(data: Path, words: str, message: str) -> None:
+    done = show(data, words)
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+def test_no_baseline_and_a_damaged_one_are_status_3(data: Path, tmp_path: Path) -> None:
+    assert show(tmp_path, "diopiAdd").exit_code == 3
+    file = file_of(tmp_path / "smoke", "diopiAdd")
+    file.parent.mkdir()
+    file.write_bytes(b"nothing")
+    done = show(tmp_path, "diopiAdd")
+    assert done.exit_code == 3
+    assert "is not a readable baseline file" in done.output

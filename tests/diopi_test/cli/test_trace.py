@@ -1,0 +1,73 @@
+"""`diopi-test trace`, and which networks `run` takes."""
+
+import json
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from diopi_test.cli import main
+from diopi_test.models.files import read_model
+
+SCRIPT = "import sys, torch\ntorch.ones(int(sys.argv[sys.argv.index('--size') + 1])).exp().erfc()\n"
+
+
+def test_a_program_is_traced_with_its_own_options(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    script, output = tmp_path / "net.py", tmp_path / "calls.json"
+    script.write_text(SCRIPT)
+    result = CliRunner().invoke(main, ["trace", str(script), "--size", "7", "-o", str(output), "--name", "tiny"])
+    assert result.exit_code == 0, result.output
+    model = read_model(output)
+    assert (model.name, dict(model.functions), model.not_mapped) == (
+        "tiny",
+        {"diopiExp": 1, "diopiOnes": 1},
+        {"erfc": 1},
+    )
+    assert "tiny: 2 calls of 2 functions, 2 of them different" in result.output
+    assert "not mapped: erfc, called 1 times" in result.output
+
+
+def test_without_pytorch_it_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "net.py"
+    script.write_text("")
+    monkeypatch.setattr(import_module("diopi_test.cli.trace"), "find_spec", lambda name: None)
+    result = CliRunner().invoke(main, ["trace", str(script), "-o", str(tmp_path / "calls.json")])
+    assert result.exit_code == 1
+    assert "needs PyTorch, which is not installed: pip install 'diopi[torch]'" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--level", "models", "--model", "nosuch"], "there is no model 'nosuch'; known are "),
+        (["--model", "resnet50"], "--model is for --level models, not for smoke"),
+    ],
+)
+def test_a_model_that_cannot_be_run_is_wrong_usage(words: list[str], reason: str) -> None:
+    result = CliRunner().invoke(main, ["run", *words])
+    assert result.exit_code == 2
+    assert reason in result.output
+
+
+def test_the_report_says_how_far_a_model_was_tried(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    words = ["--level", "models", "--model", "ncf", "--function", "diopiSqrt", "--data", str(tmp_path), "-n", "1"]
+    result = CliRunner().invoke(
+        main,
+        ["run", "--vendor", "small_vendor:vendor", *words, "--json", str(report), "--log", str(tmp_path / "run.log")],
+    )
+    assert result.exit_code == 0, result.output
+    (model,) = json.loads(report.read_text("utf-8"))["models"]
+    assert (model["name"], model["wrong"], model["not_mapped"]) == ("ncf", {}, [])
+    assert 0 < model["passed"] == model["calls"] - model["not_run"]
+    assert "models: 0 of 1 can be trained" in result.output
+
+
+def test_the_cases_of_a_model_are_listed_without_being_made() -> None:
+    result = CliRunner().invoke(
+        main, ["run", "--level", "models", "--model", "ncf", "--list", "--function", "diopiEmbedding"]
+    )
+    assert result.exit_code == 0, result.output
+    assert "diopiEmbedding[float32-4001x64-" in result.output

@@ -1,0 +1,71 @@
+"""`diopi-test waive`: a file of waivers made of a report."""
+
+import json
+from pathlib import Path
+
+import pytest
+from case_records import case_record, report_of
+from click.testing import CliRunner, Result
+
+from diopi_test.baseline.codec import to_json
+from diopi_test.cli import main
+
+WRONG = case_record("diopiAdd[float32-a]", "failed", "values: out is wrong")
+
+
+def waive(*words: object) -> Result:
+    return CliRunner().invoke(main, ["waive", *map(str, words)])
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(to_json(report_of([WRONG]))), "utf-8")
+    return path
+
+
+def test_a_file_is_written_once(report: Path, tmp_path: Path) -> None:
+    path = tmp_path / "waivers.toml"
+    done = waive(report, "--out", path)
+    assert (done.exit_code, done.output) == (0, "")
+    written = path.read_text("utf-8")
+    assert 'pattern = "diopiAdd[float32-a]"\nverdict = "failed"\nreason = ""\n' in written
+    again = waive(report, "--out", path)
+    assert again.exit_code == 2
+    assert "exists, and may have reasons" in again.output
+    assert path.read_text("utf-8") == written
+
+
+def test_without_a_file_it_is_shown(report: Path) -> None:
+    done = waive(report)
+    assert done.exit_code == 0
+    assert done.output.startswith("# Waivers for small 1.0") and done.output.endswith('reason = ""\n')
+
+
+def test_nothing_to_waive(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(to_json(report_of([case_record("diopiAdd[a]", "passed")]))), "utf-8")
+    done = waive(path, "--out", tmp_path / "waivers.toml")
+    assert (done.exit_code, done.output) == (0, "no case failed: there is nothing to waive\n")
+    assert not (tmp_path / "waivers.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{", "is no report of diopi-test run --json"),
+        ("[]", "expected a report with schema_version 1, found None"),
+        ('{"schema_version": 99}', "expected a report with schema_version 1, found 99"),
+        ('{"schema_version": 1}', "missing vendor"),
+    ],
+)
+def test_what_is_no_report(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(text, "utf-8")
+    done = waive(path)
+    assert done.exit_code == 2
+    assert problem in done.output
+
+
+def test_no_file_at_all(tmp_path: Path) -> None:
+    assert waive(tmp_path / "missing.json").exit_code == 2

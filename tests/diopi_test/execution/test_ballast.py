@@ -1,0 +1,85 @@
+"""Ballast lies on streams that it can keep busy, and on no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from host_runtime import HostRuntime
+
+from diopi_test.execution import ballast
+from diopi_test.execution.ballast import ATTEMPTS, TIMES, Ballast
+from lib_rt import Device, Stream
+
+COPY = 1e-4
+"""Seconds one copy of the ballast takes."""
+
+
+class TimedRuntime(HostRuntime):
+    """Counts the copies within the device, which take time when they are enqueued or when the stream is waited for."""
+
+    def __init__(self, at_once: bool) -> None:
+        super().__init__()
+        self.at_once = at_once
+        self.copies = self.left = 0
+        self.now = 0.0
+
+    def copy(self, stream: int, destination: int, source: int, nbytes: int) -> None:
+        self.copies += 1
+        self.left += 1
+        if self.at_once:
+            self._work()
+
+    def stream_sync(self, stream: int) -> None:
+        self._work()
+
+    def _work(self) -> None:
+        self.now += COPY * self.left
+        self.left = 0
+
+
+@pytest.fixture(params=[True, False], ids=["at-once", "queued"])
+def runtime(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> TimedRuntime:
+    made = TimedRuntime(request.param)
+    monkeypatch.setattr(ballast, "perf_counter", lambda: made.now)
+    return made
+
+
+@pytest.fixture
+def device(runtime: TimedRuntime) -> Iterator[Device]:
+    with Device(runtime.functions()) as device:
+        yield device
+
+
+def put_on(device: Device) -> None:
+    with Stream(device) as stream:
+        laden = Ballast(device)
+        laden.put_on(stream)
+        stream.synchronize()
+        laden.release()
+
+
+def test_only_a_stream_that_copies_can_keep_busy_gets_any(runtime: TimedRuntime, device: Device) -> None:
+    put_on(device)
+    runtime.copies = 0
+    put_on(device)
+    assert runtime.copies == (0 if runtime.at_once else TIMES)
+
+
+def test_a_device_is_measured_once_and_only_thrice_if_it_seems_to_copy_at_once(
+    runtime: TimedRuntime, device: Device
+) -> None:
+    put_on(device)
+    assert runtime.copies == (ATTEMPTS * TIMES if runtime.at_once else 2 * TIMES)
+
+
+def test_its_memory_is_released(device: Device) -> None:
+    put_on(device)
+    assert device.allocations == 0
+
+
+def test_a_device_without_copies_gets_none(runtime: TimedRuntime, device: Device) -> None:
+    with device.unregistered("d2d"):
+        put_on(device)
+    assert runtime.copies == 0
+    assert device.allocations == 0

@@ -1,0 +1,66 @@
+"""Vendors made for tests are told the case of every call before it is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trials import baseline_case, outcome_of
+
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.types import Error
+from diopi_test.baseline.records import BaselineCase
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.case_taker import CaseTaker
+from diopi_test.execution.ignored import make_ignored_case
+from diopi_test.execution.refusals import make_negative_case
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.harness.run_case import run_case
+from diopi_test.harness.run_refusal import run_negative_case
+from diopi_test.quality.echo import EchoVendor
+from diopi_test.quality.echo import vendor as echo
+from lib_rt import Context
+
+
+class Noting(EchoVendor):
+    """Notes which case each call is of."""
+
+    def __init__(self) -> None:
+        super().__init__("noting", "1", HostRuntime().functions(), host_addressable=True)
+        self.noted: list[tuple[str, BaselineCase | None]] = []
+
+    def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        self.noted.append((name, self.case))
+        return super().call(name, context, *arguments)
+
+
+def test_every_call_has_its_case() -> None:
+    vendor = Noting()
+    assert isinstance(vendor, CaseTaker)
+    assert outcome_of(vendor, "diopiSqrtInp", "float32-matrix").verdict is Verdict.passed
+    assert {name for name, _ in vendor.noted} == {"diopiSqrtInp", "diopiSqrt"}  # the latter to agree with
+    assert all(case is not None and case.function == name for name, case in vendor.noted)
+
+
+def test_a_call_to_be_refused_says_so() -> None:
+    vendor = Noting()
+    negative = make_negative_case(baseline_case("diopiSqrt", "float32-matrix"), "negative-out-shape")
+    with vendor.open_device() as device:
+        assert run_negative_case(vendor, device, negative).verdict is Verdict.passed
+    assert vendor.noted == [("diopiSqrt", negative.case)]
+    assert negative.case.case_class is CaseClass.refusal
+
+
+def test_a_call_with_an_ignored_argument_has_a_case_of_its_own() -> None:
+    base = baseline_case("diopiLayerNormBackward", "float32-plain")
+    vendor = Noting()
+    with vendor.open_device() as device:
+        outcome: Outcome = run_case(vendor, device, make_ignored_case(base, "callers-bias-dtype"))
+    assert outcome.verdict is Verdict.passed
+    assert {case.label for _, case in vendor.noted if case} == {"callers-bias-dtype"}
+
+
+def test_without_a_case_there_is_nothing_to_hand_back() -> None:
+    fresh = EchoVendor("fresh", "1", echo.runtime, host_addressable=True)
+    with fresh.open_device() as device, Context(device) as context:
+        assert fresh.call("diopiSqrt", context) is Error.ErrorOccurred
+    assert "nothing to hand back" in fresh.last_error()

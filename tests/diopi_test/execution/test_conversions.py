@@ -1,0 +1,200 @@
+"""Conversions at run time: which tensors they change, that the truth stays, and that they show what they are for."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import faulty
+import numpy as np
+import pytest
+from trials import baseline_case, failed_checks
+
+from diopi_impl import BaseVendor, find_vendor
+from diopi_proto.interface import lookup, prototypes
+from diopi_proto.types import Dtype
+from diopi_test.baseline.index_view import IndexView
+from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected, entries_of
+from diopi_test.execution.conversions import CONVERSIONS, channels_last, convert, four_bytes, is_converted
+from diopi_test.execution.ignored import ignored_labels, make_ignored_case
+from diopi_test.execution.refusals import make_negative_case, negative_labels
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.harness.run_case import run_case
+
+SMOKE = Path(__file__).parents[3] / "baseline_data" / "smoke"
+
+
+def made(function: str, arguments: dict[str, Any], **expected: Expected) -> BaselineCase:
+    return BaselineCase(function, "float32-made", Dtype.float32, arguments, expected)
+
+
+def tensor(*shape: int, dtype: Dtype = Dtype.float32, layout: str = "contiguous") -> BaselineTensor:
+    values = np.zeros(shape, np.int64 if dtype is Dtype.int64 else np.float32)
+    return BaselineTensor(values, dtype, layout)
+
+
+def layouts(case: BaselineCase) -> dict[str, str]:
+    tensors = (*case.arguments.items(), *case.expected.items())
+    return {name: one.layout for name, one in tensors if isinstance(one, BaselineTensor | Expected)}
+
+
+def test_images_and_volumes_come_in_channels_last() -> None:
+    image, weight = tensor(2, 3, 4, 5), tensor(6, 3, 1, 1)
+    out = Expected(np.zeros((2, 6, 4, 5)), Dtype.float32)
+    case = made("diopiConvolution2d", {"input": image, "weight": weight, "bias": tensor(6)}, out=out)
+    converted = channels_last(case)
+    assert layouts(converted) == {
+        **{"input": "channels_last", "weight": "channels_last", "bias": "contiguous"},
+        "out": "channels_last",
+    }
+    assert converted.arguments["input"].values is image.values
+    assert converted.label == case.label
+    assert channels_last(converted) is converted
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "layout"),
+    [
+        ("diopiMaxPool3d", (2, 3, 4, 5), "contiguous"),  # a volume without a batch axis
+        ("diopiMaxPool2d", (3, 4, 5), "contiguous"),
+        ("diopiMaxPool2d", (2, 3, 4, 5), "strided"),
+        ("diopiSoftmax", (2, 3, 4, 5), "contiguous"),
+        ("diopiLayerNorm", (2, 3, 4, 5), "contiguous"),
+        ("diopiNormalize", (2, 3, 4, 5), "contiguous"),
+        ("diopiForeachnormScalar", (2, 3, 4, 5), "contiguous"),
+    ],
+)
+def test_what_has_no_channels_or_another_layout_stays(function: str, shape: tuple[int, ...], layout: str) -> None:
+    case = made(function, {"input": tensor(*shape, layout=layout)})
+    assert channels_last(case) is case
+    assert not is_converted(case, CONVERSIONS)
+
+
+def test_points_have_no_channels() -> None:
+    case = made("diopiGridSample", {"input": tensor(2, 3, 4, 5), "grid": tensor(2, 4, 4, 2)})
+    assert layouts(channels_last(case)) == {"input": "channels_last", "grid": "contiguous"}
+
+
+def test_indices_come_in_four_bytes() -> None:
+    index = BaselineTensor(np.array([2, -(2**31)]), Dtype.int64, "strided")
+    case = made("diopiIndex", {"input": tensor(3, 3), "indices": [None, index, tensor(2)]})
+    converted = four_bytes(case)
+    assert [None if one is None else one.dtype.name for one in converted.arguments["indices"]] == [
+        None,
+        "int32",
+        "float32",
+    ]
+    narrow = converted.arguments["indices"][1]
+    assert (narrow.values.dtype, narrow.values.tolist(), narrow.layout) == (np.int32, [2, -(2**31)], "strided")
+    assert converted.arguments["input"] is case.arguments["input"]
+    assert four_bytes(converted) is converted
+    assert case.arguments["indices"][1] is index
+
+
+def test_positions_are_expected_in_four_bytes_and_stay_what_they_are() -> None:
+    expected = Expected(np.array([1, 2]), Dtype.int64, judged=True)
+    converted = four_bytes(made("diopiSort", {"input": tensor(2, dtype=Dtype.int64)}, indices=expected))
+    narrow = converted.expected["indices"]
+    assert isinstance(narrow, Expected)
+    assert (narrow.dtype, narrow.judged) == (Dtype.int32, True)
+    assert narrow.values is expected.values
+    assert converted.arguments["input"].dtype is Dtype.int64, "numbers are no indices"
+
+
+@pytest.mark.parametrize("position", [2**31, -(2**31) - 1])
+def test_what_does_not_fit_stays_as_it_is(position: int) -> None:
+    huge = BaselineTensor(np.array([0, position]), Dtype.int64, "contiguous")
+    case = made("diopiGather", {"input": tensor(3), "index": huge})
+    assert four_bytes(case) is case
+    expected = Expected(np.array([position]), Dtype.int64)
+    case = made("diopiArgmax", {"input": tensor(3)}, out=expected)
+    assert four_bytes(case) is case
+    empty = BaselineTensor(np.zeros(0, np.int64), Dtype.int64, "contiguous")
+    assert is_converted(made("diopiGather", {"input": tensor(3), "index": empty}), ["four_bytes"])
+
+
+@pytest.mark.parametrize("function", ["diopiAdd", "diopiMSELoss", "diopiNonzero", "diopiCumsum"])
+def test_numbers_and_what_the_callee_makes_stay(function: str) -> None:
+    given = {parameter.name: tensor(3, dtype=Dtype.int64) for parameter in lookup(function).arguments}
+    results = {result.name: Expected(np.zeros(3, np.int64), Dtype.int64) for result in lookup(function).results}
+    case = made(function, given, **results)
+    assert four_bytes(case) is case
+
+
+def test_every_function_has_an_answer() -> None:
+    for function in prototypes():
+        case = made(function, {})
+        assert convert(case, CONVERSIONS) is case
+
+
+def test_converted_cases_are_standard_and_what_is_made_of_stored_ones_is_made_of_them() -> None:
+    """Of every function with converted cases: results have the types they have anyway, or may have."""
+    converted: Counter[str] = Counter()
+    for path in sorted(SMOKE.glob("*.h5")):
+        view, prototype = IndexView(path), lookup(path.stem)
+        cases = {case.label: case for case in view.cases(first=Dtype.float32)}
+        for case in cases.values():
+            changed = four_bytes(case)
+            converted.update(name for name in CONVERSIONS if is_converted(case, [name]))
+            for name, value in changed.expected.items() if changed is not case else ():
+                assert all(prototype.can_hold(name, one.dtype, changed.arguments) for one in entries_of(value)), case.id
+                if not isinstance(value, list):
+                    is_in_place = name in changed.arguments  # such a result has the type of its argument
+                    kept = value.dtype if is_in_place else prototype.infer(name, case.arguments)
+                    assert prototype.infer(name, changed.arguments) is kept, case.id
+        for label, base in negative_labels(prototype, cases.values()):
+            assert make_negative_case(convert(cases[base], CONVERSIONS), label)
+        for label, base in ignored_labels(prototype, cases.values()):
+            assert make_ignored_case(convert(cases[base], CONVERSIONS), label)
+    assert all(number > 100 for number in (converted["nhwc"], converted["four_bytes"]))
+
+
+def outcome_of(vendor: BaseVendor, case: BaselineCase) -> Outcome:
+    with vendor.open_device() as device:
+        return run_case(vendor, device, case)
+
+
+IMAGES = [
+    ("diopiConvolution2d", "float32"),
+    ("diopiMaxPool2dWithIndices", "float32"),
+    ("diopiBatchNorm", "float32"),
+    ("diopiUpsampleNearest", "float32"),
+]
+INDICES = [
+    ("diopiMaxPool2dBackward", "float32"),
+    ("diopiGather", "float32"),
+    ("diopiCrossEntropyLoss", "float32"),
+    ("diopiTopk", "float32"),
+    ("diopiIndexPut", "float32"),
+]
+
+
+def first_converted(function: str, dtype: str, name: str) -> BaselineCase:
+    """The first basic case of a function that a conversion changes, so changed."""
+    view = IndexView(SMOKE / f"{function}.h5")
+    label = next(case.label for case in view if case.dtype.name == dtype and case.smoke and is_converted(case, [name]))
+    return convert(baseline_case(function, label), [name])
+
+
+@pytest.mark.parametrize(
+    ("function", "dtype", "name"),
+    [*((*case, "nhwc") for case in IMAGES), *((*case, "four_bytes") for case in INDICES)],
+)
+def test_a_correct_vendor_passes_what_is_converted(function: str, dtype: str, name: str) -> None:
+    outcome = outcome_of(find_vendor("jax_cpu"), first_converted(function, dtype, name))
+    assert outcome.verdict is Verdict.passed, outcome.message
+
+
+def test_a_vendor_that_does_not_look_at_layouts_fails() -> None:
+    case, vendor = (
+        first_converted("diopiConvolution2d", "float32", "nhwc"),
+        faulty.FaultyVendor("blind", faulty.row_by_row),
+    )
+    assert outcome_of(vendor, baseline_case(case.function, case.label)).verdict is Verdict.passed
+    assert failed_checks(outcome_of(vendor, case)) == ["values"]
+
+
+def test_a_vendor_that_knows_eight_bytes_alone_fails() -> None:
+    case = first_converted("diopiArgmax", "float32", "four_bytes")
+    vendor = faulty.FaultyVendor("eight bytes", faulty.in_eight_bytes)
+    assert outcome_of(vendor, baseline_case(case.function, case.label)).verdict is Verdict.passed
+    assert failed_checks(outcome_of(vendor, case))

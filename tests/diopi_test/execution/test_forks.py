@@ -1,0 +1,40 @@
+"""Copies of the process: those that return are noticed and ended, those that work for a vendor are left alone."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from diopi_test.execution import forks
+from diopi_test.execution.forks import ForkWatch
+
+
+def test_a_copy_that_returns_is_noticed_once_and_ends() -> None:
+    script = (
+        "import os; from diopi_test.execution.forks import end_copies, watch_forks;"
+        "watch = watch_forks(); os.fork(); end_copies(); print(watch.has_returned(), watch.has_returned())"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.returncode) == ("True False\n", 0), done.stderr
+
+
+def test_a_process_that_goes_on_working_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forks, "PATIENCE", 0.05)
+    waited: list[float] = []
+    monkeypatch.setattr(forks.time, "sleep", waited.append)
+    watch = ForkWatch()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as helper:
+        assert helper.pid in forks.children()
+        assert not watch.has_returned()
+        assert waited
+        waited.clear()
+        assert not watch.has_returned()
+        assert not waited
+        helper.kill()
+
+
+def test_processes_that_are_not_watched_may_do_as_they_like(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forks, "_watch", None)
+    monkeypatch.setattr(os, "_exit", pytest.fail)
+    forks.end_copies()

@@ -1,0 +1,219 @@
+"""Ignored arguments: the reference agrees with every fact, and calls with something strange in them are served."""
+
+import importlib.util
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import islice
+from typing import Any
+
+import careless
+import numpy as np
+import pytest
+
+from diopi_impl import BaseVendor, find_vendor
+from diopi_proto.ignored import Ignored, Read
+from diopi_proto.interface import lookup, prototypes
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.records import BaselineCase
+from diopi_test.cases.model import CaseClass, TensorSpec
+from diopi_test.cases.selection import select_cases
+from diopi_test.execution.ignored import ignored_labels, make_ignored_case
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.harness.run_case import run_case
+from diopi_test.oracle.reference import reference_of
+from diopi_test.quality.weak_cases import Examined
+
+TRIED = 3
+"""How many cases of a function a fact is tried with, and how many other values of an attribute."""
+
+FACTS = [
+    pytest.param(prototype, fact, argument, id=f"{name}-{number}-{argument}")
+    for name, prototype in prototypes().items()
+    if reference_of(name) is not None and prototype.promise != "random"  # what is drawn differs in any case
+    for number, fact in enumerate(prototype.ignored)
+    for argument in fact.arguments
+    if not prototype.parameter(argument).is_result or fact.read is not Read.nothing  # else it stays as it is
+]
+
+
+def _may_be_anything(prototype: Prototype) -> bool:
+    return reference_of(prototype.name) is not None and any(fact.read is Read.nothing for fact in prototype.ignored)
+
+
+# The facts.
+
+
+def _covered(prototype: Prototype, fact: Ignored, argument: str) -> Iterator[Examined]:
+    """The cases of a function that a fact speaks of and where the argument might be another."""
+    for case in select_cases(prototype.name, "full"):
+        if fact.covers(case.arguments):
+            one = Examined(case, make_baseline_case(prototype, case))
+            assert not prototype.has_effect(argument, one.made.arguments)
+            if one.is_examined and _others(one, argument):
+                yield one
+
+
+def _others(one: Examined, argument: str) -> list[Any]:
+    """Values the argument might have instead: a tensor's turned round, an attribute's in other cases."""
+    value = one.plain[argument]
+    if isinstance(value, np.ndarray):
+        return [np.flip(value), np.zeros_like(value), np.ones_like(value)]
+    used = [case.arguments[argument] for case in select_cases(one.made.function, "full")]
+    others = {repr(other): other for other in used if not isinstance(other, TensorSpec)}
+    return [other for text, other in others.items() if text != repr(value)][:TRIED]
+
+
+@pytest.mark.parametrize(("prototype", "fact", "argument"), FACTS)
+def test_no_result_depends_on_what_is_ignored(prototype: Prototype, fact: Ignored, argument: str) -> None:
+    untold = 0
+    for one in islice(_covered(prototype, fact, argument), TRIED):
+        told = [one.distinguishes(**{argument: other}) for other in _others(one, argument)]
+        assert not any(told), f"{one.made.id} depends on {argument}"
+        untold += told.count(False)
+    assert untold, f"no case confirms that {argument} is ignored"
+
+
+# The cases made of them.
+
+FUNCTIONS = sorted({name for name, prototype in prototypes().items() if _may_be_anything(prototype)})
+"""All functions with an argument that may be anything in some calls."""
+
+
+@cache
+def cases(function: str) -> Sequence[BaselineCase]:
+    prototype = lookup(function)
+    made = [make_baseline_case(prototype, case) for case in select_cases(function, "smoke")]
+    return sorted(made, key=lambda case: case.dtype is not Dtype.float32)
+
+
+@cache
+def labels(function: str) -> dict[str, str]:
+    """By label, the stored case each case of an ignored argument is made of."""
+    return dict(ignored_labels(lookup(function), cases(function)))
+
+
+def base_of(function: str, label: str) -> BaselineCase:
+    return next(case for case in cases(function) if case.label == labels(function)[label])
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_every_argument_that_may_be_anything_is_tried(function: str) -> None:
+    facts = [fact for fact in lookup(function).ignored if fact.read is Read.nothing]
+    tried = {label.removeprefix("callers-").rpartition("-")[0] for label in labels(function)}
+    assert tried == {argument for fact in facts for argument in fact.arguments}
+
+
+def test_the_cases_of_a_gradient_of_batch_norm() -> None:
+    tensors = ("running_mean", "running_var", "save_mean", "save_invstd")
+    expected = [f"callers-{name}-{change}" for name in tensors for change in ("null", "dtype", "shape")]
+    assert list(labels("diopiBatchNormBackward")) == [*expected, "callers-eps-value"]
+    for label, base in labels("diopiBatchNormBackward").items():
+        of_training = not label.startswith("callers-save")
+        assert next(c for c in cases("diopiBatchNormBackward") if c.label == base).arguments["training"] is of_training
+
+
+def test_functions_that_read_everything_have_none() -> None:
+    assert not labels("diopiSqrt")
+    assert not labels("diopiMaxPool2dBackward"), "vendors may look at the windows"
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_one_argument_is_changed(function: str) -> None:
+    for label in labels(function):
+        base = base_of(function, label)
+        case = make_ignored_case(base, label)
+        (name,) = [n for n, value in case.arguments.items() if value is not base.arguments[n]]
+        assert label.startswith(f"callers-{name}-")
+        if lookup(function).parameter(name).is_result:  # it stays as it is
+            assert {n: e for n, e in case.expected.items() if n != name}.items() <= base.expected.items()
+        else:
+            assert case.expected is base.expected
+        assert (case.id, case.dtype, case.case_class, case.smoke) == (
+            f"{function}[{label}]",
+            base.dtype,
+            CaseClass.callers,
+            False,
+        )
+
+
+def changed(function: str, label: str) -> tuple[Any, Any]:
+    """What is given by the stored case, and by the one made of it."""
+    base, name = base_of(function, label), label.removeprefix("callers-").rpartition("-")[0]
+    return base.arguments[name], make_ignored_case(base, label).arguments[name]
+
+
+def test_what_is_put_there() -> None:
+    assert changed("diopiLayerNormBackward", "callers-bias-null")[1] is None
+    given, other = changed("diopiLayerNormBackward", "callers-bias-dtype")
+    assert (other.dtype, other.values.shape) == (Dtype.int64, given.values.shape)
+    given, other = changed("diopiLayerNormBackward", "callers-bias-shape")
+    assert (other.dtype, other.values.shape) == (given.dtype, (*given.values.shape, 3))
+    assert np.isnan(other.values).all()
+    assert changed("diopiPool2dBackward", "callers-indices-dtype")[1].dtype is Dtype.float64
+    assert changed("diopiPool2d", "callers-ksize-null")[1] is None
+    given, other = changed("diopiPool2d", "callers-ksize-value")
+    assert other == (*given, -7)
+    given, other = changed("diopiPool2d", "callers-exclusive-value")
+    assert other is not given
+    assert changed("diopiEmbedding", "callers-padding_idx-value")[1] == -7
+    assert math.isnan(changed("diopiBatchNormElemt", "callers-eps-value")[1])
+
+
+def test_what_can_not_be_made_is_refused() -> None:
+    case = next(case for case in cases("diopiBatchNormBackward") if not case.arguments["training"])
+    with pytest.raises(KeyError, match="callers-running_mean-null can't be made of"):
+        make_ignored_case(case, "callers-running_mean-null")
+
+
+# How vendors take them.
+
+
+@pytest.fixture
+def judge() -> Iterator[Callable[..., Outcome]]:
+    """Runs one case on a vendor, on a device that must be empty afterwards."""
+    devices = []
+
+    def run(vendor: BaseVendor, function: str, label: str) -> Outcome:
+        device = vendor.open_device()
+        devices.append(device)
+        outcome = run_case(vendor, device, make_ignored_case(base_of(function, label), label))
+        assert device.live_blocks == 0
+        return outcome
+
+    yield run
+    for device in devices:
+        device.close()
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_jax_cpu_serves(judge: Callable[..., Outcome], function: str) -> None:
+    for label in labels(function):
+        outcome = judge(find_vendor("diopi_impl.jax_cpu:vendor"), function, label)
+        assert outcome.verdict is Verdict.passed, f"{function}[{label}]: {outcome.message}"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_torch_cpu_serves(judge: Callable[..., Outcome], function: str) -> None:
+    for label in labels(function):
+        outcome = judge(find_vendor("diopi_impl.torch_cpu:vendor"), function, label)
+        assert outcome.verdict in (Verdict.passed, Verdict.not_implemented), f"{function}[{label}]: {outcome.message}"
+
+
+def test_refusing_what_nobody_reads_fails(judge: Callable[..., Outcome]) -> None:
+    vendor = careless.CarelessVendor("careless", careless.refuses)
+    outcome = judge(vendor, "diopiLayerNormBackward", "callers-bias-null")
+    assert (outcome.verdict, outcome.message) == (Verdict.failed, "ErrorOccurred: no")
+
+
+def test_reading_what_nobody_reads_fails(judge: Callable[..., Outcome]) -> None:
+    def adds_the_bias(arguments: Sequence[Any], results: list[Any]) -> careless.Answer:
+        results[0].write(np.zeros(results[0].shape, np.float32) + arguments[6].numpy().sum())
+        return careless.trusts(arguments, results)
+
+    outcome = judge(careless.CarelessVendor("greedy", adds_the_bias), "diopiLayerNormBackward", "callers-bias-shape")
+    assert outcome.verdict is Verdict.failed
+    assert "values: " in outcome.message

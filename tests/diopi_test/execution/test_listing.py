@@ -1,0 +1,20 @@
+"""The order in which a file gives its cases."""
+
+from itertools import groupby
+from pathlib import Path
+
+from baselines import make_level
+
+from diopi_test.baseline.index_view import IndexView
+from diopi_test.cases.model import CaseClass
+from diopi_test.cases.selection import select_cases
+from diopi_test.execution.listing import list_cases
+
+
+def test_refusals_come_last(tmp_path: Path) -> None:
+    folder = make_level(tmp_path / "smoke", "diopiPool2d")
+    listed = list_cases(IndexView(folder / "diopiPool2d.h5"))
+    stored = select_cases("diopiPool2d", "smoke")
+    assert [(case.label, case.class_) for case in listed[: len(stored)]] == [(c.label, c.case_class) for c in stored]
+    made = [class_ for class_, _ in groupby(case.class_ for case in listed[len(stored) :])]
+    assert made == [CaseClass.callers, CaseClass.refusal]

@@ -1,0 +1,334 @@
+"""Negative cases: what is made wrong of a valid case, and every way of taking it badly."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import careless
+import numpy as np
+import pytest
+
+from diopi_impl import BaseVendor, find_vendor
+from diopi_proto.interface import lookup, prototypes
+from diopi_proto.types import Dtype, Error, Reduction
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
+from diopi_test.cases.selection import select_cases
+from diopi_test.execution.refusals import MUTATIONS, make_negative_case, negative_labels
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.harness.run_refusal import run_negative_case
+from lib_rt import Tensor
+
+SAMPLE = [
+    *("diopiPad", "diopiBatchNormBackward", "diopiCrossEntropyLoss", "diopiBCELossBackward", "diopiCTCLossBackward"),
+    *("diopiAdd", "diopiAddInp", "diopiPolar", "diopiSoftmax", "diopiSoftmaxBackward", "diopiEqual", "diopiSum"),
+    *("diopiConvolution2d", "diopiMaxPool2dWithIndices", "diopiAdaptiveAvgPool2d", "diopiUpsampleNearestBackward"),
+    *("diopiCat", "diopiStack", "diopiSplitWithSizes", "diopiMeshGrid", "diopiExpand", "diopiTranspose", "diopiOneHot"),
+    *("diopiIndex", "diopiIndexPut", "diopiNonzero", "diopiTopk", "diopiUnique", "diopiGroupNorm", "diopiMSELoss"),
+    *("diopiForeachmulTensor", "diopiFusedAdamW", "diopiClipGradNorm", "diopiCholesky", "diopiNms", "diopiDropout"),
+    *("diopiIm2Col", "diopiAmpUpdateScaleInp", "diopiNormal", "diopiCastDtype", "diopiLayerNormBackward"),
+]
+"""Functions of every kind."""
+
+
+@cache
+def cases(function: str) -> Sequence[BaselineCase]:
+    prototype = lookup(function)
+    made = [make_baseline_case(prototype, case) for case in select_cases(function, "smoke")]
+    return sorted(made, key=lambda case: case.dtype is not Dtype.float32)
+
+
+@cache
+def labels(function: str) -> dict[str, str]:
+    """By label, the valid case each negative case of a function is made of."""
+    return dict(negative_labels(lookup(function), cases(function)))
+
+
+def base_of(function: str, label: str) -> BaselineCase:
+    return next(case for case in cases(function) if case.label == labels(function)[label])
+
+
+def names(function: str) -> set[str]:
+    return {label.removeprefix("negative-") for label in labels(function)}
+
+
+# What is made.
+
+
+def test_the_negative_cases_of_softmax() -> None:
+    assert list(labels("diopiSoftmax")) == [
+        "negative-out-null",
+        "negative-input-null",
+        "negative-input-dtype",
+        "negative-dim-after-the-last",
+        "negative-dim-before-the-first",
+        "negative-out-shape",
+        "negative-out-dtype",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("function", "has", "lacks"),
+    [
+        ("diopiAdd", {"other-shape", "other-null", "out-shape", "out-dtype"}, {"input-shape", "alpha-null"}),
+        ("diopiAddInp", {"input-null", "other-shape", "input-dtype"}, {"input-shape"}),
+        ("diopiEqual", {"other-null", "other-dtype"}, {"other-shape", "out-null", "out-shape"}),
+        ("diopiMSELoss", {"target-null"}, {"target-shape"}),
+        ("diopiSum", {"dim-after-the-last", "out-shape"}, set()),
+        ("diopiTranspose", {"dim0-after-the-last", "dim1-after-the-last"}, set()),
+        ("diopiConvolution2d", {"stride-negative", "padding-negative", "weight-null"}, {"bias-null"}),
+        ("diopiAdaptiveAvgPool2d", {"output_size-negative"}, set()),
+        ("diopiCat", {"num_inputs-negative", "tensors-none", "tensors-null", "dim-after-the-last"}, set()),
+        ("diopiForeachmulTensor", {"inputSize-negative", "inputs-null", "outs-null"}, {"inputs-none"}),
+        ("diopiSplitWithSizes", {"outs-too-few", "splitSizes-negative", "outs-shape", "outs-dtype"}, set()),
+        ("diopiMeshGrid", {"outs-shape"}, {"outs-too-few"}),
+        ("diopiExpand", {"out-dtype"}, {"out-shape"}),
+        ("diopiCastDtype", {"input-null", "input-dtype"}, {"out-shape", "out-dtype"}),
+        ("diopiIndex", {"nums-negative", "input-null"}, {"indices-null", "out-null", "out-shape"}),
+        ("diopiUnique", {"dim-after-the-last"}, {"indices-null", "counts-null"}),
+        ("diopiLayerNormBackward", {"input-null", "weight-dtype"}, {"bias-dtype"}),
+        ("diopiTriangularSolveBackward", {"x-null", "mat-dtype"}, {"b-null", "b-dtype"}),
+        ("diopiNLLLossV2Backward", {"totalWeight-null", "totalWeight-dtype"}, set()),
+        ("diopiPool2dBackward", {"indices-dtype"}, {"indices-null"}),
+        ("diopiNormal", {"out-null"}, {"out-shape", "out-dtype"}),
+        ("diopiFusedAdamW", {"params-null", "state_steps-dtype"}, {"max_exp_avg_sqs-null"}),
+        ("diopiConvolution3d", {"bias-one-element", "bias-longer", "stride-zero"}, {"weight-one-element"}),
+        ("diopiLinear", set(), {"bias-one-element", "bias-longer"}),
+        ("diopiMaxPool2dBackward", set(), {"stride-zero", "kernel_size-zero"}),
+        ("diopiBatchNorm", {"running_mean-one-element", "weight-longer"}, {"input-longer"}),
+        ("diopiBatchNormBackward", {"save_mean-one-element", "running_var-one-element"}, set()),
+        ("diopiBatchNormBackwardElemt", {"sum_dy-one-element"}, {"count-longer"}),
+        ("diopiLayerNormBackward", {"mean-longer", "grad_output-null"}, {"bias-one-element"}),
+        ("diopiSmoothL1Loss", {"target-longer", "beta-negative"}, {"target-one-element"}),
+        ("diopiBCELoss", {"target-one-element", "weight-longer"}, {"weight-one-element"}),
+        ("diopiCrossEntropyLoss", {"weight-one-element", "label_smoothing-above-one", "target-longer"}, set()),
+        ("diopiCTCLossBackward", {"blank-no-class", "blank-negative", "log_alpha-longer"}, {"targets-longer"}),
+        ("diopiCTCLoss", {"input_lengths-beyond", "target_lengths-beyond", "input_lengths-below-zero"}, set()),
+        ("diopiPad", {"pad-reflects-too-far", "pad-circles-too-far", "value-too-large", "mode-unknown"}, set()),
+        ("diopiFill", {"value-too-large"}, set()),
+        ("diopiBboxOverlapsMmcv", {"mode-unknown", "bboxes2-longer"}, {"offset-unknown"}),
+        ("diopiScatterInpScalar", {"value-too-large", "reduce-unknown"}, set()),
+        ("diopiArange", {"step-zero", "step-away"}, set()),
+        ("diopiPow", {"exponent-negative"}, set()),
+        ("diopiPowTensor", set(), {"exponent-negative"}),
+        ("diopiNorm", {"input-without-elements"}, set()),
+    ],
+)
+def test_what_is_an_error_and_what_is_not(function: str, has: set[str], lacks: set[str]) -> None:
+    assert has <= names(function)
+    assert not lacks & names(function)
+
+
+def test_what_is_not_read_is_not_wrong() -> None:
+    base = base_of("diopiNLLLossV2Backward", "negative-totalWeight-null")
+    assert Reduction(base.arguments["reduction"]) is Reduction.mean
+    summed = replace(base, arguments={**base.arguments, "reduction": Reduction.sum})
+    with pytest.raises(KeyError, match="can't be made of"):
+        make_negative_case(summed, "negative-totalWeight-null")
+
+
+def test_a_size_is_no_axis_though_it_is_called_dim() -> None:
+    axis = next(mutation for mutation in MUTATIONS if mutation.name == "after-the-last")
+    concerned = {name for name, p in prototypes().items() for one in p.parameters if axis.concerns(p, one)}
+    assert {"diopiSoftmax", "diopiAmax", "diopiFlip", "diopiInstanceNorm"} <= concerned
+    assert not {"diopiPagedAttention", "diopiRotaryEmbeddingV2", "diopiTransposeAxis01"} & concerned
+
+
+def test_cases_without_elements_are_passed_over() -> None:
+    empty = next(case for case in select_cases("diopiSqrt", "full") if 0 in case.arguments["input"].shape)
+    assert not negative_labels(lookup("diopiSqrt"), [make_baseline_case(lookup("diopiSqrt"), empty)])
+
+
+def differences(case: BaselineCase, other: BaselineCase) -> list[str]:
+    """The names of arguments and results that are not the same objects in both."""
+    arguments = {n for n in {*case.arguments, *other.arguments} if differ(case.arguments, other.arguments, n)}
+    return sorted(arguments | {n for n in case.expected if differ(case.expected, other.expected, n)})
+
+
+def differ(one: Any, other: Any, name: str) -> bool:
+    return name not in one or name not in other or one[name] is not other[name]
+
+
+@pytest.mark.parametrize("function", SAMPLE)
+def test_one_thing_is_wrong(function: str) -> None:
+    assert labels(function)
+    for label in labels(function):
+        base = base_of(function, label)
+        case = make_negative_case(base, label).case
+        assert case.id == f"{function}[{label}]"
+        assert len(differences(base, case)) == 1, label
+        assert label.startswith(f"negative-{differences(base, case)[0].removesuffix('_')}-")
+
+
+def changed(function: str, label: str) -> Any:
+    """What was put in the place of what was right."""
+    base = base_of(function, label)
+    case = make_negative_case(base, label).case
+    (name,) = differences(base, case)
+    return {**case.expected, **case.arguments}[name] if name in case.arguments else case.expected[name]
+
+
+def test_what_is_put_there() -> None:
+    assert changed("diopiSoftmax", "negative-input-null") is None
+    assert changed("diopiSoftmax", "negative-dim-after-the-last") == 2
+    assert changed("diopiSoftmax", "negative-dim-before-the-first") == -3
+    assert changed("diopiSum", "negative-dim-after-the-last")[0] == 2
+    assert changed("diopiStack", "negative-dim-after-the-last") == 3
+    assert changed("diopiConvolution2d", "negative-padding-negative")[0] == -1
+    assert changed("diopiStack", "negative-numTensors-negative") == -1
+    assert changed("diopiStack", "negative-tensors-none") == []
+    assert changed("diopiBboxOverlapsMmcv", "negative-mode-unknown") == 2
+    assert changed("diopiSplitWithSizes", "negative-outs-null")[0] is None
+    given = changed("diopiAdd", "negative-input-dtype")
+    assert isinstance(given, BaselineTensor)
+    assert given.dtype not in lookup("diopiAdd").dtypes
+    one, other = (
+        base_of("diopiAdd", "negative-other-shape").arguments["input"],
+        changed("diopiAdd", "negative-other-shape"),
+    )
+    with pytest.raises(ValueError, match="broadcast"):
+        np.broadcast_shapes(one.values.shape, other.values.shape)
+    right, wrong = base_of("diopiSum", "negative-out-shape").expected["out"], changed("diopiSum", "negative-out-shape")
+    assert isinstance(right, Expected)
+    assert wrong.values.size > right.values.size
+    assert changed("diopiMean", "negative-out-dtype").dtype is Dtype.int32
+    assert "negative-out-dtype" not in labels("diopiSum"), "the caller may order a sum in any type"
+    assert changed("diopiPolar", "negative-out-dtype").dtype is Dtype.float32
+
+
+def test_a_margin_too_wide_leaves_the_result_its_shape() -> None:
+    for name in ("reflects", "circles"):
+        label = f"negative-pad-{name}-too-far"
+        right, wrong = base_of("diopiPad", label).arguments["pad"], changed("diopiPad", label)
+        assert wrong[0] >= base_of("diopiPad", label).arguments["input"].values.shape[-1]
+        assert sum(wrong[:2]) == sum(right[:2])
+        assert wrong[2:] == right[2:]
+
+
+def test_where_the_result_follows_the_input_it_has_the_shape_of_an_empty_one() -> None:
+    norms = [make_baseline_case(lookup("diopiNormalize"), case) for case in select_cases("diopiNormalize", "full")]
+    (label,) = [label for label, _ in negative_labels(lookup("diopiNormalize"), norms) if "elements" in label]
+    base = next(case for case in norms if case.label == dict(negative_labels(lookup("diopiNormalize"), norms))[label])
+    case = make_negative_case(base, label).case
+    output = case.expected["output"]
+    assert isinstance(output, Expected)
+    assert output.values.shape == case.arguments["input"].values.shape != base.arguments["input"].values.shape
+    assert output.values.size == 0
+
+
+def test_what_can_not_be_made_is_refused() -> None:
+    scalar = next(case for case in select_cases("diopiAdd", "full") if case.arguments["input"].shape == ())
+    with pytest.raises(KeyError, match="negative-other-shape can't be made of"):
+        make_negative_case(make_baseline_case(lookup("diopiAdd"), scalar), "negative-other-shape")
+
+
+# How vendors take it.
+
+
+@pytest.fixture
+def judge() -> Iterator[Callable[..., Outcome]]:
+    """Runs one negative case on a vendor, on a device that must be empty afterwards."""
+    devices = []
+
+    def run(vendor: BaseVendor, function: str, label: str) -> Outcome:
+        device = vendor.open_device()
+        devices.append(device)
+        outcome = run_negative_case(vendor, device, make_negative_case(base_of(function, label), label))
+        assert device.live_blocks == 0
+        return outcome
+
+    yield run
+    for device in devices:
+        device.close()
+
+
+def refused_by(answer: Any, name: str = "careless") -> BaseVendor:
+    return careless.CarelessVendor(name, answer)
+
+
+@pytest.mark.parametrize("function", SAMPLE)
+def test_jax_cpu_refuses(judge: Callable[..., Outcome], function: str) -> None:
+    for label in labels(function):
+        outcome = judge(find_vendor("diopi_impl.jax_cpu:vendor"), function, label)
+        assert outcome.verdict is Verdict.passed, f"{function}[{label}]: {outcome.message}"
+        assert [finding.check for finding in outcome.findings] == ["refused", "untouched", "inputs", "guards"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+@pytest.mark.parametrize("function", SAMPLE)
+def test_torch_cpu_refuses(judge: Callable[..., Outcome], function: str) -> None:
+    for label in labels(function):
+        outcome = judge(find_vendor("diopi_impl.torch_cpu:vendor"), function, label)
+        assert outcome.verdict in (Verdict.passed, Verdict.not_implemented), f"{function}[{label}]: {outcome.message}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "label", "verdict", "message"),
+    [
+        (careless.refuses, "negative-dim-after-the-last", Verdict.passed, ""),
+        (careless.does_not_know_dtypes, "negative-input-dtype", Verdict.passed, ""),
+        (careless.declines, "negative-input-dtype", Verdict.not_implemented, "NoImplement: not yet"),
+        (
+            careless.trusts,
+            "negative-dim-after-the-last",
+            Verdict.failed,
+            "refused: Success was returned although dim is 2",
+        ),
+        (careless.trusts, "negative-input-null", Verdict.failed, "Success was returned although input is NULL"),
+        (
+            careless.is_silent,
+            "negative-input-dtype",
+            Verdict.failed,
+            "refused: ErrorOccurred was returned as input is of type complex64, but the last error is empty",
+        ),
+        (careless.writes_first, "negative-out-shape", Verdict.failed, "untouched: 4 bytes of out changed"),
+        (careless.changes_inputs, "negative-out-shape", Verdict.failed, "bytes of input changed, the first at"),
+    ],
+)
+def test_verdicts(judge: Callable[..., Outcome], answer: Any, label: str, verdict: Verdict, message: str) -> None:
+    outcome = judge(refused_by(answer), "diopiSoftmax", label)
+    assert outcome.verdict is verdict
+    assert message in outcome.message
+
+
+def test_what_is_updated_in_place_must_stay(judge: Callable[..., Outcome]) -> None:
+    outcome = judge(refused_by(careless.writes_first), "diopiAddInp", "negative-other-shape")
+    assert outcome.verdict is Verdict.failed
+    assert "untouched: 4 bytes of input changed" in outcome.message
+
+
+def test_every_entry_of_an_array_of_results_must_stay(judge: Callable[..., Outcome]) -> None:
+    outcome = judge(refused_by(careless.writes_first), "diopiSplitWithSizes", "negative-dim-after-the-last")
+    assert "untouched: 4 bytes of outs.1 changed" in outcome.message
+
+
+def test_nothing_is_handed_back(judge: Callable[..., Outcome]) -> None:
+    outcome = judge(refused_by(careless.refuses, "generous"), "diopiNonzero", "negative-input-dtype")
+    assert outcome.verdict is Verdict.failed
+    assert outcome.message == "untouched: out was handed back"
+
+
+def test_a_byte_beside_a_result_is_seen(judge: Callable[..., Outcome]) -> None:
+    def spills(arguments: Any, results: list[Tensor]) -> tuple[Error, str]:
+        import ctypes
+
+        ctypes.c_ubyte.from_address(results[0].storage_ptr + results[0].storage_nbytes).value ^= 1
+        return Error.ErrorOccurred, "no"
+
+    outcome = judge(refused_by(spills), "diopiSoftmax", "negative-dim-after-the-last")
+    assert outcome.verdict is Verdict.failed
+    assert outcome.message.startswith("guards: ")
+
+
+def test_what_a_vendor_lacks_is_not_implemented(judge: Callable[..., Outcome]) -> None:
+    vendor = refused_by(careless.trusts)
+    vendor.has = lambda name: False  # type: ignore[method-assign]  # a vendor of nothing
+    outcome = judge(vendor, "diopiSoftmax", "negative-input-null")
+    assert (outcome.verdict, outcome.message) == (
+        Verdict.not_implemented,
+        "careless does not implement diopiSoftmax",
+    )

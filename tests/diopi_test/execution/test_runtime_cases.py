@@ -1,0 +1,358 @@
+"""The runtime cases: a sound runtime passes them all, and each kind of defect is caught."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from late_runtime import LateRuntime
+
+from diopi_impl import Vendor, find_vendor
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.types import Error
+from diopi_test.execution.runtime_cases import RUNTIME_CASES, RuntimeCase, RuntimeCaseError
+from diopi_test.execution.verdict import Verdict
+from diopi_test.harness.collection import RUNTIME, Collected
+from diopi_test.harness.options import CaseOptions
+from diopi_test.harness.session import Session
+from lib_rt import CallError, Context, Device, RuntimeFunctions, Tensor
+from lib_rt.library import ffi
+
+CASES = {case.name: case for case in RUNTIME_CASES}
+every_case = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+
+
+def vendor_with(functions: RuntimeFunctions, name: str = "test", version: str = "1") -> Vendor:
+    return Vendor(name, version, functions, host_addressable=True)
+
+
+# Sound runtimes.
+
+
+class CountingRuntime(HostRuntime):
+    """Knows which memory and streams are in use."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.alive: set[int] = set()
+
+    def malloc(self, nbytes: int) -> int:
+        address = super().malloc(nbytes)
+        self.alive.add(address)
+        return address
+
+    def free(self, address: int) -> None:
+        self.alive.remove(address)
+        super().free(address)
+
+    @property
+    def in_use(self) -> tuple[set[int], list[int]]:
+        return self.alive - {0}, list(self._streams)
+
+
+class PromptRuntime(HostRuntime):
+    """Copies at once."""
+
+    def copy(self, stream: int, destination: int, source: int, nbytes: int) -> Error:
+        super().copy(stream, destination, source, nbytes)
+        return super().stream_sync(stream)
+
+
+@pytest.fixture(scope="module")
+def jax_cpu() -> Vendor:
+    return find_vendor("jax_cpu")
+
+
+@every_case
+def test_jax_cpu_passes(case: RuntimeCase, jax_cpu: Vendor) -> None:
+    case.run(jax_cpu)
+
+
+@every_case
+@pytest.mark.parametrize("runtime", [LateRuntime, PromptRuntime])
+def test_lateness_is_the_vendors_choice(case: RuntimeCase, runtime: type[HostRuntime]) -> None:
+    case.run(vendor_with(runtime().functions()))
+
+
+@every_case
+def test_nothing_is_left_and_nobody_disturbed(case: RuntimeCase) -> None:
+    runtime = CountingRuntime()
+    vendor = vendor_with(runtime.functions())
+    values = np.arange(1000.0)
+    with vendor.open_device() as device, Context(device) as context:
+        tensor = Tensor.from_numpy(context, values)
+        context.stream.synchronize()
+        before = runtime.in_use
+        case.run(vendor)
+        assert runtime.in_use == before
+        assert device.live_blocks == 1
+        np.testing.assert_array_equal(tensor.numpy(), values)
+
+
+# Defective ones, each with the case that finds it out and what it says.
+
+
+class Overlapping(HostRuntime):
+    """Blocks of one size share memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shared: dict[int, int] = {}
+
+    def malloc(self, nbytes: int) -> int:
+        if nbytes not in self.shared:
+            self.shared[nbytes] = super().malloc(nbytes)
+        return self.shared[nbytes]
+
+    def free(self, address: int) -> None:
+        """Others may use it."""
+
+
+class Leaking(HostRuntime):
+    """Never frees. `clean` does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[int] = []
+
+    def free(self, address: int) -> None:
+        self.kept.append(address)
+
+    def clean(self) -> None:
+        for address in self.kept:
+            super().free(address)
+
+
+class Wrapping(HostRuntime):
+    """Rounds up to whole kilobytes in 62 bits, so that huge sizes become small."""
+
+    def malloc(self, nbytes: int) -> int:
+        return super().malloc(-(-nbytes // 1024) * 1024 % 2**62)
+
+
+class Speechless(HostRuntime):
+    """Has no words for what went wrong."""
+
+    def malloc(self, nbytes: int) -> int:
+        address = super().malloc(nbytes)
+        self._last_error = ""
+        return address
+
+
+class Backwards(LateRuntime):
+    """The last copy first."""
+
+    def stream_sync(self, stream: int) -> Error:
+        self.queued.get(stream, []).reverse()
+        return super().stream_sync(stream)
+
+
+class SmallFirst(LateRuntime):
+    """Large copies after small ones."""
+
+    def stream_sync(self, stream: int) -> Error:
+        self.queued.get(stream, []).sort(key=lambda task: task[2] > 4096)
+        return super().stream_sync(stream)
+
+
+class Impatient(HostRuntime):
+    """Says that it has waited."""
+
+    def stream_sync(self, stream: int) -> Error:
+        return Error.Success
+
+
+class OneStream(LateRuntime):
+    """Only the oldest stream is really waited for."""
+
+    def stream_sync(self, stream: int) -> Error:
+        return super().stream_sync(stream) if stream == min(self._streams) else Error.Success
+
+
+class Forgetful(LateRuntime):
+    """Each stream forgets its work when another one copies."""
+
+    def copy(self, stream: int, destination: int, source: int, nbytes: int) -> Error:
+        self.queued = {number: tasks for number, tasks in self.queued.items() if number == stream}
+        return super().copy(stream, destination, source, nbytes)
+
+
+class FewStreams(HostRuntime):
+    """Has 50 streams to give, and takes none back."""
+
+    def stream_create(self) -> int:
+        number = super().stream_create()
+        if number > 50:
+            raise RuntimeError("no stream is left")
+        return number
+
+
+class OneThread(HostRuntime):
+    """Works only in the thread that made it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.thread = threading.get_ident()
+
+    def stream_create(self) -> int:
+        if threading.get_ident() != self.thread:
+            raise RuntimeError("called from another thread")
+        return super().stream_create()
+
+
+def misaligned() -> RuntimeFunctions:
+    runtime = HostRuntime()
+    return replace(
+        runtime.functions(),
+        malloc=lambda nbytes: runtime.malloc(nbytes) + 8,
+        free=lambda address: runtime.free(address - 8),
+    )
+
+
+Copy = Callable[[int, int, int, int], int | None]
+DIRECTIONS = {
+    "h2d": "copies_to_the_device_are_exact",
+    "d2h": "copies_from_the_device_are_exact",
+    "d2d": "copies_within_the_device_are_exact",
+}
+COPYING: dict[str, Callable[[Copy], Copy]] = {
+    "does not copy": lambda copy: lambda stream, end, start, nbytes: 0,
+    "loses the last byte": lambda copy: lambda stream, end, start, nbytes: copy(stream, end, start, max(nbytes - 1, 0)),
+    "copies a byte too many": lambda copy: lambda stream, end, start, nbytes: copy(stream, end, start, nbytes + 1),
+    "aligns where it copies to": lambda copy: lambda stream, end, *rest: copy(stream, end - end % 16, *rest),
+    "aligns where it copies from": lambda copy: lambda stream, end, start, n: copy(stream, end, start - start % 16, n),
+    "refuses no bytes": lambda copy: (
+        lambda stream, end, start, nbytes: copy(stream, end, start, nbytes) if nbytes else 1
+    ),
+}
+
+
+def copying(direction: str, change: Callable[[Copy], Copy]) -> RuntimeFunctions:
+    runtime = HostRuntime()
+    return replace(runtime.functions(), **{direction: change(runtime.copy)})
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("defect", COPYING)
+def test_a_wrong_copy_is_caught(direction: str, defect: str) -> None:
+    vendor = vendor_with(copying(direction, COPYING[defect]))
+    with pytest.raises((RuntimeCaseError, CallError), match=r"bytes are wrong|copy function returned 1"):
+        CASES[DIRECTIONS[direction]].run(vendor)
+
+
+def small_only(copy: Copy) -> Copy:
+    """Copies at most 1 MiB."""
+    return lambda stream, end, start, nbytes: copy(stream, end, start, min(nbytes, 2**20))
+
+
+DEFECTS: dict[str, tuple[Callable[[], RuntimeFunctions], str, str]] = {
+    "misaligned memory": (misaligned, "memory_is_aligned", "is not a multiple of 16"),
+    "overlapping blocks": (lambda: Overlapping().functions(), "blocks_do_not_overlap", "overlap"),
+    "exhaustion gives garbage": (lambda: Wrapping().functions(), "exhaustion_is_reported", "gave the address"),
+    "exhaustion without a word": (lambda: Speechless().functions(), "exhaustion_is_reported", "is empty"),
+    "large copies cut": (lambda: copying("d2d", small_only), "large_copies_are_exact", "bytes are wrong"),
+    "large block cut": (
+        lambda: copying("h2d", lambda copy: lambda *_: 0),
+        "a_large_block_holds_what_is_written_to_its_ends",
+        "the first",
+    ),
+    "order reversed": (lambda: Backwards().functions(), "a_stream_keeps_the_order_of_copies", "dependent copies"),
+    "small copies first": (lambda: SmallFirst().functions(), "a_stream_keeps_the_order_of_copies", "dependent copies"),
+    "order of writes": (lambda: Backwards().functions(), "the_last_of_several_writes_stays", "read after each"),
+    "sync does not wait": (lambda: Impatient().functions(), "synchronising_really_waits", "then a wait"),
+    "work lost with its stream": (
+        lambda: replace(LateRuntime().functions(), stream_sync=lambda stream: 0),
+        "ending_a_stream_finishes_its_work",
+        "that was destroyed",
+    ),
+    "one stream is waited for": (lambda: OneStream().functions(), "several_streams_work_at_once", "stream 7 of 8"),
+    "one stream forgets": (lambda: Forgetful().functions(), "several_streams_work_at_once", "of 8"),
+    "write on another stream": (
+        lambda: OneStream().functions(),
+        "one_stream_sees_what_another_was_waited_for",
+        "read on another",
+    ),
+    "few streams": (lambda: FewStreams().functions(), "streams_come_and_go", "no stream is left"),
+    "thread-bound": (lambda: OneThread().functions(), "several_threads_work_at_once", "called from another thread"),
+}
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_defect_is_caught(defect: str) -> None:
+    functions, case, message = DEFECTS[defect]
+    with pytest.raises((RuntimeCaseError, CallError), match=message):
+        CASES[case].run(vendor_with(functions()))
+
+
+def test_a_leak_is_caught() -> None:
+    runtime = Leaking()
+    with pytest.raises(RuntimeCaseError, match="the process grew"):
+        CASES["freed_memory_can_be_had_again"].run(vendor_with(runtime.functions()))
+    runtime.clean()
+
+
+def test_memory_that_runs_out_is_caught() -> None:
+    """As on a chip whose runtime frees nothing."""
+    runtime, left = HostRuntime(), 80 * 2**30
+
+    def malloc(nbytes: int) -> int:
+        nonlocal left
+        left -= nbytes
+        return runtime.malloc(nbytes) if left > 0 else 0
+
+    with pytest.raises(CallError, match="could not allocate"):
+        CASES["freed_memory_can_be_had_again"].run(vendor_with(replace(runtime.functions(), malloc=malloc)))
+
+
+@pytest.mark.parametrize("missing", [field.name for field in fields(RuntimeFunctions)])
+def test_a_runtime_that_lacks_a_function_fails(missing: str) -> None:
+    vendor = vendor_with(replace(HostRuntime().functions(), **{missing: None}))
+    with pytest.raises(CallError, match="registered no"):
+        CASES["each_missing_function_has_its_own_error"].run(vendor)
+
+
+@pytest.mark.parametrize("texts", [{"name": ""}, {"version": " "}])
+def test_missing_texts_are_caught(texts: dict[str, str]) -> None:
+    with pytest.raises(RuntimeCaseError, match="is empty"):
+        CASES["name_and_version_are_text"].run(vendor_with(HostRuntime().functions(), **texts))
+
+
+class Mute(Vendor):
+    """Explains no failure."""
+
+    def last_error(self) -> str:
+        return ""
+
+
+def test_a_failure_without_explanation_is_caught() -> None:
+    with pytest.raises(RuntimeCaseError, match="last error after a failing call is empty"):
+        CASES["a_failing_call_is_explained"].run(Mute("mute", "1", HostRuntime().functions()))
+
+
+class Latin(Vendor):
+    """Its runtime, in C, talks in Latin-1."""
+
+    def open_device(self) -> Device:
+        device = super().open_device()
+        self.text = ffi.new("char[]", "Gerät verloren".encode("latin-1"))
+        self.callback = ffi.callback("char const*(void)", lambda: self.text)
+        device._exchange("last_error", self.callback)
+        return device
+
+
+def test_a_text_that_is_not_utf8_is_caught() -> None:
+    with pytest.raises(RuntimeCaseError, match="is not UTF-8"):
+        CASES["the_last_error_can_always_be_asked_for"].run(Latin("latin", "1", HostRuntime().functions()))
+
+
+def test_the_session_tells_what_a_case_found() -> None:
+    vendor = vendor_with(misaligned())
+    session = Session(vendor, vendor.open_device(), CaseOptions())
+    outcome = session.run(Path(), Collected(RUNTIME, "memory_is_aligned"))
+    session.close()
+    assert outcome.verdict is Verdict.failed
+    assert outcome.message.startswith("RuntimeCaseError: address 0x")

@@ -1,0 +1,96 @@
+"""Calls of every function are drawn: a share of them is legal, and they vary."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject
+
+from diopi_proto.interface import lookup
+from diopi_test.baseline.generate import functions_with_cases
+from diopi_test.fuzz import legal
+from diopi_test.fuzz.calls import cases
+from diopi_test.fuzz.known import known
+from diopi_test.fuzz.legal import IllegalError, made
+from diopi_test.fuzz.statistics import Statistics
+from diopi_test.oracle import budget
+
+DRAWN = 16
+SHARE = 8
+"""One of so many drawn is legal, at the least: of most functions more than half are."""
+
+MANY = 48
+"""Draws of a function of whose first ones too few are legal, or too much alike."""
+
+FAMILIES: dict[str, list[str]] = defaultdict(list)
+for _name in functions_with_cases("full"):
+    FAMILIES[lookup(_name).family].append(_name)
+
+
+def drawn(function: str, count: int = DRAWN) -> Statistics:
+    """The statistics of some calls of a function."""
+    statistics, its = Statistics(), known(function)
+
+    @seed(5)
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.data())
+    def draw(data: DataObject) -> None:
+        try:
+            statistics.count(made(its, data.draw(cases(its))))
+        except IllegalError as error:
+            statistics.discarded[str(error)] += 1
+
+    draw()
+    return statistics
+
+
+def has_tensors(function: str) -> bool:
+    return any(p.is_argument and (p.is_tensor or p.is_tensor_array) for p in lookup(function).parameters)
+
+
+def alike(function: str, found: Statistics) -> list[str]:
+    """What is the same in all legal calls of a function, though it should vary."""
+    several = len({case.dtype for case in known(function).cases}) > 1
+    varies = {"shapes": found.shapes, **({"dtypes": found.dtypes} if several else {})}
+    return [name for name, seen in varies.items() if len(seen) < 2] if has_tensors(function) else []
+
+
+def is_poor(function: str, found: Statistics, count: int) -> bool:
+    """Whether too few of so many drawn calls are legal, or all are alike."""
+    return found.legal * SHARE < count or bool(alike(function, found))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # domains and references at the ends of formats
+@pytest.mark.parametrize("family", FAMILIES)
+def test_drawn_calls_are_legal_and_vary(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "PERTURBATIONS", 1)  # no budget is needed here
+    monkeypatch.setattr(legal, "ROUNDS", 1)
+    poor = {}
+    for function in FAMILIES[family]:
+        found = drawn(function)
+        if is_poor(function, found, DRAWN) and is_poor(function, found := drawn(function, MANY), MANY):
+            poor[function] = (found.legal, alike(function, found), dict(found.discarded))
+    assert poor == {}
+
+
+def test_attributes_and_layouts_vary() -> None:
+    for function in ("diopiConvolution2d", "diopiSoftmax", "diopiTopk", "diopiLayerNorm"):
+        found = drawn(function, MANY)
+        assert len(found.attributes) > 2, function
+        assert len(found.layouts) > 2, function
+
+
+def test_an_element_wise_call_has_any_rank_and_types_that_meet() -> None:
+    found = drawn("diopiAdd")
+    ranks = {max(len(shape) for shape in shapes) for shapes in found.shapes}
+    assert len(ranks) > 3
+    assert any(len(set(dtypes)) > 1 for dtypes in found.dtypes)

@@ -1,0 +1,179 @@
+"""The fuzzer finds what no stored case shows, shrinks it, and writes it as cases; the seed decides it all."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+import re
+import signal
+import time
+from pathlib import Path
+from subprocess import PIPE, Popen
+from typing import Any
+
+import narrow
+import pytest
+from click.testing import CliRunner, Result
+
+from diopi_test.baseline.level import open_level
+from diopi_test.baseline.records import BaselineCase, tensors_in
+from diopi_test.cases.model import tensors_of
+from diopi_test.cases.selection import select_cases
+from diopi_test.cli import main
+
+FUNCTION = "diopiNeg"
+HELPERS = Path(narrow.__file__).parent
+WORDS = ("--function", FUNCTION, "--rounds", 3, "--seed", 3)
+
+
+def fuzz(vendor: str, folder: Path, *words: object) -> Result:
+    given = ("fuzz", "--vendor", f"narrow:{vendor}", "--output", folder, *(words or WORDS))
+    return CliRunner().invoke(main, [str(word) for word in given])
+
+
+def found(folder: Path) -> list[BaselineCase]:
+    return list(open_level(folder / "smoke").open(FUNCTION))
+
+
+def shapes(case: BaselineCase) -> list[tuple[int, ...]]:
+    return [tensor.values.shape for value in case.arguments.values() for tensor in tensors_in(value)]
+
+
+def test_a_vendor_that_is_right_has_no_findings(tmp_path: Path) -> None:
+    done = fuzz("right", tmp_path / "found")
+    assert done.exit_code == 0, done.output
+    assert "0 findings; repeat with --seed 3" in done.output
+    assert not (tmp_path / "found").exists()
+
+
+def test_what_is_wrong_in_large_tensors_is_shrunk_to_the_smallest(tmp_path: Path) -> None:
+    stored = [
+        spec.shape for case in select_cases(FUNCTION, "full") for v in case.arguments.values() for spec in tensors_of(v)
+    ]
+    assert max(map(math.prod, stored)) <= narrow.MOST  # no stored case shows it
+    done = fuzz("beyond", tmp_path)
+    assert done.exit_code == 1, done.output
+    assert shapes(found(tmp_path)[0]) == [(narrow.MOST + 1,)]
+
+
+def test_what_is_wrong_in_a_rank_is_shrunk_to_one_element(tmp_path: Path) -> None:
+    done = fuzz("of_rank_six", tmp_path)
+    assert done.exit_code == 1, done.output
+    assert shapes(found(tmp_path)[0]) == [(1,) * 6]
+
+
+def test_what_is_wrong_after_another_call_is_two_calls(tmp_path: Path) -> None:
+    done = fuzz("forgetful", tmp_path)
+    assert done.exit_code == 1, done.output
+    first, second = found(tmp_path)
+    assert "after 1 other call:" in done.output
+    assert shapes(first) == shapes(second)
+    assert first.dtype is not second.dtype
+    assert math.prod(shapes(second)[0]) == 1
+    assert CliRunner().invoke(main, run_words("forgetful", tmp_path)).exit_code == 1  # shows it again
+
+
+def test_a_crash_is_a_finding_and_the_search_goes_on(tmp_path: Path) -> None:
+    done = fuzz("aborting", tmp_path, *WORDS[:2], "--function", "diopiAbs", *WORDS[2:])
+    assert done.exit_code == 1, done.output
+    assert set(open_level(tmp_path / "smoke").functions) == {"diopiNeg", "diopiAbs"}
+    assert 0 in shapes(found(tmp_path)[0])[0]
+    assert "crashed" in done.output
+
+
+def run_words(vendor: str, folder: Path) -> list[str]:
+    words = ["run", "--vendor", f"narrow:{vendor}", "--data", folder, "--function", FUNCTION, "-n", 1]
+    return [str(word) for word in words]
+
+
+def test_what_was_found_is_run_and_shown_as_any_case(tmp_path: Path) -> None:
+    fuzz("of_rank_six", tmp_path)
+    ran = CliRunner().invoke(main, run_words("of_rank_six", tmp_path))
+    assert ran.exit_code == 1, ran.output
+    assert CliRunner().invoke(main, run_words("right", tmp_path)).exit_code == 0
+    shown = CliRunner().invoke(main, ["show", "fuzz-1", "--data", str(tmp_path)])
+    assert shown.exit_code == 0, shown.output
+    assert "(1, 1, 1, 1, 1, 1)" in shown.output
+
+
+def test_a_seed_repeats_the_search(tmp_path: Path) -> None:
+    first, second = (fuzz("beyond", tmp_path / name) for name in ("one", "two"))
+    assert first.output.replace("/one", "") == second.output.replace("/two", "")
+    one, two = (found(tmp_path / name)[0] for name in ("one", "two"))
+    assert one.label == two.label
+    assert [a.tobytes() for a in arrays(one)] == [b.tobytes() for b in arrays(two)]
+
+
+def arrays(case: BaselineCase) -> list[Any]:
+    return [tensor.values for value in case.arguments.values() for tensor in tensors_in(value)]
+
+
+def test_waived_calls_are_no_findings(tmp_path: Path) -> None:
+    file = tmp_path / "waivers.toml"
+    file.write_text(f'[[waiver]]\npattern = "{FUNCTION}[*"\nreason = "known"\n', "utf-8")
+    done = fuzz("beyond", tmp_path / "found", *WORDS, "--waivers", file)
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["--minutes", 0, "--function", FUNCTION], 3, "no call was run"),
+        (["--vendor", "narrow:missing"], 2, "missing"),
+        (["--function", "diopiNothing"], 2, "diopiNothing"),
+    ],
+)
+def test_what_can_not_be_searched_is_no_success(words: list[object], status: int, said: str, tmp_path: Path) -> None:
+    done = fuzz("right", tmp_path, *words)
+    assert done.exit_code == status, done.output
+    assert said in done.output
+
+
+def test_findings_of_an_earlier_search_are_not_overwritten(tmp_path: Path) -> None:
+    fuzz("of_rank_six", tmp_path)
+    done = fuzz("of_rank_six", tmp_path)
+    assert done.exit_code == 2
+    assert "name another folder with --output" in done.output
+
+
+def test_an_interrupted_search_tells_what_it_found(tmp_path: Path) -> None:
+    words = ["diopi-test", "fuzz", "--vendor", "narrow:of_rank_six", "--output", str(tmp_path), "--seed", "3"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])}
+    with Popen([*words, "--function", FUNCTION, "--minutes", "9"], stdout=PIPE, text=True, env=env) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "fuzz-1]" in line:
+                break
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+        assert process.wait(60) == 1, rest
+    assert re.search(r"\d+ findings?; repeat with --seed 3", rest)
+    assert "interrupted by SIGINT" in rest
+    assert found(tmp_path)
+
+
+def test_the_package_that_draws_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    command = importlib.import_module("diopi_test.cli.fuzz")  # the package has the command itself under this name
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    done = fuzz("right", tmp_path)
+    assert done.exit_code == 2
+    assert "pip install 'diopi[fuzz]'" in done.output
+
+
+def test_what_goes_wrong_in_the_fuzzer_itself_is_no_finding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("out of ideas")
+
+    monkeypatch.setattr("diopi_test.fuzz.search.made", broken)
+    done = fuzz("right", tmp_path)
+    assert done.exit_code == 3
+    assert "out of ideas" in done.output
+
+
+def test_a_vendor_that_implements_nothing_is_soon_left(tmp_path: Path) -> None:
+    words = ("fuzz", "--vendor", "small_vendor:vendor", *WORDS, "--statistics", "--output", str(tmp_path / "found"))
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    assert "not_implemented" in done.output.replace("\n", "")

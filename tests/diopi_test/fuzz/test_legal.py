@@ -1,0 +1,84 @@
+"""What must come of a drawn call: by the reference, and where that jumps, on either side of the jump."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diopi_proto.types import Dtype
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.records import BaselineCase, Expected
+from diopi_test.cases.domains import Domain, choice, normal
+from diopi_test.cases.model import Case, TensorSpec
+from diopi_test.fuzz.known import known
+from diopi_test.fuzz.legal import IllegalError, made, with_forward_shapes
+from diopi_test.oracle.budget import K
+
+
+def call(function: str, domains: Mapping[str, Domain], shape: tuple[int, ...] = (40,), **attributes: Any) -> Case:
+    tensors = {name: TensorSpec(shape, Dtype.float32, domain) for name, domain in domains.items()}
+    return Case("float32-drawn#1", Dtype.float32, {**tensors, **attributes})
+
+
+def expected(case: BaselineCase, name: str = "out") -> Expected:
+    one = case.expected[name]
+    assert isinstance(one, Expected)
+    return one
+
+
+def test_at_a_jump_both_sides_are_right() -> None:
+    third = float(np.float32(1) / np.float32(3))
+    case = call("diopiDiv", {"input": choice([1.0]), "other": choice([third])}, rounding_mode=2)
+    one = expected(made(known("diopiDiv"), case))
+    assert (one.unit * K >= 1).all()  # the quotient is 2 or 3
+
+
+def test_away_from_jumps_the_budget_is_that_of_a_stored_case() -> None:
+    case = call("diopiSin", {"input": normal()})
+    drawn, stored = made(known("diopiSin"), case), make_baseline_case(known("diopiSin").prototype, case)
+    assert np.median(expected(drawn).unit / expected(stored).unit) <= 1.01
+    assert (expected(drawn).values == expected(stored).values).all()
+
+
+def test_what_is_exact_stays_exact() -> None:
+    drawn = made(known("diopiFloor"), call("diopiFloor", {"input": choice([1.0, 0.999])}))
+    assert expected(drawn).budget_ulps is None
+    assert expected(drawn).specified is None
+
+
+@pytest.mark.parametrize(
+    ("function", "case", "reason"),
+    [
+        ("diopiAdd", call("diopiAdd", {"input": normal(), "other": normal()}, alpha=1e300), "out of the range"),
+        ("diopiTopk", call("diopiTopk", {"input": normal()}, k=41, dim=0, largest=True, sorted=True), "relation"),
+        ("diopiSoftmax", call("diopiSoftmax", {"input": normal()}, dim=4), "refuses"),
+        ("diopiAbs", call("diopiAbs", {"input": normal()}, (300_000,)), "too many elements"),
+    ],
+)
+def test_what_is_no_call_says_why(function: str, case: Case, reason: str) -> None:
+    with pytest.raises(IllegalError, match=reason):
+        made(known(function), case)
+
+
+def test_what_pytorch_leaves_open_is_not_tried() -> None:
+    case = call("diopiSub", {"input": normal(), "other": normal()}, alpha=1)
+    of_bool = {
+        name: replace(spec, dtype=Dtype.bool) if name != "alpha" else spec for name, spec in case.arguments.items()
+    }
+    with pytest.raises(IllegalError, match="open"):
+        made(known("diopiSub"), replace(case, dtype=Dtype.bool, arguments=of_bool))
+
+
+def test_a_gradient_has_the_shape_of_the_forward_result() -> None:
+    its = known("diopiConvolution2dBackward")
+    case = its.cases[0]
+    tensors = {name: case.arguments[name] for name in ("input", "weight")}
+    shapes = {"input": (2, 2, 11, 11), "weight": (3, 2, 3, 3)}
+    changed = {name: replace(tensor, shape=shapes[name]) for name, tensor in tensors.items()}
+    attributes = {"stride": (2, 2), "padding": (1, 1), "dilation": (1, 1), "groups": 1}
+    shaped = with_forward_shapes(its, replace(case, arguments={**case.arguments, **changed, **attributes}))
+    assert shaped.arguments["grad_output"].shape == (2, 3, 6, 6)

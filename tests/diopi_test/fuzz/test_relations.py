@@ -1,0 +1,73 @@
+"""What holds in all cases of a function holds in the calls that are drawn, and is found without being told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from diopi_test.cases.model import Case, TensorSpec
+from diopi_test.fuzz.known import known
+from diopi_test.fuzz.relations import relations
+
+
+def holds(function: str, case: Case) -> bool:
+    return relations(known(function)).hold(case.arguments, [])
+
+
+def first(function: str) -> Case:
+    return known(function).cases[0]
+
+
+def reshaped(case: Case, **shapes: tuple[int, ...]) -> Case:
+    tensors = {name: replace(tensor_of(case.arguments[name]), shape=shape) for name, shape in shapes.items()}
+    return replace(case, arguments={**case.arguments, **tensors})
+
+
+def tensor_of(value: Any) -> TensorSpec:
+    assert isinstance(value, TensorSpec)
+    return value
+
+
+@pytest.mark.parametrize(
+    "function", ["diopiConvolution2d", "diopiTopk", "diopiSplitWithSizes", "diopiBatchNorm", "diopiCTCLoss"]
+)
+def test_they_hold_in_the_cases_themselves(function: str) -> None:
+    assert len(relations(known(function))) > 0
+    assert all(holds(function, case) for case in known(function).cases)
+
+
+def test_channels_are_the_product_of_those_of_a_group_and_groups() -> None:
+    case = first("diopiConvolution2d")
+    shapes = {"input": (2, 6, 9, 9), "weight": (4, 3, 2, 2), "bias": (4,)}
+    attributes = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1)}
+    grouped = reshaped(case, **shapes)
+    right, wrong = (
+        replace(grouped, arguments={**grouped.arguments, **attributes, "groups": groups}) for groups in (2, 1)
+    )
+    assert holds("diopiConvolution2d", right)
+    assert not holds("diopiConvolution2d", wrong)  # which NumPy would broadcast, were there one channel
+
+
+def test_a_number_is_bounded_by_the_size_along_the_axis_that_another_names() -> None:
+    case = first("diopiTopk")
+    sized = reshaped(case, input=(3, 5))
+    fits, too_many = (replace(sized, arguments={**sized.arguments, "dim": 0, "k": k}) for k in (3, 4))
+    assert holds("diopiTopk", fits)
+    assert not holds("diopiTopk", too_many)
+
+
+def test_parts_make_up_the_axis_that_is_split() -> None:
+    case = first("diopiSplitWithSizes")
+    sized = reshaped(case, input=(5, 4))
+    right, wrong = (
+        replace(sized, arguments={**sized.arguments, "dim": 0, "splitSizes": sizes}) for sizes in ((2, 3), (2, 2))
+    )
+    assert holds("diopiSplitWithSizes", right)
+    assert not holds("diopiSplitWithSizes", wrong)
+
+
+def test_a_choice_that_no_case_makes_is_none() -> None:
+    case = first("diopiGelu")
+    assert not holds("diopiGelu", replace(case, arguments={**case.arguments, "approximate": "other"}))

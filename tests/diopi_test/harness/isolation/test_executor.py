@@ -1,0 +1,119 @@
+"""The executor: every case is reported once, whatever its process does; who fails in company is asked again alone."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from baselines import make_level
+
+from diopi_impl import VendorError, VendorNotFoundError
+from diopi_test.baseline.level import open_level
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.harness.collection import Collected, collect_level
+from diopi_test.harness.isolation.executor import Due, Executor
+from diopi_test.harness.isolation.nursery import Nursery, NurseryError
+from diopi_test.harness.options import CaseOptions, Limits
+
+ECHO = "diopi_test.quality.echo:vendor"
+
+
+@pytest.fixture(scope="module")
+def due(tmp_path_factory: pytest.TempPathFactory) -> list[Due]:
+    level = open_level(make_level(tmp_path_factory.mktemp("baseline") / "smoke", "diopiSqrt", "diopiNeg"))
+    return [Due(level.path(one.function), one, level.sha256(one.function)) for one in collect_level(level)]
+
+
+class Verdicts(dict[str, Verdict]):
+    """Takes reports: each case once."""
+
+    def __call__(self, case: Collected, outcome: Outcome, seconds: float) -> None:
+        assert case.id not in self
+        assert seconds >= 0
+        self[case.id] = outcome.verdict
+        self.messages = {**getattr(self, "messages", {}), case.id: outcome.message}
+
+
+def batches(due: list[Due], size: int) -> Iterator[list[Due]]:
+    return (due[start : start + size] for start in range(0, len(due), size))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_every_case_is_reported_once(due: list[Due], workers: int) -> None:
+    verdicts = Verdicts()
+    with Executor(ECHO, workers) as executor:
+        description = executor.describe()
+        executor.run(batches(due, 4), verdicts)
+    assert (description.name, executor.notes) == ("echo", [])
+    assert set(verdicts) == {one.case.id for one in due}
+    assert set(verdicts.values()) == {Verdict.passed}
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_what_crashes_costs_no_other_case(due: list[Due], size: int) -> None:
+    stored = [one for one in due if not one.case.base][:12]
+    verdicts = Verdicts()
+    with Executor("faulty:crashing", 2, Limits(lost=100)) as executor:
+        executor.run(batches(stored, size), verdicts)
+    assert set(verdicts) == {one.case.id for one in stored}
+    assert set(verdicts.values()) == {Verdict.crashed}
+    assert all("SIGABRT" in message for message in verdicts.messages.values())
+
+
+def test_a_function_is_given_up_after_so_many_crashes(due: list[Due]) -> None:
+    stored = [one for one in due if not one.case.base and one.case.function == "diopiSqrt"]
+    verdicts = Verdicts()
+    with Executor("faulty:crashing", 1, Limits(lost=2)) as executor:
+        executor.run(batches(stored, 4), verdicts)
+    lost = [name for name, verdict in verdicts.items() if verdict is Verdict.crashed]
+    assert len(verdicts) == len(stored)
+    assert len(lost) == 2
+    assert {verdicts[name] for name in verdicts if name not in lost} == {Verdict.not_run}
+
+
+def test_what_fails_in_company_alone_is_flaky(due: list[Due]) -> None:
+    stored = [one for one in due if not one.case.base][:6]
+    verdicts = Verdicts()
+    with Executor("moody:vendor", 1) as executor:
+        executor.run(batches(stored, 6), verdicts)
+    assert verdicts.pop(stored[0].case.id) is Verdict.passed
+    assert set(verdicts.values()) == {Verdict.flaky}
+    assert f"in a process in which {stored[0].case.id} had run before" in verdicts.messages[stored[1].case.id]
+
+
+def test_a_hang_is_asked_where_it_is_and_ended(due: list[Due]) -> None:
+    verdicts = Verdicts()
+    start = time.monotonic()
+    with Executor("faulty:hanging", 1, Limits(timeout=1)) as executor:
+        executor.run([[due[0]]], verdicts)
+    assert verdicts == {due[0].case.id: Verdict.timed_out}
+    assert "not done after 1 s" in verdicts.messages[due[0].case.id]
+    assert "in hangs" in verdicts.messages[due[0].case.id]
+    assert time.monotonic() - start < 60
+
+
+def test_a_vendor_that_is_not_there_is_told_apart_from_one_that_does_not_start() -> None:
+    with Executor("nobody", 1) as executor, pytest.raises(VendorNotFoundError, match="unknown vendor 'nobody'"):
+        executor.describe()
+    with Executor("raises_when_imported:vendor", 1) as executor, pytest.raises(VendorError) as raised:
+        executor.describe()
+    assert not isinstance(raised.value, VendorNotFoundError)
+
+
+def test_a_nursery_that_ends_is_told() -> None:
+    nursery = Nursery()
+    nursery._process.kill()
+    nursery._process.wait()
+    with pytest.raises(NurseryError, match="has ended"):
+        nursery.start(ECHO, CaseOptions())
+    nursery.close()
+
+
+def test_a_file_that_changed_meanwhile_is_no_baseline(due: list[Due], tmp_path: Path) -> None:
+    other = tmp_path / due[0].path.name
+    other.write_bytes(due[-1].path.read_bytes() + b"\0")
+    verdicts = Verdicts()
+    with Executor(ECHO, 1) as executor:
+        executor.run([[Due(other, due[0].case, due[0].sha256)]], verdicts)
+    assert set(verdicts.values()) == {Verdict.failed}
+    assert "BaselineError was raised" in verdicts.messages[due[0].case.id]

@@ -1,0 +1,154 @@
+"""Report and status never depend on what the terminal, the disk or a reader of the report can take."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile import command, environment, left_processes
+from reports import read_report
+
+FAULTS = "diopiTan=surrogates,diopiSin=long,diopiCos=controls,diopiCosh=bytes,diopiExp=error"
+FUNCTIONS = [entry.partition("=")[0] for entry in FAULTS.split(",")]
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+CLOSES = "import os, sys; [os.close(int(one)) for one in sys.argv.pop(1).split()]; os.execv(sys.argv[1], sys.argv[1:])"
+"""A program that runs another with some files closed."""
+
+LIMITS = (
+    "import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+    "[os.environ.pop(name) for name in list(os.environ) if name.startswith('COVERAGE')];"
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048)); os.execv(sys.argv[1], sys.argv[1:])"
+)
+"""A program that runs another with a limit on the size of files, which stands for the full disk: writing past it fails
+in the same way. What measures coverage could not write either, and would say so."""
+
+
+def run(
+    folder: Path, *options: object, told: dict[str, str] | None = None, within: Sequence[str] = (), **how: Any
+) -> subprocess.Popen[bytes]:
+    """The run, `within` another program, of a vendor of which four cases fail, each in words that are hard to print."""
+    words = [*within, *command("unruly:vendor", FUNCTIONS, "-n", 2, *options)]
+    how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
+    return subprocess.Popen(words, env=environment(FAULTS, folder, **(told or {})), **how)
+
+
+def finish(process: subprocess.Popen[bytes], folder: Path) -> tuple[int, bytes]:
+    """Status, and all that was said."""
+    said = process.communicate(timeout=120)
+    assert left_processes(folder) == []
+    return process.returncode, b"".join(part or b"" for part in said)
+
+
+def check(report: Path) -> None:
+    """The report is whole, and the same whatever happened to the output."""
+    summary = read_report(report)["summary"]
+    assert (summary["failed"], summary["incomplete"]) == (4, False)
+    assert summary["passed"] == summary["total"] - 4 == summary["collected"] - 4
+    assert report.stat().st_size < 1_000_000
+
+
+@pytest.mark.parametrize("told", [{}, ASCII, {**ASCII, "PYTHONIOENCODING": "ascii:strict"}], ids=["", "C", "strict"])
+def test_texts_that_can_not_be_printed(told: dict[str, str], tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    status, said = finish(run(tmp_path, "--json", report, told=told), tmp_path)
+    assert status == 1, said
+    assert b"4 failed" in said
+    assert b"Traceback" not in said
+    assert len(said) < 100_000
+    assert not told or said.isascii()
+    check(report)
+
+
+@pytest.mark.parametrize("descriptors", [(1,), (2,), (0, 1, 2)])
+def test_standard_streams_that_are_closed(descriptors: tuple[int, ...], tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    process = run(tmp_path, "--json", report, within=[sys.executable, "-c", CLOSES, " ".join(map(str, descriptors))])
+    assert finish(process, tmp_path)[0] == 1
+    check(report)
+
+
+def test_a_reader_of_the_output_that_goes_away(tmp_path: Path) -> None:
+    report, (reading, writing) = tmp_path / "report.json", os.pipe()
+    os.close(reading)
+    process = run(tmp_path, "--json", report, stdout=writing, stderr=writing)
+    os.close(writing)
+    assert finish(process, tmp_path)[0] == 1
+    check(report)
+
+
+def test_an_output_on_a_full_disk(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    with open("/dev/full", "wb") as full:
+        process = run(tmp_path, "--json", report, stdout=full, stderr=full)
+    assert finish(process, tmp_path)[0] == 1
+    check(report)
+
+
+def test_a_full_disk_is_told_and_the_report_is_shown(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    log = tmp_path / "run.log"
+    status, said = finish(
+        run(tmp_path, "--json", report, "--log", log, within=[sys.executable, "-c", LIMITS]), tmp_path
+    )
+    assert status == 3
+    assert b"5 failed" in said  # one vendor prints more than the limit, and so fails itself
+    assert b"report.json can't be written" in b" ".join(said.split())
+    assert b"Traceback" not in said
+    assert not report.exists()
+    assert not [path for path in tmp_path.iterdir() if "report.json" in path.name]
+
+
+def device(path: Path, like: str) -> Path:
+    """A device of this test's own: root could lose the system's."""
+    if os.geteuid() != 0:
+        return Path(like)
+    os.mknod(path, stat.S_IFCHR | 0o666, os.stat(like).st_rdev)
+    return path
+
+
+def test_a_log_on_a_full_disk_costs_no_report(tmp_path: Path) -> None:
+    report, full = tmp_path / "report.json", device(tmp_path / "full", "/dev/full")
+    status, said = finish(run(tmp_path, "--json", report, "--log", full), tmp_path)
+    assert status in (1, 2, 3)
+    assert full.is_char_device()
+    assert b"full" in said
+    assert b"Traceback" not in said
+    if status != 2:  # a log that can't be begun may be refused at once
+        assert b"4 failed" in said
+        check(report)
+
+
+@pytest.mark.parametrize("option", ["--json", "--log"])
+def test_nothing_takes_the_place_of_a_device(option: str, tmp_path: Path) -> None:
+    null = device(tmp_path / "null", "/dev/null")
+    status, said = finish(run(tmp_path, option, null), tmp_path)
+    assert status in ((1,) if option == "--json" else (1, 2, 3))  # a log that can not be read is refused
+    assert null.is_char_device()
+    assert b"Traceback" not in said
+
+
+def test_a_report_for_a_reader_of_a_fifo(tmp_path: Path) -> None:
+    fifo, got = tmp_path / "fifo", []
+    os.mkfifo(fifo)
+    reader = threading.Thread(target=lambda: got.append(fifo.read_bytes()), daemon=True)
+    reader.start()
+    assert finish(run(tmp_path, "--json", fifo), tmp_path)[0] == 1
+    reader.join(10)
+    assert json.loads(got[0])["summary"]["failed"] == 4
+    assert fifo.is_fifo()
+
+
+def test_a_report_through_a_link(tmp_path: Path) -> None:
+    link, target = tmp_path / "latest.json", tmp_path / "report.json"
+    link.symlink_to(target)
+    assert finish(run(tmp_path, "--json", link), tmp_path)[0] == 1
+    assert link.is_symlink()
+    check(target)

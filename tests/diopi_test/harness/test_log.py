@@ -1,0 +1,74 @@
+"""The log: lines are believed only whole, appended only, and never lost when no disk takes them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from diopi_test.harness.log import KEPT, SUFFIX, Entry, LogError, LogWriter, new_log, read_log, sealed, whole_entries
+
+ENTRIES = [Entry("run", {"a": 1}), Entry("case", {"text": "\udc80 …"}), Entry("end", 1.5)]
+
+
+def write(path: Path, *entries: Entry) -> LogWriter:
+    writer = LogWriter(path)
+    for entry in entries:
+        writer.write(entry.kind, entry.content)
+    return writer
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    writer = write(tmp_path / "log", *ENTRIES)
+    assert list(writer.entries()) == list(read_log(tmp_path / "log")) == ENTRIES
+    assert all(json.loads(line)["crc32"] for line in (tmp_path / "log").read_text().splitlines())
+
+
+def test_every_cut_leaves_the_lines_before_it(tmp_path: Path) -> None:
+    content = b"".join(map(sealed, ENTRIES))
+    first = len(sealed(ENTRIES[0]))
+    for length in range(len(content)):
+        found = list(whole_entries(content[:length].splitlines(keepends=True)))
+        assert found == ENTRIES[: len(found)]
+        assert bool(found) is (length >= first)
+
+
+def test_a_changed_line_is_passed_over() -> None:
+    line = sealed(ENTRIES[0])
+    for position in range(len(line) - 1):
+        changed = bytearray(line)
+        changed[position] ^= 1
+        assert list(whole_entries(bytes(changed).splitlines(keepends=True))) == []
+
+
+def test_a_log_goes_on_after_a_half_line(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(sealed(ENTRIES[0]) + sealed(ENTRIES[1])[:20])
+    assert list(write(path, ENTRIES[2]).entries()) == [ENTRIES[0], ENTRIES[2]]
+
+
+@pytest.mark.parametrize("device", ["/dev/null", "/dev/full"])
+def test_lines_that_nothing_keeps_are_kept_in_memory(device: str) -> None:
+    writer = write(Path(device), *ENTRIES)
+    assert list(writer.entries()) == ENTRIES
+    assert bool(writer.failure) is (device == "/dev/full")
+
+
+def test_what_is_no_log_is_told(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no log\n")
+    with pytest.raises(LogError, match="is no log of a run"):
+        read_log(tmp_path / "text")
+    with pytest.raises(LogError, match="can't be read"):
+        read_log(tmp_path / "nothing")
+    with pytest.raises(LogError, match="can't be written"):
+        LogWriter(tmp_path / "no" / "folder")
+
+
+def test_new_logs_replace_the_oldest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    folder = new_log().parent
+    for number in range(KEPT + 5):
+        (folder / f"{number:03}{SUFFIX}").touch()
+    (folder / "mine.txt").touch()
+    assert new_log().parent == folder
+    assert sorted(path.name for path in folder.iterdir())[0] == f"006{SUFFIX}"
+    assert (folder / "mine.txt").exists()

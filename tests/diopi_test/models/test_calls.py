@@ -1,0 +1,55 @@
+"""Tensors and calls as text."""
+
+import pytest
+
+from diopi_proto.types import Dtype
+from diopi_test.models.calls import Call, Model, ModelError, TracedTensor
+
+MATRIX = TracedTensor((2, 3), Dtype.float32, (3, 1))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["float32[]", "bfloat16[0,3]", "int64[8,2] strides 1,8 in 0..511", "bool[2,3] strides 0,1", "int8[4] in -128..127"],
+)
+def test_a_tensor_reads_back_as_it_is_written(text: str) -> None:
+    assert str(TracedTensor.of(text, "here")) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("float31[2]", "expected a tensor such as"),
+        ("float32", "expected a tensor such as"),
+        ("float32[2] strides 1,2", "has 2 strides, expected 1"),
+        ("int64[2] in 5..4", "no number between 5 and 4"),
+    ],
+)
+def test_what_is_no_tensor_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(ModelError, match=f"here: .*{reason}"):
+        TracedTensor.of(text, "here")
+
+
+def test_the_stride_of_an_axis_of_one_element_means_nothing() -> None:
+    assert TracedTensor((2, 1), Dtype.int8, (1, 77)) == TracedTensor((2, 1), Dtype.int8, (1, 1))
+    assert TracedTensor((0, 5), Dtype.int8, (77, 3)).is_dense
+    assert not TracedTensor((2, 3), Dtype.int8, (1, 2)).is_dense
+
+
+def test_calls_differ_in_all_but_their_count() -> None:
+    call = Call("diopiRelu", {"input": MATRIX}, {"out": MATRIX})
+    assert call.key == "diopiRelu input=float32[2,3] >out=float32[2,3]"
+    assert call.key == Call("diopiRelu", {"input": MATRIX}, {"out": MATRIX}, 7).key
+    others = (
+        Call("diopiRelu", {"input": MATRIX}, {"out": None}),
+        Call("diopiCat", {"tensors": [MATRIX, None], "dim": 0}),
+    )
+    assert [other.key for other in others] == [
+        "diopiRelu input=float32[2,3] >out=null",
+        "diopiCat tensors=(float32[2,3],null) dim=0",
+    ]
+
+
+def test_a_model_counts_calls_by_function() -> None:
+    calls = Call("diopiRelu", {"input": MATRIX}, count=2), Call("diopiRelu", {"input": MATRIX}, {"out": None}, 3)
+    assert Model("net", calls).functions == {"diopiRelu": 5}

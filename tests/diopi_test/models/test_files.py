@@ -1,0 +1,105 @@
+"""Files of calls, those that ship and those that are wrong."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diopi_proto.types import Dtype
+from diopi_test.models.calls import Call, Model, ModelError, TracedTensor
+from diopi_test.models.files import FORMAT, model_names, read_model, shipped, write_model
+
+SIZE = 4 << 20
+"""Bytes that all files together may have."""
+
+CALL: dict[str, Any] = {
+    "function": "diopiSum",
+    "count": 3,
+    "arguments": {"input": "float32[2,3]", "dim": [1]},
+    "results": {"out": "float32[2]"},
+}
+FILE: dict[str, Any] = {"format": FORMAT, "model": "net", "calls": [CALL], "not_mapped": {"erfc": 1}}
+
+
+def read(folder: Path, content: Any) -> Model:
+    path = folder / "net.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+    return read_model(path)
+
+
+@pytest.mark.parametrize("name", model_names())
+def test_what_ships_is_sorted_and_reads_back(name: str, tmp_path: Path) -> None:
+    model = shipped(name)
+    assert model.name == name
+    keys = [call.key for call in model.calls]
+    assert keys == sorted(set(keys))
+    write_model(tmp_path / "again.json", model)
+    assert read_model(tmp_path / "again.json") == model
+
+
+def test_what_ships_is_small_and_of_many_families() -> None:
+    folder = Path(__file__).parents[3] / "diopi_test" / "models"
+    assert len(model_names()) >= 40
+    assert sum(path.stat().st_size for path in folder.glob("*.json")) < SIZE
+
+
+def test_every_kind_of_argument_reads_back(tmp_path: Path) -> None:
+    tensor = TracedTensor((2,), Dtype.int64, (1,), (0, 5))
+    calls = (
+        Call("diopiCat", {"tensors": [tensor, tensor], "dim": 0}, {"out": tensor}),
+        Call("diopiFill", {"value": -math.inf}, {"input": tensor}),
+        Call("diopiIndex", {"input": tensor, "indices": [None, tensor]}),
+        Call("diopiNormal", {"mean": 0, "std": 1.5, "generator": 1}, {"out": tensor}),
+    )
+    model = Model("net", calls, {"erfc": 2})
+    write_model(tmp_path / "net.json", model)
+    assert read_model(tmp_path / "net.json") == model
+
+
+def test_an_unknown_model_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ModelError, match=r"no model 'nosuch'; known are .*resnet50"):
+        shipped("nosuch")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("{", "can't be read as JSON"),
+        ("[]", r"net.json: expected an object, found \[\]"),
+        ({"format": 99}, "has format 99, expected 1: trace the model again"),
+        ({"more": 1}, "unknown more"),
+        ({"model": 1}, "model is 1, expected str"),
+        ({"not_mapped": {"erfc": 0}}, "not_mapped, erfc: the number of calls is 0"),
+        ({"calls": [{**CALL, "function": "diopiNoSuch"}]}, "call 1: 'diopiNoSuch' is not a function"),
+        ({"calls": [{**CALL, "count": True}]}, "count is True, expected int"),
+        ({"calls": [{**CALL, "arguments": {"input": "float32[2]"}}]}, r"diopiSum: arguments are \['input'\], expected"),
+        ({"calls": [{**CALL, "arguments": {"input": 5, "dim": [1]}}]}, "diopiSum, input: expected a tensor"),
+        ({"calls": [{**CALL, "arguments": {"input": ["float32[2]"], "dim": []}}]}, "input: expected a tensor"),
+        ({"calls": [{**CALL, "arguments": {"input": None, "dim": []}}]}, "input: it is left out"),
+        ({"calls": [{**CALL, "arguments": {"input": "float32[2]", "dim": 1}}]}, "dim: expected a list of integers"),
+        ({"calls": [{**CALL, "results": {"other": "float32[2]"}}]}, "other is no result of it, those are out"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, change: Any, reason: str) -> None:
+    content = change if isinstance(change, str) else {**FILE, **change}
+    assert read(tmp_path, FILE).not_mapped == {"erfc": 1}
+    with pytest.raises(ModelError, match=reason):
+        read(tmp_path, content)
+
+
+def test_a_key_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="missing not_mapped"):
+        read(tmp_path, {name: value for name, value in FILE.items() if name != "not_mapped"})
+
+
+def test_a_kind_of_argument_that_no_file_has_is_refused(tmp_path: Path) -> None:
+    call = {
+        "function": "diopiContiguous",
+        "count": 1,
+        "arguments": {"input": "int8[2]", "memoryFormat": 1},
+        "results": {},
+    }
+    with pytest.raises(ModelError, match="can't have an argument of kind MemoryFormat"):
+        read(tmp_path, {**FILE, "calls": [call]})

@@ -1,0 +1,76 @@
+"""The judge of attention with dropout: a right vendor passes, each way of dropping wrong is refused."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diopi_impl import Vendor
+from diopi_impl.drawing import drawing
+from diopi_impl.functional import apply_directly
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.interface import lookup
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.cases.selection import select_cases
+from diopi_test.execution.verdict import Verdict
+from diopi_test.harness.run_case import run_case
+
+Array = np.ndarray[Any, Any]
+NAME = "diopiFlashAttention"
+
+
+def shares(q: Array, k: Array, scale: float) -> tuple[Array, Array]:
+    """Of sequences of one length, [batch, heads, queries, keys], and the logarithms of the sums."""
+    scores = scale * np.einsum("bihd,bjhd->bhij", q.astype(np.float64), k)
+    sums = np.exp(scores).sum(-1)
+    return np.exp(scores) / sums[..., None], np.log(sums)
+
+
+def coins(state: Array, shape: tuple[int, ...]) -> Array:
+    return np.random.default_rng(list(map(int, state))).random(shape)
+
+
+Drop = Callable[[Array, float, Array], Array]
+"""From shares, probability and the generator's state to what is left."""
+
+DROPS: dict[str, tuple[Drop, bool]] = {
+    "right": (lambda p, P, s: np.where(coins(s, p.shape) >= P, p / (1 - P), 0), True),
+    "not scaled": (lambda p, P, s: np.where(coins(s, p.shape) >= P, p, 0), False),
+    "too few fall": (lambda p, P, s: np.where(coins(s, p.shape) >= P / 2, p / (1 - P), 0), False),
+    "nothing falls": (lambda p, P, s: p, False),
+    "whole heads fall": (lambda p, P, s: np.where(coins(s, (*p.shape[:2], 1, 1)) >= P, p / (1 - P), 0), False),
+    "the same every time": (lambda p, P, s: np.where(coins(0 * s, p.shape) >= P, p / (1 - P), 0), False),
+    "the seed alone counts": (lambda p, P, s: np.where(coins(s[:1], p.shape) >= P, p / (1 - P), 0), False),
+    "normalised again": (
+        lambda p, P, s: (kept := np.where(coins(s, p.shape) >= P, p, 0)) / kept.sum(-1, keepdims=True),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("drop", DROPS)
+def test_ways_to_drop(drop: str) -> None:
+    function, is_right = DROPS[drop]
+
+    def attention(
+        gen: Array,
+        q: Array,
+        k: Array,
+        v: Array,
+        alibi_slopes: None,
+        p_dropout: float,
+        softmax_scale: float,
+        is_causal: bool,
+        window_size_left: int,
+        window_size_right: int,
+    ) -> Any:
+        p, lse = shares(q, k, softmax_scale)
+        return np.einsum("bhij,bjhd->bihd", function(p, p_dropout, gen), v), lse
+
+    vendor = Vendor("test", "1", HostRuntime().functions(), host_addressable=True)
+    vendor.implements(NAME, adapt=drawing(apply_directly, "gen", "p_dropout"))(attention)
+    (case,) = (case for case in select_cases(NAME, "full") if case.label == "float32-dropout")
+    with vendor.open_device() as device:
+        outcome = run_case(vendor, device, make_baseline_case(lookup(NAME), case))
+    assert (outcome.verdict is Verdict.passed) == is_right, outcome.message

@@ -1,0 +1,479 @@
+"""Judges of random draws: a right vendor passes, and each way of drawing wrong is refused."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.random import Generator, Philox
+
+from diopi_impl import Vendor
+from diopi_impl.drawing import drawing
+from diopi_impl.functional import Adapted, Adapter, OutSpec, apply_directly
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.interface import lookup, prototypes
+from diopi_proto.prototype import Prototype
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.cases.selection import select_cases
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.harness.run_case import run_case
+from lib_rt.dtypes import to_numpy
+
+Array = np.ndarray[Any, Any]
+Function = Callable[..., Any]
+
+SAMPLE = "float32-sample"
+
+
+def rng(state: Array) -> Generator:
+    """A generator of its own for every seed and offset."""
+    return Generator(Philox(key=state))
+
+
+# A right vendor.
+
+
+def dropout(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
+    if not train:
+        return input, None
+    mask = rng(generator).random(out[1].shape if out[1] else input.shape) >= p
+    return np.where(mask, input / (1 - p) if p < 1 else 0, 0), mask
+
+
+def random(from_: int, to: int | None, generator: Array, *, out: Any) -> Any:
+    last = np.iinfo(to_numpy(out.dtype)).max if to is None else to - 1
+    return rng(generator).integers(from_, last, out.shape, endpoint=True)
+
+
+def uniform(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    drawn = rng(generator).uniform(from_, to, out.shape).astype(to_numpy(out.dtype))
+    return np.minimum(drawn, np.nextafter(drawn.dtype.type(to), drawn.dtype.type(from_)))
+
+
+def bernoulli(input: Array, generator: Array) -> Any:
+    return rng(generator).random(input.shape) < input
+
+
+def bernoulli_scalar(p: float, generator: Array, *, out: Any) -> Any:
+    return rng(generator).random(out.shape) < p
+
+
+def normal(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    return rng(generator).normal(mean, std, out.shape)
+
+
+def randperm(n: int, generator: Array) -> Array:
+    return rng(generator).permutation(n)
+
+
+def multinomial(input: Array, num_samples: int, replacement: bool, generator: Array) -> Array:
+    drawer = rng(generator)
+
+    def row(given: Array) -> Any:
+        weights = given.astype(np.float64)
+        return drawer.choice(len(weights), num_samples, replacement, weights / weights.sum())
+
+    return np.apply_along_axis(row, -1, input)
+
+
+RIGHT: dict[str, Function] = {
+    "diopiDropout": dropout,
+    "diopiRandomInp": random,
+    "diopiUniformInp": uniform,
+    "diopiBernoulli": bernoulli,
+    "diopiBernoulliScalar": bernoulli_scalar,
+    "diopiNormal": normal,
+    "diopiNormalInp": normal,
+    "diopiNormalTensorScalar": normal,
+    "diopiNormalScalarTensor": normal,
+    "diopiNormalTensor": normal,
+    "diopiRandperm": randperm,
+    "diopiMultinomial": multinomial,
+}
+
+
+def outcome(name: str, function: Function, label: str = SAMPLE, adapter: Adapter | None = None) -> Outcome:
+    """What becomes of one case when `function` draws."""
+    vendor = Vendor("drawing", "1", HostRuntime().functions(), host_addressable=True)
+    vendor.implements(name, adapt=adapter or drawing(apply_directly))(function)
+    (case,) = (case for case in select_cases(name, "full") if case.label == label)
+    with vendor.open_device() as device:
+        return run_case(vendor, device, make_baseline_case(lookup(name), case))
+
+
+def assert_refused(outcome: Outcome, words: str) -> None:
+    assert outcome.verdict is Verdict.failed
+    assert words in outcome.message
+
+
+@pytest.mark.parametrize(("name", "function"), RIGHT.items(), ids=list(RIGHT))
+def test_what_is_drawn_right_is_accepted(name: str, function: Function) -> None:
+    for case in select_cases(name, "smoke"):
+        judged = outcome(name, function, case.label)
+        assert judged.verdict is Verdict.passed, judged.message
+
+
+def test_every_function_that_draws_is_tried() -> None:
+    drawing_ones = {p.base for p in prototypes().values() if p.family == "random"}
+    assert drawing_ones - set(RIGHT) == {"diopiDropoutInp", "diopiBernoulliInp"}  # other names for the same arguments
+
+
+# Wrong numbers.
+
+
+def wrong_dropout(change: Callable[[Array, Array, float, Generator], Any]) -> Function:
+    def spoilt(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
+        mask = dropout(input, p, train, generator, out=out)[1]
+        return change(input, mask, p, rng(generator + np.uint64(7)))
+
+    return spoilt
+
+
+def scaled(input: Array, mask: Any, p: float) -> Any:
+    return np.where(mask, input / (1 - p), 0)
+
+
+Fault = tuple[str, str, str, Function]
+
+
+def faults() -> Iterator[Fault]:
+    yield (
+        "diopiDropout",
+        "mask ignored",
+        "input · mask",
+        wrong_dropout(lambda i, m, p, r: (scaled(i, r.permuted(m), p), m)),
+    )
+    yield "diopiDropout", "unscaled", "input · mask", wrong_dropout(lambda i, m, p, r: (i * m, m))
+    yield "diopiDropout", "scaled by p", "input · mask", wrong_dropout(lambda i, m, p, r: (i * m / p, m))
+    yield "diopiDropout", "mask inverted", "input · mask", wrong_dropout(lambda i, m, p, r: (scaled(i, m, p), ~m))
+    yield "diopiDropout", "p inverted", "ones", wrong_dropout(lambda i, m, p, r: (scaled(i, ~m, p), ~m))
+    yield "diopiDropout", "all kept", "ones", wrong_dropout(lambda i, m, p, r: (i / (1 - p), np.ones_like(m)))
+    yield "diopiDropout", "p ignored", "ones", dropout_of_half
+    yield "diopiRandomInp", "to included", "whole numbers from 3 to 11", random_to_included
+    yield "diopiRandomInp", "last left out", "a number occurs", random_last_left_out
+    yield "diopiRandomInp", "from ignored", "whole numbers from 3 to 11", random_from_zero
+    yield "diopiRandomInp", "fractions", "whole numbers", random_fractions
+    yield "diopiRandomInp", "constant", "a number occurs", random_constant
+    yield "diopiUniformInp", "end too low", "upper end", uniform_end_too_low
+    yield "diopiUniformInp", "end too high", "numbers of [-3.0, 0.5)", uniform_end_too_high
+    yield "diopiUniformInp", "end itself", "numbers of [-3.0, 0.5)", uniform_end_itself
+    yield "diopiUniformInp", "unit", "numbers of", uniform_unit
+    yield "diopiUniformInp", "squared", "distribution", uniform_squared
+    yield "diopiUniformInp", "rows alike", "others of the same call", uniform_rows_alike
+    yield "diopiUniformInp", "half of it repeated", "others of the same call", uniform_repeated
+    yield "diopiBernoulli", "p ignored", "ones", bernoulli_of_half
+    yield "diopiBernoulli", "p in reverse", "ones", bernoulli_reversed
+    yield "diopiBernoulli", "rounded", "ones", bernoulli_rounded
+    yield "diopiBernoulliScalar", "p inverted", "ones", bernoulli_inverted
+    yield "diopiBernoulliScalar", "not 0 or 1", "0 or 1", bernoulli_other_values
+    yield "diopiNormal", "std ignored", "standard deviation", normal_std_ignored
+    yield "diopiNormal", "variance for std", "standard deviation", normal_variance
+    yield "diopiNormal", "mean ignored", "off its mean", normal_mean_ignored
+    yield "diopiNormal", "uniform", "end of the distribution is not reached", normal_uniform
+    yield "diopiNormal", "cut off", "end of the distribution", normal_cut_off
+    yield "diopiNormal", "NaN", "finite numbers", normal_nan
+    yield "diopiNormalTensorScalar", "one mean", "off its mean", normal_mean_of_first
+    yield "diopiNormalTensor", "one std", "finite numbers, and the mean where std is 0", normal_std_of_last
+    yield "diopiRandperm", "identity", "in their places", permutation_identity
+    yield "diopiRandperm", "reversed", "keeps the order", permutation_reversed
+    yield "diopiRandperm", "turned", "keeps the order", permutation_turned
+    yield "diopiRandperm", "repeated number", "occurs more than once", permutation_repeated
+    yield "diopiRandperm", "from 1", "position from 0", permutation_from_one
+    yield "diopiMultinomial", "weights ignored", "a category is drawn", multinomial_uniform
+    yield "diopiMultinomial", "most likely", "a category is drawn", multinomial_most_likely
+
+
+def dropout_of_half(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
+    mask = dropout(input, 0.5, train, generator, out=out)[1]
+    return scaled(input, mask, p), mask
+
+
+def random_to_included(from_: int, to: int, generator: Array, *, out: Any) -> Any:
+    return random(from_, to + 1, generator, out=out)
+
+
+def random_last_left_out(from_: int, to: int, generator: Array, *, out: Any) -> Any:
+    return random(from_, to - 1, generator, out=out)
+
+
+def random_from_zero(from_: int, to: int, generator: Array, *, out: Any) -> Any:
+    return random(0, to, generator, out=out)
+
+
+def random_fractions(from_: int, to: int, generator: Array, *, out: Any) -> Any:
+    return uniform(from_, to - 1, generator, out=out)
+
+
+def random_constant(from_: int, to: int, generator: Array, *, out: Any) -> Any:
+    return np.full(out.shape, from_)
+
+
+def uniform_end_too_low(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    return uniform(from_, to - 0.04, generator, out=out)
+
+
+def uniform_end_too_high(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    return uniform(from_, to + 0.04, generator, out=out)
+
+
+def uniform_end_itself(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    """One element in some thousands is the bound that is left out."""
+    drawn = uniform(from_, to, generator, out=out)
+    drawn.flat[np.argmax(drawn)] = to
+    return drawn
+
+
+def uniform_unit(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    return uniform(0, 1, generator, out=out)
+
+
+def uniform_squared(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    return from_ + (to - from_) * rng(generator).random(out.shape) ** 1.2
+
+
+def uniform_rows_alike(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    return np.broadcast_to(rng(generator).uniform(from_, to, out.shape[1:]), out.shape)
+
+
+def uniform_repeated(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    count = int(np.prod(out.shape))
+    half = rng(generator).uniform(from_, to, (count + 1) // 2)
+    return np.resize(half, out.shape)
+
+
+def bernoulli_of_half(input: Array, generator: Array) -> Any:
+    return bernoulli(np.where((input == 0) | (input == 1), input, 0.5), generator)
+
+
+def bernoulli_reversed(input: Array, generator: Array) -> Any:
+    return bernoulli(np.flip(input), generator)
+
+
+def bernoulli_rounded(input: Array, generator: Array) -> Any:
+    return np.asarray(input > 0.5)
+
+
+def bernoulli_inverted(p: float, generator: Array, *, out: Any) -> Any:
+    return ~bernoulli_scalar(p, generator, out=out)
+
+
+def bernoulli_other_values(p: float, generator: Array, *, out: Any) -> Any:
+    return bernoulli_scalar(p, generator, out=out) / (1 - p)
+
+
+def normal_std_ignored(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    return normal(mean, 1, generator, out=out)
+
+
+def normal_variance(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    return normal(mean, std**2, generator, out=out)
+
+
+def normal_mean_ignored(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    return normal(0, std, generator, out=out)
+
+
+def normal_uniform(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    return mean + std * uniform(-np.sqrt(3), np.sqrt(3), generator, out=out)
+
+
+def normal_cut_off(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    return np.minimum(normal(mean, std, generator, out=out), mean + 1.5 * std)
+
+
+def normal_nan(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    drawn = normal(mean, std, generator, out=out)
+    drawn.flat[-1] = np.nan
+    return drawn
+
+
+def normal_mean_of_first(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    return normal(mean.flat[0], std, generator, out=out)
+
+
+def normal_std_of_last(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    return normal(mean, std.max(), generator, out=out)
+
+
+def permutation_identity(n: int, generator: Array) -> Any:
+    return np.arange(n)
+
+
+def permutation_reversed(n: int, generator: Array) -> Any:
+    return np.arange(n)[::-1]
+
+
+def permutation_turned(n: int, generator: Array) -> Any:
+    return np.roll(np.arange(n), rng(generator).integers(n // 3))
+
+
+def permutation_repeated(n: int, generator: Array) -> Any:
+    return rng(generator).integers(0, n, n)
+
+
+def permutation_from_one(n: int, generator: Array) -> Any:
+    return randperm(n, generator) + 1
+
+
+def multinomial_uniform(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
+    return multinomial(np.ones_like(input), num_samples, replacement, generator)
+
+
+def multinomial_the_other_way_round(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
+    """Gumbel's trick with the noise subtracted."""
+    noise = rng(generator).gumbel(size=input.shape)
+    return np.argsort(noise - np.log(input), -1)[..., :num_samples]
+
+
+def multinomial_most_likely(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
+    return np.broadcast_to(np.argmax(input, -1, keepdims=True), (*input.shape[:-1], num_samples))
+
+
+@pytest.mark.parametrize(("name", "fault", "words", "function"), list(faults()), ids=lambda value: str(value)[:25])
+def test_wrong_numbers_are_refused(name: str, fault: str, words: str, function: Function) -> None:
+    assert_refused(outcome(name, function), words)
+
+
+def replacement_ignored(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
+    return multinomial(input, num_samples, True, generator)
+
+
+def likeliest(input: Array, num_samples: int, replacement: bool, generator: Array) -> Any:
+    return np.argsort(-input, -1)[..., :num_samples]
+
+
+def test_draws_that_are_put_aside() -> None:
+    name = "diopiMultinomial"
+    assert_refused(outcome(name, replacement_ignored, "float32-put-aside"), "occurs more than once")
+    assert_refused(outcome(name, likeliest, "float32-put-aside"), "a category is drawn")
+    assert_refused(outcome(name, multinomial_uniform, "float32-put-aside"), "a category is drawn")
+    assert_refused(outcome(name, multinomial_uniform, "float32-zeros-put-aside"), "of weight above 0")
+    assert_refused(outcome(name, multinomial_uniform, "float32-zeros"), "a category is drawn")
+    assert_refused(outcome(name, multinomial_the_other_way_round, "float32-put-aside"), "a category is drawn")
+    assert outcome(name, multinomial, "float32-zeros-put-aside").verdict is Verdict.passed
+
+
+def test_integers_that_lost_their_low_bits() -> None:
+    def coarse(from_: int, to: int, generator: Array, *, out: Any) -> Any:
+        return rng(generator).integers(from_ // 256, to // 256, out.shape) * 256
+
+    assert_refused(outcome("diopiRandomInp", coarse, "int64-wide"), "odd numbers")
+
+
+def test_a_mask_left_out_is_seen_in_the_result() -> None:
+    assert outcome("diopiDropout", dropout, "float32-no-mask").verdict is Verdict.passed
+    assert_refused(outcome("diopiDropout", dropout_of_half, "float32-no-mask"), "ones")
+
+
+def test_one_mask_element_drops_whole_channels() -> None:
+    def element_by_element(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
+        mask: Any = rng(generator).random(input.shape) >= p
+        return scaled(input, mask, p), mask[:, :, :1, :1]
+
+    assert outcome("diopiDropout", dropout, "float32-channels").verdict is Verdict.passed
+    assert_refused(outcome("diopiDropout", element_by_element, "float32-channels"), "input · mask")
+
+
+def test_what_is_certain_is_exact() -> None:
+    def always_drawing(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
+        return dropout(input, p, True, generator, out=out)
+
+    assert_refused(outcome("diopiDropout", always_drawing, "float32-inference"), "values")
+    assert_refused(outcome("diopiNormal", normal_std_ignored, "float32-point"), "values")
+    assert_refused(outcome("diopiBernoulliScalar", bernoulli_inverted, "float32-p-1"), "values")
+
+
+# Wrong use of the generator.
+
+
+def seed_only(state: Array) -> Any:
+    return state * np.array([1, 0], np.uint64)
+
+
+def offset_only(state: Array) -> Any:
+    return state * np.array([0, 1], np.uint64)
+
+
+def entropy(state: Array) -> Any:
+    return np.random.default_rng().integers(0, 2**63, 2).astype(np.uint64)
+
+
+def drawing_from(change: Callable[[Array], Array]) -> Function:
+    def implementation(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+        return uniform(from_, to, change(generator), out=out)
+
+    return implementation
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (seed_only, "depend on those of the next call"),
+        (offset_only, "depend on those of another seed"),
+        (entropy, "differs when the call is repeated"),
+    ],
+)
+def test_the_state_and_nothing_else_decides(change: Callable[[Array], Array], words: str) -> None:
+    assert_refused(outcome("diopiUniformInp", drawing_from(change)), words)
+
+
+def test_numbers_of_the_call_before_are_not_drawn_again() -> None:
+    def overlapping(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+        count = int(np.prod(out.shape))
+        start = int(generator[1]) // 8
+        stream = rng(seed_only(generator)).uniform(from_, to, start + count)
+        return stream[start:].reshape(out.shape)
+
+    assert_refused(outcome("diopiUniformInp", overlapping), "depend on those of the next call")
+
+
+def leaving(after: Callable[[int, int], tuple[int, int]]) -> Adapter:
+    """An adapter that leaves another state behind."""
+
+    def adapt(prototype: Prototype, function: Function) -> Adapted:
+        def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+            *others, generator = arguments
+            seed, offset = generator.seed, generator.offset
+            result = function(*others, np.array([seed, offset], np.uint64), out=out[0])
+            generator.seed, generator.offset = after(seed, offset)
+            return [result]
+
+        return draw
+
+    return adapt
+
+
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        (lambda seed, offset: (seed, offset), "expected an advanced one"),
+        (lambda seed, offset: (seed, (offset - 5) % 2**64), "expected an advanced one"),
+        (lambda seed, offset: (seed + 1, offset + 1), "the seed of generator changed"),
+    ],
+)
+def test_the_offset_advances_and_the_seed_stays(after: Callable[[int, int], tuple[int, int]], words: str) -> None:
+    assert_refused(outcome("diopiUniformInp", uniform, adapter=leaving(after)), words)
+    assert_refused(outcome("diopiUniformInp", uniform, "float32-rank5", leaving(after)), words)
+
+
+def test_inference_draws_nothing() -> None:
+    def adapt(prototype: Prototype, function: Function) -> Adapted:
+        def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+            arguments[-1].offset += 1
+            return [arguments[0], None]
+
+        return draw
+
+    assert_refused(outcome("diopiDropout", dropout, "float32-inference", adapt), "although train is false")
+
+
+def test_a_generator_of_its_own_advances_too() -> None:
+    def always_the_same(prototype: Prototype, function: Function) -> Adapted:
+        def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+            return [function(*arguments[:-1], np.zeros(2, np.uint64), out=out[0])]
+
+        return draw
+
+    assert outcome("diopiUniformInp", uniform, "float32-own-generator").verdict is Verdict.passed
+    refused = outcome("diopiUniformInp", uniform, "float32-own-generator", always_the_same)
+    assert_refused(refused, "depend on those of the next call")

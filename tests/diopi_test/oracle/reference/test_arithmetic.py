@@ -1,0 +1,162 @@
+"""The references of the binary and ternary functions: against Python's own numbers, and where they are special."""
+
+import math
+import operator
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diopi_proto.types import RoundMode
+from diopi_test.oracle.reference import Exact, WithTerms, reference_of
+
+Array = np.ndarray[Any, Any]
+
+HALVES = np.arange(-9, 10) / 2
+INTEGERS = np.arange(-9, 10)
+NAN, INF = math.nan, math.inf
+
+
+def _call(name: str, *arguments: Any) -> Any:
+    function = reference_of(name)
+    assert function is not None
+    with np.errstate(all="ignore"):
+        result = function(*arguments)
+    return result.value if isinstance(result, Exact | WithTerms) else result
+
+
+def _pairs(values: Array) -> tuple[Array, Array]:
+    """All pairs of values whose second is not 0."""
+    first, second = zip(*product(values, values[values != 0]), strict=True)
+    return np.array(first), np.array(second)
+
+
+@pytest.mark.parametrize("values", [HALVES, INTEGERS], ids=["halves", "integers"])
+@pytest.mark.parametrize(("mode", "rounded"), [(RoundMode.floor, math.floor), (RoundMode.trunc, math.trunc)])
+def test_rounded_quotient(mode: RoundMode, rounded: Callable[[Fraction], int], values: Array) -> None:
+    first, second = _pairs(values)
+    expected = [rounded(Fraction(a) / Fraction(b)) for a, b in zip(first.tolist(), second.tolist(), strict=True)]
+    np.testing.assert_array_equal(_call("diopiDiv", first, second, mode), expected)
+
+
+@pytest.mark.parametrize("values", [HALVES, INTEGERS], ids=["halves", "integers"])
+def test_remainder_is_that_of_python(values: Array) -> None:
+    first, second = _pairs(values)
+    expected = list(map(operator.mod, first.tolist(), second.tolist()))
+    np.testing.assert_array_equal(_call("diopiRemainderTensor", first, second), expected)
+
+
+@pytest.mark.parametrize(
+    ("input", "other", "expected"),
+    [(-1.0, INF, INF), (1.0, -INF, -INF), (2.0, INF, 2.0), (1.0, 0.0, NAN), (INF, 2.0, NAN), (-4.0, 2.0, -0.0)],
+)
+def test_special_remainders(input: float, other: float, expected: float) -> None:
+    np.testing.assert_equal(float(_call("diopiRemainder", input, np.array(other))), expected)  # and the sign of zero
+
+
+@pytest.mark.parametrize(
+    ("mode", "input", "other", "expected"),
+    [
+        (RoundMode.floor, -1.0, INF, -1.0),
+        (RoundMode.floor, INF, 2.0, NAN),
+        (RoundMode.floor, -1.0, 0.0, -INF),
+        (RoundMode.trunc, -1.0, INF, -0.0),
+        (RoundMode.none, 0.0, 0.0, NAN),
+    ],
+)
+def test_special_quotients(mode: RoundMode, input: float, other: float, expected: float) -> None:
+    np.testing.assert_equal(float(_call("diopiDiv", np.array(input), other, mode)), expected)
+
+
+def test_an_integer_quotient_is_exact_beyond_the_doubles() -> None:
+    assert _call("diopiDiv", np.array([2**62 + 1]), 1, RoundMode.trunc).tolist() == [2**62 + 1]
+
+
+def test_integer_powers_wrap_around() -> None:
+    expected = [(base**exponent + 2**63) % 2**64 - 2**63 for base, exponent in [(7, 30), (-3, 41)]]
+    assert _call("diopiPowTensor", np.array([7, -3]), np.array([30, 41])).tolist() == expected
+
+
+def test_negative_integer_powers() -> None:
+    assert _call("diopiPowTensor", np.array([2, -3, 1, -1, -1]), np.array([-1, -2, -5, -3, -2])).tolist() == [
+        0,
+        0,
+        1,
+        -1,
+        1,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent", "expected"), [(NAN, 0, 1), (1, NAN, 1), (0.0, -1.0, INF), (-8.0, 1 / 3, NAN), (-2.0, 3.0, -8)]
+)
+def test_special_powers(base: float, exponent: float, expected: float) -> None:
+    np.testing.assert_equal(float(_call("diopiPowScalar", base, np.array(float(exponent)))), expected)
+
+
+def test_two_bools_add_by_or() -> None:
+    input, other = np.array([True, True, False, False]), np.array([True, False, True, False])
+    assert _call("diopiAdd", input, other, -1).tolist() == [True, True, True, False]
+    assert _call("diopiAdd", input, other, 0).tolist() == input.tolist()
+    assert _call("diopiAdd", input, 2, -1).tolist() == [-1, -1, -2, -2]
+
+
+def test_alpha_belongs_to_the_second_operand() -> None:
+    assert _call("diopiAdd", np.array([5]), np.array([7]), 2).tolist() == [19]
+    assert _call("diopiSub", np.array([5]), np.array([7]), 2).tolist() == [-9]
+
+
+def test_only_integers_truncate_the_value() -> None:
+    whole = np.array([3])
+    assert _call("diopiAddcmul", whole, whole, whole, 2.75).tolist() == [21]
+    assert _call("diopiAddcmul", whole, whole, whole * 1.0, 2.75).tolist() == [27.75]
+
+
+def test_lerp_meets_both_ends_exactly() -> None:
+    input, end = np.random.default_rng(5).normal(size=(2, 100))
+    np.testing.assert_array_equal(_call("diopiLerpTensor", input, end, 0), input)
+    np.testing.assert_array_equal(_call("diopiLerpTensor", input, end, 1.0), end)
+    np.testing.assert_allclose(_call("diopiLerpTensor", input, end, -0.25), 1.25 * input - 0.25 * end)
+
+
+def test_the_upper_bound_wins() -> None:
+    assert _call("diopiClamp", np.array([0, 5, 9]), 7, 3).tolist() == [3, 3, 3]
+    assert _call("diopiClamp", np.array([0, 5, 9]), None, 6).tolist() == [0, 5, 6]
+    np.testing.assert_equal(_call("diopiClamp", np.array([1.0, NAN]), NAN, 3.0), [NAN, NAN])
+
+
+@pytest.mark.parametrize(
+    ("input", "other", "expected"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], True),
+        ([1.0], [1.0, 1.0], False),
+        ([[]], [], False),
+        ([], [], True),
+        ([NAN], [NAN], False),
+    ],
+)
+def test_equal(input: Any, other: Any, expected: bool) -> None:
+    assert _call("diopiEqual", np.array(input), np.array(other)) is expected
+
+
+def test_lists_keep_the_shapes_of_their_entries() -> None:
+    inputs = [np.ones((2, 3)), np.array(2.0), np.ones((0, 4))]
+    given = _call("diopiForeachmulTensor", inputs, np.array([3.0]))
+    assert [entry.shape for entry in given] == [(2, 3), (), (0, 4)]
+    assert _call("diopiForeachaddScalar", inputs, 3)[1] == 5
+
+
+@pytest.mark.parametrize("base", [2, -3, 7, -1, 0])
+@pytest.mark.parametrize("exponent", [0, 63, 64, 101, 2**40 + 1])
+def test_integer_powers_wrap_around_however_far(base: int, exponent: int) -> None:
+    wrapped = (pow(base, exponent, 2**64) + 2**63) % 2**64 - 2**63
+    assert _call("diopiPowTensor", np.array([base]), np.array([exponent])).tolist() == [wrapped]
+
+
+def test_negative_powers_keep_the_parity() -> None:
+    exponents = np.array([-(2**63), -3, -2])
+    for base, powers in {1: [1, 1, 1], -1: [1, -1, 1], 2: [0, 0, 0]}.items():
+        assert _call("diopiPowTensor", np.array([base]), exponents).tolist() == powers

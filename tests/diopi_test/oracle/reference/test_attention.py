@@ -1,0 +1,330 @@
+"""The references of attention: against plain loops and PyTorch's own, gradients against finite differences."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from references import call, difference
+
+from diopi_test.cases.model import ResultOverride
+
+Array = np.ndarray[Any, Any]
+THREE = (ResultOverride(),) * 3
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(5)
+
+
+def close(given: Any, expected: Any) -> None:
+    np.testing.assert_allclose(given, expected, rtol=1e-9, atol=1e-11)
+
+
+def flash(q: Array, k: Array, v: Array, **others: Any) -> Any:
+    given = {"slopes": None, "p": 0.0, "scale": 0.5, "causal": False, "left": -1, "right": -1, "gen": None, **others}
+    gen = given.pop("gen")
+    return call("diopiFlashAttention", gen, q, k, v, *given.values())
+
+
+def tensors(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[Array]:
+    return [rng.normal(size=shape) for shape in shapes]
+
+
+def by_loops(
+    q: Array, k: Array, v: Array, scale: float, sees: Callable[[int, int], bool], slope: Sequence[float]
+) -> Any:
+    """Attention of one sequence, [rows, heads, head size], a number at a time."""
+    out, lse = np.zeros(q.shape), np.full(q.shape[:2], np.inf)
+    offset = len(k) - len(q)
+    for i in range(len(q)):
+        for h in range(q.shape[1]):
+            mine = h * k.shape[1] // q.shape[1]
+            scores = {}
+            for j in range(len(k)):
+                if sees(i, j):
+                    dot = sum(float(a) * float(b) for a, b in zip(q[i, h], k[j, mine], strict=True))
+                    scores[j] = scale * dot - slope[h] * abs(i + offset - j)
+            total = sum(np.exp(s) for s in scores.values())
+            for j, score in scores.items():
+                out[i, h] += np.exp(score) / total * v[j, mine]
+            lse[i, h] = np.log(total) if scores else np.inf
+    return out, lse
+
+
+LENGTHS = [(5, 5), (3, 7), (7, 3), (1, 4)]
+
+
+@pytest.mark.parametrize(("queries", "keys"), LENGTHS)
+@pytest.mark.parametrize(("left", "right"), [(-1, -1), (2, 1), (0, 0), (1, -1), (-1, 0)])
+@pytest.mark.parametrize("causal", [False, True])
+def test_loops(rng: np.random.Generator, queries: int, keys: int, left: int, right: int, causal: bool) -> None:
+    q, k, v = tensors(rng, (2, queries, 4, 3), (2, keys, 2, 3), (2, keys, 2, 3))
+    slopes = rng.uniform(0.1, 1, size=(2, 4))
+    out, lse = flash(q, k, v, slopes=slopes, causal=causal, left=left, right=right)
+
+    def sees(i: int, j: int) -> bool:
+        place, most = i + keys - queries, 0 if causal else right
+        return (left < 0 or j >= place - left) and (most < 0 or j <= place + most)
+
+    for b in range(2):
+        expected, sums = by_loops(q[b], k[b], v[b], 0.5, sees, slopes[b])
+        close(out[b], expected)
+        close(lse[b], sums.T)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_pytorch(rng: np.random.Generator, causal: bool) -> None:
+    torch = pytest.importorskip("torch")
+    q, k, v = tensors(rng, (2, 6, 4, 8), (2, 6, 2, 8), (2, 6, 2, 8))
+    as_torch = (torch.from_numpy(np.moveaxis(x, 1, 2).copy()) for x in (q, k, v))
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        expected = torch.nn.functional.scaled_dot_product_attention(
+            *as_torch, is_causal=causal, scale=0.3, enable_gqa=True
+        )
+    close(flash(q, k, v, scale=0.3, causal=causal)[0], np.moveaxis(expected.numpy(), 1, 2))
+
+
+def test_keys_may_come_in_any_order(rng: np.random.Generator) -> None:
+    q, k, v = tensors(rng, (1, 3, 2, 4), (1, 9, 2, 4), (1, 9, 2, 4))
+    order = rng.permutation(9)
+    for one, other in zip(flash(q, k, v), flash(q, k[:, order], v[:, order]), strict=True):
+        close(one, other)
+
+
+def test_scores_do_not_change_when_all_positions_are_shifted(rng: np.random.Generator) -> None:
+    (x,), frequencies = tensors(rng, (1, 6, 2, 8)), 10.0 ** -np.arange(4)
+
+    def turned(first: int) -> Array:
+        angles = (first + np.arange(6))[:, None, None] * frequencies
+        return call("diopiRotaryEmbedding", x, np.cos(angles), np.sin(angles), False, False)
+
+    here, there = (np.einsum("bihd,bjhd->bhij", turned(first), turned(first)) for first in (0, 100))
+    np.testing.assert_allclose(here, there, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_a_pair_is_a_complex_number(rng: np.random.Generator, interleaved: bool) -> None:
+    x, angle = rng.normal(size=(3, 8)), rng.normal(size=(3, 4))
+    a, b = (x[:, ::2], x[:, 1::2]) if interleaved else (x[:, :4], x[:, 4:])
+    expected = (a + 1j * b) * np.exp(1j * angle)
+    y = call("diopiRotaryEmbedding", x, np.cos(angle), np.sin(angle), False, interleaved)
+    given = y[:, ::2] + 1j * y[:, 1::2] if interleaved else y[:, :4] + 1j * y[:, 4:]
+    close(given, expected)
+    close(call("diopiRotaryEmbedding", y, np.cos(angle), np.sin(angle), True, interleaved), x)
+
+
+def test_rotation_in_place_is_that_of_each_head(rng: np.random.Generator) -> None:
+    q, k, angle = rng.normal(size=(5, 3, 8)), rng.normal(size=(5, 1, 8)), rng.normal(size=(5, 1, 4))
+    cos, sin = (np.concatenate([f(angle)] * 2, -1) for f in (np.cos, np.sin))
+    flat = call("diopiRotaryEmbeddingV2", q.reshape(5, 24), k.reshape(5, 8), cos, sin, 8)
+    for given, x in zip(flat, (q, k), strict=True):
+        close(given.reshape(x.shape), call("diopiRotaryEmbedding", x, np.cos(angle), np.sin(angle), False, False))
+    for given, x in zip(call("diopiRotaryEmbeddingV2", q, k, cos, sin, 8), flat, strict=True):
+        close(given.ravel(), x.ravel())
+
+
+# Packed sequences, layouts, masks
+
+ENDS_Q, ENDS_K = [0, 3, 3, 8], [0, 4, 6, 11]
+NUMBERS = 0.0, 0.5, True, 2, -1
+
+
+def test_packed_sequences_are_attended_to_one_by_one(rng: np.random.Generator) -> None:
+    q, k, v = tensors(rng, (8, 4, 3), (11, 2, 3), (11, 2, 3))
+    slopes = rng.uniform(0.1, 1, size=(3, 4))
+    begins = np.array(ENDS_Q), np.array(ENDS_K)
+    out, lse = call("diopiFlashAttentionVarLen", None, q, k, v, *begins, slopes, 6, 9, *NUMBERS)
+    assert lse.shape == (3, 4, 6)
+    for number, ((a, b), (c, d)) in enumerate(zip(pairwise(ENDS_Q), pairwise(ENDS_K), strict=True)):
+        one = call("diopiFlashAttention", None, q[None, a:b], k[None, c:d], v[None, c:d], slopes[number], *NUMBERS)
+        close(out[a:b], one[0][0])
+        close(lse[number, :, : b - a], one[1][0])
+
+
+@pytest.mark.parametrize("layout", ["BSND", "BNSD", "BSH", "SBH"])
+def test_layouts(rng: np.random.Generator, layout: str) -> None:
+    q, k, v, g = tensors(rng, (2, 5, 4, 3), (2, 6, 2, 3), (2, 6, 2, 3), (2, 5, 4, 3))
+    mask = rng.random((5, 6)) < 0.3
+
+    def laid(x: Array) -> Array:
+        flat = x.reshape(*x.shape[:2], -1)
+        return {"BSND": x, "BNSD": x.swapaxes(1, 2), "BSH": flat, "SBH": flat.swapaxes(0, 1)}[layout]
+
+    def forward(name: str, laid: Callable[[Array], Array]) -> Any:
+        numbers = None, mask, 0.0, 0.5, False, -1, -1, 4, name
+        return call("diopiCustomizedFlashAttention", None, laid(q), laid(k), laid(v), *numbers)
+
+    def backward(name: str, laid: Callable[[Array], Array], found: Any) -> Any:
+        given = laid(g), laid(q), laid(k), laid(v), None, found[0], mask, None, *found[2:]
+        return call("diopiCustomizedFlashAttentionBackward", *given, 0.0, 0.5, False, -1, -1, 4, name)
+
+    plain, other = forward("BSND", lambda x: x), forward(layout, laid)
+    close(other[0], laid(plain[0]))
+    for b in range(2):
+        expected, lse = by_loops(q[b], k[b], v[b], 0.5, lambda i, j: not mask[i, j], [0] * 4)
+        close(plain[0][b], expected)
+        close(plain[2][b, ..., 0] + np.log(plain[3][b, ..., 0]), lse.T)
+    pairs = zip(backward("BSND", lambda x: x, plain), backward(layout, laid, other), strict=True)
+    for one, same in pairs:
+        close(same, laid(one))
+
+
+def test_a_mask_of_packed_sequences_serves_each_with_its_corner(rng: np.random.Generator) -> None:
+    q, k, v = tensors(rng, (8, 2, 3), (11, 2, 3), (11, 2, 3))
+    mask = rng.random((6, 7)) < 0.3
+    ends = ENDS_Q[1:], ENDS_K[1:]
+    out = call("diopiCustomizedFlashAttentionVarLen", None, q, k, v, *ends, None, mask, 6, 7, 0.0, 0.5, False, -1, -1)[
+        0
+    ]
+    for (a, b), (c, d) in zip(pairwise(ENDS_Q), pairwise(ENDS_K), strict=True):
+        close(out[a:b], by_loops(q[a:b], k[c:d], v[c:d], 0.5, lambda i, j: not mask[i, j], [0, 0])[0])
+
+
+def test_a_small_triangle_stands_for_a_large_one(rng: np.random.Generator) -> None:
+    rows = 2050
+    q, k, v = tensors(rng, (1, rows, 1, 2), (1, rows, 1, 2), (1, rows, 1, 2))
+    numbers = 0.0, 0.5, True, -1, -1, 1, "BSND"
+    small, large = (np.triu(np.ones((n, n), bool), 1) for n in (2048, rows))
+    one, other = (call("diopiCustomizedFlashAttention", None, q, k, v, None, m, *numbers)[0] for m in (small, large))
+    close(one, other)
+
+
+# Gradients
+
+FEATURES = [
+    {},
+    {"causal": True},
+    {"left": 2, "right": 1},
+    {"causal": True, "left": 1},
+    {"slopes": np.array([0.3, 0.7])},
+    {"p": 0.4, "gen": 3},
+]
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_gradients(rng: np.random.Generator, features: dict[str, Any]) -> None:
+    q, k, v, g = tensors(rng, (1, 5, 2, 3), (1, 5, 1, 3), (1, 5, 1, 3), (1, 5, 2, 3))
+    given = {"slopes": None, "p": 0.0, "scale": 0.5, "causal": False, "left": -1, "right": -1, **features}
+    gen, slopes = given.pop("gen", None), given.pop("slopes")
+    out, lse = flash(q, k, v, **features)
+    grads = call("diopiFlashAttentionBackward", g, gen, q, k, v, slopes, out, lse, *given.values())
+    for place, grad in enumerate(grads):
+
+        def moved(x: Array, place: int = place) -> Array:
+            changed = [q, k, v]
+            changed[place] = x
+            return flash(*changed, **features)[0]
+
+        np.testing.assert_allclose(grad, difference(moved, [q, k, v][place], g), rtol=1e-7, atol=1e-9)
+
+
+def test_gradients_of_packed_sequences(rng: np.random.Generator) -> None:
+    q, k, v, g = tensors(rng, (8, 2, 3), (11, 2, 3), (11, 2, 3), (8, 2, 3))
+    begins = np.array(ENDS_Q), np.array(ENDS_K)
+
+    def forward(*given: Array) -> Any:
+        return call("diopiMultiHeadAttentionVarLen", *given, *begins, 5, 5, 0.0, True, False, 0.5, None, out=THREE)
+
+    out, lse, _ = forward(q, k, v)
+    grads = call("diopiMultiHeadAttentionVarLenBackward", g, q, k, v, out, lse, *begins, 5, 5, 0.0, True, None, 0.5)
+    flash_grads = call(
+        "diopiFlashAttentionVarLenBackward", g, None, q, k, v, *begins, None, out, lse, 5, 5, 0.0, 0.5, True, -1, -1
+    )
+    for place, grad in enumerate(grads):
+
+        def moved(x: Array, place: int = place) -> Array:
+            changed = [q, k, v]
+            changed[place] = x
+            return forward(*changed)[0]
+
+        np.testing.assert_allclose(grad, difference(moved, [q, k, v][place], g), rtol=1e-7, atol=1e-9)
+        close(grad, flash_grads[place])
+
+
+def test_multi_head_attention_is_flash_attention(rng: np.random.Generator) -> None:
+    q, k, v, g = tensors(rng, (2, 4, 2, 3), (2, 4, 2, 3), (2, 4, 2, 3), (2, 4, 2, 3))
+    out, lse, mask = call("diopiMultiHeadAttention", q, k, v, 0.0, True, True, 0.5, None, out=THREE)
+    expected = flash(q, k, v, causal=True)
+    close(out, expected[0])
+    close(lse, expected[1])
+    assert mask.shape == (2, 2, 4, 4)
+    grads = call("diopiMultiHeadAttentionBackward", g, q, k, v, out, lse, 0.0, True, None, 0.5)
+    others = call("diopiFlashAttentionBackward", g, None, q, k, v, None, out, lse, 0.0, 0.5, True, -1, -1)
+    for one, other in zip(grads, others, strict=True):
+        close(one, other)
+
+
+def test_gradients_with_a_mask(rng: np.random.Generator) -> None:
+    q, k, v, g = tensors(rng, (8, 2, 3), (11, 1, 3), (11, 1, 3), (8, 2, 3))
+    numbers = None, rng.random((5, 5)) < 0.3, 5, 5, 0.0, 0.5, False, -1, -1
+    ends = ENDS_Q[1:], ENDS_K[1:]
+
+    def forward(*given: Array) -> Any:
+        return call("diopiCustomizedFlashAttentionVarLen", None, *given, *ends, *numbers)
+
+    out, bits, *records = forward(q, k, v)
+    assert bits.size == 0
+    slopes, mask, *rest = numbers
+    saved = slopes, out, mask, None, *records
+    grads = call("diopiCustomizedFlashAttentionVarLenBackward", g, q, k, v, *ends, *saved, *rest)
+    for place, grad in enumerate(grads):
+
+        def moved(x: Array, place: int = place) -> Array:
+            changed = [q, k, v]
+            changed[place] = x
+            return forward(*changed)[0]
+
+        np.testing.assert_allclose(grad, difference(moved, [q, k, v][place], g), rtol=1e-7, atol=1e-9)
+
+
+def test_dropout_keeps_the_mean(rng: np.random.Generator) -> None:
+    q, k = rng.normal(size=(1, 64, 8, 4)), rng.normal(size=(1, 64, 8, 4))
+    v = np.broadcast_to(np.eye(64)[:, None], (1, 64, 8, 64))
+    wide = np.concatenate([q, np.zeros((1, 64, 8, 60))], -1), np.concatenate([k, np.zeros((1, 64, 8, 60))], -1)
+    shares, some = flash(*wide, v)[0], flash(*wide, v, p=0.3, gen=1)[0]
+    assert abs((some == 0).mean() - 0.3) < 0.02
+    close(some[some != 0], shares[some != 0] / 0.7)
+    assert not flash(*wide, v, p=1.0, gen=1)[0].any()
+
+
+# RMS norm and masked softmax
+
+
+@pytest.mark.parametrize("axes", [1, 2])
+def test_rms_norm(rng: np.random.Generator, axes: int) -> None:
+    torch = pytest.importorskip("torch")
+    x, g = tensors(rng, (3, 4, 5), (3, 4, 5))
+    shape = x.shape[3 - axes :]
+    w, b = tensors(rng, shape, shape)
+    out, inv_rms = call("diopiRMSNorm", x, shape, w, b, 0.1)
+    expected = torch.nn.functional.rms_norm(torch.from_numpy(x), list(shape), torch.from_numpy(w), 0.1).numpy() + b
+    close(out, expected)
+    assert inv_rms.shape == x.shape[: 3 - axes]
+    grads = call("diopiRMSNormBackward", g, x, w, b, inv_rms, shape, 7.0)
+    forms = [
+        lambda x: call("diopiRMSNorm", x, shape, w, b, 0.1)[0],
+        lambda w: call("diopiRMSNorm", x, shape, w, b, 0.1)[0],
+        lambda b: call("diopiRMSNorm", x, shape, w, b, 0.1)[0],
+    ]
+    for grad, form, given in zip(grads, forms, (x, w, b), strict=True):
+        np.testing.assert_allclose(grad, difference(form, given, g), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("triangle", [False, True])
+def test_scaled_masked_softmax(rng: np.random.Generator, triangle: bool) -> None:
+    torch = pytest.importorskip("torch")
+    x, g = tensors(rng, (2, 3, 4, 4), (2, 3, 4, 4))
+    mask = rng.random((2, 1, 4, 4)) < 0.4
+    hidden = np.broadcast_to(np.triu(np.ones((4, 4), bool), 1) if triangle else mask, x.shape)
+    y = call("diopiScaledMaskedSoftmax", x, mask, 1.3, triangle)
+    scores = torch.from_numpy(1.3 * x).masked_fill(torch.from_numpy(hidden.copy()), -10000.0)
+    close(y, torch.softmax(scores, -1).numpy())
+    grad = call("diopiScaledMaskedSoftmaxBackward", g, y, mask, 1.3, triangle)
+
+    def forward(x: Array) -> Any:
+        return call("diopiScaledMaskedSoftmax", x, mask, 1.3, triangle)
+
+    np.testing.assert_allclose(grad, difference(forward, x, g), rtol=1e-7, atol=1e-9)

@@ -1,0 +1,110 @@
+"""The references of box functions: against sampling point by point, known suppressions, finite differences."""
+
+from collections.abc import Iterator
+from itertools import product
+from math import ceil, floor
+from typing import Any
+
+import numpy as np
+import pytest
+from references import call, difference
+
+from diopi_proto.interface import lookup
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.cases.selection import select_cases
+
+Array = np.ndarray[Any, Any]
+
+
+def _interpolated(plane: Array, y: float, x: float) -> float:
+    """One bilinear sample as the standard words it."""
+    height, width = plane.shape
+    if not (-1 <= y <= height and -1 <= x <= width):
+        return 0.0
+    y, x = min(max(y, 0), height - 1), min(max(x, 0), width - 1)
+    low, left = min(floor(y), height - 1), min(floor(x), width - 1)
+    down, right = min(low + 1, height - 1), min(left + 1, width - 1)
+    t, u = y - low, x - left
+    top = (1 - u) * plane[low, left] + u * plane[low, right]
+    return float((1 - t) * top + t * ((1 - u) * plane[down, left] + u * plane[down, right]))
+
+
+def _bin_samples(start: float, extent: float, bins: int, which: int, ratio: int) -> Iterator[float]:
+    count = ratio if ratio > 0 else ceil(extent / bins)
+    return (start + which * extent / bins + (i + 0.5) * extent / bins / count for i in range(count))
+
+
+def _point_by_point(
+    features: Array, rois: Array, scale: float, bins: tuple[int, int], ratio: int, aligned: bool
+) -> Array:
+    result = np.zeros((len(rois), features.shape[1], *bins))
+    for k, c, p, q in np.ndindex(result.shape):
+        sample, x1, y1, x2, y2 = rois[k]
+        shift = 0.5 if aligned else 0.0
+        height, width = (y2 - y1) * scale, (x2 - x1) * scale
+        if not aligned:
+            height, width = max(height, 1.0), max(width, 1.0)
+        ys = list(_bin_samples(y1 * scale - shift, height, bins[0], p, ratio))
+        xs = list(_bin_samples(x1 * scale - shift, width, bins[1], q, ratio))
+        samples = [_interpolated(features[int(sample), c], y, x) for y, x in product(ys, xs)]
+        result[k, c, p, q] = sum(samples) / max(len(samples), 1)
+    return result
+
+
+@pytest.fixture
+def rois() -> Array:
+    return np.array([[1, 0.3, 1.1, 3.8, 4.4], [0, -1.7, -2.3, 2.2, 7.9], [1, 2, 2, 2.1, 2.1], [0, 3, 1, 3, 1]])
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+@pytest.mark.parametrize("ratio", [0, 2])
+@pytest.mark.parametrize("scale", [1.0, 0.7])
+def test_pooling_is_the_mean_of_samples(rois: Array, aligned: bool, ratio: int, scale: float) -> None:
+    features = np.random.default_rng(0).normal(size=(2, 2, 4, 5))
+    given = call("diopiRoiAlign", features, rois, scale, 2, 3, ratio, aligned)
+    np.testing.assert_allclose(given, _point_by_point(features, rois, scale, (2, 3), ratio, aligned), atol=1e-13)
+
+
+def test_gradient_of_pooling(rois: Array) -> None:
+    rng = np.random.default_rng(1)
+    features, grad = rng.normal(size=(2, 1, 4, 5)), rng.normal(size=(4, 1, 2, 3))
+    expected = difference(lambda x: call("diopiRoiAlign", x, rois, 0.9, 2, 3, 0, False), features, grad)
+    given = call("diopiRoiAlignBackward", grad, rois, 0.9, 2, 3, 2, 1, 4, 5, 0, False)
+    np.testing.assert_allclose(given, expected, atol=1e-9)
+
+
+def test_no_regions_pool_nothing() -> None:
+    assert call("diopiRoiAlign", np.ones((1, 2, 3, 3)), np.zeros((0, 5)), 1.0, 2, 2, 2, True).shape == (
+        0,
+        2,
+        2,
+        2,
+    )
+
+
+BOXES = np.array([[0.0, 0, 2, 1], [0, 0, 1, 1], [5, 5, 6, 6], [0, 0, 2, 1.5]])
+
+
+@pytest.mark.parametrize(
+    ("threshold", "kept"), [(0.5, [1, 2, 0]), (0.49, [1, 2, 3]), (0.7, [1, 2, 0, 3]), (0.3, [1, 2])]
+)
+def test_suppression(threshold: float, kept: list[int]) -> None:
+    assert call("diopiNms", BOXES, np.array([0.5, 0.9, 0.6, 0.4]), threshold).tolist() == kept
+
+
+def test_boxes_without_area_suppress_nothing_and_equal_ones_go_by_position() -> None:
+    points = np.array([[1.0, 1, 1, 1]] * 3)
+    assert call("diopiNms", points, np.array([0.5, 0.5, 0.75]), 0.0).tolist() == [2, 0, 1]
+
+
+def test_no_suppression_case_is_nearer_to_its_threshold_than_rounding() -> None:
+    for case in select_cases("diopiNms", "full"):
+        arguments = make_baseline_case(lookup("diopiNms"), case).arguments
+        boxes, threshold = arguments["boxes"].values.astype(float), arguments["iou_threshold"]
+        low = np.maximum(boxes[:, np.newaxis, :2], boxes[:, :2])
+        high = np.minimum(boxes[:, np.newaxis, 2:], boxes[:, 2:])
+        common = np.prod(np.maximum(high - low, 0), -1)
+        areas = np.prod(boxes[:, 2:] - boxes[:, :2], -1)
+        with np.errstate(invalid="ignore"):
+            distance = np.abs(common / (areas[:, np.newaxis] + areas - common) - threshold)
+        assert not np.any((distance > 0) & (distance < 1e-4)), case.label

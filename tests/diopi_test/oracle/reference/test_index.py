@@ -1,0 +1,206 @@
+"""The references of reading and writing by position: against loops over single elements, and finite differences."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diopi_test.oracle.reference import Exact, Judged, WithTerms, reference_of
+from tests.helpers.references import call, difference
+
+Array = np.ndarray[Any, Any]
+rng = np.random.default_rng(5)
+
+
+def raw(name: str, *arguments: Any) -> Any:
+    """What a reference gives, with what it says about it."""
+    function = reference_of(name)
+    assert function is not None
+    return function(*arguments)
+
+
+def random(*shape: int) -> Array:
+    return np.asarray(rng.normal(size=shape))
+
+
+def positions(*shape: int, below: int) -> Array:
+    return rng.integers(0, below, shape)
+
+
+MASK = np.array([True, False, True, True])
+
+
+def test_indexed_axes_that_are_neighbours_stay_where_they_are() -> None:
+    x, i, j = random(2, 4, 5, 3), positions(2, 3, below=4), positions(3, below=5)
+    given = call("diopiIndex", x, [None, i, j])
+    assert given.shape == (2, 2, 3, 3)
+    assert given[1, 0, 2, 1] == x[1, i[0, 2], j[2], 1]
+
+
+def test_indexed_axes_apart_come_first() -> None:
+    x, i, j = random(4, 3, 5), positions(2, 1, below=4), positions(3, below=5)
+    given = call("diopiIndex", x, [i, None, j])
+    assert given.shape == (2, 3, 3)
+    assert given[1, 2, 0] == x[i[1, 0], 0, j[2]]
+
+
+def test_a_mask_stands_for_the_positions_of_its_true_elements() -> None:
+    x = random(3, 4, 2)
+    np.testing.assert_array_equal(call("diopiIndex", x, [None, MASK]), x[:, [0, 2, 3]])
+    cube = rng.random((3, 4)) < 0.5
+    rows, columns = np.nonzero(cube)
+    np.testing.assert_array_equal(call("diopiIndex", x, [cube]), [x[i, j] for i, j in zip(rows, columns, strict=True)])
+
+
+def test_put_writes_or_adds() -> None:
+    x, values, i = random(5, 2), random(4, 2), np.array([3, -1, 0, 3])
+    written, total = call("diopiIndexPut", x, values, [i], False), x.copy()
+    for row, where in zip(values, i, strict=True):
+        total[where] += row
+    np.testing.assert_allclose(call("diopiIndexPut", x, values, [i], True), total)
+    np.testing.assert_array_equal(written[[4, 0, 1, 2]], [values[1], values[2], x[1], x[2]])
+
+
+def test_what_leaves_a_choice_and_what_rounds() -> None:
+    x, values = random(5), random(2)
+    assert isinstance(raw("diopiIndexPut", x, values, [np.array([3, -2])], False), Judged)
+    assert isinstance(raw("diopiIndexPut", x, values, [np.array([3, -1])], False), Exact)
+    assert isinstance(raw("diopiIndexPut", x, values, [np.array([3, -1])], True), WithTerms)
+    assert isinstance(raw("diopiIndexBackward", 0 * x, [np.array([3, -1])], values), Exact)
+    assert isinstance(raw("diopiIndexBackward", 0 * x, [np.array([3, -2])], values), WithTerms)
+    assert isinstance(raw("diopiScatter", x, 0, values, np.array([1, 1]), None), Judged)
+    assert isinstance(raw("diopiScatterScalar", x, 0, 3, np.array([1, 1]), None), Exact)
+
+
+def test_gather_and_scatter_element_by_element() -> None:
+    x, i, src = random(3, 4, 5), positions(2, 6, 4, below=4), random(2, 7, 5)
+    picked, summed, product = call("diopiGather", x, 1, i), x.copy(), x.copy()
+    for place in np.ndindex(i.shape):
+        there = (place[0], i[place], place[2])
+        assert picked[place] == x[there]
+        summed[there] += src[place]
+        product[there] *= src[place]
+    np.testing.assert_allclose(call("diopiScatter", x, 1, src, i, "add"), summed)
+    np.testing.assert_allclose(call("diopiScatter", x, -2, src, i, "multiply"), product)
+
+
+def test_truth_values_are_joined() -> None:
+    x, i = np.array([False, True, False]), np.array([0, 0, 1])
+    src = np.array([True, False, False])
+    np.testing.assert_array_equal(call("diopiScatter", x, 0, src, i, "add"), [True, True, False])
+    np.testing.assert_array_equal(call("diopiScatter", x, 0, src, i, "multiply"), [False, False, False])
+    np.testing.assert_array_equal(call("diopiIndexPut", x, src, [i], True), [True, True, False])
+
+
+@pytest.mark.parametrize("index", [np.array([0]), np.array(0)])
+def test_a_number_is_a_vector_of_one(index: Array) -> None:
+    number, src = np.array(3.0), np.full(index.shape, 5.0)
+    np.testing.assert_array_equal(call("diopiGather", number, 0, index), np.full(index.shape, 3.0))
+    assert call("diopiScatter", number, -1, src, index, "add") == 8
+    assert call("diopiScatter", number, 0, src, index, None) == 5
+    assert call("diopiIndexSelect", number, 0, index) == 3
+    assert call("diopiIndexFill", number, -1, index, 7.0) == 7
+
+
+def test_values_take_the_type_of_the_input() -> None:
+    whole = np.array([1, 2, 3])
+    assert call("diopiIndexFill", whole, 0, np.array([-1]), -2.75).tolist() == [1, 2, -2]
+    assert call("diopiMaskedFill", whole > 1, np.array([True, False, False]), 0.25).tolist() == [True, True, True]
+    assert call("diopiSelectScatter", whole, np.array(7.9), 0, -3).tolist() == [7, 2, 3]
+
+
+def test_elements_of_a_source_come_in_row_major_order() -> None:
+    x, mask, source = random(2, 3), np.array([True, False, True]), random(3, 2)
+    given = call("diopiMaskedScatter", x, mask, source)
+    np.testing.assert_array_equal(given[:, [0, 2]].reshape(-1), source.reshape(-1)[:4])
+    np.testing.assert_array_equal(given[:, 1], x[:, 1])
+
+
+def test_embedding_rows_are_scaled_once() -> None:
+    table = np.array([[3.0, 4.0], [0.3, 0.4], [6.0, 8.0]])
+    given = call("diopiEmbeddingRenorm_", table, np.array([2, 1, 2]), 1.0, 2.0)
+    np.testing.assert_allclose(given, [[3.0, 4.0], [0.3, 0.4], [6 / (10 + 1e-7), 8 / (10 + 1e-7)]], rtol=1e-15)
+    largest = call("diopiEmbeddingRenorm_", table, np.array([0]), 1.0, np.inf)
+    np.testing.assert_allclose(largest[0], [3 / (4 + 1e-7), 4 / (4 + 1e-7)], rtol=1e-15)
+
+
+def test_embedding_gradient_by_frequency() -> None:
+    grad, indices = np.ones((4, 1)), np.array([2, 0, 2, 3])
+    given = call("diopiEmbeddingBackward", grad, indices, 5, 3, True, False)
+    assert given[:, 0].tolist() == [1, 0, 1, 0, 0]
+
+
+def test_one_hot_and_back() -> None:
+    classes = positions(3, 4, below=6)
+    given = call("diopiOneHot", classes, 8)
+    assert given.shape == (3, 4, 8)
+    np.testing.assert_array_equal(given.argmax(-1), classes)
+    assert call("diopiOneHot", np.array([0, 2]), -1).tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
+def test_places_of_what_is_not_zero() -> None:
+    assert call("diopiNonzero", np.array([[0.0, np.nan], [2, -0.0]])).tolist() == [[0, 1], [1, 0]]
+    assert call("diopiNonzero", np.array(3)).shape == (1, 0)
+    assert call("diopiNonzero", np.array(0)).shape == (0, 0)
+
+
+Gradient = tuple[Callable[[Array], Array], Callable[[Array], Array], tuple[int, ...]]
+
+
+def _gradients() -> dict[str, Gradient]:
+    """By name: the function of x, its gradient for a gradient of the result, and the shape of x."""
+    pair: list[Any] = [positions(6, below=3), None, positions(6, below=5)]
+    rows, inner = positions(7, below=4), positions(2, 6, 5, below=4)
+    table, mask = positions(3, 4, below=6), rng.random((4, 3)) < 0.5
+    shape = (3, 4, 5)
+    return {
+        "index": (
+            lambda x: call("diopiIndex", x, pair),
+            lambda grad: call("diopiIndexBackward", np.zeros(shape), pair, grad),
+            shape,
+        ),
+        "mask": (
+            lambda x: call("diopiIndex", x, [None, MASK]),
+            lambda grad: call("diopiIndexBackward", np.zeros(shape), [None, MASK], grad),
+            shape,
+        ),
+        "index_select": (
+            lambda x: call("diopiIndexSelect", x, -2, rows),
+            lambda grad: call("diopiIndexSelectBackward", grad, shape, -2, rows),
+            shape,
+        ),
+        "select": (
+            lambda x: call("diopiSelect", x, 1, -2),
+            lambda grad: call("diopiSelectBackward", grad, shape, 1, -2),
+            shape,
+        ),
+        "slice": (
+            lambda x: call("diopiSlice", x, -1, -4, 9, 2),
+            lambda grad: call("diopiSliceBackward", grad, shape, -1, -4, 9, 2),
+            shape,
+        ),
+        "gather": (
+            lambda x: call("diopiGather", x, 1, inner),
+            lambda grad: call("diopiGatherBackward", grad, np.zeros(shape), 1, inner),
+            shape,
+        ),
+        "embedding": (
+            lambda x: call("diopiEmbedding", x, table, -1, False, False),
+            lambda grad: call("diopiEmbeddingBackward", grad, table, 6, -1, False, False),
+            (6, 2),
+        ),
+        "masked_select": (
+            lambda x: call("diopiMaskedSelect", x, mask),
+            lambda grad: call("diopiMaskedSelectBackward", grad, np.zeros((1, 3)), mask),
+            (1, 3),
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", list(_gradients()))
+def test_gradients_by_finite_differences(name: str) -> None:
+    function, gradient, shape = _gradients()[name]
+    x = random(*shape)
+    grad = random(*function(x).shape)
+    np.testing.assert_allclose(gradient(grad), difference(function, x, grad), atol=1e-8)

@@ -1,0 +1,83 @@
+"""The references of resizing and grid sampling: what they must reproduce, and gradients by finite differences."""
+
+import numpy as np
+import pytest
+from references import call, difference
+
+from diopi_test.cases.selection import select_cases
+
+MODES = ["linear", "bilinear", "bicubic", "trilinear"]
+SIZES = {"linear": (7,), "bilinear": (5, 2), "bicubic": (5, 2), "trilinear": (3, 4, 2)}
+SHAPES = {"linear": (1, 2, 4), "bilinear": (1, 2, 3, 4), "bicubic": (1, 2, 3, 4), "trilinear": (1, 1, 2, 3, 4)}
+
+
+@pytest.mark.parametrize("mode", ["linear", "bicubic"])
+def test_a_ramp_stays_a_ramp_between_aligned_corners(mode: str) -> None:
+    ramp = np.arange(9.0).reshape(1, 1, 1, 9) if mode == "bicubic" else np.arange(9.0).reshape(1, 1, 9)
+    size = (1, 17) if mode == "bicubic" else (17,)
+    resized = call("diopiUpsampleLinear", ramp, size, True, mode).ravel()
+    inner = slice(3, -3) if mode == "bicubic" else slice(None)  # at the border the cubic kernel sees a plateau
+    np.testing.assert_allclose(resized[inner], np.linspace(0, 8, 17)[inner], atol=1e-14)
+
+
+def test_the_cubic_kernel_at_a_quarter() -> None:
+    impulse = np.zeros((1, 1, 1, 8))
+    impulse[..., 3] = 1
+    resized = call("diopiUpsampleLinear", impulse, (1, 16), False, "bicubic").ravel()
+    # distances 1.75, 1.25, 0.75, 0.25 and back, in the polynomials of Keys with a = -0.75
+    quarter = [-0.03515625, -0.10546875, 0.26171875, 0.87890625]
+    np.testing.assert_allclose(resized[3:11], [*quarter, *quarter[::-1]], atol=1e-15)
+    assert not resized[:3].any()
+    assert not resized[11:].any()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_a_constant_stays_itself_and_weights_sum_to_one(mode: str, align_corners: bool) -> None:
+    resized = call("diopiUpsampleLinear", np.full(SHAPES[mode], 3.0), SIZES[mode], align_corners, mode)
+    np.testing.assert_allclose(resized, 3.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_gradient_of_linear_resizing(mode: str, align_corners: bool) -> None:
+    rng = np.random.default_rng(1)
+    shape, size = SHAPES[mode], SIZES[mode]
+    x, grad = rng.normal(size=shape), rng.normal(size=(*shape[:2], *size))
+    expected = difference(lambda x: call("diopiUpsampleLinear", x, size, align_corners, mode), x, grad)
+    given = call("diopiUpsampleLinearBackward", grad, size, shape, align_corners, mode)
+    np.testing.assert_allclose(given, expected, atol=1e-9)
+
+
+def test_gradient_of_nearest_resizing() -> None:
+    rng = np.random.default_rng(2)
+    x, grad = rng.normal(size=(1, 2, 3, 5)), rng.normal(size=(1, 2, 4, 2))
+    expected = difference(lambda x: call("diopiUpsampleNearest", x, (4, 2)), x, grad)
+    given = call("diopiUpsampleNearestBackward", grad, (4, 2), x.shape)
+    np.testing.assert_allclose(given, expected, atol=1e-9)
+
+
+def test_no_nearest_case_depends_on_the_arithmetic_of_the_index() -> None:
+    for case in select_cases("diopiUpsampleNearest", "full"):
+        for d, size in zip(case.arguments["input"].shape[2:], case.arguments["size"], strict=True):
+            exact = np.arange(size) * d // size
+            in_float32 = np.floor(np.arange(size, dtype=np.float32) * (np.float32(d) / np.float32(size)))
+            assert in_float32.tolist() == exact.tolist(), (case.label, d, size)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+def test_sampling_at_the_elements_gives_the_elements(mode: str) -> None:
+    volume = np.random.default_rng(4).normal(size=(1, 2, 2, 3, 4))
+    centres = [(2 * np.arange(d) + 1) / d - 1 for d in (2, 3, 4)]
+    grid = np.stack(np.meshgrid(*centres, indexing="ij")[::-1], -1)[np.newaxis]
+    np.testing.assert_allclose(call("diopiGridSample", volume, grid, mode), volume, atol=1e-14)
+
+
+def test_outside_counts_as_zero_and_halfway_goes_to_the_even_element() -> None:
+    line = np.array([[[[1.0, 2.0, 4.0, 8.0]]]])
+
+    def sample(x: float, mode: str) -> float:
+        return float(call("diopiGridSample", line, np.array([[[[x, 0.0]]]]), mode).item())
+
+    assert sample(-1.0, "bilinear") == 0.5  # half of element 0, half outside
+    assert [sample(x, "nearest") for x in (-1.5, -1.0, -0.5, 0.0, 0.5, 1.0)] == [0, 1, 1, 4, 4, 0]

@@ -1,0 +1,200 @@
+"""The references of linear algebra: gradients against finite differences, decompositions against what they mean."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from references import call, difference
+
+from diopi_test.cases.model import ResultOverride
+
+Array = np.ndarray[Any, Any]
+
+
+class Draw:
+    """Random arrays, complex ones if `is_complex`."""
+
+    def __init__(self, is_complex: bool) -> None:
+        self.is_complex = is_complex
+        self._rng = np.random.default_rng(5)
+
+    def __call__(self, *shape: int) -> Array:
+        real, imaginary = self._rng.normal(size=(2, *shape))
+        return real + 1j * imaginary if self.is_complex else real
+
+    def positive_definite(self, *shape: int) -> Array:
+        root = self(*shape)
+        return root @ _adjoint(root) + np.eye(shape[-1])
+
+    def regular(self, *shape: int) -> Array:
+        return self(*shape) / 3 + 2 * np.eye(shape[-1])
+
+
+@pytest.fixture(params=[False, True], ids=["real", "complex"])
+def draw(request: pytest.FixtureRequest) -> Draw:
+    return Draw(request.param)
+
+
+def _adjoint(a: Array) -> Array:
+    return np.swapaxes(a, -1, -2).conj()
+
+
+MATMUL_SHAPES = [
+    ((4,), (4,)),
+    ((3,), (3, 2)),
+    ((2, 3), (3,)),
+    ((2, 3), (3, 4)),
+    ((3,), (2, 3, 2)),
+    ((2, 2, 3), (3,)),
+    ((2, 1, 2, 3), (3, 3, 2)),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), MATMUL_SHAPES)
+def test_matmul_gradients(first: tuple[int, ...], second: tuple[int, ...], draw: Draw) -> None:
+    a, b = draw(*first), draw(*second)
+    grad = draw(*np.matmul(a, b).shape)
+    grad_a, grad_b = call("diopiMatmulBackward", grad, a, b)
+    np.testing.assert_allclose(grad_a, difference(lambda a: call("diopiMatmul", a, b), a, grad), atol=1e-9)
+    np.testing.assert_allclose(grad_b, difference(lambda b: call("diopiMatmul", a, b), b, grad), atol=1e-9)
+
+
+LINEAR_SHAPES: list[tuple[tuple[int, ...], tuple[int, ...] | None]] = [
+    *(((), None), ((3,), None), ((2, 2), None)),
+    *(((3,), ()), ((3,), (1,)), ((3,), (3, 1)), ((2, 2), (2, 2)), ((2, 2), (2, 1, 2))),
+]
+"""Leading axes of the input, and the shape of the bias where it is not that of one result."""
+
+
+@pytest.mark.parametrize(("leading", "made"), LINEAR_SHAPES)
+def test_linear_gradients(leading: tuple[int, ...], made: tuple[int, ...] | None, draw: Draw) -> None:
+    shape = (2,) if made is None else made
+    x, weight, bias, grad = draw(*leading, 3), draw(2, 3), np.asarray(draw(*shape)), draw(*leading, 2)
+    out = (ResultOverride(), ResultOverride(), ResultOverride(shape=made))
+    given = call("diopiLinearBackward", grad, x, weight, out=out)
+    expected = (
+        difference(lambda x: call("diopiLinear", x, weight, bias), x, grad),
+        difference(lambda weight: call("diopiLinear", x, weight, bias), weight, grad),
+        difference(lambda bias: call("diopiLinear", x, weight, bias), bias, grad),
+    )
+    for one, other in zip(given, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+def test_an_input_times_zero_is_not_read() -> None:
+    unread, matrix = np.full((2, 2), np.nan), np.array([[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_equal(call("diopiAddmm", unread, matrix, matrix, 0, 2), 2 * matrix @ matrix)
+
+
+def test_integers_truncate_the_factors() -> None:
+    ones = np.ones((1, 2, 2), np.int64)
+    np.testing.assert_equal(call("diopiBaddbmm", ones, ones, ones, 2.9, -1.9), np.zeros((1, 2, 2)))
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_cholesky(upper: bool, draw: Draw) -> None:
+    mat = draw.positive_definite(2, 4, 4)
+    unread = np.tril(draw(4, 4), -1) if upper else np.triu(draw(4, 4), 1)
+    factor, info = call("diopiCholesky", mat + unread, upper, False)
+    np.testing.assert_allclose(_adjoint(factor) @ factor if upper else factor @ _adjoint(factor), mat)
+    np.testing.assert_equal(factor, np.triu(factor) if upper else np.tril(factor))
+    np.testing.assert_equal(info, [0, 0])
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_cholesky_tells_the_minor_that_fails(order: int, draw: Draw) -> None:
+    mat = draw.positive_definite(4, 4)
+    mat[order - 1, order - 1] = -1
+    assert call("diopiCholesky", mat, False, False)[1] == order
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_cholesky_gradient(upper: bool, draw: Draw) -> None:
+    """A Hermitian matrix moves along Hermitian directions, of which its factor reads the one triangle."""
+    mat, grad = draw.positive_definite(3, 3), draw(3, 3)
+
+    def factor_of_hermitian(direction: Array) -> Array:
+        factor: Array = call("diopiCholesky", mat + (direction + _adjoint(direction)) / 2, upper, False)[0]
+        return factor
+
+    factor = factor_of_hermitian(np.zeros_like(mat))
+    expected = difference(factor_of_hermitian, np.zeros_like(mat), grad)
+    np.testing.assert_allclose(call("diopiCholeskyBackward", grad, factor, upper), expected, atol=1e-8)
+
+
+FLAGS = list(product([False, True], repeat=3))
+
+
+@pytest.mark.parametrize(("upper", "transpose", "unitriangular"), FLAGS)
+def test_triangular_solve(upper: bool, transpose: bool, unitriangular: bool, draw: Draw) -> None:
+    b, mat = draw(2, 4, 3), draw.regular(4, 4)
+    x, cloned = call("diopiTriangularSolve", b, mat, upper, transpose, unitriangular)
+    triangle = np.triu(mat) if upper else np.tril(mat)
+    if unitriangular:
+        np.fill_diagonal(triangle, 1)
+    np.testing.assert_allclose((triangle.T if transpose else triangle) @ x, b)
+    np.testing.assert_equal(cloned, [mat, mat])
+
+
+@pytest.mark.parametrize(("upper", "transpose", "unitriangular"), FLAGS)
+def test_triangular_solve_gradients(upper: bool, transpose: bool, unitriangular: bool, draw: Draw) -> None:
+    flags = upper, transpose, unitriangular
+    b, mat = draw(2, 3, 2), draw.regular(3, 3)
+    grad_x, grad_cloned = draw(2, 3, 2), draw(2, 3, 3)
+    x, _ = call("diopiTriangularSolve", b, mat, *flags)
+    grad_b, grad_mat = call("diopiTriangularSolveBackward", grad_x, grad_cloned, x, b, mat, *flags)
+    of_b = difference(lambda b: call("diopiTriangularSolve", b, mat, *flags)[0], b, grad_x)
+    of_mat = difference(lambda mat: call("diopiTriangularSolve", b, mat, *flags)[0], mat, grad_x)
+    np.testing.assert_allclose(grad_b, of_b, atol=1e-8)
+    np.testing.assert_allclose(grad_mat, of_mat + grad_cloned.sum(0), atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (2, 4, 4), (4, 1)])
+@pytest.mark.parametrize("mode", ["reduced", "complete"])
+def test_qr(shape: tuple[int, ...], mode: str, draw: Draw) -> None:
+    a = draw(*shape)
+    q, r = call("diopiLinalgQR", a, mode)
+    np.testing.assert_allclose(q @ r, a)
+    np.testing.assert_allclose(
+        _adjoint(q) @ q, np.broadcast_to(np.eye(q.shape[-1]), r.shape[:-1] + q.shape[-1:]), atol=1e-14
+    )
+    np.testing.assert_equal(r, np.triu(r))
+    np.testing.assert_equal(call("diopiLinalgQR", a, "r")[1], r[..., : min(shape[-2:]), :])
+
+
+def test_signs_of_qr() -> None:
+    """Where something is to eliminate, the sign of the diagonal turns over; where nothing is, it stays."""
+    _, r = call("diopiLinalgQR", np.array([[3.0, 1.0], [4.0, 2.0]]), "r")
+    assert r[0, 0] == pytest.approx(-5)
+    _, r = call("diopiLinalgQR", np.array([[-3.0, 1.0], [4.0, 2.0]]), "r")
+    assert r[0, 0] == pytest.approx(5)
+    _, r = call("diopiLinalgQR", np.array([[-3.0, 1.0], [0.0, 2.0]]), "r")
+    np.testing.assert_equal(r, [[-3.0, 1.0], [0.0, 2.0]])
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0, 2.0, 3.0, np.inf])
+def test_distances(p: float) -> None:
+    x, y = Draw(False)(2, 1, 3, 4), Draw(False)(3, 2, 4)
+    expected = [[[[np.linalg.norm(a - b, p) for b in second] for a in first[0]] for second in y] for first in x]
+    np.testing.assert_allclose(call("diopiCdist", x, y, p, None), expected)
+
+
+def test_distance_of_power_0_counts_unequal_coordinates() -> None:
+    np.testing.assert_equal(call("diopiCdist", np.array([[1.0, 2.0]]), np.array([[1.0, 3.0]]), 0.0, None), [[1]])
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0, 1.5, 2.0, 3.0, np.inf])
+def test_distance_gradient(p: float) -> None:
+    draw = Draw(False)
+    x, y, grad = draw(2, 3, 4), draw(2, 2, 4), draw(2, 3, 2)
+    expected = difference(lambda x: call("diopiCdist", x, y, p, None), x, grad)
+    distances = call("diopiCdist", x, y, p, None)
+    np.testing.assert_allclose(call("diopiCdistBackward", grad, x, y, p, distances), expected, atol=1e-6)
+
+
+def test_equal_rows_have_no_distance_gradient() -> None:
+    rows = np.array([[1.0, 2.0], [1.0, 3.0]])
+    for p in (0.0, 0.5, 1.0, 2.0, np.inf):
+        distances = call("diopiCdist", rows[:1], rows[:1], p, None)
+        np.testing.assert_equal(call("diopiCdistBackward", np.ones((1, 1)), rows[:1], rows[:1], p, distances), [[0, 0]])

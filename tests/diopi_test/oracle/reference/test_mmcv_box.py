@@ -1,0 +1,253 @@
+"""The references of boxes and polygons: against Shapely, plain loops and finite differences, and in other frames."""
+
+from itertools import pairwise, product
+from math import atan2, cos, pi, sin
+from typing import Any
+
+import numpy as np
+import pytest
+from references import STEP, call
+from shapely import MultiPoint, Point, Polygon, affinity, box
+
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.oracle.judges import Answer, judge_of
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def _rotated_boxes(rng: np.random.Generator, n: int) -> Array:
+    return np.concatenate([rng.uniform(0, 5, (n, 2)), rng.uniform(1, 6, (n, 2)), rng.uniform(-4, 4, (n, 1))], 1)
+
+
+def _turned(row: Array) -> Polygon:
+    x, y, w, h, angle = row[:5]
+    return affinity.rotate(box(x - w / 2, y - h / 2, x + w / 2, y + h / 2), angle, use_radians=True)
+
+
+def _quadrilaterals(rng: np.random.Generator, n: int) -> Array:
+    angles = np.sort(rng.uniform(0, 2 * np.pi, (n, 4)))
+    corners = rng.uniform(0, 3, (n, 1, 2)) + 3 * np.stack([np.cos(angles), np.sin(angles)], -1)
+    corners[::2] = corners[::2, ::-1]
+    return corners.reshape(n, 8)
+
+
+def _polygon(row: Array) -> Polygon:
+    return Polygon(row.reshape(-1, 2))
+
+
+def _hull(row: Array) -> Any:
+    return MultiPoint(row.reshape(-1, 2)).convex_hull
+
+
+def _ratio(one: Any, other: Any, mode: int = 0) -> float:
+    common = one.intersection(other).area
+    return common / (one.area + other.area - common if mode == 0 else one.area)
+
+
+def _ratios(ones: Any, others: Any, mode: int = 0) -> Array:
+    return np.array([[_ratio(one, other, mode) for other in others] for one in ones])
+
+
+# Overlaps
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("offset", [0, 1])
+def test_overlaps_of_upright_boxes(rng: np.random.Generator, mode: int, offset: int) -> None:
+    low = rng.uniform(0, 4, (12, 2))
+    boxes = np.concatenate([low, low + rng.uniform(1, 5, (12, 2))], 1)
+    longer = [box(x1, y1, x2 + offset, y2 + offset) for x1, y1, x2, y2 in boxes]
+    given = call("diopiBboxOverlapsMmcv", boxes[:7], boxes[5:], mode, offset, False)
+    np.testing.assert_allclose(given, _ratios(longer[:7], longer[5:], mode), atol=1e-14)
+    aligned = call("diopiBboxOverlapsMmcv", boxes[:5], boxes[5:10], mode, offset, True)
+    np.testing.assert_allclose(aligned, np.diag(_ratios(longer[:5], longer[5:10], mode)), atol=1e-14)
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_overlaps_of_rotated_boxes(rng: np.random.Generator, mode: int) -> None:
+    ones, others = _rotated_boxes(rng, 15), _rotated_boxes(rng, 12)
+    given = call("diopiBoxIouRotatedMmcv", ones, others, mode, False)
+    np.testing.assert_allclose(given, _ratios(map(_turned, ones), [*map(_turned, others)], mode), atol=1e-13)
+    aligned = call("diopiBoxIouRotatedMmcv", ones[:12], others, mode, True)
+    np.testing.assert_array_equal(aligned, np.diag(given[:12]))
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_overlaps_of_quadrilaterals(rng: np.random.Generator, mode: int) -> None:
+    ones, others = _quadrilaterals(rng, 15), _quadrilaterals(rng, 12)
+    given = call("diopiBoxIouQuadriMmcv", ones, others, mode, False)
+    np.testing.assert_allclose(given, _ratios(map(_polygon, ones), [*map(_polygon, others)], mode), atol=1e-13)
+
+
+def test_overlaps_of_rotated_boxes_do_not_depend_on_the_frame(rng: np.random.Generator) -> None:
+    ones, others = _rotated_boxes(rng, 9), _rotated_boxes(rng, 7)
+    given = call("diopiBoxIouRotatedMmcv", ones, others, 0, False)
+
+    def quarter_turned(boxes: Array) -> Array:
+        x, y, w, h, angle = boxes.T
+        return np.stack([-y, x, w, h, angle + pi / 2], -1)
+
+    def moved(boxes: Array) -> Array:
+        return boxes + np.array([3, -7, 0, 0, 0])
+
+    for change in (quarter_turned, moved):
+        other = call("diopiBoxIouRotatedMmcv", change(ones), change(others), 0, False)
+        np.testing.assert_allclose(other, given, atol=1e-12)
+    x, y, w, h, angle = ones.T
+    sides_exchanged = np.stack([x, y, h, w, angle + pi / 2], -1)
+    np.testing.assert_allclose(call("diopiBoxIouRotatedMmcv", sides_exchanged, others, 0, False), given, atol=1e-12)
+    order = rng.permutation(7)
+    np.testing.assert_array_equal(call("diopiBoxIouRotatedMmcv", ones, others[order], 0, False), given[:, order])
+    np.testing.assert_allclose(call("diopiBoxIouRotatedMmcv", others, ones, 0, False), given.T, atol=1e-13)
+
+
+def test_a_box_overlaps_itself_wholly_and_one_without_area_nothing(rng: np.random.Generator) -> None:
+    boxes = _rotated_boxes(rng, 6)
+    np.testing.assert_allclose(np.diag(call("diopiBoxIouRotatedMmcv", boxes, boxes, 0, False)), 1, atol=1e-12)
+    flat = boxes * [1, 1, 0, 1, 1]
+    np.testing.assert_array_equal(call("diopiBoxIouRotatedMmcv", flat, boxes, 0, False), 0)
+
+
+# Suppression
+
+
+def _kept_one_by_one(shapes: list[Any], order: Any, threshold: float) -> list[int]:
+    kept: list[int] = []
+    for one in order:
+        if all(_ratio(shapes[one], shapes[other]) <= threshold for other in kept):
+            kept.append(int(one))
+    return kept
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.3, 0.6])
+def test_suppression_of_upright_boxes(rng: np.random.Generator, threshold: float) -> None:
+    low = rng.uniform(0, 8, (40, 2))
+    boxes, scores = np.concatenate([low, low + rng.uniform(2, 6, (40, 2))], 1), rng.permutation(40) / 8
+    expected = _kept_one_by_one([box(*row) for row in boxes], np.argsort(-scores), threshold)
+    np.testing.assert_array_equal(call("diopiNmsMmcv", boxes, scores, threshold, 0), expected)
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.3, 0.6])
+def test_suppression_of_rotated_boxes(rng: np.random.Generator, threshold: float) -> None:
+    boxes, scores = _rotated_boxes(rng, 40), rng.permutation(40) / 8
+    order = np.argsort(-scores)
+    expected = _kept_one_by_one([*map(_turned, boxes)], order, threshold)
+    given = call("diopiNmsRotatedMmcv", boxes, scores, order, boxes[order], np.zeros(0, int), threshold, False)
+    np.testing.assert_array_equal(given, expected)
+
+
+def _judged(name: str, arguments: dict[str, Any], result: Any, output: str, dtype: Dtype) -> list[str]:
+    answer = Answer(arguments, {output: np.asarray(result)}, {}, {output: dtype})
+    return list(judge_of(lookup(name))(answer))
+
+
+def test_boxes_of_equal_scores_may_be_taken_in_any_order() -> None:
+    boxes = np.array([[0.0, 0, 4, 4], [0, 0, 4, 3], [0, 0, 3, 4], [9, 9, 10, 10]])
+    arguments = {"dets": boxes, "scores": np.array([0.5, 0.5, 0.5, 0.75]), "iou_threshold": 0.7, "offset": 0}
+
+    def problems(kept: list[int]) -> list[str]:
+        return _judged("diopiNmsMmcv", arguments, kept, "out", Dtype.int64)
+
+    for right in ([3, 0], [3, 1, 2], [3, 2, 1]):
+        assert not problems(right)
+    assert "not falling" in problems([0, 3])[0]
+    assert "overlaps box" in problems([3, 0, 1])[0]
+    assert "drops box" in problems([3, 1])[0]
+    assert "more than once" in problems([3, 3, 0])[0]
+
+
+# Points and polygons
+
+
+def test_points_in_polygons(rng: np.random.Generator) -> None:
+    points, polygons = rng.uniform(-3, 6, (60, 2)), _quadrilaterals(rng, 9)
+    expected = [[_polygon(row).contains(Point(point)) for row in polygons] for point in points]
+    np.testing.assert_array_equal(call("diopiPointsInPolygonsMmcv", points, polygons), expected)
+
+
+def test_smallest_rectangles(rng: np.random.Generator) -> None:
+    sets = rng.normal(size=(20, 18)) * rng.uniform(0.2, 4, (20, 1))
+    for row, rectangle in zip(sets, call("diopiMinAreaPolygonsMmcv", sets), strict=True):
+        hull, found = _hull(row), _polygon(rectangle)
+        corners = hull.exterior.coords
+        angles = [atan2(v - y, u - x) for (x, y), (u, v) in pairwise(corners)]
+        smallest = min(affinity.rotate(hull, -angle, use_radians=True).envelope.area for angle in angles)
+        assert found.area == pytest.approx(smallest)
+        assert found.buffer(1e-9).contains(hull)
+
+
+def test_the_judge_of_smallest_rectangles_refuses_others(rng: np.random.Generator) -> None:
+    sets = rng.normal(size=(5, 18))
+    right = call("diopiMinAreaPolygonsMmcv", sets)
+
+    def problems(result: Array) -> list[str]:
+        return _judged("diopiMinAreaPolygonsMmcv", {"pointsets": sets}, result, "polygons", Dtype.float32)
+
+    assert not problems(right) and not problems(np.roll(right, 2, 1)) and not problems(right + 1e-7)
+    corners = right.reshape(5, 4, 2)
+    low, high = sets.reshape(5, 9, 2).min(1), sets.reshape(5, 9, 2).max(1)
+    upright = np.stack([high[:, 0], low[:, 1], low[:, 0], low[:, 1], low[:, 0], high[:, 1], high[:, 0], high[:, 1]], 1)
+    wrong = [right + 1e-3, right * 1.01, corners[:, ::-1].reshape(5, 8), upright, np.full((5, 8), np.nan)]
+    assert all(map(problems, wrong))
+
+
+# Hulls of nine points
+
+
+def test_overlaps_of_hulls(rng: np.random.Generator) -> None:
+    sets, polygons = rng.uniform(-3, 5, (12, 18)), _quadrilaterals(rng, 8)
+    given = call("diopiConvexIouMmcv", sets, polygons)
+    np.testing.assert_allclose(given, _ratios(map(_hull, sets), [*map(_polygon, polygons)]), atol=1e-13)
+
+
+def _giou(row: Array, polygon: Array) -> float:
+    one, other = _hull(row), _polygon(polygon)
+    common = one.intersection(other).area
+    union, whole = one.area + other.area - common, one.union(other).convex_hull.area
+    return common / union - (whole - union) / whole
+
+
+@pytest.mark.parametrize("far", [0.0, 9.0])
+def test_generalised_overlaps_and_their_gradients(rng: np.random.Generator, far: float) -> None:
+    sets, polygons = rng.uniform(-3, 5, (12, 18)), _quadrilaterals(rng, 12) + far
+    given = call("diopiConvexGiouMmcv", sets, polygons)
+    for row, polygon, result in zip(sets, polygons, given, strict=True):
+        assert result[18] == pytest.approx(_giou(row, polygon), abs=1e-12)
+        steps = STEP * np.eye(18)
+        slopes = [(_giou(row + step, polygon) - _giou(row - step, polygon)) / (2 * STEP) for step in steps]
+        np.testing.assert_allclose(result[:18], slopes, atol=1e-7)
+
+
+# Corners in order
+
+
+def test_corners_come_counter_clockwise(rng: np.random.Generator) -> None:
+    vertices, mask = rng.normal(size=(3, 4, 24, 2)), np.zeros((3, 4, 24), bool)
+    counts = rng.integers(0, 9, (3, 4))
+    for b, n in product(range(3), range(4)):
+        mask[b, n, rng.permutation(24)[: counts[b, n]]] = True
+    given = call("diopiDiffIouRotatedSortVerticesMmcv", vertices, mask, counts)
+    for b, n in product(range(3), range(4)):
+        padding = next(j for j in range(8, 24) if not mask[b, n, j])
+        corners = [j for j in range(24) if mask[b, n, j]] if counts[b, n] >= 3 else []
+        corners.sort(key=lambda j: atan2(vertices[b, n, j, 1], vertices[b, n, j, 0]) % (2 * pi))
+        expected = [*corners, *corners[:1], *[padding] * 9][:9]
+        np.testing.assert_array_equal(given[b, n], expected)
+
+
+def test_corners_in_order_give_the_area_of_a_rectangle() -> None:
+    angles = [0.3, 1.9, 3.5, 5.1]
+    vertices = np.zeros((1, 1, 24, 2))
+    vertices[0, 0, [5, 0, 9, 2]] = [(2 * cos(angle), 2 * sin(angle)) for angle in angles]
+    mask = np.isin(np.arange(24), [5, 0, 9, 2]).reshape(1, 1, 24)
+    order = call("diopiDiffIouRotatedSortVerticesMmcv", vertices, mask, np.array([[4]]))[0, 0]
+    np.testing.assert_array_equal(order, [5, 0, 9, 2, 5, 8, 8, 8, 8])
+    x, y = vertices[0, 0, order].T
+    area = (x[:-1] * y[1:] - y[:-1] * x[1:]).sum() / 2
+    assert area == pytest.approx(_polygon(vertices[0, 0, order[:4]]).area)

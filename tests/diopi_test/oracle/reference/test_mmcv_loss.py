@@ -1,0 +1,126 @@
+"""The references of MMCV's losses: against PyTorch's functions, SciPy's nearest points and finite differences."""
+
+import numpy as np
+import pytest
+from references import call, difference
+from scipy.spatial import KDTree
+
+from diopi_proto.interface import lookup
+from diopi_test.oracle.judges import Answer, judge_of
+from diopi_test.oracle.reference.mmcv_loss import MIN
+
+torch = pytest.importorskip("torch")
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+ATTRIBUTES = [(2.0, 0.25), (0.0, 0.6), (0.7, 1.0), (5.0, 0.0)]
+"""gamma and alpha."""
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def _torch_sigmoid_focal(
+    logits: torch.Tensor, target: torch.Tensor, weight: torch.Tensor, gamma: float, alpha: float
+) -> torch.Tensor:
+    """−α_t (1 − p_t)^γ ln p_t with PyTorch's cross entropy for the logarithm."""
+    classes = logits.shape[1]
+    wanted = torch.nn.functional.one_hot(target, classes + 1)[:, :classes].double()
+    entropy = torch.nn.functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
+    p_t = torch.exp(-entropy)
+    alpha_t = alpha * wanted + (1 - alpha) * (1 - wanted)
+    return alpha_t * (1 - p_t) ** gamma * entropy * weight[target][:, None]
+
+
+@pytest.mark.parametrize(("gamma", "alpha"), ATTRIBUTES)
+def test_sigmoid_focal_loss_and_gradient_are_those_of_pytorch(
+    rng: np.random.Generator, gamma: float, alpha: float
+) -> None:
+    logits, target, weight = rng.normal(size=(6, 4)), rng.integers(0, 4, 6), rng.uniform(0.5, 2, 4)
+    x = torch.tensor(logits, requires_grad=True)
+    expected = _torch_sigmoid_focal(x, torch.tensor(target), torch.tensor(weight), gamma, alpha)
+    expected.sum().backward()
+    given = call("diopiSigmoidFocalLossMmcv", logits, target, weight, gamma, alpha)
+    np.testing.assert_allclose(given, expected.detach(), rtol=1e-12)
+    gradient = call("diopiSigmoidFocalLossBackwardMmcv", logits, target, weight, gamma, alpha)
+    np.testing.assert_allclose(gradient, x.grad, rtol=1e-11, atol=1e-14)
+
+
+def test_the_background_is_no_class(rng: np.random.Generator) -> None:
+    logits, nothing = rng.normal(size=(3, 4)), np.zeros(0)
+    background = call("diopiSigmoidFocalLossMmcv", logits, np.full(3, 4), nothing, 2.0, 0.25)
+    negative = call("diopiSigmoidFocalLossMmcv", logits[:, 1:], np.zeros(3, int), nothing, 2.0, 0.25)
+    np.testing.assert_array_equal(background[:, 2:], negative[:, 1:])
+
+
+def test_logarithms_stop_at_the_smallest_float32() -> None:
+    given = call("diopiSigmoidFocalLossMmcv", np.array([[-200.0, 200.0]]), np.array([0]), np.zeros(0), 0.0, 0.5)
+    np.testing.assert_allclose(given, [[-0.5 * np.log(MIN)] * 2])
+
+
+@pytest.mark.parametrize(("gamma", "alpha"), ATTRIBUTES)
+def test_softmax_focal_loss_and_gradient_are_those_of_pytorch(
+    rng: np.random.Generator, gamma: float, alpha: float
+) -> None:
+    target, weight = np.array([0, 3, -1, 1, 2, -2]), rng.uniform(0.5, 2, 4)
+    logits = torch.tensor(rng.normal(size=(6, 4)), requires_grad=True)
+    entropy = torch.nn.functional.cross_entropy(logits, torch.tensor(target.clip(0)), reduction="none")
+    rows = alpha * (1 - torch.exp(-entropy)) ** gamma * entropy * torch.tensor(weight[target.clip(0)])
+    expected = torch.where(torch.tensor(target) < 0, 0, rows)
+    expected.sum().backward()
+    softmax = torch.softmax(logits.detach(), 1).numpy()
+    given = call("diopiSoftmaxFocalLossMmcv", softmax, target, weight, gamma, alpha)
+    np.testing.assert_allclose(given, expected.detach(), rtol=1e-12)
+    gradient = call("diopiSoftmaxFocalLossBackwardMmcv", np.zeros(6), softmax, target, weight, gamma, alpha)
+    np.testing.assert_allclose(gradient, logits.grad, rtol=1e-10, atol=1e-14)
+
+
+def test_nearest_points_are_those_of_a_search_tree(rng: np.random.Generator) -> None:
+    one, other = rng.normal(size=(2, 30, 2)), rng.normal(size=(2, 20, 2))
+    dist1, dist2, idx1, idx2 = call("diopiChamferDistanceMmcv", one, other)
+    for b in range(2):
+        for points, others, distances, positions in ((one, other, dist1, idx1), (other, one, dist2, idx2)):
+            expected, nearest = KDTree(others[b]).query(points[b])
+            np.testing.assert_array_equal(positions[b], nearest)
+            np.testing.assert_allclose(distances[b], expected**2)
+
+
+def test_distances_do_not_depend_on_where_the_sets_are(rng: np.random.Generator) -> None:
+    one, other, shift = rng.normal(size=(1, 9, 2)), rng.normal(size=(1, 7, 2)), rng.normal(size=2)
+    here, there = (
+        call("diopiChamferDistanceMmcv", one, other),
+        call("diopiChamferDistanceMmcv", one + shift, other + shift),
+    )
+    for mine, its in zip(here, there, strict=True):
+        np.testing.assert_allclose(mine, its)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_gradient_of_chamfer_distance(rng: np.random.Generator, which: int) -> None:
+    sets = [rng.normal(size=(2, 5, 2)), rng.normal(size=(2, 4, 2))]
+    grads = [rng.normal(size=(2, 5)), rng.normal(size=(2, 4))]
+    _, _, idx1, idx2 = call("diopiChamferDistanceMmcv", *sets)
+    zeros = [np.zeros_like(points) for points in sets]
+    gradients = call("diopiChamferDistanceBackwardMmcv", *zeros, *sets, idx1, idx2, *grads)
+
+    def summed(points: Array) -> Array:
+        changed = [points if i == which else one for i, one in enumerate(sets)]
+        distances = call("diopiChamferDistanceMmcv", *changed)[:2]
+        return np.array(sum((grad * dist).sum() for grad, dist in zip(grads, distances, strict=True)))
+
+    np.testing.assert_allclose(gradients[which], difference(summed, sets[which]), atol=1e-8)
+
+
+def test_any_of_equally_near_points_is_accepted() -> None:
+    one, other = np.zeros((1, 1, 2)), np.array([[[1.0, 0], [0, 1], [2, 0]]])
+    arguments = {"xyz1": one, "xyz2": other}
+
+    def problems(position: int) -> list[str]:
+        results = {"idx1": np.array([[position]]), "idx2": np.zeros((1, 3), int)}
+        return list(judge_of(lookup("diopiChamferDistanceMmcv"))(Answer(arguments, results, {}, {})))
+
+    assert not problems(0) and not problems(1)
+    assert "not positions of nearest points" in problems(2)[0]
+    assert "not positions from 0 to 2" in problems(3)[0]

@@ -1,0 +1,208 @@
+"""The references of point sets: against scipy's trees, plain loops, PyTorch's gathers, finite differences."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from references import call, difference
+from scipy.spatial import KDTree
+from scipy.spatial.distance import cdist
+
+from diopi_proto.interface import lookup
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.cases.selection import select_cases
+
+torch = pytest.importorskip("torch")
+
+Array = np.ndarray[Any, Any]
+
+RNG = np.random.default_rng(5)
+
+
+def cloud(*shape: int) -> Array:
+    return np.random.default_rng(sum(shape)).normal(size=(*shape, 3))
+
+
+def ball(centers: Array, points: Array, count: int, low: float, high: float) -> Array:
+    b, n, m = len(points), points.shape[1], centers.shape[1]
+    idx = np.zeros((b, m, count), int)
+    return np.asarray(call("diopiBallQueryMmcv", idx, centers, points, b, n, m, count, low, high))
+
+
+@pytest.mark.parametrize("low", [0.0, 0.6])
+def test_balls_hold_the_first_points_a_tree_finds(low: float) -> None:
+    points, centers = cloud(2, 40), cloud(2, 9)
+    rows = ball(centers, points, 5, low, 1.1)
+    for batch in range(2):
+        tree = KDTree(points[batch])
+        for center, row in zip(centers[batch], rows[batch], strict=True):
+            near = set(tree.query_ball_point(center, 1.1)) - set(tree.query_ball_point(center, low))
+            found = sorted(near)[:5]
+            assert row.tolist() == (found + found[:1] * (5 - len(found)) if found else [0] * 5)
+
+
+def test_a_centre_that_is_a_point_is_a_hit_whatever_the_shell() -> None:
+    points = np.array([[[5.0, 0, 0], [0, 0, 0], [1, 0, 0], [2, 0, 0]]])
+    assert ball(points[:, 1:2], points, 3, 1.0, 2.0).tolist() == [[[1, 2, 1]]], "1 is inside the shell, 2 is not"
+
+
+def test_stacked_balls_are_balls_set_by_set() -> None:
+    counts, lengths = [3, 0, 4], [12, 5, 30]
+    centers, points = cloud(7), cloud(47)
+    idx = np.zeros((7, 4), int)
+    rows = call("diopiStackBallQueryMmcv", idx, centers, np.array(counts), points, np.array(lengths), 0.9, 4)
+    starts, first = np.cumsum([0, *counts]), np.cumsum([0, *lengths])
+    for number in (0, 2):
+        its, near = centers[starts[number] : starts[number + 1]], points[first[number] : first[number + 1]]
+        own = ball(its[np.newaxis], near[np.newaxis], 4, 0.0, 0.9)[0]
+        none = cdist(its, near).min(1) >= 0.9
+        own[none, 0] = -1
+        np.testing.assert_array_equal(rows[starts[number] : starts[number + 1]], own)
+
+
+def test_furthest_points_by_exhaustion() -> None:
+    points = cloud(1, 30)
+    chosen = call("diopiFurthestPointSamplingMmcv", np.full((1, 30), 1e10), points, 1, 30, 9)[0]
+    distances = cdist(points[0], points[0])
+    expected = [0]
+    while len(expected) < 9:
+        expected.append(max(range(30), key=lambda k: min(distances[k, other] for other in expected)))
+    assert chosen.tolist() == expected
+    given = call("diopiFurthestPointSamplingWithDistMmcv", np.full((1, 30), 1e10), distances[np.newaxis] ** 2, 1, 30, 9)
+    assert given[0].tolist() == expected
+
+
+def test_given_distances_are_those_from_the_chosen_point() -> None:
+    distances = np.array([[[0.0, 1, 2], [5, 0, 3], [9, 9, 0]]])
+    assert call("diopiFurthestPointSamplingWithDistMmcv", np.full((1, 3), 1e10), distances, 1, 3, 3).tolist() == [
+        [0, 2, 1]
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 4, 20])
+def test_nearest_points_by_a_tree(count: int) -> None:
+    points, centers = cloud(2, 20), cloud(2, 7)
+    indices, squares = call("diopiKnnMmcv", points, centers, 2, 20, 7, count)
+    for batch in range(2):
+        distances, expected = KDTree(points[batch]).query(centers[batch], k=count)
+        np.testing.assert_allclose(squares[batch], np.reshape(distances, (7, count)) ** 2)
+        np.testing.assert_array_equal(indices[batch], np.reshape(expected, (7, count)))
+
+
+def test_too_few_points() -> None:
+    indices, squares = call("diopiKnnMmcv", cloud(1, 2), cloud(1, 3), 1, 2, 3, 4)
+    assert (indices[..., 2:] == 0).all()
+    assert (squares[..., 2:] == 1e10).all()
+    squares, indices = call("diopiThreeNnMmcv", cloud(1, 3), cloud(1, 2), 1, 3, 2)
+    assert (indices[..., 2] == 0).all()
+    assert np.isinf(squares[..., 2]).all()
+
+
+def test_three_nearest_with_the_lower_index_first() -> None:
+    known = np.array([[[1.0, 0, 0], [0, 1, 0], [-1, 0, 0], [0, 0, 3]]])
+    squares, indices = call("diopiThreeNnMmcv", np.zeros((1, 1, 3)), known, 1, 1, 4)
+    assert indices.tolist() == [[[0, 1, 2]]]
+    assert squares.tolist() == [[[1, 1, 1]]]
+
+
+def test_neighbours_move_with_the_points() -> None:
+    """Distances don't change with a translation, and indices follow a permutation of the points."""
+    points, centers, order = cloud(1, 25), cloud(1, 6), RNG.permutation(25)
+    indices, squares = call("diopiKnnMmcv", points, centers, 1, 25, 6, 5)
+    others, moved = call("diopiKnnMmcv", points[:, order] + 3.0, centers + 3.0, 1, 25, 6, 5)
+    np.testing.assert_allclose(moved, squares)
+    np.testing.assert_array_equal(order[others], indices)
+
+
+def test_gathering_and_grouping_are_torch_gathers() -> None:
+    points, idx = RNG.normal(size=(2, 3, 8)), RNG.integers(0, 8, (2, 5, 4))
+    one = torch.gather(torch.tensor(points), 2, torch.tensor(idx[:, :, 0])[:, None].expand(-1, 3, -1))
+    np.testing.assert_array_equal(call("diopiGatherPointsMmcv", points, idx[:, :, 0], 2, 3, 8, 5), one)
+    flat = torch.tensor(idx.reshape(2, 1, 20)).expand(-1, 3, -1)
+    many = torch.gather(torch.tensor(points), 2, flat).reshape(2, 3, 5, 4)
+    np.testing.assert_array_equal(call("diopiGroupPointsMmcv", points, idx, 2, 3, 8, 5, 4), many)
+
+
+def test_gradients_of_gathering_by_differences() -> None:
+    points, idx, zeros = RNG.normal(size=(2, 2, 4)), RNG.integers(0, 4, (2, 5, 3)), np.zeros((2, 2, 4))
+    grad = RNG.normal(size=(2, 2, 5, 3))
+    given = call("diopiGroupPointsBackwardMmcv", zeros, grad, idx, 2, 2, 4, 5, 3)
+    expected = difference(lambda x: call("diopiGroupPointsMmcv", x, idx, 2, 2, 4, 5, 3), points, grad)
+    np.testing.assert_allclose(given, expected, atol=1e-9)
+    given = call("diopiGatherPointsBackwardMmcv", zeros, grad[..., 0], idx[..., 0], 2, 2, 4, 5)
+    expected = difference(lambda x: call("diopiGatherPointsMmcv", x, idx[..., 0], 2, 2, 4, 5), points, grad[..., 0])
+    np.testing.assert_allclose(given, expected, atol=1e-9)
+
+
+def test_interpolation_of_three_and_its_gradient() -> None:
+    points, idx, weight = RNG.normal(size=(2, 3, 6)), RNG.integers(0, 6, (2, 5, 3)), RNG.normal(size=(2, 5, 3))
+    given = call("diopiThreeInterpolateMmcv", points, idx, weight, 2, 3, 6, 5)
+    for b, c, i in np.ndindex(2, 3, 5):
+        assert given[b, c, i] == pytest.approx(sum(weight[b, i, k] * points[b, c, idx[b, i, k]] for k in range(3)))
+    grad = RNG.normal(size=(2, 3, 5))
+    back = call("diopiThreeInterpolateBackwardMmcv", np.zeros((2, 3, 6)), grad, idx, weight, 2, 3, 5, 6)
+    expected = difference(lambda x: call("diopiThreeInterpolateMmcv", x, idx, weight, 2, 3, 6, 5), points, grad)
+    np.testing.assert_allclose(back, expected, atol=1e-9)
+
+
+def test_stacked_groups_and_their_gradient() -> None:
+    features, idx = RNG.normal(size=(9, 2)), RNG.integers(-1, 6, (5, 3))
+    sizes, rows = np.array([5, 0, 4]), np.array([2, 1, 2])
+
+    def group(x: Array) -> Array:
+        return np.asarray(call("diopiStackGroupPointsMmcv", np.zeros((5, 2, 3)), x, sizes, idx, rows, 3, 2, 5, 3))
+
+    given = group(features)
+    for r, j in np.ndindex(5, 3):
+        number = [0, 0, 1, 2, 2][r]
+        inside = 0 <= idx[r, j] < sizes[number]
+        expected = features[[0, 5, 5][number] + idx[r, j]] if inside else np.zeros(2)
+        np.testing.assert_array_equal(given[r, :, j], expected)
+    grad = RNG.normal(size=(5, 2, 3))
+    back = call("diopiStackGroupPointsBackwardMmcv", np.zeros((9, 2)), grad, idx, rows, sizes, 3, 2, 5, 9, 3)
+    np.testing.assert_allclose(back, difference(group, features, grad), atol=1e-9)
+
+
+def test_scores_and_their_gradients() -> None:
+    b, n, rows, m, k, o = 2, 4, 3, 2, 3, 2
+    points, centers = RNG.normal(size=(2, b, n, m, o))
+    scores, idx = RNG.normal(size=(b, rows, k, m)), RNG.integers(-1, n + 1, (b, rows, k))
+    idx[..., 0] = RNG.integers(0, n, (b, rows))
+    sizes = b, n, rows, m, k, o, 0
+
+    def assign(points: Array, centers: Array, scores: Array) -> Array:
+        zeros = np.zeros((b, o, rows, k))
+        return np.asarray(call("diopiAssignScoreWithkMmcv", zeros, points, centers, scores, idx, *sizes))
+
+    given = assign(points, centers, scores)
+    for at in np.ndindex(given.shape):
+        batch, channel, row, slot = at
+        there = 0 <= idx[batch, row, slot] < n
+        terms = [
+            scores[batch, row, slot, i]
+            * (points[batch, idx[batch, row, slot], i, channel] - centers[batch, idx[batch, row, 0], i, channel])
+            for i in range(m if there else 0)
+        ]
+        assert given[at] == pytest.approx(sum(terms))
+    grad, zeros = RNG.normal(size=given.shape), (np.zeros_like(points), np.zeros_like(centers), np.zeros_like(scores))
+    back = call("diopiAssignScoreWithkBackwardMmcv", *zeros, grad, points, centers, scores, idx, *sizes)
+    expected = [
+        difference(lambda x: assign(x, centers, scores), points, grad),
+        difference(lambda x: assign(points, x, scores), centers, grad),
+        difference(lambda x: assign(points, centers, x), scores, grad),
+    ]
+    for one, other in zip(back, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-8)
+
+
+@pytest.mark.parametrize("function", ["diopiBallQueryMmcv", "diopiStackBallQueryMmcv"])
+def test_no_point_is_nearer_to_a_radius_than_rounding(function: str) -> None:
+    for case in select_cases(function, "full"):
+        given = make_baseline_case(lookup(function), case).plain_arguments()
+        centers, points = given["center_xyz"], given["xyz"]
+        pairs = zip(centers, points, strict=True) if centers.ndim == 3 else [(centers, points)]
+        squares = [cdist(one, other) ** 2 for one, other in pairs if one.size and other.size]
+        for radius in (given["max_radius"], given.get("min_radius", 0.0)):
+            for square in squares:
+                distance = np.abs(square / max(radius, 1e-6) ** 2 - 1)
+                assert not np.any((distance > 1e-12) & (distance < 1e-5)), case.label

@@ -1,0 +1,148 @@
+"""The references of oriented pooling: against sampling point by point, rotations by a right angle, differences."""
+
+from math import ceil, cos, pi, sin
+from typing import Any
+
+import numpy as np
+import pytest
+from bilinear import bordered
+from references import call, difference
+
+Array = np.ndarray[Any, Any]
+
+BINS = (2, 3)
+ROIS = np.array([[1, 2.3, 2.1, 3.8, 2.4, 0.4], [0, 1.7, 2.3, 5.2, 0.9, -2.5], [1, 2, 2, 0.1, 0.2, 5.0]])
+
+
+def maps(*shape: int) -> Array:
+    return np.random.default_rng(1).normal(size=shape or (2, 2, 5, 5))
+
+
+def rotate(features: Array, rois: Array, ratio: int, scale: float, aligned: bool, clockwise: bool) -> Array:
+    return np.asarray(call("diopiRoiAlignRotatedMmcv", features, rois, *BINS, ratio, scale, aligned, clockwise))
+
+
+def places(roi: Array, ratio: int, scale: float, aligned: bool, theta: float, at: tuple[int, int]) -> list[Any]:
+    """The samples of one bin."""
+    shift, least = (0.5, -np.inf) if aligned else (0.0, 1.0)
+    cx, cy = roi[1] * scale - shift, roi[2] * scale - shift
+    w, h = max(roi[3] * scale, least), max(roi[4] * scale, least)
+    gh, gw = (ratio, ratio) if ratio > 0 else (ceil(h / BINS[0]), ceil(w / BINS[1]))
+    result = []
+    for iy, ix in np.ndindex(gh, gw):
+        v = -h / 2 + (at[0] + (iy + 0.5) / gh) * h / BINS[0]
+        u = -w / 2 + (at[1] + (ix + 0.5) / gw) * w / BINS[1]
+        result.append((v * cos(theta) - u * sin(theta) + cy, v * sin(theta) + u * cos(theta) + cx))
+    return result
+
+
+@pytest.mark.parametrize("ratio", [0, 2])
+@pytest.mark.parametrize("aligned", [True, False])
+@pytest.mark.parametrize("clockwise", [True, False])
+def test_rotated_pooling_point_by_point(ratio: int, aligned: bool, clockwise: bool) -> None:
+    features = maps()
+    given = rotate(features, ROIS, ratio, 0.8, aligned, clockwise)
+    for k, c, i, j in np.ndindex(given.shape):
+        theta = -ROIS[k, 5] if clockwise else ROIS[k, 5]
+        points = places(ROIS[k], ratio, 0.8, aligned, theta, (i, j))
+        values = [bordered(features[int(ROIS[k, 0]), c], *point) for point in points]
+        assert given[k, c, i, j] == pytest.approx(np.mean(values))
+
+
+def test_a_map_and_its_regions_turned_by_a_right_angle() -> None:
+    """Turning both leaves what is pooled as it is: rows become columns, (y, x) becomes (x, 4 − y)."""
+    features = maps()
+    regions = np.array([[0, 2.0, 2.2, 2.5, 1.5, 0.3], [1, 1.8, 2.1, 1.0, 2.0, -0.8]])
+    turned = np.rot90(features, 1, (2, 3)).copy()  # element (y, x) goes to (4 − x, y)
+    moved = regions.copy()
+    moved[:, 1], moved[:, 2] = regions[:, 2], 4 - regions[:, 1]
+    moved[:, 5] = regions[:, 5] + pi / 2
+    right = rotate(turned, moved, 2, 1.0, False, False)
+    np.testing.assert_allclose(right, rotate(features, regions, 2, 1.0, False, False), atol=1e-12)
+
+
+def test_a_turn_by_a_whole_circle_is_none() -> None:
+    features, once = maps(), ROIS.copy()
+    once[:, 5] += 2 * pi
+    np.testing.assert_allclose(
+        rotate(features, once, 2, 1.0, True, False), rotate(features, ROIS, 2, 1.0, True, False), atol=1e-12
+    )
+
+
+def test_gradient_of_rotated_pooling() -> None:
+    features, grad = maps(), np.random.default_rng(2).normal(size=(3, 2, *BINS))
+    back = call("diopiRoiAlignRotatedBackwardMmcv", np.zeros_like(features), grad, ROIS, *BINS, 0, 0.8, True, True)
+    expected = difference(lambda x: rotate(x, ROIS, 0, 0.8, True, True), features, grad)
+    np.testing.assert_allclose(back, expected, atol=1e-9)
+
+
+def invariant(features: Array, rois: Array, orientations: int, clockwise: bool = False) -> Array:
+    attributes = *BINS, 2, orientations, 0.8, clockwise
+    return np.asarray(call("diopiRiroiAlignRotatedMmcv", features, rois, *attributes))
+
+
+@pytest.mark.parametrize("clockwise", [True, False])
+def test_orientations_are_shifted_by_the_angle(clockwise: bool) -> None:
+    features, o = maps(2, 8, 5, 5), 4
+    given = invariant(features, ROIS, o, clockwise)
+    for k, c, i, j in np.ndindex(given.shape):
+        turn = ROIS[k, 5] * o / (2 * pi)
+        whole = int(np.floor(turn))
+        one = (c % o - whole) % o
+        planes = features[int(ROIS[k, 0]), c - c % o : c - c % o + o]
+        theta = -ROIS[k, 5] if clockwise else ROIS[k, 5]
+        points = places(ROIS[k], 2, 0.8, False, theta, (i, j))
+        low, high = (np.mean([bordered(planes[n % o], *point) for point in points]) for n in (one, one + 1))
+        assert given[k, c, i, j] == pytest.approx((1 - turn + whole) * low + (turn - whole) * high)
+
+
+def test_one_orientation_is_rotated_pooling() -> None:
+    features = maps()
+    np.testing.assert_allclose(invariant(features, ROIS, 1), rotate(features, ROIS, 2, 0.8, False, False), atol=1e-12)
+
+
+def test_gradient_of_invariant_pooling() -> None:
+    features, grad = maps(2, 4, 5, 5), np.random.default_rng(3).normal(size=(3, 4, *BINS))
+    attributes = *BINS, 2, 4, 0.8, True
+    back = call("diopiRiroiAlignRotatedBackwardMmcv", np.zeros_like(features), grad, ROIS, *attributes)
+    np.testing.assert_allclose(back, difference(lambda x: invariant(x, ROIS, 4, True), features, grad), atol=1e-9)
+
+
+BOXES = np.random.default_rng(4).uniform([0, 0, 0.5, 0.5, -3], [8, 8, 6, 6, 3], (2, 3, 4, 5))
+
+
+@pytest.mark.parametrize("points", [1, 5])
+def test_features_aligned_point_by_point(points: int) -> None:
+    features = maps(2, 2, 3, 4)
+    given = call("diopiRotatedFeatureAlignMmcv", features, BOXES, 0.5, points)
+    for n, c, i, j in np.ndindex(given.shape):
+        y, x, w, h = BOXES[n, i, j, :4] * 0.5
+        a = BOXES[n, i, j, 4]
+        wx, wy, hx, hy = cos(a) * w / 2, sin(a) * w / 2, -sin(a) * h / 2, cos(a) * h / 2
+        corners = [(y + s * wy + t * hy, x + s * wx + t * hx) for s in (1, -1) for t in (1, -1)]
+        places = [(y, x), *corners][:points]
+        expected = features[n, c, i, j] + sum(bordered(features[n, c], *place) for place in places)
+        assert given[n, c, i, j] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("points", [1, 5])
+def test_gradient_of_alignment(points: int) -> None:
+    features, grad = maps(2, 1, 3, 4), np.random.default_rng(5).normal(size=(2, 1, 3, 4))
+    back = call("diopiRotatedFeatureAlignBackwardMmcv", np.zeros_like(features), grad, BOXES, 0.5, points)
+    expected = difference(lambda x: call("diopiRotatedFeatureAlignMmcv", x, BOXES, 0.5, points), features, grad)
+    np.testing.assert_allclose(back, expected, atol=1e-9)
+
+
+def test_rotated_filters_entry_by_entry_and_their_gradient() -> None:
+    rng = np.random.default_rng(6)
+    filters, rotations = rng.normal(size=(2, 3, 2, 2, 2)), 3
+    indices = np.array([rng.permutation(8) + 1 for _ in range(rotations)]).T.reshape(2, 2, 2, rotations)
+    given = call("diopiActiveRotatedFilterMmcv", filters, indices)
+    assert given.shape == (6, 6, 2, 2)
+    flat = given.reshape(2, rotations, 3, 8)
+    for p, q, *entry in np.ndindex(filters.shape):
+        for r in range(rotations):
+            assert flat[p, r, q, indices[(*entry, r)] - 1] == filters[(p, q, *entry)]
+    grad = rng.normal(size=given.shape)
+    expected = difference(lambda x: call("diopiActiveRotatedFilterMmcv", x, indices), filters, grad)
+    np.testing.assert_allclose(call("diopiActiveRotatedFilterBackwardMmcv", grad, indices), expected, atol=1e-9)

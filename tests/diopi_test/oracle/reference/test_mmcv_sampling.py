@@ -1,0 +1,207 @@
+"""The references of resampling: against PyTorch's unfolding and convolutions, plain loops, finite differences."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from references import call, difference
+
+torch = pytest.importorskip("torch")
+conv2d = torch.nn.functional.conv2d
+fold = torch.nn.functional.fold
+interpolate = torch.nn.functional.interpolate
+unfold = torch.nn.functional.unfold
+
+Array = np.ndarray[Any, Any]
+
+RNG = np.random.default_rng(13)
+
+
+def upsampled(features: Array, masks: Array, k: int, g: int, s: int) -> Array:
+    return np.asarray(call("diopiCarafeNaiveMmcv", features, masks, k, g, s))
+
+
+@pytest.mark.parametrize(
+    ("shape", "k", "g", "s"), [((2, 6, 3, 4), 3, 2, 2), ((1, 3, 4, 2), 5, 3, 1), ((2, 2, 2, 3), 1, 1, 3)]
+)
+def test_carafe_is_a_weighted_sum_of_unfolded_windows(shape: tuple[int, ...], k: int, g: int, s: int) -> None:
+    n, c, h, w = shape
+    features, masks = RNG.normal(size=shape), RNG.normal(size=(n, g * k * k, s * h, s * w))
+    windows = unfold(torch.tensor(features), k, padding=k // 2).reshape(n, c * k * k, h, w)
+    near = interpolate(windows, scale_factor=s, mode="nearest").reshape(n, g, c // g, k * k, s * h, s * w)
+    expected = torch.einsum("ngcayx,ngayx->ngcyx", near, torch.tensor(masks).reshape(n, g, k * k, s * h, s * w))
+    np.testing.assert_allclose(upsampled(features, masks, k, g, s), expected.reshape(n, c, s * h, s * w), atol=1e-12)
+
+
+def test_carafe_gives_rows_with_channels_last_as_well() -> None:
+    features, masks = RNG.normal(size=(2, 4, 3, 2)), RNG.normal(size=(2, 18, 6, 4))
+    room = np.zeros(0)
+    rows, output = call("diopiCarafeMmcv", room, room, features, masks, 3, 2, 2)
+    np.testing.assert_array_equal(rows, features.transpose(0, 2, 3, 1))
+    np.testing.assert_array_equal(output, upsampled(features, masks, 3, 2, 2))
+
+
+@pytest.mark.parametrize("rows_shape", [(1, 2, 3, 4), (24,)])
+def test_carafe_gradients_by_differences(rows_shape: tuple[int, ...]) -> None:
+    features, masks = RNG.normal(size=(1, 4, 2, 3)), RNG.normal(size=(1, 18, 4, 6))
+    grad, zeros = RNG.normal(size=(1, 4, 4, 6)), (np.zeros(features.shape), np.zeros(masks.shape))
+    by_features = difference(lambda x: upsampled(x, masks, 3, 2, 2), features, grad)
+    by_masks = difference(lambda x: upsampled(features, x, 3, 2, 2), masks, grad)
+    room, rows = [np.zeros(0)] * 4, features.transpose(0, 2, 3, 1).reshape(rows_shape)
+    for given in (
+        call("diopiCarafeNaiveBackwardMmcv", *zeros, grad, features, masks, 3, 2, 2),
+        call("diopiCarafeBackwardMmcv", *room, *zeros, grad, rows, masks, 3, 2, 2),
+    ):
+        np.testing.assert_allclose(given[0], by_features, atol=1e-8)
+        np.testing.assert_allclose(given[1], by_masks, atol=1e-8)
+
+
+CORRELATIONS = {
+    "plain": ((2, 3, 4, 5), (1, 1), (3, 3), (0, 0), (1, 1), (1, 1), (1, 1)),
+    "all": ((1, 2, 7, 6), (2, 3), (3, 5), (2, 1), (3, 1), (1, 2), (2, 1)),
+    "far": ((1, 2, 5, 4), (1, 2), (5, 1), (1, 0), (1, 2), (3, 2), (1, 2)),
+}
+"""Maps, kernel, patch, padding, dilation, dilation of the patch, stride."""
+
+
+def attributes(sizes: Any) -> list[int]:
+    return [number for pair in sizes[1:] for number in pair]
+
+
+@pytest.mark.parametrize("sizes", CORRELATIONS.values(), ids=CORRELATIONS)
+def test_correlation_written_out(sizes: Any) -> None:
+    shape, kernel, patch, padding, dilation, dilation_patch, stride = sizes
+    one, other = RNG.normal(size=(2, *shape))
+    given = call("diopiCorrelationMmcv", one, other, *attributes(sizes))
+    expected = np.zeros(given.shape)
+    for n, p, q, h, w in np.ndindex(*given.shape):
+        for i, j in np.ndindex(*kernel):
+            y = h * stride[0] - padding[0] + i * dilation[0]
+            x = w * stride[1] - padding[1] + j * dilation[1]
+            further = y + p * dilation_patch[0] - dilation_patch[0] * (patch[0] - 1) // 2
+            beside = x + q * dilation_patch[1] - dilation_patch[1] * (patch[1] - 1) // 2
+            if 0 <= y < shape[2] and 0 <= x < shape[3] and 0 <= further < shape[2] and 0 <= beside < shape[3]:
+                expected[n, p, q, h, w] += one[n, :, y, x] @ other[n, :, further, beside]
+    np.testing.assert_allclose(given, expected, atol=1e-12)
+
+
+def test_correlation_of_a_map_with_one_of_ones_sums_windows() -> None:
+    image = RNG.normal(size=(1, 2, 6, 7))
+    given = call("diopiCorrelationMmcv", image, np.ones_like(image), 2, 3, 1, 1, 0, 0, 1, 2, 1, 1, 2, 1)
+    sums = conv2d(torch.tensor(image), torch.ones(1, 2, 2, 3, dtype=torch.float64), stride=(2, 1), dilation=(1, 2))
+    np.testing.assert_allclose(given[:, 0], sums, atol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", CORRELATIONS.values(), ids=CORRELATIONS)
+def test_correlation_gradients_by_differences(sizes: Any) -> None:
+    one, other = RNG.normal(size=(2, *sizes[0]))
+    given = attributes(sizes)
+    grad = RNG.normal(size=call("diopiCorrelationMmcv", one, other, *given).shape)
+    zeros = np.zeros_like(one), np.zeros_like(other)
+    first, second = call("diopiCorrelationBackwardMmcv", *zeros, grad, one, other, *given)
+    expected = difference(lambda x: call("diopiCorrelationMmcv", x, other, *given), one, grad)
+    np.testing.assert_allclose(first, expected, atol=1e-8)
+    expected = difference(lambda x: call("diopiCorrelationMmcv", one, x, *given), other, grad)
+    np.testing.assert_allclose(second, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("up", "down", "rows", "columns"),
+    [((1, 1), (1, 1), (0, 0), (0, 0)), ((2, 3), (3, 2), (2, 1), (1, 3)), ((2, 1), (1, 2), (-3, 2), (2, -1))],
+)
+def test_fir_written_out(up: Any, down: Any, rows: Any, columns: Any) -> None:
+    """Each result as a sum over the samples that its weights meet, the last weight the first sample."""
+    planes, kernel = RNG.normal(size=(2, 2, 5, 6)), RNG.normal(size=(3, 2))
+    given = call("diopiUpfirdn2dOpMmcv", planes, kernel, up[1], up[0], down[1], down[0], *columns, *rows)
+    lengths = [(planes.shape[2 + k] * up[k] + sum((rows, columns)[k]) - kernel.shape[k]) // down[k] + 1 for k in (0, 1)]
+    expected = np.zeros((2, 2, *lengths))
+    for y, x, i, j in np.ndindex(*lengths, *kernel.shape):
+        row = y * down[0] + kernel.shape[0] - 1 - i - rows[0]
+        column = x * down[1] + kernel.shape[1] - 1 - j - columns[0]
+        if 0 <= row < 5 * up[0] and 0 <= column < 6 * up[1] and row % up[0] == column % up[1] == 0:
+            expected[:, :, y, x] += kernel[i, j] * planes[:, :, row // up[0], column // up[1]]
+    np.testing.assert_allclose(given, expected, atol=1e-12)
+
+
+def test_fir_of_a_lone_sample_is_the_kernel() -> None:
+    """A convolution proper, not a correlation: the impulse response is the kernel as it is."""
+    planes, kernel = np.zeros((1, 1, 5, 5)), RNG.normal(size=(3, 3))
+    planes[0, 0, 2, 2] = 1
+    given = call("diopiUpfirdn2dOpMmcv", planes, kernel, 1, 1, 1, 1, 0, 0, 0, 0)
+    np.testing.assert_array_equal(given[0, 0], kernel)
+
+
+@pytest.mark.parametrize(("mask", "half"), [((3, 5), (1, 2)), ((2, 3), (0, 2)), ((7, 9), (3, 4))])
+def test_attention_masks_by_unfolding(mask: tuple[int, int], half: tuple[int, int]) -> None:
+    """Distribution is folding: a mask lies over the map around its own position, and collection is its transpose."""
+    h, w = 4, 5
+    masks = RNG.normal(size=(2, mask[0] * mask[1], h, w))
+    given = [
+        call("diopiPsamaskMmcv", np.zeros((2, h * w, h, w)), masks, kind, 2, h, w, *mask, *half) for kind in (0, 1)
+    ]
+    room = max(mask)  # of margin, so that every mask lies inside
+    alone = np.zeros((2, h * w, mask[0] * mask[1], h * w))
+    for cell in range(h * w):
+        alone[:, cell, :, cell] = masks.reshape(2, -1, h * w)[:, :, cell]
+    size = h + mask[0] - 1, w + mask[1] - 1
+    laid = fold(torch.tensor(alone.reshape(2 * h * w, -1, h * w)), size, mask).numpy().reshape(2, h * w, *size)
+    padded = np.pad(laid, ((0, 0), (0, 0), (room, room), (room, room)))
+    distributed = padded[:, :, room + half[0] : room + half[0] + h, room + half[1] : room + half[1] + w]
+    np.testing.assert_array_equal(given[1], distributed)
+    flat = (2, h * w, h * w)
+    np.testing.assert_array_equal(given[0].reshape(flat), distributed.reshape(flat).transpose(0, 2, 1))
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_gradient_of_attention_masks_by_differences(kind: int) -> None:
+    sizes = kind, 1, 2, 3, 3, 4, 1, 2
+    masks, zeros = RNG.normal(size=(1, 12, 2, 3)), np.zeros((1, 6, 2, 3))
+    grad = RNG.normal(size=zeros.shape)
+    given = call("diopiPsamaskBackwardMmcv", np.zeros_like(masks), grad, *sizes)
+    expected = difference(lambda x: call("diopiPsamaskMmcv", zeros, x, *sizes), masks, grad)
+    np.testing.assert_allclose(given, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(("kernel", "padding"), [((3, 2), (1, 1)), ((1, 1), (0, 0)), ((5, 3), (2, 0))])
+def test_masked_columns_are_columns_of_unfolding(kernel: tuple[int, int], padding: tuple[int, int]) -> None:
+    image, rows, columns = RNG.normal(size=(1, 3, 6, 7)), np.array([0, 1, 0, 1]), np.array([3, 0, 0, 2])
+    every = unfold(torch.tensor(image), kernel, padding=padding)
+    width = 7 + 2 * padding[1] - kernel[1] + 1
+    given = call("diopiMaskedIm2colMmcv", image, rows, columns, *kernel, *padding)
+    np.testing.assert_array_equal(given, every[0][:, rows * width + columns])
+
+
+def test_masked_columns_go_back_to_where_they_were() -> None:
+    image, rows, columns = RNG.normal(size=(1, 3, 4, 5)), np.array([0, 3, 1]), np.array([4, 0, 2])
+    col = call("diopiMaskedIm2colMmcv", image, rows, columns, 1, 1, 0, 0)
+    back = call("diopiMaskedCol2imMmcv", np.zeros_like(image), col, rows, columns, 4, 5, 3)
+    mask = np.zeros((4, 5))
+    mask[rows, columns] = 1
+    np.testing.assert_array_equal(back, image * mask)
+
+
+def rolled(frames: Array, shift: Array, sign: int) -> Array:
+    """By rolling: what comes round is cleared."""
+    result, channels = np.zeros_like(frames), frames.shape[2] // shift.shape[1]
+    for n, group in np.ndindex(*shift.shape):
+        its, by = np.s_[n, :, group * channels : (group + 1) * channels], sign * int(shift[n, group])
+        moved = np.roll(frames[its], by, 0)
+        moved[: max(by, 0)] = 0
+        moved[len(moved) + min(by, 0) :] = 0
+        result[its] = moved
+    return result
+
+
+def test_frames_are_rolled_and_cleared() -> None:
+    frames, shift = RNG.normal(size=(2, 5, 6, 2)), np.array([[0, -2, 1], [3, -1, 7]])
+    zeros = np.zeros_like(frames)
+    np.testing.assert_array_equal(call("diopiTinShiftMmcv", zeros, frames, shift), rolled(frames, shift, 1))
+    np.testing.assert_array_equal(call("diopiTinShiftBackwardMmcv", zeros, frames, shift), rolled(frames, shift, 1))
+
+
+def test_shifting_back_is_the_gradient() -> None:
+    """What the judge of the gradient accepts beside MMCV's answer."""
+    frames, shift = RNG.normal(size=(1, 4, 4, 2)), np.array([[1, -2]])
+    zeros, grad = np.zeros_like(frames), RNG.normal(size=frames.shape)
+    expected = difference(lambda x: call("diopiTinShiftMmcv", zeros, x, shift), frames, grad)
+    np.testing.assert_allclose(rolled(grad, shift, -1), expected, atol=1e-9)

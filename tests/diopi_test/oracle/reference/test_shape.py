@@ -1,0 +1,99 @@
+"""The references of the functions that move whole tensors: known small answers, the gradient by finite differences."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from references import call, difference
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.model import ResultOverride
+from diopi_test.oracle.reference import PartlySpecified, reference_of
+
+ROW = np.arange(6.0).reshape(1, 6)
+
+
+@pytest.mark.parametrize(
+    ("mode", "pad", "expected"),
+    [
+        ("constant", (1, 2), [9, 0, 1, 2, 3, 4, 5, 9, 9]),
+        ("constant", (-2, 1), [2, 3, 4, 5, 9]),
+        ("reflect", (3, 2), [3, 2, 1, 0, 1, 2, 3, 4, 5, 4, 3]),
+        ("reflect", (-3, 5), [3, 4, 5, 4, 3, 2, 1, 0]),
+        ("replicate", (2, -1), [0, 0, 0, 1, 2, 3, 4]),
+        ("circular", (3, 2), [3, 4, 5, 0, 1, 2, 3, 4, 5, 0, 1]),
+        ("circular", (-1, 2), [1, 2, 3, 4, 5, 1, 2]),
+    ],
+)
+def test_pad_modes(mode: str, pad: tuple[int, int], expected: list[int]) -> None:
+    assert call("diopiPad", ROW, pad, mode, 9.0).tolist() == [expected]
+
+
+def test_pad_starts_at_the_last_axis() -> None:
+    assert call("diopiPad", np.zeros((2, 3, 4)), (1, 0, 2, 3), "constant", None).shape == (2, 8, 5)
+
+
+def test_unfold_appends_the_windows_elements() -> None:
+    windows = call("diopiUnfold", np.arange(10).reshape(5, 2), 0, 3, 2)
+    assert windows.tolist() == [[[0, 2, 4], [1, 3, 5]], [[4, 6, 8], [5, 7, 9]]]
+
+
+@pytest.mark.parametrize(("shape", "dim", "size", "step"), [((7, 2), 0, 3, 2), ((2, 6, 3), -2, 2, 1), ((9,), 0, 2, 4)])
+def test_unfold_gradient(shape: tuple[int, ...], dim: int, size: int, step: int) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=shape)
+    grad = rng.normal(size=call("diopiUnfold", x, dim, size, step).shape)
+    expected = difference(lambda x: call("diopiUnfold", x, dim, size, step), x, grad)
+    np.testing.assert_allclose(call("diopiUnfoldBackward", grad, shape, dim, size, step), expected, atol=1e-9)
+
+
+def test_cat_leaves_out_empty_vectors_but_not_their_type() -> None:
+    joined = call("diopiCat", [np.ones((2, 2), int), np.ones(0)], 0)
+    assert joined.shape == (2, 2)
+    assert joined.dtype == float
+
+
+def test_roll_of_the_flattened_elements() -> None:
+    assert call("diopiRoll", np.arange(6).reshape(2, 3), (2,), ()).tolist() == [[4, 5, 0], [1, 2, 3]]
+
+
+def test_an_integer_sequence_drops_fractions_first() -> None:
+    out = ResultOverride(Dtype.int32, shape=(3,))
+    assert call("diopiArange", 1.9, 7.9, 2.2, out=out).tolist() == [1, 3, 5]
+
+
+def test_integers_of_a_linear_sequence_are_rounded_towards_zero() -> None:
+    assert call("diopiLinspace", -9, 7, 6, out=ResultOverride(Dtype.int8)).tolist() == [-9, -5, -2, 0, 3, 7]
+
+
+@pytest.mark.parametrize(
+    ("target", "expected", "specified"),
+    [
+        (Dtype.int8, [1, -1, 0, 0, 0, -128, 127], [1, 1, 1, 0, 0, 1, 1]),
+        (Dtype.uint8, [1, 0, 0, 200, 0, 0, 127], [1, 0, 1, 1, 0, 0, 1]),
+    ],
+)
+def test_conversion_to_integers(target: Dtype, expected: list[int], specified: list[int]) -> None:
+    function = reference_of("diopiCastDtype")
+    assert function is not None
+    result: Any = function(np.array([1.9, -1.9, -0.5, 200, np.nan, -128.5, 127.9]), out=ResultOverride(target))
+    assert isinstance(result, PartlySpecified)
+    assert result.value.tolist() == expected
+    assert result.specified.tolist() == [bool(flag) for flag in specified]
+
+
+def test_conversion_to_bool_and_from_complex() -> None:
+    numbers = np.array([0j, 2j, complex(np.nan, 0), 1.5 - 1j])
+    assert call("diopiCastDtype", numbers, out=ResultOverride(Dtype.bool)).tolist() == [False, True, True, True]
+    assert call("diopiCastDtype", numbers[3:], out=ResultOverride(Dtype.float32)).tolist() == [1.5]
+
+
+def test_integers_are_counted_from_the_nearer_end() -> None:
+    linspace = reference_of("diopiLinspace")
+    assert linspace is not None
+    counted = linspace(0, 49, 50, out=ResultOverride(Dtype.int64))
+    assert counted.value.tolist() == list(range(50))
+    assert counted.specified.all()
+    tenths = linspace(6, -3, 91, out=ResultOverride(Dtype.int32))
+    assert 0 < np.count_nonzero(~tenths.specified) < 9, "where it depends on how often is rounded"
+    assert linspace(3.9, 9, 1, out=ResultOverride(Dtype.int8)).value.tolist() == [3]

@@ -1,0 +1,34 @@
+"""The reference of sparse products: against dense matrices and PyTorch's own."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from references import call
+
+Array = np.ndarray[Any, Any]
+COUNTS = (2, 0, 3, 1)
+
+
+@pytest.fixture
+def parts() -> list[Array]:
+    """Row pointers, columns in no order, one of them twice in a row, and values."""
+    return [np.cumsum([0, *COUNTS]), np.array([4, 1, 2, 0, 2, 3]), np.random.default_rng(2).normal(size=6)]
+
+
+def test_dense(parts: list[Array]) -> None:
+    crow, col, values = parts
+    dense, mat2 = np.zeros((4, 5)), np.random.default_rng(3).normal(size=(5, 3))
+    for row in range(4):
+        for p in range(crow[row], crow[row + 1]):
+            dense[row, col[p]] += values[p]
+    np.testing.assert_allclose(call("diopiSpMM", parts, mat2), dense @ mat2, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning")  # PyTorch calls them new
+def test_pytorch(parts: list[Array]) -> None:
+    torch = pytest.importorskip("torch")
+    mat2 = np.random.default_rng(3).normal(size=(5, 3))
+    matrix = torch.sparse_csr_tensor(*map(torch.from_numpy, parts), (4, 5), check_invariants=False)
+    expected = torch.sparse.mm(matrix, torch.from_numpy(mat2)).numpy()
+    np.testing.assert_allclose(call("diopiSpMM", parts, mat2), expected, rtol=1e-12, atol=1e-14)

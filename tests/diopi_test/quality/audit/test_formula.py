@@ -1,0 +1,107 @@
+"""Faults of formulas: what is changed, what that shows, and that the references themselves stay as they are."""
+
+import sys
+from collections.abc import Sequence
+
+import pytest
+
+import diopi_test.oracle.reference as package
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.records import BaselineCase
+from diopi_test.cases.domains import between
+from diopi_test.cases.model import Case, TensorSpec
+from diopi_test.oracle.reference import Reference, reference, reference_of, separate_registry
+from diopi_test.quality.audit.fault import Effect
+from diopi_test.quality.audit.formula import formula_faults
+from diopi_test.quality.audit.matrix import Trial, try_fault
+
+
+def leaky(*, low: float, high: float) -> BaselineCase:
+    input = TensorSpec((3, 4), Dtype.float32, between(low, high))
+    case = Case("float32-made-up", Dtype.float32, {"input": input, "negative_slope": 0.25})
+    return make_baseline_case(lookup("diopiLeakyRelu"), case)
+
+
+def trials(function: str, cases: Sequence[BaselineCase]) -> dict[str, Trial]:
+    """What becomes of the changes of a formula, less the place they are at."""
+    found = (try_fault(fault, cases) for fault in formula_faults(function))
+    return {trial.fault.partition(": ")[2]: trial for trial in found}
+
+
+def test_every_operator_and_number_of_a_formula_is_changed() -> None:
+    assert set(trials("diopiLeakyRelu", [])) == {
+        "input > 0 -> input >= 0",
+        "0 -> 1",
+        "negative_slope * input -> negative_slope / input",
+    }
+
+
+def test_a_change_shows_where_the_data_reach_it() -> None:
+    product = "negative_slope * input -> negative_slope / input"
+    assert trials("diopiLeakyRelu", [leaky(low=2, high=9)])[product].shown == 0
+    caught = trials("diopiLeakyRelu", [leaky(low=2, high=9), leaky(low=-9, high=9)])[product]
+    assert caught.effects == {Effect.same: 1, Effect.shown: 1}
+    assert caught.caught_by == ("float32-made-up", ("values",))
+
+
+def test_a_change_without_a_result_is_refused() -> None:
+    case = Case(
+        "float32-sum",
+        Dtype.float32,
+        {"input": TensorSpec((2, 3), Dtype.float32), "dim": (0,)},
+    )
+    refused = trials("diopiSum", [make_baseline_case(lookup("diopiSum"), case)])
+    assert any(trial.effects.get(Effect.refused) for trial in refused.values())
+
+
+def test_modules_that_a_reference_uses_are_changed_too() -> None:
+    assert {fault.name.partition(".")[0] for fault in formula_faults("diopiSum")} >= {"reduction", "sums"}
+
+
+def test_random_numbers_have_no_formula() -> None:
+    assert list(formula_faults("diopiNormal")) == []
+
+
+def test_the_references_stay_as_they_are() -> None:
+    before = reference_of("diopiLeakyRelu")
+    case = leaky(low=-9, high=9)
+    trials("diopiLeakyRelu", [case])
+    assert reference_of("diopiLeakyRelu") is before
+    assert leaky(low=-9, high=9).expected["out"].values.tobytes() == case.expected["out"].values.tobytes()  # type: ignore[union-attr]  # one tensor
+
+
+def test_a_separate_registry_leaves_the_other_alone() -> None:
+    def relu(input: object) -> object:
+        return input
+
+    before = reference_of("diopiRelu")
+    with pytest.raises(ZeroDivisionError), separate_registry() as apart:
+        reference("diopiRelu")(relu)
+        assert apart == {"diopiRelu": relu}
+        raise ZeroDivisionError
+    after: Reference | None = reference_of("diopiRelu")
+    assert after is before
+
+
+def test_a_change_in_a_module_that_a_reference_uses_shows() -> None:
+    addend, *factors = (TensorSpec(shape, Dtype.float32) for shape in ((2, 4), (2, 3), (3, 4)))
+    tensors = dict(zip(("input", "mat1", "mat2"), (addend, *factors), strict=True))
+    case = Case("float32-made-up", Dtype.float32, {**tensors, "beta": 1.0, "alpha": 1.0})
+    found = trials("diopiAddmm", [make_baseline_case(lookup("diopiAddmm"), case)])
+    assert found["product.value + addend -> product.value - addend"].shown == 1
+
+
+def test_changed_modules_are_loaded_beside_those_that_are_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = dict(sys.modules)
+    during: list[dict[str, object]] = []
+
+    def watched(*names: str) -> object:
+        during.append(dict(sys.modules))
+        return reference(*names)
+
+    monkeypatch.setattr(package, "reference", watched)
+    trials("diopiLeakyRelu", [leaky(low=-9, high=9)])
+    assert during
+    assert all(modules == before for modules in [*during, dict(sys.modules)])

@@ -1,0 +1,56 @@
+"""Every function of functions.h is in every column: a reference, cases at both levels, the reference vendor."""
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from diopi_proto.interface import header_order, lookup
+from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.reference import reference_of
+from diopi_test.quality.inventory import inventory
+
+QUERIES = {"diopiGetVendorName", "diopiGetImplVersion", "diopiGetLastErrorString"}
+"""Text queries: no tensors, no reference, no cases."""
+
+OPERATORS = [name for name in header_order()["functions.h"] if name not in QUERIES]
+
+
+@cache
+def rows() -> dict[str, dict[str, Any]]:
+    return {row["function"]: row for row in inventory()}
+
+
+def test_functions_h_has_396_operators() -> None:
+    assert len(OPERATORS) == 396
+
+
+@pytest.mark.parametrize("function", OPERATORS)
+def test_every_operator_is_complete(function: str) -> None:
+    row = rows()[function]
+    assert row["reference"]
+    assert row["cases"]["full"] >= 8
+    assert row["cases"]["smoke"] >= 1
+    assert row["vendors"]["jax_cpu"]
+
+
+@pytest.mark.parametrize("function", OPERATORS)
+def test_both_levels_cover_the_same_dtypes(function: str) -> None:
+    full, smoke = ({case.dtype for case in select_cases(function, level)} for level in ("full", "smoke"))
+    assert smoke == full
+
+
+@pytest.mark.parametrize("function", OPERATORS)
+def test_cases_cover_the_dtypes_of_the_main_input(function: str) -> None:
+    tested = {case.dtype for case in select_cases(function, "full")}
+    assert set(lookup(function).dtypes) - tested == set(), "no case for these"
+
+
+def test_the_suite_has_its_size() -> None:
+    assert sum(len(select_cases(function, "full")) for function in OPERATORS) >= 11_000
+
+
+def test_what_has_no_cases_yet_has_no_reference_either() -> None:
+    """References and cases come together, so that nothing is referenced that is not tried."""
+    others = [name for name in rows() if name not in OPERATORS]
+    assert [name for name in others if (reference_of(name) is None) != (not select_cases(name, "full"))] == []

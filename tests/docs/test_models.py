@@ -1,0 +1,22 @@
+"""The page on models lists those there are, with the numbers of their calls."""
+
+from pathlib import Path
+
+import pytest
+
+from diopi_test.models.files import model_names, shipped
+
+PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", model_names())
+def test_a_model_has_its_line(name: str) -> None:
+    model = shipped(name)
+    made, missing = sum(model.functions.values()), ", ".join(f"`{operator}`" for operator in sorted(model.not_mapped))
+    assert f"| {name} | {made} | {len(model.calls)} | {len(model.functions)} | {missing} |\n" in PAGE
+
+
+def test_no_other_model_has_a_line() -> None:
+    lines = [line for line in PAGE.partition("## The networks")[2].splitlines() if line.startswith("| ")]
+    names = {line.split(" ")[1] for line in lines} - {"network", "---"}
+    assert names == set(model_names())

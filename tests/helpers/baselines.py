@@ -1,0 +1,34 @@
+"""Levels of a few functions, as `gen-data` makes them, but in this process."""
+
+from pathlib import Path
+
+from diopi_test.baseline.generate import generate_function
+from diopi_test.baseline.manifest_writer import ManifestWriter
+from diopi_test.execution.listing import list_cases
+
+
+def make_level(folder: Path, *functions: str) -> Path:
+    """Make the baseline of `functions` in `folder`, which has the name of a level; the folder."""
+    for function in functions:
+        generate_function(function, folder.name, folder)
+    enter(folder, *functions)
+    return folder
+
+
+def enter(folder: Path, *functions: str) -> None:
+    """Enter the files of `functions` in the manifest of `folder` as they are now."""
+    manifest = ManifestWriter(folder, folder.name, list_cases)
+    for function in functions:
+        manifest.enter(function)
+    manifest.save()
+
+
+def petabyte(path: Path) -> None:
+    """Make a file of 1 PiB that takes no room, or as large as the file system has them."""
+    with path.open("wb") as file:
+        for exponent in (50, 43, 30):  # a file system may have a limit below 1 PiB
+            try:
+                file.truncate(2**exponent)
+            except OSError:
+                continue
+            return

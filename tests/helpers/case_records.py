@@ -1,0 +1,32 @@
+"""Records of cases, and reports of them, as a run would have made them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from diopi_test.baseline.codec import to_json
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.verdict import Finding, Verdict
+from diopi_test.harness.log import Entry
+from diopi_test.harness.options import RunOptions
+from diopi_test.harness.recorder import Header, LogContent
+from diopi_test.harness.records import CaseRecord, Report, VendorInfo
+
+
+def case_record(case_id: str, verdict: Verdict | str, message: str = "", *checks: Finding) -> CaseRecord:
+    """How the case ended, whose element type is what its label begins with."""
+    function, _, label = case_id.removesuffix("]").partition("[")
+    dtype = label.partition("-")[0]
+    return CaseRecord(case_id, function, label, "", dtype, CaseClass.basic, Verdict(verdict), checks, message, 0.5, "")
+
+
+def report_of(records: Sequence[CaseRecord], vendor: str = "small") -> Report:
+    """The report of a run of these cases."""
+    entries = [
+        Entry("run", to_json(Header.of(RunOptions(vendor), ""))),
+        Entry("vendor", to_json(VendorInfo(vendor, "1.0"))),
+        Entry("due", [record.id for record in records]),
+        *(Entry("case", to_json(record)) for record in records),
+    ]
+    return LogContent.of(entries, Path("log")).report()

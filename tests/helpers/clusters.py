@@ -1,0 +1,76 @@
+"""A Dask cluster on this machine: a scheduler, and workers that nobody starts again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+HELPERS = Path(__file__).parent
+T = TypeVar("T")
+
+WORKER = ("dask_worker", "--no-nanny", "--nthreads", "1", "--no-dashboard")
+DEVICE = ("--resources", "device=1")
+
+
+@dataclass
+class LocalCluster:
+    """The address of the scheduler, and the processes of the workers."""
+
+    address: str
+    workers: list[subprocess.Popen[bytes]]
+
+
+@contextmanager
+def local_cluster(
+    folder: Path, workers: int, words: Sequence[str] = DEVICE, **environment: str
+) -> Iterator[LocalCluster]:
+    """A cluster of so many workers with these options, which keeps its files in `folder`."""
+    path = os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])
+    variables = {**os.environ, "PYTHONPATH": path, **environment}
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.{name}", *arguments]
+        with open(folder / f"{len(processes)}.log", "wb") as output:
+            process = subprocess.Popen(command, cwd=folder, env=variables, stdout=output, stderr=output)
+        processes.append(process)
+        return process
+
+    try:
+        start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        address = until(lambda: address_in(folder / "0.log"))
+        started = [start(*WORKER, *words, "--host", "127.0.0.1", address) for _ in range(workers)]
+        for number in range(1, workers + 1):
+            until(lambda number=number: "Registered to:" in (folder / f"{number}.log").read_text())
+        yield LocalCluster(address, started)
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+        for process in processes:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def address_in(log: Path) -> str:
+    """The address a scheduler has told; empty if it has not yet."""
+    found = [line for line in log.read_text().splitlines() if "Scheduler at:" in line]
+    return found[0].split()[-1] if found else ""
+
+
+def until(condition: Callable[[], T], seconds: float = 120) -> T:
+    """What `condition` gives, as soon as it is true."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, "this takes too long"
+        time.sleep(0.05)
+    return value

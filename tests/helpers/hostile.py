@@ -1,0 +1,180 @@
+"""Runs of the suite on vendors that go wrong where they are told to, and what such a run must not have done."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from signal import SIGKILL
+from typing import Any
+
+from reports import read_report
+
+HELPERS = Path(__file__).parent
+BASELINE = HELPERS.parent.parent / "baseline_data"
+UNMEASURED = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+"""The environment, in which no coverage is measured: a process that ends in the middle damages its data."""
+
+LABEL = "float32-special"
+"""Of the case in which a fault comes."""
+
+FUNCTIONS = tuple(
+    f"diopi{name}"
+    for name in (
+        *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Expm1"),
+        *("Floor", "Log", "Log10", "Log1p", "Log2", "Neg", "Reciprocal", "Rsqrt", "Sigmoid", "Sin", "Sinh"),
+        *("Sqrt", "Tan", "Tanh"),
+    )
+)
+"""What both vendors have, of one input and with a case `LABEL`."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong, and what must come of it.
+
+    Attributes:
+        name: as the vendor knows it; it comes in one case.
+        verdicts: of that case, any one of these words.
+        words: a pattern that its message has.
+        neighbours: the verdicts that the other cases of its function may have.
+    """
+
+    name: str
+    verdicts: str = "crashed"
+    words: str = ""
+    neighbours: str = "passed"
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a run ended.
+
+    Attributes:
+        report: None if none was written.
+        left: the processes that were still there after it.
+    """
+
+    status: int
+    output: str
+    errors: str
+    report: dict[str, Any] | None
+    left: Sequence[int]
+
+    @property
+    def cases(self) -> Mapping[str, dict[str, Any]]:
+        """The cases of the report by id; each must be there once."""
+        assert self.report is not None, self.output + self.errors
+        told = Counter(case["id"] for case in self.report["cases"])
+        assert not [case for case, times in told.items() if times > 1]
+        return {case["id"]: case for case in self.report["cases"]}
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """That of the report."""
+        assert self.report is not None, self.output + self.errors
+        summary: dict[str, Any] = self.report["summary"]
+        return summary
+
+
+def command(vendor: object, functions: Iterable[str], *options: object) -> Sequence[str]:
+    """The command line of a run on the float32 cases of some functions."""
+    selected = [word for function in functions for word in ("--function", function)]
+    fixed = ("run", "--vendor", str(vendor), "--data", str(BASELINE), "-k", "float32", *selected)
+    return [sys.executable, "-m", "diopi_test", *fixed, *map(str, options)]
+
+
+def environment(faults: str, folder: Path, **more: str) -> Mapping[str, str]:
+    """That of a run, whose processes are known by the folder they are given."""
+    kept = {name: value for name, value in UNMEASURED.items() if name not in ("PYTHONUTF8", "PYTHONIOENCODING")}
+    path = os.pathsep.join([str(HELPERS), kept.get("PYTHONPATH", "")])
+    told = {"DIOPI_TEST_FAULT": faults, "DIOPI_TEST_FOLDER": str(folder), "XDG_STATE_HOME": str(folder)}
+    return {**kept, "PYTHONPATH": path, **told, **more}
+
+
+def processes(folder: Path) -> Iterator[int]:
+    """The living processes of the run that was given the folder."""
+    marker = f"DIOPI_TEST_FOLDER={folder}".encode()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # it ended, or is another user's
+            if marker in path.read_bytes().split(b"\0"):
+                yield int(path.parent.name)
+
+
+def left_processes(folder: Path) -> Sequence[int]:
+    """The processes that outlive a run that is over by more than the moment it takes to end; they are ended here."""
+    deadline = time.monotonic() + 2
+    while (left := list(processes(folder))) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for process in left:
+        with suppress(ProcessLookupError):
+            os.kill(process, SIGKILL)
+    return left
+
+
+def run_on(vendor: object, faults: Mapping[str, str], folder: Path, *options: object) -> Run:
+    """Run the suite on `vendor`; `faults` has a fault for each of some places, those functions among them that are run.
+
+    A function without a fault has an empty one.
+    What the run says goes to files, as a process that is left would hold a pipe open.
+    """
+    functions = [place for place in faults if place.startswith("diopi")] or ["diopiTan"]
+    said = [folder / "stdout", folder / "stderr"]
+    report = folder / "report.json"
+    words = command(vendor, functions, "--json", report, "-n", 2, *options)
+    told = environment(",".join(f"{place}={fault}" for place, fault in faults.items() if fault), folder)
+    with open(said[0], "wb") as out, open(said[1], "wb") as err:
+        status = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=told, timeout=120)
+    left = left_processes(folder)
+    texts = [path.read_text("utf-8", "replace") for path in said]
+    return Run(status.returncode, *texts, read_report(report) if report.exists() else None, left)
+
+
+def places(faults: Collection[Fault]) -> Mapping[str, Fault]:
+    """A function for each fault."""
+    assert len(faults) <= len(FUNCTIONS)
+    return dict(zip(FUNCTIONS, faults, strict=False))
+
+
+def run_each(vendor: object, faults: Collection[Fault], folder: Path, *options: object) -> Sequence[str]:
+    """Run the suite with one fault a function; what is not as it must be, in words."""
+    placed = places(faults)
+    run = run_on(vendor, {place: fault.name for place, fault in placed.items()}, folder, *options)
+    return [
+        *(line for place, fault in placed.items() for line in _deviations(run.cases, place, fault)),
+        *(f"process {process} is left" for process in run.left),
+        *_miscounts(run),
+    ]
+
+
+def _deviations(cases: Mapping[str, dict[str, Any]], function: str, fault: Fault) -> Iterator[str]:
+    case = cases[f"{function}[{LABEL}]"]
+    if case["verdict"] not in fault.verdicts.split():
+        yield f"{fault.name}: {case['verdict']} instead of {fault.verdicts}: {case['message'][:300]!r}"
+    if not re.search(fault.words, case["message"]):
+        yield f"{fault.name}: no {fault.words!r} in {case['message'][:300]!r}"
+    for other in (one for one in cases.values() if one["function"] == function and one is not case):
+        if other["verdict"] not in fault.neighbours.split():
+            yield f"{fault.name}: its neighbour {other['id']} {other['verdict']}: {other['message'][:300]!r}"
+
+
+def _miscounts(run: Run) -> Iterator[str]:
+    """Where the numbers contradict each other; every case of these runs is due to have a verdict."""
+    summary = run.summary
+    verdicts = Counter(case["verdict"] for case in run.cases.values())
+    if summary["incomplete"] or not summary["total"] == summary["collected"] == verdicts.total():
+        yield f"incomplete: {summary['reason']!r}, {summary['total']} of {summary['collected']}"
+    if told := {name: n for name, n in verdicts.items() if summary[name] != n}:
+        yield f"the summary has other numbers than {told}"
+    expected = 0 if set(verdicts) == {"passed"} else 1
+    if run.status != expected:
+        yield f"status {run.status} instead of {expected}: {run.errors[-300:]!r}"
+    if "Traceback" in run.output + run.errors:
+        yield f"a traceback: {(run.output + run.errors)[-1000:]!r}"

@@ -1,0 +1,62 @@
+"""Vendors that raise what isn't an error: in every call, or when they are imported as the environment says."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faulty import FaultyVendor
+
+WAYS = {
+    "exit": lambda: raising(SystemExit(0)),
+    "interrupt": lambda: raising(KeyboardInterrupt()),
+    "skip": lambda: pytest.skip("not today", allow_module_level=True),
+    "pytest_exit": lambda: pytest.exit("enough", returncode=0),
+    "end": lambda: os._exit(0),
+    "hang": lambda: hang(),
+}
+
+
+def raising(error: BaseException) -> None:
+    raise error
+
+
+def tell() -> None:
+    """Leave a file named as the process in the folder the environment says."""
+    if folder := os.environ.get("LEAVING_FOLDER"):
+        Path(folder, str(os.getpid())).touch()
+
+
+def hang() -> None:
+    tell()
+    time.sleep(600)
+
+
+def slow(arguments: dict[str, Any]) -> None:
+    tell()
+    time.sleep(0.3)
+
+
+def is_to_leave() -> bool:
+    """Whether this import leaves: every one, or each but the first of all processes."""
+    match os.environ.get("LEAVING_WHERE"):
+        case "first":
+            return True
+        case "later":
+            try:
+                Path(os.environ["LEAVING_FOLDER"], "loaded").touch(exist_ok=False)
+            except FileExistsError:
+                return True
+    return False
+
+
+if is_to_leave():
+    WAYS[os.environ["LEAVING_WAY"]]()
+
+exiting, interrupting, skipping, pytest_exiting = (
+    FaultyVendor(name, lambda _, way=way: way()) for name, way in list(WAYS.items())[:4]
+)
+slowly = FaultyVendor("slowly", slow)

@@ -1,0 +1,138 @@
+"""A LLaMA of two layers, decoded with NumPy in float64: the whole sequence anew for every token, without a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+BATCH, PROMPT, TIMES = 3, 5, 14
+VOCABULARY, PADDED, WIDTH, INNER, LAYERS = 23, 24, 16, 20, 2
+HEADS, KEYS, SIZE, THETA, EPS = 4, 2, 4, 10000.0, 1e-5
+TEMPERATURE, PENALTY, END = 0.75, 1.25, 7
+TOP_K, TOP_P = 6, 0.875
+PROMPTS = np.array([[1, 4, 9], [2, 2, 20], [3, 11, 5], [17, 0, 3], [6, 8, 12]])
+"""Tokens by time and sequence."""
+
+BANNED = [[13], [6, 2], [8, 12, 4]]
+STOP = [[4, 1], [21]]
+LIMITS = [13, 11, 12]
+SEEDS = (11, 2**40, 77)
+
+QKV, OUTPUT, GATE, UP, DOWN, NORM, SECOND_NORM, BIAS = range(1, 9)
+EMBEDDING, LAST_NORM, HEAD = 0, 100, 101
+
+
+def weights(number: int, *shape: int, scale: float, mean: float = 0.0) -> Array:
+    """Float32 numbers in mean ± scale that a tensor's number and their places decide, as `llama.c` has them."""
+    mixed = (np.arange(1, np.prod(shape) + 1, dtype=np.uint64) * 2654435761 + number * 40503) % 2**32
+    mixed ^= mixed >> np.uint64(15)
+    mixed = mixed * 2246822519 % 2**32
+    mixed ^= mixed >> np.uint64(13)
+    steps = (mixed % 2001).astype(np.float32) - np.float32(1000)
+    return np.asarray(steps * np.float32(scale / 1000) + np.float32(mean)).reshape(shape)
+
+
+def layer_weights(layer: int) -> dict[int, Array]:
+    """By role: those of one layer."""
+    first, projected = 10 * layer, (HEADS + 2 * KEYS) * SIZE
+    return {
+        NORM: weights(first + NORM, WIDTH, scale=0.25, mean=1),
+        SECOND_NORM: weights(first + SECOND_NORM, WIDTH, scale=0.25, mean=1),
+        QKV: weights(first + QKV, WIDTH, projected, scale=0.75),
+        BIAS: weights(first + BIAS, 1, projected, scale=0.25),
+        OUTPUT: weights(first + OUTPUT, WIDTH, WIDTH, scale=0.5),
+        GATE: weights(first + GATE, WIDTH, INNER, scale=0.5),
+        UP: weights(first + UP, WIDTH, INNER, scale=0.5),
+        DOWN: weights(first + DOWN, INNER, WIDTH, scale=0.5),
+    }
+
+
+def embedding() -> Array:
+    return weights(EMBEDDING, VOCABULARY, WIDTH, scale=1)
+
+
+def last_norm() -> Array:
+    return weights(LAST_NORM, WIDTH, scale=0.25, mean=1)
+
+
+def head() -> Array:
+    return weights(HEAD, WIDTH, PADDED, scale=1)
+
+
+def _normed(x: Array, scale: Array) -> Array:
+    return x / np.sqrt((x**2).mean() + EPS) * scale
+
+
+def _turned(x: Array, position: int) -> Array:
+    """Pairs as complex numbers, turned by their angles."""
+    angles = position * THETA ** (-np.arange(0, SIZE, 2) / SIZE)
+    pairs = (x[0::2] + 1j * x[1::2]) * np.exp(1j * angles)
+    return np.stack([pairs.real, pairs.imag], -1).reshape(-1)
+
+
+def _attention(rows: Array, own: dict[int, Array]) -> Array:
+    projected = rows @ own[QKV].astype(float) + own[BIAS]
+    heads = projected.reshape(len(rows), HEADS + 2 * KEYS, SIZE)
+    result = np.zeros((len(rows), HEADS, SIZE))
+    for time in range(len(rows)):
+        for h in range(HEADS):
+            key = HEADS + h // (HEADS // KEYS)
+            query = _turned(heads[time, h], time)
+            scores = np.array([query @ _turned(heads[t, key], t) for t in range(time + 1)]) / np.sqrt(SIZE)
+            shares = np.exp(scores - scores.max())
+            result[time, h] = shares @ heads[: time + 1, key + KEYS] / (shares.sum() + 1e-6)
+    return result.reshape(len(rows), -1)
+
+
+def logits(tokens: Array) -> Array:
+    """Of what follows these tokens of one sequence."""
+    x = embedding()[tokens].astype(float)
+    for layer in range(LAYERS):
+        own = layer_weights(layer)
+        x = x + _attention(np.array([_normed(row, own[NORM]) for row in x]), own) @ own[OUTPUT]
+        normed = np.array([_normed(row, own[SECOND_NORM]) for row in x])
+        gate = normed @ own[GATE].astype(float)
+        x = x + (gate / (1 + np.exp(-gate)) * (normed @ own[UP].astype(float))) @ own[DOWN]
+    return np.asarray(_normed(x[-1], last_norm()) @ head().astype(float))[:VOCABULARY]
+
+
+def _processed(raw: Array, tokens: list[int]) -> Array:
+    """Temperature, repetition, banned words."""
+    row = raw / (TEMPERATURE + 1e-6)
+    for token in set(tokens):
+        row[token] = row[token] * PENALTY if row[token] < 0 else row[token] / PENALTY
+    for *begun, last in BANNED:
+        if not begun or tokens[-len(begun) :] == begun:
+            row[last] = -np.inf
+    return row
+
+
+def _drawn(row: Array, number: float, way: str) -> int:
+    """The first token in falling order at which the running sum reaches its part of what is kept."""
+    order = np.argsort(-row)
+    shares = np.exp(row[order] - row[order[0]])
+    if way == "top-k":
+        shares = shares[:TOP_K] / shares[:TOP_K].sum()
+    else:
+        shares = shares / (shares.sum() + 1e-6)
+        if shares[0] >= TOP_P:
+            return int(order[0])
+    return int(order[np.argmax(np.cumsum(shares) >= number * TOP_P)])
+
+
+def decoded(numbers: Callable[[int], Array], way: str) -> Array:
+    """All tokens by time and sequence; `numbers` gives those that are drawn with, the how-many-th time."""
+    tokens, ended = [list(column) for column in PROMPTS.T.tolist()], [False] * BATCH
+    for step in range(PROMPT, TIMES):
+        drawn = numbers(step - PROMPT)
+        for b, own in enumerate(tokens):
+            token = END if ended[b] else _drawn(_processed(logits(np.array(own)), own), drawn[b], way)
+            own.append(token)
+            ended[b] |= token == END or any(own[-len(word) :] == word for word in STOP) or step >= LIMITS[b]
+        if all(ended):
+            break
+    return np.array(tokens).T

@@ -1,0 +1,58 @@
+"""Building and running C with the compiler's sanitizers, where there are any."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+ADDRESS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+"""Memory errors, leaks and undefined behaviour."""
+
+THREAD = ("-g", "-fsanitize=thread")
+"""Data races."""
+
+OPTIONS = {
+    "ASAN_OPTIONS": "allocator_may_return_null=1",
+    "TSAN_OPTIONS": "allocator_may_return_null=1 halt_on_error=1 ignore_noninstrumented_modules=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+}
+"""What is asked for too much memory answers NULL, as ever; Python itself, which was not built for it, is not judged."""
+
+LEAKS_OF_PYTHON = {"ASAN_OPTIONS": f"{OPTIONS['ASAN_OPTIONS']} detect_leaks=0"}
+"""For processes that run Python, which keeps much of its memory until the end."""
+
+
+@cache
+def trouble(flags: Sequence[str]) -> str:
+    """Why no program can be built with `flags` and run here; empty if it can."""
+    if shutil.which("cc") is None:
+        return "there is no compiler cc here"
+    with TemporaryDirectory() as folder:
+        source, program = Path(folder, "nothing.c"), Path(folder, "nothing")
+        source.write_text("int main(void) { return 0; }\n")
+        for what, command in (("build", ["cc", *flags, source, "-o", program]), ("run", [program])):
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                return f"cc can't {what} programs with {' '.join(flags)}: {done.stderr.strip()[:300]}"
+    return ""
+
+
+def require(flags: Sequence[str]) -> None:
+    """Skip the test where programs with `flags` can't be built or don't run."""
+    if reason := trouble(tuple(flags)):
+        pytest.skip(reason)
+
+
+def run(command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> str:
+    """What `command` prints; what a sanitizer finds fails the test."""
+    variables = {**os.environ, **OPTIONS, **(environment or {})}
+    done = subprocess.run(command, capture_output=True, text=True, env=variables, timeout=300)
+    assert done.returncode == 0, f"{done.returncode}: {done.stdout[-2000:]}{done.stderr[:8000]}"
+    return done.stdout

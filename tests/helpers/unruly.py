@@ -1,0 +1,177 @@
+"""A vendor in Python that goes wrong where the environment says: the twin of tests/vendors/faulty.
+
+DIOPI_TEST_FAULT is read as there: "diopiSin=exit,diopiCos=hang*,import=interrupt". A place is an operator, where the
+fault comes in the case float32-special, or with a star in every call; or it is `import` or `device`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+from leaving import WAYS, raising
+
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.types import Error
+from diopi_test.quality.echo import EchoVendor
+from lib_rt import Context, Device
+
+LONG = 120
+"""Seconds: longer than any test waits, and an end even if nobody looks after this process."""
+
+MUCH = 4096
+"""Mebibytes, which no limit of a test allows."""
+
+MANY = 20 * 2**20
+"""Bytes of a long text."""
+
+
+class NotEvenAnError(BaseException):
+    """What `except Exception` lets through."""
+
+
+class UntellableError(Exception):
+    """Can't say what it is about."""
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+    __repr__ = __str__
+
+
+def hold_the_lock() -> None:
+    """Sleep in C without letting go of Python's lock, so that no other thread of this process runs."""
+    ctypes.PyDLL(None).sleep(LONG)
+
+
+def be_deaf() -> None:
+    """Hang so that only SIGKILL ends it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    hold_the_lock()
+
+
+def recurse() -> None:
+    recurse()
+
+
+def take_memory() -> None:
+    taken = [bytearray(b"1") * 2**20 for _ in range(MUCH)]
+    raise RuntimeError(f"there is no limit: {len(taken)} MiB")
+
+
+def leave_thread() -> None:
+    threading.Thread(target=time.sleep, args=(LONG,)).start()
+
+
+def leave_child() -> None:
+    if os.fork() == 0:
+        time.sleep(LONG)
+        os._exit(0)
+
+
+def heed_no_signals() -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def raise_later() -> None:
+    """An alarm's handler raises in whatever runs then."""
+    signal.signal(signal.SIGALRM, lambda *_: raising(KeyboardInterrupt("late")))
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+
+
+def say_bytes() -> None:
+    for stream in (1, 2):
+        os.write(stream, b"\xff\xfe\x00\x1b[2J\xed\xa0\x80" * 1000)
+
+
+def close_streams() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        stream.close()
+    for descriptor in (1, 2):
+        with suppress(OSError):  # closed by an earlier call
+            os.close(descriptor)
+
+
+def warn_with_errors() -> None:
+    warnings.simplefilter("error")
+
+
+def raise_floating_errors() -> None:
+    np.seterr(all="raise")
+
+
+FAULTS: dict[str, Callable[[], object]] = {
+    **WAYS,  # exit, interrupt, skip, pytest_exit, end, hang
+    "exit7": lambda: sys.exit(7),
+    "exit_text": lambda: sys.exit("no driver here"),
+    "generator_exit": lambda: raising(GeneratorExit()),
+    "stop_iteration": lambda: raising(StopIteration()),
+    "cancelled": lambda: raising(asyncio.CancelledError()),
+    "base": lambda: raising(NotEvenAnError("not even an error")),
+    "error": lambda: raising(RuntimeError("the queue is full")),
+    "untellable": lambda: raising(UntellableError()),
+    "surrogates": lambda: raising(RuntimeError("no text: \udcff\ud800")),
+    "long": lambda: raising(RuntimeError("y" * MANY)),
+    "controls": lambda: raising(RuntimeError("\x1b[2J\x1b]0;title\x07 [bold]markup[/bold]\r\n[/] \x7f the end")),
+    "xfail": lambda: pytest.xfail("not today"),
+    "fail": lambda: pytest.fail("not today"),
+    "memory_error": lambda: raising(MemoryError()),
+    "memory": take_memory,
+    "recursion": recurse,
+    "end7": lambda: os._exit(7),
+    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "terminate": lambda: os.kill(os.getpid(), signal.SIGTERM),
+    "abort": os.abort,
+    "lock": hold_the_lock,
+    "deaf": be_deaf,
+    "fork": os.fork,
+    "child": leave_child,
+    "thread": leave_thread,
+    "atexit": lambda: atexit.register(time.sleep, LONG),
+    "chdir": lambda: os.chdir("/"),
+    "ignore": heed_no_signals,
+    "alarm": raise_later,
+    "errstate": raise_floating_errors,
+    "warnings": warn_with_errors,
+    "bytes": say_bytes,
+    "close": close_streams,
+}
+
+
+def go_wrong(place: str, is_special: bool = True) -> None:
+    """Let what the environment has for `place` happen."""
+    entries = (entry.split("=") for entry in os.environ.get("DIOPI_TEST_FAULT", "").split(",") if entry)
+    fault = dict(entries).get(place, "")
+    if fault and (is_special or fault.endswith("*")):
+        FAULTS[fault.removesuffix("*")]()
+
+
+class UnrulyVendor(EchoVendor):
+    """Right results, and then something goes wrong."""
+
+    def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        code = super().call(name, context, *arguments)
+        if code is Error.Success:
+            go_wrong(name, self.case is not None and "float32-special" in self.case.id)
+        return code
+
+    def open_device(self) -> Device:
+        go_wrong("device")
+        return super().open_device()
+
+
+go_wrong("import")
+vendor = UnrulyVendor("unruly", "1", HostRuntime().functions(), host_addressable=True)

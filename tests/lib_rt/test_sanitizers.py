@@ -1,0 +1,64 @@
+"""The C core under the compiler's sanitizers: memory errors, leaks, undefined behaviour and data races."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sanitizers
+from sanitizers import ADDRESS, THREAD
+from toolchain import build
+
+import lib_rt
+
+pytestmark = pytest.mark.sanitizers
+
+HERE = Path(__file__).parent
+CORE = sorted((HERE.parent.parent / "lib_rt" / "src").glob("*.c"))
+INCLUDE = f"-I{CORE[0].parent}"
+
+DENIED = ["malloc", "calloc", "realloc", "aligned_alloc", "strdup", "handle_new"]
+"""What faults.c lets fail."""
+
+NOT_THERE = ["test_sanitizers.py", "test_cmake_package.py", "test_library.py"]
+"""Tests that are about the library as it is installed."""
+
+
+def program(folder: Path, name: str, *flags: str) -> Path:
+    """The test program `name`.c with the core in it."""
+    sources = [*CORE, HERE / "programs" / "device.c", HERE / "programs" / f"{name}.c"]
+    return build(folder / name, "c", sources, *flags, INCLUDE)
+
+
+def test_nothing_is_lost_when_something_is_denied(tmp_path: Path) -> None:
+    sanitizers.require(ADDRESS)
+    wrapped = ",".join(f"--wrap={name}" for name in DENIED)
+    faults, unit = sanitizers.run([program(tmp_path, "faults", *ADDRESS, f"-Wl,{wrapped}")]).split()
+    assert unit == "faults"
+    assert int(faults) > 200
+
+
+@pytest.mark.parametrize("flags", [ADDRESS, THREAD], ids=["memory", "races"])
+def test_threads(flags: tuple[str, ...], tmp_path: Path) -> None:
+    sanitizers.require(flags)
+    sanitizers.run([program(tmp_path, "threads", *flags)])
+
+
+def test_the_tests_in_python_find_no_memory_error(tmp_path: Path) -> None:
+    sanitizers.require(ADDRESS)
+    found = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    preloaded = Path(found.stdout.strip())
+    if not preloaded.is_absolute():
+        pytest.skip("cc has no libasan.so that could be loaded before Python")
+    library = build(tmp_path / "libdiopirt.so", "c", CORE, *ADDRESS, INCLUDE, "-fvisibility=hidden")
+    root = str(Path(lib_rt.__file__).parent.parent)
+    environment = {
+        **sanitizers.LEAKS_OF_PYTHON,
+        "DIOPIRT_LIBRARY": str(library),
+        "LD_PRELOAD": str(preloaded.resolve()),
+        "PYTHONPATH": os.pathsep.join((root, os.environ.get("PYTHONPATH", ""))),
+    }
+    ignored = [f"--ignore={HERE / name}" for name in NOT_THERE]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *ignored, HERE]
+    assert " passed" in sanitizers.run(command, environment)

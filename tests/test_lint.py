@@ -1,0 +1,69 @@
+"""Every exception from a lint rule or from the type checker has its reason beside it."""
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = ("diopi_proto", "lib_rt", "diopi_impl", "diopi_test", "benchmarks", "examples", "tests")
+EXCEPTION = re.compile(r"#\s*(noqa|type:\s*ignore|pragma:|mypy:|ruff:)")
+REASONED = re.compile(
+    r"# (noqa: [A-Z]+\d+(, [A-Z]+\d+)*|type: ignore\[[a-z-]+(, [a-z-]+)*\]|pragma: no cover)\s+(#|-)\s+\w+\W+\w+"
+)
+SETTING = re.compile(r"(disable_error_code|disallow_\w+|ignore\w*|exclude\w*|omit|\"[^\"]+\") = ")
+"""Of pyproject.toml: what is accepted in spite of a rule; patterns of files are settings of the linter."""
+
+
+def exceptions() -> Iterator[tuple[str, str]]:
+    """Where each exception is, and its comment."""
+    for path in (path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))):
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
+            if token.type == tokenize.COMMENT and EXCEPTION.search(token.string):
+                yield f"{path.relative_to(ROOT)}:{token.start[0]}", token.string
+
+
+def test_every_exception_in_the_sources_has_its_reason() -> None:
+    found = list(exceptions())
+    assert found
+    assert [(where, comment) for where, comment in found if not REASONED.match(comment)] == []
+
+
+@pytest.mark.parametrize(
+    ("comment", "is_reasoned"),
+    [
+        ("# noqa: B018 - reading it is the check", True),
+        ("# type: ignore[arg-type]  # the refusal is the point", True),
+        ("# noqa: B018", False),
+        ("# noqa", False),
+        ("# type: ignore[arg-type]", False),
+        ("# type: ignore  # whatever it is", False),
+    ],
+)
+def test_what_is_a_reason(comment: str, is_reasoned: bool) -> None:
+    assert EXCEPTION.search(comment)
+    assert bool(REASONED.match(comment)) is is_reasoned
+
+
+def unreasoned_settings(text: str) -> Iterator[str]:
+    """The lines of exceptions without a comment at their end or above their paragraph's first line."""
+    commented = listed = False
+    for line in map(str.strip, text.splitlines()):
+        excepts = listed or bool(SETTING.match(line))
+        commented = line.startswith("#") or (commented and bool(line) and not listed)
+        if excepts and not (commented or "#" in line or line in ("", "]") or line.endswith(" = [")):
+            yield line
+        listed = excepts and (line.endswith("[") or (listed and line != "]"))
+
+
+def test_every_exception_in_the_configuration_has_its_reason() -> None:
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    assert list(unreasoned_settings(text[text.index("[tool.pytest") :])) == []
+
+
+def test_what_settings_need_no_reason() -> None:
+    lines = 'ignore = ["A"] # because\nomit = ["B"]\nignore_names = [\n"C", # why\n"D",\n]\n\n# so\nexclude = ["E"]'
+    assert list(unreasoned_settings(lines)) == ['omit = ["B"]', '"D",']
