@@ -69,10 +69,7 @@ def most_elements(known: Known) -> int:
 
 def other_sizes(draw: DrawFn, known: Known, case: Case) -> Case:
     """Each size of the call's tensors replaced by another, the same one wherever it stands."""
-    held = {
-        spec.shape[axis] for n, spec in named_tensors(case) for axis in _axes_from_end(spec) if (n, axis) in known.fixed
-    }
-    free = sorted(sizes_of(case) - held - {0, 1})
+    free = free_sizes(known, case)
     sizes = {size: draw(st.one_of(st.just(size), SMALL)) for size in free}
     if draw(_rarely) and known.may_be_empty and free:
         emptied = draw(st.sampled_from(free))
@@ -84,7 +81,15 @@ def other_sizes(draw: DrawFn, known: Known, case: Case) -> Case:
         room = most_elements(known) // max(others, 1)
         if room > 40:
             sizes[long] = draw(long_sizes(room))
-    return _resized(known, case, sizes)
+    return resized(known, case, sizes)
+
+
+def free_sizes(known: Known, case: Case) -> list[int]:
+    """The sizes of a call that may be others."""
+    held = {
+        spec.shape[axis] for n, spec in named_tensors(case) for axis in _axes_from_end(spec) if (n, axis) in known.fixed
+    }
+    return sorted(sizes_of(case) - held - {0, 1})
 
 
 def long_sizes(most: int) -> st.SearchStrategy[int]:
@@ -101,13 +106,13 @@ def _renamed(numbers: Sequence[int], sizes: Mapping[int, int]) -> tuple[int, ...
     return tuple(sizes.get(number, number) for number in numbers)
 
 
-def _resized(known: Known, case: Case, sizes: Mapping[int, int]) -> Case:
+def resized(known: Known, case: Case, sizes: Mapping[int, int]) -> Case:
     """A call with sizes replaced in tensors, results and linked attributes; positions below one lie below the other."""
 
-    def resized(name: str, spec: TensorSpec) -> TensorSpec:
+    def renamed(name: str, spec: TensorSpec) -> TensorSpec:
         return replace(spec, shape=_renamed(spec.shape, sizes), domain=_rescaled(spec, sizes))
 
-    arguments = dict(with_tensors(case, resized))
+    arguments = dict(with_tensors(case, renamed))
     for name in known.linked:
         value = arguments[name]
         if value is not None:

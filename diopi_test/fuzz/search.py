@@ -10,13 +10,16 @@ import hashlib
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import final
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, Verbosity, assume, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky, Unsatisfiable
+from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.strategies import DataObject
 
 from diopi_test.baseline.records import BaselineCase
@@ -27,6 +30,7 @@ from diopi_test.fuzz.calls import LONGEST, cases
 from diopi_test.fuzz.findings import FuzzFinding
 from diopi_test.fuzz.known import known
 from diopi_test.fuzz.legal import IllegalError, made
+from diopi_test.fuzz.smaller import smaller
 from diopi_test.fuzz.statistics import Statistics
 from diopi_test.fuzz.trial import Trials, collected
 from diopi_test.harness.waivers import Waivers
@@ -35,7 +39,7 @@ EXAMPLES = 12
 """Sequences of calls that are drawn of a function in a round."""
 
 SHRINKS = 250
-"""Attempts to make a finding smaller."""
+"""Attempts to make a finding smaller: so many by Hypothesis, and as many by size and layout."""
 
 REMEMBERED = 200
 """Calls of a process that may be to blame for a later one."""
@@ -56,6 +60,15 @@ def signature(outcome: Outcome) -> Signature:
     """What two outcomes have in common that show the same defect: the verdict, and the checks that failed."""
     verdict = Verdict.failed if outcome.verdict is Verdict.flaky else outcome.verdict
     return verdict.value, *sorted(finding.check for finding in outcome.findings if not finding.passed)
+
+
+def drawing_by_the_seed_alone() -> AbstractContextManager[object]:
+    """Nothing is drawn but what the seed says, while this is entered.
+
+    Hypothesis also takes numbers from the source of whichever modules are imported, and has no setting against that:
+    the same seed would draw other calls in another process.
+    """
+    return patch.object(HypothesisProvider, "_maybe_draw_constant", lambda *_, **__: None, create=True)
 
 
 @final
@@ -108,12 +121,24 @@ class Hunt:
         self._found = found
         self._history: list[BaselineCase] = []
         self._smallest: FuzzFinding | None = None
+        self._smallest_case: Case
         self._signature: Signature = ()
         self._anew = False
         self._attempts = 0
 
     def go(self, number: int) -> None:
         """Search as the seed `number` has it, and report what is found."""
+        try:
+            with drawing_by_the_seed_alone():
+                self._search_from(number)
+            self._shrink_further()
+        finally:
+            if self._smallest is not None:  # when it is interrupted, too
+                self._found.add(self._signature)
+                self._search.report(replace(self._smallest, attempts=self._attempts))
+
+    def _search_from(self, number: int) -> None:
+        """Have Hypothesis draw calls, and smaller ones of those that go wrong."""
 
         @seed(number)
         @settings(
@@ -137,16 +162,34 @@ class Hunt:
         except EndError as end:
             if end.__cause__ is not None:
                 raise end.__cause__ from None
-        finally:
-            if self._smallest is not None:  # when it is interrupted, too
-                self._found.add(self._signature)
-                self._search.report(replace(self._smallest, attempts=self._attempts))
+
+    def _shrink_further(self) -> None:
+        """Make a call that goes wrong alone smaller, for as long as one of the `smaller` ones goes wrong, too."""
+        while self._smallest is not None and not self._anew:
+            if not any(self._goes_wrong_too(case) for case in smaller(self._known, self._smallest_case)):
+                return
+
+    def _goes_wrong_too(self, case: Case) -> bool:
+        """Whether a smaller call goes wrong as the one found does; it is the smallest then."""
+        if time.monotonic() >= self._search.until or self._attempts >= 2 * SHRINKS:
+            return False
+        try:
+            call = made(self._known, case)
+        except IllegalError:
+            return False
+        self._attempts += 1
+        outcome = self._search.trials.run([call])[0]
+        if not self._is_new(call, outcome):
+            return False
+        self._smallest, self._smallest_case = FuzzFinding([call], outcome), case
+        return True
 
     def _attempt(self, data: DataObject) -> None:
         if time.monotonic() >= self._search.until or self._attempts >= SHRINKS:
             raise EndError
-        calls = list(self._drawn(data))
-        assume(calls)
+        drawn = list(self._drawn(data))
+        assume(drawn)
+        calls = [call for _, call in drawn]
         outcomes = self._run(calls, anew=self._anew)
         wrong = next((i for i, outcome in enumerate(outcomes) if self._is_new(calls[i], outcome)), None)
         if not self._signature:
@@ -155,9 +198,10 @@ class Hunt:
         else:
             self._attempts += 1
         if wrong is not None:
+            self._smallest_case = drawn[wrong][0]
             self._take(calls[: wrong + 1], outcomes[wrong])
 
-    def _drawn(self, data: DataObject) -> Iterator[BaselineCase]:
+    def _drawn(self, data: DataObject) -> Iterator[tuple[Case, BaselineCase]]:
         """The legal calls of a sequence that is drawn, each a new one or the one before with some changes."""
         earlier: Case | None = None
         for place in range(data.draw(st.integers(1, LONGEST))):
@@ -171,7 +215,7 @@ class Hunt:
                 continue
             if self._smallest is None:
                 self._statistics.count(call)
-            yield call
+            yield earlier, call
 
     def _is_new(self, call: BaselineCase, outcome: Outcome) -> bool:
         """Whether a call goes wrong as none has before, and smaller ones as the one that was found."""

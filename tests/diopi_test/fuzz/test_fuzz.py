@@ -47,12 +47,13 @@ def test_a_vendor_that_is_right_has_no_findings(tmp_path: Path) -> None:
     assert not (tmp_path / "found").exists()
 
 
-def test_what_is_wrong_in_large_tensors_is_shrunk_to_the_smallest(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", [3, 4, 8])  # found in tensors of 1, of 5 and of 3 axes
+def test_what_is_wrong_in_large_tensors_is_shrunk_to_the_smallest(seed: int, tmp_path: Path) -> None:
     stored = [
         spec.shape for case in select_cases(FUNCTION, "full") for v in case.arguments.values() for spec in tensors_of(v)
     ]
     assert max(map(math.prod, stored)) <= narrow.MOST  # no stored case shows it
-    done = fuzz("beyond", tmp_path)
+    done = fuzz("beyond", tmp_path, *WORDS[:-1], seed)
     assert done.exit_code == 1, done.output
     assert shapes(found(tmp_path)[0]) == [(narrow.MOST + 1,)]
 
@@ -97,8 +98,12 @@ def test_what_was_found_is_run_and_shown_as_any_case(tmp_path: Path) -> None:
     assert "(1, 1, 1, 1, 1, 1)" in shown.output
 
 
-def test_a_seed_repeats_the_search(tmp_path: Path) -> None:
-    first, second = (fuzz("beyond", tmp_path / name) for name in ("one", "two"))
+def test_a_seed_repeats_the_search(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first = fuzz("beyond", tmp_path / "one")
+    (tmp_path / "numbers_of_the_user.py").write_text(f"NUMBERS = [{', '.join(map(str, range(1000, 1300)))}]\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("numbers_of_the_user")  # Hypothesis takes numbers from modules such as this one
+    second = fuzz("beyond", tmp_path / "two")
     assert first.output.replace("/one", "") == second.output.replace("/two", "")
     one, two = (found(tmp_path / name)[0] for name in ("one", "two"))
     assert one.label == two.label

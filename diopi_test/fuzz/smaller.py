@@ -1,0 +1,32 @@
+"""Smaller calls that may go wrong as one does: what Hypothesis, which knows no shapes, leaves large."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from diopi_test.cases.layouts import contiguous
+from diopi_test.cases.model import Case
+from diopi_test.fuzz.changes import free_sizes, resized
+from diopi_test.fuzz.known import Known, named_tensors, with_tensors
+
+
+def smaller(known: Known, case: Case) -> Iterator[Case]:
+    """Calls smaller than this one, the smallest first of each kind: of one axis, of shorter axes, row by row."""
+    shapes = {spec.shape for _, spec in named_tensors(case)}
+    if known.prototype.elementwise and len(shapes) == 1 and len(shape := next(iter(shapes))) > 1:
+        yield replace(case, arguments=with_tensors(case, lambda _, spec: replace(spec, shape=(math.prod(shape),))))
+    for size in reversed(free_sizes(known, case)):
+        for shorter in below(size):
+            yield resized(known, case, {size: shorter})
+    if any(spec.layout is not contiguous for _, spec in named_tensors(case)):
+        yield replace(case, arguments=with_tensors(case, lambda _, spec: replace(spec, layout=contiguous)))
+
+
+def below(size: int) -> Iterator[int]:
+    """Sizes below one, from 1 to that less 1, each half as far from it as the one before."""
+    step = size - 1
+    while step > 0:
+        yield size - step
+        step //= 2

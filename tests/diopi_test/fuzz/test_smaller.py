@@ -1,0 +1,45 @@
+"""Smaller calls: each has fewer elements or axes, and keeps the relations between the sizes of its tensors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from diopi_test.cases.layouts import contiguous, strided
+from diopi_test.cases.model import Case
+from diopi_test.fuzz.known import elements, known, named_tensors, rank, with_tensors
+from diopi_test.fuzz.smaller import below, smaller
+
+
+@pytest.mark.parametrize(("size", "sizes"), [(1, []), (2, [1]), (5, [1, 3, 4]), (3006, [1, 1504, 2255, 2631])])
+def test_sizes_come_nearer_to_the_one_that_is_known_to_be_large_enough(size: int, sizes: list[int]) -> None:
+    assert list(below(size))[: len(sizes)] == sizes
+
+
+def first_of(function: str, least_rank: int) -> Case:
+    return next(case for case in known(function).cases if rank(case) >= least_rank and elements(case) > least_rank)
+
+
+@pytest.mark.parametrize("function", ["diopiNeg", "diopiMatmul", "diopiConvolution2d", "diopiSoftmax"])
+def test_each_is_smaller(function: str) -> None:
+    case = first_of(function, 2)
+    calls = list(smaller(known(function), case))
+    assert calls
+    for call in calls:
+        assert (elements(call), rank(call)) < (elements(case), rank(case) + 1)
+        assert call != case
+
+
+def test_an_element_wise_call_becomes_one_of_one_axis() -> None:
+    case = first_of("diopiNeg", 2)
+    flat = next(smaller(known("diopiNeg"), case))
+    assert [spec.shape for _, spec in named_tensors(flat)] == [(math.prod(next(named_tensors(case))[1].shape),)]
+
+
+def test_tensors_come_to_lie_row_by_row() -> None:
+    case = first_of("diopiNeg", 1)
+    apart = replace(case, arguments=with_tensors(case, lambda _, spec: replace(spec, layout=strided)))
+    *_, last = smaller(known("diopiNeg"), apart)
+    assert {spec.layout for _, spec in named_tensors(last)} == {contiguous}
