@@ -15,6 +15,7 @@ from diopi_test.fuzz import legal
 from diopi_test.fuzz.calls import cases
 from diopi_test.fuzz.known import known
 from diopi_test.fuzz.legal import IllegalError, made
+from diopi_test.fuzz.search import drawing_by_the_seed_alone
 from diopi_test.fuzz.statistics import Statistics
 from diopi_test.oracle import budget
 
@@ -49,7 +50,8 @@ def drawn(function: str, count: int = DRAWN) -> Statistics:
         except IllegalError as error:
             statistics.discarded[str(error)] += 1
 
-    draw()
+    with drawing_by_the_seed_alone():
+        draw()
     return statistics
 
 
