@@ -27,6 +27,7 @@ CHAPTERS = (
     "execution",
     "checks",
     "harness",
+    "reporting",
     "quality",
     "fuzz",
     "fingerprint",

@@ -6,11 +6,13 @@ May import every chapter. A command imports what it needs when it runs, so that 
 import click
 
 from diopi_test.cli.audit import audit
+from diopi_test.cli.compare import compare
 from diopi_test.cli.export import export
 from diopi_test.cli.fingerprint import fingerprint
 from diopi_test.cli.fuzz import fuzz
 from diopi_test.cli.gen_data import gen_data
 from diopi_test.cli.list_functions import list_functions
+from diopi_test.cli.report import report
 from diopi_test.cli.run import run
 from diopi_test.cli.show import show
 from diopi_test.cli.trace import trace
@@ -25,5 +27,5 @@ def main() -> None:
     """DIOPI conformance: check a vendor's operators against the standard."""
 
 
-for command in (run, waive, show, gen_data, audit, fingerprint, fuzz, trace, export, list_functions):
+for command in (run, report, compare, waive, show, gen_data, audit, fingerprint, fuzz, trace, export, list_functions):
     main.add_command(command)

@@ -26,6 +26,7 @@ from diopi_test.harness.selection import FailedCases, Selection, Shard, check_na
 if TYPE_CHECKING:
     from diopi_test.baseline.parallel import Spread
     from diopi_test.harness.collection import Collected
+    from diopi_test.harness.records import Report
 
 
 console = Console(file=cast(IO[str], Terminal()))
@@ -263,6 +264,17 @@ def write_report(file: Path, content: Any) -> None:
         output.write_text(file, text)
     except OSError as error:
         raise Unusable(f"{file} can't be written: {error}") from error
+
+
+def read_report(path: Path) -> Report:
+    """The report in a file, which may be a log; a usage error if there is none."""
+    from diopi_test.reporting.reading import ReportError
+    from diopi_test.reporting.reading import read_report as read
+
+    try:
+        return read(path)
+    except ReportError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def select_functions(functions: list[str], selection: Selection, size: Callable[[str], int]) -> list[str]:

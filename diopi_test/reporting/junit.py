@@ -1,0 +1,96 @@
+"""A report as JUnit XML, which build servers show: a test suite a function, a test case a case.
+
+A case that counts against the vendor is a failure, or an error if it took its process with it; one that says nothing
+about it (not implemented, waived, or of a class that does not count) is skipped, with what it ended in as the reason.
+What makes a run incomplete is an error of a suite of its own: a document without failures and errors is that of a run
+with status 0.
+
+Source: the format as documented by the JUnit ant task and read by Jenkins and GitLab.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from diopi_test.execution.verdict import EXECUTED, LOST, UNSUCCESSFUL, Verdict
+from diopi_test.harness.details import details
+from diopi_test.harness.records import CaseRecord, Report
+
+RUN = "run"
+"""The suite of what is no case's: why the run is incomplete, and what broke it."""
+
+COUNTED = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
+"""The elements of which a suite says how many it has, by the attribute that says so."""
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(report: Report) -> str:
+    """The document of a report."""
+    title = " ".join(filter(None, (report.vendor.name, report.vendor.version)))
+    root = Element("testsuites", name=_text(title), time=f"{report.summary.seconds:.3f}")
+    if problems := list(_problems(report)):
+        suite = SubElement(root, "testsuite", name=RUN, time="0.000")
+        for problem in problems:
+            case = SubElement(suite, "testcase", classname=RUN, name=RUN)
+            SubElement(case, "error", message=_text(problem), type="incomplete")
+    by_function = sorted(report.cases, key=lambda case: case.function)
+    for function, cases in groupby(by_function, key=lambda case: case.function):
+        _add_function(root, function, list(cases), report)
+    for element in (root, *root):
+        _count(element)
+    indent(root, " ")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(root, "unicode")}\n'
+
+
+def _problems(report: Report) -> Iterator[str]:
+    """Why the run has no verdict about the vendor."""
+    yield from report.errors
+    summary = report.summary
+    if summary.incomplete:
+        yield f"incomplete: {summary.not_run} cases have no verdict, {summary.reason}"
+    elif not summary.number(EXECUTED):
+        yield "no case was executed"
+
+
+def _add_function(root: Element, function: str, cases: Sequence[CaseRecord], report: Report) -> None:
+    seconds = sum(case.seconds for case in cases)
+    suite = SubElement(root, "testsuite", name=function, time=f"{seconds:.3f}")
+    for case in cases:
+        name, time = _text(case.label), f"{case.seconds:.3f}"
+        element = SubElement(suite, "testcase", classname=function, name=name, time=time)
+        _add_outcome(element, case, counts=report.decides(case.class_))
+
+
+def _count(element: Element) -> None:
+    """Note the numbers of test cases in a suite, or in all, and of those that did not pass."""
+    for name, path in COUNTED.items():
+        element.set(name, str(len(element.findall(f".//{path}"))))
+
+
+def _add_outcome(element: Element, case: CaseRecord, *, counts: bool) -> None:
+    """What is told of a case that is not passed."""
+    if case.verdict is Verdict.passed:
+        return
+    if case.verdict not in UNSUCCESSFUL:
+        SubElement(element, "skipped", message=_text(f"{case.verdict}: {case.message}"))
+    elif not counts:
+        SubElement(element, "skipped", message=_text(f"does not count: {case.verdict}: {case.message}"))
+    else:
+        kind = "error" if case.verdict in LOST else "failure"
+        told = SubElement(element, kind, message=_text(case.message), type=case.verdict)
+        told.text = _text("\n".join(_body(case)))
+
+
+def _body(case: CaseRecord) -> Iterable[str]:
+    yield from (check.message for check in case.checks if not check.passed)
+    yield from details(case.checks)
+    yield case.command
+
+
+def _text(text: str) -> str:
+    """A text without the characters that no XML document may hold: they are told by their numbers."""
+    return _NOT_XML.sub(lambda found: f"\\x{ord(found.group()):02x}", text)

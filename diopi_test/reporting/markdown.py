@@ -1,0 +1,159 @@
+"""Reports and comparisons as Markdown, short enough for a comment on a change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.harness.details import details
+from diopi_test.harness.records import CaseRecord, Counts, Report, VendorInfo
+from diopi_test.reporting.comparison import Change, ChangedCase, Comparison
+
+T = TypeVar("T")
+
+TOLD = 20
+"""Cases that are told one by one; of the others there is the number."""
+
+LONGEST = 400
+"""Characters of a message."""
+
+
+def of_report(report: Report) -> str:
+    """The summary of a report: counts by class, then what went wrong."""
+    return "".join(f"{line}\n" for line in _report_lines(report))
+
+
+def of_comparison(comparison: Comparison) -> str:
+    """What changed, that which broke first."""
+    return "".join(f"{line}\n" for line in _comparison_lines(comparison))
+
+
+def _report_lines(report: Report) -> Iterator[str]:
+    yield f"### {_headline(report)}"
+    yield ""
+    yield from (f"- {_code(error)}" for error in report.errors[:TOLD])
+    if report.summary.incomplete:
+        yield f"**Incomplete**: {report.summary.not_run} cases have no verdict. {_code(report.summary.reason)}"
+    yield ""
+    yield from _class_table(report)
+    wrong = [case for case in report.cases if case.verdict in UNSUCCESSFUL and report.decides(case.class_)]
+    if wrong:
+        yield from _folded(f"{len(wrong)} cases went wrong", _told(wrong, _wrong_case))
+    if report.models:
+        trained = [model.name for model in report.models if model.trains]
+        yield f"{len(trained)} of {len(report.models)} networks can be trained."
+        yield ""
+    packages = ", ".join(f"{name} {version}" for name, version in report.environment.packages.items())
+    baseline = f"baseline {report.baseline.level} {report.baseline.digest[:12]}"
+    yield f"{baseline}; DIOPI {report.proto_version}; Python {report.environment.python}; {packages}"
+
+
+def _headline(report: Report) -> str:
+    name, summary = _name(report.vendor), report.summary
+    if report.exit_status == 3:
+        return f"❔ {name}: no verdict, {summary.passed:,} of {summary.total:,} cases passed"
+    sign = "✅" if report.exit_status == 0 else "❌"
+    return f"{sign} {name}: {summary.passed:,} of {summary.total:,} cases passed"
+
+
+def _name(vendor: VendorInfo) -> str:
+    return _escaped(f"{vendor.name} {vendor.version}".strip())
+
+
+def _class_table(report: Report) -> Iterator[str]:
+    """A row a class of which there are cases, a column a verdict that some case has."""
+    classes = {CaseClass[name]: counts for name, counts in report.summary.classes.items() if counts.total}
+    verdicts = [one for one in Verdict if one is not Verdict.not_run and report.summary.number([one])]
+    yield from _table(
+        ["class", *(verdict.replace("_", " ") for verdict in verdicts)],
+        [[_class_name(report, class_), *_numbers(counts, verdicts)] for class_, counts in classes.items()],
+    )
+
+
+def _class_name(report: Report, class_: CaseClass) -> str:
+    return class_ if report.decides(class_) else f"{class_} (does not count)"
+
+
+def _numbers(counts: Counts, verdicts: Sequence[Verdict]) -> list[str]:
+    return [f"{number:,}" if (number := counts.number([verdict])) else "" for verdict in verdicts]
+
+
+def _wrong_case(case: CaseRecord) -> Iterator[str]:
+    yield f"- **{case.verdict.replace('_', ' ')}** {_code(case.id)}: {_code(case.message)}"
+    for line in details(case.checks):
+        yield f"  - {_code(line)}"
+    yield f"  - {_code(case.command)}"
+
+
+def _comparison_lines(comparison: Comparison) -> Iterator[str]:
+    names = [
+        _escaped(f"{run.vendor.name} {run.vendor.version}".strip()) for run in (comparison.before, comparison.after)
+    ]
+    yield f"### {'❌' if comparison.exit_status else '✅'} {names[0]} → {names[1]}"
+    yield ""
+    yield from (f"- {warning}" for warning in comparison.warnings)
+    yield ""
+    numbers = [f"{number:,}" for number in comparison.counts.values()]
+    yield from _table(list(comparison.counts), [numbers])
+    for change in Change:
+        if cases := comparison.of(change):
+            yield from _folded(f"{len(cases)} {change}", _told(cases, _changed_case))
+    if comparison.less_accurate:
+        rows = [[_code(one.id), f"{one.before:.3g}", f"{one.after:.3g}"] for one in comparison.less_accurate[:TOLD]]
+        yield from _folded(
+            f"{len(comparison.less_accurate)} less accurate", _table(["case", "error / budget before", "after"], rows)
+        )
+    if comparison.slower:
+        rows = [[_code(one.function), f"{one.before:.2f} s", f"{one.after:.2f} s"] for one in comparison.slower[:TOLD]]
+        yield from _folded(f"{len(comparison.slower)} slower", _table(["function", "before", "after"], rows))
+
+
+def _changed_case(case: ChangedCase) -> Iterator[str]:
+    yield f"- {_code(case.id)}: {_was(case.before)} → {_was(case.after)} {_code(case.message) if case.message else ''}"
+
+
+def _was(verdict: Verdict | None) -> str:
+    return "not run" if verdict is None else verdict.replace("_", " ")
+
+
+def _told(cases: Sequence[T], lines: Callable[[T], Iterable[str]]) -> Iterator[str]:
+    """The first of the cases, then how many others there are."""
+    for case in cases[:TOLD]:
+        yield from lines(case)
+    if len(cases) > TOLD:
+        yield f"- … and {len(cases) - TOLD:,} more"
+
+
+def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """Lines that are shown when the title is clicked."""
+    yield f"<details><summary>{title}</summary>"
+    yield ""
+    yield from lines
+    yield ""
+    yield "</details>"
+    yield ""
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    yield f"| --- |{' ---: |' * (len(columns) - 1)}"
+    for row in rows:
+        cells = (cell.replace("|", "\\|") for cell in row)  # a bar ends a cell even in code
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def _code(text: str) -> str:
+    """A text as it is, in a line, within a fence longer than any in it; what is too long is cut."""
+    line = " ".join(text.split())
+    shown = line if len(line) <= LONGEST else f"{line[:LONGEST]} …"
+    fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
+    return f"{fence} {shown} {fence}" if shown.startswith("`") or shown.endswith("`") else f"{fence}{shown}{fence}"
+
+
+def _escaped(text: str) -> str:
+    """A text in which no character has a meaning for Markdown or HTML."""
+    return re.sub(r"([\\`*_{}\[\]<>()#+!|~&])", r"\\\1", " ".join(text.split()))

@@ -1,0 +1,40 @@
+"""Reading reports: from what `diopi-test run --json` wrote, or from the log of a run, which may still go on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from diopi_test.baseline.codec import RecordError, from_json
+from diopi_test.harness.log import LogError
+from diopi_test.harness.recorder import LogContent
+from diopi_test.harness.records import SCHEMA_VERSION, Report
+
+
+class ReportError(Exception):
+    """A file that is no report; the message names it and says why."""
+
+
+def read_report(path: Path) -> Report:
+    """The report in the file at `path`, which is its JSON or a log; ReportError if it is neither."""
+    try:
+        with path.open("rb") as file:
+            is_log = file.readline().startswith(b'{"kind":')
+        return _of_log(path) if is_log else _of_json(path.read_text("utf-8"))
+    except (OSError, ValueError, LogError) as error:
+        raise ReportError(f"{path} is no report of diopi-test run --json, and no log: {error}") from error
+
+
+def _of_json(text: str) -> Report:
+    content = json.loads(text)
+    found = content.get("schema_version") if isinstance(content, dict) else None
+    if found != SCHEMA_VERSION:
+        raise RecordError(f"expected a report with schema_version {SCHEMA_VERSION}, found {found}")
+    return from_json(Report, content)
+
+
+def _of_log(path: Path) -> Report:
+    content = LogContent.read(path)
+    if content.header.schema_version != SCHEMA_VERSION:
+        raise RecordError(f"expected a log with schema_version {SCHEMA_VERSION}, found {content.header.schema_version}")
+    return content.report()

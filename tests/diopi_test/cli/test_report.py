@@ -1,0 +1,100 @@
+"""`diopi-test report` and `compare`: of logs and of JSON, with the status of what they tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from case_records import case_record
+from click.testing import CliRunner, Result
+from reports import read_report
+
+from diopi_test.baseline.codec import to_json
+from diopi_test.cli import main
+from diopi_test.harness.log import Entry, sealed
+from diopi_test.harness.options import RunOptions
+from diopi_test.harness.recorder import Header
+from diopi_test.harness.records import CaseRecord
+
+RIGHT, WRONG = (case_record("diopiAdd[float32-x]", verdict) for verdict in ("passed", "failed"))
+
+
+def call(*words: object) -> Result:
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def write_log(path: Path, cases: Sequence[CaseRecord], *due: str) -> Path:
+    """A log of a run of these cases, and of others that were due but did not end."""
+    names = [*(case.id for case in cases), *due]
+    entries = [Entry("run", to_json(Header.of(RunOptions("small"), ""))), Entry("due", names)]
+    path.write_bytes(b"".join(map(sealed, [*entries, *(Entry("case", to_json(case)) for case in cases)])))
+    return path
+
+
+def test_every_form_is_made_of_a_log(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log", [WRONG])
+    json_file, junit_file, markdown_file = (tmp_path / name for name in ("r.json", "r.xml", "r.md"))
+    done = call("report", log, "--json", json_file, "--junit", junit_file, "--markdown", markdown_file)
+    assert (done.exit_code, done.output) == (1, "")
+    assert read_report(json_file)["summary"]["failed"] == 1
+    assert ElementTree.parse(junit_file).getroot().get("failures") == "1"
+    assert WRONG.id in markdown_file.read_text("utf-8")
+    again = call("report", json_file, "--junit", tmp_path / "again.xml")
+    assert again.exit_code == 1
+    assert (tmp_path / "again.xml").read_bytes() == junit_file.read_bytes()
+
+
+def test_without_a_file_the_summary_is_shown(tmp_path: Path) -> None:
+    done = call("report", write_log(tmp_path / "log", [RIGHT]))
+    assert done.exit_code == 0
+    assert "1 passed" in done.output
+
+
+def test_a_run_that_goes_on_is_incomplete(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log", [RIGHT], "diopiAdd[float32-y]")
+    with log.open("ab") as file:
+        file.write(b'{"kind":"case","content":{"id":"dio')  # the line that is being written
+    done = call("report", log)
+    assert done.exit_code == 3
+    assert "incomplete: 1 of 2 cases have a verdict" in done.output
+
+
+def test_runs_are_compared(tmp_path: Path) -> None:
+    before, after = (write_log(tmp_path / str(case.verdict), [case]) for case in (RIGHT, WRONG))
+    done = call("compare", before, after, "--json", tmp_path / "c.json", "--markdown", tmp_path / "c.md")
+    assert done.exit_code == 1
+    assert f"broken: {RIGHT.id}: passed → failed" in done.output
+    assert done.output.endswith("1 broken\n")
+    assert json.loads((tmp_path / "c.json").read_text("utf-8"))["cases"][0]["change"] == "broken"
+    assert (tmp_path / "c.md").read_text("utf-8").startswith("### ❌")
+    assert call("compare", after, before).exit_code == 0
+    assert call("compare", after, after).output == "1 alike\n"
+
+
+def test_many_changes_are_counted(tmp_path: Path) -> None:
+    cases = [case_record(f"diopiAdd[float32-{number}]", "failed") for number in range(30)]
+    done = call("compare", write_log(tmp_path / "a", [RIGHT]), write_log(tmp_path / "b", [RIGHT, *cases]))
+    assert "… and 10 more" in done.output
+    assert done.output.endswith("30 new, 1 alike\n")
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"kind":"due"}', '{"schema_version": 99}', "\x00"])
+@pytest.mark.parametrize("command", [["report"], ["compare"]])
+def test_what_is_no_report_is_wrong_usage(command: list[str], content: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text(content, "utf-8")
+    done = call(*command, path, *([path] if command == ["compare"] else []))
+    assert done.exit_code == 2
+    assert "is no report of diopi-test run --json, and no log" in done.output
+
+
+def test_a_log_of_another_version_is_none(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log", [RIGHT])
+    header = to_json(Header.of(RunOptions("small"), "")) | {"schema_version": 99}
+    log.write_bytes(sealed(Entry("run", header)))
+    done = call("report", log)
+    assert done.exit_code == 2
+    assert "expected a log with schema_version 1, found 99" in done.output

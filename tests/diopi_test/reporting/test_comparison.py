@@ -1,0 +1,97 @@
+"""Two runs compared: what broke, what was fixed, what is new or gone, what is less accurate or slower."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from case_records import case_record, report_of
+
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.verdict import Finding
+from diopi_test.harness.records import CaseRecord
+from diopi_test.reporting import markdown
+from diopi_test.reporting.comparison import Change, Comparison, compare
+
+NAME = "diopiAdd[float32-x]"
+OTHER = case_record("diopiMul[float32-y]", "passed")
+
+
+def compared(before: CaseRecord | None, after: CaseRecord | None, factor: float = 2) -> Comparison:
+    reports = (report_of([OTHER, *([case] if case else [])]) for case in (before, after))
+    return compare(*reports, factor)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change", "status"),
+    [
+        ("passed", "failed", Change.broken, 1),
+        ("passed", "crashed", Change.broken, 1),
+        ("passed", "not_implemented", Change.broken, 1),
+        ("not_implemented", "failed", Change.broken, 1),
+        ("failed", "passed", Change.fixed, 0),
+        ("not_implemented", "passed", Change.fixed, 0),
+        ("failed", "crashed", Change.otherwise, 0),
+        ("failed", "not_implemented", Change.otherwise, 0),
+        (None, "failed", Change.new, 0),
+        ("passed", None, Change.gone, 0),
+        ("passed", "passed", None, 0),
+        ("failed", "failed", None, 0),
+    ],
+)
+def test_what_becomes_of_a_case(before: str | None, after: str | None, change: Change | None, status: int) -> None:
+    found = compared(*(case_record(NAME, verdict) if verdict else None for verdict in (before, after)))
+    assert [case.change for case in found.cases] == ([change] if change else [])
+    assert found.exit_status == status
+    assert found.same == (1 if change else 2)
+    assert sum(found.counts.values()) == 2
+
+
+def test_refusals_that_are_accepted_now_break_nothing_that_counts() -> None:
+    before, after = (replace(case_record(NAME, v), class_=CaseClass.refusal) for v in ("passed", "failed"))
+    found = compared(before, after)
+    assert [case.counts for case in found.of(Change.broken)] == [False]
+    assert found.exit_status == 0
+
+
+def passed(ratio: float, seconds: float = 0.5) -> CaseRecord:
+    return replace(case_record(NAME, "passed", "", Finding("values", True, ratio=ratio)), seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "factor", "told"),
+    [(0.2, 0.5, 2, True), (0.2, 0.3, 2, False), (0.2, 0.3, 1.2, True), (0.001, 0.05, 2, False), (0.0, 0.2, 2, True)],
+)
+def test_a_larger_part_of_the_budget(before: float, after: float, factor: float, told: bool) -> None:
+    found = compared(passed(before), passed(after), factor)
+    assert [(one.id, one.before, one.after) for one in found.less_accurate] == ([(NAME, before, after)] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"), [(1.0, 3.0, True), (1.0, 1.5, False), (0.1, 0.9, False), (0.0, 1.5, True)]
+)
+def test_functions_that_take_longer(before: float, after: float, told: bool) -> None:
+    found = compared(passed(0, before), passed(0, after))
+    assert [(one.function, one.before, one.after) for one in found.slower] == (
+        [("diopiAdd", before, after)] if told else []
+    )
+
+
+def test_what_makes_a_comparison_doubtful_is_said() -> None:
+    before, after = report_of([OTHER]), report_of([OTHER])
+    assert list(compare(before, after).warnings) == []
+    incomplete = replace(after.summary, incomplete=True)
+    other = replace(after, baseline=replace(after.baseline, digest="x"), summary=incomplete)
+    first, second = compare(before, other).warnings
+    assert "the baselines are not the same" in first
+    assert "the run after is incomplete" in second
+
+
+def test_a_comparison_in_markdown() -> None:
+    text = markdown.of_comparison(compared(case_record(NAME, "passed"), case_record(NAME, "failed", "out | is wrong")))
+    assert text.startswith("### ❌ small 1.0 → small 1.0\n")
+    assert "| 1 | 0 | 0 | 0 | 0 | 0 | 0 | 1 |" in text
+    assert f"- `{NAME}`: passed → failed `out | is wrong`" in text
+    slow = markdown.of_comparison(compared(passed(0.2), passed(0.9, 5.0)))
+    assert slow.startswith("### ✅")
+    assert f"| `{NAME}` | 0.2 | 0.9 |" in slow and "| `diopiAdd` | 0.50 s | 5.00 s |" in slow

@@ -1,0 +1,87 @@
+"""JUnit XML: what counts is a failure or an error, the rest is passed or skipped, and the numbers agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from case_records import case_record, report_of
+
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.verdict import Finding
+from diopi_test.harness.records import CaseRecord
+from diopi_test.reporting.junit import junit
+
+
+def document(cases: Sequence[CaseRecord]) -> ElementTree.Element:
+    return ElementTree.fromstring(junit(report_of(cases)))
+
+
+def outcome(case: CaseRecord) -> ElementTree.Element | None:
+    """What the document says of a case, beside a passed one."""
+    found = document([case_record("diopiAdd[float32-right]", "passed"), case])
+    return next(iter(found.findall("testsuite/testcase")[1]), None)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "tag"),
+    [
+        ("passed", None),
+        ("failed", "failure"),
+        ("flaky", "failure"),
+        ("crashed", "error"),
+        ("timed_out", "error"),
+        ("out_of_memory", "error"),
+        ("not_implemented", "skipped"),
+        ("unsupported", "skipped"),
+    ],
+)
+def test_each_verdict_has_its_element(verdict: str, tag: str | None) -> None:
+    told = outcome(case_record("diopiAdd[float32-x]", verdict, "what happened"))
+    assert (told is None and tag is None) or (told is not None and told.tag == tag)
+    assert told is None or "what happened" in str(told.get("message"))
+
+
+def test_what_does_not_count_is_skipped() -> None:
+    refusal = replace(case_record("diopiAdd[float32-x]", "failed", "accepted"), class_=CaseClass.refusal)
+    told = outcome(refusal)
+    assert told is not None and (told.tag, told.get("message")) == ("skipped", "does not count: failed: accepted")
+
+
+def test_a_suite_a_function_and_numbers_that_agree() -> None:
+    verdicts = ("passed", "failed", "crashed", "not_implemented")
+    names = [f"{function}[float32-{verdict}]" for function in ("diopiB", "diopiA") for verdict in verdicts]
+    root = document([case_record(name, name.partition("-")[2][:-1]) for name in names])
+    assert [suite.get("name") for suite in root] == ["diopiA", "diopiB"]
+    for element, number in ((root, 2), *((suite, 1) for suite in root)):
+        assert {name: element.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+            "tests": str(4 * number),
+            "failures": str(number),
+            "errors": str(number),
+            "skipped": str(number),
+        }
+    assert float(str(root[0].get("time"))) == sum(float(str(case.get("time"))) for case in root[0])
+
+
+def test_a_failure_tells_what_its_checks_found() -> None:
+    finding = Finding("values", False, "out is wrong at 3 of 8 elements")
+    told = outcome(case_record("diopiAdd[float32-x]", "failed", "values: wrong", finding))
+    assert told is not None and told.text is not None and finding.message in told.text
+
+
+def test_characters_that_xml_does_not_know_are_told_by_number() -> None:
+    told = outcome(case_record("diopiAdd[float32-x]", "failed", "it said \x1b[31mno\x00 <&>"))
+    assert told is not None and told.get("message") == "it said \\x1b[31mno\\x00 <&>"
+
+
+def test_a_run_without_a_verdict_is_an_error() -> None:
+    whole = report_of([case_record("diopiAdd[float32-x]", "passed")])
+    summary = replace(whole.summary, incomplete=True, not_run=7, reason="interrupted")
+    root = ElementTree.fromstring(junit(replace(whole, summary=summary, errors=("the disk is full",))))
+    said = [str(error.get("message")) for error in root.findall("testsuite[@name='run']/testcase/error")]
+    assert said == ["the disk is full", "incomplete: 7 cases have no verdict, interrupted"]
+    assert root.get("errors") == "2"
+    nothing = document([case_record("diopiAdd[float32-x]", "not_implemented")])
+    assert [error.get("message") for error in nothing.iter("error")] == ["no case was executed"]

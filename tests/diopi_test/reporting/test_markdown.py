@@ -1,0 +1,68 @@
+"""A report as Markdown: what went wrong is in it, short, and nothing a vendor says is taken for markup."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from case_records import case_record, report_of
+
+from diopi_test.cases.model import CaseClass
+from diopi_test.harness.records import ModelReport
+from diopi_test.reporting import markdown
+
+
+def test_a_run_that_passed() -> None:
+    text = markdown.of_report(report_of([case_record("diopiAdd[float32-x]", "passed")]))
+    assert text.startswith("### ✅ small 1.0: 1 of 1 cases passed\n")
+    assert "| class | passed |\n| --- | ---: |\n| basic | 1 |\n" in text
+    assert "<details>" not in text
+
+
+def test_what_went_wrong_is_told_and_what_does_not_count_is_not() -> None:
+    wrong = case_record("diopiAdd[float32-x]", "failed", "values: out is wrong")
+    refusal = replace(case_record("diopiAdd[float32-y]", "failed", "accepted"), class_=CaseClass.refusal)
+    text = markdown.of_report(report_of([wrong, refusal]))
+    assert text.startswith("### ❌")
+    assert "<summary>1 cases went wrong</summary>" in text
+    assert "- **failed** `diopiAdd[float32-x]`: `values: out is wrong`" in text
+    assert "accepted" not in text
+    assert "| refusal (does not count) | 1 |" in text
+
+
+def test_an_incomplete_run_is_no_success() -> None:
+    whole = report_of([case_record("diopiAdd[float32-x]", "passed")])
+    summary = replace(whole.summary, incomplete=True, not_run=3, reason="interrupted by SIGINT")
+    text = markdown.of_report(replace(whole, summary=summary))
+    assert text.startswith("### ❔") and "3 cases have no verdict" in text and "`interrupted by SIGINT`" in text
+
+
+def test_many_failures_with_long_messages_fit_into_a_comment() -> None:
+    wrong = [case_record(f"diopiAdd[float32-{number}]", "failed", "x" * 10_000) for number in range(500)]
+    text = markdown.of_report(report_of(wrong))
+    assert len(text) < 30_000
+    assert "- … and 480 more" in text
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("<b>**wrong**</b>", "`<b>**wrong**</b>`"),
+        ("two\nlines", "`two lines`"),
+        ("a `b` c", "``a `b` c``"),
+        ("`b`", "`` `b` ``"),
+    ],
+)
+def test_messages_are_shown_as_they_are(said: str, shown: str) -> None:
+    assert f": {shown}\n" in markdown.of_report(report_of([case_record("diopiAdd[float32-x]", "failed", said)]))
+
+
+def test_the_name_of_a_vendor_is_no_markup() -> None:
+    text = markdown.of_report(report_of([case_record("diopiAdd[float32-x]", "passed")], vendor="<img>_a_"))
+    assert text.startswith("### ✅ \\<img\\>\\_a\\_ 1.0")
+
+
+def test_networks_that_can_be_trained() -> None:
+    report = report_of([case_record("diopiAdd[float32-x]", "passed")])
+    models = (ModelReport("resnet", 3, 3, 0, {}, ()), ModelReport("bert", 3, 2, 1, {}, ()))
+    assert "1 of 2 networks can be trained." in markdown.of_report(replace(report, models=models))
