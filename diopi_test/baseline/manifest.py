@@ -99,14 +99,20 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
     """The manifest of a level's folder, and its digest; BaselineError if there is none that can be used."""
     path = folder / NAME
     content = read_regular(path, LIMIT)
-    length = len(_seal(_digest(b"")))
-    digest = _digest(content[:-length])
-    if content[-length:] != _seal(digest):
+    digest, is_whole = digest_of(content)
+    if not is_whole:
         raise BaselineError(f"{path} is damaged, truncated or edited: it does not end with its sha256, {digest}")
     try:
         return _manifest(path, json.loads(content)), digest
     except (ValueError, RecursionError) as error:
         raise BaselineError(f"{path} is no manifest: {error}") from error
+
+
+def digest_of(content: bytes) -> tuple[str, bool]:
+    """The digest of a manifest that a file holds, and whether the file ends with it."""
+    length = len(_seal(_digest(b"")))
+    digest = _digest(content[:-length])
+    return digest, content[-length:] == _seal(digest)
 
 
 def _manifest(path: Path, given: Any) -> Manifest:

@@ -15,7 +15,9 @@ from diopi_test.cli.list_functions import list_functions
 from diopi_test.cli.report import report
 from diopi_test.cli.run import run
 from diopi_test.cli.show import show
+from diopi_test.cli.submit import submit
 from diopi_test.cli.trace import trace
+from diopi_test.cli.verify import verify
 from diopi_test.cli.waive import waive
 
 __all__ = ["main"]
@@ -27,5 +29,8 @@ def main() -> None:
     """DIOPI conformance: check a vendor's operators against the standard."""
 
 
-for command in (run, report, compare, waive, show, gen_data, audit, fingerprint, fuzz, trace, export, list_functions):
+for command in (
+    *(run, report, compare, submit, verify, waive, show),
+    *(gen_data, audit, fingerprint, fuzz, trace, export, list_functions),
+):
     main.add_command(command)

@@ -103,10 +103,17 @@ def read_log(path: Path) -> Iterator[Entry]:
 
 def whole_entries(lines: Iterable[bytes]) -> Iterator[Entry]:
     """The entries of those lines that are as they were written."""
-    for line in lines:
-        text = line[: -_SEAL - 1] + b"}"
-        if line.endswith(f',"crc32":"{zlib.crc32(text):08x}"}}\n'.encode()):
-            yield Entry(**json.loads(text))
+    return (Entry(**json.loads(_content(line))) for line in lines if is_whole(line))
+
+
+def is_whole(line: bytes) -> bool:
+    """Whether a line is as it was written."""
+    return line.endswith(f',"crc32":"{zlib.crc32(_content(line)):08x}"}}\n'.encode())
+
+
+def _content(line: bytes) -> bytes:
+    """A line without its checksum."""
+    return line[: -_SEAL - 1] + b"}"
 
 
 def new_log() -> Path:

@@ -25,12 +25,16 @@ def check_writable(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` to `path`; OSError if that fails.
+    """Write `text` to `path`, as `write_bytes` does; OSError if that fails."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write `content` to `path`; OSError if that fails.
 
     A regular file is written whole or not at all; one that exists keeps its mode, a new one has what the umask gives.
     A link is followed and stays a link. What is no regular file (a device, a FIFO) is written to.
     """
-    content = text.encode("utf-8")
     if _is_written_in_place(path):
         path.write_bytes(content)
     else:

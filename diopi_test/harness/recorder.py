@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 from collections.abc import Iterable, Sequence
@@ -102,7 +103,9 @@ class Recorder:
 
     def vendor(self, description: Description) -> None:
         """What the vendor says of itself."""
-        self._log.write("vendor", to_json(VendorInfo(description.name, description.version)))
+        library = Path(self._options.vendor)
+        digest = hashlib.sha256(library.read_bytes()).hexdigest() if library.is_file() else ""
+        self._log.write("vendor", to_json(VendorInfo(description.name, description.version, digest)))
 
     def case(self, record: CaseRecord) -> None:
         """How a case ended."""

@@ -101,10 +101,15 @@ class Summary(Counts):
 
 @dataclass(frozen=True)
 class VendorInfo:
-    """Name and version of the vendor."""
+    """Name and version of the vendor.
+
+    Attributes:
+        digest: the SHA-256 of the library's file; empty if the vendor is no compiled library.
+    """
 
     name: str
     version: str
+    digest: str = field(default="", metadata=OPTIONAL)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,197 @@
+"""Evidence: a run in one archive, from which everybody can derive its result anew.
+
+The archive is a ZIP file of stored members, in a fixed order and without anything else in it: what was changed, cut or
+packed by other means is seen. `evidence.json` has the digests of the others, and is what a signature signs. The log is
+the truth: report and summaries must be what is derived from it. Without a signature the archive shows that nothing was
+changed by accident or in part, not who made it: whoever makes a whole log up can pack that as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import final
+
+from diopi_test.baseline.codec import from_json, to_json
+from diopi_test.baseline.manifest import digest_of
+from diopi_test.execution.verdict import OPTIONAL
+from diopi_test.harness.log import LogError, is_whole, whole_entries
+from diopi_test.harness.recorder import LogContent
+from diopi_test.harness.records import BaselineInfo, Report, VendorInfo
+from diopi_test.reporting import markdown
+from diopi_test.reporting.junit import junit
+
+VERSION = 1
+"""Of the archive: another one is not read."""
+
+SUFFIX = ".diopi.zip"
+
+INDEX, LOG, MANIFEST, SIGNATURE = "evidence.json", "log.jsonl", "manifest.json", "evidence.json.sig"
+
+LARGEST = 1 << 30
+"""Bytes of a member that are read."""
+
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+class EvidenceError(Exception):
+    """An archive, or what should become one, that is no evidence; the message says why."""
+
+
+@final
+@dataclass(frozen=True)
+class Member:
+    """A member of the archive: its digest and size in bytes."""
+
+    sha256: str
+    size: int
+
+
+@final
+@dataclass(frozen=True)
+class Evidence:
+    """What an archive is evidence of.
+
+    Attributes:
+        command: that which repeats the run in one process.
+        exit_status: of the run.
+        members: all others of the archive, in their order.
+        signed: whether there is a signature beside it.
+    """
+
+    schema_version: int
+    vendor: VendorInfo
+    baseline: BaselineInfo
+    command: str
+    exit_status: int
+    members: Mapping[str, Member]
+    signed: bool = field(default=False, metadata=OPTIONAL)
+
+
+def pack(log: bytes, manifest: bytes, *, signed: bool = False) -> Mapping[str, bytes]:
+    """The members of an archive, of a log and the baseline's manifest; EvidenceError if they don't go together."""
+    problems = list(_problems(log, manifest))
+    if problems:
+        raise EvidenceError(problems[0])
+    content = LogContent.of(whole_entries(log.splitlines(keepends=True)), Path(LOG))
+    report = content.report()
+    members = {LOG: log, MANIFEST: manifest, **derived(report)}
+    listed = {name: Member(hashlib.sha256(data).hexdigest(), len(data)) for name, data in members.items()}
+    index = Evidence(
+        VERSION, report.vendor, report.baseline, content.header.command, report.exit_status, listed, signed
+    )
+    return {INDEX: _encoded(to_json(index)), **members}
+
+
+def derived(report: Report) -> Mapping[str, bytes]:
+    """The members that are made of the report."""
+    return {
+        "report.json": _encoded(to_json(report)),
+        "report.xml": junit(report).encode(),
+        "summary.md": markdown.of_report(report).encode(),
+    }
+
+
+def archive(members: Mapping[str, bytes]) -> bytes:
+    """The ZIP file of members, the same for the same ones."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
+        for name, data in members.items():
+            file.writestr(zipfile.ZipInfo(name, _DATE), data)
+    return buffer.getvalue()
+
+
+@final
+class Archive:
+    """An archive that is to be believed, or not; EvidenceError if it can't even be opened."""
+
+    def __init__(self, content: bytes) -> None:
+        self.members: Mapping[str, bytes] = _members(content)
+        self._content = content
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What it says of itself; EvidenceError if that can't be read."""
+        try:
+            given = json.loads(self.members[INDEX])
+            found = given.get("schema_version") if isinstance(given, dict) else None
+            if found != VERSION:
+                raise ValueError(f"expected schema_version {VERSION}, found {found}")
+            return from_json(Evidence, given)
+        except (KeyError, ValueError, RecursionError) as error:
+            raise EvidenceError(f"{INDEX} is missing or can't be read: {error}") from error
+
+    def problems(self) -> Iterator[str]:
+        """Why it is no evidence of what it says; none if it is."""
+        expected = [INDEX, *self.evidence.members, *([SIGNATURE] if self.evidence.signed else [])]
+        yield from (f"{name} is missing" for name in expected if name not in self.members)
+        yield from (f"{name} does not belong to it" for name in self.members if name not in expected)
+        for name, member in self.evidence.members.items():
+            data = self.members.get(name)
+            if data is not None and Member(hashlib.sha256(data).hexdigest(), len(data)) != member:
+                yield f"{name} was changed: it is not the one that {INDEX} lists"
+        in_order = {name: self.members[name] for name in (*expected, *self.members) if name in self.members}
+        if archive(in_order) != self._content:
+            yield "it was packed anew: its members do not lie in it as diopi-test submit writes them"
+        if {LOG, MANIFEST} <= set(self.members):
+            yield from self._contradictions()
+
+    def _contradictions(self) -> Iterator[str]:
+        """Where the parts of the archive tell different things."""
+        log, manifest = self.members[LOG], self.members[MANIFEST]
+        problems = list(_problems(log, manifest))
+        yield from problems
+        try:
+            made = pack(log, manifest, signed=self.evidence.signed)
+        except EvidenceError:  # which is among the problems
+            return
+        for name, data in made.items():
+            if name in self.members and self.members[name] != data:
+                yield f"{name} is forged, or of another version of the suite: the log tells otherwise"
+
+
+def _members(content: bytes) -> Mapping[str, bytes]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as file:
+            found = file.infolist()
+            if any(one.file_size > LARGEST for one in found):
+                raise EvidenceError(f"a member has more than {LARGEST} bytes")
+            if len({one.filename for one in found}) != len(found):
+                raise EvidenceError("a name is there twice")
+            return {one.filename: file.read(one) for one in found}
+    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise EvidenceError(f"it is no ZIP file, truncated or damaged: {error}") from error
+
+
+def _problems(log: bytes, manifest: bytes) -> Iterator[str]:
+    """Why a log, and the manifest of the baseline, are no evidence of a run."""
+    lines = log.splitlines(keepends=True)
+    damaged = [number for number, line in enumerate(lines) if not is_whole(line) and not _ends_a_part(lines, number)]
+    if damaged:
+        yield f"line {damaged[0] + 1} of the log is damaged or was changed, as {len(damaged) - 1} more"
+    try:
+        content = LogContent.of(whole_entries(lines), Path(LOG))
+    except (LogError, ValueError) as error:
+        yield f"the log can't be read: {error}"
+        return
+    digest, whole = digest_of(manifest)
+    if not whole:
+        yield "the baseline's manifest does not end with its sha256: it was changed"
+    if digest != content.header.baseline.digest:
+        yield f"the run had another baseline: {content.header.baseline.digest}, the manifest's is {digest}"
+
+
+def _ends_a_part(lines: list[bytes], number: int) -> bool:
+    """Whether a line is what a killed process left, after which the run was resumed."""
+    after = next((line for line in lines[number + 1 :] if is_whole(line)), b"")
+    return after.startswith(b'{"kind":"resumed"')
+
+
+def _encoded(content: object) -> bytes:
+    return f"{json.dumps(content, indent=1)}\n".encode()

@@ -1,0 +1,77 @@
+"""`diopi-test submit` and `verify`: a real run, packed, believed, signed, and not believed once it is changed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from diopi_test.cli import main
+
+needs_ssh = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="signatures need OpenSSH's ssh-keygen")
+
+
+def call(*words: object) -> Result:
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("run") / "run.log.jsonl"
+    done = call("run", "--vendor", "narrow:right", "--function", "diopiNeg", "-n", 1, "--log", path)
+    assert done.exit_code == 0, done.output
+    return path
+
+
+def test_a_run_is_packed_and_believed(log: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "run.diopi.zip"
+    packed = call("submit", log, archive)
+    assert packed.exit_code == 0, packed.output
+    done = call("verify", archive)
+    assert done.exit_code == 0, done.output
+    assert "not signed" in done.output and "cases passed" in done.output
+    content = archive.read_bytes()
+    archive.write_bytes(content.replace(b'"verdict":"passed"', b'"verdict":"failed"', 1))
+    spoiled = call("verify", archive)
+    assert spoiled.exit_code == 1
+
+
+def test_the_baseline_must_be_that_of_the_run(log: Path, tmp_path: Path) -> None:
+    done = call("submit", log, tmp_path / "a.zip", "--data", tmp_path)
+    assert done.exit_code == 3
+    assert "can't be packed" in done.output and not (tmp_path / "a.zip").exists()
+
+
+def test_what_is_no_log_or_no_archive(log: Path, tmp_path: Path) -> None:
+    (tmp_path / "nothing").write_text("nothing", "utf-8")
+    assert call("submit", tmp_path / "nothing", tmp_path / "a.zip").exit_code == 3
+    done = call("verify", log)
+    assert done.exit_code == 1 and "it is no ZIP file" in done.output
+
+
+@needs_ssh
+def test_signatures(log: Path, tmp_path: Path) -> None:
+    for name in ("own", "other"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
+    signers = tmp_path / "signers"
+    signers.write_text(f"me@chips {(tmp_path / 'own.pub').read_text('utf-8')}", "utf-8")
+    archive, unsigned, stranger = (tmp_path / f"{name}.zip" for name in ("a", "b", "c"))
+    assert call("submit", log, archive, "--sign", tmp_path / "own").exit_code == 0
+    assert call("submit", log, unsigned).exit_code == 0
+    assert call("submit", log, stranger, "--sign", tmp_path / "other").exit_code == 0
+    trust = ("--signers", signers, "--signer", "me@chips")
+    assert 'Good "diopi-evidence" signature for me@chips' in call("verify", archive, *trust).output
+    assert call("verify", archive).exit_code == 0
+    assert "expected a signature of me@chips" in call("verify", unsigned, *trust).output
+    refused = call("verify", stranger, *trust)
+    assert refused.exit_code == 1 and "its signature is not right" in refused.output
+    assert call("verify", archive, "--signers", signers).exit_code == 2
+
+
+def test_without_openssh(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = call("submit", log, tmp_path / "a.zip", "--sign", log)
+    assert done.exit_code == 3 and "signatures need OpenSSH's ssh-keygen" in done.output

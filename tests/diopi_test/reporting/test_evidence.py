@@ -1,0 +1,185 @@
+"""Evidence: what was changed, cut, forged or packed anew is named; what was not is believed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from case_records import case_record
+
+from diopi_test.baseline.codec import to_json
+from diopi_test.harness.log import Entry, sealed
+from diopi_test.harness.options import RunOptions
+from diopi_test.harness.recorder import Header
+from diopi_test.harness.records import VendorInfo
+from diopi_test.reporting import evidence
+from diopi_test.reporting.evidence import INDEX, LOG, MANIFEST, Archive, EvidenceError
+
+BODY = b'{\n"level": "smoke",\n'
+DIGEST = hashlib.sha256(BODY).hexdigest()
+SEALED = BODY + f'"sha256": "{DIGEST}"\n}}\n'.encode()
+
+CASES = [case_record("diopiAdd[float32-x]", "passed"), case_record("diopiAdd[float32-y]", "failed", "out is wrong")]
+
+
+def log_of(*more: bytes, verdict: str = "failed") -> bytes:
+    cases = [CASES[0], case_record(CASES[1].id, verdict)]
+    entries = [
+        Entry("run", to_json(Header.of(RunOptions("small"), DIGEST))),
+        Entry("vendor", to_json(VendorInfo("small", "1.0"))),
+        Entry("due", [case.id for case in cases]),
+        *(Entry("case", to_json(case)) for case in cases),
+    ]
+    return b"".join([*map(sealed, entries), *more])
+
+
+def members() -> dict[str, bytes]:
+    return dict(evidence.pack(log_of(), SEALED))
+
+
+def problems(content: bytes) -> list[str]:
+    return list(Archive(content).problems())
+
+
+def test_the_manifest_here_is_one() -> None:
+    assert evidence.digest_of(SEALED) == (DIGEST, True)
+
+
+def test_what_was_packed_is_believed() -> None:
+    packed = evidence.archive(members())
+    archive = Archive(packed)
+    assert list(archive.problems()) == []
+    said = archive.evidence
+    assert (said.exit_status, said.vendor.name, said.baseline.digest) == (1, "small", DIGEST)
+    assert packed == evidence.archive(members())
+
+
+def change(name: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], None]:
+    def changed(parts: dict[str, bytes]) -> None:
+        assert old in parts[name]
+        parts[name] = parts[name].replace(old, new)
+
+    return changed
+
+
+def relisted(parts: dict[str, bytes]) -> None:
+    """The digests are those of what is there."""
+    index: Any = json.loads(parts[INDEX])
+    for name in index["members"]:
+        index["members"][name] = {"sha256": hashlib.sha256(parts[name]).hexdigest(), "size": len(parts[name])}
+    parts[INDEX] = (json.dumps(index, indent=1) + "\n").encode()
+
+
+def forged_report(parts: dict[str, bytes]) -> None:
+    change("report.json", b'"failed": 1', b'"failed": 0')(parts)
+    relisted(parts)
+
+
+def forged_status(parts: dict[str, bytes]) -> None:
+    change(INDEX, b'"exit_status": 1', b'"exit_status": 0')(parts)
+
+
+def another_log(parts: dict[str, bytes]) -> None:
+    parts[LOG] = log_of(verdict="passed")
+
+
+def edited_log(parts: dict[str, bytes]) -> None:
+    change(LOG, b'"verdict":"failed"', b'"verdict":"passed"')(parts)
+    relisted(parts)
+
+
+def other_baseline(parts: dict[str, bytes]) -> None:
+    body = BODY + b'"other": 1,\n'
+    parts[MANIFEST] = body + f'"sha256": "{hashlib.sha256(body).hexdigest()}"\n}}\n'.encode()
+    relisted(parts)
+
+
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [
+        (lambda parts: parts.pop("report.xml"), "report.xml is missing"),
+        (lambda parts: parts.update(extra=b""), "extra does not belong to it"),
+        (change("summary.md", b"failed", b"passed"), "summary.md was changed"),
+        (another_log, "log.jsonl was changed"),
+        (edited_log, "line 5 of the log is damaged or was changed"),
+        (forged_report, "report.json is forged"),
+        (forged_status, "evidence.json is forged"),
+        (change(MANIFEST, b"smoke", b"large"), "the baseline's manifest does not end with its sha256"),
+        (other_baseline, "the run had another baseline"),
+    ],
+)
+def test_what_was_changed_is_named(done: Callable[[dict[str, bytes]], object], said: str) -> None:
+    parts = members()
+    done(parts)
+    assert any(said in problem for problem in problems(evidence.archive(parts))), problems(evidence.archive(parts))
+
+
+def packed_by_others(parts: Mapping[str, bytes], **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", **options) as file:
+        for name, data in parts.items():
+            file.writestr(name, data)
+    return buffer.getvalue()
+
+
+def test_what_was_packed_anew_is_named() -> None:
+    whole = members()
+    for packed in (
+        packed_by_others(whole),
+        packed_by_others(whole, compression=zipfile.ZIP_DEFLATED),
+        evidence.archive(dict(reversed(whole.items()))),
+        b"more" + evidence.archive(whole),
+    ):
+        assert any("it was packed anew" in problem for problem in problems(packed))
+
+
+def test_no_byte_can_be_changed_unseen() -> None:
+    packed = evidence.archive(members())
+    for place in range(0, len(packed), len(packed) // 97):
+        spoiled = bytearray(packed)
+        spoiled[place] ^= 1
+        with suppress(EvidenceError):
+            assert problems(bytes(spoiled)), place
+
+
+@pytest.mark.parametrize("length", [0, 10, 1000, -1])
+def test_what_is_truncated_is_named(length: int) -> None:
+    with pytest.raises(EvidenceError, match="truncated or damaged"):
+        Archive(evidence.archive(members())[:length])
+
+
+def test_a_name_that_is_there_twice() -> None:
+    parts = members()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for name, data in parts.items():
+            file.writestr(name, data)
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            file.writestr(LOG, b"")
+    with pytest.raises(EvidenceError, match="twice"):
+        Archive(buffer.getvalue())
+
+
+@pytest.mark.parametrize("index", [b"", b"[]", b'{"schema_version": 99}', b'{"schema_version": 1}'])
+def test_an_index_that_is_none(index: bytes) -> None:
+    with pytest.raises(EvidenceError, match=f"{INDEX} is missing or can't be read"):
+        problems(evidence.archive({**members(), INDEX: index}))
+
+
+def test_what_a_killed_run_left_is_no_damage_if_it_was_resumed() -> None:
+    torn = b'{"kind":"case","content":{"id":"dio\n'
+    resumed = sealed(Entry("resumed", {}))
+    assert evidence.pack(log_of(torn, resumed), SEALED)
+    with pytest.raises(EvidenceError, match="line 6 of the log is damaged"):
+        evidence.pack(log_of(torn), SEALED)
+
+
+def test_a_log_that_is_none_is_not_packed() -> None:
+    with pytest.raises(EvidenceError, match="the log can't be read"):
+        evidence.pack(sealed(Entry("due", [])), SEALED)
