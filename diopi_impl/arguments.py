@@ -11,7 +11,7 @@ from diopi_proto import parameters as kinds
 from diopi_proto.ignored import Read
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
-from diopi_proto.types import Dtype
+from diopi_proto.types import Device, Dtype
 
 Check = Callable[[Any], None]
 """Raises when the value of one parameter can't be what the prototype says."""
@@ -21,7 +21,8 @@ def checked(prototype: Prototype, implementation: Callable[..., Any]) -> Callabl
     """`implementation`, reached only by calls whose arguments are what `prototype` says.
 
     Checked are: that nothing required is missing; the element types of inputs, and that those of results can hold
-    them; that arrays of tensors have as many entries as their count says. Else ValueError or UnsupportedDtypeError.
+    them; what has to lie in host memory; that arrays of tensors have as many entries as their count says. Else
+    ValueError or UnsupportedDtypeError.
     An argument of which nothing is read in the call may be anything; `implementation` gets None for it.
     Where the prototype says shapes, they are checked too.
     """
@@ -81,7 +82,7 @@ def _required(parameter: Parameter) -> Check:
 
 
 def _tensor_check(prototype: Prototype, parameter: Parameter, accepted: frozenset[Dtype] | None) -> Check:
-    required = _required(parameter)
+    required, on_host = _required(parameter), parameter.where is Device.host
 
     def check(value: Any) -> None:
         if value is None:
@@ -89,6 +90,8 @@ def _tensor_check(prototype: Prototype, parameter: Parameter, accepted: frozense
         elif accepted is not None and value.dtype not in accepted:
             names = ", ".join(dtype.name for dtype in prototype.dtypes_of(parameter.name))
             raise UnsupportedDtypeError(f"{parameter.c_name} is {value.dtype.name}, expected one of {names}")
+        elif on_host and value.where is not Device.host:
+            raise ValueError(f"{parameter.c_name} lies on the device, expected it in host memory")
 
     return check
 

@@ -35,7 +35,7 @@ class ResultSpec:
 
 
 OutSpec = ResultSpec | tuple[ResultSpec, ...] | None
-"""Of a single result, of an array of results, or of one the caller left out or the callee makes."""
+"""Of a single result, of an array of results, or of one, or an array, the caller left out or the callee makes."""
 
 Adapted = Callable[[Sequence[Any], Sequence[OutSpec]], Sequence[Any]]
 """From argument values and result specs to result values, in the prototype's order.
@@ -140,7 +140,7 @@ def _read(value: Any) -> Any:
 def _spec(parameter: Parameter, target: Any) -> OutSpec:
     if isinstance(target, Tensor):
         return ResultSpec(target.shape, target.dtype, parameter.c_name)
-    if isinstance(target, list):
+    if isinstance(target, list) and not parameter.is_made:
         return tuple(ResultSpec(entry.shape, entry.dtype, parameter.c_name) for entry in target)
     return None
 
@@ -156,8 +156,10 @@ def _writes(context: Context, parameter: Parameter, target: Any, result: Any) ->
     if target is None or (result is None and may_be_left):
         return []
     if parameter.annotation is kinds.NewOut:
-        array = np.asarray(result)
-        return [lambda: setattr(target, "value", _made(context, array))]
+        return [_box_write(context, target, result)]
+    if parameter.annotation is kinds.NewOuts:
+        check_number(parameter.c_name, target, result)
+        return [_box_write(context, box, one) for box, one in zip(target, result, strict=True)]
     if parameter.annotation in kinds.OUT_VALUES:
         value = np.asarray(result).item()
         return [lambda: setattr(target, "value", value)]
@@ -165,6 +167,11 @@ def _writes(context: Context, parameter: Parameter, target: Any, result: Any) ->
         check_number(parameter.c_name, target, result)
         return [_tensor_write(parameter, one, array) for one, array in zip(target, result, strict=True)]
     return [_tensor_write(parameter, target, result)]
+
+
+def _box_write(context: Context, box: Box, result: Any) -> Callable[[], None]:
+    array = np.asarray(result)
+    return lambda: setattr(box, "value", _made(context, array))
 
 
 def _made(context: Context, array: np.ndarray[Any, Any]) -> Tensor:

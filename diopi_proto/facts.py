@@ -148,6 +148,11 @@ class HoldsZeros(Fact):
 
 
 @dataclass(frozen=True)
+class OnHost(Fact):
+    """The tensor lies in host memory: when the call returns it has been read, or written, whatever its stream does."""
+
+
+@dataclass(frozen=True)
 class ShapeChosen(Fact):
     """The caller chooses the shape of the result: it is what the function is told."""
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from diopi_proto import facts
 from diopi_proto.facts import Fact
-from diopi_proto.types import MemoryFormat, Reduction, RoundMode
+from diopi_proto.types import Device, MemoryFormat, Reduction, RoundMode
 
 
 class Context:
@@ -309,6 +309,16 @@ class Parameter:
         return issubclass(self.annotation, TENSOR_ARRAYS)
 
     @property
+    def is_made(self) -> bool:
+        """Whether the callee makes the tensor, or the array of tensors."""
+        return self.annotation in (NewOut, NewOuts)
+
+    @property
+    def where(self) -> Device:
+        """Where the memory of the tensor lies."""
+        return Device.host if self.fact(facts.OnHost) else Device.device
+
+    @property
     def is_result(self) -> bool:
         """Whether the call writes it."""
         return self.role in (Role.output, Role.inout)
@@ -365,5 +375,7 @@ SizedInOut = Annotated[InOut, facts.SizesFollow()]
 Broadcast = Annotated[In, facts.SizesFollow(broadcast=True)]
 ChosenOut = Annotated[Out, facts.ShapeChosen()]
 ZerosInOut = Annotated[InOut, facts.HoldsZeros()]
+HostIn = Annotated[In, facts.OnHost()]
+HostOut = Annotated[Out, facts.OnHost()]
 StoredIn = Annotated[In, facts.Stored()]
 StoredScalar = Annotated[Scalar, facts.Stored()]

@@ -25,6 +25,7 @@ from diopi_proto.parameters import (
     InOut,
     InOuts,
     InOutSize,
+    NewOuts,
     Out,
     Outs,
     Parameter,
@@ -201,9 +202,13 @@ class Prototype:
         sizes = {size for shape in self.shapes.values() for size in shape}
         return frozenset(p.name for p in self.arguments if p.name in sizes or p.fact(SizeOf) or p.fact(HoldsZeros))
 
-    def rule_of(self, result: str) -> ResultRule:
-        """The rule for the element type of `result`."""
-        return self.result[result] if isinstance(self.result, Mapping) else self.result
+    def rule_of(self, result: str, entry: int | None = None) -> ResultRule:
+        """The rule for the element type of `result`; each entry of an array the callee makes has its own."""
+        if not isinstance(self.result, Mapping):
+            return self.result
+        if entry is not None and self.parameter(result).annotation is NewOuts:
+            return tuple(self.result.values())[entry]
+        return self.result[result]
 
     def infer(
         self, result: str, arguments: Mapping[str, Any], entry: int | None = None, otherwise: Dtype | None = None
@@ -217,7 +222,8 @@ class Prototype:
         Args:
             arguments: by name, NULL as None; a tensor is anything with a `dtype`.
             entry: number of the entry, if the result is an array of tensors. Its type follows from the entry of this
-                number in the first array of inputs; a single result's from the single tensors, if there are any.
+                number in the first array of inputs, if there is one; a single result's from the single tensors, if
+                there are any.
             otherwise: the type of the input, where the call has no tensor that says it; without it None is returned.
         """
         if result in self._updated:
@@ -225,7 +231,7 @@ class Prototype:
             return Dtype.int64 if self.parameter(result).annotation is InOutSize else Dtype(held.dtype)
         inputs = self._input_dtypes(arguments, entry) or (() if otherwise is None else (otherwise,))
         kinds = tuple(_kind(arguments[p.name]) for p in self.numbers if arguments[p.name] is not None)
-        return _applied(self.rule_of(result), inputs, kinds) if inputs else None
+        return _applied(self.rule_of(result, entry), inputs, kinds) if inputs else None
 
     def can_hold(self, result: str, dtype: Dtype, arguments: Mapping[str, Any], entry: int | None = None) -> bool:
         """Whether a tensor of type `dtype` may be passed for `result`, or entry `entry` of it.

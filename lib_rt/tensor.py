@@ -277,12 +277,13 @@ class Tensor(Owner):
 
         TypeError when the host can't address them.
         """
-        if not (self.device.host_addressable or self.where is types.Device.host):
-            raise TypeError("a view of device memory needs a device the host can address")
         numpy_type = dtypes.to_numpy(self.dtype)
         nbytes = _extent(self.shape, self.strides) * numpy_type.itemsize
-        memory = ffi.buffer(ffi.cast("char*", self.data_ptr), nbytes)
-        return _view(np.frombuffer(memory, numpy_type), 0, self.shape, self.strides)
+        return _view(self._memory_view(self.data_ptr, nbytes).view(numpy_type), 0, self.shape, self.strides)
+
+    def storage_view(self) -> Array:
+        """The bytes of the whole storage themselves, as `view` has the elements."""
+        return self._memory_view(*self._storage_memory())
 
     def write(self, array: Array) -> None:
         """Overwrite the elements with those of `array`, in stream order; gaps between them stay as they are.
@@ -322,6 +323,12 @@ class Tensor(Owner):
             place = address(made(self.context.api.diopiGetTensorStoragePtr, "void*", handle))
             self._memory = place, int(made(self.context.api.diopiGetTensorStorageNbytes, "size_t", handle))
         return self._memory
+
+    def _memory_view(self, place: int, nbytes: int) -> Array:
+        """The bytes at an address of the tensor's memory."""
+        if not (self.device.host_addressable or self.where is types.Device.host):
+            raise TypeError("a view of device memory needs a device the host can address")
+        return np.frombuffer(ffi.buffer(ffi.cast("char*", place), nbytes), np.uint8)
 
     @property
     def _start(self) -> int:

@@ -26,7 +26,7 @@ from diopi_impl.functional import (
 )
 from diopi_impl.jax_cpu.convert import converted_first, element, widened
 from diopi_impl.jax_cpu.programs import ProgramCache
-from diopi_proto.parameters import NewOut
+from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from lib_rt.dtypes import from_numpy
 
@@ -45,7 +45,7 @@ def compiled(prototype: Prototype, function: Callable[..., Any], *, traced: Sequ
         keywords = {"out": out_keyword(prototype, out)} if takes_out else {}
         results = as_results(prototype, function(*arguments, **keywords))
         return [
-            _made(prototype, p.name, given, result) if p.annotation is NewOut else _convert(result, spec)
+            _made(prototype, p, given, result) if p.is_made else _convert(result, spec)
             for p, result, spec in zip(prototype.results, results, out, strict=True)
         ]
 
@@ -96,15 +96,22 @@ def _convert(result: Any, spec: OutSpec) -> Any:
     return [_convert(one, its_spec) for one, its_spec in zip(result, spec, strict=True)]
 
 
-def _made(prototype: Prototype, name: str, given: Sequence[Any], result: Any) -> Any:
-    """A result that the callee makes, in the element type the standard gives it."""
+def _made(prototype: Prototype, parameter: Parameter, given: Sequence[Any], result: Any) -> Any:
+    """A result that the callee makes, or an array of them, in the element types the standard gives them."""
     tensors = {p.name for p in prototype.arguments if p.is_tensor or p.is_tensor_array}
     arguments = {
         p.name: _typed(value) if p.name in tensors else value
         for p, value in zip(prototype.arguments, given, strict=True)
     }
-    dtype = prototype.infer(name, arguments)
-    return result if result is None or dtype is None else element(jnp.asarray(result), dtype)
+
+    def typed(one: Any, entry: int | None = None) -> Any:
+        dtype = prototype.infer(parameter.name, arguments, entry)
+        return one if one is None or dtype is None else element(jnp.asarray(one), dtype)
+
+    if not parameter.is_tensor_array:
+        return typed(result)
+    check_number(parameter.c_name, [*prototype.result], result)  # type: ignore[misc]  # rules by name, as it has to be
+    return [typed(one, entry) for entry, one in enumerate(result)]
 
 
 def _typed(value: Any) -> Any:

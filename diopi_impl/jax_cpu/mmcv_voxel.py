@@ -1,12 +1,150 @@
-"""MMCV's sparse convolution and pooling over pairs of rows, one position of the kernel after the other."""
+"""MMCV's voxels, reduction by voxel, and sparse convolution and pooling over pairs of rows.
+
+Over pairs of rows one position of the kernel comes after the other.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
+from diopi_impl.functional import Adapted, OutSpec
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.sizes import check_shapes
+from diopi_proto.prototype import Prototype
+
+# Voxels
+
+
+def _cells(points: Array, voxel_size: Array, coors_range: Array, axes: int) -> Array:
+    """Of each point the cell (z, y, x), −1 in all three outside the grid."""
+    if axes != 3:
+        raise ValueError(f"NDim is {axes}, expected 3")
+    if points.shape[1] < 3:
+        raise ValueError(f"points have shape {points.shape}, expected x, y and z in each row")
+    low, high = coors_range[:3], coors_range[3:]
+    cells = jnp.floor((points[:, :3] - low) / voxel_size)
+    inside = ((cells >= 0) & (cells < jnp.round((high - low) / voxel_size))).all(1, keepdims=True)
+    return jnp.where(inside, cells, -1).astype(jnp.int32)[:, ::-1]
+
+
+def _begins(rows: Array) -> Array:
+    """Which of some sorted rows differ from the one before."""
+    return jnp.ones(len(rows), bool).at[1:].set((rows[1:] != rows[:-1]).any(1))
+
+
+@vendor.implements("diopiHardVoxelizeMmcv")
+def hard_voxelize(
+    voxels: Array,
+    coors: Array,
+    num_points_per_voxel: Array,
+    points: Array,
+    voxel_size: Array,
+    coors_range: Array,
+    max_points: int,
+    max_voxels: int,
+    NDim: int,
+    deterministic: bool,
+) -> tuple[Array, Array, Array, Array]:
+    """Points are sorted by cell; a cell's voxel is the rank of its first point among all first points."""
+    cells, numbers = _cells(points, voxel_size, coors_range, NDim), jnp.arange(len(points))
+    order = jnp.lexsort((*reversed(cells.T),))
+    begins, inside = _begins(cells[order]), cells[order, 0] >= 0
+    start = lax.cummax(jnp.where(begins, numbers, 0)) if len(points) else numbers
+    is_first = jnp.zeros(len(points), bool).at[order].set(begins & inside)
+    voxel, slot = (jnp.cumsum(is_first) - 1)[order[start]], numbers - start
+    place = jnp.where(inside & (slot < max_points), voxel, max_voxels)
+    return (
+        jnp.zeros_like(voxels).at[place, slot].set(points[order], mode="drop"),
+        jnp.zeros_like(coors).at[place].set(cells[order], mode="drop"),
+        jnp.zeros_like(num_points_per_voxel).at[place].add(1, mode="drop"),
+        jnp.minimum(is_first.sum(), max_voxels),
+    )
+
+
+@vendor.implements("diopiDynamicVoxelizeMmcv")
+def dynamic_voxelize(coors: Array, points: Array, voxel_size: Array, coors_range: Array, NDim: int) -> Array:
+    return _cells(points, voxel_size, coors_range, NDim)
+
+
+# Reduction by voxel
+
+SUM, MEAN, MAXIMUM = range(3)
+
+
+def _check_reduction(reduce_type: int) -> None:
+    if reduce_type not in (SUM, MEAN, MAXIMUM):
+        raise ValueError(f"reduce_type is {reduce_type}, expected 0, 1 or 2")
+
+
+def _without_empty_rows(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+    """The adapter of a reduction to as many rows as there are points: only the host can leave out the rest."""
+    adapted = compiled(prototype, function)
+
+    def left_out(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        ((reduced, rows, places, counts),) = adapted(arguments, out)
+        made = np.count_nonzero(counts)
+        return [[reduced[:made], rows[:made], places, counts[:made]]]
+
+    return left_out
+
+
+@vendor.implements("diopiDynamicPointToVoxelMmcv", adapt=_without_empty_rows)
+def dynamic_point_to_voxel(feats: Array, coors: Array, reduce_type: int) -> Any:
+    """Points are sorted by their coordinates, those left out behind all others."""
+    _check_reduction(reduce_type)
+    count, left_out = len(feats), (coors < 0).any(1)
+    order = jnp.lexsort((*reversed(coors.T), left_out))
+    rows = coors[order]
+    row = jnp.where(left_out[order], count, jnp.cumsum(_begins(rows)) - 1)
+    places = jnp.zeros(count, row.dtype).at[order].set(row)
+    counts = jnp.zeros(count, row.dtype).at[places].add(1, mode="drop")
+    distinct = jnp.zeros_like(coors).at[row].set(rows, mode="drop")
+    return [_reduced(feats, places, counts, reduce_type), distinct, jnp.where(left_out, -1, places), counts]
+
+
+def _reduced(feats: Array, places: Array, counts: Array, reduce_type: int) -> Array:
+    """The features of the points of each row in one; what comes behind the rows means nothing."""
+    if reduce_type == MAXIMUM:
+        return jax.ops.segment_max(feats, places, len(feats))
+    total = jax.ops.segment_sum(feats, places, len(feats))
+    return total if reduce_type == SUM else total / jnp.maximum(counts, 1)[:, jnp.newaxis].astype(feats.dtype)
+
+
+@vendor.implements("diopiDynamicPointToVoxelBackwardMmcv")
+def dynamic_point_to_voxel_backward(
+    grad_reduced_feats: Array,
+    feats: Array,
+    reduced_feats: Array,
+    coors_idx: Array,
+    reduce_count: Array,
+    reduce_type: int,
+) -> Array:
+    _check_reduction(reduce_type)
+    rows, count = len(grad_reduced_feats), len(feats)
+    place = jnp.where(coors_idx < 0, rows, coors_idx)
+
+    def of_points(values: Array) -> Array:
+        return values.at[place].get(mode="fill", fill_value=0)
+
+    given = of_points(grad_reduced_feats)
+    if reduce_type == SUM:
+        return given
+    if reduce_type == MEAN:
+        return given / jnp.maximum(of_points(reduce_count), 1)[:, jnp.newaxis].astype(given.dtype)
+    points = jnp.arange(count)[:, jnp.newaxis]
+    attained = jnp.where(feats == of_points(reduced_feats), points, count)
+    first = jax.ops.segment_min(attained, place, rows)
+    return jnp.where(of_points(first) == points, given, 0)
+
+
+# Sparse convolution
 
 
 def _check_pairs(indice_pairs: Array, indice_num: Array) -> None:
@@ -34,6 +172,30 @@ def _valid(indice_pairs: Array, indice_num: Array, rows: tuple[int, int]) -> Arr
     return jnp.where(counts, indice_pairs, jnp.array(rows)[:, jnp.newaxis])
 
 
+def _matrices(features: Array, filters: Array, indice_pairs: Array, indice_num: Array) -> Array:
+    """The filters as (K, Ci, Co); ValueError unless they fit the features and the pairs."""
+    _check_pairs(indice_pairs, indice_num)
+    _check_rows(features=features)
+    if filters.ndim < 2:
+        raise ValueError(f"filters have shape {filters.shape}, expected (kernel sizes …, Ci, Co)")
+    ci, co = features.shape[1], filters.shape[-1]
+    check_shapes((*filters.shape[:-2], ci, co), filters=filters)
+    matrices = filters.reshape(-1, ci, co)
+    if len(matrices) != len(indice_num):
+        raise ValueError(
+            f"filters have shape {filters.shape}, indiceNum {indice_num.shape}: expected one for each position"
+        )
+    return matrices
+
+
+def _positions(
+    indice_pairs: Array, indice_num: Array, ends: tuple[int, int], inverse: int, submanifold: int
+) -> tuple[Array, Array, Array | int]:
+    """The positions' numbers and pairs, and the one that joins each row of a submanifold to itself: −1 elsewhere."""
+    pairs = _valid(indice_pairs[:, ::-1] if inverse else indice_pairs, indice_num, ends)
+    return jnp.arange(len(pairs)), pairs, jnp.argmax(indice_num) if submanifold else -1
+
+
 @vendor.implements("diopiIndiceConvMmcv")
 def indice_conv(
     features: Array,
@@ -44,24 +206,14 @@ def indice_conv(
     _inverse: int,
     _subM: int,
 ) -> Array:
-    _check_pairs(indicePairs, indiceNum)
-    _check_rows(features=features)
     _check_count(numActOut=numActOut)
-    if filters.ndim < 2:
-        raise ValueError(f"filters have shape {filters.shape}, expected (kernel sizes …, Ci, Co)")
-    (rows, ci), co = features.shape, filters.shape[-1]
-    check_shapes((*filters.shape[:-2], ci, co), filters=filters)
-    matrices = filters.reshape(-1, ci, co)
-    if len(matrices) != len(indiceNum):
-        raise ValueError(
-            f"filters have shape {filters.shape}, indiceNum {indiceNum.shape}: expected one for each position"
-        )
+    matrices = _matrices(features, filters, indicePairs, indiceNum)
+    rows, co = len(features), filters.shape[-1]
     if _subM and numActOut != rows:
         raise ValueError(f"numActOut is {numActOut}, expected {rows}, the rows of a submanifold")
     if not features.size:
         return jnp.zeros((numActOut, co), features.dtype)
-    pairs = _valid(indicePairs[:, ::-1] if _inverse else indicePairs, indiceNum, (rows, numActOut))
-    centre = jnp.argmax(indiceNum) if _subM else -1
+    numbers, pairs, centre = _positions(indicePairs, indiceNum, (rows, numActOut), _inverse, _subM)
 
     def add(total: Array, one: tuple[Array, Array, Array]) -> tuple[Array, None]:
         number, (inputs, outputs), matrix = one
@@ -69,7 +221,39 @@ def indice_conv(
         return total.at[outputs].add(jnp.where(number == centre, 0, products), mode="drop"), None
 
     own = features @ matrices[centre] if _subM else jnp.zeros((numActOut, co), features.dtype)
-    return lax.scan(add, own, (jnp.arange(len(matrices)), pairs, matrices))[0]
+    return lax.scan(add, own, (numbers, pairs, matrices))[0]
+
+
+@vendor.implements("diopiIndiceConvBackwardMmcv")
+def indice_conv_backward(
+    features: Array,
+    filters: Array,
+    outGrad: Array,
+    indicePairs: Array,
+    indiceNum: Array,
+    _inverse: int,
+    _subM: int,
+) -> Any:
+    matrices = _matrices(features, filters, indicePairs, indiceNum)
+    _check_rows(outGrad=outGrad)
+    check_shapes((len(features) if _subM else len(outGrad), filters.shape[-1]), outGrad=outGrad)
+
+    if not (features.size and outGrad.size):
+        return [jnp.zeros_like(features), jnp.zeros_like(filters)]
+    ends = len(features), len(outGrad)
+    numbers, pairs, centre = _positions(indicePairs, indiceNum, ends, _inverse, _subM)
+
+    def add(total: Array, one: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        number, (inputs, outputs), matrix = one
+        given = jnp.where(number == centre, 0, outGrad.at[outputs].get(mode="fill", fill_value=0))
+        its_features = features.at[inputs].get(mode="fill", fill_value=0)
+        return total.at[inputs].add(given @ matrix.T, mode="drop"), its_features.T @ given
+
+    own = outGrad @ matrices[centre].T if _subM else jnp.zeros_like(features)
+    to_features, to_matrices = lax.scan(add, own, (numbers, pairs, matrices))
+    if _subM:
+        to_matrices = to_matrices.at[centre].add(features.T @ outGrad)
+    return [to_features, to_matrices.reshape(filters.shape)]
 
 
 @vendor.implements("diopiFusedIndiceConvBatchnormMmcv")

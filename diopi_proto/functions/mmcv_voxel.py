@@ -1,9 +1,11 @@
 """MMCV's voxels and sparse convolution: points to voxels, reduction by voxel, convolution and pooling over index pairs.
 
-Voxels: points [N, F], the first three columns x, y, z. voxel_size [3] and coors_range [6] (minima, then maxima, in the
-order x, y, z) are float32 tensors in host memory. A point is in cell ⌊(p − minimum)/size⌋ of the grid round((maximum −
-minimum)/size), an axis each, computed in float32; cells outside the grid don't exist. Cell coordinates are int32 rows
-(z, y, x). NDim is 3.
+Voxels: points [N, F] with F ≥ 3, the first three columns x, y, z, which are finite. voxel_size [3] and coors_range [6]
+(minima, then maxima, in the order x, y, z) are float32 tensors in host memory. A point is in cell ⌊(p − minimum)/size⌋
+of the grid round((maximum − minimum)/size), an axis each, computed in float32 or finer; cells outside the grid don't
+exist. Cell coordinates are int32 rows (z, y, x). NDim is 3.
+
+What lies in host memory is read and written by the time the call returns, whatever its stream still has to do.
 
 Sparse convolution: a layer has K kernel positions; indicePairs int32 [K, 2, n] lists for position k in [k, 0] the input
 rows and in [k, 1] the output rows that it joins, of which the first indiceNum[k] (int32 [K]) count. filters [kernel
@@ -24,12 +26,34 @@ the MMCV 1.x operators.
 from typing import Annotated
 
 from diopi_proto.dtypes import floating, index32, position, position32, same, single
-from diopi_proto.facts import HasShape
-from diopi_proto.parameters import Context, Extent, In, InOut, NewOut, NewOuts, Out, const_boolean, const_i64, i64
+from diopi_proto.facts import HasShape, HoldsZeros, OneOf, SizeOf
+from diopi_proto.ignored import Ignored, Read
+from diopi_proto.parameters import (
+    Context,
+    Extent,
+    HostIn,
+    HostOut,
+    In,
+    InOut,
+    NewOut,
+    NewOuts,
+    Out,
+    const_boolean,
+    const_i64,
+    i64,
+)
 from diopi_proto.prototype import prototype
 
 PAIRS = {"indicePairs": index32, "indiceNum": index32}
 GRID = {"voxel_size": single, "coors_range": single}
+SUM, MEAN, MAXIMUM = range(3)
+BY_PLACE = Ignored(
+    ("feats", "reduced_feats"), "only of a maximum they say whose it is", {"reduce_type": (SUM, MEAN)}, Read.form
+)
+ANY_ORDER = Ignored(
+    ("deterministic",), "the order it asks for is as right without it", {"deterministic": False}, Read.value
+)
+UNDIVIDED = Ignored(("reduce_count",), "only a mean is divided by it", {"reduce_type": (SUM, MAXIMUM)}, Read.form)
 
 
 @prototype(
@@ -37,19 +61,20 @@ GRID = {"voxel_size": single, "coors_range": single}
     argument_dtypes={"coors": index32, "num_points_per_voxel": index32, **GRID},
     result={"voxels": same, "coors": position32, "num_points_per_voxel": position32, "voxel_num": position},
     promise="any",
+    ignored=[ANY_ORDER],
 )
 def diopiHardVoxelizeMmcv(
     ctx: Context,
-    voxels: InOut,
-    coors: InOut,
-    num_points_per_voxel: InOut,
-    voxel_num: Out,
-    points: In,
-    voxel_size: In,
-    coors_range: In,
+    voxels: Annotated[InOut, HoldsZeros(), HasShape(("max_voxels", "max_points", "F"))],
+    coors: Annotated[InOut, HoldsZeros(), HasShape(("max_voxels", 3))],
+    num_points_per_voxel: Annotated[InOut, HoldsZeros(), HasShape(("max_voxels",))],
+    voxel_num: HostOut,
+    points: Annotated[In, HasShape(("N", "F"))],
+    voxel_size: Annotated[HostIn, HasShape((3,))],
+    coors_range: Annotated[HostIn, HasShape((6,))],
     max_points: const_i64,
     max_voxels: const_i64,
-    NDim: const_i64,
+    NDim: Annotated[const_i64, SizeOf("voxel_size", 0)],
     deterministic: const_boolean,
 ):
     """Points collected by voxel, with a limit on voxels and on points a voxel.
@@ -59,16 +84,26 @@ def diopiHardVoxelizeMmcv(
     points, in their order, first fall into them; coors has the cell, voxels the points in their order,
     num_points_per_voxel their number. A voxel beyond max_voxels is dropped with all its points, and so are points
     beyond max_points of a voxel and points outside. Without `deterministic` voxels and points come in any order, and
-    which of them are dropped is free.
+    which of them are dropped is free; how many of each there are is not.
+    Source: VoxelNet, section 2.1.1; MMCV 1.x hard_voxelize, whose `deterministic` false is the quicker kernel.
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"coors": index32, **GRID}, result=position32, promise="any")
-def diopiDynamicVoxelizeMmcv(ctx: Context, coors: InOut, points: In, voxel_size: In, coors_range: In, NDim: const_i64):
+@prototype(dtypes=floating, argument_dtypes={"coors": index32, **GRID}, result=position32, promise="exact")
+def diopiDynamicVoxelizeMmcv(
+    ctx: Context,
+    coors: Annotated[InOut, HoldsZeros(), HasShape(("N", 3))],
+    points: Annotated[In, HasShape(("N", "F"))],
+    voxel_size: Annotated[HostIn, HasShape((3,))],
+    coors_range: Annotated[HostIn, HasShape((6,))],
+    NDim: Annotated[const_i64, SizeOf("voxel_size", 0)],
+):
     """The cell of every point.
 
     coors: int32 [N, 3], zeros on entry, rows (z, y, x). A point outside the grid has −1 in column 0, what the other
     columns then hold is unspecified.
+    Source: Y. Zhou et al., "End-to-End Multi-View Fusion for 3D Object Detection in LiDAR Point Clouds", CoRL 2019;
+    MMCV 1.x dynamic_voxelize.
     """
 
 
@@ -78,33 +113,43 @@ def diopiDynamicVoxelizeMmcv(ctx: Context, coors: InOut, points: In, voxel_size:
     result={"reduced_feats": same, "out_coors": position32, "coors_map": position32, "reduce_count": position32},
     backward="diopiDynamicPointToVoxelBackwardMmcv",
 )
-def diopiDynamicPointToVoxelMmcv(ctx: Context, outlist: NewOuts, feats: In, coors: In, reduce_type: i64):
+def diopiDynamicPointToVoxelMmcv(
+    ctx: Context,
+    outlist: NewOuts,
+    feats: Annotated[In, HasShape(("N", "C"))],
+    coors: Annotated[In, HasShape(("N", "d"))],
+    reduce_type: Annotated[i64, OneOf((SUM, MEAN, MAXIMUM))],
+):
     """Sum (reduce_type 0), mean (1) or maximum (2) of the features of all points with equal coordinates.
 
     feats: [N, C]; coors: int32 [N, d], rows with a negative entry are left out. outlist receives four tensors:
     reduced_feats [M, C]; out_coors int32 [M, d], the M distinct rows in rising lexicographic order; coors_map int32
     [N], the row each point went to, −1 for those left out; reduce_count int32 [M], how many points each row has.
     N = 0: copies of feats and coors, and two empty int32 tensors.
+    Source: MMCV 1.x DynamicScatter.
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"coors_idx": index32, "reduce_count": index32})
+@prototype(
+    dtypes=floating, argument_dtypes={"coors_idx": index32, "reduce_count": index32}, ignored=[BY_PLACE, UNDIVIDED]
+)
 def diopiDynamicPointToVoxelBackwardMmcv(
     ctx: Context,
     grad_feats: Out,
-    grad_reduced_feats: In,
-    feats: In,
-    reduced_feats: In,
-    coors_idx: In,
-    reduce_count: In,
-    reduce_type: i64,
+    grad_reduced_feats: Annotated[In, HasShape(("M", "C"))],
+    feats: Annotated[In, HasShape(("N", "C"))],
+    reduced_feats: Annotated[In, HasShape(("M", "C"))],
+    coors_idx: Annotated[In, HasShape(("N",))],
+    reduce_count: Annotated[In, HasShape(("M",))],
+    reduce_type: Annotated[i64, OneOf((SUM, MEAN, MAXIMUM))],
 ):
     """Gradient of `diopiDynamicPointToVoxelMmcv` by feats.
 
     grad_feats, feats: [N, C]; grad_reduced_feats, reduced_feats: [M, C]; coors_idx: int32 [N], the forward's coors_map;
     reduce_count: int32 [M]. With row v = coors_idx[i]: sum gives grad_reduced_feats[v], mean that divided by
     reduce_count[v], maximum gives it, per channel, to the first point of the row whose feature equals reduced_feats.
-    Everything else is 0.
+    Everything else is 0, and so is what belongs to points that were left out, whose coors_idx is −1.
+    Source: MMCV 1.x DynamicScatter.
     """
 
 
@@ -130,11 +175,11 @@ def diopiIndiceConvMmcv(
 def diopiIndiceConvBackwardMmcv(
     ctx: Context,
     outlist: NewOuts,
-    features: In,
+    features: Annotated[In, HasShape(("N", "Ci"))],
     filters: In,
-    outGrad: In,
-    indicePairs: In,
-    indiceNum: In,
+    outGrad: Annotated[In, HasShape(("numActOut", "Co"))],
+    indicePairs: Annotated[In, HasShape(("K", 2, "n"))],
+    indiceNum: Annotated[In, HasShape(("K",))],
     _inverse: i64,
     _subM: i64,
 ):
@@ -142,7 +187,7 @@ def diopiIndiceConvBackwardMmcv(
 
     outGrad: [numActOut, Co]. outlist receives two tensors, sums over the pairs (i, o): inputGrad, of features' shape,
     with inputGrad[i] = Σ outGrad[o] · filters[k]ᵀ, and filtersGrad, of filters' shape, with
-    filtersGrad[k] = Σ features[i]ᵀ · outGrad[o].
+    filtersGrad[k] = Σ features[i]ᵀ · outGrad[o]. With _subM numActOut is N.
     """
 
 

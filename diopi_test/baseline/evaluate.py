@@ -87,12 +87,19 @@ def result_of(wanted: ResultOf, values: Values) -> NDArray[Any]:
     keywords = {"out": undecided[0] if len(undecided) == 1 else undecided} if wants_out(reference) else {}
     with np.errstate(all="ignore"):
         returned = reference(**arguments, **keywords)
-    number = [p.name for p in prototype.results].index(wanted.result)
-    result = returned if len(prototype.results) == 1 else returned[number]
+    result = _results_by_name(prototype, returned)[wanted.result]
     array = np.asarray(bare(result))
     if not isinstance(result, PartlySpecified) or wanted.unspecified is None:
         return array
     return np.where(result.specified, array, wanted.unspecified)
+
+
+def _results_by_name(prototype: Prototype, returned: Any) -> dict[str, Any]:
+    """What a reference returned by the names of the results, or of the entries of an array the callee makes."""
+    if isinstance(returned, list) and isinstance(prototype.result, Mapping):
+        return dict(zip(prototype.result, returned, strict=True))
+    values = (returned,) if len(prototype.results) == 1 else returned
+    return dict(zip((p.name for p in prototype.results), values, strict=True))
 
 
 @final

@@ -1,4 +1,4 @@
-"""MMCV's sparse convolution and pooling over pairs of rows."""
+"""MMCV's voxels, reduction by voxel, and sparse convolution and pooling over pairs of rows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,248 @@ import numpy as np
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import half_nan, whole
+from diopi_test.cases.domains import anything, choice, half_nan, whole
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.model import ResultOf
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
-from diopi_test.cases.tensors import literal
+from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, register, tensor, throughout
+from diopi_test.cases.tensors import literal, zeros
 
-I32 = Dtype.int32
+I32, F32 = Dtype.int32, Dtype.float32
+
+# Voxels
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Points in and around a grid.
+
+    Attributes:
+        points, features: how many points there are, and columns, of which x, y, z are three.
+        low, size, cells: of the grid, in the order x, y, z: where it begins, how large a cell is, how many there are.
+        margin: how many cells beyond the grid, on either side, points may be in.
+        inner: at which fractions of a cell its points lie, away from its faces where arithmetic is not exact.
+        room, voxels: points a voxel, and voxels.
+        deterministic: as the function has it.
+    """
+
+    points: int = 50
+    features: int = 4
+    low: tuple[float, float, float] = (-1.0, -2.0, 0.5)
+    size: tuple[float, float, float] = (0.5, 0.25, 2.0)
+    cells: tuple[int, int, int] = (4, 3, 2)
+    margin: int = 1
+    inner: tuple[float, ...] = (0.125, 0.25, 0.5, 0.75, 0.875)
+    room: int = 2
+    voxels: int = 14
+    deterministic: bool = True
+
+    def along(self, axis: int) -> TensorTemplate:
+        """The cells of the points along an axis, each inside three times as likely as each outside."""
+        count = self.cells[axis]
+        outside = (*range(-self.margin, 0), *range(count, count + self.margin))
+        return tensor(self.points, 1, domain=choice((*range(count),) * 3 + outside))
+
+
+def _placed(values: Mapping[str, Any]) -> Any:
+    """Points in cells of their own choice, with features behind x, y, z."""
+    cells = np.hstack([values[axis] for axis in ("_x", "_y", "_z")])
+    places = (cells + values["_fractions"]) * values["voxel_size"] + values["coors_range"][:3]
+    return np.hstack([places, values["_features"]])
+
+
+def voxelized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    grid: Grid = template.sizes
+    low, size, layout, result = np.array(grid.low), np.array(grid.size), template.layout, template.result
+    return {
+        **{name: grid.along(axis) for axis, name in enumerate(("_x", "_y", "_z"))},
+        "_fractions": tensor(grid.points, 3, domain=choice(grid.inner)),
+        "_features": tensor(grid.points, grid.features - 3, domain=anything),
+        "voxel_size": literal(size, F32, layout),
+        "coors_range": literal(np.concatenate([low, low + size * grid.cells]), F32, layout),
+        "points": tensor(grid.points, grid.features, layout=layout, compute=_placed),
+        "voxels": zeros(grid.voxels, grid.room, grid.features, layout=result),
+        "coors": zeros(grid.voxels, 3, dtype=I32, layout=result),
+        "num_points_per_voxel": zeros(grid.voxels, dtype=I32, layout=result),
+        "max_points": grid.room,
+        "max_voxels": grid.voxels,
+        "NDim": 3,
+        "deterministic": grid.deterministic,
+    }
+
+
+def celled(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    grid: Grid = template.sizes
+    return {**voxelized(template, dtype), "coors": zeros(grid.points, 3, dtype=I32, layout=template.result)}
+
+
+VOXELIZED = CaseTemplate("points", Grid(), **BASIC)
+VOXELIZE = VOXELIZED.but(dtypes=Types.leading, smoke=False)
+
+POINTS = (
+    VOXELIZED,
+    VOXELIZED.but("on-faces", inner=(0.0, 0.5), smoke=False),
+    VOXELIZE.but("strided", **throughout(strided)),
+    VOXELIZE.but("transposed", layout=transposed, result=strided),
+    VOXELIZE.but("transposed-results", layout=strided, result=transposed),
+    VOXELIZE.but("coordinates-alone", features=3),
+    VOXELIZE.but("many-features", features=17),
+    VOXELIZE.but("one-cell", cells=(1, 1, 1), points=20, room=5),
+    VOXELIZE.but("flat", cells=(5, 4, 1), low=(-40.0, -30.0, -3.0), size=(16.0, 15.0, 4.0)),
+    VOXELIZE.but("tall", cells=(1, 2, 9), size=(4.0, 0.5, 0.125)),
+    VOXELIZE.but("uneven-cells", low=(-0.7, 0.3, -1.9), size=(0.3, 0.7, 1.1)),
+    VOXELIZE.but("far-away", low=(100.0, -300.0, 50.0)),
+    VOXELIZE.but("all-inside", margin=0),
+    VOXELIZE.but("far-outside", margin=5, points=200),
+    VOXELIZE.but("one-point", points=1, voxels=3, margin=0),
+    VOXELIZE.but("long", points=1100, cells=(9, 7, 5), voxels=250),
+    VOXELIZE.but("none-inside", low=(9000.0, 0.0, 0.0), points=9, arguments={"points": tensor(9, 4)}),
+    VOXELIZE.but("no-points", points=0),
+)
+LIMITS = (
+    VOXELIZE.but("all-voxels", voxels=30),
+    VOXELIZE.but("few-voxels", voxels=5),
+    VOXELIZE.but("one-voxel", voxels=1, room=4),
+    VOXELIZE.but("one-point-a-voxel", room=1),
+    VOXELIZE.but("room-for-all", room=50, voxels=30),
+    VOXELIZE.but("few-cells", cells=(2, 1, 1), points=60, room=7),
+    VOXELIZE.but("no-voxels", voxels=0),
+)
+
+
+def in_any_order(template: CaseTemplate) -> CaseTemplate:
+    label = "in-any-order" if template.label == "points" else f"in-any-order-{template.label}"
+    return template.but(label, deterministic=False)
+
+
+NONE_INSIDE = {"none-inside": "no point is in the grid"}
+FEW = {
+    "one-cell|in-any-order-one-cell": "the one cell is (0, 0, 0)",
+    "one-point|in-any-order-one-point": "one point makes one voxel of one point",
+    "one-point-a-voxel|in-any-order-one-point-a-voxel": "every voxel has one point",
+    "few-cells|in-any-order-few-cells": "two of three coordinates of each cell are 0",
+    "no-voxels": "nothing is made",
+}
+
+register(
+    "diopiHardVoxelizeMmcv",
+    templates=(*POINTS, *LIMITS, *map(in_any_order, (*POINTS[:5], *POINTS[6:16], *LIMITS[:-1]))),
+    derive=voxelized,
+    weak={**NONE_INSIDE, **FEW},
+)
+register("diopiDynamicVoxelizeMmcv", templates=POINTS, derive=celled, weak=NONE_INSIDE)
+
+# Reduction by voxel
+
+SUM, MEAN, MAXIMUM = range(3)
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Features of points that are reduced by voxel.
+
+    Attributes:
+        points, channels: of the features.
+        grid: its sizes; each point has one of its cells.
+        outside: whether some rows of coordinates have negative entries.
+        reduce_type: as the function has it.
+    """
+
+    points: int = 30
+    channels: int = 3
+    grid: tuple[int, ...] = (2, 3, 2)
+    outside: bool = True
+    reduce_type: int = SUM
+
+    def coordinates(self) -> Any:
+        """Rows of coordinates, some of them equal; some with a negative entry, or several, where there are."""
+        rng = np.random.default_rng(self.points + len(self.grid))
+        rows = rng.integers(0, self.grid, (self.points, len(self.grid)))
+        if self.outside:
+            rows[2::5] -= rng.permuted(np.eye(1, len(self.grid), dtype=int).repeat(len(rows[2::5]), 0), axis=1) * 2
+            rows[4::11] = -1
+        return rows
+
+    def rows(self) -> int:
+        """How many different rows without negative entries there are."""
+        return len({tuple(row) for row in self.coordinates().tolist() if min(row) >= 0})
+
+
+def reduced(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Reduction = template.sizes
+    return {
+        "feats": tensor(sizes.points, sizes.channels, layout=template.layout),
+        "coors": literal(sizes.coordinates(), I32, template.layout),
+        "reduce_type": sizes.reduce_type,
+    }
+
+
+def reduced_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Reduction = template.sizes
+    given, rows, layout = reduced(template, dtype), sizes.rows(), template.layout
+
+    def forward(result: str) -> ResultOf:
+        return ResultOf("diopiDynamicPointToVoxelMmcv", result, renamed={"coors": "_coors"})
+
+    return {
+        "feats": given["feats"],
+        "_coors": given["coors"],
+        "reduce_type": sizes.reduce_type,
+        "reduced_feats": tensor(rows, sizes.channels, layout=layout, compute=forward("reduced_feats")),
+        "coors_idx": tensor(sizes.points, dtype=I32, layout=layout, compute=forward("coors_map")),
+        "reduce_count": tensor(rows, dtype=I32, layout=layout, compute=forward("reduce_count")),
+        "grad_reduced_feats": tensor(rows, sizes.channels, layout=layout),
+    }
+
+
+SUMMANDS = {"feats": whole(-9, 9), "grad_reduced_feats": whole(-9, 9)}
+SUMMED = CaseTemplate("sum", Reduction(), **BASIC)
+MEANS = SUMMED.but("mean", reduce_type=MEAN)
+LARGEST = SUMMED.but("maximum", reduce_type=MAXIMUM, domains=SUMMANDS, exact=True)
+"""Many points attain a maximum, and a feature does to the last bit."""
+
+
+def varied(template: CaseTemplate) -> list[CaseTemplate]:
+    """A reduction of points of all sorts."""
+    label, one = template.label, template.but(dtypes=Types.leading, smoke=False)
+    return [
+        template,
+        one.but(f"{label}-all-inside", outside=False),
+        one.but(f"{label}-strided", **throughout(strided)),
+        one.but(f"{label}-transposed", layout=transposed),
+        one.but(f"{label}-one-axis", grid=(9,)),
+        one.but(f"{label}-one-channel", channels=1),
+        one.but(f"{label}-many-channels", channels=33),
+        one.but(f"{label}-one-point", points=1),
+        one.but(f"{label}-no-points", points=0),
+    ]
+
+
+REDUCTIONS = (
+    *varied(SUMMED),
+    *varied(MEANS),
+    *varied(LARGEST),
+    SUMMED.but("exact", domains=SUMMANDS, exact=True, smoke=False),
+    SUMMED.but("long", points=1100, grid=(7, 5, 4), dtypes=Types.leading, smoke=False),
+    MEANS.but("one-row", grid=(1, 1), outside=False, dtypes=Types.leading, smoke=False),
+    MEANS.but("undefined", domains={"feats": half_nan}, dtypes=Types.leading, smoke=False),
+    LARGEST.but("four-axes", grid=(2, 2, 3, 2), points=60, dtypes=Types.leading, smoke=False),
+)
+NONE_KEPT = SUMMED.but("none-kept", arguments={"coors": literal(np.full((5, 3), -1), I32)}, points=5, smoke=False)
+
+register(
+    "diopiDynamicPointToVoxelMmcv",
+    templates=(*REDUCTIONS, NONE_KEPT),
+    derive=reduced,
+    weak={"none-kept": "all points are left out"},
+)
+register(
+    "diopiDynamicPointToVoxelBackwardMmcv",
+    templates=REDUCTIONS,
+    derive=reduced_backward,
+    weak={"(sum|mean|maximum)-one-point|one-row": "there is one row only"},
+)
+
+# Sparse convolution
 
 
 @dataclass(frozen=True)
@@ -104,7 +339,14 @@ CONVOLUTIONS = (
     CONVOLVE.but("no-results", outputs=0),
 )
 
+
+def convolved_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Sparse = template.sizes
+    return {**convolved(template, dtype), "outGrad": tensor(sizes.outputs, sizes.co, layout=template.layout)}
+
+
 register("diopiIndiceConvMmcv", "diopiFusedIndiceConvBatchnormMmcv", templates=CONVOLUTIONS, derive=convolved)
+register("diopiIndiceConvBackwardMmcv", templates=CONVOLUTIONS, derive=convolved_backward)
 
 # Pooling
 

@@ -17,7 +17,7 @@ def check(run: CallRecord) -> Finding:
     format.
     """
     order_matters = any(parameter.annotation is MemoryFormat for parameter in run.prototype.parameters)
-    problems = [f"{name} was not made" for name in run.missing if not _is_of_no_use(run.case.expected[name])]
+    problems = [f"{name} was not made" for name, expected in run.missing.items() if not _is_of_no_use(expected)]
     problems += [f"{one.name} is asked for, and {one.given}" for one in run.values if one.before and one.given < 0]
     for record, expected in run.results():
         if record.dtype is not expected.dtype:
@@ -29,8 +29,8 @@ def check(run: CallRecord) -> Finding:
     return Finding("form", not problems, ", ".join(problems))
 
 
-def _is_of_no_use(expected: Expected | list[Expected] | None) -> bool:
-    return isinstance(expected, Expected) and expected.specified is not None and not expected.values.size
+def _is_of_no_use(expected: Expected) -> bool:
+    return expected.specified is not None and not expected.values.size
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:

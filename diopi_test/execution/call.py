@@ -78,6 +78,16 @@ class _Placed:
 
 
 @final
+@dataclass
+class _Boxed:
+    """What the callee hands back by pointer: a number, or a tensor it makes."""
+
+    name: str
+    box: Box
+    expected: Expected
+
+
+@final
 class Call:
     """One call on a device: a context of its own, the tensors of arguments and results, and what the callee makes.
 
@@ -96,10 +106,11 @@ class Call:
         self.damage: list[GuardError] = []
         self._placed: list[_Placed] = []
         self._earlier: list[_Placed] = []
-        self._boxes: dict[str, Box] = {}
+        self._boxes: list[_Boxed] = []
         self._generators: dict[str, Generator] = {}
         self._seeds: dict[str, int] = {}
         self._read_first: list[Bytes] = []
+        self._where = {parameter.name: parameter.where for parameter in self.prototype.parameters}
         self._ballast = Ballast(device)
 
     def __enter__(self) -> Call:
@@ -158,7 +169,7 @@ class Call:
         if takes_cases(self.vendor):
             self.vendor.take_case(self.case)
         self._earlier += self._placed
-        self._placed, self._boxes = [], {}
+        self._placed, self._boxes = [], []
         values = [self._value(parameter) for parameter in self.prototype.parameters[1:]]
         before = self._states()
         self._send()
@@ -185,12 +196,19 @@ class Call:
             generator.offset = 0
 
     def _send(self) -> None:
-        """Copy the inputs to the device; the host does not wait for the copies if the call is queued."""
+        """Copy the inputs to the device; the host does not wait for the copies if the call is queued.
+
+        What lies in host memory is there at once.
+        """
         if self.mode.queued:
             self.context.stream.synchronize()
             self._ballast.put_on(self.context.stream)
         for placed in self._placed:
-            if placed.role is not Role.output and placed.before is not None:
+            if placed.role is Role.output or placed.before is None:
+                continue
+            if placed.tensor.where is types.Device.host:
+                np.copyto(placed.tensor.storage_view(), placed.before)
+            else:
                 self.context.store(placed.tensor, 0, placed.before)
         if not self.mode.queued:
             self.context.stream.synchronize()
@@ -211,29 +229,39 @@ class Call:
         )
 
     def _read(self) -> list[Bytes]:
-        """The storages of all tensors as they are when the stream gets to it; one wait serves them all."""
+        """The storages of all tensors as they are when the stream gets to it; one wait serves them all.
+
+        What the caller has in host memory is read at once.
+        """
         tensors = [placed.tensor for placed in self._placed]
         contents = [np.empty(tensor.storage_nbytes, np.uint8) for tensor in tensors]
-        for tensor, target in zip(tensors, contents, strict=True):
-            if tensor.where is types.Device.host:
+        for placed, tensor, target in zip(self._placed, tensors, contents, strict=True):
+            if tensor.where is types.Device.host and placed.before is not None:
+                np.copyto(target, tensor.storage_view())
+            elif tensor.where is types.Device.host:
                 self.context.fetch(tensor, 0, target)
             elif target.nbytes:
                 self.context.stream.d2h(target.ctypes.data, tensor.storage_ptr, target.nbytes)
         self.context.stream.synchronize()
         return contents
 
-    def _collect_boxes(self) -> tuple[list[ValueRecord], list[str]]:
-        values, missing = [], []
-        for name, box in self._boxes.items():
-            expected = self.case.expected[name]
-            assert isinstance(expected, Expected)
-            if isinstance(box.value, Tensor):
-                self._placed.append(_Placed(name, Role.output, box.value, None, expected))
-            elif box.value is None:
-                missing.append(name)
+    def _collect_boxes(self) -> tuple[list[ValueRecord], dict[str, Expected]]:
+        """The numbers handed back, and what was not; tensors that the callee made are from now on among the others."""
+        values, missing = [], {}
+        for boxed in self._boxes:
+            name, value = boxed.name, boxed.box.value
+            if isinstance(value, Tensor):
+                self._placed.append(_Placed(name, Role.output, value, None, boxed.expected))
+            elif value is None:
+                missing[name] = boxed.expected
             else:
-                values.append(ValueRecord(name, box.value, expected, self.case.arguments.get(name)))
+                values.append(ValueRecord(name, value, boxed.expected, self.case.arguments.get(name)))
         return values, missing
+
+    def _box(self, name: str, expected: Any, value: Any = None) -> Box:
+        """What a number or tensor is handed back in."""
+        self._boxes.append(_Boxed(name, Box(value), expected))
+        return self._boxes[-1].box
 
     def _value(self, parameter: Parameter) -> Any:
         """What is passed for `parameter`."""
@@ -260,7 +288,7 @@ class Call:
         if parameter.annotation is kinds.Generators and argument is not None:
             return [self._generator(f"{parameter.name}.{number}", seed) for number, seed in enumerate(argument)]
         if parameter.annotation is kinds.InOutSize and argument is not None:
-            return self._boxes.setdefault(parameter.name, Box(argument))
+            return self._box(parameter.name, expected, argument)
         return as_attribute(parameter, argument)
 
     def _sparse(self, parameter: Parameter, parts: list[Any]) -> Tensor:
@@ -293,14 +321,16 @@ class Call:
         is_relaid = self.mode.relaid and role is Role.input
         place = self._place(another(argument.layout, shape) if is_relaid else argument.layout, shape, argument.dtype)
         image = storage_image(argument.values, argument.dtype, place.strides, place.offset, place.storage_elements)
-        return self._keep(name, role, self._empty(shape, argument.dtype, place), image, expected)
+        return self._keep(name, role, self._empty(name, shape, argument.dtype, place), image, expected)
 
     def _result(self, parameter: Parameter) -> Any:
         expected = self.case.expected[parameter.name]
         if expected is None:
             return None
-        if parameter.annotation is kinds.NewOut or parameter.annotation in kinds.OUT_VALUES:
-            return self._boxes.setdefault(parameter.name, Box())
+        if parameter.annotation is kinds.NewOuts and isinstance(expected, list):
+            return [self._box(f"{parameter.name}.{number}", entry) for number, entry in enumerate(expected)]
+        if parameter.is_made or parameter.annotation in kinds.OUT_VALUES:
+            return self._box(parameter.name, expected)
         if isinstance(expected, list):
             return [
                 self._poisoned(f"{parameter.name}.{number}", entry) if entry else None
@@ -311,13 +341,14 @@ class Call:
     def _poisoned(self, name: str, expected: Expected) -> Tensor:
         place = self._place(expected.layout, expected.values.shape, expected.dtype)
         image = poisoned(place.storage_elements, expected.dtype)
-        return self._keep(name, Role.output, self._empty(expected.values.shape, expected.dtype, place), image, expected)
+        tensor = self._empty(name, expected.values.shape, expected.dtype, place)
+        return self._keep(name, Role.output, tensor, image, expected)
 
     def _place(self, layout: str, shape: tuple[int, ...], dtype: Dtype) -> Placement:
         """Where the elements lie: as `layout` says, or `SHIFT` bytes further on."""
         return _placement(layout, shape, SHIFT // to_numpy(dtype).itemsize if self.mode.elsewhere else 0)
 
-    def _empty(self, shape: Sequence[int], dtype: Dtype, place: Placement) -> Tensor:
+    def _empty(self, name: str, shape: Sequence[int], dtype: Dtype, place: Placement) -> Tensor:
         return Tensor.empty(
             self.context,
             shape,
@@ -325,6 +356,7 @@ class Call:
             strides=place.strides,
             offset=place.offset,
             storage_elements=place.storage_elements,
+            where=self._where.get(name, types.Device.device),
         )
 
     def _keep(self, name: str, role: Role, tensor: Tensor, image: NDArray[Any], expected: Any) -> Tensor:

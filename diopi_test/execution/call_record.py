@@ -130,7 +130,7 @@ class CallRecord:
         prototype, case: what was called with what.
         tensors: inputs and results.
         values: numbers handed back by pointer.
-        missing: results the callee should have made and did not.
+        missing: results the callee should have made and did not, with what they must be.
         damage: guard zones that were written to, known once the tensors are released.
         generators: what was drawn from.
         again: the same call from the same generator state, None where nothing can be drawn or no generator is given.
@@ -142,7 +142,7 @@ class CallRecord:
     case: BaselineCase
     tensors: Sequence[TensorRecord]
     values: Sequence[ValueRecord]
-    missing: Sequence[str]
+    missing: Mapping[str, Expected]
     damage: Sequence[GuardError]
     generators: Sequence[GeneratorRecord] = ()
     again: CallRecord | None = None

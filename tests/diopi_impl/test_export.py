@@ -18,6 +18,7 @@ from diopi_impl import Box, Vendor, VendorError, find_vendor
 from diopi_impl.base import TEXT_QUERIES
 from diopi_impl.export import ExportError, export
 from diopi_impl.native import NativeVendor
+from diopi_proto import types
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype, Error, Reduction, RoundMode, Scalar
 from diopi_test.baseline.evaluate import make_baseline_case
@@ -30,7 +31,10 @@ from lib_rt import Context, Device, Generator, Tensor
 
 JAX = "diopi_impl.jax_cpu:vendor"
 
-ROUND_TRIP = ["diopiAbsInp", "diopiSin", "diopiAdd", "diopiMulScalar", "diopiGelu", "diopiSum", "diopiMSELoss"]
+ROUND_TRIP = [
+    *("diopiAbsInp", "diopiSin", "diopiAdd", "diopiMulScalar", "diopiGelu", "diopiSum", "diopiMSELoss"),
+    *("diopiHardVoxelizeMmcv", "diopiDynamicPointToVoxelMmcv", "diopiIndiceConvBackwardMmcv"),
+]
 """Functions whose smoke cases are run on the vendor and on its library."""
 
 
@@ -318,6 +322,12 @@ def test_a_device_that_is_not_addressable(tmp_path: Path) -> None:
         out = Tensor.empty(context, (6,), Dtype.float32, strides=(3,))
         assert library.call("diopiNeg", context, out, values) is Error.Success, library.last_error()
         np.testing.assert_array_equal(out.numpy(), -np.arange(6, dtype=np.float32))
+        cells = Tensor.from_numpy(context, np.zeros((1, 3), np.int32))
+        points, size, bounds = np.float32([[1, 2, 4]]), np.float32([0.5, 1, 2]), np.float32([0, 1, 2, 9, 9, 9])
+        grid = (Tensor.from_numpy(context, array, where=types.Device.host) for array in (size, bounds))
+        code = library.call("diopiDynamicVoxelizeMmcv", context, cells, Tensor.from_numpy(context, points), *grid, 3)
+        assert code is Error.Success, library.last_error()
+        assert cells.numpy().tolist() == [[1, 1, 2]]
 
 
 # Building.

@@ -12,7 +12,7 @@ from late_runtime import LateRuntime
 
 from diopi_impl import Box, UnsupportedDtypeError, Vendor
 from diopi_impl.functional import ResultSpec
-from diopi_proto.types import Dtype, Error, RoundMode, Scalar
+from diopi_proto.types import Device, Dtype, Error, RoundMode, Scalar
 from lib_rt import Context, Tensor, is_poison
 
 Array = np.ndarray
@@ -267,6 +267,57 @@ def test_numbers_and_tensors_the_callee_makes(vendor: Vendor, context: Context) 
     assert (where.value.dtype, where.value.numpy().tolist()) == (Dtype.int64, [[1], [2]])
     assert [tensor.data_ptr for tensor in context.required] == [where.value.data_ptr]
     assert given.numpy().tolist() == [0, 6, 8]
+
+
+def test_arrays_of_tensors_the_callee_makes(vendor: Vendor, context: Context) -> None:
+    @vendor.implements("diopiDynamicPointToVoxelMmcv")
+    def reduce(feats: Array, coors: Array, reduce_type: int, *, out: Any) -> Any:
+        assert out is None
+        made = [feats[1:], coors[:1], np.int32([4, 5]), np.int32([6])]
+        return made[: reduce_type + 2]
+
+    feats, coors = (
+        Tensor.from_numpy(context, floats(1, 2, 3)[:, None]),
+        Tensor.from_numpy(context, np.int32([[7], [8], [9]])),
+    )
+    boxes = [Box() for _ in range(4)]
+    assert vendor.call("diopiDynamicPointToVoxelMmcv", context, boxes, feats, coors, 1) is Error.ErrorOccurred
+    assert "outlist has 4 entries, the result has 3" in vendor.last_error()
+    assert not any(box.value for box in boxes)
+    call(vendor, "diopiDynamicPointToVoxelMmcv", context, boxes, feats, coors, 2)
+    assert [box.value.numpy().tolist() for box in boxes] == [[[2], [3]], [[7]], [4, 5], [6]]
+    assert [box.value.dtype for box in boxes] == [Dtype.float32, *[Dtype.int32] * 3]
+
+
+def test_tensors_in_host_memory(vendor: Vendor, context: Context) -> None:
+    """What goes there is there when the call returns, though the stream was not waited for."""
+
+    @vendor.implements("diopiHardVoxelizeMmcv")
+    def voxelize(
+        voxels: Array,
+        coors: Array,
+        num_points_per_voxel: Array,
+        points: Array,
+        voxel_size: Array,
+        coors_range: Array,
+        max_points: int,
+        max_voxels: int,
+        NDim: int,
+        deterministic: bool,
+    ) -> Any:
+        return voxels + points, coors, num_points_per_voxel, np.int64(voxel_size.sum() + coors_range.sum())
+
+    single = Tensor.from_numpy(context, np.zeros((1, 1, 3), np.float32))
+    coors, counts = (Tensor.from_numpy(context, np.zeros(shape, np.int32)) for shape in ((1, 3), (1,)))
+    points = Tensor.from_numpy(context, floats(1, 2, 3)[None])
+    size, bounds = (Tensor.from_numpy(context, floats(*range(count)), where=Device.host) for count in (3, 6))
+    told, elsewhere = (Tensor.empty(context, (), Dtype.int64, where=where) for where in Device)
+    rest = points, size, bounds, 1, 1, 3, True
+    assert vendor.call("diopiHardVoxelizeMmcv", context, single, coors, counts, elsewhere, *rest) is Error.ErrorOccurred
+    assert vendor.last_error() == "diopiHardVoxelizeMmcv: voxel_num lies on the device, expected it in host memory"
+    call(vendor, "diopiHardVoxelizeMmcv", context, single, coors, counts, told, *rest)
+    assert told.view() == 18
+    assert single.numpy().tolist() == [[[1, 2, 3]]]
 
 
 # Derived forms.

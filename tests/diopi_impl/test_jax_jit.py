@@ -7,8 +7,10 @@ import pytest
 
 from diopi_impl import find_vendor
 from diopi_impl.jax_cpu import jit
-from diopi_proto.types import Error
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype, Error
 from lib_rt import Context, Tensor
+from lib_rt.dtypes import to_numpy
 
 
 def test_what_is_not_read_makes_no_new_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,3 +28,14 @@ def test_what_is_not_read_makes_no_new_program(monkeypatch: pytest.MonkeyPatch) 
             assert code is Error.Success, vendor.last_error()
             assert result.numpy().tolist() == [[[1, 1, 2, 2]]]
     assert len(programs) == 1
+
+
+def test_each_entry_that_is_made_gets_its_own_element_type() -> None:
+    prototype = lookup("diopiDynamicPointToVoxelMmcv")
+    feats, coors = np.ones((2, 1), to_numpy(Dtype.bfloat16)), np.ones((2, 1), np.int32)
+    adapted = jit.compiled(prototype, lambda feats, coors, reduce_type: [feats + 0.001, coors, feats[0], feats[1]])
+    ((reduced, *others),) = adapted([feats, coors, 0], [None])
+    assert [array.dtype.name for array in (reduced, *others)] == ["bfloat16", "int32", "int32", "int32"]
+    too_few = jit.compiled(prototype, lambda feats, coors, reduce_type: [feats])
+    with pytest.raises(ValueError, match="outlist has 4 entries, the result has 1"):
+        too_few([feats, coors, 0], [None])

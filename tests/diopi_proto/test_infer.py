@@ -6,7 +6,21 @@ from typing import Any
 import pytest
 
 from diopi_proto.dtypes import chosen, every, floating, position, promoted, real, same, statistic, truth
-from diopi_proto.parameters import Context, Count, Factor, In, InOut, InOuts, Ins, NewOut, Out, Outs, Scalar, i64
+from diopi_proto.parameters import (
+    Context,
+    Count,
+    Factor,
+    In,
+    InOut,
+    InOuts,
+    Ins,
+    NewOut,
+    NewOuts,
+    Out,
+    Outs,
+    Scalar,
+    i64,
+)
 from diopi_proto.prototype import Prototype, prototype
 from diopi_proto.types import Dtype
 from diopi_proto.types import Scalar as ScalarValue
@@ -74,6 +88,15 @@ def test_each_result_has_its_rule_and_what_is_updated_stays() -> None:
         "mean": Dtype.float32,
         "state": Dtype.int64,
     }
+
+
+def test_entries_the_callee_makes_have_rules_of_their_own() -> None:
+    @prototype(dtypes=real, result={"values": same, "indices": position, "mean": statistic})
+    def diopiCollect(ctx: Context, outs: NewOuts, input: In) -> None:
+        """Collect."""
+
+    found = [diopiCollect.infer("outs", {"input": HALF}, entry) for entry in range(3)]
+    assert found == [Dtype.float16, Dtype.int64, Dtype.float32]
 
 
 def declare_foreach() -> Prototype:

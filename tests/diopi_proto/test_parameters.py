@@ -6,7 +6,7 @@ import pytest
 
 from diopi_proto import facts, parameters
 from diopi_proto.parameters import KINDS, Context, Count, In, Ins, Out, Parameter, Role, parse
-from diopi_proto.types import MemoryFormat, Reduction, RoundMode
+from diopi_proto.types import Device, MemoryFormat, Reduction, RoundMode
 
 TENSOR, CONST_TENSOR = "diopiTensorHandle_t", "diopiConstTensorHandle_t"
 
@@ -125,6 +125,22 @@ def test_what_a_parameter_is(annotation: str, tensor: bool, array: bool, result:
     parameter = Parameter("x", getattr(parameters, annotation))
     flags = (parameter.is_tensor, parameter.is_tensor_array, parameter.is_result, parameter.is_argument)
     assert flags == (tensor, array, result, argument)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "made", "where"),
+    [
+        ("In", False, Device.device),
+        ("HostIn", False, Device.host),
+        ("HostOut", False, Device.host),
+        ("Outs", False, Device.device),
+        ("NewOut", True, Device.device),
+        ("NewOuts", True, Device.device),
+    ],
+)
+def test_who_makes_a_tensor_and_where(annotation: str, made: bool, where: Device) -> None:
+    parameter = parse("x", getattr(parameters, annotation))
+    assert (parameter.is_made, parameter.where) == (made, where)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

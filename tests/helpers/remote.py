@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from host_runtime import HostRuntime
 from numpy.typing import NDArray
 
@@ -40,3 +41,12 @@ vendor = Vendor(
 @vendor.implements("diopiNeg")
 def neg(input: NDArray[Any]) -> NDArray[Any]:
     return -input
+
+
+@vendor.implements("diopiDynamicVoxelizeMmcv")
+def dynamic_voxelize(
+    coors: NDArray[Any], points: NDArray[Any], voxel_size: NDArray[Any], coors_range: NDArray[Any], NDim: int
+) -> NDArray[Any]:
+    """As if there were nothing outside."""
+    cells = np.floor((points[:, :3] - coors_range[:3]) / voxel_size)
+    return cells[:, ::-1].astype(np.int32)

@@ -156,7 +156,12 @@ def test_views_need_memory_the_host_can_address(host: HostRuntime) -> None:
     with Device(host.functions()) as device, Context(device) as context:
         with pytest.raises(TypeError, match="a device the host can address"):
             Tensor.from_numpy(context, np.ones(3)).view()
-        assert Tensor.from_numpy(context, np.ones(3), where=types.Device.host).view().sum() == 3
+        with pytest.raises(TypeError, match="a device the host can address"):
+            Tensor.from_numpy(context, np.ones(3)).storage_view()
+        on_host = Tensor.from_numpy(context, np.ones(3), strides=(2,), where=types.Device.host)
+        assert on_host.view().sum() == 3
+        on_host.storage_view()[...] = 0
+        assert not on_host.storage().any()
 
 
 def test_questions_of_the_interface_agree(context: Context) -> None:

@@ -809,6 +809,7 @@ DIOPI_WEAK diopiError_t diopiRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopi
  * reduced_feats [M, C]; out_coors int32 [M, d], the M distinct rows in rising lexicographic order; coors_map int32
  * [N], the row each point went to, −1 for those left out; reduce_count int32 [M], how many points each row has.
  * N = 0: copies of feats and coors, and two empty int32 tensors.
+ * Source: MMCV 1.x DynamicScatter.
  */
 DIOPI_WEAK diopiError_t diopiDynamicPointToVoxelMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* outlist,
                                                      diopiConstTensorHandle_t feats, diopiConstTensorHandle_t coors,
@@ -820,7 +821,12 @@ DIOPI_WEAK diopiError_t diopiDynamicPointToVoxelMmcv(diopiContextHandle_t ctx, d
  * grad_feats, feats: [N, C]; grad_reduced_feats, reduced_feats: [M, C]; coors_idx: int32 [N], the forward's coors_map;
  * reduce_count: int32 [M]. With row v = coors_idx[i]: sum gives grad_reduced_feats[v], mean that divided by
  * reduce_count[v], maximum gives it, per channel, to the first point of the row whose feature equals reduced_feats.
- * Everything else is 0.
+ * Everything else is 0, and so is what belongs to points that were left out, whose coors_idx is −1.
+ * Source: MMCV 1.x DynamicScatter.
+ *
+ * Where `reduce_type` is 0 or 1, `feats` and `reduced_feats` give their shape and dtype alone: only of a maximum they
+ * say whose it is. Where `reduce_type` is 0 or 2, `reduce_count` gives its shape and dtype alone: only a mean is
+ * divided by it.
  */
 DIOPI_WEAK diopiError_t diopiDynamicPointToVoxelBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_feats,
                                                              diopiConstTensorHandle_t grad_reduced_feats,
@@ -949,7 +955,8 @@ DIOPI_WEAK diopiError_t diopiUpfirdn2dOpMmcv(diopiContextHandle_t ctx, diopiTens
  * points, in their order, first fall into them; coors has the cell, voxels the points in their order,
  * num_points_per_voxel their number. A voxel beyond max_voxels is dropped with all its points, and so are points
  * beyond max_points of a voxel and points outside. Without `deterministic` voxels and points come in any order, and
- * which of them are dropped is free.
+ * which of them are dropped is free; how many of each there are is not.
+ * Source: VoxelNet, section 2.1.1; MMCV 1.x hard_voxelize, whose `deterministic` false is the quicker kernel.
  */
 DIOPI_WEAK diopiError_t diopiHardVoxelizeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t voxels,
                                               diopiTensorHandle_t coors, diopiTensorHandle_t num_points_per_voxel,
@@ -963,6 +970,8 @@ DIOPI_WEAK diopiError_t diopiHardVoxelizeMmcv(diopiContextHandle_t ctx, diopiTen
  *
  * coors: int32 [N, 3], zeros on entry, rows (z, y, x). A point outside the grid has −1 in column 0, what the other
  * columns then hold is unspecified.
+ * Source: Y. Zhou et al., "End-to-End Multi-View Fusion for 3D Object Detection in LiDAR Point Clouds", CoRL 2019;
+ * MMCV 1.x dynamic_voxelize.
  */
 DIOPI_WEAK diopiError_t diopiDynamicVoxelizeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t coors,
                                                  diopiConstTensorHandle_t points, diopiConstTensorHandle_t voxel_size,
@@ -1043,7 +1052,7 @@ DIOPI_WEAK diopiError_t diopiIndiceConvMmcv(diopiContextHandle_t ctx, diopiTenso
  *
  * outGrad: [numActOut, Co]. outlist receives two tensors, sums over the pairs (i, o): inputGrad, of features' shape,
  * with inputGrad[i] = Σ outGrad[o] · filters[k]ᵀ, and filtersGrad, of filters' shape, with
- * filtersGrad[k] = Σ features[i]ᵀ · outGrad[o].
+ * filtersGrad[k] = Σ features[i]ᵀ · outGrad[o]. With _subM numActOut is N.
  */
 DIOPI_WEAK diopiError_t diopiIndiceConvBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* outlist,
                                                     diopiConstTensorHandle_t features, diopiConstTensorHandle_t filters,

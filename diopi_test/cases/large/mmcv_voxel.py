@@ -1,35 +1,77 @@
-"""Large cases of sparse convolution and pooling: thousands of rows, in the 27 positions of a cube."""
+"""Large cases of voxels: a hundred thousand points; and of sparse convolution and pooling: thousands of rows.
+
+Kernels have the 27 positions of a cube.
+"""
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.layouts import strided
-from diopi_test.cases.mmcv_voxel import CONVOLVE, POOL, convolved, exactly, pooled, pooled_backward
-from diopi_test.cases.template import register
+from diopi_test.cases.mmcv_voxel import (
+    CONVOLVE,
+    LARGEST,
+    MEANS,
+    POOL,
+    SUMMED,
+    VOXELIZE,
+    celled,
+    convolved,
+    convolved_backward,
+    exactly,
+    in_any_order,
+    pooled,
+    pooled_backward,
+    reduced,
+    reduced_backward,
+    voxelized,
+)
+from diopi_test.cases.template import Types, register
 
 CUBE = (3, 3, 3)
 F16 = (Dtype.float16,)
 
+POINTS = (
+    VOXELIZE.but("many-points", points=100_003, cells=(41, 37, 13), room=7, voxels=12_007),
+    VOXELIZE.but("half-many-features", points=4099, features=67, cells=(7, 5, 3), room=53, voxels=101, dtypes=F16),
+)
+register(
+    "diopiHardVoxelizeMmcv",
+    templates=(*POINTS, in_any_order(POINTS[0].but(points=20_011, layout=strided))),
+    derive=voxelized,
+    level=LARGE,
+)
+register("diopiDynamicVoxelizeMmcv", templates=POINTS, derive=celled, level=LARGE)
+
+GROUPS = (
+    SUMMED.but("sum", points=70_001, channels=5, grid=(13, 29, 31), dtypes=Types.leading, smoke=False),
+    MEANS.but("half-mean", points=20_011, channels=67, grid=(5, 7, 11), dtypes=F16, smoke=False, layout=strided),
+    LARGEST.but("maximum", points=70_001, channels=5, grid=(13, 29, 31), dtypes=Types.leading, smoke=False),
+)
+register("diopiDynamicPointToVoxelMmcv", templates=GROUPS, derive=reduced, level=LARGE)
+register("diopiDynamicPointToVoxelBackwardMmcv", templates=GROUPS, derive=reduced_backward, level=LARGE)
+
+CONVOLUTIONS = (
+    CONVOLVE.but("cube", rows=4099, outputs=3001, pairs=2011, ci=17, co=13, kernel=CUBE),
+    CONVOLVE.but(
+        "half-submanifold",
+        rows=1031,
+        outputs=1031,
+        pairs=1031,
+        ci=67,
+        co=31,
+        submanifold=1,
+        kernel=CUBE,
+        dtypes=F16,
+        layout=strided,
+    ),
+)
 register(
     "diopiIndiceConvMmcv",
     "diopiFusedIndiceConvBatchnormMmcv",
-    templates=(
-        CONVOLVE.but("cube", rows=4099, outputs=3001, pairs=2011, ci=17, co=13, kernel=CUBE),
-        CONVOLVE.but(
-            "half-submanifold",
-            rows=1031,
-            outputs=1031,
-            pairs=1031,
-            ci=67,
-            co=31,
-            submanifold=1,
-            kernel=CUBE,
-            dtypes=F16,
-            layout=strided,
-        ),
-    ),
+    templates=CONVOLUTIONS,
     derive=convolved,
     level=LARGE,
 )
+register("diopiIndiceConvBackwardMmcv", templates=CONVOLUTIONS, derive=convolved_backward, level=LARGE)
 POOLS = (
     POOL.but("cube", rows=5003, outputs=3001, pairs=2011, ci=17, kernel=CUBE),
     POOL.but("half-wide", rows=1031, outputs=523, pairs=401, ci=131, kernel=CUBE, dtypes=F16, layout=strided),

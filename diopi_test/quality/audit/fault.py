@@ -11,7 +11,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_proto import parameters as kinds
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Error
@@ -69,7 +68,7 @@ class Answer:
     def right(cls, case: BaselineCase) -> Answer:
         """The answer the baseline expects."""
         entries = {name: entries_of(value) for name, value in case.expected.items()}
-        made = [p.name for p in lookup(case.function).results if p.annotation is kinds.NewOut and entries[p.name]]
+        made = [p.name for p in lookup(case.function).results if p.is_made and entries[p.name]]
         results = {name: [_narrow(entry) for entry in its] for name, its in entries.items()}
         return cls(case, results, {name: entries[name][0].layout for name in made})
 

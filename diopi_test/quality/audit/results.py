@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from diopi_proto.interface import lookup
-from diopi_proto.parameters import NewOut, Role
+from diopi_proto.parameters import Role
 from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.baseline.records import Expected, entries_of, tensors_in
 from diopi_test.cases.formats import FORMATS, format_of, ulp
@@ -229,7 +229,7 @@ def result_faults(function: str) -> Iterator[Fault]:
     """The faults of results; nearly all are the same for every function."""
     yield from _COMMON
     results = lookup(function).results
-    if any(result.annotation is NewOut for result in results):
+    if any(result.is_made for result in results):
         yield Fault("result made in another type", _made_in_another_type)
     for attribute in lookup(function).arguments:
         if attribute.annotation is MemoryFormat:

@@ -82,8 +82,10 @@ class VendorWithFault(BaseVendor):
 
     def _hand_back(self, context: Context, parameter: Parameter, target: Any, answer: Answer) -> None:
         arrays = answer.results[parameter.name]
-        if isinstance(target, Box):
-            _fill(context, parameter, target, arrays, answer)
+        boxes = [one for one in (target if isinstance(target, list) else [target]) if isinstance(one, Box)]
+        if boxes:
+            for box, array in zip(boxes, arrays, strict=bool(arrays)):
+                _fill(context, parameter, box, array, answer)
             return
         for tensor, array in zip(_tensors(target), arrays, strict=True):
             values, view = array.reshape(tensor.shape), tensor.view()
@@ -126,12 +128,12 @@ class VendorWithFault(BaseVendor):
         return Device(replace(self._runtime, stream_sync=self._synchronize), host_addressable=True)
 
 
-def _fill(context: Context, parameter: Parameter, box: Box, arrays: Sequence[Array], answer: Answer) -> None:
+def _fill(context: Context, parameter: Parameter, box: Box, array: Array, answer: Answer) -> None:
     """Number or tensor, as the result is handed back by pointer."""
     if parameter.annotation in OUT_VALUES:
-        box.value = arrays[0].item()
-    elif arrays:
-        box.value = _made(context, arrays[0], layout_named(answer.layouts[parameter.name]))
+        box.value = array.item()
+    else:
+        box.value = _made(context, array, layout_named(answer.layouts[parameter.name]))
 
 
 def _made(context: Context, array: Array, layout: Layout) -> Tensor:

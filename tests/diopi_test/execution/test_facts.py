@@ -250,6 +250,7 @@ def test_every_fact_is_looked_for() -> None:
         facts.ShapeChosen,
         facts.NormOrder,
         facts.HoldsZeros,
+        facts.OnHost,
     }
     found: dict[type[Fact], bool] = {}
     for declared in STANDARD.values():

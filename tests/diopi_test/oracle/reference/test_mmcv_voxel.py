@@ -1,14 +1,12 @@
-"""The references of sparse functions: against dense convolution and pooling by PyTorch, dictionaries, differences."""
+"""The references of voxels and sparse functions: against dictionaries, dense functions by PyTorch, differences."""
 
+from collections import defaultdict
+from math import floor
 from typing import Any
 
 import numpy as np
 import pytest
 from references import call, difference
-
-torch = pytest.importorskip("torch")
-conv2d = torch.nn.functional.conv2d
-max_pool2d = torch.nn.functional.max_pool2d
 
 Array = np.ndarray[Any, Any]
 
@@ -36,20 +34,21 @@ def rules(submanifold: bool) -> tuple[dict[tuple[int, int], int], Array, Array]:
     return outputs, pairs, counts
 
 
-def dense(rows: Array, where: dict[tuple[int, int], int]) -> torch.Tensor:
+def dense(rows: Array, where: dict[tuple[int, int], int]) -> Array:
     """The map (1, C, H, W) of which only some cells are in use."""
     image = np.zeros((1, rows.shape[1], *SIZE))
     for (y, x), row in where.items():
         image[0, :, y, x] = rows[row]
-    return torch.tensor(image)
+    return image
 
 
 @pytest.mark.parametrize("submanifold", [False, True])
 def test_sparse_convolution_is_dense_convolution_where_cells_are(submanifold: bool) -> None:
+    torch = pytest.importorskip("torch")
     outputs, pairs, counts = rules(submanifold)
     features, filters = RNG.normal(size=(17, 3)), RNG.normal(size=(3, 3, 3, 2))
-    weight = torch.tensor(filters.transpose(3, 2, 0, 1))
-    image = conv2d(dense(features, cells()), weight, padding=1)[0].numpy()
+    image, weight = torch.tensor(dense(features, cells())), torch.tensor(filters.transpose(3, 2, 0, 1))
+    image = torch.nn.functional.conv2d(image, weight, padding=1)[0].numpy()
     expected = np.zeros((len(outputs), 2))
     for (y, x), row in outputs.items():
         expected[row] = image[:, y, x]
@@ -83,10 +82,25 @@ def test_the_inverse_leads_back() -> None:
     assert np.sum(forward * given) == pytest.approx(np.sum(features * back))
 
 
+@pytest.mark.parametrize(("inverse", "submanifold"), [(0, 0), (1, 0), (0, 1), (1, 1)])
+def test_gradients_of_sparse_convolution_by_differences(inverse: int, submanifold: int) -> None:
+    outputs, pairs, counts = rules(bool(submanifold))
+    ends = (17, len(outputs))[:: -1 if inverse else 1]
+    features, filters, grad = (RNG.normal(size=shape) for shape in ((ends[0], 3), (3, 3, 3, 2), (ends[1], 2)))
+    rest = pairs, counts, ends[1], inverse, submanifold
+    given = call("diopiIndiceConvBackwardMmcv", features, filters, grad, pairs, counts, inverse, submanifold)
+    to_features = difference(lambda x: call("diopiIndiceConvMmcv", x, filters, *rest), features, grad)
+    to_filters = difference(lambda x: call("diopiIndiceConvMmcv", features, x, *rest), filters, grad)
+    for one, expected in zip(given, (to_features, to_filters), strict=True):
+        np.testing.assert_allclose(one, expected, atol=1e-7)
+
+
 def test_sparse_pooling_is_dense_pooling_of_positive_numbers() -> None:
     outputs, pairs, counts = rules(False)
+    torch = pytest.importorskip("torch")
     features = RNG.uniform(0.1, 1, (17, 3))
-    image = max_pool2d(dense(features, cells()), 3, stride=1, padding=1)[0].numpy()
+    image = torch.tensor(dense(features, cells()))
+    image = torch.nn.functional.max_pool2d(image, 3, stride=1, padding=1)[0].numpy()
     given = call("diopiIndiceMaxpoolMmcv", features, pairs, counts, len(outputs))
     for (y, x), row in outputs.items():
         np.testing.assert_array_equal(given[row], image[:, y, x])
@@ -113,3 +127,109 @@ def test_all_that_attain_the_maximum_get_all_of_the_gradient() -> None:
     features, pairs = np.array([[2.0], [2.0], [1.0]]), np.array([[[0, 1, 2], [0, 0, 0]]])
     given = call("diopiIndiceMaxpoolBackwardMmcv", features, np.array([[2.0]]), np.array([[5.0]]), pairs, np.array([3]))
     assert given.tolist() == [[5], [5], [0]]
+
+
+# Voxels, point by point.
+
+LOW, EDGES, CELLS = (-1.0, 0.5, 2.0), (0.5, 0.25, 1.0), (4, 3, 2)
+GRID = np.array(EDGES), np.array([*LOW, *(low + size * n for low, size, n in zip(LOW, EDGES, CELLS, strict=True))])
+
+
+def cell_of(point: Array) -> tuple[int, ...] | None:
+    """The cell (z, y, x) of a point; None outside the grid."""
+    cell = [floor((x - low) / size) for x, low, size in zip(point, LOW, EDGES, strict=False)]
+    inside = all(0 <= place < count for place, count in zip(cell, CELLS, strict=True))
+    return (cell[2], cell[1], cell[0]) if inside else None
+
+
+def some_points(count: int = 120) -> Array:
+    """Points in the grid and up to a cell around it, with a feature."""
+    low, size, cells = map(np.array, (LOW, EDGES, CELLS))
+    places = low + size * RNG.uniform(-1, cells + 1, (count, 3))
+    return np.hstack([places, RNG.normal(size=(count, 1))])
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+@pytest.mark.parametrize(("room", "most"), [(3, 10), (1, 40), (50, 40), (2, 0)])
+def test_voxels_are_made_as_points_come(room: int, most: int, deterministic: bool) -> None:
+    points = some_points()
+    made: dict[tuple[int, ...], list[Array]] = {}
+    for point in points:
+        cell = cell_of(point)
+        if cell is not None and (cell in made or len(made) < most):
+            made.setdefault(cell, []).append(point)
+    empty = np.zeros((most, room, 4)), np.zeros((most, 3), int), np.zeros(most, int)
+    voxels, coors, counts, number = call("diopiHardVoxelizeMmcv", *empty, points, *GRID, room, most, 3, deterministic)
+    assert (number, number.shape) == (len(made), ())
+    for voxel, (cell, its_points) in enumerate(made.items()):
+        assert tuple(coors[voxel]) == cell
+        assert counts[voxel] == len(its_points[:room])
+        np.testing.assert_array_equal(voxels[voxel, : counts[voxel]], its_points[:room])
+        assert not voxels[voxel, counts[voxel] :].any()
+    assert not any(result[number:].any() for result in (voxels, coors, counts))
+
+
+def test_the_cell_of_every_point() -> None:
+    points = some_points()
+    cells = [cell_of(point) for point in points]
+    given = call("diopiDynamicVoxelizeMmcv", np.zeros((120, 3), int), points, *GRID, 3)
+    assert any(cells)
+    assert not all(cells)
+    for cell, row in zip(cells, given, strict=True):
+        assert row[0] == -1 if cell is None else tuple(row) == cell
+
+
+def test_a_face_belongs_to_the_cell_above_it() -> None:
+    points = np.array([[-1.0, 0.5, 2.0], [-0.5, 0.75, 3.0], [1.0, 0.5, 2.0], [-1.0, 1.25, 2.0], [-1.0, 0.5, 4.0]])
+    given = call("diopiDynamicVoxelizeMmcv", np.zeros((5, 3), int), points, *GRID, 3)
+    assert given[:2].tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert given[2:, 0].tolist() == [-1, -1, -1]
+
+
+# Reduction by voxel.
+
+REDUCE = {0: sum, 1: lambda values: sum(values) / len(values), 2: max}
+
+
+def scattered(count: int = 40) -> tuple[Array, Array]:
+    """Features of points, and their coordinates, of which some are negative."""
+    return RNG.normal(size=(count, 3)), RNG.integers(-1, 3, (count, 2))
+
+
+@pytest.mark.parametrize("reduce_type", REDUCE)
+def test_points_of_equal_coordinates_are_reduced(reduce_type: int) -> None:
+    feats, coors = scattered()
+    points: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for number, row in enumerate(coors.tolist()):
+        if min(row) >= 0:
+            points[tuple(row)].append(number)
+    reduced, rows, places, counts = call("diopiDynamicPointToVoxelMmcv", feats, coors, reduce_type)
+    assert [tuple(row) for row in rows] == sorted(points)
+    for row, cell in enumerate(sorted(points)):
+        assert np.flatnonzero(places == row).tolist() == points[cell]
+        assert counts[row] == len(points[cell])
+        for channel in range(3):
+            assert reduced[row, channel] == pytest.approx(REDUCE[reduce_type](feats[points[cell], channel].tolist()))
+    assert (places == -1).sum() == 40 - counts.sum()
+
+
+def test_no_points_leave_no_rows() -> None:
+    reduced, rows, places, counts = call("diopiDynamicPointToVoxelMmcv", np.ones((0, 3)), np.ones((0, 2), int), 2)
+    assert [array.shape for array in (reduced, rows, places, counts)] == [(0, 3), (0, 2), (0,), (0,)]
+
+
+@pytest.mark.parametrize("reduce_type", REDUCE)
+def test_gradients_of_a_reduction_by_differences(reduce_type: int) -> None:
+    feats, coors = scattered()
+    reduced, _, places, counts = call("diopiDynamicPointToVoxelMmcv", feats, coors, reduce_type)
+    grad = RNG.normal(size=reduced.shape)
+    given = call("diopiDynamicPointToVoxelBackwardMmcv", grad, feats, reduced, places, counts, reduce_type)
+    expected = difference(lambda x: call("diopiDynamicPointToVoxelMmcv", x, coors, reduce_type)[0], feats, grad)
+    np.testing.assert_allclose(given, expected, atol=1e-8)
+
+
+def test_the_first_of_equal_points_gets_the_gradient_of_their_maximum() -> None:
+    feats, places = np.array([[1.0, 4.0], [2.0, 4.0], [2.0, 3.0], [9.0, 9.0]]), np.array([0, 0, 0, -1])
+    rest = np.array([[2.0, 4.0]]), places, np.array([3]), 2
+    given = call("diopiDynamicPointToVoxelBackwardMmcv", np.array([[5.0, 7.0]]), feats, *rest)
+    assert given.tolist() == [[0, 7], [5, 0], [0, 0], [0, 0]]

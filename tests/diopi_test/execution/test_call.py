@@ -1,0 +1,110 @@
+"""A call: what lies in host memory, and results that the callee makes several of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from late_runtime import LateRuntime
+
+from diopi_impl import Vendor
+from diopi_proto.interface import lookup
+from diopi_proto.types import Device
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.records import BaselineCase
+from diopi_test.cases.selection import select_cases
+from diopi_test.execution.call import Call, CallMode
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.harness.run_case import run_case
+from lib_rt import is_poison
+
+VOXELIZE, REDUCE = "diopiHardVoxelizeMmcv", "diopiDynamicPointToVoxelMmcv"
+QUEUED = CallMode(queued=True)
+
+
+def having(function: str, implementation: Callable[..., Any]) -> Vendor:
+    """A vendor that has nothing but this raw implementation, and whose device copies as late as it may."""
+    vendor = Vendor("one function", "1", LateRuntime().functions(), host_addressable=True)
+    vendor.implements_raw(function)(implementation)
+    return vendor
+
+
+def case_of(function: str, label: str) -> BaselineCase:
+    case = next(case for case in select_cases(function, "full") if case.label == label)
+    return make_baseline_case(lookup(function), case)
+
+
+def outcome_of(function: str, label: str, implementation: Callable[..., Any]) -> Outcome:
+    vendor = having(function, implementation)
+    with vendor.open_device() as device:
+        return run_case(vendor, device, case_of(function, label))
+
+
+def voxelizing(act: Callable[[Any, Any, Any, Any], object]) -> Callable[..., None]:
+    """An implementation that does this with its context, voxel_num, points and voxel_size."""
+
+    def hard_voxelize(
+        ctx: Any,
+        voxels: Any,
+        coors: Any,
+        num_points_per_voxel: Any,
+        voxel_num: Any,
+        points: Any,
+        voxel_size: Any,
+        coors_range: Any,
+        max_points: int,
+        max_voxels: int,
+        NDim: int,
+        deterministic: bool,
+    ) -> None:
+        act(ctx, voxel_num, points, voxel_size)
+
+    return hard_voxelize
+
+
+def test_results_in_host_memory_are_there_when_the_call_returns() -> None:
+    zero = np.zeros((), np.int64)
+
+    def at_once(ctx: Any, voxel_num: Any, points: Any, voxel_size: Any) -> None:
+        assert voxel_num.where is Device.host
+        voxel_num.view()[...] = 0
+
+    def with_the_stream(ctx: Any, voxel_num: Any, points: Any, voxel_size: Any) -> None:
+        ctx.stream.d2h(voxel_num.data_ptr, zero.ctypes.data, zero.nbytes)
+
+    assert outcome_of(VOXELIZE, "float32-no-points", voxelizing(at_once)).verdict is Verdict.passed
+    late = outcome_of(VOXELIZE, "float32-no-points", voxelizing(with_the_stream))
+    assert late.verdict is Verdict.failed
+    assert "1 of 1 elements of voxel_num were not written" in late.message
+
+
+def test_arguments_in_host_memory_are_there_while_others_are_on_their_way() -> None:
+    seen: list[Any] = []
+
+    def look(ctx: Any, voxel_num: Any, points: Any, voxel_size: Any) -> None:
+        seen.append((voxel_size.where, voxel_size.view().tolist(), is_poison(points.view()).all()))
+
+    vendor = having(VOXELIZE, voxelizing(look))
+    with vendor.open_device() as device, Call(vendor, device, case_of(VOXELIZE, "float32-points"), QUEUED) as call:
+        call.run()
+    assert seen == [(Device.host, [0.5, 0.25, 2.0], True)]
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (lambda context: None, "form: outlist.3 was not made"),
+        (lambda context: context.require_tensor((0,), lookup(REDUCE).dtypes[0]), "form: outlist.3 is float16"),
+    ],
+)
+def test_every_entry_that_the_callee_makes_is_looked_at(entry: Callable[[Any], Any], message: str) -> None:
+    def without_points(ctx: Any, outlist: Any, feats: Any, coors: Any, reduce_type: int) -> None:
+        for box, like in zip(outlist, (feats, coors), strict=False):
+            box.value = ctx.require_tensor(like.shape, like.dtype)
+        outlist[2].value, outlist[3].value = ctx.require_tensor((0,), coors.dtype), entry(ctx)
+
+    outcome = outcome_of(REDUCE, "float32-sum-no-points", without_points)
+    assert outcome.verdict is Verdict.failed
+    assert outcome.message.startswith(message)

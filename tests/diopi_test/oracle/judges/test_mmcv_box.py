@@ -1,0 +1,107 @@
+"""The judges of boxes: every right answer passes, and each kind of wrong one is named."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.oracle.judges import Answer, judge_of
+
+Array = np.ndarray[Any, Any]
+
+
+def problems(function: str, name: str, result: Any, **arguments: Any) -> list[str]:
+    results = {name: np.asarray(result)}
+    return list(judge_of(lookup(function))(Answer(arguments, results, results, {name: Dtype.float32})))
+
+
+# Suppression: boxes 0 and 1 are alike and of one score, 2 overlaps both by half and has a lower one, 3 is alone.
+
+BOXES = np.array([[0.0, 0, 4, 4], [0, 0, 4, 4], [0, 2, 4, 6], [8, 8, 9, 9]])
+SCORES = np.array([0.5, 0.5, 0.25, 0.75])
+
+
+def kept(*places: int, threshold: float = 0.3) -> list[str]:
+    given = {"dets": BOXES, "scores": SCORES, "iou_threshold": threshold, "offset": 0}
+    return problems("diopiNmsMmcv", "out", np.array(places, int), **given)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_either_of_two_boxes_of_one_score_is_kept(first: int) -> None:
+    assert not kept(3, first)
+    assert not kept(3, first, 2, threshold=0.5)
+
+
+@pytest.mark.parametrize(
+    ("places", "text"),
+    [
+        ((0, 3), "out: the scores are not falling"),
+        ((3, 0, 1), "out: box 1 overlaps box 0, which is kept before it"),
+        ((3,), "out: nothing that is kept drops box 0, which is not"),
+        ((3, 2), "out: nothing that is kept drops box 0, which is not"),
+        ((0,), "out: nothing that is kept drops box 3, which is not"),
+        ((3, 4), "a position from 0 to 3"),
+        ((3, 0, 0), "occurs more than once"),
+    ],
+)
+def test_boxes_that_are_kept_or_dropped_wrongly(places: tuple[int, ...], text: str) -> None:
+    assert any(text in problem for problem in kept(*places))
+
+
+def test_a_threshold_that_is_just_reached_drops_nothing() -> None:
+    """Box 2 has a third of the union in common with box 0."""
+    assert not kept(3, 0, 2, threshold=1 / 3)
+
+
+def test_the_offset_widens_boxes() -> None:
+    given = {"dets": BOXES[[0, 2]], "scores": SCORES[[0, 2]], "iou_threshold": 3 / 8}
+    assert not problems("diopiNmsMmcv", "out", [0, 1], **given, offset=0)
+    assert problems("diopiNmsMmcv", "out", [0, 1], **given, offset=1)
+    assert not problems("diopiNmsMmcv", "out", [0], **given, offset=1)
+
+
+# Smallest rectangles around nine points.
+
+SQUARE = np.array([[1.0, 0], [0, 1], [-1, 0], [0, -1], *[(0, 0)] * 5]) * np.sqrt(2)
+UPRIGHT = np.array([[2.0, 1], [0, 1], [0, 0], [2, 0], *[(1, 0.5)] * 5])
+
+
+def around(points: Array, *corners: Any) -> list[str]:
+    polygons = np.array(corners).reshape(1, 8)
+    return problems("diopiMinAreaPolygonsMmcv", "polygons", polygons, pointsets=points.reshape(1, 18))
+
+
+TIP = [(0, -np.sqrt(2)), (-np.sqrt(2), 0), (0, np.sqrt(2)), (np.sqrt(2), 0)]
+"""Corners of the square, clockwise."""
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_the_rectangle_may_begin_with_any_corner(first: int) -> None:
+    assert not around(SQUARE, *TIP[first:], *TIP[:first])
+
+
+@pytest.mark.parametrize(
+    ("corners", "text"),
+    [
+        ([(2, 1), (2, 0), (0, 0), (0, 1)], ""),
+        ([(0, 1), (0, 0), (2, 0), (2, 1)], "smallest areas, corners clockwise"),
+        ([(3, 1), (3, 0), (0, 0), (0, 1)], "smallest areas, corners clockwise"),
+        ([(1.5, 4 / 3), (1.5, 0), (0, 0), (0, 4 / 3)], "within a rectangle's side"),
+        ([(3, 1), (2, 0), (0, 0), (1, 1)], "right-angled"),
+        ([(2, 1), (2, 0), (0, 0), (1, 1)], "fourth corners of a parallelogram"),
+        ([(2, 1), (2, np.nan), (0, 0), (0, 1)], "finite numbers"),
+    ],
+)
+def test_rectangles_that_are_none_or_not_smallest(corners: list[tuple[float, float]], text: str) -> None:
+    found = around(UPRIGHT, *corners)
+    assert any(text in problem for problem in found) if text else not found, found
+
+
+def test_of_several_smallest_rectangles_any_is_right() -> None:
+    """Around a right-angled triangle that of its legs, and that of its hypotenuse, have one area."""
+    triangle = np.array([[0.0, 0], [4, 0], [0, 3], *[(1, 1)] * 6])
+    assert not around(triangle, (4, 3), (4, 0), (0, 0), (0, 3))
+    hypotenuse, height = np.array([[0.0, 3], [4, 0]]), np.array([-1.44, -1.92])
+    assert not around(triangle, *hypotenuse, *(hypotenuse[::-1] + height))

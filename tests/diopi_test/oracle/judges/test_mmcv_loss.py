@@ -1,0 +1,48 @@
+"""The judge of nearest points: any of several equally near passes, and no other."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.oracle.judges import Answer, judge_of
+
+ONE = np.array([[[0.0, 0], [3, 4]]])
+OTHER = np.array([[[1.0, 0], [0, 1], [9, 9]]])
+"""Of these the first two are equally near to the origin."""
+
+
+def problems(first: Any, second: Any) -> list[str]:
+    results = {"idx1": np.array([first]), "idx2": np.array([second])}
+    answer = Answer({"xyz1": ONE, "xyz2": OTHER}, results, results, dict.fromkeys(results, Dtype.int32))
+    return list(judge_of(lookup("diopiChamferDistanceMmcv"))(answer))
+
+
+@pytest.mark.parametrize("nearest", [0, 1])
+def test_any_of_equally_near_points(nearest: int) -> None:
+    assert not problems([nearest, 1], [0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "text"),
+    [
+        ([2, 1], [0, 0, 1], "idx1: 1 of 2 elements are not positions of nearest points, the first at (0, 0): 2"),
+        ([0, 0], [0, 0, 1], "idx1: 1 of 2 elements are not positions of nearest points, the first at (0, 1): 0"),
+        ([0, 1], [0, 0, 0], "idx2: 1 of 3 elements are not positions of nearest points"),
+        ([3, 1], [0, 0, 1], "idx1: 1 of 2 elements are not positions from 0 to 2"),
+        ([0, 1], [0, -1, 1], "idx2: 1 of 3 elements are not positions from 0 to 1"),
+    ],
+)
+def test_points_that_are_not_nearest(first: list[int], second: list[int], text: str) -> None:
+    (problem,) = problems(first, second)
+    assert problem.startswith(text)
+
+
+def test_what_rounding_can_exchange_is_as_near() -> None:
+    near = OTHER.copy()
+    near[0, 0] *= 1 + 2.0**-24
+    results = {"idx1": np.array([[0, 1]]), "idx2": np.array([[0, 0, 1]])}
+    answer = Answer({"xyz1": ONE, "xyz2": near}, results, results, dict.fromkeys(results, Dtype.int32))
+    assert not list(judge_of(lookup("diopiChamferDistanceMmcv"))(answer))
