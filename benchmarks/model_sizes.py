@@ -1,6 +1,11 @@
 """What calls at the sizes of models cost `jax_cpu`, beside PyTorch's kernels.
 
     python benchmarks/model_sizes.py [PATTERN …] [--limit 60] [--settings auto,0,1]
+    python benchmarks/model_sizes.py [PATTERN …] --level large --data DIR [--sample 100 [--seed 1]]
+
+The first measures the calls of `model_calls.py`, the second those of a level that `diopi-test gen-data` made in DIR (or
+where it makes it without --data): large, or models-NAME, which have a tensor of more than 2^16 elements; all, or a
+sample of them that is drawn from the seed.
 
 For each call: the processor time of `torch_cpu`, and of `jax_cpu` with each setting of `DIOPI_JAX_OPTIMIZE` its time as
 a multiple of that, and what compiling took. Processor time, as other work on the machine does not count in it; the best
@@ -12,9 +17,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from math import prod
 from multiprocessing.connection import Connection
+from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
@@ -22,15 +32,28 @@ import click
 import numpy as np
 from model_calls import CALLS, Call, Drawn, Result
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from diopi_impl import find_vendor
 from diopi_proto.types import Error
+from diopi_test.baseline.level import open_level
+from diopi_test.baseline.location import folder_to_write
+from diopi_test.cases.model import Case, is_huge, tensors_of
+from diopi_test.cases.selection import select_cases
+from diopi_test.execution.call import Call as CallOfCase
 from lib_rt import Context, Tensor
 
 REPEATS = 3
 AT_MOST = 20
 """Times PyTorch's time that a call of the built-in vendor may take."""
+
+
+LEAST = 2**16
+"""Elements that a tensor has more than, of cases that are measured."""
+
+Attempt = Callable[[], Error]
+"""Makes a call and tells how it ended."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +65,58 @@ class Cost:
     problem: str = ""
 
 
+class Timed:
+    """A vendor, with the processor time of the latest call."""
+
+    def __init__(self, vendor: Any) -> None:
+        self._vendor = vendor
+        self.seconds = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._vendor, name)
+
+    def call(self, *arguments: Any) -> Error:
+        """Make a call."""
+        start = process_time()
+        code: Error = self._vendor.call(*arguments)
+        self.seconds = process_time() - start
+        return code
+
+
+@dataclass(frozen=True)
+class CaseCall:
+    """The call of a case of a level."""
+
+    folder: Path
+    function: str
+    case: str
+
+    @property
+    def label(self) -> str:
+        """As in `Call`."""
+        return f"{self.function.removeprefix('diopi')}[{self.case}]"
+
+    @contextmanager
+    def attempts(self, vendor: Any, device: Any) -> Iterator[Attempt]:
+        """Makes the call, with tensors made anew each time."""
+        case = open_level(self.folder).open(self.function).case(self.case)
+
+        def attempt() -> Error:
+            with CallOfCase(vendor, device, case) as call:
+                return call.refused()[0]
+
+        yield attempt
+
+
+@contextmanager
+def attempts(call: Call, vendor: Any, device: Any) -> Iterator[Attempt]:
+    """Makes a call of `model_calls.py`, with the same tensors each time."""
+    with Context(device) as context:
+        rng = np.random.default_rng(0)
+        arguments = [prepared(context, value, rng) for value in call.arguments]
+        yield lambda: vendor.call("diopi" + call.function, context, *arguments)
+
+
 def prepared(context: Context, value: Any, rng: np.random.Generator) -> Any:
     """An argument as vendors take it."""
     if isinstance(value, Result):
@@ -51,31 +126,46 @@ def prepared(context: Context, value: Any, rng: np.random.Generator) -> Any:
     return Tensor.from_numpy(context, np.asarray(value.draw(rng))) if isinstance(value, Drawn) else value
 
 
-def measure(vendor: Any, device: Any, call: Call) -> Cost:
+def measure(vendor: Timed, device: Any, call: Call | CaseCall) -> Cost:
     """The best of `REPEATS` calls after a first one, fewer if they are long."""
     times: list[float] = []
-    with Context(device) as context:
-        rng = np.random.default_rng(0)
-        arguments = [prepared(context, value, rng) for value in call.arguments]
+    with attempts(call, vendor, device) if isinstance(call, Call) else call.attempts(vendor, device) as attempt:
         while len(times) <= REPEATS and sum(times[1:]) < 5:
-            start = process_time()
-            if vendor.call("diopi" + call.function, context, *arguments) is not Error.Success:
+            if attempt() is not Error.Success:
                 return Cost(problem=vendor.last_error())
-            times.append(process_time() - start)
+            times.append(vendor.seconds)
     return Cost(min(times[1:]), times[0] - min(times[1:]))
 
 
+def calls_of(level: str, data: Path | None, sample: int | None, seed: int) -> list[CaseCall]:
+    """The calls of a level that have a tensor of more than `LEAST` elements: all, or so many, drawn from the seed."""
+    opened = open_level(data / level if data else folder_to_write(level))
+    found = [
+        CaseCall(opened.folder, function, case.label)
+        for function in opened.functions
+        for case in select_cases(function, level)
+        if not is_huge(case) and elements(case) > LEAST
+    ]
+    return found if sample is None else random.Random(seed).sample(found, min(sample, len(found)))
+
+
+def elements(case: Case) -> int:
+    """Of the largest tensor that is passed."""
+    shapes = [spec.shape for value in case.arguments.values() for spec in tensors_of(value)]
+    return max(map(prod, shapes), default=0)
+
+
 def serve(name: str, optimize: str, orders: Connection) -> None:
-    """Measure the calls whose numbers come in, in a process of its own."""
+    """Measure the calls that come in, in a process of its own."""
     if optimize == "auto":
         os.environ.pop("DIOPI_JAX_OPTIMIZE", None)
     else:
         os.environ["DIOPI_JAX_OPTIMIZE"] = optimize
-    vendor = find_vendor(name)
+    vendor = Timed(find_vendor(name))
     with vendor.open_device() as device:
         orders.send("ready")
-        while (number := orders.recv()) is not None:
-            orders.send(measure(vendor, device, CALLS[number]))
+        while (order := orders.recv()) is not None:
+            orders.send(measure(vendor, device, CALLS[order] if isinstance(order, int) else order))
 
 
 class Server:
@@ -93,10 +183,10 @@ class Server:
         theirs.close()
         self._orders.recv()
 
-    def measure(self, number: int) -> Cost:
-        """The cost of the call of this number."""
+    def measure(self, order: int | CaseCall) -> Cost:
+        """The cost of a case's call, or of that of this number."""
         start = perf_counter()
-        self._orders.send(number)
+        self._orders.send(order)
         try:
             if self._orders.poll(self._limit):
                 return self._orders.recv()
@@ -129,15 +219,29 @@ def cell(cost: Cost, torch: Cost) -> str:
 @click.argument("patterns", nargs=-1)
 @click.option("--limit", default=60.0, help="Seconds a call may take, compilation included.")
 @click.option("--settings", default="auto,0,1", help="Values of DIOPI_JAX_OPTIMIZE; auto: not set.")
-def main(patterns: tuple[str, ...], limit: float, settings: str) -> None:
+@click.option("--level", help="Measure the calls of this level.")
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False, exists=True), help="Where the level lies.")
+@click.option("--sample", type=click.IntRange(min=1), help="Measure so many calls of the level.")
+@click.option("--seed", default=1, help="What they are drawn from.")
+def main(
+    patterns: tuple[str, ...],
+    limit: float,
+    settings: str,
+    level: str | None,
+    data: Path | None,
+    sample: int | None,
+    seed: int,
+) -> None:
     """Measure and print the table, the slowest first."""
     console = Console()
     names = settings.split(",")
+    due: Sequence[Call | CaseCall] = calls_of(level, data, sample, seed) if level else CALLS
     servers = [Server("torch_cpu", "auto", limit), *(Server("jax_cpu", name, limit) for name in names)]
-    rows: list[tuple[Call, list[Cost]]] = []
-    for number, call in enumerate(CALLS):
+    rows: list[tuple[str, list[Cost]]] = []
+    for number, call in enumerate(due):
         if any(fnmatch(call.label, pattern) for pattern in patterns or ("*",)):
-            rows.append((call, [server.measure(number) for server in servers]))
+            order = call if isinstance(call, CaseCall) else number  # what is drawn can't be sent to another process
+            rows.append((call.label, [server.measure(order) for server in servers]))
             torch, *jax = rows[-1][1]
             seconds = torch.problem or f"{torch.run:.4f} s"
             console.print(call.label, seconds, *(cell(cost, torch) for cost in jax), markup=False, highlight=False)
@@ -146,17 +250,20 @@ def main(patterns: tuple[str, ...], limit: float, settings: str) -> None:
     show(console, names, rows)
 
 
-def show(console: Console, names: list[str], rows: list[tuple[Call, list[Cost]]]) -> None:
-    """The table, sorted by the multiple with the first setting."""
+def show(console: Console, names: list[str], rows: list[tuple[str, list[Cost]]]) -> None:
+    """The table, sorted by the multiple with the first setting, and which calls take too long."""
     table = Table("call", "torch_cpu", *(f"jax_cpu, {name}" for name in names), box=None)
     rows.sort(key=lambda row: multiple(*row[1][:2]), reverse=True)
-    for call, (torch, *jax) in rows:
-        table.add_row(
-            call.label.replace("[", "\\["), torch.problem or f"{torch.run:.4f} s", *(cell(cost, torch) for cost in jax)
-        )
+    for label, (torch, *jax) in rows:
+        cells = (cell(cost, torch) for cost in jax)
+        table.add_row(escape(label), escape(torch.problem) or f"{torch.run:.4f} s", *map(escape, cells))
     console.print(table)
-    slow = sum(multiple(*costs[:2]) > AT_MOST for _, costs in rows)
-    console.print(f"{slow} of {len(rows)} calls take more than {AT_MOST} times as long with {names[0]}")
+    compared = [(label, costs) for label, costs in rows if not costs[0].problem]
+    slow = [label for label, costs in compared if multiple(*costs[:2]) > AT_MOST]
+    found = f"{len(slow)} of {len(compared)} calls take more than {AT_MOST} times as long with {names[0]}"
+    console.print(f"{found}; {len(rows) - len(compared)} are not PyTorch's", highlight=False)
+    for label in slow:
+        console.print(f"  {label}", markup=False, highlight=False)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,15 @@ def overlaps(ones: Array, others: Array) -> Array:
     return jnp.abs(common.sum((-2, -1)))
 
 
+def box_overlaps(ones: Array, others: Array) -> Array:
+    """As `overlaps`, of boxes (cx, cy, w, h, θ): (…, 5).
+
+    They are seen from the centre of the first: far from the origin, corners are rounded as numbers of that distance.
+    """
+    centre = ones.at[..., 2:].set(0)
+    return overlaps(rotated_boxes(ones - centre), rotated_boxes(others - centre))
+
+
 def _counter_clockwise(p: Array, q: Array) -> tuple[Array, Array, Array]:
     """The area spanned, its sign apart, and the two vectors in this order."""
     spanned = cross(p, q)
@@ -120,12 +129,12 @@ def kept(count: int, drops: Callable[[Array], Array]) -> Array:
     return lax.fori_loop(0, count, visit, everything) if count else everything
 
 
-def drops_turned(corners: Array, threshold: float, least: float = 0.0) -> Callable[[Array], Array]:
-    """Of convex polygons: which ones have more in common with one than the threshold times their union."""
-    size = jnp.abs(areas(corners))
+def drops_turned(boxes: Array, threshold: float, least: float = 0.0) -> Callable[[Array], Array]:
+    """Of boxes (cx, cy, w, h, θ): which ones have more in common with one than the threshold times their union."""
+    size = jnp.abs(boxes[:, 2] * boxes[:, 3])
 
     def drops(one: Array) -> Array:
-        common = overlaps(corners, corners[one])
+        common = box_overlaps(boxes[one], boxes)
         return common > threshold * jnp.maximum(size + size[one] - common, least)
 
     return drops

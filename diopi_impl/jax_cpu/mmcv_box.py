@@ -14,13 +14,13 @@ from diopi_impl.functional import Adapted, OutSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.geometry import (
     areas,
+    box_overlaps,
     chosen,
     drops_turned,
     drops_upright,
     hulls,
     kept,
     overlaps,
-    rotated_boxes,
     upright_overlaps,
 )
 from diopi_impl.jax_cpu.jit import compiled
@@ -78,12 +78,15 @@ def _polygon_ratios(ones: Array, others: Array, mode: int, aligned: bool) -> Arr
     """The intersections of polygons over their union, or over the first one's area."""
 
     def ratios(one: Array, other: Array) -> Array:
-        size, other_size, common = jnp.abs(areas(one)), jnp.abs(areas(other)), overlaps(one, other)
-        is_area = jnp.minimum(size, other_size) >= LEAST_AREA
-        base = size + other_size - common if mode == 0 else size + jnp.zeros_like(common)
-        return jnp.where(is_area, common / jnp.where(is_area, base, 1), 0)
+        return _ratios_of_areas(jnp.abs(areas(one)), jnp.abs(areas(other)), overlaps(one, other), mode)
 
     return _every_pair(ratios, ones, others, aligned)
+
+
+def _ratios_of_areas(one: Array, other: Array, common: Array, mode: int) -> Array:
+    is_area = jnp.minimum(one, other) >= LEAST_AREA
+    base = one + other - common if mode == 0 else one + jnp.zeros_like(common)
+    return jnp.where(is_area, common / jnp.where(is_area, base, 1), 0)
 
 
 @vendor.implements("diopiBoxIouRotatedMmcv")
@@ -91,7 +94,12 @@ def box_iou_rotated(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) ->
     _check_columns(5, bboxes1=bboxes1, bboxes2=bboxes2)
     _check_mode(mode)
     _check_pairs(aligned, bboxes1, bboxes2)
-    return _polygon_ratios(rotated_boxes(bboxes1), rotated_boxes(bboxes2), mode, aligned)
+
+    def ratios(one: Array, other: Array) -> Array:
+        size, other_size = (jnp.abs(boxes[..., 2] * boxes[..., 3]) for boxes in (one, other))
+        return _ratios_of_areas(size, other_size, box_overlaps(one, other), mode)
+
+    return _every_pair(ratios, bboxes1, bboxes2, aligned)
 
 
 @vendor.implements("diopiBoxIouQuadriMmcv")
@@ -137,7 +145,7 @@ def nms_rotated(
     _check_columns(6 if multi_label else 5, dets=dets, dets_sorted=dets_sorted)
     check_shapes(dets.shape, dets_sorted=dets_sorted)
     check_shapes(dets.shape[:1], scores=scores, order=order)
-    return jnp.where(kept(len(order), drops_turned(rotated_boxes(dets_sorted), iou_threshold)), order, -1)
+    return jnp.where(kept(len(order), drops_turned(dets_sorted, iou_threshold)), order, -1)
 
 
 # Points and polygons

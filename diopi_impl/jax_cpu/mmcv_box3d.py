@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.geometry import drops_turned, drops_upright, kept, overlaps, rotated_boxes
+from diopi_impl.jax_cpu.geometry import box_overlaps, drops_turned, drops_upright, kept
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 LEAST_UNION = 1e-8
@@ -25,8 +25,8 @@ def _check_columns(ndim: int, columns: int, **tensors: Array) -> None:
 
 
 def _seen_from_above(boxes: Array) -> Array:
-    """The corners of the boxes' rectangles in x and y."""
-    return rotated_boxes(boxes[:, jnp.array([0, 1, 3, 4, 6])])
+    """The boxes' rectangles in x and y, as (cx, cy, w, h, θ)."""
+    return boxes[:, jnp.array([0, 1, 3, 4, 6])]
 
 
 @vendor.implements("diopiIou3dBoxesOverlapBevMmcv")
@@ -35,7 +35,7 @@ def iou3d_boxes_overlap_bev(boxes_a: Array, boxes_b: Array) -> Array:
     ones, others = _seen_from_above(boxes_a), _seen_from_above(boxes_b)
     if not len(ones) or not len(others):
         return jnp.zeros((len(ones), len(others)), ones.dtype)
-    return lax.map(lambda one: overlaps(one, others), ones)
+    return lax.map(lambda one: box_overlaps(one, others), ones)
 
 
 def _rows(keeps: Array) -> tuple[Array, Array]:

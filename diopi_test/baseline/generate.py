@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from diopi_proto.interface import lookup, prototypes
+from diopi_proto.prototype import Prototype
 from diopi_proto.types import VERSION_NUMBER
 from diopi_test.baseline import store
 from diopi_test.baseline.dependencies import source_digest
@@ -20,7 +21,9 @@ from diopi_test.baseline.evaluate import make_baseline_case
 from diopi_test.baseline.files import remove_leftovers
 from diopi_test.baseline.manifest_writer import Lister, ManifestWriter
 from diopi_test.baseline.parallel import Spread
+from diopi_test.baseline.records import BaselineCase
 from diopi_test.baseline.shuffle import shuffled
+from diopi_test.cases.model import Case
 from diopi_test.cases.selection import LEVELS, select_cases
 
 
@@ -61,11 +64,20 @@ def generate_function(function: str, level: str, folder: Path, seed: int | None 
     `seed` draws the order in which the cases are made, which makes no difference: in the file they have their own.
     """
     prototype, cases = lookup(function), select_cases(function, level)
-    made = {case.label: make_baseline_case(prototype, case) for case in shuffled(cases, seed, lambda case: case.label)}
+    made = {case.label: _made(prototype, case) for case in shuffled(cases, seed, lambda case: case.label)}
     provenance = store.Provenance(level, key(function, level), versions())
     in_order = [made[case.label] for case in cases]
     store.write(store.file_of(folder, function), function, in_order, provenance, is_drawn=LEVELS[level].is_drawn)
     return len(cases)
+
+
+def _made(prototype: Prototype, case: Case) -> BaselineCase:
+    """A case with its results; what it raises says which case it was."""
+    try:
+        return make_baseline_case(prototype, case)
+    except Exception as error:
+        error.add_note(f"while making {prototype.name}[{case.label}]")
+        raise
 
 
 Progress = Callable[[str, int], None]

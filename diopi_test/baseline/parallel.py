@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 from typing import Protocol, TypeVar
+
+ONE_THREAD = dict.fromkeys(
+    ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+"""What tells NumPy's linear algebra to use one thread: threads of several processes that wait for each other cost more
+than they save, and how many there are decides in which order sums are rounded."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -34,13 +41,26 @@ def in_processes(work: Callable[[Item], Result], items: Sequence[Item], workers:
     Raises what the first failing call raised; what hasn't begun by then is dropped.
     """
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
-        jobs = {pool.submit(work, item): item for item in items}
+        with _environment(ONE_THREAD):  # each job may start a process
+            jobs = {pool.submit(work, item): item for item in items}
         try:
             for job in as_completed(jobs):
                 yield jobs[job], job.result()
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Processes that are started meanwhile see these variables."""
+    before = dict(os.environ)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _end_with_parent() -> None:

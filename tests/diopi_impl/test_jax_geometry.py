@@ -67,6 +67,16 @@ def test_overlaps_are_those_of_shapely() -> None:
     np.testing.assert_allclose(given, expected, atol=1e-12)
 
 
+def test_far_from_the_origin_boxes_overlap_as_near_it() -> None:
+    """The centres are whole numbers, so that moving them rounds nothing."""
+    rng = np.random.default_rng(3)
+    shapes = np.concatenate([rng.uniform(2, 6, (40, 2)), rng.uniform(-4, 4, (40, 1))], 1)
+    near = np.concatenate([rng.integers(0, 8, (40, 2)), shapes], 1).astype(np.float32)
+    far = near + np.array([2**20, -(2**21), 0, 0, 0], np.float32)
+    given, expected = (geometry.box_overlaps(jnp.asarray(boxes[:, None]), jnp.asarray(boxes)) for boxes in (far, near))
+    np.testing.assert_array_equal(given, expected)
+
+
 def test_hulls_are_those_of_shapely() -> None:
     rng = np.random.default_rng(1)
     points = np.concatenate([rng.normal(size=(20, 9, 2)), rng.integers(0, 3, (20, 9, 2))])

@@ -208,9 +208,10 @@ def _altered_copy(places: Sequence[int]) -> Derive:
         one, other = template.sizes[0], template.sizes[-1]
 
         def altered(values: Mapping[str, Any]) -> NDArray[Any]:
-            copy = np.array(values["input"]).reshape(-1)
-            copy[places] = copy[places] * (1 + format_of(dtype).epsilon) if is_inexact(dtype) else copy[places] ^ 1
-            return copy.reshape(other.shape)
+            copy = np.array(values["input"], order="C")
+            flat = copy.reshape(-1)
+            flat[places] = flat[places] * (1 + format_of(dtype).epsilon) if is_inexact(dtype) else flat[places] ^ 1
+            return copy
 
         domain = by_kind(normal(), whole_range)
         return {"input": replace(one, domain=domain), "other": replace(other, compute=altered)}

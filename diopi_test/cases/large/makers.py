@@ -228,7 +228,8 @@ def _stretched(prototype: Prototype, but: Collection[str]) -> Iterator[Case]:
             continue
         in_order = (*(p.name for p in prototype.arguments), *base.arguments)  # those only computed from come last
         names = [n for n in dict.fromkeys(in_order) if isinstance(base.arguments[n], TensorSpec) and n not in but]
-        usual = SEVERAL_OPERANDS if len(_passed(names)) > 1 else ONE_OPERAND
+        of_one_shape = len(_passed(names)) == 1 or prototype.is_gradient
+        usual = ONE_OPERAND if of_one_shape else SEVERAL_OPERANDS
         for stretch in (*usual, HUGE) if prototype.name in WITH_HUGE else usual:
             of_both = len({leading(prototype.dtypes), narrow_type(prototype.dtypes)}) == 1
             if (of_both or stretch.narrow == (dtype is not leading(prototype.dtypes))) and stretch.fits(

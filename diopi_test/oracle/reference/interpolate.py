@@ -5,7 +5,7 @@ Resizing is linear and works on one axis after the other: a matrix of weights (s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -31,7 +31,8 @@ def _nearest_indices(d: int, size: int) -> Array:
 
 
 def _nearest_weights(d: int, size: int) -> Weights:
-    return Weights(np.eye(d)[_nearest_indices(d, size)], np.zeros((size, d)))
+    places = _nearest_indices(d, size)[:, np.newaxis]
+    return Weights(_placed(np.ones(places.shape), places, d), np.zeros((size, d)))
 
 
 @reference("diopiUpsampleNearest")
@@ -57,34 +58,52 @@ def _coordinates(d: int, size: int, align_corners: bool) -> tuple[Array, Array]:
     return product - 0.5, product
 
 
+WHOLE = 2.0**-20
+"""Positions that are this near to a whole one are whole but for rounding, unless an axis has a million elements."""
+
+Kernel = Callable[[Array], tuple[Array, Array, Array]]
+"""From distances to the weights of elements that far away, their slopes and their largest terms.
+
+Terms are declared up to the distance at which the weight has become 0, inclusive: a rounded position may be nearer.
+"""
+
+
 def _hat(x: Array) -> tuple[Array, Array, Array]:
-    """Weight of an element at distance x in linear interpolation, its slope and its largest term."""
-    inside = np.abs(x) < 1
-    return np.where(inside, 1 - np.abs(x), 0), inside * 1.0, inside * 1.0
+    """The kernel of linear interpolation."""
+    x = np.abs(x)
+    reached = (x < 1 + WHOLE) * 1.0
+    return np.maximum(1 - x, 0), reached, reached
 
 
 def _cubic(x: Array) -> tuple[Array, Array, Array]:
-    """Weight of an element at distance x in cubic convolution with a = −0.75, its slope and its largest term.
+    """The kernel of cubic convolution with a = −0.75.
 
     The polynomials are (a + 2)x³ − (a + 3)x² + 1 up to 1, and a(x³ − 5x² + 8x − 4) from there to 2.
     """
-    a, x = -0.75, np.abs(x)
-    near, far = x <= 1, (x > 1) & (x < 2)
-    weight = [(x - 1) * ((a + 2) * x**2 - x - 1), a * (x - 1) * (x - 2) ** 2]
-    slope = [3 * (a + 2) * x**2 - 2 * (a + 3) * x, a * (3 * x**2 - 10 * x + 8)]
-    return np.select([near, far], weight), np.abs(np.select([near, far], slope)), np.select([near, far], [1, -4 * a])
+    a, reached = -0.75, np.abs(x) < 2 + WHOLE
+    x = np.minimum(np.abs(x), 2)
+    near = x <= 1
+    weight = np.where(near, (x - 1) * ((a + 2) * x**2 - x - 1), a * (x - 1) * (x - 2) ** 2)
+    slope = np.where(near, 3 * (a + 2) * x**2 - 2 * (a + 3) * x, a * (3 * x**2 - 10 * x + 8))
+    return weight, np.abs(slope) * reached, np.where(near, 1, -4 * a) * reached
 
 
 def _linear_weights(d: int, size: int, align_corners: bool, mode: str) -> Weights:
     """What lies outside the input counts to the element at the border."""
     x, product = _coordinates(d, size, align_corners)
-    if mode == "bicubic":
-        reach, kernel = np.arange(-2, d + 2), _cubic
-    else:
-        x, reach, kernel = np.maximum(x, 0), np.arange(d + 1), _hat
-    weights, slopes, largest = kernel(x[:, np.newaxis] - reach)
-    border = np.eye(d)[np.clip(reach, 0, d - 1)]
-    return Weights(weights @ border, (largest + slopes * product[:, np.newaxis]) @ border)
+    kernel: Kernel = _cubic if mode == "bicubic" else _hat
+    x = x if mode == "bicubic" else np.maximum(x, 0)
+    near = np.floor(x)[:, np.newaxis] + np.arange(-2, 4)  # as far as the wider kernel reaches, however x is rounded
+    weights, slopes, largest = kernel(x[:, np.newaxis] - near)
+    places = np.clip(near, 0, d - 1).astype(int)
+    return Weights(_placed(weights, places, d), _placed(largest + slopes * product[:, np.newaxis], places, d))
+
+
+def _placed(values: Array, places: Array, d: int) -> Array:
+    """A matrix (size, d) of values (size, n) at these places of their rows; those at one place are added up."""
+    matrix = np.zeros((len(values), d))
+    np.add.at(matrix, (np.arange(len(values))[:, np.newaxis], places), values)
+    return matrix
 
 
 @reference("diopiUpsampleLinear")

@@ -315,31 +315,29 @@ def ctc_loss(
         alpha[part] = _log_alpha(log_probs[: input_lengths[n], n], labels, blank)
         specified[part] = True
         losses[n] = _minus_log_likelihood(alpha[part])
+    # −ln 1 of a certain alignment is −0 to some and the rounding error of a sum to others
+    terms = np.where(losses == 0, 1.0, _path_terms(losses, input_lengths))
     counted = np.where(np.isinf(losses), 0.0, losses) if zero_infinity else losses
     return (
-        _ctc_reduced(counted, losses, target_lengths, reduction, out[0]),
-        _signless(losses, losses == 0),
-        PartlySpecified(WithTerms(alpha, _path_terms(alpha)), specified),
+        _ctc_reduced(WithTerms(counted, terms), target_lengths, reduction, out[0]),
+        WithTerms(losses, terms),
+        PartlySpecified(WithTerms(alpha, _path_terms(alpha, np.arange(1, steps + 1)[:, None])), specified),
     )
 
 
-def _path_terms(alpha: Array) -> Array:
+def _path_terms(alpha: Array, steps: Array) -> Array:
     """The logarithms grow from step to step and are rounded each time: √(Σ (α·i/t)² / 12) = |α|·√(t / 36) after t."""
-    steps = np.arange(1, alpha.shape[1] + 1)[:, None]
     return np.where(np.isfinite(alpha), np.abs(alpha), 0.0) * np.sqrt(steps / 36)
 
 
-def _signless(losses: Array, certain: Array) -> WithTerms:
-    """Losses; −ln 1 of the `certain` ones is −0 to some and the rounding error of a sum to others."""
-    return WithTerms(losses, certain)
-
-
-def _ctc_reduced(counted: Array, losses: Array, target_lengths: Array, reduction: int, out: ResultOverride) -> Any:
+def _ctc_reduced(losses: WithTerms, target_lengths: Array, reduction: int, out: ResultOverride) -> WithTerms:
+    """The losses, or their sum or mean; their errors are independent."""
     if reduction == Reduction.none:
-        return _signless(counted, losses == 0)
+        return losses
     lengths = np.maximum(target_lengths, 1) if reduction == Reduction.mean else 1
-    total = (counted / lengths).sum() * _factor(reduction, len(counted))
-    return np.asarray(total).reshape(out.shape or ())
+    total = (losses.value / lengths).sum(), np.sqrt(np.square(losses.terms / lengths).sum())
+    factor = _factor(reduction, len(losses.value))
+    return WithTerms(*(np.reshape(one * factor, out.shape or ()) for one in total))
 
 
 @reference("diopiCTCLossBackward")
@@ -367,17 +365,26 @@ def ctc_loss_backward(
         posterior = _posterior(
             log_probs[steps, n], labels, log_alpha[n, steps, : len(labels)], neg_log_likelihood[n], blank
         )
-        gradient[steps, n] = (probability - posterior) * scale
-        terms[steps, n] = (probability + posterior) * np.abs(scale)
+        gradient[steps, n] = (probability - posterior.value) * scale
+        terms[steps, n] = (probability + posterior.terms) * np.abs(scale)
     return WithTerms(gradient, terms)
 
 
-def _posterior(log_probs: Array, labels: Array, log_alpha: Array, neg_log_likelihood: float, blank: int) -> Array:
-    """P[t, c] of one sample; NaN where no alignment fits."""
+def _posterior(log_probs: Array, labels: Array, log_alpha: Array, neg_log_likelihood: float, blank: int) -> WithTerms:
+    """P[t, c] of one sample; NaN where no alignment fits.
+
+    An error of a logarithm is a relative one of the probability: of β, added up from the last step on, and of α + β,
+    which is rounded twice on the way to the exponent.
+    """
     if np.isinf(neg_log_likelihood):
-        return np.full(log_probs.shape, np.nan)
+        return WithTerms(np.full(log_probs.shape, np.nan), np.zeros(log_probs.shape))
     log_beta = _log_alpha(log_probs[::-1], labels[::-1], blank)[::-1, ::-1]
-    posterior = np.zeros(log_probs.shape)
+    remaining = np.arange(len(log_probs), 0, -1)
+    posterior, terms = np.zeros(log_probs.shape), np.zeros(log_probs.shape)
     for s, label in enumerate(labels):
-        posterior[:, label] += np.exp(log_alpha[:, s] + log_beta[:, s] - log_probs[:, label] + neg_log_likelihood)
-    return posterior
+        both = log_alpha[:, s] + log_beta[:, s]
+        share = np.exp(both - log_probs[:, label] + neg_log_likelihood)
+        posterior[:, label] += share
+        error = _path_terms(log_beta[:, s], remaining) + np.where(np.isfinite(both), np.abs(both), 0) * np.sqrt(2 / 12)
+        terms[:, label] += share * (1 + error)
+    return WithTerms(posterior, terms)

@@ -42,6 +42,11 @@ class Moments:
         invstd, terms = self.invstd(eps)
         return WithTerms(invstd.reshape(shape), terms.reshape(shape), signed=True)
 
+    def unbiased(self, count: Any) -> WithTerms:
+        """The variance of a sample of `count` values, as a vector."""
+        factor = count / (np.float64(count) - 1)
+        return WithTerms((factor * self.var).reshape(-1), (factor * self.var_terms).reshape(-1))
+
     def invstd(self, eps: float) -> tuple[Array, Array]:
         """1 / √(variance + eps), and by how much the terms of the variance's sum move it."""
         invstd = 1 / np.sqrt(self.var + eps)
@@ -136,14 +141,12 @@ def batch_norm(
         return _apply(input, mean, invstd, w, b), *saved, Exact(running_mean), Exact(running_var)
     axes = _all_but_channel(input)
     moments = _moments(input, axes)
-    n = _count(input, axes)
-    unbiased = moments.var * n / (np.float64(n) - 1)
     return (
         _normalised(input, moments, eps, w, b),
         moments.saved_mean((-1,)),
         moments.saved_invstd(eps, (-1,)),
-        _updated(running_mean, moments.mean.reshape(-1), momentum),
-        _updated(running_var, unbiased.reshape(-1), momentum),
+        _updated(running_mean, moments.saved_mean((-1,)), momentum),
+        _updated(running_var, moments.unbiased(_count(input, axes)), momentum),
     )
 
 
@@ -153,8 +156,10 @@ def _unspecified(override: ResultOverride | None, shape: tuple[int, ...]) -> Par
     return PartlySpecified(value, np.zeros(value.shape, bool))
 
 
-def _updated(running: Array | None, new: Array, momentum: float) -> Array | None:
-    return None if running is None else (1 - momentum) * running + momentum * new
+def _updated(running: Array | None, new: WithTerms, momentum: float) -> WithTerms | None:
+    if running is None:
+        return None
+    return WithTerms((1 - momentum) * running + momentum * new.value, momentum * new.terms)
 
 
 @reference("diopiBatchNormBackward")
@@ -197,14 +202,14 @@ def batch_norm_gather_stats_with_counts(
     counts: Array,
 ) -> Any:
     share = counts[:, None] / counts.sum()
-    mean = (share * mean_all).sum(0)
-    var = (share * (1 / invstd_all**2 - eps + (mean_all - mean) ** 2)).sum(0)
-    unbiased = var * counts.sum() / (counts.sum() - 1)
+    means = share * mean_all
+    variances = share * (1 / invstd_all**2 - eps + (mean_all - means.sum(0)) ** 2)
+    moments = Moments(means.sum(0), variances.sum(0), sum_terms(means, 0), sum_terms(variances, 0))
     return (
-        mean,
-        1 / np.sqrt(var + eps),
-        _updated(running_mean, mean, momentum),
-        _updated(running_var, unbiased, momentum),
+        moments.saved_mean((-1,)),
+        moments.saved_invstd(eps, (-1,)),
+        _updated(running_mean, moments.saved_mean((-1,)), momentum),
+        _updated(running_var, moments.unbiased(counts.sum()), momentum),
     )
 
 
@@ -405,12 +410,21 @@ def instance_norm_backward(
 ) -> Any:
     normalised = tuple(range(axis, input.ndim))
     moments = _moments(input, normalised)
-    rstd, _ = moments.invstd(eps)
+    rstd, rstd_terms = moments.invstd(eps)
     x_hat = (input - moments.mean) * rstd
     grad_input = _input_gradient(grad_output * _per_instance(scale, input, axis, 1), x_hat, rstd, normalised)
     summed = (0, *normalised)
     shape = scale.shape if scale is not None else (int(np.prod(input.shape[1:axis])),)
-    return grad_input, _sum(grad_output * x_hat, summed, shape), _sum(grad_output, summed, shape)
+    grad_scale = _sum(grad_output * x_hat, summed, shape)
+    # an error of an instance's statistics is one of all its summands
+    by_mean = grad_output.sum(normalised, keepdims=True) * rstd * moments.mean_terms
+    by_rstd = (grad_output * x_hat).sum(normalised, keepdims=True) * rstd_terms / rstd
+    moved = (by_mean**2 + by_rstd**2).sum(summed).reshape(shape)
+    return (
+        grad_input,
+        WithTerms(grad_scale.value, np.sqrt(grad_scale.terms**2 + moved)),
+        _sum(grad_output, summed, shape),
+    )
 
 
 # Vector norms.

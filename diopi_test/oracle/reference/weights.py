@@ -41,8 +41,11 @@ def along_axes(matrices: Sequence[Array], array: Array) -> Array:
 
 
 def weighted(weights: Sequence[Weights], array: Array) -> WithTerms:
-    """Sums of weight · element, which cancel where they differ in sign, as do the terms of the weights themselves."""
-    sizes = [np.abs(axis.matrix) for axis in weights]
+    """Sums of weight · element, which cancel where they differ in sign, as do the terms of the weights themselves.
+
+    A weight of 0 may be as large as its error in float32, which counts where those of all axes are 0.
+    """
+    sizes = [np.abs(axis.matrix) + 2.0**-23 * axis.terms for axis in weights]
     terms = along_axes(sizes, np.abs(array))
     for k, axis in enumerate(weights):
         terms = terms + along_axes([*sizes[:k], axis.terms, *sizes[k + 1 :]], np.abs(array))

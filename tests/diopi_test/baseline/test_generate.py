@@ -65,6 +65,16 @@ def test_cases_are_made_in_the_order_that_is_drawn(tmp_path: Path, monkeypatch: 
     assert made != labels
 
 
+def test_an_error_names_the_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(prototype: Prototype, case: Case) -> BaselineCase:
+        raise ValueError("nothing fits")
+
+    monkeypatch.setattr(generate, "make_baseline_case", fail)
+    with pytest.raises(ValueError, match="nothing fits") as caught:
+        generate.generate_function("diopiSin", "smoke", tmp_path)
+    assert caught.value.__notes__[0].startswith("while making diopiSin[")
+
+
 def make(folder: Path, *functions: str) -> dict[str, int]:
     """Generate with one process; the number of cases made by function."""
     made: dict[str, int] = {}

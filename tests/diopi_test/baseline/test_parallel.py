@@ -22,6 +22,12 @@ def test_what_a_call_raises_is_raised() -> None:
         list(in_processes(int, ["1", "x"], 1))
 
 
+def test_linear_algebra_of_each_process_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    assert list(in_processes(os.getenv, ["OPENBLAS_NUM_THREADS"], 1)) == [("OPENBLAS_NUM_THREADS", "1")]
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM])
 def test_gen_data_leaves_no_process_behind(tmp_path: Path, signum: signal.Signals) -> None:

@@ -6,10 +6,11 @@ import pytest
 
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
+from diopi_test.baseline.evaluate import draw_arguments
 from diopi_test.cases.large import why_small
 from diopi_test.cases.large.makers import ONE_OPERAND, SEVERAL_OPERANDS, SMALL, At, like
 from diopi_test.cases.layouts import strides
-from diopi_test.cases.model import Case, cases_of, is_huge, tensors_of
+from diopi_test.cases.model import Case, ResultOf, cases_of, is_huge, tensors_of
 from diopi_test.cases.selection import select_cases
 
 MANY, MOST = 2**16, 2**22
@@ -60,9 +61,24 @@ def test_large_cases_are_large(family: str) -> None:
     assert {name for name, most in least.items() if most <= MANY} <= {*SMALL, *FEWER}
 
 
+def test_what_is_computed_from_other_arguments_has_the_size_of_the_case() -> None:
+    """Small cases that are made larger take along how arguments are computed."""
+    for prototype in (lookup(name) for name in FUNCTIONS):
+        for case in select_cases(prototype.name, "large"):
+            how = [spec.compute for value in case.arguments.values() for spec in tensors_of(value)]
+            is_quick = not any(isinstance(one, ResultOf) for one in how)
+            if is_quick and any(how) and not is_huge(case):
+                assert draw_arguments(prototype, case).keys() <= case.arguments.keys()
+
+
 def test_sizes_are_multiples_of_nothing() -> None:
     for stretch in (*ONE_OPERAND, *SEVERAL_OPERANDS):
         assert all(math.prod(stretch.shapes[0]) % block for block in (4, 16, 32, 256, 1024, 2000, 4096, 65_536))
+
+
+def test_operands_of_gradients_have_one_shape() -> None:
+    for case in select_cases("diopiGeluBackward", "large"):
+        assert len({spec.shape for value in case.arguments.values() for spec in tensors_of(value)}) == 1
 
 
 def test_a_case_grows_with_the_tensors_that_had_its_shape() -> None:

@@ -5,6 +5,7 @@ import pytest
 from references import call, difference
 
 from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.reference import reference_of
 
 MODES = ["linear", "bilinear", "bicubic", "trilinear"]
 SIZES = {"linear": (7,), "bilinear": (5, 2), "bicubic": (5, 2), "trilinear": (3, 4, 2)}
@@ -36,6 +37,21 @@ def test_the_cubic_kernel_at_a_quarter() -> None:
 def test_a_constant_stays_itself_and_weights_sum_to_one(mode: str, align_corners: bool) -> None:
     resized = call("diopiUpsampleLinear", np.full(SHAPES[mode], 3.0), SIZES[mode], align_corners, mode)
     np.testing.assert_allclose(resized, 3.0, atol=1e-14)
+
+
+@pytest.mark.parametrize(("mode", "reach"), [("bilinear", 1), ("bicubic", 2)])
+def test_a_position_on_an_element_may_be_rounded_to_either_side(mode: str, reach: int) -> None:
+    """Of 31 positions in 67 elements the middle one is 33: the elements next to it have the weight 0, but terms."""
+    resize = reference_of("diopiUpsampleLinear")
+    assert resize is not None
+    touched = []
+    for element in range(30, 37):
+        impulse = np.zeros((1, 1, 1, 67))
+        impulse[..., element] = 1
+        result = resize(impulse, (1, 31), False, mode)
+        assert result.value[0, 0, 0, 15] == pytest.approx(float(element == 33), abs=1e-14)
+        touched += [element] if result.terms[0, 0, 0, 15] else []
+    assert touched == list(range(33 - reach, 34 + reach))
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from references import call, difference
+from references import call, difference, value
 
 from diopi_test.cases.model import ResultOverride
+from diopi_test.oracle.reference import reference_of
 
 Array = np.ndarray[Any, Any]
 
@@ -161,6 +162,36 @@ def test_qr(shape: tuple[int, ...], mode: str, draw: Draw) -> None:
     )
     np.testing.assert_equal(r, np.triu(r))
     np.testing.assert_equal(call("diopiLinalgQR", a, "r")[1], r[..., : min(shape[-2:]), :])
+
+
+def test_the_response_of_qr_is_that_of_all_elements_moved_one_by_one() -> None:
+    a, step = np.random.default_rng(4).normal(size=(6, 3)), 2.0**-20
+    function = reference_of("diopiLinalgQR")
+    assert function is not None
+    q, r = function(a, "reduced")
+    sizes = np.linalg.norm(a, axis=0) * np.sqrt((1 + np.arange(1, 4) / 6) / 6)
+    squares = np.zeros(q.value.shape), np.zeros(r.value.shape)
+    for i, j in np.ndindex(a.shape):
+        moved = a.copy()
+        moved[i, j] += step * sizes[j]
+        for square, one, other in zip(squares, call("diopiLinalgQR", moved, "reduced"), (q, r), strict=True):
+            square += ((one - other.value) / step) ** 2
+    np.testing.assert_allclose(q.terms - np.eye(6, 3), np.sqrt(squares[0]), rtol=0.35)
+    np.testing.assert_allclose(r.terms, np.sqrt(squares[1]), rtol=0.35, atol=1e-12)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_errors_of_cholesky_gradient_are_within_its_terms(upper: bool) -> None:
+    """In float32, against the same in float64."""
+    rng = np.random.default_rng(5)
+    root = rng.normal(size=(40, 40))
+    factor = np.linalg.cholesky(root @ root.T + 40 * np.eye(40)).astype(np.float32)
+    factor, grad = (factor.T if upper else factor), rng.normal(size=(40, 40)).astype(np.float32)
+    function = reference_of("diopiCholeskyBackward")
+    assert function is not None
+    exact = function(grad.astype(np.float64), factor.astype(np.float64), upper)
+    rounded = value(function(grad, factor, upper))
+    assert np.sqrt(np.mean(((rounded - exact.value) / (exact.terms * 2.0**-23)) ** 2)) < 1
 
 
 def test_signs_of_qr() -> None:

@@ -10,6 +10,7 @@ from scipy import special
 
 from diopi_proto.types import Reduction
 from diopi_test.cases.model import ResultOverride
+from diopi_test.oracle.reference import reference_of
 
 REDUCTIONS = [Reduction.none, Reduction.mean, Reduction.sum]
 OUT = (ResultOverride(),) * 3
@@ -191,6 +192,19 @@ def test_ctc_sums_over_all_alignments() -> None:
         divisors = np.maximum(lengths, 1) if reduction == Reduction.mean else np.ones(4)
         total = call("diopiCTCLoss", log_probs, joined, steps, lengths, 3, reduction, True, out=OUT)[0]
         assert total == pytest.approx(zeroed(np.where(np.isinf(expected), 0, expected) / divisors))
+
+
+def test_a_ctc_loss_may_be_as_far_off_as_the_path_that_it_ends() -> None:
+    """A class alone has one alignment, of which α after the last step is the loss."""
+    function = reference_of("diopiCTCLoss")
+    assert function is not None
+    log_probs = np.full((9, 2, 1), -0.5)
+    arguments = [log_probs, np.zeros((2, 0), int), np.array([9, 4]), np.array([0, 0]), 0]
+    out, losses, alpha = function(*arguments, Reduction.sum, False, out=OUT)
+    np.testing.assert_allclose(losses.value, [4.5, 2.0])
+    np.testing.assert_allclose(losses.terms, [4.5 * np.sqrt(9 / 36), 2.0 * np.sqrt(4 / 36)])
+    np.testing.assert_allclose(losses.terms, alpha.value.terms[[0, 1], [8, 3], 0])
+    assert out.terms == pytest.approx(np.hypot(*losses.terms))
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
