@@ -181,7 +181,7 @@ class Evaluation:
         inexact = is_inexact(dtype)
         values = _float(slot.array) if inexact else _wrapped(slot.array, dtype)
         other = None if flushed is None else _float(flushed) if inexact else _wrapped(flushed, dtype)
-        rounded = inexact and not self.case.exact and slot.is_rounded(self.prototype.promise)
+        rounded = inexact and not self.case.is_exact(slot.name) and slot.is_rounded(self.prototype.promise)
         if rounded and slot.is_sum:
             amplified = budget.with_unsigned_zeros(values, amplified, dtype)
         return Expected(

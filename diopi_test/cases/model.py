@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -111,7 +111,8 @@ class Case:
             Other names start with `_`, and are tensors that only later arguments are computed from.
         results: overrides by result name; None where the caller leaves an optional result out.
         smoke: whether the case is one of the basic ones, which belong to the smoke level and are called more than once.
-        exact: whether the data make every intermediate value exact, so that the result has no rounding error.
+        exact: whether the data make every intermediate value exact, so that no result has a rounding error; or the
+            names of the results of which that is so.
         case_class: what it demands; `basic` if that is for `diopi_test.cases.classes` to find out.
         weak: why the case must be as it is although its results tell little (`diopi_test.quality.weak_cases`).
     """
@@ -121,9 +122,13 @@ class Case:
     arguments: Mapping[str, Any]
     results: Mapping[str, ResultOverride | None] = field(default_factory=dict)
     smoke: bool = False
-    exact: bool = False
+    exact: bool | Collection[str] = False
     case_class: CaseClass = CaseClass.basic
     weak: str = ""
+
+    def is_exact(self, result: str) -> bool:
+        """Whether the data leave nothing to round in a result."""
+        return self.exact if isinstance(self.exact, bool) else result in self.exact
 
 
 CaseMaker = Callable[[Prototype], Iterable[Case]]

@@ -105,7 +105,7 @@ class CaseTemplate:
     results: Mapping[str, Any] = field(default_factory=dict)
     dtypes: Types | Sequence[Dtype] = Types.leading
     smoke: bool | Collection[Dtype] = False
-    exact: bool = False
+    exact: bool | Collection[str] = False
     inplace: bool = True
     case_class: CaseClass = CaseClass.basic
     weak: str = ""

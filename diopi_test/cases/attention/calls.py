@@ -11,6 +11,7 @@ from math import nan
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating, half
@@ -97,6 +98,30 @@ FAR = {"q": normal(1, 15), "k": normal(1, 15)}
 STEEP = {"q": normal(6)}
 NOT_NUMBERS = {"q": choice([1.0, nan, *np.linspace(-2, 2, 47)])}
 
+
+def _in_one_direction(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Heads of 8 equal numbers, of either sign and some sizes by chance."""
+    return rng.choice([-64.0, -32.0, -16.0, 16.0, 32.0, 64.0], count // 8).repeat(8)
+
+
+def _by_turns(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Rows of two heads of 8 equal numbers, of one sign and the other by turns."""
+    return np.where(np.arange(count) // 16 % 2, -32.0, 32.0)
+
+
+EXACT: dict[str, Any] = {
+    "heads": 2,
+    "key_heads": 2,
+    "size": 8,
+    "domains": {"q": _in_one_direction, "k": _by_turns, "v": whole(-8, 8)},
+    "exact": ("attention_out", "out"),
+    "dtypes": Types.every,
+}
+"""Every other key has the same score, and the rest one so far below that their shares are 0, not merely small.
+
+Where there are 4, 8 or 16 keys, the shares are powers of two, and all that is added is exact.
+"""
+
 ONE_LENGTH = (
     attention("", batch=1, **BASIC),
     square("causal", CAUSAL, batch=1, **BASIC),
@@ -144,6 +169,10 @@ FEW_QUERIES = (
     attention("window-few-queries", window(2, 1), queries=3, keys=7, **OPEN),
     attention("alibi-few-queries", slopes=1, queries=3, keys=7, **OPEN),
 )
+
+EXACT_SHARES = (attention("exact", keys=16, queries=5, **EXACT),)
+RAGGED_EXACT_SHARES = (ragged("exact", queries=(3, 2), keys=(8, 4), **EXACT),)
+"""For forward functions alone: gradients rebuild the shares from a logarithm, which is rounded."""
 
 ALIBI_CAUSAL = (square("alibi-causal", CAUSAL, slopes=1, dtypes=Types.every),)
 """For forward functions alone: the logarithms of the sums may lack a part that gradients would need."""

@@ -16,6 +16,7 @@ from diopi_test.cases.attention.calls import (
     BOTTOM_RIGHT,
     DROPOUT,
     EVERYTHING,
+    EXACT_SHARES,
     F32,
     FEATURES,
     FEW_QUERIES,
@@ -26,6 +27,7 @@ from diopi_test.cases.attention.calls import (
     RAGGED_BOTTOM_RIGHT,
     RAGGED_DROPOUT,
     RAGGED_EVERYTHING,
+    RAGGED_EXACT_SHARES,
     RAGGED_FEATURES,
     WEAK,
     Heads,
@@ -170,13 +172,13 @@ _register(
     "diopiFlashAttention",
     of_flash,
     (*ONE_LENGTH, *GROUPED, *BOTTOM_RIGHT, *FEATURES, *FEW_QUERIES, *DROPOUT, *EVERYTHING),
-    ALIBI_CAUSAL,
+    (*ALIBI_CAUSAL, *EXACT_SHARES),
 )
 _register(
     "diopiFlashAttentionVarLen",
     of_flash_var_len,
     (*RAGGED, *RAGGED_BOTTOM_RIGHT, *RAGGED_FEATURES, *RAGGED_DROPOUT, *RAGGED_EVERYTHING),
-    RAGGED_ALIBI_CAUSAL,
+    (*RAGGED_ALIBI_CAUSAL, *RAGGED_EXACT_SHARES),
 )
 
 WRITTEN = {"return_debug_mask": True}
@@ -196,7 +198,8 @@ _register(
             attention("debug-mask", WRITTEN, results={"debug_attn_mask": ResultOverride()}),
             attention("debug-mask-not-wanted", results=_debug(0)),
         )
-    ],
+    ]
+    + _multi(EXACT_SHARES),
 )
 _register(
     "diopiMultiHeadAttentionVarLen",
@@ -216,5 +219,6 @@ _register(
             ragged("debug-mask", WRITTEN, results={"debug_attn_mask": ResultOverride()}),
             ragged("debug-mask-not-wanted", results=_debug(0)),
         )
-    ],
+    ]
+    + _multi(RAGGED_EXACT_SHARES),
 )

@@ -13,11 +13,13 @@ from diopi_test.cases.attention.calls import (
     CAUSAL,
     DROPOUT,
     EVERYTHING,
+    EXACT_SHARES,
     F16,
     F32,
     OPEN,
     RAGGED_DROPOUT,
     RAGGED_EVERYTHING,
+    RAGGED_EXACT_SHARES,
     STEEP,
     STRIDED,
     TRANSPOSED,
@@ -170,5 +172,10 @@ def _register(name: str, derive: Any, both: Sequence[CaseTemplate], forward: Seq
     register(f"{name}Backward", templates=both, derive=derive, weak=HIDDEN)
 
 
-_register("diopiCustomizedFlashAttention", of_customized, LAID_OUT, (*DROPOUT, *EVERYTHING))
-_register("diopiCustomizedFlashAttentionVarLen", of_customized_var_len, PACKED, (*RAGGED_DROPOUT, *RAGGED_EVERYTHING))
+_register("diopiCustomizedFlashAttention", of_customized, LAID_OUT, (*DROPOUT, *EVERYTHING, *EXACT_SHARES))
+_register(
+    "diopiCustomizedFlashAttentionVarLen",
+    of_customized_var_len,
+    PACKED,
+    (*RAGGED_DROPOUT, *RAGGED_EVERYTHING, *RAGGED_EXACT_SHARES),
+)
