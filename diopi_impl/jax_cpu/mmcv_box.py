@@ -74,10 +74,21 @@ def bbox_overlaps(bboxes1: Array, bboxes2: Array, mode: int, offset: int, aligne
     return _every_pair(ratios, bboxes1, bboxes2, aligned)
 
 
-def _polygon_ratios(ones: Array, others: Array, mode: int, aligned: bool) -> Array:
-    """The intersections of polygons over their union, or over the first one's area."""
+def _itself(one: Array, other: Array) -> tuple[Array, Array]:
+    return one, other
+
+
+def _polygon_ratios(
+    ones: Array,
+    others: Array,
+    mode: int,
+    aligned: bool,
+    corners: Callable[[Array, Array], tuple[Array, Array]] = _itself,
+) -> Array:
+    """The intersections of polygons over their union, or over the first one's area; `corners` makes them of boxes."""
 
     def ratios(one: Array, other: Array) -> Array:
+        one, other = corners(one, other)
         size, other_size, common = jnp.abs(areas(one)), jnp.abs(areas(other)), overlaps(one, other)
         is_area = jnp.minimum(size, other_size) >= LEAST_AREA
         base = size + other_size - common if mode == 0 else size + jnp.zeros_like(common)
@@ -91,7 +102,13 @@ def box_iou_rotated(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) ->
     _check_columns(5, bboxes1=bboxes1, bboxes2=bboxes2)
     _check_mode(mode)
     _check_pairs(aligned, bboxes1, bboxes2)
-    return _polygon_ratios(rotated_boxes(bboxes1), rotated_boxes(bboxes2), mode, aligned)
+    return _polygon_ratios(bboxes1, bboxes2, mode, aligned, _around_the_first)
+
+
+def _around_the_first(one: Array, other: Array) -> tuple[Array, Array]:
+    """The corners of boxes as seen from the centres of the first: far from the origin they would be rounded."""
+    origin = one.at[..., 2:].set(0)
+    return rotated_boxes(one - origin), rotated_boxes(other - origin)
 
 
 @vendor.implements("diopiBoxIouQuadriMmcv")
