@@ -73,9 +73,15 @@ def format_of(dtype: Dtype) -> Format:
 
 
 def ulp(values: Any, dtype: Dtype) -> FloatArray:
-    """Distance between neighbouring numbers of `dtype` at |values|: at 0 the smallest, NaN where not finite."""
+    """Distance between neighbouring numbers of `dtype` at |values|: at 0 the smallest, NaN where not finite.
+
+    Of a complex number with a part that is not finite it is that of the other part.
+    """
     form = format_of(dtype)
     magnitude = np.abs(np.asarray(values)).astype(np.float64)
+    if np.iscomplexobj(values):
+        parts = np.abs([np.real(values), np.imag(values)])
+        magnitude = np.where(np.isfinite(magnitude), magnitude, np.where(np.isfinite(parts[0]), *parts))
     exponent = np.frexp(np.maximum(magnitude, form.tiny))[1]  # one more than IEEE 754's
     return np.where(np.isfinite(magnitude), np.ldexp(1.0, exponent - form.precision), np.nan)
 

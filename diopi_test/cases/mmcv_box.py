@@ -142,6 +142,9 @@ ROTATED = (
     rotated("several-turns", 6, 5, turned(between(0, 5), between(1, 6), between(-40, 40))),
     rotated("slender", 7, 6, turned(between(0, 4), choice([9.0, 0.25, 12.5, 0.375]), ANGLES), dtypes=Types.every),
     rotated("far", 6, 7, turned(between(1000, 1010), between(4, 16), ANGLES), dtypes=Types.every),
+    rotated(
+        "far-slender", 6, 7, turned(between(1000, 1004), choice([15.0, 4.0, 12.5, 3.5]), ANGLES), dtypes=Types.every
+    ),
     rotated("small", 6, 7, turned(between(0, 0.01), between(0.01, 0.03), ANGLES)),
     rotated("inside", 6, 5, INNER, other=OUTER, mode=1, dtypes=Types.every),
     rotated("apart", 9, 8, turned(between(0, 20), between(2, 7), ANGLES)),

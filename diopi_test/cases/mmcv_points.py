@@ -146,6 +146,8 @@ def stacked_ball(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 STACKED = CaseTemplate("two-sets", Stack(), **BASIC)
 STACK = STACKED.but(dtypes=Types.leading, smoke=False)
 
+OTHER_SIZES = "sets of other sizes do not make up the rows"
+
 STACKED_BALLS = (
     STACKED,
     STACKED.but("on-a-lattice", max_radius=2.0, points=(30, 25), domain=LATTICE, smoke=False),
@@ -172,7 +174,7 @@ register(
     "diopiStackBallQueryMmcv",
     templates=STACKED_BALLS,
     derive=stacked_ball,
-    weak={"no-hits": "a row without a hit has -1 in its first slot"},
+    weak={"no-hits": "a row without a hit has -1 in its first slot", "two-sets|other-radius|one-set": OTHER_SIZES},
 )
 
 # Points far from each other
@@ -466,6 +468,7 @@ register(
     "diopiStackGroupPointsBackwardMmcv",
     templates=STACKED_GROUPS,
     derive=stacked_groups,
+    weak={"one-set|some-outside": OTHER_SIZES},
 )
 
 # PAConv

@@ -31,8 +31,8 @@ class Comparison:
     Attributes:
         wrong: elements outside their budget.
         ratio: largest error / (K · unit) among the finite elements, unit = s + ulp + eps·m.
-        rms: root mean square of error / unit over the elements that may be rounded, None for exact results and few
-            elements.
+        rms: root mean square of error / unit over the elements that may be rounded, equal ones counting once where it
+            is above R; None for exact results and few elements.
         flushed: subnormal elements given as zero, or computed from subnormal inputs taken for zero.
     """
 
@@ -146,10 +146,10 @@ def _compare_all(given: NDArray[Any], expected: Expected) -> Comparison:
         return Comparison(wrong & ~flushed, flushed=int(flushed.sum()))
     given = given.astype(np.complex128 if given.dtype.kind == "c" else np.float64)
     units = _units(given, expected)
-    wrong = units > K
-    if not wrong.any():
-        return Comparison(wrong, _ratio(units), _rms(units, expected))
-    flushed = wrong & _is_flushed(given, expected)
+    far = units > R
+    if not far.any():
+        return Comparison(far, _ratio(units), _rms(units, expected))
+    flushed = far & _is_flushed(given, expected)
     units = np.where(flushed, 0, units)
     return Comparison(units > K, _ratio(units), _rms(units, expected), int(flushed.sum()))
 
@@ -199,7 +199,7 @@ def _units(given: NDArray[Any], expected: Expected) -> FloatArray:
     """
     reference = expected.values
     with np.errstate(all="ignore"):
-        units = np.abs(given - reference) / expected.unit
+        units = np.abs(_difference(given, reference)) / expected.unit
         if not np.isfinite(units).all():
             units = _units_beyond_numbers(units, given, expected)
         zeros = (given == 0) & (reference == 0)
@@ -212,10 +212,23 @@ def _units(given: NDArray[Any], expected: Expected) -> FloatArray:
 def _units_beyond_numbers(units: FloatArray, given: NDArray[Any], expected: Expected) -> FloatArray:
     """`units` with those in their places where the result or its expectation is an infinity or a NaN."""
     reference = expected.values
-    overflowed = np.isinf(given) & (np.abs(reference) + K * expected.unit >= format_of(expected.dtype).overflow)
-    finite = np.isfinite(reference) & np.isfinite(given)
+    infinite = ~np.isfinite(given) if np.iscomplexobj(given) else np.isinf(given)  # parts of what overflows may cancel
+    overflowed = (
+        infinite
+        & np.isfinite(reference)
+        & (np.abs(reference) + K * expected.unit >= format_of(expected.dtype).overflow)
+    )
     right = _same(given, reference) | (overflowed & _same_sign(given, reference))
-    return np.where(finite, units, np.where(right, 0, np.inf))
+    return np.where(right, 0, np.where(np.isfinite(units), units, np.inf))
+
+
+def _difference(given: NDArray[Any], reference: NDArray[Any]) -> NDArray[Any]:
+    """given − reference; nothing for a part of a complex number that is the same infinity or a NaN in both."""
+    difference = np.asarray(given - reference)
+    if np.iscomplexobj(difference):
+        for part in (np.real, np.imag):
+            part(difference)[(part(given) == part(reference)) | (np.isnan(part(given)) & np.isnan(part(reference)))] = 0
+    return difference
 
 
 def _same_sign(given: NDArray[Any], reference: NDArray[Any]) -> Mask:
@@ -230,8 +243,16 @@ def _ratio(units: FloatArray) -> float | None:
 
 
 def _rms(units: FloatArray, expected: Expected) -> float | None:
-    units = units[np.asarray(expected.budget_ulps) >= 1]
-    return float(np.sqrt(np.mean(np.square(units)))) if units.size >= R_ELEMENTS else None
+    """The root mean square of the errors of elements that may be rounded; None for few.
+
+    What is computed of equal numbers is off alike, however often. So where it is above R, equal elements count once.
+    """
+    rounded = np.asarray(expected.budget_ulps) >= 1
+    squares = np.square(units[rounded])
+    if squares.size >= R_ELEMENTS and np.mean(squares) > R**2:
+        _, places = np.unique(expected.values[rounded], return_inverse=True)
+        squares = np.bincount(places.reshape(-1), squares) / np.bincount(places.reshape(-1))
+    return float(np.sqrt(np.mean(squares))) if squares.size >= R_ELEMENTS else None
 
 
 def _locate(run: CallRecord, result: _Result, wrong: Mask, problem: str) -> Difference:

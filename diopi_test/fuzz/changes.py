@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 from diopi_proto import facts
 from diopi_proto import parameters as kinds
 from diopi_proto.dtypes import category, common
+from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import LAYOUTS, expanded
-from diopi_test.cases.model import Case, ResultOverride, TensorSpec
+from diopi_test.cases.model import Case, ResultOf, ResultOverride, TensorSpec
 from diopi_test.fuzz.known import (
     WHOLE,
     Known,
@@ -228,8 +229,10 @@ def other_attributes(draw: DrawFn, known: Known, case: Case) -> Case:
     if draw(st.booleans()):
         arguments = dict(with_tensors(case, _with_domains(donor)))
         arguments |= {name: donor.arguments[name] for name in together if arguments[name] is not None}
+    is_usual = known.is_usual(replace(case, arguments=arguments))
     for p in free:
-        if arguments[p.name] is not None and draw(_sometimes):
+        is_number = issubclass(p.annotation, REAL)
+        if arguments[p.name] is not None and draw(_sometimes) and (is_usual or not is_number):
             arguments[p.name] = _attribute(draw, known, p, arguments[p.name], rank(case), case.dtype)
     return replace(case, arguments=arguments)
 
@@ -276,7 +279,7 @@ def other_types(draw: DrawFn, known: Known, case: Case) -> Case:
         return case
     if new is not case.dtype and donors:
         case = _in_type(known, case, new, draw(st.sampled_from(donors)))
-    if known.prototype.common_type and draw(_sometimes):
+    if known.mixes_types and draw(_sometimes):
         case = _in_several_types(draw, known, case)
     return _ordered(draw, known, case)
 
@@ -286,6 +289,9 @@ def _in_type(known: Known, case: Case, new: Dtype, donor: Case) -> Case:
 
     def typed(name: str, spec: TensorSpec) -> TensorSpec:
         taken = known.prototype.dtypes_of(name) if not name.startswith("_") else known.prototype.dtypes
+        if isinstance(spec.compute, ResultOf) and not name.startswith("_"):
+            saved = lookup(spec.compute.function).rule_of(spec.compute.result)([new])
+            return replace(spec, dtype=saved) if saved in taken else spec
         if spec.dtype is not case.dtype or new not in taken:
             return spec
         of_other_kind = category(new) != category(case.dtype)

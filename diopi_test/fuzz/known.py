@@ -113,6 +113,13 @@ class Known:
         return frozenset(given | made)
 
     @cached_property
+    def mixes_types(self) -> bool:
+        """Whether the operands are of several types in some case, which are converted to their common one."""
+        names = {p.name for p in self.prototype.operands}
+        types = [{spec.dtype for name, spec in named_tensors(case) if name in names} for case in self.cases]
+        return any(len(its) > 1 for its in types)
+
+    @cached_property
     def may_be_expanded(self) -> frozenset[str]:
         """The tensors that are expanded views in some case."""
         return frozenset(n for case in self.cases for n, spec in named_tensors(case) if spec.layout is expanded)
@@ -164,6 +171,12 @@ class Known:
     def range_of(self, name: str) -> tuple[float, float]:
         """Between which values a floating or complex tensor lies in all cases but those of special values."""
         return _range_of(self, name)
+
+    def is_usual(self, case: Case) -> bool:
+        """Whether the floating tensors of a call lie where those of the cases without special values do."""
+        drawn = [(name, spec) for name, spec in named_tensors(case) if category(spec.dtype) >= 2 and not spec.compute]
+        values = [(self.range_of(name), sampled(spec).real) for name, spec in drawn]
+        return all(((low <= its) & (its <= high)).all() for (low, high), its in values)
 
     def is_held(self, name: str, number: float, dtype: Dtype) -> bool:
         """Whether an attribute may be this number: one that the element type under test holds, or that a case has."""

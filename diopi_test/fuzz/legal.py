@@ -18,9 +18,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from diopi_proto import facts
 from diopi_proto import parameters as kinds
 from diopi_proto.dtypes import category
-from diopi_proto.parameters import Role
+from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.baseline.evaluate import Evaluation, make_baseline_case
@@ -29,7 +30,7 @@ from diopi_test.cases.data import generator
 from diopi_test.cases.formats import format_of, is_inexact, ulp
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.cases.open_calls import why_open
-from diopi_test.fuzz.known import Known, is_choice
+from diopi_test.fuzz.known import Known, as_tuple, is_choice
 from diopi_test.fuzz.relations import FAILURES, relations
 from diopi_test.oracle.budget import K
 from diopi_test.oracle.reference import Reference, reference_of
@@ -69,6 +70,8 @@ def made(known: Known, case: Case) -> BaselineCase:
         with _at_most(LONGEST):
             computed = make_baseline_case(known.prototype, case)
             _check_results(known, case, computed)
+            if computed.draws and known.prototype.promise != "random":
+                raise IllegalError("what it draws is judged for the data of the cases alone")
             return judged_where_stable(computed, Evaluation(known.prototype, function, case), computed)
     except IllegalError:
         raise
@@ -94,6 +97,9 @@ def _check_results(known: Known, case: Case, computed: BaselineCase) -> None:
     tensors = [tensor.values for value in computed.arguments.values() for tensor in tensors_in(value)]
     if sum(array.size for array in (*tensors, *results)) > MOST_ELEMENTS:
         raise IllegalError("it has too many elements")
+    ranks = max((array.ndim for array in (*tensors, *results)), default=0)
+    if not all(_is_meant(p, case, max(ranks, 1)) for p in known.prototype.arguments):
+        raise IllegalError("a fact of the prototype does not hold")
     for p in known.prototype.parameters:
         if p.role is Role.inout and (p.is_tensor or p.is_tensor_array):
             given = [tensor.values.shape for tensor in tensors_in(computed.arguments[p.name])]
@@ -102,6 +108,15 @@ def _check_results(known: Known, case: Case, computed: BaselineCase) -> None:
     shapes = [array.shape for array in results]
     if not known.prototype.elementwise and not relations(known).hold(case.arguments, shapes):
         raise IllegalError(UNRELATED)
+
+
+def _is_meant(parameter: Parameter, case: Case, ranks: int) -> bool:
+    """Whether an argument is what the prototype's facts let it be, where the largest tensor has so many axes."""
+    value = case.arguments[parameter.name]
+    if parameter.fact(facts.NamesAxis) and value is not None:
+        return all(-ranks <= axis < ranks for axis in as_tuple(value))
+    needed = parameter.fact(facts.NeededWhere)
+    return needed is None or value is not None or not case.arguments[needed.argument]
 
 
 def with_forward_shapes(known: Known, case: Case) -> Case:
@@ -142,27 +157,25 @@ def _plain(value: Any) -> Any:
 
 
 def judged_where_stable(made: BaselineCase, evaluation: Evaluation, case: BaselineCase) -> BaselineCase:
-    """A case judged by no more than what holds for inputs that are moved by K half-ulps.
+    """A case judged by no more than what holds on both sides of a jump (a rounded quotient, the bound of a window).
 
-    Where a function is smooth, this is within the budget, of which a move by half an ulp is a part, times K. Where it
-    jumps (a rounded quotient, the bound of a window), both sides are right: the budget reaches to the other one, and a
-    whole number that changes is not judged. The author of a case keeps its data away from jumps; of drawn data nobody
-    does.
+    The author of a case keeps its data away from jumps; of drawn data nobody does. A jump within K half-ulps of the
+    inputs is added to the unit of an element: either side is right, and as likely, so it is no more than R allows. A
+    whole number, or an infinity, that changes is not judged.
     """
     if evaluation.prototype.promise != "rounded":
         return made
     plain, rng = made.plain_arguments(), generator(made.id, "far")
     flat = [one for value in made.expected.values() for one in entries_of(value)]
     dtypes = [one.dtype for one in flat if is_inexact(one.dtype)]
-    changes: list[NDArray[Any]] = [np.zeros(one.values.shape) for one in flat]
+    jumps: list[NDArray[Any]] = [np.zeros(one.values.shape) for one in flat]
     for signs in _directions(plain, rng):
-        moved = evaluation.arrays(
-            {n: _moved(v, made.arguments[n], dtypes, signs.get(n, np.ones)) for n, v in plain.items()}
-        )
-        if [array.shape for array in moved] != [one.values.shape for one in flat]:
+        steps = {n: _step(v, made.arguments[n], dtypes, signs.get(n, np.ones)) for n, v in plain.items()}
+        moved = [evaluation.arrays({n: _moved(v, steps[n], part) for n, v in plain.items()}) for part in (0.5, 1.0)]
+        if any([array.shape for array in arrays] != [one.values.shape for one in flat] for arrays in moved):
             raise IllegalError("the shape of its result hangs on rounding")
-        changes = [np.maximum(c, _change(one.values, m)) for c, one, m in zip(changes, flat, moved, strict=True)]
-    judged = iter([_one_judged(one, change) for one, change in zip(flat, changes, strict=True)])
+        jumps = [np.maximum(j, _jump(one.values, *m)) for j, one, *m in zip(jumps, flat, *moved, strict=True)]
+    judged = iter([_one_judged(one, jump) for one, jump in zip(flat, jumps, strict=True)])
     return replace(
         made,
         expected={
@@ -185,39 +198,49 @@ def _directions(plain: Mapping[str, Any], rng: Generator) -> Iterator[Mapping[st
         yield {name: partial(rng.choice, [-1, 1]) for name in plain}
 
 
-def _moved(plain: Any, given: Any, results: list[Dtype], signs: Signs) -> Any:
-    """An argument, as the reference takes it, moved by K half-ulps of its own type, or of the results' if finer."""
+def _step(plain: Any, given: Any, results: list[Dtype], signs: Signs) -> Any:
+    """K half-ulps of an argument as the reference takes it, in its own type, or the results' if finer; None if it is
+    not moved."""
     if isinstance(plain, list):
-        return [_moved(one, its, results, signs) for one, its in zip(plain, given, strict=True)]
+        return [_step(one, its, results, signs) for one, its in zip(plain, given, strict=True)]
     if not isinstance(plain, np.ndarray) or plain.dtype.kind not in "fc" or not is_inexact(given.dtype):
-        return plain
+        return None
     dtype = max([given.dtype, *results], key=lambda one: format_of(one).precision)
     steps = K / 2 * signs(plain.shape)
     with np.errstate(all="ignore"):
         if plain.dtype.kind == "c":
-            return plain + steps * (ulp(plain.real, dtype) + 1j * ulp(plain.imag, dtype))
-        return np.where(np.isfinite(plain) & (plain != 0), plain + steps * ulp(plain, dtype), plain)
+            return steps * (ulp(plain.real, dtype) + 1j * ulp(plain.imag, dtype))
+        return np.where(np.isfinite(plain) & (plain != 0), steps * ulp(plain, dtype), 0)
 
 
-def _change(values: NDArray[Any], moved: NDArray[Any]) -> NDArray[Any]:
-    """By how much a result changes: not at all where neither is finite, infinitely where one is."""
+def _moved(plain: Any, step: Any, part: float) -> Any:
+    """An argument moved by a part of a step."""
+    if isinstance(plain, list):
+        return [_moved(one, its, part) for one, its in zip(plain, step, strict=True)]
+    with np.errstate(all="ignore"):
+        return plain if step is None else plain + part * step
+
+
+def _jump(values: NDArray[Any], halfway: NDArray[Any], there: NDArray[Any]) -> NDArray[Any]:
+    """By how much a result does not go on as it began: 0 where it is smooth, infinite where it changes its kind."""
     with np.errstate(all="ignore"):
         if values.dtype.kind not in "fc":
-            return np.where(values == moved.astype(values.dtype), 0.0, np.inf)
-        change = np.abs(moved - values)
-        same = (~np.isfinite(moved) & ~np.isfinite(values)) | (moved == values)
-    return np.where(same, 0.0, np.where(np.isfinite(change), change, np.inf))
+            same = (values == halfway.astype(values.dtype)) & (values == there.astype(values.dtype))
+            return np.where(same, 0.0, np.inf)
+        jump = np.abs((there - halfway) - (halfway - values))
+        finite = np.isfinite([values, halfway, there])
+    return np.where(finite.all(0), jump, np.where(finite.any(0), np.inf, 0.0))
 
 
-def _one_judged(one: Expected, change: NDArray[Any]) -> Expected:
-    lost = ~np.isfinite(change)
+def _one_judged(one: Expected, jump: NDArray[Any]) -> Expected:
+    lost = ~np.isfinite(jump)
     if lost.any():
         one = replace(one, specified=~lost if one.specified is None else one.specified & ~lost)
     if one.budget_ulps is None:
         return one
     with np.errstate(all="ignore"):
-        reach = np.where(lost, 0, change) / (K * ulp(one.values, one.dtype))
-        wider = np.maximum(one.budget_ulps, np.where(np.isfinite(reach), reach, 0))
+        reach = np.where(lost, 0, jump) / ulp(one.values, one.dtype)
+        wider = one.budget_ulps + np.where(np.isfinite(reach), reach, 0)
         narrow = wider.astype(np.float32)
     return replace(one, budget_ulps=narrow if np.isfinite(narrow).all() else wider)
 

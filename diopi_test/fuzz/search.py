@@ -197,6 +197,8 @@ class Hunt:
             self._history += calls
         else:
             self._attempts += 1
+        if {outcome.verdict for outcome in outcomes} == {Verdict.not_implemented}:
+            raise EndError
         if wrong is not None:
             self._smallest_case = drawn[wrong][0]
             self._take(calls[: wrong + 1], outcomes[wrong])

@@ -91,12 +91,14 @@ def _precision(dtype: Dtype) -> int:
 
 
 def _change(result: NDArray[Any], moved: NDArray[Any]) -> FloatArray:
-    """|moved − result|, 0 where either is not finite and for exact results."""
+    """|moved − result|, 0 where either, or a part of either, is not finite, and for exact results."""
     if result.dtype.kind not in "fc" or result.shape != moved.shape:
         return np.zeros(result.shape)
     with np.errstate(all="ignore"):
-        change = np.abs(moved - result)
-    return np.where(np.isfinite(change), change, 0)
+        change = np.asarray(moved - result)
+    if change.dtype.kind == "c":
+        return np.hypot(*(np.where(np.isfinite(part), part, 0) for part in (change.real, change.imag)))
+    return np.where(np.isfinite(change), np.abs(change), 0)
 
 
 def with_unsigned_zeros(reference: NDArray[Any], amplified: FloatArray, dtype: Dtype) -> FloatArray:

@@ -34,6 +34,9 @@ FEW = (
     operands("no-batch", (0, 2, 3), (0, 4, 3)),
     operands("long", (2, 517), (2, 517)),
 )
+FAR_APART = operands("far-apart", (4, 16), (7, 16), domain=normal(1000))
+"""The exponent 1/p is rounded, which shows where the sum under the root is far from 1."""
+
 MANY = operands("many", (26, 3), (4, 3), dtypes=Types.every)
 MANY_OTHERS = operands("many-others", (4, 3), (26, 3), dtypes=Types.every)
 
@@ -98,6 +101,7 @@ CDIST = (
     WHOLE_DISTANCES,
     *(distances(MATRICES, p, None, "special", domains={"input1": partly_infinite}) for p in (0.5, 1.0, 2.0, 3.0)),
     *(distances(few, p, None) for few, p in product(FEW, (2.0, np.inf))),
+    *(distances(FAR_APART, p, None) for p in (1.5, 3.0)),
     *(distances(MATRICES, p, None, dtypes=Types.leading) for p in FURTHER_POWERS),
 )
 

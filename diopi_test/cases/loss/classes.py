@@ -202,6 +202,7 @@ NLL_ALONE = drawn([masked("impossible-classes")], _masked_beyond_first)
 NLL_EXACT = drawn(EXACT, whole(-80, 0))
 
 NOTHING_LEFT = {"(mean|sum|smooth)-all-ignored": "nothing is left where every target is ignored"}
+NO_OTHER_CLASS = {"none-one-class": "no other target is a class"}
 ONE_CLASS = {"none-one-class": "the softmax of one class is 1"}
 ONE_TARGET = {"none-many-classes": "of all classes only the target has a gradient"}
 
@@ -211,13 +212,13 @@ def cross_entropy(prototype: Prototype) -> Iterator[Case]:
     return loss_cases(prototype, CROSS_ENTROPY, of_loss=CROSS_ENTROPY_ALONE)
 
 
-@cases_for("diopiNLLLoss", "diopiNLLLossV2", weak=NOTHING_LEFT)
-@cases_for("diopiNLLLossBackward", weak={**NOTHING_LEFT, **ONE_TARGET})
+@cases_for("diopiNLLLoss", "diopiNLLLossV2", weak={**NOTHING_LEFT, **NO_OTHER_CLASS})
+@cases_for("diopiNLLLossBackward", weak={**NOTHING_LEFT, **ONE_TARGET, **NO_OTHER_CLASS})
 def nll(prototype: Prototype) -> Iterator[Case]:
     return loss_cases(prototype, NLL, of_loss=(*NLL_ALONE, *NLL_EXACT), of_gradient=NLL_EXACT)
 
 
-@cases_for("diopiNLLLossV2Backward", weak={**NOTHING_LEFT, **ONE_TARGET})
+@cases_for("diopiNLLLossV2Backward", weak={**NOTHING_LEFT, **ONE_TARGET, **NO_OTHER_CLASS})
 def nll_v2_backward(prototype: Prototype) -> Iterator[Case]:
     """Nothing is exact in a gradient whose total weight is given."""
     return loss_cases(prototype, NLL)

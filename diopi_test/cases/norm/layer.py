@@ -11,7 +11,7 @@ from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import SHAPES, every_axis
 from diopi_test.cases.domains import between
-from diopi_test.cases.layouts import channels_last, transposed
+from diopi_test.cases.layouts import channels_last, expanded, transposed
 from diopi_test.cases.model import ResultOverride
 from diopi_test.cases.norm.affine import NO_VARIANCE, common, found, layer, layers, statistic
 from diopi_test.cases.norm.usual import (
@@ -26,8 +26,8 @@ from diopi_test.cases.norm.usual import (
     saved,
     single,
 )
-from diopi_test.cases.norm.values import FAR, level, two_values
-from diopi_test.cases.template import CaseTemplate
+from diopi_test.cases.norm.values import FAR, SHIFTED, level, two_values
+from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
 
@@ -172,6 +172,10 @@ def _instance_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, An
 
 instance_norm = partial(layers, derive=_instance_arguments)
 
+WIDE = (2, 40, 31)
+EQUAL_ROWS = tensor(*WIDE, domain=SHIFTED, layout=expanded)
+"""Roundings of their moments, and of the sums of their gradients, are the same in all rows, and do not average out."""
+
 INSTANCE_NORM = (
     layer("plain", (3, 4, 3, 2), dtypes=floating).but(smoke=True),
     *long((2, 3, 157), (1, 3, 1031)),
@@ -217,5 +221,6 @@ instance_norm(
         NO_BIAS,
         *ALONG,
         layer("whole-eps", (3, 4, 5), eps=2.0),
+        layer("equal-rows", WIDE, input=EQUAL_ROWS, grad_output=EQUAL_ROWS, dtypes=(F32, F64)),
     ),
 )

@@ -25,7 +25,7 @@ F16, BF16, F32, F64 = floating
 ORDERS = (0, 1, 2.0, 3, 0.5, 1.5, -1, -2.0)
 """Orders but for ±∞, as integers and as floating numbers; order 2 is the usual one."""
 
-FURTHER_ORDERS = (-3, -1.5, -0.5, 0.75, 2.5, 4, 5.0, 6)
+FURTHER_ORDERS = (-3, -1.5, -0.5, 0.25, 0.75, 2.5, 4, 5.0, 6)
 """More of them; roots of these have no rule of their own."""
 
 FROM_ONE = away_from([0.0], normal(2), 1.0)
@@ -90,6 +90,7 @@ VECTORS = (
 
 NORMS = (
     vectors("empty", (0, 3), ()),
+    *(vectors(f"far-order-{p}", (20, 6), order=p, domain=normal(1000)) for p in (1.5, 2.5)),
     vectors("empty-rows", (3, 0), kept=True),
     vectors("zeros", (4, 4), domain=half_zero),
     *(vectors(f"order-{p}", (4, 6), order=p, domain=FROM_ONE if p else SOME_ZEROS, dtypes=floating) for p in ORDERS),

@@ -47,7 +47,11 @@ def coins(name: str, heads: Array, p: Array, others: dict[str, Array]) -> Proble
     hits = np.bincount(groups.reshape(-1), heads.reshape(-1), len(values))
     trials = np.bincount(groups.reshape(-1), minlength=len(values))
     yield from counts(f"{name}: ones", hits, trials, values)
-    yield from independent(name, heads - p, {what: other - p for what, other in others.items()})
+    deviations, variance = heads - p, p * (1 - p)
+    dependence = {"others of the same call": coincidence(deviations, deviations, variance)}
+    dependence |= {f"those of {what}": coincidence(deviations, other - p, variance) for what, other in others.items()}
+    for what, probability in dependence.items():
+        yield from unlikely(f"{name}: elements depend on {what}", probability)
 
 
 def law(name: str, low: Array, high: Array) -> Problems:
@@ -119,13 +123,37 @@ def correlation(one: Array, other: Array) -> float:
     count = a.size
     if count < FEWEST or count != b.size or not (a.any() and b.any()):
         return 1.0
-    size = fft.next_fast_len(2 * count, real=True)
-    products = fft.irfft(fft.rfft(a, size) * np.conj(fft.rfft(b, size)), size)
-    shifts = np.arange(-(count // 2), count // 2 + 1)
-    if one is other:
-        shifts = shifts[shifts > 0]
-    scores = np.abs(products[shifts]) / np.sqrt(count - np.abs(shifts))
+    shifts = _shifts(count, both_ways=one is not other)
+    scores = np.abs(_products(a, b)[shifts]) / np.sqrt(count - np.abs(shifts))
     return min(1.0, 2 * len(shifts) * float(norm.sf(scores.max())))
+
+
+def coincidence(one: Array, other: Array, variance: Array) -> float:
+    """A bound of the probability that independent coins coincide as much as these two samples do, as `correlation`.
+
+    Their deviations are at most 1 and have these variances, element by element, which differ: where few coins are not
+    all but certain, so few products decide that their sum is not normal (G. Bennett, "Probability inequalities for the
+    sum of independent random variables", 1962).
+    """
+    a, b, v = one.reshape(-1), other.reshape(-1), variance.reshape(-1)
+    if a.size < FEWEST or a.size != b.size:
+        return 1.0
+    shifts, rounding = _shifts(a.size, both_ways=one is not other), 1e-12 * a.size  # of the Fourier transform
+    sums, spreads = np.abs(_products(a, b)[shifts]), np.maximum(_products(v, v)[shifts], rounding)
+    excess = np.maximum(sums - rounding, 0) / spreads
+    exponents = spreads * ((1 + excess) * np.log1p(excess) - excess)
+    return min(1.0, 2 * len(shifts) * float(np.exp(-exponents.max())))
+
+
+def _shifts(count: int, *, both_ways: bool) -> Array:
+    """How far one sample is moved against another: up to half their length, against itself by 1 at least."""
+    return np.arange(-(count // 2) if both_ways else 1, count // 2 + 1)
+
+
+def _products(a: Array, b: Array) -> Array:
+    """The sums of products of two samples, by how far one is moved against the other; negative ones from the end."""
+    size = fft.next_fast_len(2 * a.size, real=True)
+    return np.asarray(fft.irfft(fft.rfft(a, size) * np.conj(fft.rfft(b, size)), size))
 
 
 def _standardised(sample: Array) -> Array:

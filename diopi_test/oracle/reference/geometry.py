@@ -39,6 +39,13 @@ def counter_clockwise(polygon: Polygon) -> Polygon:
     return polygon if area(polygon) >= 0 else polygon[::-1]
 
 
+def is_convex(polygon: Polygon) -> bool:
+    """Whether all corners turn the same way, or not at all."""
+    edges = [corner - polygon[i - 1] for i, corner in enumerate(polygon)]
+    turns = [cross(edges[i - 1], edge) for i, edge in enumerate(edges)]
+    return min(turns) >= 0 or max(turns) <= 0
+
+
 def _cut(polygon: Polygon, start: complex, end: complex) -> Polygon:
     """What of a polygon is on the left of a line."""
     heights = [cross(end - start, corner - start) for corner in polygon]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import Exact, Judged, WithTerms, reference
 from diopi_test.oracle.reference.products import sum_to
-from diopi_test.oracle.reference.sums import accumulated
+from diopi_test.oracle.reference.sums import accumulated, norm_terms
 
 Array = NDArray[Any]
 Places = tuple[Any, ...]
@@ -258,11 +258,12 @@ def embedding_backward(
 
 
 @reference("diopiEmbeddingRenorm_")
-def embedding_renorm(inout: Array, indices: Array, max_norm: float, norm_type: float) -> Array:
-    norms = np.linalg.norm(inout, norm_type, axis=1)
-    too_long = np.isin(np.arange(len(inout)), indices) & (norms > max_norm)
-    factors = np.where(too_long, max_norm / (norms + 1e-7), 1)
-    return inout * factors[:, np.newaxis]
+def embedding_renorm(inout: Array, indices: Array, max_norm: float, norm_type: float) -> WithTerms:
+    norms = np.linalg.norm(inout, norm_type, axis=1, keepdims=True)
+    too_long = np.isin(np.arange(len(inout)), indices)[:, np.newaxis] & (norms > max_norm)
+    renormed = np.where(too_long, inout * max_norm / (norms + 1e-7), inout)
+    terms = np.where(too_long, np.abs(renormed) * norm_terms(np.abs(inout), norm_type, 1), 0)
+    return WithTerms(renormed, terms, signed=True)
 
 
 @reference("diopiOneHot")

@@ -141,9 +141,19 @@ def _sampled_nearest(input: Array, indices: Sequence[Array]) -> Array:
 
 
 def _sampled_linearly(input: Array, weights: Sequence[Array]) -> Array:
-    """(N, points, C): sums of elements with weights (N, points, d) along each axis."""
+    """(N, points, C): sums of elements with weights (N, points, d) along each axis; what has no weight has no part."""
     subscripts = ",".join(f"np{axis}" for axis in "xyz"[: len(weights)])
-    return np.einsum(f"nc{'xyz'[: len(weights)]},{subscripts}->npc", input, *weights)
+
+    def sums(elements: Array, weights: Sequence[Array]) -> Array:
+        return np.asarray(np.einsum(f"nc{'xyz'[: len(weights)]},{subscripts}->npc", elements, *weights))
+
+    total = sums(np.where(np.isfinite(input), input, 0), weights)
+    if not np.isfinite(input).all():
+        for value, places in ((np.inf, input == np.inf), (-np.inf, input == -np.inf), (np.nan, np.isnan(input))):
+            total = np.where(
+                sums(places.astype(np.float64), [np.abs(one) for one in weights]) > 0, total + value, total
+            )
+    return total
 
 
 @reference("diopiGridSample")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.products import plus, sum_to, times, with_terms
+from diopi_test.oracle.reference.sums import norm_terms
 
 Array = NDArray[Any]
 
@@ -230,7 +231,7 @@ def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> A
         # √(|x|² + |y|² − 2 x·y): what cancels in the radicand, halved and divided by the root; the two squares
         # enter it as single rounded terms, so their errors do not average out
         return WithTerms(distances, np.sum((np.abs(x) + np.abs(y)) ** 2, axis=-1) / (2 * distances))
-    return distances
+    return WithTerms(distances, distances * norm_terms(differences, p, -1)[..., 0], signed=True)
 
 
 def _may_multiply(input1: Array, input2: Array, compute_mode: int | None) -> bool:

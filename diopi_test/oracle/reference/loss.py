@@ -156,7 +156,9 @@ def _classes_back(array: Array) -> Array:
 
 
 def _one_hot(target: Array, classes: int, ignore_index: int) -> Array:
-    """(*target, C): true at the class; false throughout where it is ignored."""
+    """(*target, C): true at the class; false throughout where it is ignored. ValueError where it is no class."""
+    if (((target < 0) | (target >= classes)) & (target != ignore_index)).any():
+        raise ValueError(f"a target is neither one of {classes} classes nor {ignore_index}")
     return (target[..., None] == np.arange(classes)) & (target != ignore_index)[..., None]
 
 

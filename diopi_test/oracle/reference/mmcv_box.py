@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from diopi_test.oracle.reference.geometry import (
     counter_clockwise,
     cross,
     hull,
+    is_convex,
     overlap,
     overlap_terms,
     points,
@@ -22,6 +23,8 @@ from diopi_test.oracle.reference.geometry import (
 )
 
 Array = NDArray[Any]
+
+T = TypeVar("T")
 
 LEAST_AREA = 1e-14
 """Below it a box overlaps nothing."""
@@ -62,23 +65,38 @@ def _ratio(one: Polygon, other: Polygon, mode: int) -> tuple[float, float]:
     return ratio, (1 + ratio) * terms / union
 
 
-def _ratios(ones: Sequence[Polygon], others: Sequence[Polygon], mode: int, aligned: bool) -> WithTerms:
-    """The ratios of all pairs, or row by row if `aligned`."""
+def _as_they_are(one: Polygon, other: Polygon) -> tuple[Polygon, Polygon]:
+    return one, other
+
+
+def _ratios(
+    ones: Sequence[T], others: Sequence[T], corners: Callable[[T, T], tuple[Polygon, Polygon]], mode: int, aligned: bool
+) -> WithTerms:
+    """The ratios of all pairs, or row by row if `aligned`, of the polygons that `corners` makes of a pair."""
     if aligned:
-        found = [_ratio(one, other, mode) for one, other in zip(ones, others, strict=True)]
+        found = [_ratio(*corners(one, other), mode) for one, other in zip(ones, others, strict=True)]
         return WithTerms(*np.reshape(found, (-1, 2)).T)
-    pairs = np.reshape([_ratio(one, other, mode) for one in ones for other in others], (len(ones), len(others), 2))
+    found = [_ratio(*corners(one, other), mode) for one in ones for other in others]
+    pairs = np.reshape(found, (len(ones), len(others), 2))
     return WithTerms(pairs[..., 0], pairs[..., 1])
 
 
 @reference("diopiBoxIouRotatedMmcv")
 def box_iou_rotated(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) -> WithTerms:
-    return _ratios([rotated_box(*box) for box in bboxes1], [rotated_box(*box) for box in bboxes2], mode, aligned)
+    return _ratios(list(bboxes1), list(bboxes2), _around_the_first, mode, aligned)
+
+
+def _around_the_first(one: Array, other: Array) -> tuple[Polygon, Polygon]:
+    """Two boxes as seen from the centre of the first: far from the origin their corners would be rounded."""
+    return rotated_box(0.0, 0.0, *one[2:]), rotated_box(*(other[:2] - one[:2]), *other[2:])
 
 
 @reference("diopiBoxIouQuadriMmcv")
 def box_iou_quadri(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) -> WithTerms:
-    return _ratios([points(box) for box in bboxes1], [points(box) for box in bboxes2], mode, aligned)
+    ones, others = ([points(box) for box in boxes] for boxes in (bboxes1, bboxes2))
+    if not all(is_convex(polygon) for polygon in (*ones, *others)):
+        raise ValueError("a quadrilateral is not convex")
+    return _ratios(ones, others, _as_they_are, mode, aligned)
 
 
 # Suppression
@@ -187,7 +205,7 @@ def _hull_of(row: Array) -> Polygon:
 
 @reference("diopiConvexIouMmcv")
 def convex_iou(pointsets: Array, polygons: Array) -> WithTerms:
-    return _ratios([_hull_of(row) for row in pointsets], [points(row) for row in polygons], 0, False)
+    return _ratios([_hull_of(row) for row in pointsets], [points(row) for row in polygons], _as_they_are, 0, False)
 
 
 @reference("diopiConvexGiouMmcv")

@@ -53,8 +53,10 @@ def ball_query(
     return result
 
 
-def _parts(counts: Array) -> Iterator[slice]:
-    """Where each of several stacked sets lies."""
+def _parts(counts: Array, stacked: Array) -> Iterator[slice]:
+    """Where each of several stacked sets lies; ValueError if they are not all that is stacked."""
+    if counts.sum() != len(stacked) or (counts < 0).any():
+        raise ValueError(f"sets of {counts.tolist()} rows do not make up {len(stacked)}")
     ends = np.cumsum(counts)
     return (slice(end - count, end) for end, count in zip(ends, counts, strict=True))
 
@@ -70,7 +72,7 @@ def stack_ball_query(
     sample_num: int,
 ) -> Array:
     result = np.zeros_like(idx)
-    for rows, points in zip(_parts(center_xyz_batch_cnt), _parts(xyz_batch_cnt), strict=True):
+    for rows, points in zip(_parts(center_xyz_batch_cnt, center_xyz), _parts(xyz_batch_cnt, xyz), strict=True):
         hits = _squared_distances(center_xyz[rows], xyz[points]) < max_radius**2
         for row, its in zip(result[rows], hits, strict=True):
             if its.any():
@@ -200,11 +202,11 @@ def three_interpolate_backward(
 # Groups of stacked sets
 
 
-def _rows(idx: Array, idx_counts: Array, feature_counts: Array) -> tuple[Array, Array]:
+def _rows(idx: Array, idx_counts: Array, features: Array, feature_counts: Array) -> tuple[Array, Array]:
     """Where in the stacked features each index points, and whether that is inside the set of its row."""
     starts, lengths = np.zeros(len(idx), np.int64), np.zeros(len(idx), np.int64)
-    for rows, features in zip(_parts(idx_counts), _parts(feature_counts), strict=True):
-        starts[rows], lengths[rows] = features.start, features.stop - features.start
+    for rows, its in zip(_parts(idx_counts, idx), _parts(feature_counts, features), strict=True):
+        starts[rows], lengths[rows] = its.start, its.stop - its.start
     inside = (idx >= 0) & (idx < lengths[:, np.newaxis])
     return np.where(inside, starts[:, np.newaxis] + idx, 0), inside
 
@@ -221,7 +223,7 @@ def stack_group_points(
     m: int,
     nsample: int,
 ) -> Array:
-    places, inside = _rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
+    places, inside = _rows(idx_tensor, idx_batch_cnt_tensor, features_tensor, features_batch_cnt_tensor)
     result = np.zeros((len(idx_tensor), features_tensor.shape[1], idx_tensor.shape[1]))
     for row, slot in np.argwhere(inside):
         result[row, :, slot] = features_tensor[places[row, slot]]
@@ -241,7 +243,7 @@ def stack_group_points_backward(
     n: int,
     nsample: int,
 ) -> WithTerms:
-    places, inside = _rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
+    places, inside = _rows(idx_tensor, idx_batch_cnt_tensor, grad_features_tensor, features_batch_cnt_tensor)
     given = np.moveaxis(grad_out_tensor, 1, 0)[:, inside]
     summed = _put_with_terms(given[np.newaxis], np.ones(1), places[inside][np.newaxis], len(grad_features_tensor))
     return WithTerms(summed.value[0].T, summed.terms[0].T)

@@ -143,6 +143,10 @@ class _Correlation:
     dilation_patch: Shape
     stride: Shape
 
+    def __post_init__(self) -> None:
+        if not all(size % 2 for size in self.patch):
+            raise ValueError(f"the patch has the sizes {self.patch}, expected odd numbers")
+
     def size(self, shape: Shape) -> Shape:
         """Of the result."""
         axes = zip(shape[2:], self.padding, self.dilation, self.kernel, self.stride, strict=True)
@@ -349,6 +353,8 @@ def masked_col2im(
 def _shifted(frames: Array, shift: Array) -> Array:
     """Frames (N, T, C, S), groups of channels each by their own number of places; what comes in is 0."""
     t, c = frames.shape[1:3]
+    if c % shift.shape[1]:
+        raise ValueError(f"{c} channels do not make {shift.shape[1]} groups")
     result, channels = np.zeros(frames.shape), c // shift.shape[1]
     for sample, group in np.ndindex(*shift.shape):
         by, its = int(shift[sample, group]), slice(group * channels, (group + 1) * channels)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
-from diopi_test.oracle.reference.sums import sum_terms
+from diopi_test.oracle.reference.sums import SHARED, norm_terms, sum_terms
 
 Array = NDArray[Any]
 Axes = tuple[int, ...]
@@ -99,13 +99,15 @@ def _normalised(
     applied = _apply(x, spread(moments.mean), spread(invstd), weight, bias)
     of_mean = np.abs(spread(invstd) * weight) * spread(moments.mean_terms)
     of_invstd = np.abs((x - spread(moments.mean)) * weight) * spread(invstd_terms)
-    return WithTerms(applied.value, applied.terms + of_mean + of_invstd)
+    return WithTerms(applied.value, applied.terms + SHARED * (of_mean + of_invstd))
 
 
 def _input_gradient(g: Array, x_hat: Array, invstd: Array, axes: Axes) -> WithTerms:
-    """From g, the gradient of the normalised input x̂. The two means, each with its own rounding, may cancel g."""
+    """From g, the gradient of the normalised input x̂. The two means, of sums with roundings, may cancel g."""
     level, slope = _mean(g, axes), x_hat * _mean(g * x_hat, axes)
-    return WithTerms(invstd * (g - level - slope), invstd * (np.abs(level) + np.abs(slope)))
+    of_level, of_slope = (sum_terms(values, axes, keepdims=True) / _count(g, axes) for values in (g, g * x_hat))
+    terms = np.abs(level) + np.abs(slope) + SHARED * (of_level + np.abs(x_hat) * of_slope)
+    return WithTerms(invstd * (g - level - slope), invstd * terms)
 
 
 # Batch norm: one mean and variance a channel, axis 1.
@@ -410,19 +412,26 @@ def instance_norm_backward(
 ) -> Any:
     normalised = tuple(range(axis, input.ndim))
     moments = _moments(input, normalised)
-    rstd, rstd_terms = moments.invstd(eps)
-    x_hat = (input - moments.mean) * rstd
-    grad_input = _input_gradient(grad_output * _per_instance(scale, input, axis, 1), x_hat, rstd, normalised)
+    invstd, invstd_terms = moments.invstd(eps)
+    x_hat = (input - moments.mean) * invstd
+    g = grad_output * _per_instance(scale, input, axis, 1)
+    # x̂ is off by `shift` and in proportion to `stretch` in all of an instance: the errors of its moments' sums
+    shift, stretch = invstd * moments.mean_terms, invstd_terms / invstd
+    grad_input = _input_gradient(g, x_hat, invstd, normalised)
+    level, slope = np.abs(_mean(g, normalised)), np.abs(_mean(g * x_hat, normalised))
+    of_shift = invstd * shift * (slope + np.abs(x_hat) * level)
+    of_stretch = stretch * (np.abs(grad_input.value) + 2 * invstd * np.abs(x_hat) * slope)
     summed = (0, *normalised)
     shape = scale.shape if scale is not None else (int(np.prod(input.shape[1:axis])),)
     grad_scale = _sum(grad_output * x_hat, summed, shape)
-    # an error of an instance's statistics is one of all its summands
-    by_mean = grad_output.sum(normalised, keepdims=True) * rstd * moments.mean_terms
-    by_rstd = (grad_output * x_hat).sum(normalised, keepdims=True) * rstd_terms / rstd
-    moved = (by_mean**2 + by_rstd**2).sum(summed).reshape(shape)
+    of_instances = [
+        change * np.sum(values, normalised, keepdims=True)
+        for change, values in ((shift, grad_output), (stretch, grad_output * x_hat))
+    ]
+    of_moments = np.sqrt(np.sum(np.square(of_instances), (0, 1))).reshape(shape)
     return (
-        grad_input,
-        WithTerms(grad_scale.value, np.sqrt(grad_scale.terms**2 + moved)),
+        WithTerms(grad_input.value, grad_input.terms + SHARED * (of_shift + of_stretch)),
+        WithTerms(grad_scale.value, grad_scale.terms + of_moments),
         _sum(grad_output, summed, shape),
     )
 
@@ -457,8 +466,9 @@ def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
 
 def _norm_result(x: Array, p: float, axes: Axes, keepdims: bool) -> Any:
     norm = _vector_norm(x, p, axes)
-    norm = norm if keepdims else norm.squeeze(axes)
-    return Exact(norm) if p == 0 or np.isinf(p) else norm
+    terms = norm * norm_terms(np.abs(x), p, axes)
+    norm, terms = (array if keepdims else array.squeeze(axes) for array in (norm, terms))
+    return Exact(norm) if p == 0 or np.isinf(p) else WithTerms(norm, terms, signed=True)
 
 
 @reference("diopiNorm")
@@ -485,8 +495,11 @@ def norm_backward(grad_output: Array, self: Array, norm: Array, dim: Sequence[in
 
 
 @reference("diopiNormalize")
-def normalize(input: Array, p: float, axis: int, eps: float) -> Array:
-    return np.asarray(input / np.maximum(_vector_norm(input, p, _axes((axis,), input.ndim)), eps))
+def normalize(input: Array, p: float, axis: int, eps: float) -> WithTerms:
+    axes = _axes((axis,), input.ndim)
+    r = _vector_norm(input, p, axes)
+    normalised, terms = input / np.maximum(r, eps), np.where(r < eps, 0, norm_terms(np.abs(input), p, axes))
+    return WithTerms(normalised, np.abs(normalised) * terms, signed=True)
 
 
 @reference("diopiNormalizeBackward")
@@ -494,6 +507,12 @@ def normalize_backward(grad_output: Array, input: Array, p: float, axis: int, ep
     axes = _axes((axis,), input.ndim)
     r = _vector_norm(input, p, axes)
     along = (grad_output * input).sum(axes, keepdims=True)
-    through_norm = _norm_slope(input, r, p, axes) * along / r**2  # nearly cancels dy/r where dy is parallel to x
+    slope = _norm_slope(input, r, p, axes)
+    through_norm = slope * along / r**2  # nearly cancels dy/r where dy is parallel to x
     through_norm = np.where(r < eps, 0, through_norm)
-    return WithTerms(grad_output / np.maximum(r, eps) - through_norm, np.abs(through_norm))
+    direct = grad_output / np.maximum(r, eps)
+    power = 0 if np.isinf(p) else p + 1  # the one falls with r as 1/r does, the other as r^-(p + 1)
+    of_norm = norm_terms(np.abs(input), p, axes) * np.abs(direct - power * through_norm)
+    of_sum = SHARED * np.abs(slope) * sum_terms(grad_output * input, axes, keepdims=True) / r**2
+    terms = np.abs(through_norm) + np.where(r < eps, 0, of_norm + of_sum)
+    return WithTerms(direct - through_norm, terms)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import Exact, WithTerms, reference
-from diopi_test.oracle.reference.sums import relative_terms
+from diopi_test.oracle.reference.sums import norm_terms
 
 Array = NDArray[Any]
 
@@ -180,17 +180,11 @@ def clip_grad_norm(
 ) -> tuple[Any, list[Any]]:
     total = _norm(np.array([_norm(grad.ravel(), norm_type) for grad in grads]), norm_type)
     factor = np.minimum(1, max_norm / (total + 1e-6))
-    error = _sum_error(np.concatenate([np.zeros(0), *(grad.ravel() for grad in grads)]), norm_type)
+    sizes = np.abs(np.concatenate([np.zeros(0), *(grad.ravel() for grad in grads)]))
+    error = norm_terms(sizes, norm_type, 0).item()
     return WithTerms(total, total * error), [
         Exact(grad) if factor == 1 else WithTerms(grad * factor, np.abs(grad * factor) * error) for grad in grads
     ]
-
-
-def _sum_error(vector: Array, order: float) -> float:
-    """The terms of the sum under a norm's root, relative to the norm."""
-    if order == 0 or np.isinf(order) or not vector.any():
-        return 0.0
-    return relative_terms(np.abs(vector) ** order, 0).item() / abs(order)
 
 
 def _norm(vector: Array, order: float) -> Any:

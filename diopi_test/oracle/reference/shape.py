@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -112,6 +113,8 @@ def unfold_backward(
         return np.sum(grad_output)
     length = input_sizes[dim]
     rows, windows = np.moveaxis(grad_output, dim % len(input_sizes), -2), _windows(length, size, step)
+    if rows.shape[-2:] != windows.shape:
+        raise ValueError(f"grad_output has {rows.shape[-2:]} windows and elements of each, expected {windows.shape}")
     times = np.maximum(_put_back(np.ones(windows.shape), windows, length), 1)  # n, where it is not 0
     # the rounding errors of n summands of like size add up as a random walk does
     terms = _put_back(np.abs(rows), windows, length) / np.sqrt(times)
@@ -151,7 +154,10 @@ def _is_integer(out: ResultOverride) -> bool:
 def arange(start: float, end: float, step: float, *, out: ResultOverride) -> WithTerms:
     if _is_integer(out):
         start, end, step = int(start), int(end), int(step)
-    steps = np.arange(*(out.shape or ())) * step
+    (count,) = out.shape or (0,)
+    if abs(count - math.ceil((end - start) / step)) > (0 if _is_integer(out) else 1):  # where a quotient is rounded
+        raise ValueError(f"out has {count} elements, expected those from {start} to {end} in steps of {step}")
+    steps = np.arange(count) * step
     # start and i · step cancel where they differ in sign
     return WithTerms(start + steps, 0.0, abs(start) + np.abs(steps))
 

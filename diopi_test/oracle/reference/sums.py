@@ -31,9 +31,29 @@ def sum_terms(array: Array, axes: Axes, keepdims: bool = False) -> Array:
     return accumulated(length(array, axes), total(magnitude), total(magnitude**2), total(array))
 
 
+SHARED = 3.0
+"""Standard deviations of the error of a sum that many elements of a result share: it is off for all of them alike, so
+that their root mean square is no average of independent errors."""
+
+
 def relative_terms(array: Array, axes: Axes) -> Array:
-    """The terms of sums along `axes`, which are kept, divided by the sums: for what is divided by them in turn."""
-    return np.asarray(sum_terms(array, axes, keepdims=True) / np.sum(array, axis=axes, keepdims=True))
+    """The terms of sums along `axes`, which are kept, divided by the sums: for elements that all share them."""
+    return np.asarray(SHARED * sum_terms(array, axes, keepdims=True) / np.sum(array, axis=axes, keepdims=True))
+
+
+def norm_terms(size: Array, order: float, axes: Axes) -> Array:
+    """The terms of a norm (Σ sizeᵖ)^(1/p) along `axes`, which are kept, relative to it; 0 for orders without a sum.
+
+    Those of the sum over p; half an ulp of the powers, which equal elements have in common, over p; and what rounds
+    the exponent 1/p, where the sum is far from 1.
+    """
+    if order == 0 or np.isinf(order):
+        return np.zeros(np.sum(size, axes, keepdims=True).shape)
+    powers = size**order
+    total = np.sum(powers, axes, keepdims=True)
+    of_powers = 0.0 if order in (1, 2) else 0.5
+    of_exponent = 0.0 if np.log2(abs(order)) % 1 == 0 else np.abs(np.log(total)) / 2
+    return np.where(total > 0, relative_terms(powers, axes) + of_powers + of_exponent, 0) / abs(order)
 
 
 def accumulated(count: Any, magnitudes: Array, squares: Array, value: Array) -> Array:

@@ -83,7 +83,7 @@ def test_every_exception_is_needed_and_has_a_reason(exception: Any) -> None:
     assert exception.reason
 
 
-ORDERS = (-0.5, 0.5, 1, 1.5, 2, 2.5, 3, 4, 6, inf)
+ORDERS = (-0.5, 0.25, 0.5, 1, 1.5, 2, 2.5, 3, 4, 6, inf)
 """Orders of norms as models and frameworks use them."""
 
 OF_NORMS = [

@@ -33,11 +33,20 @@ def test_the_budget_is_k_units() -> None:
 
 def test_ratio_and_root_mean_square() -> None:
     step = float(np.spacing(np.float32(1)))
-    given = np.full(20, 1 + 2 * step, np.float32)
-    comparison = compare(given, rounded(np.ones(20)))
+    values = 1 + 4 * step * np.arange(20)
+    given = (values + 2 * step).astype(np.float32)
+    comparison = compare(given, rounded(values))
     assert comparison.ratio == pytest.approx(2 / K)
     assert comparison.rms == pytest.approx(2)
-    assert compare(given[:19], rounded(np.ones(19))).rms is None
+    assert compare(given[:19], rounded(values[:19])).rms is None
+
+
+def test_equal_elements_are_one_error() -> None:
+    step = float(np.spacing(np.float32(1)))
+    assert compare(np.full(1000, 1 + 2 * step, np.float32), rounded(np.ones(1000))).rms is None
+    values = np.append(1 + 4 * step * np.arange(20), np.ones(1000))
+    given = np.where(values == 1, values + 2 * step, values).astype(np.float32)
+    assert compare(given, rounded(values)).rms == pytest.approx(2 / math.sqrt(20))
 
 
 @pytest.mark.parametrize(
@@ -102,6 +111,11 @@ def test_subnormal_results_may_be_flushed() -> None:
     assert comparison.flushed == 1
 
 
+def test_flushed_results_within_their_budgets_are_no_errors() -> None:
+    values = np.float64(2.0**-149) * np.arange(5, 29)
+    assert compare(np.zeros(24, np.float32), rounded(values, budget_ulps=4.0)).rms == 0
+
+
 def test_subnormal_inputs_may_be_taken_for_zero() -> None:
     expected = rounded([1e39], flushed=np.array([np.inf]))
     assert wrong([np.inf], expected) == [False]
@@ -125,6 +139,22 @@ def test_complex_errors_are_measured_by_modulus() -> None:
     step = np.spacing(np.float32(5))
     assert wrong(values + 1j * step, expected) == [False]
     assert wrong(values + 9j * step, expected) == [True]
+
+
+def complex_numbers(values: Any) -> Expected:
+    values = np.asarray(values, np.complex128)
+    return Expected(values, Dtype.complex64, budget_ulps=np.ones(values.shape, np.float32))
+
+
+def test_beside_an_infinite_part_the_other_has_its_budget() -> None:
+    expected, step = complex_numbers([complex(np.inf, 5.0)]), float(np.spacing(np.float32(5)))
+    assert wrong([complex(np.inf, 5 + step)], expected) == [False]
+    assert wrong([complex(np.inf, 5 + 9 * step)], expected) == [True]
+    assert wrong([complex(-np.inf, 5.0)], expected) == [True]
+
+
+def test_a_complex_number_that_overflows_may_be_nan() -> None:
+    assert wrong([complex(np.nan, np.nan)] * 2, complex_numbers([4e38 + 1j, 1e38 + 1j])) == [False, True]
 
 
 def test_each_part_of_an_exact_complex_number_is_compared() -> None:

@@ -56,6 +56,25 @@ def test_a_shifted_sample_is_recognised() -> None:
     assert chance.correlation(sample, sample) > 1e-3  # with itself only at other places
 
 
+UNEVEN = (np.tile([0.5] + [0.0] * 99, 50), np.tile([0.999, 0.5], 500), np.full(5000, 0.01), np.full(500, 0.5))
+"""Probabilities of coins, of which some leave few in doubt."""
+
+
+@pytest.mark.parametrize("p", UNEVEN, ids=range(len(UNEVEN)))
+def test_coins_of_uneven_probabilities_raise_no_alarm(p: Any) -> None:
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        heads, other = (1.0 * (rng.random(p.size) < p) for _ in range(2))
+        assert not words(chance.coins("c", heads, p, {"other": other}))
+
+
+@pytest.mark.parametrize("p", UNEVEN[1:], ids=range(1, len(UNEVEN)))
+def test_coins_that_fall_as_others_did_are_recognised(p: Any) -> None:
+    heads = 1.0 * (np.random.default_rng(1).random(p.size) < p)
+    assert "depend on those of other" in words(chance.coins("c", heads, p, {"other": heads.copy()}))
+    assert "of the same call" in words(chance.coins("c", np.tile(heads[: p.size // 2], 2), p, {}))
+
+
 def test_identity_has_the_probability_of_one_permutation() -> None:
     for count in (15, 20):
         text = words(chance.permutation("p", np.arange(count)))
