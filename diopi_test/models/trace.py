@@ -273,6 +273,8 @@ def _argument(parameter: kinds.Parameter, value: Any, operator: Any) -> Any:
         return value or "none"
     if issubclass(kind, kinds.Size) and not parameter.optional:
         return tuple(value) if isinstance(value, list) else () if value is None else (value,)
+    if parameter.optional and parameter.is_tensor_array and not value:
+        return None  # an array is of the length of the others, or left out
     if value is None and not parameter.optional:
         raise NotMappedError(f"{_name(operator)} without {parameter.name}")
     return tuple(value) if issubclass(kind, kinds.Size) and value is not None else value

@@ -119,7 +119,7 @@ def fused_adamw(
     weight_decay: float,
     amsgrad: bool,
     maximize: bool,
-) -> tuple[Sequence[Any] | None, ...]:
+) -> tuple[list[Any] | None, ...]:
     steps = [
         adamw(p, -g if maximize else g, m, v, largest, lr, beta1, beta2, eps, weight_decay, float(step.item()), amsgrad)
         for p, g, m, v, largest, step in zip(
@@ -127,7 +127,7 @@ def fused_adamw(
         )
     ]
     params_, means, squares, largest_ = ([step[i] for step in steps] for i in range(4))
-    return params_, means, squares, largest_ if max_exp_avg_sqs else max_exp_avg_sqs
+    return params_, means, squares, None if max_exp_avg_sqs is None else largest_
 
 
 @reference("diopiAdadelta")

@@ -103,6 +103,15 @@ def test_gradients_that_are_not_wanted_are_left_out() -> None:
     assert str(gradient.results["grad_weight"]) == "float32[2,1,3,3]"
 
 
+def test_an_array_without_entries_is_left_out() -> None:
+    weight = torch.ones(3, requires_grad=True)
+    weight.grad = torch.ones(3)
+    found = model(lambda: torch.optim.AdamW([weight], fused=True).step())
+    (step,) = (call for call in found.calls if call.function == "diopiFusedAdamW")
+    assert step.arguments["max_exp_avg_sqs"] is None
+    assert [str(entry) for entry in step.arguments["params"]] == ["float32[3]"]
+
+
 def test_attention_is_composed() -> None:
     q = torch.ones(1, 2, 3, 4)
     found = model(lambda: functional.scaled_dot_product_attention(q, q, q, is_causal=True))

@@ -85,7 +85,6 @@ def test_the_fused_step_is_adamw_for_each() -> None:
     numbers = (0.1, 0.9, 0.99, 1e-3, 0.2)
     given = call("diopiFusedAdamW", params, grads, grads, squares, None, steps, *numbers, False, True)
     assert given[3] is None
-    assert call("diopiFusedAdamW", params, grads, grads, squares, [], steps, *numbers, False, True)[3] == []
     for i, step in enumerate((3, 1)):
         single = call("diopiAdamW", params[i], -grads[i], grads[i], squares[i], None, *numbers, step, False)
         for result, expected in zip(given[:3], single[:3], strict=True):
