@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from diopi_proto import parameters as kinds
 from diopi_proto.aten.table import ArgumentOf, Constant, Row, form_of, needs_source
+from diopi_proto.dtypes import chosen
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Number, Reduction, RoundMode
@@ -96,6 +97,8 @@ def function_calls(operator: Operator, row: Row, returned: Sequence[Any]) -> lis
     NotMappedError if no function serves the call.
     """
     results = list(returned)
+    if row.function.startswith("diopiUpsample"):
+        _check_scales(operator)
     if rule := RULES.get(row.function):
         function, operator, results = rule(operator, results)
         row = replace(row, function=function)
@@ -151,8 +154,8 @@ def _call(
     results = _results(operator, row, prototype, returned)
     for name, value in arguments.items():
         _check_dtypes(value, prototype.dtypes_of(name), operator.name)
-    for value in results.values():
-        _check_dtypes(value, tuple(Dtype), operator.name)
+    for name, value in results.items():
+        _check_dtypes(value, prototype.dtypes if prototype.rule_of(name) is chosen else tuple(Dtype), operator.name)
     return FunctionCall(prototype.name, arguments, results)
 
 
@@ -166,6 +169,8 @@ def _argument(operator: Operator, parameter: kinds.Parameter, value: Any) -> Any
         if number is None:
             raise NotMappedError(f"{operator.name} with a tensor for {parameter.name}")
         return number
+    if isinstance(value, complex):
+        raise NotMappedError(f"{operator.name} with a complex number for {parameter.name}")
     if issubclass(kind, Reduction) and isinstance(value, int):
         return Reduction(value).name
     if issubclass(kind, RoundMode):
@@ -238,6 +243,16 @@ def _with_axis(tensor: Any, maker: Maker) -> Any:
     return maker.laid_out(tensor, shape, (*strides[:2], strides[2] * tensor.shape[2], strides[2]))
 
 
+def _check_scales(operator: Operator) -> None:
+    """NotMappedError if a scale is given that is not the one of the sizes: the standard knows sizes alone."""
+    named = operator.named
+    sizes = named["input_size"] if "input_size" in named else named["self"].shape
+    scales = [value for name, value in named.items() if name.startswith("scales")]
+    for size, wanted, scale in zip(sizes[2:], named["output_size"], scales, strict=True):
+        if scale is not None and size * scale != wanted:
+            raise NotMappedError(f"{operator.name} by {scale} from {size} to {wanted}")
+
+
 def _grid_sampler(operator: Operator, returned: list[Any]) -> tuple[str, Operator, list[Any]]:
     """Sampling with zeros beyond the edges, whose pixels are squares: the only one the standard has."""
     named = operator.named
@@ -254,3 +269,13 @@ RULES: Mapping[str, Rule] = {
     "grid_sampler": _grid_sampler,
 }
 """What depends on more than names."""
+
+RULE_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
+    "convolution": ("diopiConvolution2d", "diopiConvolution3d", "diopiConvTranspose2d", "diopiConvTranspose3d"),
+    "convolution_backward": (
+        *("diopiConvolution2dBackward", "diopiConvolution3dBackward"),
+        *("diopiConvTranspose2dBackward", "diopiConvTranspose3dBackward"),
+    ),
+    "grid_sampler": ("diopiGridSample",),
+}
+"""The functions among which each rule chooses."""

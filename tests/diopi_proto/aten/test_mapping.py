@@ -155,6 +155,25 @@ def test_sampling_is_served_as_far_as_the_standard_goes() -> None:
         calls("grid_sampler_2d", [OUT], **named, padding_mode=1, align_corners=False)
 
 
+@pytest.mark.parametrize(("scale", "mapped"), [(None, True), (2.0, True), (2.4, False)])
+def test_only_scales_of_the_sizes_are_served(scale: float | None, mapped: bool) -> None:
+    named = {"output_size": [12, 12], "scales_h": scale, "scales_w": None}
+    out, grad = Tensor((1, 2, 12, 12)), Tensor((1, 2, 12, 12))
+    forward = {"self": Tensor((1, 2, 6, 5)), **named}
+    backward = {"grad_output": grad, "input_size": [1, 2, 6, 5], **named}
+    for name, arguments in (("upsample_nearest2d", forward), ("upsample_nearest2d_backward", backward)):
+        if mapped:
+            assert calls(name, [out], **arguments)
+        else:
+            with pytest.raises(NotMappedError, match=f"{name} by 2.4 from 6 to 12"):
+                calls(name, [out], **arguments)
+
+
+def test_results_have_element_types_that_the_function_has() -> None:
+    with pytest.raises(NotMappedError, match=r"fill_\.Scalar of uint16"):
+        calls("fill_.Scalar", [Tensor((2,), Dtype.uint16)], self=Tensor((2,), Dtype.uint16), value=1)
+
+
 def test_an_operator_over_lists_is_a_call_an_entry() -> None:
     z = Tensor((3,))
     found = calls("_foreach_mul.ScalarList", [X, z], self=[X, z], scalars=[2.0, 3.0])
