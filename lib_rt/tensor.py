@@ -14,7 +14,7 @@ from lib_rt import dtypes
 from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
 from lib_rt.errors import ReleasedError
-from lib_rt.library import SizeArgument, address, array_pointer, check_guarded, ffi, lib, made
+from lib_rt.library import SizeArgument, address, array_pointer, check_guarded, ffi, lib, made, pointer
 from lib_rt.owner import Owner
 from lib_rt.stream import Stream
 
@@ -130,6 +130,38 @@ class Tensor(Owner):
         placed = tuple(strides) if strides is not None else None
         elements = -1 if storage_elements is None else storage_elements
         return cls._create(context, tuple(shape), placed, dtype, offset, elements, None, where)
+
+    @classmethod
+    def over(
+        cls,
+        context: TensorContext,
+        memory: int,
+        nbytes: int,
+        shape: Sequence[int],
+        dtype: Dtype,
+        strides: Sequence[int],
+        offset: int = 0,
+    ) -> Tensor:
+        """A tensor in device memory of the caller's: the `nbytes` at address `memory`, without poison and guards.
+
+        The memory lives at least as long as the tensor; closing that does not wait for the stream. `strides` and
+        `offset` are in elements. CallError if the memory is too small.
+        """
+        size, stride = SizeArgument(shape), SizeArgument(strides)
+        made_over = made(
+            lib.diopirt_tensor_over,
+            "diopiTensorHandle_t",
+            context.handle,
+            size.pointer,
+            stride.pointer,
+            dtype,
+            offset,
+            pointer(memory),
+            nbytes,
+        )
+        tensor = cls(context, made_over, tuple(shape), tuple(strides), dtype, offset, owns=True)
+        tensor._where = _DEVICE
+        return tensor
 
     @classmethod
     def _create(

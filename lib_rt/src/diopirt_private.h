@@ -67,6 +67,11 @@ DIOPI_EXPORT diopiError_t diopirt_tensor_create(diopiContextHandle_t context, co
                                                 const diopiSize_t* strides, diopiDtype_t dtype, diopiDevice_t where,
                                                 int64_t offset, int64_t storage_elements, const void* payload,
                                                 diopiTensorHandle_t* tensor);
+/* A tensor in device memory that the caller has and keeps until the tensor is destroyed, which does not wait for the
+ * stream: `bytes` of it, from `memory` on. Neither poison nor guards; all else as above. */
+DIOPI_EXPORT diopiError_t diopirt_tensor_over(diopiContextHandle_t context, const diopiSize_t* shape,
+                                              const diopiSize_t* strides, diopiDtype_t dtype, int64_t offset,
+                                              void* memory, int64_t bytes, diopiTensorHandle_t* tensor);
 /* A tensor with the same geometry and, by a device-to-device copy, the same storage contents. */
 DIOPI_EXPORT diopiError_t diopirt_tensor_clone(diopiTensorHandle_t tensor, diopiTensorHandle_t* clone);
 /* A CSR tensor; it refers to its three parts, which must outlive it. */

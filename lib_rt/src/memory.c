@@ -53,7 +53,7 @@ static void fill(unsigned char* image, int64_t nbytes, diopiDtype_t dtype, const
 
 static int64_t whole(const struct block* block) { return block->nbytes + 2 * GUARD_BYTES; }
 
-unsigned char* block_payload(const struct block* block) { return block->base + GUARD_BYTES; }
+unsigned char* block_payload(const struct block* block) { return block->base + (block->borrowed ? 0 : GUARD_BYTES); }
 
 static diopiError_t create_on_host(struct block* block, diopiDtype_t dtype, const void* payload) {
     size_t rounded = ((size_t)whole(block) + GUARD_BYTES - 1) / GUARD_BYTES * GUARD_BYTES;
@@ -94,9 +94,13 @@ diopiError_t block_create(struct block* block, diopirt_stream_t stream, diopiDev
     return diopiSuccess;
 }
 
+void block_borrow(struct block* block, diopiDevice_t where, int64_t nbytes, void* memory) {
+    *block = (struct block){.borrowed = true, .where = where, .nbytes = nbytes, .base = memory};
+}
+
 diopiError_t block_fetch(const struct block* block, diopirt_stream_t stream, struct staging** image) {
     *image = NULL;
-    if (block->where == diopi_host) return diopiSuccess;
+    if (block->borrowed || block->where == diopi_host) return diopiSuccess;
     struct staging* made = staging_new(whole(block));
     EXPECT(made != NULL, "out of host memory: %lld bytes", (long long)whole(block));
     diopiError_t code = stream_copy(stream, diopirt_d2h_service, made->bytes, block->base, (uint64_t)whole(block));
@@ -116,6 +120,7 @@ static bool find_damage(const struct block* block, const unsigned char* image, i
 }
 
 diopiError_t block_verify(const struct block* block, struct staging* image, int64_t* damage) {
+    if (block->borrowed) return diopiSuccess;
     int64_t offset;
     bool damaged = find_damage(block, image != NULL ? image->bytes : block->base, &offset);
     free(image);
@@ -126,6 +131,7 @@ diopiError_t block_verify(const struct block* block, struct staging* image, int6
 }
 
 diopiError_t block_releasable(const struct block* block, diopirt_device_t device) {
+    if (block->borrowed) return diopiSuccess;
     TRY(device_require(device, diopirt_stream_sync_service));
     if (block->where == diopi_host) return diopiSuccess;
     TRY(device_require(device, diopirt_d2h_service));
@@ -133,6 +139,7 @@ diopiError_t block_releasable(const struct block* block, diopirt_device_t device
 }
 
 void block_release(struct block* block, diopirt_device_t device) {
+    if (block->borrowed) return;
     if (block->where == diopi_host) {
         free(block->base);
     } else {

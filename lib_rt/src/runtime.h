@@ -77,7 +77,8 @@ diopiError_t stream_upload(diopirt_stream_t stream, void* dst, struct staging* s
 /* memory.c */
 enum { GUARD_BYTES = 256 };
 
-struct block { /* guard | payload | guard */
+struct block { /* guard | payload | guard; of borrowed memory the payload alone */
+    bool borrowed; /* somebody else's, who releases it */
     diopiDevice_t where;
     int64_t nbytes; /* of the payload */
     unsigned char* base;
@@ -87,8 +88,9 @@ struct block { /* guard | payload | guard */
 int64_t element_size(diopiDtype_t dtype); /* 0: no such dtype */
 diopiError_t block_create(struct block* block, diopirt_stream_t stream, diopiDevice_t where, diopiDtype_t dtype,
                           int64_t nbytes, const void* payload);
+void block_borrow(struct block* block, diopiDevice_t where, int64_t nbytes, void* memory);
 unsigned char* block_payload(const struct block* block);
-/* Enqueue the copy of the whole block back to the host, into a fresh `*image`; NULL if it is there. */
+/* Enqueue the copy of the whole block back to the host, into a fresh `*image`; NULL if it is there, or has no guards. */
 diopiError_t block_fetch(const struct block* block, diopirt_stream_t stream, struct staging** image);
 /* Compare the guards, once the stream is past the copy to `image`, which is released. */
 diopiError_t block_verify(const struct block* block, struct staging* image, int64_t* damage);
@@ -127,6 +129,7 @@ struct placement { /* everything about a tensor but its shape and strides, as di
     diopiDevice_t where;
     int64_t offset, storage_elements;
     const void* payload;
+    void* memory;  /* NULL: of its own */
     bool required; /* by an operator */
 };
 

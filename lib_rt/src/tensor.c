@@ -102,6 +102,10 @@ static diopiError_t build_dense(struct diopiTensor* tensor, diopiContextHandle_t
     TRY(set_shape(tensor, shape));
     TRY(set_strides(tensor, strides));
     TRY(storage_bytes(tensor, placement->storage_elements, &bytes));
+    if (placement->memory != NULL) {
+        block_borrow(&tensor->block, placement->where, bytes, placement->memory);
+        return diopiSuccess;
+    }
     return block_create(&tensor->block, context->stream, placement->where, tensor->dtype, bytes, placement->payload);
 }
 
@@ -127,7 +131,16 @@ diopiError_t tensor_create(diopiContextHandle_t context, const diopiSize_t* shap
 diopiError_t diopirt_tensor_create(diopiContextHandle_t context, const diopiSize_t* shape, const diopiSize_t* strides,
                                    diopiDtype_t dtype, diopiDevice_t where, int64_t offset, int64_t storage_elements,
                                    const void* payload, diopiTensorHandle_t* tensor) {
-    struct placement placement = {dtype, where, offset, storage_elements, payload, .required = false};
+    struct placement placement = {dtype, where, offset, storage_elements, .payload = payload};
+    return tensor_create(context, shape, strides, &placement, tensor);
+}
+
+diopiError_t diopirt_tensor_over(diopiContextHandle_t context, const diopiSize_t* shape, const diopiSize_t* strides,
+                                 diopiDtype_t dtype, int64_t offset, void* memory, int64_t bytes,
+                                 diopiTensorHandle_t* tensor) {
+    EXPECT(memory != NULL && bytes >= 0, "%s: %lld bytes of memory at %p", __func__, (long long)bytes, memory);
+    int64_t size = element_size(dtype), elements = size > 0 ? bytes / size : 0;
+    struct placement placement = {dtype, diopi_device, offset, elements, .memory = memory};
     return tensor_create(context, shape, strides, &placement, tensor);
 }
 
@@ -214,7 +227,7 @@ diopiError_t diopirt_tensor_destroy(diopiTensorHandle_t tensor, int64_t* damage)
     diopiError_t checked = diopiSuccess;
     if (!tensor_is_sparse(tensor)) {
         TRY(block_releasable(&tensor->block, tensor->context->stream->device));
-        checked = check_guards(tensor, damage);
+        if (!tensor->block.borrowed) checked = check_guards(tensor, damage);
     }
     tensor_free(tensor);
     return checked;
@@ -263,7 +276,7 @@ diopiError_t diopirt_tensor_write(diopiTensorHandle_t tensor, int64_t start, int
 
 diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, const diopiSize_t* size,
                                 const diopiSize_t* stride, const diopiDtype_t dtype, const diopiDevice_t device) {
-    struct placement placement = {dtype, device, 0, -1, NULL, .required = true};
+    struct placement placement = {dtype, device, 0, -1, .required = true};
     return tensor_create(ctx, size, stride, &placement, tensor);
 }
 

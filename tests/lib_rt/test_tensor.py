@@ -251,3 +251,43 @@ def test_forgotten_tensors_are_released(device: Device, context: Context) -> Non
     Tensor.from_numpy(context, np.ones(2))
     gc.collect()
     assert device.live_blocks == 0
+
+
+def test_a_tensor_over_memory_of_the_callers_neither_guards_nor_frees_it(device: Device) -> None:
+    memory = device.malloc(64)
+    with Context(device) as context:
+        stream = context.stream
+        image = np.arange(16, dtype=np.float32)
+        stream.h2d(memory, image.__array_interface__["data"][0], image.nbytes)
+        over = Tensor.over(context, memory, 64, (2, 3), Dtype.float32, (1, 4), offset=2)
+        assert (over.storage_ptr, over.storage_nbytes, over.data_ptr) == (memory, 64, memory + 8)
+        np.testing.assert_array_equal(over.numpy(), [[2, 6, 10], [3, 7, 11]])
+        over.write(np.full((2, 3), -1, np.float32))
+        assert over.storage().view(np.float32).tolist() == [0, 1, -1, -1, 4, 5, -1, -1, 8, 9, -1, -1, 12, 13, 14, 15]
+        copy = over.clone()
+        np.testing.assert_array_equal(copy.numpy(), over.numpy())
+        over.check_guards()
+        over.close()
+        copy.close()
+        assert (device.live_blocks, device.allocations) == (0, 1)
+        Tensor.over(context, memory, 64, (16,), Dtype.float32, (1,))  # the context closes it
+    device.free(memory)
+    assert device.allocations == 0
+
+
+@pytest.mark.parametrize(
+    ("memory", "nbytes", "dtype", "message"),
+    [(0, 24, Dtype.float32, "24 bytes of memory at"), (8, -1, Dtype.float32, "-1 bytes of memory")],
+)
+def test_memory_of_the_callers_has_to_be_there(context: Context, memory, nbytes, dtype, message) -> None:
+    with pytest.raises(CallError, match=message):
+        Tensor.over(context, memory, nbytes, (2, 3), dtype, (3, 1))
+
+
+def test_memory_of_the_callers_has_to_be_large_enough(device: Device, context: Context) -> None:
+    memory = device.malloc(20)
+    with pytest.raises(CallError, match="the tensor needs 6 elements, its storage has 5"):
+        Tensor.over(context, memory, 20, (2, 3), Dtype.float32, (3, 1))
+    with pytest.raises(CallError, match="255 is no element type"):
+        Tensor.over(context, memory, 20, (2, 3), Dtype.unsupported, (3, 1))
+    device.free(memory)

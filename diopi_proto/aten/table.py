@@ -1,4 +1,4 @@
-"""Which function serves which operator of ATen: the table `aten.tsv`, and what its lines mean.
+"""Which function serves which operator of ATen: the table `table.tsv`, and what its lines mean.
 
 A line names an operator, the function that serves it and, where they differ, the sources of the function's arguments:
 `name=other` for another argument of the operator, `name=tensor(other)` for a number or list of it that becomes a
@@ -8,7 +8,7 @@ The derived forms need no lines: that an operator writes its first argument, or 
 tensor, says which form it is.
 
 Instead of a function there may be `-` where an operator is no call of a device's function (it looks at memory or makes
-some), or the name of a rule in `diopi_test.models.trace`.
+some), or the name of a rule in `diopi_proto.aten.mapping`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,10 @@ from diopi_proto.interface import prototypes
 from diopi_proto.parameters import Count, Generator
 from diopi_proto.prototype import Prototype
 
-FILE = Path(__file__).parent / "aten.tsv"
+FILE = Path(__file__).parent / "table.tsv"
 
 NO_CALL = "-"
 """Stands for a function where an operator is no call of one."""
-
-SEED = 1
-"""Of the generator of every call that draws."""
 
 
 @dataclass(frozen=True)

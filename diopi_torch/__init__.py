@@ -1,0 +1,25 @@
+"""Any vendor of the standard as a device of PyTorch: after `import diopi_torch` there is `torch.device("diopi")`.
+
+The vendor is the one that `use_vendor` or the environment variable DIOPI_TORCH_VENDOR names; else the reference vendor.
+It is opened when the device is first used. Needs the extra `torch`; a PyTorch that is not supported is an ImportError.
+"""
+
+from __future__ import annotations
+
+try:
+    import torch
+except ModuleNotFoundError as error:
+    raise ImportError("diopi_torch needs PyTorch: pip install 'diopi[torch]'") from error
+
+from diopi_torch.versions import SUPPORTED, check_version
+
+check_version(torch.__version__)
+
+from diopi_torch.backend import BackendError, use_vendor  # noqa: E402  # behind the check, as all that needs PyTorch
+from diopi_torch.fallback import fallbacks, reset_fallbacks  # noqa: E402
+from diopi_torch.registration import register  # noqa: E402
+from diopi_torch.settings import SettingError  # noqa: E402
+
+__all__ = ["SUPPORTED", "BackendError", "SettingError", "fallbacks", "reset_fallbacks", "use_vendor"]
+
+register()

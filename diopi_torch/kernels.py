@@ -1,0 +1,256 @@
+"""Operators that every device needs, whatever the vendor has: those that make memory, look at it, or copy it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import torch
+
+from diopi_torch.fallback import count
+from diopi_torch.functions import NotServedError
+from diopi_torch.operators import serve
+from diopi_torch.tensors import CPU_KEYS, contiguous_strides, copy_bytes, extent, is_dense, is_ours, new, on_host
+
+aten = torch.ops.aten
+
+Kernel = Callable[..., Any]
+
+KERNELS: dict[str, Kernel] = {}
+"""By the operator's name."""
+
+
+def kernel(name: str) -> Callable[[Kernel], Kernel]:
+    """Enter the decorated kernel of an operator."""
+
+    def enter(function: Kernel) -> Kernel:
+        KERNELS[name] = function
+        return function
+
+    return enter
+
+
+VIEWS = (
+    aten.as_strided.default,
+    aten.view.default,
+    aten._reshape_alias.default,
+    aten.view_as_real.default,
+    aten.view_as_complex.default,
+    aten.set_.source_Storage,
+    aten.set_.source_Storage_storage_offset,
+    aten.set_.source_Tensor,
+    aten.is_set_to.default,
+)
+"""Operators of which the CPU's kernels look at shapes, strides and storages alone."""
+
+
+def _as_on_the_cpu(operator: Any) -> Kernel:
+    return lambda *args, **kwargs: operator.redispatch(CPU_KEYS, *args, **kwargs)
+
+
+for _operator in VIEWS:
+    KERNELS[_operator._schema.name.removeprefix("aten::") + f".{_operator._overloadname}".removesuffix(".default")] = (
+        _as_on_the_cpu(_operator)
+    )
+
+
+@kernel("unfold")
+def _unfold(self: torch.Tensor, dimension: int, size: int, step: int) -> torch.Tensor:
+    meta = torch.empty_strided(self.shape, self.stride(), device="meta").unfold(dimension, size, step)
+    return self.as_strided(meta.shape, meta.stride(), self.storage_offset())
+
+
+@kernel("empty.memory_format")
+def _empty(
+    size: Sequence[int],
+    *,
+    dtype: torch.dtype | None = None,
+    layout: torch.layout | None = None,
+    device: torch.device | None = None,
+    pin_memory: bool | None = None,
+    memory_format: torch.memory_format | None = None,
+) -> torch.Tensor:
+    strides = None
+    if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
+        strides = torch.empty(size, device="meta", memory_format=memory_format).stride()
+    return new(size, dtype or torch.get_default_dtype(), strides)
+
+
+@kernel("empty_strided")
+def _empty_strided(
+    size: Sequence[int],
+    stride: Sequence[int],
+    *,
+    dtype: torch.dtype | None = None,
+    layout: torch.layout | None = None,
+    device: torch.device | None = None,
+    pin_memory: bool | None = None,
+) -> torch.Tensor:
+    return new(size, dtype or torch.get_default_dtype(), stride)
+
+
+@kernel("set_")
+def _set(self: torch.Tensor) -> torch.Tensor:
+    return _set_storage(self, new([0], self.dtype).untyped_storage(), 0, [0])
+
+
+@kernel("resize_")
+def _resize(
+    self: torch.Tensor, size: Sequence[int], *, memory_format: torch.memory_format | None = None
+) -> torch.Tensor:
+    if list(self.shape) == list(size) and memory_format is None:
+        return self
+    offset, storage = int(self.storage_offset()), self.untyped_storage()
+    needed = (offset + prod(size)) * self.dtype.itemsize if prod(size) else 0
+    if needed > storage.nbytes():
+        larger = new([needed], torch.uint8)
+        if held := storage.nbytes():
+            copy_bytes(larger[:held], new([0], torch.uint8).set_(storage, 0, [held], [1]))
+        storage = larger.untyped_storage()
+    _set_storage(self, storage, offset, size)
+    if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
+        strides = torch.empty(size, device="meta", memory_format=memory_format).stride()
+        aten.set_.source_Storage_storage_offset.redispatch(CPU_KEYS, self, storage, offset, list(size), list(strides))
+    return self
+
+
+@kernel("_resize_output_")
+def _resize_output(self: torch.Tensor, size: Sequence[int], device: torch.device) -> torch.Tensor:
+    """Resize a tensor that is given to be written, with PyTorch's warning if it holds something."""
+    if list(self.shape) == list(size):
+        return self
+    if self.numel():
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape {list(self.shape)}, which does not "
+            f"match the required output shape {list(size)}.",
+            stacklevel=2,
+        )
+    return self.resize_(size)
+
+
+def _set_storage(tensor: torch.Tensor, storage: torch.UntypedStorage, offset: int, size: Sequence[int]) -> torch.Tensor:
+    strides = contiguous_strides(size)
+    return aten.set_.source_Storage_storage_offset.redispatch(CPU_KEYS, tensor, storage, offset, list(size), strides)
+
+
+@kernel("_efficientzerotensor")
+def _zeros(
+    size: Sequence[int],
+    *,
+    dtype: torch.dtype | None = None,
+    layout: torch.layout | None = None,
+    device: torch.device | None = None,
+    pin_memory: bool | None = None,
+) -> torch.Tensor:
+    """Zeros that gradients are made of; PyTorch has them without memory."""
+    return new(size, dtype or torch.get_default_dtype()).zero_()
+
+
+@kernel("_to_copy")
+def _to_copy(self: torch.Tensor, *, non_blocking: bool = False, **options: Any) -> torch.Tensor:
+    """A copy of another type or on another device. One to the host that does not block would want pinned memory."""
+    return aten._to_copy.default.redispatch(CPU_KEYS, self, non_blocking=False, **options)
+
+
+@kernel("native_dropout_backward")
+def _native_dropout_backward(grad_output: torch.Tensor, mask: torch.Tensor, scale: float) -> torch.Tensor:
+    return grad_output * mask * scale
+
+
+@kernel("_local_scalar_dense")
+def _local_scalar_dense(self: torch.Tensor) -> Any:
+    return on_host(self).item()
+
+
+@kernel("is_pinned")
+def _is_pinned(self: torch.Tensor, device: torch.device | None = None) -> bool:
+    return False
+
+
+@kernel("_fused_sdp_choice")
+def _fused_sdp_choice(*args: Any, **kwargs: Any) -> int:
+    """Attention is composed of products and softmax: no function of the standard is all of PyTorch's."""
+    return 0
+
+
+@kernel("_copy_from")
+def _copy_from(self: torch.Tensor, dst: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+    source, target = _as_stored(self), _as_stored(dst)
+    source = source if source.shape == target.shape else source.expand(target.shape)
+    if is_ours(source) and is_ours(target):
+        _copy_on_device(source, target)
+    elif is_ours(target):
+        _copy_to_device(source, target)
+    else:
+        _copy_to_host(source, target)
+    if target.is_complex() and self.is_conj() != dst.is_conj():
+        torch.view_as_real(target).select(-1, 1).neg_()
+    if self.is_neg() != dst.is_neg():
+        target.neg_()
+    return dst
+
+
+FALLTHROUGH = {"_copy_from": ("Conjugate", "Negative")}
+"""Kernels that take tensors to be conjugated, or negated, when they are read: PyTorch does that by copying them."""
+
+
+def _as_stored(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor's elements as they are in memory, not conjugated or negated."""
+    stored = aten._conj(tensor) if tensor.is_conj() else tensor
+    return aten._neg_view(stored) if stored.is_neg() else stored
+
+
+@kernel("_copy_from_and_resize")
+def _copy_from_and_resize(self: torch.Tensor, dst: torch.Tensor) -> torch.Tensor:
+    return _copy_from(self, dst.resize_(self.shape))
+
+
+def _is_plain_copy(source: torch.Tensor, target: torch.Tensor) -> bool:
+    """Whether copying the bytes copies the elements."""
+    return source.dtype == target.dtype and source.stride() == target.stride() and is_dense(source)
+
+
+def _copy_on_device(source: torch.Tensor, target: torch.Tensor) -> None:
+    if not target.numel():
+        return
+    if _is_plain_copy(source, target):
+        copy_bytes(target, source)
+        return
+    try:
+        serve("copy_", {"self": target, "src": source, "non_blocking": False}, [target])
+    except NotServedError:
+        count("copy_")
+        _copy_on_host(on_host(source), target)
+
+
+def _copy_on_host(source: torch.Tensor, target: torch.Tensor) -> None:
+    """Copy a CPU tensor to one of the device that may have gaps, which stay as they are."""
+    held = on_host(target)
+    held.copy_(source)
+    if held.data_ptr() != target.data_ptr():
+        span = [extent(target.shape, target.stride())]
+        copy_bytes(target.as_strided(span, [1]), held.as_strided(span, [1]))
+
+
+def _copy_to_device(source: torch.Tensor, target: torch.Tensor) -> None:
+    if not is_dense(target):
+        whole = new(target.shape, target.dtype)
+        _copy_to_device(source, whole)
+        _copy_on_device(whole, target)
+        return
+    if not _is_plain_copy(source, target):
+        source = torch.empty_strided(target.shape, target.stride(), dtype=target.dtype).copy_(source)
+    copy_bytes(target, source)
+
+
+def _copy_to_host(source: torch.Tensor, target: torch.Tensor) -> None:
+    if not is_dense(source):
+        source = source.contiguous()
+    if _is_plain_copy(source, target):
+        copy_bytes(target, source)
+        return
+    staged = torch.empty_strided(source.shape, source.stride(), dtype=source.dtype)
+    copy_bytes(staged, source)
+    target.copy_(staged)

@@ -1,0 +1,121 @@
+"""Memory of the device, kept for reuse: asking a vendor for memory costs more than most operators."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from lib_rt import CallError, Device
+
+GRANULE = 512
+"""Bytes: sizes are rounded up to a multiple of it, so that tensors of nearly one size can follow one another."""
+
+
+class DeviceMemoryError(MemoryError):
+    """The device has not enough memory, not even after everything cached was given back."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of device memory: its address, its size in bytes, and the number of the stream that works on it."""
+
+    address: int
+    nbytes: int
+    stream: int
+
+
+@final
+@dataclass(slots=True)
+class Usage:
+    """Bytes in use, and the most that ever were since the peak was reset."""
+
+    current: int = 0
+    peak: int = 0
+
+    def change(self, nbytes: int) -> None:
+        """Use so many bytes more."""
+        self.current += nbytes
+        self.peak = max(self.peak, self.current)
+
+    def reset_peak(self) -> None:
+        """Forget what was in use before."""
+        self.peak = self.current
+
+
+@final
+class CachingAllocator:
+    """Hands out blocks, and keeps those given back for the stream that used them.
+
+    What is given back may still be worked on: whoever gets it next enqueues on the same stream, behind that work.
+
+    Args:
+        device: the memory's.
+        wait: waits for all work on the device; called before memory goes back to it.
+    """
+
+    def __init__(self, device: Device, wait: Callable[[], None]) -> None:
+        self._device = device
+        self._wait = wait
+        self._free: defaultdict[tuple[int, int], list[Block]] = defaultdict(list)
+        self._returned: deque[Block] = deque()
+        self._lock = threading.Lock()
+        self.allocated = Usage()
+        self.reserved = Usage()
+
+    def allocate(self, nbytes: int, stream: int) -> Block:
+        """A block of at least `nbytes` for work on the stream of this number; DeviceMemoryError if there is none."""
+        size = max(-(-nbytes // GRANULE), 1) * GRANULE
+        with self._lock:
+            self._collect()
+            cached = self._free[stream, size]
+            block = cached.pop() if cached else Block(self._reserve(size), size, stream)
+            self.allocated.change(size)
+            return block
+
+    def give_back(self, block: Block) -> None:
+        """Give a block back. Any thread may do it at any time, in the midst of an allocation too."""
+        self._returned.append(block)
+
+    def collect(self) -> None:
+        """Bring the numbers up to date."""
+        with self._lock:
+            self._collect()
+
+    def empty_cache(self) -> None:
+        """Give all memory that nobody uses back to the device, after waiting for it."""
+        with self._lock:
+            self._collect()
+            self._release()
+
+    def _collect(self) -> None:
+        while self._returned:
+            block = self._returned.popleft()
+            self._free[block.stream, block.nbytes].append(block)
+            self.allocated.change(-block.nbytes)
+
+    def _reserve(self, nbytes: int) -> int:
+        """The address of new memory."""
+        try:
+            address = self._device.malloc(nbytes)
+        except CallError:
+            self._release()
+            try:
+                address = self._device.malloc(nbytes)
+            except CallError as error:
+                raise DeviceMemoryError(
+                    f"{nbytes:,} bytes were asked for, {self.allocated.current:,} are in use: {error.text}"
+                ) from None
+        self.reserved.change(nbytes)
+        return address
+
+    def _release(self) -> None:
+        self._wait()
+        for blocks in self._free.values():
+            while blocks:
+                block = blocks.pop()
+                self._device.free(block.address)
+                self.reserved.change(-block.nbytes)

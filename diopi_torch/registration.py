@@ -1,0 +1,52 @@
+"""Entering the device into PyTorch: its name, its module, and the kernels of its operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Any
+
+import torch
+from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+
+from diopi_torch import autocast, device, storage
+from diopi_torch.fallback import fall_back
+from diopi_torch.kernels import FALLTHROUGH, KERNELS
+from diopi_torch.operators import is_composed, kernels, overload
+from diopi_torch.settings import FORCE_FALLBACK, chosen_operators
+from diopi_torch.tensors import NAME
+
+KEY = "PrivateUse1"
+
+_libraries: list[torch.library.Library] = []
+"""What was registered lasts as long as these."""
+
+
+def operator_names() -> Collection[str]:
+    """Every operator of ATen, with its overload if that has a name, without `aten::`."""
+    names = torch._C._dispatch_get_all_op_names()
+    return [name.removeprefix("aten::").removesuffix(".") for name in names if name.startswith("aten::")]
+
+
+def register() -> None:
+    """Make the device. SettingError if the environment names operators that there are not."""
+    forced = chosen_operators(FORCE_FALLBACK, operator_names())
+    _setup_privateuseone_for_python_backend(NAME, device)
+    storage.install()
+    everything, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
+    _libraries.extend((everything, aten))
+    everything.fallback(fall_back, KEY)
+    for name, kernel in _chosen(forced).items():
+        aten.impl(name, kernel, KEY)
+    everything.fallback(torch.library.fallthrough_kernel, autocast.KEY)
+    autocast.install(aten)
+    for name, keys in FALLTHROUGH.items():
+        for key in keys:
+            aten.impl(name, torch.library.fallthrough_kernel, key)
+
+
+def _chosen(forced: Collection[str]) -> dict[str, Callable[..., Any]]:
+    """The kernels, by operator. What is forced to the CPU gets one too where PyTorch would compose it."""
+    falling = {name: overload(name) for name in forced if name not in KERNELS}
+    forcing = {name: partial(fall_back, one) for name, one in falling.items() if not is_composed(one)}
+    return {**kernels(), **forcing, **KERNELS}

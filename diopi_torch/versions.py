@@ -1,0 +1,16 @@
+"""Which versions of PyTorch the device works with."""
+
+from __future__ import annotations
+
+import re
+
+SUPPORTED = ("2.13",)
+"""Major and minor versions of PyTorch that the device was tested with: it relies on what only these promise."""
+
+
+def check_version(version: str) -> None:
+    """ImportError unless the version of PyTorch is a supported one; patch level and build don't matter."""
+    found = re.match(r"\d+\.\d+", version)
+    if found is None or found[0] not in SUPPORTED:
+        wanted = f"diopi_torch works with PyTorch {' or '.join(SUPPORTED)}"
+        raise ImportError(f"{wanted}, {version} is installed: pip install 'diopi[torch]'")

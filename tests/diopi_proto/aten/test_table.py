@@ -1,0 +1,31 @@
+"""The table of operators: what its lines mean."""
+
+from diopi_proto.aten.table import FILE, ArgumentOf, Constant, form_of, row_of, rows
+
+
+def test_the_table_is_sorted_and_names_each_operator_once() -> None:
+    lines = [line for line in FILE.read_text("utf-8").splitlines() if not line.startswith("#")]
+    assert lines == sorted(lines)
+    assert len(lines) == len(rows())
+
+
+def test_sources_are_arguments_and_constants() -> None:
+    row = rows()["rsub.Scalar"]
+    names = ("self", "other", "alpha")
+    assert row.source("input", names) == ArgumentOf("other", as_tensor=True)
+    assert row.source("alpha", names) == ArgumentOf("alpha")
+    assert rows()["div.Tensor"].source("rounding_mode", names) == Constant("none")
+    assert rows()["mm"].source("input", names) == ArgumentOf("self")
+    assert rows()["convolution"].source("input", ("input",)) == ArgumentOf("input")
+
+
+def test_an_in_place_operator_has_the_line_of_the_other() -> None:
+    assert row_of("mul_.Tensor") is rows()["mul.Tensor"]
+    assert row_of("copy_") is rows()["copy_"]
+    assert row_of("no_such_") is None
+
+
+def test_forms_are_found_by_what_they_are() -> None:
+    forms = [form_of("diopiAdd", inplace=i, scalar=s) for i in (False, True) for s in (False, True)]
+    assert [form and form.name for form in forms] == ["diopiAdd", "diopiAddScalar", "diopiAddInp", "diopiAddInpScalar"]
+    assert form_of("diopiMm", inplace=True, scalar=False) is None

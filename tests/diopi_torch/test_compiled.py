@@ -1,0 +1,31 @@
+"""A compiled library as the device."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toolchain import VENDORS, build
+
+torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+
+import diopi_torch  # noqa: E402  # behind the check for PyTorch
+from diopi_impl.native import NativeVendor  # noqa: E402
+
+
+@pytest.fixture
+def library(tmp_path: Path, on: Callable[[Any], Any]) -> NativeVendor:
+    sources = sorted((VENDORS / "c").glob("*.c"))
+    used: NativeVendor = on(NativeVendor(build(tmp_path / "libdiopi_impl.so", "c", sources, "-O1")))
+    return used
+
+
+def test_it_serves_what_it_exports_and_the_cpu_the_rest(library: NativeVendor) -> None:
+    assert library.has("diopiAdd") and not library.has("diopiMm")
+    x = torch.arange(6.0).reshape(2, 3)
+    there = x.to("diopi")
+    assert torch.equal((there + there).cpu(), x + x)
+    assert torch.equal(there.nonzero().cpu(), x.nonzero()), "in memory that the vendor asked for"
+    assert diopi_torch.fallbacks() == {}
+    assert torch.equal((there @ there.T).cpu(), x @ x.T)
+    assert diopi_torch.fallbacks() == {"mm": 1}

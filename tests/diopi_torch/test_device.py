@@ -1,0 +1,156 @@
+"""`torch.diopi`: the device, its streams, its generator and its memory."""
+
+import gc
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from torch_devices import Altered, Limited
+
+torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+
+import diopi_torch  # noqa: E402  # behind the check for PyTorch
+from diopi_torch.backend import use_vendor  # noqa: E402
+
+
+def test_there_is_one_device(vendor: Altered) -> None:
+    assert torch.diopi.is_available() and torch.diopi.is_initialized()
+    assert (torch.diopi.device_count(), torch.diopi.current_device()) == (1, 0)
+    torch.diopi.set_device("diopi:0")
+    with torch.diopi.device(0):
+        assert torch.ones(1, device="diopi").device == torch.device("diopi", 0)
+    assert torch.diopi.get_device_name() == "altered 1"
+    properties = torch.diopi.get_device_properties("diopi")
+    assert "name='altered'" in repr(properties)
+    assert (properties.total_memory is None) == (not vendor.host_addressable)
+    assert torch.accelerator.current_accelerator() == torch.device("diopi")
+
+
+@pytest.mark.parametrize("wrong", [1, "diopi:1", "cpu", torch.device("meta")])
+def test_there_is_no_other(vendor: Altered, wrong: Any) -> None:
+    with pytest.raises(RuntimeError, match="the only one is diopi:0"):
+        torch.diopi.set_device(wrong)
+
+
+def test_another_vendor_has_to_come_before_the_first_use(vendor: Altered) -> None:
+    with pytest.raises(diopi_torch.BackendError, match="the device is altered already, torch_cpu can't become it"):
+        use_vendor("torch_cpu")
+
+
+def test_streams_and_events(vendor: Altered) -> None:
+    side = torch.diopi.Stream()
+    x = torch.arange(1000.0, device="diopi")
+    begin, end = (torch.diopi.Event(enable_timing=True) for _ in range(2))
+    with torch.diopi.stream(side):
+        assert torch.diopi.current_stream() is side
+        side.wait_stream(torch.diopi.default_stream())
+        begin.record()
+        y = x * 2
+        side.record_event(end)
+    assert torch.diopi.current_stream() is torch.diopi.default_stream()
+    assert begin.elapsed_time(end) >= 0
+    torch.diopi.current_stream().wait_event(end)
+    assert y.sum().item() == 999000
+    assert side.query() and end.query()
+    plain = torch.diopi.Event()
+    plain.record()
+    plain.wait(side)
+    with pytest.raises(ValueError, match="enable_timing=True"):
+        begin.elapsed_time(plain)
+    torch.diopi.set_stream(side)
+    assert (x + y).cpu()[-1] == 2997
+    torch.diopi.synchronize()
+
+
+def test_seeds_and_states(vendor: Altered) -> None:
+    torch.manual_seed(5)
+    assert torch.diopi.initial_seed() == 5
+    first = torch.rand(8, device="diopi")
+    state = torch.diopi.get_rng_state()
+    second = torch.rand(8, device="diopi")
+    torch.diopi.set_rng_state(state)
+    assert torch.equal(torch.rand(8, device="diopi"), second) and not torch.equal(first, second)
+    torch.diopi.manual_seed(5)
+    assert torch.equal(torch.rand(8, device="diopi"), first)
+    with torch.random.fork_rng(device_type="diopi"):
+        torch.rand(3, device="diopi")
+    torch.diopi.set_rng_state_all(torch.diopi.get_rng_state_all())
+    assert torch.equal(torch.rand(8, device="diopi"), second)
+    torch.diopi.seed()
+    assert not torch.equal(torch.rand(8, device="diopi"), first)
+    with pytest.raises(ValueError, match=r"16 elements of torch\.uint8, this has 3 of torch\.float32"):
+        torch.diopi.set_rng_state(torch.zeros(3))
+
+
+def test_a_generator_of_the_cpu_decides_what_is_drawn(vendor: Altered) -> None:
+    draws = [torch.rand(4, device="diopi", generator=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
+    assert torch.equal(draws[0], draws[1]) and not torch.equal(draws[0], draws[2])
+
+
+def test_memory_is_counted(vendor: Altered) -> None:
+    gc.collect()
+    before = torch.diopi.memory_allocated()
+    torch.diopi.reset_peak_memory_stats()
+    held = torch.empty(1000, device="diopi")
+    assert torch.diopi.memory_allocated() == before + 4096
+    del held
+    assert torch.diopi.memory_allocated() == before
+    assert torch.diopi.max_memory_allocated() == before + 4096
+    assert torch.diopi.memory_reserved() >= 4096
+    torch.diopi.empty_cache()
+    assert torch.diopi.memory_reserved() == before
+    assert torch.diopi.max_memory_reserved() == torch.diopi.memory_stats()["reserved_bytes.all.peak"] >= 4096
+
+
+def test_how_much_memory_there_is(vendor: Altered) -> None:
+    if vendor.host_addressable:
+        free, total = torch.diopi.mem_get_info()
+        assert 0 < free <= total
+    else:
+        with pytest.raises(RuntimeError, match="altered has no way to ask how much memory there is"):
+            torch.diopi.mem_get_info()
+
+
+def test_running_out_of_memory_is_pytorchs_error(on: Callable[[Any], Any]) -> None:
+    on(Altered(Limited(2**20)))
+    held = torch.empty(2**16, device="diopi")
+    with pytest.raises(torch.OutOfMemoryError, match=r"diopi out of memory: 1,048,576 bytes were asked for"):
+        torch.empty(2**18, device="diopi")
+    del held
+    assert torch.empty(2**18, device="diopi").numel() == 2**18
+
+
+PROGRAM = """
+import os, torch, diopi_torch
+assert not torch.diopi.is_initialized()
+diopi_torch.use_vendor("torch_devices:limited")
+torch.manual_seed(1)
+x = torch.ones(3, device="diopi")
+assert torch.diopi.get_device_name() == "altered 1"
+if not os.fork():
+    try:
+        x + x
+    except diopi_torch.BackendError as error:
+        torch.manual_seed(2)
+        os._exit(7 if "was in use when this process was forked" in str(error) else 1)
+    os._exit(2)
+print(os.waitstatus_to_exitcode(os.wait()[1]), torch.mm(x[None], x[:, None]).item(), diopi_torch.fallbacks())
+"""
+
+
+def test_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The vendor is chosen before the first use, a fork can't use it, and operators are forced to the CPU."""
+    monkeypatch.setenv("DIPU_FORCE_FALLBACK_OPS_LIST", "mm")
+    monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", PROGRAM], capture_output=True, text=True)
+    assert done.stdout == "7 3.0 {'mm': 1}\n", done.stderr
+    assert done.returncode == 0
+
+
+def test_a_wrong_list_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIPU_FORCE_FALLBACK_OPS_LIST", "mmm")
+    monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
+    done = subprocess.run([sys.executable, "-c", "import diopi_torch"], capture_output=True, text=True)
+    assert "SettingError: DIPU_FORCE_FALLBACK_OPS_LIST: 'mmm' matches" in done.stderr

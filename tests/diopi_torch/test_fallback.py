@@ -1,0 +1,63 @@
+"""Operators on the CPU: what they return and write comes back, and they are counted."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from torch_devices import Altered
+
+torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+
+import diopi_torch  # noqa: E402  # behind the check for PyTorch
+
+X = torch.tensor([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
+
+
+def test_results_come_back_and_are_counted(vendor: Altered) -> None:
+    x = X.to("diopi")
+    assert torch.equal(torch.cumprod(x, 1).cpu(), torch.cumprod(X, 1))
+    values, indices = torch.kthvalue(x, 2, 1)
+    assert values.is_diopi and torch.equal(indices.cpu(), torch.kthvalue(X, 2, 1).indices)
+    torch.cumprod(x, 0)
+    assert diopi_torch.fallbacks() == {"cumprod.out": 2, "kthvalue.values": 1}
+    diopi_torch.reset_fallbacks()
+    assert diopi_torch.fallbacks() == {}
+
+
+def test_what_is_written_is_written_back(vendor: Altered) -> None:
+    x, expected = X.to("diopi"), X.clone()
+    x[:, ::2].atan2_(x[:, 1:2])
+    expected[:, ::2].atan2_(expected[:, 1:2])
+    assert torch.equal(x.cpu(), expected)
+    out = torch.empty(0, device="diopi")
+    assert torch.cumprod(x, 1, out=out) is out and out.shape == x.shape
+    assert torch.equal(out.cpu(), torch.cumprod(expected, 1))
+    assert set(diopi_torch.fallbacks()) == {"atan2.out", "cumprod.out"}
+
+
+def test_statistics_of_batches_are_written_back_too(on: Callable[[Any], Any]) -> None:
+    on(Altered(host_addressable=False, lacks={"diopiBatchNorm"}))
+    here, there = torch.nn.BatchNorm1d(3), torch.nn.BatchNorm1d(3).to("diopi")
+    torch.testing.assert_close(there(X.to("diopi")).cpu(), here(X))
+    torch.testing.assert_close(there.running_mean.cpu(), here.running_mean)
+    assert diopi_torch.fallbacks() == {"native_batch_norm": 1}
+
+
+def test_what_is_drawn_follows_from_the_seed_of_the_device(vendor: Altered) -> None:
+    draws = []
+    for seed in (1, 1, 2):
+        torch.diopi.manual_seed(seed)
+        draws.append([torch.empty(5, device="diopi").exponential_().cpu() for _ in range(2)])
+    assert torch.equal(draws[0][0], draws[1][0]) and not torch.equal(draws[0][0], draws[2][0])
+    assert not torch.equal(draws[0][0], draws[0][1])
+    assert diopi_torch.fallbacks() == {"exponential_": 6}
+
+
+def test_what_the_cpu_does_not_have_is_an_error(vendor: Altered) -> None:
+    with pytest.raises(NotImplementedError, match="_fused_dropout"):
+        torch.ops.aten._fused_dropout(X.to("diopi"), 0.5)
+
+
+def test_errors_of_the_cpu_come_through(vendor: Altered) -> None:
+    with pytest.raises(RuntimeError, match="selected number k out of range"):
+        torch.kthvalue(X.to("diopi"), 7, 1)

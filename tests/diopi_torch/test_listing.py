@@ -1,0 +1,34 @@
+"""`python -m diopi_torch ops`."""
+
+import pytest
+from click.testing import CliRunner
+from torch_devices import Altered
+
+torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+
+from diopi_torch.__main__ import main  # noqa: E402  # behind the check for PyTorch
+from diopi_torch.listing import Entry, entries  # noqa: E402
+
+
+def test_every_operator_has_its_place() -> None:
+    found = {entry.operator: entry for entry in entries(Altered(lacks={"diopiMm", "diopiMulScalar"}))}
+    assert list(found) == sorted(found)
+    assert found["mul.Tensor"] == Entry("mul.Tensor", "diopiMul", "served")
+    assert found["mm.out"] == Entry("mm.out", "diopiMm", "fallback")
+    assert found["as_strided"] == Entry("as_strided", "-", "served")
+    assert found["cumprod.out"] == Entry("cumprod.out", "", "fallback")
+    assert found["_fused_dropout"] == Entry("_fused_dropout", "", "unsupported")
+    assert found["convolution"].function.startswith("diopiConvolution2d,")
+    assert "linear" not in found and "ones" not in found, "PyTorch composes them"
+
+
+def test_the_command_lists_and_counts() -> None:
+    done = CliRunner().invoke(main, ["ops", "--vendor", "torch_devices:limited", "--status", "served"])
+    assert done.exit_code == 0, done.output
+    assert "mul.out\tdiopiMul\tserved\n" in done.stdout and "\tfallback\n" not in done.stdout
+    assert "fallback," in done.stderr
+
+
+def test_a_vendor_that_is_not_there() -> None:
+    done = CliRunner().invoke(main, ["ops", "--vendor", "nobody"])
+    assert done.exit_code == 2 and "unknown vendor 'nobody'" in done.output

@@ -1,0 +1,56 @@
+"""Memory that is kept for reuse."""
+
+from collections.abc import Iterator
+
+import pytest
+from torch_devices import Limited
+
+torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+
+from diopi_torch.memory import CachingAllocator, DeviceMemoryError, Usage  # noqa: E402  # behind the check for PyTorch
+from lib_rt import Device  # noqa: E402
+
+
+@pytest.fixture
+def runtime() -> Limited:
+    return Limited(4096)
+
+
+@pytest.fixture
+def waits() -> list[None]:
+    return []
+
+
+@pytest.fixture
+def allocator(runtime: Limited, waits: list[None]) -> Iterator[CachingAllocator]:
+    with Device(runtime.functions()) as device:
+        yield CachingAllocator(device, lambda: waits.append(None))
+
+
+def test_what_is_given_back_goes_to_the_same_stream_again(allocator: CachingAllocator, waits: list[None]) -> None:
+    first = allocator.allocate(700, stream=0)
+    assert (first.nbytes, allocator.allocated, allocator.reserved) == (1024, Usage(1024, 1024), Usage(1024, 1024))
+    allocator.give_back(first)
+    assert allocator.allocate(1000, stream=1) != first
+    assert allocator.allocate(1, stream=0) != first
+    assert allocator.allocate(1000, stream=0) is first
+    assert (allocator.reserved.current, waits) == (1024 + 1024 + 512, [])
+
+
+def test_nothing_is_a_block_too(allocator: CachingAllocator) -> None:
+    assert allocator.allocate(0, stream=0).nbytes == 512
+
+
+def test_the_cache_is_given_up_before_memory_runs_out(
+    allocator: CachingAllocator, runtime: Limited, waits: list[None]
+) -> None:
+    allocator.give_back(allocator.allocate(3000, stream=0))
+    held = allocator.allocate(2048, stream=0)
+    assert (len(waits), runtime.left, allocator.reserved) == (1, 2048, Usage(2048, 3072))
+    with pytest.raises(DeviceMemoryError, match=r"2,560 bytes were asked for, 2,048 are in use: .*only 2048 bytes"):
+        allocator.allocate(2560, stream=0)
+    allocator.give_back(held)
+    allocator.empty_cache()
+    assert (runtime.left, allocator.allocated.current, allocator.reserved.current) == (4096, 0, 0)
+    allocator.allocated.reset_peak()
+    assert allocator.allocated == Usage(0, 0)

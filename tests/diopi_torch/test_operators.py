@@ -1,0 +1,242 @@
+"""Operators that functions serve: results, strides and types as on the CPU, and which function was called."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from torch_devices import Altered
+
+torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+
+import diopi_torch  # noqa: E402  # behind the check for PyTorch
+from diopi_proto.types import Error  # noqa: E402
+from diopi_torch.operators import kernels, overload  # noqa: E402
+from diopi_torch.shapes import KEPT, _kept, specs_of  # noqa: E402
+
+functional = torch.nn.functional
+
+
+def numbers(*shape: int, seed: int = 0, dtype: Any = None) -> Any:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+X, Y = numbers(3, 4), numbers(3, 4, seed=1)
+N = torch.tensor([[1, 2, 3], [-4, 5, -6]])
+B = X > 0
+IMAGE, KERNEL = numbers(2, 3, 6, 6), numbers(4, 3, 3, 3, seed=1)
+
+
+def there(value: Any) -> Any:
+    """A value with its tensors on the device."""
+    if isinstance(value, torch.Tensor):
+        return value.to("diopi")
+    return type(value)(map(there, value)) if isinstance(value, list | tuple) else value
+
+
+def assert_agree(found: Any, expected: Any) -> None:
+    if isinstance(expected, torch.Tensor):
+        assert found.device.type == "diopi"
+        assert found.stride() == expected.stride()
+        torch.testing.assert_close(found.cpu(), expected, equal_nan=True)
+    elif isinstance(expected, list | tuple):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_agree(one, other)
+    else:
+        assert found == expected
+
+
+CALLS = [
+    (torch.add, (X, Y), "diopiAdd"),
+    (torch.add, (X, 2), "diopiAddScalar"),
+    (torch.add, (N, 2.5), "diopiAddScalar"),
+    (torch.add, (N, B[:2, :3]), "diopiAdd"),
+    (torch.mul, (X, torch.tensor(2.0)), "diopiMul"),
+    (torch.sub, (X.T, Y.T), "diopiSub"),
+    (torch.rsub, (X.double(), 0.1), "diopiSub"),
+    (torch.div, (N, N), "diopiDiv"),
+    (torch.floor_divide, (N, 2), "diopiDivScalar"),
+    (torch.pow, (X, 2), "diopiPow"),
+    (torch.exp, (IMAGE.to(memory_format=torch.channels_last),), "diopiExp"),
+    (torch.exp, (N,), "diopiExp"),
+    (torch.mm, (X, Y.T), "diopiMm"),
+    (torch.addmm, (X[:, :3], X, Y.T), "diopiAddmm"),
+    (torch.sum, (X,), "diopiSum"),
+    (torch.sum, (N, 1, True), "diopiSum"),
+    (torch.mean, (X, (0, 1)), "diopiMean"),
+    (torch.max, (X, 1), "diopiMax"),
+    (torch.argmax, (X, 0), "diopiArgmax"),
+    (torch.sort, (X, 1, True), "diopiSort"),
+    (torch.topk, (X, 2), "diopiTopk"),
+    (torch.where, (B, X, Y), "diopiWhere"),
+    (torch.cat, ([X, Y[:1]],), "diopiCat"),
+    (torch.stack, ([X, Y], 1), "diopiStack"),
+    (torch.nonzero, (B,), "diopiNonzero"),
+    (torch.masked_select, (X, B), "diopiMaskedSelect"),
+    (torch.equal, (X, X), "diopiEqual"),
+    (torch.gather, (X, 1, torch.tensor([[0, 3]])), "diopiGather"),
+    (torch.index_select, (X, 0, torch.tensor([2, 0])), "diopiIndexSelect"),
+    (lambda x, i: x[i], (X, torch.tensor([2, 0])), "diopiIndex"),
+    (torch.softmax, (X, 1), "diopiSoftmax"),
+    (torch._foreach_add, ([X, Y], 2.0), "diopiForeachaddScalar"),
+    (torch._foreach_mul, ([X, Y], [2.0, 3.0]), "diopiMulScalar"),
+    (functional.conv2d, (IMAGE, KERNEL), "diopiConvolution2d"),
+    (functional.conv1d, (IMAGE[..., 0], KERNEL[..., 0], None, 2), "diopiConvolution2d"),
+    (functional.conv_transpose2d, (IMAGE, KERNEL.transpose(0, 1)), "diopiConvTranspose2d"),
+    (functional.max_pool2d, (IMAGE, 2), "diopiMaxPool2dWithIndices"),
+    (functional.layer_norm, (X, (4,)), "diopiLayerNorm"),
+    (functional.interpolate, (IMAGE, (9, 9)), "diopiUpsampleNearest"),
+    (torch.isneginf, (X,), "diopiEqScalar"),
+    (torch.complex, (X, Y), "diopiComplex"),
+    (torch.ops.aten.native_dropout_backward, (X, B, 2.0), "diopiMul"),
+    (torch.arange, (5,), None),
+]
+
+
+@pytest.mark.parametrize(("function", "arguments", "called"), CALLS, ids=lambda value: getattr(value, "__name__", ""))
+def test_results_are_those_of_the_cpu(
+    vendor: Altered, function: Callable[..., Any], arguments: Any, called: str | None
+) -> None:
+    assert_agree(function(*there(arguments)) if called else function(*arguments, device="diopi"), function(*arguments))
+    assert called is None or called in vendor.called
+    assert diopi_torch.fallbacks() == {}
+
+
+def test_complex_numbers_are_beyond_the_standard(vendor: Altered) -> None:
+    z = torch.tensor([1 + 2j])
+    assert_agree(there(z) * 2j, z * 2j)
+    assert set(diopi_torch.fallbacks()) <= {"mul.Tensor", "mul.Scalar"} and diopi_torch.fallbacks()
+
+
+def test_a_gradient_that_is_zero_has_memory(vendor: Altered) -> None:
+    x = X.to("diopi").requires_grad_()
+    x.sgn().sum().backward()
+    assert torch.equal(x.grad.cpu(), torch.zeros_like(X))
+
+
+def test_one_line_serves_every_overload() -> None:
+    names = {"mul.Tensor", "mul_.Tensor", "mul.out"}
+    assert {kernels()[name].row.operator for name in names} == {"mul.Tensor"}
+    assert kernels()["sort.values_stable"].row.operator == "sort.stable"
+    assert kernels()["arange.start_out"].row.operator == "arange.start_step"
+    assert "arange.start_step" not in kernels(), "PyTorch makes the memory"
+    assert "softmax.int" not in kernels(), "PyTorch composes it"
+
+
+def test_given_tensors_are_written_themselves(vendor: Altered) -> None:
+    x, out = X.to("diopi"), torch.zeros(4, 3, device="diopi").T
+    address = out.data_ptr()
+    assert torch.exp(x, out=out) is out
+    assert (out.data_ptr(), out.stride()) == (address, (1, 3))
+    assert_agree(out, torch.exp(X, out=torch.zeros(4, 3).T))
+    wider = torch.empty(0, dtype=torch.float64, device="diopi")
+    assert_agree(torch.add(x, x, out=wider), X.double() + X)
+    with pytest.warns(UserWarning, match=r"it had shape \[2\], which does not match .* shape \[3, 4\]"):
+        assert_agree(torch.exp(x, out=torch.zeros(2, device="diopi")), X.exp())
+    values, indices = torch.empty(0, device="diopi"), torch.empty(0, dtype=torch.int64, device="diopi")
+    torch.max(x, 1, out=(values, indices))
+    assert_agree((values, indices), tuple(torch.max(X, 1)))
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch.add(x, x, out=torch.empty(0, dtype=torch.int64, device="diopi"))
+
+
+def test_a_result_in_the_place_of_an_argument(vendor: Altered) -> None:
+    x, y = X.to("diopi"), Y.to("diopi")
+    square = numbers(3, 3).to("diopi")
+    expected = square.cpu() @ square.cpu()
+    assert_agree(torch.mm(square, square, out=square), expected)
+    assert_agree(torch.sub(x, y, out=y), X - Y)
+    assert_agree(x.lerp_(x + 1, 0.25), X.lerp(X + 1, 0.25))
+
+
+@pytest.mark.parametrize("lacks", [(), ("diopiMulInp", "diopiExpInp", "diopiIndexPutInp")], ids=["own", "plain"])
+def test_in_place_operators_take_the_function_there_is(on: Callable[[Any], Any], lacks: tuple[str, ...]) -> None:
+    used = on(Altered(lacks=lacks))
+    x, expected = X.to("diopi"), X.clone()
+    view, plain = x[:, 1:3], expected[:, 1:3]
+    assert view.mul_(Y.to("diopi")[:, :2]) is view
+    view.exp_()
+    x[torch.tensor([1], device="diopi")] = 0
+    plain.mul_(Y[:, :2]).exp_()
+    expected[1] = 0
+    assert_agree(x, expected)
+    assert ("diopiMul" in used.called) == bool(lacks) and ("diopiMulInp" in used.called) != bool(lacks)
+    assert diopi_torch.fallbacks() == {}
+
+
+def test_nothing_may_lie_behind_the_end(vendor: Altered) -> None:
+    nothing = torch.empty(0, 3, device="diopi").as_strided((0, 3), (3, 1), 7)
+    assert_agree(nothing + 1, torch.empty(0, 3))
+
+
+def test_lists_are_written_in_place(vendor: Altered) -> None:
+    xs, expected = [X.to("diopi"), Y.to("diopi")], [X.clone(), Y.clone()]
+    torch._foreach_add_(xs, [x.clone() for x in xs], alpha=0.5)
+    torch._foreach_add_(expected, [x.clone() for x in expected], alpha=0.5)
+    assert_agree(xs, expected)
+    assert "diopiAddInp" in vendor.called
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda x: x + torch.ones(2, device="diopi"),
+        lambda x: x.mm(x),
+        lambda x: x.add_(torch.ones(2, 3, 4, device="diopi")),
+        lambda x: torch.cat([x, x[0]]),
+    ],
+)
+def test_what_does_not_suit_is_pytorchs_error(vendor: Altered, wrong: Callable[[Any], Any]) -> None:
+    before = list(vendor.called)
+    with pytest.raises(RuntimeError, match=r"size|shape|dim"):
+        wrong(torch.ones(3, 4, device="diopi"))
+    assert [name for name in vendor.called[len(before) :] if name not in ("diopiOnes", "diopiFill")] == []
+
+
+def test_devices_don_t_mix_but_for_numbers(vendor: Altered) -> None:
+    with pytest.raises(RuntimeError, match=r"same device, but found one of shape \[3, 4\] on cpu"):
+        X.to("diopi") + X
+    assert_agree(X.to("diopi") + torch.tensor(2.0), X + 2)
+
+
+@pytest.mark.parametrize(
+    "code", [Error.NoImplement, Error.ForceFallbackToCPU, Error.DtypeNotSupported, Error._5DNotSupported]
+)
+def test_what_a_vendor_declines_runs_on_the_cpu(on: Callable[[Any], Any], code: Error) -> None:
+    on(Altered(answers={"diopiExp": code}))
+    x = X.to("diopi")
+    assert_agree((x.exp(), torch.exp(x, out=torch.empty_like(x))), (X.exp(), X.exp()))
+    assert diopi_torch.fallbacks() == {"exp": 1, "exp.out": 1}
+
+
+def test_an_error_of_the_vendor_is_an_error(on: Callable[[Any], Any]) -> None:
+    on(Altered(answers={"diopiExp": Error.ErrorOccurred}))
+    with pytest.raises(RuntimeError, match="altered: diopiExp answered ErrorOccurred: no reason"):
+        X.to("diopi").exp()
+    assert diopi_torch.fallbacks() == {}
+
+
+@pytest.mark.parametrize("function", ["diopiAddInp", "diopiAdd"])
+def test_what_is_written_in_part_is_an_error(on: Callable[[Any], Any], function: str) -> None:
+    class Once(Altered):
+        def call(self, name: str, *arguments: Any) -> Error:
+            repeated = name in self.called and name == function
+            return Error.NoImplement if repeated else super().call(name, *arguments)
+
+    on(Once(lacks={"diopiAddInp"} - {function}))
+    xs = [X.to("diopi"), Y.to("diopi")]
+    with pytest.raises(RuntimeError, match=rf"was served in part: {function} answered NoImplement"):
+        torch._foreach_add_(xs, [x.clone() for x in xs])
+
+
+def test_shapes_are_asked_for_once_and_forgotten_in_time() -> None:
+    _kept.clear()
+    x = torch.ones(2, 3)
+    for number in range(KEPT + 2):
+        specs_of(overload("mul.Tensor"), {"self": x, "other": number})
+    assert len(_kept) == 2
+    assert specs_of(overload("mul.Tensor"), {"self": x, "other": 1}) is specs_of(
+        overload("mul.Tensor"), {"self": x, "other": 1}
+    )
+    assert specs_of(overload("mul.Tensor"), {"self": x.int(), "other": 1.0}).dtype is torch.float32
+    assert specs_of(overload("mul.Tensor"), {"self": x.int(), "other": 1}).dtype is torch.int32

@@ -1,0 +1,49 @@
+"""What the environment says."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+
+from diopi_torch import SUPPORTED  # noqa: E402  # behind the check for PyTorch
+from diopi_torch.settings import FORCE_FALLBACK, SettingError, chosen_operators  # noqa: E402
+from diopi_torch.versions import check_version  # noqa: E402
+
+KNOWN = ("add.Tensor", "add.out", "mm", "conv2d")
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen"),
+    [
+        ("", set()),
+        ("mm", {"mm"}),
+        (" mm , add.Tensor ,", {"mm", "add.Tensor"}),
+        ("add.*", {"add.Tensor", "add.out"}),
+        (r"add\.out|mm", {"add.out", "mm"}),
+    ],
+)
+def test_operators_are_chosen_by_whole_names(monkeypatch: pytest.MonkeyPatch, text: str, chosen: set[str]) -> None:
+    monkeypatch.setenv(FORCE_FALLBACK, text)
+    assert chosen_operators(FORCE_FALLBACK, KNOWN) == chosen
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mm,add", "DIPU_FORCE_FALLBACK_OPS_LIST: 'add' matches the whole name of no operator"),
+        ("mm,(", r"DIPU_FORCE_FALLBACK_OPS_LIST: '\(' is no regular expression: missing \)"),
+        ("aten::mm", "'aten::mm' matches the whole name of no operator"),
+    ],
+)
+def test_a_wrong_choice_is_an_error(monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
+    monkeypatch.setenv(FORCE_FALLBACK, text)
+    with pytest.raises(SettingError, match=message):
+        chosen_operators(FORCE_FALLBACK, KNOWN)
+
+
+def test_other_versions_of_pytorch_are_refused() -> None:
+    for version in SUPPORTED:
+        check_version(f"{version}.0+cpu")
+        check_version(f"{version}.7")
+    for wrong in ("2.12.1", "2.130.0", "3.0", "git"):
+        with pytest.raises(ImportError, match=rf"works with PyTorch 2\.13, {wrong} is installed"):
+            check_version(wrong)

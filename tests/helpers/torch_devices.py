@@ -1,0 +1,77 @@
+"""Vendors that the device of PyTorch is tried on: the reference vendor with something made different."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from diopi_impl.base import BaseVendor
+from diopi_impl.host_runtime import HostRuntime
+from diopi_impl.jax_cpu import vendor as jax_cpu
+from diopi_proto.types import Error
+from lib_rt import Context, Device
+
+
+class Limited(HostRuntime):
+    """A device with so many bytes of memory, blocks counted by what was asked for."""
+
+    def __init__(self, nbytes: int) -> None:
+        super().__init__()
+        self.left = nbytes
+        self.sizes: dict[int, int] = {}
+
+    def malloc(self, nbytes: int) -> int:
+        if nbytes > self.left:
+            self._last_error = f"only {self.left} bytes are left"
+            return 0
+        self.left -= nbytes
+        address = super().malloc(nbytes)
+        self.sizes[address] = nbytes
+        return address
+
+    def free(self, address: int) -> None:
+        self.left += self.sizes.pop(address)
+        super().free(address)
+
+
+class Altered(BaseVendor):
+    """The reference vendor on other memory, without some functions, or with other answers.
+
+    Args:
+        runtime: the memory and streams.
+        host_addressable: whether it says that the host can address its memory.
+        lacks: functions that it does not have.
+        answers: by function, the code that it answers instead of doing anything.
+    """
+
+    def __init__(
+        self,
+        runtime: HostRuntime | None = None,
+        *,
+        host_addressable: bool = True,
+        lacks: Collection[str] = (),
+        answers: dict[str, Error] | None = None,
+    ) -> None:
+        super().__init__("altered", "1")
+        self.runtime = runtime or HostRuntime()
+        self.host_addressable = host_addressable
+        self.lacks = lacks
+        self.answers = answers or {}
+        self.called: list[str] = []
+
+    def has(self, name: str) -> bool:
+        return name not in self.lacks and jax_cpu.has(name)
+
+    def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        self.called.append(name)
+        return self.answers[name] if name in self.answers else jax_cpu.call(name, context, *arguments)
+
+    def last_error(self) -> str:
+        return jax_cpu.last_error() or "no reason"
+
+    def open_device(self) -> Device:
+        return Device(self.runtime.functions(), host_addressable=self.host_addressable)
+
+
+limited = Altered(Limited(2**20))
+"""For processes of their own, which find it by name."""
