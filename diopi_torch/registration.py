@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from diopi_torch import device, storage
+from diopi_torch import autocast, device, storage
 from diopi_torch.fallback import fall_back
 from diopi_torch.kernels import FALLTHROUGH, KERNELS
 from diopi_torch.operators import is_composed, kernels, overload
@@ -38,6 +38,8 @@ def register() -> None:
     everything.fallback(fall_back, KEY)
     for name, kernel in _chosen(forced).items():
         aten.impl(name, kernel, KEY)
+    everything.fallback(torch.library.fallthrough_kernel, autocast.KEY)
+    autocast.install(aten)
     for name, keys in FALLTHROUGH.items():
         for key in keys:
             aten.impl(name, torch.library.fallthrough_kernel, key)

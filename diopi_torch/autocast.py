@@ -1,0 +1,74 @@
+"""Automatic mixed precision: `torch.autocast("diopi")`.
+
+Which operators compute in the lower precision, and which in float32, are the lists of PyTorch's documentation,
+"Autocast Op Reference", as far as they are operators of ATen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from diopi_torch.operators import overload
+from diopi_torch.tensors import NAME, is_ours
+
+KEY = "AutocastPrivateUse1"
+
+_HERE = torch._C.DispatchKeySet(torch._C._dispatch_key_parse(KEY))
+
+LOWER = (
+    *("matmul", "mm", "bmm", "mv", "linear", "addmm", "addmv", "addr", "addbmm", "baddbmm", "linalg_multi_dot"),
+    *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input"),
+    *("prelu", "scaled_dot_product_attention"),
+)
+"""Operators that compute in the lower precision."""
+
+FULL = (
+    *("acos", "asin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log1p", "log2", "reciprocal", "rsqrt"),
+    *("sinh", "tan", "pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar", "softplus", "gelu"),
+    *("layer_norm", "group_norm", "norm.Scalar", "norm.ScalarOpt_dim", "cosine_similarity", "cdist"),
+    *("cosine_embedding_loss", "poisson_nll_loss", "nll_loss", "nll_loss_nd", "hinge_embedding_loss", "kl_div"),
+    *("l1_loss", "smooth_l1_loss", "mse_loss", "margin_ranking_loss", "soft_margin_loss", "huber_loss"),
+    *("triplet_margin_loss", "binary_cross_entropy_with_logits", "cross_entropy_loss", "dist", "pdist", "renorm"),
+    *("softmax.int", "log_softmax.int", "prod", "prod.dim_int", "cumprod", "cumsum", "sum", "sum.dim_IntList"),
+)
+"""Operators that compute in float32."""
+
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+def install(library: torch.library.Library) -> None:
+    """Enter the kernels of ATen's operators that change the precision."""
+    for name in LOWER:
+        library.impl(name, _cast(overload(name), lambda tensor: tensor.is_floating_point(), _lower), KEY)
+    for name in FULL:
+        library.impl(name, _cast(overload(name), lambda tensor: tensor.dtype in _HALVES, _full), KEY)
+
+
+def _lower() -> torch.dtype:
+    return torch.get_autocast_dtype(NAME)
+
+
+def _full() -> torch.dtype:
+    return torch.float32
+
+
+def _cast(
+    operator: torch._ops.OpOverload, changes: Callable[[torch.Tensor], bool], dtype: Callable[[], torch.dtype]
+) -> Callable[..., Any]:
+    """The kernel of an operator that gets tensors of the device in another element type; float64 stays."""
+
+    def cast(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(map(cast, value))
+        if not is_ours(value) or value.dtype is torch.float64 or not changes(value):
+            return value
+        return value.to(dtype())
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        with torch._C._ExcludeDispatchKeyGuard(_HERE):
+            return operator(*map(cast, args), **{name: cast(value) for name, value in kwargs.items()})
+
+    return kernel
