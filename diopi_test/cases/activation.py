@@ -114,6 +114,7 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate]] = {
         *in_all({"input": _around_limits}, arguments=_limits(1.0)),
         on(ONE_OF_EVERY, {"input": _around_limits}, "truncated-bounds", _limits(1.3)),
         on(SPECIAL, {"input": special}, arguments=_limits(1.0)),
+        on(ONE, {"input": choice([-0.0, 0.0, 1.0, -1.0])}, "zeros-at-bound", {"min_val": -2.0, "max_val": 0.0}),
         *variants({"input": normal(2)}, BOUNDS, shapes=ONE),
         on(ONE, {"input": normal(2)}, "point", POINT, weak="both bounds are one number"),
         on(ONE, {"input": NEIGHBOURS}, "neighbours", {"min_val": 2**62 + 3, "max_val": 2**62 + 8}, [Dtype.int64]),

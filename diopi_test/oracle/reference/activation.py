@@ -26,7 +26,8 @@ def relu(input: Array) -> Any:
 
 @reference("diopiHardtanh")
 def hardtanh(input: Array, min_val: float, max_val: float) -> Any:
-    return np.minimum(np.maximum(input, _converted(min_val, input)), _converted(max_val, input))
+    low, high = _converted(min_val, input), _converted(max_val, input)
+    return np.where(input < low, low, np.where(input > high, high, input))  # −0 stays where a bound is 0
 
 
 @reference("diopiHardtanhBackward")

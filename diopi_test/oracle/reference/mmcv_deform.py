@@ -361,6 +361,12 @@ def _attended(level: _Level, value: Array, which: Callable[[Samples], WithTerms]
     return stacked(parts, (b, heads, d, *level.samples[0].index.shape[1::2]))
 
 
+def _check_step(samples: int, step: int) -> None:
+    """ValueError unless all samples are worked on in steps of as many."""
+    if samples % max(min(samples, step), 1):
+        raise ValueError(f"{samples} samples are not a multiple of steps of {step}")
+
+
 @reference("diopiMsDeformAttnMmcv")
 def ms_deform_attn(
     value: Array,
@@ -371,6 +377,7 @@ def ms_deform_attn(
     im2col_step: int,
 ) -> WithTerms:
     b, q, heads, _, _ = attn_weight.shape
+    _check_step(b, im2col_step)
     if not attn_weight.size:
         return exact(np.zeros((b, q, heads * value.shape[3])))
     levels = _levels(spatial_shapes, level_start_index, sampling_loc)
@@ -397,6 +404,7 @@ def ms_deform_attn_backward(
     im2col_step: int,
 ) -> tuple[WithTerms, WithTerms, WithTerms]:
     b, q, heads, *_ = attn_weight.shape
+    _check_step(b, im2col_step)
     given = grad_output.reshape(b, q, heads, value.shape[3])
     to_value = exact(np.zeros(value.shape))
     to_locations, to_weights = (exact(np.zeros(shape)) for shape in (sampling_loc.shape, attn_weight.shape))
