@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.products import plus, sum_to, times, with_terms
+from diopi_test.oracle.reference.sums import sum_terms
 
 Array = NDArray[Any]
 
@@ -225,12 +226,14 @@ def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> A
         return Exact(np.sum(differences > 0, axis=-1, dtype=np.float64))
     if p == np.inf:
         return differences.max(axis=-1, initial=0)
-    distances = np.sum(differences**p, axis=-1) ** (1 / p)
+    powers = np.sum(differences**p, axis=-1)
+    distances = powers ** (1 / p)
     if p == 2 and _may_multiply(input1, input2, compute_mode):
         # √(|x|² + |y|² − 2 x·y): what cancels in the radicand, halved and divided by the root; the two squares
         # enter it as single rounded terms, so their errors do not average out
         return WithTerms(distances, np.sum((np.abs(x) + np.abs(y)) ** 2, axis=-1) / (2 * distances))
-    return distances
+    relative = np.divide(sum_terms(differences**p, -1), powers, out=np.zeros(powers.shape), where=powers > 0)
+    return WithTerms(distances, relative * distances / p)
 
 
 def _may_multiply(input1: Array, input2: Array, compute_mode: int | None) -> bool:
