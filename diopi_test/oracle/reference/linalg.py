@@ -226,7 +226,8 @@ def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> A
         return Exact(np.sum(differences > 0, axis=-1, dtype=np.float64))
     if p == np.inf:
         return differences.max(axis=-1, initial=0)
-    distances = np.sum(differences**p, axis=-1) ** (1 / p)
+    powers = np.sum(differences**p, axis=-1)
+    distances = powers ** (1 / p)
     if p == 2 and _may_multiply(input1, input2, compute_mode):
         # √(|x|² + |y|² − 2 x·y): what cancels in the radicand, halved and divided by the root; the two squares
         # enter it as single rounded terms, so their errors do not average out
