@@ -41,9 +41,11 @@ def hardswish(input: Array) -> Any:
 
 
 @reference("diopiHardswishBackward")
-def hardswish_backward(grad_output: Array, input: Array) -> Any:
+def hardswish_backward(grad_output: Array, input: Array) -> WithTerms:
     inside = grad_output * (input / 3 + 0.5)
-    return np.where(input <= -3, 0, np.where(input >= 3, grad_output, inside))
+    value = np.where(input <= -3, 0, np.where(input >= 3, grad_output, inside))
+    # input / 3, which may be rounded, cancels ½ at −1.5: what is left has whatever sign that gives it
+    return WithTerms(value, np.where(np.abs(input) < 3, np.abs(grad_output) / 2, 0))
 
 
 @reference("diopiThreshold")
