@@ -10,7 +10,7 @@ from toolchain import VENDORS, build
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 import diopi_torch  # noqa: E402  # behind the check for PyTorch
-from diopi_impl.native import NativeVendor  # noqa: E402
+from diopi_impl.native import NativeVendor  # noqa: E402  # behind the check, too
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from torch_devices import Altered, Limited
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 import diopi_torch  # noqa: E402  # behind the check for PyTorch
-from diopi_torch.backend import use_vendor  # noqa: E402
+from diopi_torch.backend import use_vendor  # noqa: E402  # behind the check, too
 
 
 def test_there_is_one_device(vendor: Altered) -> None:

@@ -7,7 +7,7 @@ from torch_devices import Altered
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 from diopi_torch.__main__ import main  # noqa: E402  # behind the check for PyTorch
-from diopi_torch.listing import Entry, entries  # noqa: E402
+from diopi_torch.listing import Entry, entries  # noqa: E402  # behind the check, too
 
 
 def test_every_operator_has_its_place() -> None:

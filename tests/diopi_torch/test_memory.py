@@ -8,7 +8,7 @@ from torch_devices import Limited
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 from diopi_torch.memory import CachingAllocator, DeviceMemoryError, Usage  # noqa: E402  # behind the check for PyTorch
-from lib_rt import Device  # noqa: E402
+from lib_rt import Device  # noqa: E402  # behind the check, too
 
 
 @pytest.fixture

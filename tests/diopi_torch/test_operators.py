@@ -9,9 +9,9 @@ from torch_devices import Altered
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 import diopi_torch  # noqa: E402  # behind the check for PyTorch
-from diopi_proto.types import Error  # noqa: E402
-from diopi_torch.operators import kernels, overload  # noqa: E402
-from diopi_torch.shapes import KEPT, _kept, specs_of  # noqa: E402
+from diopi_proto.types import Error  # noqa: E402  # behind the check, too
+from diopi_torch.operators import kernels, overload  # noqa: E402  # behind the check, too
+from diopi_torch.shapes import KEPT, _kept, specs_of  # noqa: E402  # behind the check, too
 
 functional = torch.nn.functional
 

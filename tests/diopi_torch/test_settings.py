@@ -5,8 +5,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 from diopi_torch import SUPPORTED  # noqa: E402  # behind the check for PyTorch
-from diopi_torch.settings import FORCE_FALLBACK, SettingError, chosen_operators  # noqa: E402
-from diopi_torch.versions import check_version  # noqa: E402
+from diopi_torch.settings import FORCE_FALLBACK, SettingError, chosen_operators  # noqa: E402  # behind the check, too
+from diopi_torch.versions import check_version  # noqa: E402  # behind the check, too
 
 KNOWN = ("add.Tensor", "add.out", "mm", "conv2d")
 

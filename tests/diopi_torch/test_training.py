@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 import diopi_torch  # noqa: E402  # behind the check for PyTorch
-from diopi_impl.plugins import find_vendor  # noqa: E402
+from diopi_impl.plugins import find_vendor  # noqa: E402  # behind the check, too
 
 nn = torch.nn
 

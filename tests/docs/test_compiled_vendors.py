@@ -1,5 +1,6 @@
 """What docs/compiled_vendors.md tells to do, done: from an empty folder to a first operator that passes."""
 
+import hashlib
 import json
 import os
 import re
@@ -51,7 +52,8 @@ def test_the_first_operator_passes(project: Path) -> None:
     suite = commands(PAGE.read_text("utf-8"))[2]
     run(f"{suite} --data data --json report.json -n 1", project)
     report = json.loads(project.joinpath("report.json").read_text())
-    assert report["vendor"] == {"name": "my_vendor", "version": "0.1"}
+    digest = hashlib.sha256(project.joinpath("build/libdiopi_impl.so").read_bytes()).hexdigest()
+    assert report["vendor"] == {"name": "my_vendor", "version": "0.1", "digest": digest}
     verdicts = {case["id"]: case["verdict"] for case in report["cases"]}
     assert {one for case, one in verdicts.items() if case.startswith("runtime")} == {"passed"}
     assert {one for case, one in verdicts.items() if case.startswith("diopiSqrt[float32")} == {"passed"}

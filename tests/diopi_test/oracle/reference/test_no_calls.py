@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from references import call
 
-from diopi_test.cases.model import ResultOverride
-
 ONES = np.ones
 CORRELATION = (1, 1, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1)
 """Of a patch of two rows."""
@@ -35,12 +33,6 @@ def counts(*numbers: int) -> Any:
 def test_what_is_no_call_is_refused(function: str, arguments: tuple[Any, ...], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         call(function, *arguments)
-
-
-def test_a_range_has_the_elements_that_follow_from_its_ends() -> None:
-    assert call("diopiArange", 1, 12, 4, out=ResultOverride(shape=(3,))).tolist() == [1, 5, 9]
-    with pytest.raises(ValueError, match="7 elements"):
-        call("diopiArange", 1, 12, 4, out=ResultOverride(shape=(7,)))
 
 
 def test_an_infinite_element_without_weight_has_no_part_in_a_sample() -> None:
