@@ -58,7 +58,10 @@ class Tensor(Owner):
         storage_offset: position in its storage of the first element, in elements.
     """
 
-    __slots__ = ("_memory", "_owns", "_parts", "_where", "context", "dtype", "shape", "storage_offset", "strides")
+    __slots__ = (
+        *("_elements", "_memory", "_owns", "_parts", "_where"),
+        *("context", "dtype", "shape", "storage_offset", "strides"),
+    )
 
     def __init__(
         self,
@@ -77,6 +80,7 @@ class Tensor(Owner):
         self._parts = parts
         self._where: types.Device | None = None
         self._memory: tuple[int, int] | None = None
+        self._elements: Array | None = None
         self.context = context
         self.shape = shape
         self.strides = strides
@@ -309,9 +313,12 @@ class Tensor(Owner):
 
         TypeError when the host can't address them.
         """
-        numpy_type = dtypes.to_numpy(self.dtype)
-        nbytes = _extent(self.shape, self.strides) * numpy_type.itemsize
-        return _view(self._memory_view(self.data_ptr, nbytes).view(numpy_type), 0, self.shape, self.strides)
+        if self._elements is None or self._handle is None or self.context.closed:
+            numpy_type = dtypes.to_numpy(self.dtype)
+            nbytes = _extent(self.shape, self.strides) * numpy_type.itemsize
+            elements = self._memory_view(self.data_ptr, nbytes).view(numpy_type)
+            self._elements = _view(elements, 0, self.shape, self.strides)  # which stays as long as the tensor lives
+        return self._elements
 
     def storage_view(self) -> Array:
         """The bytes of the whole storage themselves, as `view` has the elements."""
