@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from threading import Lock
+from typing import Any, final
 
 from diopi_impl.base import Box
 from diopi_impl.errors import UnsupportedDtypeError
@@ -12,6 +13,7 @@ from diopi_proto.ignored import Read
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Device, Dtype
+from lib_rt import Generator, Tensor
 
 Check = Callable[[Any], None]
 """Raises when the value of one parameter can't be what the prototype says."""
@@ -26,6 +28,61 @@ def checked(prototype: Prototype, implementation: Callable[..., Any]) -> Callabl
     An argument of which nothing is read in the call may be anything; `implementation` gets None for it.
     Where the prototype says shapes, they are checked too.
     """
+    check, passed = _checks(prototype), _Passed()
+
+    def call(context: Any, *given: Any) -> Any:
+        unread = passed.once(check, given)
+        values: Sequence[Any] = [None if i in unread else v for i, v in enumerate(given)] if unread else given
+        return implementation(context, *values)
+
+    return call
+
+
+@final
+class _Passed:
+    """What the checks found of calls that passed them, by all that they look at: calls are often of the same form.
+
+    The oldest are forgotten. Threads may share it.
+    """
+
+    LIMIT = 256
+
+    def __init__(self) -> None:
+        self._unread: dict[Hashable, frozenset[int]] = {}
+        self._lock = Lock()
+
+    def once(self, check: Callable[[Sequence[Any]], frozenset[int]], given: Sequence[Any]) -> frozenset[int]:
+        """`check(given)`, or what it returned of a call of this form."""
+        try:
+            form = tuple([_form(value) for value in given])
+            unread = self._unread.get(form)
+        except TypeError:  # values that no prototype has: the checks say so
+            return check(given)
+        return self._remember(form, check(given)) if unread is None else unread
+
+    def _remember(self, form: Hashable, unread: frozenset[int]) -> frozenset[int]:
+        with self._lock:
+            self._unread[form] = unread
+            if len(self._unread) > self.LIMIT:
+                del self._unread[next(iter(self._unread))]
+        return unread
+
+
+def _form(value: Any) -> Hashable:
+    """All that the checks look at of an argument."""
+    if isinstance(value, Tensor):
+        return value.shape, value.dtype, value.where
+    if isinstance(value, Generator):
+        return Generator
+    if isinstance(value, list):
+        return tuple([_form(entry) for entry in value])
+    if isinstance(value, Box):
+        return Box, _form(value.value)
+    return type(value), value
+
+
+def _checks(prototype: Prototype) -> Callable[[Sequence[Any]], frozenset[int]]:
+    """What raises unless the arguments are what `prototype` says, and tells by number of which nothing is read."""
     parameters = prototype.parameters[1:]
     checks = [_check(prototype, parameter) for parameter in parameters]
     count = next((i for i, p in enumerate(parameters) if p.role is Role.count), None)
@@ -34,24 +91,23 @@ def checked(prototype: Prototype, implementation: Callable[..., Any]) -> Callabl
     names = [parameter.name for parameter in parameters]
     may_ignore = any(fact.read is Read.nothing for fact in prototype.ignored)
 
-    def call(context: Any, *given: Any) -> Any:
+    def check_all(given: Sequence[Any]) -> frozenset[int]:
         unread = _unread(prototype, given) if may_ignore else frozenset()
-        values: Sequence[Any] = [None if i in unread else v for i, v in enumerate(given)] if unread else given
+        values = [None if i in unread else value for i, value in enumerate(given)]
         for i, (check, value) in enumerate(zip(checks, values, strict=True)):
             if i not in unread:
                 check(value)
+        arguments = dict(zip(names, values, strict=True))
         if prototype.shapes:
-            _check_shapes(prototype, dict(zip(names, values, strict=True)))
+            _check_shapes(prototype, arguments)
         if count is not None:
             for i in arrays:
-                _check_count(parameters[i], values[i], values[count])
-        if results:
-            arguments = dict(zip(names, values, strict=True))
-            for i in results:
-                _check_result(prototype, parameters[i], values[i], arguments)
-        return implementation(context, *values)
+                _check_count(parameters[i], values[i], given[count])
+        for i in results:
+            _check_result(prototype, parameters[i], values[i], arguments)
+        return unread
 
-    return call
+    return check_all
 
 
 def _unread(prototype: Prototype, values: Sequence[Any]) -> frozenset[int]:

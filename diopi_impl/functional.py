@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any, final
 
 import numpy as np
@@ -101,15 +102,17 @@ def _converted_first(prototype: Prototype, arguments: Sequence[Any], out: Sequen
 def bind(prototype: Prototype, adapted: Adapted) -> Callable[..., None]:
     """A raw implementation of `prototype`: waits for its stream, reads, computes, and only then writes."""
 
-    parameters, arguments_of, results_of = prototype.parameters[1:], prototype.arguments, prototype.results
+    results_of = prototype.results
+    position = {p.name: i for i, p in enumerate(prototype.parameters[1:])}
+    arguments_at, results_at = ([position[p.name] for p in some] for some in (prototype.arguments, results_of))
+    sizes_at = [i for p, i in zip(results_of, results_at, strict=True) if p.annotation is kinds.InOutSize]
 
     def implementation(context: Context, *values: Any) -> None:
-        given = dict(zip((p.name for p in parameters), values, strict=True))
         context.stream.synchronize()
-        arguments = [_read(given[p.name]) for p in arguments_of]
-        targets = [given[p.name] for p in results_of]
+        arguments = [_read(values[i]) for i in arguments_at]
+        targets = [values[i] for i in results_at]
         results = adapted(arguments, [_spec(p, target) for p, target in zip(results_of, targets, strict=True)])
-        asks = any(_asks_for_size(p, target) for p, target in zip(results_of, targets, strict=True))
+        asks = any(_asks_for_size(values[i]) for i in sizes_at)
         writes = [
             write
             for parameter, target, result in zip(results_of, targets, results, strict=True)
@@ -139,15 +142,18 @@ def _read(value: Any) -> Any:
 
 def _spec(parameter: Parameter, target: Any) -> OutSpec:
     if isinstance(target, Tensor):
-        return ResultSpec(target.shape, target.dtype, parameter.c_name)
+        return _spec_of(target.shape, target.dtype, parameter.c_name)
     if isinstance(target, list) and not parameter.is_made:
-        return tuple(ResultSpec(entry.shape, entry.dtype, parameter.c_name) for entry in target)
+        return tuple(_spec_of(entry.shape, entry.dtype, parameter.c_name) for entry in target)
     return None
 
 
-def _asks_for_size(parameter: Parameter, target: Any) -> bool:
-    """Whether the caller asks by this parameter for the size of a workspace, so that nothing is computed."""
-    return parameter.annotation is kinds.InOutSize and target is not None and target.value < 0
+_spec_of = lru_cache(maxsize=4096)(ResultSpec)  # making one takes longer than finding it
+
+
+def _asks_for_size(box: Box | None) -> bool:
+    """Whether the caller asks by this box for the size of a workspace, so that nothing is computed."""
+    return box is not None and box.value < 0
 
 
 def _writes(context: Context, parameter: Parameter, target: Any, result: Any) -> list[Callable[[], None]]:
@@ -185,16 +191,19 @@ def _made(context: Context, array: np.ndarray[Any, Any]) -> Tensor:
 
 def _tensor_write(parameter: Parameter, target: Tensor, result: Any) -> Callable[[], None]:
     array = np.asarray(result)
-    check_shape(parameter.c_name, target.shape, array.shape)
-    converted = _converted(array, to_numpy(target.dtype)).reshape(target.shape)
+    if array.shape != target.shape:
+        check_shape(parameter.c_name, target.shape, array.shape)
+        array = array.reshape(target.shape)
+    converted = _converted(array, to_numpy(target.dtype))
     if target.context.device.host_addressable:
-        view = target.view()
-        return lambda: np.copyto(view, converted)
-    return lambda: target.write(converted)
+        return partial(np.copyto, target.view(), converted)
+    return partial(target.write, converted)
 
 
 def _converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A result in the element type of its tensor; of complex numbers the real part where it is a real one."""
+    if array.dtype == dtype:
+        return array
     if np.iscomplexobj(array) and dtype.kind not in "cb":
         array = array.real
     with np.errstate(all="ignore"):

@@ -1,14 +1,14 @@
-"""The built-in device: aligned host memory, and a worker thread a stream that does its copies in order.
+"""The built-in device: aligned host memory, and streams that do their copies when they are waited for.
 
-Copies are really asynchronous: a call returns before the bytes have moved, and nothing orders two streams. Code that
-forgets to synchronise fails here as it would on a chip.
+Copies are as late as they may be: a call returns before the bytes have moved, and nothing orders two streams. Code that
+forgets to synchronise fails here, each time, as it would now and then on a chip.
 """
 
 from __future__ import annotations
 
 import itertools
 import threading
-from queue import SimpleQueue
+from collections import deque
 from typing import Any, final
 
 from cffi import FFI
@@ -20,7 +20,10 @@ ALIGNMENT = 256
 """Bytes to which every allocation is aligned."""
 
 LARGE = 2**16
-"""Bytes from which on a copy lets the program go on meanwhile; for fewer that costs more than it brings."""
+"""Bytes from which on a copy lets the program's other threads go on; for fewer that costs more than it brings."""
+
+CAPACITY = 1024
+"""Copies a stream takes; when it is full it does them."""
 
 _ffi = FFI()
 _ffi.cdef(
@@ -28,58 +31,38 @@ _ffi.cdef(
     "void *memmove(void *destination, const void *source, size_t size);"
 )
 _libc: Any = _ffi.dlopen(None)
-
-_Copy = tuple[int, int, int]
+_CHARACTERS, _ADDRESS = _ffi.typeof("char *"), _ffi.typeof("uintptr_t")
 
 
 @final
-class StreamWorker:
-    """One stream: a thread that takes copies (destination, source, bytes) off a queue, one after the other."""
+class _Stream:
+    """The copies (destination, source, bytes) that are queued, done in their order. Threads may share it."""
 
-    def __init__(self, handle: int) -> None:
-        self._tasks: SimpleQueue[_Copy | threading.Event | None] = SimpleQueue()
-        self._enqueuing = threading.Lock()
-        self._enqueued = self._copied = 0
-        self._thread = threading.Thread(target=self._work, name=f"stream {handle}", daemon=True)
-        self._thread.start()
+    def __init__(self) -> None:
+        self._copies: deque[tuple[int, int, int]] = deque()
+        self._at_work = threading.Lock()
 
     def copy(self, destination: int, source: int, nbytes: int) -> None:
         """Queue a copy of `nbytes` bytes between two addresses."""
-        with self._enqueuing:
-            self._enqueued += 1
-            self._tasks.put((destination, source, nbytes))
+        self._copies.append((destination, source, nbytes))
+        if len(self._copies) >= CAPACITY:
+            self.synchronize()
 
     def synchronize(self) -> None:
-        """Wait until everything queued so far is done."""
-        enqueued = self._enqueued
-        if self._copied >= enqueued:
-            return  # two changes of thread saved, which cost more than most operators
-        done = threading.Event()
-        self._tasks.put(done)
-        done.wait()
-
-    def close(self) -> None:
-        """Finish what is queued and end the thread."""
-        self._tasks.put(None)
-        self._thread.join()
-
-    def _work(self) -> None:
+        """Do everything queued so far, or wait for the thread that does it."""
         cast = _ffi.cast
-        while (task := self._tasks.get()) is not None:
-            if isinstance(task, threading.Event):
-                task.set()
-            else:
-                destination, source, nbytes = task
+        with self._at_work:
+            for _ in range(len(self._copies)):
+                destination, source, nbytes = self._copies.popleft()
                 move = _libc.memmove if nbytes >= LARGE else _ffi.memmove  # the former releases Python's lock
-                move(cast("char *", destination), cast("char *", source), nbytes)
-                self._copied += 1
+                move(cast(_CHARACTERS, destination), cast(_CHARACTERS, source), nbytes)
 
 
 class HostRuntime:
     """The nine runtime functions on host memory. Streams are numbered from 1."""
 
     def __init__(self) -> None:
-        self._streams: dict[int, StreamWorker] = {}
+        self._streams: dict[int, _Stream] = {}
         self._numbers = itertools.count(1)
         self._last_error = ""
 
@@ -98,25 +81,25 @@ class HostRuntime:
         )
 
     def stream_create(self) -> int:
-        """Start a stream and return its number."""
+        """The number of a new stream."""
         number = next(self._numbers)
-        self._streams[number] = StreamWorker(number)
+        self._streams[number] = _Stream()
         return number
 
     def stream_destroy(self, stream: int) -> Error:
         """Finish a stream's work and end it."""
-        worker = self._streams.pop(stream, None)
-        if worker is None:
+        queue = self._streams.pop(stream, None)
+        if queue is None:
             return self._unknown(stream)
-        worker.close()
+        queue.synchronize()
         return Error.Success
 
     def stream_sync(self, stream: int) -> Error:
         """Wait for a stream's work."""
-        worker = self._streams.get(stream)
-        if worker is None:
+        queue = self._streams.get(stream)
+        if queue is None:
             return self._unknown(stream)
-        worker.synchronize()
+        queue.synchronize()
         return Error.Success
 
     def malloc(self, nbytes: int) -> int:
@@ -125,7 +108,7 @@ class HostRuntime:
         if _libc.posix_memalign(memory, ALIGNMENT, max(nbytes, 1)) != 0:
             self._last_error = f"out of memory: {nbytes} bytes were asked for"
             return 0
-        return int(_ffi.cast("uintptr_t", memory[0]))
+        return int(_ffi.cast(_ADDRESS, memory[0]))
 
     def free(self, address: int) -> None:
         """Release what `malloc` gave; address 0 is allowed."""
@@ -133,10 +116,10 @@ class HostRuntime:
 
     def copy(self, stream: int, destination: int, source: int, nbytes: int) -> Error:
         """Queue a copy on a stream; host and device memory are the same here."""
-        worker = self._streams.get(stream)
-        if worker is None:
+        queue = self._streams.get(stream)
+        if queue is None:
             return self._unknown(stream)
-        worker.copy(destination, source, nbytes)
+        queue.copy(destination, source, nbytes)
         return Error.Success
 
     def _unknown(self, stream: int) -> Error:

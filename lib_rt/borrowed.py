@@ -7,6 +7,7 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, final
 
 from diopi_proto import types
@@ -21,6 +22,10 @@ from lib_rt.library import address, array_pointer, ffi, made, pointer
 from lib_rt.stream import Stream
 from lib_rt.tensor import Tensor
 
+Describe = Callable[[Any], Any]
+"""From the handle of a tensor to a C structure with its `dtype`, `device`, `shape`, `strides`, `storage_offset` and
+`data`, or to None where each has to be asked for by itself."""
+
 _MISSING = {service.name: service.missing for service in SERVICES}
 
 
@@ -32,14 +37,23 @@ class BorrowedDevice(Device):
         functions: the vendor's.
         api: the functions of `diopirt.h` as the framework provides them, as attributes.
         host_addressable: whether device memory can be read and written by the host directly.
+        describe: asks for all facts of a tensor at once.
     """
 
-    __slots__ = ("api", "functions")
+    __slots__ = ("api", "describe", "functions")
 
-    def __init__(self, functions: RuntimeFunctions, api: Any, *, host_addressable: bool = False) -> None:
+    def __init__(
+        self,
+        functions: RuntimeFunctions,
+        api: Any,
+        *,
+        host_addressable: bool = False,
+        describe: Describe = lambda handle: None,
+    ) -> None:
         self._handle = None
         self.functions = functions
         self.api = api
+        self.describe = describe
         self.host_addressable = host_addressable
 
     def serve(self, service: str, *arguments: int) -> None:
@@ -96,6 +110,10 @@ class BorrowedContext(Context):
         self._handle = handle
         self._owns_stream = False
         self.stream = BorrowedStream(device, address(made(self.api.diopiGetStream, "diopiStreamHandle_t", handle)))
+
+    def describe(self, handle: Any) -> Any:
+        assert isinstance(self.device, BorrowedDevice)
+        return self.device.describe(handle)
 
     def fetch(self, tensor: Tensor, start: int, span: Array) -> None:
         source, destination = _storage(tensor) + start, address(array_pointer(span))

@@ -64,6 +64,10 @@ class Context(Owner):
         )
         return Tensor.from_handle(self, result[0])
 
+    def describe(self, handle: Any) -> Any:
+        """All facts of a tensor behind a handle, as `lib_rt.borrowed.Describe` has them, or None: ask for each."""
+        return None
+
     def fetch(self, tensor: Tensor, start: int, span: Array) -> None:
         """Copy the tensor's storage from byte `start` on into `span`, after waiting for the stream."""
         check(lib.diopirt_tensor_read(tensor.handle, start, span.nbytes, array_pointer(span)))

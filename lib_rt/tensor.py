@@ -20,6 +20,9 @@ from lib_rt.stream import Stream
 
 _DEVICE = types.Device.device
 
+_DTYPES = {dtype.value: dtype for dtype in Dtype}  # finding a member costs less here than by its class
+_DEVICES = {where.value: where for where in types.Device}
+
 
 class TensorContext(OnDevice, Protocol):
     """What a tensor needs of the context it is made in; `lib_rt.Context` is one."""
@@ -35,6 +38,9 @@ class TensorContext(OnDevice, Protocol):
     @property
     def closed(self) -> bool:
         """Whether it was closed, and its tensors with it."""
+
+    def describe(self, handle: Any) -> Any:
+        """All facts of a tensor behind a handle, as `lib_rt.borrowed.Describe` has them, or None: ask for each."""
 
     def fetch(self, tensor: Tensor, start: int, span: Array) -> None:
         """Copy the tensor's storage from byte `start` on into `span`, after waiting for the stream."""
@@ -58,7 +64,10 @@ class Tensor(Owner):
         storage_offset: position in its storage of the first element, in elements.
     """
 
-    __slots__ = ("_memory", "_owns", "_parts", "_where", "context", "dtype", "shape", "storage_offset", "strides")
+    __slots__ = (
+        *("_data", "_elements", "_memory", "_owns", "_parts", "_where"),
+        *("context", "dtype", "shape", "storage_offset", "strides"),
+    )
 
     def __init__(
         self,
@@ -77,6 +86,8 @@ class Tensor(Owner):
         self._parts = parts
         self._where: types.Device | None = None
         self._memory: tuple[int, int] | None = None
+        self._data: int | None = None
+        self._elements: Array | None = None
         self.context = context
         self.shape = shape
         self.strides = strides
@@ -196,6 +207,9 @@ class Tensor(Owner):
     @classmethod
     def from_handle(cls, context: TensorContext, handle: Any) -> Tensor:
         """The tensor behind `handle`, which `context` owns: closing the result releases nothing."""
+        facts = context.describe(handle)
+        if facts is not None:
+            return cls._described(context, handle, facts)
         api = context.api
         dtype = Dtype(made(api.diopiGetTensorDtype, "diopiDtype_t", handle))
         shape = _sizes(made(api.diopiGetTensorShape, "diopiSize_t", handle))
@@ -204,6 +218,14 @@ class Tensor(Owner):
         strides = _sizes(made(api.diopiGetTensorStride, "diopiSize_t", handle))
         offset = made(api.diopiGetTensorStorageOffset, "int64_t", handle)
         return cls(context, handle, shape, strides, dtype, offset, owns=False)
+
+    @classmethod
+    def _described(cls, context: TensorContext, handle: Any, facts: Any) -> Tensor:
+        shape, strides = _sizes(facts.shape), _sizes(facts.strides)
+        tensor = cls(context, handle, shape, strides, _DTYPES[facts.dtype], facts.storage_offset, owns=False)
+        tensor._where = _DEVICES[facts.device]
+        tensor._data = address(facts.data)
+        return tensor
 
     @classmethod
     def sparse_csr(cls, crow: Tensor, col: Tensor, values: Tensor, shape: Sequence[int]) -> Tensor:
@@ -277,7 +299,10 @@ class Tensor(Owner):
     @property
     def data_ptr(self) -> int:
         """Address of the first element."""
-        return address(made(self.context.api.diopiGetTensorDataConst, "void const*", self.handle))
+        handle = self.handle
+        if self._data is None:
+            self._data = address(made(self.context.api.diopiGetTensorDataConst, "void const*", handle))
+        return self._data
 
     @property
     def storage_nbytes(self) -> int:
@@ -309,9 +334,12 @@ class Tensor(Owner):
 
         TypeError when the host can't address them.
         """
-        numpy_type = dtypes.to_numpy(self.dtype)
-        nbytes = _extent(self.shape, self.strides) * numpy_type.itemsize
-        return _view(self._memory_view(self.data_ptr, nbytes).view(numpy_type), 0, self.shape, self.strides)
+        if self._elements is None or self._handle is None or self.context.closed:
+            numpy_type = dtypes.to_numpy(self.dtype)
+            nbytes = _extent(self.shape, self.strides) * numpy_type.itemsize
+            elements = self._memory_view(self.data_ptr, nbytes).view(numpy_type)
+            self._elements = _view(elements, 0, self.shape, self.strides)  # which stays as long as the tensor lives
+        return self._elements
 
     def storage_view(self) -> Array:
         """The bytes of the whole storage themselves, as `view` has the elements."""
@@ -427,4 +455,4 @@ def _view(memory: Array, offset: int, shape: tuple[int, ...], strides: tuple[int
 
 
 def _sizes(size: Any) -> tuple[int, ...]:
-    return tuple(size.data[0 : size.len])
+    return tuple(ffi.unpack(size.data, size.len)) if size.len else ()

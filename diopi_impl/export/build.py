@@ -45,7 +45,7 @@ def export(vendor: str, folder: Path) -> Path:
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         for file, text in texts.items():
             Path(temporary, file).write_text(text, "utf-8")
-        _compile([_HERE / "host.c", *(Path(temporary, file) for file in texts)], Path(temporary, LIBRARY))
+        _compile([*_HERE.glob("*.c"), *(Path(temporary, file) for file in texts)], Path(temporary, LIBRARY))
         os.replace(Path(temporary, LIBRARY), folder / LIBRARY)
     return folder / LIBRARY
 

@@ -4,9 +4,19 @@
 
 #include <stdbool.h>
 
+#include <diopi/diopirt.h>
+
 typedef void (*function_t)(void);
 
 /* begin declarations */
+struct diopi_tensor_facts {
+    diopiDtype_t dtype;
+    diopiDevice_t device;
+    diopiSize_t shape, strides;
+    int64_t storage_offset;
+    const void* data; /* the first element */
+};
+
 struct diopi_exported {
     const char* vendor;           /* module:attribute */
     const char* const* operators; /* their names, ended by NULL */
@@ -14,6 +24,7 @@ struct diopi_exported {
     function_t* implementations; /* of the operators, which service.py fills in */
     function_t* services;        /* likewise, in the order of their registration */
     void (*fail)(const char* reason);
+    bool (*describe)(diopiConstTensorHandle_t tensor, struct diopi_tensor_facts* facts);
 };
 /* end declarations */
 
@@ -28,6 +39,9 @@ extern const char* const python_paths[]; /* sys.path, ended by NULL */
 
 /* Whether the implementations can be called; if not, the last error says why. */
 bool ready(void);
+
+/* Ask the framework for the facts of a dense tensor; false if it is sparse, or an answer is lacking or an error. */
+bool describe(diopiConstTensorHandle_t tensor, struct diopi_tensor_facts* facts);
 
 /* Set the last error of this thread. */
 void fail(const char* reason);

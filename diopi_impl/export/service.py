@@ -18,7 +18,7 @@ from diopi_proto.interface import lookup, runtime_prototypes
 from diopi_proto.registration import SERVICES, Service
 from diopi_proto.types import Error
 from lib_rt import RuntimeFunctions
-from lib_rt.borrowed import BorrowedDevice
+from lib_rt.borrowed import BorrowedDevice, Describe
 from lib_rt.device import callbacks
 from lib_rt.errors import CallError
 from lib_rt.library import declared, ffi, text
@@ -45,7 +45,9 @@ def _fill(exported: Any) -> list[Any]:
     services = callbacks(_explained(vendor.runtime, exported.fail))
     for number, service in enumerate(SERVICES):
         exported.services[number] = ffi.cast("function_t", services.get(service.name, 0))
-    device = BorrowedDevice(vendor.runtime, _api(exported.runtime), host_addressable=vendor.host_addressable)
+    device = BorrowedDevice(
+        vendor.runtime, _api(exported.runtime), host_addressable=vendor.host_addressable, describe=_describe(exported)
+    )
     operators = [_operator(vendor, name, device, exported.fail) for name in _names(exported.operators)]
     for number, operator in enumerate(operators):
         exported.implementations[number] = ffi.cast("function_t", operator)
@@ -98,6 +100,17 @@ def _api(functions: Any) -> SimpleNamespace:
     return SimpleNamespace(
         **{p.name: _checked(p.name, ffi.cast(pointer_type(p), functions[number])) for number, p in named}
     )
+
+
+def _describe(exported: Any) -> Describe:
+    """What asks the framework once for all facts of a tensor, and is None where it does not tell them all."""
+    ask, kind = exported.describe, ffi.typeof("struct diopi_tensor_facts*")
+
+    def describe(handle: Any) -> Any:
+        facts = ffi.new(kind)
+        return facts if ask(handle, facts) else None
+
+    return describe
 
 
 _LACKING = {"diopiIsTensorSparse": lambda handle, result: 0}

@@ -61,7 +61,7 @@ def source(vendor: str, name: str, version: str, operators: Sequence[Prototype],
             f"static const function_t runtime[] = {{{_pointers(runtime_prototypes())}}};\n",
             f"static const char* const operators[] = {{{_texts(prototype.name for prototype in operators)}NULL}};\n",
             f"const struct diopi_exported exported = {{{json.dumps(vendor)},",
-            "    operators, runtime, implementations, services, fail};\n",
+            "    operators, runtime, implementations, services, fail, describe};\n",
         )
     )
 

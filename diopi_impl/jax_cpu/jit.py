@@ -6,7 +6,7 @@ result is rounded once, to the element type of the caller's tensor, or to the st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any
 
@@ -53,7 +53,7 @@ def compiled(prototype: Prototype, function: Callable[..., Any], *, traced: Sequ
         arrays = [value for value, flag in zip(arguments, is_traced, strict=True) if flag]
         attributes = [value for value, flag in zip(arguments, is_traced, strict=True) if not flag]
         # repr distinguishes 1, 1.0, True, 0.0 and -0.0, which == does not
-        key = (body, repr(attributes), tuple(out))
+        key = (body, repr(attributes) if attributes else "", tuple([_asked(spec) for spec in out]))
         results = _programs.run(key, arrays, lambda: partial(body, attributes, out))
         return [_to_host(result) for result in results]
 
@@ -119,6 +119,13 @@ def _typed(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_typed(entry) for entry in value]
     return value if value is None else ResultSpec(value.shape, from_numpy(value.dtype))
+
+
+def _asked(spec: OutSpec) -> Hashable:
+    """What a program depends on of a result's tensor, as something that is hashed quickly."""
+    if isinstance(spec, ResultSpec):
+        return spec.shape, spec.dtype
+    return None if spec is None else tuple([_asked(one) for one in spec])
 
 
 def _to_host(result: Any) -> Any:

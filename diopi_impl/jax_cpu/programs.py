@@ -8,7 +8,7 @@ Programs whose arguments or results have more than `LARGE` elements are compiled
 time is that of the computation. All others are compiled quickly: their time is that of the compilation.
 
 Two environment variables are read whenever a program is made: `DIOPI_JAX_OPTIMIZE` is 1 to optimise every program, 0 to
-optimise none, and `DIOPI_JAX_PROGRAMS` is how many programs are kept.
+optimise none, and `DIOPI_JAX_PROGRAMS_MB` is how many megabytes the programs that are kept may take.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Hashable
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -24,8 +25,13 @@ import numpy as np
 
 Program = Callable[[Any], Any]
 
-LIMIT = 32
-"""Programs kept at a time, if the environment does not say: each takes one to two megabytes."""
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+LIMIT_MB = 128
+"""Megabytes that the programs kept take at most, if the environment does not say: those of a model's training step."""
+
+LEAST = 2**18
+"""Bytes that a program takes at least, where the process has not grown by as much: most take a little more."""
 
 LARGE = 2**14
 """Elements an array has at most, of a program that is not worth optimising."""
@@ -43,7 +49,7 @@ class ProgramCache:
     """The programs used last, by what they compute and the types of their arguments. Threads may share it."""
 
     def __init__(self) -> None:
-        self._programs: dict[Hashable, Program] = {}  # in order of use
+        self._programs: dict[Hashable, tuple[Program, int]] = {}  # with their bytes, in order of use
         self._lock = Lock()
 
     def run(self, key: Hashable, arrays: Any, build: Callable[[], Callable[[Any], Any]]) -> Any:
@@ -52,23 +58,31 @@ class ProgramCache:
         with jax.enable_x64(True):  # int64 and float64 are element types of the standard
             program = self._find(key)
             if program is None:
+                before = resident_bytes()
                 program = _compiled(build(), arrays)
-                self._keep(key, program)
+                self._keep(key, program, max(resident_bytes() - before, LEAST))  # XLA does not say what it takes
             return program(arrays)
 
     def _find(self, key: Hashable) -> Program | None:
         with self._lock:
-            program = self._programs.pop(key, None)
-            if program is not None:
-                self._programs[key] = program
-            return program
+            kept = self._programs.pop(key, None)
+            if kept is None:
+                return None
+            self._programs[key] = kept
+            return kept[0]
 
-    def _keep(self, key: Hashable, program: Program) -> None:
-        limit = int(os.environ.get("DIOPI_JAX_PROGRAMS", LIMIT))
+    def _keep(self, key: Hashable, program: Program, nbytes: int) -> None:
+        limit = float(os.environ.get("DIOPI_JAX_PROGRAMS_MB", LIMIT_MB)) * 1e6
         with self._lock:
-            self._programs[key] = program
-            while len(self._programs) > limit:
-                del self._programs[next(iter(self._programs))]
+            self._programs[key] = program, nbytes
+            taken = sum(nbytes for _, nbytes in self._programs.values())
+            while taken > limit and len(self._programs) > 1:
+                taken -= self._programs.pop(next(iter(self._programs)))[1]
+
+
+def resident_bytes() -> int:
+    """Memory of this process that is not swapped out, in bytes."""
+    return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * PAGE
 
 
 def _compiled(function: Callable[[Any], Any], arrays: Any) -> Program:
@@ -88,6 +102,6 @@ def _optimises(largest: int) -> bool:
 
 
 def _signature(arrays: Any) -> Any:
-    if isinstance(arrays, list):
-        return tuple(_signature(array) for array in arrays)
-    return (arrays.shape, arrays.dtype) if isinstance(arrays, np.ndarray) else type(arrays)
+    if isinstance(arrays, np.ndarray):
+        return arrays.shape, arrays.dtype
+    return tuple([_signature(array) for array in arrays]) if isinstance(arrays, list) else type(arrays)

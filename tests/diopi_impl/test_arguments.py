@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 
 from diopi_impl import Box, Vendor
+from diopi_impl.arguments import _Passed
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.dtypes import category
 from diopi_proto.types import Dtype, Error, Reduction, Scalar
-from lib_rt import Context, Tensor, is_poison
+from lib_rt import Context, Generator, Tensor, is_poison
 
 
 @pytest.fixture
@@ -269,3 +271,37 @@ def test_shapes_are_what_the_prototype_says(
     code = vendor.call("diopiGatherPointsMmcv", context, out, points, idx, *numbers)
     assert code is (WRONG if message else Error.Success)
     assert message in vendor.last_error()
+
+
+def test_a_call_that_passed_lets_no_other_pass(vendor: Vendor, context: Context) -> None:
+    """Calls of one form are checked once; what the checks look at is all of the form."""
+    three, four, whole = (
+        Tensor.from_numpy(context, array) for array in (np.ones(3, np.float32), np.ones(4), np.ones(3, np.int64))
+    )
+    for _ in range(2):
+        assert vendor.call("diopiAdd", context, three, three, three, ONE) is Error.Success
+        assert vendor.call("diopiAdd", context, whole, three, three, ONE) is not Error.Success
+        assert vendor.call("diopiAdd", context, three, three, None, ONE) is not Error.Success
+        assert vendor.call("diopiAddScalar", context, whole, whole, ONE, ONE) is Error.Success
+        assert vendor.call("diopiAddScalar", context, whole, whole, HALF, ONE) is not Error.Success
+        assert vendor.call("diopiCat", context, four, [four, four], 2, 0) is Error.Success
+        assert vendor.call("diopiCat", context, four, [four, four], 3, 0) is not Error.Success
+        assert vendor.call("diopiCat", context, four, [four, None], 2, 0) is not Error.Success
+
+
+def test_a_call_that_passed_keeps_nothing_alive(vendor: Vendor) -> None:
+    @vendor.implements_raw("diopiRandperm")
+    def randperm(ctx: Any, out: Any, n: Any, generator: Any) -> None: ...
+
+    with vendor.open_device() as device, Context(device) as context:
+        generator, out = Generator(context, 0), Tensor.empty(context, (3,), Dtype.int64)
+        assert vendor.call("diopiRandperm", context, out, 3, generator) is Error.Success
+        left = weakref.ref(generator), weakref.ref(out)
+        del generator, out
+        assert [one() for one in left] == [None, None]
+
+
+def test_many_forms_are_no_burden(vendor: Vendor, context: Context) -> None:
+    tensor = Tensor.from_numpy(context, np.ones(3))
+    for number in (*range(3 * _Passed.LIMIT), 0):
+        assert vendor.call("diopiAdd", context, tensor, tensor, tensor, Scalar.of(number)) is Error.Success

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from late_runtime import LateRuntime
 
 from diopi_impl import Box, UnsupportedDtypeError, Vendor
 from diopi_impl.functional import ResultSpec
+from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Device, Dtype, Error, RoundMode, Scalar
 from lib_rt import Context, Tensor, is_poison
 
@@ -20,7 +20,7 @@ Array = np.ndarray
 
 @pytest.fixture(params=[True, False], ids=["host-addressable", "remote"])
 def vendor(request: pytest.FixtureRequest) -> Vendor:
-    return Vendor("small", "1", LateRuntime().functions(), host_addressable=request.param)
+    return Vendor("small", "1", HostRuntime().functions(), host_addressable=request.param)
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from late_runtime import LateRuntime
 
 from diopi_impl import Vendor
+from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Device
 from diopi_test.baseline.evaluate import make_baseline_case
@@ -26,7 +26,7 @@ QUEUED = CallMode(queued=True)
 
 def having(function: str, implementation: Callable[..., Any]) -> Vendor:
     """A vendor that has nothing but this raw implementation, and whose device copies as late as it may."""
-    vendor = Vendor("one function", "1", LateRuntime().functions(), host_addressable=True)
+    vendor = Vendor("one function", "1", HostRuntime().functions(), host_addressable=True)
     vendor.implements_raw(function)(implementation)
     return vendor
 
