@@ -60,6 +60,10 @@ vendor = TorchVendor(
         Waiver("diopiIndexPut*[*float16-long-sum]", "half precision is added up in half precision"),
         Waiver("diopiEmbeddingBackward[*float16-long-sum]", "half precision is added up in half precision"),
         Waiver("diopiGridSample[float16-half-volume-bilinear]", "places in volumes are computed in half precision"),
+        Waiver(
+            "diopiLinspace[float16-half]",
+            "the step is computed in half precision: of 70,001 numbers from -11 to 37 it is 48 / inf, which is 0",
+        ),
         Waiver("diopiConvTranspose?d[float16-accumulated]", "the kernel's products are added up in half precision"),
         Waiver(
             "diopiConvolution?dBackward[float16-accumulated]", "the kernel's products are added up in half precision"

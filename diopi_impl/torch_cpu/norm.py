@@ -212,9 +212,13 @@ def norm(input: Tensor, p: float, dim: Sequence[int], *, out: ResultSpec) -> Any
 
 @vendor.implements("diopiNormBackward")
 def norm_backward(grad_output: Tensor, self: Tensor, norm: Tensor, dim: Sequence[int], p: float) -> Any:
-    keepdim = norm.ndim == self.ndim
-    _check_sizes(torch.linalg.vector_norm(self, p, dim or None, keepdim=keepdim).shape, norm=norm)
-    return gradients(lambda x: torch.linalg.vector_norm(x, p, dim or None, keepdim=keepdim), grad_output, self)[0]
+    def with_given_norm(x: Tensor) -> Tensor:
+        result = torch.linalg.vector_norm(x, p, dim or None, keepdim=norm.ndim == x.ndim)
+        _check_sizes(result.shape, norm=norm)
+        result.data.copy_(norm)  # which autograd has saved; its own has errors of its own
+        return result
+
+    return gradients(with_given_norm, grad_output, self)[0]
 
 
 @vendor.implements("diopiLinalgVecNorm")

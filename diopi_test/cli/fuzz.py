@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +17,7 @@ from diopi_test.baseline.shuffle import RANDOM
 from diopi_test.cli.options import Seed, Unusable, console, select_functions, selection_options, vendor_option
 
 if TYPE_CHECKING:
-    from diopi_test.fuzz.findings import FuzzFinding
+    from diopi_test.fuzz.findings import FindingsWriter, FuzzFinding
     from diopi_test.fuzz.search import Search
     from diopi_test.harness.selection import Selection
 
@@ -68,27 +70,21 @@ def fuzz(
     """
     if find_spec("hypothesis") is None:
         raise click.UsageError("the fuzzer needs one more package: pip install 'diopi[fuzz]'")
-    from diopi_impl import VendorError, VendorNotFoundError
-    from diopi_test.baseline.errors import BaselineError
     from diopi_test.baseline.generate import functions_with_cases
     from diopi_test.fuzz.findings import FindingsWriter
     from diopi_test.fuzz.search import Search
     from diopi_test.fuzz.trial import Trials
-    from diopi_test.harness.isolation.nursery import NurseryError
-    from diopi_test.harness.tables import TableError
     from diopi_test.harness.waivers import Waivers
 
     functions = select_functions(functions_with_cases("full"), selection, lambda name: 1)
     writer = FindingsWriter(output or Path(f"fuzz-{seed}"))
     console.print(f"drawn from seed {seed}", highlight=False)  # at once: the search may not come to its end
-    found: list[FuzzFinding] = []
 
     def report(finding: FuzzFinding) -> None:
-        found.append(writer.add(finding, len(found) + 1))
-        for line in found[-1].lines():
+        for line in writer.add(finding).lines():
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-    try:
+    with _ending_as_said():
         writer.check()
         given = Waivers.read(waivers)
         with Trials(vendor, timeout) as trials:
@@ -96,14 +92,26 @@ def fuzz(
             search = Search(trials, seed, time.monotonic() + 60 * minutes, report)
             search.waivers = given + Waivers.of_vendor(said.name, said.waivers)
             _run(search, functions, rounds)
+    _tell(search, writer, statistics)
+    sys.exit(1 if writer.found else 0)
+
+
+@contextmanager
+def _ending_as_said() -> Iterator[None]:
+    """Make of what goes wrong in a search the exit status it has."""
+    from diopi_impl import VendorError, VendorNotFoundError
+    from diopi_test.baseline.errors import BaselineError
+    from diopi_test.harness.isolation.nursery import NurseryError
+    from diopi_test.harness.tables import TableError
+
+    try:
+        yield
     except (VendorNotFoundError, TableError, FileExistsError) as error:
         raise click.UsageError(str(error)) from error
     except (VendorError, NurseryError, BaselineError, OSError) as error:
         raise Unusable(str(error)) from error
     except Exception as error:  # of the fuzzer itself: no finding, which status 1 would be
         raise Unusable("".join(traceback.format_exception(error))) from error
-    _tell(search, writer.folder, found, statistics)
-    sys.exit(1 if found else 0)
 
 
 def _run(search: Search, functions: list[str], rounds: int | None) -> None:
@@ -117,7 +125,7 @@ def _run(search: Search, functions: list[str], rounds: int | None) -> None:
         console.print(str(interrupt) or "interrupted")
 
 
-def _tell(search: Search, folder: Path, found: list[FuzzFinding], statistics: bool) -> None:
+def _tell(search: Search, writer: FindingsWriter, statistics: bool) -> None:
     """Print what was drawn and found; Unusable if no call was run."""
     from diopi_test.fuzz.statistics import show, summary
 
@@ -126,8 +134,7 @@ def _tell(search: Search, folder: Path, found: list[FuzzFinding], statistics: bo
     console.print(summary(search.statistics.values()), highlight=False)
     if not any(one.legal for one in search.statistics.values()):
         raise Unusable("no call was run")
-    console.print(
-        f"{len(found)} finding{'' if len(found) == 1 else 's'}; repeat with --seed {search.seed}", highlight=False
-    )
-    if found:
-        console.print(f"diopi-test run --data {folder}", highlight=False, soft_wrap=True)
+    number = len(writer.found)
+    console.print(f"{number} finding{'' if number == 1 else 's'}; repeat with --seed {search.seed}", highlight=False)
+    if number:
+        console.print(f"diopi-test run --data {writer.folder}", highlight=False, soft_wrap=True)

@@ -68,10 +68,15 @@ def _argument(value: object) -> str:
 
 @final
 class FindingsWriter:
-    """Writes findings into a folder of baselines as they come: level smoke, a file a function, a manifest."""
+    """Writes findings into a folder of baselines as they come: level smoke, a file a function, a manifest.
+
+    Attributes:
+        found: what was written, in its order.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.found: list[FuzzFinding] = []
         self._level = folder / LEVEL
         self._calls: dict[str, list[BaselineCase]] = defaultdict(list)
 
@@ -80,12 +85,12 @@ class FindingsWriter:
         if (self._level / NAME).exists():
             raise FileExistsError(f"{self._level} has a baseline already; name another folder with --output")
 
-    def add(self, finding: FuzzFinding, number: int) -> FuzzFinding:
-        """Write a finding as cases called `fuzz-NUMBER`, those before the last one with their place; and return it so.
+    def add(self, finding: FuzzFinding) -> FuzzFinding:
+        """Write the n-th finding as cases called `fuzz-n`, those before the last with their place; and return it so.
 
         BaselineError or OSError if it can't be written.
         """
-        last = len(finding.calls)
+        number, last = len(self.found) + 1, len(finding.calls)
         labels = [f"fuzz-{number}" if place == last else f"fuzz-{number}.{place}" for place in range(1, last + 1)]
         named = [
             replace(call, label=f"{call.dtype.name}-{label}") for call, label in zip(finding.calls, labels, strict=True)
@@ -97,7 +102,8 @@ class FindingsWriter:
         manifest = ManifestWriter(self._level, LEVEL, _stored)
         manifest.enter(finding.function)
         manifest.save()
-        return replace(finding, calls=named)
+        self.found.append(replace(finding, calls=named))
+        return self.found[-1]
 
 
 def _stored(file: IndexView) -> tuple[ListedCase, ...]:

@@ -111,6 +111,11 @@ class VendorInfo:
     version: str
     digest: str = field(default="", metadata=OPTIONAL)
 
+    @property
+    def title(self) -> str:
+        """Name and version, if it has one, as they are shown."""
+        return f"{self.name} {self.version}".strip()
+
 
 @dataclass(frozen=True)
 class BaselineInfo:

@@ -47,8 +47,7 @@ def show_plan(plan: PlanReport, console: Console) -> None:
 
 def _title(report: Report) -> str:
     """The vendor, in the colour of how it went."""
-    name = escape(" ".join(filter(None, (report.vendor.name, report.vendor.version))))
-    return f"[{'green' if report.exit_status == 0 else 'red'}]{name}[/]"
+    return f"[{'green' if report.exit_status == 0 else 'red'}]{escape(report.vendor.title)}[/]"
 
 
 def _show_errors(report: Report, console: Console, limit: int = 5) -> None:

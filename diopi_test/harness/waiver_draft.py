@@ -30,13 +30,12 @@ def draft(report: Report) -> str:
     of_function = defaultdict(list)
     for case in report.cases:
         of_function[case.function].append(case)
-    vendor = " ".join(filter(None, (report.vendor.name, report.vendor.version)))
     entries = [
         _entry(pattern, cases)
         for (function, _), group in groupby(wrong, key=_group)
         for pattern, cases in _patterns(list(group), of_function[function])
     ]
-    return "\n".join((HEAD.format(vendor=_comment(vendor), level=report.baseline.level), *entries))
+    return "\n".join((HEAD.format(vendor=_comment(report.vendor.title), level=report.baseline.level), *entries))
 
 
 def _is_wrong(case: CaseRecord) -> bool:

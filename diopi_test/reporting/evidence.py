@@ -76,10 +76,14 @@ class Evidence:
 
 def pack(log: bytes, manifest: bytes, *, signed: bool = False) -> Mapping[str, bytes]:
     """The members of an archive, of a log and the baseline's manifest; EvidenceError if they don't go together."""
-    problems = list(_problems(log, manifest))
-    if problems:
+    content, problems = _examined(log, manifest)
+    if content is None or problems:
         raise EvidenceError(problems[0])
-    content = LogContent.of(whole_entries(log.splitlines(keepends=True)), Path(LOG))
+    return _packed(content, log, manifest, signed)
+
+
+def _packed(content: LogContent, log: bytes, manifest: bytes, signed: bool) -> Mapping[str, bytes]:
+    """The members of an archive, of a log that tells `content`."""
     report = content.report()
     members = {LOG: log, MANIFEST: manifest, **derived(report)}
     listed = {name: Member(hashlib.sha256(data).hexdigest(), len(data)) for name, data in members.items()}
@@ -145,13 +149,11 @@ class Archive:
     def _contradictions(self) -> Iterator[str]:
         """Where the parts of the archive tell different things."""
         log, manifest = self.members[LOG], self.members[MANIFEST]
-        problems = list(_problems(log, manifest))
+        content, problems = _examined(log, manifest)
         yield from problems
-        try:
-            made = pack(log, manifest, signed=self.evidence.signed)
-        except EvidenceError:  # which is among the problems
+        if content is None or problems:
             return
-        for name, data in made.items():
+        for name, data in _packed(content, log, manifest, self.evidence.signed).items():
             if name in self.members and self.members[name] != data:
                 yield f"{name} is forged, or of another version of the suite: the log tells otherwise"
 
@@ -169,17 +171,26 @@ def _members(content: bytes) -> Mapping[str, bytes]:
         raise EvidenceError(f"it is no ZIP file, truncated or damaged: {error}") from error
 
 
-def _problems(log: bytes, manifest: bytes) -> Iterator[str]:
-    """Why a log, and the manifest of the baseline, are no evidence of a run."""
+def _examined(log: bytes, manifest: bytes) -> tuple[LogContent | None, list[str]]:
+    """What a log tells, None if it can't be read; and why it and the baseline's manifest are no evidence of a run."""
     lines = log.splitlines(keepends=True)
-    damaged = [number for number, line in enumerate(lines) if not is_whole(line) and not _ends_a_part(lines, number)]
-    if damaged:
-        yield f"line {damaged[0] + 1} of the log is damaged or was changed, as {len(damaged) - 1} more"
+    problems = list(_damages(lines))
     try:
         content = LogContent.of(whole_entries(lines), Path(LOG))
     except (LogError, ValueError) as error:
-        yield f"the log can't be read: {error}"
-        return
+        return None, [*problems, f"the log can't be read: {error}"]
+    return content, [*problems, *_differences(content, manifest)]
+
+
+def _damages(lines: list[bytes]) -> Iterator[str]:
+    """That lines of a log are not as they were written."""
+    damaged = [number for number, line in enumerate(lines) if not is_whole(line) and not _ends_a_part(lines, number)]
+    if damaged:
+        yield f"line {damaged[0] + 1} of the log is damaged or was changed, as {len(damaged) - 1} more"
+
+
+def _differences(content: LogContent, manifest: bytes) -> Iterator[str]:
+    """How the manifest is not that of the log's run."""
     digest, whole = digest_of(manifest)
     if not whole:
         yield "the baseline's manifest does not end with its sha256: it was changed"

@@ -30,8 +30,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def junit(report: Report) -> str:
     """The document of a report."""
-    title = " ".join(filter(None, (report.vendor.name, report.vendor.version)))
-    root = Element("testsuites", name=_text(title), time=f"{report.summary.seconds:.3f}")
+    root = Element("testsuites", name=_text(report.vendor.title), time=f"{report.summary.seconds:.3f}")
     if problems := list(_problems(report)):
         suite = SubElement(root, "testsuite", name=RUN, time="0.000")
         for problem in problems:

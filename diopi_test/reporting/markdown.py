@@ -9,7 +9,7 @@ from typing import TypeVar
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
 from diopi_test.harness.details import details
-from diopi_test.harness.records import CaseRecord, Counts, Report, VendorInfo
+from diopi_test.harness.records import CaseRecord, Counts, Report
 from diopi_test.reporting.comparison import Change, ChangedCase, Comparison
 
 T = TypeVar("T")
@@ -52,15 +52,11 @@ def _report_lines(report: Report) -> Iterator[str]:
 
 
 def _headline(report: Report) -> str:
-    name, summary = _name(report.vendor), report.summary
+    name, summary = _escaped(report.vendor.title), report.summary
     if report.exit_status == 3:
         return f"❔ {name}: no verdict, {summary.passed:,} of {summary.total:,} cases passed"
     sign = "✅" if report.exit_status == 0 else "❌"
     return f"{sign} {name}: {summary.passed:,} of {summary.total:,} cases passed"
-
-
-def _name(vendor: VendorInfo) -> str:
-    return _escaped(f"{vendor.name} {vendor.version}".strip())
 
 
 def _class_table(report: Report) -> Iterator[str]:
@@ -89,9 +85,7 @@ def _wrong_case(case: CaseRecord) -> Iterator[str]:
 
 
 def _comparison_lines(comparison: Comparison) -> Iterator[str]:
-    names = [
-        _escaped(f"{run.vendor.name} {run.vendor.version}".strip()) for run in (comparison.before, comparison.after)
-    ]
+    names = [_escaped(run.vendor.title) for run in (comparison.before, comparison.after)]
     yield f"### {'❌' if comparison.exit_status else '✅'} {names[0]} → {names[1]}"
     yield ""
     yield from (f"- {warning}" for warning in comparison.warnings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,10 +91,15 @@ def linear_backward(
 def cholesky(mat: Array, upper: bool, checkerror: bool) -> tuple[PartlySpecified, Array]:
     lower = _adjoint(mat) if upper else mat
     factors, info = np.zeros_like(mat), np.zeros(mat.shape[:-2], np.int64)
+    terms = np.zeros(mat.shape)
     for batch in np.ndindex(info.shape):
         factors[batch], info[batch] = _cholesky_factor(lower[batch])
+        if info[batch] == 0:
+            terms[batch] = _factor_terms(factors[batch])
+    if upper:
+        factors, terms = _adjoint(factors), _transpose(terms)
     succeeded = np.broadcast_to(info[..., np.newaxis, np.newaxis] == 0, mat.shape)
-    return PartlySpecified(_adjoint(factors) if upper else factors, succeeded), info
+    return PartlySpecified(WithTerms(factors, terms, signed=True), succeeded), info
 
 
 def _cholesky_factor(mat: Array) -> tuple[Array, int]:
@@ -110,47 +115,74 @@ def _cholesky_factor(mat: Array) -> tuple[Array, int]:
     return factor, 0
 
 
+def _factor_terms(factor: Array) -> Array:
+    """By how much the errors of its sums move a lower factor.
+
+    What is found are factors of L Lᴴ + E, E being the errors of the sums (Higham, theorem 10.3), which moves L by
+    L Φ(L⁻¹ E L⁻ᴴ) to first order, where Φ takes the lower triangle and half the diagonal. In column b that is
+    Σ (I − Σ_(c < b) L_c M_c − L_b M_b / 2)_ai E_ij M_bj, M being L⁻¹, L_c its column and M_c its row.
+    """
+    inverse = np.linalg.inv(factor)
+    errors = with_terms(lambda a, b: np.tril(a) @ np.triu(b), factor, _adjoint(factor)).terms ** 2
+    right = errors @ _transpose(np.abs(inverse) ** 2)
+    squares, left = np.zeros(errors.shape), np.eye(len(factor), dtype=factor.dtype)
+    for b in range(len(factor)):
+        outer = np.outer(factor[:, b], inverse[b])
+        squares[:, b] = np.abs(left - outer / 2) ** 2 @ right[:, b]
+        left -= outer
+    return np.sqrt(np.tril(squares))
+
+
 @reference("diopiCholeskyBackward")
 def cholesky_backward(grad_output: Array, L: Array, upper: bool) -> WithTerms:
     factor, grad = (_adjoint(L), _adjoint(grad_output)) if upper else (L, grad_output)
     product = with_terms(np.matmul, _adjoint(factor), np.tril(grad))
     lower = np.tril(np.ones(L.shape)) - np.eye(L.shape[-1]) / 2
-    inverse = np.linalg.inv(factor)
-    left = _solved(_adjoint(inverse), WithTerms(lower * product.value, lower * product.terms))
-    right = _solved(_adjoint(inverse), WithTerms(_adjoint(left.value), _transpose(left.terms)))
+    system = System(factor.conj(), upper=False, transpose=True)
+    left = system.solved(WithTerms(lower * product.value, lower * product.terms))
+    right = system.solved(WithTerms(_adjoint(left.value), _transpose(left.terms)))
     value, terms = (right.value + _adjoint(right.value)) / 2, np.hypot(right.terms, _transpose(right.terms)) / 2
     return WithTerms(value, terms)
 
 
-def _solved(inverse: Array, right: WithTerms) -> WithTerms:
-    """The inverse of a triangular matrix times the right side of a system.
+@final
+class System:
+    """Triangular systems op(mat) X = b, op being the transpose or nothing; the other triangle of mat is not read."""
 
-    Substitution adds up a row of the matrix times the solution, an error of which moves what is found after it.
-    """
-    solution = inverse @ right.value
-    residual = with_terms(np.matmul, np.linalg.inv(inverse), solution)
-    errors = residual.terms**2 + np.square(right.terms)
-    return WithTerms(solution, np.sqrt(np.abs(inverse) ** 2 @ errors))
+    def __init__(self, mat: Array, upper: bool, transpose: bool, unitriangular: bool = False) -> None:
+        self._upper = upper != transpose
+        cut = np.triu if self._upper else np.tril
+        triangle = cut(_transpose(mat) if transpose else mat, (1 if self._upper else -1) * int(unitriangular))
+        self._matrix = triangle + np.eye(mat.shape[-1], dtype=mat.dtype) if unitriangular else triangle
+        self._cut = cut
+
+    def solved(self, right: WithTerms) -> WithTerms:
+        """The solution. An error of a row times X, or of b, moves all that is found after it (Higham, theorem 8.5)."""
+        solution = self._substituted(right.value)
+        residual = with_terms(lambda matrix, x: self._cut(matrix) @ x, self._matrix, solution)
+        inverse = self._substituted(np.eye(self._matrix.shape[-1]))
+        errors = residual.terms**2 + np.square(right.terms)
+        return WithTerms(solution, np.sqrt(np.abs(inverse) ** 2 @ errors), signed=True)
+
+    def _substituted(self, b: Array) -> Array:
+        """The solution, from the row that has one unknown to the row that has all."""
+        matrix, size = self._matrix, self._matrix.shape[-1]
+        batch = np.broadcast_shapes(b.shape[:-2], matrix.shape[:-2])
+        solution = np.zeros(batch + b.shape[-2:], np.result_type(b, matrix))
+        for i in reversed(range(size)) if self._upper else range(size):
+            known = slice(i + 1, size) if self._upper else slice(0, i)
+            products = matrix[..., i, np.newaxis, known] @ solution[..., known, :]
+            solution[..., i, :] = (b[..., i, :] - products[..., 0, :]) / matrix[..., i, i, np.newaxis]
+        return solution
 
 
 @reference("diopiTriangularSolve")
-def triangular_solve(b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Array, Exact]:
+def triangular_solve(
+    b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bool
+) -> tuple[WithTerms, Exact]:
     batch = np.broadcast_shapes(b.shape[:-2], mat.shape[:-2])
-    return _solve(b, mat, upper, transpose, unitriangular), Exact(np.broadcast_to(mat, batch + mat.shape[-2:]))
-
-
-def _solve(b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bool) -> Array:
-    """X of op(mat) X = b, by substitution from the row that has one unknown to the row that has all."""
-    matrix = _transpose(mat) if transpose else mat
-    size = mat.shape[-1]
-    batch = np.broadcast_shapes(b.shape[:-2], mat.shape[:-2])
-    solution = np.zeros(batch + b.shape[-2:], np.result_type(b, mat))
-    for i in reversed(range(size)) if upper != transpose else range(size):
-        known = slice(i + 1, size) if upper != transpose else slice(0, i)
-        products = matrix[..., i, np.newaxis, known] @ solution[..., known, :]
-        diagonal = 1 if unitriangular else matrix[..., i, i, np.newaxis]
-        solution[..., i, :] = (b[..., i, :] - products[..., 0, :]) / diagonal
-    return solution
+    solution = System(mat, upper, transpose, unitriangular).solved(WithTerms(b, 0.0))
+    return solution, Exact(np.broadcast_to(mat, batch + mat.shape[-2:]))
 
 
 @reference("diopiTriangularSolveBackward")
@@ -164,18 +196,22 @@ def triangular_solve_backward(
     transpose: bool,
     unitriangular: bool,
 ) -> tuple[Any, Any]:
-    grad = np.zeros_like(x)
+    grad = WithTerms(np.zeros_like(x), np.zeros(x.shape))
     if grad_x is not None:
-        grad = _solve(grad_x, mat.conj(), upper, not transpose, unitriangular)
+        grad = System(mat.conj(), upper, not transpose, unitriangular).solved(WithTerms(grad_x, 0.0))
 
     def outer(left: Array, right: Array) -> Array:
         product = left @ _transpose(right)
         triangle = np.triu(product, int(unitriangular)) if upper else np.tril(product, -int(unitriangular))
         return sum_to(triangle, mat.shape)
 
-    product = with_terms(outer, -x.conj(), grad) if transpose else with_terms(outer, -grad, x.conj())
+    factors = (-x.conj(), grad.value) if transpose else (-grad.value, x.conj())
+    product, squares = with_terms(outer, *factors), (np.abs(x) ** 2, grad.terms**2)
+    of_grad = np.sqrt(outer(*(squares if transpose else reversed(squares))))
+    product = WithTerms(product.value, np.hypot(product.terms, of_grad))
     grad_mat = product if grad_cloned_mat is None else plus(product, sum_to(grad_cloned_mat, mat.shape))
-    return sum_to(grad, b.shape), grad_mat
+    grad_b = WithTerms(sum_to(grad.value, b.shape), np.sqrt(sum_to(grad.terms**2, b.shape)), signed=True)
+    return grad_b, grad_mat
 
 
 @reference("diopiLinalgQR")

@@ -8,7 +8,7 @@ import pytest
 from references import call, difference, value
 
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import reference_of
+from diopi_test.oracle.reference import PartlySpecified, reference_of
 
 Array = np.ndarray[Any, Any]
 
@@ -192,6 +192,43 @@ def test_errors_of_cholesky_gradient_are_within_its_terms(upper: bool) -> None:
     exact = function(grad.astype(np.float64), factor.astype(np.float64), upper)
     rounded = value(function(grad, factor, upper))
     assert np.sqrt(np.mean(((rounded - exact.value) / (exact.terms * 2.0**-23)) ** 2)) < 1
+
+
+def _units(function: str, result: int, *arguments: Array, flags: tuple[bool, ...]) -> Array:
+    """Errors of a result that is computed in float32, in eps times its terms."""
+    reference = reference_of(function)
+    assert reference is not None
+    exact, rounded = (
+        reference(*(argument.astype(dtype) for argument in arguments), *flags)[result]
+        for dtype in (np.float64, np.float32)
+    )
+    exact = exact.value if isinstance(exact, PartlySpecified) else exact
+    within = exact.terms > 0
+    return np.asarray((value(rounded) - exact.value)[within] / (exact.terms[within] * 2.0**-23))
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_errors_of_cholesky_are_those_of_its_terms(upper: bool) -> None:
+    rng = np.random.default_rng(6)
+    root = rng.normal(size=(90, 90)).astype(np.float32)
+    units = _units("diopiCholesky", 0, root @ root.T + 3 * np.eye(90, dtype=np.float32), flags=(upper, False))
+    assert 0.1 < np.sqrt(np.mean(units**2)) < 1
+
+
+@pytest.mark.parametrize(("upper", "transpose", "unitriangular"), FLAGS)
+def test_errors_of_triangular_systems_are_those_of_their_terms(
+    upper: bool, transpose: bool, unitriangular: bool
+) -> None:
+    rng = np.random.default_rng(7)
+    mat = (rng.normal(size=(90, 90)) / 6 + 2 * np.eye(90)).astype(np.float32)
+    b, grad_x = rng.normal(size=(2, 90, 5)).astype(np.float32)
+    flags = (upper, transpose, unitriangular)
+    x = call("diopiTriangularSolve", b, mat, *flags)[0]
+    units = [_units("diopiTriangularSolve", 0, b, mat, flags=flags)]
+    cloned = np.zeros(mat.shape)
+    units += [_units("diopiTriangularSolveBackward", i, grad_x, cloned, x, b, mat, flags=flags) for i in (0, 1)]
+    for errors in units:
+        assert 0.1 < np.sqrt(np.mean(errors**2)) < 1
 
 
 def test_signs_of_qr() -> None:

@@ -39,6 +39,22 @@ def test_sgd_leaves_an_idle_buffer_alone() -> None:
     assert (buf == 3).all()
 
 
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_errors_of_sgd_are_those_of_its_terms_where_momentum_and_gradient_cancel(nesterov: bool) -> None:
+    grad, noise, param = RNG.normal(size=(3, 2000)).astype(np.float32)
+    buf = -grad * (1 + noise / 100)
+    function = reference_of("diopiSgd")
+    assert function is not None
+    exact, rounded = (
+        function(*(x.astype(dtype) for x in (param, grad, buf)), 1.0, 0.75, 0.25, 2.0**-6, nesterov)
+        for dtype in (np.float64, np.float32)
+    )
+    for right, given in zip(exact, rounded, strict=True):
+        deviation = np.hypot(right.stored, right.value / np.sqrt(12))  # the last rounding is in no terms
+        units = (given.value - right.value) / (deviation * 2.0**-23)
+        assert 0.1 < np.sqrt(np.mean(units**2)) < 1
+
+
 def adam(name: str, moments: tuple[Array, Array], step: int, weight_decay: float = 0.0, **more: Any) -> list[Array]:
     given = {"largest": None, "eps": 0.0, "amsgrad": False, **more}
     numbers = (0.1, 0.9, 0.99, given["eps"], weight_decay, step, given["amsgrad"])
