@@ -11,6 +11,9 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jax import Array, lax
 
+BLOCK = 512
+"""Boxes whose triangles are in memory at a time, where one is compared with all others."""
+
 
 def rotated_boxes(boxes: Array) -> Array:
     """The corners of boxes (cx, cy, w, h, θ): (…, 5) to (…, 4, 2)."""
@@ -134,7 +137,7 @@ def drops_turned(boxes: Array, threshold: float, least: float = 0.0) -> Callable
     size = jnp.abs(boxes[:, 2] * boxes[:, 3])
 
     def drops(one: Array) -> Array:
-        common = box_overlaps(boxes[one], boxes)
+        common = lax.map(lambda other: box_overlaps(boxes[one], other), boxes, batch_size=BLOCK)
         return common > threshold * jnp.maximum(size + size[one] - common, least)
 
     return drops

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from memory import assert_little_memory
 
 from diopi_impl.jax_cpu import attention, llm, sparse
 
@@ -84,17 +85,6 @@ def test_the_customized_form_saves_what_its_gradient_drops(tensors: list[Array])
 
 
 # Memory
-
-
-def bytes_of(tree: Any) -> int:
-    return sum(int(np.prod(leaf.shape)) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
-
-
-def assert_little_memory(function: Callable[..., Any], *given: Any) -> None:
-    """At most ten times that of arguments and results, by what XLA says of the program."""
-    lowered = jax.jit(function).lower(*given)
-    used = lowered.compile().memory_analysis().temp_size_in_bytes
-    assert used <= 9 * (bytes_of(given) + bytes_of(lowered.out_info)), used
 
 
 @pytest.mark.parametrize("size", [64, 80, 128])

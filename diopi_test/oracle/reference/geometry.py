@@ -51,7 +51,7 @@ def _cut(polygon: Polygon, start: complex, end: complex) -> Polygon:
     heights = [cross(end - start, corner - start) for corner in polygon]
     kept = []
     for i, corner in enumerate(polygon):
-        if heights[i - 1] * heights[i] < 0:
+        if min(heights[i - 1], heights[i]) < 0 < max(heights[i - 1], heights[i]):
             part = heights[i - 1] / (heights[i - 1] - heights[i])
             kept.append(polygon[i - 1] + part * (corner - polygon[i - 1]))
         if heights[i] >= 0:

@@ -1,0 +1,40 @@
+"""The LMDeploy engine's attention on jax_cpu: 2,048 tokens and 32 query on 8 key heads take little memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from memory import assert_little_memory, shape
+
+from diopi_impl.jax_cpu.lmdeploy import attention
+
+QUERIES, KEYS, TOKENS, BATCH = 32, 8, 2048, 4
+THETA = 10000.0
+
+
+def _weight(size: int) -> object:
+    return shape(QUERIES * size, (QUERIES + 2 * KEYS) * size)
+
+
+@pytest.mark.parametrize("size", [64, 80, 128])
+def test_memory_of_2048_new_tokens(size: int) -> None:
+    cache = shape(1, 1, KEYS, TOKENS, size)
+    assert_little_memory(
+        lambda x, weight, keys, values: attention.fused_context_attention(
+            *(x, weight, None, None, 0, False, None, 0, 0, keys, values, 0),
+            *(QUERIES, KEYS, size, TOKENS, TOKENS, TOKENS, size, THETA),
+        ),
+        *(shape(TOKENS, QUERIES * size), _weight(size), cache, cache),
+    )
+
+
+@pytest.mark.parametrize("size", [64, 80, 128])
+def test_memory_of_one_token_after_2047_at_most(size: int) -> None:
+    cache = shape(1, BATCH, KEYS, TOKENS, size)
+    assert_little_memory(
+        lambda x, weight, keys, values, lengths: attention.fused_decoder_attention(
+            *(x, weight, None, None, 0, 0, keys, values, None, None, lengths, TOKENS, 0),
+            *(QUERIES, KEYS, size, TOKENS, size, THETA),
+        ),
+        *(shape(BATCH, QUERIES * size), _weight(size), cache, cache, shape(BATCH, dtype=np.int32)),
+    )

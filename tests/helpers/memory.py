@@ -1,0 +1,26 @@
+"""How much memory a program of jax_cpu takes, by what XLA says of it: nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+MOST = 10
+"""How many times the memory of arguments and results a call may need, these included."""
+
+
+def shape(*sizes: int, dtype: Any = np.float32) -> jax.ShapeDtypeStruct:
+    """An array of which only this is known."""
+    return jax.ShapeDtypeStruct(sizes, dtype)
+
+
+def assert_little_memory(function: Callable[..., Any], *arrays: Any) -> None:
+    """AssertionError if the function, optimised as calls of this size are, needs more than `MOST` times its arrays."""
+    with jax.enable_x64(True):
+        used = jax.jit(function).lower(*arrays).compile().memory_analysis()
+    assert used is not None
+    given = used.argument_size_in_bytes + used.output_size_in_bytes
+    assert used.temp_size_in_bytes + given <= MOST * given, f"{used.temp_size_in_bytes} bytes beside {given}"
