@@ -245,7 +245,11 @@ judging_options = _all_of(
         click.option("--list", "only_list", is_flag=True, help="Print what would run, without running it."),
         click.option("--nhwc", is_flag=True, help="4-D and 5-D tensors with channels in channels-last."),
         click.option(
-            "--four-bytes", is_flag=True, help="int32 in place of int64 for indices, where both are standard."
+            "--four-bytes",
+            "--four_bytes",
+            "four_bytes",
+            is_flag=True,
+            help="int32 in place of int64 for indices, where both are standard.",
         ),
     ]
 )
