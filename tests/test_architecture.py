@@ -31,6 +31,7 @@ CHAPTERS = (
     "reporting",
     "quality",
     "fuzz",
+    "original",
     "fingerprint",
     "cli",
 )

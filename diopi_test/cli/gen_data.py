@@ -21,6 +21,7 @@ from diopi_test.cli.options import (
     spreading,
     workers_option,
 )
+from diopi_test.cli.original_words import explain_original_words
 
 if TYPE_CHECKING:
     from diopi_test.harness.selection import Selection
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @workers_option
 @dask_option
 @shuffle_option("Go through functions, and the cases of each, in an order")
+@explain_original_words()
 def gen_data(
     level: str, data: Path | None, selection: Selection, workers: int | None, dask: str | None, seed: int | None
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from importlib.util import find_spec
@@ -12,16 +12,22 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast, final
 
 import click
+from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
+from diopi_impl.plugins import known_vendors
+from diopi_proto.families import families
+from diopi_proto.interface import prototypes
+from diopi_proto.types import Dtype
 from diopi_test.baseline.shuffle import RANDOM, seed_of
+from diopi_test.cases.model import CaseClass
 from diopi_test.cases.selection import LEVELS, WHOLE_LEVELS, level_of_model
 from diopi_test.harness import output
 from diopi_test.harness.keywords import SelectionError
 from diopi_test.harness.options import known_checks
 from diopi_test.harness.output import Terminal
-from diopi_test.harness.selection import FailedCases, Selection, Shard, check_names
+from diopi_test.harness.selection import NOT, FailedCases, Selection, Shard, check_names
 
 if TYPE_CHECKING:
     from diopi_test.baseline.parallel import Spread
@@ -34,6 +40,8 @@ console = Console(file=cast(IO[str], Terminal()))
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C")
+
+Completing = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
@@ -89,6 +97,26 @@ def _all_of(options: Sequence[Callable[[Callable[..., Any]], Callable[..., Any]]
     return decorate
 
 
+def completing(known: Callable[[], Iterable[str]], *, files: bool = False) -> Completing:
+    """What the shell completes a value to: known names, after `no-` too; those of files where none fits."""
+
+    def complete(context: click.Context, option: click.Parameter, begun: str) -> list[CompletionItem]:
+        no = NOT if begun.startswith(NOT) else ""
+        found = [CompletionItem(no + name) for name in known() if name.startswith(begun.removeprefix(NOT))]
+        return found or ([CompletionItem(begun, type="file")] if files else [])
+
+    return complete
+
+
+_KNOWN: Mapping[str, Callable[[], Iterable[str]]] = {
+    "functions": prototypes,
+    "families": families,
+    "dtypes": lambda: Dtype.__members__,
+    "classes": lambda: [one.value for one in CaseClass],
+}
+"""The names that options of selecting know, by the field of `Selection`."""
+
+
 @contextmanager
 def _as_usage() -> Iterator[None]:
     """A selection that can't be made is wrong usage."""
@@ -99,7 +127,11 @@ def _as_usage() -> Iterator[None]:
 
 
 vendor_option = click.option(
-    "--vendor", default="jax_cpu", show_default=True, help="Name, module:attribute, or path of a .so."
+    "--vendor",
+    default="jax_cpu",
+    show_default=True,
+    help="Name, module:attribute, or path of a .so.",
+    shell_complete=completing(known_vendors, files=True),
 )
 level_option = click.option(
     "--level",
@@ -169,7 +201,8 @@ def _parsed(parse: Callable[[Any], C]) -> Callable[[click.Context, click.Paramet
 def _names(option: str, variable: str, what: str) -> Callable[[F], F]:
     """An option for names, of which several may be given."""
     text = f"Only this {what}, or not it: no-NAME. May be given more than once."
-    return click.option(option, variable, multiple=True, metavar="[no-]NAME", help=text)
+    complete = completing(_KNOWN[variable])
+    return click.option(option, variable, multiple=True, metavar="[no-]NAME", help=text, shell_complete=complete)
 
 
 _SELECTING: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
@@ -245,7 +278,11 @@ judging_options = _all_of(
         click.option("--list", "only_list", is_flag=True, help="Print what would run, without running it."),
         click.option("--nhwc", is_flag=True, help="4-D and 5-D tensors with channels in channels-last."),
         click.option(
-            "--four-bytes", is_flag=True, help="int32 in place of int64 for indices, where both are standard."
+            "--four-bytes",
+            "--four_bytes",
+            "four_bytes",
+            is_flag=True,
+            help="int32 in place of int64 for indices, where both are standard.",
         ),
     ]
 )

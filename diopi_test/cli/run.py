@@ -27,6 +27,7 @@ from diopi_test.cli.options import (
     workers_option,
     write_report,
 )
+from diopi_test.cli.original_words import explain_original_words
 from diopi_test.harness.options import MAX_LOST, TIMEOUT, RunOptions
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     help="Go on with the run of this log, with its options.",
 )
 @click.option("--resumed", is_flag=True, hidden=True)
+@explain_original_words(but=("--nhwc", "--four_bytes"))
 def run(
     json_file: Path | None,
     log: Path | None,

@@ -99,13 +99,13 @@ class FindingsWriter:
         calls += named
         self._level.mkdir(parents=True, exist_ok=True)
         write_calls(file_of(self._level, finding.function), calls)
-        manifest = ManifestWriter(self._level, LEVEL, _stored)
+        manifest = ManifestWriter(self._level, LEVEL, stored_alone)
         manifest.enter(finding.function)
         manifest.save()
         self.found.append(replace(finding, calls=named))
         return self.found[-1]
 
 
-def _stored(file: IndexView) -> tuple[ListedCase, ...]:
+def stored_alone(file: IndexView) -> tuple[ListedCase, ...]:
     """The cases that are stored in a file alone."""
     return tuple(ListedCase(label, file.dtype(label), file.case_class(label)) for label in file.labels)

@@ -1,0 +1,132 @@
+"""From an original attribute to a function's: what PyTorch takes if nothing is said, and its form in C."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from diopi_proto import parameters as kinds
+from diopi_proto.parameters import Parameter
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Reduction, RoundMode
+from diopi_test.original.entries import EntryError
+
+USUAL: Mapping[str, Any] = {
+    "accumulate": False,
+    "align_corners": False,
+    "alpha": 1,
+    "approximate": "none",
+    "beta": 1,
+    "blank": 0,
+    "ceil_mode": False,
+    "count_include_pad": True,
+    "descending": False,
+    "diagonal": 0,
+    "dilation": 1,
+    "error_if_nonfinite": False,
+    "groups": 1,
+    "ignore_index": -100,
+    "keepdim": False,
+    "label_smoothing": 0.0,
+    "largest": True,
+    "max_val": 1,
+    "min_val": -1,
+    "negative_slope": 0.01,
+    "norm_type": 2.0,
+    "output_padding": 0,
+    "padding": 0,
+    "padding_idx": -1,
+    "reduction": "mean",
+    "replacement": False,
+    "return_counts": False,
+    "rounding_mode": "none",
+    "scale_grad_byfreq": False,
+    "sorted": True,
+    "sparse": False,
+    "stable": False,
+    "upper": False,
+    "zero_infinity": False,
+}
+"""What PyTorch takes for an attribute of this name if it is not given, whatever the function."""
+
+USUAL_OF: Mapping[tuple[str, str], Any] = {
+    **{(f"diopi{function}", "eps"): 1e-5 for function in ("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm")},
+    **{(f"diopi{function}", "value"): 1 for function in ("Addcmul", "Addcdiv")},
+    **{(f"diopi{function}", "dim"): 0 for function in ("Cat", "Stack")},
+    **{(f"diopi{function}", "dim"): -1 for function in ("Sort", "Topk", "Argsort")},
+    **{(f"diopi{function}", "dim"): () for function in ("Sum", "Mean", "Std", "Amax")},
+    ("diopiBatchNorm", "momentum"): 0.1,
+    ("diopiBatchNorm", "training"): False,
+    ("diopiCdist", "p"): 2.0,
+    ("diopiDropout", "p"): 0.5,
+    ("diopiDropout", "train"): True,
+    ("diopiNorm", "p"): 2,
+    ("diopiScatter", "reduce"): "",
+    ("diopiScatterScalar", "reduce"): "",
+    ("diopiSgd", "dampening"): 0.0,
+    ("diopiSgd", "momentum"): 0.0,
+    ("diopiSgd", "nesterov"): False,
+    ("diopiSgd", "weight_decay"): 0.0,
+}
+"""As `USUAL`, where it depends on the function."""
+
+_LIST_OF_WINDOW = ("stride", "padding", "dilation", "kernel_size", "output_padding", "output_size")
+"""Attributes of which one number stands for all axes of a window."""
+
+
+def usual(function: str, name: str) -> Any:
+    """What is taken for an attribute that is not given; EntryError if nobody knows."""
+    if (function, name) in USUAL_OF:
+        return USUAL_OF[function, name]
+    if name in USUAL:
+        return USUAL[name]
+    raise EntryError(f"{function} needs {name}, which is not given")
+
+
+def converted(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
+    """An attribute as a case of the function has it; EntryError if it can't be one."""
+    kind = parameter.annotation
+    if value is None and parameter.optional:
+        return None
+    if issubclass(kind, Reduction | RoundMode):
+        return _member(kind, parameter, value)
+    if issubclass(kind, kinds.Size):
+        return _size(prototype, parameter, value)
+    if issubclass(kind, kinds.Text):
+        return _checked(parameter, "" if value is None else value, str)
+    if issubclass(kind, kinds.boolean):
+        return _checked(parameter, value, bool)
+    if issubclass(kind, kinds.i64 | kinds.i32 | kinds.c_int):
+        return _checked(parameter, int(value) if isinstance(value, bool) else value, int)
+    if issubclass(kind, kinds.f64 | kinds.f32):
+        return float(_checked(parameter, value, int | float))
+    if issubclass(kind, kinds.Scalar):
+        return _checked(parameter, value, bool | int | float)
+    raise EntryError(f"{parameter.name} is a {kind.__name__}, which is not translated")
+
+
+def _member(kind: Any, parameter: Parameter, value: Any) -> Any:
+    name = "none" if value is None else value
+    if name not in kind.__members__:
+        raise EntryError(f"{parameter.name}: expected one of {', '.join(kind.__members__)}, found {value!r}")
+    return kind[name]
+
+
+def _size(prototype: Prototype, parameter: Parameter, value: Any) -> tuple[int, ...]:
+    window = re.search(r"([123])d", prototype.base)
+    axes = int(window[1]) if window and parameter.name in _LIST_OF_WINDOW else 1
+    if value is None:
+        return ()
+    if isinstance(value, Sequence) and all(type(one) is int for one in value):
+        return tuple(value)
+    if type(value) is not int:
+        raise EntryError(f"{parameter.name}: expected whole numbers, found {value!r}")
+    return (value,) * axes
+
+
+def _checked(parameter: Parameter, value: Any, kind: Any) -> Any:
+    if not isinstance(value, kind):
+        expected = getattr(kind, "__name__", str(kind))
+        raise EntryError(f"{parameter.name}: expected {expected}, found {value!r}")
+    return value

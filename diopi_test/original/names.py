@@ -1,0 +1,105 @@
+"""Which standard function an original name means: by the functions' names, and by the table of PyTorch's operators."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, final
+
+from diopi_proto.aten.table import ArgumentOf, Constant, rows
+from diopi_proto.interface import prototypes
+from diopi_proto.prototype import Prototype
+
+PREFIX = "diopi"
+
+ENDINGS = ("", "loss", "all", "tensor", "withindices", "inp", "mmcv")
+"""What a function's name may have after an original one: `max` is diopiMaxAll too."""
+
+SPELT_OUT: Mapping[str, str] = {
+    "conv2d": "convolution2d",
+    "conv3d": "convolution3d",
+    "clip_grad_norm_": "clipgradnorm",
+}
+"""Original names whose functions spell a word otherwise."""
+
+RENAMED: Mapping[str, str] = {"x": "input", "self": "input", "tensor": "input"}
+"""Arguments that some original functions name otherwise, and the prototypes' names."""
+
+
+@final
+@dataclass(frozen=True)
+class Meaning:
+    """A function that an original name may mean.
+
+    Attributes:
+        prototype: the function, in its plain form if it has one.
+        renamed: the prototype's names of arguments that are called otherwise.
+        constants: arguments that the name decides.
+    """
+
+    prototype: Prototype
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
+
+    def parameter(self, name: str) -> str | None:
+        """The prototype's name of an argument; None if it has no such argument."""
+        known = {_squeezed(p.name): p.name for p in self.prototype.arguments}
+        first = self.prototype.arguments[0].name if self.prototype.arguments else ""
+        wanted = self.renamed.get(name, name)
+        if found := known.get(_squeezed(wanted)) or known.get(RENAMED.get(wanted, "")):
+            return found
+        return first if wanted == "input" and first in ("self", "inputs") else None
+
+
+def meanings(name: str) -> list[Meaning]:
+    """The functions that `name` may mean, the likeliest first; none if it means nothing."""
+    found = [*_of_operator(name), *(Meaning(prototype) for prototype in _of_name(name))]
+    return list({(one.prototype.name, str(one.renamed), str(one.constants)): one for one in found}.values())
+
+
+def near(name: str) -> list[str]:
+    """Functions with names like `name`."""
+    return [_by_name()[key][0].name for key in get_close_matches(_squeezed(name), _by_name(), n=3, cutoff=0.7)]
+
+
+def _of_name(name: str) -> Iterator[Prototype]:
+    squeezed = _squeezed(SPELT_OUT.get(name, name))
+    for ending in ENDINGS:
+        yield from _by_name().get(squeezed + ending, ())
+
+
+def _of_operator(name: str) -> Iterator[Meaning]:
+    """What the lines of the table say whose operators have the name, as PyTorch calls it or its own variants."""
+    for operator in (name, f"_{name}", f"{name}_", f"native_{name}"):
+        for row in _rows_by_operator().get(operator, ()):
+            prototype = prototypes().get(row.function)
+            sources = row.sources.items()
+            if prototype is not None:
+                renamed = {source.name: p for p, source in sources if isinstance(source, ArgumentOf)}
+                constants = {p: source.value for p, source in sources if isinstance(source, Constant)}
+                yield Meaning(prototype, renamed, constants)
+
+
+@cache
+def _by_name() -> Mapping[str, list[Prototype]]:
+    found: dict[str, list[Prototype]] = defaultdict(list)
+    for prototype in prototypes().values():
+        if prototype.base == prototype.name:
+            found[_squeezed(prototype.name.removeprefix(PREFIX))].append(prototype)
+    return found
+
+
+@cache
+def _rows_by_operator() -> Mapping[str, Collection[Any]]:
+    found: dict[str, list[Any]] = defaultdict(list)
+    for operator, row in rows().items():
+        found[operator.partition(".")[0]].append(row)
+    return found
+
+
+def _squeezed(name: str) -> str:
+    """A name without underscores and capitals, the same in snake case and as DIOPI writes it."""
+    return name.replace("_", "").lower()

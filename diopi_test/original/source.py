@@ -1,0 +1,289 @@
+"""Python source files as data: the expressions of a fixed list of forms, read by `ast`; nothing is executed."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+from diopi_proto.types import Dtype
+
+MOST_BYTES = 16 * 2**20
+"""Bytes of a file at most."""
+
+MOST_ENTRIES = 100_000
+"""Entries of a list, and digits of a number, that an expression may make: `[0] * 10**12` is no configuration."""
+
+
+class SourceError(ValueError):
+    """A file is no Python source that can be read; the message says which, and why."""
+
+
+@final
+@dataclass(frozen=True)
+class NotRead:
+    """Stands for an expression that is not of the forms that are read."""
+
+    line: int
+    why: str
+
+
+@final
+@dataclass(frozen=True)
+class Skipped:
+    """`Skip(value)`: cases with this value are not run on a device."""
+
+    line: int
+    value: Any
+
+
+@final
+@dataclass(frozen=True)
+class Generated:
+    """`Genfunc.NAME`, or `Genfunc.NAME(…)`: how the values of a tensor are made."""
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True)
+class RawEntry:
+    """An entry of a configuration: its name, the line it stands on, and what it says."""
+
+    name: str
+    line: int
+    content: Any
+
+
+@final
+@dataclass(frozen=True)
+class Source:
+    """What a file says: the entries of its dictionaries of dictionaries, and statements that are no data."""
+
+    entries: tuple[RawEntry, ...]
+    not_read: tuple[NotRead, ...]
+
+
+class _NoDataError(Exception):
+    """An expression is none of those that are read; the message says what it is."""
+
+
+def read_source(path: Path) -> Source:
+    """What a configuration file says; SourceError if it is none.
+
+    An expression that can't be read is a `NotRead` in its place, so that it costs no more than its entry.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise SourceError(f"{path}: it has more than {MOST_BYTES:,} bytes")
+        tree = ast.parse(path.read_bytes())
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror}") from error
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        raise SourceError(f"{path}: it is not Python source: {error}") from error
+    reader = _Reader({})
+    entries: list[RawEntry] = []
+    not_read: list[NotRead] = []
+    for statement in tree.body:
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=value)
+            ):
+                if value is not None:
+                    entries += reader.entries(value)
+                    reader.names[name] = reader.read(value)
+            case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant()):
+                pass
+            case _:
+                not_read.append(NotRead(statement.lineno, f"a statement that is no data: {_shown(statement)}"))
+    return Source(tuple(entries), tuple(not_read))
+
+
+def problems_in(value: Any) -> list[NotRead]:
+    """What could not be read of a value, in order."""
+    match value:
+        case NotRead():
+            return [value]
+        case dict():
+            return [one for entry in value.items() for part in entry for one in problems_in(part)]
+        case list() | tuple():
+            return [one for entry in value for one in problems_in(entry)]
+        case Skipped():
+            return problems_in(value.value)
+        case Generated():
+            return problems_in(dict(value.parameters))
+    return []
+
+
+_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: operator.not_,
+}
+_CONSTANTS: Mapping[str, Any] = {
+    **{
+        f"{module}.{name}": getattr(math, name)
+        for module in ("np", "numpy", "math")
+        for name in ("inf", "nan", "pi", "e")
+    },
+    **{f"{module}.newaxis": None for module in ("np", "numpy")},
+    **{f"{module}.{dtype.name}": dtype for module in ("np", "numpy", "torch", "Dtype") for dtype in Dtype},
+    **{f"{module}.{name}": Dtype.bool for module in ("np", "numpy") for name in ("bool_", "bool")},
+}
+"""Names with a dot that have a meaning."""
+
+
+def _sequence(kind: type) -> Callable[..., Any]:
+    def make(*given: Any) -> Any:
+        if len(given) > 1 or not all(isinstance(one, list | tuple | range | str) for one in given):
+            raise _NoDataError(f"{kind.__name__}() of what is no list")
+        return kind(*given)
+
+    return make
+
+
+def _range(*bounds: Any) -> list[int]:
+    if not all(type(one) is int for one in bounds) or not 1 <= len(bounds) <= 3:
+        raise _NoDataError("range() of what are no whole numbers")
+    if len(numbers := range(*bounds)) > MOST_ENTRIES:
+        raise _NoDataError(f"more than {MOST_ENTRIES:,} numbers")
+    return list(numbers)
+
+
+def _float(text: Any) -> float:
+    if not isinstance(text, str | int | float):
+        raise _NoDataError("float() of what is no number")
+    return float(text)
+
+
+_CALLS: Mapping[str, Callable[..., Any]] = {
+    "dict": dict,
+    "list": _sequence(list),
+    "tuple": _sequence(tuple),
+    "range": _range,
+    "float": _float,
+    **{f"{module}.{name}": _sequence(list) for module in ("np", "numpy") for name in ("array", "asarray")},
+    **{f"{module}.float{width}": _float for module in ("np", "numpy") for width in (16, 32, 64)},
+}
+"""The functions that may be called, besides Skip and Genfunc.NAME."""
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads expressions; `names` are those that the file has assigned so far."""
+
+    names: dict[str, Any]
+
+    def entries(self, node: ast.expr) -> list[RawEntry]:
+        """The entries of a dictionary whose values are dictionaries; none of any other expression."""
+        match node:
+            case ast.Dict(keys=keys, values=values):
+                pairs = [(self.read(key) if key else None, value) for key, value in zip(keys, values, strict=True)]
+            case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
+                pairs = [(keyword.arg, keyword.value) for keyword in keywords]
+            case _:
+                return []
+        read = [(key, value.lineno, self.read(value)) for key, value in pairs if isinstance(key, str)]
+        return [RawEntry(*one) for one in read if isinstance(one[2], dict)]
+
+    def read(self, node: ast.expr) -> Any:
+        """What an expression is; a `NotRead` if it is not of the forms that are read."""
+        try:
+            return self._read(node)
+        except _NoDataError as error:
+            return NotRead(node.lineno, f"{error}: {_shown(node)}")
+        except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
+            return NotRead(node.lineno, f"{type(error).__name__}: {_shown(node)}")
+
+    def _read(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Constant(value=value) if value is None or isinstance(value, bool | int | float | complex | str):
+                return value
+            case ast.List(elts=entries):
+                return [self.read(entry) for entry in entries]
+            case ast.Tuple(elts=entries):
+                return tuple(self.read(entry) for entry in entries)
+            case ast.Dict(keys=keys, values=values) if None not in keys:
+                return {self._read(k): self.read(v) for k, v in zip(keys, values, strict=True) if k is not None}
+            case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
+                return _UNARY[type(op)](self._read(operand))
+            case ast.BinOp(op=op, left=left, right=right) if type(op) in _BINARY:
+                return _computed(op, self._read(left), self._read(right))
+            case ast.Name(id=name) if name in self.names:
+                return self.names[name]
+            case ast.Attribute():
+                return self._constant(_dotted(node))
+            case ast.Call(func=function, args=arguments, keywords=keywords):
+                return self._called(node.lineno, _dotted(function), arguments, keywords)
+        raise _NoDataError("an expression that is not read")
+
+    @staticmethod
+    def _constant(name: str) -> Any:
+        if name in _CONSTANTS:
+            return _CONSTANTS[name]
+        if name.startswith("Genfunc."):
+            return Generated(name.removeprefix("Genfunc."))
+        raise _NoDataError("a name that is not known")
+
+    def _called(self, line: int, name: str, given: list[ast.expr], keywords: list[ast.keyword]) -> Any:
+        arguments = [self.read(one) for one in given]
+        named = {one.arg: self.read(one.value) for one in keywords if one.arg is not None}
+        if len(named) < len(keywords) or any(isinstance(one, ast.Starred) for one in given):
+            raise _NoDataError("a call with arguments that are unpacked")
+        if name.rpartition(".")[2] == "Skip" and len(arguments) == 1 and not named:
+            return Skipped(line, arguments[0])
+        if name.startswith("Genfunc."):
+            numbered = {str(number): one for number, one in enumerate(arguments)}
+            return Generated(name.removeprefix("Genfunc."), {**numbered, **named})
+        if name not in _CALLS or (named and name != "dict"):
+            raise _NoDataError("a call that is not read")
+        return _CALLS[name](*arguments, **named)
+
+
+def _computed(op: ast.operator, left: Any, right: Any) -> Any:
+    """The result of an operation on numbers, or lists; _NoDataError if it would be too large."""
+    numbers = all(isinstance(one, int | float) for one in (left, right))
+    lists = isinstance(op, ast.Add | ast.Mult) and all(
+        isinstance(one, list | tuple | int | str) for one in (left, right)
+    )
+    if not numbers and not lists:
+        raise _NoDataError("arithmetic on what are no numbers or lists")
+    if numbers and isinstance(op, ast.Pow) and (abs(left) > MOST_ENTRIES or abs(right) > 64):
+        raise _NoDataError("a power that is too large")
+    if isinstance(op, ast.Mult):
+        length = max((len(one) for one in (left, right) if not isinstance(one, int | float)), default=0)
+        count = max((one for one in (left, right) if isinstance(one, int)), default=0)
+        if length * count > MOST_ENTRIES:
+            raise _NoDataError(f"more than {MOST_ENTRIES:,} entries")
+    return _BINARY[type(op)](left, right)
+
+
+def _dotted(node: ast.expr) -> str:
+    """`a.b.c` of a chain of names; _NoDataError of anything else."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=name):
+            return f"{_dotted(value)}.{name}"
+    raise _NoDataError("a call of what is no name")
+
+
+def _shown(node: ast.AST) -> str:
+    """The beginning of a piece of source."""
+    text = ast.unparse(node).partition("\n")[0]
+    return text if len(text) <= 60 else f"{text[:59]}…"

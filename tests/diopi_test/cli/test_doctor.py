@@ -1,0 +1,115 @@
+"""The doctor: what it finds, and that it says what to do about what is missing."""
+
+import os
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from diopi_test.cli import examination, main
+from diopi_test.cli.examination import Finding, State, examine
+
+
+def found(*vendors: str) -> dict[str, Finding]:
+    """The findings by subject; of no vendor, if none is named."""
+    return {finding.subject: finding for finding in examine(vendors or ("none.such:vendor",))}
+
+
+def test_all_is_well_here() -> None:
+    done = CliRunner().invoke(main, ["doctor", "--vendor", "jax_cpu"])
+    assert done.exit_code == 0, done.output
+    assert not [line for line in done.output.splitlines() if line.startswith("missing")]
+    for word in (
+        "Python: 3.",
+        "numpy",
+        "libdiopirt.so",
+        "vendor jax_cpu: jax_cpu",
+        "of this version",
+        "free",
+        "available",
+    ):
+        assert word in done.output
+
+
+def test_a_vendor_that_is_not_there_is_missing() -> None:
+    done = CliRunner().invoke(main, ["doctor", "--vendor", "none.such:vendor"])
+    assert done.exit_code == 1
+    assert "missing vendor none.such:vendor: " in done.output and "No module named 'none'" in done.output
+
+
+def test_without_the_runtime_library_the_doctor_still_speaks() -> None:
+    environment = {
+        **os.environ,
+        "DIOPIRT_LIBRARY": "/nonexistent",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    words = [sys.executable, "-m", "diopi_test", "doctor"]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 1, done.stderr
+    assert (
+        "missing runtime library: libdiopirt.so was not built" in done.stdout and "cmake --build build" in done.stdout
+    )
+    assert "vendor" not in done.stdout and "disk" in done.stdout
+
+
+@pytest.fixture
+def no_vendors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examination, "_vendors", lambda named: ())
+
+
+@pytest.mark.usefixtures("no_vendors")
+def test_a_package_that_is_missing_or_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name in ("hypothesis", "h5py"):
+            raise PackageNotFoundError(name)
+        return "0.1"
+
+    monkeypatch.setattr(examination, "version", version)
+    seen = found()
+    assert seen["h5py"].state is State.missing and seen["h5py"].told == "not installed, >=3.10 is needed"
+    assert seen["numpy"].told == "0.1, >=2.0 is needed" and seen["numpy"].advice == "pip install 'numpy>=2.0'"
+    assert seen["extra fuzz"].state is State.note and "pip install 'diopi[fuzz]'" in seen["extra fuzz"].advice
+
+
+@pytest.mark.usefixtures("no_vendors")
+def test_a_project_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def requires(name: str) -> list[str]:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(examination, "requires", requires)
+    assert found()["packages"].state is State.missing
+
+
+@pytest.mark.usefixtures("no_vendors")
+def test_compilers_and_cmake_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examination.shutil, "which", lambda name: None)
+    monkeypatch.setenv("CC", "nobody -O3")
+    seen = found()
+    assert seen["C compiler"] == Finding(State.note, "C compiler", "none of nobody", seen["C compiler"].advice)
+    assert seen["C++ compiler"].told == "none of c++, g++, clang++" and seen["CMake"].state is State.note
+
+
+@pytest.mark.usefixtures("no_vendors")
+def test_a_baseline_that_is_not_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("diopi_test.baseline.location.package_folder", lambda: tmp_path)
+    monkeypatch.setattr("diopi_test.baseline.location.cache_folder", lambda: tmp_path)
+    baseline = found()["baseline"]
+    assert baseline.state is State.missing and "there is no baseline in" in baseline.told
+
+
+@pytest.mark.usefixtures("no_vendors")
+def test_little_disk_or_memory_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examination, "DISK", 2**60)
+    monkeypatch.setattr(examination, "MEMORY", 2**50)
+    seen = found()
+    assert seen["disk"].state is seen["memory"].state is State.note
+    assert seen["memory"].advice.endswith("diopi-test run -n 1")
+
+
+def test_no_vendor_at_all_and_one_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examination, "entry_points", lambda group: ())
+    monkeypatch.setattr(examination, "_baseline", lambda: Finding(State.ok, "baseline", ""))
+    assert {finding.subject: finding for finding in examine()}["vendors"].state is State.missing

@@ -1,0 +1,111 @@
+"""Every command has examples that it understands, and a line on its page; the shell completes."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.shell_completion import BashComplete
+from click.testing import CliRunner
+
+from diopi_test.cli import COMMANDS, main
+from diopi_test.cli.examples import EXAMPLES
+
+ROOT = Path(__file__).parents[3]
+VARIABLE = "_DIOPI_TEST_COMPLETE"
+CONTENT = {".json": '{"cases": []}'}
+"""What a file has that an option reads at once, by suffix."""
+
+
+def test_every_command_has_examples() -> None:
+    assert set(EXAMPLES) == {"", *COMMANDS}
+    assert all(EXAMPLES.values())
+
+
+@pytest.mark.parametrize("words", [words for examples in EXAMPLES.values() for words, _ in examples])
+def test_an_example_is_understood(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    command, *given = shlex.split(words)
+    parsed = main.get_command(click.Context(main), command)
+    assert parsed is not None
+    for word in given:  # files that must be there
+        if re.fullmatch(r"[\w.]+\.(json|jsonl|toml|py|zip)|key|signers", word):
+            Path(word).write_text(CONTENT.get(Path(word).suffix, ""))
+    try:
+        context = parsed.make_context(command, list(given))
+    except click.exceptions.Exit as ended:  # --help
+        assert ended.exit_code == 0
+    else:
+        assert context.params
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_the_examples_line_by_line(command: str) -> None:
+    done = CliRunner().invoke(main, [command, "--help"], terminal_width=100)
+    assert done.exit_code == 0
+    lines = [line.strip() for line in done.output.partition("Examples:")[2].splitlines()]
+    for words, what in EXAMPLES[command]:
+        assert f"diopi-test {words}" in lines and what in lines
+
+
+def test_every_command_has_a_line_on_the_page() -> None:
+    page = (ROOT / "docs" / "command_line.md").read_text("utf-8")
+    named = {
+        name for row in re.findall(r"^\| (`[^|]*) \|", page, re.MULTILINE) for name in re.findall(r"`([\w-]+)`", row)
+    }
+    assert set(COMMANDS) <= named
+
+
+def completed(*words: str) -> list[str]:
+    complete = BashComplete(main, {}, "diopi-test", VARIABLE)
+    return [item.value for item in complete.get_completions(list(words[:-1]), words[-1])]
+
+
+def test_what_is_completed() -> None:
+    assert completed("fin") == ["fingerprint"]
+    assert completed("run", "--fam") == ["--family"]
+    assert completed("run", "--family", "act") == ["activation"]
+    assert completed("run", "--dtype", "no-bf") == ["no-bfloat16"]
+    assert completed("run", "--function", "diopiSoftmaxB") == ["diopiSoftmaxBackward"]
+    assert completed("run", "--class", "opt") == ["optional"]
+    assert completed("run", "--vendor", "jax") == ["jax_cpu"]
+    assert "html_report" not in " ".join(completed("run", "--"))
+
+
+def test_the_script_for_bash_completes(tmp_path: Path) -> None:
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("there is no bash here")
+    command = tmp_path / "diopi-test"
+    command.write_text(f'#!{sys.executable}\nfrom diopi_test.cli import main\nmain(prog_name="diopi-test")\n')
+    command.chmod(0o755)
+    script = (
+        f'eval "$({VARIABLE}=bash_source diopi-test)"; COMP_WORDS=(diopi-test fin); COMP_CWORD=1;'
+        " _diopi_test_completion diopi-test; echo ${COMPREPLY[@]}"
+    )
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    done = subprocess.run(
+        [bash, "-c", script], capture_output=True, text=True, cwd=tmp_path, env=environment, check=True
+    )
+    assert done.stdout.strip() == "fingerprint", done.stderr
+
+
+def test_a_command_that_cannot_be_imported_names_the_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(name: str) -> Any:
+        raise ImportError("No module named 'numpy'")
+
+    monkeypatch.setattr("diopi_test.cli.import_module", fails)
+    done = CliRunner().invoke(main, ["run"])
+    assert done.exit_code == 1
+    assert done.output == "Error: No module named 'numpy'; `diopi-test doctor` says what is missing\n"
+    assert CliRunner().invoke(main, ["no-such-command"]).exit_code == 2
