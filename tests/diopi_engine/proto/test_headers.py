@@ -3,13 +3,13 @@
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import cffi
 import pytest
 
 from diopi_engine.proto import headers, hgrt, nvdla
+from diopi_engine.proto.__main__ import main
 from diopi_engine.proto.declarations import Enum, Function, Struct
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
@@ -102,8 +102,12 @@ def test_parameters_of_a_function() -> None:
     ]
 
 
-def test_module_prints_its_folder_and_refuses_nothing_to_do() -> None:
-    command = [sys.executable, "-m", "diopi_engine.proto"]
-    done = subprocess.run([*command, "--include-dir"], capture_output=True, text=True, check=True)
-    assert Path(done.stdout.strip(), "hgrt.h").is_file()
-    assert subprocess.run(command, capture_output=True).returncode == 2
+def test_module_prints_its_folder_and_refuses_nothing_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["proto", "--include-dir"])
+    main()
+    assert Path(capsys.readouterr().out.strip(), "hgrt.h").is_file()
+    monkeypatch.setattr("sys.argv", ["proto"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
