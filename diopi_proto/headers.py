@@ -220,10 +220,10 @@ def _enum(name: str, members: Iterable[tuple[str, int]]) -> str:
 def _documented(doc: str, declared: str) -> str:
     lines = doc.replace("*/", "* /").splitlines()
     comment = [f"/** {lines[0]} */"] if len(lines) == 1 else ["/**", *(f" * {line}".rstrip() for line in lines), " */"]
-    return "\n".join((*comment, _wrapped(f"{declared};"), ""))
+    return "\n".join((*comment, wrapped(f"{declared};"), ""))
 
 
-def _wrapped(declared: str) -> str:
+def wrapped(declared: str) -> str:
     """The declaration in lines of at most `_LINE_LENGTH`, broken before parameters only."""
     opening, parameters = declared.split("(", 1)
     indent = " " * (len(opening) + 1)

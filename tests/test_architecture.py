@@ -1,4 +1,4 @@
-"""Dependencies point one way: diopi_proto ← lib_rt ← diopi_impl ← diopi_torch; diopi_test sees all but that."""
+"""Dependencies point one way: diopi_proto ← lib_rt ← diopi_impl ← diopi_torch, diopi_engine; diopi_test sees all but these two."""
 
 import ast
 import subprocess
@@ -11,11 +11,13 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FORBIDDEN = {
-    "diopi_proto": {"lib_rt", "diopi_impl", "diopi_torch", "diopi_test", "jax", "torch"},
-    "lib_rt": {"diopi_impl", "diopi_torch", "diopi_test", "jax", "torch"},
-    "diopi_impl": {"diopi_torch", "diopi_test"},
-    "diopi_torch": {"diopi_test", "jax"},
-    "diopi_test": {"diopi_torch", "torch"},
+    "diopi_proto": {"lib_rt", "diopi_impl", "diopi_torch", "diopi_engine", "diopi_test", "jax", "torch"},
+    "lib_rt": {"diopi_impl", "diopi_torch", "diopi_engine", "diopi_test", "jax", "torch"},
+    "diopi_impl": {"diopi_torch", "diopi_engine", "diopi_test"},
+    "diopi_torch": {"diopi_engine", "diopi_test", "jax"},
+    "diopi_engine": {"diopi_torch", "diopi_test"},
+    "diopi_engine/proto": {"lib_rt", "diopi_impl", "jax", "torch"},
+    "diopi_test": {"diopi_torch", "diopi_engine", "torch"},
     "diopi_test/oracle/reference": {"jax", "torch", "diopi_impl", "ml_dtypes"},
     "diopi_test/oracle/judges": {"jax", "torch", "diopi_impl", "ml_dtypes"},
     "diopi_test/cases": {"jax", "torch", "diopi_impl"},
@@ -95,7 +97,7 @@ def imported_modules(path: Path, known: set[str]) -> Iterator[str]:
             yield from (name if name in known else str(node.module) for name in named)
 
 
-@pytest.mark.parametrize("package", ["diopi_proto", "lib_rt", "diopi_impl", "diopi_torch"])
+@pytest.mark.parametrize("package", ["diopi_proto", "lib_rt", "diopi_impl", "diopi_torch", "diopi_engine"])
 def test_modules_of_a_package_import_one_way(package: str) -> None:
     paths = {module_name(path): path for path in modules(package)}
     graph = TopologicalSorter({name: set(imported_modules(path, set(paths))) for name, path in paths.items()})
@@ -105,7 +107,7 @@ def test_modules_of_a_package_import_one_way(package: str) -> None:
         pytest.fail(f"{package}: {' ← '.join(error.args[1])}")
 
 
-@pytest.mark.parametrize("package", ["diopi_proto", "lib_rt", "diopi_impl", "diopi_torch", "diopi_test"])
+@pytest.mark.parametrize("package", ["diopi_proto", "lib_rt", "diopi_impl", "diopi_torch", "diopi_engine", "diopi_test"])
 def test_nothing_executes_data(package: str) -> None:
     for path in modules(package):
         assert not NEVER & set(imports(path)), path

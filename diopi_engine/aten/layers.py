@@ -1,0 +1,210 @@
+"""Operators of Core ATen that are layers: convolution, pooling, normalisation, interpolation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from diopi_engine.aten.operators import axes
+from diopi_engine.aten.table import operator
+
+Sizes = Sequence[int]
+
+
+@operator("convolution")
+def convolution(
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    transposed: bool,
+    output_padding: Sizes,
+    groups: int,
+) -> Array:
+    rank = len(stride)
+    pads = [(pad, pad) for pad in padding]
+    spread = [1] * rank
+    if transposed:
+        kernel, weight = weight.shape[2:], _flipped(weight, groups)
+        reach = [far * (size - 1) for far, size in zip(dilation, kernel, strict=True)]
+        pads = [(far - pad, far - pad + more) for far, pad, more in zip(reach, padding, output_padding, strict=True)]
+        stride, spread = [1] * rank, list(stride)
+    result = lax.conv_general_dilated(x, weight, stride, pads, spread, dilation, feature_group_count=groups)
+    return result if bias is None else result + bias.reshape(-1, *[1] * rank)
+
+
+def _flipped(weight: Array, groups: int) -> Array:
+    """The kernel (in, out/groups, sizes…) of a transposed convolution as that of a convolution (out, in/groups, …)."""
+    channels, outputs, *sizes = weight.shape
+    parts = weight.reshape(groups, channels // groups, outputs, *sizes).swapaxes(1, 2)
+    return jnp.flip(parts.reshape(groups * outputs, channels // groups, *sizes), tuple(range(2, weight.ndim)))
+
+
+def _windows(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool) -> Any:
+    """Sizes, strides, dilations and padding of windows over all axes of x."""
+    rank, lead = len(kernel), x.ndim - len(kernel)
+    padding, dilation = _per_axis(padding, rank), _per_axis(dilation, rank)
+    stride = _per_axis(stride or kernel, rank)
+    pads = []
+    for size, k, step, pad, far in zip(x.shape[lead:], kernel, stride, padding, dilation, strict=True):
+        rest = size + 2 * pad - far * (k - 1) - 1
+        count = -(-rest // step) if ceil_mode else rest // step
+        count -= ceil_mode and count * step >= size + pad  # no window begins in the padding after the end
+        pads.append((pad, max(count * step - rest, 0) + pad))
+    return (1,) * lead + tuple(kernel), (1,) * lead + stride, (1,) * lead + dilation, [(0, 0)] * lead + pads
+
+
+def _per_axis(sizes: Sizes, rank: int) -> tuple[int, ...]:
+    return tuple(sizes) * rank if len(sizes) == 1 else tuple(sizes)
+
+
+@operator("max_pool2d_with_indices", "max_pool3d_with_indices")
+def max_pool(
+    x: Array, kernel: Sizes, stride: Sizes = (), padding: Sizes = (0,), dilation: Sizes = (1,), ceil_mode: bool = False
+) -> tuple[Array, None]:
+    """The maxima; their places are not made."""
+    kernel = _per_axis(kernel, x.ndim - 2)
+    sizes, strides, dilations, pads = _windows(x, kernel, stride, padding, dilation, ceil_mode)
+    least = -jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
+    return lax.reduce_window(x, jnp.asarray(least, x.dtype), lax.max, sizes, strides, pads, None, dilations), None
+
+
+@operator("avg_pool1d", "avg_pool2d", "avg_pool3d")
+def avg_pool(
+    x: Array,
+    kernel: Sizes,
+    stride: Sizes = (),
+    padding: Sizes = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Array:
+    kernel = _per_axis(kernel, x.ndim - 2)
+    sizes, strides, _, pads = _windows(x, kernel, stride, padding, (1,), ceil_mode)
+    sums = lax.reduce_window(x, jnp.asarray(0, x.dtype), lax.add, sizes, strides, pads)
+    if divisor_override:
+        return sums / divisor_override
+    counted = _per_axis(padding, len(kernel)) if count_include_pad else (0,) * len(kernel)
+    spatial = x.shape[x.ndim - len(kernel) :]
+    ones = np.pad(np.ones(spatial, x.dtype), [(pad, pad) for pad in counted], constant_values=1)
+    lead = x.ndim - len(kernel)
+    beyond = [(before - pad, after - pad) for (before, after), pad in zip(pads[lead:], counted, strict=True)]
+    counts = lax.reduce_window(ones, np.asarray(0, x.dtype), lax.add, sizes[lead:], strides[lead:], beyond)
+    return sums / counts
+
+
+@operator("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d")
+def adaptive_avg_pool(x: Array, output_size: Sizes) -> Array:
+    return _along_axes(
+        x, [_averages(have, want) for have, want in zip(x.shape[-len(output_size) :], output_size, strict=True)]
+    )
+
+
+def _averages(have: int, want: int) -> np.ndarray[Any, Any]:
+    """The matrix (want, have) that averages the parts of an axis."""
+    matrix = np.zeros((want, have))
+    for n in range(want):
+        start, end = n * have // want, -(-(n + 1) * have // want)
+        matrix[n, start:end] = 1 / (end - start)
+    return matrix
+
+
+def _along_axes(x: Array, matrices: Sequence[np.ndarray[Any, Any]]) -> Array:
+    """Multiply the last axes with matrices (result, axis)."""
+    for axis, matrix in enumerate(matrices, x.ndim - len(matrices)):
+        x = jnp.moveaxis(jnp.tensordot(x, jnp.asarray(matrix, x.dtype), ((axis,), (1,))), -1, axis)
+    return x
+
+
+@operator("upsample_bilinear2d.vec", "upsample_linear1d.vec", "upsample_trilinear3d.vec")
+def upsample_linear(x: Array, output_size: Sizes | None, align_corners: bool, scales: Sequence[float] | None) -> Array:
+    sizes = _resized(x, output_size, scales)
+    steps = scales if scales and output_size is None else [None] * len(sizes)
+    axes_of = zip(x.shape[2:], sizes, steps, strict=True)
+    return _along_axes(x, [_linear(have, want, align_corners, scale) for have, want, scale in axes_of])
+
+
+def _resized(x: Array, output_size: Sizes | None, scales: Sequence[float] | None) -> Sizes:
+    if output_size is not None:
+        return output_size
+    return [int(size * scale) for size, scale in zip(x.shape[2:], scales or (), strict=True)]
+
+
+def _linear(have: int, want: int, align_corners: bool, scale: float | None) -> np.ndarray[Any, Any]:
+    """The matrix (want, have) of linear interpolation along an axis."""
+    places = np.arange(want, dtype=np.float64)
+    if align_corners:
+        places *= (have - 1) / max(want - 1, 1)
+    else:
+        places = np.maximum((places + 0.5) * (1 / scale if scale else have / want) - 0.5, 0)
+    lower = np.minimum(places.astype(int), have - 1)
+    matrix, rows, part = np.zeros((want, have)), np.arange(want), places - lower
+    np.add.at(matrix, (rows, lower), 1 - part)
+    np.add.at(matrix, (rows, np.minimum(lower + 1, have - 1)), part)
+    return matrix
+
+
+@operator("upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec")
+def upsample_nearest(x: Array, output_size: Sizes | None, scales: Sequence[float] | None) -> Array:
+    sizes = _resized(x, output_size, scales)
+    for axis, (have, want) in enumerate(zip(x.shape[2:], sizes, strict=True), 2):
+        step = 1 / scales[axis - 2] if scales and output_size is None else have / want
+        places = np.minimum((np.arange(want, dtype=np.float32) * np.float32(step)).astype(int), have - 1)
+        x = jnp.take(x, places, axis)
+    return x
+
+
+@operator("_native_batch_norm_legit_no_training")
+def batch_norm(
+    x: Array, weight: Array | None, bias: Array | None, mean: Array, variance: Array, momentum: float, eps: float
+) -> tuple[Array, None, None]:
+    shape = (1, -1, *[1] * (x.ndim - 2))
+    scale = (1 if weight is None else weight) / jnp.sqrt(variance + eps)
+    shift = (0 if bias is None else bias) - mean * scale
+    return x * scale.reshape(shape) + shift.reshape(shape), None, None
+
+
+@operator("native_layer_norm")
+def layer_norm(
+    x: Array, shape: Sizes, weight: Array | None, bias: Array | None, eps: float
+) -> tuple[Array, Array, Array]:
+    normal, mean, scale = _normalised(x, range(-len(shape), 0), eps)
+    return _affine(normal, weight, bias), mean, scale
+
+
+@operator("native_group_norm")
+def group_norm(
+    x: Array, weight: Array | None, bias: Array | None, n: Any, channels: int, size: Any, groups: int, eps: float
+) -> tuple[Array, None, None]:
+    parts = x.reshape(x.shape[0], groups, channels // groups, *x.shape[2:])
+    normal = _normalised(parts, range(2, parts.ndim), eps)[0].reshape(x.shape)
+    shape = (1, -1, *[1] * (x.ndim - 2))
+    return _affine(normal, *(None if one is None else one.reshape(shape) for one in (weight, bias))), None, None
+
+
+@operator("_native_batch_norm_legit.no_stats")
+def instance_norm(
+    x: Array, weight: Array | None, bias: Array | None, training: bool, momentum: float, eps: float
+) -> tuple[Array, None, None]:
+    normal = _normalised(x, [0, *range(2, x.ndim)], eps)[0]
+    shape = (1, -1, *[1] * (x.ndim - 2))
+    return _affine(normal, *(None if one is None else one.reshape(shape) for one in (weight, bias))), None, None
+
+
+def _normalised(x: Array, along: Sequence[int], eps: float) -> tuple[Array, Array, Array]:
+    """With mean 0 and variance 1 along axes; the mean, and the factor. Half precision in float32, as PyTorch does."""
+    x = x.astype(jnp.float32) if x.dtype in (jnp.float16, jnp.bfloat16) else x
+    mean = jnp.mean(x, axes(list(along)), keepdims=True)
+    scale = lax.rsqrt(jnp.var(x, axes(list(along)), keepdims=True) + eps)
+    return (x - mean) * scale, mean, scale
+
+
+def _affine(x: Array, weight: Array | None, bias: Array | None) -> Array:
+    x = x if weight is None else x * weight
+    return x if bias is None else x + bias

@@ -1,0 +1,176 @@
+"""Operators of Core ATen that move elements: views, joining, padding, gathering and scattering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from diopi_engine.aten.table import operator
+
+END = 2**63 - 1
+"""What PyTorch writes for the end of a slice that goes to the end."""
+
+
+@operator("view")
+def view(x: Array, size: Sequence[Any]) -> Array:
+    return x.reshape(tuple(size))
+
+
+@operator("permute")
+def permute(x: Array, dims: Sequence[int]) -> Array:
+    return jnp.transpose(x, tuple(dims))
+
+
+@operator("expand")
+def expand(x: Array, size: Sequence[Any], implicit: bool = False) -> Array:
+    added = len(size) - x.ndim
+    kept = (
+        have if isinstance(want, int) and want == -1 else want for want, have in zip(size[added:], x.shape, strict=True)
+    )
+    return jnp.broadcast_to(x, (*size[:added], *kept))
+
+
+@operator("unsqueeze")
+def unsqueeze(x: Array, dim: int) -> Array:
+    return jnp.expand_dims(x, dim)
+
+
+@operator("squeeze.dim", "squeeze.dims")
+def squeeze(x: Array, dims: int | Sequence[int]) -> Array:
+    listed = [dims] if isinstance(dims, int) else dims
+    return jnp.squeeze(x, tuple(dim for dim in listed if isinstance(x.shape[dim], int) and x.shape[dim] == 1))
+
+
+@operator("select.int")
+def select(x: Array, dim: int, index: int) -> Array:
+    return x[_along(x, dim, index)]
+
+
+@operator("slice.Tensor")
+def slice_along(x: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Array:
+    end = None if isinstance(end, int) and end == END else end
+    return x[_along(x, dim, slice(start, end, step))]
+
+
+def _along(x: Array, dim: int, index: Any) -> tuple[Any, ...]:
+    return (*[slice(None)] * (dim % x.ndim), index)
+
+
+@operator("cat")
+def cat(tensors: Sequence[Array], dim: int = 0) -> Array:
+    return jnp.concatenate([x for x in tensors if x.shape != (0,)], dim)
+
+
+@operator("split_with_sizes")
+def split(x: Array, sizes: Sequence[int], dim: int = 0) -> Sequence[Array]:
+    ends = [sum(sizes[: n + 1]) for n in range(len(sizes))]
+    return [slice_along(x, dim, end - size, end) for size, end in zip(sizes, ends, strict=True)]
+
+
+@operator("repeat")
+def repeat(x: Array, repeats: Sequence[Any]) -> Array:
+    return jnp.tile(x, tuple(repeats))
+
+
+@operator("flip")
+def flip(x: Array, dims: Sequence[int]) -> Array:
+    return jnp.flip(x, tuple(dims))
+
+
+@operator("diagonal")
+def diagonal(x: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
+    return jnp.diagonal(x, offset, dim1, dim2)
+
+
+@operator("arange.start_step")
+def arange(start: Any, end: Any, step: Any = 1, **_: Any) -> Array:
+    return jnp.arange(start, end, step)
+
+
+@operator("constant_pad_nd")
+def constant_pad(x: Array, pad: Sequence[int], value: float = 0) -> Array:
+    width = _widths(x, pad)
+    return lax.pad(x, jnp.asarray(value, x.dtype), [(before, after, 0) for before, after in width])
+
+
+def _widths(x: Array, pad: Sequence[int]) -> list[tuple[int, int]]:
+    """Elements before and after each axis, of a list that has the last axis first."""
+    pairs = [(pad[n], pad[n + 1]) for n in range(0, len(pad), 2)]
+    return [*[(0, 0)] * (x.ndim - len(pairs)), *reversed(pairs)]
+
+
+@operator("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
+def reflection_pad(x: Array, pad: Sequence[int]) -> Array:
+    return jnp.pad(x, _widths(x, pad), mode="reflect")
+
+
+@operator("replication_pad1d", "replication_pad2d", "replication_pad3d")
+def replication_pad(x: Array, pad: Sequence[int]) -> Array:
+    return jnp.pad(x, _widths(x, pad), mode="edge")
+
+
+@operator("embedding")
+def embedding(weight: Array, indices: Array, *_: Any) -> Array:
+    return weight[indices]
+
+
+@operator("index.Tensor")
+def index(x: Array, indices: Sequence[Array | None]) -> Array:
+    if any(one is not None and one.dtype == bool for one in indices):
+        raise NotImplementedError("a mask as index, by which the sizes of the result depend on data")
+    return x[tuple(slice(None) if one is None else one for one in indices)]
+
+
+@operator("index_select")
+def index_select(x: Array, dim: int, indices: Array) -> Array:
+    return jnp.take(x, indices, dim)
+
+
+@operator("index_put")
+def index_put(x: Array, indices: Sequence[Array | None], values: Array, accumulate: bool = False) -> Array:
+    place = x.at[tuple(slice(None) if one is None else one for one in indices)]
+    return place.add(values) if accumulate else place.set(values)
+
+
+@operator("gather")
+def gather(x: Array, dim: int, indices: Array, sparse_grad: bool = False) -> Array:
+    return x[_grid(x, dim, indices)]
+
+
+@operator("scatter.src", "scatter.value")
+def scatter(x: Array, dim: int, indices: Array, source: Any) -> Array:
+    part = source if jnp.ndim(source) == 0 else source[tuple(slice(0, size) for size in indices.shape)]
+    return x.at[_grid(x, dim, indices)].set(part)
+
+
+@operator("scatter_add")
+def scatter_add(x: Array, dim: int, indices: Array, source: Array) -> Array:
+    return x.at[_grid(x, dim, indices)].add(source[tuple(slice(0, size) for size in indices.shape)])
+
+
+def _grid(x: Array, dim: int, indices: Array) -> tuple[Array, ...]:
+    """The indices along every axis for those along one."""
+    grid = jnp.meshgrid(*(jnp.arange(size) for size in indices.shape), indexing="ij") if indices.ndim else []
+    return tuple(indices if axis == dim % x.ndim else one for axis, one in enumerate(grid))
+
+
+@operator("select_scatter")
+def select_scatter(x: Array, source: Array, dim: int, index: int) -> Array:
+    return x.at[_along(x, dim, index)].set(source)
+
+
+@operator("slice_scatter")
+def slice_scatter(x: Array, source: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Array:
+    end = None if isinstance(end, int) and end == END else end
+    return x.at[_along(x, dim, slice(start, end, step))].set(source)
+
+
+@operator("pixel_shuffle")
+def pixel_shuffle(x: Array, factor: int) -> Array:
+    *batch, channels, height, width = x.shape
+    parts = x.reshape(prod(batch), channels // factor**2, factor, factor, height, width)
+    return parts.transpose(0, 1, 4, 2, 5, 3).reshape(*batch, channels // factor**2, height * factor, width * factor)

@@ -1,0 +1,145 @@
+"""From a module or an exported program of PyTorch to a function of JAX and its weights."""
+
+from __future__ import annotations
+
+import operator as python_operators
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import torch
+from jax import Array
+from torch.export import Dim, ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+
+from diopi_engine.aten import layers, movement, operators  # noqa: F401 - they enter their operators
+from diopi_engine.aten.table import OPERATORS
+from diopi_engine.errors import CompileError
+
+SAMPLES = 2
+"""Size of the batch that a module is traced with; PyTorch takes a batch of 1 for a fixed size."""
+
+_ON_SIZES = {
+    getattr(python_operators, name) for name in ("add", "sub", "mul", "floordiv", "mod", "neg", "pow", "getitem")
+}
+"""Functions of Python in a graph: they compute with sizes, and take results apart."""
+
+_ASSERTIONS = ("_assert_scalar", "_assert_tensor_metadata", "sym_constrain_range_for_size", "sym_constrain_range")
+"""Operators that check what the trace took for granted; sizes are fixed but for the batch."""
+
+
+def converted(
+    network: Any, inputs: Sequence[tuple[tuple[Any, ...], str]]
+) -> tuple[Any, Mapping[str, np.ndarray[Any, Any]]]:
+    """The function, of weights and inputs, that a network is, and its weights by name.
+
+    Args:
+        network: a `torch.nn.Module` or `ExportedProgram`.
+        inputs: shape and element type of each; a size that is no number is the batch.
+
+    CompileError if PyTorch can't export it, or an operator of it is not served.
+    """
+    program = network if isinstance(network, ExportedProgram) else _exported(network, inputs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's own, about its own ways
+        program = program.run_decompositions()
+    program.graph_module.graph.eliminate_dead_code()
+    if lacking := sorted({_name(node) for node in _calls(program)} - set(OPERATORS) - set(_ASSERTIONS)):
+        raise CompileError(f"operators of the network are not served: {', '.join(lacking)}")
+    names = [one.arg.name for one in program.graph_signature.input_specs]
+    weights = _weights(program)
+    order = [names.index(name) for name in weights] + [
+        n for n, one in enumerate(program.graph_signature.input_specs) if one.kind is InputKind.USER_INPUT
+    ]
+    targets = {one.arg.name: str(one.target) for one in program.graph_signature.input_specs}
+
+    def function(*arguments: Any) -> list[Array]:
+        return _run(program, {names[place]: value for place, value in zip(order, arguments, strict=True)})
+
+    return function, {targets[name]: array for name, array in weights.items()}
+
+
+def _exported(module: torch.nn.Module, inputs: Sequence[tuple[tuple[Any, ...], str]]) -> ExportedProgram:
+    shapes = [tuple(size if isinstance(size, int) else SAMPLES for size in shape) for shape, _ in inputs]
+    examples = tuple(
+        torch.zeros(shape, dtype=getattr(torch, dtype)) for shape, (_, dtype) in zip(shapes, inputs, strict=True)
+    )
+    dynamic = tuple(
+        {n: Dim.DYNAMIC for n, size in enumerate(shape) if not isinstance(size, int)} for shape, _ in inputs
+    )
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")  # PyTorch's own, about its own ways
+            return torch.export.export(module, examples, dynamic_shapes=dynamic)
+    except Exception as error:  # whatever the module raises, and PyTorch for what can't be exported
+        raise CompileError(f"PyTorch can't export the module: {error}") from error
+
+
+def _weights(program: ExportedProgram) -> dict[str, np.ndarray[Any, Any]]:
+    """Parameters, buffers and constants that the graph uses, by the name of their node."""
+    used = {node.name for node in program.graph.nodes if node.op == "placeholder" and node.users}
+    held = {**program.state_dict, **program.constants}
+    specs = program.graph_signature.input_specs
+    kinds = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+    return {one.arg.name: _array(held[one.target]) for one in specs if one.kind in kinds and one.arg.name in used}
+
+
+def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    tensor = tensor.detach().cpu().contiguous()
+    if tensor.dtype is torch.bfloat16:
+        return tensor.view(torch.uint16).numpy().view(ml_dtypes.bfloat16)
+    return tensor.numpy().copy()
+
+
+def _calls(program: ExportedProgram) -> list[Any]:
+    """The nodes that call an operator of ATen."""
+    nodes = [node for node in program.graph.nodes if node.op == "call_function" and node.target not in _ON_SIZES]
+    if other := [str(node.target) for node in nodes if not isinstance(node.target, torch._ops.OpOverload)]:
+        raise CompileError(f"the network calls {', '.join(other)}, which is no operator of ATen")
+    return nodes
+
+
+def _name(node: Any) -> str:
+    """The operator that a node calls, as the table names it."""
+    return str(node.target._name).removeprefix("aten::")
+
+
+def _run(program: ExportedProgram, values: dict[str, Any]) -> list[Array]:
+    """The user's outputs, for the values of placeholders by name."""
+    kinds = {spec.arg.name for spec in program.graph_signature.output_specs if spec.kind is not OutputKind.USER_OUTPUT}
+    if kinds:
+        raise CompileError(f"the network changes {', '.join(sorted(kinds))}: compile it in the mode of evaluation")
+
+    def of(value: Any) -> Any:
+        return torch.fx.node.map_arg(value, lambda node: values[node.name])
+
+    for node in program.graph.nodes:
+        if node.op == "call_function":
+            values[node.name] = _called(node, of(node.args), of(node.kwargs))
+    output = next(node for node in program.graph.nodes if node.op == "output")
+    return [jnp.asarray(one) for one in of(output.args[0])]
+
+
+def _called(node: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    if node.target in _ON_SIZES:
+        return node.target(*arguments)
+    name = _name(node)
+    if name in _ASSERTIONS:
+        return None
+    try:
+        result = OPERATORS[name](*arguments, **named)
+    except Exception as error:  # whatever JAX raises for it
+        raise CompileError(f"{name} in {node.name}: {error}") from error
+    return _typed(result, node.meta.get("val"))
+
+
+def _typed(result: Any, example: Any) -> Any:
+    """Results in the element types that PyTorch gives them."""
+    if isinstance(example, list | tuple):
+        return [_typed(one, its) for one, its in zip(result, example, strict=True)]
+    if result is None or not isinstance(example, torch.Tensor):
+        return result
+    return jnp.asarray(result).astype(str(example.dtype).removeprefix("torch."))

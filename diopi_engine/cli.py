@@ -1,0 +1,61 @@
+"""`diopi-engine`: what an engine file is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from diopi_engine import container
+from diopi_engine.engine import Engine
+from diopi_engine.errors import EngineFileError
+from diopi_engine.manifest import Binding, Manifest
+
+
+@click.group()
+def main() -> None:
+    """Compiled networks."""
+
+
+@main.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--network", is_flag=True, help="Also print the network, as StableHLO.")
+def show(file: Path, network: bool) -> None:
+    """Print what an engine file is. It is checked, and nothing of it is run."""
+    try:
+        data = file.read_bytes()
+        engine = Engine.from_bytes(data)
+    except (OSError, EngineFileError) as error:
+        raise click.ClickException(f"{file}: {error}") from error
+    click.echo("\n".join(described(engine.manifest, container.unpack(data))))
+    if network:
+        click.echo(engine.exported.mlir_module())
+
+
+def described(manifest: Manifest, members: dict[str, bytes]) -> list[str]:
+    """The lines that say what an engine is, whose file has these members."""
+    return [
+        f"engine {manifest.name}, format {manifest.format}, compiler {manifest.compiler}, "
+        f"for {', '.join(manifest.platforms)}",
+        f"batches of up to {manifest.max_batch} in parts of {manifest.patch}"
+        if manifest.has_batch
+        else "sizes are fixed",
+        "bindings",
+        *(_binding(n, binding) for n, binding in enumerate(manifest.bindings)),
+        f"scheme of group {manifest.group[:16]}, of which this is engine {manifest.engine}",
+        *(
+            f"  {n} {one.name}: device {one.virtual_device}, cores {one.core_mask:#x}, {one.mode}, "
+            f"{one.cores_per_batch} a batch, memory {one.memory} bytes, shared in group {one.memory_group}"
+            for n, one in enumerate(manifest.scheme)
+        ),
+        "weights",
+        *(f"  {n} {one.name}: {one.dtype} {list(one.shape)}" for n, one in enumerate(manifest.weights)),
+        "members",
+        *(f"  {name}: {len(data)} bytes, sha256 {container.sha256(data)}" for name, data in members.items()),
+    ]
+
+
+def _binding(number: int, binding: Binding) -> str:
+    sizes = ", ".join("batch" if size is None else str(size) for size in binding.shape)
+    kind = "input" if binding.is_input else "output"
+    return f"  {number} {kind} {binding.name}: {binding.dtype} [{sizes}] {binding.layout}"

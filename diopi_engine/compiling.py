@@ -1,0 +1,253 @@
+"""`compile`: an engine of a function of JAX, or of a module or exported program of PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import export
+
+from diopi_engine.container import sha256
+from diopi_engine.engine import Engine, numpy_type
+from diopi_engine.errors import CompileError
+from diopi_engine.manifest import (
+    COMPILER,
+    DTYPES,
+    FORMAT,
+    LAYOUTS,
+    MAX_CORES,
+    MODES,
+    Binding,
+    Control,
+    Manifest,
+    Weight,
+)
+from diopi_engine.proto.hgrt import MAX_DIMS
+
+BATCH = "b"
+"""Stands for the size of the batch in the shape of an input."""
+
+PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+"""JAX's names of the platforms that networks are lowered for if nothing else is asked for."""
+
+
+@final
+@dataclass(frozen=True)
+class Input:
+    """An input of a network to be compiled.
+
+    Attributes:
+        shape: its sizes; the first one may be `BATCH`, in all inputs or in none.
+        dtype: element type, as NumPy names it.
+        layout: what its axes are: `LINEAR`, `NCHW` or `NHWC`.
+    """
+
+    name: str
+    shape: tuple[int | str, ...]
+    dtype: str = "float32"
+    layout: str = "LINEAR"
+
+
+@final
+@dataclass(frozen=True)
+class Network:
+    """A function to be compiled.
+
+    Attributes:
+        function: of the weights and the inputs; its results are a flat sequence.
+        weights: by name.
+        wide: whether it is traced with JAX's element types of 64 bits.
+    """
+
+    function: Callable[..., Sequence[Any]]
+    weights: Mapping[str, Any]
+    wide: bool
+
+
+def compile(
+    network: Any,
+    inputs: Sequence[Input],
+    *,
+    weights: Any = None,
+    outputs: Sequence[str] = (),
+    name: str = "engine",
+    max_batch: int = 64,
+    patch: int = 8,
+    mode: str = "normal",
+    cores: int = 1,
+    platforms: Sequence[str] = PLATFORMS,
+) -> Engine:
+    """An engine of a network, alone in its group.
+
+    Args:
+        network: a function of JAX, of the inputs, after the weights if there are any; a `torch.nn.Module` in the mode
+            it is to run in, or what `torch.export.export` makes of one. Results may be nested.
+        inputs: in the order of the arguments.
+        weights: of a function of JAX, nested as it takes them.
+        outputs: names of the results, in order; `output0` and so on if there are none.
+        max_batch: largest batch of one execution.
+        patch: largest part of a batch that is computed at a time.
+        mode: `normal`: each core computes patches of its own; `weight_split`: all compute one together.
+        cores: that the engine runs on.
+        platforms: that the network is lowered for.
+
+    CompileError if something of it can't be: a function that needs the value of the batch, samples of a batch that
+    depend on one another, an operator that is not served.
+    """
+    _check(inputs, mode, cores)
+    has_batch = any(BATCH in one.shape for one in inputs)
+    made = _network(network, weights, inputs)
+    arrays = [_array(key, value) for key, value in made.weights.items()]
+    exported = _exported(made, inputs, arrays, platforms)
+    bindings = _bindings(inputs, outputs, exported)
+    max_batch, patch = (max_batch, min(patch, max_batch)) if has_batch else (1, 1)
+    memory = _memory(exported, arrays, bindings, patch, cores if mode == "weight_split" else 1)
+    control = Control(name, 0, 0, mode, cores if mode == "weight_split" else 1, (1 << cores) - 1, memory)
+    serialized = bytes(exported.serialize())
+    described = tuple(
+        Weight(key, str(array.dtype), array.shape) for key, array in zip(made.weights, arrays, strict=True)
+    )
+    group = sha256(serialized + b"".join(sha256(array.tobytes()).encode() for array in arrays))
+    manifest = Manifest(
+        *(FORMAT, COMPILER, name, bindings, max_batch, patch, tuple(platforms), group, 0, (control,), described, {})
+    )
+    engine = Engine(manifest, serialized, arrays)
+    if has_batch:
+        _check_samples(engine)
+    return Engine.from_bytes(engine.to_bytes())
+
+
+def _check(inputs: Sequence[Input], mode: str, cores: int) -> None:
+    for one in inputs:
+        sizes = one.shape[1:] if one.shape[:1] == (BATCH,) else one.shape
+        if len(one.shape) > MAX_DIMS or not all(isinstance(size, int) and size >= 0 for size in sizes):
+            raise CompileError(
+                f"input {one.name} has shape {one.shape}, expected sizes, {BATCH!r} as first one at most"
+            )
+        if one.dtype not in DTYPES or one.layout not in LAYOUTS:
+            raise CompileError(
+                f"input {one.name} is {one.dtype} in layout {one.layout}, expected a type of {', '.join(DTYPES)} "
+                f"and a layout of {', '.join(LAYOUTS)}"
+            )
+        if one.layout != "LINEAR" and len(one.shape) != 4:
+            raise CompileError(f"input {one.name} has layout {one.layout} and {len(one.shape)} axes, expected 4")
+    if len({one.shape[:1] == (BATCH,) for one in inputs}) != 1:
+        raise CompileError(f"either all inputs have the batch {BATCH!r} as first size, or none has")
+    if len({one.name for one in inputs}) != len(inputs):
+        raise CompileError(f"inputs have the same name: {', '.join(one.name for one in inputs)}")
+    if mode not in MODES or not 1 <= cores <= MAX_CORES:
+        raise CompileError(f"mode {mode!r} on {cores} cores, expected one of {', '.join(MODES)} on 1 to {MAX_CORES}")
+
+
+def _network(network: Any, weights: Any, inputs: Sequence[Input]) -> Network:
+    if type(network).__module__.startswith("torch.") or hasattr(network, "state_dict"):
+        from diopi_engine.aten.program import converted  # which needs PyTorch
+
+        if weights is not None:
+            raise CompileError("weights are given, and a module of PyTorch has its own")
+        return Network(*converted(network, [(one.shape, one.dtype) for one in inputs]), wide=True)
+    leaves, tree = jax.tree_util.tree_flatten_with_path(weights)
+    names = [jax.tree_util.keystr(path, simple=True, separator=".") or "weight" for path, _ in leaves]
+
+    def function(*arguments: Any) -> Sequence[Any]:
+        given = [] if weights is None else [jax.tree.unflatten(tree, arguments[: len(names)])]
+        return jax.tree.leaves(network(*given, *arguments[len(names) :]))
+
+    arrays = dict(zip(names, (leaf for _, leaf in leaves), strict=True))
+    types = [*(str(jnp.result_type(leaf)) for leaf in arrays.values()), *(one.dtype for one in inputs)]
+    wide = bool(jax.config.jax_enable_x64) or any(dtype.endswith("64") for dtype in types)
+    return Network(function, arrays, wide)
+
+
+def _array(name: str, value: Any) -> np.ndarray[Any, Any]:
+    array = np.ascontiguousarray(value).reshape(np.shape(value))
+    if str(array.dtype) not in DTYPES:
+        raise CompileError(f"weight {name} is {array.dtype}, expected one of {', '.join(DTYPES)}")
+    return array
+
+
+def _exported(
+    network: Network, inputs: Sequence[Input], weights: Sequence[Any], platforms: Sequence[str]
+) -> export.Exported:
+    scope = export.SymbolicScope()
+    sizes = [", ".join(map(str, one.shape)) for one in inputs]
+    types = [numpy_type(one.dtype) for one in inputs]
+    with jax.enable_x64(network.wide):
+        given = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in weights]
+        shapes = [export.symbolic_shape(text, scope=scope) for text in sizes]
+        given += [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in zip(shapes, types, strict=True)]
+        try:
+            return export.export(jax.jit(network.function), platforms=list(platforms))(*given)
+        except CompileError:
+            raise
+        except Exception as error:  # whatever the function raises, and JAX for what can't be exported
+            raise CompileError(f"the network can't be compiled: {error}") from error
+
+
+def _bindings(inputs: Sequence[Input], names: Sequence[str], exported: export.Exported) -> tuple[Binding, ...]:
+    names = names or [f"output{n}" for n in range(len(exported.out_avals))]
+    if len(names) != len(exported.out_avals):
+        raise CompileError(f"{len(names)} outputs are named, the network has {len(exported.out_avals)}")
+    given = tuple(
+        Binding(
+            one.name, True, one.dtype, one.layout, tuple(None if size == BATCH else int(size) for size in one.shape)
+        )
+        for one in inputs
+    )
+    has_batch = any(None in one.shape for one in given)
+    return given + tuple(_output(name, aval, has_batch) for name, aval in zip(names, exported.out_avals, strict=True))
+
+
+def _output(name: str, aval: Any, has_batch: bool) -> Binding:
+    sizes = aval.shape[1:] if has_batch else aval.shape
+    if not all(isinstance(size, int) for size in sizes) or (has_batch and str(aval.shape[:1]) != f"({BATCH},)"):
+        raise CompileError(f"output {name} has shape {aval.shape}, expected the batch as first size and nowhere else")
+    if str(aval.dtype) not in DTYPES or len(aval.shape) > MAX_DIMS:
+        raise CompileError(f"output {name} is {aval.dtype}{list(aval.shape)}, which no binding can be")
+    return Binding(name, False, str(aval.dtype), "LINEAR", ((None,) if has_batch else ()) + tuple(map(int, sizes)))
+
+
+def sample_bytes(binding: Binding) -> int:
+    """Bytes of one element of a batch; of the whole binding if its sizes are fixed."""
+    size = 1
+    for one in binding.shape:
+        size *= 1 if one is None else one
+    return size * numpy_type(binding.dtype).itemsize
+
+
+def _memory(
+    exported: export.Exported, weights: Sequence[Any], bindings: Sequence[Binding], patch: int, parts: int
+) -> int:
+    """Local memory of a core, in bytes: its part of the weights, and a patch of what it takes, gives and makes."""
+    with jax.enable_x64(True):
+        given = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in weights]
+        given += [
+            jax.ShapeDtypeStruct(tuple(patch if size is None else size for size in one.shape), numpy_type(one.dtype))
+            for one in bindings
+            if one.is_input
+        ]
+        analysis = jax.jit(exported.call).lower(*given).compile().memory_analysis()
+    temporary = int(analysis.temp_size_in_bytes) if analysis is not None else 0
+    return -(-sum(array.nbytes for array in weights) // parts) + patch * sum(map(sample_bytes, bindings)) + temporary
+
+
+def _check_samples(engine: Engine) -> None:
+    """CompileError if a sample's results depend on another sample, which batches that are split do not allow.
+
+    The second sample becomes NaN; the first one's results must not.
+    """
+    floating = [jnp.issubdtype(numpy_type(one.dtype), jnp.floating) for one in engine.manifest.inputs]
+    if not any(floating):
+        return
+    plain = [np.zeros([2, *one.shape[1:]], numpy_type(one.dtype)) for one in engine.manifest.inputs]  # type: ignore[list-item]  # the batch is the first size alone
+    spoilt = [array.copy() for array in plain]
+    for array in (array for array, is_floating in zip(spoilt, floating, strict=True) if is_floating):
+        array[1] = np.nan
+    results = zip(engine.manifest.outputs, engine(*plain), engine(*spoilt), strict=True)
+    for output, expected, found in results:
+        if not np.array_equal(expected[0], found[0], equal_nan=expected.dtype.kind in "fV"):
+            raise CompileError(f"output {output.name} of a sample depends on other samples of its batch")

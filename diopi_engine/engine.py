@@ -1,0 +1,173 @@
+"""An engine: a compiled network with its weights, as bytes and as a function of JAX."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, final
+
+import jax
+import ml_dtypes
+import numpy as np
+from jax import export
+
+from diopi_engine import container
+from diopi_engine.errors import EngineFileError, EngineVersionError
+from diopi_engine.manifest import COMPILER, FORMAT, Binding, Manifest, Weight
+
+MANIFEST, NETWORK = "manifest.json", "network.stablehlo"
+
+_CALLBACK = re.compile(r"custom_call @(\w*callback\w*)")
+"""What in a network would call a function of the process that runs it."""
+
+Array = np.ndarray[Any, Any]
+
+
+@final
+@dataclass(frozen=True)
+class Engine:
+    """A compiled network.
+
+    Attributes:
+        manifest: what it is.
+        network: StableHLO, as `jax.export` serializes it. Its arguments are the weights and the inputs, in order.
+        weights: in the order of the manifest.
+    """
+
+    manifest: Manifest
+    network: bytes
+    weights: Sequence[Array]
+
+    @cached_property
+    def exported(self) -> export.Exported:
+        """The network as JAX calls it; EngineFileError if it is none, or not what the manifest says."""
+        try:
+            exported = export.deserialize(bytearray(self.network))
+        except Exception as error:  # whatever its readers raise
+            raise EngineFileError(f"{NETWORK} is no network: {error}") from None
+        if found := _CALLBACK.search(exported.mlir_module()):
+            raise EngineFileError(f"the network calls {found[1]}: an engine must not call functions of its process")
+        _check_types(self.manifest, exported)
+        return exported
+
+    def to_bytes(self) -> bytes:
+        """The engine file."""
+        members = {NETWORK: self.network} | {_member(n): _npy(array) for n, array in enumerate(self.weights)}
+        digests = {name: container.sha256(data) for name, data in members.items()}
+        return container.pack({MANIFEST: replace(self.manifest, members=digests).encoded(), **members})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Engine:
+        """The engine of a file's bytes.
+
+        EngineVersionError if another version made it, EngineFileError if it is damaged or no engine.
+        """
+        members = container.unpack(data)
+        manifest = read_manifest(members)
+        _check_members(manifest, members)
+        weights = [_array(weight, members[_member(n)]) for n, weight in enumerate(manifest.weights)]
+        engine = cls(manifest, members[NETWORK], weights)
+        assert engine.exported
+        return engine
+
+    def save(self, path: Path) -> None:
+        """Write the engine file, whole or not at all."""
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
+            try:
+                file.write(self.to_bytes())
+                file.close()
+                os.replace(file.name, path)
+            except BaseException:
+                os.unlink(file.name)
+                raise
+
+    @classmethod
+    def load(cls, path: Path) -> Engine:
+        """The engine of a file; OSError if it can't be read, else as `from_bytes`."""
+        return cls.from_bytes(path.read_bytes())
+
+    def __call__(self, *inputs: Array) -> list[Array]:
+        """The outputs for these inputs, on JAX's default device. ValueError for inputs of other sizes or types."""
+        with jax.enable_x64(True):
+            return [np.asarray(one) for one in self.exported.call(*self.weights, *inputs)]
+
+
+def read_manifest(members: dict[str, bytes]) -> Manifest:
+    """The manifest among the members of a file; EngineFileError, EngineVersionError."""
+    if next(iter(members), None) != MANIFEST:
+        raise EngineFileError(f"the first member is {next(iter(members), 'none')}, expected {MANIFEST}")
+    manifest = Manifest.decoded(members[MANIFEST])
+    if (manifest.format, manifest.compiler) != (FORMAT, COMPILER):
+        raise EngineVersionError(
+            f"the engine has format {manifest.format} and was made by version {manifest.compiler} of the compiler, "
+            f"expected format {FORMAT} and version {COMPILER}"
+        )
+    return manifest
+
+
+def numpy_type(dtype: str) -> np.dtype[Any]:
+    """The type that NumPy has for the element type of a binding or weight."""
+    return np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+
+
+def _check_members(manifest: Manifest, members: dict[str, bytes]) -> None:
+    expected = [NETWORK, *(_member(n) for n in range(len(manifest.weights)))]
+    if [*manifest.members] != expected or [*members] != [MANIFEST, *expected]:
+        raise EngineFileError(f"the members are {_listed(members)}, expected {_listed([MANIFEST, *expected])}")
+    for name, digest in manifest.members.items():
+        if container.sha256(members[name]) != digest:
+            raise EngineFileError(f"member {name} is not what was written: its digest is another")
+
+
+def _check_types(manifest: Manifest, exported: export.Exported) -> None:
+    """EngineFileError unless the network has the arguments and results that the manifest says."""
+    weights = [f"{weight.dtype}{list(weight.shape)}" for weight in manifest.weights]
+    for what, avals, expected in (
+        ("arguments", exported.in_avals, [*weights, *map(_typed, manifest.inputs)]),
+        ("results", exported.out_avals, [*map(_typed, manifest.outputs)]),
+    ):
+        found = [f"{one.dtype}{[size if isinstance(size, int) else None for size in one.shape]}" for one in avals]
+        if found != expected:
+            raise EngineFileError(f"the network has the {what} {_listed(found)}, the manifest says {_listed(expected)}")
+
+
+def _typed(binding: Binding) -> str:
+    return f"{binding.dtype}{list(binding.shape)}"
+
+
+def _member(number: int) -> str:
+    return f"weights/{number}.npy"
+
+
+def _npy(array: Array) -> bytes:
+    buffer = io.BytesIO()
+    stored = array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array
+    np.lib.format.write_array(buffer, np.ascontiguousarray(stored).reshape(array.shape), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _array(weight: Weight, data: bytes) -> Array:
+    dtype, buffer = numpy_type(weight.dtype), io.BytesIO(data)
+    try:
+        array = np.lib.format.read_array(buffer, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise EngineFileError(f"weight {weight.name} is no array: {error}") from None
+    array = array.view(dtype) if dtype == ml_dtypes.bfloat16 and array.dtype == np.uint16 else array
+    if (array.dtype, array.shape) != (dtype, weight.shape) or buffer.read(1):
+        raise EngineFileError(
+            f"weight {weight.name} is {array.dtype}{list(array.shape)}, the manifest says {weight.dtype}"
+            f"{list(weight.shape)}"
+        )
+    return array
+
+
+def _listed(names: Any) -> str:
+    """Names in a message: the first few."""
+    listed = [*map(str, names)]
+    return ", ".join([*listed[:8], *([f"... ({len(listed)})"] if len(listed) > 8 else [])])

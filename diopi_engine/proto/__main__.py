@@ -1,0 +1,23 @@
+"""`python -m diopi_engine.proto`: tells a build where the headers are, and regenerates them."""
+
+from __future__ import annotations
+
+import argparse
+
+from diopi_engine.proto import headers
+
+
+def main() -> None:
+    """Do what the one option asked for says."""
+    parser = argparse.ArgumentParser(prog="python -m diopi_engine.proto", description=__doc__)
+    choice = parser.add_mutually_exclusive_group(required=True)
+    choice.add_argument("--include-dir", action="store_true", help="print the folder that holds hgrt.h and nvdla.h")
+    choice.add_argument("--write", action="store_true", help="regenerate the headers in that folder")
+    if parser.parse_args().include_dir:
+        print(headers.INCLUDE_DIR)
+    else:
+        headers.write(headers.INCLUDE_DIR)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""The vocabulary of the tables: enumerations, structures, other types and functions, as C declares them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Self, final
+
+
+class Enumeration(IntEnum):
+    """An enumeration of C; each member has a value and a meaning."""
+
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> Self:
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.meaning = meaning
+        return member
+
+
+@final
+@dataclass(frozen=True)
+class Enum:
+    """An enumeration as C knows it.
+
+    Attributes:
+        name: of the C type.
+        prefix: what C puts before the names of the members.
+        members: the enumeration; its docstring is that of the type.
+        ours: whether its names or numbers are decided here.
+    """
+
+    name: str
+    prefix: str
+    members: type[Enumeration]
+    ours: bool = True
+
+    @property
+    def doc(self) -> str:
+        """What the type is."""
+        return self.members.__doc__ or ""
+
+
+@final
+@dataclass(frozen=True)
+class Constant:
+    """A macro whose value is a number."""
+
+    name: str
+    value: int
+    doc: str
+    ours: bool = True
+
+
+@final
+@dataclass(frozen=True)
+class Typedef:
+    """A type that is another one, or a pointer to what only the library knows: `declared` is the C text."""
+
+    declared: str
+    doc: str
+    ours: bool = False
+
+
+@final
+@dataclass(frozen=True)
+class Field:
+    """A member of a structure: its declaration in C, and its meaning."""
+
+    declared: str
+    doc: str
+
+
+@final
+@dataclass(frozen=True)
+class Struct:
+    """A structure of C."""
+
+    name: str
+    doc: str
+    fields: Sequence[Field]
+    ours: bool = False
+
+
+@final
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a function: its type and name in C."""
+
+    type: str
+    name: str
+
+
+@final
+@dataclass(frozen=True)
+class Function:
+    """A function of C, or a method of a C++ class.
+
+    Attributes:
+        name: of the function.
+        declared: its parameters as C declares them, empty for none.
+        doc: what it does, and with which errors.
+        returns: the type of its result.
+        ours: whether its name or its parameters are decided here.
+    """
+
+    name: str
+    declared: str
+    doc: str
+    returns: str = "hgResult"
+    ours: bool = False
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """The parameters in order, but for the dots of a variable number."""
+        texts = [text.strip() for text in self.declared.split(",") if text.strip() not in ("", "...")]
+        return [Parameter(text[: -len(name)].strip(), name) for text in texts for name in [_last_word(text)]]
+
+
+def _last_word(text: str) -> str:
+    return text.replace("*", " ").split()[-1]
+
+
+Declaration = Enum | Constant | Typedef | Struct | Function

@@ -1,0 +1,164 @@
+"""Operators of Core ATen computed by JAX: as PyTorch computes them, call by call."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: extra `torch`")
+
+from diopi_engine.aten import layers, movement, operators  # noqa: E402, F401 - after it is known that PyTorch is there
+from diopi_engine.aten.table import OPERATORS  # noqa: E402 - likewise
+
+
+def numbers(*shape: int, seed: int = 0) -> Any:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def integers(most: int, *shape: int) -> Any:
+    return torch.randint(0, most, shape, generator=torch.Generator().manual_seed(1))
+
+
+X, Y, POSITIVE = numbers(2, 3, 4), numbers(2, 3, 4, seed=1), numbers(2, 3, 4).abs() + 0.1
+IMAGE, ROW, INDICES = numbers(2, 4, 7, 9), numbers(2, 4, 9), integers(3, 2, 2, 4)
+UNIT, BITS, FLAGS = torch.tanh(X), integers(9, 2, 3, 4) - 4, X > 0
+MATRIX, KERNEL, CHANNELS = numbers(3, 4), numbers(6, 2, 3, 3), numbers(4)
+
+CALLS: dict[str, list[tuple[Any, ...]]] = {
+    **{name: [(X,)] for name in ("abs", "ceil", "cos", "cosh", "exp", "expm1", "floor", "isinf", "isnan", "round")},
+    **{name: [(X,)] for name in ("sign", "sin", "sinh", "tan", "tanh", "trunc", "erf", "neg", "relu", "sigmoid")},
+    **{name: [(POSITIVE,)] for name in ("log", "log10", "log1p", "log2", "sqrt", "rsqrt", "reciprocal")},
+    **{name: [(UNIT,)] for name in ("acos", "asin", "atan", "atanh", "asinh")},
+    **{
+        name: [(X, Y), (X, Y[:1])] for name in ("atan2", "maximum", "minimum", "add.Tensor", "sub.Tensor", "mul.Tensor")
+    },
+    **{name: [(X, 0.5), (BITS, 2)] for name in ("add.Scalar", "sub.Scalar", "mul.Scalar", "remainder.Scalar")},
+    **{name: [(FLAGS, Y > 0)] for name in ("logical_and", "logical_or", "logical_xor", "bitwise_and.Tensor")},
+    **{f"{name}.Scalar": [(X, 0.1), (BITS, 1)] for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{f"{name}.Tensor": [(BITS, BITS.flip(0))] for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "acosh": [(POSITIVE + 1,)],
+    "fmod.Scalar": [(X, 0.3), (BITS, 3)],
+    "remainder.Tensor": [(X, Y)],
+    "logical_not": [(FLAGS,), (BITS,)],
+    "bitwise_not": [(BITS,), (FLAGS,)],
+    "div.Tensor": [(X, Y), (BITS, BITS + 9)],
+    "pow.Tensor_Scalar": [(X, 2), (POSITIVE, -0.5)],
+    "pow.Tensor_Tensor": [(POSITIVE, Y)],
+    "pow.Scalar": [(2.0, X)],
+    "where.self": [(FLAGS, X, Y)],
+    "clamp": [(X, -0.5, 0.5), (X, None, 0.1), (X, 0.1)],
+    "hardtanh": [(X,), (X, 0.0, 6.0)],
+    "gelu": [(X,)],
+    "leaky_relu": [(X,), (X, 0.2)],
+    "elu": [(X,), (X, 0.5, 1.2)],
+    "_softmax": [(X, -1, False), (X, 1, False)],
+    "_log_softmax": [(X, -1, False)],
+    "sum.dim_IntList": [(X, [1]), (X, [0, 2], True), (BITS, [1])],
+    "mean.dim": [(X, [-1, -2], True), (X, [0])],
+    "prod.dim_int": [(X, 1)],
+    "var.correction": [(X, [1])],
+    "amax": [(X, [1]), (X, [0, 2], True)],
+    "amin": [(X, [-1])],
+    "any": [(FLAGS,)],
+    "any.dim": [(FLAGS, 1, True)],
+    "argmax": [(X, 1), (X,), (X, -1, True)],
+    "argmin": [(X, 1)],
+    "max.dim": [(X, 1)],
+    "min.dim": [(X, -1, True)],
+    "cumsum": [(X, 1), (BITS, -1)],
+    "sort": [(X, 1), (X, -1, True)],
+    "topk": [(X, 2), (X, 2, 1, False)],
+    "mm": [(MATRIX, MATRIX.T)],
+    "bmm": [(X, Y.transpose(1, 2))],
+    "addmm": [(numbers(3), MATRIX, MATRIX.T)],
+    "view": [(X, [6, 4]), (X, [2, -1])],
+    "permute": [(X, [2, 0, 1])],
+    "expand": [(CHANNELS, [3, -1]), (X[:1], [2, 3, 4])],
+    "unsqueeze": [(X, 1), (X, -1)],
+    "squeeze.dims": [(X[:1], [0, 1])],
+    "select.int": [(X, 1, 2), (X, -1, -1)],
+    "slice.Tensor": [(X, 2, 1, 2**63 - 1), (X, 1, -2, -1), (X, 2, 0, 4, 2)],
+    "cat": [([X, Y], 1), ([X, numbers(0)], 0)],
+    "split_with_sizes": [(X, [1, 3], 2)],
+    "repeat": [(MATRIX, [2, 1, 3])],
+    "flip": [(X, [0, 2])],
+    "diagonal": [(X, 1, 1, 2)],
+    "constant_pad_nd": [(X, [1, 2], 0.5), (X, [1, -1, 0, 2])],
+    "reflection_pad2d": [(IMAGE, [1, 2, 3, 0])],
+    "replication_pad2d": [(IMAGE, [1, 2, 0, 3])],
+    "embedding": [(MATRIX, INDICES)],
+    "index.Tensor": [(X, [None, integers(3, 5)]), (X, [integers(2, 5), None, integers(4, 5)])],
+    "index_select": [(X, 1, integers(3, 5))],
+    "index_put": [(X, [integers(2, 5), integers(3, 5)], torch.ones(4), True)],
+    "gather": [(X, 1, INDICES)],
+    "scatter.src": [(X, 1, INDICES[:, :1], Y)],
+    "scatter.value": [(X, 1, INDICES, 2.0)],
+    "scatter_add": [(X, 1, INDICES, Y)],
+    "select_scatter": [(X, Y[:, 0], 1, 2)],
+    "slice_scatter": [(X, Y[:, :2], 1, 1, 3)],
+    "pixel_shuffle": [(IMAGE, 2)],
+    "convolution": [
+        (IMAGE, KERNEL, numbers(6), [2, 1], [1, 0], [1, 2], False, [0, 0], 2),
+        (IMAGE, numbers(4, 3, 3, 2), None, [2, 3], [1, 0], [2, 1], True, [1, 0], 2),
+        (ROW, numbers(5, 4, 3), None, [1], [1], [1], False, [0], 1),
+    ],
+    "max_pool2d_with_indices": [(IMAGE, [3, 3], [2, 2], [1, 1]), (IMAGE, [2], [3], [0], [2], True), (IMAGE, [2, 2])],
+    "avg_pool1d": [(ROW, [3], [2], [1])],
+    "avg_pool2d": [
+        (IMAGE, [3, 2], [2, 2], [1, 0]),
+        (IMAGE, [3, 3], [2, 2], [1, 1], True, False),
+        (IMAGE, [3, 3], [2, 3], [1, 1], True),
+        (IMAGE, [2], [2], [0], False, True, 3),
+    ],
+    "_adaptive_avg_pool2d": [(IMAGE, [3, 5]), (IMAGE, [1, 1])],
+    "upsample_bilinear2d.vec": [
+        (IMAGE, [5, 20], False, None),
+        (IMAGE, [14, 3], True, None),
+        (IMAGE, None, False, [2.0, 1.5]),
+    ],
+    "upsample_nearest2d.vec": [(IMAGE, [5, 20], None), (IMAGE, None, [2.0, 1.5])],
+    "_native_batch_norm_legit_no_training": [
+        (IMAGE, CHANNELS, CHANNELS.flip(0), CHANNELS, CHANNELS.abs() + 1, 0.1, 1e-5),
+        (IMAGE, None, None, CHANNELS, CHANNELS.abs() + 1, 0.1, 1e-5),
+    ],
+    "native_layer_norm": [(X, [4], CHANNELS, CHANNELS, 1e-5), (X, [3, 4], None, None, 1e-5)],
+    "native_group_norm": [(IMAGE, CHANNELS, None, 2, 4, 63, 2, 1e-5)],
+    "_native_batch_norm_legit.no_stats": [(IMAGE, CHANNELS, None, True, 0.1, 1e-5)],
+}
+
+
+def as_array(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return jax.numpy.asarray(value.numpy())
+    return [as_array(one) for one in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_operator_computes_what_pytorch_does(name: str) -> None:
+    stem, _, overload = name.partition(".")
+    packet = getattr(torch.ops.aten, stem)
+    for arguments in CALLS[name]:
+        expected = getattr(packet, overload or "default")(*arguments)
+        with jax.enable_x64(True):
+            found = OPERATORS[name](*as_array(list(arguments)))
+        single = isinstance(expected, torch.Tensor)
+        pairs = zip([found] if single else found, [expected] if single else expected, strict=True)
+        compared = [(one, its) for one, its in pairs if one is not None]
+        assert compared
+        for one, its in compared:
+            assert one.shape == its.shape
+            np.testing.assert_allclose(np.asarray(one), its.numpy(), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("mode", ["floor", "trunc"])
+@pytest.mark.parametrize("pair", [(BITS, BITS + 9), (X, Y)], ids=["integers", "floats"])
+def test_a_quotient_is_rounded_as_pytorch_does(pair: Any, mode: str) -> None:
+    expected = torch.div(*pair, rounding_mode=mode)
+    found = OPERATORS["div.Tensor_mode"](*map(as_array, pair), rounding_mode=mode)
+    np.testing.assert_array_equal(np.asarray(found), expected.numpy())
+
+
+def test_a_mask_as_index_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match="depend on data"):
+        OPERATORS["index.Tensor"](as_array(X), [as_array(FLAGS)])

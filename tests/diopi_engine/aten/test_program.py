@@ -1,0 +1,101 @@
+"""Modules and exported programs of PyTorch as engines."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: extra `torch`")
+
+import diopi_engine  # noqa: E402 - after it is known that PyTorch is there
+from diopi_engine import CompileError, Input  # noqa: E402 - likewise
+
+IMAGES = [Input("image", ("b", 3, 16, 16), layout="NCHW")]
+
+
+class Small(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
+    """Convolution, normalisation, pooling, attention, interpolation and a matrix product."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = torch.nn.Conv2d(3, 8, 3, stride=2, padding=1)
+        self.norm = torch.nn.BatchNorm2d(8)
+        self.attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+        self.linear = torch.nn.Linear(8, 10)
+
+    def forward(self, x: Any) -> Any:
+        y = torch.nn.functional.max_pool2d(self.norm(self.convolution(x)).relu(), 3, 2, 1)
+        t = y.flatten(2).transpose(1, 2)
+        t = t + self.attention(t, t, t, need_weights=False)[0]
+        z = torch.nn.functional.interpolate(y, scale_factor=2, mode="bilinear")
+        return self.linear(t[:, 1:].mean(1)).softmax(-1), torch.cat([z, z], 1)
+
+
+@pytest.fixture(scope="module")
+def module() -> Any:
+    torch.manual_seed(0)
+    return Small().eval()
+
+
+def test_an_engine_computes_what_its_module_does(module: Any) -> None:
+    engine = diopi_engine.compile(module, IMAGES, outputs=["scores", "features"], platforms=["cpu"])
+    x = torch.randn(5, 3, 16, 16, generator=torch.Generator().manual_seed(1))
+    for found, expected in zip(engine(x.numpy()), module(x), strict=True):
+        np.testing.assert_allclose(found, expected.detach().numpy(), rtol=1e-4, atol=1e-5)
+    names = {weight.name for weight in engine.manifest.weights}
+    assert {"convolution.weight", "norm.running_mean", "linear.bias"} <= names
+    assert "norm.num_batches_tracked" not in names
+
+
+def test_an_exported_program_is_compiled_too() -> None:
+    module = torch.nn.Linear(4, 3).bfloat16()
+    program = torch.export.export(module, (torch.zeros(2, 4, dtype=torch.bfloat16),))
+    engine = diopi_engine.compile(program, [Input("x", (2, 4), "bfloat16")], platforms=["cpu"])
+    (found,) = engine(np.ones((2, 4), engine.weights[0].dtype))
+    expected = module(torch.ones(2, 4, dtype=torch.bfloat16)).detach().float().numpy()
+    np.testing.assert_allclose(found.astype(np.float32), expected, rtol=2**-7)
+
+
+def test_what_is_not_served_is_named() -> None:
+    with pytest.raises(CompileError, match="are not served: _cdist_forward"):
+        diopi_engine.compile(Distances(), [Input("x", ("b", 3, 4))])
+
+
+class Distances(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
+    """An operator that is not served."""
+
+    def forward(self, x: Any) -> Any:
+        return torch.cdist(x, x)
+
+
+class Training(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
+    """A module that changes its buffers when it is called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(4)
+
+    def forward(self, x: Any) -> Any:
+        return self.norm(x)
+
+
+def test_a_module_that_is_training_is_refused() -> None:
+    with pytest.raises(CompileError):
+        diopi_engine.compile(Training(), [Input("x", ("b", 4))])
+
+
+class Branching(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
+    """A module whose operators depend on values."""
+
+    def forward(self, x: Any) -> Any:
+        return x if x.sum() > 0 else -x
+
+
+def test_what_pytorch_can_not_export_is_refused() -> None:
+    with pytest.raises(CompileError, match="PyTorch can't export the module"):
+        diopi_engine.compile(Branching(), [Input("x", ("b", 4))])
+
+
+def test_weights_of_a_module_are_its_own(module: Any) -> None:
+    with pytest.raises(CompileError, match="has its own"):
+        diopi_engine.compile(module, IMAGES, weights={})

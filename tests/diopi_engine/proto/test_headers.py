@@ -1,0 +1,113 @@
+"""The headers of the engine interfaces: committed as they are generated, complete, and accepted by compilers."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import cffi
+import pytest
+
+from diopi_engine.proto import headers, hgrt, nvdla
+from diopi_engine.proto.__main__ import main
+from diopi_engine.proto.declarations import Enum, Function, Struct
+
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
+LANGUAGES = {"c11": ("cc", ["-x", "c", "-std=c11"]), "c++17": ("c++", ["-x", "c++", "-std=c++17"])}
+
+DERIVED = """
+#include <nvdla.h>
+class Runtime final : public nvdla::IRuntime {{
+public:
+{methods}}};
+nvdla::IRuntime* made() {{ static Runtime runtime; return &runtime; }}
+"""
+
+
+def compile_with(language: str, source: str) -> None:
+    compiler, flags = LANGUAGES[language]
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler} here")
+    command = [compiler, *flags, *WARNINGS, f"-I{headers.INCLUDE_DIR}", "-fsyntax-only", "-"]
+    done = subprocess.run(command, input=source, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("header", headers.names())
+def test_committed_header_is_the_generated_one(header: str) -> None:
+    """`python -m diopi_engine.proto --write` regenerates them."""
+    assert headers.INCLUDE_DIR.joinpath(header).read_text("utf-8") == headers.render(header)
+
+
+def test_write_makes_every_header(tmp_path: Path) -> None:
+    headers.write(tmp_path / "include")
+    assert {path.name for path in tmp_path.glob("include/*")} == set(headers.names())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("header", headers.names())
+def test_header_compiles_alone_and_twice(header: str, language: str) -> None:
+    compile_with(language, f"#include <{header}>\n#include <{header}>\n")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_headers_compile_together(language: str) -> None:
+    compile_with(language, "".join(f"#include <{header}>\n" for header in headers.names()))
+
+
+def test_the_class_can_be_derived_from() -> None:
+    methods = "".join(
+        f"    {m.returns} {m.name}({', '.join(p.type for p in m.parameters)}) override {{ return {{}}; }}\n"
+        for m in nvdla.METHODS
+    )
+    compile_with("c++17", DERIVED.format(methods=methods))
+
+
+@pytest.mark.parametrize("declarations", [hgrt.DECLARATIONS, nvdla.DECLARATIONS], ids=["hgrt", "nvdla"])
+def test_cffi_reads_the_declarations_with_the_numbers_of_the_tables(declarations: tuple[object, ...]) -> None:
+    ffi = cffi.FFI()
+    ffi.cdef(headers.cdef(declarations))
+    enums = [one for one in declarations if isinstance(one, Enum)]
+    assert enums
+    for enum in enums:
+        expected = {f"{enum.prefix}{member.name}": member.value for member in enum.members}
+        assert ffi.typeof(enum.name).relements == expected
+    functions = {one.name for one in declarations if isinstance(one, Function)}
+    assert functions <= set(dir(ffi.dlopen(None)))
+
+
+def test_every_function_and_type_is_in_its_header() -> None:
+    for header, declared in {"hgrt.h": hgrt.DECLARATIONS, "nvdla.h": nvdla.DECLARATIONS}.items():
+        text = headers.render(header)
+        for one in declared:
+            if isinstance(one, Enum | Function | Struct):
+                assert re.search(rf"\b{one.name}\b", text), one.name
+
+
+def test_everything_says_what_it_is() -> None:
+    for one in (*hgrt.DECLARATIONS, *nvdla.DECLARATIONS, *nvdla.METHODS, *nvdla.FACTORIES):
+        assert one.doc.rstrip().endswith("."), one
+        if isinstance(one, Enum):
+            assert all(member.meaning for member in one.members)
+        if isinstance(one, Struct):
+            assert all(field.doc for field in one.fields)
+
+
+def test_parameters_of_a_function() -> None:
+    create = next(one for one in hgrt.FUNCTIONS if one.name == "hgEngineCreate")
+    assert [(p.type, p.name) for p in create.parameters] == [
+        ("const char*", "serialized"),
+        ("size_t", "size"),
+        ("hgEngine*", "engine"),
+    ]
+
+
+def test_module_prints_its_folder_and_refuses_nothing_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["proto", "--include-dir"])
+    main()
+    assert Path(capsys.readouterr().out.strip(), "hgrt.h").is_file()
+    monkeypatch.setattr("sys.argv", ["proto"])
+    with pytest.raises(SystemExit, match="2"):
+        main()

@@ -1,0 +1,32 @@
+"""`diopi-engine show`: a dump that says all of an engine, and refuses what is none."""
+
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from diopi_engine import Engine, link
+from diopi_engine.cli import main
+
+
+def test_show_says_what_an_engine_is(engine: Engine, tmp_path: Path) -> None:
+    file = tmp_path / "layer.engine"
+    link([engine, engine], cores=4)[1].save(file)
+    done = CliRunner().invoke(main, ["show", str(file), "--network"])
+    assert done.exit_code == 0, done.output
+    for text in (
+        "batches of up to 16 in parts of 4",
+        "0 input x: float32 [batch, 4] LINEAR",
+        "of which this is engine 1",
+        "0 a: float32 [4, 3]",
+        "weights/1.npy: ",
+        "module @",
+    ):
+        assert text in done.output
+
+
+def test_show_refuses_what_is_no_engine(tmp_path: Path) -> None:
+    file = tmp_path / "none.engine"
+    file.write_bytes(b"nothing")
+    done = CliRunner().invoke(main, ["show", str(file)])
+    assert done.exit_code == 1
+    assert "7 bytes are no engine" in done.output

@@ -1,0 +1,169 @@
+"""The engine file: it holds what was compiled, and nothing but the very bytes that were written is taken for it."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import diopi_engine
+from diopi_engine import Engine, EngineFileError, EngineVersionError, Input, container
+from diopi_engine.engine import MANIFEST, NETWORK
+
+Members = dict[str, bytes]
+
+
+def test_an_engine_is_what_its_file_says(engine: Engine, tmp_path: Path) -> None:
+    engine.save(tmp_path / "layer.engine")
+    again = Engine.load(tmp_path / "layer.engine")
+    assert again.manifest == engine.manifest
+    assert again.to_bytes() == engine.to_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["layer.engine"]
+    x = np.linspace(-2, 2, 20, dtype=np.float32).reshape(5, 4)
+    for found, expected in zip(again(x), engine(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_nothing_in_it_is_compressed_or_executable(engine: Engine) -> None:
+    with zipfile.ZipFile(io.BytesIO(engine.to_bytes())) as archive:
+        assert archive.namelist() == [MANIFEST, NETWORK, "weights/0.npy", "weights/1.npy"]
+        assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_STORED}
+        np.load(io.BytesIO(archive.read("weights/0.npy")), allow_pickle=False)
+
+
+def test_every_flipped_bit_is_seen(engine: Engine) -> None:
+    data = engine.to_bytes()
+    for bit in range(0, len(data) * 8, 31):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(EngineFileError):
+            Engine.from_bytes(bytes(changed))
+
+
+@pytest.mark.parametrize("length", [0, 1, 21, 22, 100, -1, -22, -100])
+def test_what_is_cut_off_is_seen(engine: Engine, length: int) -> None:
+    with pytest.raises(EngineFileError):
+        Engine.from_bytes(engine.to_bytes()[:length])
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_what_is_added_is_seen(engine: Engine, before: bool) -> None:
+    data = engine.to_bytes()
+    with pytest.raises(EngineFileError):
+        Engine.from_bytes(b"#!/bin/sh\n" + data if before else data + b"more")
+
+
+def without(name: str) -> Callable[[Members], Members]:
+    return lambda members: {key: data for key, data in members.items() if key != name}
+
+
+def manifest_with(**changes: object) -> Callable[[Members], Members]:
+    def change(members: Members) -> Members:
+        value = json.loads(members[MANIFEST]) | changes
+        return {**members, MANIFEST: (json.dumps(value, indent=1) + "\n").encode()}
+
+    return change
+
+
+def resized(members: Members) -> Members:
+    weight = io.BytesIO()
+    np.save(weight, np.zeros((400, 3), np.float32))
+    return sealed({**members, "weights/0.npy": weight.getvalue()})
+
+
+def pickled(members: Members) -> Members:
+    weight = io.BytesIO()
+    np.save(weight, np.array([{"a": 1}], object), allow_pickle=True)
+    return sealed({**members, "weights/0.npy": weight.getvalue()})
+
+
+def sealed(members: Members) -> Members:
+    """With the digests that these members have."""
+    digests = {name: container.sha256(data) for name, data in members.items() if name != MANIFEST}
+    return manifest_with(members=digests)(members)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without(NETWORK), "the members are .* expected .*network"),
+        (without("weights/1.npy"), "the members are .* expected .*weights/1"),
+        (without(MANIFEST), "the first member is network"),
+        (lambda members: {**members, "extra.py": b"import os"}, "the members are .*extra.py"),
+        (lambda members: {**members, "../../etc/passwd": b""}, r"called '../../etc/passwd'"),
+        (lambda members: {**members, "/etc/passwd": b""}, r"called '/etc/passwd'"),
+        (lambda members: {**members, NETWORK: members[NETWORK][:-1]}, "digest is another"),
+        (lambda members: sealed({**members, NETWORK: b"none"}), "is no network"),
+        (resized, r"weight a is float32\[400, 3\], the manifest says float32\[4, 3\]"),
+        (pickled, "weight a is no array"),
+        (manifest_with(patch=99), "patches of 99"),
+        (manifest_with(engine=1), "engine 1 is not one of a group of 1"),
+        (manifest_with(max_batch="16"), 'manifest.max_batch is "16", expected int'),
+        (manifest_with(weights=[]), "the members are"),
+        (manifest_with(more=1), "manifest is .* expected an object with format"),
+        (lambda members: {**members, MANIFEST: members[MANIFEST] + b" "}, "not written as the compiler writes it"),
+        (lambda members: {**members, MANIFEST: b"\xff"}, "the manifest is not JSON"),
+    ],
+)
+def test_what_is_not_whole_or_not_true_is_refused(
+    engine: Engine, change: Callable[[Members], Members], message: str
+) -> None:
+    members = container.unpack(engine.to_bytes())
+    with pytest.raises(EngineFileError, match=message):
+        Engine.from_bytes(container.pack(change(members)))
+
+
+@pytest.mark.parametrize("changes", [{"compiler": "0.9"}, {"format": 2}])
+def test_an_engine_of_another_version_is_refused(engine: Engine, changes: dict[str, object]) -> None:
+    members = manifest_with(**changes)(container.unpack(engine.to_bytes()))
+    with pytest.raises(EngineVersionError, match="expected format 1 and version"):
+        Engine.from_bytes(container.pack(members))
+
+
+def test_the_manifest_has_to_suit_the_network(engine: Engine) -> None:
+    x, *others = engine.manifest.bindings
+    wider = replace(engine, manifest=replace(engine.manifest, bindings=(replace(x, shape=(None, 5)), *others)))
+    with pytest.raises(EngineFileError, match=r"the network has the arguments .*\[None, 4\].* says .*\[None, 5\]"):
+        Engine.from_bytes(wider.to_bytes())
+
+
+def test_a_member_twice_is_refused(engine: Engine) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        for name, data in container.unpack(engine.to_bytes()).items():
+            archive.writestr(name, data)
+        archive.writestr(NETWORK, b"another")
+    with pytest.raises(EngineFileError, match="members occur twice: network"):
+        Engine.from_bytes(buffer.getvalue())
+
+
+def test_a_compressed_member_is_refused(engine: Engine) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in container.unpack(engine.to_bytes()).items():
+            archive.writestr(name, data)
+    with pytest.raises(EngineFileError, match="is compressed"):
+        Engine.from_bytes(buffer.getvalue())
+
+
+def test_a_network_that_calls_its_process_is_refused() -> None:
+    def called(x: jax.Array) -> jax.Array:
+        return jax.pure_callback(lambda y: y, jax.ShapeDtypeStruct((4,), np.float32), x)
+
+    with pytest.raises(diopi_engine.CompileError):
+        diopi_engine.compile(called, [Input("x", (4,))])
+
+
+def test_a_failed_save_leaves_nothing(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match="no space"):
+        engine.save(tmp_path / "layer.engine")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,66 @@
+"""Groups: which cores the engines get, and which of them share memory."""
+
+import pytest
+
+import diopi_engine
+from diopi_engine import Engine, Input, LinkError, link
+from diopi_engine.grouping import LOCAL_MEMORY
+
+
+@pytest.fixture(scope="module")
+def wide() -> Engine:
+    """An engine that computes a batch on two cores together."""
+    return diopi_engine.compile(lambda x: x * 2, [Input("x", ("b", 4))], name="wide", mode="weight_split", cores=2)
+
+
+def masks(engines: list[Engine]) -> list[tuple[int, int]]:
+    return [(one.virtual_device, one.core_mask) for one in engines[0].manifest.scheme]
+
+
+def test_each_engine_knows_the_scheme_and_its_number(engine: Engine) -> None:
+    group = link([engine, engine, engine], cores=4)
+    assert [one.manifest.engine for one in group] == [0, 1, 2]
+    assert len({one.manifest.group for one in group}) == 1
+    assert len({one.manifest.scheme for one in group}) == 1
+    assert masks(group) == [(0, 1), (0, 2), (0, 4)]
+    assert [one.memory_group for one in group[0].manifest.scheme] == [0, 1, 2]
+
+
+def test_engines_share_cores_where_there_are_too_few(engine: Engine) -> None:
+    group = link([engine, engine, engine], cores=2)
+    assert masks(group) == [(0, 1), (0, 2), (0, 1)]
+    assert [one.memory_group for one in group[0].manifest.scheme] == [0, 1, 0]
+
+
+def test_devices_are_filled_evenly(engine: Engine) -> None:
+    assert masks(link([engine] * 4, devices=2, cores=2)) == [(0, 1), (0, 2), (1, 1), (1, 2)]
+
+
+def test_one_mode_runs_on_a_device(engine: Engine, wide: Engine) -> None:
+    assert masks(link([engine, wide], devices=2, cores=4)) == [(1, 1), (0, 3)]
+    with pytest.raises(LinkError, match="'layer' needs 1 cores of one device in mode normal"):
+        link([engine, wide], cores=4)
+
+
+def test_what_does_not_fit_is_refused(engine: Engine, wide: Engine) -> None:
+    with pytest.raises(LinkError, match="'wide' needs 2 cores"):
+        link([wide], cores=1)
+    needed = engine.manifest.control.memory
+    assert masks(link([engine], local_memory=needed)) == [(0, 1)]
+    with pytest.raises(LinkError, match="bytes of local memory each"):
+        link([engine], local_memory=needed - 1)
+    with pytest.raises(LinkError, match="0 engines"):
+        link([])
+
+
+def test_weights_add_up_and_patches_do_not(engine: Engine) -> None:
+    weights = sum(array.nbytes for array in engine.weights)
+    both = engine.manifest.control.memory + weights
+    assert link([engine] * 2, cores=1, local_memory=both)
+    with pytest.raises(LinkError, match="no device has so many left"):
+        link([engine] * 2, cores=1, local_memory=both - 1)
+
+
+def test_a_linked_engine_is_a_file_like_any_other(engine: Engine) -> None:
+    linked = link([engine, engine], cores=2, local_memory=LOCAL_MEMORY)[1]
+    assert Engine.from_bytes(linked.to_bytes()).manifest.control.core_mask == 2
