@@ -1,11 +1,12 @@
 """What PyTorch's own samples of its operators do on the device: which agree with the CPU, and which fall back to it.
 
     pip install '.[torch]' expecttest
-    DIOPI_TORCH_VENDOR=my_vendor python benchmarks/torch_samples.py [-k softmax] [--samples N]
+    DIOPI_TORCH_VENDOR=my_vendor python benchmarks/torch_samples.py [-k softmax] [--dtype int64] [--samples N]
 
-Samples are those of `torch.testing._internal.common_methods_invocations.op_db` in float32, the first of each operator.
-Results and gradients are compared with the CPU's; of operators that draw, or leave memory as it is, the shapes and
-types. A line an operator, with what fell back; then how many ended how.
+Samples are those of `torch.testing._internal.common_methods_invocations.op_db` in one element type, the first of each
+operator. Results and gradients are compared with the CPU's; of operators that draw, or leave memory as it is, the
+shapes and types. A line an operator, with what fell back; then how many ended how, and how many samples did of those
+that call operators which are in the table.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.testing._internal import common_methods_invocations
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import diopi_torch
+from diopi_torch.fallback import operator_name
+from diopi_torch.operators import kernels
 
 TOLERANCE = 1e-4
 """Relative and absolute."""
@@ -30,6 +34,30 @@ UNINITIALISED = ("empty", "new_empty")
 
 common_methods_invocations.wrapper_set_seed = lambda operator, *args, **named: operator(*args, **named)
 """Samples of operators that draw seed the generator themselves, so that it would not show that they draw."""
+
+
+class End(NamedTuple):
+    """How a sample ended.
+
+    Attributes:
+        text: `agrees`, `draws` (of which less is compared), or what is wrong.
+        in_table: whether the CPU called an operator for it that is in the table.
+    """
+
+    text: str
+    in_table: bool
+
+
+class Called(TorchDispatchMode):
+    """Notes which operators of ATen are called while it is entered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.add(operator_name(operator))
+        return operator(*args, **(kwargs or {}))
 
 
 def mapped(change: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:
@@ -76,13 +104,18 @@ def described(value: Any) -> list[Any]:
     return [(tensor.shape, tensor.dtype) for tensor in tensors(value)]
 
 
-def check(operator: Any, sample: Any) -> str:
-    """How a sample ended: `agrees`, `draws` (of which less is compared), or what is wrong."""
+def check(operator: Any, sample: Any) -> End | None:
+    """How a sample ended; None if the CPU has no result for it."""
     try:
-        expected = outcome(operator, sample, "cpu")
+        with Called() as called:
+            expected = outcome(operator, sample, "cpu")
         again = outcome(operator, sample, "cpu", seed=1)
     except Exception:
-        return ""  # no sample of the CPU
+        return None
+    return End(_end(operator, sample, expected, again), not called.names.isdisjoint(kernels()))
+
+
+def _end(operator: Any, sample: Any, expected: Any, again: Any) -> str:
     try:
         found = outcome(operator, sample, "diopi")
     except Exception as error:
@@ -112,24 +145,38 @@ def main() -> None:
     """Print how the samples end."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-k", default="", help="only operators with this in their names")
+    parser.add_argument("--dtype", default="float32", help="element type of the samples")
     parser.add_argument("--samples", type=int, default=3, help="of each operator")
     parser.add_argument("--first", type=int, default=0, help="number of the operator to begin with")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    dtype = getattr(torch, options.dtype)
     ends: Counter[str] = Counter()
+    in_table: Counter[str] = Counter()
     for number, operator in enumerate(common_methods_invocations.op_db):
         name = ".".join(filter(None, (operator.name, operator.variant_test_name)))
-        if number < options.first or options.k not in name or torch.float32 not in operator.dtypes:
+        if number < options.first or options.k not in name or dtype not in operator.dtypes:
             continue
         diopi_torch.reset_fallbacks()
-        gradients = operator.supports_autograd
-        samples = operator.sample_inputs("cpu", torch.float32, requires_grad=gradients)
+        gradients = operator.supports_autograd and dtype.is_floating_point
+        samples = operator.sample_inputs("cpu", dtype, requires_grad=gradients)
         found = list(filter(None, (check(operator, sample) for sample in islice(samples, options.samples))))
-        worst = max(found, key=lambda end: (end not in ("agrees", "draws"), end == "draws"), default="has no sample")
+        in_table.update(end.text.split()[0] for end in found if end.in_table)
+        worst = max((end.text for end in found), key=_severity, default="has no sample")
         kind, fallbacks = worst.split()[0], " ".join(diopi_torch.fallbacks())
-        ends[kind + (" with a fallback" if fallbacks and kind in ("agrees", "draws") else "")] += 1
+        ends[kind + (" with a fallback" if fallbacks and kind in GOOD else "")] += 1
         print(number, name, worst.splitlines()[0][:160], f"[{fallbacks}]" if fallbacks else "", sep="\t", flush=True)
-    print(", ".join(f"{count} {end}" for end, count in ends.most_common()))
+    print("operators:", ", ".join(f"{count} {end}" for end, count in ends.most_common()))
+    print(
+        "samples that call what is in the table:", ", ".join(f"{count} {end}" for end, count in in_table.most_common())
+    )
+
+
+GOOD = ("agrees", "draws")
+
+
+def _severity(end: str) -> tuple[bool, bool]:
+    return end not in GOOD, end == "draws"
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from diopi_torch import dump
 from diopi_torch.backend import backend
 from diopi_torch.tensors import NAME, is_ours, on_host, upload
 
@@ -54,7 +55,10 @@ def fall_back(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any
 
     Raises what the operator raises; NotImplementedError if the CPU does not have it.
     """
-    count(operator_name(operator))
+    name = operator_name(operator)
+    count(name)
+    if dump.KEY in dump.environment:
+        dump.dump_fallback(name, operator, args, kwargs)
     transfer = _Transfer(operator)
     given = transfer.sent(args, kwargs)
     returned = operator(**given)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import get_ident
 from typing import Any, final
 
 import torch
@@ -102,11 +104,40 @@ def check_has(functions: Sequence[str]) -> None:
             raise NotServedError(f"{vendor.name} has no {function}")
 
 
+Performed = Callable[[FunctionCall], Mapping[str, Any]]
+"""Performs a call; the results that the vendor made, by name."""
+
+Watch = Callable[[FunctionCall, Performed], Mapping[str, Any]]
+"""Performs a call by what it is given for that, looking at what there is before and after it."""
+
+_watches: dict[int, Watch] = {}
+"""By the number of the thread whose calls are watched."""
+
+
+@contextmanager
+def watched(watch: Watch) -> Iterator[None]:
+    """Have a watch perform the calls that this thread makes meanwhile; one that watches already is within it."""
+    thread, before = get_ident(), _watches.get(get_ident())
+    _watches[thread] = watch if before is None else lambda call, do: watch(call, lambda one: before(one, do))
+    try:
+        yield
+    finally:
+        if before is None:
+            del _watches[thread]
+        else:
+            _watches[thread] = before
+
+
 def perform(call: FunctionCall) -> Mapping[str, Any]:
     """Call a function on the current stream; the results that the vendor made, by name.
 
     Raises NotServedError if the vendor does not do it, RuntimeError with its explanation if the call fails.
     """
+    watch = _watches.get(get_ident()) if _watches else None
+    return _perform(call) if watch is None else watch(call, _perform)
+
+
+def _perform(call: FunctionCall) -> Mapping[str, Any]:
     device = backend()
     vendor, prototype = device.vendor, lookup(call.function)
     opened: list[Tensor] = []

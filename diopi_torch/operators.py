@@ -17,6 +17,7 @@ import torch
 from diopi_proto import parameters as kinds
 from diopi_proto.aten.mapping import RULES, FunctionCall, NotMappedError, Operator, function_calls
 from diopi_proto.aten.table import Row, form_of, row_of, rows
+from diopi_torch import dump
 from diopi_torch.fallback import fall_back, operator_name
 from diopi_torch.functions import DeviceMaker, NotServedError, Operand, check_has, operand, perform
 from diopi_torch.shapes import Spec, UnknownShapesError, specs_of
@@ -108,12 +109,20 @@ class Kernel:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the operator does. Raises as PyTorch does for arguments that don't suit, or the vendor's error."""
+        if dump.KEY in dump.environment:
+            return dump.dumped(
+                operator_name(self.operator), self.operator, args, kwargs, lambda: self._done(args, kwargs)
+            )
+        return self._done(args, kwargs)
+
+    def _done(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         try:
-            return self._served({**self._defaults, **dict(zip(self._names, args, strict=False)), **kwargs})
+            return self.served({**self._defaults, **dict(zip(self._names, args, strict=False)), **kwargs})
         except (NotServedError, UnknownShapesError):
             return fall_back(self.operator, *args, **kwargs)
 
-    def _served(self, named: Mapping[str, Any]) -> Any:
+    def served(self, named: Mapping[str, Any]) -> Any:
+        """Do it by functions, with all arguments by name; NotServedError or UnknownShapesError if they can't."""
         if self._makes_results:
             made = serve(self.row.operator, named, [])
             return made[0] if len(made) == 1 else tuple(made)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -28,9 +28,16 @@ def operator_names() -> Collection[str]:
     return [name.removeprefix("aten::").removesuffix(".") for name in names if name.startswith("aten::")]
 
 
+@cache
+def forced_operators() -> frozenset[str]:
+    """The operators that the environment forces to the CPU, as it was at the first call; SettingError if it names some
+    that there are not."""
+    return chosen_operators(FORCE_FALLBACK, operator_names())
+
+
 def register() -> None:
     """Make the device. SettingError if the environment names operators that there are not."""
-    forced = chosen_operators(FORCE_FALLBACK, operator_names())
+    forced = forced_operators()
     _setup_privateuseone_for_python_backend(NAME, device)
     storage.install()
     everything, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")

@@ -67,8 +67,34 @@ def _argument(value: object) -> str:
 
 
 @final
+class CallsWriter:
+    """Writes calls into a folder of baselines as they come: level smoke, a file a function, a manifest.
+
+    `run --data FOLDER` and `show --data FOLDER` take it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._level = folder / LEVEL
+        self._calls: dict[str, list[BaselineCase]] = defaultdict(list)
+
+    def check(self, remedy: str) -> None:
+        """FileExistsError, which ends in what is to be done, if there is a baseline in the folder already."""
+        if (self._level / NAME).exists():
+            raise FileExistsError(f"{self._level} has a baseline already; {remedy}")
+
+    def add(self, function: str, calls: Sequence[BaselineCase]) -> None:
+        """Write calls of a function, behind those that were written; BaselineError or OSError if that fails."""
+        self._calls[function] += calls
+        self._level.mkdir(parents=True, exist_ok=True)
+        write_calls(file_of(self._level, function), self._calls[function])
+        manifest = ManifestWriter(self._level, LEVEL, stored_alone)
+        manifest.enter(function)
+        manifest.save()
+
+
+@final
 class FindingsWriter:
-    """Writes findings into a folder of baselines as they come: level smoke, a file a function, a manifest.
+    """Writes findings into a folder of baselines as they come.
 
     Attributes:
         found: what was written, in its order.
@@ -77,13 +103,11 @@ class FindingsWriter:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.found: list[FuzzFinding] = []
-        self._level = folder / LEVEL
-        self._calls: dict[str, list[BaselineCase]] = defaultdict(list)
+        self._writer = CallsWriter(folder)
 
     def check(self) -> None:
         """FileExistsError if there is a baseline in the folder already."""
-        if (self._level / NAME).exists():
-            raise FileExistsError(f"{self._level} has a baseline already; name another folder with --output")
+        self._writer.check("name another folder with --output")
 
     def add(self, finding: FuzzFinding) -> FuzzFinding:
         """Write the n-th finding as cases called `fuzz-n`, those before the last with their place; and return it so.
@@ -95,13 +119,7 @@ class FindingsWriter:
         named = [
             replace(call, label=f"{call.dtype.name}-{label}") for call, label in zip(finding.calls, labels, strict=True)
         ]
-        calls = self._calls[finding.function]
-        calls += named
-        self._level.mkdir(parents=True, exist_ok=True)
-        write_calls(file_of(self._level, finding.function), calls)
-        manifest = ManifestWriter(self._level, LEVEL, stored_alone)
-        manifest.enter(finding.function)
-        manifest.save()
+        self._writer.add(finding.function, named)
         self.found.append(replace(finding, calls=named))
         return self.found[-1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Collection
 from typing import Any
 
@@ -71,6 +72,27 @@ class Altered(BaseVendor):
 
     def open_device(self) -> Device:
         return Device(self.runtime.functions(), host_addressable=self.host_addressable)
+
+
+class Spoilt(Altered):
+    """The reference vendor, but that a function also adds 1 to the first number of one of its tensors.
+
+    Args:
+        function: it.
+        tensor: the place of the tensor among what it is called with.
+    """
+
+    def __init__(self, function: str, tensor: int) -> None:
+        super().__init__()
+        self.function = function
+        self.tensor = tensor
+
+    def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        code = super().call(name, context, *arguments)
+        if name == self.function:
+            context.stream.synchronize()
+            ctypes.c_float.from_address(arguments[self.tensor].data_ptr).value += 1
+        return code
 
 
 limited = Altered(Limited(2**20))

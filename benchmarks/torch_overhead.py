@@ -1,0 +1,74 @@
+"""What the ways to find a wrong operator cost an operator of the device, while they are off and on.
+
+    pip install '.[torch]'
+    python benchmarks/torch_overhead.py [--rounds N]
+
+The operator is an addition of four numbers. `without` is a kernel that can neither be watched nor printed; `off` the
+one that there is; `after` the same when a comparison of it has ended. Medians of the calling thread's processor time
+over rounds in which they take turns, and so does what else the machine does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from statistics import median
+from unittest.mock import patch
+
+import torch
+
+import diopi_torch
+from diopi_torch import functions
+from diopi_torch.operators import Kernel
+
+CALLS = 300
+"""Of a round, but for those that are compared."""
+
+COMPARED = 3
+
+
+@contextmanager
+def without() -> Iterator[None]:
+    """Kernels that look at nothing."""
+    with (
+        patch.object(Kernel, "__call__", lambda self, *args, **kwargs: self._done(args, kwargs)),
+        patch.object(functions, "perform", functions._perform),
+        patch("diopi_torch.operators.perform", functions._perform),
+    ):
+        yield
+
+
+def seconds(call: Callable[[], object], calls: int) -> float:
+    """Of one of these calls."""
+    began = time.thread_time()
+    for _ in range(calls):
+        call()
+    torch.diopi.synchronize()
+    return (time.thread_time() - began) / calls
+
+
+def main() -> None:
+    """Print what a call takes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=50)
+    rounds = parser.parse_args().rounds
+    x = torch.ones(4, device="diopi")
+    took: dict[str, list[float]] = {"without": [], "off": [], "after": [], "compared": []}
+    add = lambda: torch.add(x, x)  # noqa: E731  # one expression, called in all ways
+    seconds(add, CALLS)
+    for way in ("off", "after"):
+        for _ in range(rounds):
+            with without():
+                took["without"].append(seconds(add, CALLS))
+            took[way].append(seconds(add, CALLS))
+        with diopi_torch.autocompare("add.Tensor", quiet=True):
+            took["compared"].append(seconds(add, COMPARED))
+    least = median(took["without"])
+    for way, times in took.items():
+        print(f"{way:10}{1e6 * median(times):10.1f} µs {median(times) / least:10.3f}")
+
+
+if __name__ == "__main__":
+    main()

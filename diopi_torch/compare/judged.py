@@ -1,0 +1,68 @@
+"""How a function's call ended: judged by the suite's reference, budgets and checks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from diopi_proto.prototype import Prototype
+from diopi_test.baseline.evaluate import Evaluation, make_baseline_case
+from diopi_test.baseline.records import BaselineCase, Expected
+from diopi_test.cases.model import Case
+from diopi_test.cases.open_calls import why_open
+from diopi_test.checks import CHECKS, form, gaps, inputs
+from diopi_test.execution.call_record import CallRecord
+from diopi_test.execution.verdict import Outcome
+from diopi_test.fuzz.legal import IllegalError, judged_where_stable
+from diopi_test.fuzz.relations import FAILURES
+from diopi_test.harness.run_case import judge_findings
+from diopi_test.oracle.budget import in_ulps, with_unsigned_zeros
+from diopi_test.oracle.reference import reference_of
+
+OF_DRAWS = (form.check, inputs.check, gaps.check)
+"""The checks of a call that draws: the device's generator is not the case's, and a call is not made again."""
+
+
+class UnjudgedError(Exception):
+    """The reference can't say what must come of a call; the message says why."""
+
+
+def expected(prototype: Prototype, case: Case) -> BaselineCase:
+    """A case with what must come of it, as drawn calls are judged; UnjudgedError if nobody can say."""
+    function = reference_of(prototype.name)
+    if function is None:
+        raise UnjudgedError("there is no reference")
+    if reason := why_open(prototype, case):
+        raise UnjudgedError(reason)
+    try:
+        made = _with_unsigned_zeros(make_baseline_case(prototype, case))
+        return made if made.draws else judged_where_stable(made, Evaluation(prototype, function, case), made)
+    except (IllegalError, *FAILURES, MemoryError) as error:
+        raise UnjudgedError(f"the reference refuses it: {error}") from error
+
+
+def _with_unsigned_zeros(made: BaselineCase) -> BaselineCase:
+    """A case in which a 0 that comes of rounding may have either sign.
+
+    Cases ask for signs on purpose. What programs compute is full of zeros, as those that dropout leaves, and which sign
+    they get depends on the order of factors.
+    """
+    expected = {
+        name: [_unsigned(one) for one in value] if isinstance(value, list) else value and _unsigned(value)
+        for name, value in made.expected.items()
+    }
+    return replace(made, expected=expected)
+
+
+def _unsigned(one: Expected) -> Expected:
+    if one.budget_ulps is None:
+        return one
+    free = in_ulps(one.values, with_unsigned_zeros(one.values, np.zeros(one.values.shape), one.dtype), 0, 0, one.dtype)
+    return replace(one, budget_ulps=np.where(one.values == 0, np.maximum(one.budget_ulps, free), one.budget_ulps))
+
+
+def judged(record: CallRecord) -> Outcome:
+    """How a call ended."""
+    checks = OF_DRAWS if record.case.draws else CHECKS
+    return judge_findings([finding for check in checks if (finding := check(record)) is not None], None)

@@ -1,0 +1,209 @@
+"""Accuracy compared as a program runs: each call of chosen operators judged, told, and put into the suite's report."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self, final
+
+import torch
+
+from diopi_proto.aten.mapping import FunctionCall
+from diopi_proto.types import Dtype
+from diopi_test.baseline.codec import to_json
+from diopi_test.baseline.records import BaselineCase, Expected
+from diopi_test.execution.verdict import Finding, Outcome, Verdict
+from diopi_test.fuzz.findings import CallsWriter
+from diopi_test.harness.collection import Collected
+from diopi_test.harness.options import RunOptions
+from diopi_test.harness.output import check_writable, write_text
+from diopi_test.harness.recorder import Header, LogContent
+from diopi_test.harness.records import CaseRecord, VendorInfo
+from diopi_test.harness.run_case import with_findings
+from diopi_torch.backend import backend, chosen_vendor
+from diopi_torch.compare.calls import RecordedCall
+from diopi_torch.compare.judged import UnjudgedError, expected, judged
+from diopi_torch.compare.on_cpu import CpuCall
+from diopi_torch.compare.outputs import ComparedTensor, compared
+from diopi_torch.fallback import operator_name
+from diopi_torch.functions import Performed, watched
+from diopi_torch.observing import observable, observe
+
+KEPT = 8
+"""Failed calls of a function that are kept as cases."""
+
+
+@final
+@dataclass(frozen=True)
+class JudgedCall:
+    """A function's call within that of an operator.
+
+    Attributes:
+        function, label, dtype: of its case.
+        case: with what must come of it; None if the reference can't say.
+        outcome: how it ended.
+        known: what the standard says of its results, by the address of their memory.
+        seconds: how long the vendor took.
+    """
+
+    function: str
+    label: str
+    dtype: Dtype
+    case: BaselineCase | None
+    outcome: Outcome
+    known: Mapping[int, Expected]
+    seconds: float
+
+    def record(self) -> CaseRecord:
+        """How it ended, as reports have it."""
+        return Collected(self.function, self.label, self.dtype.name).record(self.outcome, self.seconds)
+
+
+def perform_judged(call: FunctionCall, perform: Performed, label: str) -> tuple[Mapping[str, Any], JudgedCall]:
+    """Make a function's call, and judge it; what the vendor made, and how the call ended."""
+    recorded = RecordedCall.of(call)
+    began = time.perf_counter()
+    made = perform(call)
+    backend().stream.synchronize()
+    seconds = time.perf_counter() - began
+    case = recorded.case(label)
+    try:
+        wanted = expected(recorded.prototype, case)
+    except UnjudgedError as error:
+        outcome = Outcome(Verdict.passed, "", [Finding("reference", True, f"not judged: {error}")])
+        return made, JudgedCall(call.function, case.label, case.dtype, None, outcome, {}, seconds)
+    record = recorded.left_behind(wanted, made)
+    addresses = {name: content.tensor.data_ptr() for name, content in recorded.contents.items()}
+    addresses |= {name: one.data_ptr() for name, one in made.items() if isinstance(one, torch.Tensor)}
+    known = {addresses[tensor.name]: one for tensor, one in record.results()}
+    return made, JudgedCall(call.function, case.label, case.dtype, wanted, judged(record), known, seconds)
+
+
+@final
+class Comparison:
+    """Compares calls of operators, as long as it is not closed: a context manager, or `close` it.
+
+    Args:
+        operators: which, as `DIPU_AUTOCOMPARE_OPS_LIST` has it.
+        report: the file that the suite's report is written to at the end; cases of failed calls go into the folder of
+            that name with `.cases` in the place of its suffix.
+        say: takes the lines for the user.
+
+    Attributes:
+        counts: how many calls of each operator were compared, and how many of them were wrong.
+
+    SettingError for operators that there are not; OSError if the report could not be written, FileExistsError if there
+    are cases in the folder.
+    """
+
+    def __init__(self, operators: str, report: Path | None, say: Callable[[str], object], where: str) -> None:
+        chosen = observable(where, operators)
+        self._report = report
+        self._writer = CallsWriter(report.with_suffix(".cases")) if report else None
+        if report and self._writer:
+            check_writable(report)
+            self._writer.check("give the report another name, or remove the folder")
+        self._say = say
+        self._lock = threading.Lock()
+        self._records: dict[str, CaseRecord] = {}
+        self._kept: Counter[str] = Counter()
+        self._number = 0
+        self._began = time.perf_counter()
+        self.counts: dict[str, Counter[str]] = {}
+        self._end: Callable[[], None] | None = observe(chosen, self)
+        atexit.register(self.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def observe(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], serve: Callable[[], Any]) -> Any:
+        """Have an operator done, and compare what it gives and leaves behind."""
+        name, calls = operator_name(operator), list[JudgedCall]()
+        with self._lock:
+            self._number += 1
+            label = f"{name}-{self._number}"
+
+        def watch(call: FunctionCall, perform: Performed) -> Mapping[str, Any]:
+            made, judged_call = perform_judged(call, perform, f"{label}.{len(calls)}" if calls else label)
+            calls.append(judged_call)
+            return made
+
+        before = CpuCall(operator, named)
+        with watched(watch):
+            returned = serve()
+        known = calls[0].known if len(calls) == 1 else {}
+        tensors = list(compared(before, returned, known))
+        with self._lock:
+            self._take(name, calls, tensors)
+        return returned
+
+    def _take(self, name: str, calls: list[JudgedCall], tensors: Sequence[ComparedTensor]) -> None:
+        """Tell and count how a call of an operator ended."""
+        wrong = [tensor for tensor in tensors if not tensor.right]
+        if calls:
+            message = "; ".join(tensor.lines[0] for tensor in wrong)
+            outcome = with_findings(calls[-1].outcome, [Finding("operator", not wrong, message)])
+            calls[-1] = replace(calls[-1], outcome=outcome)
+        failed = bool(wrong) or any(call.outcome.verdict is Verdict.failed for call in calls)
+        counts = self.counts.setdefault(name, Counter())
+        counts.update({"compared": 1, "wrong": int(failed)})
+        self._say(f"{name} ({', '.join(call.function for call in calls) or '-'}): {'wrong' if failed else 'right'}")
+        for line in (line for tensor in tensors for line in tensor.lines):
+            self._say(f"  {line}")
+        for call in calls:
+            if call.outcome.verdict is Verdict.failed:
+                self._say(f"  {call.function}[{call.label}]: {call.outcome.message}")
+            self._record(call)
+
+    def _record(self, call: JudgedCall) -> None:
+        """Keep how a function's call ended, and it itself if it failed, unless there are many such."""
+        if self._report is None or self._writer is None:
+            return
+        record = call.record()
+        repeats = any(not finding.passed and finding.check != "operator" for finding in call.outcome.findings)
+        if call.case is not None and repeats and self._kept[call.function] < KEPT:
+            self._kept[call.function] += 1
+            self._writer.add(call.function, [call.case])
+            record = replace(record, command=self._options().command_of(record.id))
+        self._records[record.id] = record
+
+    def _options(self) -> RunOptions:
+        return RunOptions(chosen_vendor(), data=self._writer.folder if self._writer else None)
+
+    def close(self) -> None:
+        """End the comparison, and write the report; nothing if it has ended already."""
+        with self._lock:
+            end, self._end = self._end, None
+        if end is None:
+            return
+        end()
+        atexit.unregister(self.close)
+        if self._report is not None:
+            write_text(self._report, json.dumps(to_json(self._content().report()), indent=1) + "\n")
+
+    def _content(self) -> LogContent:
+        """What the log of a run of these calls would tell."""
+        vendor = backend().vendor
+        return LogContent(
+            Path(),
+            Header.of(self._options(), ""),
+            VendorInfo(vendor.name, vendor.version),
+            list(self._records),
+            self._records,
+            seconds=time.perf_counter() - self._began,
+        )
+
+
+def to_stderr(line: str) -> None:
+    """Tell the user something."""
+    print(line, file=sys.stderr)

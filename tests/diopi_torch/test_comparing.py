@@ -1,0 +1,176 @@
+"""Accuracy compared as a program runs, and calls kept as cases."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from torch_devices import Altered, Spoilt
+
+torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+
+import diopi_torch  # noqa: E402  # behind the check for PyTorch
+from diopi_test.cli import main  # noqa: E402  # behind the check, too
+from diopi_torch.comparing import compare_from_the_beginning  # noqa: E402  # behind the check, too
+from diopi_torch.settings import AUTOCOMPARE  # noqa: E402  # behind the check, too
+
+X = torch.tensor([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
+
+
+def step() -> None:
+    """The forward and backward pass of a small network, with what draws and what has several right answers."""
+    layers = torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.GELU(), torch.nn.Dropout(0.5)
+    model = torch.nn.Sequential(*layers).to("diopi")
+    torch.nn.functional.cross_entropy(model(X.to("diopi")), torch.tensor([1, 3], device="diopi")).backward()
+    X.to("diopi").sort(1)
+
+
+def test_a_right_vendor_passes_with_its_gradients(on: Callable[[Any], Any], capsys: pytest.CaptureFixture[str]) -> None:
+    on(Altered())
+    with diopi_torch.autocompare() as comparison:
+        step()
+    assert {"addmm", "gelu_backward", "native_layer_norm_backward", "native_dropout", "sort"} <= set(comparison.counts)
+    assert sum(counts["wrong"] for counts in comparison.counts.values()) == 0
+    told = capsys.readouterr().err
+    assert "addmm (diopiAddmm): right\n  result: allclose\n  self: untouched\n  mat1: untouched\n" in told
+    assert "native_dropout (diopiDropout): right\n  result.0: drawn at random, of the same form\n" in told
+    X.to("diopi") + 1
+    assert "add.Tensor" not in comparison.counts  # it has ended
+
+
+def test_a_spoilt_result_is_found_told_and_repeated(
+    on: Callable[[Any], Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on(Spoilt("diopiMm", 0))
+    comparison = diopi_torch.autocompare("mm, add.*", report=tmp_path / "r.json")
+    X.to("diopi") @ X.t().to("diopi") + 1
+    comparison.close()
+    assert {name: dict(counts) for name, counts in comparison.counts.items()} == {
+        "mm": {"compared": 1, "wrong": 1},
+        "add.Tensor": {"compared": 1, "wrong": 0},
+    }
+    told = capsys.readouterr().err
+    assert "1 of 4 elements differ, most at (0, 0): 15.0 and 14.0, by 1; mean absolute error 0.25" in told
+    assert "device: float32[2, 2] strides [2, 1]: 15, -6.5, -6.5, 20.25" in told
+    assert "CPU: float32[2, 2] strides [2, 1]: 14, -6.5, -6.5, 20.25" in told
+    report = json.loads((tmp_path / "r.json").read_text())
+    verdicts = {case["id"]: case["verdict"] for case in report["cases"]}
+    assert verdicts == {"diopiMm[float32-mm-1]": "failed", "diopiAddScalar[float32-add.Tensor-2]": "passed"}
+    run(tmp_path / "r.cases", "diopiMm[float32-mm-1]")  # passes on a vendor that is right
+
+
+def run(folder: Path, *expected: str) -> None:
+    """Have the suite run the cases of a folder on the reference vendor, and show them."""
+    report = folder / "again.json"
+    done = CliRunner().invoke(main, ["run", "--data", str(folder), "--json", str(report)])
+    assert done.exit_code == 0, done.output
+    assert {case["id"] for case in json.loads(report.read_text())["cases"] if case["function"] != "runtime"} == set(
+        expected
+    )
+    shown = CliRunner().invoke(main, ["show", "--data", str(folder), expected[0]])
+    assert shown.exit_code == 0 and expected[0] in shown.output
+
+
+def test_an_input_that_is_written_is_found(on: Callable[[Any], Any], capsys: pytest.CaptureFixture[str]) -> None:
+    on(Spoilt("diopiMm", 2))
+    with diopi_torch.autocompare("mm") as comparison:
+        X.to("diopi") @ X.t().to("diopi")
+    assert comparison.counts["mm"]["wrong"] == 1
+    told = capsys.readouterr().err
+    assert "mat2: was written, though the operator's schema does not say so" in told
+    assert "inputs: " in told and "of mat2 changed" in told
+
+
+def test_a_spoilt_gradient_of_a_composite_operator_is_found(on: Callable[[Any], Any]) -> None:
+    on(Spoilt("diopiLayerNormBackward", 0))
+    with diopi_torch.autocompare(quiet=True) as comparison:
+        step()
+    wrong = {name for name, counts in comparison.counts.items() if counts["wrong"]}
+    assert wrong == {"native_layer_norm_backward"}
+
+
+def test_what_falls_back_is_not_compared(on: Callable[[Any], Any]) -> None:
+    on(Altered(lacks={"diopiMm"}))
+    with diopi_torch.autocompare("mm", quiet=True) as comparison:
+        assert torch.equal((X.to("diopi") @ X.t().to("diopi")).cpu(), X @ X.t())
+    assert comparison.counts == {}
+    assert diopi_torch.fallbacks() == {"mm": 1}
+
+
+def test_results_in_place_and_given_tensors_are_compared(on: Callable[[Any], Any]) -> None:
+    on(Altered())
+    x, out = X.to("diopi"), torch.empty(0, device="diopi")
+    with diopi_torch.autocompare(quiet=True) as comparison:
+        x[:, ::2].mul_(x[:, 1:2])  # between whose elements the others lie
+        torch.add(x, x, out=out)
+        torch._foreach_add([x, out], 1)
+        x.to(torch.bfloat16).softmax(0)
+        x.add_(x)  # an input that may change
+    assert {"mul_.Tensor", "add.out", "_foreach_add.Scalar", "_softmax"} <= set(comparison.counts)
+    assert sum(counts["wrong"] for counts in comparison.counts.values()) == 0
+
+
+@pytest.mark.parametrize(
+    ("operators", "message"), [("(", "no regular expression"), ("linear", "'linear' matches the whole name of no")]
+)
+def test_a_wrong_choice_is_an_error(on: Callable[[Any], Any], operators: str, message: str) -> None:
+    with pytest.raises(diopi_torch.SettingError, match=f"operators: .*{message}"):
+        diopi_torch.autocompare(operators)
+
+
+def test_cases_are_not_written_over(on: Callable[[Any], Any], tmp_path: Path) -> None:
+    on(Altered())
+    with diopi_torch.capture(tmp_path, "mm"):
+        X.to("diopi") @ X.t().to("diopi")
+    with pytest.raises(FileExistsError, match="name another folder"):
+        diopi_torch.capture(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        diopi_torch.autocompare(report=tmp_path / "none" / "r.json")
+
+
+def test_captured_calls_are_cases(on: Callable[[Any], Any], tmp_path: Path) -> None:
+    on(Altered())
+    x = X.to("diopi")
+    with diopi_torch.capture(tmp_path) as kept:
+        torch.softmax(x[:, ::2], 1)
+        x += 1
+        torch.softmax(x[:, ::2], 1)  # as the first, but for its values
+        torch.softmax(x, 0)
+        torch.cat([x, x])
+        x.exponential_()  # runs on the CPU
+    assert not kept.left_out
+    run(
+        tmp_path,
+        "diopiSoftmax[float32-_softmax-0]",
+        "diopiAddInpScalar[float32-add_.Tensor-1]",
+        "diopiSoftmax[float32-_softmax-2]",
+        "diopiCat[float32-cat-3]",
+    )
+
+
+def test_the_environment_begins_a_comparison(
+    on: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on(Altered())
+    assert compare_from_the_beginning() is None
+    monkeypatch.setenv(AUTOCOMPARE, " add.Tensor ,mm")
+    comparison = compare_from_the_beginning()
+    assert comparison is not None
+    X.to("diopi") + 1
+    X.to("diopi").exp()
+    comparison.close()
+    assert capsys.readouterr().err == "add.Tensor (diopiAddScalar): right\n  result: allclose\n  self: untouched\n"
+    monkeypatch.setenv(AUTOCOMPARE, "conv2d")
+    with pytest.raises(diopi_torch.SettingError, match="DIPU_AUTOCOMPARE_OPS_LIST: 'conv2d' matches"):
+        compare_from_the_beginning()
+
+
+def test_the_suite_is_not_imported_without_need() -> None:
+    program = "import sys, diopi_torch; print('diopi_test' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"
