@@ -105,10 +105,7 @@ def _resize(
     offset, storage = int(self.storage_offset()), self.untyped_storage()
     needed = (offset + prod(size)) * self.dtype.itemsize if prod(size) else 0
     if needed > storage.nbytes():
-        larger = new([needed], torch.uint8)
-        if held := storage.nbytes():
-            copy_bytes(larger[:held], new([0], torch.uint8).set_(storage, 0, [held], [1]))
-        storage = larger.untyped_storage()
+        storage.resize_(needed)
     _set_storage(self, storage, offset, size)
     if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
         strides = torch.empty(size, device="meta", memory_format=memory_format).stride()

@@ -43,6 +43,11 @@ def register() -> None:
     for name, keys in FALLTHROUGH.items():
         for key in keys:
             aten.impl(name, torch.library.fallthrough_kernel, key)
+    if torch.distributed.is_available():
+        from diopi_torch import collectives
+
+        _libraries.append(torch.library.Library("c10d", "IMPL"))
+        collectives.install(_libraries[-1])
 
 
 def _chosen(forced: Collection[str]) -> dict[str, Callable[..., Any]]:
