@@ -11,7 +11,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 from diopi_torch import autocast, device, storage
 from diopi_torch.fallback import fall_back
-from diopi_torch.kernels import FALLTHROUGH, KERNELS
+from diopi_torch.kernels import FALLTHROUGH, KERNELS, pin
 from diopi_torch.operators import is_composed, kernels, overload
 from diopi_torch.settings import FORCE_FALLBACK, chosen_operators
 from diopi_torch.tensors import NAME
@@ -38,6 +38,7 @@ def register() -> None:
     everything.fallback(fall_back, KEY)
     for name, kernel in _chosen(forced).items():
         aten.impl(name, kernel, KEY)
+    aten.impl("_pin_memory", pin, "CPU")
     everything.fallback(torch.library.fallthrough_kernel, autocast.KEY)
     autocast.install(aten)
     for name, keys in FALLTHROUGH.items():
