@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from diopi_torch import autocast, device, storage
+from diopi_torch import autocast, device, modules, storage
 from diopi_torch.fallback import fall_back
 from diopi_torch.kernels import FALLTHROUGH, KERNELS, pin
 from diopi_torch.operators import is_composed, kernels, overload
@@ -33,6 +33,7 @@ def register() -> None:
     forced = chosen_operators(FORCE_FALLBACK, operator_names())
     _setup_privateuseone_for_python_backend(NAME, device)
     storage.install()
+    modules.install()
     everything, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
     _libraries.extend((everything, aten))
     everything.fallback(fall_back, KEY)

@@ -92,6 +92,17 @@ def test_there_is_no_pinned_memory() -> None:
     assert not torch.ones(2).is_pinned()
 
 
+def test_shared_parameters_stay_shared() -> None:
+    embedding, last = nn.Embedding(5, 3), nn.Linear(3, 5, bias=False)
+    last.weight = embedding.weight
+    model = nn.Sequential(embedding, nn.Sequential(nn.Linear(3, 3), last)).to("diopi")
+    assert embedding.weight is last.weight and last.weight.device.type == "diopi"
+    assert len(list(model.parameters())) == 3
+    model.cpu().double()
+    assert embedding.weight is last.weight and last.weight.dtype is torch.float64
+    assert model[1][0].weight is not last.weight
+
+
 def test_a_module_that_has_not_all_names() -> None:
     assert torch.diopi._initialized
     with pytest.raises(AttributeError, match=r"module 'torch\.diopi' has no attribute 'nvtx'"):
