@@ -29,6 +29,13 @@ def is_initialized() -> bool:
     return is_open() and not is_forked()
 
 
+def __getattr__(name: str) -> Any:
+    """`_initialized`, by which checkpoints ask whether the generator has a state."""
+    if name == "_initialized":
+        return is_initialized()
+    raise AttributeError(f"module 'torch.{NAME}' has no attribute {name!r}")
+
+
 def _lazy_init() -> None:
     backend()
 

@@ -12,7 +12,7 @@ import torch
 from diopi_torch.fallback import count
 from diopi_torch.functions import NotServedError
 from diopi_torch.operators import serve
-from diopi_torch.tensors import CPU_KEYS, contiguous_strides, copy_bytes, extent, is_dense, is_ours, new, on_host
+from diopi_torch.tensors import CPU_KEYS, NAME, contiguous_strides, copy_bytes, extent, is_dense, is_ours, new, on_host
 
 aten = torch.ops.aten
 
@@ -72,6 +72,7 @@ def _empty(
     pin_memory: bool | None = None,
     memory_format: torch.memory_format | None = None,
 ) -> torch.Tensor:
+    _check_not_pinned(pin_memory)
     strides = None
     if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
         strides = torch.empty(size, device="meta", memory_format=memory_format).stride()
@@ -88,7 +89,13 @@ def _empty_strided(
     device: torch.device | None = None,
     pin_memory: bool | None = None,
 ) -> torch.Tensor:
+    _check_not_pinned(pin_memory)
     return new(size, dtype or torch.get_default_dtype(), stride)
+
+
+def _check_not_pinned(pin_memory: bool | None) -> None:
+    if pin_memory:
+        raise RuntimeError("Only dense CPU tensors can be pinned")
 
 
 @kernel("set_")
@@ -105,10 +112,7 @@ def _resize(
     offset, storage = int(self.storage_offset()), self.untyped_storage()
     needed = (offset + prod(size)) * self.dtype.itemsize if prod(size) else 0
     if needed > storage.nbytes():
-        larger = new([needed], torch.uint8)
-        if held := storage.nbytes():
-            copy_bytes(larger[:held], new([0], torch.uint8).set_(storage, 0, [held], [1]))
-        storage = larger.untyped_storage()
+        storage.resize_(needed)
     _set_storage(self, storage, offset, size)
     if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
         strides = torch.empty(size, device="meta", memory_format=memory_format).stride()
@@ -167,6 +171,11 @@ def _local_scalar_dense(self: torch.Tensor) -> Any:
 @kernel("is_pinned")
 def _is_pinned(self: torch.Tensor, device: torch.device | None = None) -> bool:
     return False
+
+
+def pin(self: torch.Tensor, device: torch.device | None = None) -> torch.Tensor:
+    """Pinned memory of the CPU, for copies that don't wait: RuntimeError."""
+    raise RuntimeError(f"{NAME} has no pinned memory: leave pin_memory out, copies to the device wait in any case")
 
 
 @kernel("_fused_sdp_choice")

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from diopi_torch import autocast, device, storage
+from diopi_torch import autocast, device, modules, storage
 from diopi_torch.fallback import fall_back
-from diopi_torch.kernels import FALLTHROUGH, KERNELS
+from diopi_torch.kernels import FALLTHROUGH, KERNELS, pin
 from diopi_torch.operators import is_composed, kernels, overload
 from diopi_torch.settings import FORCE_FALLBACK, chosen_operators
 from diopi_torch.tensors import NAME
@@ -40,16 +40,23 @@ def register() -> None:
     forced = forced_operators()
     _setup_privateuseone_for_python_backend(NAME, device)
     storage.install()
+    modules.install()
     everything, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
     _libraries.extend((everything, aten))
     everything.fallback(fall_back, KEY)
     for name, kernel in _chosen(forced).items():
         aten.impl(name, kernel, KEY)
+    aten.impl("_pin_memory", pin, "CPU")
     everything.fallback(torch.library.fallthrough_kernel, autocast.KEY)
     autocast.install(aten)
     for name, keys in FALLTHROUGH.items():
         for key in keys:
             aten.impl(name, torch.library.fallthrough_kernel, key)
+    if torch.distributed.is_available():
+        from diopi_torch import collectives
+
+        _libraries.append(torch.library.Library("c10d", "IMPL"))
+        collectives.install(_libraries[-1])
 
 
 def _chosen(forced: Collection[str]) -> dict[str, Callable[..., Any]]:

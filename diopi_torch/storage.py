@@ -1,7 +1,7 @@
-"""Storages on the device: saving, loading, pickling and deep copies.
+"""Storages on the device: saving, loading, pickling, deep copies, and other sizes.
 
 PyTorch makes storages for these by its C++ allocator of the device, of which a device without compiled code has none;
-asking for it ends the process. So the two methods of Python through which all of this goes make them here.
+asking for it ends the process. So the methods of Python through which all of this goes make them here.
 """
 
 from __future__ import annotations
@@ -56,7 +56,23 @@ def _cpu(original: Callable[..., Any]) -> Callable[..., Any]:
     return cpu
 
 
+def _resize(original: Callable[..., Any]) -> Callable[..., Any]:
+    def resize_(self: Any, size: int) -> Any:
+        """Change the size of this storage to so many bytes; the first ones stay as they are."""
+        if self.device.type != NAME:
+            return original(self, size)
+        other = new([size], torch.uint8)
+        if kept := min(size, self.nbytes()):
+            copy_bytes(other[:kept], _bytes_of(self)[:kept])
+        for replacement in (new([0], torch.uint8), other):  # one of two storages that are swapped has to be empty
+            self._swap_data_ptr_(replacement.untyped_storage())
+        return self
+
+    return resize_
+
+
 def install() -> None:
     """Put the methods in the place of PyTorch's, which go on for other devices."""
     for name, made in (("clone", _clone), ("to", _to), ("cpu", _cpu)):
         setattr(_StorageBase, name, made(getattr(_StorageBase, name)))
+    torch.UntypedStorage.resize_ = _resize(torch.UntypedStorage.resize_)  # type: ignore[method-assign]

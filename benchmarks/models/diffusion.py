@@ -13,8 +13,11 @@ def denoiser(module: nn.Module, noisy: torch.Tensor, **given: Any) -> Network:
     """A network that finds the noise in what it is given."""
     if hasattr(module, "set_attn_processor") and (processor := attention(module)):
         module.set_attn_processor(processor)
-    noise = torch.randn_like(noisy)
-    return Network(module, lambda: nn.functional.mse_loss(module(noisy, **given).sample[:, : noise.shape[1]], noise))
+
+    def loss(noisy: torch.Tensor, noise: torch.Tensor, **given: Any) -> torch.Tensor:
+        return nn.functional.mse_loss(module(noisy, **given).sample[:, : noise.shape[1]], noise)
+
+    return Network(module, loss, batch={"noisy": noisy, "noise": torch.randn_like(noisy), **given})
 
 
 def attention(module: nn.Module) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -22,11 +22,17 @@ OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
 
 @dataclass(frozen=True)
 class Network:
-    """A module, from nothing to its loss for one batch, and the name of its optimizer."""
+    """A module, its loss for one batch, and the name of its optimizer.
+
+    Attributes:
+        loss: of the batch, whose entries it takes by name.
+        batch: empty where the loss has a batch of its own.
+    """
 
     module: nn.Module
-    loss: Callable[[], Tensor]
+    loss: Callable[..., Tensor]
     optimizer: str = "sgd"
+    batch: Mapping[str, Any] = field(default_factory=dict)
 
 
 def images(size: int, batch: int = 2, channels: int = 3) -> Tensor:
@@ -41,11 +47,13 @@ def tokens(vocabulary: int, length: int = 32, batch: int = 2) -> Tensor:
 
 def classifier(module: nn.Module, batch: Tensor, classes: int, **about: Any) -> Network:
     """A network that tells which of so many classes each of a batch is of."""
-    targets = torch.randint(classes, (len(batch),))
-    return Network(module, lambda: nn.functional.cross_entropy(module(batch), targets), **about)
+    given = {"batch": batch, "targets": torch.randint(classes, (len(batch),))}
+    return Network(
+        module, lambda batch, targets: nn.functional.cross_entropy(module(batch), targets), batch=given, **about
+    )
 
 
 def pretrained(kind: Any, config: Any, optimizer: str = "sgd", **batch: Any) -> Network:
     """A network of `transformers` that computes its loss by itself, with attention written out."""
     module = kind._from_config(config, attn_implementation="eager")
-    return Network(module, lambda: module(**batch).loss, optimizer)
+    return Network(module, lambda **batch: module(**batch).loss, optimizer, batch)

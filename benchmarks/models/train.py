@@ -38,7 +38,7 @@ ZOO = {
 
 def step(network: Network, optimizer: torch.optim.Optimizer) -> None:
     network.module.zero_grad()
-    network.loss().backward()
+    network.loss(**network.batch).backward()
     optimizer.step()
 
 

@@ -1,6 +1,7 @@
 """Tensors over the vendor's memory: making, looking, copying, keeping."""
 
 import copy
+import gc
 import io
 import pickle
 import warnings
@@ -164,3 +165,23 @@ def test_copies_that_need_not_block_do(vendor: Altered) -> None:
 def test_batches_of_a_loader(vendor: Altered) -> None:
     batches = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(NUMBERS), batch_size=1)
     assert torch.equal(torch.cat([batch.to("diopi") for (batch,) in batches]).cpu(), NUMBERS)
+
+
+def test_a_storage_gets_another_size(vendor: Altered) -> None:
+    gc.collect()
+    x = torch.arange(1024.0).to("diopi")
+    storage, whole = x.untyped_storage(), torch.diopi.memory_allocated()
+    storage.resize_(8)
+    assert storage.nbytes() == 8 and torch.diopi.memory_allocated() < whole
+    storage.resize_(4096)
+    assert x.cpu()[:2].tolist() == [0.0, 1.0]
+    storage.resize_(0)
+    assert storage.nbytes() == 0
+
+
+def test_tensors_that_share_a_storage_see_its_new_size(vendor: Altered) -> None:
+    x = torch.ones(2, device="diopi")
+    y = x[1:]
+    x.resize_(1000)
+    y.zero_()
+    assert x[:2].tolist() == [1.0, 0.0]

@@ -1,0 +1,229 @@
+"""Ten steps of training on the device: how far from the CPU, what fell back, and how long a step takes.
+
+    pip install '.[models]'
+    python benchmarks/torch_training.py [--vendor my_vendor] [--model resnet18 ...] [--steps 10]
+
+The networks are those of `benchmarks/models`, without dropout, which draws other numbers on each device. The same steps
+are done on the CPU in float64, and in float32 from the batch and weights as they are and moved by an ulp. The unit of a
+tensor is how far at most these are from float64, but no less than an ulp of its largest element; the budget is K units,
+with the K of the suite. Printed are, a line a network, the last loss, the largest difference of a loss and of a
+parameter in budgets (up to 1 is within), the share of operators that fell back, and the time of a step as a multiple of
+the CPU's; below, what fell back. The exit status is 1 if something is beyond its budget or more than a tenth fell back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import Tensor
+
+import diopi_torch
+from diopi_test.oracle.budget import K
+from diopi_torch.backend import backend
+
+sys.path.insert(0, str(Path(__file__).parent / "models"))
+
+from network import OPTIMIZERS, Network  # in the folder above
+
+MODELS = {
+    "resnet18": "vision",
+    "mobilenet_v2": "vision",
+    "vit": "vision",
+    "ddpm": "diffusion",
+    "bert": "language",
+    "gpt2": "language",
+    "llama": "language",
+    "t5": "language",
+    "whisper": "speech",
+}
+"""Networks, and the modules in which they are."""
+
+PERTURBED = 2
+"""Runs in float32 from numbers that were moved by an ulp."""
+
+SHARE = 0.1
+"""Of the operators of a step that may fall back."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of some steps.
+
+    Attributes:
+        values: the loss of each step and the parameters and buffers at the end, by name, in float64 on the CPU.
+        seconds: of each step.
+    """
+
+    values: Mapping[str, Tensor]
+    seconds: Sequence[float]
+
+
+class Trainer:
+    """A network that is trained again and again from the same weights."""
+
+    def __init__(self, network: Network, steps: int) -> None:
+        self._network, self._steps = network, steps
+        self._start = {name: value.clone() for name, value in network.module.state_dict().items()}
+
+    def run(self, device: str = "cpu", dtype: torch.dtype = torch.float32, ulps: torch.Generator | None = None) -> Run:
+        """The steps on a device, from numbers of which each was moved by -1, 0 or 1 ulp if `ulps` draws how."""
+
+        def prepared(value: Any) -> Any:
+            if not isinstance(value, Tensor):
+                return value
+            moved = value if ulps is None else _moved(value, ulps)
+            return moved.to(device, dtype if value.is_floating_point() else None)
+
+        module = self._network.module.to(device, dtype)
+        module.load_state_dict({name: prepared(value) for name, value in self._start.items()})
+        batch = {name: prepared(value) for name, value in self._network.batch.items()}
+        module.train()
+        optimizer = OPTIMIZERS[self._network.optimizer](module.parameters())
+        losses, seconds = {}, []
+        for step in range(self._steps):
+            begin = time.perf_counter()
+            optimizer.zero_grad()
+            loss = self._network.loss(**batch)
+            loss.backward()
+            optimizer.step()
+            losses[f"loss {step + 1}"] = loss.detach().cpu().double()
+            seconds.append(time.perf_counter() - begin)
+        ended = {name: value.detach().cpu().double() for name, value in module.state_dict().items()}
+        return Run({**losses, **ended}, seconds)
+
+
+def _moved(value: Tensor, numbers: torch.Generator) -> Tensor:
+    """A tensor of which each element is moved by -1, 0 or 1 ulp."""
+    if not value.is_floating_point():
+        return value
+    direction = torch.randint(-1, 2, value.shape, generator=numbers).to(value.dtype)
+    return torch.where(direction == 0, value, torch.nextafter(value, direction * torch.inf))
+
+
+def units(exact: Run, near: Sequence[Run]) -> dict[str, float]:
+    """How far each tensor may be off by the arithmetic of float32 alone."""
+    eps = torch.finfo(torch.float32).eps
+    return {
+        name: max(eps * _largest(wanted), *(_largest(run.values[name] - wanted) for run in near))
+        for name, wanted in exact.values.items()
+    }
+
+
+def _largest(value: Tensor) -> float:
+    return float(value.abs().max()) if value.numel() else 0.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a network was trained on the device.
+
+    Attributes:
+        loss: of the last step.
+        off: by tensor, how far it is from float64 in budgets.
+        fallbacks: how often each operator fell back.
+        served: calls of functions.
+        ratio: the time of a step to that of the CPU.
+    """
+
+    loss: float
+    off: Mapping[str, float]
+    fallbacks: Mapping[str, int]
+    served: int
+    ratio: float
+
+    @property
+    def share(self) -> float:
+        """Of the operators, how many fell back."""
+        fell = sum(self.fallbacks.values())
+        return fell / max(fell + self.served, 1)
+
+    def worst(self, of_losses: bool) -> float:
+        """The largest of a loss's, or of a parameter's, differences."""
+        return max(off for name, off in self.off.items() if name.startswith("loss ") == of_losses)
+
+    @property
+    def is_good(self) -> bool:
+        """Whether all are within the budgets, and few operators fell back."""
+        return max(self.off.values()) <= 1 and self.share <= SHARE
+
+
+def outcome(network: Network, steps: int) -> Outcome:
+    """Train a network on the CPU and on the device."""
+    trainer, numbers = Trainer(network, steps), torch.Generator().manual_seed(1)
+    with mock.patch("torch.nn.functional.dropout", lambda input, *_, **__: input):
+        exact, cpu = trainer.run(dtype=torch.float64), trainer.run()
+        near = [cpu, *(trainer.run(ulps=numbers) for _ in range(PERTURBED))]
+        diopi_torch.reset_fallbacks()
+        with counted() as calls:
+            there = trainer.run("diopi")
+    unit = units(exact, near)
+    return Outcome(
+        loss=float(there.values[f"loss {steps}"]),
+        off={name: _largest(there.values[name] - exact.values[name]) / (K * unit[name] or 1) for name in unit},
+        fallbacks=diopi_torch.fallbacks(),
+        served=sum(calls.values()),
+        ratio=statistics.median(there.seconds[1:]) / statistics.median(cpu.seconds[1:]),
+    )
+
+
+@contextmanager
+def counted() -> Iterator[Counter[str]]:
+    """How often the vendor's functions are called meanwhile, by name."""
+    vendor, calls = backend().vendor, Counter[str]()
+    original: Callable[..., Any] = vendor.call
+
+    def call(name: str, *arguments: Any) -> Any:
+        calls[name] += 1
+        return original(name, *arguments)
+
+    with mock.patch.object(vendor, "call", call):
+        yield calls
+
+
+def built(name: str) -> Network:
+    torch.manual_seed(0)
+    return __import__(MODELS[name]).NETWORKS[name]()
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--vendor", help="a name, module:attribute, or a compiled library; else the environment's")
+    arguments.add_argument("--model", nargs="+", choices=MODELS, default=list(MODELS), metavar="MODEL")
+    arguments.add_argument("--steps", type=int, default=10)
+    chosen = arguments.parse_args()
+    warnings.simplefilter("ignore")
+    os.environ.setdefault("DIOPI_JAX_PROGRAMS", "4096")
+    if chosen.vendor:
+        diopi_torch.use_vendor(chosen.vendor)
+    print(f"{'network':14}{'loss':>9}{'loss off':>10}{'off':>10}{'fell back':>11}{'of CPU time':>13}", flush=True)
+    good = True
+    for name in chosen.model:
+        found = outcome(built(name), chosen.steps)
+        good &= found.is_good
+        print(
+            f"{name:14}{found.loss:9.4f}{found.worst(True):10.3f}{found.worst(False):10.3f}"
+            f"{found.share:11.1%}{found.ratio:13.1f}",
+            flush=True,
+        )
+        for operator, times in found.fallbacks.items():
+            print(f"    {operator} {times}", flush=True)
+        for tensor in sorted((one for one, off in found.off.items() if off > 1), key=found.off.__getitem__)[-5:]:
+            print(f"    beyond: {tensor} {found.off[tensor]:.2f}", flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""The backend `dicl`, by two processes that work together."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+
+import two_ranks  # noqa: E402  # behind the check for PyTorch
+
+PROGRAM = Path(two_ranks.__file__)
+
+LAST = "a_rank_that_dies"
+
+APART = [f"{name} apart" for name in two_ranks.ON_MEMORY_APART]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str | None]]:
+    """What went wrong with each trial, for each process."""
+    store = tmp_path_factory.mktemp("ranks") / "store"
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), "GLOO_SOCKET_IFNAME": "lo"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-W", "ignore", PROGRAM, str(rank), store], stdout=subprocess.PIPE, env=environment
+        )
+        for rank in (0, 1)
+    ]
+    outputs = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 3], "the second ends itself"
+    lines = [[json.loads(line) for line in output.splitlines()] for output in outputs]
+    return [{one["trial"]: one["wrong"] for one in of_rank} for of_rank in lines]
+
+
+@pytest.mark.parametrize("name", [*(name for name in two_ranks.TRIALS if name != LAST), *APART])
+def test_two_processes(found: list[dict[str, str | None]], name: str) -> None:
+    assert [of_rank[name] for of_rank in found] == [None, None], "\n".join(str(of_rank[name]) for of_rank in found)
+
+
+def test_a_rank_that_dies_is_an_error_of_the_other(found: list[dict[str, str | None]]) -> None:
+    assert found[0][LAST] is None, found[0][LAST]
+    assert LAST not in found[1]

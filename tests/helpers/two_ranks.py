@@ -1,0 +1,281 @@
+"""One of two processes that work together on the device: `python two_ranks.py RANK STORE`.
+
+It prints what came of each trial. A line a trial, in JSON: its name, and what went wrong, null if nothing did.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.distributed._functional_collectives as functional
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
+
+import diopi_torch
+import diopi_torch.backend as module
+from diopi_impl.host_runtime import HostRuntime
+from diopi_impl.torch_cpu import vendor as torch_cpu
+from lib_rt import Device
+
+TRIALS: dict[str, Callable[[int], None]] = {}
+TIMEOUT = timedelta(seconds=20)
+FACTOR = 8
+"""Times the error of the CPU in float32 that the device may have, as in `test_training`."""
+
+
+def trial(function: Callable[[int], None]) -> Callable[[int], None]:
+    """Enter a trial, which gets the number of its process."""
+    TRIALS[function.__name__] = function
+    return function
+
+
+def apart() -> None:
+    """Let the device be one whose memory the host can't address, from here on."""
+    vendor = copy.copy(torch_cpu)
+    vendor.open_device = lambda: Device(HostRuntime().functions(), host_addressable=False)  # type: ignore[method-assign]
+    module._backend = module.Backend(vendor)
+
+
+def made(*values: Any, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.tensor(values, dtype=dtype).to("diopi")
+
+
+def expect(found: Any, *wanted: Any) -> None:
+    """That these tensors, of which there may be one alone, hold these numbers, and are on the device."""
+    found = found if isinstance(found, list) else [found]
+    assert all(tensor.device.type == "diopi" for tensor in found), found
+    assert [tensor.tolist() for tensor in found] == list(wanted), f"{found}, expected {wanted}"
+
+
+@trial
+def every_collective(rank: int) -> None:
+    r, both = float(rank), lambda: [made(0.0), made(0.0)]
+    x = made(r, 1.0)
+    dist.all_reduce(x)
+    expect(x, [1.0, 2.0])
+    x = made(r + 1).requires_grad_()
+    dist.broadcast(x, 1)
+    expect(x, [2.0])
+    x = x.detach()
+    dist.reduce(x, 0)
+    expect([x][rank:], *[[4.0]][rank:])
+    parts = both()
+    dist.all_gather(parts, made(r))
+    expect(parts, [0.0], [1.0])
+    dist.gather(made(r + 5), parts if rank == 0 else None)
+    expect(parts, *([5.0], [6.0]) if rank == 0 else ([0.0], [1.0]))
+    x = made(9.0)
+    dist.scatter(x, [made(3.0), made(4.0)] if rank == 0 else None)
+    expect(x, [3.0 + rank])
+    dist.reduce_scatter(x, [made(r), made(r + 10)])
+    expect(x, [1.0 + 20 * rank])
+    dist.all_to_all(parts, [made(r), made(r + 10)])
+    expect(parts, [10.0 * rank], [10.0 * rank + 1])
+
+
+@trial
+def collectives_into_one_tensor(rank: int) -> None:
+    r = float(rank)
+    whole, part = made(0.0, 0.0), made(0.0)
+    dist.all_gather_into_tensor(whole, made(r))
+    expect(whole, [0.0, 1.0])
+    dist.reduce_scatter_tensor(part, made(r, r + 3), op=dist.ReduceOp.AVG)
+    expect(part, [0.5 + 3 * rank])
+    dist.all_to_all_single(whole, made(r, r + 10))
+    expect(whole, [10.0 * rank, 10.0 * rank + 1])
+    grid = torch.zeros(2, 3, device="diopi")
+    dist.all_reduce(grid.T.fill_(r + 1))
+    expect(grid, [[3.0] * 3] * 2)
+
+
+@trial
+def coalesced_collectives(rank: int) -> None:
+    wholes, parts = [made(0.0, 0.0), made(0.0, 0.0)], [made(float(rank)), made(1.0)]
+    with dist._coalescing_manager() as manager:
+        for part in parts:
+            dist.all_reduce(part)
+    manager.wait()
+    expect(parts, [1.0], [2.0])
+    with dist._coalescing_manager():
+        for whole, part in zip(wholes, parts, strict=True):
+            dist.all_gather_into_tensor(whole, part + rank)
+    expect(wholes, [1.0, 2.0], [2.0, 3.0])
+    with dist._coalescing_manager():
+        for whole, part in zip(wholes, parts, strict=True):
+            dist.reduce_scatter_tensor(part, whole)
+    expect(parts, [2.0 + 2 * rank], [4.0 + 2 * rank])
+
+
+@trial
+def from_one_to_another(rank: int) -> None:
+    received, sent = made(0.0), made(float(rank))
+    calls = [dist.P2POp(dist.irecv, received, 1 - rank), dist.P2POp(dist.isend, sent, 1 - rank)]
+    for work in dist.batch_isend_irecv(calls):
+        work.wait()
+    expect(received, [1.0 - rank])
+
+
+@trial
+def from_any(rank: int) -> None:
+    received = made(0.0)
+    if rank == 0:
+        dist.send(made(7.0), 1)
+    else:
+        assert dist.recv(received) == 0
+        expect(received, [7.0])
+
+
+@trial
+def without_waiting(rank: int) -> None:
+    many = [torch.full((1000,), float(rank + k), device="diopi") for k in range(5)]
+    works = [dist.all_reduce(tensor, async_op=True) for tensor in many]
+    for k, work in enumerate(works):
+        (result,) = work.get_future().wait()
+        expect([result, many[k]], *[[1.0 + 2 * k] * 1000] * 2)
+        work.wait()
+        assert work.is_completed()
+    sums = [functional.all_reduce(made(float(rank)), "sum", dist.group.WORLD) for _ in range(3)]
+    assert [float(one + 1) for one in sums] == [2.0] * 3
+
+
+@trial
+def element_types(rank: int) -> None:
+    for dtype in (torch.float16, torch.bfloat16, torch.float64, torch.int32, torch.int64, torch.uint8, torch.bool):
+        x = made(rank, 1, dtype=dtype)
+        dist.all_reduce(x, op=dist.ReduceOp.MAX)
+        assert x.dtype is dtype
+        expect(x, [1, 1])
+    refused("dicl: gloo has no allreduce of torch.int16", lambda: dist.all_reduce(made(1, dtype=torch.int16)))
+    parts = [made(1j, dtype=torch.complex64)] * 2
+    refused("dicl: gloo has no gather of torch.complex64", lambda: dist.gather(parts[0], None if rank else parts))
+
+
+def refused(why: str, call: Callable[[], Any]) -> None:
+    """That a call is a RuntimeError which says why."""
+    try:
+        call()
+    except RuntimeError as error:
+        assert why in str(error), error
+    else:
+        raise AssertionError(f"nothing was refused, expected: {why}")
+
+
+@trial
+def objects_groups_and_the_cpu(rank: int) -> None:
+    group = dist.new_group([0, 1])
+    found: list[Any] = [None, None]
+    dist.all_gather_object(found, {"rank": rank}, group=group)
+    assert found == [{"rank": 0}, {"rank": 1}]
+    x = torch.tensor([rank + 1.0])
+    dist.all_reduce(x, group=group)
+    assert x.tolist() == [3.0]
+    assert dist.get_backend() == "dicl"
+    dist.barrier(group)
+
+
+def network() -> nn.Module:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    return nn.Sequential(nn.Embedding(10, 8), layer, nn.Flatten(), nn.Linear(40, 4))
+
+
+def batch(rank: int) -> tuple[torch.Tensor, torch.Tensor]:
+    numbers = torch.Generator().manual_seed(rank)
+    return torch.randint(10, (6, 5), generator=numbers), torch.randint(4, (6,), generator=numbers)
+
+
+def trained(model: nn.Module, *batches: tuple[torch.Tensor, torch.Tensor]) -> list[torch.Tensor]:
+    """The mean loss over these batches of two steps."""
+    optimizer, losses = torch.optim.AdamW(model.parameters(), 0.01, eps=1e-3), []
+    for _ in range(2):
+        optimizer.zero_grad()
+        each = [nn.functional.cross_entropy(model(x), y) for x, y in batches]
+        loss = torch.stack(each).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return losses
+
+
+def agrees(losses: list[torch.Tensor], parameters: dict[str, torch.Tensor]) -> None:
+    """That losses, meant over both processes, and parameters are as exact as those of both batches on the CPU."""
+    exact, cpu = network().double(), network()
+    wanted = [*trained(exact, batch(0), batch(1)), *exact.state_dict().values()]
+    here = [*trained(cpu, batch(0), batch(1)), *cpu.state_dict().values()]
+    for loss in losses:
+        dist.all_reduce(loss, op=dist.ReduceOp.AVG)
+    for true, near, found in zip(wanted, here, [*losses, *parameters.values()], strict=True):
+        ulp = torch.finfo(torch.float32).eps * true.abs().max()
+        error = (found.cpu().double() - true).abs().max()
+        assert error <= FACTOR * max((near - true).abs().max(), ulp), (error, true.shape)
+    assert diopi_torch.fallbacks() == {}, diopi_torch.fallbacks()
+
+
+@trial
+def data_in_parallel(rank: int) -> None:
+    given = tuple(tensor.to("diopi") for tensor in batch(rank))
+    for view in (False, True):
+        model = network().to("diopi")
+        parallel = DistributedDataParallel(model, gradient_as_bucket_view=view, bucket_cap_mb=0.001)
+        agrees(trained(parallel, given), model.state_dict())
+
+
+@trial
+def parameters_in_shards(rank: int) -> None:
+    given = tuple(tensor.to("diopi") for tensor in batch(rank))
+    model, mesh = network().to("diopi"), init_device_mesh("diopi", (2,))
+    for layer in (model[0], model[1], model[3], model):
+        fully_shard(layer, mesh=mesh)
+    losses = trained(model, given)
+    agrees(losses, {name: shard.full_tensor() for name, shard in model.state_dict().items()})
+
+
+@trial
+def a_rank_that_dies(rank: int) -> None:
+    if rank == 1:
+        os._exit(3)
+    work = dist.all_reduce(made(1.0), async_op=True)
+    refused("a remote worker", work.wait)
+
+
+ON_MEMORY_APART = (
+    *("every_collective", "collectives_into_one_tensor", "coalesced_collectives", "from_one_to_another", "from_any"),
+    *("without_waiting", "data_in_parallel"),
+)
+
+
+def main(rank: int, store: str) -> None:
+    diopi_torch.use_vendor("torch_cpu")
+    dist.init_process_group("dicl", init_method=f"file://{store}", rank=rank, world_size=2, timeout=TIMEOUT)
+    last = "a_rank_that_dies"
+    for name in [name for name in TRIALS if name != last]:
+        report(name, rank)
+    apart()
+    for name in ON_MEMORY_APART:
+        report(name, rank, " apart")
+    report(last, rank)
+    os._exit(0)  # the group can't be ended, as the other process is gone
+
+
+def report(name: str, rank: int, where: str = "") -> None:
+    wrong = None
+    try:
+        TRIALS[name](rank)
+    except Exception:
+        wrong = traceback.format_exc()
+    print(json.dumps({"trial": name + where, "wrong": wrong}), flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])
