@@ -12,6 +12,7 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.records import BaselineTensor
 from diopi_test.cases.data import widen
 from diopi_test.cases.formats import FloatArray
+from diopi_test.checks.error_map import error_map
 from diopi_test.checks.pattern import Mask, constant_pattern, patterns, value_patterns
 from diopi_test.execution.call_record import CallRecord, TensorRecord
 from diopi_test.execution.description import arguments_in_words
@@ -60,6 +61,7 @@ def locate(
         (*patterns(wrong, strides), *value_patterns(wrong, values), *constant_pattern(wrong, given, expected)),
         {which: str(array[index]) for which, (array, _) in inputs.items()},
         arguments_in_words(run),
+        map=error_map(wrong, errors, budget, index),
     )
 
 

@@ -41,6 +41,27 @@ class Pattern:
 
 @final
 @dataclass(frozen=True)
+class ErrorMap:
+    """How far the elements of one slice of a tensor are off: a picture of its errors, made by `checks.error_map`.
+
+    The slice is that with the worst element, along the last two axes that have more than one; along one if there are no
+    two.
+
+    Attributes:
+        axes: which axes of the tensor it lies along, of `rows` and of what is in a row, or of the latter alone.
+        sizes: number of elements along each of them.
+        rows: a digit a cell, of the worst of its elements, which are as many as it takes to have at most 32 cells along
+            an axis. 0 is no error, 4 is up to the whole budget, 9 is more than 1024 times that, or wrong where there is
+            no budget; see `checks.error_map.BOUNDS`.
+    """
+
+    axes: tuple[int, ...]
+    sizes: tuple[int, ...]
+    rows: tuple[str, ...]
+
+
+@final
+@dataclass(frozen=True)
 class Difference:
     """Where one tensor is not what it should be. Elements are texts: no JSON number holds them all.
 
@@ -56,6 +77,7 @@ class Difference:
         inputs: by name, what the inputs hold at that element, where each element is computed from those at its place.
         arguments: by name, how all arguments were passed: attributes; element types, shapes and strides of tensors.
         call: which call it was; empty for the first.
+        map: a picture of the errors in the slice with the worst element; None for a single element.
     """
 
     tensor: str
@@ -71,6 +93,7 @@ class Difference:
     inputs: Mapping[str, str] = field(default_factory=dict)
     arguments: Mapping[str, str] = field(default_factory=dict)
     call: str = field(default="", metadata=OPTIONAL)
+    map: ErrorMap | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def ratio(self) -> float | None:

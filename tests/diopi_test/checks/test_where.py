@@ -49,6 +49,9 @@ def test_the_worst_element_with_its_inputs_and_the_whole_call() -> None:
         "alpha": "-0.75",
     }
     assert place.call == ""
+    assert place.map is not None
+    assert place.map.rows[2][3] == "9"
+    assert [{row[0], row[2], row[4]} <= set("01234") for row in place.map.rows] == [True] * 4
 
 
 def test_the_message_names_the_worst_element_and_the_pattern() -> None:
