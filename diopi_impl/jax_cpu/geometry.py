@@ -49,6 +49,33 @@ def overlaps(ones: Array, others: Array) -> Array:
     return jnp.abs(common.sum((-2, -1)))
 
 
+def overlaps_with_gradients(ones: Array, others: Array) -> Array:
+    """`overlaps` as a function of the first polygons' corners, for gradients: those of `overlaps` jump between parts.
+
+    A piece of boundary inside the other polygon sweeps as much as it moves along its normal.
+    """
+    swept = lax.stop_gradient(_swept(ones, others))
+    common = lax.stop_gradient(overlaps(ones, others))
+    return common + (swept * (ones - lax.stop_gradient(ones))).sum((-2, -1))
+
+
+def _swept(ones: Array, others: Array) -> Array:
+    """How the areas that polygons have in common with others change with the corners of the first, either way round."""
+    before = jnp.roll(others, 1, -2)
+    starts, edges = jnp.roll(ones, 1, -2), (others - before) * jnp.sign(areas(others))[..., None, None]
+    ways = ones - starts
+    heights = cross(edges[..., None, :, :], starts[..., :, None, :] - before[..., None, :, :])
+    climbs = cross(edges[..., None, :, :], ways[..., :, None, :])
+    meets = -heights / _or_one(climbs, climbs != 0)
+    low = jnp.where(climbs > 0, meets, 0).max(-1, initial=0)
+    high = jnp.where(climbs < 0, meets, 1).min(-1, initial=1)
+    high = jnp.where(((climbs == 0) & (heights < 0)).any(-1), low, jnp.maximum(low, high))
+    normals = jnp.stack([ways[..., 1], -ways[..., 0]], -1)
+    # the nearer a piece is to a corner, the more it moves with it
+    to_ends, to_starts = (high - low) * (high + low), (high - low) * (2 - high - low)
+    return (normals * to_ends[..., None] + jnp.roll(normals * to_starts[..., None], -1, -2)) / 2
+
+
 def box_overlaps(ones: Array, others: Array) -> Array:
     """As `overlaps`, of boxes (cx, cy, w, h, θ): (…, 5).
 

@@ -21,6 +21,7 @@ from diopi_impl.jax_cpu.geometry import (
     hulls,
     kept,
     overlaps,
+    overlaps_with_gradients,
     upright_overlaps,
 )
 from diopi_impl.jax_cpu.jit import compiled
@@ -211,7 +212,7 @@ def convex_giou(pointsets: Array, polygons: Array) -> Array:
         points = rows.reshape(-1, 9, 2)
         everything = jnp.concatenate([points, corners], 1)
         own, enclosing = (chosen(some, hulls(lax.stop_gradient(some))) for some in (points, everything))
-        common, whole = overlaps(own, corners), areas(enclosing)
+        common, whole = overlaps_with_gradients(own, corners), areas(enclosing)
         union = areas(own) + jnp.abs(areas(corners)) - common
         return common / union - (whole - union) / whole
 

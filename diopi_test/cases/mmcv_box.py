@@ -126,8 +126,20 @@ def rotated(label: str, n: int = 6, m: int = 7, domain: Any = None, **about: Any
     return overlapping(label, n, m, USUAL if domain is None else domain, columns=5, **about)
 
 
+def by_turns(columns: int, *domains: Domain) -> Domain:
+    """Rows of so many numbers, one of each domain after the other."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
+        drawn = np.stack([domain(rng, count, dtype).reshape(-1, columns) for domain in domains])
+        rows = np.arange(count // columns)
+        return drawn[rows % len(domains), rows].reshape(-1)
+
+    return draw
+
+
 INNER = turned(between(-0.1, 0.1), between(2, 2.5), ANGLES)
 OUTER = turned(between(-0.1, 0.1), between(4, 4.5), ANGLES)
+AROUND = turned(between(-0.1, 0.1), between(7, 7.5), ANGLES)
 """Boxes within others: what they have in common is the whole inner one, which leaves little to rounding."""
 
 ROTATED = (
@@ -146,7 +158,7 @@ ROTATED = (
         "far-slender", 6, 7, turned(between(1000, 1004), choice([15.0, 4.0, 12.5, 3.5]), ANGLES), dtypes=Types.every
     ),
     rotated("small", 6, 7, turned(between(0, 0.01), between(0.01, 0.03), ANGLES)),
-    rotated("inside", 6, 5, INNER, other=OUTER, mode=1, dtypes=Types.every),
+    rotated("inside", 6, 5, by_turns(5, INNER, AROUND), other=OUTER, mode=1, dtypes=Types.every),
     rotated("apart", 9, 8, turned(between(0, 20), between(2, 7), ANGLES)),
     rotated("without-area", 6, 7, turned(between(0, 5), choice([0.0, 3.0, 4.5, 2.0]), ANGLES)),
     rotated("one-each", 1, 1, turned(between(0, 1), between(2, 4), ANGLES)),
@@ -182,6 +194,7 @@ def _diamonds(low: float, high: float) -> Domain:
     return draw
 
 
+WITHIN_AND_AROUND = by_turns(8, _diamonds(1.0, 1.2), _diamonds(3.0, 3.3))
 QUADRILATERALS = convex(between(0, 4), between(1, 4))
 
 
@@ -201,7 +214,7 @@ QUADRI = (
     quadri("slender", 7, 6, convex(between(0, 4), choice([7.0, 0.25, 9.5, 0.375]))),
     quadri("far", 6, 7, convex(between(1000, 1010), between(4, 16)), dtypes=Types.every),
     quadri("small", 6, 7, convex(between(0, 0.01), between(0.01, 0.03))),
-    quadri("inside", 6, 5, _diamonds(1.0, 1.2), other=_diamonds(1.8, 2.0), mode=1, dtypes=Types.every),
+    quadri("inside", 6, 5, WITHIN_AND_AROUND, other=_diamonds(1.8, 2.0), mode=1, dtypes=Types.every),
     quadri("apart", 9, 8, convex(between(0, 20), between(2, 6))),
     quadri("one-each", 1, 1, convex(between(0, 0.5), between(2, 3))),
     quadri("no-boxes", 0, 5),
@@ -500,10 +513,38 @@ def hull_cases(rows: bool) -> Sequence[CaseTemplate]:
 CONTAINED = around("contained", 6, 5, _on_small_circle, _diamonds(1.45, 1.5), dtypes=Types.every)
 """Hulls wholly within polygons that are hardly larger, which leaves little to rounding."""
 
+DIAMOND = [[0, -1], [1, 0], [0, 1], [-1, 0], [0, 0], [0.5, 0], [0, 0.25], [-0.25, -0.5], [-0.5, 0.25]]
+"""Four corners of a hull, and five points within."""
+
+SCALES, CENTRES = [1, 2, 4, 0.5], [[0, 0], [3, -2], [-8, 4], [1, 1]]
+
+
+def _scaled(shape: Sequence[Sequence[float]], step: int) -> Array:
+    """A shape in four sizes and places, its corners in another order each time."""
+    rows = zip(SCALES, CENTRES, strict=True)
+    drawn = [np.roll(shape, row, 0)[:: step**row] * size + centre for row, (size, centre) in enumerate(rows)]
+    return np.reshape(drawn, (len(SCALES), -1))
+
+
+EXACT_HULLS = CaseTemplate(
+    "exact",
+    arguments={
+        "pointsets": tensor(4, 18, compute=lambda values: _scaled(DIAMOND, 1)),
+        "polygons": tensor(4, 8, compute=lambda values: _scaled([[-4, -5], [4, -5], [4, 3], [-4, 3]], -1)),
+    },
+    exact=True,
+    dtypes=Types.every,
+)
+"""Diamonds in squares of 32 times the area: all sums are of small whole numbers, and all quotients powers of two."""
+
 register("diopiConvexIouMmcv", templates=(*hull_cases(False), around("no-polygons", 4, 0), CONTAINED))
 register(
     "diopiConvexGiouMmcv",
-    templates=(*hull_cases(True), around("apart", 6, 6, _on_circle, convex(between(12, 14), between(1, 2)), rows=True)),
+    templates=(
+        *hull_cases(True),
+        around("apart", 6, 6, _on_circle, convex(between(12, 14), between(1, 2)), rows=True),
+        EXACT_HULLS,
+    ),
 )
 
 DIAMONDS = [[0, 1, 1, 0, 0, -1, -1, 0, 0, 0, 0.25, 0.25, 0.5, 0.25, -0.5, 0.25, 0.25, -0.5]]
