@@ -1,0 +1,112 @@
+"""Pages of the site that are no files of docs/: made of the README, the changelog and the prototypes when it is built.
+
+MkDocs calls the functions whose names begin with `on_`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from diopi_proto.families import families
+from diopi_proto.headers import declaration
+from diopi_proto.interface import header_of, prototypes
+from diopi_proto.prototype import Prototype
+
+ROOT = Path(__file__).parents[2]
+
+FROM_ROOT = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+"""Pages that are files of the root."""
+
+LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
+
+API = "API"
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Add the reference of the functions to the navigation, a page a family."""
+    pages: list[Any] = ["api/index.md", *({family: f"api/{family}.md"} for family in families())]
+    assert config.nav is not None
+    config.nav.insert(-1, {API: pages})
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made."""
+    made = {page: ROOT.joinpath(name).read_text("utf-8") for name, page in FROM_ROOT.items()}
+    made |= {"api/index.md": _index(), **{f"api/{family}.md": _family(family) for family in families()}}
+    for path, content in made.items():
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Lead links to files of the source tree to the page made of the file, or make them its name."""
+    source = page.file.src_uri
+    folder = ROOT if source in FROM_ROOT.values() else Path(config.docs_dir, source).parent
+
+    def led(link: re.Match[str]) -> str:
+        text, target = link.groups()
+        path, _, anchor = target.partition("#")
+        if not path or "://" in path or not (folder / path).exists():
+            return link[0]
+        file = (folder / path).resolve()
+        name = file.relative_to(ROOT).as_posix()
+        inside = FROM_ROOT.get(name) or (name.removeprefix("docs/") if name.startswith("docs/") else None)
+        if inside is None:
+            return f"{text} (`{name}`)"
+        up = "../" * source.count("/")
+        return f"[{text}]({up}{inside}{'#' + anchor if anchor else ''})"
+
+    return LINK.sub(led, markdown)
+
+
+def _index() -> str:
+    by_header: dict[str, list[str]] = defaultdict(list)
+    for name, prototype in prototypes().items():
+        by_header[header_of(name)].append(f"[{name}]({prototype.family}.md#{name.lower()})")
+    lists = (f"## `{header}`\n\n{', '.join(names)}" for header, names in by_header.items())
+    head = (
+        f"# The functions\n\nAll {len(prototypes())} of them, as the prototypes in `diopi_proto/functions/` have them; "
+        "`diopi-test list` shows what there is of each."
+    )
+    return "\n\n".join((head, *lists))
+
+
+def _family(family: str) -> str:
+    own = [prototype for prototype in prototypes().values() if prototype.family == family]
+    head = (
+        f"# {family}\n\n{len(own)} functions. Their reference, cases and implementations are in modules of this name."
+    )
+    return "\n\n".join((head, *(_function(prototype) for prototype in own)))
+
+
+def _function(prototype: Prototype) -> str:
+    facts = "\n".join(f"- {line}" for line in _facts(prototype))
+    return f"## {prototype.name}\n\n```c\n{declaration(prototype)}\n```\n\n{_escaped(prototype.doc)}\n\n{facts}"
+
+
+def _facts(prototype: Prototype) -> Iterator[str]:
+    yield f"header: `{header_of(prototype.name)}`"
+    if prototype.dtypes:
+        yield f"element types: {', '.join(dtype.name for dtype in prototype.dtypes)}"
+    for name, dtypes in prototype.argument_dtypes.items():
+        yield f"element types of `{name}`: {', '.join(dtype.name for dtype in dtypes)}"
+    yield f"promise: {prototype.promise}"
+    forms = [p.name for p in prototypes().values() if p.base == prototype.base and p.name != prototype.name]
+    for what, names in (("other forms", forms), ("gradient", [prototype.backward] if prototype.backward else [])):
+        if names:
+            yield f"{what}: " + ", ".join(f"[{name}]({prototypes()[name].family}.md#{name.lower()})" for name in names)
+
+
+def _escaped(text: str) -> str:
+    """A docstring as Markdown: what is not code between backticks is itself."""
+    parts = text.split("`")
+    return "`".join(re.sub(r"([*_<\[\]|#\\])", r"\\\1", part) if i % 2 == 0 else part for i, part in enumerate(parts))

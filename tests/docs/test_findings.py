@@ -1,0 +1,226 @@
+"""The examples in docs/findings.md are what the checks say of vendors that are right but for one thing.
+
+`python tests/docs/test_findings.py`, with the source tree and tests/helpers in PYTHONPATH, writes them anew.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+import faulty
+import numpy as np
+from trials import outcome_of
+
+from diopi_impl import BaseVendor, Vendor
+from diopi_impl.host_runtime import HostRuntime
+from diopi_test import checks
+from diopi_test.baseline.level import open_level
+from diopi_test.baseline.location import folder_to_read
+from diopi_test.baseline.store import BaselineFile, file_of
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.refusals import NegativeCase
+from diopi_test.execution.verdict import Outcome
+from diopi_test.harness.lookup import find, make
+from diopi_test.harness.run_refusal import run_negative_case
+
+PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
+WIDTH = 120
+REFUSAL = "negative-dim-after-the-last"
+ALL_CHECKS = (*checks.CHECKS, *checks.CHECKS_OF_RELEASE, *checks.COMPARISONS)
+
+Corruption = Callable[[dict[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class Example:
+    """What a vendor does wrong, in words, and the case that shows it."""
+
+    words: str
+    function: str
+    label: str
+    vendor: Callable[[], BaseVendor]
+
+    def outcome(self) -> Outcome:
+        return outcome_of(self.vendor(), self.function, self.label)
+
+
+def corrupted(corrupt: Corruption) -> Callable[[], BaseVendor]:
+    return lambda: faulty.FaultyVendor("my_vendor", corrupt)
+
+
+def scaled_columns(arguments: dict[str, Any]) -> None:
+    arguments["out"].view()[:, 1::2] *= np.float32(1.001)
+
+
+def in_the_second_call() -> BaseVendor:
+    calls = iter(range(100))
+
+    def corrupt(arguments: dict[str, Any]) -> None:
+        if next(calls) == 1:
+            view = arguments["out"].view()
+            view[...] = np.nextafter(view, np.float32(np.inf))
+
+    return faulty.FaultyVendor("my_vendor", corrupt)
+
+
+def one_row_more(arguments: dict[str, Any]) -> None:
+    made = arguments["out"].value
+    arguments["out"].value = made.context.require_tensor((made.shape[0] + 1, *made.shape[1:]), made.dtype)
+
+
+def positions_in_reverse(arguments: dict[str, Any]) -> None:
+    view = arguments["indices"].view()
+    view[...] = view[..., ::-1].copy()
+
+
+def row_by_row(arguments: dict[str, Any]) -> None:
+    out, input = arguments["out"], arguments["input"]
+    contents = input.storage().view(input.view().dtype)[input.storage_offset :][: input.numel]
+    with np.errstate(invalid="ignore"):
+        np.copyto(out.view(), np.sqrt(contents).reshape(out.shape))
+
+
+def keeping_memory() -> BaseVendor:
+    kept = []
+    return faulty.FaultyVendor(
+        "my_vendor", lambda arguments: kept.append(arguments["out"].context.device.malloc(64)) or None
+    )
+
+
+def with_raw(**functions: Callable[..., Any]) -> Callable[[], BaseVendor]:
+    def make_vendor() -> BaseVendor:
+        vendor = Vendor("my_vendor", "1", HostRuntime().functions(), host_addressable=True)
+        for name, function in functions.items():
+            vendor.implements_raw(name)(function)
+        return vendor
+
+    return make_vendor
+
+
+def impatient(ctx: Any, out: Any, input: Any) -> None:
+    with np.errstate(invalid="ignore"):
+        np.copyto(out.view(), np.sqrt(input.view()))
+
+
+def seedless(ctx: Any, inout: Any, from_: float, to: float, generator: Any) -> None:
+    ctx.stream.synchronize()
+    np.copyto(inout.view(), np.random.default_rng(0).uniform(from_, to, inout.shape).astype(inout.view().dtype))
+
+
+def floor(ctx: Any, out: Any, input: Any) -> None:
+    ctx.stream.synchronize()
+    np.copyto(out.view(), np.floor(input.view()) + 1)
+
+
+def floor_in_place(ctx: Any, input: Any) -> None:
+    ctx.stream.synchronize()
+    np.copyto(input.view(), np.floor(input.view()))
+
+
+EXAMPLES: Mapping[str, Example] = {
+    "form": Example(
+        "that makes a result with a row too many", "diopiNonzero", "float32-matrix", corrupted(one_row_more)
+    ),
+    "written": Example(
+        "that leaves out the last element", "diopiSqrt", "float32-matrix", corrupted(faulty.unwritten_tail)
+    ),
+    "values": Example(
+        "that is off by 0.1 % in every other column", "diopiAdd", "float32-row", corrupted(scaled_columns)
+    ),
+    "meaning": Example(
+        "that finds the right values, at other positions",
+        "diopiSort",
+        "float32-equals-ascending-None",
+        corrupted(positions_in_reverse),
+    ),
+    "draws": Example(
+        "that draws the same numbers whatever the generator",
+        "diopiUniformInp",
+        "float32-sample",
+        with_raw(diopiUniformInp=seedless),
+    ),
+    "inputs": Example(
+        "that changes a bit of its input", "diopiSqrt", "float32-matrix", corrupted(faulty.input_written)
+    ),
+    "gaps": Example(
+        "that writes where a strided result has a gap", "diopiSqrt", "float32-strided", corrupted(faulty.gap_written)
+    ),
+    "guards": Example("that writes a byte too many", "diopiSqrt", "float32-matrix", corrupted(faulty.byte_after)),
+    "repeat": Example(
+        "that gives another answer the second time, within the budget",
+        "diopiSqrt",
+        "float32-matrix",
+        in_the_second_call,
+    ),
+    "order": Example(
+        "that takes its input before it is there", "diopiSqrt", "float32-matrix", with_raw(diopiSqrt=impatient)
+    ),
+    "layout": Example("that ignores strides", "diopiSqrt", "float32-matrix", corrupted(row_by_row)),
+    "inplace": Example(
+        "that computes something else in place",
+        "diopiFloorInp",
+        "float32-matrix",
+        with_raw(diopiFloor=floor, diopiFloorInp=floor_in_place),
+    ),
+    "leaks": Example("that keeps memory of each call", "diopiSqrt", "float32-matrix", keeping_memory),
+}
+
+
+def refused() -> str:
+    """What is said of a vendor that serves a call which is an error."""
+
+    def serves(ctx: Any, out: Any, input: Any, dim: int) -> None:
+        ctx.stream.synchronize()
+        out.view()[...] = 0
+
+    path, collected = find([file_of(folder_to_read("smoke"), "diopiSoftmax")], REFUSAL)
+    made = make(BaselineFile(path), collected)
+    assert made.flaw is not None
+    vendor = with_raw(diopiSoftmax=serves)()
+    with vendor.open_device() as device:
+        return said(run_negative_case(vendor, device, NegativeCase(made.case, made.flaw)), "refused")
+
+
+def said(outcome: Outcome, check: str) -> str:
+    """What a check says, folded."""
+    (message,) = [finding.message for finding in outcome.findings if finding.check == check and not finding.passed]
+    return "\n".join(wrap(f"{check}: {message}", WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+
+
+def sections() -> Iterator[str]:
+    for check, example in EXAMPLES.items():
+        doc = (inspect.getdoc(getattr(checks, check)) or "").partition("\n")[0]
+        intro = f"A vendor {example.words}, `{example.function}[{example.label}]`:"
+        yield f"## {check}\n\n{doc} {intro}\n\n```\n{said(example.outcome(), check)}\n```\n"
+    words = "A call that is an error must be refused, and change nothing (`untouched`). A vendor serves it, "
+    yield f"## refused\n\n{words}`diopiSoftmax[{REFUSAL}]`:\n\n```\n{refused()}\n```\n"
+
+
+def written(page: str) -> str:
+    """The page with its examples made anew."""
+    head, begin, rest = page.partition("<!-- checks -->\n")
+    _, end, tail = rest.partition("<!-- end -->\n")
+    assert begin and end
+    return head + begin + "\n" + "\n".join(sections()) + "\n" + end + tail
+
+
+def test_the_examples_are_what_is_said() -> None:
+    page = PAGE.read_text("utf-8")
+    assert written(page) == page
+
+
+def test_every_check_and_every_class_has_an_example() -> None:
+    assert set(EXAMPLES) == {check.__module__.rpartition(".")[2] for check in ALL_CHECKS}
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)\[([^\]]+)\]` \|", PAGE.read_text("utf-8"), re.MULTILINE)
+    assert {name for name, *_ in rows} == {one.value for one in CaseClass}
+    level = open_level(folder_to_read("smoke"))
+    for name, function, label in rows:
+        assert [case.class_ for case in level.cases(function) if case.label == label] == [name], label
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text("utf-8")), "utf-8")

@@ -1,0 +1,71 @@
+"""The site: its navigation has all pages, its pages are made of what is there, and the translations keep step."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+MADE = {"index.md", "contributing.md", "changelog.md"}
+"""Pages that the build makes of files of the root; those of the functions are entered by the build, too."""
+
+TRANSLATED = {
+    "README.md": "docs/zh/README.md",
+    "docs/tutorial.md": "docs/zh/tutorial.md",
+    "docs/guide.md": "docs/zh/guide.md",
+}
+
+
+def navigation() -> list[str]:
+    _, _, nav = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")
+    return re.findall(r"^ +- (?:[^:\n]+: )?([\w/]+\.md)$", nav, re.MULTILINE)
+
+
+def test_the_navigation_has_every_page_once() -> None:
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert sorted(navigation()) == sorted(pages | MADE)
+
+
+def test_links_of_the_translations_lead_somewhere() -> None:
+    pages = list((DOCS / "zh").glob("*.md"))
+    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8"))]
+    assert links
+    assert [(page.name, link) for page, link in links if not (page.parent / link).exists()] == []
+
+
+def headings(text: str) -> list[int]:
+    """The levels of the headings, in order."""
+    return [len(marks) for marks in re.findall(r"^(#+) ", without_blocks(text), re.MULTILINE)]
+
+
+def without_blocks(text: str) -> str:
+    return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def code(text: str) -> list[str]:
+    """The lines of commands and blocks, without comments, which are translated."""
+    indented = re.findall(r"^    (\S.*)$", without_blocks(text), re.MULTILINE)
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [re.sub(r"\s+# .*$", "", line) for line in (*indented, *"".join(blocks).splitlines())]
+
+
+def commands(text: str) -> set[str]:
+    """The commands within sentences."""
+    return {" ".join(span.split()) for span in re.findall(r"`(diopi-test [^`]+)`", without_blocks(text))}
+
+
+@pytest.mark.parametrize(("original", "translation"), TRANSLATED.items())
+def test_a_translation_keeps_step(original: str, translation: str) -> None:
+    own, other = ((ROOT / name).read_text("utf-8") for name in (original, translation))
+    assert headings(other) == headings(own)
+    assert code(other) == code(own)
+    assert commands(other) == commands(own)
+
+
+@pytest.mark.parametrize(("original", "translation"), TRANSLATED.items())
+def test_a_translation_has_the_numbers_of_its_original(original: str, translation: str) -> None:
+    numbers = [
+        set(re.findall(r"\b\d{3,}\b", without_blocks((ROOT / n).read_text("utf-8")))) for n in (original, translation)
+    ]
+    assert numbers[0] == numbers[1]

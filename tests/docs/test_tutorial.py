@@ -1,0 +1,53 @@
+"""What docs/tutorial.md tells to do, done: from an empty folder to an operator that passes."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from diopi_test.cli import main
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "tutorial.md").read_text("utf-8")
+
+ENDS_IN = {"run --vendor my_vendor:vendor --function diopiSoftmax -n 1": [1, 0]}
+"""The status of each time a command is given, where that is not 0."""
+
+ELSEWHERE = re.compile(r"python -m venv .*|pip install \.|diopi-test (doctor|list .*|run --function diopiSoftmax -n 1)")
+"""Commands that have tests of their own, or are what `.ci/run` begins with."""
+
+
+def steps() -> list[str]:
+    """The commands, and the Python of the page's blocks, in their order."""
+    found = re.findall(
+        r"^    ((?:\w+=\S+ )?(?:diopi-test|python|pip) [^\n]*)$|^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE
+    )
+    return [command or block for command, block in found]
+
+
+def test_the_operator_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # PYTHONPATH=.
+    monkeypatch.setenv("COLUMNS", "200")
+    file, statuses, printed = tmp_path / "my_vendor.py", {k: iter(v) for k, v in ENDS_IN.items()}, ""
+    ran = 0
+    for step in steps():
+        if step.startswith("import"):
+            file.write_text(step)
+        elif step.startswith("@"):  # in the place of the function that was there
+            file.write_text(file.read_text().partition("@vendor")[0] + step)
+        elif not ELSEWHERE.fullmatch(step):
+            words = step.removeprefix("PYTHONPATH=. ").removeprefix("diopi-test ")
+            done = CliRunner().invoke(main, shlex.split(words))
+            assert done.exit_code == next(statuses.get(words, iter([0]))), done.output
+            printed, ran = printed + done.output, ran + 1
+    assert ran == 4
+    shown = re.search(r"<!-- failed -->\n```\n(.*?)```", PAGE, re.DOTALL)
+    assert shown and " ".join(shown[1].split()) in " ".join(printed.split())
+
+
+def test_the_commands_in_cpp_are_those_of_the_page_that_is_tested() -> None:
+    (block,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+    assert block in (DOCS / "compiled_vendors.md").read_text("utf-8")
