@@ -1,4 +1,4 @@
-/* What the generated operators need of host.c, and what both share with service.py. */
+/* What the generated functions need of host.c, and what both share with the service in Python. */
 #ifndef DIOPI_HOST_H_
 #define DIOPI_HOST_H_
 
@@ -17,7 +17,9 @@ struct diopi_exported {
 };
 /* end declarations */
 
-extern const struct diopi_exported exported; /* generated */
+/* The module that serves the library, and the tables its function `serve` is given the address of; generated. */
+extern const char python_service[];
+extern const void* const served;
 
 /* Where Python is, and where it finds its modules; generated. */
 extern const char python_version[];      /* "3.11" */
@@ -31,5 +33,8 @@ bool ready(void);
 
 /* Set the last error of this thread. */
 void fail(const char* reason);
+
+/* The last error of this thread. */
+const char* last_failure(void);
 
 #endif /* DIOPI_HOST_H_ */

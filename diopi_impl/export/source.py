@@ -60,8 +60,11 @@ def source(vendor: str, name: str, version: str, operators: Sequence[Prototype],
             _text_query("diopiGetImplVersion", version),
             f"static const function_t runtime[] = {{{_pointers(runtime_prototypes())}}};\n",
             f"static const char* const operators[] = {{{_texts(prototype.name for prototype in operators)}NULL}};\n",
-            f"const struct diopi_exported exported = {{{json.dumps(vendor)},",
+            f"static const struct diopi_exported exported = {{{json.dumps(vendor)},",
             "    operators, runtime, implementations, services, fail};\n",
+            "const char* diopiGetLastErrorString(void) { return last_failure(); }\n",
+            'const char python_service[] = "diopi_impl.export.service";',
+            "const void* const served = &exported;\n",
         )
     )
 
