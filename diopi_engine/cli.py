@@ -59,3 +59,16 @@ def _binding(number: int, binding: Binding) -> str:
     sizes = ", ".join("batch" if size is None else str(size) for size in binding.shape)
     kind = "input" if binding.is_input else "output"
     return f"  {number} {kind} {binding.name}: {binding.dtype} [{sizes}] {binding.layout}"
+
+
+@main.command()
+@click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the library.")
+def export(out: Path) -> None:
+    """Build libhgrt.so, the reference runtime for programs in C and C++."""
+    from diopi_engine.runtime.build import build
+    from diopi_impl.export import ExportError
+
+    try:
+        click.echo(build(out))
+    except (ExportError, OSError) as error:
+        raise click.ClickException(str(error)) from error

@@ -27,6 +27,7 @@ from diopi_engine.manifest import (
     Weight,
 )
 from diopi_engine.proto.hgrt import MAX_DIMS
+from diopi_engine.sizes import sample_bytes
 
 BATCH = "b"
 """Stands for the size of the batch in the shape of an input."""
@@ -159,7 +160,7 @@ def _network(network: Any, weights: Any, inputs: Sequence[Input]) -> Network:
 
     arrays = dict(zip(names, (leaf for _, leaf in leaves), strict=True))
     types = [*(str(jnp.result_type(leaf)) for leaf in arrays.values()), *(one.dtype for one in inputs)]
-    wide = bool(jax.config.jax_enable_x64) or any(dtype.endswith("64") for dtype in types)
+    wide = jax.dtypes.canonicalize_dtype("int64") == np.int64 or any(dtype.endswith("64") for dtype in types)
     return Network(function, arrays, wide)
 
 
@@ -209,14 +210,6 @@ def _output(name: str, aval: Any, has_batch: bool) -> Binding:
     if str(aval.dtype) not in DTYPES or len(aval.shape) > MAX_DIMS:
         raise CompileError(f"output {name} is {aval.dtype}{list(aval.shape)}, which no binding can be")
     return Binding(name, False, str(aval.dtype), "LINEAR", ((None,) if has_batch else ()) + tuple(map(int, sizes)))
-
-
-def sample_bytes(binding: Binding) -> int:
-    """Bytes of one element of a batch; of the whole binding if its sizes are fixed."""
-    size = 1
-    for one in binding.shape:
-        size *= 1 if one is None else one
-    return size * numpy_type(binding.dtype).itemsize
 
 
 def _memory(

@@ -46,7 +46,7 @@ def converted(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's own, about its own ways
         program = program.run_decompositions()
-    program.graph_module.graph.eliminate_dead_code()
+    _leave_out_same_views(program.graph_module.graph)
     if lacking := sorted({_name(node) for node in _calls(program)} - set(OPERATORS) - set(_ASSERTIONS)):
         raise CompileError(f"operators of the network are not served: {', '.join(lacking)}")
     names = [one.arg.name for one in program.graph_signature.input_specs]
@@ -76,6 +76,23 @@ def _exported(module: torch.nn.Module, inputs: Sequence[tuple[tuple[Any, ...], s
             return torch.export.export(module, examples, dynamic_shapes=dynamic)
     except Exception as error:  # whatever the module raises, and PyTorch for what can't be exported
         raise CompileError(f"PyTorch can't export the module: {error}") from error
+
+
+def _leave_out_same_views(graph: torch.fx.Graph) -> None:
+    """Leave out nodes that ask for the strides that a tensor has, which arrays of JAX know nothing of."""
+    for node in graph.nodes:
+        if node.op == "call_function" and node.target is torch.ops.aten.as_strided.default:
+            source = node.args[0]
+            if _view(node) == _view(source):
+                node.replace_all_uses_with(source)
+    graph.eliminate_dead_code()
+
+
+def _view(node: Any) -> list[tuple[Any, Any]]:
+    """Sizes and strides of a node's tensor, but for axes of one element."""
+    value = node.meta["val"]
+    sizes = zip(value.shape, value.stride(), strict=True)
+    return [(str(size), str(stride)) for size, stride in sizes if str(size) != "1"]
 
 
 def _weights(program: ExportedProgram) -> dict[str, np.ndarray[Any, Any]]:

@@ -19,6 +19,11 @@ class Enumeration(IntEnum):
         member.meaning = meaning
         return member
 
+    @classmethod
+    def find(cls, value: int) -> Self | None:
+        """The member of a value; None if there is none."""
+        return next((member for member in cls if member == value), None)
+
 
 @final
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from diopi_impl.base import TEXT_QUERIES, BaseVendor
@@ -20,7 +21,7 @@ from diopi_proto.interface import prototypes
 
 LIBRARY = "libdiopi_impl.so"
 
-_FLAGS = ("-std=gnu11", "-O1", "-fPIC", "-shared", "-pthread", "-Wl,-soname," + LIBRARY)
+_FLAGS = ("-std=gnu11", "-O1", "-fPIC", "-shared", "-pthread")
 _HERE = Path(__file__).parent
 
 
@@ -37,17 +38,37 @@ def export(vendor: str, folder: Path) -> Path:
     found = _python_vendor(vendor, find_vendor(name))
     operators = [p for p in prototypes().values() if found.has(p.name) and p.name not in TEXT_QUERIES]
     services = [name for name, function in vars(found.runtime).items() if function is not None]
-    texts = {
-        "operators.c": source(name, found.name, found.version, operators, services),
-        "location.c": location(Interpreter.current(_roots(name)), os.__file__),
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as temporary:
-        for file, text in texts.items():
-            Path(temporary, file).write_text(text, "utf-8")
-        _compile([*_HERE.glob("*.c"), *(Path(temporary, file) for file in texts)], Path(temporary, LIBRARY))
-        os.replace(Path(temporary, LIBRARY), folder / LIBRARY)
-    return folder / LIBRARY
+    text = source(name, found.name, found.version, operators, services)
+    return build(text, folder / LIBRARY, _roots(name), beside=[_HERE / "describe.c"])
+
+
+def build(
+    text: str,
+    target: Path,
+    roots: Iterable[Path],
+    include: Path = headers.INCLUDE_DIR,
+    beside: Sequence[Path] = (),
+) -> Path:
+    """Build a library that Python serves, in a folder that is made; its path.
+
+    Args:
+        text: its functions in C, for `host.h`.
+        target: the library; a file that is there is replaced.
+        roots: folders where Python finds the service's modules.
+        include: folder of the headers that the text includes.
+        beside: more files in C.
+
+    Raises ExportError when it can't be built.
+    """
+    texts = {"functions.c": text, "location.c": location(Interpreter.current(roots), os.__file__)}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
+        for file, content in texts.items():
+            Path(temporary, file).write_text(content, "utf-8")
+        made = Path(temporary, target.name)
+        _compile([_HERE / "host.c", *beside, *(Path(temporary, file) for file in texts)], made, include)
+        os.replace(made, target)
+    return target
 
 
 def _python_vendor(name: str, vendor: BaseVendor) -> Vendor:
@@ -63,8 +84,9 @@ def _roots(name: str) -> list[Path]:
     return [Path(file).resolve().parents[Path(file).stem == "__init__"] for file in files if file]
 
 
-def _compile(sources: list[Path], target: Path) -> None:
-    command = [*_compiler(), *_FLAGS, f"-I{headers.INCLUDE_DIR}", f"-I{_HERE}", *map(str, sources), "-ldl"]
+def _compile(sources: list[Path], target: Path, include: Path) -> None:
+    flags = [*_FLAGS, f"-Wl,-soname,{target.name}", f"-I{include}", f"-I{_HERE}"]
+    command = [*_compiler(), *flags, *map(str, sources), "-ldl"]
     done = subprocess.run([*command, "-o", str(target)], capture_output=True, text=True)
     if done.returncode:
         raise ExportError(f"{shlex.join(command)} failed:\n{done.stderr}")

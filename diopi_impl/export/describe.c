@@ -7,9 +7,7 @@
 #pragma weak diopiGetTensorStorageOffset
 #pragma weak diopiGetTensorDataConst
 #pragma weak diopiIsTensorSparse
-#include <diopi/diopirt.h>
-
-#include "host.h"
+#include "exported.h"
 
 static bool framework_lacks_any(void) {
     return !diopiGetTensorDtype || !diopiGetTensorDevice || !diopiGetTensorShape || !diopiGetTensorStride ||

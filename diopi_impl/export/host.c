@@ -1,4 +1,4 @@
-/* Starts Python where there is none, and has it serve the exported operators.
+/* Starts Python where there is none, and has it serve the exported functions.
  *
  * Nothing here is linked against Python: its functions are looked up at run time, after a check that the process runs
  * no other version. Two versions in one process share symbols, and end in a crash or a lock nobody releases. */
@@ -7,12 +7,11 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <wchar.h>
-
-#include <diopi/functions.h>
 
 #include "host.h"
 
@@ -20,7 +19,7 @@ static _Thread_local char last_error[1024];
 
 void fail(const char* reason) { snprintf(last_error, sizeof last_error, "%s", reason); }
 
-const char* diopiGetLastErrorString(void) { return last_error; }
+const char* last_failure(void) { return last_error; }
 
 /* Functions of Python's C API: the result, the name, the parameters. */
 #define PYTHON_FUNCTIONS(X)                                                          \
@@ -179,9 +178,9 @@ static bool append_paths(void) {
 
 static bool import_service(void) {
     if (!append_paths()) return false;
-    void* service = python.PyImport_ImportModule("diopi_impl.export.service");
+    void* service = python.PyImport_ImportModule(python_service);
     if (service == NULL) return give_up_as_raised("the vendor can't be imported: ");
-    void* none = python.PyObject_CallMethod(service, "serve", "K", (unsigned long long)(uintptr_t)&exported);
+    void* none = python.PyObject_CallMethod(service, "serve", "K", (unsigned long long)(uintptr_t)served);
     python.Py_DecRef(service);
     if (none == NULL) return give_up_as_raised("the vendor can't be served: ");
     python.Py_DecRef(none);

@@ -23,7 +23,7 @@ from lib_rt.device import callbacks
 from lib_rt.errors import CallError
 from lib_rt.library import declared, ffi, text
 
-ffi.cdef("typedef void (*function_t)(void);" + declared(Path(__file__).with_name("host.h")))
+ffi.cdef("typedef void (*function_t)(void);" + declared(Path(__file__).with_name("exported.h")))
 
 _lock = threading.Lock()
 _served: dict[int, list[Any]] = {}

@@ -51,7 +51,7 @@ def source(vendor: str, name: str, version: str, operators: Sequence[Prototype],
         (
             *(f"#pragma weak {function}" for function in (*runtime_prototypes(), *(s.register for s in SERVICES))),
             *(f"#include <diopi/{header}>" for header in headers.names()),
-            '#include "host.h"\n',
+            '#include "exported.h"\n',
             f"static function_t implementations[{max(len(operators), 1)}], services[{len(SERVICES)}];\n",
             *(_operator(number, prototype) for number, prototype in enumerate(operators)),
             *(_well_known(number, service) for number, service in offered if service.well_known),
@@ -60,8 +60,11 @@ def source(vendor: str, name: str, version: str, operators: Sequence[Prototype],
             _text_query("diopiGetImplVersion", version),
             f"static const function_t runtime[] = {{{_pointers(runtime_prototypes())}}};\n",
             f"static const char* const operators[] = {{{_texts(prototype.name for prototype in operators)}NULL}};\n",
-            f"const struct diopi_exported exported = {{{json.dumps(vendor)},",
+            f"static const struct diopi_exported exported = {{{json.dumps(vendor)},",
             "    operators, runtime, implementations, services, fail, describe};\n",
+            "const char* diopiGetLastErrorString(void) { return last_failure(); }\n",
+            'const char python_service[] = "diopi_impl.export.service";',
+            "const void* const served = &exported;\n",
         )
     )
 

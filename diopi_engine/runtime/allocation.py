@@ -1,0 +1,136 @@
+"""From the virtual devices and cores of a group's scheme to physical ones, for all engines of the group at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import reduce
+from itertools import permutations
+from operator import or_
+from typing import final
+
+from diopi_engine.manifest import Control, Manifest
+from diopi_engine.proto.hgrt import CoreAllocPolicy, Result
+from diopi_engine.runtime.cores import mask_of, numbers
+from diopi_engine.runtime.devices import Device
+from diopi_engine.runtime.errors import CallError
+
+Lane = tuple[int, ...]
+"""The cores that compute a batch together."""
+
+
+@final
+@dataclass
+class Allocation:
+    """Cores that were taken for a group.
+
+    Attributes:
+        group: its name.
+        devices: physical device by virtual one.
+        lanes: of each engine of the group.
+        taken: cores by physical device, as masks.
+        contexts: the engines of the group, by number, that have a context.
+    """
+
+    group: str
+    devices: Mapping[int, Device]
+    lanes: Sequence[Sequence[Lane]]
+    taken: Mapping[int, int]
+    contexts: set[int]
+
+    def serves(self, manifest: Manifest, device: Device) -> bool:
+        """Whether an engine of a device, without a context, can have one with these cores."""
+        its = self.devices.get(manifest.control.virtual_device)
+        return self.group == manifest.group and its is device and manifest.engine not in self.contexts
+
+    def mask(self, engine: int) -> int:
+        """The cores of an engine."""
+        return mask_of([core for lane in self.lanes[engine] for core in lane])
+
+    def give_back(self) -> None:
+        """End the use of all its cores."""
+        for device in self.devices.values():
+            with device.cores.choosing():
+                device.cores.end_use(self.taken[device.number])
+
+
+def allocate(
+    manifest: Manifest, device: Device, every: Sequence[Device], policy: CoreAllocPolicy, mask: int
+) -> Allocation:
+    """Take cores for the group of an engine of `device`. HG_ERROR_CORES_UNAVAILABLE, with nothing taken.
+
+    Args:
+        every: all devices.
+        mask: cores for this engine, if the policy is by mask.
+    """
+    own = manifest.control.virtual_device
+    others = sorted({control.virtual_device for control in manifest.scheme} - {own})
+    free = [one for one in every if one is not device]
+    reason = f"the scheme needs {len(others) + 1} devices, there are {len(every)}"
+    for chosen in permutations(free, len(others)):
+        mapped = {own: device, **dict(zip(others, chosen, strict=True))}
+        with ExitStack() as stack:
+            for one in sorted(
+                mapped.values(), key=lambda one: one.number
+            ):  # in one order, so that nobody waits in a ring
+                stack.enter_context(one.cores.choosing())
+            try:
+                return _taken(manifest, mapped, policy, mask)
+            except CallError as error:
+                reason = str(error)
+    raise CallError(Result.ERROR_CORES_UNAVAILABLE, reason)
+
+
+def _taken(manifest: Manifest, mapped: Mapping[int, Device], policy: CoreAllocPolicy, mask: int) -> Allocation:
+    copies = {
+        virtual: _copies(manifest, virtual, device, policy, mask if virtual == manifest.control.virtual_device else 0)
+        for virtual, device in mapped.items()
+    }
+    lanes = [_lanes(control, copies[control.virtual_device]) for control in manifest.scheme]
+    if mask:
+        lanes[manifest.engine] = _chunks(numbers(mask), manifest.control.cores_per_batch)
+    taken = {
+        device.number: mask_of([*{core for copy in copies[virtual] for core in copy.values()}])
+        for virtual, device in mapped.items()
+    }
+    taken[mapped[manifest.control.virtual_device].number] |= mask
+    for device in mapped.values():
+        device.cores.use(taken[device.number])
+    return Allocation(manifest.group, mapped, lanes, taken, set())
+
+
+def _copies(
+    manifest: Manifest, virtual: int, device: Device, policy: CoreAllocPolicy, mask: int
+) -> list[dict[int, int]]:
+    """From virtual cores of a device to physical ones, as often as the scheme is laid out."""
+    masks = (control.core_mask for control in manifest.scheme if control.virtual_device == virtual)
+    wanted = numbers(reduce(or_, masks))
+    fixed: dict[int, int] = {}
+    available = device.cores.available
+    if mask:
+        own = numbers(manifest.control.core_mask)
+        usable = available | device.cores.free
+        if mask & ~usable:
+            raise CallError(Result.ERROR_CORES_UNAVAILABLE, f"of cores {mask:#x} only {mask & usable:#x} are free")
+        fixed = dict(zip(own, numbers(mask), strict=False))
+        available &= ~mask
+    left = [core for core in wanted if core not in fixed]
+    cores = numbers(available)
+    if len(cores) < len(left):
+        raise CallError(
+            Result.ERROR_CORES_UNAVAILABLE,
+            f"the scheme needs {len(left)} cores of device {device.number}, {len(cores)} are free",
+        )
+    count = len(cores) // len(left) if policy is CoreAllocPolicy.MAXIMUM else 1
+    return [fixed | dict(zip(left, cores[n * len(left) : (n + 1) * len(left)], strict=True)) for n in range(count)]
+
+
+def _lanes(control: Control, copies: Sequence[Mapping[int, int]]) -> list[Lane]:
+    """The lanes of an engine on each copy of its scheme."""
+    cores = numbers(control.core_mask)
+    return [lane for copy in copies for lane in _chunks([copy[core] for core in cores], control.cores_per_batch)]
+
+
+def _chunks(cores: Sequence[int], size: int) -> list[Lane]:
+    return [tuple(cores[n : n + size]) for n in range(0, len(cores), size)]

@@ -1,0 +1,80 @@
+"""The bindings of an execution: from addresses and handles to arrays that the engine reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from diopi_engine.engine import Array, numpy_type
+from diopi_engine.manifest import Binding
+from diopi_engine.proto.hgrt import MemoryType, Result
+from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.execution import shape_of
+from diopi_engine.runtime.ffi import ffi
+from diopi_engine.runtime.objects import Context, Handles, Tensor
+
+
+def arrays_of(
+    handles: Handles, context: Context, batch: int, bindings: Any, info: Any
+) -> tuple[list[Array], list[Array]]:
+    """Inputs and outputs of an execution on a batch, without a copy. HG_ERROR_BINDING and what handles give.
+
+    Args:
+        bindings: `void**`, an entry a binding.
+        info: `const hgHostTensorDesc*`, likewise, or NULL.
+    """
+    described = context.owner.engine.manifest.bindings
+    arrays = [
+        _array(handles, context, binding, batch, int(ffi.cast("uintptr_t", bindings[n])), info[n] if info else None)
+        for n, binding in enumerate(described)
+    ]
+    _check_apart(described, arrays)
+    inputs = [array for array, binding in zip(arrays, described, strict=True) if binding.is_input]
+    return inputs, [array for array, binding in zip(arrays, described, strict=True) if not binding.is_input]
+
+
+def _array(handles: Handles, context: Context, binding: Binding, batch: int, given: int, info: Any) -> Array:
+    if not given:
+        raise CallError(Result.ERROR_BINDING, f"binding {binding.name} is NULL")
+    shape, dtype = shape_of(binding, batch), numpy_type(binding.dtype)
+    size = prod(shape) * dtype.itemsize
+    location = info.location if info is not None else MemoryType.SYSTEM
+    if location == MemoryType.HOST:
+        memory = _tensor_bytes(handles.find(Tensor, given), context, binding, batch)
+    elif location == MemoryType.SYSTEM:
+        if info is not None and info.size and info.size < size:
+            raise CallError(Result.ERROR_BINDING, f"binding {binding.name} has {info.size} bytes, expected {size}")
+        memory = np.frombuffer(memoryview(ffi.buffer(ffi.cast("char*", given), size)), np.uint8)
+    else:
+        raise CallError(Result.ERROR_INVALID_ARGUMENT, f"binding {binding.name} is at location {location}")
+    return memory[:size].view(dtype).reshape(shape)
+
+
+def _tensor_bytes(tensor: Tensor, context: Context, binding: Binding, batch: int) -> Array:
+    if tensor.device is not context.device:
+        raise CallError(
+            Result.ERROR_WRONG_DEVICE, f"binding {binding.name} is a tensor of device {tensor.device.number}"
+        )
+    dtype, _, shape = tensor.description
+    fits = len(shape) == len(binding.shape) and all(
+        have >= batch if want is None else have == want for have, want in zip(shape, binding.shape, strict=True)
+    )
+    if dtype.name.lower() != binding.dtype or not fits:
+        raise CallError(
+            Result.ERROR_BINDING,
+            f"binding {binding.name} is a tensor of {dtype.name.lower()}{list(shape)}, expected {binding.dtype}"
+            f"{list(shape_of(binding, batch))}",
+        )
+    return tensor.bytes
+
+
+def _check_apart(bindings: Sequence[Binding], arrays: Sequence[Array]) -> None:
+    """HG_ERROR_BINDING if an output lies where another binding does."""
+    places = [(array.ctypes.data, array.ctypes.data + array.nbytes) for array in arrays]
+    for (one, (start, end)), (other, (its_start, its_end)) in combinations(zip(bindings, places, strict=True), 2):
+        if start < its_end and its_start < end and not (one.is_input and other.is_input):
+            raise CallError(Result.ERROR_BINDING, f"bindings {one.name} and {other.name} overlap, one is an output")

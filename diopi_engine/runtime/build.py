@@ -1,0 +1,56 @@
+"""`libhgrt.so`: one C function a prototype, which starts Python where there is none and calls the runtime in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from diopi_engine.proto import headers
+from diopi_engine.proto.declarations import Function
+from diopi_engine.proto.hgrt import FUNCTIONS
+from diopi_engine.runtime.calls import CALLS
+from diopi_impl.export.build import build as build_library
+
+LIBRARY = "libhgrt.so"
+
+_TEXT = """\
+#include <hgrt.h>
+#include "host.h"
+
+/* As Python reads it. */
+struct hgrt_exported {{
+    function_t* functions;
+    void (*fail)(const char* reason);
+}};
+
+static function_t functions[{count}];
+static const struct hgrt_exported exported = {{functions, fail}};
+const char python_service[] = "diopi_engine.runtime.service";
+const void* const served = &exported;
+
+hgResult hgGetLastErrorString(const char** text) {{
+    if (text == NULL) return HG_ERROR_INVALID_ARGUMENT;
+    *text = last_failure();
+    return HG_SUCCESS;
+}}
+
+{functions}"""
+
+
+def build(folder: Path) -> Path:
+    """Build the library in `folder`, which is made; its path. ExportError when it can't be built."""
+    called = [function for function in FUNCTIONS if function.name in CALLS]
+    text = "\n".join(_function(number, function) for number, function in enumerate(called))
+    roots = [Path(headers.__file__).parents[2]]
+    return build_library(
+        _TEXT.format(count=len(called), functions=text), folder / LIBRARY, roots, include=headers.INCLUDE_DIR
+    )
+
+
+def _function(number: int, function: Function) -> str:
+    arguments = ", ".join(parameter.name for parameter in function.parameters)
+    return (
+        f"hgResult {function.name}({function.declared}) {{\n"
+        f"    if (!ready()) return HG_ERROR_INTERNAL;\n"
+        f"    return ((__typeof__(&{function.name}))functions[{number}])({arguments});\n"
+        f"}}\n"
+    )

@@ -1,0 +1,390 @@
+"""The functions of HanGuangRT. Each takes the inputs of its prototype and returns its outputs, or raises CallError.
+
+Handles are what they are of, enumerators members; structures and memory are pointers of cffi.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from diopi_engine.engine import Engine
+from diopi_engine.errors import EngineFileError, EngineVersionError
+from diopi_engine.proto import hgrt
+from diopi_engine.proto.hgrt import (
+    MAX_DIMS,
+    BatchSizeFlags,
+    BindingAttribute,
+    CoreAllocPolicy,
+    DataType,
+    DeviceAttribute,
+    DevicePriority,
+    ExecuteMode,
+    Layout,
+    MemoryType,
+    Result,
+)
+from diopi_engine.runtime import cores
+from diopi_engine.runtime.allocation import allocate
+from diopi_engine.runtime.bindings import arrays_of
+from diopi_engine.runtime.devices import Device, devices
+from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.execution import Execution
+from diopi_engine.runtime.ffi import ffi, lock_pages, text_of
+from diopi_engine.runtime.objects import Context, Handles, LoadedEngine, Scheme, Tensor
+from diopi_engine.sizes import sample_bytes
+
+CALLS: dict[str, Callable[..., Any]] = {}
+"""Every function by its name, but for those that need no Python."""
+
+HANDLES = Handles()
+
+_thread = threading.local()
+
+
+def call(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Enter a function under its name."""
+    CALLS[function.__name__] = function
+    return function
+
+
+def invalid(reason: str) -> CallError:
+    """An argument is wrong."""
+    return CallError(Result.ERROR_INVALID_ARGUMENT, reason)
+
+
+def device_of(number: int) -> Device:
+    """A device by its number; HG_ERROR_INVALID_DEVICE."""
+    if not 0 <= number < len(devices()):
+        raise CallError(Result.ERROR_INVALID_DEVICE, f"device {number}, expected one of 0 to {len(devices()) - 1}")
+    return devices()[number]
+
+
+def current() -> Device:
+    """The current device of this thread."""
+    return devices()[getattr(_thread, "device", 0)]
+
+
+_TEXTS: dict[str, Any] = {}
+
+
+def _text(text: str, kept: dict[Any, Any] = _TEXTS) -> Any:
+    """A string for C, which lives as long as `kept`."""
+    return kept.setdefault(text, ffi.new("char[]", text.encode()))
+
+
+@call
+def hgRuntimeGetVersion() -> int:
+    return hgrt.VERSION
+
+
+@call
+def hgGetResultName(result: Result) -> Any:
+    return _text(f"HG_{result.name}")
+
+
+@call
+def hgGetResultDescription(result: Result) -> Any:
+    return _text(result.meaning)
+
+
+@call
+def hgDeviceGetCount() -> int:
+    return len(devices())
+
+
+@call
+def hgDeviceGetCurrent() -> int:
+    return current().number
+
+
+@call
+def hgDeviceSetCurrent(device: int) -> None:
+    _thread.device = device_of(device).number
+
+
+@call
+def hgDeviceGetAttribute(device: int, attribute: DeviceAttribute) -> int:
+    found = device_of(device)
+    values: dict[DeviceAttribute, Callable[[], int]] = {
+        DeviceAttribute.CORE_COUNT: lambda: found.cores.count,
+        DeviceAttribute.LOCAL_MEMORY_SIZE: lambda: found.local_memory,
+        DeviceAttribute.FREE_CORE_COUNT: lambda: found.cores.free.bit_count(),
+        DeviceAttribute.RETAINED_CORE_MASK: lambda: found.cores.retained,
+    }
+    return values[attribute]()
+
+
+@call
+def hgDeviceRetain(device: int, count: int, priority: DevicePriority) -> int:
+    found = device_of(device)
+    if count == 0:
+        raise invalid("0 cores are to be retained, expected 1 or more")
+    return cores.retain(found.cores, count, priority.value * found.cores.count // 4)
+
+
+@call
+def hgDeviceRelease(device: int, mask: int) -> None:
+    cores.release(device_of(device).cores, mask)
+
+
+@call
+def hgEngineCreate(serialized: Any, size: int) -> int:
+    if not serialized:
+        raise invalid("serialized is NULL")
+    try:
+        engine = Engine.from_bytes(bytes(ffi.buffer(serialized, size)))
+    except EngineVersionError as error:
+        raise CallError(Result.ERROR_VERSION, str(error)) from error
+    except EngineFileError as error:
+        raise CallError(Result.ERROR_INVALID_FILE, str(error)) from error
+    loaded = LoadedEngine(engine, current())
+    loaded.scheme = HANDLES.enter(Scheme(loaded))
+    return HANDLES.enter(loaded)
+
+
+@call
+def hgEngineDestroy(engine: LoadedEngine) -> None:
+    with HANDLES.lock:
+        if engine.context is not None:
+            raise CallError(Result.ERROR_IN_USE, "the engine has a context")
+        HANDLES.remove(HANDLES.find(Scheme, engine.scheme))
+        HANDLES.remove(engine)
+
+
+@call
+def hgEngineGetNbBindings(engine: LoadedEngine) -> int:
+    return len(engine.engine.manifest.bindings)
+
+
+def _binding(engine: LoadedEngine, index: int) -> Any:
+    bindings = engine.engine.manifest.bindings
+    if not 0 <= index < len(bindings):
+        raise invalid(f"binding {index}, expected one of 0 to {len(bindings) - 1}")
+    return bindings[index]
+
+
+@call
+def hgEngineGetBindingIndex(engine: LoadedEngine, name: Any) -> int:
+    if not name:
+        raise invalid("name is NULL")
+    wanted = text_of(name)
+    names = [binding.name for binding in engine.engine.manifest.bindings]
+    if wanted not in names:
+        raise invalid(f"no binding is called {wanted!r}: there are {', '.join(names)}")
+    return names.index(wanted)
+
+
+@call
+def hgEngineGetBindingName(engine: LoadedEngine, index: int) -> Any:
+    return _text(_binding(engine, index).name, engine.kept)
+
+
+@call
+def hgEngineGetBindingDimensions(engine: LoadedEngine, index: int) -> Any:
+    return _dims([-1 if size is None else size for size in _binding(engine, index).shape])
+
+
+def _dims(sizes: Any) -> Any:
+    return {"nbDims": len(sizes), "d": [*sizes, *[0] * (MAX_DIMS - len(sizes))]}
+
+
+@call
+def hgEngineGetBindingType(engine: LoadedEngine, index: int) -> int:
+    return DataType[_binding(engine, index).dtype.upper()]
+
+
+@call
+def hgEngineGetBindingLayout(engine: LoadedEngine, index: int) -> int:
+    return Layout[_binding(engine, index).layout]
+
+
+@call
+def hgEngineGetBindingAttribute(engine: LoadedEngine, index: int, attribute: BindingAttribute) -> int:
+    binding = _binding(engine, index)
+    values = {
+        BindingAttribute.IS_INPUT: int(binding.is_input),
+        BindingAttribute.DATA_TYPE: DataType[binding.dtype.upper()].value,
+        BindingAttribute.LAYOUT: Layout[binding.layout].value,
+        BindingAttribute.NB_DIMS: len(binding.shape),
+        BindingAttribute.BATCH_DIM: 0 if None in binding.shape else -1,
+        BindingAttribute.SAMPLE_SIZE: sample_bytes(binding),
+    }
+    return values[attribute]
+
+
+@call
+def hgEngineGetExecutionScheme(engine: LoadedEngine) -> int:
+    return engine.scheme
+
+
+@call
+def hgEngineGetEngineID(engine: LoadedEngine) -> int:
+    return engine.engine.manifest.engine
+
+
+@call
+def hgSchemeGetEngineCount(scheme: Scheme) -> int:
+    return len(scheme.owner.engine.manifest.scheme)
+
+
+@call
+def hgSchemeGetEngineControl(scheme: Scheme, number: int) -> Any:
+    controls, kept = scheme.owner.engine.manifest.scheme, scheme.owner.kept
+    if not 0 <= number < len(controls):
+        raise invalid(f"engine {number}, expected one of 0 to {len(controls) - 1}")
+    if number not in kept:
+        one = controls[number]
+        name, mode = _text(one.name, kept), ExecuteMode[one.mode.upper()]
+        fields = [number, name, one.virtual_device, one.memory_group, mode, one.cores_per_batch, one.core_mask]
+        kept[number] = ffi.new("hgEngineControl*", [*fields, one.memory])
+    return kept[number]
+
+
+@call
+def hgEngineGetMaxBatchSize(engine: LoadedEngine, flags: int) -> int:
+    known = BatchSizeFlags.HOST_TENSOR | BatchSizeFlags.MAX_CORES
+    if flags & ~known:
+        raise invalid(f"flags are {flags:#x}, of which {flags & ~known:#x} is unknown")
+    manifest, copies = engine.engine.manifest, 1
+    if flags & BatchSizeFlags.MAX_CORES and manifest.has_batch:
+        masks = [one.core_mask for one in manifest.scheme if one.virtual_device == manifest.control.virtual_device]
+        together = len({core for mask in masks for core in cores.numbers(mask)})
+        copies = max(engine.device.cores.count // together, 1)
+    return manifest.max_batch * copies
+
+
+@call
+def hgEngineCreateExecutionContext(engine: LoadedEngine, policy: CoreAllocPolicy, mask: int) -> int:
+    by_mask = policy is CoreAllocPolicy.AS_CORE_MASK
+    manifest, device = engine.engine.manifest, engine.device
+    if bool(mask) != by_mask or mask >> device.cores.count:
+        raise invalid(f"the mask is {mask:#x} with policy {policy.name}, of a device of {device.cores.count} cores")
+    if by_mask and mask.bit_count() % manifest.control.core_mask.bit_count():
+        raise invalid(f"the mask is {mask:#x}, expected a multiple of {manifest.control.core_mask.bit_count()} cores")
+    with HANDLES.lock:
+        if engine.context is not None:
+            raise CallError(Result.ERROR_CONTEXT_EXISTS, "the engine has a context")
+        existing = {id(one.allocation): one.allocation for one in HANDLES.all(Context)}.values()
+        serving = [one for one in existing if one.serves(manifest, device)]
+        allocation = serving[0] if serving else allocate(manifest, device, devices(), policy, mask)
+        try:
+            if serving and by_mask and allocation.mask(manifest.engine) != mask:
+                reason = f"its group gave the engine cores {allocation.mask(manifest.engine):#x}, not {mask:#x}"
+                raise CallError(Result.ERROR_CORES_UNAVAILABLE, reason)
+            lanes = [[device.jax_devices[core] for core in lane] for lane in allocation.lanes[manifest.engine]]
+            context = Context(engine, allocation, Execution(engine.engine, lanes))
+        except BaseException:
+            if not serving:
+                allocation.give_back()
+            raise
+        allocation.contexts.add(manifest.engine)
+        engine.context = context
+        return HANDLES.enter(context)
+
+
+@call
+def hgExecutionContextDestroy(context: Context) -> None:
+    with HANDLES.lock:
+        HANDLES.remove(context)
+        context.execution.close()
+        context.owner.context = None
+        context.allocation.contexts.discard(context.owner.engine.manifest.engine)
+        if not context.allocation.contexts:
+            context.allocation.give_back()
+
+
+@call
+def hgExecutionContextExecute(context: Context, batch: int, bindings: Any, info: Any) -> None:
+    manifest = context.owner.engine.manifest
+    lanes = len(context.allocation.lanes[manifest.engine])
+    copies = lanes * manifest.control.cores_per_batch // manifest.control.core_mask.bit_count()
+    most = manifest.max_batch * copies if manifest.has_batch else 1
+    if not 1 <= batch <= most:
+        raise CallError(Result.ERROR_BATCH_SIZE, f"the batch is {batch}, expected 1 to {most}")
+    if not bindings:
+        raise CallError(Result.ERROR_BINDING, "bindings is NULL")
+    inputs, outputs = arrays_of(HANDLES, context, batch, bindings, info)
+    context.execution.execute(batch, inputs, outputs)
+
+
+@call
+def hgTensorCreate(desc: Any, memory: Any, flags: int) -> int:
+    if not memory:
+        raise invalid("memory is NULL")
+    if flags:
+        raise invalid(f"flags are {flags:#x}, none are known")
+    location = MemoryType.find(memory.location)
+    if location is None or memory.alignment & (memory.alignment - 1):
+        raise invalid(f"memory is at location {memory.location}, aligned to {memory.alignment}")
+    tensor = Tensor(current(), location, memory.alignment, lock_pages)
+    if desc:
+        tensor.describe(*_description(desc))
+    return HANDLES.enter(tensor)
+
+
+def _description(desc: Any) -> tuple[DataType, int, tuple[int, ...]]:
+    """A description in C as type, layout and sizes."""
+    if not desc:
+        raise invalid("desc is NULL")
+    sizes = tuple(desc.dims.d[0 : desc.dims.nbDims]) if 0 <= desc.dims.nbDims <= MAX_DIMS else (-1,)
+    dtype = DataType.find(desc.type)
+    if dtype is None or Layout.find(desc.layout) is None or min(sizes, default=0) < 0:
+        raise invalid(
+            f"a tensor is described by type {desc.type}, layout {desc.layout}, {desc.dims.nbDims} axes of {sizes}"
+        )
+    return dtype, desc.layout, sizes
+
+
+def _unmapped(tensor: Tensor) -> Tensor:
+    if tensor.mapped:
+        raise CallError(Result.ERROR_IN_USE, "the tensor is mapped")
+    return tensor
+
+
+@call
+def hgTensorDestroy(tensor: Tensor) -> None:
+    HANDLES.remove(_unmapped(tensor))
+
+
+@call
+def hgTensorUpdateDesc(tensor: Tensor, desc: Any) -> None:
+    _unmapped(tensor).describe(*_description(desc))
+
+
+@call
+def hgTensorData(tensor: Tensor, data: Any, size: int) -> None:
+    if not data or size != tensor.size:
+        raise invalid(f"{size} bytes at {data}, expected {tensor.size}")
+    ffi.memmove(ffi.cast("void*", tensor.address), data, size)
+
+
+@call
+def hgTensorMap(tensor: Tensor) -> Any:
+    assert tensor.description
+    _unmapped(tensor).mapped = True
+    return ffi.cast("void*", tensor.address)
+
+
+@call
+def hgTensorUnmap(tensor: Tensor) -> None:
+    if not tensor.mapped:
+        raise invalid("the tensor is not mapped")
+    tensor.mapped = False
+
+
+@call
+def hgTensorGetDesc(tensor: Tensor) -> Any:
+    dtype, layout, sizes = tensor.description
+    return {"type": dtype, "layout": layout, "dims": _dims(sizes)}
+
+
+@call
+def hgTensorGetSize(tensor: Tensor) -> int:
+    return tensor.size
+
+
+@call
+def hgTensorGetAlignedSize(tensor: Tensor) -> int:
+    return tensor.aligned_size

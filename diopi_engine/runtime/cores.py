@@ -1,0 +1,133 @@
+"""Which cores of a device are taken, in this process and in all others of the machine.
+
+A device has a file, and a core a byte of it: who holds the record lock of that byte has the core. The system gives
+locks back when a process ends, however it does.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from diopi_engine.proto.hgrt import Result
+from diopi_engine.runtime.errors import CallError
+
+_CHOOSING = 64
+"""The byte that who looks for free cores and takes them holds meanwhile."""
+
+_TAKE = fcntl.LOCK_EX | fcntl.LOCK_NB
+
+_FLOCK = "hhqqi"
+"""C's `struct flock`: type, whence, start, length, process."""
+
+
+class Cores:
+    """The cores of a device, as bit masks.
+
+    Attributes:
+        retained: those that the process has retained.
+        used: those that contexts of this process use, retained or not.
+
+    Every method that changes something is called under `choosing`.
+    """
+
+    def __init__(self, folder: Path, device: int, count: int) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"device{device}.cores"
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        with suppress(PermissionError):  # the file is another user's, who let us open it
+            os.fchmod(self._file, 0o666)
+        self._lock = threading.RLock()
+        self.count = count
+        self.retained = 0
+        self.used = 0
+
+    @contextmanager
+    def choosing(self) -> Iterator[None]:
+        """While no other thread or process takes cores."""
+        with self._lock:
+            fcntl.lockf(self._file, fcntl.LOCK_EX, 1, _CHOOSING)
+            try:
+                yield
+            finally:
+                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _CHOOSING)
+
+    @property
+    def free(self) -> int:
+        """The cores that no process has."""
+        with self._lock:
+            others = sum(1 << core for core in range(self.count) if self._is_locked(core))
+            return ~(others | self.retained | self.used) & ((1 << self.count) - 1)
+
+    @property
+    def available(self) -> int:
+        """The cores a context may get: of the retained ones, if there are any, those that no other context uses."""
+        return self.retained & ~self.used if self.retained else self.free
+
+    def retain(self, mask: int) -> None:
+        """Keep free cores."""
+        self._set(mask, _TAKE)
+        self.retained |= mask
+
+    def release(self, mask: int) -> None:
+        """Give retained cores back that no context uses."""
+        self.retained &= ~mask
+        self._set(mask, fcntl.LOCK_UN)
+
+    def use(self, mask: int) -> None:
+        """Take cores for a context, that are free or retained."""
+        self._set(mask & ~self.retained, _TAKE)
+        self.used |= mask
+
+    def end_use(self, mask: int) -> None:
+        """Give the cores of a context back; retained ones stay retained."""
+        self.used &= ~mask
+        self._set(mask & ~self.retained, fcntl.LOCK_UN)
+
+    def _set(self, mask: int, operation: int) -> None:
+        for core in numbers(mask):
+            fcntl.lockf(self._file, operation, 1, core)
+
+    def _is_locked(self, core: int) -> bool:
+        """Whether another process has a core."""
+        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, core, 1, 0)
+        return bool(struct.unpack(_FLOCK, fcntl.fcntl(self._file, fcntl.F_GETLK, asked))[0] != fcntl.F_UNLCK)
+
+
+def numbers(mask: int) -> list[int]:
+    """The cores of a mask, in ascending order."""
+    return [core for core in range(mask.bit_length()) if mask >> core & 1]
+
+
+def mask_of(cores: Iterator[int] | list[int]) -> int:
+    """The mask of some cores."""
+    return sum(1 << core for core in cores)
+
+
+def retain(cores: Cores, count: int, left: int) -> int:
+    """Retain `count` free cores, of which `left` more have to be free; which ones. HG_ERROR_CORES_UNAVAILABLE."""
+    with cores.choosing():
+        free = numbers(cores.free)
+        if len(free) < count + left:
+            needed = f"{count} cores, with {left} left to the more urgent"
+            raise CallError(Result.ERROR_CORES_UNAVAILABLE, f"{needed}: {len(free)} of {cores.count} are free")
+        mask = mask_of(free[:count])
+        cores.retain(mask)
+        return mask
+
+
+def release(cores: Cores, mask: int) -> None:
+    """Release retained cores. HG_ERROR_INVALID_ARGUMENT, HG_ERROR_IN_USE."""
+    with cores.choosing():
+        if not mask or mask & ~cores.retained:
+            raise CallError(
+                Result.ERROR_INVALID_ARGUMENT, f"cores {mask:#x} are released, {cores.retained:#x} are retained"
+            )
+        if mask & cores.used:
+            raise CallError(Result.ERROR_IN_USE, f"cores {mask & cores.used:#x} are used by a context")
+        cores.release(mask)

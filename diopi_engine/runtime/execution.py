@@ -1,0 +1,114 @@
+"""Running an engine on its cores: weights on each, batches in parts, the parts of several at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
+from typing import Any, final
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+
+from diopi_engine.engine import Array, Engine, numpy_type
+from diopi_engine.manifest import Binding
+from diopi_engine.proto.hgrt import Result
+from diopi_engine.runtime.errors import CallError
+
+AT_ONCE = 2
+"""Parts of a batch that a lane has at a time: while one is computed, another is uploaded or downloaded."""
+
+
+@final
+class Lane:
+    """The cores that compute a batch together, with the weights of an engine, which they split if they are several."""
+
+    def __init__(self, engine: Engine, cores: Sequence[Any]) -> None:
+        if len(set(cores)) < len(cores):
+            raise CallError(
+                Result.ERROR_NOT_SUPPORTED,
+                f"weights are split over {len(cores)} cores, for which JAX has {len(set(cores))} devices here",
+            )
+        self._engine = engine
+        self._mesh = Mesh(np.array(cores), ("core",)) if len(cores) > 1 else None
+        self._whole: Any = NamedSharding(self._mesh, PartitionSpec()) if self._mesh else SingleDeviceSharding(cores[0])
+        with jax.enable_x64(True):
+            self._weights = [jax.device_put(array, self._sharding(array)) for array in engine.weights]
+        self._programs: dict[int, Any] = {}
+        self._compiling = threading.Lock()
+
+    def run(self, inputs: Sequence[Array], size: int) -> list[Any]:
+        """The outputs for a part of so many samples; they may still be computed."""
+        with jax.enable_x64(True):
+            program = self._programs.get(size) or self._compiled(size)
+            return list(program(*self._weights, *(jax.device_put(array, self._whole) for array in inputs)))
+
+    def _sharding(self, array: Array) -> Any:
+        """How a weight is split: along its longest axis that gives each core as much."""
+        axes = [axis for axis, size in enumerate(array.shape) if self._mesh and size and size % self._mesh.size == 0]
+        if self._mesh is None or not axes:
+            return self._whole
+        longest = max(axes, key=lambda axis: array.shape[axis])
+        return NamedSharding(self._mesh, PartitionSpec(*[None] * longest, "core"))
+
+    def _compiled(self, size: int) -> Any:
+        with self._compiling:
+            if size not in self._programs:
+                manifest = self._engine.manifest
+                given = [jax.ShapeDtypeStruct(one.shape, one.dtype, sharding=one.sharding) for one in self._weights]
+                shapes = zip(
+                    map(shape_of, manifest.inputs, [size] * len(manifest.inputs)), manifest.inputs, strict=True
+                )
+                given += [
+                    jax.ShapeDtypeStruct(shape, numpy_type(one.dtype), sharding=self._whole) for shape, one in shapes
+                ]
+                function = jax.jit(self._engine.exported.call, out_shardings=self._whole)
+                self._programs[size] = function.lower(*given).compile()
+            return self._programs[size]
+
+
+def shape_of(binding: Binding, batch: int) -> tuple[int, ...]:
+    """The sizes of a binding for a batch."""
+    return tuple(batch if size is None else size for size in binding.shape)
+
+
+@final
+class Execution:
+    """An engine on its lanes. Threads take turns."""
+
+    def __init__(self, engine: Engine, lanes: Sequence[Sequence[Any]]) -> None:
+        self._engine = engine
+        self._lanes = [Lane(engine, cores) for cores in lanes]
+        self._pool = ThreadPoolExecutor(AT_ONCE * len(lanes), "engine")
+        self._turn = threading.Lock()
+
+    def execute(self, batch: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Write the outputs for a batch of inputs."""
+        with self._turn:
+            parts = self._parts(batch)
+            if len(parts) == 1:
+                return _download(self._lanes[0].run(inputs, batch), outputs)
+            lanes = cycle(self._lanes)
+            list(self._pool.map(lambda job: self._part(*job), [(next(lanes), part, inputs, outputs) for part in parts]))
+
+    def close(self) -> None:
+        """Wait for what is executed, and let the weights go."""
+        with self._turn:
+            self._pool.shutdown()
+            self._lanes.clear()
+
+    def _parts(self, batch: int) -> list[slice]:
+        """A batch in parts that give each lane its share, none larger than a patch."""
+        size = min(self._engine.manifest.patch, -(-batch // len(self._lanes)))
+        return [slice(start, min(start + size, batch)) for start in range(0, batch, size)]
+
+    def _part(self, lane: Lane, part: slice, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        results = lane.run([array[part] for array in inputs], part.stop - part.start)
+        _download(results, [array[part] for array in outputs])
+
+
+def _download(results: Sequence[Any], outputs: Sequence[Array]) -> None:
+    for result, output in zip(results, outputs, strict=True):
+        np.copyto(output, np.asarray(result))

@@ -1,0 +1,164 @@
+"""What handles are of: engines, their schemes and contexts, tensors. A handle is a number that is never used again."""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import threading
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, TypeVar, final
+
+import numpy as np
+
+from diopi_engine.engine import Array, Engine, numpy_type
+from diopi_engine.proto.hgrt import DataType, MemoryType, Result
+from diopi_engine.runtime.allocation import Allocation
+from diopi_engine.runtime.devices import Device
+from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.execution import Execution
+
+ALIGNMENT = 64
+"""Of a tensor's memory if nothing else is asked for: what XLA takes without a copy."""
+
+
+@final
+@dataclass(eq=False)
+class LoadedEngine:
+    """An engine of a device.
+
+    Attributes:
+        scheme: handle of its scheme.
+        kept: what C has pointers to, which lives as long as the engine.
+    """
+
+    engine: Engine
+    device: Device
+    scheme: int = 0
+    context: Context | None = None
+    kept: dict[Any, Any] = field(default_factory=dict)
+
+
+@final
+@dataclass(eq=False)
+class Scheme:
+    """The scheme of an engine's group."""
+
+    owner: LoadedEngine
+
+    @property
+    def device(self) -> Device:
+        """That of the engine."""
+        return self.owner.device
+
+
+@final
+@dataclass(eq=False)
+class Context:
+    """The context of an engine."""
+
+    owner: LoadedEngine
+    allocation: Allocation
+    execution: Execution
+
+    @property
+    def device(self) -> Device:
+        """That of the engine."""
+        return self.owner.device
+
+
+@final
+class Tensor:
+    """A tensor in memory of the runtime, page-locked if the process may lock so much."""
+
+    def __init__(self, device: Device, location: MemoryType, alignment: int, lock: Any) -> None:
+        self.device = device
+        self.location = location
+        self.mapped = False
+        self.described: tuple[DataType, int, tuple[int, ...]] | None = None  # type, layout, sizes
+        self._alignment = max(alignment, ALIGNMENT)
+        self._lock_pages = lock
+        self._memory: Array = np.empty(0, np.uint8)
+
+    def describe(self, dtype: DataType, layout: int, shape: tuple[int, ...]) -> None:
+        """Describe it, first or anew, with as much memory as that needs."""
+        size = prod(shape) * numpy_type(dtype.name.lower()).itemsize
+        if size > len(self._memory):
+            self._memory = self._allocated(size)
+        self.described = dtype, layout, shape
+
+    def _allocated(self, size: int) -> Array:
+        whole = -(-size // self._alignment) * self._alignment
+        room: Any = mmap.mmap(-1, whole + self._alignment)
+        memory = np.frombuffer(room, np.uint8)
+        if self.location is MemoryType.HOST:
+            self._lock_pages(memory.ctypes.data, len(memory))
+        start = -memory.ctypes.data % self._alignment
+        return memory[start : start + whole]
+
+    @property
+    def size(self) -> int:
+        """Bytes of its elements."""
+        dtype, _, shape = self.description
+        return prod(shape) * numpy_type(dtype.name.lower()).itemsize
+
+    @property
+    def aligned_size(self) -> int:
+        """Bytes of its memory."""
+        return len(self._memory)
+
+    @property
+    def address(self) -> int:
+        """Where its memory is."""
+        return int(self._memory.ctypes.data)
+
+    @property
+    def bytes(self) -> Array:
+        """Its elements, as bytes."""
+        return self._memory[: self.size]
+
+    @property
+    def description(self) -> tuple[DataType, int, tuple[int, ...]]:
+        """Type, layout and sizes; HG_ERROR_INVALID_ARGUMENT if it has none."""
+        if self.described is None:
+            raise CallError(Result.ERROR_INVALID_ARGUMENT, "the tensor has no description yet")
+        return self.described
+
+
+T = TypeVar("T", LoadedEngine, Scheme, Context, Tensor)
+
+
+@final
+class Handles:
+    """Handles, and what is alive behind them."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(0x1000, 0x10)
+        self._objects: dict[int, Any] = {}
+        self.lock = threading.RLock()
+        """Held while objects are made and destroyed, so that what a call found can't go meanwhile."""
+
+    def enter(self, made: Any) -> int:
+        """A handle for something."""
+        with self.lock:
+            number = next(self._numbers)
+            self._objects[number] = made
+            return number
+
+    def find(self, kind: type[T], handle: int) -> T:
+        """What a handle is of; HG_ERROR_INVALID_HANDLE if nothing of that kind is alive behind it."""
+        found = self._objects.get(handle)
+        if not isinstance(found, kind):
+            what = "nothing that is alive" if found is None else f"a {type(found).__name__}"
+            raise CallError(Result.ERROR_INVALID_HANDLE, f"handle {handle:#x} is of {what}, expected a {kind.__name__}")
+        return found
+
+    def remove(self, gone: Any) -> None:
+        """Forget the handle of something."""
+        with self.lock:
+            self._objects = {handle: one for handle, one in self._objects.items() if one is not gone}
+
+    def all(self, kind: type[T]) -> list[T]:
+        """Everything of a kind that is alive."""
+        with self.lock:
+            return [one for one in self._objects.values() if isinstance(one, kind)]

@@ -1,0 +1,98 @@
+"""The Python side of `libhgrt.so`: makes the C functions, in the process that loaded the library."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from diopi_engine.proto.declarations import Function, Parameter
+from diopi_engine.proto.hgrt import ENUMS, FUNCTIONS, Result
+from diopi_engine.runtime.calls import CALLS, HANDLES, current
+from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.ffi import ffi
+from diopi_engine.runtime.objects import Context, LoadedEngine, Scheme, Tensor
+
+_KINDS: Mapping[str, Any] = {
+    "hgEngine": LoadedEngine,
+    "hgExecutionScheme": Scheme,
+    "hgExecutionContext": Context,
+    "hgTensor": Tensor,
+}
+"""What the handles of each type are of."""
+
+_ENUMS = {enum.name: enum.members for enum in ENUMS}
+
+_lock = threading.Lock()
+_served: dict[int, list[Any]] = {}
+"""By the address of its table, the functions of each library, which live as long as the process."""
+
+
+def serve(address: int) -> None:
+    """Fill the table of the library whose `struct hgrt_exported` is at `address`. A second time does nothing."""
+    with _lock:
+        sys.path[:] = dict.fromkeys(sys.path)  # the library's paths were appended, whether they were there or not
+        if address not in _served:
+            exported: Any = ffi.cast("struct hgrt_exported*", address)
+            _served[address] = [_callback(one, exported.fail) for one in FUNCTIONS if one.name in CALLS]
+            for number, function in enumerate(_served[address]):
+                exported.functions[number] = ffi.cast("function_t", function)
+
+
+def _callback(function: Function, fail: Any) -> Any:
+    types = ", ".join(parameter.type for parameter in function.parameters)
+    return ffi.callback(f"hgResult({types})", _receiver(function, fail), error=Result.ERROR_INTERNAL)
+
+
+def is_output(parameter: Parameter) -> bool:
+    """Whether a parameter is a pointer to what the call answers."""
+    points = parameter.type.endswith("**") or (parameter.type.endswith("*") and "const" not in parameter.type)
+    return points and parameter.name != "bindings"
+
+
+def _receiver(function: Function, fail: Any) -> Callable[..., int]:
+    call, parameters = CALLS[function.name], function.parameters
+    outputs = [n for n, parameter in enumerate(parameters) if is_output(parameter)]
+
+    def receive(*values: Any) -> int:
+        try:
+            for n in outputs:
+                if not values[n]:
+                    raise CallError(Result.ERROR_INVALID_ARGUMENT, f"{parameters[n].name} is NULL")
+            given = [_given(one, values[n]) for n, one in enumerate(parameters) if n not in outputs]
+            _write([(parameters[n], values[n]) for n in outputs], call(*given))
+        except CallError as error:
+            fail(f"{function.name}: {error}".encode())
+            return error.result
+        except MemoryError:
+            fail(f"{function.name}: there is not so much memory".encode())
+            return Result.ERROR_OUT_OF_MEMORY
+        except Exception as error:
+            fail(f"{function.name}: {type(error).__name__}: {error}".encode())
+            return Result.ERROR_INTERNAL
+        return Result.SUCCESS
+
+    return receive
+
+
+def _given(parameter: Parameter, value: Any) -> Any:
+    """An argument of C as the call takes it."""
+    if kind := _KINDS.get(parameter.type):
+        found = HANDLES.find(kind, int(ffi.cast("uintptr_t", value)))
+        if found.device is not current():
+            reason = f"{parameter.name} is of device {found.device.number}, the current one is {current().number}"
+            raise CallError(Result.ERROR_WRONG_DEVICE, reason)
+        return found
+    if members := _ENUMS.get(parameter.type):
+        if (member := members.find(value)) is None:
+            raise CallError(Result.ERROR_INVALID_ARGUMENT, f"{parameter.name} is {value}, no {parameter.type}")
+        return member
+    return value
+
+
+def _write(outputs: Sequence[tuple[Parameter, Any]], answer: Any) -> None:
+    """Write the answer of a call, which has one output at most, where C wants it."""
+    for parameter, pointer in outputs:
+        kind = parameter.type.removesuffix("*").strip()
+        pointer[0] = ffi.cast(kind, answer) if kind in _KINDS else answer

@@ -1,0 +1,113 @@
+/* Runs an engine file with HanGuangRT: `walkthrough FILE BATCH`. Inputs are ones; the sum of each output is printed. */
+#include <hgrt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void check(hgResult result, const char* call) {
+    if (result == HG_SUCCESS) return;
+    const char *name = "", *text = "";
+    hgGetResultName(result, &name);
+    hgGetLastErrorString(&text);
+    fprintf(stderr, "%s: %s: %s\n", call, name, text);
+    exit(1);
+}
+#define CHECK(call) check(call, #call)
+
+static void* allocated(size_t size) {
+    void* memory = malloc(size > 0 ? size : 1);
+    if (memory == NULL) exit(1);
+    return memory;
+}
+
+static char* read_file(const char* path, size_t* size) {
+    FILE* file = fopen(path, "rb");
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0) {
+        perror(path);
+        exit(1);
+    }
+    *size = (size_t)ftell(file);
+    rewind(file);
+    char* bytes = (char*)allocated(*size);
+    if (fread(bytes, 1, *size, file) != *size) exit(1);
+    fclose(file);
+    return bytes;
+}
+
+static void print_devices(void) {
+    int version, devices, cores, memory;
+    CHECK(hgRuntimeGetVersion(&version));
+    CHECK(hgDeviceGetCount(&devices));
+    CHECK(hgDeviceGetAttribute(0, HG_DEVICE_CORE_COUNT, &cores));
+    CHECK(hgDeviceGetAttribute(0, HG_DEVICE_LOCAL_MEMORY_SIZE, &memory));
+    printf("version %d, %d devices of %d cores with %d bytes\n", version, devices, cores, memory);
+}
+
+static void print_scheme(hgEngine engine) {
+    hgExecutionScheme scheme;
+    int id, count;
+    CHECK(hgEngineGetEngineID(engine, &id));
+    CHECK(hgEngineGetExecutionScheme(engine, &scheme));
+    CHECK(hgSchemeGetEngineCount(scheme, &count));
+    for (int n = 0; n < count; n++) {
+        hgEngineControl* control;
+        CHECK(hgSchemeGetEngineControl(scheme, n, &control));
+        printf("%s %d %s: device %d, cores %#x, %d a batch\n", n == id ? "this is" : "beside", control->engineId,
+               control->engineName, control->virtualDeviceId, (unsigned)control->coreMask, control->coresPerBatch);
+    }
+}
+
+/* The sum of a binding's elements, as far as they are floats. */
+static double sum(const float* elements, size_t count) {
+    double total = 0;
+    for (size_t n = 0; n < count; n++) total += elements[n];
+    return total;
+}
+
+static void run(hgEngine engine, hgExecutionContext context, int batch) {
+    int32_t count;
+    CHECK(hgEngineGetNbBindings(engine, &count));
+    void** bindings = (void**)allocated((size_t)count * sizeof *bindings);
+    size_t* floats = (size_t*)allocated((size_t)count * sizeof *floats);
+    for (int n = 0; n < count; n++) {
+        int size;
+        CHECK(hgEngineGetBindingAttribute(engine, n, HG_BINDING_ATTR_SAMPLE_SIZE, &size));
+        floats[n] = (size_t)size * (size_t)batch / sizeof(float);
+        bindings[n] = allocated((size_t)size * (size_t)batch);
+        float* elements = (float*)bindings[n];
+        for (size_t element = 0; element < floats[n]; element++) elements[element] = 1;
+    }
+    CHECK(hgExecutionContextExecute(context, batch, bindings, NULL));
+    for (int n = 0; n < count; n++) {
+        const char* name;
+        hgDataType type;
+        CHECK(hgEngineGetBindingName(engine, n, &name));
+        CHECK(hgEngineGetBindingType(engine, n, &type));
+        if (type == HG_TYPE_FLOAT32) printf("%s: %g\n", name, sum((const float*)bindings[n], floats[n]));
+        free(bindings[n]);
+    }
+    free(floats);
+    free(bindings);
+}
+
+int main(int argc, char** argv) {
+    if (argc != 3) {
+        fprintf(stderr, "usage: walkthrough FILE BATCH\n");
+        return 2;
+    }
+    print_devices();
+    size_t size;
+    char* bytes = read_file(argv[1], &size);
+    hgEngine engine;
+    CHECK(hgEngineCreate(bytes, size, &engine));
+    free(bytes);
+    print_scheme(engine);
+    int most;
+    CHECK(hgEngineGetMaxBatchSize(engine, HG_BATCH_SIZE_MAX_CORES, &most));
+    printf("batches of up to %d\n", most);
+    hgExecutionContext context;
+    CHECK(hgEngineCreateExecutionContext(engine, &context, HG_CORE_ALLOC_MAXIMUM, 0));
+    run(engine, context, atoi(argv[2]));
+    CHECK(hgExecutionContextDestroy(context));
+    CHECK(hgEngineDestroy(engine));
+    return 0;
+}

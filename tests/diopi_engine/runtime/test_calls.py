@@ -1,0 +1,380 @@
+"""The calls of HanGuangRT, one by one and in wrong orders: what they answer, and what they leave as it was."""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hgrt_client import Client, FailedCallError, ffi, tensor_desc
+
+from diopi_engine import Engine, link
+from diopi_engine.proto.hgrt import (
+    BatchSizeFlags,
+    BindingAttribute,
+    CoreAllocPolicy,
+    DeviceAttribute,
+    DevicePriority,
+    MemoryType,
+    Result,
+)
+
+FREE, RETAINED = DeviceAttribute.FREE_CORE_COUNT, DeviceAttribute.RETAINED_CORE_MASK
+AS_MASK, MAXIMUM, MINIMUM = CoreAllocPolicy.AS_CORE_MASK, CoreAllocPolicy.MAXIMUM, CoreAllocPolicy.MINIMUM
+
+
+@contextmanager
+def fails(result: Result, text: str = "") -> Iterator[None]:
+    with pytest.raises(FailedCallError, match=re.compile(text)) as raised:
+        yield
+    assert raised.value.result is result
+
+
+@pytest.fixture
+def loaded(client: Client, engine: Engine) -> Iterator[Any]:
+    handle = client.engine(engine.to_bytes())
+    yield handle
+    client.call("hgEngineDestroy", handle)
+
+
+@pytest.fixture
+def context(client: Client, loaded: Any) -> Iterator[Any]:
+    handle = client.context(loaded)
+    yield handle
+    client.call("hgExecutionContextDestroy", handle)
+
+
+def batch_of(size: int) -> list[Any]:
+    x = np.random.default_rng(size).standard_normal((size, 4)).astype(np.float32)
+    return [x, np.full((size, 3), np.nan, np.float32), np.full(size, -1, np.int32)]
+
+
+def check(engine: Engine, bindings: list[Any]) -> None:
+    for found, expected in zip(bindings[1:], engine(bindings[0]), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_what_there_is(client: Client) -> None:
+    assert client.get("hgRuntimeGetVersion") == 100
+    assert client.get("hgDeviceGetCount") == 2
+    assert client.get("hgDeviceGetAttribute", 1, DeviceAttribute.CORE_COUNT) == 4
+    assert client.get("hgDeviceGetAttribute", 0, DeviceAttribute.LOCAL_MEMORY_SIZE) == 256 << 20
+    assert client.text("hgGetResultName", Result.ERROR_IN_USE) == "HG_ERROR_IN_USE"
+    assert "uses it" in client.text("hgGetResultDescription", Result.ERROR_IN_USE)
+
+
+def test_arguments_that_can_not_be(client: Client) -> None:
+    with fails(Result.ERROR_INVALID_ARGUMENT, "hgDeviceGetCount: count is NULL"):
+        client.call("hgDeviceGetCount", ffi.NULL)
+    with fails(Result.ERROR_INVALID_ARGUMENT, "result is 99, no hgResult"):
+        client.text("hgGetResultName", 99)
+    with fails(Result.ERROR_INVALID_DEVICE, "device 2, expected one of 0 to 1"):
+        client.call("hgDeviceSetCurrent", 2)
+    with fails(Result.ERROR_INVALID_HANDLE, "nothing that is alive, expected a LoadedEngine"):
+        client.get("hgEngineGetNbBindings", ffi.NULL)
+    assert client.library.hgGetLastErrorString(ffi.NULL) == Result.ERROR_INVALID_ARGUMENT
+
+
+def test_the_current_device_is_the_threads_own(client: Client) -> None:
+    client.call("hgDeviceSetCurrent", 1)
+    seen: list[int] = []
+    thread = threading.Thread(target=lambda: seen.append(client.get("hgDeviceGetCurrent")))
+    thread.start()
+    thread.join()
+    assert (seen, client.get("hgDeviceGetCurrent")) == ([0], 1)
+
+
+def test_cores_are_retained_and_released(client: Client) -> None:
+    mask = client.get("hgDeviceRetain", 0, 3, DevicePriority.P0)
+    assert (mask.bit_count(), client.get("hgDeviceGetAttribute", 0, FREE)) == (3, 1)
+    with fails(Result.ERROR_CORES_UNAVAILABLE, "2 cores, .* 1 of 4 are free"):
+        client.get("hgDeviceRetain", 0, 2, DevicePriority.P0)
+    with fails(Result.ERROR_INVALID_ARGUMENT):
+        client.call("hgDeviceRelease", 0, 0xF)
+    with fails(Result.ERROR_INVALID_ARGUMENT):
+        client.call("hgDeviceRelease", 0, 0)
+    with fails(Result.ERROR_INVALID_ARGUMENT, "0 cores"):
+        client.get("hgDeviceRetain", 0, 0, DevicePriority.P0)
+    assert client.get("hgDeviceGetAttribute", 0, RETAINED) == mask
+    client.call("hgDeviceRelease", 0, mask)
+
+
+def test_the_less_urgent_leave_cores_to_others(client: Client) -> None:
+    for priority, most in ((DevicePriority.P3, 1), (DevicePriority.P2, 2), (DevicePriority.P1, 3)):
+        with fails(Result.ERROR_CORES_UNAVAILABLE, f"{priority.value} left to the more urgent"):
+            client.get("hgDeviceRetain", 0, most + 1, priority)
+        client.call("hgDeviceRelease", 0, client.get("hgDeviceRetain", 0, most, priority))
+
+
+def test_what_is_known_of_an_engine(client: Client, loaded: Any) -> None:
+    assert client.get("hgEngineGetNbBindings", loaded) == 3
+    assert [client.text("hgEngineGetBindingName", loaded, n) for n in range(3)] == ["x", "y", "z"]
+    assert client.get("hgEngineGetBindingIndex", loaded, b"z") == 2
+    dims = client.get("hgEngineGetBindingDimensions", loaded, 1)
+    assert list(dims.d[0 : dims.nbDims]) == [-1, 3]
+    assert client.get("hgEngineGetBindingType", loaded, 2) == 4
+    assert client.get("hgEngineGetBindingLayout", loaded, 0) == 0
+    values = [client.get("hgEngineGetBindingAttribute", loaded, 1, one) for one in BindingAttribute]
+    assert values == [0, 9, 0, 2, 0, 12]
+    assert client.get("hgEngineGetMaxBatchSize", loaded, 0) == 16
+    assert client.get("hgEngineGetMaxBatchSize", loaded, BatchSizeFlags.MAX_CORES) == 64
+    with fails(Result.ERROR_INVALID_ARGUMENT, "binding 3, expected one of 0 to 2"):
+        client.text("hgEngineGetBindingName", loaded, 3)
+    with fails(Result.ERROR_INVALID_ARGUMENT, "no binding is called 'w'"):
+        client.get("hgEngineGetBindingIndex", loaded, b"w")
+    with fails(Result.ERROR_INVALID_ARGUMENT, "0x4 is unknown"):
+        client.get("hgEngineGetMaxBatchSize", loaded, 4)
+
+
+def test_the_scheme_of_a_group(client: Client, engine: Engine) -> None:
+    handle = client.engine(link([engine, engine], cores=4)[1].to_bytes())
+    scheme = client.get("hgEngineGetExecutionScheme", handle)
+    assert client.get("hgEngineGetEngineID", handle) == 1
+    assert client.get("hgSchemeGetEngineCount", scheme) == 2
+    control = client.get("hgSchemeGetEngineControl", scheme, 1)
+    assert (ffi.string(control.engineName), control.coreMask, control.coresPerBatch) == (b"layer", 2, 1)
+    assert control.memoryConsumption == engine.manifest.control.memory
+    with fails(Result.ERROR_INVALID_ARGUMENT, "engine 2"):
+        client.get("hgSchemeGetEngineControl", scheme, 2)
+    client.call("hgEngineDestroy", handle)
+    with fails(Result.ERROR_INVALID_HANDLE):
+        client.get("hgSchemeGetEngineCount", scheme)
+
+
+def test_bytes_that_are_no_engine(client: Client, engine: Engine) -> None:
+    data = engine.to_bytes()
+    with fails(Result.ERROR_INVALID_FILE, "not as it was written"):
+        client.engine(data[:-1])
+    with fails(Result.ERROR_INVALID_ARGUMENT, "serialized is NULL"):
+        client.get("hgEngineCreate", ffi.NULL, 10)
+    older = replace(engine, manifest=replace(engine.manifest, compiler="0.1"))
+    with fails(Result.ERROR_VERSION, "version 0.1"):
+        client.engine(older.to_bytes())
+
+
+@pytest.mark.parametrize("policy", [MINIMUM, MAXIMUM])
+@pytest.mark.parametrize("size", [1, 3, 4, 7, 16])
+def test_a_batch_is_executed(client: Client, engine: Engine, loaded: Any, policy: CoreAllocPolicy, size: int) -> None:
+    context = client.context(loaded, policy)
+    bindings = batch_of(size)
+    client.execute(context, size, bindings)
+    check(engine, bindings)
+    client.call("hgExecutionContextDestroy", context)
+
+
+def test_batches_that_can_not_be(client: Client, context: Any) -> None:
+    for size in (0, -1, 17):
+        bindings = batch_of(20)
+        with fails(Result.ERROR_BATCH_SIZE, f"the batch is {size}, expected 1 to 16"):
+            client.execute(context, size, bindings)
+        assert np.isnan(bindings[1]).all()
+
+
+def test_bindings_that_can_not_be(client: Client, context: Any) -> None:
+    x, y, z = batch_of(4)
+    info = ffi.new("hgHostTensorDesc[]", [(MemoryType.SYSTEM, one.nbytes) for one in (x, y, z)])
+    with fails(Result.ERROR_BINDING, "bindings is NULL"):
+        client.call("hgExecutionContextExecute", context, 4, ffi.NULL, ffi.NULL)
+    with fails(Result.ERROR_BINDING, "binding y is NULL"):
+        client.execute(context, 4, [x, ffi.NULL, z])
+    with fails(Result.ERROR_BINDING, "bindings x and y overlap"):
+        client.execute(context, 4, [x, x, z])
+    with fails(Result.ERROR_BINDING, "binding y has 16 bytes, expected 48"):
+        info[1].size = 16
+        client.execute(context, 4, [x, y, z], info)
+    with fails(Result.ERROR_INVALID_ARGUMENT, "location 7"):
+        info[0].location = 7
+        client.execute(context, 4, [x, y, z], info)
+
+
+def test_page_locked_tensors_are_bindings(client: Client, engine: Engine, context: Any) -> None:
+    bindings = batch_of(6)
+    tensors = [client.tensor(one) for one in bindings]
+    info = ffi.new("hgHostTensorDesc[]", [(MemoryType.HOST, 0)] * 3)
+    client.execute(context, 6, tensors, info)
+    for tensor, array in zip(tensors, bindings, strict=True):
+        address = client.get("hgTensorMap", tensor)
+        ffi.memmove(ffi.from_buffer(array, require_writable=True), address, array.nbytes)
+        with fails(Result.ERROR_IN_USE, "is mapped"):
+            client.call("hgTensorDestroy", tensor)
+        client.call("hgTensorUnmap", tensor)
+    check(engine, bindings)
+    with fails(Result.ERROR_BINDING, r"binding x is a tensor of float32\[6, 3\], expected float32\[6, 4\]"):
+        client.execute(context, 6, [tensors[1], tensors[0], tensors[2]], info)
+    for tensor in tensors:
+        client.call("hgTensorDestroy", tensor)
+    with fails(Result.ERROR_INVALID_HANDLE):
+        client.execute(context, 6, tensors, info)
+
+
+def test_a_tensor_is_described_and_described_anew(client: Client) -> None:
+    memory = ffi.new("hgMemDesc*", {"location": MemoryType.SYSTEM, "alignment": 4096})
+    tensor = client.get("hgTensorCreate", ffi.NULL, memory, 0)
+    with fails(Result.ERROR_INVALID_ARGUMENT, "no description yet"):
+        client.get("hgTensorMap", tensor)
+    client.call("hgTensorUpdateDesc", tensor, tensor_desc(np.zeros((2, 3), np.float32)))
+    assert client.get("hgTensorGetSize", tensor) == 24
+    assert client.get("hgTensorGetAlignedSize", tensor) == 4096
+    assert int(ffi.cast("uintptr_t", client.get("hgTensorMap", tensor))) % 4096 == 0
+    with fails(Result.ERROR_IN_USE):
+        client.call("hgTensorUpdateDesc", tensor, tensor_desc(np.zeros(1, np.float32)))
+    client.call("hgTensorUnmap", tensor)
+    client.call("hgTensorUpdateDesc", tensor, tensor_desc(np.zeros((4000, 2), np.int16)))
+    described = client.get("hgTensorGetDesc", tensor)
+    assert (described.type, list(described.dims.d[0:2])) == (2, [4000, 2])
+    with fails(Result.ERROR_INVALID_ARGUMENT, "12 bytes at .*, expected 16000"):
+        client.call("hgTensorData", tensor, b"x" * 12, 12)
+    with fails(Result.ERROR_INVALID_ARGUMENT, "is not mapped"):
+        client.call("hgTensorUnmap", tensor)
+    client.call("hgTensorDestroy", tensor)
+
+
+@pytest.mark.parametrize(
+    ("location", "alignment", "flags"), [(3, 0, 0), (MemoryType.HOST, 3, 0), (MemoryType.HOST, 0, 1)]
+)
+def test_tensors_that_can_not_be(client: Client, location: int, alignment: int, flags: int) -> None:
+    with fails(Result.ERROR_INVALID_ARGUMENT):
+        client.get("hgTensorCreate", ffi.NULL, ffi.new("hgMemDesc*", (location, alignment)), flags)
+
+
+def test_lifetimes(client: Client, engine: Engine) -> None:
+    handle = client.engine(engine.to_bytes())
+    context = client.context(handle)
+    with fails(Result.ERROR_CONTEXT_EXISTS):
+        client.context(handle)
+    with fails(Result.ERROR_IN_USE, "has a context"):
+        client.call("hgEngineDestroy", handle)
+    client.call("hgExecutionContextDestroy", context)
+    with fails(Result.ERROR_INVALID_HANDLE):
+        client.execute(context, 1, batch_of(1))
+    with fails(Result.ERROR_INVALID_HANDLE):
+        client.call("hgExecutionContextDestroy", context)
+    client.call("hgEngineDestroy", handle)
+    for kind in ("Engine", "ExecutionContext", "Tensor"):
+        with fails(Result.ERROR_INVALID_HANDLE):
+            client.call(f"hg{kind}Destroy", ffi.cast(f"hg{kind}", handle))
+
+
+def test_nothing_is_used_on_another_device(client: Client, engine: Engine, loaded: Any, context: Any) -> None:
+    tensor = client.tensor(batch_of(1)[0])
+    client.call("hgDeviceSetCurrent", 1)
+    for call in (
+        lambda: client.get("hgEngineGetNbBindings", loaded),
+        lambda: client.execute(context, 1, batch_of(1)),
+        lambda: client.get("hgTensorGetSize", tensor),
+    ):
+        with fails(Result.ERROR_WRONG_DEVICE, "of device 0, the current one is 1"):
+            call()
+    other = client.engine(engine.to_bytes())
+    its = client.context(other)
+    info = ffi.new("hgHostTensorDesc[]", [(MemoryType.HOST, 0), (MemoryType.SYSTEM, 0), (MemoryType.SYSTEM, 0)])
+    with fails(Result.ERROR_WRONG_DEVICE, "binding x is a tensor of device 0"):
+        client.execute(its, 1, [tensor, *batch_of(1)[1:]], info)
+    client.call("hgExecutionContextDestroy", its)
+    client.call("hgEngineDestroy", other)
+    client.call("hgDeviceSetCurrent", 0)
+    client.call("hgTensorDestroy", tensor)
+
+
+def test_a_context_takes_the_cores_it_is_asked_to(client: Client, engine: Engine, loaded: Any) -> None:
+    for policy, mask, free in ((MINIMUM, 0, 3), (MAXIMUM, 0, 0), (AS_MASK, 0b1010, 2)):
+        context = client.context(loaded, policy, mask)
+        assert client.get("hgDeviceGetAttribute", 0, FREE) == free
+        bindings = batch_of(16)
+        client.execute(context, 16, bindings)
+        check(engine, bindings)
+        client.call("hgExecutionContextDestroy", context)
+        assert client.get("hgDeviceGetAttribute", 0, FREE) == 4
+
+
+@pytest.mark.parametrize(("policy", "mask"), [(AS_MASK, 0), (AS_MASK, 0x10), (MINIMUM, 1), (7, 0)])
+def test_masks_that_can_not_be(client: Client, loaded: Any, policy: Any, mask: int) -> None:
+    with fails(Result.ERROR_INVALID_ARGUMENT):
+        client.context(loaded, policy, mask)
+
+
+def test_cores_are_not_taken_twice(client: Client, engine: Engine, loaded: Any) -> None:
+    other = client.engine(replace(engine, manifest=replace(engine.manifest, group="another")).to_bytes())
+    context = client.context(loaded, AS_MASK, 0b0110)
+    with fails(Result.ERROR_CORES_UNAVAILABLE, "of cores 0xc only 0x8 are free"):
+        client.context(other, AS_MASK, 0b1100)
+    its = client.context(other, MAXIMUM)
+    assert client.get("hgDeviceGetAttribute", 0, FREE) == 0
+    with fails(Result.ERROR_CORES_UNAVAILABLE):
+        client.get("hgDeviceRetain", 0, 1, DevicePriority.P0)
+    for handle in (its, context):
+        client.call("hgExecutionContextDestroy", handle)
+    client.call("hgEngineDestroy", other)
+
+
+def test_contexts_stay_within_retained_cores(client: Client, loaded: Any) -> None:
+    mask = client.get("hgDeviceRetain", 0, 2, DevicePriority.P0)
+    context = client.context(loaded, MAXIMUM)
+    assert client.get("hgDeviceGetAttribute", 0, FREE) == 2
+    with fails(Result.ERROR_IN_USE, "used by a context"):
+        client.call("hgDeviceRelease", 0, mask)
+    client.call("hgExecutionContextDestroy", context)
+    assert client.get("hgDeviceGetAttribute", 0, RETAINED) == mask
+    client.call("hgDeviceRelease", 0, mask)
+
+
+def test_a_group_is_allocated_at_once(client: Client, engine: Engine) -> None:
+    first, second = (client.engine(one.to_bytes()) for one in link([engine, engine], cores=4))
+    one = client.context(first, AS_MASK, 0b1000)
+    assert client.get("hgDeviceGetAttribute", 0, FREE) == 2
+    with fails(Result.ERROR_CORES_UNAVAILABLE, "its group gave the engine cores 0x1, not 0x2"):
+        client.context(second, AS_MASK, 0b0010)
+    two = client.context(second)
+    assert client.get("hgDeviceGetAttribute", 0, FREE) == 2
+    client.call("hgExecutionContextDestroy", one)
+    assert client.get("hgDeviceGetAttribute", 0, FREE) == 2
+    bindings = batch_of(5)
+    client.execute(two, 5, bindings)
+    check(engine, bindings)
+    client.call("hgExecutionContextDestroy", two)
+    for handle in (first, second):
+        client.call("hgEngineDestroy", handle)
+
+
+def test_a_group_on_two_devices_takes_cores_of_both(client: Client, engine: Engine) -> None:
+    group = link([engine, engine], devices=2, cores=1)
+    first = client.engine(group[0].to_bytes())
+    context = client.context(first)
+    assert [client.get("hgDeviceGetAttribute", device, FREE) for device in (0, 1)] == [3, 3]
+    client.call("hgDeviceSetCurrent", 1)
+    second = client.engine(group[1].to_bytes())
+    its = client.context(second)
+    assert [client.get("hgDeviceGetAttribute", device, FREE) for device in (0, 1)] == [3, 3]
+    client.call("hgExecutionContextDestroy", its)
+    client.call("hgEngineDestroy", second)
+    client.call("hgDeviceSetCurrent", 0)
+    client.call("hgExecutionContextDestroy", context)
+    client.call("hgEngineDestroy", first)
+
+
+def test_what_does_not_fit_takes_nothing(client: Client, engine: Engine) -> None:
+    group = link([engine] * 5, cores=5)
+    handle = client.engine(group[0].to_bytes())
+    with fails(Result.ERROR_CORES_UNAVAILABLE, "needs 5 cores of device 0, 4 are free"):
+        client.context(handle)
+    assert client.get("hgDeviceGetAttribute", 0, FREE) == 4
+    client.call("hgEngineDestroy", handle)
+
+
+def test_threads_share_a_context(client: Client, engine: Engine, context: Any) -> None:
+    batches = [batch_of(size) for size in (3, 16, 5, 9)]
+
+    def execute(bindings: list[Any]) -> None:
+        for _ in range(5):
+            client.execute(context, len(bindings[0]), bindings)
+
+    threads = [threading.Thread(target=execute, args=(bindings,)) for bindings in batches]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for bindings in batches:
+        check(engine, bindings)

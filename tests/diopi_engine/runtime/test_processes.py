@@ -1,0 +1,116 @@
+"""The library in programs of C, C++ and Python, and in several processes at a time."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hgrt_client import Client, FailedCallError
+
+import diopi_engine
+from diopi_engine import Engine, Input
+from diopi_engine.proto import headers
+from diopi_engine.proto.hgrt import DeviceAttribute, DevicePriority, Result
+
+WALKTHROUGH = Path(__file__).parents[3] / "examples" / "engine_c" / "walkthrough.c"
+FREE = DeviceAttribute.FREE_CORE_COUNT
+
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
+
+HOLDER = """
+import sys
+from pathlib import Path
+from diopi_engine.runtime.cores import Cores, retain
+print(retain(Cores(Path(sys.argv[1]), 0, 4), 3, 0), flush=True)
+sys.stdin.read()
+"""
+
+SPLIT = """
+import sys
+from pathlib import Path
+import numpy as np
+from hgrt_client import Client
+from diopi_engine.proto.hgrt import CoreAllocPolicy
+client = Client(Path(sys.argv[1]))
+context = client.context(client.engine(Path(sys.argv[2]).read_bytes()), CoreAllocPolicy.MAXIMUM)
+assert client.get("hgDeviceGetAttribute", 0, 2) == 0
+x, y = np.ones((9, 8), np.float32), np.zeros((9, 6), np.float32)
+client.execute(context, 9, [x, y])
+np.testing.assert_allclose(y, np.full((9, 6), 8 * 0.5 + 1), rtol=1e-6)
+client.call("hgExecutionContextDestroy", context)
+"""
+
+
+def environment(locks: Path) -> dict[str, str]:
+    """Of a program whose Python finds what this one does."""
+    paths = os.pathsep.join(path for path in sys.path if path)
+    return {**os.environ, "PYTHONPATH": paths, "DIOPI_ENGINE_LOCKS": str(locks)}
+
+
+@pytest.mark.parametrize(("compiler", "options"), [("cc", ["-std=c11"]), ("c++", ["-std=c++17", "-xc++"])])
+def test_the_walkthrough_runs(
+    compiler: str, options: list[str], library: Path, locks: Path, engine: Engine, tmp_path: Path
+) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler} here")
+    program, file = tmp_path / "walkthrough", tmp_path / "layer.engine"
+    engine.save(file)
+    sources = [str(WALKTHROUGH), "-xnone", str(library), f"-Wl,-rpath,{library.parent}"]
+    command = [compiler, *options, *WARNINGS, f"-I{headers.INCLUDE_DIR}", *sources, "-o", str(program)]
+    subprocess.run(command, check=True)
+    done = subprocess.run([program, file, "7"], env=environment(locks), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    y, _ = engine(np.ones((7, 4), np.float32))
+    assert done.stdout.splitlines() == [
+        f"version 100, 2 devices of 4 cores with {256 << 20} bytes",
+        "this is 0 layer: device 0, cores 0x1, 1 a batch",
+        "batches of up to 64",
+        "x: 28",
+        f"y: {y.sum():g}",
+    ]
+
+
+def test_weights_are_split_over_cores(library: Path, locks: Path, tmp_path: Path) -> None:
+    weights = {"a": np.full((8, 6), 0.5, np.float32), "b": np.ones(6, np.float32)}
+    inputs = [Input("x", ("b", 8))]
+    engine = diopi_engine.compile(
+        lambda w, x: x @ w["a"] + w["b"], inputs, weights=weights, mode="weight_split", cores=2, patch=4
+    )
+    engine.save(tmp_path / "split.engine")
+    command = [sys.executable, "-c", SPLIT, str(library), str(tmp_path / "split.engine")]
+    done = subprocess.run(command, env=environment(locks), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@contextmanager
+def holder(locks: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that retains three cores of device 0 until it ends."""
+    command = [sys.executable, "-c", HOLDER, str(locks)]
+    with subprocess.Popen(
+        command, env=environment(locks), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "7\n"
+        yield process
+        process.kill()
+
+
+def test_cores_are_taken_machine_wide_and_freed_by_death(client: Client, locks: Path, engine: Engine) -> None:
+    with holder(locks) as process:
+        assert client.get("hgDeviceGetAttribute", 0, FREE) == 1
+        with pytest.raises(FailedCallError) as raised:
+            client.get("hgDeviceRetain", 0, 2, DevicePriority.P0)
+        assert raised.value.result is Result.ERROR_CORES_UNAVAILABLE
+        handle = client.engine(engine.to_bytes())
+        context = client.context(handle)
+        assert client.get("hgDeviceGetAttribute", 0, FREE) == 0
+        client.call("hgExecutionContextDestroy", context)
+        client.call("hgEngineDestroy", handle)
+        process.kill()
+        process.wait()
+        assert client.get("hgDeviceGetAttribute", 0, FREE) == 4

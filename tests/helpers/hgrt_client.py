@@ -1,0 +1,82 @@
+"""A Python program that uses libhgrt.so as C does: by its functions alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import cffi
+import numpy as np
+
+from diopi_engine.proto import headers, hgrt
+from diopi_engine.proto.declarations import Function
+from diopi_engine.proto.hgrt import CoreAllocPolicy, MemoryType, Result
+
+ffi = cffi.FFI()
+ffi.cdef(headers.cdef(hgrt.DECLARATIONS))
+
+
+class FailedCallError(Exception):
+    """A call did not answer HG_SUCCESS."""
+
+    def __init__(self, result: Result, text: str) -> None:
+        super().__init__(f"{result.name}: {text}")
+        self.result = result
+
+
+class Client:
+    """The library at a path."""
+
+    def __init__(self, path: Path) -> None:
+        self.library = ffi.dlopen(str(path))
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a function; FailedCallError if it fails."""
+        result = Result.find(getattr(self.library, name)(*arguments))
+        assert result is not None
+        if result is not Result.SUCCESS:
+            text = ffi.new("const char**")
+            assert self.library.hgGetLastErrorString(text) == 0
+            raise FailedCallError(result, ffi.string(text[0]).decode())
+
+    def get(self, name: str, *arguments: Any, position: int = -1) -> Any:
+        """What a function answers through its pointer, the last argument if no position is given."""
+        function: Function = next(one for one in hgrt.FUNCTIONS if one.name == name)
+        place = position % len(function.parameters)
+        answer = ffi.new(function.parameters[place].type)
+        self.call(name, *arguments[:place], answer, *arguments[place:])
+        return answer[0]
+
+    def text(self, name: str, *arguments: Any) -> str:
+        """The text a function answers."""
+        return ffi.string(self.get(name, *arguments)).decode()
+
+    def engine(self, data: bytes) -> Any:
+        """The handle of an engine of these bytes."""
+        return self.get("hgEngineCreate", data, len(data))
+
+    def context(self, engine: Any, policy: CoreAllocPolicy = CoreAllocPolicy.MINIMUM, mask: int = 0) -> Any:
+        """The handle of an engine's context."""
+        return self.get("hgEngineCreateExecutionContext", engine, policy, mask, position=1)
+
+    def execute(self, context: Any, batch: int, arrays: Sequence[Any], info: Any = ffi.NULL) -> None:
+        """Execute on arrays in system memory, or handles of tensors."""
+        pointers = [
+            ffi.cast("void*", one.ctypes.data if isinstance(one, np.ndarray) else ffi.cast("uintptr_t", one))
+            for one in arrays
+        ]
+        self.call("hgExecutionContextExecute", context, batch, ffi.new("void*[]", pointers), info)
+
+    def tensor(self, array: Any, location: MemoryType = MemoryType.HOST) -> Any:
+        """The handle of a tensor that holds an array."""
+        memory = ffi.new("hgMemDesc*", {"location": location, "alignment": 0})
+        tensor = self.get("hgTensorCreate", tensor_desc(array), memory, 0)
+        self.call("hgTensorData", tensor, ffi.from_buffer(array), array.nbytes)
+        return tensor
+
+
+def tensor_desc(array: Any) -> Any:
+    """The description of a tensor like an array."""
+    dims = {"nbDims": array.ndim, "d": [*array.shape, *[0] * (hgrt.MAX_DIMS - array.ndim)]}
+    return ffi.new("hgTensorDesc*", {"type": hgrt.DataType[str(array.dtype).upper()], "layout": 0, "dims": dims})
