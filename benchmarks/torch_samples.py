@@ -32,6 +32,12 @@ TOLERANCE = 1e-4
 UNINITIALISED = ("empty", "new_empty")
 """How the names of operators begin that leave memory as it is."""
 
+ARGUMENTS_ON_CPU = ("tensor_split",)
+"""Operators whose arguments, but for the first, are on the CPU on any device."""
+
+ANY_ORDER = ("argsort", "sort", "topk")
+"""Operators that leave open which of equal numbers comes first: positions are compared where all numbers differ."""
+
 common_methods_invocations.wrapper_set_seed = lambda operator, *args, **named: operator(*args, **named)
 """Samples of operators that draw seed the generator themselves, so that it would not show that they draw."""
 
@@ -90,12 +96,16 @@ def outcome(operator: Any, sample: Any, device: str, seed: int = 0) -> tuple[Any
         leaves.extend([leaf] if tensor.requires_grad else [])
         return leaf.clone() if tensor.requires_grad else leaf
 
-    given, args, named = (mapped(moved, value) for value in (sample.input, sample.args, sample.kwargs))
+    given, args, named = mapped(moved, sample.input), sample.args, sample.kwargs
+    if operator.name not in ARGUMENTS_ON_CPU:
+        args, named = mapped(moved, args), mapped(moved, named)
     torch.manual_seed(seed)
     returned = operator(given, *args, **({**named, "device": device} if "device" in named else named))
     made = [tensor for tensor in tensors(returned) if tensor.requires_grad]
     if made and leaves:
         torch.autograd.backward(made, [torch.ones_like(tensor) for tensor in made])
+    if operator.name in ANY_ORDER and sample.input.unique().numel() < sample.input.numel():
+        returned = [tensor for tensor in tensors(returned) if operator.name != "argsort" and tensor is returned[0]]
     return returned, [leaf.grad for leaf in leaves]
 
 

@@ -66,6 +66,14 @@ def fall_back(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any
     return transfer.received(returned)
 
 
+def refuse_sparse(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
+    """NotImplementedError: sparse tensors stay on the CPU."""
+    raise NotImplementedError(
+        f"{NAME} has no sparse tensors, on which {operator_name(operator)} is called: keep them on the CPU, or convert "
+        "them by to_dense()"
+    )
+
+
 class _Transfer:
     """One call's tensors: here and there."""
 

@@ -9,14 +9,16 @@ from typing import Any
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from diopi_torch import autocast, device, modules, storage
-from diopi_torch.fallback import fall_back
+from diopi_torch import accelerator, autocast, device, modules, storage
+from diopi_torch.fallback import fall_back, refuse_sparse
 from diopi_torch.kernels import FALLTHROUGH, KERNELS, pin
 from diopi_torch.operators import is_composed, kernels, overload
 from diopi_torch.settings import FORCE_FALLBACK, chosen_operators
 from diopi_torch.tensors import NAME
 
 KEY = "PrivateUse1"
+
+SPARSE_KEYS = ("SparsePrivateUse1", "SparseCsrPrivateUse1")
 
 _libraries: list[torch.library.Library] = []
 """What was registered lasts as long as these."""
@@ -41,9 +43,12 @@ def register() -> None:
     _setup_privateuseone_for_python_backend(NAME, device)
     storage.install()
     modules.install()
+    accelerator.install()
     everything, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
     _libraries.extend((everything, aten))
     everything.fallback(fall_back, KEY)
+    for key in SPARSE_KEYS:
+        everything.fallback(refuse_sparse, key)
     for name, kernel in _chosen(forced).items():
         aten.impl(name, kernel, KEY)
     aten.impl("_pin_memory", pin, "CPU")

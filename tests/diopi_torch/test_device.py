@@ -104,6 +104,31 @@ def test_memory_is_counted(vendor: Altered) -> None:
     assert torch.diopi.max_memory_reserved() == torch.diopi.memory_stats()["reserved_bytes.all.peak"] >= 4096
 
 
+def test_the_accelerator_of_pytorch_is_the_device(vendor: Altered) -> None:
+    accelerator = torch.accelerator
+    accelerator.synchronize()
+    accelerator.synchronize("diopi:0")
+    with pytest.raises(RuntimeError, match="there is no device 1"):
+        accelerator.synchronize(1)
+    held = torch.empty(1000, device="diopi")
+    assert accelerator.memory_allocated() == accelerator.memory.memory_allocated(0) == torch.diopi.memory_allocated()
+    assert accelerator.memory_stats() == torch.diopi.memory_stats()
+    assert accelerator.current_stream() is torch.diopi.current_stream()
+    stream = torch.diopi.Stream()
+    with torch.diopi.stream(torch.diopi.default_stream()):
+        accelerator.set_stream(stream)
+        assert torch.diopi.current_stream() is stream
+    del held
+    accelerator.empty_cache()
+    assert accelerator.memory_reserved() == torch.diopi.memory_reserved()
+
+
+def test_other_accelerators_are_pytorchs(monkeypatch: pytest.MonkeyPatch, vendor: Altered) -> None:
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
+    with pytest.raises(RuntimeError, match="Backend doesn't support synchronizing all streams on device"):
+        torch.accelerator.synchronize()
+
+
 def test_how_much_memory_there_is(vendor: Altered) -> None:
     if vendor.host_addressable:
         free, total = torch.diopi.mem_get_info()

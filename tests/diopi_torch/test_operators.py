@@ -114,6 +114,28 @@ def test_a_gradient_that_is_zero_has_memory(vendor: Altered) -> None:
     assert torch.equal(x.grad.cpu(), torch.zeros_like(X))
 
 
+def test_batch_normalisation_saves_nothing_in_evaluation(vendor: Altered) -> None:
+    ones, running = torch.ones(4), (torch.tensor([1.0, 0.0, 2.0, 3.0]), torch.tensor([4.0, 1.0, 0.5, 2.0]))
+    found = []
+    for device in ("cpu", "diopi"):
+        x = X.to(device).detach().requires_grad_()
+        returned = torch.native_batch_norm(x, ones.to(device), None, *(r.to(device) for r in running), False, 0.1, 1e-5)
+        returned[0].square().sum().backward()
+        assert [tuple(tensor.shape) for tensor in returned] == [(3, 4), (0,), (0,)]
+        found.append((returned[0].detach().cpu(), x.grad.cpu()))
+    torch.testing.assert_close(found[1], found[0])
+    assert diopi_torch.fallbacks() == {}
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")  # PyTorch's, of making one
+def test_sparse_tensors_are_refused(vendor: Altered) -> None:
+    for make in (torch.Tensor.to_sparse, torch.Tensor.to_sparse_csr):
+        with pytest.raises(
+            NotImplementedError, match=r"diopi has no sparse tensors, on which .*: keep them on the CPU"
+        ):
+            make(X).to("diopi").clone()
+
+
 def test_one_line_serves_every_overload() -> None:
     names = {"mul.Tensor", "mul_.Tensor", "mul.out"}
     assert {kernels()[name].row.operator for name in names} == {"mul.Tensor"}

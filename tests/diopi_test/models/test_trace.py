@@ -46,6 +46,14 @@ def model(run: Callable[[], Any]) -> Model:
             lambda: X.clone().lerp_(X, 0.5),
             "diopiLerpScalar input=float32[2,3] end=float32[2,3] weight=0.5 >out=float32[2,3]",
         ),
+        (
+            lambda: X.unique(return_inverse=True),
+            "diopiUnique input=float32[2,3] dim=null sorted=True return_counts=False >indices=int64[2,3]",
+        ),
+        (
+            lambda: X.unique(),
+            "diopiUnique input=float32[2,3] dim=null sorted=True return_counts=False >indices=null",
+        ),
         (lambda: torch.zeros(2).fill_(torch.tensor(3)), "diopiFill value=3 >input=float32[2]"),
         (
             lambda: functional.mse_loss(X, X),

@@ -1,0 +1,47 @@
+"""`torch.accelerator` for the device: what PyTorch asks of compiled code there, `torch.diopi` does.
+
+That is waiting, streams and memory. PyTorch's functions go on for any other accelerator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any
+
+import torch
+
+from diopi_torch import device
+from diopi_torch.tensors import NAME
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "synchronize": device.synchronize,
+    "current_stream": device.current_stream,
+    "set_stream": device.set_stream,
+    "empty_cache": device.empty_cache,
+    "get_memory_info": device.mem_get_info,
+    "memory_allocated": device.memory_allocated,
+    "max_memory_allocated": device.max_memory_allocated,
+    "memory_reserved": device.memory_reserved,
+    "max_memory_reserved": device.max_memory_reserved,
+    "memory_stats": device.memory_stats,
+    "reset_peak_memory_stats": device.reset_peak_memory_stats,
+}
+"""By name, what does the work."""
+
+
+def _either(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        accelerator = torch.accelerator.current_accelerator()
+        return (ours if accelerator is not None and accelerator.type == NAME else original)(*args, **kwargs)
+
+    return function
+
+
+def install() -> None:
+    """Put the functions in the place of PyTorch's."""
+    for module in (torch.accelerator, torch.accelerator.memory):
+        for name, ours in FUNCTIONS.items():
+            if hasattr(module, name):
+                setattr(module, name, _either(getattr(module, name), ours))
