@@ -128,7 +128,6 @@ def failure(draw: random.Random) -> Finding:
 
 def opened(driver: Any, page: Path, view: str = "") -> float:
     """Milliseconds from the navigation to the first frame with content, of a page that is loaded anew."""
-    driver.get("about:blank")
     browsers.open_page(driver, page, view)
     return float(driver.execute_async_script(OPENED))
 

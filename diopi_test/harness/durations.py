@@ -91,4 +91,4 @@ def _tables(cases: Sequence[CaseRecord], number: int) -> Iterator[Table]:
 
 
 def _table(title: str, *columns: str) -> Table:
-    return Table(*columns, title=title, title_justify="left", box=None)
+    return Table(*columns, title=title, title_justify="left", box=None, min_width=len(title))

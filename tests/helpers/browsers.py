@@ -54,5 +54,6 @@ def browser(size: tuple[int, int] = (1200, 900)) -> Iterator[Any]:
 
 
 def open_page(driver: Any, file: Path, view: str = "") -> None:
-    """Open a page that lies in a file, at one of its views."""
+    """Open a page that lies in a file, at one of its views, and wait until it is shown."""
+    driver.get("about:blank")  # or it would not be loaded anew for another view
     driver.get(f"{file.as_uri()}{view}")

@@ -6,11 +6,24 @@ from dataclasses import replace
 
 from case_records import case_record, report_of
 
+from diopi_impl import Claim, Waiver
+from diopi_proto.types import Dtype
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.difference import Difference, ErrorMap, Pattern, PatternKind
 from diopi_test.execution.timing import Timing
 from diopi_test.execution.verdict import Finding, Verdict
-from diopi_test.harness.records import CaseRecord, ModelReport, Report
+from diopi_test.harness.records import (
+    CaseRecord,
+    ClaimsReport,
+    Draw,
+    Improvement,
+    ModelReport,
+    Report,
+    Use,
+    WaiverReport,
+    WaiverState,
+    WaiverUse,
+)
 
 HOSTILE = "</script><script>window.stolen = 1</script><img src=x onerror='window.stolen = 1'><!-- ${1} $data"
 
@@ -64,3 +77,21 @@ def shown_report(more: int = 0) -> Report:
         ModelReport("llama", 3, 1, 1, {"diopiAdd": Verdict.failed}, ("aten.cumsum",)),
     )
     return replace(report_of([*cases(), *others]), models=models)
+
+
+def troubled_report() -> Report:
+    """The report of a run that was shuffled, and cut short, of a vendor with claims and waivers."""
+    report = shown_report()
+    waiver = WaiverUse(Waiver("diopiErf[*]", "no erf yet"), "waivers.toml", 0, WaiverState.not_needed, 2, 0)
+    claims = (Claim("diopi*", dtypes=frozenset({Dtype.float32})),)
+    use = Use("diopiAdd", Dtype.float32, ("contiguous",), {"failed": 1})
+    return replace(
+        report,
+        shuffle=Draw(7, None, "diopi-test run --shuffle 7"),
+        errors=("the vendor was rude",),
+        summary=replace(
+            report.summary, incomplete=True, not_run=9, reason="interrupted", first_not_run=("diopiAbs[x]",)
+        ),
+        claims=ClaimsReport(claims, (use,), ()),
+        waivers=WaiverReport((waiver,), (Improvement("diopiErf[*]", "crashed", Verdict.passed, 2, ("diopiErf[a]",)),)),
+    )
