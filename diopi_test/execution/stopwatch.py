@@ -30,6 +30,9 @@ LEAST = 3
 ENOUGH = 0.5
 """Seconds after which no further call is timed."""
 
+ROOM = 2**28
+"""Bytes of tensors that calls have made, which their context keeps, after which no further call is timed."""
+
 COPIED = 64 * 2**20
 """Bytes that are copied to find the bandwidth of a device: more than the caches of most hold."""
 
@@ -47,7 +50,8 @@ def timing_of(vendor: BaseVendor, device: Device, case: BaselineCase, bandwidth:
         make = call.prepared()
         for _ in range(WARMING):
             _seconds(call, make)
-        while len(seconds) < LEAST or (len(seconds) < REPEATS and sum(seconds) < ENOUGH):
+        full = device.live_bytes + ROOM
+        while len(seconds) < LEAST or (len(seconds) < REPEATS and sum(seconds) < ENOUGH and device.live_bytes < full):
             seconds.append(_seconds(call, make))
     return Timing(round(median(seconds), 9), len(seconds), bytes_of(case), operations_of(case), bandwidth)
 

@@ -77,7 +77,7 @@ VIEWS.case = {
 function casePage(row) {
   const details = DATA.details[row];
   const [waived] = DATA.waived[row] ?? [];
-  const timing = DATA.timings[row];
+  const timing = timingOf(row);
   return [
     h("p", { class: "line" }, badge(verdictOf(row)), " ", functionLink(functionOf(row)), " ", neighbours(row)),
     messageOf(row) && h("p", { class: "message" }, said(details?.message ?? messageOf(row))),
@@ -88,7 +88,10 @@ function casePage(row) {
       [t("made-of"), DATA.bases[row] && said(DATA.bases[row])],
       [t("ratio"), ratioOf(row) != null && factor(ratioOf(row))],
       [t("time"), seconds(secondsOf(row))],
-      [t("call-takes"), timing && seconds(timing[0])],
+      [t("call-takes"), timing && t("median", { seconds: seconds(timing.time), repeats: timing.repeats })],
+      [t("times-copy"), timing?.times && factor(timing.times)],
+      [t("bytes"), timing && `${number(timing.bytes)} (${rate(timing.bytes / timing.time)} GB/s)`],
+      [t("operations"), timing?.operations && `${number(timing.operations)} (${rate(timing.operations / timing.time)} G/s)`],
     ]),
     section(t("again"), command(commandOf(row))),
     places(details?.findings ?? []),

@@ -113,6 +113,28 @@ function stack(counts, parameters = {}) {
       link([badge(verdict), " ", number(counts[verdict])], "cases", { ...parameters, verdict })))));
 }
 
+/** How long the call of a case takes, what it moves, and how many times as long as a copy that is; null if not timed. */
+function timingOf(row) {
+  if (!DATA.timings[row]) return null;
+  const [time, repeats, bytes, operations, bandwidth] = DATA.timings[row];
+  return { time, repeats, bytes, operations, bandwidth, times: bandwidth && bytes ? (time * bandwidth) / bytes : null };
+}
+
+/** Thousand millions a second. */
+function rate(perSecond) {
+  return (perSecond / 1e9).toPrecision(3);
+}
+
+function timingTable(caption, rows) {
+  return table(caption, [
+    { title: t("case"), cell: (row) => caseLink(row) },
+    { title: t("times-copy"), number: true, cell: (row) => timingOf(row).times && factor(timingOf(row).times) },
+    { title: t("call-takes"), number: true, cell: (row) => seconds(timingOf(row).time) },
+    { title: t("bytes"), number: true, cell: (row) => number(timingOf(row).bytes) },
+    { title: "GB/s", number: true, cell: (row) => rate(timingOf(row).bytes / timingOf(row).time) },
+  ], rows);
+}
+
 const EDGES = [0, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1];
 const EDGE_NAMES = ["0", "≤ 1/64", "≤ 1/32", "≤ 1/16", "≤ 1/8", "≤ 1/4", "≤ 1/2", "≤ 1", "> 1"];
 

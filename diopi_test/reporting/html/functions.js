@@ -127,6 +127,7 @@ VIEWS.function = {
       stack(counted(rows), { function: name }),
       h("div", { class: "pair" }, section(t("element-types"), typeTable(name, rows)), section(t("histogram"), histogram(rows))),
       h("div", { class: "pair" }, section(t("checks"), checkTable(name, rows)), section(t("durations"), functionTimes(rows))),
+      functionTimings(rows),
       section(t("cases"), caseList({ ...parameters, function: name }, ["function"])),
     ];
   },
@@ -158,6 +159,12 @@ function checkTable(name, rows) {
     { title: t("verdict-failed"), number: true, cell: (one) => one.failed
       ? link(number(one.failed), "cases", { function: name, check: one.check }, { class: "count text-failed" }) : "" },
   ], asked);
+}
+
+/** The calls that move most bytes. */
+function functionTimings(rows) {
+  const timed = rows.filter(timingOf).sort((one, other) => timingOf(other).bytes - timingOf(one).bytes);
+  return timed.length > 0 && section(t("calls"), timingTable(t("calls-caption"), timed.slice(0, 10)));
 }
 
 function functionTimes(rows) {

@@ -48,23 +48,15 @@ function longestCases() {
 /** Of each function that was timed the call that moves most bytes, by how much longer it takes than a copy of them. */
 function farthest() {
   const largest = new Map();
-  for (const [key, [time, , bytes, , bandwidth]] of Object.entries(DATA.timings)) {
-    const row = Number(key);
+  for (const row of Object.keys(DATA.timings).map(Number)) {
+    const timing = timingOf(row);
     const found = largest.get(functionOf(row));
-    if (bandwidth && bytes && (!found || bytes > found.bytes)) {
-      largest.set(functionOf(row), { row, time, bytes, times: (time * bandwidth) / bytes, bandwidth });
-    }
+    if (timing.times && (!found || timing.bytes > timingOf(found).bytes)) largest.set(functionOf(row), row);
   }
-  const far = [...largest.values()].sort((one, other) => other.times - one.times);
+  const far = [...largest.values()].sort((one, other) => timingOf(other).times - timingOf(one).times);
   if (!far.length) return null;
-  return section(t("bandwidth"), h("p", {}, t("bandwidth-text", { rate: (far[0].bandwidth / 1e9).toPrecision(3) })),
-    table(t("bandwidth-caption"), [
-      { title: t("case"), cell: (one) => caseLink(one.row) },
-      { title: t("times-copy"), number: true, cell: (one) => factor(one.times) },
-      { title: t("call-takes"), number: true, cell: (one) => seconds(one.time) },
-      { title: t("bytes"), number: true, cell: (one) => number(one.bytes) },
-      { title: "GB/s", number: true, cell: (one) => (one.bytes / one.time / 1e9).toPrecision(3) },
-    ], far));
+  return section(t("bandwidth"), h("p", {}, t("bandwidth-text", { rate: rate(timingOf(far[0]).bandwidth) })),
+    timingTable(t("bandwidth-caption"), far));
 }
 
 VIEWS.run = {

@@ -8,6 +8,7 @@ from faulty import FaultyVendor
 
 from diopi_proto.types import Dtype, Error
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
+from diopi_test.execution import stopwatch
 from diopi_test.execution.call import RefusedError
 from diopi_test.execution.stopwatch import (
     REPEATS,
@@ -51,6 +52,12 @@ def test_a_call_is_made_until_that_is_enough() -> None:
     assert len(seen) == WARMING + REPEATS == WARMING + timing.repeats
     assert timing.seconds > 0
     assert (timing.bytes, timing.operations, timing.bandwidth) == (96, 12, 1e9)
+
+
+def test_a_call_is_made_less_often_if_its_context_fills(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopwatch, "ROOM", 0)
+    vendor = FaultyVendor("right", lambda arguments: None)
+    assert timing_of(vendor, vendor.open_device(), case(), None).repeats == stopwatch.LEAST
 
 
 def test_a_call_that_is_refused_has_no_time() -> None:

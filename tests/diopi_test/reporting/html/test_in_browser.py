@@ -164,6 +164,11 @@ def test_every_view_of_every_page_can_be_shown_whatever_the_data_hold(
     for view in ("overview", "functions", "cases", "models", "durations", "run", "function", "case", hostile):
         browsers.open_page(driver, report, f"#/{view}")
         assert the(driver, "main").text
+    browsers.open_page(driver, report, "#/case?id=diopiMul%5Bfloat32-row%5D")
+    for text in ("20.0 µs, the median of 20", "48.8", "4,096 (0.205 GB/s)", "512 (0.0256 G/s)"):
+        assert text in the(driver, "main").text
+    browsers.open_page(driver, report, "#/function?name=diopiMul")
+    assert "The calls that move most bytes" in the(driver, "main").text
     browsers.open_page(driver, report, "#/cases?verdict=crashed")
     assert HOSTILE in the(driver, "tbody").text
     assert driver.execute_script("return window.stolen") is None
