@@ -46,7 +46,7 @@ PARTS: Sequence[tuple[str, object, str]] = (
     ("poison of results", call, "poisoned"),
     ("making tensors", call.Call, "_empty"),
     ("ballast", call.Ballast, "put_on"),
-    ("sending inputs", call.Call, "_send"),
+    ("sending inputs", call.Call, "send"),
     ("passing arguments, the call", NativeVendor, "call"),
     (REPLAY, EchoVendor, "call"),
     ("reading back", call.Call, "_read"),

@@ -32,14 +32,22 @@ TOLD = 20
 )
 @output_option("--json", "json_file", "Write the comparison as JSON, see docs/report.md.")
 @output_option("--markdown", "markdown_file", "Write it as Markdown, for a comment on a change.")
-def compare(before: Path, after: Path, factor: float, json_file: Path | None, markdown_file: Path | None) -> None:
+@output_option("--html", "html_file", "Write it as a page that needs no network.")
+def compare(
+    before: Path,
+    after: Path,
+    factor: float,
+    json_file: Path | None,
+    markdown_file: Path | None,
+    html_file: Path | None,
+) -> None:
     """Compare the runs BEFORE and AFTER, each a log or a report that `diopi-test run --json` has written.
 
     Exit status: 1 if a case that counts is broken (it passed and does not any more, or was not executed and goes wrong
     now), else 0; 2 usage, 3 a file can't be written.
     """
     from diopi_test.baseline.codec import to_json
-    from diopi_test.reporting import markdown
+    from diopi_test.reporting import html, markdown
     from diopi_test.reporting.comparison import compare as compared
 
     comparison = compared(read_report(before), read_report(after), factor)
@@ -47,6 +55,8 @@ def compare(before: Path, after: Path, factor: float, json_file: Path | None, ma
         write_report(json_file, to_json(comparison))
     if markdown_file is not None:
         write_report(markdown_file, markdown.of_comparison(comparison))
+    if html_file is not None:
+        write_report(html_file, html.of_comparison(comparison))
     for line in _lines(comparison):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     sys.exit(comparison.exit_status)
@@ -66,7 +76,7 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         yield f"less accurate: {accuracy.id}: {accuracy.before:.3g} → {accuracy.after:.3g} of its budget"
     yield from _more(len(comparison.less_accurate))
     for time in comparison.slower[:TOLD]:
-        yield f"slower: {time.function}: {time.before:.2f} → {time.after:.2f} s"
+        yield f"slower: {time.function}: {' → '.join(time.in_words)}"
     yield from _more(len(comparison.slower))
     yield from (f"note: {warning}" for warning in comparison.warnings)
     yield ", ".join(f"{number:,} {name}" for name, number in comparison.counts.items() if number) or "no cases"

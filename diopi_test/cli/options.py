@@ -289,6 +289,15 @@ judging_options = _all_of(
 """What else a run may be told: `checks`, `max_failures`, `only_list`, `nhwc` and `four_bytes`."""
 
 
+durations_option = click.option(
+    "--durations",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Show the N functions, and the N cases, that took longest.",
+)
+
+
 def output_option(name: str, variable: str, text: str) -> Callable[[F], F]:
     """An option that names a file to be written."""
     return click.option(name, variable, type=OutputFile(), help=text)

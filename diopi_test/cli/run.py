@@ -18,6 +18,7 @@ from diopi_test.cli.options import (
     dask_option,
     data_option,
     default_workers,
+    durations_option,
     judging_options,
     level_option,
     list_cases,
@@ -65,6 +66,9 @@ if TYPE_CHECKING:
 @click.option("--huge", is_flag=True, help="With --level large: also cases whose storages have more than 2^31 bytes.")
 @click.option("--strict", is_flag=True, help="Count refusals, and what PyTorch leaves open, like all other cases.")
 @click.option(
+    "--perf", is_flag=True, help="Time the calls of cases that pass, by one process if -n does not ask for more."
+)
+@click.option(
     "--dump",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
@@ -76,6 +80,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="Make the runs of this TOML file, one after the other, instead of one.",
 )
+@durations_option
 @output_option("--json", "json_file", "Write the report to this file.")
 @output_option("--log", "log", "Write the log to this new file, instead of one in the user's folder for state.")
 @click.option(
@@ -91,6 +96,7 @@ def run(
     resume: Path | None,
     resumed: bool,
     workers: int | None,
+    durations: int,
     only_list: bool,
     debug: bool,
     plan: Path | None,
@@ -106,20 +112,21 @@ def run(
     """
     from diopi_test.harness.interruption import Interruption
 
-    options = RunOptions(workers=workers or default_workers(), level=_level_of(level, model), **given)
+    workers = workers or (1 if given["perf"] else default_workers())
+    options = RunOptions(workers=workers, level=_level_of(level, model), **given)
     try:
         if debug:
             with _as_errors():  # signals are the debugger's
                 sys.exit(_debug(options))
         with _as_errors(), Interruption():
             if resume is not None:
-                _resume(resume, json_file, options)
+                _resume(resume, json_file, options, durations)
             if plan is not None:
                 status = _run_plan(plan, json_file, options.workers)
             elif only_list:
                 status = _list(options)
             else:
-                status = _run(options, json_file, log, resumed)
+                status = _run(options, json_file, log, resumed, durations)
     except KeyboardInterrupt as interrupt:
         raise Unusable(f"{interrupt} before the report was written") from interrupt
     sys.exit(status)
@@ -178,7 +185,7 @@ def _debug(options: RunOptions) -> int:
     return 0 if outcome.verdict is Verdict.passed else 1
 
 
-def _resume(log: Path, json_file: Path | None, options: RunOptions) -> None:
+def _resume(log: Path, json_file: Path | None, options: RunOptions, durations: int) -> None:
     """Run the command of a log once more, where it was given, for the cases that are left."""
     from diopi_test.harness.recorder import LogContent
 
@@ -188,11 +195,12 @@ def _resume(log: Path, json_file: Path | None, options: RunOptions) -> None:
     cluster = ["--dask", options.dask] if options.dask else []
     log = log.absolute()
     os.chdir(header.folder)
-    more = ["-n", str(options.workers), *cluster, *output, "--log", str(log), "--resumed"]
+    shown = ["--durations", str(durations)]
+    more = ["-n", str(options.workers), *cluster, *output, *shown, "--log", str(log), "--resumed"]
     run.main([*words, *more], standalone_mode=False)
 
 
-def _run(options: RunOptions, json_file: Path | None, log: Path | None, resumed: bool) -> int:
+def _run(options: RunOptions, json_file: Path | None, log: Path | None, resumed: bool, durations: int) -> int:
     """Run the suite, write and show the report; the exit status."""
     from diopi_test.baseline.codec import to_json
     from diopi_test.harness.log import new_log
@@ -207,7 +215,7 @@ def _run(options: RunOptions, json_file: Path | None, log: Path | None, resumed:
         if json_file is not None:
             write_report(json_file, to_json(report))
     finally:
-        show(report, console)
+        show(report, console, durations)
         console.print(f"log: {content.path}", highlight=False, markup=False, soft_wrap=True)
     return report.exit_status
 

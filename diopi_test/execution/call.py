@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, final
 
 import numpy as np
@@ -164,16 +164,21 @@ class Call:
             raise RefusedError(code)
         return self._left_behind(before)
 
-    def _answer(self) -> tuple[Error, dict[str, tuple[int, int]]]:
-        """What the function answers, and the generators' states before it."""
+    def prepared(self) -> Callable[[], Error]:
+        """The call with tensors of its own, whose inputs are to be sent before it is made."""
         if takes_cases(self.vendor):
             self.vendor.take_case(self.case)
         self._earlier += self._placed
         self._placed, self._boxes = [], []
         values = [self._value(parameter) for parameter in self.prototype.parameters[1:]]
+        return partial(self.vendor.call, self.case.function, self.context, *values)
+
+    def _answer(self) -> tuple[Error, dict[str, tuple[int, int]]]:
+        """What the function answers, and the generators' states before it."""
+        call = self.prepared()
         before = self._states()
-        self._send()
-        code = self.vendor.call(self.case.function, self.context, *values)
+        self.send()
+        code = call()
         end_copies()
         return code, before
 
@@ -195,7 +200,7 @@ class Call:
             generator.seed = self._seeds[name] ^ difference
             generator.offset = 0
 
-    def _send(self) -> None:
+    def send(self) -> None:
         """Copy the inputs to the device; the host does not wait for the copies if the call is queued.
 
         What lies in host memory is there at once.

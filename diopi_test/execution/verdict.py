@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import final
 
 from diopi_test.execution.difference import Difference
+from diopi_test.execution.timing import Timing
 
 
 class Verdict(StrEnum):
@@ -64,8 +65,13 @@ class Finding:
 @final
 @dataclass(frozen=True)
 class Outcome:
-    """The verdict of one case with its findings; `message` says in a line why it isn't passed."""
+    """The verdict of one case with its findings; `message` says in a line why it isn't passed.
+
+    Attributes:
+        timing: how long the call takes; None unless it passed and was to be timed.
+    """
 
     verdict: Verdict
     message: str = ""
     findings: Sequence[Finding] = ()
+    timing: Timing | None = field(default=None, metadata=OPTIONAL)

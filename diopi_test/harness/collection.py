@@ -58,6 +58,7 @@ class Collected:
             outcome.message,
             round(seconds, 6),
             command="",
+            timing=outcome.timing,
         )
 
 

@@ -56,11 +56,13 @@ class CaseOptions:
         judging: the names of the checks that judge; None for all.
         conversions: the names of those each case goes through, see `diopi_test.execution.conversions`.
         dump: the folder into which what fails is written; None for none.
+        perf: whether the calls of cases that pass are timed.
     """
 
     judging: tuple[str, ...] | None = None
     conversions: tuple[str, ...] = ()
     dump: Path | None = None
+    perf: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class RunOptions:
         dask: the address of the scheduler of the Dask cluster that runs the cases; None for this machine.
         huge: whether cases whose storages have more bytes than 32 bits count are run, where the level has some.
         strict: whether a vendor conforms only if cases that are not demanded (`CaseClass.is_demanded`) end well too.
+        perf: whether the calls of cases that pass are timed.
     """
 
     vendor: str
@@ -103,6 +106,7 @@ class RunOptions:
     dask: str | None = None
     huge: bool = False
     strict: bool = False
+    perf: bool = False
 
     def __post_init__(self) -> None:
         check_names("--check", self.checks, known_checks)
@@ -116,7 +120,7 @@ class RunOptions:
     def of_cases(self) -> CaseOptions:
         """How a case is run and judged."""
         judging = tuple(name for name in known_checks() if is_named(name, self.checks)) if self.checks else None
-        return CaseOptions(judging, tuple(name for name in CONVERSIONS if getattr(self, name)), self.dump)
+        return CaseOptions(judging, tuple(name for name in CONVERSIONS if getattr(self, name)), self.dump, self.perf)
 
     def command(self) -> str:
         """A command line that repeats the run, in one process, where the cases come in exactly the same order."""
@@ -147,3 +151,5 @@ class RunOptions:
             yield ("--huge",)
         if self.strict:
             yield ("--strict",)
+        if self.perf:
+            yield ("--perf",)

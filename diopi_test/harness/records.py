@@ -10,6 +10,7 @@ from enum import Enum
 from diopi_impl import Claim, Waiver
 from diopi_proto.types import Dtype
 from diopi_test.cases.model import CaseClass
+from diopi_test.execution.timing import Timing
 from diopi_test.execution.verdict import EXECUTED, OPTIONAL, UNSUCCESSFUL, Finding, Verdict
 
 SCHEMA_VERSION = 1
@@ -30,6 +31,7 @@ class CaseRecord:
         message: why it isn't passed.
         command: a command line that repeats it; empty until the report takes it in.
         waived_verdict: how a waived case ended; None of all others.
+        timing: how long the call takes; None unless it passed in a run that was to time calls.
     """
 
     id: str
@@ -44,6 +46,7 @@ class CaseRecord:
     seconds: float
     command: str
     waived_verdict: Verdict | None = field(default=None, metadata=OPTIONAL)
+    timing: Timing | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def ratio(self) -> float:

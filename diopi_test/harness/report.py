@@ -10,12 +10,13 @@ from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import EXECUTED, LOST, UNSUCCESSFUL, Verdict
 from diopi_test.harness import claims
 from diopi_test.harness.details import details
+from diopi_test.harness.durations import show_durations
 from diopi_test.harness.models import show_models
 from diopi_test.harness.records import CaseRecord, Counts, PlanReport, Report, WaiverReport, WaiverState
 
 
-def show(report: Report, console: Console) -> None:
-    """Print the summary of a report."""
+def show(report: Report, console: Console, durations: int = 0) -> None:
+    """Print the summary of a report, with so many of the functions and cases that took longest."""
     _show_errors(report, console)
     _show_unsuccessful(report, console)
     _show_closest(report, console)
@@ -23,6 +24,8 @@ def show(report: Report, console: Console) -> None:
         claims.show(report.claims, console)
     if report.waivers is not None:
         _show_waivers(report.waivers, console)
+    if durations:
+        show_durations(report.cases, durations, console)
     _show_draw(report, console)
     _show_incomplete(report, console)
     _show_classes(report, console)

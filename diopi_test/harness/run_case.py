@@ -116,4 +116,4 @@ def with_findings(outcome: Outcome, more: Sequence[Finding]) -> Outcome:
     wrong = [f"{finding.check}: {finding.message}" for finding in more if not finding.passed]
     verdict = Verdict.failed if wrong and outcome.verdict not in UNSUCCESSFUL else outcome.verdict
     message = "; ".join(filter(None, (outcome.message, *wrong)))
-    return Outcome(verdict, message, [*outcome.findings, *more]) if more else outcome
+    return replace(outcome, verdict=verdict, message=message, findings=[*outcome.findings, *more]) if more else outcome

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from diopi_impl import BaseVendor
+from diopi_test.baseline.records import BaselineCase
 from diopi_test.baseline.store import BaselineFile
+from diopi_test.execution.call import RefusedError
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.refusals import NegativeCase
 from diopi_test.execution.runtime_cases import RUNTIME_CASES
+from diopi_test.execution.stopwatch import copy_bandwidth, timing_of
 from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.harness.collection import RUNTIME, Collected
 from diopi_test.harness.dump import DumpError, dump
@@ -58,9 +63,24 @@ class Session:
         if case.function == RUNTIME:
             return self._run_runtime_case(case.label)
         made = make(self._files.get(path, sha256), case, self._options.conversions)
-        if self._options.dump is None:
-            return run_made(self.vendor, self.device, made, self._options.judging)
-        return self._run_and_dump(made, self._options.dump)
+        if self._options.dump is not None:
+            outcome = self._run_and_dump(made, self._options.dump)
+        else:
+            outcome = run_made(self.vendor, self.device, made, self._options.judging)
+        is_timed = self._options.perf and outcome.verdict is Verdict.passed and made.flaw is None
+        return self._timed(outcome, made.case) if is_timed else outcome
+
+    def _timed(self, outcome: Outcome, case: BaselineCase) -> Outcome:
+        """The outcome with how long the call takes; failed if it is refused when it is made again."""
+        try:
+            return replace(outcome, timing=timing_of(self.vendor, self.device, case, self._bandwidth))
+        except RefusedError as refused:
+            told = f"{refused.code.name} when the call was repeated to time it: {self.vendor.last_error()}"
+            return Outcome(Verdict.failed, told, outcome.findings)
+
+    @cached_property
+    def _bandwidth(self) -> float | None:
+        return copy_bandwidth(self.device)
 
     def _run_and_dump(self, made: MadeCase, folder: Path) -> Outcome:
         """Run a case, and write what it was given and made into a file if it does not pass."""

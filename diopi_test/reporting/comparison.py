@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import final
 
-from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.execution.verdict import OPTIONAL, UNSUCCESSFUL, Verdict
 from diopi_test.harness.records import SCHEMA_VERSION, BaselineInfo, CaseRecord, Report, VendorInfo
 
 RIGHT = frozenset({Verdict.passed, Verdict.waived})
@@ -21,6 +20,9 @@ LEAST_RATIO = 0.1
 
 LEAST_SECONDS = 1.0
 """Time of a function's cases below which a factor means nothing."""
+
+LEAST_TIMED = 20e-6
+"""Seconds by which a function's calls, each the median of several, have to take longer."""
 
 
 class Change(StrEnum):
@@ -65,11 +67,22 @@ class LessAccurate:
 @final
 @dataclass(frozen=True)
 class Slower:
-    """A function whose cases, those of both runs, took longer; seconds before and after."""
+    """A function whose cases, those of both runs, took longer; seconds before and after.
+
+    Attributes:
+        timed: whether these are of the calls alone, as both runs timed them.
+    """
 
     function: str
     before: float
     after: float
+    timed: bool = field(default=False, metadata=OPTIONAL)
+
+    @property
+    def in_words(self) -> tuple[str, str]:
+        """Both times with their unit."""
+        before, after = (f"{one * 1e6:.1f} µs" if self.timed else f"{one:.2f} s" for one in (self.before, self.after))
+        return before, after
 
 
 @final
@@ -174,11 +187,28 @@ def _less_accurate(both: Iterable[tuple[CaseRecord, CaseRecord]], factor: float)
 
 
 def _slower(both: Iterable[tuple[CaseRecord, CaseRecord]], factor: float) -> Iterator[Slower]:
-    seconds: Mapping[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    """The functions that got slower, by what was timed of the calls where both runs did that."""
+    took, timed = _Seconds(), _Seconds()
     for old, new in both:
-        of_function = seconds[new.function]
-        of_function[0] += old.seconds
-        of_function[1] += new.seconds
-    for function, (was, now) in seconds.items():
-        if now >= LEAST_SECONDS and now > factor * was:
+        took.add(new.function, old.seconds, new.seconds)
+        if old.timing and new.timing:
+            timed.add(new.function, old.timing.seconds, new.timing.seconds)
+    for function, (was, now) in took.by_function.items():
+        if function in timed.by_function:
+            was, now = timed.by_function[function]
+            if now > factor * was and now - was >= LEAST_TIMED:
+                yield Slower(function, round(was, 9), round(now, 9), True)
+        elif now >= LEAST_SECONDS and now > factor * was:
             yield Slower(function, round(was, 3), round(now, 3))
+
+
+@final
+class _Seconds:
+    """Seconds before and after, by function."""
+
+    def __init__(self) -> None:
+        self.by_function: dict[str, tuple[float, float]] = {}
+
+    def add(self, function: str, before: float, after: float) -> None:
+        was, now = self.by_function.get(function, (0.0, 0.0))
+        self.by_function[function] = was + before, now + after

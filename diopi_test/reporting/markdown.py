@@ -9,6 +9,7 @@ from typing import TypeVar
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
 from diopi_test.harness.details import details
+from diopi_test.harness.durations import by_function, distances, slowest
 from diopi_test.harness.records import CaseRecord, Counts, Report
 from diopi_test.reporting.comparison import Change, ChangedCase, Comparison
 
@@ -21,9 +22,9 @@ LONGEST = 400
 """Characters of a message."""
 
 
-def of_report(report: Report) -> str:
-    """The summary of a report: counts by class, then what went wrong."""
-    return "".join(f"{line}\n" for line in _report_lines(report))
+def of_report(report: Report, durations: int = 0) -> str:
+    """The summary of a report: counts by class, then what went wrong, and so many of what took longest."""
+    return "".join(f"{line}\n" for line in _report_lines(report, durations))
 
 
 def of_comparison(comparison: Comparison) -> str:
@@ -31,7 +32,7 @@ def of_comparison(comparison: Comparison) -> str:
     return "".join(f"{line}\n" for line in _comparison_lines(comparison))
 
 
-def _report_lines(report: Report) -> Iterator[str]:
+def _report_lines(report: Report, durations: int) -> Iterator[str]:
     yield f"### {_headline(report)}"
     yield ""
     yield from (f"- {_code(error)}" for error in report.errors[:TOLD])
@@ -42,6 +43,8 @@ def _report_lines(report: Report) -> Iterator[str]:
     wrong = [case for case in report.cases if case.verdict in UNSUCCESSFUL and report.decides(case.class_)]
     if wrong:
         yield from _folded(f"{len(wrong)} cases went wrong", _told(wrong, _wrong_case))
+    if durations:
+        yield from _durations(report, durations)
     if report.models:
         trained = [model.name for model in report.models if model.trains]
         yield f"{len(trained)} of {len(report.models)} networks can be trained."
@@ -84,6 +87,18 @@ def _wrong_case(case: CaseRecord) -> Iterator[str]:
     yield f"  - {_code(case.command)}"
 
 
+def _durations(report: Report, number: int) -> Iterator[str]:
+    """The functions and cases that took longest, and the calls that are slow for what they do."""
+    functions = by_function(report.cases)[:number]
+    rows = [[_code(one.function), str(one.cases), f"{one.seconds:.2f} s"] for one in functions]
+    yield from _folded("functions that took longest", _table(["function", "cases", "took"], rows))
+    cases = [[_code(case.id), f"{case.seconds:.2f} s"] for case in slowest(report.cases)[:number]]
+    yield from _folded("cases that took longest", _table(["case", "took"], cases))
+    if far := distances(report.cases)[:number]:
+        times = [[_code(one.id), f"{one.timing.seconds * 1e6:.1f} µs", f"{one.times:.3g}"] for one in far]
+        yield from _folded("calls farthest from memory bandwidth", _table(["case", "took", "× a copy"], times))
+
+
 def _comparison_lines(comparison: Comparison) -> Iterator[str]:
     names = [_escaped(run.vendor.title) for run in (comparison.before, comparison.after)]
     yield f"### {'❌' if comparison.exit_status else '✅'} {names[0]} → {names[1]}"
@@ -101,7 +116,7 @@ def _comparison_lines(comparison: Comparison) -> Iterator[str]:
             f"{len(comparison.less_accurate)} less accurate", _table(["case", "error / budget before", "after"], rows)
         )
     if comparison.slower:
-        rows = [[_code(one.function), f"{one.before:.2f} s", f"{one.after:.2f} s"] for one in comparison.slower[:TOLD]]
+        rows = [[_code(one.function), *one.in_words] for one in comparison.slower[:TOLD]]
         yield from _folded(f"{len(comparison.slower)} slower", _table(["function", "before", "after"], rows))
 
 

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ def _timed(
     seconds = time.perf_counter() - start
     forks.end_copies()
     outcome = with_findings(outcome, list(findings(surroundings, forks)))
-    return Outcome(outcome.verdict, shortened(outcome.message), outcome.findings), seconds
+    return replace(outcome, message=shortened(outcome.message)), seconds
 
 
 def outcome_whatever_is_raised(session: Session, path: Path, sha256: str | None, case: Collected) -> Outcome:

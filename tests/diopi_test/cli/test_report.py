@@ -53,6 +53,24 @@ def test_without_a_file_the_summary_is_shown(tmp_path: Path) -> None:
     assert "1 passed" in done.output
 
 
+def test_pages_are_made_of_logs(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log", [WRONG], "diopiAdd[float32-y]")  # which is still to come
+    assert call("report", log, "--html", tmp_path / "r.html").exit_code == 3
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert page.startswith("<!doctype html>") and WRONG.label in page
+    done = call("compare", write_log(tmp_path / "before", [RIGHT]), log, "--html", tmp_path / "c.html")
+    assert done.exit_code == 1
+    assert '"change":"broken"' in (tmp_path / "c.html").read_text("utf-8")
+
+
+def test_durations_are_shown_if_asked_for(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log", [RIGHT])
+    assert "took longest" not in call("report", log).output
+    assert "the cases that took longest" in call("report", log, "--durations", 3).output
+    assert call("report", log, "--durations", 3, "--markdown", tmp_path / "r.md").output == ""
+    assert "| `diopiAdd` | 1 | 0.50 s |" in (tmp_path / "r.md").read_text("utf-8")
+
+
 def test_a_run_that_goes_on_is_incomplete(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log", [RIGHT], "diopiAdd[float32-y]")
     with log.open("ab") as file:

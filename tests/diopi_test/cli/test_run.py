@@ -54,6 +54,18 @@ def test_a_run_that_was_cut_goes_on_where_it_ended(data: Path, tmp_path: Path) -
     assert kinds.count("resumed") == 1
 
 
+def test_calls_are_timed_if_asked_for(data: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    done = invoke(data, "--perf", "--dtype", "float32", "--json", report, "--durations", 2)
+    assert done.exit_code == 0, done.output
+    assert "farthest from memory bandwidth" in done.output
+    cases = json.loads(report.read_text())["cases"]
+    assert {case["verdict"] for case in cases} == {"passed"}
+    timed = [case["timing"] for case in cases if case["class"] != "refusal" and not case["base"]]
+    assert timed and all(one["seconds"] > 0 and one["bytes"] > 0 and one["bandwidth"] > 0 for one in timed)
+    assert {"--perf" in case["command"] for case in cases} == {True}
+
+
 def test_a_log_of_another_baseline_is_refused(data: Path, tmp_path: Path) -> None:
     log = tmp_path / "run.log"
     assert invoke(data, "--log", log).exit_code == 0

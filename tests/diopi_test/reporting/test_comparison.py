@@ -8,6 +8,7 @@ import pytest
 from case_records import case_record, report_of
 
 from diopi_test.cases.model import CaseClass
+from diopi_test.execution.timing import Timing
 from diopi_test.execution.verdict import Finding
 from diopi_test.harness.records import CaseRecord
 from diopi_test.reporting import markdown
@@ -74,6 +75,18 @@ def test_functions_that_take_longer(before: float, after: float, told: bool) -> 
     found = compared(passed(0, before), passed(0, after))
     assert [(one.function, one.before, one.after) for one in found.slower] == (
         [("diopiAdd", before, after)] if told else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [(1e-4, 3e-4, True), (1e-4, 1.5e-4, False), (1e-6, 1e-5, False), (None, 3e-4, False)],
+)
+def test_calls_that_were_timed_in_both_runs(before: float | None, after: float, told: bool) -> None:
+    timings = (None if seconds is None else Timing(seconds, 20, 4096) for seconds in (before, after))
+    found = compared(*(replace(passed(0), timing=timing) for timing in timings))
+    assert [(one.function, one.timed, one.in_words) for one in found.slower] == (
+        [("diopiAdd", True, ("100.0 µs", "300.0 µs"))] if told else []
     )
 
 

@@ -1,0 +1,184 @@
+"""What the page of a large run costs: its size, and the time to make, open, filter and read it.
+
+    python benchmarks/html_report.py [--cases 25000] [--failing 0.02] [--output page.html]
+
+The log is made up: cases of all functions, of which a part fails with all that a record of a failed case has, a picture
+of 32 × 32 cells included. Times in the browser are medians of five, from the navigation to the first frame with the
+view, and from the change of a filter to the frame that shows it; CPU is that of the thread that makes the page, which
+does not depend on what else the machine does. It needs Chromium with its driver, and Selenium.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import click
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
+
+import browsers
+
+from diopi_proto.interface import prototypes
+from diopi_test.baseline.codec import to_json
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.difference import Difference, ErrorMap, Pattern, PatternKind
+from diopi_test.execution.timing import Timing
+from diopi_test.execution.verdict import Finding, Verdict
+from diopi_test.harness.log import Entry, sealed
+from diopi_test.harness.options import RunOptions
+from diopi_test.harness.recorder import Header
+from diopi_test.harness.records import CaseRecord, VendorInfo
+from diopi_test.reporting import html
+from diopi_test.reporting.reading import read_report
+
+DTYPES = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "complex64", "bool")
+CHECKS = ("form", "written", "inputs", "gaps", "guards", "repeat", "order", "layout", "leaks")
+ROUNDS = 5
+
+SHOWN = """const done = arguments[arguments.length - 1];
+const shown = () => requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
+"""
+"""What waits until a frame has been shown, then hands back the milliseconds since `start`."""
+
+FILTER = f"""{SHOWN}
+const control = document.getElementById("field-" + arguments[0]), start = performance.now();
+control.value = arguments[1];
+control.dispatchEvent(new Event(control.tagName === "SELECT" ? "change" : "input"));
+shown();"""
+
+GO = f"""{SHOWN}
+const start = performance.now();
+location.hash = arguments[0];
+shown();"""
+
+OPENED = """const done = arguments[arguments.length - 1];
+const wait = () => {
+  const paint = performance.getEntriesByName("first-contentful-paint")[0];
+  if (paint) done(paint.startTime); else requestAnimationFrame(wait);
+};
+wait();"""
+"""The milliseconds from the navigation to the first frame with content."""
+
+
+def log_lines(cases: int, failing: float) -> Iterator[bytes]:
+    """The log of a run of so many cases, a part of which fails."""
+    options, draw = RunOptions("synthetic"), random.Random(0)
+    yield sealed(Entry("run", to_json(Header.of(options, "0" * 64))))
+    yield sealed(Entry("vendor", to_json(VendorInfo("synthetic", "1.0"))))
+    records = [record(number, draw, draw.random() < failing, options) for number in range(cases)]
+    yield sealed(Entry("due", [one.id for one in records]))
+    yield from (sealed(Entry("case", to_json(one))) for one in records)
+    yield sealed(Entry("end", 1234.5))
+
+
+def record(number: int, draw: random.Random, fails: bool, options: RunOptions) -> CaseRecord:
+    """How a case ended."""
+    functions = sorted(prototypes())
+    function, dtype = functions[number % len(functions)], draw.choice(DTYPES)
+    label = f"{dtype}-all-attributes-{number:05}"
+    case_id = f"{function}[{label}]"
+    values = failure(draw) if fails else Finding("values", True, ratio=draw.random() ** 3, rms=draw.random())
+    checks = (*(Finding(name, True) for name in CHECKS[: draw.randrange(5, 10)]), values)
+    message = f"values: {values.message}" if fails else ""
+    timing = None if fails else Timing(draw.random() * 1e-4, 20, draw.randrange(10**6), bandwidth=1e10)
+    return CaseRecord(
+        case_id,
+        function,
+        label,
+        "",
+        dtype,
+        draw.choice(list(CaseClass)),
+        Verdict.failed if fails else Verdict.passed,
+        checks,
+        message,
+        draw.random() / 10,
+        options.command_of(case_id),
+        timing=timing,
+    )
+
+
+def failure(draw: random.Random) -> Finding:
+    """A finding with all that one may have."""
+    rows = tuple("".join(draw.choice("0123456789") for _ in range(32)) for _ in range(32))
+    place = Difference(
+        "out",
+        "are wrong",
+        draw.randrange(1, 4096),
+        4096,
+        (3, draw.randrange(64), draw.randrange(64)),
+        str(draw.random()),
+        str(draw.random()),
+        draw.random(),
+        1e-6,
+        (Pattern(PatternKind.slice, "all in [:, 3:], which has 4032"),),
+        {"input": str(draw.random()), "other": str(draw.random())},
+        {name: "float32 (8, 64, 64), strides (4096, 64, 1)" for name in ("out", "input", "other")},
+        map=ErrorMap((1, 2), (64, 64), rows),
+    )
+    told = f"out: {place.wrong} of 4096 elements are wrong, the worst at {place.index}: {place.given}, "
+    return Finding("values", False, f"{told}expected {place.expected} ± 1e-06", 2 * draw.random() * 1e6, where=(place,))
+
+
+def opened(driver: Any, page: Path, view: str = "") -> float:
+    """Milliseconds from the navigation to the first frame with content, of a page that is loaded anew."""
+    browsers.open_page(driver, page, view)
+    return float(driver.execute_async_script(OPENED))
+
+
+def thread_time(driver: Any) -> float:
+    """Milliseconds of CPU that the page's thread has used since the page was asked for."""
+    metrics = driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    return 1e3 * next(float(one["value"]) for one in metrics if one["name"] == "TaskDuration")
+
+
+def in_browser(page: Path) -> Iterator[tuple[str, float]]:
+    """What was done, and the milliseconds it took."""
+    with browsers.browser() as driver:
+        driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+        for what, view in (("open", ""), ("open the grid", "#/functions")):
+            times = [(opened(driver, page, view), thread_time(driver)) for _ in range(ROUNDS)]
+            yield what, median(frame for frame, _ in times)
+            yield f"{what}, CPU", median(cpu for _, cpu in times)
+        opened(driver, page, "#/cases")
+        for what, field, values in (
+            ("filter by word", "q", ["diopi", "all 00", "wrong worst", "nothing at all", ""]),
+            ("filter by verdict", "verdict", ["failed", "passed", "wrong", "", "failed"]),
+            ("order by error / budget", "order", ["ratio", "id", "ratio", "seconds", "ratio"]),
+        ):
+            yield what, median(float(driver.execute_async_script(FILTER, field, value)) for value in values)
+        names = ["diopiAdd", "diopiMm", "diopiSoftmax", "diopiRelu", "diopiSort"]
+        addresses = [f"#/function?name={name}" for name in names]
+        yield "a function's page", median(float(driver.execute_async_script(GO, one)) for one in addresses)
+
+
+@click.command()
+@click.option("--cases", default=25_000, show_default=True)
+@click.option("--failing", default=0.02, show_default=True, help="Which part of them fails.")
+@click.option("--output", type=click.Path(path_type=Path), help="Keep the page.")
+def main(cases: int, failing: float, output: Path | None) -> None:
+    """Print size and times."""
+    with tempfile.TemporaryDirectory() as folder:
+        log, page = Path(folder, "run.log.jsonl"), output or Path(folder, "page.html")
+        log.write_bytes(b"".join(log_lines(cases, failing)))
+        print(f"log of {cases:,} cases, {failing:.0%} of them failed: {log.stat().st_size / 1e6:.1f} MB")
+        start = perf_counter()
+        report = read_report(log)
+        print(f"read in {perf_counter() - start:.1f} s")
+        start = perf_counter()
+        page.write_text(html.of_report(report), "utf-8")
+        print(f"page of {page.stat().st_size / 1e6:.1f} MB, made in {perf_counter() - start:.1f} s")
+        if missing := browsers.missing():
+            sys.exit(missing)
+        for what, milliseconds in in_browser(page.absolute()):
+            print(f"{what}: {milliseconds:.0f} ms")
+
+
+if __name__ == "__main__":
+    main()

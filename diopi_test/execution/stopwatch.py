@@ -1,0 +1,116 @@
+"""Timing calls on a vendor's device, and how fast that copies its own memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from math import prod
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from diopi_impl import BaseVendor
+from diopi_proto.interface import lookup
+from diopi_proto.types import Error
+from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
+from diopi_test.execution.call import Call, RefusedError
+from diopi_test.execution.timing import Timing
+from lib_rt import Context, Device
+from lib_rt.dtypes import to_numpy
+from lib_rt.errors import CallError
+
+WARMING = 2
+"""Calls before the first that is timed: those in which a vendor compiles, tunes and fills its caches."""
+
+REPEATS = 20
+"""Calls that are timed, at most."""
+
+LEAST = 3
+"""Calls that are timed, however long they take."""
+
+ENOUGH = 0.5
+"""Seconds after which no further call is timed."""
+
+ROOM = 2**28
+"""Bytes of tensors that calls have made, which their context keeps, after which no further call is timed."""
+
+COPIED = 64 * 2**20
+"""Bytes that are copied to find the bandwidth of a device: more than the caches of most hold."""
+
+COPIES = 5
+"""How often they are copied; the fastest counts."""
+
+
+def timing_of(vendor: BaseVendor, device: Device, case: BaselineCase, bandwidth: float | None) -> Timing:
+    """How long the call of a case takes on a device that copies with this bandwidth.
+
+    RefusedError if the call is refused.
+    """
+    seconds: list[float] = []
+    with Call(vendor, device, case) as call:
+        make = call.prepared()
+        for _ in range(WARMING):
+            _seconds(call, make)
+        full = device.live_bytes + ROOM
+        while len(seconds) < LEAST or (len(seconds) < REPEATS and sum(seconds) < ENOUGH and device.live_bytes < full):
+            seconds.append(_seconds(call, make))
+    return Timing(round(median(seconds), 9), len(seconds), bytes_of(case), operations_of(case), bandwidth)
+
+
+def _seconds(call: Call, make: Callable[[], Error]) -> float:
+    """Seconds from the call until its stream is done; the inputs, which it may update, have arrived before.
+
+    RefusedError if it is refused.
+    """
+    call.send()
+    start = perf_counter()
+    code = make()
+    call.context.stream.synchronize()
+    seconds = perf_counter() - start
+    if code is not Error.Success:
+        raise RefusedError(code)
+    return seconds
+
+
+def bytes_of(case: BaselineCase) -> int:
+    """Bytes of the elements of all tensors of a call; those of a tensor that is updated are read and written."""
+    tensors = [*_tensors(case.arguments.values()), *_tensors(case.expected.values())]
+    return sum(prod(one.values.shape) * to_numpy(one.dtype).itemsize for one in tensors)
+
+
+def operations_of(case: BaselineCase) -> int | None:
+    """One operation for each element of the results, if the function computes them one by one; else None."""
+    if not lookup(case.function).elementwise:
+        return None
+    return sum(prod(one.values.shape) for one in _tensors(case.expected.values()))
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[BaselineTensor | Expected]:
+    for value in values:
+        if isinstance(value, list):
+            yield from _tensors(value)
+        elif isinstance(value, BaselineTensor | Expected):
+            yield value
+
+
+def copy_bandwidth(device: Device, nbytes: int = COPIED) -> float | None:
+    """Bytes a second that a device reads and writes when it copies so many of its own; None if it can't."""
+    blocks: list[int] = []
+    try:
+        with Context(device) as context:
+            for _ in range(2):
+                blocks.append(device.malloc(nbytes))
+            source, destination = blocks
+            seconds = [_copy_seconds(context, destination, source, nbytes) for _ in range(COPIES + 1)]
+    except CallError:
+        return None
+    finally:
+        for block in blocks:
+            device.free(block)
+    return float(round(2 * nbytes / min(seconds[1:])))
+
+
+def _copy_seconds(context: Context, destination: int, source: int, nbytes: int) -> float:
+    start = perf_counter()
+    context.stream.d2d(destination, source, nbytes)
+    context.stream.synchronize()
+    return perf_counter() - start

@@ -1,0 +1,94 @@
+"""Where the time of a run went, and which calls are slow for what they do."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from diopi_test.execution.timing import Timing
+from diopi_test.harness.records import CaseRecord
+
+
+@final
+@dataclass(frozen=True)
+class FunctionTime:
+    """How many cases a function has, and the seconds they took together."""
+
+    function: str
+    cases: int
+    seconds: float
+
+
+@final
+@dataclass(frozen=True)
+class Distance:
+    """The timed call of a function that moves most bytes.
+
+    Attributes:
+        id: of its case.
+        times: how many times as long it takes as a copy of as many bytes.
+    """
+
+    id: str
+    timing: Timing
+    times: float
+
+
+def by_function(cases: Iterable[CaseRecord]) -> Sequence[FunctionTime]:
+    """How long the cases of each function took, the longest first."""
+    seconds: Mapping[str, list[float]] = defaultdict(list)
+    for case in cases:
+        seconds[case.function].append(case.seconds)
+    times = (FunctionTime(function, len(each), sum(each)) for function, each in seconds.items())
+    return sorted(times, key=lambda one: (-one.seconds, one.function))
+
+
+def slowest(cases: Iterable[CaseRecord]) -> Sequence[CaseRecord]:
+    """The cases, the longest first."""
+    return sorted(cases, key=lambda case: (-case.seconds, case.id))
+
+
+def distances(cases: Iterable[CaseRecord]) -> Sequence[Distance]:
+    """How far each function that was timed is from the bandwidth of the device's memory, the farthest first."""
+    largest: dict[str, Distance] = {}
+    for case in cases:
+        timing = case.timing
+        if timing is None or timing.distance is None:
+            continue
+        if case.function not in largest or timing.bytes > largest[case.function].timing.bytes:
+            largest[case.function] = Distance(case.id, timing, timing.distance)
+    return sorted(largest.values(), key=lambda one: (-one.times, one.id))
+
+
+def show_durations(cases: Sequence[CaseRecord], number: int, console: Console) -> None:
+    """Print tables of the functions and cases that took longest, and of those that are slow for what they do."""
+    for table in _tables(cases, number):
+        console.print(table)
+
+
+def _tables(cases: Sequence[CaseRecord], number: int) -> Iterator[Table]:
+    functions = _table("the functions that took longest", "seconds", "cases", "function")
+    for one in by_function(cases)[:number]:
+        functions.add_row(f"{one.seconds:.2f}", str(one.cases), one.function)
+    yield functions
+    longest = _table("the cases that took longest", "seconds", "case")
+    for case in slowest(cases)[:number]:
+        longest.add_row(f"{case.seconds:.2f}", escape(case.id))
+    yield longest
+    if far := distances(cases):
+        slow = _table("the calls farthest from memory bandwidth", "× a copy", "microseconds", "GB/s", "case")
+        for distance in far[:number]:
+            timing = distance.timing
+            rate = timing.bytes / timing.seconds / 1e9
+            slow.add_row(f"{distance.times:.3g}", f"{timing.seconds * 1e6:.1f}", f"{rate:.3g}", escape(distance.id))
+        yield slow
+
+
+def _table(title: str, *columns: str) -> Table:
+    return Table(*columns, title=title, title_justify="left", box=None, min_width=len(title))

@@ -1,0 +1,40 @@
+"""Pages: a report, or a comparison of two, as one HTML file that needs no network and no other file.
+
+What a page shows is JSON in it (`columns`), shown by scripts beside this file, in English or Chinese (`texts.json`).
+The scripts make elements and texts of the data, never markup; and the page's own policy lets nothing else be executed
+or loaded.
+"""
+
+from __future__ import annotations
+
+from diopi_test.baseline.codec import to_json
+from diopi_test.harness.records import Report, VendorInfo
+from diopi_test.reporting.comparison import Comparison
+from diopi_test.reporting.html.columns import columns_of
+from diopi_test.reporting.html.page import page
+
+OF_REPORT = ("page.js", "data.js", "overview.js", "functions.js", "cases.js", "run.js")
+
+OF_COMPARISON = ("page.js", "comparison.js")
+
+
+def of_report(report: Report) -> str:
+    """The page of a report."""
+    made = f"{report.baseline.level} {report.baseline.digest[:12]}, DIOPI {report.proto_version}"
+    return page(_name(report.vendor), {"made": made, **columns_of(report)}, OF_REPORT)
+
+
+def of_comparison(comparison: Comparison) -> str:
+    """The page of two runs compared."""
+    names = [_name(run.vendor) for run in (comparison.before, comparison.after)]
+    data = {
+        "made": comparison.after.baseline.level,
+        "comparison": to_json(comparison),
+        "counts": comparison.counts,
+        "warnings": list(comparison.warnings),
+    }
+    return page(" → ".join(names), data, OF_COMPARISON)
+
+
+def _name(vendor: VendorInfo) -> str:
+    return f"{vendor.name} {vendor.version}".strip()

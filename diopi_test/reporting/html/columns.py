@@ -1,0 +1,143 @@
+"""A report in columns: as small as it can be read without unpacking, so that a page opens at once."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, final
+
+from diopi_test.baseline.codec import to_json
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.harness.records import CaseRecord, Report
+
+DETAILS = 5 * 2**20
+"""Characters of JSON for where cases go wrong; what is more is left out, of functions with most such cases first."""
+
+SHORT = 160
+"""Characters of a message of which there is a longer one in the details."""
+
+TABLES = ("function", "dtype", "class", "verdict", "checks", "check", "command")
+"""The columns whose entries are numbers in a table."""
+
+LONG = 2000
+"""Characters of the longer one."""
+
+
+def columns_of(report: Report) -> Mapping[str, Any]:
+    """What a page tells of a report.
+
+    `report` is the report but for its cases, `cases` has a column for each thing that every case has, with an entry a
+    case; `tables` has what entries of columns are numbers of. All else is by number of the case: `messages`, `bases`,
+    `waived`, `timings`, and `details`, which has the failed findings as in the report's JSON.
+    """
+    cases, tables = report.cases, _Tables()
+    listed = _columns(cases, tables)
+    return {
+        "report": _frame(report),
+        "cases": listed,
+        "tables": tables.content,
+        "messages": _by_number(cases, lambda case: _cut(case.message, SHORT)),
+        "bases": _by_number(cases, lambda case: case.base),
+        "waived": _by_number(cases, lambda case: [case.waived_verdict] if case.waived_verdict else None),
+        "timings": _by_number(cases, _timing),
+        "details": _details(cases),
+    }
+
+
+@final
+class _Tables:
+    """Values that occur often, each told once, by the name of their column."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, dict[Hashable, int]] = {}
+
+    def number(self, column: str, value: Hashable) -> int:
+        """The number of a value in the table of a column, where it is put unless it is there."""
+        numbers = self._numbers.setdefault(column, {})
+        return numbers.setdefault(value, len(numbers))
+
+    @property
+    def content(self) -> Mapping[str, Sequence[Hashable]]:
+        """The values of each table, in the order of their numbers."""
+        return {column: list(self._numbers.get(column, ())) for column in TABLES}
+
+
+def _columns(cases: Sequence[CaseRecord], tables: _Tables) -> Mapping[str, Any]:
+    for class_ in CaseClass:  # in their order
+        tables.number("class", class_)
+    numbered: dict[str, Any] = {
+        "function": lambda case: case.function,
+        "dtype": lambda case: case.dtype,
+        "class": lambda case: case.class_,
+        "verdict": lambda case: case.verdict,
+        "command": lambda case: case.command.removesuffix(shlex.quote(case.id)),
+        "checks": lambda case: tuple((tables.number("check", one.check), int(one.passed)) for one in case.checks),
+    }
+    return {
+        **{name: [tables.number(name, value(case)) for case in cases] for name, value in numbered.items()},
+        "label": [case.label for case in cases],
+        "ratio": [_ratio(case) for case in cases],
+        "microseconds": [round(case.seconds * 1e6) for case in cases],
+    }
+
+
+def _ratio(case: CaseRecord) -> float | str | None:
+    """The largest error / budget of a case to three digits; None where none was measured."""
+    measured = [check.ratio for check in case.checks if check.ratio is not None]
+    if not measured:
+        return None
+    largest = max(measured)
+    return float(f"{largest:.3g}") if math.isfinite(largest) else "inf"
+
+
+def _timing(case: CaseRecord) -> Sequence[float | None] | None:
+    timing = case.timing
+    return timing and (timing.seconds, timing.repeats, timing.bytes, timing.operations, timing.bandwidth)
+
+
+def _by_number(cases: Sequence[CaseRecord], value: Any) -> Mapping[int, Any]:
+    return {number: found for number, case in enumerate(cases) if (found := value(case))}
+
+
+def _details(cases: Sequence[CaseRecord]) -> Mapping[int, Any]:
+    """What failed checks found, of as many cases as there is room for: the first of each function, then the second."""
+    chosen: dict[int, Any] = {}
+    left = DETAILS
+    for number in _in_turn(cases):
+        case = cases[number]
+        found = {
+            "message": _cut(case.message, LONG),
+            "findings": [to_json(one) for one in case.checks if not one.passed],
+        }
+        left -= len(str(found))
+        if left < 0:
+            break
+        chosen[number] = found
+    return chosen
+
+
+def _in_turn(cases: Sequence[CaseRecord]) -> Iterator[int]:
+    """The numbers of cases that went wrong or are waived: the first of each function, then the second of each …"""
+    seen: dict[str, int] = {}
+    order = []
+    for number, case in enumerate(cases):
+        if case.verdict in UNSUCCESSFUL or case.verdict is Verdict.waived:
+            seen[case.function] = place = seen.get(case.function, 0) + 1
+            order.append((place, number))
+    return (number for _, number in sorted(order))
+
+
+def _frame(report: Report) -> Mapping[str, Any]:
+    """The report but for its cases."""
+    content = to_json(replace(report, cases=()))
+    del content["cases"]
+    models = [{**to_json(model), "trains": model.trains} for model in report.models]
+    optional = {"waivers": None, "strict": False}
+    return {**optional, **content, "models": models, "exit_status": report.exit_status}
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[:length]} …"

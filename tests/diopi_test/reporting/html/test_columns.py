@@ -1,0 +1,70 @@
+"""A report in columns: from which every case can be put together again, and no more than there is room for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from case_records import case_record, report_of
+from shown_reports import PLACE, shown_report
+
+from diopi_test.execution.verdict import Finding
+from diopi_test.reporting.html import columns as module
+from diopi_test.reporting.html.columns import columns_of
+
+
+def test_every_case_can_be_put_together_again() -> None:
+    report = shown_report()
+    found = json.loads(json.dumps(columns_of(report)))
+    tables, listed = found["tables"], found["cases"]
+    for number, case in enumerate(report.cases):
+        told = {
+            name: tables[name][listed[name][number]] for name in ("function", "dtype", "class", "verdict", "command")
+        }
+        assert f"{told['function']}[{listed['label'][number]}]" == case.id
+        assert (told["dtype"], told["class"], told["verdict"]) == (case.dtype, case.class_.name, case.verdict.name)
+        checks = tables["checks"][listed["checks"][number]]
+        assert [(tables["check"][check], passed == 1) for check, passed in checks] == [
+            (one.check, one.passed) for one in case.checks
+        ]
+        assert found["messages"].get(str(number), "") == case.message
+        assert listed["microseconds"][number] == 500_000
+
+
+def test_what_is_measured_and_what_is_not() -> None:
+    endless = case_record("diopiAdd[float32-a]", "failed", "", Finding("values", False, "wrong", float("inf")))
+    tiny = case_record("diopiAdd[float32-b]", "passed", "", Finding("values", True, ratio=0.123456))
+    exact = case_record("diopiAdd[float32-c]", "passed", "", Finding("values", True))
+    assert columns_of(report_of([endless, tiny, exact]))["cases"]["ratio"] == ["inf", 0.123, None]
+
+
+def test_the_command_of_a_case_is_told_once() -> None:
+    both = [case_record(f"diopi{name}[float32-row]", "passed") for name in ("Add", "Mul")]
+    found = columns_of(report_of([replace(case, command=f"diopi-test run --case '{case.id}'") for case in both]))
+    assert found["tables"]["command"] == ["diopi-test run --case "]
+
+
+def test_details_are_of_what_went_wrong() -> None:
+    found = columns_of(shown_report())
+    assert list(found["details"]) == [1, 4, 5]
+    (finding,) = found["details"][1]["findings"]
+    assert finding["where"][0]["map"] == {"axes": [0, 1], "sizes": [2, 3], "rows": ["000", "019"]}
+
+
+def test_when_there_is_not_room_for_all_details_every_function_has_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = Finding("values", False, "wrong", where=(PLACE,))
+    failed = [case_record(f"diopi{name}[float32-{number}]", "failed", "x", wrong) for name in "AB" for number in "123"]
+    one = len(str(columns_of(report_of(failed))["details"][0]))
+    monkeypatch.setattr(module, "DETAILS", 3 * one)
+    assert sorted(columns_of(report_of(failed))["details"]) == [0, 1, 3]
+
+
+def test_long_messages_are_cut() -> None:
+    found = columns_of(report_of([case_record("diopiAdd[float32-a]", "failed", "x" * 9999)]))
+    assert found["messages"][0] == "x" * module.SHORT + " …"
+    assert found["details"][0]["message"] == "x" * module.LONG + " …"
+
+
+def test_a_report_without_cases_has_all_tables() -> None:
+    assert columns_of(report_of([]))["tables"]["function"] == []

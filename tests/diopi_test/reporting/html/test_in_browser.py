@@ -1,0 +1,195 @@
+"""The page as people use it, in a headless Chromium: with mouse and keyboard, in both languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import browsers
+import pytest
+from case_records import report_of
+from shown_reports import HOSTILE, shown_report, troubled_report
+
+from diopi_test.reporting import html
+from diopi_test.reporting.comparison import compare
+
+pytestmark = pytest.mark.skipif(bool(browsers.missing()), reason=browsers.missing() or "a browser is there")
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    with browsers.browser() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(html.of_report(shown_report(more=250)), "utf-8")
+    return path
+
+
+def all_of(driver: Any, selector: str) -> list[Any]:
+    found: list[Any] = driver.find_elements("css selector", selector)
+    return found
+
+
+def texts(driver: Any, selector: str) -> list[str]:
+    return [element.text for element in all_of(driver, selector)]
+
+
+def the(driver: Any, selector: str) -> Any:
+    (found,) = all_of(driver, selector)
+    return found
+
+
+def wait_for(driver: Any, heading: str) -> None:
+    """Wait until the view with this heading is shown: a browser tells of a new address when it gets to it."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    shown = "return document.querySelector('h1').textContent"
+    WebDriverWait(driver, 30, 0.02).until(
+        lambda driver: driver.execute_script(shown) == heading, f"no heading {heading!r}"
+    )
+
+
+def press(driver: Any, *keys: str) -> None:
+    driver.switch_to.active_element.send_keys(*keys)
+
+
+def quiet(driver: Any) -> bool:
+    """Whether the page has run without an error, or a breach of its policy."""
+    return [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+
+
+def test_cases_are_filtered(driver: Any, report: Path) -> None:
+    browsers.open_page(driver, report, "#/cases")
+    assert the(driver, ".shown").text == "256 of 256 cases"
+    assert len(all_of(driver, "tbody tr")) == 100
+    the(driver, "main > div > button").click()
+    assert len(all_of(driver, "tbody tr")) == 200
+    the(driver, "#field-verdict option[value=wrong]").click()
+    assert len(all_of(driver, "tbody tr")) == 3
+    the(driver, "#field-counts option[value=yes]").click()
+    the(driver, "#field-q").send_keys("elements ADD")
+    assert texts(driver, "tbody th") == ["diopiAdd[float32-row]"]
+    assert the(driver, ".status").get_attribute("textContent") == "1 of 256 cases"
+    driver.refresh()
+    assert texts(driver, "tbody th") == ["diopiAdd[float32-row]"]  # what was chosen is in the address
+    the(driver, "#field-q").send_keys(" nothing")
+    assert "No case matches." in the(driver, "main").text
+    assert quiet(driver)
+
+
+def test_a_failure_is_opened_and_shows_where(driver: Any, report: Path) -> None:
+    browsers.open_page(driver, report)
+    assert the(driver, ".headline strong").text == "2 cases went wrong"
+    driver.find_element("link text", "diopiAdd").click()
+    wait_for(driver, "diopiAdd")
+    driver.find_element("link text", "diopiAdd[float32-row]").click()
+    wait_for(driver, "diopiAdd[float32-row]")
+    shown = the(driver, "main").text
+    for text in ("2 of 6 elements are wrong", "exactly [1, 1:]", "out[1, 2]", "1.25", "float32 (2, 3), strides (3, 1)"):
+        assert text in shown
+    assert "--case 'diopiAdd[float32-row]'" in the(driver, ".command code").text
+    levels = [cell.get_attribute("class") for cell in all_of(driver, ".picture rect")]
+    assert levels == [f"level-{digit}" for digit in "000019"]
+    assert "in 1 of 6 cells" in the(driver, ".picture svg").get_attribute("aria-label")
+    driver.find_element("partial link text", "next failed").click()
+    wait_for(driver, "diopiMul[negative-out-null]")
+    driver.back()
+    wait_for(driver, "diopiAdd[float32-row]")
+    driver.back()
+    wait_for(driver, "diopiAdd")
+    assert quiet(driver)
+
+
+def test_the_table_of_models_leads_to_what_is_missing(driver: Any, report: Path) -> None:
+    browsers.open_page(driver, report)
+    driver.find_element("link text", "Models").click()
+    wait_for(driver, "Models")
+    assert the(driver, ".headline").text == "1 of 2 networks can be trained"
+    assert [row.split()[:2] for row in texts(driver, "tbody tr")] == [["resnet", "yes"], ["llama", "no"]]
+    assert "aten.cumsum" in the(driver, "main").text
+    driver.find_element("link text", "diopiAdd").click()
+    wait_for(driver, "diopiAdd")
+    assert quiet(driver)
+
+
+def test_the_grid_is_used_with_the_keyboard(driver: Any, report: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    browsers.open_page(driver, report, "#/functions")
+    assert len(all_of(driver, ".grid [tabindex='0']")) == 1  # the table is one stop of the Tab key
+    driver.execute_script("document.querySelector('#field-kind').focus()")
+    press(driver, Keys.TAB)
+    assert driver.switch_to.active_element.text == "diopiAdd"
+    press(driver, Keys.ARROW_RIGHT)
+    assert driver.switch_to.active_element.get_attribute("aria-label") == "diopiAdd float32: 1 failed"
+    press(driver, Keys.ARROW_DOWN)
+    assert driver.switch_to.active_element.get_attribute("aria-label") == "diopiMul float32: 1 passed"
+    press(driver, Keys.ENTER)
+    wait_for(driver, "Cases")
+    assert texts(driver, "tbody th") == ["diopiMul[float32-row]"]
+    assert driver.switch_to.active_element.tag_name == "h1"  # where a reader of the screen goes on
+    browsers.open_page(driver, report)
+    press(driver, Keys.TAB)
+    assert driver.switch_to.active_element.text == "Skip to the content"
+    press(driver, Keys.ENTER)
+    assert driver.switch_to.active_element.get_attribute("id") == "main"
+    assert quiet(driver)
+
+
+def test_both_languages_and_themes(driver: Any, report: Path) -> None:
+    browsers.open_page(driver, report)
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    driver.find_element("xpath", "//button[text()='中文']").click()
+    assert the(driver, "html").get_attribute("lang") == "zh"
+    assert the(driver, "h1").text == "概览"
+    assert driver.switch_to.active_element.text == "中文"
+    driver.find_element("xpath", "//button[text()='深色']").click()
+    dark = driver.execute_script(ground)
+    driver.find_element("xpath", "//button[text()='浅色']").click()
+    assert driver.execute_script(ground) != dark
+    driver.find_element("xpath", "//button[text()='English']").click()
+    assert the(driver, "h1").text == "Overview"
+    assert quiet(driver)
+
+
+def test_every_view_of_every_page_can_be_shown_whatever_the_data_hold(
+    driver: Any, report: Path, tmp_path: Path
+) -> None:
+    hostile = "case?id=diopiSqrt%5Bfloat32-hostile%5D"
+    for view in ("overview", "functions", "cases", "models", "durations", "run", "function", "case", hostile):
+        browsers.open_page(driver, report, f"#/{view}")
+        assert the(driver, "main").text
+    browsers.open_page(driver, report, "#/case?id=diopiMul%5Bfloat32-row%5D")
+    for text in ("20.0 µs, the median of 20", "48.8", "4,096 (0.205 GB/s)", "512 (0.0256 G/s)"):
+        assert text in the(driver, "main").text
+    browsers.open_page(driver, report, "#/function?name=diopiMul")
+    assert "The calls that move most bytes" in the(driver, "main").text
+    browsers.open_page(driver, report, "#/cases?verdict=crashed")
+    assert HOSTILE in the(driver, "tbody").text
+    assert driver.execute_script("return window.stolen") is None
+    assert quiet(driver)
+    page = tmp_path / "troubled.html"
+    page.write_text(html.of_report(troubled_report()), "utf-8")
+    browsers.open_page(driver, page)
+    assert the(driver, ".headline strong").text == "No verdict"
+    assert texts(driver, ".warnings > li")[0].startswith("Incomplete: 9 cases have no verdict. interrupted")
+    browsers.open_page(driver, page, "#/run")
+    for text in ("seed 7", "not needed", "diopiErf[*]: crashed → passed (2)", "Declared, and does not work"):
+        assert text in the(driver, "main").text
+    assert quiet(driver)
+    page = tmp_path / "empty.html"
+    page.write_text(html.of_report(report_of([])), "utf-8")
+    for view in ("overview", "functions", "cases", "durations", "run"):
+        browsers.open_page(driver, page, f"#/{view}")
+        assert the(driver, "main").text
+    assert quiet(driver)
+    page = tmp_path / "changes.html"
+    page.write_text(html.of_comparison(compare(shown_report(3), shown_report(5))), "utf-8")
+    browsers.open_page(driver, page)
+    assert texts(driver, "tbody th") == ["diopiSub[float32-0003]", "diopiSub[float32-0004]"]
+    assert quiet(driver)

@@ -1,0 +1,86 @@
+"""The page is one file, whose texts are in both languages, and in which nothing that comes from data is markup."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import pytest
+from shown_reports import HOSTILE, shown_report
+
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.verdict import Verdict
+from diopi_test.harness.records import VendorInfo, WaiverState
+from diopi_test.reporting import html
+from diopi_test.reporting.comparison import Change, compare
+
+SOURCES = {name: files(html).joinpath(name).read_text("utf-8") for name in {*html.OF_REPORT, *html.OF_COMPARISON}}
+TEXTS: dict[str, list[str]] = json.loads(files(html).joinpath("texts.json").read_text("utf-8"))
+
+
+class Elements(HTMLParser):
+    """The elements of a page, and what scripts hold."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.scripts: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1] == "script" and data.strip():
+            self.scripts.append(data)
+
+
+@pytest.mark.parametrize("page", [html.of_report(shown_report()), html.of_comparison(compare(*[shown_report()] * 2))])
+def test_a_page_is_one_file(page: str) -> None:
+    elements = Elements(page)
+    assert {"link", "img", "iframe"} & set(elements.tags) == set()
+    assert {name for name, _ in elements.attributes} & {"src", "onclick", "onload", "style"} == set()
+    assert "http://www.w3.org/" in page  # the names of namespaces, which nobody loads
+    assert set(re.findall(r"https?://[^/\"']+", page)) == {"http://www.w3.org"}
+    policy = dict(elements.attributes)["content"]
+    assert policy is not None and "default-src 'none'" in policy and "unsafe" not in policy
+
+
+def test_what_comes_from_data_is_no_markup() -> None:
+    elements = Elements(html.of_report(shown_report()))
+    assert elements.tags.count("script") == 3
+    data = json.loads(elements.scripts[1])
+    assert HOSTILE in data["messages"].values()
+    assert "innerHTML" not in "".join(SOURCES.values())
+
+
+def test_the_title_is_no_markup() -> None:
+    page = html.of_report(replace(shown_report(), vendor=VendorInfo("<b>", "1")))
+    assert "<title>&lt;b&gt; 1</title>" in page
+
+
+def test_every_text_is_in_both_languages_with_the_same_values() -> None:
+    for key, (english, chinese) in TEXTS.items():
+        assert english and chinese, key
+        assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", chinese)), key
+
+
+def test_every_text_is_there_and_used() -> None:
+    source = "".join(SOURCES.values())
+    asked = set(re.findall(r"\bt\(\s*\"([^\"]+)\"", source))
+    made = {
+        *(f"verdict-{one}" for one in Verdict),
+        *(f"class-{one}" for one in CaseClass),
+        *(f"waiver-{one.name}" for one in WaiverState),
+        *(f"change-{one}" for one in (*Change, "less accurate", "slower", "alike")),
+        *(f"theme-{one}" for one in ("auto", "light", "dark")),
+        *(f"order-{one}" for one in ("id", "ratio", "seconds")),
+        *(f"headline-{one}" for one in ("right", "wrong", "none")),
+        *("yes", "no", "calls-alone", "whole-cases"),
+    }
+    assert asked | made == set(TEXTS)

@@ -1,0 +1,59 @@
+"""A headless Chromium, where there is one: Debian's, driven by Selenium."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+BINARIES = ("chromium", "chromium-browser", "google-chrome")
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",  # it opens nothing but pages of these tests
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-dev-shm-usage",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+def missing() -> str:
+    """What is not there that a browser takes; empty if nothing is missing."""
+    if find_spec("selenium") is None:
+        return "Selenium is not installed: pip install '.[test]'"
+    if not any(map(shutil.which, BINARIES)) or not shutil.which("chromedriver"):
+        return "there is no Chromium with its driver: apt-get install chromium chromium-driver"
+    return ""
+
+
+@contextmanager
+def browser(size: tuple[int, int] = (1200, 900)) -> Iterator[Any]:
+    """A browser in English, with a profile of its own."""
+    from selenium.webdriver import Chrome, ChromeOptions
+    from selenium.webdriver.chrome.service import Service
+
+    options = ChromeOptions()
+    options.binary_location = next(filter(None, map(shutil.which, BINARIES)))
+    with TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        for flag in (*FLAGS, "--lang=en", f"--window-size={size[0]},{size[1]}", f"--user-data-dir={profile}"):
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        driver = Chrome(options, Service(shutil.which("chromedriver")))
+        try:
+            yield driver
+        finally:
+            driver.quit()
+
+
+def open_page(driver: Any, file: Path, view: str = "") -> None:
+    """Open a page that lies in a file, at one of its views, and wait until it is shown."""
+    driver.get("about:blank")  # or it would not be loaded anew for another view
+    driver.get(f"{file.as_uri()}{view}")
