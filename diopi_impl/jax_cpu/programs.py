@@ -7,8 +7,12 @@ called, in the calling thread alone.
 Programs whose arguments or results have more than `LARGE` elements are compiled with XLA's usual optimisations: their
 time is that of the computation. All others are compiled quickly: their time is that of the compilation.
 
+The programs used last are kept. There is room for `LEAST`; a program that is asked for again after it was dropped makes
+room for one more, as long as the memory lasts. So whoever makes each call a few times in a row, as the suite does, uses
+little memory, and a training step finds all of its programs from the third time on.
+
 Two environment variables are read whenever a program is made: `DIOPI_JAX_OPTIMIZE` is 1 to optimise every program, 0 to
-optimise none, and `DIOPI_JAX_PROGRAMS` is how many programs are kept.
+optimise none, and `DIOPI_JAX_PROGRAMS` is how many programs are kept, whatever is asked for again.
 """
 
 from __future__ import annotations
@@ -24,8 +28,17 @@ import numpy as np
 
 Program = Callable[[Any], Any]
 
-LIMIT = 32
-"""Programs kept at a time, if the environment does not say: each takes one to two megabytes."""
+LEAST = 32
+"""Programs for which there is room at least, if the environment does not say."""
+
+PROGRAM_SIZE = 3 * 2**19
+"""Bytes that one takes, small or large: its code is little of it."""
+
+MEMORY_SHARE = 16
+"""Programs may take one part in so many of the machine's memory."""
+
+REMEMBERED = 2**16
+"""Programs that were dropped of which is known that there were."""
 
 LARGE = 2**14
 """Elements an array has at most, of a program that is not worth optimising."""
@@ -44,6 +57,8 @@ class ProgramCache:
 
     def __init__(self) -> None:
         self._programs: dict[Hashable, Program] = {}  # in order of use
+        self._dropped: set[int] = set()  # hashes of their keys
+        self._room = LEAST
         self._lock = Lock()
 
     def run(self, key: Hashable, arrays: Any, build: Callable[[], Callable[[Any], Any]]) -> Any:
@@ -64,11 +79,24 @@ class ProgramCache:
             return program
 
     def _keep(self, key: Hashable, program: Program) -> None:
-        limit = int(os.environ.get("DIOPI_JAX_PROGRAMS", LIMIT))
         with self._lock:
+            if hash(key) in self._dropped:
+                self._dropped.remove(hash(key))
+                self._room = min(self._room + 1, max(LEAST, _most()))
             self._programs[key] = program
-            while len(self._programs) > limit:
-                del self._programs[next(iter(self._programs))]
+            while len(self._programs) > int(os.environ.get("DIOPI_JAX_PROGRAMS", self._room)):
+                self._drop(next(iter(self._programs)))
+
+    def _drop(self, key: Hashable) -> None:
+        del self._programs[key]
+        if len(self._dropped) >= REMEMBERED:
+            self._dropped.clear()
+        self._dropped.add(hash(key))
+
+
+def _most() -> int:
+    """Programs for which there is memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // MEMORY_SHARE // PROGRAM_SIZE
 
 
 def _compiled(function: Callable[[Any], Any], arrays: Any) -> Program:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from diopi_impl.jax_cpu import programs
 from diopi_impl.jax_cpu.programs import LARGE, ProgramCache
 
 PRELUDE = """
@@ -108,6 +109,27 @@ def test_the_program_used_longest_ago_is_dropped(monkeypatch: pytest.MonkeyPatch
     for number in (1, 2, 1, 3, 1, 2):
         built.add(number, np.zeros(2))
     assert built.names == [1, 2, 3, 2]
+
+
+def test_what_is_asked_for_again_makes_room_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DIOPI_JAX_PROGRAMS", raising=False)
+    monkeypatch.setattr(programs, "LEAST", 2)
+    built = Built()
+    for _ in range(4):
+        for number in range(5):
+            built.add(number, np.zeros(2))
+    assert built.names == [*range(5), 0, 1, 2], "the second time there is room for all, as long as two of them are left"
+
+
+def test_there_is_no_more_room_than_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DIOPI_JAX_PROGRAMS", raising=False)
+    monkeypatch.setattr(programs, "LEAST", 2)
+    monkeypatch.setattr(programs, "_most", lambda: 3)
+    monkeypatch.setattr(programs, "REMEMBERED", 2)
+    built = Built()
+    for number in [*range(5)] * 3:
+        built.add(number, np.zeros(2))
+    assert len(built.cache._programs) <= 3 and len(built.cache._dropped) <= 2
 
 
 def test_arrays_of_other_types_and_shapes_have_programs_of_their_own() -> None:
