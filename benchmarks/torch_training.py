@@ -14,7 +14,6 @@ the CPU's; below, what fell back. The exit status is 1 if something is beyond it
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import sys
 import time
@@ -205,7 +204,6 @@ def main() -> int:
     arguments.add_argument("--steps", type=int, default=10)
     chosen = arguments.parse_args()
     warnings.simplefilter("ignore")
-    os.environ.setdefault("DIOPI_JAX_PROGRAMS", "4096")
     if chosen.vendor:
         diopi_torch.use_vendor(chosen.vendor)
     print(f"{'network':14}{'loss':>9}{'loss off':>10}{'off':>10}{'fell back':>11}{'of CPU time':>13}", flush=True)

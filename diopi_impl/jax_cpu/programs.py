@@ -7,8 +7,12 @@ called, in the calling thread alone.
 Programs whose arguments or results have more than `LARGE` elements are compiled with XLA's usual optimisations: their
 time is that of the computation. All others are compiled quickly: their time is that of the compilation.
 
+The programs used last are kept. There is room for `LEAST`; a program that is asked for again after it was dropped makes
+room for one more, as long as the memory lasts. So whoever makes each call a few times in a row, as the suite does, uses
+little memory, and a training step finds all of its programs from the third time on.
+
 Two environment variables are read whenever a program is made: `DIOPI_JAX_OPTIMIZE` is 1 to optimise every program, 0 to
-optimise none, and `DIOPI_JAX_PROGRAMS_MB` is how many megabytes the programs that are kept may take.
+optimise none, and `DIOPI_JAX_PROGRAMS` is how many programs are kept, whatever is asked for again.
 """
 
 from __future__ import annotations
@@ -16,7 +20,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Hashable
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -25,13 +28,17 @@ import numpy as np
 
 Program = Callable[[Any], Any]
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
+LEAST = 32
+"""Programs for which there is room at least, if the environment does not say."""
 
-LIMIT_MB = 128
-"""Megabytes that the programs kept take at most, if the environment does not say: those of a model's training step."""
+PROGRAM_SIZE = 3 * 2**19
+"""Bytes that one takes, small or large: its code is little of it."""
 
-LEAST = 2**18
-"""Bytes that a program takes at least, where the process has not grown by as much: most take a little more."""
+MEMORY_SHARE = 16
+"""Programs may take one part in so many of the machine's memory."""
+
+REMEMBERED = 2**16
+"""Programs that were dropped of which is known that there were."""
 
 LARGE = 2**14
 """Elements an array has at most, of a program that is not worth optimising."""
@@ -49,7 +56,9 @@ class ProgramCache:
     """The programs used last, by what they compute and the types of their arguments. Threads may share it."""
 
     def __init__(self) -> None:
-        self._programs: dict[Hashable, tuple[Program, int]] = {}  # with their bytes, in order of use
+        self._programs: dict[Hashable, Program] = {}  # in order of use
+        self._dropped: set[int] = set()  # hashes of their keys
+        self._room = LEAST
         self._lock = Lock()
 
     def run(self, key: Hashable, arrays: Any, build: Callable[[], Callable[[Any], Any]]) -> Any:
@@ -58,31 +67,36 @@ class ProgramCache:
         with jax.enable_x64(True):  # int64 and float64 are element types of the standard
             program = self._find(key)
             if program is None:
-                before = resident_bytes()
                 program = _compiled(build(), arrays)
-                self._keep(key, program, max(resident_bytes() - before, LEAST))  # XLA does not say what it takes
+                self._keep(key, program)
             return program(arrays)
 
     def _find(self, key: Hashable) -> Program | None:
         with self._lock:
-            kept = self._programs.pop(key, None)
-            if kept is None:
-                return None
-            self._programs[key] = kept
-            return kept[0]
+            program = self._programs.pop(key, None)
+            if program is not None:
+                self._programs[key] = program
+            return program
 
-    def _keep(self, key: Hashable, program: Program, nbytes: int) -> None:
-        limit = float(os.environ.get("DIOPI_JAX_PROGRAMS_MB", LIMIT_MB)) * 1e6
+    def _keep(self, key: Hashable, program: Program) -> None:
         with self._lock:
-            self._programs[key] = program, nbytes
-            taken = sum(nbytes for _, nbytes in self._programs.values())
-            while taken > limit and len(self._programs) > 1:
-                taken -= self._programs.pop(next(iter(self._programs)))[1]
+            if hash(key) in self._dropped:
+                self._dropped.remove(hash(key))
+                self._room = min(self._room + 1, max(LEAST, _most()))
+            self._programs[key] = program
+            while len(self._programs) > int(os.environ.get("DIOPI_JAX_PROGRAMS", self._room)):
+                self._drop(next(iter(self._programs)))
+
+    def _drop(self, key: Hashable) -> None:
+        del self._programs[key]
+        if len(self._dropped) >= REMEMBERED:
+            self._dropped.clear()
+        self._dropped.add(hash(key))
 
 
-def resident_bytes() -> int:
-    """Memory of this process that is not swapped out, in bytes."""
-    return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * PAGE
+def _most() -> int:
+    """Programs for which there is memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // MEMORY_SHARE // PROGRAM_SIZE
 
 
 def _compiled(function: Callable[[Any], Any], arrays: Any) -> Program:

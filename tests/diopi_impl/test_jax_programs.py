@@ -1,6 +1,5 @@
 """Programs of jax_cpu: made for the CPU, kept within bounds, shared by threads; nobody else's settings change."""
 
-import itertools
 import os
 import subprocess
 import sys
@@ -12,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from diopi_impl.jax_cpu.programs import LARGE, LEAST, ProgramCache
+from diopi_impl.jax_cpu import programs
+from diopi_impl.jax_cpu.programs import LARGE, ProgramCache
 
 PRELUDE = """
 import os, sys
@@ -81,7 +81,7 @@ def test_importing_opening_and_calling_leave_no_trace() -> None:
 
 
 def test_memory_is_flat_over_many_programs() -> None:
-    assert float(in_process(MEMORY, DIOPI_JAX_PROGRAMS_MB="16")) < 40  # all of them take ninety
+    assert float(in_process(MEMORY)) < 40  # each program takes one to two megabytes
 
 
 def test_programs_run_on_the_cpu_whatever_the_default_device_is() -> None:
@@ -103,48 +103,33 @@ class Built:
         return np.asarray(self.cache.run(number, [array], build))
 
 
-def growing_by(monkeypatch: pytest.MonkeyPatch, *megabytes: float) -> None:
-    """Let the process grow by these while its next programs are made, and then by none."""
-    sizes = itertools.chain.from_iterable(
-        (0, int(size * 1e6)) for size in itertools.chain(megabytes, itertools.repeat(0))
-    )
-    monkeypatch.setattr("diopi_impl.jax_cpu.programs.resident_bytes", lambda: next(sizes))
-
-
 def test_the_program_used_longest_ago_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DIOPI_JAX_PROGRAMS_MB", "2")
-    growing_by(monkeypatch, 1, 1, 1, 1)
+    monkeypatch.setenv("DIOPI_JAX_PROGRAMS", "2")
     built = Built()
     for number in (1, 2, 1, 3, 1, 2):
         built.add(number, np.zeros(2))
     assert built.names == [1, 2, 3, 2]
 
 
-def test_a_large_program_takes_the_room_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DIOPI_JAX_PROGRAMS_MB", "3")
-    growing_by(monkeypatch, 0.9, 0.9, 0.9, 2)
+def test_what_is_asked_for_again_makes_room_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DIOPI_JAX_PROGRAMS", raising=False)
+    monkeypatch.setattr(programs, "LEAST", 2)
     built = Built()
-    for number in (1, 2, 3, 4, 3, 4, 1):
-        built.add(number, np.zeros(2))
-    assert built.names == [1, 2, 3, 4, 1]
+    for _ in range(4):
+        for number in range(5):
+            built.add(number, np.zeros(2))
+    assert built.names == [*range(5), 0, 1, 2], "the second time there is room for all, as long as two of them are left"
 
 
-def test_a_program_that_takes_more_than_there_is_stays_until_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DIOPI_JAX_PROGRAMS_MB", "1")
-    growing_by(monkeypatch, 50, 0.5)
+def test_there_is_no_more_room_than_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DIOPI_JAX_PROGRAMS", raising=False)
+    monkeypatch.setattr(programs, "LEAST", 2)
+    monkeypatch.setattr(programs, "_most", lambda: 3)
+    monkeypatch.setattr(programs, "REMEMBERED", 2)
     built = Built()
-    for number in (1, 1, 2, 2, 1):
+    for number in [*range(5)] * 3:
         built.add(number, np.zeros(2))
-    assert built.names == [1, 2, 1]
-
-
-def test_a_program_takes_memory_even_where_the_process_did_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DIOPI_JAX_PROGRAMS_MB", str(2 * LEAST / 1e6))
-    growing_by(monkeypatch)
-    built = Built()
-    for number in (1, 2, 3, 1):
-        built.add(number, np.zeros(2))
-    assert built.names == [1, 2, 3, 1]
+    assert len(built.cache._programs) <= 3 and len(built.cache._dropped) <= 2
 
 
 def test_arrays_of_other_types_and_shapes_have_programs_of_their_own() -> None:
@@ -155,8 +140,7 @@ def test_arrays_of_other_types_and_shapes_have_programs_of_their_own() -> None:
 
 
 def test_threads_share_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DIOPI_JAX_PROGRAMS_MB", str(3 * LEAST / 1e6))
-    monkeypatch.setattr("diopi_impl.jax_cpu.programs.resident_bytes", lambda: 0)
+    monkeypatch.setenv("DIOPI_JAX_PROGRAMS", "3")
     built, large = Built(), 2**40
 
     def work(first: int) -> list[int]:

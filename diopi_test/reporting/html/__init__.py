@@ -8,7 +8,7 @@ or loaded.
 from __future__ import annotations
 
 from diopi_test.baseline.codec import to_json
-from diopi_test.harness.records import Report, VendorInfo
+from diopi_test.harness.records import Report
 from diopi_test.reporting.comparison import Comparison
 from diopi_test.reporting.html.columns import columns_of
 from diopi_test.reporting.html.page import page
@@ -21,12 +21,12 @@ OF_COMPARISON = ("page.js", "comparison.js")
 def of_report(report: Report) -> str:
     """The page of a report."""
     made = f"{report.baseline.level} {report.baseline.digest[:12]}, DIOPI {report.proto_version}"
-    return page(_name(report.vendor), {"made": made, **columns_of(report)}, OF_REPORT)
+    return page(report.vendor.title, {"made": made, **columns_of(report)}, OF_REPORT)
 
 
 def of_comparison(comparison: Comparison) -> str:
     """The page of two runs compared."""
-    names = [_name(run.vendor) for run in (comparison.before, comparison.after)]
+    names = [run.vendor.title for run in (comparison.before, comparison.after)]
     data = {
         "made": comparison.after.baseline.level,
         "comparison": to_json(comparison),
@@ -34,7 +34,3 @@ def of_comparison(comparison: Comparison) -> str:
         "warnings": list(comparison.warnings),
     }
     return page(" → ".join(names), data, OF_COMPARISON)
-
-
-def _name(vendor: VendorInfo) -> str:
-    return f"{vendor.name} {vendor.version}".strip()
