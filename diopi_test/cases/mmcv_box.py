@@ -513,7 +513,17 @@ def hull_cases(rows: bool) -> Sequence[CaseTemplate]:
 CONTAINED = around("contained", 6, 5, _on_small_circle, _diamonds(1.45, 1.5), dtypes=Types.every)
 """Hulls wholly within polygons that are hardly larger, which leaves little to rounding."""
 
-DIAMOND = [[0, -1], [1, 0], [0, 1], [-1, 0], [0, 0], [0.5, 0], [0, 0.25], [-0.25, -0.5], [-0.5, 0.25]]
+DIAMOND: Sequence[Sequence[float]] = [
+    [0, -1],
+    [1, 0],
+    [0, 1],
+    [-1, 0],
+    [0, 0],
+    [0.5, 0],
+    [0, 0.25],
+    [-0.25, -0.5],
+    [-0.5, 0.25],
+]
 """Four corners of a hull, and five points within."""
 
 SCALES, CENTRES = [1, 2, 4, 0.5], [[0, 0], [3, -2], [-8, 4], [1, 1]]

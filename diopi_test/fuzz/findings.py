@@ -74,6 +74,7 @@ class CallsWriter:
     """
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._level = folder / LEVEL
         self._calls: dict[str, list[BaselineCase]] = defaultdict(list)
 
