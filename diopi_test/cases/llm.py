@@ -15,7 +15,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import anything, between, choice, normal, special_but, whole
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.products import exact_numbers
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, register, tensor, throughout
 from diopi_test.cases.tensors import literal, no_position_twice
 
 Shape = tuple[int, ...]
@@ -170,6 +170,31 @@ TOKENS = (
 POSITIVE, ALIKE = between(0.5, 1), between(0, 0.1)
 """Sums of many such numbers show the width of the accumulator; such scores leave every token a share."""
 
+POWERS = 4, 8, 16
+"""Lengths of sequences: shares of keys of one score are powers of two, and means of small whole numbers are exact."""
+
+
+def in_pairs(places: Any, *row: int) -> TensorTemplate:
+    """Keys of which every two neighbours have one score, so far above all before them that only these have a share.
+
+    A query of ones sees, of keys up to its own, the last pair or the half of one.
+    """
+    scores = 64.0 * (np.asarray(places) // 2)
+    rows = np.broadcast_to(scores.reshape(-1, *[1] * len(row)), (len(scores), *row))
+    return tensor(*rows.shape, compute=lambda values: rows)
+
+
+def _places(sizes: Tokens) -> Any:
+    """Of each row of packed data the place in its sequence, 0 in none."""
+    places = np.zeros(sizes.packed, int)
+    for start, length in zip(sizes.starts, sizes.lengths, strict=True):
+        places[start : start + length] = np.arange(length)
+    return places
+
+
+ONES, SMALL = choice([1.0]), whole(1, 8)
+"""Positive numbers: where means were 0, shares that are next to nothing would be all that is left."""
+
 SINGLE = {
     "one-token-each": "one token has the whole share",
     "without-gaps": "no row is left as it was",
@@ -195,6 +220,7 @@ register(
         *TOKENS,
         tokens("accumulated", 1500, 9, heads=1, domains={"logics": ALIKE, "v": POSITIVE}, dtypes=half),
         tokens("steep", 6, 5, domains={"logics": normal(6)}, dtypes=Types.every),
+        tokens("exact", *POWERS, domains={"logics": ONES, "v": SMALL}, dtypes=Types.every, exact=True),
         tokens("far", 6, 5, domains={"logics": choice([900.0, -900.0, 899.0, 3.0, 898.5])}),
         tokens("special", 6, 5, domains={"logics": choice([1.0, -inf, 2.0, 0.5, -1.0])}),
         tokens("other-slot", 3, 5, 2).but(arguments={"other_kv_index": 0}),
@@ -202,12 +228,15 @@ register(
     derive=of_tokens,
     weak=SINGLE,
 )
+PAIRS = tokens("exact", 7, 4, 5, domains={"q": ONES, "v": SMALL}, dtypes=Types.every, exact=True)
+
 register(
     "diopiContextAttentionInference",
     templates=tuple(
-        t.but(arguments={"context": None})
+        t.but(arguments={**t.arguments, "context": None})
         for t in (
             *TOKENS,
+            PAIRS.but(arguments={"k": in_pairs(_places(PAIRS.sizes), 2, 4)}),
             tokens("accumulated", 700, heads=1, size=2, domains={"q": ALIKE, "v": POSITIVE}, dtypes=half),
             tokens("steep", 6, 5, domains={"q": normal(6)}, dtypes=Types.every),
             tokens("nan", 6, 5, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 37)])}),
@@ -290,6 +319,7 @@ register(
         paged("head-size-80", 3, 9, size=80),
         paged("head-size-128", 3, 9, size=128, dtypes=half),
         paged("steep", 6, 9, domains={"q": normal(6)}, dtypes=Types.every),
+        paged("exact", *POWERS, domains={"q": choice([0.0]), "v": SMALL}, dtypes=Types.every, exact=True),
         paged("transposed", 3, 9, **throughout(transposed)),
         paged("strided", 3, 9, **throughout(strided), dtypes=Types.every),
         paged("nan", 6, 9, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 61)])}),
@@ -338,9 +368,12 @@ def of_padded(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
+PROMPTS = padded("exact", 8, 8, 5, domains={"query": ONES, "value": SMALL}, dtypes=Types.every, exact=True)
+
 register(
     "diopiPromptFlashAttention",
     templates=(
+        PROMPTS.but(arguments={"key": in_pairs(np.tile(np.arange(8), 2), 16)}),
         padded("", 4, 4, 2, heads=2, key_heads=1, masked=3, **BASIC),
         padded("no-mask", 5, 5, 3, 4, dtypes=Types.every),
         padded("one-mask-for-all", 5, 3, 5, masked=2, dtypes=Types.every),

@@ -513,26 +513,17 @@ def hull_cases(rows: bool) -> Sequence[CaseTemplate]:
 CONTAINED = around("contained", 6, 5, _on_small_circle, _diamonds(1.45, 1.5), dtypes=Types.every)
 """Hulls wholly within polygons that are hardly larger, which leaves little to rounding."""
 
-DIAMOND: Sequence[Sequence[float]] = [
-    [0, -1],
-    [1, 0],
-    [0, 1],
-    [-1, 0],
-    [0, 0],
-    [0.5, 0],
-    [0, 0.25],
-    [-0.25, -0.5],
-    [-0.5, 0.25],
-]
+DIAMOND = np.array([[0, -1], [1, 0], [0, 1], [-1, 0], [0, 0], [0.5, 0], [0, 0.25], [-0.25, -0.5], [-0.5, 0.25]])
 """Four corners of a hull, and five points within."""
 
+SQUARE = np.array([[-4, -5], [4, -5], [4, 3], [-4, 3]])
 SCALES, CENTRES = [1, 2, 4, 0.5], [[0, 0], [3, -2], [-8, 4], [1, 1]]
 
 
-def _scaled(shape: Sequence[Sequence[float]], step: int) -> Array:
+def _scaled(shape: Array, step: int) -> Array:
     """A shape in four sizes and places, its corners in another order each time."""
     rows = zip(SCALES, CENTRES, strict=True)
-    drawn = [np.roll(shape, row, 0)[:: step**row] * size + centre for row, (size, centre) in enumerate(rows)]
+    drawn = [np.roll(shape, row, 0)[:: step**row] * size + np.array(centre) for row, (size, centre) in enumerate(rows)]
     return np.reshape(drawn, (len(SCALES), -1))
 
 
@@ -540,7 +531,7 @@ EXACT_HULLS = CaseTemplate(
     "exact",
     arguments={
         "pointsets": tensor(4, 18, compute=lambda values: _scaled(DIAMOND, 1)),
-        "polygons": tensor(4, 8, compute=lambda values: _scaled([[-4, -5], [4, -5], [4, 3], [-4, 3]], -1)),
+        "polygons": tensor(4, 8, compute=lambda values: _scaled(SQUARE, -1)),
     },
     exact=True,
     dtypes=Types.every,

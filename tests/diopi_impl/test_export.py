@@ -33,7 +33,7 @@ JAX = "diopi_impl.jax_cpu:vendor"
 
 ROUND_TRIP = [
     *("diopiAbsInp", "diopiSin", "diopiAdd", "diopiMulScalar", "diopiGelu", "diopiSum", "diopiMSELoss"),
-    *("diopiHardVoxelizeMmcv", "diopiDynamicPointToVoxelMmcv", "diopiIndiceConvBackwardMmcv"),
+    *("diopiHardVoxelizeMmcv", "diopiDynamicPointToVoxelMmcv", "diopiIndiceConvBackwardMmcv", "diopiSpMM"),
 ]
 """Functions whose smoke cases are run on the vendor and on its library."""
 

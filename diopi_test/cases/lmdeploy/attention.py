@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any
 
+import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, normal
+from diopi_test.cases.domains import Domain, normal, whole
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, NO_WORKSPACE, integers, table, workspaces
 from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
@@ -97,6 +98,31 @@ COMMON = (
 )
 
 
+KEPT = 64
+"""Keys of one score: the 1e-6 that is added to the sum of so many shares is lost when a result is rounded."""
+
+
+def exact(arguments: Mapping[str, Any] | None = None, /, **about: Any) -> CaseTemplate:
+    """A call whose queries are 0, so that it gives means of `KEPT` small whole numbers.
+
+    Each key and value that is new is one of the numbers of a row, or its opposite.
+    """
+    sizes = Sizes(slots=KEPT, **about)
+    chosen = np.arange(sizes.projected - sizes.width)
+    weight = np.zeros((sizes.width, sizes.projected))
+    weight[5 * chosen % sizes.width, sizes.width + chosen] = 1 - 2.0 * (chosen % 2)
+    bias = np.concatenate([np.zeros(sizes.width), chosen % 3 - 1.0])[np.newaxis]
+    given = {
+        "qkv_weight": tensor(*weight.shape, compute=lambda values: weight),
+        "qkv_bias": tensor(*bias.shape, compute=lambda values: bias),
+        "rotary_embedding": 0,
+        **(arguments or {}),
+    }
+    cached = dict.fromkeys(("key_cache", "value_cache"), whole(1, 2))
+    domains = {"inoutput": whole(-1, 1), **cached}
+    return attention("exact", given, **vars(sizes), domains=domains, exact=True, dtypes=Types.every)
+
+
 # Prefill
 
 
@@ -140,6 +166,7 @@ register(
             domains={"key_cache": _nothing_beyond(2), "value_cache": _nothing_beyond(2)},
             dtypes=Types.every,
         ),
+        exact(batch=3, new=1, held=KEPT - 1),
         *workspaces(PREFILL),
         PREFILL.but("pre-work-size-asked", {"pre_work_size": -1}, dtypes=(F32,)),
         PREFILL.but(
@@ -220,6 +247,7 @@ register(
             domains={"key_cache": _nothing_beyond(3), "value_cache": _nothing_beyond(3)},
             dtypes=Types.every,
         ),
+        exact(_lengths(KEPT - 1, KEPT, 200, step=201, total_padding_tokens=None), batch=3),
         *workspaces(DECODE),
     ),
     derive=_decoder,

@@ -185,9 +185,9 @@ def _smallest_rectangle(corners: Polygon) -> Array:
     around = [corners[i] for i in hull(corners)]
     rectangles = []
     for i, corner in enumerate(around):
-        direction = (corner - around[i - 1]) / abs(corner - around[i - 1])
-        while direction.real <= 0 or direction.imag < 0:
-            direction *= 1j
+        edge = corner - around[i - 1]
+        angle = np.arctan2(edge.imag, edge.real) % (np.pi / 2)
+        direction = complex(np.cos(angle), np.sin(angle))
         turned = np.array([point * direction.conjugate() for point in around])
         (x0, x1), (y0, y1) = ((part.min(), part.max()) for part in (turned.real, turned.imag))
         upright = [complex(x1, y0), complex(x0, y0), complex(x0, y1), complex(x1, y1)]
