@@ -1,5 +1,6 @@
 """Entries of case configurations become cases; what can't be says why."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -147,6 +148,48 @@ def test_generators(tmp_path: Path, generator: str, low: float, high: float) -> 
     entry = f"dict(name=['neg'], tensor_para=dict(gen_fn={generator}, args=[dict(ins=['input'], shape=((50,),))]))"
     values = cases(tmp_path, entry)["diopiNeg[float32-0-0]"].arguments["input"].values
     assert values.min() >= low and values.max() <= high
+
+
+@pytest.mark.parametrize(
+    ("entry", "arguments"),
+    [
+        ("name=['embedding'], para=dict(padding_idx=[None])|input=int64(3) weight=float32(5,2)", {"padding_idx": -1}),
+        ("name=['arange'], para=dict(start=[1], end=[6], step=[2]), dtype=[np.int64]|", {"step": 2}),
+        (
+            "name=['split'], para=dict(split_size_or_sections=[[1, 2]], dim=[0])|tensor=float32(3,2)",
+            {"splitSizes": (1, 2)},
+        ),
+        (
+            "name=['interpolate'], para=dict(size=[(4, 4)], mode=['bilinear'])|input=float32(1,2,3,3)",
+            {"mode": "bilinear"},
+        ),
+        ("name=['interpolate'], para=dict(size=[(4, 4)], mode=['nearest'])|input=float32(1,2,3,3)", {"size": (4, 4)}),
+        ("name=['cdist']|x1=float32(3,2) x2=float32(4,2)", {"p": 2.0}),
+        ("name=['std'], para=dict(dim=[0], unbiased=[True])|input=float32(3,2)", {"correction": None}),
+        ("name=['clamp'], para=dict(min=[-1.0], max=[None])|input=float32(3)", {"max": None}),
+        ("name=['div'], para=dict(rounding_mode=[None])|input=float32(3) other=float32(3)", {"rounding_mode": 0}),
+    ],
+)
+def test_arguments_that_are_called_or_said_otherwise(tmp_path: Path, entry: str, arguments: dict[str, object]) -> None:
+    begin, _, tensors = entry.partition("|")
+    generator = "gen_fn=dict(fn='Genfunc.randint', low=0, high=3)"
+    args = [
+        f"dict(ins=['{name}'], {generator}, dtype=[np.{dtype}], shape=(({shape},),))"
+        for name, dtype, shape in re.findall(r"(\w+)=(\w+)\(([\d,]+)\)", tensors)
+    ]
+    (case,) = cases(tmp_path, f"dict({begin}, tensor_para=dict(args=[{', '.join(args)}]))").values()
+    assert {name: case.arguments[name] for name in arguments} == arguments
+
+
+def test_a_gradient_s_attributes_that_the_call_has_not(tmp_path: Path) -> None:
+    args = "dict(ins=['input'], shape=((1, 2, 4, 4),), requires_grad=[True], gen_fn='Genfunc.randn')"
+    made = cases(
+        tmp_path,
+        f"dict(name=['leaky_relu'], tensor_para=dict(args=[{args}]))",
+        f"dict(name=['adaptive_max_pool2d'], para=dict(output_size=[2]), tensor_para=dict(args=[{args}]))",
+    )
+    assert made["diopiLeakyReluBackward[float32-0-0]"].arguments["input_is_result"] is False
+    assert shapes(made["diopiAdaptiveMaxPool2dBackward[float32-1-0]"])["indices"] == (1, 2, 2, 2)
 
 
 def test_labels_are_unique_and_calls_that_pytorch_leaves_open_are_of_their_class(tmp_path: Path) -> None:
