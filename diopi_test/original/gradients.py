@@ -43,7 +43,7 @@ def gradient_case(forward: Prototype, case: Case) -> tuple[Prototype, Case]:
         if rule is None:
             drawn[parameter.name] = _argument(prototype, parameter, forward, case)
             continue
-        rule = replace(rule, given={**_attributes(forward, case), **rule.given})
+        rule = replace(rule, given={**rule.given, **_attributes(forward, case)})
         saved[parameter.name] = _saved(forward, case, rule)
         hidden = {name: rule.renamed.get(name, name) for name in case.arguments}
         drawn |= {h: replace(case.arguments[n], layout=contiguous) for n, h in hidden.items() if h.startswith("_")}

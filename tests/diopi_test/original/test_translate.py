@@ -192,6 +192,26 @@ def test_a_gradient_s_attributes_that_the_call_has_not(tmp_path: Path) -> None:
     assert shapes(made["diopiAdaptiveMaxPool2dBackward[float32-1-0]"])["indices"] == (1, 2, 2, 2)
 
 
+def test_what_is_saved_is_of_the_call_itself(tmp_path: Path) -> None:
+    def tensor(name: str, shape: str) -> str:
+        return f"dict(ins=['{name}'], shape=({shape},), requires_grad=[True], gen_fn='Genfunc.randn')"
+
+    made = cases(
+        tmp_path,
+        f"dict(name=['tanh'], tensor_para=dict(args=[{tensor('input', '(3, 4)')}]))",
+        f"dict(name=['layer_norm'], para=dict(normalized_shape=[(4,)], eps=[0.5]), tensor_para=dict(args=["
+        f"{tensor('input', '(3, 4)')}, {tensor('weight', '(4,)')}, {tensor('bias', '(4,)')}]))",
+        "dict(name=['index_select'], para=dict(dim=[0]), tensor_para=dict(args=["
+        f"{tensor('input', '(3, 4)')}, dict(ins=['index'], dtype=[np.int64], value=([2, 0],))]))",
+    )
+    output = made["diopiTanhBackward[float32-0-0]"].arguments["output"].values
+    assert 0 < np.abs(output).max() < 1
+    arguments = made["diopiLayerNormBackward[float32-1-0]"].arguments
+    expected = 1 / np.sqrt(arguments["input"].values.var(axis=1) + 0.5)
+    np.testing.assert_allclose(arguments["rstd"].values.ravel(), expected, rtol=1e-5)
+    assert made["diopiIndexSelectBackward[float32-2-0]"].arguments["input_sizes"] == (3, 4)
+
+
 def test_labels_are_unique_and_calls_that_pytorch_leaves_open_are_of_their_class(tmp_path: Path) -> None:
     one = f"dict(name=['neg', 'neg'], {INPUT})"
     made = cases(tmp_path, one)
@@ -251,6 +271,11 @@ def of(name: str = "['neg']", args: str = "shape=((2, 3),)", *, ins: str = "inpu
             of("['mse_loss']", args="shape=((2,),)", ins="input', 'target", para="dict(reduction=['most'])"),
             "one of none",
         ),
+        (of("['softmax']", para="dict(dim=[0] * 10001)", args="shape=((1,),) * 10001"), "more than 10,000 cases"),
+        (of("['softmax']", ins="dim", args="shape=((1,),)"), "takes no tensor for dim"),
+        (of("['neg']", ins="other", args="shape=((1,),)"), "has no argument 'other'"),
+        (of("['bmm']", para="dict(mat2=[2.0])", args="shape=((1, 2, 2),)"), "takes no number for mat2"),
+        ("dict(name=['arange'], para=dict(start=[1], end=[2], step=[0]))", "expected another number than 0"),
         ("dict(name=['neg'], tensor_para=3)", "tensor_para: expected a dict"),
         ("dict(name=['neg'], tensor_para=dict(args=3))", "args: expected a list of dicts"),
         ("dict(name=['neg'], tensor_para=dict(gen_policy='x'))", "gen_policy 'x' is not known"),
