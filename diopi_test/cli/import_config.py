@@ -33,6 +33,8 @@ def import_config(files: tuple[Path, ...], output: Path) -> None:
     Exit status: 0 all of it is translated, 1 some is not, 2 usage, or a file is no Python source, 3 the folder can't be
     written.
     """
+    from rich.markup import escape
+
     from diopi_test.baseline.errors import BaselineError
     from diopi_test.original.folder import LACKING, WAIVERS, check_folder, import_files, write
     from diopi_test.original.source import SourceError
@@ -40,7 +42,7 @@ def import_config(files: tuple[Path, ...], output: Path) -> None:
     try:
         check_folder(output)
         with console.status("reading") as status:
-            imported = import_files(files, status.update)
+            imported = import_files(files, lambda name: status.update(escape(name)))
     except (SourceError, FileExistsError) as error:
         raise click.UsageError(str(error)) from error
     try:

@@ -27,6 +27,7 @@ USUAL: Mapping[str, Any] = {
     "error_if_nonfinite": False,
     "groups": 1,
     "ignore_index": -100,
+    "input_is_result": False,
     "keepdim": False,
     "label_smoothing": 0.0,
     "largest": True,
@@ -73,6 +74,11 @@ USUAL_OF: Mapping[tuple[str, str], Any] = {
 
 _LIST_OF_WINDOW = ("stride", "padding", "dilation", "kernel_size", "output_padding", "output_size")
 """Attributes of which one number stands for all axes of a window."""
+
+
+def is_usual(function: str, name: str) -> bool:
+    """Whether it is known what is taken for an attribute that is not given."""
+    return (function, name) in USUAL_OF or name in USUAL
 
 
 def usual(function: str, name: str) -> Any:

@@ -17,7 +17,7 @@ from diopi_test.fuzz.findings import stored_alone
 from diopi_test.fuzz.trial import LEVEL, write_calls
 from diopi_test.original.entries import Entry, EntryError, read_entry
 from diopi_test.original.skips import ImportedWaiver, waivers
-from diopi_test.original.source import Skipped, Source, read_source
+from diopi_test.original.source import Skipped, Source, printable, read_source
 from diopi_test.original.translate import NotTranslated, Translated, translate
 
 WAIVERS = "waivers.toml"
@@ -41,6 +41,10 @@ class Imported:
     waivers: list[ImportedWaiver] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
 
+    def lacks(self, path: Path, line: int, why: str) -> None:
+        """Enter what could not be translated."""
+        self.lacking.append(printable(f"{path}:{line}: {why}"))
+
 
 def import_files(paths: Sequence[Path], progress: Callable[[str], None]) -> Imported:
     """What is in configuration files, case configurations before those of vendors; SourceError if one is no source.
@@ -51,18 +55,19 @@ def import_files(paths: Sequence[Path], progress: Callable[[str], None]) -> Impo
     sources = [(path, read_source(path)) for path in paths]
     translated: list[Translated] = []
     for path, source in sources:
-        imported.lacking += [f"{path}:{one.line}: {one.why}" for one in source.not_read]
+        for one in source.not_read:
+            imported.lacks(path, one.line, one.why)
     for path, source in sorted(sources, key=lambda one: is_of_vendor(one[1])):
         for entry in _entries(path, source, imported):
             progress(entry.name)
             found = waivers(path.name, entry, translated) if is_of_vendor(source) else translate(entry)
-            for one in found:
-                if isinstance(one, NotTranslated):
-                    imported.lacking.append(f"{path}:{one.line}: {one.what}: {one.why}")
-                elif isinstance(one, ImportedWaiver):
-                    imported.waivers.append(one)
+            for made in found:
+                if isinstance(made, NotTranslated):
+                    imported.lacks(path, made.line, f"{made.what}: {made.why}")
+                elif isinstance(made, ImportedWaiver):
+                    imported.waivers.append(made)
                 else:
-                    translated.append(_entered(imported, one))
+                    translated.append(_entered(imported, made))
     return imported
 
 
@@ -83,7 +88,7 @@ def _entries(path: Path, source: Source, imported: Imported) -> list[Entry]:
         try:
             entries.append(read_entry(raw))
         except EntryError as error:
-            imported.lacking.append(f"{path}:{raw.line}: {raw.name}: {error}")
+            imported.lacks(path, raw.line, f"{raw.name}: {error}")
     return entries
 
 

@@ -20,6 +20,7 @@ from diopi_test.cases.model import Case, ResultOf, ResultOverride, TensorSpec
 from diopi_test.cases.models import SAVED
 from diopi_test.fuzz.relations import FAILURES
 from diopi_test.oracle.reference import reference_of
+from diopi_test.original.attributes import converted, usual
 from diopi_test.original.entries import EntryError
 
 DRIVING = ("grad_output", "grad_out", "grad")
@@ -42,6 +43,7 @@ def gradient_case(forward: Prototype, case: Case) -> tuple[Prototype, Case]:
         if rule is None:
             drawn[parameter.name] = _argument(prototype, parameter, forward, case)
             continue
+        rule = replace(rule, given={**rule.given, **_attributes(forward, case)})
         saved[parameter.name] = _saved(forward, case, rule)
         hidden = {name: rule.renamed.get(name, name) for name in case.arguments}
         drawn |= {h: replace(case.arguments[n], layout=contiguous) for n, h in hidden.items() if h.startswith("_")}
@@ -76,7 +78,15 @@ def _argument(prototype: Prototype, parameter: Parameter, forward: Prototype, ca
         return sized.shape if isinstance(sized, TensorSpec) else None
     if parameter.optional:
         return None
-    raise EntryError(f"its gradient {prototype.name} takes {name}, which the call does not say")
+    if parameter.is_tensor or parameter.is_tensor_array:
+        raise EntryError(f"its gradient {prototype.name} takes {name}, which the call does not say")
+    return converted(prototype, parameter, usual(prototype.name, name))
+
+
+def _attributes(forward: Prototype, case: Case) -> Mapping[str, Any]:
+    """The arguments of the call that are no tensors."""
+    plain = [p.name for p in forward.arguments if not p.is_tensor and not p.is_tensor_array]
+    return {name: case.arguments[name] for name in plain}
 
 
 def _saved(forward: Prototype, case: Case, rule: ResultOf) -> TensorSpec:

@@ -15,18 +15,36 @@ from diopi_proto.prototype import Prototype
 
 PREFIX = "diopi"
 
-ENDINGS = ("", "loss", "all", "tensor", "withindices", "inp", "mmcv")
+ENDINGS = ("", "loss", "all", "tensor", "nearest", "linear", "withindices", "inp", "mmcv")
 """What a function's name may have after an original one: `max` is diopiMaxAll too."""
 
 SPELT_OUT: Mapping[str, str] = {
     "conv2d": "convolution2d",
     "conv3d": "convolution3d",
+    "interpolate": "upsample",
     "clip_grad_norm_": "clipgradnorm",
+    "split": "splitwithsizes",
 }
 """Original names whose functions spell a word otherwise."""
 
-RENAMED: Mapping[str, str] = {"x": "input", "self": "input", "tensor": "input"}
+RENAMED: Mapping[str, str] = {"x": "input", "self": "input", "tensor": "input", "param_grad": "grad"}
 """Arguments that some original functions name otherwise, and the prototypes' names."""
+
+RENAMED_OF: Mapping[str, Mapping[str, str]] = {
+    "diopiCdist": {"x1": "input1", "x2": "input2"},
+    "diopiEmbedding": {"input": "indices"},
+    "diopiNms": {"scores": "confidence"},
+    "diopiRoiAlign": {"boxes": "rois"},
+    "diopiSplitWithSizes": {"split_size_or_sections": "splitSizes"},
+}
+"""As `RENAMED`, by function."""
+
+SAID: Mapping[str, Mapping[str, Any]] = {
+    "diopiStd": {"unbiased": True},
+    "diopiUnique": {"return_inverse": False},
+    "diopiUpsampleNearest": {"mode": "nearest", "align_corners": False},
+}
+"""By function, arguments of the original one that it has not, with the value for which it stands."""
 
 
 @final
@@ -48,10 +66,15 @@ class Meaning:
         """The prototype's name of an argument; None if it has no such argument."""
         known = {_squeezed(p.name): p.name for p in self.prototype.arguments}
         first = self.prototype.arguments[0].name if self.prototype.arguments else ""
-        wanted = self.renamed.get(name, name)
+        wanted = {**RENAMED_OF.get(self.prototype.base, {}), **self.renamed}.get(name, name)
         if found := known.get(_squeezed(wanted)) or known.get(RENAMED.get(wanted, "")):
             return found
         return first if wanted == "input" and first in ("self", "inputs") else None
+
+    def says(self, name: str, value: Any) -> bool:
+        """Whether an argument of the original function, which this one has not, is what it is here anyway."""
+        said = {"return_indices": False, **SAID.get(self.prototype.base, {})}
+        return value is None or name == "inplace" or (name in said and said[name] == value)
 
 
 def meanings(name: str) -> list[Meaning]:

@@ -105,6 +105,12 @@ def read_source(path: Path) -> Source:
     return Source(tuple(entries), tuple(not_read))
 
 
+def printable(text: str) -> str:
+    """Text that every file and terminal takes: a source may have strings with surrogates and control characters."""
+    shown = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    return shown.encode("utf-8", "backslashreplace").decode()
+
+
 def problems_in(value: Any) -> list[NotRead]:
     """What could not be read of a value, in order."""
     match value:
@@ -199,7 +205,7 @@ class _Reader:
             case _:
                 return []
         read = [(key, value.lineno, self.read(value)) for key, value in pairs if isinstance(key, str)]
-        return [RawEntry(*one) for one in read if isinstance(one[2], dict)]
+        return [RawEntry(printable(key), line, value) for key, line, value in read if isinstance(value, dict)]
 
     def read(self, node: ast.expr) -> Any:
         """What an expression is; a `NotRead` if it is not of the forms that are read."""

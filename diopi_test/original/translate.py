@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import ceil, prod
 from typing import Any, final
 
 from diopi_proto import facts
@@ -25,7 +25,7 @@ from diopi_test.fuzz.known import known, named_tensors
 from diopi_test.fuzz.legal import IllegalError, judged_where_stable
 from diopi_test.fuzz.relations import FAILURES
 from diopi_test.oracle.reference import reference_of
-from diopi_test.original.attributes import converted, usual
+from diopi_test.original.attributes import converted, is_usual, usual
 from diopi_test.original.entries import Entry, EntryError, TensorArguments, dtypes_by_tensor, number_of_cases
 from diopi_test.original.gradients import gradient_case, gradient_of
 from diopi_test.original.names import Meaning, meanings, near
@@ -173,11 +173,12 @@ def _case_of(meaning: Meaning, entry: Entry, number: int, dtypes: Mapping[str, D
         parameter = _parameter(meaning, name)
         values[parameter.name] = _tensor(prototype, parameter, one, entry, number, dtype)
     for name, listed in entry.parameters.items():
-        if name in _names(prototype.arguments) or name not in (*OF_RESULTS, *NO_MATTER):
-            values[_parameter(meaning, name).name] = listed[number]
+        value = listed[number]
+        if (found := meaning.parameter(name)) is not None:
+            values[found] = value
         elif name in OF_RESULTS:
-            ordered[name] = listed[number]
-        elif listed[number] not in (False, None) and name != "inplace":
+            ordered[name] = value
+        elif not meaning.says(name, value):
             raise EntryError(f"{prototype.name} has no argument {name!r}")
     numbers = [p for p in prototype.arguments if p.is_tensor and isinstance(values.get(p.name), bool | int | float)]
     if numbers and prototype.form == "plain":
@@ -188,7 +189,7 @@ def _case_of(meaning: Meaning, entry: Entry, number: int, dtypes: Mapping[str, D
     arguments = {p.name: _argument(prototype, p, values) for p in prototype.arguments}
     dtype = _tested(arguments, dtypes)
     label = f"{dtype.name}-{label_of(entry.name)}-{number}"
-    return prototype, Case(label, dtype, arguments, _results(prototype, ordered, arguments))
+    return prototype, Case(label, dtype, arguments, _results(prototype, ordered, arguments, dtype))
 
 
 def label_of(entry: str) -> str:
@@ -206,12 +207,9 @@ def _parameter(meaning: Meaning, name: str) -> Parameter:
 OF_RESULTS = ("dtype", "size", "shape", "keepdim")
 """Attributes by which the original function orders its result; here the caller's tensor says it."""
 
-NO_MATTER = ("inplace", "return_indices")
-"""Attributes of the original function that do not matter where they are false."""
-
 
 def _results(
-    prototype: Prototype, ordered: Mapping[str, Any], arguments: Mapping[str, Any]
+    prototype: Prototype, ordered: Mapping[str, Any], arguments: Mapping[str, Any], dtype: Dtype
 ) -> dict[str, ResultOverride]:
     """What the caller's result tensors are, as the call orders them."""
     first = prototype.results[0] if prototype.results else None
@@ -222,6 +220,11 @@ def _results(
         if not first.fact(facts.ShapeChosen):
             raise EntryError(f"{prototype.name} has no argument for the size of its result")
         results[first.name] = ResultOverride(shape=_sizes(first, size))
+    if prototype.base == "diopiArange" and first is not None:
+        start, end, step = (arguments[name] for name in ("start", "end", "step"))
+        if not step:
+            raise EntryError("step: expected another number than 0")
+        results[first.name] = ResultOverride(dtype, shape=(max(0, ceil((end - start) / step)),))
     if ordered.get("keepdim") is True:
         shape = _kept(prototype, arguments)
         results |= {p.name: replace(results.get(p.name, ResultOverride()), shape=shape) for p in prototype.results}
@@ -245,13 +248,13 @@ def _tensor(
     if not parameter.is_tensor and not parameter.is_tensor_array:
         raise EntryError(f"{prototype.name} takes no tensor for {parameter.name}")
     generated = one.generated or entry.generated
-    domain = (domain_of(generated) if generated else None) or _own_domain(prototype, parameter.name)
     if one.values is not None:
         shape, domain = given(one.values[number])
     elif one.shapes is None:
         raise EntryError(f"{parameter.name} has neither shape nor value")
     else:
         shape = one.shapes[number]
+        domain = (domain_of(generated) if generated else None) or _own_domain(prototype, parameter.name)
     layout = contiguous if one.strides is None or one.strides[number] is None else _strides(one.strides[number])
     if shape is None:
         return None
@@ -310,7 +313,9 @@ def _argument(prototype: Prototype, parameter: Parameter, values: Mapping[str, A
         raise EntryError(f"{prototype.name} needs a tensor for {name}")
     if values.get(name) is None and name == "stride" and "kernel_size" in values:
         return converted(prototype, parameter, values["kernel_size"])  # windows lie side by side
-    return converted(prototype, parameter, values[name] if name in values else usual(prototype.base, name))
+    if values.get(name) is None and (name not in values or is_usual(prototype.base, name)):
+        return converted(prototype, parameter, usual(prototype.base, name))
+    return converted(prototype, parameter, values[name])
 
 
 def _tested(arguments: Mapping[str, Any], dtypes: Mapping[str, Dtype]) -> Dtype:

@@ -29,10 +29,13 @@ LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 
 API = "API"
 
+LINE = 80
+"""Characters of a declaration on one line."""
+
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Add the reference of the functions to the navigation, a page a family."""
-    pages: list[Any] = ["api/index.md", *({family: f"api/{family}.md"} for family in families())]
+    pages: list[Any] = ["api/functions.md", *({family: f"api/{family}.md"} for family in families())]
     assert config.nav is not None
     config.nav.insert(-1, {API: pages})
     return config
@@ -41,7 +44,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made."""
     made = {page: ROOT.joinpath(name).read_text("utf-8") for name, page in FROM_ROOT.items()}
-    made |= {"api/index.md": _index(), **{f"api/{family}.md": _family(family) for family in families()}}
+    made |= {"api/functions.md": _index(), **{f"api/{family}.md": _family(family) for family in families()}}
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))
     return files
@@ -90,7 +93,16 @@ def _family(family: str) -> str:
 
 def _function(prototype: Prototype) -> str:
     facts = "\n".join(f"- {line}" for line in _facts(prototype))
-    return f"## {prototype.name}\n\n```c\n{declaration(prototype)}\n```\n\n{_escaped(prototype.doc)}\n\n{facts}"
+    return f"## {prototype.name}\n\n```c\n{_declared(prototype)}\n```\n\n{_escaped(prototype.doc)}\n\n{facts}"
+
+
+def _declared(prototype: Prototype) -> str:
+    """The C declaration, a parameter a line where it is long."""
+    text = declaration(prototype)
+    if len(text) <= LINE:
+        return text
+    name, _, parameters = text.removesuffix(")").partition("(")
+    return f"{name}(\n    " + parameters.replace(", ", ",\n    ") + ")"
 
 
 def _facts(prototype: Prototype) -> Iterator[str]:

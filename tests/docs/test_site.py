@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from command_lines import parse
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -69,3 +70,14 @@ def test_a_translation_has_the_numbers_of_its_original(original: str, translatio
         set(re.findall(r"\b\d{3,}\b", without_blocks((ROOT / n).read_text("utf-8")))) for n in (original, translation)
     ]
     assert numbers[0] == numbers[1]
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", *(f"docs/{name}.md" for name in ("tutorial", "guide", "ci", "original", "command_line"))]
+)
+def test_commands_on_a_page_are_understood(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [line for line in code((ROOT / page).read_text("utf-8")) if re.search(r"\bdiopi-test [^-|]", line)]
+    assert lines
+    for line in lines:
+        parse(re.sub(r" && .*|\s+#.*|: .*$", "", line.partition("diopi-test ")[2]))

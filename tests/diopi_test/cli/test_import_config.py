@@ -40,6 +40,15 @@ def test_what_is_not_translated_is_told_and_gives_status_1(config: Path, tmp_pat
     assert len((tmp_path / "out" / "not_translated.txt").read_text().splitlines()) == 31
 
 
+def test_names_that_no_file_and_no_terminal_takes(config: Path, tmp_path: Path) -> None:
+    odd = r"[/red]\ud800\x7f\n"
+    config.write_text(CASES.replace("'a'", f"'{odd}'").replace("'neg'", f"'neg', 'no{odd}'"))
+    done = invoke("import-config", config, "--output", tmp_path / "out")
+    assert done.exit_code == 1
+    assert f"1: {odd}: no{odd}: no standard function has this name" in done.output
+    assert "diopiNeg[float32-__red__ud800_x7f_n-0]" in invoke("run", "--data", tmp_path / "out", "--list").output
+
+
 def test_a_folder_with_something_in_it_is_refused(config: Path, tmp_path: Path) -> None:
     done = invoke("import-config", config, "--output", tmp_path)
     assert done.exit_code == 2 and "is not empty; name another folder with --output" in done.output

@@ -1,5 +1,6 @@
 """Entries of case configurations become cases; what can't be says why."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -149,6 +150,68 @@ def test_generators(tmp_path: Path, generator: str, low: float, high: float) -> 
     assert values.min() >= low and values.max() <= high
 
 
+@pytest.mark.parametrize(
+    ("entry", "arguments"),
+    [
+        ("name=['embedding'], para=dict(padding_idx=[None])|input=int64(3) weight=float32(5,2)", {"padding_idx": -1}),
+        ("name=['arange'], para=dict(start=[1], end=[6], step=[2]), dtype=[np.int64]|", {"step": 2}),
+        (
+            "name=['split'], para=dict(split_size_or_sections=[[1, 2]], dim=[0])|tensor=float32(3,2)",
+            {"splitSizes": (1, 2)},
+        ),
+        (
+            "name=['interpolate'], para=dict(size=[(4, 4)], mode=['bilinear'])|input=float32(1,2,3,3)",
+            {"mode": "bilinear"},
+        ),
+        ("name=['interpolate'], para=dict(size=[(4, 4)], mode=['nearest'])|input=float32(1,2,3,3)", {"size": (4, 4)}),
+        ("name=['cdist']|x1=float32(3,2) x2=float32(4,2)", {"p": 2.0}),
+        ("name=['std'], para=dict(dim=[0], unbiased=[True])|input=float32(3,2)", {"correction": None}),
+        ("name=['clamp'], para=dict(min=[-1.0], max=[None])|input=float32(3)", {"max": None}),
+        ("name=['div'], para=dict(rounding_mode=[None])|input=float32(3) other=float32(3)", {"rounding_mode": 0}),
+    ],
+)
+def test_arguments_that_are_called_or_said_otherwise(tmp_path: Path, entry: str, arguments: dict[str, object]) -> None:
+    begin, _, tensors = entry.partition("|")
+    generator = "gen_fn=dict(fn='Genfunc.randint', low=0, high=3)"
+    args = [
+        f"dict(ins=['{name}'], {generator}, dtype=[np.{dtype}], shape=(({shape},),))"
+        for name, dtype, shape in re.findall(r"(\w+)=(\w+)\(([\d,]+)\)", tensors)
+    ]
+    (case,) = cases(tmp_path, f"dict({begin}, tensor_para=dict(args=[{', '.join(args)}]))").values()
+    assert {name: case.arguments[name] for name in arguments} == arguments
+
+
+def test_a_gradient_s_attributes_that_the_call_has_not(tmp_path: Path) -> None:
+    args = "dict(ins=['input'], shape=((1, 2, 4, 4),), requires_grad=[True], gen_fn='Genfunc.randn')"
+    made = cases(
+        tmp_path,
+        f"dict(name=['leaky_relu'], tensor_para=dict(args=[{args}]))",
+        f"dict(name=['adaptive_max_pool2d'], para=dict(output_size=[2]), tensor_para=dict(args=[{args}]))",
+    )
+    assert made["diopiLeakyReluBackward[float32-0-0]"].arguments["input_is_result"] is False
+    assert shapes(made["diopiAdaptiveMaxPool2dBackward[float32-1-0]"])["indices"] == (1, 2, 2, 2)
+
+
+def test_what_is_saved_is_of_the_call_itself(tmp_path: Path) -> None:
+    def tensor(name: str, shape: str) -> str:
+        return f"dict(ins=['{name}'], shape=({shape},), requires_grad=[True], gen_fn='Genfunc.randn')"
+
+    made = cases(
+        tmp_path,
+        f"dict(name=['tanh'], tensor_para=dict(args=[{tensor('input', '(3, 4)')}]))",
+        f"dict(name=['layer_norm'], para=dict(normalized_shape=[(4,)], eps=[0.5]), tensor_para=dict(args=["
+        f"{tensor('input', '(3, 4)')}, {tensor('weight', '(4,)')}, {tensor('bias', '(4,)')}]))",
+        "dict(name=['index_select'], para=dict(dim=[0]), tensor_para=dict(args=["
+        f"{tensor('input', '(3, 4)')}, dict(ins=['index'], dtype=[np.int64], value=([2, 0],))]))",
+    )
+    output = made["diopiTanhBackward[float32-0-0]"].arguments["output"].values
+    assert 0 < np.abs(output).max() < 1
+    arguments = made["diopiLayerNormBackward[float32-1-0]"].arguments
+    expected = 1 / np.sqrt(arguments["input"].values.var(axis=1) + 0.5)
+    np.testing.assert_allclose(arguments["rstd"].values.ravel(), expected, rtol=1e-5)
+    assert made["diopiIndexSelectBackward[float32-2-0]"].arguments["input_sizes"] == (3, 4)
+
+
 def test_labels_are_unique_and_calls_that_pytorch_leaves_open_are_of_their_class(tmp_path: Path) -> None:
     one = f"dict(name=['neg', 'neg'], {INPUT})"
     made = cases(tmp_path, one)
@@ -208,6 +271,11 @@ def of(name: str = "['neg']", args: str = "shape=((2, 3),)", *, ins: str = "inpu
             of("['mse_loss']", args="shape=((2,),)", ins="input', 'target", para="dict(reduction=['most'])"),
             "one of none",
         ),
+        (of("['softmax']", para="dict(dim=[0] * 10001)", args="shape=((1,),) * 10001"), "more than 10,000 cases"),
+        (of("['softmax']", ins="dim", args="shape=((1,),)"), "takes no tensor for dim"),
+        (of("['neg']", ins="other", args="shape=((1,),)"), "has no argument 'other'"),
+        (of("['bmm']", para="dict(mat2=[2.0])", args="shape=((1, 2, 2),)"), "takes no number for mat2"),
+        ("dict(name=['arange'], para=dict(start=[1], end=[2], step=[0]))", "expected another number than 0"),
         ("dict(name=['neg'], tensor_para=3)", "tensor_para: expected a dict"),
         ("dict(name=['neg'], tensor_para=dict(args=3))", "args: expected a list of dicts"),
         ("dict(name=['neg'], tensor_para=dict(gen_policy='x'))", "gen_policy 'x' is not known"),
