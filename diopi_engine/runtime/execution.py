@@ -43,7 +43,7 @@ class Lane:
         """The outputs for a part of so many samples; they may still be computed."""
         with jax.enable_x64(True):
             program = self._programs.get(size) or self._compiled(size)
-            return list(program(*self._weights, *(jax.device_put(array, self._whole) for array in inputs)))
+            return list(program(*self._weights, *inputs))
 
     def _sharding(self, array: Array) -> Any:
         """How a weight is split: along its longest axis that gives each core as much."""
