@@ -17,10 +17,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from hgrt_client import Client
 
 import diopi_engine
 from diopi_engine import Input
+from diopi_engine.conformance.client import Client
 from diopi_engine.runtime.build import build
 
 ROUNDS = 20

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hgrt_client import Client, FailedCallError, ffi, tensor_desc
 
 from diopi_engine import Engine, link
+from diopi_engine.conformance.client import Client, FailedCallError, ffi, tensor_desc
 from diopi_engine.proto.hgrt import (
     BatchSizeFlags,
     BindingAttribute,
