@@ -87,6 +87,8 @@ class Execution:
     def execute(self, batch: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Write the outputs for a batch of inputs."""
         with self._turn:
+            if not self._lanes:
+                raise CallError(Result.ERROR_INVALID_HANDLE, "the context was destroyed while the call waited for it")
             parts = self._parts(batch)
             if len(parts) == 1:
                 return _download(self._lanes[0].run(inputs, batch), outputs)
