@@ -12,7 +12,7 @@ import pytest
 
 from diopi_engine import Engine
 from diopi_engine.conformance import networks
-from diopi_engine.conformance.cases import CASES, Bench
+from diopi_engine.conformance.bench import CASES, Bench
 from diopi_engine.conformance.client import Client
 from diopi_engine.conformance.worker import verdict_of
 from diopi_engine.proto.hgrt import CoreAllocPolicy
