@@ -72,3 +72,21 @@ def export(out: Path) -> None:
         click.echo(build(out))
     except (ExportError, OSError) as error:
         raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@click.argument("library", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("-k", "chosen", default="", help="Only cases whose name has this in it.")
+@click.option("--timeout", default=120.0, show_default=True, help="Seconds a case may take.")
+def check(library: Path, chosen: str, timeout: float) -> None:
+    """Run the conformance cases of HanGuangRT on a library: status 1 if one failed, 3 if none was run."""
+    from diopi_engine.conformance.cases import CASES
+    from diopi_engine.conformance.run import run
+
+    cases = [name for name in CASES if chosen in name]
+    count = {"passed": 0, "not_run": 0}
+    for verdict in run(library.resolve(), cases, timeout):
+        count[verdict.verdict] = count.get(verdict.verdict, 0) + 1
+        click.echo(f"{verdict.verdict:9} {verdict.case}{f': {verdict.detail}' if verdict.detail else ''}")
+    click.echo(", ".join(f"{number} {verdict}" for verdict, number in count.items()))
+    raise SystemExit(1 if set(count) > {"passed", "not_run"} else 3 * (not count["passed"]))

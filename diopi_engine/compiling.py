@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import jax
@@ -12,7 +12,7 @@ import numpy as np
 from jax import export
 
 from diopi_engine.container import sha256
-from diopi_engine.engine import Engine, numpy_type
+from diopi_engine.engine import Array, Engine, numpy_type
 from diopi_engine.errors import CompileError
 from diopi_engine.manifest import (
     COMPILER,
@@ -106,20 +106,21 @@ def compile(
     exported = _exported(made, inputs, arrays, platforms)
     bindings = _bindings(inputs, outputs, exported)
     max_batch, patch = (max_batch, min(patch, max_batch)) if has_batch else (1, 1)
-    memory = _memory(exported, arrays, bindings, patch, cores if mode == "weight_split" else 1)
-    control = Control(name, 0, 0, mode, cores if mode == "weight_split" else 1, (1 << cores) - 1, memory)
-    serialized = bytes(exported.serialize())
-    described = tuple(
-        Weight(key, str(array.dtype), array.shape) for key, array in zip(made.weights, arrays, strict=True)
-    )
-    group = sha256(serialized + b"".join(sha256(array.tobytes()).encode() for array in arrays))
-    manifest = Manifest(
-        *(FORMAT, COMPILER, name, bindings, max_batch, patch, tuple(platforms), group, 0, (control,), described, {})
-    )
-    engine = Engine(manifest, serialized, arrays)
+    together = cores if mode == "weight_split" else 1
+    memory = _memory(exported, arrays, bindings, patch, together)
+    control = Control(name, 0, 0, mode, together, (1 << cores) - 1, memory)
+    manifest = Manifest(FORMAT, COMPILER, name, bindings, max_batch, patch, tuple(platforms), "", 0, (control,), (), {})
+    engine = _engine(manifest, bytes(exported.serialize()), dict(zip(made.weights, arrays, strict=True)))
     if has_batch:
         _check_samples(engine)
     return Engine.from_bytes(engine.to_bytes())
+
+
+def _engine(manifest: Manifest, network: bytes, weights: Mapping[str, Array]) -> Engine:
+    """An engine of a manifest that says all but the weights and the name of the group, in which it is alone."""
+    group = sha256(network + b"".join(sha256(array.tobytes()).encode() for array in weights.values()))
+    described = tuple(Weight(name, str(array.dtype), array.shape) for name, array in weights.items())
+    return Engine(replace(manifest, group=group, weights=described), network, [*weights.values()])
 
 
 def _check(inputs: Sequence[Input], mode: str, cores: int) -> None:
@@ -164,7 +165,7 @@ def _network(network: Any, weights: Any, inputs: Sequence[Input]) -> Network:
     return Network(function, arrays, wide)
 
 
-def _array(name: str, value: Any) -> np.ndarray[Any, Any]:
+def _array(name: str, value: Any) -> Array:
     array = np.ascontiguousarray(value).reshape(np.shape(value))
     if str(array.dtype) not in DTYPES:
         raise CompileError(f"weight {name} is {array.dtype}, expected one of {', '.join(DTYPES)}")

@@ -58,12 +58,18 @@ class Allocation:
 def allocate(
     manifest: Manifest, device: Device, every: Sequence[Device], policy: CoreAllocPolicy, mask: int
 ) -> Allocation:
-    """Take cores for the group of an engine of `device`. HG_ERROR_CORES_UNAVAILABLE, with nothing taken.
+    """Take cores for the group of an engine of `device`.
+
+    HG_ERROR_CORES_UNAVAILABLE, HG_ERROR_OUT_OF_MEMORY, with nothing taken.
 
     Args:
         every: all devices.
         mask: cores for this engine, if the policy is by mask.
     """
+    for control in manifest.scheme:
+        if control.memory > device.local_memory:
+            needed = f"engine {control.name!r} needs {control.memory} bytes of local memory"
+            raise CallError(Result.ERROR_OUT_OF_MEMORY, f"{needed}, a core has {device.local_memory}")
     own = manifest.control.virtual_device
     others = sorted({control.virtual_device for control in manifest.scheme} - {own})
     free = [one for one in every if one is not device]

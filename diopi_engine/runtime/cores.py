@@ -38,6 +38,8 @@ class Cores:
 
     def __init__(self, folder: Path, device: int, count: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        with suppress(PermissionError):  # another user made it, who let all write into it
+            folder.chmod(0o1777)
         path = folder / f"device{device}.cores"
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         with suppress(PermissionError):  # the file is another user's, who let us open it

@@ -43,7 +43,7 @@ class Lane:
         """The outputs for a part of so many samples; they may still be computed."""
         with jax.enable_x64(True):
             program = self._programs.get(size) or self._compiled(size)
-            return list(program(*self._weights, *(jax.device_put(array, self._whole) for array in inputs)))
+            return list(program(*self._weights, *inputs))
 
     def _sharding(self, array: Array) -> Any:
         """How a weight is split: along its longest axis that gives each core as much."""
@@ -87,6 +87,8 @@ class Execution:
     def execute(self, batch: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Write the outputs for a batch of inputs."""
         with self._turn:
+            if not self._lanes:
+                raise CallError(Result.ERROR_INVALID_HANDLE, "the context was destroyed while the call waited for it")
             parts = self._parts(batch)
             if len(parts) == 1:
                 return _download(self._lanes[0].run(inputs, batch), outputs)

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: extra `torch`")
 
 from diopi_engine.aten import layers, movement, operators  # noqa: E402, F401 - after it is known that PyTorch is there
-from diopi_engine.aten.table import OPERATORS  # noqa: E402 - likewise
+from diopi_engine.aten.table import OPERATORS  # noqa: E402 - for the same reason
 
 
 def numbers(*shape: int, seed: int = 0) -> Any:

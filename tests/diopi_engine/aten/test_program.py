@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: extra `torch`")
 
 import diopi_engine  # noqa: E402 - after it is known that PyTorch is there
-from diopi_engine import CompileError, Input  # noqa: E402 - likewise
+from diopi_engine import CompileError, Input  # noqa: E402 - for the same reason
 
 IMAGES = [Input("image", ("b", 3, 16, 16), layout="NCHW")]
 

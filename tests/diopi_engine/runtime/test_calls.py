@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hgrt_client import Client, FailedCallError, ffi, tensor_desc
 
 from diopi_engine import Engine, link
+from diopi_engine.conformance.client import Client, FailedCallError, ffi, tensor_desc
 from diopi_engine.proto.hgrt import (
     BatchSizeFlags,
     BindingAttribute,
@@ -21,6 +21,9 @@ from diopi_engine.proto.hgrt import (
     MemoryType,
     Result,
 )
+from diopi_engine.runtime.calls import HANDLES
+from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.objects import Context
 
 FREE, RETAINED = DeviceAttribute.FREE_CORE_COUNT, DeviceAttribute.RETAINED_CORE_MASK
 AS_MASK, MAXIMUM, MINIMUM = CoreAllocPolicy.AS_CORE_MASK, CoreAllocPolicy.MAXIMUM, CoreAllocPolicy.MINIMUM
@@ -362,6 +365,22 @@ def test_what_does_not_fit_takes_nothing(client: Client, engine: Engine) -> None
         client.context(handle)
     assert client.get("hgDeviceGetAttribute", 0, FREE) == 4
     client.call("hgEngineDestroy", handle)
+
+
+def test_an_engine_that_needs_more_local_memory_than_there_is(client: Client, engine: Engine) -> None:
+    control = replace(engine.manifest.control, memory=1 << 30)
+    handle = client.engine(replace(engine, manifest=replace(engine.manifest, scheme=(control,))).to_bytes())
+    with fails(Result.ERROR_OUT_OF_MEMORY, "needs 1073741824 bytes of local memory, a core has 268435456"):
+        client.context(handle)
+    client.call("hgEngineDestroy", handle)
+
+
+def test_a_context_that_goes_while_a_call_waits_for_it(client: Client, loaded: Any) -> None:
+    context = client.context(loaded)
+    execution = HANDLES.find(Context, int(ffi.cast("uintptr_t", context))).execution
+    client.call("hgExecutionContextDestroy", context)
+    with pytest.raises(CallError, match="destroyed while the call waited"):
+        execution.execute(1, batch_of(1)[:1], batch_of(1)[1:])
 
 
 def test_threads_share_a_context(client: Client, engine: Engine, context: Any) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hgrt_client import Client, FailedCallError
 
 import diopi_engine
 from diopi_engine import Engine, Input
+from diopi_engine.conformance.client import Client, FailedCallError
 from diopi_engine.proto import headers
 from diopi_engine.proto.hgrt import DeviceAttribute, DevicePriority, Result
 
@@ -34,7 +34,7 @@ SPLIT = """
 import sys
 from pathlib import Path
 import numpy as np
-from hgrt_client import Client
+from diopi_engine.conformance.client import Client
 from diopi_engine.proto.hgrt import CoreAllocPolicy
 client = Client(Path(sys.argv[1]))
 context = client.context(client.engine(Path(sys.argv[2]).read_bytes()), CoreAllocPolicy.MAXIMUM)

@@ -1,4 +1,4 @@
-"""A Python program that uses libhgrt.so as C does: by its functions alone."""
+"""A library of HanGuangRT as a program in C uses it: by its functions alone."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ ffi.cdef(headers.cdef(hgrt.DECLARATIONS))
 
 
 class FailedCallError(Exception):
-    """A call did not answer HG_SUCCESS."""
+    """A call did not answer HG_SUCCESS.
 
-    def __init__(self, result: Result, text: str) -> None:
-        super().__init__(f"{result.name}: {text}")
+    Attributes:
+        result: what it answered; None if that is no hgResult, or the library has no such function.
+    """
+
+    def __init__(self, result: Result | None, text: str) -> None:
+        super().__init__(f"{result.name}: {text}" if result is not None else text)
         self.result = result
 
 
@@ -29,16 +33,23 @@ class Client:
     """The library at a path."""
 
     def __init__(self, path: Path) -> None:
-        self.library = ffi.dlopen(str(path))
+        self.library: Any = ffi.dlopen(str(path))
 
     def call(self, name: str, *arguments: Any) -> None:
         """Call a function; FailedCallError if it fails."""
-        result = Result.find(getattr(self.library, name)(*arguments))
-        assert result is not None
-        if result is not Result.SUCCESS:
-            text = ffi.new("const char**")
-            assert self.library.hgGetLastErrorString(text) == 0
-            raise FailedCallError(result, ffi.string(text[0]).decode())
+        function = getattr(self.library, name, None)
+        if function is None:
+            raise FailedCallError(None, f"the library has no {name}")
+        value = function(*arguments)
+        if value != Result.SUCCESS:
+            result = Result.find(value)
+            raise FailedCallError(result, self._last_error() if result else f"{name} answers {value}, no hgResult")
+
+    def _last_error(self) -> str:
+        """Why the latest call failed, if the library says so."""
+        text: Any = ffi.new("const char**")
+        query = getattr(self.library, "hgGetLastErrorString", lambda _: Result.ERROR_NOT_SUPPORTED)
+        return _decoded(text[0]) if query(text) == Result.SUCCESS and text[0] else ""
 
     def get(self, name: str, *arguments: Any, position: int = -1) -> Any:
         """What a function answers through its pointer, the last argument if no position is given."""
@@ -50,7 +61,7 @@ class Client:
 
     def text(self, name: str, *arguments: Any) -> str:
         """The text a function answers."""
-        return ffi.string(self.get(name, *arguments)).decode()
+        return _decoded(self.get(name, *arguments))
 
     def engine(self, data: bytes) -> Any:
         """The handle of an engine of these bytes."""
@@ -80,3 +91,9 @@ def tensor_desc(array: Any) -> Any:
     """The description of a tensor like an array."""
     dims = {"nbDims": array.ndim, "d": [*array.shape, *[0] * (hgrt.MAX_DIMS - array.ndim)]}
     return ffi.new("hgTensorDesc*", {"type": hgrt.DataType[str(array.dtype).upper()], "layout": 0, "dims": dims})
+
+
+def _decoded(characters: Any) -> str:
+    text = ffi.string(characters)
+    assert isinstance(text, bytes)
+    return text.decode(errors="replace")

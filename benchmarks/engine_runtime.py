@@ -1,0 +1,97 @@
+"""What libhgrt.so costs beside the same function of JAX, jitted and called in Python: latency and throughput.
+
+    python benchmarks/engine_runtime.py     # with the source tree and tests/helpers in PYTHONPATH
+
+Goals: at most 60 µs more for one small call, at least 0.95 of the throughput of large batches. The two take turns, and
+the best round of each counts: short ones, some of which nothing else on the machine disturbs.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import diopi_engine
+from diopi_engine import Input
+from diopi_engine.conformance.client import Client
+from diopi_engine.runtime.build import build
+
+ROUNDS = 20
+
+
+def small(weights: Any, x: Any) -> Any:
+    """One layer, whose time is that of the call."""
+    return jnp.maximum(x @ weights[0] + weights[1], 0)
+
+
+def large(weights: Any, image: Any) -> Any:
+    """Eight convolutions, whose time is that of the computation."""
+    for kernel in weights:
+        image = jnp.maximum(jax.lax.conv(image, kernel, (1, 1), "SAME"), 0)
+    return image.mean((2, 3))
+
+
+def arrays(*shapes: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
+    """Arrays of small random numbers."""
+    generator = np.random.default_rng(0)
+    return [generator.standard_normal(shape).astype(np.float32) / 10 for shape in shapes]
+
+
+def times(calls: list[Callable[[], Any]], repeats: int) -> list[float]:
+    """The best time of each call in seconds, which take turns."""
+    taken: list[list[float]] = [[] for _ in calls]
+    for one in calls:
+        one()
+    for _ in range(ROUNDS):
+        for call, its in zip(calls, taken, strict=True):
+            start = time.perf_counter()
+            for _ in range(repeats):
+                call()
+            its.append((time.perf_counter() - start) / repeats)
+    return [min(its) for its in taken]
+
+
+def compare(
+    client: Client, function: Callable[..., Any], weights: Any, sizes: tuple[int, ...], batch: int, patch: int
+) -> tuple[float, float]:
+    """Time of a batch in JAX, and in the library."""
+    inputs = [Input("x", ("b", *sizes))]
+    engine = diopi_engine.compile(function, inputs, weights=weights, patch=patch, max_batch=batch, platforms=["cpu"])
+    handle = client.engine(engine.to_bytes())
+    context = client.context(handle)
+    (x,) = arrays((batch, *sizes))
+    y = np.empty((batch, *engine.manifest.outputs[0].shape[1:]), np.float32)  # type: ignore[misc]  # the batch is the first size alone
+    jitted, on_device = jax.jit(function), jax.device_put(weights)
+    in_python, in_library = times(
+        [lambda: np.asarray(jitted(on_device, x)), lambda: client.execute(context, batch, [x, y])],
+        20 if batch == 1 else 1,
+    )
+    np.testing.assert_allclose(y, np.asarray(jitted(on_device, x)), rtol=1e-3, atol=1e-4)
+    client.call("hgExecutionContextDestroy", context)
+    return in_python, in_library
+
+
+def main() -> None:
+    """Print both comparisons."""
+    with tempfile.TemporaryDirectory() as temporary:
+        client = Client(build(Path(temporary)))
+        client.get("hgDeviceGetCount")  # which starts JAX with a device a core
+        there, here = compare(client, small, arrays((64, 64), (64,)), (64,), 1, 1)
+        print(f"latency: {here * 1e6:.0f} µs, of which JAX takes {there * 1e6:.0f}: {(here - there) * 1e6:+.0f} µs")
+        kernels = arrays((16, 3, 3, 3), *[(16, 16, 3, 3)] * 7)
+        for patch in (8, 64):
+            there, here = compare(client, large, kernels, (3, 64, 64), 64, patch)
+            print(
+                f"throughput of 64 in parts of {patch}: {there / here:.2f} of JAX's, {64 / here:.0f} samples a second"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""What the cases need: a library with engines, and checks of what it answers.
+
+A case gets a bench, with all cores free, and leaves it so. It raises `NotConformingError` where the library is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from diopi_engine.conformance import networks
+from diopi_engine.conformance.client import Client, FailedCallError
+from diopi_engine.engine import Array
+from diopi_engine.proto.hgrt import CoreAllocPolicy, DeviceAttribute, Result
+
+CASES: dict[str, Callable[[Bench], None]] = {}
+"""Every case by its name."""
+
+GUARD = np.float32(-12345)
+"""Fills what an output must leave as it was."""
+
+
+class NotConformingError(Exception):
+    """The library is wrong; the message says what it did and what was expected."""
+
+
+class NotApplicableError(Exception):
+    """The case can't be run on this library; the message says why."""
+
+
+@final
+@dataclass(frozen=True)
+class Bench:
+    """A library, and the files of the engines."""
+
+    client: Client
+    folder: Path
+
+    def data(self, name: str) -> bytes:
+        """The bytes of an engine."""
+        return self.folder.joinpath(name).read_bytes()
+
+    def attribute(self, attribute: DeviceAttribute, device: int = 0) -> int:
+        """An attribute of a device."""
+        return int(self.client.get("hgDeviceGetAttribute", device, attribute))
+
+    @property
+    def free(self) -> int:
+        """Free cores of device 0."""
+        return self.attribute(DeviceAttribute.FREE_CORE_COUNT)
+
+    @contextmanager
+    def engine(self, name: str = "layer") -> Iterator[Any]:
+        """An engine, which is destroyed at the end."""
+        handle = self.client.engine(self.data(name))
+        yield handle
+        self.client.call("hgEngineDestroy", handle)
+
+    @contextmanager
+    def context(self, engine: Any, policy: CoreAllocPolicy = CoreAllocPolicy.MINIMUM, mask: int = 0) -> Iterator[Any]:
+        """A context, which is destroyed at the end."""
+        handle = self.client.context(engine, policy, mask)
+        yield handle
+        self.client.call("hgExecutionContextDestroy", handle)
+
+    def check_batch(self, context: Any, size: int, name: str = "layer", seed: int = 0) -> None:
+        """A batch is computed right, and nothing but its outputs is written."""
+        x, y = batch(size, seed)
+        kept = x.copy()
+        self.client.execute(context, size, [x, y])
+        check_array(f"the output for a batch of {size}", y[:size], networks.expected(name, x))
+        check("what lies behind the output", bool((y[size:] == GUARD).all()), True)
+        check("whether the input is as it was", np.array_equal(x, kept), True)
+
+
+def batch(size: int, seed: int = 0) -> tuple[Array, Array]:
+    """An input, and an output with room for one sample more."""
+    x = np.random.default_rng([size, seed]).standard_normal((size, networks.INPUTS)).astype(np.float32)
+    return x, np.full((size + 1, networks.OUTPUTS), GUARD, np.float32)
+
+
+def case(function: Callable[[Bench], None]) -> Callable[[Bench], None]:
+    """Enter a case under its name."""
+    CASES[function.__name__] = function
+    return function
+
+
+def check(what: str, found: Any, expected: Any) -> None:
+    """NotConformingError unless what was found is what was expected."""
+    if found != expected:
+        raise NotConformingError(f"{what} is {found}, expected {expected}")
+
+
+def check_array(what: str, found: Array, expected: Array) -> None:
+    """NotConformingError unless arrays agree within the rounding of float32 sums of a few terms."""
+    wrong = ~np.isclose(found, expected, rtol=1e-5, atol=1e-6)
+    if wrong.any():
+        place = tuple(int(index) for index in np.argwhere(wrong)[0])
+        raise NotConformingError(
+            f"{what} has {int(wrong.sum())} wrong elements of {wrong.size}: at {place} {found[place]}, "
+            f"expected {expected[place]}"
+        )
+
+
+@contextmanager
+def refused(what: str, *results: Result) -> Iterator[None]:
+    """What is done within must fail, with one of these results."""
+    try:
+        yield
+    except FailedCallError as error:
+        if error.result not in results:
+            names = " or ".join(result.name for result in results)
+            raise NotConformingError(f"{what} answers {error}, expected {names}") from None
+        return
+    raise NotConformingError(f"{what} answers HG_SUCCESS, expected {results[0].name}")

@@ -1,0 +1,321 @@
+"""The cases: what a program does with a library, and what the library must answer."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from diopi_engine.conformance import networks
+from diopi_engine.conformance.bench import (
+    CASES,
+    GUARD,
+    Bench,
+    NotApplicableError,
+    batch,
+    case,
+    check,
+    check_array,
+    refused,
+)
+from diopi_engine.conformance.client import ffi
+from diopi_engine.proto.hgrt import (
+    VERSION,
+    BindingAttribute,
+    CoreAllocPolicy,
+    DataType,
+    DeviceAttribute,
+    DevicePriority,
+    MemoryType,
+    Result,
+)
+
+__all__ = ["CASES"]
+
+AS_MASK, MAXIMUM, MINIMUM = CoreAllocPolicy.AS_CORE_MASK, CoreAllocPolicy.MAXIMUM, CoreAllocPolicy.MINIMUM
+
+
+@case
+def version_and_devices(bench: Bench) -> None:
+    client = bench.client
+    check("the version", client.get("hgRuntimeGetVersion"), VERSION)
+    check("whether there is a device", client.get("hgDeviceGetCount") >= 1, True)
+    check("whether device 0 has two cores", bench.attribute(DeviceAttribute.CORE_COUNT) >= 2, True)
+    check("the current device at first", client.get("hgDeviceGetCurrent"), 0)
+    check("the name of a result", client.text("hgGetResultName", Result.ERROR_VERSION), "HG_ERROR_VERSION")
+
+
+@case
+def devices_that_are_not_there(bench: Bench) -> None:
+    for device in (-1, bench.client.get("hgDeviceGetCount")):
+        with refused(f"device {device}", Result.ERROR_INVALID_DEVICE):
+            bench.client.call("hgDeviceSetCurrent", device)
+        with refused(f"an attribute of device {device}", Result.ERROR_INVALID_DEVICE):
+            bench.attribute(DeviceAttribute.CORE_COUNT, device)
+
+
+@case
+def pointers_that_are_null(bench: Bench) -> None:
+    with refused("a count into NULL", Result.ERROR_INVALID_ARGUMENT):
+        bench.client.call("hgDeviceGetCount", ffi.NULL)
+    with refused("an engine of NULL", Result.ERROR_INVALID_ARGUMENT):
+        bench.client.get("hgEngineCreate", ffi.NULL, 100)
+    with bench.engine() as engine, refused("a context into NULL", Result.ERROR_INVALID_ARGUMENT):
+        bench.client.call("hgEngineCreateExecutionContext", engine, ffi.NULL, MINIMUM, 0)
+    check("the number of free cores", bench.free, bench.attribute(DeviceAttribute.CORE_COUNT))
+
+
+@case
+def retaining_and_releasing(bench: Bench) -> None:
+    count = bench.attribute(DeviceAttribute.CORE_COUNT)
+    mask = bench.client.get("hgDeviceRetain", 0, count - 1, DevicePriority.P0)
+    check("the number of retained cores", mask.bit_count(), count - 1)
+    check("the number of free cores", bench.free, 1)
+    with refused("more cores than are free", Result.ERROR_CORES_UNAVAILABLE):
+        bench.client.get("hgDeviceRetain", 0, 2, DevicePriority.P0)
+    check("the cores that are retained", bench.attribute(DeviceAttribute.RETAINED_CORE_MASK), mask)
+    with refused("releasing a core that is not retained", Result.ERROR_INVALID_ARGUMENT):
+        bench.client.call("hgDeviceRelease", 0, (1 << count) - 1)
+    bench.client.call("hgDeviceRelease", 0, mask)
+    check("the number of free cores", bench.free, count)
+
+
+@case
+def retaining_nothing(bench: Bench) -> None:
+    with refused("retaining 0 cores", Result.ERROR_INVALID_ARGUMENT):
+        bench.client.get("hgDeviceRetain", 0, 0, DevicePriority.P0)
+    with refused("releasing an empty mask", Result.ERROR_INVALID_ARGUMENT):
+        bench.client.call("hgDeviceRelease", 0, 0)
+
+
+@case
+def bindings_are_described(bench: Bench) -> None:
+    get = bench.client.get
+    with bench.engine() as engine:
+        check("the number of bindings", get("hgEngineGetNbBindings", engine), 2)
+        check("the name of binding 0", bench.client.text("hgEngineGetBindingName", engine, 0), "x")
+        check("the index of y", get("hgEngineGetBindingIndex", engine, b"y"), 1)
+        dims = get("hgEngineGetBindingDimensions", engine, 1)
+        check("the sizes of y", [*dims.d[0 : dims.nbDims]], [-1, networks.OUTPUTS])
+        check("the type of y", get("hgEngineGetBindingType", engine, 1), DataType.FLOAT32)
+        is_input = [get("hgEngineGetBindingAttribute", engine, n, BindingAttribute.IS_INPUT) for n in (0, 1)]
+        check("which bindings are inputs", is_input, [1, 0])
+        with refused("binding 2 of 2", Result.ERROR_INVALID_ARGUMENT):
+            bench.client.text("hgEngineGetBindingName", engine, 2)
+
+
+@case
+def the_scheme_is_described(bench: Bench) -> None:
+    with bench.engine("second") as engine:
+        scheme = bench.client.get("hgEngineGetExecutionScheme", engine)
+        check("the engine's number", bench.client.get("hgEngineGetEngineID", engine), 1)
+        check("the number of engines", bench.client.get("hgSchemeGetEngineCount", scheme), 2)
+        controls = [bench.client.get("hgSchemeGetEngineControl", scheme, n) for n in (0, 1)]
+        check("the names", [ffi.string(one.engineName) for one in controls], [b"first", b"second"])
+        check("the virtual cores", [one.coreMask for one in controls], [1, 2])
+        with refused("engine 2 of 2", Result.ERROR_INVALID_ARGUMENT):
+            bench.client.get("hgSchemeGetEngineControl", scheme, 2)
+
+
+@case
+def damaged_engines(bench: Bench) -> None:
+    data = bench.data("layer")
+    for bit in range(5, len(data) * 8, len(data) * 8 // 40):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        with refused(f"an engine with bit {bit} flipped", Result.ERROR_INVALID_FILE, Result.ERROR_VERSION):
+            bench.client.engine(bytes(changed))
+    for size in (0, 100, len(data) - 1):
+        with refused(f"{size} bytes of an engine", Result.ERROR_INVALID_FILE):
+            bench.client.engine(data[:size])
+
+
+@case
+def engines_of_another_version(bench: Bench) -> None:
+    with refused("an engine of another compiler", Result.ERROR_VERSION):
+        bench.client.engine(bench.data("older"))
+
+
+@case
+def batches_of_every_size(bench: Bench) -> None:
+    with bench.engine() as engine, bench.context(engine) as context:
+        for size in range(1, networks.MAX_BATCH + 1):
+            bench.check_batch(context, size)
+
+
+@case
+def batches_on_all_cores(bench: Bench) -> None:
+    with bench.engine() as engine, bench.context(engine, MAXIMUM) as context:
+        check("the number of free cores", bench.free, 0)
+        for size in (1, networks.PATCH + 1, networks.MAX_BATCH * bench.attribute(DeviceAttribute.CORE_COUNT)):
+            bench.check_batch(context, size)
+
+
+@case
+def batches_follow_one_another(bench: Bench) -> None:
+    with bench.engine() as engine, bench.context(engine) as context:
+        for seed in range(4):
+            bench.check_batch(context, 5, seed=seed)
+
+
+@case
+def batches_that_can_not_be(bench: Bench) -> None:
+    with bench.engine() as engine, bench.context(engine) as context:
+        for size in (0, -1, networks.MAX_BATCH + 1):
+            x, y = batch(networks.MAX_BATCH + 1)
+            with refused(f"a batch of {size}", Result.ERROR_BATCH_SIZE):
+                bench.client.execute(context, size, [x, y])
+            check("whether the output is as it was", bool((y == GUARD).all()), True)
+
+
+@case
+def bindings_that_can_not_be(bench: Bench) -> None:
+    x, y = batch(3)
+    with bench.engine() as engine, bench.context(engine) as context:
+        wrong: dict[str, list[Any]] = {"no input": [ffi.NULL, y], "no output": [x, ffi.NULL], "one memory": [y, y]}
+        for what, bindings in wrong.items():
+            with refused(f"bindings with {what}", Result.ERROR_BINDING):
+                bench.client.execute(context, 3, bindings)
+        check("whether the output is as it was", bool((y == GUARD).all()), True)
+        bench.check_batch(context, 3)
+
+
+@case
+def tensors_as_bindings(bench: Bench) -> None:
+    client, info = bench.client, ffi.new("hgHostTensorDesc[]", [(MemoryType.HOST, 0)] * 2)
+    x, y = batch(6)
+    with bench.engine() as engine, bench.context(engine) as context:
+        tensors = [client.tensor(x), client.tensor(y)]
+        client.execute(context, 6, tensors, info)
+        ffi.memmove(ffi.cast("void*", y.ctypes.data), client.get("hgTensorMap", tensors[1]), y.nbytes)
+        client.call("hgTensorUnmap", tensors[1])
+        check_array("the output in a tensor", y[:6], networks.expected("layer", x))
+        with refused("bindings that are swapped", Result.ERROR_BINDING):
+            client.execute(context, 6, tensors[::-1], info)
+        for tensor in tensors:
+            client.call("hgTensorDestroy", tensor)
+        with refused("destroyed tensors", Result.ERROR_INVALID_HANDLE):
+            client.execute(context, 6, tensors, info)
+
+
+@case
+def one_context_an_engine(bench: Bench) -> None:
+    with bench.engine() as engine, bench.context(engine):
+        free = bench.free
+        with refused("a second context", Result.ERROR_CONTEXT_EXISTS):
+            bench.client.context(engine)
+        check("the number of free cores", bench.free, free)
+        with refused("destroying an engine that has a context", Result.ERROR_IN_USE):
+            bench.client.call("hgEngineDestroy", engine)
+
+
+@case
+def handles_of_what_is_gone(bench: Bench) -> None:
+    with bench.engine() as engine, bench.context(engine) as context:
+        pass
+    x, y = batch(1)
+    with refused("a destroyed context", Result.ERROR_INVALID_HANDLE):
+        bench.client.execute(context, 1, [x, y])
+    with refused("a context destroyed twice", Result.ERROR_INVALID_HANDLE):
+        bench.client.call("hgExecutionContextDestroy", context)
+    with refused("a context of a destroyed engine", Result.ERROR_INVALID_HANDLE):
+        bench.client.context(engine)
+    with refused("an engine for a tensor", Result.ERROR_INVALID_HANDLE):
+        bench.client.get("hgTensorGetSize", ffi.cast("hgTensor", engine))
+
+
+@case
+def contexts_give_their_cores_back(bench: Bench) -> None:
+    count = bench.free
+    with bench.engine() as engine:
+        for policy in (MINIMUM, MAXIMUM, MINIMUM):
+            with bench.context(engine, policy):
+                check("the number of free cores", bench.free, count - 1 if policy is MINIMUM else 0)
+            check("the number of free cores", bench.free, count)
+
+
+@case
+def cores_by_mask(bench: Bench) -> None:
+    count = bench.attribute(DeviceAttribute.CORE_COUNT)
+    wanted = 1 << (count - 1)
+    with bench.engine() as engine, bench.engine("other") as other:
+        for mask in (0, 1 << count):
+            with refused(f"a mask of {mask:#x}", Result.ERROR_INVALID_ARGUMENT):
+                bench.client.context(engine, AS_MASK, mask)
+        with bench.context(engine, AS_MASK, wanted) as context:
+            with refused("cores that another context has", Result.ERROR_CORES_UNAVAILABLE):
+                bench.client.context(other, AS_MASK, wanted)
+            bench.check_batch(context, 9)
+            rest = bench.client.get("hgDeviceRetain", 0, count - 1, DevicePriority.P0)
+            check("the cores that were left", rest, wanted - 1)
+            bench.client.call("hgDeviceRelease", 0, rest)
+
+
+@case
+def no_cores_are_left(bench: Bench) -> None:
+    with bench.engine() as engine, bench.engine("other") as other, bench.context(engine, MAXIMUM) as context:
+        for policy in (MINIMUM, MAXIMUM):
+            with refused("a context without cores", Result.ERROR_CORES_UNAVAILABLE):
+                bench.client.context(other, policy)
+        bench.check_batch(context, 2)
+
+
+@case
+def a_group_takes_its_cores_at_once(bench: Bench) -> None:
+    count = bench.free
+    with bench.engine("first") as first, bench.engine("second") as second:
+        with bench.context(first) as one:
+            check("the number of free cores", bench.free, count - 2)
+            with bench.context(second) as two:
+                check("the number of free cores", bench.free, count - 2)
+                for _ in range(2):
+                    bench.check_batch(one, 7, "first")
+                    bench.check_batch(two, 7, "second")
+        check("the number of free cores", bench.free, count)
+
+
+@case
+def threads_on_one_context(bench: Bench) -> None:
+    failures: list[Exception] = []
+
+    def execute(seed: int) -> None:
+        try:
+            for size in (1, 7, networks.MAX_BATCH):
+                bench.check_batch(context, size, seed=seed)
+        except Exception as error:
+            failures.append(error)
+
+    with bench.engine() as engine, bench.context(engine, MAXIMUM) as context:
+        threads = [threading.Thread(target=execute, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    if failures:
+        raise failures[0]
+
+
+@case
+def the_current_device_is_of_a_thread(bench: Bench) -> None:
+    last = bench.client.get("hgDeviceGetCount") - 1
+    bench.client.call("hgDeviceSetCurrent", last)
+    seen: list[int] = []
+    thread = threading.Thread(target=lambda: seen.append(bench.client.get("hgDeviceGetCurrent")))
+    thread.start()
+    thread.join()
+    check("the current device of a new thread", seen, [0])
+    bench.client.call("hgDeviceSetCurrent", 0)
+
+
+@case
+def nothing_is_used_on_another_device(bench: Bench) -> None:
+    if bench.client.get("hgDeviceGetCount") < 2:
+        raise NotApplicableError("there is one device")
+    x, y = batch(1)
+    with bench.engine() as engine, bench.context(engine) as context:
+        bench.client.call("hgDeviceSetCurrent", 1)
+        with refused("an engine of another device", Result.ERROR_WRONG_DEVICE):
+            bench.client.get("hgEngineGetNbBindings", engine)
+        with refused("a context of another device", Result.ERROR_WRONG_DEVICE):
+            bench.client.execute(context, 1, [x, y])
+        bench.client.call("hgDeviceSetCurrent", 0)
+        bench.check_batch(context, 1)

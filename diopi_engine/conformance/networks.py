@@ -1,0 +1,50 @@
+"""The engines that the cases run: a layer in batches, and two of them with other weights as a group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diopi_engine.engine import Array
+
+INPUTS, OUTPUTS, MAX_BATCH, PATCH = 4, 3, 16, 4
+
+FACTORS: Mapping[str, float] = {"layer": 1.0, "first": 2.0, "second": -3.0, "other": 1.0}
+"""What distinguishes the weights of each engine: `first` and `second` are a group, the others are alone."""
+
+NAMES = (*FACTORS, "older")
+"""The files; `older` is of another version of the compiler."""
+
+
+def weights(name: str) -> Array:
+    """The matrix of an engine."""
+    return np.arange(INPUTS * OUTPUTS, dtype=np.float32).reshape(INPUTS, OUTPUTS) / 8 * np.float32(FACTORS[name])
+
+
+def expected(name: str, x: Array) -> Array:
+    """What an engine makes of a batch."""
+    return np.maximum(x @ weights(name) + 1, 0).astype(np.float32)
+
+
+def make(folder: Path) -> None:
+    """Compile the engines into files of their names."""
+    import jax.numpy as jnp
+
+    from diopi_engine import Input, compile, link
+
+    def layer(matrix: Any, x: Any) -> Any:
+        return jnp.maximum(x @ matrix + 1, 0)
+
+    inputs = [Input("x", ("b", INPUTS))]
+    options: dict[str, Any] = {"outputs": ["y"], "max_batch": MAX_BATCH, "patch": PATCH, "platforms": ["cpu"]}
+    engines = {name: compile(layer, inputs, weights=weights(name), name=name, **options) for name in FACTORS}
+    engines["first"], engines["second"] = link([engines["first"], engines["second"]], cores=2)
+    alone = engines["layer"].manifest
+    engines["other"] = replace(engines["other"], manifest=replace(alone, name="other", group="other"))
+    engines["older"] = replace(engines["layer"], manifest=replace(alone, compiler="0.1"))
+    for name, engine in engines.items():
+        engine.save(folder / name)

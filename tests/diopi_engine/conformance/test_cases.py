@@ -1,0 +1,161 @@
+"""The reference runtime passes the cases, and each kind of fault that is put into it is caught by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diopi_engine import Engine
+from diopi_engine.conformance import networks
+from diopi_engine.conformance.bench import CASES, Bench
+from diopi_engine.conformance.client import Client
+from diopi_engine.conformance.worker import verdict_of
+from diopi_engine.proto.hgrt import CoreAllocPolicy
+from diopi_engine.runtime import bindings, calls
+from diopi_engine.runtime.allocation import Allocation
+from diopi_engine.runtime.cores import Cores
+from diopi_engine.runtime.devices import devices
+from diopi_engine.runtime.execution import Execution, Lane
+from diopi_engine.runtime.objects import Context, Handles
+
+Patch = pytest.MonkeyPatch
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("engines")
+    networks.make(folder)
+    assert {path.name for path in folder.iterdir()} == set(networks.NAMES)
+    return folder
+
+
+@pytest.fixture
+def bench(library: Path, locks: Path, folder: Path) -> Iterator[Bench]:
+    """A bench; what a case that failed left behind is cleared away."""
+    bench = Bench(Client(library), folder)
+    bench.client.call("hgDeviceSetCurrent", 0)
+    yield bench
+    for context in calls.HANDLES.all(Context):
+        context.execution.close()
+    calls.HANDLES._objects.clear()
+    for device in devices():
+        with device.cores.choosing():
+            device.cores.end_use(device.cores.used)
+            device.cores.release(device.cores.retained)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_reference_passes(name: str, bench: Bench) -> None:
+    assert verdict_of(name, bench) == ("passed", "")
+
+
+def cores_not_released(patch: Patch) -> None:
+    patch.setattr(Allocation, "give_back", lambda self: None)
+
+
+def results_of_the_previous_batch(patch: Patch) -> None:
+    kept: dict[Any, Any] = {}
+    execute = Execution.execute
+
+    def stale(self: Any, batch: int, inputs: Any, outputs: Any) -> None:
+        execute(self, batch, inputs, outputs)
+        before = kept.get((self, batch))
+        kept[self, batch] = [array.copy() for array in outputs]
+        for array, old in zip(outputs, before or outputs, strict=True):
+            np.copyto(array, old)
+
+    patch.setattr(Execution, "execute", stale)
+
+
+def last_part_dropped(patch: Patch) -> None:
+    parts = Execution._parts
+
+    def whole(self: Any, batch: int) -> list[slice]:
+        made = parts(self, batch)
+        return [part for part in made if part.stop - part.start == made[0].stop - made[0].start]
+
+    patch.setattr(Execution, "_parts", whole)
+
+
+def weights_of_another_engine(patch: Patch) -> None:
+    first: dict[str, Any] = {}
+    make = Lane.__init__
+
+    def swapped(self: Any, engine: Engine, cores: Any) -> None:
+        weights = first.setdefault(engine.manifest.group, engine.weights)
+        make(self, Engine(engine.manifest, engine.network, weights), cores)
+
+    patch.setattr(Lane, "__init__", swapped)
+
+
+def mask_ignored(patch: Patch) -> None:
+    allocate = calls.allocate
+    patch.setattr(calls, "allocate", lambda *given: allocate(*given[:3], CoreAllocPolicy.MINIMUM, 0))
+
+
+def overlap_unchecked(patch: Patch) -> None:
+    patch.setattr(bindings, "_check_apart", lambda *_: None)
+
+
+def handles_outlive_their_objects(patch: Patch) -> None:
+    patch.setattr(Handles, "remove", lambda self, gone: None)
+
+
+def damaged_files_taken(patch: Patch) -> None:
+    from_bytes = Engine.from_bytes
+
+    def careless(data: bytes) -> Engine:
+        try:
+            return from_bytes(data)
+        except Exception as error:
+            raise ValueError("who knows") from error
+
+    patch.setattr(Engine, "from_bytes", careless)
+
+
+def one_current_device_for_all(patch: Patch) -> None:
+    patch.setattr(calls, "_thread", SimpleNamespace(device=0))
+
+
+def taken_cores_count_as_free(patch: Patch) -> None:
+    patch.setattr(Cores, "free", property(lambda self: (1 << self.count) - 1))
+
+
+def outputs_written_beyond_the_batch(patch: Patch) -> None:
+    execute = Execution.execute
+
+    def padded(self: Any, batch: int, inputs: Any, outputs: Any) -> None:
+        execute(self, batch, inputs, outputs)
+        for array in outputs:
+            np.lib.stride_tricks.as_strided(array, (batch + 1, *array.shape[1:]), array.strides)[batch] = 0
+
+    patch.setattr(Execution, "execute", padded)
+
+
+FAULTS: dict[Callable[[Patch], None], str] = {
+    cores_not_released: "contexts_give_their_cores_back",
+    results_of_the_previous_batch: "batches_follow_one_another",
+    last_part_dropped: "batches_of_every_size",
+    weights_of_another_engine: "a_group_takes_its_cores_at_once",
+    mask_ignored: "cores_by_mask",
+    overlap_unchecked: "bindings_that_can_not_be",
+    handles_outlive_their_objects: "handles_of_what_is_gone",
+    damaged_files_taken: "damaged_engines",
+    one_current_device_for_all: "the_current_device_is_of_a_thread",
+    taken_cores_count_as_free: "retaining_and_releasing",
+    outputs_written_beyond_the_batch: "batches_of_every_size",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_a_fault_is_caught(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
+    with monkeypatch.context() as patch:
+        fault(patch)
+        verdict, detail = verdict_of(FAULTS[fault], bench)
+    assert verdict == "failed", detail
+    assert detail

@@ -1,0 +1,54 @@
+"""Running the cases: in processes that a library may crash or hang, with a verdict for every case."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from diopi_engine.cli import main
+from diopi_engine.proto import headers
+from diopi_engine.proto.hgrt import FUNCTIONS
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that can't retain cores without a crash, hangs on a device, and does nothing else."""
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler here")
+    bodies = {"hgDeviceRetain": "abort();", "hgDeviceSetCurrent": "for (;;) pause();"}
+    text = "#include <hgrt.h>\n#include <stdlib.h>\n#include <unistd.h>\n" + "".join(
+        f"hgResult {one.name}({one.declared}) {{ {bodies.get(one.name, 'return HG_ERROR_INTERNAL;')} }}\n"
+        for one in FUNCTIONS
+    ).replace("hgGetLastErrorString(const char** text) {", 'hgGetLastErrorString(const char** text) { *text = "";')
+    folder = tmp_path_factory.mktemp("broken")
+    (folder / "hgrt.c").write_text(text)
+    target = folder / "libhgrt.so"
+    command = ["cc", "-w", "-shared", "-fPIC", f"-I{headers.INCLUDE_DIR}", str(folder / "hgrt.c"), "-o", str(target)]
+    subprocess.run(command, check=True)
+    return target
+
+
+@pytest.mark.parametrize(
+    ("case", "timeout", "verdict"),
+    [
+        ("retaining_nothing", "120", "crashed   retaining_nothing: the process ended with signal 6"),
+        ("version_and_devices", "120", "failed    version_and_devices: a call that is legal fails: ERROR_INTERNAL"),
+        ("devices_that", "0.01", "timed_out devices_that_are_not_there: it took more than 0.01 s"),
+    ],
+)
+def test_a_broken_library_has_verdicts(broken: Path, case: str, timeout: str, verdict: str) -> None:
+    done = CliRunner().invoke(main, ["check", str(broken), "-k", case, "--timeout", timeout])
+    assert done.exit_code == 1
+    assert verdict in done.output
+
+
+def test_the_reference_passes_in_a_process_of_its_own(library: Path, locks: Path) -> None:
+    done = CliRunner().invoke(main, ["check", str(library), "-k", "version"])
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[-1] == "2 passed, 0 not_run"
+
+
+def test_no_cases_is_a_status_of_its_own(broken: Path) -> None:
+    assert CliRunner().invoke(main, ["check", str(broken), "-k", "no such case"]).exit_code == 3
