@@ -50,7 +50,8 @@ function filters(given, changed, fixed) {
       [any, ["wrong", t("wrong")], ...present.map((verdict) => [verdict, verdictName(verdict)])]),
     field("counts", t("counts"), given.counts, changed("counts"), [any, ["yes", t("yes")], ["no", t("no")]]),
     !fixed.includes("function") && field("function", t("function"), given.function, changed("function"), names([...BY_FUNCTION.keys()].sort())),
-    field("dtype", t("element-type"), given.dtype, changed("dtype"), names(TYPES.map((type) => TABLES.dtype[type]))),
+    field("dtype", t("element-type"), given.dtype, changed("dtype"),
+      [any, ...TYPES.map((type) => TABLES.dtype[type]).map((dtype) => [typeKey(dtype), dtype || t("none")])]),
     field("class", t("class"), given.class, changed("class"), [any, ...TABLES.class.map((name) => [name, t(`class-${name}`)])]),
     field("check", t("failed-check"), given.check, changed("check"), names(TABLES.check)),
     field("order", t("order"), given.order, changed("order"), Object.keys(ORDERS).map((name) => [name, t(`order-${name}`)])));

@@ -54,11 +54,16 @@ function worst(counts) {
   return SEVERITY.find((verdict) => counts[verdict]);
 }
 
+/** What stands for an element type in an address; there are cases without one. */
+function typeKey(dtype) {
+  return dtype || "none";
+}
+
 const CRITERIA = {
   verdict: (value) => value === "wrong" ? isWrong : (row) => verdictOf(row) === value,
   counts: (value) => (row) => isCounted(row) === (value === "yes"),
   class: (value) => (row) => classOf(row) === value,
-  dtype: (value) => (row) => dtypeOf(row) === value,
+  dtype: (value) => (row) => typeKey(dtypeOf(row)) === value,
   function: (value) => (row) => functionOf(row) === value,
   check: (value) => {
     const index = TABLES.check.indexOf(value);

@@ -66,7 +66,7 @@ function gridCell(name, dtype, counts) {
   const kind = worst(counts);
   const total = Object.values(counts).reduce((sum, one) => sum + one, 0);
   const text = kind === "passed" || counts[kind] === total ? String(total) : `${counts[kind]}/${total}`;
-  return gridLink(`verdict-${kind}`, text, `${name} ${dtype}`, counts, { function: name, dtype, counts: HAS_UNCOUNTED ? "yes" : "" });
+  return gridLink(`verdict-${kind}`, text, `${name} ${dtype}`, counts, { function: name, dtype: typeKey(dtype), counts: HAS_UNCOUNTED ? "yes" : "" });
 }
 
 /** Of cases that do not count: how many passed, whatever became of the others. */
@@ -134,7 +134,7 @@ VIEWS.function = {
 };
 
 function typeTable(name, rows) {
-  const groups = [...grouped(rows, dtypeOf)];
+  const groups = [...grouped(rows, dtypeOf)].sort(([one], [other]) => rank(one) - rank(other));
   const verdicts = [...SEVERITY].reverse().filter((verdict) => rows.some((row) => verdictOf(row) === verdict));
   return table(t("types-caption"), [
     { title: t("element-type"), cell: ([dtype]) => said(dtype || t("none")) },
@@ -142,7 +142,7 @@ function typeTable(name, rows) {
       title: verdictName(verdict), number: true,
       cell: ([dtype, group]) => {
         const found = group.filter((row) => verdictOf(row) === verdict).length;
-        return found ? link(number(found), "cases", { function: name, dtype, verdict }, { class: `count text-${verdict}` }) : "";
+        return found ? link(number(found), "cases", { function: name, dtype: typeKey(dtype), verdict }, { class: `count text-${verdict}` }) : "";
       },
     })),
   ], groups);
