@@ -100,7 +100,7 @@ const ORDERS = {
 };
 
 function ordered(rows, order) {
-  return ORDERS[order] ? [...rows].sort(ORDERS[order]) : rows;
+  return Object.hasOwn(ORDERS, order) && ORDERS[order] ? [...rows].sort(ORDERS[order]) : rows;
 }
 
 function verdictName(verdict) {

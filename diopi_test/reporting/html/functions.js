@@ -26,11 +26,12 @@ function showFunctions(parameters) {
   };
   function update() {
     const words = given.q.toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = Object.hasOwn(KINDS, given.kind) ? KINDS[given.kind] : KINDS[""];
     let visible = 0;
     for (const row of rows) {
-      const fits = words.every((word) => row.name.toLowerCase().includes(word)) && KINDS[given.kind]?.(row.counts);
+      const fits = words.every((word) => row.name.toLowerCase().includes(word)) && wanted(row.counts);
       row.element.hidden = !fits;
-      visible += Boolean(fits);
+      visible += fits;
     }
     shown.textContent = t("functions-shown", { shown: number(visible), total: number(rows.length) });
     announce(shown.textContent);
