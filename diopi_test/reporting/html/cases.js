@@ -10,7 +10,17 @@ VIEWS.cases = {
 
 /** The cases that match, with filters but for those that are fixed. */
 function caseList(parameters, fixed = []) {
-  const given = { q: "", verdict: "", counts: "", class: "", dtype: "", check: "", function: "", order: "id", ...parameters };
+  const given = {
+    q: "",
+    verdict: "",
+    counts: "",
+    class: "",
+    dtype: "",
+    check: "",
+    function: "",
+    order: "id",
+    ...parameters,
+  };
   const list = h("div", {});
   const shown = h("p", { class: "shown" });
   let rows = [];
@@ -22,12 +32,19 @@ function caseList(parameters, fixed = []) {
     fill();
   }
   function fill() {
-    const more = h("button", { type: "button", onclick: () => {
-      const first = end;
-      end += PAGE;
-      fill();
-      list.querySelectorAll("tbody tr")[first]?.querySelector("a").focus();
-    } }, t("more", { number: number(Math.min(PAGE, rows.length - end)) }));
+    const more = h(
+      "button",
+      {
+        type: "button",
+        onclick: () => {
+          const first = end;
+          end += PAGE;
+          fill();
+          list.querySelectorAll("tbody tr")[first]?.querySelector("a").focus();
+        },
+      },
+      t("more", { number: number(Math.min(PAGE, rows.length - end)) }),
+    );
     list.replaceChildren(caseTable(rows.slice(0, end)), rows.length > end ? more : "");
   }
   const changed = (name) => (value) => {
@@ -44,34 +61,58 @@ function filters(given, changed, fixed) {
   const any = ["", t("any")];
   const names = (values) => [any, ...values.filter(Boolean).map((value) => [value, value])];
   const present = SEVERITY.filter((verdict) => TABLES.verdict.includes(verdict));
-  return h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
+  return h(
+    "form",
+    { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
     field("q", t("search"), given.q, changed("q")),
-    field("verdict", t("verdict"), given.verdict, changed("verdict"),
-      [any, ["wrong", t("wrong")], ...present.map((verdict) => [verdict, verdictName(verdict)])]),
+    field("verdict", t("verdict"), given.verdict, changed("verdict"), [
+      any,
+      ["wrong", t("wrong")],
+      ...present.map((verdict) => [verdict, verdictName(verdict)]),
+    ]),
     field("counts", t("counts"), given.counts, changed("counts"), [any, ["yes", t("yes")], ["no", t("no")]]),
-    !fixed.includes("function") && field("function", t("function"), given.function, changed("function"), names([...BY_FUNCTION.keys()].sort())),
-    field("dtype", t("element-type"), given.dtype, changed("dtype"), names(TYPES.map((type) => TABLES.dtype[type]))),
-    field("class", t("class"), given.class, changed("class"), [any, ...TABLES.class.map((name) => [name, t(`class-${name}`)])]),
+    !fixed.includes("function") &&
+      field("function", t("function"), given.function, changed("function"), names([...BY_FUNCTION.keys()].sort())),
+    field("dtype", t("element-type"), given.dtype, changed("dtype"), [
+      any,
+      ...TYPES.map((type) => TABLES.dtype[type]).map((dtype) => [typeKey(dtype), dtype || t("none")]),
+    ]),
+    field("class", t("class"), given.class, changed("class"), [
+      any,
+      ...TABLES.class.map((name) => [name, t(`class-${name}`)]),
+    ]),
     field("check", t("failed-check"), given.check, changed("check"), names(TABLES.check)),
-    field("order", t("order"), given.order, changed("order"), Object.keys(ORDERS).map((name) => [name, t(`order-${name}`)])));
+    field(
+      "order",
+      t("order"),
+      given.order,
+      changed("order"),
+      Object.keys(ORDERS).map((name) => [name, t(`order-${name}`)]),
+    ),
+  );
 }
 
 function caseTable(rows) {
   if (!rows.length) return h("p", {}, t("no-cases"));
-  return table(t("cases"), [
-    { title: t("case"), cell: (row) => caseLink(row) },
-    { title: t("verdict"), cell: (row) => badge(verdictOf(row)) },
-    { title: t("class"), cell: (row) => t(`class-${classOf(row)}`) },
-    { title: t("ratio"), number: true, cell: (row) => ratioOf(row) == null ? "" : factor(ratioOf(row)) },
-    { title: t("time"), number: true, cell: (row) => seconds(secondsOf(row)) },
-    { title: t("message"), cell: (row) => said(messageOf(row)) },
-  ], rows, { class: "wide cases clamped" });
+  return table(
+    t("cases"),
+    [
+      { title: t("case"), cell: (row) => caseLink(row) },
+      { title: t("verdict"), cell: (row) => badge(verdictOf(row)) },
+      { title: t("class"), cell: (row) => t(`class-${classOf(row)}`) },
+      { title: t("ratio"), number: true, cell: (row) => (ratioOf(row) == null ? "" : factor(ratioOf(row))) },
+      { title: t("time"), number: true, cell: (row) => seconds(secondsOf(row)) },
+      { title: t("message"), cell: (row) => said(messageOf(row)) },
+    ],
+    rows,
+    { class: "wide cases clamped" },
+  );
 }
 
 VIEWS.case = {
   title: ({ id }) => id ?? "",
   under: "cases",
-  show: ({ id }) => BY_ID.has(id) ? casePage(BY_ID.get(id)) : h("p", {}, t("no-case")),
+  show: ({ id }) => (BY_ID.has(id) ? casePage(BY_ID.get(id)) : h("p", {}, t("no-case"))),
 };
 
 function casePage(row) {
@@ -91,7 +132,10 @@ function casePage(row) {
       [t("call-takes"), timing && t("median", { seconds: seconds(timing.time), repeats: timing.repeats })],
       [t("times-copy"), timing?.times && factor(timing.times)],
       [t("bytes"), timing && `${number(timing.bytes)} (${rate(timing.bytes / timing.time)} GB/s)`],
-      [t("operations"), timing?.operations && `${number(timing.operations)} (${rate(timing.operations / timing.time)} G/s)`],
+      [
+        t("operations"),
+        timing?.operations && `${number(timing.operations)} (${rate(timing.operations / timing.time)} G/s)`,
+      ],
     ]),
     section(t("again"), command(commandOf(row))),
     places(details?.findings ?? []),
@@ -105,29 +149,39 @@ function neighbours(row) {
   const alike = ALL.filter((other) => verdictOf(other) === verdictOf(row));
   const place = alike.indexOf(row);
   const values = { verdict: verdictName(verdictOf(row)) };
-  return h("span", { class: "neighbours" },
-    place > 0 && link(t("previous", values), "case", { id: idOf(alike[place - 1]) }), " ",
-    place < alike.length - 1 && link(t("next", values), "case", { id: idOf(alike[place + 1]) }));
+  return h(
+    "span",
+    { class: "neighbours" },
+    place > 0 && link(t("previous", values), "case", { id: idOf(alike[place - 1]) }),
+    " ",
+    place < alike.length - 1 && link(t("next", values), "case", { id: idOf(alike[place + 1]) }),
+  );
 }
 
 function findings(row, failed) {
   const messages = new Map(failed.map((finding) => [finding.check, finding.message]));
   const checks = checksOf(row);
   if (!checks.length) return h("p", {}, t("no-checks"));
-  return table(t("case-checks-caption"), [
-    { title: t("check"), cell: ([check]) => said(TABLES.check[check]) },
-    { title: t("found"), cell: ([, passed]) => badge(passed ? "passed" : "failed") },
-    { title: t("message"), cell: ([check]) => said(messages.get(TABLES.check[check]) ?? "") },
-  ], checks, { class: "wide" });
+  return table(
+    t("case-checks-caption"),
+    [
+      { title: t("check"), cell: ([check]) => said(TABLES.check[check]) },
+      { title: t("found"), cell: ([, passed]) => badge(passed ? "passed" : "failed") },
+      { title: t("message"), cell: ([check]) => said(messages.get(TABLES.check[check]) ?? "") },
+    ],
+    checks,
+    { class: "wide" },
+  );
 }
 
 /** Where results are wrong; of several checks that found one tensor wrong, the first speaks. */
 function places(failed) {
   const seen = new Map();
-  for (const finding of failed) for (const place of finding.where ?? []) {
-    const key = `${place.tensor} ${place.call ?? ""}`;
-    if (!seen.has(key)) seen.set(key, place);
-  }
+  for (const finding of failed)
+    for (const place of finding.where ?? []) {
+      const key = `${place.tensor} ${place.call ?? ""}`;
+      if (!seen.has(key)) seen.set(key, place);
+    }
   return [...seen.values()].map(placeSection);
 }
 
@@ -139,21 +193,35 @@ function rounded(value) {
 function placeSection(place) {
   const element = `${place.tensor}[${place.index.join(", ")}]`;
   const ratio = place.error != null && place.budget ? place.error / place.budget : null;
-  return section([t("where"), " ", said(place.tensor), place.call ? said(`, ${place.call}`) : ""],
+  return section(
+    [t("where"), " ", said(place.tensor), place.call ? said(`, ${place.call}`) : ""],
     h("p", {}, t("elements", { wrong: number(place.wrong), total: number(place.total) }), " ", said(place.problem)),
-    place.patterns && h("ul", {}, place.patterns.map((pattern) => h("li", {}, said(pattern.text)))),
-    h("div", { class: "pair" },
+    place.patterns &&
+      h(
+        "ul",
+        {},
+        place.patterns.map((pattern) => h("li", {}, said(pattern.text))),
+      ),
+    h(
+      "div",
+      { class: "pair" },
       place.map && picture(place),
-      h("div", {},
+      h(
+        "div",
+        {},
         h("h3", {}, t("worst-element"), " ", said(element)),
         facts([
-          [t("given"), said(place.given)], [t("expected"), said(place.expected)],
+          [t("given"), said(place.given)],
+          [t("expected"), said(place.expected)],
           [t("error"), place.error != null && said(rounded(place.error))],
           [t("budget"), place.budget != null && said(rounded(place.budget))],
           [t("times-budget"), ratio != null && Number.isFinite(ratio) && factor(ratio)],
         ]),
         listed(t("inputs"), place.inputs),
-        listed(t("call"), place.arguments))));
+        listed(t("call"), place.arguments),
+      ),
+    ),
+  );
 }
 
 function listed(title, named) {
@@ -173,15 +241,38 @@ function picture(place) {
   const [down, right] = axes.length > 1 ? sizes : [1, sizes[0]];
   const block = (size) => Math.ceil(size / CELLS);
   const slice = place.index.map((at, axis) => (axes.includes(axis) ? ":" : at)).join(", ");
-  const cells = rows.flatMap((row, y) => [...row].map((level, x) =>
-    h("rect", { x: x * CELL, y: y * CELL, width: CELL, height: CELL, class: `level-${level}` },
-      h("title", {}, `[${y * block(down)}, ${x * block(right)}]: ${LEVELS[level]}`))));
+  const cells = rows.flatMap((row, y) =>
+    [...row].map((level, x) =>
+      h(
+        "rect",
+        { x: x * CELL, y: y * CELL, width: CELL, height: CELL, class: `level-${level}` },
+        h("title", {}, `[${y * block(down)}, ${x * block(right)}]: ${LEVELS[level]}`),
+      ),
+    ),
+  );
   const wrong = rows.join("").replace(/[0-4]/g, "").length;
   const scale = SIDE / Math.max(wide, rows.length, 6) / CELL;
   const label = t("picture-label", { slice: `${place.tensor}[${slice}]`, wrong, cells: rows.length * wide });
-  return h("figure", { class: "picture" },
-    h("svg", { viewBox: `0 0 ${wide * CELL} ${rows.length * CELL}`, width: wide * CELL * scale, role: "img", "aria-label": label }, cells),
+  return h(
+    "figure",
+    { class: "picture" },
+    h(
+      "svg",
+      {
+        viewBox: `0 0 ${wide * CELL} ${rows.length * CELL}`,
+        width: wide * CELL * scale,
+        role: "img",
+        "aria-label": label,
+      },
+      cells,
+    ),
     h("figcaption", {}, said(`${place.tensor}[${slice}]`), ` · ${sizes.join(" × ")} · `, t("picture-caption")),
-    h("ul", { class: "scale", "aria-label": t("scale") }, LEVELS.map((name, level) =>
-      h("li", {}, h("span", { class: `swatch level-${level}`, "aria-hidden": "true" }), name))));
+    h(
+      "ul",
+      { class: "scale", "aria-label": t("scale") },
+      LEVELS.map((name, level) =>
+        h("li", {}, h("span", { class: `swatch level-${level}`, "aria-hidden": "true" }), name),
+      ),
+    ),
+  );
 }

@@ -31,12 +31,15 @@ def columns_of(report: Report) -> Mapping[str, Any]:
 
     `report` is the report but for its cases, `cases` has a column for each thing that every case has, with an entry a
     case; `tables` has what entries of columns are numbers of. All else is by number of the case: `messages`, `bases`,
-    `waived`, `timings`, and `details`, which has the failed findings as in the report's JSON.
+    `waived`, `timings`, and `details`, which has the failed findings as in the report's JSON. `unsuccessful` are the
+    verdicts that count against a vendor, `uncounted` the classes that do not decide.
     """
     cases, tables = report.cases, _Tables()
     listed = _columns(cases, tables)
     return {
         "report": _frame(report),
+        "unsuccessful": sorted(UNSUCCESSFUL),
+        "uncounted": [class_ for class_ in CaseClass if not report.decides(class_)],
         "cases": listed,
         "tables": tables.content,
         "messages": _by_number(cases, lambda case: _cut(case.message, SHORT)),

@@ -5,8 +5,18 @@ const TABLES = DATA.tables;
 const CASES = DATA.cases;
 const COUNT = CASES.label.length;
 
-const WRONG = new Set(["failed", "crashed", "timed_out", "out_of_memory", "flaky"]);
-const SEVERITY = ["crashed", "timed_out", "out_of_memory", "failed", "flaky", "waived", "not_implemented", "unsupported", "passed"];
+const WRONG = new Set(DATA.unsuccessful);
+const SEVERITY = [
+  "crashed",
+  "timed_out",
+  "out_of_memory",
+  "failed",
+  "flaky",
+  "waived",
+  "not_implemented",
+  "unsupported",
+  "passed",
+];
 
 const functionOf = (row) => TABLES.function[CASES.function[row]];
 const dtypeOf = (row) => TABLES.dtype[CASES.dtype[row]];
@@ -18,7 +28,7 @@ const idOf = (row) => `${functionOf(row)}[${CASES.label[row]}]`;
 const ratioOf = (row) => (CASES.ratio[row] === "inf" ? Infinity : CASES.ratio[row]);
 const secondsOf = (row) => CASES.microseconds[row] / 1e6;
 const isWrong = (row) => WRONG.has(verdictOf(row));
-const isCountedClass = (name) => REPORT.strict || !["open", "refusal"].includes(name);
+const isCountedClass = (name) => !DATA.uncounted.includes(name);
 const isCounted = (row) => isCountedClass(classOf(row));
 
 function quoted(word) {
@@ -54,11 +64,16 @@ function worst(counts) {
   return SEVERITY.find((verdict) => counts[verdict]);
 }
 
+/** What stands for an element type in an address; there are cases without one. */
+function typeKey(dtype) {
+  return dtype || "none";
+}
+
 const CRITERIA = {
-  verdict: (value) => value === "wrong" ? isWrong : (row) => verdictOf(row) === value,
+  verdict: (value) => (value === "wrong" ? isWrong : (row) => verdictOf(row) === value),
   counts: (value) => (row) => isCounted(row) === (value === "yes"),
   class: (value) => (row) => classOf(row) === value,
-  dtype: (value) => (row) => dtypeOf(row) === value,
+  dtype: (value) => (row) => typeKey(dtypeOf(row)) === value,
   function: (value) => (row) => functionOf(row) === value,
   check: (value) => {
     const index = TABLES.check.indexOf(value);
@@ -72,7 +87,9 @@ const CRITERIA = {
 
 /** The rows that match all parameters that are given. */
 function matching(parameters) {
-  const tests = Object.keys(CRITERIA).filter((name) => parameters[name]).map((name) => CRITERIA[name](parameters[name]));
+  const tests = Object.keys(CRITERIA)
+    .filter((name) => parameters[name])
+    .map((name) => CRITERIA[name](parameters[name]));
   return ALL.filter((row) => tests.every((test) => test(row)));
 }
 
@@ -83,7 +100,7 @@ const ORDERS = {
 };
 
 function ordered(rows, order) {
-  return ORDERS[order] ? [...rows].sort(ORDERS[order]) : rows;
+  return Object.hasOwn(ORDERS, order) && ORDERS[order] ? [...rows].sort(ORDERS[order]) : rows;
 }
 
 function verdictName(verdict) {
@@ -106,11 +123,22 @@ function functionLink(name) {
 function stack(counts, parameters = {}) {
   const parts = [...SEVERITY].reverse().filter((verdict) => counts[verdict]);
   const total = parts.reduce((sum, verdict) => sum + counts[verdict], 0);
-  return h("div", { class: "stack" },
-    h("div", { class: "parts", "aria-hidden": "true" }, parts.map((verdict) =>
-      h("span", { class: `verdict-${verdict}`, share: counts[verdict] / total }))),
-    h("ul", { class: "legend" }, parts.map((verdict) => h("li", {},
-      link([badge(verdict), " ", number(counts[verdict])], "cases", { ...parameters, verdict })))));
+  return h(
+    "div",
+    { class: "stack" },
+    h(
+      "div",
+      { class: "parts", "aria-hidden": "true" },
+      parts.map((verdict) => h("span", { class: `verdict-${verdict}`, share: counts[verdict] / total })),
+    ),
+    h(
+      "ul",
+      { class: "legend" },
+      parts.map((verdict) =>
+        h("li", {}, link([badge(verdict), " ", number(counts[verdict])], "cases", { ...parameters, verdict })),
+      ),
+    ),
+  );
 }
 
 /** How long the call of a case takes, what it moves, and how many times as long as a copy that is; null if not timed. */
@@ -126,13 +154,17 @@ function rate(perSecond) {
 }
 
 function timingTable(caption, rows) {
-  return table(caption, [
-    { title: t("case"), cell: (row) => caseLink(row) },
-    { title: t("times-copy"), number: true, cell: (row) => timingOf(row).times && factor(timingOf(row).times) },
-    { title: t("call-takes"), number: true, cell: (row) => seconds(timingOf(row).time) },
-    { title: t("bytes"), number: true, cell: (row) => number(timingOf(row).bytes) },
-    { title: "GB/s", number: true, cell: (row) => rate(timingOf(row).bytes / timingOf(row).time) },
-  ], rows);
+  return table(
+    caption,
+    [
+      { title: t("case"), cell: (row) => caseLink(row) },
+      { title: t("times-copy"), number: true, cell: (row) => timingOf(row).times && factor(timingOf(row).times) },
+      { title: t("call-takes"), number: true, cell: (row) => seconds(timingOf(row).time) },
+      { title: t("bytes"), number: true, cell: (row) => number(timingOf(row).bytes) },
+      { title: "GB/s", number: true, cell: (row) => rate(timingOf(row).bytes / timingOf(row).time) },
+    ],
+    rows,
+  );
 }
 
 const EDGES = [0, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1];
@@ -146,6 +178,13 @@ function histogram(rows) {
     if (ratio != null) counts[EDGES.filter((edge) => edge < ratio).length] += 1;
   }
   if (!counts.some(Boolean)) return h("p", {}, t("no-budgets"));
-  return bars(t("histogram-caption"), EDGE_NAMES.map((name, place) => (
-    { name, value: counts[place], text: number(counts[place]), kind: place > EDGES.length - 1 ? "failed" : "passed" })));
+  return bars(
+    t("histogram-caption"),
+    EDGE_NAMES.map((name, place) => ({
+      name,
+      value: counts[place],
+      text: number(counts[place]),
+      kind: place > EDGES.length - 1 ? "failed" : "passed",
+    })),
+  );
 }

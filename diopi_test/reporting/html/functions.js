@@ -6,7 +6,8 @@ VIEWS.functions = {
   show: showFunctions,
 };
 
-const KINDS = { // by the counts of the cases that count
+const KINDS = {
+  // by the counts of the cases that count
   "": () => true,
   wrong: (counts) => WRONG.has(worst(counts)),
   not_implemented: (counts) => counts.not_implemented > 0,
@@ -25,24 +26,34 @@ function showFunctions(parameters) {
   };
   function update() {
     const words = given.q.toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = Object.hasOwn(KINDS, given.kind) ? KINDS[given.kind] : KINDS[""];
     let visible = 0;
     for (const row of rows) {
-      const fits = words.every((word) => row.name.toLowerCase().includes(word)) && KINDS[given.kind]?.(row.counts);
+      const fits = words.every((word) => row.name.toLowerCase().includes(word)) && wanted(row.counts);
       row.element.hidden = !fits;
-      visible += Boolean(fits);
+      visible += fits;
     }
     shown.textContent = t("functions-shown", { shown: number(visible), total: number(rows.length) });
     announce(shown.textContent);
   }
-  const form = h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
+  const form = h(
+    "form",
+    { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
     field("q", t("search"), given.q, filter("q")),
     field("kind", t("with-cases"), given.kind, filter("kind"), [
-      ["", t("any")], ["wrong", t("wrong")], ["not_implemented", verdictName("not_implemented")], ["passed", t("all-passed")]]));
+      ["", t("any")],
+      ["wrong", t("wrong")],
+      ["not_implemented", verdictName("not_implemented")],
+      ["passed", t("all-passed")],
+    ]),
+  );
   update();
   return [form, shown, grid(rows), h("p", { class: "hint" }, t("grid-hint"))];
 }
 
-const TYPES = TABLES.dtype.map((_, index) => index).sort((one, other) => rank(TABLES.dtype[one]) - rank(TABLES.dtype[other]));
+const TYPES = TABLES.dtype
+  .map((_, index) => index)
+  .sort((one, other) => rank(TABLES.dtype[one]) - rank(TABLES.dtype[other]));
 
 /** Floating types first, wide ones before narrow ones; what has no type last. */
 function rank(dtype) {
@@ -57,8 +68,11 @@ function gridRow(name) {
   const rows = BY_FUNCTION.get(name);
   const counts = rows.filter(isCounted);
   const groups = grouped(counts, (row) => CASES.dtype[row]);
-  const cells = GRID_TYPES.map((type) => groups.has(type) ? gridCell(name, TABLES.dtype[type], counted(groups.get(type))) : h("td"));
-  if (HAS_UNCOUNTED) cells.push(uncountedCell(name, rows.filter((row) => !isCounted(row))));
+  const cells = GRID_TYPES.map((type) =>
+    groups.has(type) ? gridCell(name, TABLES.dtype[type], counted(groups.get(type))) : h("td"),
+  );
+  const others = rows.filter((row) => !isCounted(row));
+  if (HAS_UNCOUNTED) cells.push(uncountedCell(name, others));
   return { name, counts: counted(counts), element: h("tr", {}, h("th", { scope: "row" }, functionLink(name)), cells) };
 }
 
@@ -66,29 +80,49 @@ function gridCell(name, dtype, counts) {
   const kind = worst(counts);
   const total = Object.values(counts).reduce((sum, one) => sum + one, 0);
   const text = kind === "passed" || counts[kind] === total ? String(total) : `${counts[kind]}/${total}`;
-  return gridLink(`verdict-${kind}`, text, `${name} ${dtype}`, counts, { function: name, dtype, counts: HAS_UNCOUNTED ? "yes" : "" });
+  return gridLink(`verdict-${kind}`, text, `${name} ${dtype}`, counts, {
+    function: name,
+    dtype: typeKey(dtype),
+    counts: HAS_UNCOUNTED ? "yes" : "",
+  });
 }
 
 /** Of cases that do not count: how many passed, whatever became of the others. */
 function uncountedCell(name, rows) {
   if (!rows.length) return h("td");
   const counts = counted(rows);
-  return gridLink("verdict-not_run", `${counts.passed ?? 0}/${rows.length}`, `${name} ${t("not-counted")}`, counts, { function: name, counts: "no" });
+  return gridLink("verdict-not_run", `${counts.passed ?? 0}/${rows.length}`, `${name} ${t("not-counted")}`, counts, {
+    function: name,
+    counts: "no",
+  });
 }
 
 function gridLink(kind, text, name, counts, parameters) {
-  const label = Object.entries(counts).map(([verdict, count]) => `${count} ${verdictName(verdict)}`).join(", ");
-  return h("td", { class: kind }, link(text, "cases", parameters, { tabindex: "-1", "aria-label": `${name}: ${label}`, title: label }));
+  const label = Object.entries(counts)
+    .map(([verdict, count]) => `${count} ${verdictName(verdict)}`)
+    .join(", ");
+  return h(
+    "td",
+    { class: kind },
+    link(text, "cases", parameters, { tabindex: "-1", "aria-label": `${name}: ${label}`, title: label }),
+  );
 }
 
 /** The table, in which arrow keys go from cell to cell: only one of its links is reached by Tab at a time. */
 function grid(rows) {
   const head = GRID_TYPES.map((type) => h("th", { scope: "col" }, said(TABLES.dtype[type] || t("none"))));
   if (HAS_UNCOUNTED) head.push(h("th", { scope: "col" }, t("not-counted")));
-  const element = h("table", { class: "grid", onkeydown: moveFocus },
+  const element = h(
+    "table",
+    { class: "grid", onkeydown: moveFocus },
     h("caption", {}, t("grid-caption")),
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("function")), head)),
-    h("tbody", {}, rows.map((row) => row.element)));
+    h(
+      "tbody",
+      {},
+      rows.map((row) => row.element),
+    ),
+  );
   for (const name of element.querySelectorAll("th a")) name.tabIndex = -1;
   element.querySelector("tbody a")?.setAttribute("tabindex", "0");
   return h("div", { class: "scroll tall" }, element);
@@ -125,8 +159,18 @@ VIEWS.function = {
     if (!rows) return h("p", {}, t("no-function"));
     return [
       stack(counted(rows), { function: name }),
-      h("div", { class: "pair" }, section(t("element-types"), typeTable(name, rows)), section(t("histogram"), histogram(rows))),
-      h("div", { class: "pair" }, section(t("checks"), checkTable(name, rows)), section(t("durations"), functionTimes(rows))),
+      h(
+        "div",
+        { class: "pair" },
+        section(t("element-types"), typeTable(name, rows)),
+        section(t("histogram"), histogram(rows)),
+      ),
+      h(
+        "div",
+        { class: "pair" },
+        section(t("checks"), checkTable(name, rows)),
+        section(t("durations"), functionTimes(rows)),
+      ),
       functionTimings(rows),
       section(t("cases"), caseList({ ...parameters, function: name }, ["function"])),
     ];
@@ -134,18 +178,30 @@ VIEWS.function = {
 };
 
 function typeTable(name, rows) {
-  const groups = [...grouped(rows, dtypeOf)];
+  const groups = [...grouped(rows, dtypeOf)].sort(([one], [other]) => rank(one) - rank(other));
   const verdicts = [...SEVERITY].reverse().filter((verdict) => rows.some((row) => verdictOf(row) === verdict));
-  return table(t("types-caption"), [
-    { title: t("element-type"), cell: ([dtype]) => said(dtype || t("none")) },
-    ...verdicts.map((verdict) => ({
-      title: verdictName(verdict), number: true,
-      cell: ([dtype, group]) => {
-        const found = group.filter((row) => verdictOf(row) === verdict).length;
-        return found ? link(number(found), "cases", { function: name, dtype, verdict }, { class: `count text-${verdict}` }) : "";
-      },
-    })),
-  ], groups);
+  return table(
+    t("types-caption"),
+    [
+      { title: t("element-type"), cell: ([dtype]) => said(dtype || t("none")) },
+      ...verdicts.map((verdict) => ({
+        title: verdictName(verdict),
+        number: true,
+        cell: ([dtype, group]) => {
+          const found = group.filter((row) => verdictOf(row) === verdict).length;
+          return found
+            ? link(
+                number(found),
+                "cases",
+                { function: name, dtype: typeKey(dtype), verdict },
+                { class: `count text-${verdict}` },
+              )
+            : "";
+        },
+      })),
+    ],
+    groups,
+  );
 }
 
 function checkTable(name, rows) {
@@ -153,12 +209,22 @@ function checkTable(name, rows) {
   for (const row of rows) for (const [check, passed] of checksOf(row)) found[check][passed ? "passed" : "failed"] += 1;
   const asked = found.filter((one) => one.passed + one.failed > 0);
   if (!asked.length) return h("p", {}, t("no-checks"));
-  return table(t("checks-caption"), [
-    { title: t("check"), cell: (one) => said(one.check) },
-    { title: t("verdict-passed"), number: true, cell: (one) => number(one.passed) },
-    { title: t("verdict-failed"), number: true, cell: (one) => one.failed
-      ? link(number(one.failed), "cases", { function: name, check: one.check }, { class: "count text-failed" }) : "" },
-  ], asked);
+  return table(
+    t("checks-caption"),
+    [
+      { title: t("check"), cell: (one) => said(one.check) },
+      { title: t("verdict-passed"), number: true, cell: (one) => number(one.passed) },
+      {
+        title: t("verdict-failed"),
+        number: true,
+        cell: (one) =>
+          one.failed
+            ? link(number(one.failed), "cases", { function: name, check: one.check }, { class: "count text-failed" })
+            : "",
+      },
+    ],
+    asked,
+  );
 }
 
 /** The calls that move most bytes. */
@@ -169,7 +235,17 @@ function functionTimings(rows) {
 
 function functionTimes(rows) {
   const total = rows.reduce((sum, row) => sum + secondsOf(row), 0);
-  return [h("p", {}, t("took", { cases: number(rows.length), seconds: seconds(total) })),
-    bars(t("slowest-caption"), ordered(rows, "seconds").slice(0, 5).map((row) => (
-      { name: caseLink(row, CASES.label[row]), value: secondsOf(row), text: seconds(secondsOf(row)) })))];
+  return [
+    h("p", {}, t("took", { cases: number(rows.length), seconds: seconds(total) })),
+    bars(
+      t("slowest-caption"),
+      ordered(rows, "seconds")
+        .slice(0, 5)
+        .map((row) => ({
+          name: caseLink(row, CASES.label[row]),
+          value: secondsOf(row),
+          text: seconds(secondsOf(row)),
+        })),
+    ),
+  ];
 }

@@ -8,16 +8,23 @@ const DATA = JSON.parse(document.getElementById("data").textContent);
 const memory = {
   // What the reader chose; a browser may keep nothing for files.
   get(name) {
-    try { return localStorage.getItem(`diopi-${name}`); } catch { return null; }
+    try {
+      return localStorage.getItem(`diopi-${name}`);
+    } catch {
+      return null;
+    }
   },
   set(name, value) {
-    try { localStorage.setItem(`diopi-${name}`, value); } catch { /* then it holds for this page alone */ }
+    try {
+      localStorage.setItem(`diopi-${name}`, value);
+    } catch {
+      /* then it holds for this page alone */
+    }
   },
 };
 
-let language = memory.get("language") in LANGUAGES
-  ? memory.get("language")
-  : navigator.language.startsWith("zh") ? "zh" : "en";
+let language =
+  memory.get("language") in LANGUAGES ? memory.get("language") : navigator.language.startsWith("zh") ? "zh" : "en";
 let theme = THEMES.includes(memory.get("theme")) ? memory.get("theme") : "auto";
 
 /** The text of a key in the reader's language, with {names} replaced by values. */
@@ -78,38 +85,64 @@ function section(title, ...content) {
 /** A table of columns { title, number, cell } and rows, each handed to `cell`. */
 function table(caption, columns, rows, attributes = {}) {
   const head = columns.map((one) => h("th", { scope: "col", class: one.number && "number" }, one.title));
-  const body = rows.map((row, place) => h("tr", {}, columns.map((one, column) =>
-    h(column ? "td" : "th", { scope: column ? null : "row", class: one.number && "number" }, one.cell(row, place)))));
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    h("table", attributes, h("caption", {}, caption), h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)));
+  const body = rows.map((row, place) =>
+    h(
+      "tr",
+      {},
+      columns.map((one, column) =>
+        h(column ? "td" : "th", { scope: column ? null : "row", class: one.number && "number" }, one.cell(row, place)),
+      ),
+    ),
+  );
+  return h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    h("table", attributes, h("caption", {}, caption), h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)),
+  );
 }
 
 /** Rows of bars with their numbers: a histogram, or what takes how long. Rows are { name, value, text, kind }. */
 function bars(caption, rows) {
   const most = Math.max(...rows.map((row) => row.value), Number.MIN_VALUE);
-  const body = rows.map((row) => h("tr", {}, h("th", { scope: "row" }, row.name), h("td", { class: "number" }, row.text),
-    h("td", { class: "bar" }, h("span", { class: `kind-${row.kind ?? "plain"}`, share: row.value / most }))));
+  const body = rows.map((row) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, row.name),
+      h("td", { class: "number" }, row.text),
+      h("td", { class: "bar" }, h("span", { class: `kind-${row.kind ?? "plain"}`, share: row.value / most })),
+    ),
+  );
   return h("table", { class: "bars" }, h("caption", {}, caption), h("tbody", {}, body));
 }
 
 /** Names with their values; what has none is left out. */
 function facts(pairs) {
-  return h("dl", {}, pairs.filter(([, value]) => value != null && value !== "" && value !== false).map(([name, value]) =>
-    h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+  return h(
+    "dl",
+    {},
+    pairs
+      .filter(([, value]) => value != null && value !== "" && value !== false)
+      .map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+  );
 }
 
 function command(text) {
-  const done = h("button", {
-    type: "button",
-    onclick: async () => {
-      try {
-        await navigator.clipboard.writeText(text);
-        announce(t("copied"));
-      } catch {
-        getSelection().selectAllChildren(code);
-      }
+  const done = h(
+    "button",
+    {
+      type: "button",
+      onclick: async () => {
+        try {
+          await navigator.clipboard.writeText(text);
+          announce(t("copied"));
+        } catch {
+          getSelection().selectAllChildren(code);
+        }
+      },
     },
-  }, t("copy"));
+    t("copy"),
+  );
   const code = h("code", { lang: "en" }, text);
   return h("div", { class: "command" }, code, done);
 }
@@ -123,10 +156,20 @@ function announce(text) {
 function field(name, label, value, changed, options) {
   const id = `field-${name}`;
   const control = options
-    ? h("select", { id, name, onchange: (event) => changed(event.target.value) },
-        options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)))
-    : h("input", { id, name, type: "search", value, autocomplete: "off", spellcheck: "false",
-        oninput: (event) => changed(event.target.value) });
+    ? h(
+        "select",
+        { id, name, onchange: (event) => changed(event.target.value) },
+        options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)),
+      )
+    : h("input", {
+        id,
+        name,
+        type: "search",
+        value,
+        autocomplete: "off",
+        spellcheck: "false",
+        oninput: (event) => changed(event.target.value),
+      });
   return h("div", { class: "field" }, h("label", { for: id }, label), control);
 }
 
@@ -134,7 +177,10 @@ const VIEWS = {}; // by name: { title(parameters), show(parameters) → nodes, t
 
 function here() {
   const [view, query] = location.hash.replace(/^#\/?/, "").split("?");
-  return { view: Object.hasOwn(VIEWS, view) ? view : Object.keys(VIEWS)[0], parameters: Object.fromEntries(new URLSearchParams(query ?? "")) };
+  return {
+    view: Object.hasOwn(VIEWS, view) ? view : Object.keys(VIEWS)[0],
+    parameters: Object.fromEntries(new URLSearchParams(query ?? "")),
+  };
 }
 
 /** Change the parameters of this view without a step in the history. */
@@ -143,9 +189,25 @@ function remember(view, parameters) {
 }
 
 function choice(current, names, title, choose) {
-  return h("div", { class: "choice", role: "group", "aria-label": title }, Object.entries(names).map(([key, text]) =>
-    h("button", { type: "button", "aria-pressed": String(key === current), lang: key in LANGUAGES ? key : null,
-      onclick: () => { choose(key); render(`${title} ${text}`); } }, text)));
+  return h(
+    "div",
+    { class: "choice", role: "group", "aria-label": title },
+    Object.entries(names).map(([key, text]) =>
+      h(
+        "button",
+        {
+          type: "button",
+          "aria-pressed": String(key === current),
+          lang: key in LANGUAGES ? key : null,
+          onclick: () => {
+            choose(key);
+            render(`${title} ${text}`);
+          },
+        },
+        text,
+      ),
+    ),
+  );
 }
 
 function renderFrame(current) {
@@ -155,10 +217,30 @@ function renderFrame(current) {
   const tabs = Object.entries(VIEWS).filter(([, view]) => view.tab?.());
   document.querySelector("header").replaceChildren(
     h("span", { class: "brand" }, "DIOPI"),
-    h("nav", { "aria-label": t("pages") }, h("ul", {}, tabs.map(([name, view]) =>
-      h("li", {}, link(view.title({}), name, {}, { "aria-current": name === (VIEWS[current].under ?? current) ? "page" : null }))))),
-    choice(language, LANGUAGES, t("language"), (key) => memory.set("language", language = key)),
-    choice(theme, Object.fromEntries(THEMES.map((key) => [key, t(`theme-${key}`)])), t("theme"), (key) => memory.set("theme", theme = key)),
+    h(
+      "nav",
+      { "aria-label": t("pages") },
+      h(
+        "ul",
+        {},
+        tabs.map(([name, view]) =>
+          h(
+            "li",
+            {},
+            link(
+              view.title({}),
+              name,
+              {},
+              { "aria-current": name === (VIEWS[current].under ?? current) ? "page" : null },
+            ),
+          ),
+        ),
+      ),
+    ),
+    choice(language, LANGUAGES, t("language"), (key) => memory.set("language", (language = key))),
+    choice(theme, Object.fromEntries(THEMES.map((key) => [key, t(`theme-${key}`)])), t("theme"), (key) =>
+      memory.set("theme", (theme = key)),
+    ),
   );
 }
 
@@ -169,7 +251,10 @@ function render(told) {
   renderFrame(view);
   const title = VIEWS[view].title(parameters);
   const main = document.getElementById("main");
-  main.replaceChildren(h("h1", { tabindex: "-1" }, title), ...[VIEWS[view].show(parameters)].flat(Infinity).filter(Boolean));
+  main.replaceChildren(
+    h("h1", { tabindex: "-1" }, title),
+    ...[VIEWS[view].show(parameters)].flat(Infinity).filter(Boolean),
+  );
   document.title = `${title} · ${DATA.title}`;
   document.querySelector("footer").replaceChildren(said(DATA.title), " · ", said(DATA.made));
   if (pressed) [...document.querySelectorAll(".choice button")].find((one) => one.textContent === pressed)?.focus();

@@ -71,6 +71,9 @@ def test_cases_are_filtered(driver: Any, report: Path) -> None:
     assert len(all_of(driver, "tbody tr")) == 200
     the(driver, "#field-verdict option[value=wrong]").click()
     assert len(all_of(driver, "tbody tr")) == 3
+    the(driver, "#field-dtype option[value=none]").click()
+    assert texts(driver, "tbody th") == ["diopiMul[negative-out-null]"]
+    the(driver, "#field-dtype option[value='']").click()
     the(driver, "#field-counts option[value=yes]").click()
     the(driver, "#field-q").send_keys("elements ADD")
     assert texts(driver, "tbody th") == ["diopiAdd[float32-row]"]
@@ -87,6 +90,7 @@ def test_a_failure_is_opened_and_shows_where(driver: Any, report: Path) -> None:
     assert the(driver, ".headline strong").text == "2 cases went wrong"
     driver.find_element("link text", "diopiAdd").click()
     wait_for(driver, "diopiAdd")
+    assert texts(driver, "main .pair tbody th")[:2] == ["float32", "float16"]
     driver.find_element("link text", "diopiAdd[float32-row]").click()
     wait_for(driver, "diopiAdd[float32-row]")
     shown = the(driver, "main").text
