@@ -118,8 +118,8 @@ class _Exchange:
 class _Work(dist.Work):
     """The work of a collective, as gloo does it; then the results are brought to the device, once.
 
-    PyTorch's compiled code holds it without holding the object of Python, which has to live until it is asked: so it
-    holds itself until it is waited for, or its future is taken. Work made of a future would not say, when it is waited
+    PyTorch's compiled code holds it without holding the object of Python, which has to live until it is asked: so it is
+    `_unasked` until it is waited for, or its future is taken. Work made of a future would not say, when it is waited
     for, that it failed.
     """
 
@@ -127,18 +127,18 @@ class _Work(dist.Work):
         super().__init__()
         self._work = work
         self._exchange = exchange
-        self._itself: _Work | None = self
+        _unasked.add(self)
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         """Wait until the results are on the device; RuntimeError if the collective failed."""
-        self._itself = None
+        _unasked.discard(self)
         self._work.wait(timeout)
         self._exchange.finish()
         return True
 
     def get_future(self) -> Any:
         """A future of the device's tensors."""
-        self._itself = None
+        _unasked.discard(self)
 
         def results(done: Any) -> Any:
             done.value()  # raises what went wrong
@@ -156,3 +156,6 @@ class _Work(dist.Work):
 
     def _source_rank(self) -> int:
         return int(self._work._source_rank())
+
+
+_unasked: set[_Work] = set()
