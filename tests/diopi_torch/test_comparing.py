@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from reports import read_report
 from torch_devices import Altered, Spoilt
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
@@ -18,6 +18,7 @@ torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 import diopi_torch  # noqa: E402  # behind the check for PyTorch
 from diopi_test.cli import main  # noqa: E402  # behind the check, too
 from diopi_torch.comparing import compare_from_the_beginning  # noqa: E402  # behind the check, too
+from diopi_torch.operators import Kernel, kernels, overload  # noqa: E402  # behind the check, too
 from diopi_torch.settings import AUTOCOMPARE  # noqa: E402  # behind the check, too
 
 X = torch.tensor([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
@@ -59,9 +60,11 @@ def test_a_spoilt_result_is_found_told_and_repeated(
     assert "1 of 4 elements differ, most at (0, 0): 15.0 and 14.0, by 1; mean absolute error 0.25" in told
     assert "device: float32[2, 2] strides [2, 1]: 15, -6.5, -6.5, 20.25" in told
     assert "CPU: float32[2, 2] strides [2, 1]: 14, -6.5, -6.5, 20.25" in told
-    report = json.loads((tmp_path / "r.json").read_text())
+    report = read_report(tmp_path / "r.json")
     verdicts = {case["id"]: case["verdict"] for case in report["cases"]}
     assert verdicts == {"diopiMm[float32-mm-1]": "failed", "diopiAddScalar[float32-add.Tensor-2]": "passed"}
+    commands = {case["id"]: case["command"] for case in report["cases"]}
+    assert f"--data {tmp_path / 'r.cases'} --case 'diopiMm[float32-mm-1]'" in commands["diopiMm[float32-mm-1]"]
     run(tmp_path / "r.cases", "diopiMm[float32-mm-1]")  # passes on a vendor that is right
 
 
@@ -70,9 +73,7 @@ def run(folder: Path, *expected: str) -> None:
     report = folder / "again.json"
     done = CliRunner().invoke(main, ["run", "--data", str(folder), "--json", str(report)])
     assert done.exit_code == 0, done.output
-    assert {case["id"] for case in json.loads(report.read_text())["cases"] if case["function"] != "runtime"} == set(
-        expected
-    )
+    assert {case["id"] for case in read_report(report)["cases"] if case["function"] != "runtime"} == set(expected)
     shown = CliRunner().invoke(main, ["show", "--data", str(folder), expected[0]])
     assert shown.exit_code == 0 and expected[0] in shown.output
 
@@ -93,6 +94,18 @@ def test_a_spoilt_gradient_of_a_composite_operator_is_found(on: Callable[[Any], 
         step()
     wrong = {name for name, counts in comparison.counts.items() if counts["wrong"]}
     assert wrong == {"native_layer_norm_backward"}
+
+
+def test_a_right_function_that_serves_the_wrong_operator_is_found(
+    on: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on(Altered())
+    monkeypatch.setitem(kernels(), "sin", Kernel(overload("sin"), kernels()["cos"].row))
+    with diopi_torch.autocompare("sin") as comparison:
+        X.to("diopi").sin()
+    assert comparison.counts["sin"]["wrong"] == 1
+    told = capsys.readouterr().err
+    assert "diopiCos[float32-sin-1]: operator: result: 6 of 6 elements differ" in told and "values" not in told
 
 
 def test_what_falls_back_is_not_compared(on: Callable[[Any], Any]) -> None:
