@@ -108,6 +108,42 @@ def test_a_right_function_that_serves_the_wrong_operator_is_found(
     assert "diopiCos[float32-sin-1]: operator: result: 6 of 6 elements differ" in told and "values" not in told
 
 
+def test_results_that_the_vendor_makes_are_compared(on: Callable[[Any], Any]) -> None:
+    on(Altered())
+    x = X.to("diopi")
+    with diopi_torch.autocompare("nonzero, equal", quiet=True) as comparison:
+        assert torch.equal((x > 1).nonzero().cpu(), (X > 1).nonzero())
+        assert torch.equal(x, x)
+    assert {name: dict(counts) for name, counts in comparison.counts.items()} == {
+        "nonzero": {"compared": 1, "wrong": 0},
+        "equal": {"compared": 1, "wrong": 0},
+    }
+
+
+def test_what_nobody_can_say_is_told(on: Callable[[Any], Any], tmp_path: Path, capsys: Any) -> None:
+    on(Altered())
+    with diopi_torch.autocompare("argmax", report=tmp_path / "r.json"):
+        (X > 1).to("diopi").argmax()
+    assert "result: not compared: the CPU can't do it: argmax(): does not support bool input" in capsys.readouterr().err
+    (case,) = read_report(tmp_path / "r.json")["cases"]
+    assert case["verdict"] == "passed"
+    assert {"check": "reference", "passed": True, "message": "not judged: torch.argmax refuses bool"} in case["checks"]
+
+
+def test_of_several_calls_the_operator_has_the_budget(
+    on: Callable[[Any], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    on(Spoilt("diopiSqrt", 0))
+    x = X.abs().to("diopi")
+    with diopi_torch.autocompare("_foreach_sqrt") as comparison:
+        torch._foreach_sqrt([x, x + 1])
+    assert comparison.counts["_foreach_sqrt"]["wrong"] == 1
+    told = capsys.readouterr().err
+    assert "  result.0: 1 of 6 elements differ" in told and "  result.1: 1 of 6 elements differ" in told
+    assert "diopiSqrt[float32-_foreach_sqrt-1]: values: " in told
+    assert "diopiSqrt[float32-_foreach_sqrt-1.1]: values: " in told
+
+
 def test_what_falls_back_is_not_compared(on: Callable[[Any], Any]) -> None:
     on(Altered(lacks={"diopiMm"}))
     with diopi_torch.autocompare("mm", quiet=True) as comparison:
@@ -157,13 +193,16 @@ def test_captured_calls_are_cases(on: Callable[[Any], Any], tmp_path: Path) -> N
         torch.softmax(x, 0)
         torch.cat([x, x])
         x.exponential_()  # runs on the CPU
-    assert not kept.left_out
+        (x > 0).argmax()
+        kept.close()  # which may come twice
+    assert dict(kept.left_out) == {"diopiArgmax: torch.argmax refuses bool": 1}
     run(
         tmp_path,
         "diopiSoftmax[float32-_softmax-0]",
         "diopiAddInpScalar[float32-add_.Tensor-1]",
         "diopiSoftmax[float32-_softmax-2]",
         "diopiCat[float32-cat-3]",
+        "diopiGtScalar[float32-gt.Scalar-4]",
     )
 
 
