@@ -4,9 +4,10 @@
     DIOPI_TORCH_VENDOR=my_vendor python benchmarks/torch_samples.py [-k softmax] [--dtype int64] [--samples N]
 
 Samples are those of `torch.testing._internal.common_methods_invocations.op_db` in one element type, the first of each
-operator. Results and gradients are compared with the CPU's; of operators that draw, or leave memory as it is, the
-shapes and types. A line an operator, with what fell back; then how many ended how, and how many samples did of those
-that call operators which are in the table.
+operator, or of each N-th one. Results and gradients are compared with the CPU's; of operators that draw, or leave
+memory as it is, the shapes and types. A line an operator, with what fell back; then how many ended how, and how many
+samples did of those that call operators which are in the table. With --compare each call of a function is judged too,
+by `diopi_torch.autocompare`.
 """
 
 from __future__ import annotations
@@ -158,14 +159,27 @@ def main() -> None:
     parser.add_argument("--dtype", default="float32", help="element type of the samples")
     parser.add_argument("--samples", type=int, default=3, help="of each operator")
     parser.add_argument("--first", type=int, default=0, help="number of the operator to begin with")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="each N-th operator")
+    parser.add_argument("--compare", action="store_true", help="judge each call of a function, which takes long")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    if not options.compare:
+        run(options)
+        return
+    with diopi_torch.autocompare(quiet=True) as comparison:
+        run(options)
+    compared, wrong = (sum(counts[name] for counts in comparison.counts.values()) for name in ("compared", "wrong"))
+    print(f"calls of operators: {compared} compared, {wrong} of them wrong")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Try the samples, and print how they end."""
     dtype = getattr(torch, options.dtype)
     ends: Counter[str] = Counter()
     in_table: Counter[str] = Counter()
     for number, operator in enumerate(common_methods_invocations.op_db):
         name = ".".join(filter(None, (operator.name, operator.variant_test_name)))
-        if number < options.first or options.k not in name or dtype not in operator.dtypes:
+        if number < options.first or number % options.every or options.k not in name or dtype not in operator.dtypes:
             continue
         diopi_torch.reset_fallbacks()
         gradients = operator.supports_autograd and dtype.is_floating_point

@@ -69,8 +69,8 @@ def fall_back(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any
 def refuse_sparse(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: sparse tensors stay on the CPU."""
     raise NotImplementedError(
-        f"{NAME} has no sparse tensors, on which {operator_name(operator)} is called: keep them on the CPU, or convert "
-        "them by to_dense()"
+        f"{NAME} has no sparse tensors, which {operator_name(operator)} takes or gives: keep them on the CPU, or "
+        "convert them by to_dense()"
     )
 
 
@@ -78,6 +78,7 @@ class _Transfer:
     """One call's tensors: here and there."""
 
     def __init__(self, operator: torch._ops.OpOverload) -> None:
+        self._operator = operator
         self._declared = operator._schema.arguments
         self._hidden = HIDDEN_WRITES.get(operator._schema.name, frozenset())
         self._pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
@@ -126,6 +127,8 @@ class _Transfer:
         return _mapped(self._received, returned)
 
     def _received(self, returned: torch.Tensor) -> torch.Tensor:
+        if returned.layout is not torch.strided:
+            refuse_sparse(self._operator)
         for tensor, host in self._pairs:
             if returned is host:
                 return tensor
@@ -134,7 +137,7 @@ class _Transfer:
             if storage and storage == host.untyped_storage().data_ptr():
                 offset = tensor.storage_offset() + returned.storage_offset() - host.storage_offset()
                 return tensor.as_strided(returned.shape, returned.stride(), offset)
-        return upload(returned) if returned.device.type == "cpu" and returned.layout is torch.strided else returned
+        return upload(returned) if returned.device.type == "cpu" else returned
 
 
 def host_generator() -> torch.Generator:

@@ -8,7 +8,6 @@ from typing import Any, final
 
 import torch
 
-from diopi_proto import parameters as kinds
 from diopi_proto.aten.mapping import FunctionCall
 from diopi_proto.dtypes import is_complex, is_floating
 from diopi_proto.interface import lookup
@@ -70,8 +69,6 @@ class RecordedCall:
             return value.seed
         if issubclass(parameter.annotation, Reduction | RoundMode):
             return parameter.annotation[value]
-        if parameter.annotation is kinds.Text and value is None:
-            return ""
         return value
 
     def _spec(self, name: str) -> TensorSpec:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from reports import read_report
 from torch_devices import Altered, Spoilt
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
@@ -18,6 +18,7 @@ torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 import diopi_torch  # noqa: E402  # behind the check for PyTorch
 from diopi_test.cli import main  # noqa: E402  # behind the check, too
 from diopi_torch.comparing import compare_from_the_beginning  # noqa: E402  # behind the check, too
+from diopi_torch.operators import Kernel, kernels, overload  # noqa: E402  # behind the check, too
 from diopi_torch.settings import AUTOCOMPARE  # noqa: E402  # behind the check, too
 
 X = torch.tensor([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
@@ -59,9 +60,11 @@ def test_a_spoilt_result_is_found_told_and_repeated(
     assert "1 of 4 elements differ, most at (0, 0): 15.0 and 14.0, by 1; mean absolute error 0.25" in told
     assert "device: float32[2, 2] strides [2, 1]: 15, -6.5, -6.5, 20.25" in told
     assert "CPU: float32[2, 2] strides [2, 1]: 14, -6.5, -6.5, 20.25" in told
-    report = json.loads((tmp_path / "r.json").read_text())
+    report = read_report(tmp_path / "r.json")
     verdicts = {case["id"]: case["verdict"] for case in report["cases"]}
     assert verdicts == {"diopiMm[float32-mm-1]": "failed", "diopiAddScalar[float32-add.Tensor-2]": "passed"}
+    commands = {case["id"]: case["command"] for case in report["cases"]}
+    assert f"--data {tmp_path / 'r.cases'} --case 'diopiMm[float32-mm-1]'" in commands["diopiMm[float32-mm-1]"]
     run(tmp_path / "r.cases", "diopiMm[float32-mm-1]")  # passes on a vendor that is right
 
 
@@ -70,9 +73,7 @@ def run(folder: Path, *expected: str) -> None:
     report = folder / "again.json"
     done = CliRunner().invoke(main, ["run", "--data", str(folder), "--json", str(report)])
     assert done.exit_code == 0, done.output
-    assert {case["id"] for case in json.loads(report.read_text())["cases"] if case["function"] != "runtime"} == set(
-        expected
-    )
+    assert {case["id"] for case in read_report(report)["cases"] if case["function"] != "runtime"} == set(expected)
     shown = CliRunner().invoke(main, ["show", "--data", str(folder), expected[0]])
     assert shown.exit_code == 0 and expected[0] in shown.output
 
@@ -93,6 +94,54 @@ def test_a_spoilt_gradient_of_a_composite_operator_is_found(on: Callable[[Any], 
         step()
     wrong = {name for name, counts in comparison.counts.items() if counts["wrong"]}
     assert wrong == {"native_layer_norm_backward"}
+
+
+def test_a_right_function_that_serves_the_wrong_operator_is_found(
+    on: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on(Altered())
+    monkeypatch.setitem(kernels(), "sin", Kernel(overload("sin"), kernels()["cos"].row))
+    with diopi_torch.autocompare("sin") as comparison:
+        X.to("diopi").sin()
+    assert comparison.counts["sin"]["wrong"] == 1
+    told = capsys.readouterr().err
+    assert "diopiCos[float32-sin-1]: operator: result: 6 of 6 elements differ" in told and "values" not in told
+
+
+def test_results_that_the_vendor_makes_are_compared(on: Callable[[Any], Any]) -> None:
+    on(Altered())
+    x = X.to("diopi")
+    with diopi_torch.autocompare("nonzero, equal", quiet=True) as comparison:
+        assert torch.equal((x > 1).nonzero().cpu(), (X > 1).nonzero())
+        assert torch.equal(x, x)
+    assert {name: dict(counts) for name, counts in comparison.counts.items()} == {
+        "nonzero": {"compared": 1, "wrong": 0},
+        "equal": {"compared": 1, "wrong": 0},
+    }
+
+
+def test_what_nobody_can_say_is_told(on: Callable[[Any], Any], tmp_path: Path, capsys: Any) -> None:
+    on(Altered())
+    with diopi_torch.autocompare("argmax", report=tmp_path / "r.json"):
+        (X > 1).to("diopi").argmax()
+    assert "result: not compared: the CPU can't do it: argmax(): does not support bool input" in capsys.readouterr().err
+    (case,) = read_report(tmp_path / "r.json")["cases"]
+    assert case["verdict"] == "passed"
+    assert {"check": "reference", "passed": True, "message": "not judged: torch.argmax refuses bool"} in case["checks"]
+
+
+def test_of_several_calls_the_operator_has_the_budget(
+    on: Callable[[Any], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    on(Spoilt("diopiSqrt", 0))
+    x = X.abs().to("diopi")
+    with diopi_torch.autocompare("_foreach_sqrt") as comparison:
+        torch._foreach_sqrt([x, x + 1])
+    assert comparison.counts["_foreach_sqrt"]["wrong"] == 1
+    told = capsys.readouterr().err
+    assert "  result.0: 1 of 6 elements differ" in told and "  result.1: 1 of 6 elements differ" in told
+    assert "diopiSqrt[float32-_foreach_sqrt-1]: values: " in told
+    assert "diopiSqrt[float32-_foreach_sqrt-1.1]: values: " in told
 
 
 def test_what_falls_back_is_not_compared(on: Callable[[Any], Any]) -> None:
@@ -144,13 +193,16 @@ def test_captured_calls_are_cases(on: Callable[[Any], Any], tmp_path: Path) -> N
         torch.softmax(x, 0)
         torch.cat([x, x])
         x.exponential_()  # runs on the CPU
-    assert not kept.left_out
+        (x > 0).argmax()
+        kept.close()  # which may come twice
+    assert dict(kept.left_out) == {"diopiArgmax: torch.argmax refuses bool": 1}
     run(
         tmp_path,
         "diopiSoftmax[float32-_softmax-0]",
         "diopiAddInpScalar[float32-add_.Tensor-1]",
         "diopiSoftmax[float32-_softmax-2]",
         "diopiCat[float32-cat-3]",
+        "diopiGtScalar[float32-gt.Scalar-4]",
     )
 
 

@@ -130,10 +130,10 @@ def test_batch_normalisation_saves_nothing_in_evaluation(vendor: Altered) -> Non
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")  # PyTorch's, of making one
 def test_sparse_tensors_are_refused(vendor: Altered) -> None:
     for make in (torch.Tensor.to_sparse, torch.Tensor.to_sparse_csr):
-        with pytest.raises(
-            NotImplementedError, match=r"diopi has no sparse tensors, on which .*: keep them on the CPU"
-        ):
+        with pytest.raises(NotImplementedError, match=r"diopi has no sparse tensors, which .*: keep them on the CPU"):
             make(X).to("diopi").clone()
+    with pytest.raises(NotImplementedError, match="which _to_sparse takes or gives"):
+        X.to("diopi").to_sparse()
 
 
 def test_one_line_serves_every_overload() -> None:

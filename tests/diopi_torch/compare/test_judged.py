@@ -1,0 +1,31 @@
+"""What must come of a call: the reference says so, or why it can't."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+
+import numpy as np  # noqa: E402  # behind the check for PyTorch
+
+from diopi_proto.interface import lookup  # noqa: E402  # behind the check, too
+from diopi_proto.types import Dtype  # noqa: E402  # behind the check, too
+from diopi_test.cases.model import Case, TensorSpec  # noqa: E402  # behind the check, too
+from diopi_torch.compare.judged import UnjudgedError, expected  # noqa: E402  # behind the check, too
+
+
+def softmax(dim: int, values: list[float]) -> Case:
+    given = TensorSpec((len(values),), Dtype.float32, compute=lambda _: np.array(values))
+    return Case("float32-x", Dtype.float32, {"input": given, "dim": dim})
+
+
+def test_zeros_of_rounded_results_may_have_either_sign() -> None:
+    sizes = TensorSpec((2,), Dtype.float32, compute=lambda _: np.array([0.0, 3.0]))
+    one = expected(lookup("diopiSin"), Case("float32-x", Dtype.float32, {"input": sizes})).expected["out"]
+    assert one.budget_ulps[0] > 1e6 and one.budget_ulps[1] < 100
+
+
+def test_a_call_that_the_reference_refuses_is_not_judged() -> None:
+    assert expected(lookup("diopiSoftmax"), softmax(0, [1.0, 2.0])).expected["out"].budget_ulps.shape == (2,)
+    with pytest.raises(UnjudgedError, match="the reference refuses it"):
+        expected(lookup("diopiSoftmax"), softmax(7, [1.0, 2.0]))
+    with pytest.raises(UnjudgedError, match="there is no reference"):
+        expected(lookup("diopiGetImplVersion"), softmax(0, [1.0]))

@@ -1,0 +1,75 @@
+"""What an operator gave, compared with the CPU: what can be wrong with a tensor, and what is said of it."""
+
+from typing import Any
+
+import pytest
+from torch_devices import Altered
+
+torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+
+from diopi_torch.compare.on_cpu import CpuCall  # noqa: E402  # behind the check for PyTorch
+from diopi_torch.compare.outputs import compared  # noqa: E402  # behind the check, too
+from diopi_torch.operators import overload  # noqa: E402  # behind the check, too
+
+X = torch.tensor([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
+EPS = torch.finfo(torch.float32).eps
+
+ENOUGH = 100 * EPS
+"""Beyond the budget of a rounded exponential."""
+
+
+def lines(name: str, named: dict[str, Any], returned: torch.Tensor) -> list[str]:
+    """What is said of a call that returned this, but for its inputs."""
+    call = CpuCall(overload(name), {key: to_device(value) for key, value in named.items()})
+    tensors = list(compared(call, returned.to("diopi"), {}))
+    assert all(tensor.right for tensor in tensors if tensor.name in named)
+    return [line for tensor in tensors if tensor.name not in named for line in tensor.lines]
+
+
+def to_device(value: Any) -> Any:
+    return value.to("diopi") if isinstance(value, torch.Tensor) else value
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        (X.exp(), "result: allclose"),
+        (X.exp() * (1 + 2 * EPS), "result: allclose"),
+        (X.exp() * (1 + ENOUGH), "result: 6 of 6 elements differ, most at (1, 1)"),
+        (torch.where(X == 4, torch.nan, X.exp()), "result: 1 of 6 elements differ, most at (1, 1): nan and 54.5981"),
+        (X.exp()[:1], "result: float32[1, 3], on the CPU float32[2, 3]"),
+        (X.exp().half(), "result: float16[2, 3], on the CPU float32[2, 3]"),
+    ],
+)
+def test_budgets_are_derived_for_the_operator(vendor: Altered, returned: torch.Tensor, told: str) -> None:
+    assert lines("exp", {"self": X}, returned)[0].startswith(told)
+
+
+def test_rounding_that_the_problem_amplifies_is_allowed(vendor: Altered) -> None:
+    x = torch.tensor([1000.0, 2000.0])
+    near = torch.sin(x.double()).float() + 500 * EPS
+    assert lines("sin", {"self": x}, near) == ["result: allclose"]
+    assert lines("neg", {"self": x}, -x + 1)[0].startswith("result: 2 of 2 elements differ")
+
+
+def test_whole_numbers_are_exact(vendor: Altered) -> None:
+    found = lines("argmax", {"self": X, "dim": 1, "keepdim": False}, torch.tensor([0, 2]))
+    assert found == [
+        "result: 1 of 2 elements differ, most at (1,): 2 and 1, by 1; mean absolute error 0.5",
+        "  device: int64[2] strides [1]: 0, 2",
+        "  CPU: int64[2] strides [1]: 0, 1",
+    ]
+
+
+def test_what_the_cpu_does_not_have_is_said(vendor: Altered) -> None:
+    found = lines("_fused_dropout", {"self": X, "p": 0.5}, X)
+    assert len(found) == 1 and found[0].startswith("result: not compared: the CPU can't do it: ")
+
+
+def test_inputs_that_change_are_found(vendor: Altered) -> None:
+    x = X.to("diopi")
+    call = CpuCall(overload("exp"), {"self": x})
+    x += 1
+    result, given = compared(call, X.exp().to("diopi"), {})
+    assert result.right and not given.right
+    assert given.lines == ("self: was written, though the operator's schema does not say so",)
