@@ -11,7 +11,7 @@ from diopi_impl.base import BaseVendor
 from diopi_proto.aten.mapping import RULE_FUNCTIONS
 from diopi_proto.interface import prototypes
 from diopi_torch.kernels import KERNELS
-from diopi_torch.operators import LEFT_OUT, has_kernel, is_composed, kernels, overload
+from diopi_torch.operators import LEFT_OUT, decompositions, has_kernel, is_composed, kernels, overload
 from diopi_torch.registration import operator_names
 
 SERVED, FALLBACK, UNSUPPORTED = "served", "fallback", "unsupported"
@@ -46,7 +46,7 @@ def entries(vendor: BaseVendor) -> Iterator[Entry]:
             functions = served[name]
             has = any(vendor.has(form) for function in functions for form in _forms(function))
             yield Entry(name, ",".join(functions), SERVED if has else _otherwise(overload(name)))
-        elif not _is_made_of_others(overload(name)):
+        elif name not in decompositions() and not _is_made_of_others(overload(name)):
             yield Entry(name, "", _otherwise(overload(name)))
 
 

@@ -7,16 +7,17 @@ CPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
 import torch
+from torch._decomp import decomposition_table
 
 from diopi_proto import parameters as kinds
 from diopi_proto.aten.mapping import RULES, FunctionCall, NotMappedError, Operator, function_calls
-from diopi_proto.aten.table import Row, form_of, row_of, rows
+from diopi_proto.aten.table import DECOMPOSED, Row, form_of, row_of, rows
 from diopi_torch import dump
 from diopi_torch.fallback import fall_back, operator_name
 from diopi_torch.functions import DeviceMaker, NotServedError, Operand, check_has, operand, perform
@@ -220,6 +221,13 @@ def kernels() -> Mapping[str, Kernel]:
                     name = operator_name(operator)
                     found[name] = Kernel(operator, row_of(name) or row)
     return found
+
+
+@cache
+def decompositions() -> Mapping[str, Callable[..., Any]]:
+    """The kernels that make an operator of others, as PyTorch's own decompositions do, by the operator's name."""
+    decomposed = [overload(row.operator) for row in rows().values() if row.function == DECOMPOSED]
+    return {operator_name(one): decomposition_table[one] for one in decomposed if not is_composed(one)}
 
 
 def overload(name: str) -> torch._ops.OpOverload:

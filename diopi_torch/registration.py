@@ -12,7 +12,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 from diopi_torch import accelerator, autocast, device, modules, storage
 from diopi_torch.fallback import fall_back, refuse_sparse
 from diopi_torch.kernels import FALLTHROUGH, KERNELS, pin
-from diopi_torch.operators import is_composed, kernels, overload
+from diopi_torch.operators import decompositions, is_composed, kernels, overload
 from diopi_torch.settings import FORCE_FALLBACK, chosen_operators
 from diopi_torch.tensors import NAME
 
@@ -68,4 +68,4 @@ def _chosen(forced: Collection[str]) -> dict[str, Callable[..., Any]]:
     """The kernels, by operator. What is forced to the CPU gets one too where PyTorch would compose it."""
     falling = {name: overload(name) for name in forced if name not in KERNELS}
     forcing = {name: partial(fall_back, one) for name, one in falling.items() if not is_composed(one)}
-    return {**kernels(), **forcing, **KERNELS}
+    return {**kernels(), **decompositions(), **forcing, **KERNELS}

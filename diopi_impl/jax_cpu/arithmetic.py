@@ -211,12 +211,21 @@ def clamp(input: Array, min: Operand | None, max: Operand | None) -> Array:
 
 @vendor.implements("diopiClampMin")
 def clamp_min(input: Array, min: Operand) -> Array:
-    return _cut(input, min, input < min) if _is_cut(input, min) else jnp.maximum(input, min)
+    return _cut(input, min, input < min) if _is_cut(input, min) else _bounded(input, min, jnp.maximum)
 
 
 @vendor.implements("diopiClampMax")
 def clamp_max(input: Array, max: Operand) -> Array:
-    return _cut(input, max, input > max) if _is_cut(input, max) else jnp.minimum(input, max)
+    return _cut(input, max, input > max) if _is_cut(input, max) else _bounded(input, max, jnp.minimum)
+
+
+def _bounded(input: Array, bound: Operand, choose: Callable[[Array, Operand], Array]) -> Array:
+    """The larger or smaller one; input's own zero beside a number that is one, where XLA takes −0 for less than 0."""
+    chosen = choose(input, bound)
+    is_number = getattr(bound, "weak_type", True)
+    if not is_number or not jnp.issubdtype(chosen.dtype, jnp.floating):
+        return chosen
+    return jnp.where((input == 0) & (bound == 0), jnp.copysign(jnp.zeros_like(chosen), input), chosen)
 
 
 def _is_cut(input: Array, bound: Operand) -> bool:

@@ -44,7 +44,6 @@ vendor = TorchVendor(
         Waiver("diopiLayerNorm*Backward[*float16-mixed]", "gradients of weights are added up in half precision"),
         Waiver("diopiNLLLoss*[*float16-exact-*]", "losses and weights are added up in half precision"),
         Waiver("diopiCrossEntropyLoss[*float16-exact-*]", "losses and weights are added up in half precision"),
-        Waiver("diopiInstanceNorm*[float32-empty]", "instance norm fails on a batch of no samples"),
         Waiver("diopi*MaxPool*Backward[*float16-exact]", "gradients of one position are added up in half precision"),
         Waiver(
             "diopi*AvgPool?dBackward[float16-half-channels-last]",
@@ -52,7 +51,6 @@ vendor = TorchVendor(
         ),
         Waiver("diopiAdaptiveAvgPool3d[*float16-exact]", "windows are added up in half precision"),
         Waiver("diopiAdaptiveAvgPool3d[float16-large]", "windows are added up in half precision"),
-        Waiver("diopiAdaptive*dBackward[float32-no-result]", "gradients without elements are refused"),
         Waiver(
             "diopiNormalizeBackward[float16-order-0.25]", "terms below the normal numbers of float16 are rounded to it"
         ),

@@ -182,6 +182,8 @@ def group_norm_backward(
 
 
 def _instance_norm(input: Tensor, scale: Tensor, bias: Tensor, axis: int, eps: float) -> Tensor:
+    if not len(input):
+        return input.clone()  # PyTorch fails on a batch of no samples
     sizes = (input.shape[0], math.prod(input.shape[1:axis]), math.prod(input.shape[axis:]))
     result: Tensor = functional.instance_norm(input.reshape(sizes), weight=scale, bias=bias, eps=eps)
     return result.reshape(input.shape)

@@ -91,7 +91,13 @@ def mesh_grid(inputs: list[Tensor]) -> list[Tensor]:
 
 @vendor.implements("diopiArange")
 def arange(start: float, end: float, step: float, *, out: ResultSpec) -> Tensor:
-    return torch.arange(start, end, step, dtype=torch_dtype(out.dtype))
+    dtype, (length,) = torch_dtype(out.dtype), out.shape
+    numbers = torch.arange(start, end, step, dtype=dtype)
+    if len(numbers) == length:
+        return numbers
+    if not dtype.is_floating_point:
+        start, step = int(start), int(step)
+    return torch.arange(start, start + length * step, step, dtype=dtype)[:length]  # the caller says how many there are
 
 
 @vendor.implements("diopiLinspace")

@@ -8,7 +8,8 @@ The derived forms need no lines: that an operator writes its first argument, or 
 tensor, says which form it is.
 
 Instead of a function there may be `-` where an operator is no call of a device's function (it looks at memory or makes
-some), or the name of a rule in `diopi_proto.aten.mapping`.
+some), `decomposed` where PyTorch itself knows how to make it of others, or the name of a rule in
+`diopi_proto.aten.mapping`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ FILE = Path(__file__).parent / "table.tsv"
 
 NO_CALL = "-"
 """Stands for a function where an operator is no call of one."""
+
+DECOMPOSED = "decomposed"
+"""Stands for a function where none serves an operator, but those that PyTorch's own decomposition calls."""
 
 
 @dataclass(frozen=True)

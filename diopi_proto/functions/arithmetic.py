@@ -15,7 +15,7 @@ from typing import Annotated
 from diopi_proto.dtypes import boolean, complexes, every, floated, floating, integral, numeric, promoted, real, truth
 from diopi_proto.facts import Exponent
 from diopi_proto.parameters import Context, Count, Factor, In, Ins, Out, OutBool, Outs, Scalar, const_In
-from diopi_proto.prototype import arithmetic, prototype
+from diopi_proto.prototype import arithmetic, elementwise, prototype
 from diopi_proto.types import RoundMode
 
 
@@ -97,7 +97,7 @@ def diopiAddcdiv(ctx: Context, out: Out, input: In, tensor1: In, tensor2: In, va
     """input + value · tensor1 / tensor2; integer tensors are rejected. Source: torch.addcdiv."""
 
 
-@arithmetic(dtypes=(*floating, *complexes), scalar="diopiLerpScalar", scalar_arguments=["weight"])
+@elementwise(dtypes=(*floating, *complexes), scalar="diopiLerpScalar", scalar_arguments=["weight"])
 def diopiLerpTensor(ctx: Context, out: Out, input: In, end: In, weight: In):
     """Linear interpolation input + weight · (end − input).
 
@@ -137,7 +137,8 @@ def diopiClamp(ctx: Context, out: Out, input: In, min: In | None, max: In | None
     """input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
 
     `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN. Where floating
-    numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`).
+    numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`). A
+    number that is a zero leaves zeros as they are; where zeros of both signs meet in tensors, the result is either.
 
     Source: torch.clamp.
     """
@@ -153,7 +154,7 @@ def diopiClamp(ctx: Context, out: Out, input: In, min: In | None, max: In | None
     inplace_scalar="diopiClampMinInpScalar",
 )
 def diopiClampMin(ctx: Context, out: Out, input: In, min: In):
-    """The larger of input and min; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+    """The larger of input and min; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
 
     Source: torch.clamp_min.
     """
@@ -169,7 +170,7 @@ def diopiClampMin(ctx: Context, out: Out, input: In, min: In):
     inplace_scalar="diopiClampMaxInpScalar",
 )
 def diopiClampMax(ctx: Context, out: Out, input: In, max: In):
-    """The smaller of input and max; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+    """The smaller of input and max; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
 
     Source: torch.clamp_max.
     """

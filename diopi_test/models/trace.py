@@ -23,7 +23,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from diopi_proto.aten.mapping import NotMappedError, Operator, function_calls
-from diopi_proto.aten.table import NO_CALL, Row, row_of
+from diopi_proto.aten.table import DECOMPOSED, NO_CALL, Row, row_of
 from diopi_proto.types import Dtype, Number
 from diopi_test.models.calls import Call, Model, TracedTensor
 
@@ -57,7 +57,7 @@ class Tracer(TorchDispatchMode):
         row = row_of(name)
         if self.paused or operator.is_view or operator.namespace != "aten" or (row and row.function == NO_CALL):
             return operator(*args, **given)
-        if row and row.function == "decomposed":
+        if row and row.function == DECOMPOSED:
             with self:
                 return decomposition_table[operator](*args, **given)
         return self._record(operator, row, args, given)

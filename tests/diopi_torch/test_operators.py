@@ -90,6 +90,11 @@ CALLS = [
     (torch.complex, (X, Y), "diopiComplex"),
     (torch.ops.aten.native_dropout_backward, (X, B, 2.0), "diopiMul"),
     (torch.arange, (5,), None),
+    (functional.hardsigmoid, (X,), "diopiClampScalar"),
+    (functional.prelu, (IMAGE, torch.tensor([0.1, 0.2, 0.3])), "diopiWhere"),
+    (functional.softplus, (X, 2.0, 1.5), "diopiLog1p"),
+    (torch._weight_norm, (X, numbers(3, 1)), "diopiLinalgVecNorm"),
+    (torch.ops.aten._euclidean_dist, (X, Y), "diopiCdist"),
 ]
 
 
@@ -134,6 +139,16 @@ def test_sparse_tensors_are_refused(vendor: Altered) -> None:
             make(X).to("diopi").clone()
     with pytest.raises(NotImplementedError, match="which _to_sparse takes or gives"):
         X.to("diopi").to_sparse()
+
+
+@pytest.mark.parametrize("function", [functional.hardsigmoid, functional.softplus, functional.prelu])
+def test_gradients_of_what_is_made_of_others(function: Any, vendor: Altered) -> None:
+    found, expected = X.to("diopi").requires_grad_(), X.clone().requires_grad_()
+    for x in (found, expected):
+        weight = [torch.tensor([0.25], device=x.device)] if function is functional.prelu else []
+        function(x, *weight).square().sum().backward()
+    assert_agree(found.grad, expected.grad)
+    assert diopi_torch.fallbacks() == {}
 
 
 def test_one_line_serves_every_overload() -> None:

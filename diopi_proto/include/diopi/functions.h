@@ -1526,7 +1526,8 @@ DIOPI_WEAK diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, d
  * input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
  *
  * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN. Where floating
- * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`).
+ * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`). A
+ * number that is a zero leaves zeros as they are; where zeros of both signs meet in tensors, the result is either.
  *
  * Source: torch.clamp.
  */
@@ -1540,7 +1541,8 @@ DIOPI_WEAK diopiError_t diopiClampInpScalar(diopiContextHandle_t ctx, diopiTenso
  * input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
  *
  * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN. Where floating
- * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`).
+ * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`). A
+ * number that is a zero leaves zeros as they are; where zeros of both signs meet in tensors, the result is either.
  *
  * Source: torch.clamp.
  */
@@ -1554,7 +1556,8 @@ DIOPI_WEAK diopiError_t diopiClampInp(diopiContextHandle_t ctx, diopiTensorHandl
  * input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
  *
  * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN. Where floating
- * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`).
+ * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`). A
+ * number that is a zero leaves zeros as they are; where zeros of both signs meet in tensors, the result is either.
  *
  * Source: torch.clamp.
  */
@@ -1566,7 +1569,8 @@ DIOPI_WEAK diopiError_t diopiClampScalar(diopiContextHandle_t ctx, diopiTensorHa
  * input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
  *
  * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN. Where floating
- * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`).
+ * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`). A
+ * number that is a zero leaves zeros as they are; where zeros of both signs meet in tensors, the result is either.
  *
  * Source: torch.clamp.
  */
@@ -1577,7 +1581,7 @@ DIOPI_WEAK diopiError_t diopiClamp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * In-place scalar form of `diopiClampMax`:
  * `input` is overwritten with the result, converted to its dtype; `max` is given as `diopiScalar_t`.
  *
- * The smaller of input and max; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ * The smaller of input and max; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
  */
@@ -1588,7 +1592,7 @@ DIOPI_WEAK diopiError_t diopiClampMaxInpScalar(diopiContextHandle_t ctx, diopiTe
  * In-place form of `diopiClampMax`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * The smaller of input and max; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ * The smaller of input and max; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
  */
@@ -1599,7 +1603,7 @@ DIOPI_WEAK diopiError_t diopiClampMaxInp(diopiContextHandle_t ctx, diopiTensorHa
  * Scalar form of `diopiClampMax`:
  * `max` is given as `diopiScalar_t`, payload integer or floating.
  *
- * The smaller of input and max; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ * The smaller of input and max; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
  */
@@ -1607,7 +1611,7 @@ DIOPI_WEAK diopiError_t diopiClampMaxScalar(diopiContextHandle_t ctx, diopiTenso
                                             diopiConstTensorHandle_t input, const diopiScalar_t* max);
 
 /**
- * The smaller of input and max; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ * The smaller of input and max; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
  */
@@ -1618,7 +1622,7 @@ DIOPI_WEAK diopiError_t diopiClampMax(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiClampMin`:
  * `input` is overwritten with the result, converted to its dtype; `min` is given as `diopiScalar_t`.
  *
- * The larger of input and min; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ * The larger of input and min; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
  */
@@ -1629,7 +1633,7 @@ DIOPI_WEAK diopiError_t diopiClampMinInpScalar(diopiContextHandle_t ctx, diopiTe
  * In-place form of `diopiClampMin`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * The larger of input and min; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ * The larger of input and min; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
  */
@@ -1640,7 +1644,7 @@ DIOPI_WEAK diopiError_t diopiClampMinInp(diopiContextHandle_t ctx, diopiTensorHa
  * Scalar form of `diopiClampMin`:
  * `min` is given as `diopiScalar_t`, payload integer or floating.
  *
- * The larger of input and min; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ * The larger of input and min; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
  */
@@ -1648,7 +1652,7 @@ DIOPI_WEAK diopiError_t diopiClampMinScalar(diopiContextHandle_t ctx, diopiTenso
                                             diopiConstTensorHandle_t input, const diopiScalar_t* min);
 
 /**
- * The larger of input and min; a NaN bound gives NaN. An integer `out` as in `diopiClamp`.
+ * The larger of input and min; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
  */

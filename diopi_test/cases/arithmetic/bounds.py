@@ -113,6 +113,15 @@ BOUNDS: Labelled = {
     "nan-min": {"min": nan, "max": 1.0},
     "nan-max": {"min": -1.0, "max": nan},
 }
+ZEROS = {"input": choice([0.0, -0.0, 1.5, -1.5])}
+"""Both zeros, of which each stays as it is beside the other."""
+
+ZERO_BOUNDS: Labelled = {
+    "zero-min": {"min": 0.0, "max": None},
+    "minus-zero-min": {"min": -0.0, "max": 1},
+    "zero-max": {"min": None, "max": 0.0},
+    "minus-zero-max": {"min": -1, "max": -0.0},
+}
 INNER = middle(0, 100, 3, 0)
 WHOLE_BOUNDS: Labelled = {
     "no-min": {"min": None, "max": INNER},
@@ -125,6 +134,7 @@ HALVES = variants({"input": whole(-5, 5)}, HALF_BOUNDS, [Dtype.int32], inplace=F
 
 def _clamp_by_numbers(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate]:
     yield from variants(domains, BOUNDS, [F32, F16])
+    yield from variants(ZEROS, ZERO_BOUNDS, [F32, F16])
     yield from variants(domains, WHOLE_BOUNDS, [Dtype.int32, Dtype.uint8])
     yield on(ROW, {"input": wide_integers}, "wide", {"min": 2**62 - 1, "max": 2**62 + 1}, [Dtype.int64])
     yield from few_specials(prototype, {"min": -1.5, "max": 2.5}, floating)
@@ -153,6 +163,7 @@ def bound(prototype: Prototype) -> Iterator[Case]:
         templates += mixed(prototype, {"input": SMALL, name: WIDE})
     else:
         templates += variants(domains, numbers("at", name, NUMBERS), [F32, F16])
+        templates += variants(ZEROS, numbers("at", name, {"zero": 0.0, "minus-zero": -0.0}), [F32, F16])
         templates += few_specials(prototype, {name: -1.5}, floating)
         few = {"input": whole(-3, 3)}
         templates.append(on(ROW, few, "float-number", {name: 0.5}, [Dtype.int32, Dtype.bool], inplace=False))

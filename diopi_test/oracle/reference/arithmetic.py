@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.cases.data import stored
-from diopi_test.oracle.reference import Exact, WithTerms, reference
+from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
 
 Array = NDArray[Any]
 Operand = Any
@@ -18,8 +18,6 @@ Operand = Any
 
 BINARY: dict[str, Callable[..., Any]] = {
     "diopiMul": np.multiply,
-    "diopiMaximum": np.maximum,
-    "diopiMinimum": np.minimum,
     "diopiEq": np.equal,
     "diopiNe": np.not_equal,
     "diopiGe": np.greater_equal,
@@ -117,19 +115,45 @@ def remainder(input: Operand, other: Operand) -> Array:
     return np.where((left != 0) & ((left < 0) != (np.asarray(other) < 0)), left + other, left)
 
 
+@reference("diopiMaximum")
+def maximum(input: Array, other: Array) -> Any:
+    return _either_zero(np.maximum(input, other), input, other)
+
+
+@reference("diopiMinimum")
+def minimum(input: Array, other: Array) -> Any:
+    return _either_zero(np.minimum(input, other), input, other)
+
+
+def _either_zero(result: Array, *operands: Array) -> Any:
+    """A result that is one of these tensors' elements: of zeros of both signs, either."""
+    if result.dtype.kind != "f":
+        return result
+    signs = [np.where(operand == 0, np.copysign(1, operand), 0) for operand in np.broadcast_arrays(*operands)]
+    is_open = (result == 0) & (np.max(signs, 0) > 0) & (np.min(signs, 0) < 0)
+    return PartlySpecified(result, ~is_open) if is_open.any() else result
+
+
 @reference("diopiClamp")
-def clamp(input: Array, min: Operand | None, max: Operand | None) -> Array:
-    raised = input if min is None else np.maximum(input, min)
-    return raised if max is None else np.minimum(raised, max)
+def clamp(input: Array, min: Operand | None, max: Operand | None) -> Any:
+    bounds = [bound for bound in (min, max) if bound is not None]
+    raised = input if min is None else _bounded(input, min, np.maximum)
+    result = raised if max is None else _bounded(raised, max, np.minimum)
+    return _either_zero(result, input, *bounds) if isinstance(bounds[0], np.ndarray) else result
+
+
+def _bounded(input: Array, bound: Operand, choose: Callable[..., Array]) -> Array:
+    """The larger or smaller one; input's own zero beside another one."""
+    return np.where(input == bound, input, choose(input, bound))
 
 
 @reference("diopiClampMin")
-def clamp_min(input: Array, min: Operand) -> Array:
+def clamp_min(input: Array, min: Operand) -> Any:
     return clamp(input, min, None)
 
 
 @reference("diopiClampMax")
-def clamp_max(input: Array, max: Operand) -> Array:
+def clamp_max(input: Array, max: Operand) -> Any:
     return clamp(input, None, max)
 
 

@@ -185,6 +185,7 @@ def deform_conv(
     deform_groups: int,
     im2col_step: int,
 ) -> WithTerms:
+    _check_step(len(input), im2col_step)
     sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
     return _Convolution(input, weight, offset, None, *sizes, groups, deform_groups).result()
 
@@ -210,6 +211,7 @@ def deform_conv_backward_input(
     deform_groups: int,
     im2col_step: int,
 ) -> tuple[WithTerms, WithTerms]:
+    _check_step(len(input), im2col_step)
     sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
     convolution = _Convolution(input, weight, offset, None, *sizes, groups, deform_groups)
     of_columns = convolution.gradient_of_columns(gradOutput)
@@ -237,6 +239,7 @@ def deform_conv_backward_parameters(
     im2col_step: int,
     scale: float,
 ) -> WithTerms:
+    _check_step(len(input), im2col_step)
     sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
     convolution = _Convolution(input, gradWeight, offset, None, *sizes, groups, deform_groups)
     return times(scale, convolution.weight_gradient(gradOutput))

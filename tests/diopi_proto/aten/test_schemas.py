@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from diopi_proto.aten.mapping import RULES
-from diopi_proto.aten.table import NO_CALL, ArgumentOf, Row, needs_source, rows
+from diopi_proto.aten.table import DECOMPOSED, NO_CALL, ArgumentOf, Row, needs_source, rows
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.parameters import Out, Outs
 
@@ -22,7 +22,7 @@ def operator(row: Row) -> Any:
 @pytest.mark.parametrize("row", rows().values(), ids=list(rows()))
 def test_an_operator_and_what_serves_it_exist(row: Row) -> None:
     found = operator(row)
-    if row.function == "decomposed":
+    if row.function == DECOMPOSED:
         assert found in torch._decomp.decomposition_table
     else:
         assert row.function in prototypes() or row.function in RULES or row.function == NO_CALL

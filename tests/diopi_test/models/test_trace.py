@@ -74,6 +74,22 @@ def test_a_call_is_seen_with_all_it_has(run: Callable[[], Any], key: str) -> Non
     assert key in calls(run)
 
 
+@pytest.mark.parametrize(
+    ("run", "functions"),
+    [
+        (lambda: functional.hardsigmoid(X), ["diopiAddScalar", "diopiClampScalar", "diopiDivScalar"]),
+        (lambda: functional.prelu(X, torch.ones(1)), ["diopiGtScalar", "diopiMul", "diopiWhere"]),
+        (lambda: functional.softplus(X), ["diopiExp", "diopiGtScalar", "diopiLog1p", "diopiWhere"]),
+        (lambda: torch._weight_norm(X, torch.ones(2, 1)), ["diopiDiv", "diopiLinalgVecNorm", "diopiMul"]),
+        (lambda: torch.ops.aten._euclidean_dist(X, X), ["diopiCdist"]),
+    ],
+)
+def test_what_no_function_serves_alone_is_made_of_others(run: Callable[[], Any], functions: list[str]) -> None:
+    found = model(run)
+    assert set(functions) <= {call.function for call in found.calls}
+    assert found.not_mapped == {}
+
+
 def test_views_and_what_makes_memory_are_no_calls() -> None:
     assert calls(lambda: (X.T, X[0], X.view(3, 2), X.expand(4, 2, 3), torch.empty(3), X.detach(), X.sum)) == []
 

@@ -128,6 +128,30 @@ def test_the_upper_bound_wins() -> None:
     np.testing.assert_equal(_call("diopiClamp", np.array([1.0, NAN]), NAN, 3.0), [NAN, NAN])
 
 
+@pytest.mark.parametrize("bound", [0.0, -0.0])
+def test_a_zero_stays_as_it_is_at_a_number_that_is_one(bound: float) -> None:
+    zeros = np.array([0.0, -0.0])
+    for clamped in (
+        _call("diopiClamp", zeros, bound, 1.0),
+        _call("diopiClamp", zeros, -1.0, bound),
+        _call("diopiClampMin", zeros, bound),
+        _call("diopiClampMax", zeros, bound),
+    ):
+        assert np.signbit(clamped).tolist() == [False, True]
+    assert np.signbit(_call("diopiClampMin", np.array([-3.0]), bound)).item() is bool(np.signbit(bound))
+
+
+@pytest.mark.parametrize("name", ["diopiClampMin", "diopiClampMax", "diopiMaximum", "diopiMinimum"])
+def test_of_zeros_of_both_signs_in_tensors_either_is_right(name: str) -> None:
+    input, bound = np.array([0.0, -0.0, 0.0, -0.0, 2.0]), np.array([0.0, -0.0, -0.0, 0.0, 0.0])
+    function = reference_of(name)
+    assert function is not None
+    result = function(input, bound)
+    assert result.specified.tolist() == [True, True, False, False, True]
+    assert np.signbit(result.value[:2]).tolist() == [False, True]
+    assert isinstance(function(input[:2], bound[:2]), np.ndarray)
+
+
 @pytest.mark.parametrize(
     ("input", "other", "expected"),
     [
