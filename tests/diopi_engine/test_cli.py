@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from diopi_engine import Engine, link
@@ -30,3 +31,18 @@ def test_show_refuses_what_is_no_engine(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["show", str(file)])
     assert done.exit_code == 1
     assert "7 bytes are no engine" in done.output
+
+
+def test_export_builds_the_library(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["export", "--out", str(tmp_path / "build")])
+    assert done.exit_code == 0, done.output
+    assert done.output.strip() == str(tmp_path / "build" / "libhgrt.so")
+    assert [path.name for path in (tmp_path / "build").iterdir()] == ["libhgrt.so"]
+
+
+def test_export_says_why_it_can_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "false")
+    done = CliRunner().invoke(main, ["export", "--out", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "false" in done.output
+    assert list(tmp_path.iterdir()) == []

@@ -99,3 +99,21 @@ def test_what_pytorch_can_not_export_is_refused() -> None:
 def test_weights_of_a_module_are_its_own(module: Any) -> None:
     with pytest.raises(CompileError, match="has its own"):
         diopi_engine.compile(module, IMAGES, weights={})
+
+
+class Strided(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
+    """A module that asks for strides: those a tensor has, or others."""
+
+    def __init__(self, *strides: int) -> None:
+        super().__init__()
+        self.strides = strides
+
+    def forward(self, x: Any) -> Any:
+        return x.as_strided((2, 3), self.strides) + 1
+
+
+def test_the_strides_that_a_tensor_has_are_no_operator() -> None:
+    engine = diopi_engine.compile(Strided(3, 1), [Input("x", (2, 3))], platforms=["cpu"])
+    np.testing.assert_array_equal(engine(np.eye(2, 3, dtype=np.float32))[0], np.eye(2, 3) + 1)
+    with pytest.raises(CompileError, match="are not served: as_strided"):
+        diopi_engine.compile(Strided(1, 2), [Input("x", (2, 3))])
