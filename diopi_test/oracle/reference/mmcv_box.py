@@ -181,13 +181,11 @@ def min_area_polygons(pointsets: Array) -> Judged:
 
 
 def _smallest_rectangle(corners: Polygon) -> Array:
-    """Of the rectangles along the edges of the hull the smallest, as x1, y1 … x4, y4."""
+    """Of the rectangles along the edges of the hull the smallest, as x1, y1 … x4, y4, from any corner on."""
     around = [corners[i] for i in hull(corners)]
     rectangles = []
     for i, corner in enumerate(around):
-        edge = corner - around[i - 1]
-        angle = np.arctan2(edge.imag, edge.real) % (np.pi / 2)
-        direction = complex(np.cos(angle), np.sin(angle))
+        direction = (corner - around[i - 1]) / abs(corner - around[i - 1])
         turned = np.array([point * direction.conjugate() for point in around])
         (x0, x1), (y0, y1) = ((part.min(), part.max()) for part in (turned.real, turned.imag))
         upright = [complex(x1, y0), complex(x0, y0), complex(x0, y1), complex(x1, y1)]

@@ -50,6 +50,12 @@ class _Convolution:
     groups: int
     deform_groups: int
 
+    def __post_init__(self) -> None:
+        axes = zip(self.input.shape[2:], self.kernel, self.stride, self.padding, self.dilation, strict=True)
+        size = tuple((length + 2 * pad - far * (k - 1) - 1) // step + 1 for length, k, step, pad, far in axes)
+        if size != self.size:
+            raise ValueError(f"offset has shape {self.offset.shape}, expected places of a result of size {size}")
+
     @property
     def size(self) -> Pair:
         """Of the result, along H and W."""

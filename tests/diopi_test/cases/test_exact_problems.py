@@ -25,8 +25,6 @@ NEVER_EXACT = {
     "Std": "roots of quotients",
     "RMSNorm|(?:FusedAdd)?RootMeanSquareNorm": "inverse roots of means",
     "(?:(?:Customized)?FlashAttention|MultiHeadAttention)(?:VarLen)?Backward": "shares rebuilt from a logarithm",
-    "TokenSoftmaxReduceVInference|ContextAttentionInference|PagedAttention|PromptFlashAttention|Fused(?:Context|Decoder)"
-    "Attention": "the terms are shares of a softmax",
     "Top[KP]Sampling": "running sums of shares of a softmax",
     "BatchNorm(?:Stats|GatherStatsWithCounts)?|GroupNorm|LayerNorm(?:GB)?|InstanceNorm": "running means and roots",
 }

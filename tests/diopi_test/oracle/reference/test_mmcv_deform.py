@@ -102,6 +102,13 @@ def test_without_shifts_it_is_a_convolution(sizes: Any) -> None:
     np.testing.assert_allclose(convolve(sizes, given), expected, atol=1e-12)
 
 
+def test_shifts_for_a_result_of_another_size(sizes: Any) -> None:
+    given = tensors(sizes)
+    given["offset"] = given["offset"][:, :, :-1]
+    with pytest.raises(ValueError, match="offset has shape"):
+        convolve(sizes, given)
+
+
 def test_whole_shifts_move_the_image() -> None:
     """With the same whole shift everywhere it is the convolution of the moved image."""
     sizes = SIZES["plain"]

@@ -1,0 +1,185 @@
+"""MMCV's own operators on the CPU as a vendor, `mmcv_vendor:vendor`, made for `mmcv_judge.py`.
+
+It needs the package MMCV 2.2.0, built with its operators, on the path (docs/mmcv_judge.md). What one of its operators
+takes is read from its signature; where a name differs from the prototype's, `OPERATORS` says so.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from diopi_impl import VendorError
+from diopi_impl.errors import UnsupportedDtypeError
+from diopi_impl.functional import ResultSpec
+from diopi_impl.host_runtime import HostRuntime
+from diopi_impl.torch_cpu import TorchVendor
+from diopi_impl.torch_cpu.adapter import on_tensors, torch_dtype
+from diopi_proto.interface import lookup
+
+try:
+    import mmcv
+    from mmcv import _ext
+except ImportError as error:
+    raise VendorError(f"MMCV is not there: {error}; PYTHONPATH must name where it was built, with operators") from error
+
+Values = Mapping[str, Any]
+
+NO_KERNEL = ("expected scalar type", "c10::Half without overflow", "c10::BFloat16 without overflow")
+"""What is said, beside PyTorch's own "not implemented for", by operators that were written for other element types."""
+
+NO_OPERATOR = "implementation for device cpu not found"
+
+
+@dataclass(frozen=True)
+class Operator:
+    """How one of MMCV's operators serves a standard function.
+
+    Attributes:
+        name: in `mmcv._ext`.
+        renamed: MMCV's names of arguments and results, and the prototype's.
+    """
+
+    name: str
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, given: Values, results: dict[str, Any]) -> Any:
+        """Results are filled, or returned if MMCV makes them."""
+        function = getattr(_ext, self.name)
+        named = {name: self.renamed.get(name, name) for name in parameters(function)}
+        values = {name: torch.zeros(0) if value is None else value for name, value in {**given, **results}.items()}
+        if "im2col_step" in values:  # what MMCV's own callers do
+            values["im2col_step"] = min(values["im2col_step"], len(values["input"]))
+        made = function(**{name: values[own] for name, own in named.items()})
+        return tuple(results.values()) if made is None else made
+
+
+def parameters(function: Callable[..., Any]) -> Sequence[str]:
+    """The names in the signature that begins the documentation of an operator."""
+    signature = str(function.__doc__).splitlines()[0]
+    return re.findall(r"(\w+): ", signature)
+
+
+def points_in_all_boxes(given: Values, results: dict[str, Any]) -> Tensor:
+    """For each box and point whether it is inside, sample by sample; the last two axes exchanged."""
+    boxes, points = given["boxes"], given["pts"]
+    inside = torch.zeros(len(boxes), boxes.shape[1], points.shape[1], dtype=torch.int32)
+    for own, its_points, target in zip(boxes, points, inside, strict=True):
+        _ext.points_in_boxes_cpu_forward(own, its_points, target)
+    return inside.swapaxes(1, 2).contiguous()
+
+
+def points_in_first_box(given: Values, results: dict[str, Any]) -> Tensor:
+    """The number of the first box that holds each point, −1 if none does."""
+    inside = points_in_all_boxes(given, results)
+    if not inside.shape[2]:
+        return torch.full(inside.shape[:2], -1, dtype=torch.int32)
+    return torch.where(inside.any(2), inside.argmax(2), -1).int()
+
+
+@dataclass(frozen=True)
+class Overlaps:
+    """An operator that fills a result of one axis, whose pairs the caller puts into rows."""
+
+    name: str
+
+    def __call__(self, given: Values, results: dict[str, Any]) -> Tensor:
+        """As an `Operator`."""
+        ious = results["ious"]
+        names = {"boxes1": "bboxes1", "boxes2": "bboxes2", "mode_flag": "mode"}
+        (found,) = Operator(self.name, names)(given, {"ious": torch.zeros(ious.numel(), dtype=ious.dtype)})
+        return found.reshape(ious.shape)
+
+
+def hard_voxels(given: Values, results: dict[str, Any]) -> Any:
+    """The number of voxels is a tensor without axes in MMCV."""
+    shape = results["voxel_num"].shape
+    *others, number = Operator("hard_voxelize_forward")(
+        given, {**results, "voxel_num": torch.zeros((), dtype=torch.int64)}
+    )
+    return *others, number.reshape(shape)
+
+
+ROTATED = {"pooled_height": "aligned_height", "pooled_width": "aligned_width"}
+CONVOLUTION = {"group": "groups", "deformable_group": "deform_groups"}
+
+OPERATORS: Mapping[str, Callable[[Values, dict[str, Any]], Any]] = {
+    "ActiveRotatedFilterMmcv": Operator("active_rotated_filter_forward"),
+    "ActiveRotatedFilterBackwardMmcv": Operator("active_rotated_filter_backward"),
+    "BboxOverlapsMmcv": Operator("bbox_overlaps"),
+    "BoxIouQuadriMmcv": Overlaps("box_iou_quadri"),
+    "BoxIouRotatedMmcv": Overlaps("box_iou_rotated"),
+    "DeformConvMmcv": Operator("deform_conv_forward", CONVOLUTION),
+    "DeformConvBackwardInputMmcv": Operator("deform_conv_backward_input", CONVOLUTION),
+    "DeformConvBackwardParametersMmcv": Operator("deform_conv_backward_parameters", CONVOLUTION),
+    "ModulatedDeformConvMmcv": Operator("modulated_deform_conv_forward"),
+    "ModulatedDeformConvBackwardMmcv": Operator("modulated_deform_conv_backward"),
+    "DynamicVoxelizeMmcv": Operator("dynamic_voxelize_forward"),
+    "HardVoxelizeMmcv": hard_voxels,
+    "NmsMmcv": Operator("nms", {"boxes": "dets"}),
+    "NmsRotatedMmcv": Operator("nms_rotated"),
+    "PointsInBoxesAllMmcv": points_in_all_boxes,
+    "PointsInBoxesPartMmcv": points_in_first_box,
+    "PsamaskMmcv": Operator("psamask_forward"),
+    "PsamaskBackwardMmcv": Operator("psamask_backward"),
+    "RoiAlignMmcv": Operator("roi_align_forward"),
+    "RoiAlignBackwardMmcv": Operator("roi_align_backward"),
+    "RoiAlignRotatedMmcv": Operator("roi_align_rotated_forward", ROTATED),
+    "RoiAlignRotatedBackwardMmcv": Operator(
+        "roi_align_rotated_backward",
+        # the signature names the gradient of the result, the regions and the gradient of the input in another order
+        {**ROTATED, "rois": "top_grad", "grad_input": "rois", "grad_output": "bottom_grad"},
+    ),
+    "RotatedFeatureAlignMmcv": Operator("rotated_feature_align_forward"),
+    "RotatedFeatureAlignBackwardMmcv": Operator("rotated_feature_align_backward"),
+}
+"""By standard function, without "diopi", what serves it."""
+
+
+def _empty(spec: ResultSpec | None) -> Tensor | None:
+    return None if spec is None else torch.zeros(spec.shape, dtype=torch_dtype(spec.dtype))
+
+
+def _tried(operator: Callable[[Values, dict[str, Any]], Any], given: Values, results: dict[str, Any]) -> Any:
+    """What an operator makes; the errors that tell a vendor without a kernel from one that fails."""
+    try:
+        return operator(given, results)
+    except RuntimeError as error:
+        if NO_OPERATOR in str(error):
+            raise NotImplementedError(f"MMCV: {error}") from error
+        if any(words in str(error) for words in NO_KERNEL):
+            raise UnsupportedDtypeError(f"MMCV: {error}") from error
+        raise
+
+
+def _implementation(name: str, operator: Callable[[Values, dict[str, Any]], Any]) -> Callable[..., Any]:
+    """A functional implementation with the prototype's parameters."""
+    prototype = lookup(name)
+    names = [parameter.name for parameter in prototype.arguments]
+
+    def implementation(*values: Any, out: Any) -> Any:
+        given = dict(zip(names, (one.contiguous() if isinstance(one, Tensor) else one for one in values), strict=True))
+        specs = (out,) if len(prototype.results) == 1 else out
+        results = {
+            p.name: given[p.name] if given.get(p.name) is not None else _empty(spec)
+            for p, spec in zip(prototype.results, specs, strict=True)
+        }
+        made = _tried(operator, given, results)
+        return made[0] if len(prototype.results) == 1 and isinstance(made, tuple) else made
+
+    kinds = [inspect.Parameter(one, inspect.Parameter.POSITIONAL_OR_KEYWORD) for one in names]
+    keyword = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY)
+    implementation.__signature__ = inspect.Signature([*kinds, keyword])  # type: ignore[attr-defined]  # as inspect has it
+    return implementation
+
+
+vendor = TorchVendor("mmcv", mmcv.__version__, HostRuntime().functions(), host_addressable=True, adapt=on_tensors)
+
+for function, operator in OPERATORS.items():
+    vendor.implements(f"diopi{function}")(_implementation(f"diopi{function}", operator))
