@@ -278,6 +278,12 @@ def _spec(
     sizes = _sizes(parameter, shape)
     if dtype not in prototype.dtypes_of(parameter.name):
         raise EntryError(f"{prototype.name} takes no {dtype.name} for {parameter.name}")
+    try:
+        storage = layout(sizes).storage_elements
+    except ValueError as error:
+        raise EntryError(f"stride of {parameter.name}: {error}") from error
+    if storage > MOST_ELEMENTS:
+        raise EntryError(f"stride of {parameter.name}: its storage has more than {MOST_ELEMENTS:,} elements")
     return TensorSpec(sizes, dtype, domain, layout)
 
 

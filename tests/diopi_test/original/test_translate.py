@@ -261,6 +261,8 @@ def of(name: str = "['neg']", args: str = "shape=((2, 3),)", *, ins: str = "inpu
         (of(args="shape=3"), "args: shape: expected a list"),
         (of("['cat']", ins="tensors", args="shape=(2,)"), "an array of tensors"),
         (of(args="shape=((2, 3),), stride=((-1, 1),)"), "stride: expected numbers"),
+        (of(args="shape=((2, 3),), stride=((1,),)"), "is for 1 axes, not for shape (2, 3)"),
+        (of(args="shape=((2, 3),), stride=((10**9, 1),)"), "its storage has more than"),
         (of(args="value=(['a'],)"), "value: expected numbers"),
         (of(args="value=([[1], [1, 2]],)"), "expected an array"),
         (of(args="shape=((2,),), gen_fn=3"), "gen_fn: expected 'Genfunc.NAME'"),
