@@ -79,6 +79,8 @@ def test_a_call_is_seen_with_all_it_has(run: Callable[[], Any], key: str) -> Non
     [
         (lambda: functional.hardsigmoid(X), ["diopiAddScalar", "diopiClampScalar", "diopiDivScalar"]),
         (lambda: functional.prelu(X, torch.ones(1)), ["diopiGtScalar", "diopiMul", "diopiWhere"]),
+        (lambda: torch.ops.aten._prelu_kernel_backward(X, X, X[:1, :1]), ["diopiGtScalar", "diopiMul", "diopiWhere"]),
+        (lambda: torch.ops.aten.hardsigmoid_backward(X, X), ["diopiBitwiseAnd", "diopiMulScalar", "diopiWhere"]),
         (lambda: functional.softplus(X), ["diopiExp", "diopiGtScalar", "diopiLog1p", "diopiWhere"]),
         (lambda: torch._weight_norm(X, torch.ones(2, 1)), ["diopiDiv", "diopiLinalgVecNorm", "diopiMul"]),
         (lambda: torch.ops.aten._euclidean_dist(X, X), ["diopiCdist"]),
