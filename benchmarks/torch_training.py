@@ -1,7 +1,7 @@
 """Ten steps of training on the device: how far from the CPU, what fell back, and how long a step takes.
 
     pip install '.[models]'
-    python benchmarks/torch_training.py [--vendor my_vendor] [--model resnet18 ...] [--steps 10]
+    python benchmarks/torch_training.py [--vendor my_vendor] [--model resnet18 ...] [--steps 10] [--perturbed 2]
 
 The networks are those of `benchmarks/models`, without dropout, which draws other numbers on each device. The same steps
 are done on the CPU in float64, and in float32 from the batch and weights as they are and moved by an ulp. The unit of a
@@ -51,7 +51,7 @@ MODELS = {
 """Networks, and the modules in which they are."""
 
 PERTURBED = 2
-"""Runs in float32 from numbers that were moved by an ulp."""
+"""Runs in float32 from numbers that were moved by an ulp, unless more are asked for."""
 
 SHARE = 0.1
 """Of the operators of a step that may fall back."""
@@ -159,12 +159,12 @@ class Outcome:
         return max(self.off.values()) <= 1 and self.share <= SHARE
 
 
-def outcome(network: Network, steps: int) -> Outcome:
+def outcome(network: Network, steps: int, perturbed: int = PERTURBED) -> Outcome:
     """Train a network on the CPU and on the device."""
     trainer, numbers = Trainer(network, steps), torch.Generator().manual_seed(1)
     with mock.patch("torch.nn.functional.dropout", lambda input, *_, **__: input):
         exact, cpu = trainer.run(dtype=torch.float64), trainer.run()
-        near = [cpu, *(trainer.run(ulps=numbers) for _ in range(PERTURBED))]
+        near = [cpu, *(trainer.run(ulps=numbers) for _ in range(perturbed))]
         diopi_torch.reset_fallbacks()
         with counted() as calls:
             there = trainer.run("diopi")
@@ -202,6 +202,7 @@ def main() -> int:
     arguments.add_argument("--vendor", help="a name, module:attribute, or a compiled library; else the environment's")
     arguments.add_argument("--model", nargs="+", choices=MODELS, default=list(MODELS), metavar="MODEL")
     arguments.add_argument("--steps", type=int, default=10)
+    arguments.add_argument("--perturbed", type=int, default=PERTURBED, help="runs from numbers moved by an ulp")
     chosen = arguments.parse_args()
     warnings.simplefilter("ignore")
     if chosen.vendor:
@@ -209,7 +210,7 @@ def main() -> int:
     print(f"{'network':14}{'loss':>9}{'loss off':>10}{'off':>10}{'fell back':>11}{'of CPU time':>13}", flush=True)
     good = True
     for name in chosen.model:
-        found = outcome(built(name), chosen.steps)
+        found = outcome(built(name), chosen.steps, chosen.perturbed)
         good &= found.is_good
         print(
             f"{name:14}{found.loss:9.4f}{found.worst(True):10.3f}{found.worst(False):10.3f}"
