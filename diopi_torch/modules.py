@@ -26,7 +26,7 @@ def install() -> None:
                 other._parameters[its_name] = module._parameters[name]
         return returned
 
-    nn.Module._apply = _apply  # type: ignore[method-assign]
+    nn.Module._apply = _apply  # type: ignore[method-assign]  # as said above
 
 
 def _shared(root: nn.Module) -> list[list[tuple[nn.Module, str]]]:

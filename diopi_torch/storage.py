@@ -75,4 +75,4 @@ def install() -> None:
     """Put the methods in the place of PyTorch's, which go on for other devices."""
     for name, made in (("clone", _clone), ("to", _to), ("cpu", _cpu)):
         setattr(_StorageBase, name, made(getattr(_StorageBase, name)))
-    torch.UntypedStorage.resize_ = _resize(torch.UntypedStorage.resize_)  # type: ignore[method-assign]
+    torch.UntypedStorage.resize_ = _resize(torch.UntypedStorage.resize_)  # type: ignore[method-assign]  # as said above

@@ -61,7 +61,7 @@ def test_a_vendor_that_computes_in_half_precision(training: ModuleType, on: Call
             out.write(out.numpy().astype(ml_dtypes.bfloat16).astype(out.numpy().dtype))
         return code
 
-    rounding.call = call  # type: ignore[method-assign]
+    rounding.call = call  # type: ignore[method-assign]  # of this copy alone
     on(rounding)
     found = training.outcome(small(training), 3)
     assert not found.is_good and found.worst(of_losses=True) > 1
@@ -69,7 +69,7 @@ def test_a_vendor_that_computes_in_half_precision(training: ModuleType, on: Call
 
 def test_a_vendor_that_lacks_most(training: ModuleType, on: Callable[[Any], Any]) -> None:
     lacking = copy.copy(torch_cpu)
-    lacking.has = lambda name: name == "diopiAdd"  # type: ignore[method-assign]
+    lacking.has = lambda name: name == "diopiAdd"  # type: ignore[method-assign]  # of this copy alone
     on(lacking)
     found = training.outcome(small(training), 2)
     assert not found.is_good and found.share > training.SHARE and max(found.off.values()) <= 1

@@ -45,7 +45,7 @@ def trial(function: Callable[[int], None]) -> Callable[[int], None]:
 def apart() -> None:
     """Let the device be one whose memory the host can't address, from here on."""
     vendor = copy.copy(torch_cpu)
-    vendor.open_device = lambda: Device(HostRuntime().functions(), host_addressable=False)  # type: ignore[method-assign]
+    vendor.open_device = lambda: Device(HostRuntime().functions(), host_addressable=False)  # type: ignore[method-assign]  # of this copy alone
     module._backend = module.Backend(vendor)
 
 
