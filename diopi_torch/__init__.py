@@ -16,10 +16,10 @@ from diopi_torch.versions import SUPPORTED, check_version
 check_version(torch.__version__)
 
 from diopi_torch.backend import BackendError, use_vendor  # noqa: E402  # behind the check, as all that needs PyTorch
-from diopi_torch.comparing import autocompare, capture, compare_from_the_beginning  # noqa: E402
-from diopi_torch.fallback import fallbacks, reset_fallbacks  # noqa: E402
-from diopi_torch.registration import register  # noqa: E402
-from diopi_torch.settings import SettingError  # noqa: E402
+from diopi_torch.comparing import autocompare, capture, compare_from_the_beginning  # noqa: E402 - behind the check, too
+from diopi_torch.fallback import fallbacks, reset_fallbacks  # noqa: E402 - behind the check, too
+from diopi_torch.registration import register  # noqa: E402 - behind the check, too
+from diopi_torch.settings import SettingError  # noqa: E402 - behind the check, too
 
 __all__ = [
     "SUPPORTED",

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("diopi_proto", "lib_rt", "diopi_impl", "diopi_engine", "diopi_test", "benchmarks", "examples", "tests")
+FOLDERS = (
+    *("diopi_proto", "lib_rt", "diopi_impl", "diopi_torch", "diopi_engine", "diopi_test"),
+    *("benchmarks", "examples", "tests"),
+)
 EXCEPTION = re.compile(r"#\s*(noqa|type:\s*ignore|pragma:|mypy:|ruff:)")
 REASONED = re.compile(
     r"# (noqa: [A-Z]+\d+(, [A-Z]+\d+)*|type: ignore\[[a-z-]+(, [a-z-]+)*\]|pragma: no cover)\s+(#|-)\s+\w+\W+\w+"

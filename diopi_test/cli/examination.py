@@ -72,7 +72,7 @@ def examine(vendors: Sequence[str] = ()) -> Iterator[Finding]:
 
 def _python() -> Finding:
     found = f"{platform.python_version()}, {sys.executable}"
-    if sys.version_info < OLDEST_PYTHON:  # pragma: no cover: nothing here runs on it
+    if sys.version_info < OLDEST_PYTHON:  # pragma: no cover - nothing here runs on it
         return Finding(State.missing, "Python", found, "install Python 3.11 or later")
     return Finding(State.ok, "Python", found)
 
