@@ -26,6 +26,7 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("run --resume run.log.jsonl", "go on with a run that was interrupted"),
     ],
     "report": [
+        ("report run.log.jsonl --html report.html", "as a page, which needs no network"),
         ("report run.log.jsonl --junit results.xml --markdown summary.md", "for a build server and a comment"),
     ],
     "compare": [

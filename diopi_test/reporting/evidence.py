@@ -24,7 +24,7 @@ from diopi_test.execution.verdict import OPTIONAL
 from diopi_test.harness.log import LogError, is_whole, whole_entries
 from diopi_test.harness.recorder import LogContent
 from diopi_test.harness.records import BaselineInfo, Report, VendorInfo
-from diopi_test.reporting import markdown
+from diopi_test.reporting import html, markdown
 from diopi_test.reporting.junit import junit
 
 VERSION = 1
@@ -98,6 +98,7 @@ def derived(report: Report) -> Mapping[str, bytes]:
     return {
         "report.json": _encoded(to_json(report)),
         "report.xml": junit(report).encode(),
+        "report.html": html.of_report(report).encode(),
         "summary.md": markdown.of_report(report).encode(),
     }
 

@@ -106,6 +106,7 @@ def other_baseline(parts: dict[str, bytes]) -> None:
         (lambda parts: parts.pop("report.xml"), "report.xml is missing"),
         (lambda parts: parts.update(extra=b""), "extra does not belong to it"),
         (change("summary.md", b"failed", b"passed"), "summary.md was changed"),
+        (change("report.html", b"failed", b"passed"), "report.html was changed"),
         (another_log, "log.jsonl was changed"),
         (edited_log, "line 5 of the log is damaged or was changed"),
         (forged_report, "report.json is forged"),
