@@ -52,7 +52,10 @@ def test_without_the_runtime_library_the_doctor_still_speaks() -> None:
     assert (
         "missing runtime library: libdiopirt.so was not built" in done.stdout and "cmake --build build" in done.stdout
     )
-    assert "vendor" not in done.stdout and "disk" in done.stdout
+    examined = [
+        line.split()[1].rstrip(":") for line in done.stdout.splitlines() if line.startswith(("ok", "note", "missing"))
+    ]
+    assert "vendor" not in examined and "disk" in examined
 
 
 @pytest.fixture
