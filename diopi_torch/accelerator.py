@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from diopi_torch import device
-from diopi_torch.tensors import NAME
+from diopi_torch.settings import NAME
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "synchronize": device.synchronize,
@@ -33,6 +33,8 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 def _either(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling():  # the tracer sees PyTorch's own, which it knows
+            return original(*args, **kwargs)
         accelerator = torch.accelerator.current_accelerator()
         return (ours if accelerator is not None and accelerator.type == NAME else original)(*args, **kwargs)
 

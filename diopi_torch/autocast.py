@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 from diopi_torch.operators import overload
-from diopi_torch.tensors import NAME, is_ours
+from diopi_torch.settings import NAME
+from diopi_torch.tensors import is_ours
 
 KEY = "AutocastPrivateUse1"
 

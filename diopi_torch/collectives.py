@@ -20,7 +20,8 @@ from torch._C._distributed_c10d import Store
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from diopi_torch.backend import backend
-from diopi_torch.tensors import NAME, on_host
+from diopi_torch.settings import NAME
+from diopi_torch.tensors import on_host
 
 BACKEND = "dicl"
 """What `torch.distributed.init_process_group` is given."""

@@ -16,7 +16,7 @@ import torch
 from diopi_torch import streams
 from diopi_torch.backend import backend, is_forked, is_open
 from diopi_torch.memory import Usage
-from diopi_torch.tensors import NAME
+from diopi_torch.settings import NAME
 
 
 def is_available() -> bool:

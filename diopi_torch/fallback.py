@@ -15,7 +15,8 @@ import torch
 
 from diopi_torch import dump
 from diopi_torch.backend import backend
-from diopi_torch.tensors import NAME, is_ours, on_host, upload
+from diopi_torch.settings import NAME
+from diopi_torch.tensors import is_ours, on_host, upload
 
 HIDDEN_WRITES: Mapping[str, frozenset[str]] = {
     "aten::native_batch_norm": frozenset({"running_mean", "running_var"}),

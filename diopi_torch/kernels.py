@@ -12,7 +12,8 @@ import torch
 from diopi_torch.fallback import count
 from diopi_torch.functions import NotServedError
 from diopi_torch.operators import serve
-from diopi_torch.tensors import CPU_KEYS, NAME, contiguous_strides, copy_bytes, extent, is_dense, is_ours, new, on_host
+from diopi_torch.settings import NAME
+from diopi_torch.tensors import CPU_KEYS, contiguous_strides, copy_bytes, extent, is_dense, is_ours, new, on_host
 
 aten = torch.ops.aten
 

@@ -13,8 +13,7 @@ from diopi_torch import accelerator, autocast, device, modules, storage
 from diopi_torch.fallback import fall_back, refuse_sparse
 from diopi_torch.kernels import FALLTHROUGH, KERNELS, pin
 from diopi_torch.operators import decompositions, is_composed, kernels, overload
-from diopi_torch.settings import FORCE_FALLBACK, chosen_operators
-from diopi_torch.tensors import NAME
+from diopi_torch.settings import FORCE_FALLBACK, NAME, chosen_operators
 
 KEY = "PrivateUse1"
 

@@ -1,10 +1,13 @@
-"""What the environment says: the vendor, and operators chosen by name."""
+"""The device's name, and what the environment says: the vendor, and operators chosen by name."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Collection
+
+NAME = "diopi"
+"""What PyTorch calls the device."""
 
 VENDOR = "DIOPI_TORCH_VENDOR"
 """Names the vendor, as `diopi_impl.plugins.find_vendor` takes it; `DEFAULT_VENDOR` if it is not set."""

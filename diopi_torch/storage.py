@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch.storage import _StorageBase
 
-from diopi_torch.tensors import NAME, copy_bytes, new
+from diopi_torch.settings import NAME
+from diopi_torch.tensors import copy_bytes, new
 
 
 def _bytes_of(storage: Any) -> torch.Tensor:

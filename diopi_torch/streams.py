@@ -13,6 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import final
 
+import torch
+
+from diopi_torch.settings import NAME
 from lib_rt import Context, Device
 from lib_rt import Stream as NativeStream
 
@@ -31,6 +34,11 @@ class Stream:
         self._native = NativeStream(device)
         self._context: Context | None = None
         self._lock = threading.Lock()
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is: there is one device."""
+        return torch.device(NAME, 0)
 
     @property
     def native(self) -> NativeStream:

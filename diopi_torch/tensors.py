@@ -20,10 +20,8 @@ import torch
 from diopi_proto.types import Dtype
 from diopi_torch.backend import backend
 from diopi_torch.memory import Block, DeviceMemoryError
+from diopi_torch.settings import NAME
 from lib_rt.library import ffi
-
-NAME = "diopi"
-"""The type of the device."""
 
 CPU_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 """With which operators that only look at memory are called: those of the CPU never touch it."""

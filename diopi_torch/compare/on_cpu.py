@@ -17,7 +17,8 @@ from diopi_test.oracle import budget
 from diopi_torch.compare.contents import Content, array_of, mapped, tensors_in
 from diopi_torch.fallback import HIDDEN_WRITES, operator_name
 from diopi_torch.operators import written_outputs
-from diopi_torch.tensors import DTYPES, NAME
+from diopi_torch.settings import NAME
+from diopi_torch.tensors import DTYPES
 
 
 @final

@@ -76,6 +76,7 @@ def test_compiled_without_code_generation() -> None:
     assert all(torch.equal(one, other) for one, other in zip(kept, again, strict=True))
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")  # JAX's, where a test before has started it: workers do not call it
 def test_worker_processes_make_batches_of_the_cpu() -> None:
     data = torch.utils.data.TensorDataset(torch.arange(8.0))
     batches = torch.utils.data.DataLoader(data, batch_size=4, num_workers=1)
