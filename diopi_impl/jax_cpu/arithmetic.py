@@ -129,7 +129,8 @@ def _power(input: Operand, exponent: Operand) -> Array:
         return _integer_power(*jnp.broadcast_arrays(_common(input, exponent)[0], exponent))
     base, exponent = _common(input, exponent)
     if _are(jnp.complexfloating, base):  # exp(exponent · ln base) multiplies the error of ln by the exponent
-        return jnp.power(base.astype(jnp.complex128), exponent)
+        power = jnp.power(base.astype(jnp.complex128), exponent)
+        return jnp.where((base == 0) & (exponent.real > 0), 0, power)  # of which XLA makes NaN
     return jnp.power(base, exponent)
 
 
