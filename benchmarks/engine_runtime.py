@@ -1,6 +1,6 @@
 """What libhgrt.so costs beside the same function of JAX, jitted and called in Python: latency and throughput.
 
-    python benchmarks/engine_runtime.py     # with the source tree and tests/helpers in PYTHONPATH
+    python benchmarks/engine_runtime.py
 
 Goals: at most 60 µs more for one small call, at least 0.95 of the throughput of large batches. The two take turns, and
 the best round of each counts: short ones, some of which nothing else on the machine disturbs.

@@ -20,9 +20,6 @@ from lib_rt.stream import Stream
 
 _DEVICE = types.Device.device
 
-_DTYPES = {dtype.value: dtype for dtype in Dtype}  # finding a member costs less here than by its class
-_DEVICES = {where.value: where for where in types.Device}
-
 
 class TensorContext(OnDevice, Protocol):
     """What a tensor needs of the context it is made in; `lib_rt.Context` is one."""
@@ -222,8 +219,8 @@ class Tensor(Owner):
     @classmethod
     def _described(cls, context: TensorContext, handle: Any, facts: Any) -> Tensor:
         shape, strides = _sizes(facts.shape), _sizes(facts.strides)
-        tensor = cls(context, handle, shape, strides, _DTYPES[facts.dtype], facts.storage_offset, owns=False)
-        tensor._where = _DEVICES[facts.device]
+        tensor = cls(context, handle, shape, strides, Dtype(facts.dtype), facts.storage_offset, owns=False)
+        tensor._where = types.Device(facts.device)
         tensor._data = address(facts.data)
         return tensor
 
