@@ -88,7 +88,7 @@ def planes(array: Array) -> bytes:
     return flat.view(np.uint8).reshape(-1, flat.dtype.itemsize).T.tobytes()
 
 
-def from_planes(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> Array:
+def from_planes(data: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> Array:
     """The array of which `planes` lie in `data` at `offset`."""
     count = math.prod(shape)
     parts = np.frombuffer(data, np.uint8, count * dtype.itemsize, offset).reshape(dtype.itemsize, count)

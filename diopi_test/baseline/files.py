@@ -54,7 +54,7 @@ def _check_kind(path: Path, mode: int) -> None:
         raise BaselineError(f"{path} is {_KINDS.get(stat.S_IFMT(mode), 'of an unknown kind')}, expected a regular file")
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes | memoryview) -> None:
     """Write a file under a temporary name and rename it, so that there is never half of one.
 
     Raises BaselineError when it can't be written (a full disk, say); what was there before is kept.

@@ -33,6 +33,7 @@ from diopi_proto.types import VERSION_NUMBER, Dtype
 from diopi_test.baseline import compact
 from diopi_test.baseline.errors import BaselineError as BaselineError
 from diopi_test.baseline.files import read_regular, read_verified, write_whole
+from diopi_test.baseline.hdf5 import LIMIT as UNPACKED_LIMIT
 from diopi_test.baseline.hdf5 import attribute, bytes_of, opened, size_of
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.cases.model import CaseClass
@@ -46,8 +47,8 @@ SUFFIX = ".h5"
 TEXTS = ("function", "level", "key", "index_sha256", "data_sha256")
 """The attributes with which a file says what it is."""
 
-LIMIT = 64 * 2**20
-"""Bytes a file has at most, some sixty times those of the largest one."""
+LIMIT = 512 * 2**20
+"""Bytes a file has at most: three times those of the largest one, the products of a network of the level models."""
 
 
 @final
@@ -81,8 +82,10 @@ class _Block:
         self._data += compact.planes(raw) if self.is_drawn else raw.tobytes()
         return {**span, "planes": True} if self.is_drawn else span
 
-    def bytes(self) -> bytes:
-        return bytes(self._data)
+    @property
+    def data(self) -> bytearray:
+        """All arrays, one after the other."""
+        return self._data
 
 
 def file_of(folder: Path, function: str) -> Path:
@@ -96,14 +99,23 @@ def write(
     """Write the cases of one function to `path`, whole or not at all.
 
     Of a level that `is_drawn`, inputs are left out. Raises BaselineError when the file can't be written (a full disk,
-    say); what was there before is kept.
+    say), or is larger than what is read again; what was there before is kept.
     """
     block = _Block(is_drawn=is_drawn)
     index = json.dumps([_encode_case(case, block) for case in cases], separators=(",", ":")).encode()
-    write_whole(path, _file_image(function, index, block.bytes(), provenance))
+    for what, size in (("index", len(index)), ("data", len(block.data))):
+        _check_size(f"its /{what}", path, size, UNPACKED_LIMIT)
+    image = _file_image(function, index, block.data, provenance)
+    _check_size("it", path, len(image), LIMIT)
+    write_whole(path, image)
 
 
-def _file_image(function: str, index: bytes, data: bytes, provenance: Provenance) -> bytes:
+def _check_size(what: str, path: Path, size: int, limit: int) -> None:
+    if size > limit:
+        raise BaselineError(f"{path} can't be written: {what} would have {size} bytes, expected at most {limit}")
+
+
+def _file_image(function: str, index: bytes, data: bytearray, provenance: Provenance) -> memoryview:
     """The file's bytes, made in memory: HDF5 ends the process when a disk is full."""
     image = BytesIO()
     with h5py.File(image, "w", libver="v110") as file:  # type: ignore[arg-type]  # the stubs know no file objects
@@ -117,7 +129,7 @@ def _file_image(function: str, index: bytes, data: bytes, provenance: Provenance
         file.attrs["proto_version"] = VERSION_NUMBER
         file.attrs["key"] = provenance.key
         file.attrs["versions"] = json.dumps(dict(sorted(provenance.versions.items())))
-    return image.getvalue()
+    return image.getbuffer()
 
 
 class BaselineFile:
@@ -191,12 +203,12 @@ class BaselineFile:
             return CaseClass(self._records[label].get("class", CaseClass.basic))
 
     @cached_property
-    def _data(self) -> bytes:
+    def _data(self) -> memoryview:
         assert self._content is not None
         with opened(self.path, self._content) as file:
             data = self._read(file, "data")
         self._content = None  # from now on its space is better used
-        return data
+        return memoryview(data).toreadonly()
 
     def verify(self) -> None:
         """Read everything once; BaselineError if a checksum fails."""
@@ -236,7 +248,7 @@ class BaselineFile:
                     "make it again with diopi-test gen-data"
                 )
 
-    def _read(self, file: h5py.File, name: str) -> bytes:
+    def _read(self, file: h5py.File, name: str) -> bytearray:
         content = bytes_of(file, name)
         expected, given = self._texts[f"{name}_sha256"], hashlib.sha256(content).hexdigest()
         if given != expected:

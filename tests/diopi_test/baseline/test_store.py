@@ -151,6 +151,23 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(path: Path, monkeypatc
     assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.parametrize(("name", "what"), [("UNPACKED_LIMIT", "its /index"), ("LIMIT", "it")])
+def test_what_could_not_be_read_again_is_not_written(
+    path: Path, name: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = path.read_bytes()
+    monkeypatch.setattr(store, name, 1000)
+    with pytest.raises(BaselineError, match=rf"can't be written: {what} would have \d+ bytes, expected at most \d+"):
+        store.write(path, "diopiSin", made("diopiSin"), PROVENANCE)
+    assert path.read_bytes() == before
+
+
+def test_what_was_read_can_not_be_changed(path: Path) -> None:
+    expected = BaselineFile(path).case("float32-matrix").expected["out"]
+    assert isinstance(expected, Expected)
+    assert not expected.values.flags.writeable
+
+
 def test_half_precision_expectations_keep_their_precision(path: Path) -> None:
     case = next(case for case in made("diopiSin") if case.label == "bfloat16-matrix")
     expected = case.expected["out"]
