@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, final
 
 import numpy as np
@@ -41,28 +42,33 @@ class Sliding:
 
     def result(self, x: Array, w: Array) -> Array:
         """y[n, c, o] = Σ w[c, j, i] · x[n, j, place] over j and i."""
-        return self._joined(self._einsum("...gjoi,gcji->...gco", self.windows(x), self._kernels(w)))
+        sums = self._kernels(w) @ self._columns(self.windows(x))
+        return self._joined(sums.reshape(*sums.shape[:-1], *self.positions))
 
     def image_of(self, y: Array, w: Array) -> Array:
         """x[n, j, place] = Σ w[c, j, i] · y[n, c, o] over c and all o and i that meet there."""
-        windows = self._einsum("...gco,gcji->...gjoi", self._split(y), self._kernels(w))
+        columns = self._kernels(w).mT @ self._rows(y)
+        windows = columns.reshape(*columns.shape[:-2], w.shape[1], *self.kernel, *self.positions)
         return self._joined(self.overlapped(windows))
 
     def kernel_of(self, x: Array, y: Array) -> Array:
         """w[c, j, i] = Σ y[n, c, o] · x[n, j, place] over n and o."""
-        products = self._einsum("...gjoi,...gco->...gcji", self.windows(x), self._split(y))
-        kernels: Array = products.sum(tuple(range(x.ndim - len(self.kernel) - 1)))
-        return self._joined(kernels, len(self.kernel) + 1)
+        windows = self.windows(x)
+        kernels = _side_by_side(self._rows(y)) @ _side_by_side(self._columns(windows)).mT
+        groups, of_group, _ = kernels.shape
+        channels = windows.shape[-2 * len(self.kernel) - 1]
+        return kernels.reshape(groups * of_group, channels, *self.kernel)
 
     def windows(self, x: Array) -> Array:
-        """What the kernel meets of the image, (…, groups, channels, *positions, *kernel)."""
-        spatial = tuple(range(-len(self.kernel), 0))
-        padded = np.pad(x, [(0, 0)] * (x.ndim - len(spatial)) + [(size, size) for size in self.padding])
+        """What the kernel meets of the image, (…, groups, channels, *kernel, *positions)."""
+        rank = len(self.kernel)
+        spatial = tuple(range(-rank, 0))
+        padded = np.pad(x, [(0, 0)] * (x.ndim - rank) + [(size, size) for size in self.padding])
         reach = [(size - 1) * step + 1 for size, step in zip(self.kernel, self.dilation, strict=True)]
         windows = sliding_window_view(padded, reach, spatial)
         starts = [slice(0, count * step, step) for count, step in zip(self.positions, self.stride, strict=True)]
         met: tuple[Any, ...] = (..., *starts, *(slice(None, None, step) for step in self.dilation))
-        return self._split(windows[met], 2 * len(spatial))
+        return self._split(np.moveaxis(windows[met], spatial, range(-2 * rank, -rank)), 2 * rank)
 
     def overlapped(self, windows: Array) -> Array:
         """The adjoint of `windows`: every element is added to the place it would have been taken from."""
@@ -72,15 +78,25 @@ class Sliding:
             firsts = [i * dilation for i, dilation in zip(tap, self.dilation, strict=True)]
             axes = zip(firsts, self.positions, self.stride, strict=True)
             met: tuple[Any, ...] = (..., *(slice(first, first + count * step, step) for first, count, step in axes))
-            padded[met] += windows[(..., *tap)]
+            padded[met] += windows[(..., *tap, *[slice(None)] * len(tap))]
         sizes = zip(self.padding, self.image, strict=True)
         inside: tuple[Any, ...] = (..., *(slice(pad, pad + size) for pad, size in sizes))
         return padded[inside]
 
-    def _einsum(self, formula: str, a: Array, b: Array) -> Array:
-        """An einsum where `o` stands for all axes of a kernel's position and `i` for those of the place in it."""
-        rank = len(self.kernel)
-        return np.asarray(np.einsum(formula.replace("o", "opq"[:rank]).replace("i", "iuv"[:rank]), a, b))
+    def _columns(self, windows: Array) -> Array:
+        """`windows` as matrices: a row for each element of a kernel, a column for each position."""
+        lead = windows.shape[: -2 * len(self.kernel) - 1]
+        rows = windows.shape[len(lead)] * prod(self.kernel)
+        return windows.reshape(*lead, rows, prod(self.positions))
+
+    def _rows(self, y: Array) -> Array:
+        """What kernels give as matrices, (…, groups, a row for each kernel, a column for each position)."""
+        split = self._split(y)
+        return split.reshape(*split.shape[: -len(self.kernel)], prod(self.positions))
+
+    def _kernels(self, w: Array) -> Array:
+        """Kernels as matrices, (groups, a row for each kernel of the group, a column for each of its elements)."""
+        return w.reshape(self.groups, len(w) // self.groups, prod(w.shape[1:]))
 
     def _split(self, array: Array, spatial: int | None = None) -> Array:
         """The channels, before the last axes, split in groups and channels of a group."""
@@ -94,8 +110,12 @@ class Sliding:
         channels = array.shape[axis] * array.shape[axis + 1]
         return array.reshape(*array.shape[:axis], channels, *array.shape[axis + 2 :])
 
-    def _kernels(self, w: Array) -> Array:
-        return w.reshape(self.groups, len(w) // self.groups, *w.shape[1:])
+
+def _side_by_side(matrices: Array) -> Array:
+    """The matrices (…, groups, rows, columns) of all samples as one of each group, whose columns are those of all."""
+    samples, (groups, rows, columns) = prod(matrices.shape[:-3]), matrices.shape[-3:]
+    matrices = np.moveaxis(matrices.reshape(samples, groups, rows, columns), 0, -2)
+    return matrices.reshape(groups, rows, samples * columns)
 
 
 def _positions(image: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> tuple[int, ...]:
@@ -203,9 +223,8 @@ def _patches(image: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, strid
 @reference("diopiIm2Col")
 def im2col(input: Array, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Array:
     windows = _patches(input.shape[-2:], kernel_size, dilation, padding, stride).windows(input)
-    columns = np.moveaxis(windows, (-2, -1), (-4, -3))  # (…, 1, C, kh, kw, lh, lw)
-    channels, kh, kw, lh, lw = columns.shape[-5:]
-    return columns.reshape(*input.shape[:-3], channels * kh * kw, lh * lw)
+    channels, kh, kw, lh, lw = windows.shape[-5:]
+    return windows.reshape(*input.shape[:-3], channels * kh * kw, lh * lw)
 
 
 @reference("diopiCol2Im")
@@ -214,7 +233,6 @@ def col2im(
 ) -> WithTerms:
     sliding = _patches(output_size, kernel_size, dilation, padding, stride)
     channels = input.shape[-2] // (kernel_size[0] * kernel_size[1])
-    columns = input.reshape(*input.shape[:-2], channels, *kernel_size, *sliding.positions)
-    windows = np.moveaxis(columns, (-2, -1), (-4, -3))
+    windows = input.reshape(*input.shape[:-2], channels, *kernel_size, *sliding.positions)
     count = np.maximum(sliding.overlapped(np.ones(windows.shape)), 1)
     return WithTerms(sliding.overlapped(windows), sliding.overlapped(np.abs(windows)) / np.sqrt(count))
