@@ -9,10 +9,12 @@ from math import inf, nan
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import anything, between, choice, normal, special_but, whole
+from diopi_test.cases.domains import Domain, anything, between, choice, normal, special_but, whole
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.products import exact_numbers
 from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, register, tensor, throughout
@@ -118,14 +120,14 @@ def tokens(label: str, *lengths: int, **about: Any) -> CaseTemplate:
     return CaseTemplate(label, Tokens(lengths, **sizes), **about)
 
 
-def _table(sizes: Tokens) -> Any:
+def _table(sizes: Tokens) -> NDArray[Any]:
     """Slots that are used once, in no order; what stands before a short sequence's is another's."""
     slots = np.random.default_rng(len(sizes.lengths)).permutation(sizes.slots)
     table = np.full((len(sizes.lengths), sizes.longest + sizes.spare), slots[-1])
     begins = accumulate((0, *sizes.lengths[:-1])) if sizes.lengths else []
     for row, begin, length in zip(table, begins, sizes.lengths, strict=True):
         row[sizes.longest - length : sizes.longest] = slots[begin : begin + length]
-    return literal(table, sizes.index)
+    return table
 
 
 def of_tokens(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
@@ -142,7 +144,7 @@ def of_tokens(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         "q": rows if is_context else each,
         "k": rows if is_context else cache,
         "v": rows if is_context else cache,
-        "b_loc": _table(sizes),
+        "b_loc": literal(_table(sizes), sizes.index),
         "b_start_loc": literal(np.array(sizes.starts, np.int64), sizes.index),
         "b_seq_len": literal(np.array(sizes.lengths, np.int64), sizes.index),
         "max_input_len": sizes.longest,
@@ -167,11 +169,29 @@ TOKENS = (
     tokens("strided", 3, 5, 2, layout=strided, dtypes=Types.every),
     tokens("wide-table", 3, 5, 2, spare=4),
 )
-POSITIVE, ALIKE = between(0.5, 1), between(0, 0.1)
-"""Sums of many such numbers show the width of the accumulator; such scores leave every token a share."""
+POSITIVE = between(0.5, 1)
+"""Sums of many such numbers show the width of the accumulator."""
+
+
+def by_turns(width: int, *domains: Domain) -> Domain:
+    """Rows of so many numbers, drawn from one domain after the other."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        rows = [domains[row % len(domains)](rng, width, dtype) for row in range(count // width)]
+        return np.reshape(rows, count)
+
+    return draw
+
+
+HIGH, LOW = between(0.9, 1), between(0.5, 0.6)
+"""Of values by turns, the mean shows how shares are divided between the one kind and the other."""
 
 POWERS = 4, 8, 16
-"""Lengths of sequences: shares of keys of one score are powers of two, and means of small whole numbers are exact."""
+"""Lengths of sequences of which every other key has a share: these are powers of two, and means of small whole numbers
+are exact."""
+
+FAR = 64.0
+"""How much a score is above others that have no share beside it."""
 
 
 def in_pairs(places: Any, *row: int) -> TensorTemplate:
@@ -179,17 +199,31 @@ def in_pairs(places: Any, *row: int) -> TensorTemplate:
 
     A query of ones sees, of keys up to its own, the last pair or the half of one.
     """
-    scores = 64.0 * (np.asarray(places) // 2)
+    scores = FAR * (np.asarray(places) // 2)
     rows = np.broadcast_to(scores.reshape(-1, *[1] * len(row)), (len(scores), *row))
     return tensor(*rows.shape, compute=lambda values: rows)
 
 
-def _places(sizes: Tokens) -> Any:
+def _places(sizes: Tokens) -> NDArray[Any]:
     """Of each row of packed data the place in its sequence, 0 in none."""
     places = np.zeros(sizes.packed, int)
     for start, length in zip(sizes.starts, sizes.lengths, strict=True):
         places[start : start + length] = np.arange(length)
     return places
+
+
+def _slots(sizes: Tokens) -> NDArray[Any]:
+    """Of each row of packed data the slot of its token, 0 in none."""
+    slots = np.zeros(sizes.packed, int)
+    for start, length, row in zip(sizes.starts, sizes.lengths, _table(sizes), strict=True):
+        slots[start : start + length] = row[sizes.longest - length : sizes.longest]
+    return slots
+
+
+def _with_scores(template: CaseTemplate, of_rows: NDArray[Any]) -> CaseTemplate:
+    """With logits that are the same in all heads."""
+    scores = np.broadcast_to(of_rows, (template.sizes.heads, template.sizes.packed))
+    return template.but(arguments={"logics": tensor(*scores.shape, compute=lambda values: scores)})
 
 
 ONES, SMALL = choice([1.0]), whole(1, 8)
@@ -209,18 +243,29 @@ register(
         tokens(
             "exact", 3, 5, size=16, domains=dict.fromkeys(("q", "k"), exact_numbers), dtypes=Types.every, exact=True
         ),
-        tokens("accumulated", 3, 2, size=2000, heads=1, domains=dict.fromkeys("qk", POSITIVE), dtypes=half),
+        tokens(
+            "accumulated",
+            3,
+            2,
+            size=2000,
+            heads=1,
+            domains={"q": POSITIVE, "k": by_turns(2000, HIGH, LOW)},
+            dtypes=half,
+        ),
         tokens("special", 3, 5, domains={"k": choice([1.0, inf, nan, *np.linspace(-2, 2, 41)])}),
     ),
     derive=of_tokens,
 )
+MANY_TOKENS = tokens("accumulated", 1500, 9, heads=1, domains={"v": by_turns(4, HIGH, LOW)}, dtypes=half)
+EXACT_TOKENS = tokens("exact", *POWERS, domains={"v": SMALL}, dtypes=Types.every, exact=True)
+
 register(
     "diopiTokenSoftmaxReduceVInference",
     templates=(
         *TOKENS,
-        tokens("accumulated", 1500, 9, heads=1, domains={"logics": ALIKE, "v": POSITIVE}, dtypes=half),
+        _with_scores(MANY_TOKENS, 2.0 * (_slots(MANY_TOKENS.sizes) % 2 == 0)),
         tokens("steep", 6, 5, domains={"logics": normal(6)}, dtypes=Types.every),
-        tokens("exact", *POWERS, domains={"logics": ONES, "v": SMALL}, dtypes=Types.every, exact=True),
+        _with_scores(EXACT_TOKENS, FAR * (_places(EXACT_TOKENS.sizes) % 2)),
         tokens("far", 6, 5, domains={"logics": choice([900.0, -900.0, 899.0, 3.0, 898.5])}),
         tokens("special", 6, 5, domains={"logics": choice([1.0, -inf, 2.0, 0.5, -1.0])}),
         tokens("other-slot", 3, 5, 2).but(arguments={"other_kv_index": 0}),
@@ -228,6 +273,7 @@ register(
     derive=of_tokens,
     weak=SINGLE,
 )
+OF_OPPOSITES = {"q": POSITIVE, "k": by_turns(2, HIGH, between(-1, -0.9)), "v": by_turns(2, HIGH, LOW)}
 PAIRS = tokens("exact", 7, 4, 5, domains={"q": ONES, "v": SMALL}, dtypes=Types.every, exact=True)
 
 register(
@@ -237,7 +283,7 @@ register(
         for t in (
             *TOKENS,
             PAIRS.but(arguments={"k": in_pairs(_places(PAIRS.sizes), 2, 4)}),
-            tokens("accumulated", 700, heads=1, size=2, domains={"q": ALIKE, "v": POSITIVE}, dtypes=half),
+            tokens("accumulated", 700, heads=1, size=2, domains=OF_OPPOSITES, dtypes=half),
             tokens("steep", 6, 5, domains={"q": normal(6)}, dtypes=Types.every),
             tokens("nan", 6, 5, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 37)])}),
         )
@@ -299,6 +345,8 @@ def of_paged(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
+OF_EVERY_OTHER = {"q": ONES, "k": by_turns(16, choice([0.0]), choice([FAR])), "v": SMALL}
+
 register(
     "diopiPagedAttention",
     templates=(
@@ -319,7 +367,7 @@ register(
         paged("head-size-80", 3, 9, size=80),
         paged("head-size-128", 3, 9, size=128, dtypes=half),
         paged("steep", 6, 9, domains={"q": normal(6)}, dtypes=Types.every),
-        paged("exact", *POWERS, domains={"q": choice([0.0]), "v": SMALL}, dtypes=Types.every, exact=True),
+        paged("exact", *POWERS, domains=OF_EVERY_OTHER, dtypes=Types.every, exact=True),
         paged("transposed", 3, 9, **throughout(transposed)),
         paged("strided", 3, 9, **throughout(strided), dtypes=Types.every),
         paged("nan", 6, 9, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 61)])}),
