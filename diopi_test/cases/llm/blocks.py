@@ -12,9 +12,9 @@ import numpy as np
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import choice, normal
+from diopi_test.cases.domains import by_turns, choice, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.llm.common import FAR, I32, ONES, POWERS, SMALL, Shape, by_turns
+from diopi_test.cases.llm.common import FAR, I32, ONES, POWERS, SMALL, Shape
 from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
 from diopi_test.cases.tensors import literal
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
-from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, choice, whole
+from diopi_test.cases.domains import between, choice, whole
 from diopi_test.cases.template import TensorTemplate, tensor
 
 Shape = tuple[int, ...]
@@ -19,17 +17,6 @@ I32, I64 = Dtype.int32, Dtype.int64
 
 POSITIVE = between(0.5, 1)
 """Sums of many such numbers show the width of the accumulator."""
-
-
-def by_turns(width: int, *domains: Domain) -> Domain:
-    """Rows of so many numbers, drawn from one domain after the other."""
-
-    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        rows = [domains[row % len(domains)](rng, width, dtype) for row in range(count // width)]
-        return np.reshape(rows, count)
-
-    return draw
-
 
 HIGH, LOW = between(0.9, 1), between(0.5, 0.6)
 """Of values by turns, the mean shows how shares are divided between the one kind and the other."""

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import between, choice, normal
+from diopi_test.cases.domains import between, by_turns, choice, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.llm.common import FAR, HIGH, I32, I64, LOW, ONES, POSITIVE, POWERS, SMALL, by_turns, in_pairs
+from diopi_test.cases.llm.common import FAR, HIGH, I32, I64, LOW, ONES, POSITIVE, POWERS, SMALL, in_pairs
 from diopi_test.cases.products import exact_numbers
 from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
 from diopi_test.cases.tensors import literal
