@@ -49,6 +49,14 @@ class Below(Fact):
 
 
 @dataclass(frozen=True)
+class WithinAxis(Fact):
+    """The number is at most the size of the axis that an argument names; a tensor without axes counts as one of 1."""
+
+    tensor: str
+    axis: str
+
+
+@dataclass(frozen=True)
 class SizeOf(Fact):
     """The number is the size of an axis of another argument or result, or it is an error."""
 

@@ -9,7 +9,7 @@ tensor input, and those that convert, take the dtype of their result from the te
 from typing import Annotated, Literal
 
 from diopi_proto.dtypes import chosen, every, floating, numeric, position, promoted
-from diopi_proto.facts import Margins, StepBetween, Stored
+from diopi_proto.facts import Margins, StepBetween, Stored, WithinAxis
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Axes,
@@ -140,12 +140,19 @@ def diopiPad(
 
 
 @prototype(dtypes=every, promise="exact", backward="diopiUnfoldBackward")
-def diopiUnfold(ctx: Context, out: Out, input: In, dim: Axis, size: Extent, step: PositiveExtent):
+def diopiUnfold(
+    ctx: Context,
+    out: Out,
+    input: In,
+    dim: Axis,
+    size: Annotated[Extent, WithinAxis("input", "dim")],
+    step: PositiveExtent,
+):
     """Sliding windows of `size` elements along axis `dim`, one every `step`.
 
     out: input's shape with axis dim reduced to (n − size) // step + 1 and `size` appended as the last axis;
-    out[…, i, …, j] = input[…, i·step + j, …]. A 0-d input counts as one element and gives (size).
-    Errors: size < 0 or > n, step < 1. Source: torch.Tensor.unfold.
+    out[…, i, …, j] = input[…, i·step + j, …]. A 0-d input counts as one element (n = 1)
+    and gives (size). Errors: size < 0 or > n, step < 1. Source: torch.Tensor.unfold.
     """
 
 

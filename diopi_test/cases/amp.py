@@ -129,6 +129,7 @@ UPDATES = (
     update("grows-every-step", tracker=0, interval=1, growth=1.5),
     update("starts", tracker=0, shape=()),
     update("odd-growth", 1000.5, 4, interval=5, growth=1.7, shape=()),
+    update("backs-off-by-nothing", found_inf=1.0, backoff=1.0, weak=RESET),
     update("odd-backoff", 1000.5, found_inf=1.0, backoff=0.3, shape=()),
     update("too-large-to-grow", 2.0**127, 9),
     update("as-large-as-can-be", 2.0**126, 9),

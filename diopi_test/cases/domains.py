@@ -137,6 +137,17 @@ def away_from(points: Sequence[float], domain: Domain, margin: float = 0.05) -> 
     return draw
 
 
+def by_turns(width: int, *domains: Domain) -> Domain:
+    """Rows of so many numbers, one of each domain after the other."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        drawn = np.stack([domain(rng, count, dtype).reshape(-1, width) for domain in domains])
+        rows = np.arange(count // width)
+        return drawn[rows % len(domains), rows].reshape(-1)
+
+    return draw
+
+
 @_by_parts
 def distinct(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """All different, in random order, so that there are no ties; needs a type with at least `count` values."""

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, choice, distinct, whole
+from diopi_test.cases.domains import Domain, between, by_turns, choice, distinct, whole
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.model import ResultOf, Values
 from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, register, tensor
@@ -124,17 +124,6 @@ CROWDED = turned(between(0, 8), between(2, 6), ANGLES)
 
 def rotated(label: str, n: int = 6, m: int = 7, domain: Any = None, **about: Any) -> CaseTemplate:
     return overlapping(label, n, m, USUAL if domain is None else domain, columns=5, **about)
-
-
-def by_turns(columns: int, *domains: Domain) -> Domain:
-    """Rows of so many numbers, one of each domain after the other."""
-
-    def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
-        drawn = np.stack([domain(rng, count, dtype).reshape(-1, columns) for domain in domains])
-        rows = np.arange(count // columns)
-        return drawn[rows % len(domains), rows].reshape(-1)
-
-    return draw
 
 
 INNER = turned(between(-0.1, 0.1), between(2, 2.5), ANGLES)

@@ -138,6 +138,8 @@ CONVOLUTIONS = (
     CONV.but("transposed", layout=transposed, result=strided),
     CONV.but("long", shape=(1, 40, 9, 8), outputs=33, kernel=(3, 3)),
     CONV.but("long-sum", shape=(1, 32, 6, 6), outputs=2, kernel=(3, 3), dtypes=half),
+    CONV.but("long-sum-of-outputs", shape=(1, 2, 4, 3), outputs=256, kernel=(2, 2), dtypes=half),
+    CONV.but("long-sum-of-places", shape=(1, 4, 20, 20), outputs=8, kernel=(1, 1), padding=(0, 0), dtypes=half),
 )
 
 CONVOLVING = (

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.detection import EDGES, HALVES, Pooling
-from diopi_test.cases.domains import Domain, between, choice, distinct, half_nan, normal, whole
+from diopi_test.cases.domains import Domain, between, by_turns, choice, distinct, half_nan, normal, whole
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.model import ResultOf, ResultOverride, Values
 from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, register, tensor, throughout
@@ -316,6 +317,8 @@ def precise(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 WHOLE_CELLS = [1, 0, 0, 8, 4], [0, 2, -2, 6, 6]
 """Regions whose bins are made of halves of cells."""
 
+LONG_REGION, CHANNELS = ([0, 1.25, 0, 380, 1],), by_turns(800, between(0.5, 0.75), between(1, 1.5), between(2, 3))
+
 PRECISE = (
     REGION,
     EXACT.but("exact", shape=(2, 3, 5, 6), bins=(2, 2), scale=0.5, given=WHOLE_CELLS, domains=WHOLE, exact=True),
@@ -331,6 +334,7 @@ PRECISE = (
     REGIONS.but("channels-last", **throughout(channels_last)),
     REGIONS.but("transposed", shape=(3, 2, 5, 4), layout=transposed, result=strided),
     REGIONS.but("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, extent=(1, 3)),
+    REGIONS.but("long-sum", shape=(1, 24, 2, 400), bins=(1, 1), given=LONG_REGION, features=CHANNELS, dtypes=half),
     REGIONS.but("no-regions", regions=0),
 )
 

@@ -178,6 +178,12 @@ def _no_class(prototype: Prototype, parameter: Parameter, case: BaselineCase) ->
     return value_flaw(parameter, case.arguments[below.tensor].values.shape[below.axis])
 
 
+def _beyond_the_axis(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    within = _fact(parameter, facts.WithinAxis)
+    sizes = case.arguments[within.tensor].values.shape or (1,)
+    return value_flaw(parameter, sizes[case.arguments[within.axis]] + 1)
+
+
 def _another_size(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     size_of = _fact(parameter, facts.SizeOf)
     (tensor,) = tensors_in(case.arguments.get(size_of.tensor)) or entries_of(case.expected[size_of.tensor])
@@ -255,6 +261,7 @@ MISFITS = (
     Mutation("unknown", having(facts.OneOf), _unknown),
     Mutation("null", having(facts.NeededWhere), _left_out),
     Mutation("no-class", having(facts.Below), _no_class),
+    Mutation("beyond-the-axis", having(facts.WithinAxis), _beyond_the_axis),
     Mutation("another-size", having(facts.SizeOf), _another_size),
     Mutation("beyond", having(facts.LengthsWithin), _beyond),
     Mutation("below-zero", having(facts.LengthsWithin), _below_zero),

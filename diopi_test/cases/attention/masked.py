@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import (
     CAUSAL,
@@ -34,6 +35,7 @@ from diopi_test.cases.attention.calls import (
     window,
 )
 from diopi_test.cases.attention.forms import WITHOUT_DROPOUT, longest, packed_shapes, slopes
+from diopi_test.cases.domains import between, by_turns
 from diopi_test.cases.model import ResultOf
 from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
 from diopi_test.cases.tensors import literal
@@ -140,6 +142,13 @@ LAID_OUT = (
     square("alibi-of-each", slopes=2, layout="BNSD", **OPEN),
 )
 
+TWO_KINDS = {
+    "q": between(0.5, 1),
+    "k": by_turns(8, between(0.9, 1), between(-1, -0.9)),
+    "v": by_turns(4, between(0.9, 1), between(2, 2.2), between(0.5, 0.6), between(1.2, 1.3)),
+}
+"""Keys of two kinds by turns, and positive values, of either kind and head others, whose sums show the accumulator."""
+
 PACKED = (
     ragged("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **BASIC),
     ragged("causal", CAUSAL, queries=(3, 1, 4), keys=(3, 1, 4), heads=2, size=4, mask="triangle", **BASIC),
@@ -154,6 +163,7 @@ PACKED = (
     ragged("head-size-80", size=80, heads=2),
     ragged("head-size-128", size=128, heads=2),
     ragged("long", queries=(2, 3), keys=(300, 40), heads=2, size=4, dtypes=Types.every),
+    ragged("accumulated", queries=(4, 3), keys=(300, 40), heads=2, size=4, domains=TWO_KINDS, dtypes=half),
     ragged("steep", domains=STEEP, dtypes=Types.every),
     ragged("scale-1", {"softmax_scale": 1.0}),
     ragged("transposed", **TRANSPOSED),

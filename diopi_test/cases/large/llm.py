@@ -6,21 +6,12 @@ from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
 from diopi_test.cases.large.attention import large
 from diopi_test.cases.layouts import transposed
-from diopi_test.cases.llm import (
-    copied,
-    of_copied,
-    of_padded,
-    of_paged,
-    of_penalised,
-    of_penalised_each,
-    of_product,
-    of_tokens,
-    padded,
-    paged,
-    penalised,
-    product,
-    tokens,
-)
+from diopi_test.cases.llm.blocks import of_paged, paged
+from diopi_test.cases.llm.copying import copied, of_copied
+from diopi_test.cases.llm.penalties import of_penalised, of_penalised_each, penalised
+from diopi_test.cases.llm.products import of_product, product
+from diopi_test.cases.llm.prompts import of_padded, padded
+from diopi_test.cases.llm.tokens import of_tokens, tokens
 
 F16, BF16, F32, F64 = floating
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -53,6 +54,14 @@ class Ranked:
         """How many tokens begin within reach, or so little beyond it that rounding may tell."""
         begins = np.concatenate([[0.0], np.cumsum(self.weights[: self.limit - 1])])
         return max(1, int(np.count_nonzero((begins < self.reach * (1 + SLACK)) & (self.weights[: self.limit] > 0))))
+
+    @cached_property
+    def shares(self) -> tuple[Array, Array]:
+        """The weights within the limit, each once but for rounding, and what part of the reach those of each are."""
+        ends = np.minimum(np.cumsum(self.weights[: self.limit]), self.reach)
+        weights, groups = np.unique(self.weights[: self.limit].round(DIGITS), return_inverse=True)
+        masses = np.bincount(groups.reshape(-1), np.diff(ends, prepend=0.0), len(weights))
+        return weights, masses / max(self.reach, 1e-300)
 
 
 Sequences = Sequence[Ranked | None]
@@ -175,14 +184,6 @@ def _consequences(answer: Answer, sequences: Sequences) -> Problems:
 # Chance
 
 
-def _shares(ranked: Ranked) -> tuple[Array, Array]:
-    """The weights within the limit, each once but for rounding, and what part of the reach those of each weight are."""
-    ends = np.minimum(np.cumsum(ranked.weights[: ranked.limit]), ranked.reach)
-    weights, groups = np.unique(ranked.weights[: ranked.limit].round(DIGITS), return_inverse=True)
-    masses = np.bincount(groups.reshape(-1), np.diff(ends, prepend=0.0), len(weights))
-    return weights, masses / max(ranked.reach, 1e-300)
-
-
 def _uncertain(sequences: Sequences) -> list[int]:
     return [b for b, ranked in enumerate(sequences) if ranked is not None and not ranked.is_certain]
 
@@ -190,7 +191,7 @@ def _uncertain(sequences: Sequences) -> list[int]:
 def _place(ranked: Ranked, token: int) -> int:
     """Which of the distinct weights a token has; a rival of the last one within the limit counts as that."""
     own = ranked.weights[ranked.ids == token][0]
-    return int(np.argmin(np.abs(_shares(ranked)[0] - own)))
+    return int(np.argmin(np.abs(ranked.shares[0] - own)))
 
 
 def _frequencies(answer: Answer, sequences: Sequences) -> Problems:
@@ -201,7 +202,7 @@ def _frequencies(answer: Answer, sequences: Sequences) -> Problems:
         ranked = _present(sequences[b])
         alike[ranked.weights.round(DIGITS).tobytes(), ranked.limit, round(ranked.reach, DIGITS)].append(b)
     for members in alike.values():
-        weights, shares = _shares(_present(sequences[members[0]]))
+        weights, shares = _present(sequences[members[0]]).shares
         tokens = _tokens(answer)
         places = [_place(_present(sequences[b]), tokens[b]) for b in members]
         hits = np.bincount(places, minlength=len(weights))
@@ -216,7 +217,7 @@ def _scores(sequences: Sequences, drawn: Sequence[int]) -> Callable[[Answer], Ar
     def middles(answer: Answer) -> Iterator[float]:
         for b in drawn:
             ranked = _present(sequences[b])
-            shares, place = _shares(ranked)[1], _place(ranked, _tokens(answer)[b])
+            shares, place = ranked.shares[1], _place(ranked, _tokens(answer)[b])
             yield float(shares[place + 1 :].sum() + shares[place] / 2) - 0.5
 
     return lambda answer: np.array(list(middles(answer)))

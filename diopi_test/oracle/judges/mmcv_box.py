@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from diopi_test.cases.formats import format_of
+from diopi_test.oracle.budget import R_ELEMENTS, K, R
 from diopi_test.oracle.judges import Answer, Array, Problems, judges
 from diopi_test.oracle.judges.kinds import all_where, distinct_positions
 
-ROUNDINGS = 32
-"""How many roundings of a coordinate a corner may be off: of cosine and sine, two turns, and the edge's angle."""
+ROUNDINGS = 2
+"""The unit of a corner's error in roundings of the largest coordinate, one for each of two turns by a rounded angle."""
 
 
 @judges("diopiNmsMmcv")
@@ -47,35 +48,50 @@ def _overlap(box: Array, boxes: Array, threshold: float, offset: int) -> Array:
 
 @judges("diopiMinAreaPolygonsMmcv")
 def min_area_polygons(answer: Answer) -> Problems:
-    """Each result is a rectangle around all points, its corners clockwise, and none is smaller."""
+    """Each result is a smallest rectangle around all points, its corners clockwise from any of them on."""
     points = answer.arguments["pointsets"].reshape(-1, 9, 2)
     corners = answer.result.reshape(-1, 4, 2)
-    epsilon = format_of(answer.dtypes["polygons"]).epsilon
-    margin = ROUNDINGS * epsilon * np.abs(points).max((1, 2), initial=0)
-    yield from all_where("polygons", np.isfinite(corners), corners, "finite numbers")
-    along, across = corners[:, 0] - corners[:, 1], corners[:, 2] - corners[:, 1]
-    closing = np.abs(corners[:, 3] - corners[:, 1] - along - across).max(1)
-    yield from all_where("polygons", closing <= margin, corners[:, 3], "fourth corners of a parallelogram")
-    length, width = (np.linalg.norm(side, axis=1) for side in (along, across))
-    slant = np.abs((along * across).sum(1))
-    yield from all_where("polygons", slant <= margin * (length + width), corners, "right-angled")
-    size = along[:, 0] * across[:, 1] - along[:, 1] * across[:, 0]
-    smallest = _smallest_areas(points)
-    slack = 2 * margin * (length + width)
-    yield from all_where("polygons", np.abs(size - smallest) <= slack, size, "smallest areas, corners clockwise")
-    for side, extent in ((along, length), (across, width)):
-        place = ((points - corners[:, 1:2]) * side[:, np.newaxis]).sum(-1) / extent[:, np.newaxis]
-        inside = (place >= -margin[:, np.newaxis]) & (place <= (extent + margin)[:, np.newaxis])
-        yield from all_where("polygons", inside, place, "places of points within a rectangle's side")
+    unit = ROUNDINGS * format_of(answer.dtypes["polygons"]).epsilon * np.abs(points).max((1, 2), initial=0)
+    errors = _from_smallest(corners, points, K * unit)
+    right = np.abs(errors).max((1, 2), initial=0) <= K * unit
+    yield from all_where("polygons", right, corners, "corners of a smallest rectangle around the points, clockwise")
+    units = errors[right & (unit > 0)] / unit[right & (unit > 0), np.newaxis, np.newaxis]
+    mean = float(np.sqrt(np.mean(units**2))) if units.size >= R_ELEMENTS else 0.0
+    if mean > R:
+        yield f"polygons: the errors of the corners have root mean square {mean:.3g} units, at most {R:g} is allowed"
 
 
-def _smallest_areas(points: Array) -> Array:
-    """Of the rectangles along the way from any point to another the least area, which is along an edge of the hull."""
-    ways = points[:, :, np.newaxis] - points[:, np.newaxis]
-    lengths = np.linalg.norm(ways, axis=-1)
-    directions = np.where(
-        lengths[..., np.newaxis] > 0, ways / np.where(lengths > 0, lengths, 1)[..., np.newaxis], [1, 0]
-    )
-    x = np.einsum("nije,nke->nijk", directions, points)
-    y = np.einsum("nije,nke->nijk", directions[..., ::-1] * [-1, 1], points)
-    return np.asarray((np.ptp(x, -1) * np.ptp(y, -1)).min((1, 2)))
+def _from_smallest(corners: Array, points: Array, margin: Array) -> Array:
+    """How far corners are from those of the nearest of the smallest rectangles: [N, 4, 2].
+
+    All rectangles are as good as smallest that corners within the margin, [N], could make so.
+    """
+    rectangles, sizes, girths = _rectangles(points)
+    is_smallest = sizes <= (sizes + 2 * margin[:, np.newaxis] * girths).min(1, keepdims=True)
+    found = np.full(corners.shape, np.nan)
+    least = np.full(len(corners), np.inf)
+    for first in range(4):
+        errors = np.roll(corners, first, 1)[:, np.newaxis] - rectangles
+        far = np.where(is_smallest, np.abs(errors).max((2, 3)), np.inf)
+        best = far.argmin(1)
+        nearer = far[np.arange(len(far)), best] < least
+        found[nearer] = errors[nearer, best[nearer]]
+        least[nearer] = far[nearer, best[nearer]]
+    return found
+
+
+def _rectangles(points: Array) -> tuple[Array, Array, Array]:
+    """Those around nine points along the way from any of them to another; a smallest is along an edge of their hull.
+
+    Their corners, clockwise, [N, 81, 4, 2], areas, and sums of two sides.
+    """
+    ways = (points[:, :, np.newaxis] - points[:, np.newaxis]).reshape(-1, 81, 2)
+    lengths = np.linalg.norm(ways, axis=-1, keepdims=True)
+    along = np.where(lengths > 0, ways / np.where(lengths > 0, lengths, 1), [1, 0])
+    across = along[..., ::-1] * [-1, 1]
+    x, y = (np.einsum("nie,nke->nik", axis, points) for axis in (along, across))
+    (x0, x1), (y0, y1) = ((place.min(-1), place.max(-1)) for place in (x, y))
+    corners = [
+        a[..., np.newaxis] * along + b[..., np.newaxis] * across for a, b in ((x1, y0), (x0, y0), (x0, y1), (x1, y1))
+    ]
+    return np.stack(corners, 2), (x1 - x0) * (y1 - y0), x1 - x0 + y1 - y0

@@ -19,6 +19,9 @@ from diopi_test.oracle.reference import Judged, PartlySpecified, WithTerms, bare
 from diopi_test.oracle.reference.products import with_terms
 from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 
+float32 = np.finfo(np.float32)
+"""The narrowest format in which shares are computed."""
+
 Array = NDArray[Any]
 Overrides = Sequence[ResultOverride | None]
 Rows = int | slice
@@ -321,6 +324,7 @@ def _pulled_back_head(
     scores, error = _scores(q, k, rule, bias, seen)
     p = np.where(seen, np.exp(scores - lse[:, None]), 0)
     error = np.where(seen & np.isfinite(lse[:, None]), error + np.abs(lse[:, None]), 0)  # rounded, too
+    error = np.where(p < float32.smallest_normal, 1 / float32.eps, error)  # taken for 0, as a result may be
     slopes = with_terms(lambda one, other: one @ other.T, g, v)
     level, level_terms = (g * out).sum(1, keepdims=True), sum_terms(g * out, 1, keepdims=True)
     ds = p * (slopes.value * kept - level)

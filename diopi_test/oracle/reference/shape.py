@@ -84,6 +84,8 @@ def pad(input: Array, pad: tuple[int, ...], mode: str, value: float | None) -> A
 
 def _windows(length: int, size: int, step: int) -> Array:
     """The elements of an axis in every window: (windows, size)."""
+    if size > length:
+        raise ValueError(f"size is {size}, expected at most {length}, the length of the axis")
     starts = np.arange(0, length - size + 1, step)
     return starts[:, np.newaxis] + np.arange(size)
 
@@ -91,7 +93,7 @@ def _windows(length: int, size: int, step: int) -> Array:
 @reference("diopiUnfold")
 def unfold(input: Array, dim: int, size: int, step: int) -> Array:
     if input.ndim == 0:
-        return np.repeat(input, size)
+        return input[np.newaxis][_windows(1, size, step)[0]]
     rows = np.moveaxis(input, dim, -1)[..., _windows(input.shape[dim], size, step)]
     return np.moveaxis(rows, -2, dim % input.ndim)
 
@@ -109,6 +111,7 @@ def unfold_backward(
     grad_output: Array, input_sizes: tuple[int, ...], dim: int, size: int, step: int
 ) -> WithTerms | Array:
     if not input_sizes:
+        _windows(1, size, step)  # or an error
         return np.sum(grad_output)
     length = input_sizes[dim]
     rows, windows = np.moveaxis(grad_output, dim % len(input_sizes), -2), _windows(length, size, step)

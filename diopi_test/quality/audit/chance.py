@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -46,7 +47,7 @@ def drawn(case: BaselineCase, keys: Sequence[tuple[int, ...]]) -> Answer:
         given = {other: value for other, value in arguments.items() if other != name}
         return _SAMPLING[base](sources, given) if base in _SAMPLING else _DRAWS[base](sources[0], form, **given)
 
-    answer = Answer(case, Answer.right(case).results, compute=compute)
+    answer = replace(Answer.right(case), compute=compute)
     answer.answer_to()
     return answer
 

@@ -97,7 +97,9 @@ class Answer:
 
     def become(self, wrong: Results) -> Effect:
         """Have other results of the same forms."""
-        is_shown = differ(self._specified(self.results), self._specified(wrong))
+        is_shown = _shapes(self.results) != _shapes(wrong) or differ(
+            self._specified(self.results), self._specified(wrong)
+        )
         self.results = wrong
         return Effect.shown if is_shown else Effect.same
 
@@ -185,6 +187,10 @@ class Fault:
 def shown(is_shown: bool) -> Effect:
     """`shown` or `absent`."""
     return Effect.shown if is_shown else Effect.absent
+
+
+def _shapes(results: Results) -> Mapping[str, list[tuple[int, ...]]]:
+    return {name: [array.shape for array in arrays] for name, arrays in results.items()}
 
 
 def differ(right: Results, wrong: Results) -> bool:

@@ -113,6 +113,7 @@ def test_an_operator_of_next_month() -> None:
 
 Blank = Annotated[i64, facts.Below("input", 1)]
 Lengths = Annotated[In, facts.LengthsWithin("input", 0)]
+AxisOfThatSize = Annotated[i64, facts.WithinAxis("input", "x")]
 Smoothing = Annotated[parameters.f64, facts.AtMostOne()]
 
 
@@ -130,6 +131,7 @@ Smoothing = Annotated[parameters.f64, facts.AtMostOne()]
         (NonNegative, 0.5, {"x-negative"}),
         (Smoothing, 0.5, {"x-above-one"}),
         (Blank, 1, {"x-no-class"}),
+        (AxisOfThatSize, 1, {"x-beyond-the-axis"}),
         (Lengths, tensor(2, dtype=Dtype.int64), {"x-beyond", "x-below-zero"}),
         (Sized, tensor(3), {"x-one-element", "x-longer"}),
         (Sized | None, None, set()),

@@ -110,6 +110,7 @@ def test_the_negative_cases_of_softmax() -> None:
         ("diopiCTCLoss", {"input_lengths-beyond", "target_lengths-beyond", "input_lengths-below-zero"}, set()),
         ("diopiPad", {"pad-reflects-too-far", "pad-circles-too-far", "value-too-large", "mode-unknown"}, set()),
         ("diopiFill", {"value-too-large"}, set()),
+        ("diopiUnfold", {"size-negative", "size-beyond-the-axis", "step-zero"}, set()),
         ("diopiBboxOverlapsMmcv", {"mode-unknown", "bboxes2-longer"}, {"offset-unknown"}),
         ("diopiScatterInpScalar", {"value-too-large", "reduce-unknown"}, set()),
         ("diopiArange", {"step-zero", "step-away"}, set()),

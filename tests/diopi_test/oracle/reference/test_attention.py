@@ -9,6 +9,8 @@ import pytest
 from references import call, difference
 
 from diopi_test.cases.model import ResultOverride
+from diopi_test.oracle.budget import K
+from diopi_test.oracle.reference import reference_of
 
 Array = np.ndarray[Any, Any]
 THREE = (ResultOverride(),) * 3
@@ -255,6 +257,23 @@ def test_multi_head_attention_is_flash_attention(rng: np.random.Generator) -> No
     others = call("diopiFlashAttentionBackward", g, None, q, k, v, None, out, lse, 0.0, 0.5, True, -1, -1)
     for one, other in zip(grads, others, strict=True):
         close(one, other)
+
+
+@pytest.mark.parametrize(("share", "is_lost"), [(1e-39, True), (1e-37, False)])
+def test_gradients_allow_for_shares_below_the_normal_numbers(share: float, is_lost: bool) -> None:
+    """What only comes by such a share may be missing as a whole, and nothing else."""
+    q, k = np.array([[1.0]]), np.array([[0.0], [np.log(share)]])
+    v, g = np.array([[1.0], [3.0]]), np.array([[1.0]])
+    rows = [x[np.newaxis, :, np.newaxis] for x in (g, q, k, v)]
+    out, lse = flash(*rows[1:], scale=1.0)
+    reference = reference_of("diopiFlashAttentionBackward")
+    assert reference is not None
+    _, *of_keys = reference(rows[0], None, *rows[1:], None, out, lse, 0.0, 1.0, False, -1, -1)
+    for grad in of_keys:
+        value, allowed = np.abs(grad.value).ravel(), np.ravel(K * np.finfo(np.float32).eps * grad.terms)
+        assert 0 < value[1] < 1e-36
+        assert (allowed[1] > value[1]) == is_lost
+        assert allowed[0] < 1e-4
 
 
 def test_gradients_with_a_mask(rng: np.random.Generator) -> None:

@@ -38,6 +38,25 @@ def test_unfold_appends_the_windows_elements() -> None:
     assert windows.tolist() == [[[0, 2, 4], [1, 3, 5]], [[4, 6, 8], [5, 7, 9]]]
 
 
+@pytest.mark.parametrize(("shape", "dim", "size"), [((), 0, 2), ((), -1, 3), ((3, 4), 1, 5), ((0, 4), 0, 1)])
+def test_unfold_refuses_windows_beyond_the_axis_as_pytorch_does(shape: tuple[int, ...], dim: int, size: int) -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(RuntimeError, match="maximum size"):
+        torch.zeros(shape).unfold(dim, size, 2)
+    with pytest.raises(ValueError, match=f"size is {size}, expected at most"):
+        call("diopiUnfold", np.zeros(shape), dim, size, 2)
+    with pytest.raises(ValueError, match=f"size is {size}, expected at most"):
+        call("diopiUnfoldBackward", np.zeros((*shape, size)), shape, dim, size, 2)
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_unfold_of_a_number_is_a_window_of_one_axis(size: int) -> None:
+    torch = pytest.importorskip("torch")
+    windows = call("diopiUnfold", np.array(3.0), 0, size, 2)
+    assert windows.tolist() == torch.tensor(3.0).unfold(0, size, 2).tolist()
+    assert call("diopiUnfoldBackward", windows, (), 0, size, 2) == windows.sum()
+
+
 @pytest.mark.parametrize(("shape", "dim", "size", "step"), [((7, 2), 0, 3, 2), ((2, 6, 3), -2, 2, 1), ((9,), 0, 2, 4)])
 def test_unfold_gradient(shape: tuple[int, ...], dim: int, size: int, step: int) -> None:
     rng = np.random.default_rng(5)

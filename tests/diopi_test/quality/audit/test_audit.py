@@ -170,6 +170,13 @@ def test_state_that_calls_leave_behind_is_caught_by_the_repetition(function: str
     assert trials(function, fault)[fault].caught_by == (cases_of(function)[0].label, ("repeat",))
 
 
+def test_right_draws_are_accepted_in_results_that_the_callee_makes() -> None:
+    function = "diopiCustomizedFlashAttention"
+    (case,) = (made(function, case) for case in select_cases(function, "full") if case.label == "float32-dropout")
+    trial = try_fault(Fault("none", after=lambda inputs, results: Effect.absent), [case])
+    assert case.draws and trial.caught_by is None
+
+
 def test_a_fault_that_makes_no_difference_is_not_applicable() -> None:
     trial = try_fault(Fault("none"), [matrix_case("diopiSin")])
     assert (trial.shown, trial.survived) == (0, False)

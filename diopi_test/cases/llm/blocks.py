@@ -1,0 +1,99 @@
+"""Attention of tokens in blocks of a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.dtypes import half
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import by_turns, choice, normal
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.llm.common import FAR, I32, ONES, POWERS, SMALL, Shape
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.tensors import literal
+
+
+@dataclass(frozen=True)
+class Paged:
+    """Lengths of sequences in a cache of blocks.
+
+    Attributes:
+        masked: rows of the mask: none, one for all, or one for each.
+        is_3d: whether the cache is [blocks, block size, ·].
+    """
+
+    lengths: Sequence[int]
+    block: int = 4
+    heads: int = 4
+    key_heads: int = 2
+    size: int = 8
+    masked: str = ""
+    is_3d: bool = False
+
+
+def paged(label: str, *lengths: int, **about: Any) -> CaseTemplate:
+    sizes = {name: about.pop(name) for name in list(about) if name in Paged.__annotations__}
+    return CaseTemplate(label, Paged(lengths, **sizes), **about)
+
+
+def of_paged(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes, layout = template.sizes, template.layout
+    used = [-(-length // sizes.block) for length in sizes.lengths]
+    blocks = np.random.default_rng(sizes.block).permutation(sum(used) + 2)
+    table = np.full((len(used), max(used, default=0) + 1), blocks[-1])
+    for row, end, count in zip(table, accumulate(used), used, strict=True):
+        row[:count] = blocks[end - count : end]
+    shape: Shape = (len(blocks), sizes.block) if sizes.is_3d else (len(blocks) * sizes.block,)
+    cache = tensor(*shape, sizes.key_heads * sizes.size, layout=layout)
+    longest = max(sizes.lengths, default=0)
+    rows = {"": 0, "row": 1, "each": len(used)}[sizes.masked]
+    hidden = (np.arange(rows * longest) % 3 == 1).reshape(rows, longest)
+    return {
+        "q": tensor(len(used), sizes.heads * sizes.size, layout=layout),
+        "k": cache,
+        "v": cache,
+        "attenMask": literal(hidden, Dtype.bool) if sizes.masked else None,
+        "actual_seq_lengths": tuple(sizes.lengths),
+        "num_heads": sizes.heads,
+        "num_kv_heads": sizes.key_heads,
+        "dim": sizes.size,
+        "block_table": literal(table, I32),
+        "block_size": sizes.block,
+    }
+
+
+OF_EVERY_OTHER = {"q": ONES, "k": by_turns(16, choice([0.0]), choice([FAR])), "v": SMALL}
+
+register(
+    "diopiPagedAttention",
+    templates=(
+        paged("", 3, 9, 4, heads=2, key_heads=1, **BASIC),
+        paged("mask", 3, 9, 4, masked="each", dtypes=Types.every),
+        paged("row-mask", 7, 9, 5, masked="row", dtypes=Types.every),
+        paged("blocks-3d", 3, 9, 4, is_3d=True, dtypes=Types.every),
+        paged("one-sequence", 11),
+        paged("one-head-each", 3, 9, key_heads=4, dtypes=Types.every),
+        paged("one-key-head", 3, 9, key_heads=1),
+        paged("block-of-1", 3, 5, block=1),
+        paged("block-of-16", 3, 40, block=16),
+        paged("block-of-128", 130, 3, block=128, heads=2, size=4),
+        paged("full-blocks", 8, 4, 12),
+        paged("long", 600, 17, block=16, heads=2, size=4, dtypes=Types.every),
+        paged("many-sequences", *(2, 7, 5) * 6, heads=2, size=4),
+        paged("head-size-64", 3, 9, size=64, dtypes=Types.every),
+        paged("head-size-80", 3, 9, size=80),
+        paged("head-size-128", 3, 9, size=128, dtypes=half),
+        paged("steep", 6, 9, domains={"q": normal(6)}, dtypes=Types.every),
+        paged("exact", *POWERS, domains=OF_EVERY_OTHER, dtypes=Types.every, exact=True),
+        paged("transposed", 3, 9, **throughout(transposed)),
+        paged("strided", 3, 9, **throughout(strided), dtypes=Types.every),
+        paged("nan", 6, 9, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 61)])}),
+    ),
+    derive=of_paged,
+)

@@ -1,0 +1,43 @@
+"""What calls of serving kernels share: element types, and numbers for sums that are exact or show their accumulator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.dtypes import floating
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import between, choice, whole
+from diopi_test.cases.template import TensorTemplate, tensor
+
+Shape = tuple[int, ...]
+F16, BF16, F32, F64 = floating
+I32, I64 = Dtype.int32, Dtype.int64
+
+POSITIVE = between(0.5, 1)
+"""Sums of many such numbers show the width of the accumulator."""
+
+HIGH, LOW = between(0.9, 1), between(0.5, 0.6)
+"""Of values by turns, the mean shows how shares are divided between the one kind and the other."""
+
+POWERS = 4, 8, 16
+"""Lengths of sequences of which every other key has a share: these are powers of two, and means of small whole numbers
+are exact."""
+
+FAR = 64.0
+"""How much a score is above others that have no share beside it."""
+
+
+def in_pairs(places: Any, *row: int) -> TensorTemplate:
+    """Keys of which every two neighbours have one score, so far above all before them that only these have a share.
+
+    A query of ones sees, of keys up to its own, the last pair or the half of one.
+    """
+    scores = FAR * (np.asarray(places) // 2)
+    rows = np.broadcast_to(scores.reshape(-1, *[1] * len(row)), (len(scores), *row))
+    return tensor(*rows.shape, compute=lambda values: rows)
+
+
+ONES, SMALL = choice([1.0]), whole(1, 8)
+"""Positive numbers: where means were 0, shares that are next to nothing would be all that is left."""

@@ -1,0 +1,60 @@
+"""Tokens copied into slots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from diopi_proto.dtypes import half
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import anything
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.llm.common import I32, I64, Shape
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.tensors import literal, no_position_twice
+
+
+@dataclass(frozen=True)
+class Copied:
+    """How many tokens are copied into how many slots, and the shape of one."""
+
+    tokens: int
+    slots: int
+    token: Shape = (2, 3)
+    index: Dtype = I64
+
+
+def copied(label: str, tokens: int, slots: int, *token: int, index: Dtype = I64, **about: Any) -> CaseTemplate:
+    return CaseTemplate(label, Copied(tokens, slots, token or (2, 3), index), **about)
+
+
+def of_copied(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes, layout = template.sizes, template.layout
+    return {
+        "out": tensor(sizes.slots, *sizes.token, domain=anything, layout=layout),
+        "k": tensor(sizes.tokens, *sizes.token, domain=anything, layout=layout),
+        "dest_loc": no_position_twice(sizes.tokens, below=sizes.slots, dtype=sizes.index),
+    }
+
+
+register(
+    "diopiDestIndexCopyKV",
+    templates=(
+        copied("", 4, 7, **BASIC),
+        copied("int32", 4, 7, index=I32, dtypes=Types.widths),
+        copied("one-token", 1, 9),
+        copied("all-slots", 8, 8),
+        copied("no-tokens", 0, 5),
+        copied("many", 300, 517, 1, 3),
+        copied("head-size-128", 3, 5, 2, 128, dtypes=half),
+        copied("head-size-80", 3, 5, 4, 80),
+        copied("one-number", 5, 9, 1, 1),
+        copied("transposed", 4, 7, layout=transposed),
+        copied("strided", 4, 7, layout=strided, dtypes=Types.widths),
+        copied("in-order", 4, 7).but(arguments={"dest_loc": literal([2, 3, 4, 5])}),
+        copied("backwards", 4, 7).but(arguments={"dest_loc": literal([6, 4, 2, 0])}),
+    ),
+    derive=of_copied,
+    weak={"all-slots": "nothing is left as it was"},
+)

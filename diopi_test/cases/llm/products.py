@@ -1,0 +1,70 @@
+"""The fused all-reduce of a product."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Any
+
+from diopi_proto.dtypes import half
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import choice
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.llm.common import POSITIVE, Shape
+from diopi_test.cases.products import exact_numbers
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+
+
+@dataclass(frozen=True)
+class Product:
+    """Shape of the first factor, columns of the second."""
+
+    first: Shape
+    columns: int
+
+
+HINTS = {"group": "world", "reduce_op": "sum", "comm_turn": 0, "stream_mode": 1}
+
+
+def product(label: str, *first: int, columns: int = 4, **about: Any) -> CaseTemplate:
+    arguments = {**HINTS, **about.pop("arguments", {})}
+    return CaseTemplate(label, Product(first, columns), arguments, **about)
+
+
+def of_product(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes, layout = template.sizes, template.layout
+    return {
+        "x1": tensor(*sizes.first, layout=layout),
+        "x2": tensor(sizes.first[-1], sizes.columns, layout=layout),
+        "bias": tensor(sizes.columns),
+    }
+
+
+NO_BIAS = {"bias": None}
+_EXACT = dict.fromkeys(("x1", "x2", "bias"), exact_numbers)
+
+register(
+    "diopiMatmulAllReduce",
+    templates=(
+        product("", 3, 5, **BASIC),
+        product("no-bias", 3, 5, arguments=NO_BIAS, dtypes=Types.every, smoke=True),
+        product("batch", 2, 3, 5, dtypes=Types.every),
+        product("batch-no-bias", 2, 3, 5, arguments=NO_BIAS),
+        product("row", 1, 7),
+        product("column", 6, 3, columns=1),
+        product("outer", 4, 1),
+        product("long", 3, 1031, dtypes=Types.every),
+        product("accumulated", 2, 2000, columns=3, domains=dict.fromkeys(("x1", "x2"), POSITIVE), dtypes=half),
+        product("wide", 2, 3, columns=517),
+        product("no-rows", 0, 5),
+        product("nothing-to-sum", 3, 0),
+        product("hints", 3, 5, arguments={"comm_turn": 2, "stream_mode": 0, "group": "other"}),
+        product("transposed", 4, 6, **throughout(transposed)),
+        product("strided", 4, 6, **throughout(strided), dtypes=Types.every),
+        product("special", 7, 5, domains={"x1": choice([1.0, nan, inf, *range(9)])}),
+        product("exact", 5, 64, dtypes=Types.every, domains=_EXACT, exact=True),
+    ),
+    derive=of_product,
+    weak={"accumulated": "beside a sum this large the bias is rounded away"},
+)

@@ -1,0 +1,84 @@
+"""Attention of padded sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.dtypes import half
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import choice, normal
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.llm.common import ONES, SMALL, Shape, in_pairs
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.tensors import literal
+
+
+@dataclass(frozen=True)
+class Padded:
+    """Lengths of sequences that are padded to one, and axes of the mask."""
+
+    lengths: Sequence[int]
+    longest: int
+    heads: int = 4
+    key_heads: int = 2
+    size: int = 8
+    masked: int = 0
+
+
+def padded(label: str, longest: int, *lengths: int, **about: Any) -> CaseTemplate:
+    sizes = {name: about.pop(name) for name in list(about) if name in Padded.__annotations__}
+    return CaseTemplate(label, Padded(lengths, longest, **sizes), **about)
+
+
+def of_padded(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes, layout = template.sizes, template.layout
+    batch, length = len(sizes.lengths), sizes.longest
+    keys = tensor(batch * length, sizes.key_heads * sizes.size, layout=layout)
+    shape: Shape = ((), (), (length, length), (batch, length, length), (batch, 1, length, length))[sizes.masked]
+    behind = np.arange(length) > np.arange(length)[:, None]
+    some = np.arange(int(np.prod(shape))).reshape(shape) % 5 == 1 if shape else behind
+    return {
+        "query": tensor(batch * length, sizes.heads * sizes.size, layout=layout),
+        "key": keys,
+        "value": keys,
+        "atten_mask": literal(behind | some, Dtype.bool) if sizes.masked else None,
+        "actual_seq_lengths": tuple(sizes.lengths),
+        "max_input_len": length,
+        "num_heads": sizes.heads,
+        "num_kv_heads": sizes.key_heads,
+        "dim": sizes.size,
+    }
+
+
+PROMPTS = padded("exact", 8, 8, 5, domains={"query": ONES, "value": SMALL}, dtypes=Types.every, exact=True)
+
+register(
+    "diopiPromptFlashAttention",
+    templates=(
+        PROMPTS.but(arguments={"key": in_pairs(np.tile(np.arange(8), 2), 16)}),
+        padded("", 4, 4, 2, heads=2, key_heads=1, masked=3, **BASIC),
+        padded("no-mask", 5, 5, 3, 4, dtypes=Types.every),
+        padded("one-mask-for-all", 5, 3, 5, masked=2, dtypes=Types.every),
+        padded("mask-of-rank-4", 5, 5, 2, masked=4, dtypes=Types.every),
+        padded("equal-lengths", 6, 6, 6, masked=2),
+        padded("one-sequence", 7, 7),
+        padded("more-padding", 8, 3, 5),
+        padded("one-head-each", 4, 4, 2, key_heads=4),
+        padded("one-key-head", 4, 4, 2, key_heads=1, masked=2),
+        padded("empty-sequence", 4, 3, 0, 4),
+        padded("long", 300, 300, heads=1, key_heads=1, size=4, dtypes=Types.every),
+        padded("head-size-64", 4, 4, 3, size=64, dtypes=Types.every),
+        padded("head-size-80", 4, 4, 3, size=80),
+        padded("head-size-128", 4, 4, 3, size=128, heads=2, dtypes=half),
+        padded("steep", 6, 6, 5, domains={"query": normal(6)}, dtypes=Types.every),
+        padded("transposed", 5, 5, 3, **throughout(transposed)),
+        padded("strided", 5, 5, 3, **throughout(strided), masked=3, dtypes=Types.every),
+        padded("nan", 6, 6, 5, domains={"query": choice([1.0, nan, *np.linspace(-2, 2, 61)])}),
+    ),
+    derive=of_padded,
+)

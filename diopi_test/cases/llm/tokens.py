@@ -1,0 +1,202 @@
+"""Attention of tokens in slots of a cache, which a table names: decoding in two steps, and prefill."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import half
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import between, by_turns, choice, normal
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.llm.common import FAR, HIGH, I32, I64, LOW, ONES, POSITIVE, POWERS, SMALL, in_pairs
+from diopi_test.cases.products import exact_numbers
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.tensors import literal
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Lengths of sequences whose tokens are in slots of a cache.
+
+    Attributes:
+        spare: columns of the table that no sequence uses, after them.
+        gap: columns of packed data between sequences.
+        index: element type of tables.
+    """
+
+    lengths: Sequence[int]
+    heads: int = 2
+    size: int = 4
+    spare: int = 1
+    gap: int = 1
+    index: Dtype = I32
+
+    @property
+    def longest(self) -> int:
+        """Length of the longest one."""
+        return max(self.lengths, default=0)
+
+    @property
+    def slots(self) -> int:
+        """How many a cache has: some more than are used."""
+        return sum(self.lengths) + 3
+
+    @property
+    def starts(self) -> list[int]:
+        """Where each sequence begins in packed data."""
+        ends = accumulate(length + self.gap for length in self.lengths)
+        return [end - length for end, length in zip(ends, self.lengths, strict=True)]
+
+    @property
+    def packed(self) -> int:
+        """How many rows packed data have."""
+        return sum(self.lengths) + self.gap * (len(self.lengths) + 1)
+
+
+def tokens(label: str, *lengths: int, **about: Any) -> CaseTemplate:
+    sizes = {name: about.pop(name) for name in list(about) if name in Tokens.__annotations__}
+    return CaseTemplate(label, Tokens(lengths, **sizes), **about)
+
+
+def _table(sizes: Tokens) -> NDArray[Any]:
+    """Slots that are used once, in no order; what stands before a short sequence's is another's."""
+    slots = np.random.default_rng(len(sizes.lengths)).permutation(sizes.slots)
+    table = np.full((len(sizes.lengths), sizes.longest + sizes.spare), slots[-1])
+    begins = accumulate((0, *sizes.lengths[:-1])) if sizes.lengths else []
+    for row, begin, length in zip(table, begins, sizes.lengths, strict=True):
+        row[sizes.longest - length : sizes.longest] = slots[begin : begin + length]
+    return table
+
+
+def of_tokens(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes, layout = template.sizes, template.layout
+    cache = tensor(sizes.slots, sizes.heads, sizes.size, layout=layout)
+    each = tensor(len(sizes.lengths), sizes.heads, sizes.size, layout=layout)
+    rows = tensor(sizes.packed, sizes.heads, sizes.size, layout=layout)
+    scores = tensor(sizes.heads, sizes.packed, layout=layout)
+    is_context = "context" in template.arguments
+    return {
+        "token_attention_out": scores,
+        "logics": scores,
+        "context_attention_out": rows,
+        "q": rows if is_context else each,
+        "k": rows if is_context else cache,
+        "v": rows if is_context else cache,
+        "b_loc": literal(_table(sizes), sizes.index),
+        "b_start_loc": literal(np.array(sizes.starts, np.int64), sizes.index),
+        "b_seq_len": literal(np.array(sizes.lengths, np.int64), sizes.index),
+        "max_input_len": sizes.longest,
+        "other_kv_index": 1,
+    }
+
+
+TOKENS = (
+    tokens("", 3, 5, 2, **BASIC),
+    tokens("int64", 3, 5, 2, index=I64, dtypes=Types.every),
+    tokens("one-sequence", 7),
+    tokens("equal-lengths", 4, 4, 4, spare=0, dtypes=Types.every),
+    tokens("one-token-each", 1, 1, 1, 1, 1),
+    tokens("without-gaps", 3, 5, 2, gap=0, dtypes=Types.every),
+    tokens("long", 300, 17, heads=1, dtypes=Types.every),
+    tokens("many-sequences", *(1, 2, 3) * 7, heads=1),
+    tokens("many-heads", 4, 3, heads=9),
+    tokens("head-size-64", 3, 5, size=64, dtypes=Types.every),
+    tokens("head-size-80", 3, 5, size=80),
+    tokens("head-size-128", 3, 5, size=128, heads=1, dtypes=half),
+    tokens("transposed", 3, 5, 2, layout=transposed),
+    tokens("strided", 3, 5, 2, layout=strided, dtypes=Types.every),
+    tokens("wide-table", 3, 5, 2, spare=4),
+)
+
+
+def _places(sizes: Tokens) -> NDArray[Any]:
+    """Of each row of packed data the place in its sequence, 0 in none."""
+    places = np.zeros(sizes.packed, int)
+    for start, length in zip(sizes.starts, sizes.lengths, strict=True):
+        places[start : start + length] = np.arange(length)
+    return places
+
+
+def _slots(sizes: Tokens) -> NDArray[Any]:
+    """Of each row of packed data the slot of its token, 0 in none."""
+    slots = np.zeros(sizes.packed, int)
+    for start, length, row in zip(sizes.starts, sizes.lengths, _table(sizes), strict=True):
+        slots[start : start + length] = row[sizes.longest - length : sizes.longest]
+    return slots
+
+
+def _with_scores(template: CaseTemplate, of_rows: NDArray[Any]) -> CaseTemplate:
+    """With logits that are the same in all heads."""
+    scores = np.broadcast_to(of_rows, (template.sizes.heads, template.sizes.packed))
+    return template.but(arguments={"logics": tensor(*scores.shape, compute=lambda values: scores)})
+
+
+SINGLE = {
+    "one-token-each": "one token has the whole share",
+    "without-gaps": "no row is left as it was",
+    "special": "few tokens have a share",
+}
+
+register(
+    "diopiTokenAttentionInference",
+    weak={"without-gaps": "no column is left as it was"},
+    templates=(
+        *TOKENS,
+        tokens(
+            "exact", 3, 5, size=16, domains=dict.fromkeys(("q", "k"), exact_numbers), dtypes=Types.every, exact=True
+        ),
+        tokens(
+            "accumulated",
+            3,
+            2,
+            size=2000,
+            heads=1,
+            domains={"q": POSITIVE, "k": by_turns(2000, HIGH, LOW)},
+            dtypes=half,
+        ),
+        tokens("special", 3, 5, domains={"k": choice([1.0, inf, nan, *np.linspace(-2, 2, 41)])}),
+    ),
+    derive=of_tokens,
+)
+MANY_TOKENS = tokens("accumulated", 1500, 9, heads=1, domains={"v": by_turns(4, HIGH, LOW)}, dtypes=half)
+EXACT_TOKENS = tokens("exact", *POWERS, domains={"v": SMALL}, dtypes=Types.every, exact=True)
+
+register(
+    "diopiTokenSoftmaxReduceVInference",
+    templates=(
+        *TOKENS,
+        _with_scores(MANY_TOKENS, 2.0 * (_slots(MANY_TOKENS.sizes) % 2 == 0)),
+        tokens("steep", 6, 5, domains={"logics": normal(6)}, dtypes=Types.every),
+        _with_scores(EXACT_TOKENS, FAR * (_places(EXACT_TOKENS.sizes) % 2)),
+        tokens("far", 6, 5, domains={"logics": choice([900.0, -900.0, 899.0, 3.0, 898.5])}),
+        tokens("special", 6, 5, domains={"logics": choice([1.0, -inf, 2.0, 0.5, -1.0])}),
+        tokens("other-slot", 3, 5, 2).but(arguments={"other_kv_index": 0}),
+    ),
+    derive=of_tokens,
+    weak=SINGLE,
+)
+OF_OPPOSITES = {"q": POSITIVE, "k": by_turns(2, HIGH, between(-1, -0.9)), "v": by_turns(2, HIGH, LOW)}
+PAIRS = tokens("exact", 7, 4, 5, domains={"q": ONES, "v": SMALL}, dtypes=Types.every, exact=True)
+
+register(
+    "diopiContextAttentionInference",
+    templates=tuple(
+        t.but(arguments={**t.arguments, "context": None})
+        for t in (
+            *TOKENS,
+            PAIRS.but(arguments={"k": in_pairs(_places(PAIRS.sizes), 2, 4)}),
+            tokens("accumulated", 700, heads=1, size=2, domains=OF_OPPOSITES, dtypes=half),
+            tokens("steep", 6, 5, domains={"q": normal(6)}, dtypes=Types.every),
+            tokens("nan", 6, 5, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 37)])}),
+        )
+    ),
+    derive=of_tokens,
+    weak=SINGLE,
+)
