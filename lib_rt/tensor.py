@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any, Protocol, Self, final
 
@@ -14,7 +15,7 @@ from lib_rt import dtypes
 from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
 from lib_rt.errors import ReleasedError
-from lib_rt.library import SizeArgument, address, array_pointer, check_guarded, ffi, lib, made, pointer
+from lib_rt.library import address, array_pointer, check_guarded, ffi, lib, made, pointer, size_argument
 from lib_rt.owner import Owner
 from lib_rt.stream import Stream
 
@@ -155,13 +156,12 @@ class Tensor(Owner):
         The memory lives at least as long as the tensor; closing that does not wait for the stream. `strides` and
         `offset` are in elements. CallError if the memory is too small.
         """
-        size, stride = SizeArgument(shape), SizeArgument(strides)
         made_over = made(
             lib.diopirt_tensor_over,
             "diopiTensorHandle_t",
             context.handle,
-            size.pointer,
-            stride.pointer,
+            [size_argument(shape)],
+            [size_argument(strides)],
             dtype,
             offset,
             pointer(memory),
@@ -183,19 +183,17 @@ class Tensor(Owner):
         contents: Array | None,
         where: types.Device,
     ) -> Tensor:
-        size = SizeArgument(shape)
-        stride = SizeArgument(strides) if strides is not None else None
         handle = made(
             lib.diopirt_tensor_create,
             "diopiTensorHandle_t",
             context.handle,
-            size.pointer,
-            stride.pointer if stride else ffi.NULL,
+            [size_argument(shape)],
+            ffi.NULL if strides is None else [size_argument(strides)],
             dtype,
             where,
             offset,
             storage_elements,
-            array_pointer(contents) if contents is not None else ffi.NULL,
+            ffi.NULL if contents is None else array_pointer(contents),
         )
         tensor = cls(context, handle, shape, strides or _contiguous(shape), dtype, offset, owns=True)
         tensor._where = where
@@ -229,12 +227,11 @@ class Tensor(Owner):
         """A sparse tensor of the given row pointers, columns and values, which live at least as long as it."""
         context = crow.context
         parts = (crow, col, values)
-        size = SizeArgument(shape)
         handle = made(
             lib.diopirt_tensor_sparse_csr,
             "diopiTensorHandle_t",
             context.handle,
-            size.pointer,
+            [size_argument(shape)],
             *(context.accept(part) for part in parts),
         )
         return cls(context, handle, tuple(shape), (), values.dtype, 0, owns=True, parts=parts)
@@ -427,6 +424,7 @@ def _checked_dtype(array: Array, dtype: Dtype | None) -> Dtype:
     return dtype
 
 
+@lru_cache(maxsize=4096)
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides of a row-major tensor, in elements; axes of size 0 count as 1."""
     strides, stride = [], 1

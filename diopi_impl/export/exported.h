@@ -1,4 +1,4 @@
-/* What the generated operators share with service.py, which fills in the tables, and with describe.c. */
+/* What the generated operators share with service.py, which fills in the tables, with describe.c and explain.c. */
 #ifndef DIOPI_EXPORTED_H_
 #define DIOPI_EXPORTED_H_
 
@@ -28,5 +28,8 @@ struct diopi_exported {
 
 /* Ask the framework for the facts of a dense tensor; false if it is sparse, or an answer is lacking or an error. */
 bool describe(diopiConstTensorHandle_t tensor, struct diopi_tensor_facts* facts);
+
+/* Have the vendor's last error, if it has words for it, say why its service of this name failed. */
+void explain(const char* service, const char* (*last_error)(void));
 
 #endif /* DIOPI_EXPORTED_H_ */
