@@ -216,10 +216,10 @@ class Tensor(Owner):
 
     @classmethod
     def _described(cls, context: TensorContext, handle: Any, facts: Any) -> Tensor:
-        shape, strides = _sizes(facts.shape), _sizes(facts.strides)
-        tensor = cls(context, handle, shape, strides, Dtype(facts.dtype), facts.storage_offset, owns=False)
-        tensor._where = types.Device(facts.device)
-        tensor._data = address(facts.data)
+        dtype, where, offset, shape, strides = _form(tuple(ffi.unpack(facts.form, facts.length)))
+        tensor = cls(context, handle, shape, strides, dtype, offset, owns=False)
+        tensor._where = where
+        tensor._data = facts.data
         return tensor
 
     @classmethod
@@ -315,7 +315,9 @@ class Tensor(Owner):
         """A copy of the elements, after waiting for the stream."""
         span = np.empty(_extent(self.shape, self.strides), dtypes.to_numpy(self.dtype))
         self.context.fetch(self, self._start, span)
-        return span.reshape(self.shape) if self.is_contiguous else _view(span, 0, self.shape, self.strides).copy()
+        return (
+            span.reshape(self.shape) if self.is_contiguous else _view(span, span.dtype, self.shape, self.strides).copy()
+        )
 
     def storage(self) -> Array:
         """A copy of the whole storage as bytes, after waiting for the stream."""
@@ -331,13 +333,13 @@ class Tensor(Owner):
         if self._elements is None or self._handle is None or self.context.closed:
             numpy_type = dtypes.to_numpy(self.dtype)
             nbytes = _extent(self.shape, self.strides) * numpy_type.itemsize
-            elements = self._memory_view(self.data_ptr, nbytes).view(numpy_type)
-            self._elements = _view(elements, 0, self.shape, self.strides)  # which stays as long as the tensor lives
+            elements = self._buffer(self.data_ptr, nbytes)
+            self._elements = _view(elements, numpy_type, self.shape, self.strides)  # which stays as the tensor does
         return self._elements
 
     def storage_view(self) -> Array:
         """The bytes of the whole storage themselves, as `view` has the elements."""
-        return self._memory_view(*self._storage_memory())
+        return np.frombuffer(self._buffer(*self._storage_memory()), np.uint8)
 
     def write(self, array: Array) -> None:
         """Overwrite the elements with those of `array`, in stream order; gaps between them stay as they are.
@@ -352,7 +354,7 @@ class Tensor(Owner):
             return
         span = np.empty(_extent(self.shape, self.strides), array.dtype)
         self.context.fetch(self, self._start, span)
-        _view(span, 0, self.shape, self.strides)[...] = array.reshape(self.shape)
+        _view(span, span.dtype, self.shape, self.strides)[...] = array.reshape(self.shape)
         self.context.store(self, self._start, span)
 
     def clone(self) -> Tensor:
@@ -378,11 +380,11 @@ class Tensor(Owner):
             self._memory = place, int(made(self.context.api.diopiGetTensorStorageNbytes, "size_t", handle))
         return self._memory
 
-    def _memory_view(self, place: int, nbytes: int) -> Array:
+    def _buffer(self, place: int, nbytes: int) -> Any:
         """The bytes at an address of the tensor's memory."""
         if not (self.device.host_addressable or self.where is types.Device.host):
             raise TypeError("a view of device memory needs a device the host can address")
-        return np.frombuffer(ffi.buffer(ffi.cast("char*", place), nbytes), np.uint8)
+        return ffi.buffer(pointer(place), nbytes)
 
     @property
     def _start(self) -> int:
@@ -408,7 +410,7 @@ def storage_image(array: Array, dtype: Dtype, strides: tuple[int, ...], offset: 
             f"an array of shape {array.shape} at strides {strides} and offset {offset} does not fit a storage of "
             f"{contents.size} elements"
         )
-    view = _view(contents, offset, array.shape, strides)
+    view = _view(contents[offset:], contents.dtype, array.shape, strides)
     view[...] = array
     if view.tobytes() != array.tobytes():
         raise ValueError(f"elements that share memory at strides {strides} differ")
@@ -434,6 +436,7 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+@lru_cache(maxsize=4096)
 def _extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     """Number of elements from the first to the last in memory, both counted."""
     if 0 in shape:
@@ -441,12 +444,19 @@ def _extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
 
 
-def _view(memory: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """The elements at `offset` and `strides`, both in elements, of one-dimensional `memory`."""
-    size = memory.itemsize
+def _view(memory: Any, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """The elements of `dtype` at `strides`, in elements, of a buffer."""
     if 0 in shape:
-        return np.empty(shape, memory.dtype)
-    return np.ndarray(shape, memory.dtype, memory, offset * size, [stride * size for stride in strides])
+        return np.empty(shape, dtype)
+    return np.ndarray(shape, dtype, memory, 0, [stride * dtype.itemsize for stride in strides])
+
+
+@lru_cache(maxsize=4096)
+def _form(numbers: tuple[int, ...]) -> tuple[Dtype, types.Device, int, tuple[int, ...], tuple[int, ...]]:
+    """Element type, device, storage offset, shape and strides, of the numbers in which a framework tells them."""
+    dtype, where, offset, *sizes = numbers
+    axes = len(sizes) // 2
+    return Dtype(dtype), types.Device(where), offset, tuple(sizes[:axes]), tuple(sizes[axes:])
 
 
 def _sizes(size: Any) -> tuple[int, ...]:

@@ -7,12 +7,12 @@
 #include "host.h"
 
 /* begin declarations */
+enum { DIOPI_FORM_ROOM = 67 };
+
 struct diopi_tensor_facts {
-    diopiDtype_t dtype;
-    diopiDevice_t device;
-    diopiSize_t shape, strides;
-    int64_t storage_offset;
-    const void* data; /* the first element */
+    uintptr_t data; /* address of the first element */
+    int64_t length; /* of what follows: element type, device, storage offset, the sizes, the strides */
+    int64_t form[DIOPI_FORM_ROOM];
 };
 
 struct diopi_exported {
@@ -26,7 +26,8 @@ struct diopi_exported {
 };
 /* end declarations */
 
-/* Ask the framework for the facts of a dense tensor; false if it is sparse, or an answer is lacking or an error. */
+/* Ask the framework for the facts of a dense tensor; false if it is sparse, an answer is lacking, an error or no shape,
+ * or there is no room for so many axes. */
 bool describe(diopiConstTensorHandle_t tensor, struct diopi_tensor_facts* facts);
 
 /* Have the vendor's last error, if it has words for it, say why its service of this name failed. */

@@ -97,9 +97,6 @@ _MARSHALLERS: dict[Any, Marshaller] = {
 """By annotation, the ones derived from it included; everything else is a number or an enum and goes as it is."""
 
 
-_BOXED = (kinds.NewOut, kinds.NewOuts, *kinds.OUT_VALUES)
-"""The annotations whose values are boxes, to be filled when the call succeeded."""
-
 _BY_POINTER: dict[Marshaller, Marshaller] = {_as_it_is: _by_pointer, _size: _size_by_pointer}
 """How what is usually passed by value is passed when it is optional."""
 
@@ -117,7 +114,7 @@ class Caller:
         self._function = function
         parameters = prototype.parameters[1:]
         self._parameters = [(_marshaller(p), _absent(p)) for p in parameters]
-        self._boxed = [i for i, p in enumerate(parameters) if issubclass(p.annotation, _BOXED)]
+        self._boxed = [i for i, p in enumerate(parameters) if issubclass(p.annotation, kinds.BOXED)]
 
     def __call__(self, context: Context, values: Sequence[Any]) -> Error:
         """The error code of a call with `values`, one a parameter after the context.
