@@ -12,7 +12,7 @@ from diopi_proto import parameters as kinds
 from diopi_proto.ignored import Read
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
-from diopi_proto.types import Device, Dtype
+from diopi_proto.types import Device, Dtype, Scalar
 from lib_rt import Generator, Tensor
 
 Check = Callable[[Any], None]
@@ -72,6 +72,8 @@ def _form(value: Any) -> Hashable:
     """All that the checks look at of an argument."""
     if isinstance(value, Tensor):
         return value.shape, value.dtype, value.where
+    if isinstance(value, Scalar):
+        return value.dtype, value.value, type(value.value)
     if isinstance(value, Generator):
         return Generator
     if isinstance(value, list):

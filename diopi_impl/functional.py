@@ -112,7 +112,7 @@ def bind(prototype: Prototype, adapted: Adapted) -> Callable[..., None]:
         arguments = [_read(values[i]) for i in arguments_at]
         targets = [values[i] for i in results_at]
         results = adapted(arguments, [_spec(p, target) for p, target in zip(results_of, targets, strict=True)])
-        asks = any(_asks_for_size(values[i]) for i in sizes_at)
+        asks = bool(sizes_at) and any(_asks_for_size(values[i]) for i in sizes_at)
         writes = [
             write
             for parameter, target, result in zip(results_of, targets, results, strict=True)

@@ -111,7 +111,8 @@ class Vendor(BaseVendor):
             self._failure.text = f"{self.name} does not implement {name}"
             return Error.NoImplement
         try:
-            return Error(implementation(context, *arguments) or Error.Success)
+            code = implementation(context, *arguments)
+            return Error.Success if code is None else Error(code)
         except Exception as error:
             self._failure.text = f"{name}: {str(error) or type(error).__name__}"
             return error_code(error)

@@ -255,6 +255,9 @@ TENSOR_ARRAYS = (SparseIn, Ins, OptionalIns, Outs, InOuts, NewOuts)
 GENERATORS = (Generator, Generators)
 OUT_VALUES = (OutF64, OutI64, OutBool, InOutSize)
 
+BOXED = (NewOut, NewOuts, *OUT_VALUES)
+"""What a caller passes a box for, or a list of them, to be filled by a call that succeeds."""
+
 
 F = TypeVar("F", bound=Fact)
 

@@ -81,6 +81,7 @@ class RuntimeFunctions:
     """What a vendor written in Python provides; None for what it lacks. Addresses and stream handles are numbers.
 
     Functions that return None succeed; any number but 0 they return, and any exception they raise, is a failure.
+    Compiled ones, as `lib_rt.device.compiled` makes them, are called by the runtime without Python.
     """
 
     stream_create: Callable[[], int] | None = field(

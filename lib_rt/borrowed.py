@@ -23,8 +23,8 @@ from lib_rt.stream import Stream
 from lib_rt.tensor import Tensor
 
 Describe = Callable[[Any], Any]
-"""From the handle of a tensor to a C structure with its `dtype`, `device`, `shape`, `strides`, `storage_offset` and
-`data`, or to None where each has to be asked for by itself."""
+"""From the handle of a tensor to a C structure with the address of its `data`, and the numbers of its `form`, `length`
+of them: element type, device, storage offset, sizes, strides. Or to None where each has to be asked for by itself."""
 
 _MISSING = {service.name: service.missing for service in SERVICES}
 
@@ -133,6 +133,9 @@ class BorrowedContext(Context):
 
     def _release(self, handle: Any) -> None:
         pass
+
+    def __del__(self) -> None:
+        """Nothing, without a detour: one is made for each call."""
 
 
 @final

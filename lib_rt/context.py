@@ -10,7 +10,7 @@ from diopi_proto.types import Dtype
 from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
 from lib_rt.errors import ForeignObjectError
-from lib_rt.library import SizeArgument, array_pointer, check, check_guarded, ffi, lib, made
+from lib_rt.library import array_pointer, check, check_guarded, ffi, lib, made, size_argument
 from lib_rt.owner import Owner
 from lib_rt.stream import Stream
 from lib_rt.tensor import Tensor
@@ -36,7 +36,7 @@ class Context(Owner):
         self.stream = stream or Stream(device)
         self._owns_stream = stream is None
         self._handle = made(lib.diopirt_context_create, "diopiContextHandle_t", self.stream.handle)
-        self.stream._contexts.add(self)
+        self.stream._add(self)
 
     @property
     def required(self) -> list[Tensor]:
@@ -54,14 +54,10 @@ class Context(Owner):
         where: types.Device = types.Device.device,
     ) -> Tensor:
         """A tensor as an operator requires one, with `diopiRequireTensor`; the context owns it."""
-        size = SizeArgument(shape)
-        stride = SizeArgument(strides) if strides is not None else None
+        size = [size_argument(shape)]
+        stride = ffi.NULL if strides is None else [size_argument(strides)]
         result = ffi.new("diopiTensorHandle_t*")
-        check(
-            self.api.diopiRequireTensor(
-                self.handle, result, size.pointer, stride.pointer if stride else ffi.NULL, dtype, where
-            )
-        )
+        check(self.api.diopiRequireTensor(self.handle, result, size, stride, dtype, where))
         return Tensor.from_handle(self, result[0])
 
     def describe(self, handle: Any) -> Any:
@@ -92,3 +88,4 @@ class Context(Owner):
 
     def _release(self, handle: Any) -> None:
         check_guarded(lib.diopirt_context_destroy, handle)
+        self.stream._remove(self)

@@ -6,18 +6,17 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol, Self, final
-from weakref import WeakSet
 
 from diopi_proto.registration import SERVICES, RuntimeFunctions, Service
 from lib_rt.library import address, check, ffi, lib, made, pointer, text
-from lib_rt.owner import Owner
+from lib_rt.owner import Parent
 
 _COUNTS = ffi.typeof("int64_t[2]")
 
 _NUMBER = {service.name: number for number, service in enumerate(SERVICES)}
 
 
-class Device(Owner):
+class Device(Parent):
     """A device a vendor registered. Closing it closes the streams on it.
 
     Args:
@@ -25,11 +24,11 @@ class Device(Owner):
         host_addressable: whether device memory can be read and written by the host directly.
     """
 
-    __slots__ = ("_callbacks", "_streams", "host_addressable")
+    __slots__ = ("_callbacks", "host_addressable")
 
     def __init__(self, functions: RuntimeFunctions | None = None, *, host_addressable: bool = False) -> None:
+        super().__init__()
         self._handle = made(lib.diopirt_device_create, "diopirt_device_t")
-        self._streams: WeakSet[Owner] = WeakSet()
         self._callbacks = callbacks(functions) if functions else {}
         self.host_addressable = host_addressable
         for name, callback in self._callbacks.items():
@@ -126,7 +125,7 @@ class Device(Owner):
                 check(lib.diopirt_device_use(previous))
 
     def _release(self, handle: Any) -> None:
-        for stream in list(self._streams):
+        for stream in self._living():
             stream.close()
         check(lib.diopirt_device_destroy(handle))
 
@@ -153,7 +152,7 @@ def _numeric_signature(service: Service) -> str:
     returns, *arguments = (
         _NUMERIC.get(kind, "uintptr_t") for kind in (service.returns, *(kind for kind, _ in service.arguments))
     )
-    return f"{returns}({', '.join(arguments) or 'void'})"
+    return f"{returns}(*)({', '.join(arguments) or 'void'})"
 
 
 @final
@@ -164,15 +163,24 @@ class _ErrorText(threading.local):
     handed_out: Any = None
 
 
+def compiled(name: str, function: Any) -> Any:
+    """A C function that serves as `name`, for `RuntimeFunctions`: called from Python it takes numbers."""
+    return ffi.cast(_numeric_signature(SERVICES[_NUMBER[name]]), function)
+
+
 def callbacks(functions: RuntimeFunctions) -> dict[str, Any]:
     """The C functions through which a runtime calls `functions`, by service; they live as long as the result."""
     errors = _ErrorText()
     provided = ((service, getattr(functions, service.name)) for service in SERVICES)
     return {
-        service.name: ffi.callback(_numeric_signature(service), _wrapper(service)(function, errors))
-        for service, function in provided
-        if function is not None
+        service.name: _callback(service, function, errors) for service, function in provided if function is not None
     }
+
+
+def _callback(service: Service, function: Any, errors: _ErrorText) -> Any:
+    if isinstance(function, ffi.CData):
+        return function
+    return ffi.callback(_numeric_signature(service), _wrapper(service)(function, errors))
 
 
 def _caught(function: Callable[..., Any], errors: _ErrorText, failure: int | None) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import cffi
 
@@ -73,7 +73,7 @@ lib: Any = ffi.dlopen(str(path), ffi.RTLD_GLOBAL | ffi.RTLD_NOW)
 
 _INTACT = -(2**63)
 
-_ADDRESS, _POINTER, _SIZE = ffi.typeof("uintptr_t"), ffi.typeof("void*"), ffi.typeof("diopiSize_t*")
+_ADDRESS, _POINTER = ffi.typeof("uintptr_t"), ffi.typeof("void*")
 _NUMBERS, _NUMBER = ffi.typeof("int64_t[]"), ffi.typeof("int64_t*")
 
 
@@ -125,16 +125,10 @@ def pointer(address: int) -> Any:
 
 
 def array_pointer(array: Array) -> Any:
-    """Address of a contiguous array's first element; the caller keeps the array alive."""
-    return pointer(array.__array_interface__["data"][0])
+    """Address of a contiguous array's first element, which keeps the array alive."""
+    return ffi.from_buffer(array)
 
 
-@final
-class SizeArgument:
-    """A `diopiSize_t` together with the numbers it points to; `pointer` is valid as long as the object lives."""
-
-    __slots__ = ("_values", "pointer")
-
-    def __init__(self, values: Sequence[int]) -> None:
-        self._values = ffi.new(_NUMBERS, values)
-        self.pointer = ffi.new(_SIZE, (self._values, len(values)))
+def size_argument(values: Sequence[int]) -> tuple[Any, int]:
+    """`values` as cffi takes a `diopiSize_t` by value, and in a list by pointer; valid as long as it lives."""
+    return ffi.new(_NUMBERS, values), len(values)

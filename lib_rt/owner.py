@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from typing import Any, Self
+from weakref import ref
 
 from diopi_proto.types import Error
 from lib_rt.errors import CallError, GuardError, ReleasedError
@@ -59,3 +60,23 @@ class Owner:
     def __del__(self) -> None:
         if not sys.is_finalizing() and getattr(self, "_handle", None) is not None:
             self.close()
+
+
+class Parent(Owner):
+    """An owner on which others live. It refers to them weakly, and closes them before itself."""
+
+    __slots__ = ("_children",)
+
+    def __init__(self) -> None:
+        self._handle = None
+        self._children: dict[int, ref[Owner]] = {}
+
+    def _add(self, child: Owner) -> None:
+        self._children[id(child)] = ref(child)
+
+    def _remove(self, child: Owner) -> None:
+        self._children.pop(id(child), None)
+
+    def _living(self) -> list[Owner]:
+        """The children that somebody else still refers to."""
+        return [child for weak in list(self._children.values()) if (child := weak()) is not None]

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakSet
 
 from lib_rt.device import Device
 from lib_rt.library import address, check, lib, made, pointer
-from lib_rt.owner import Owner
+from lib_rt.owner import Owner, Parent
 
 
-class Stream(Owner):
+class Stream(Parent):
     """A stream made by the vendor. Closing it closes the contexts on it and waits for its work."""
 
-    __slots__ = ("_contexts", "device")
+    __slots__ = ("device",)
 
     def __init__(self, device: Device) -> None:
-        self._handle = None
+        super().__init__()
         self._handle = made(lib.diopirt_stream_create, "diopirt_stream_t", device.handle)
-        self._contexts: WeakSet[Owner] = WeakSet()
         self.device = device
-        device._streams.add(self)
+        device._add(self)
 
     @property
     def native(self) -> int:
@@ -47,6 +45,7 @@ class Stream(Owner):
         check(lib.diopirt_stream_copy(self.handle, service, pointer(destination), pointer(source), nbytes))
 
     def _release(self, handle: Any) -> None:
-        for context in list(self._contexts):
+        for context in self._living():
             Owner.close(context)  # not Context.close, which would close this stream
         check(lib.diopirt_stream_destroy(handle))
+        self.device._remove(self)

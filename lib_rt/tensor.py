@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any, Protocol, Self, final
 
@@ -14,7 +15,7 @@ from lib_rt import dtypes
 from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
 from lib_rt.errors import ReleasedError
-from lib_rt.library import SizeArgument, address, array_pointer, check_guarded, ffi, lib, made, pointer
+from lib_rt.library import address, array_pointer, check_guarded, ffi, lib, made, pointer, size_argument
 from lib_rt.owner import Owner
 from lib_rt.stream import Stream
 
@@ -155,13 +156,12 @@ class Tensor(Owner):
         The memory lives at least as long as the tensor; closing that does not wait for the stream. `strides` and
         `offset` are in elements. CallError if the memory is too small.
         """
-        size, stride = SizeArgument(shape), SizeArgument(strides)
         made_over = made(
             lib.diopirt_tensor_over,
             "diopiTensorHandle_t",
             context.handle,
-            size.pointer,
-            stride.pointer,
+            [size_argument(shape)],
+            [size_argument(strides)],
             dtype,
             offset,
             pointer(memory),
@@ -183,19 +183,17 @@ class Tensor(Owner):
         contents: Array | None,
         where: types.Device,
     ) -> Tensor:
-        size = SizeArgument(shape)
-        stride = SizeArgument(strides) if strides is not None else None
         handle = made(
             lib.diopirt_tensor_create,
             "diopiTensorHandle_t",
             context.handle,
-            size.pointer,
-            stride.pointer if stride else ffi.NULL,
+            [size_argument(shape)],
+            ffi.NULL if strides is None else [size_argument(strides)],
             dtype,
             where,
             offset,
             storage_elements,
-            array_pointer(contents) if contents is not None else ffi.NULL,
+            ffi.NULL if contents is None else array_pointer(contents),
         )
         tensor = cls(context, handle, shape, strides or _contiguous(shape), dtype, offset, owns=True)
         tensor._where = where
@@ -218,10 +216,10 @@ class Tensor(Owner):
 
     @classmethod
     def _described(cls, context: TensorContext, handle: Any, facts: Any) -> Tensor:
-        shape, strides = _sizes(facts.shape), _sizes(facts.strides)
-        tensor = cls(context, handle, shape, strides, Dtype(facts.dtype), facts.storage_offset, owns=False)
-        tensor._where = types.Device(facts.device)
-        tensor._data = address(facts.data)
+        dtype, where, offset, shape, strides = _form(tuple(ffi.unpack(facts.form, facts.length)))
+        tensor = cls(context, handle, shape, strides, dtype, offset, owns=False)
+        tensor._where = where
+        tensor._data = facts.data
         return tensor
 
     @classmethod
@@ -229,12 +227,11 @@ class Tensor(Owner):
         """A sparse tensor of the given row pointers, columns and values, which live at least as long as it."""
         context = crow.context
         parts = (crow, col, values)
-        size = SizeArgument(shape)
         handle = made(
             lib.diopirt_tensor_sparse_csr,
             "diopiTensorHandle_t",
             context.handle,
-            size.pointer,
+            [size_argument(shape)],
             *(context.accept(part) for part in parts),
         )
         return cls(context, handle, tuple(shape), (), values.dtype, 0, owns=True, parts=parts)
@@ -318,7 +315,9 @@ class Tensor(Owner):
         """A copy of the elements, after waiting for the stream."""
         span = np.empty(_extent(self.shape, self.strides), dtypes.to_numpy(self.dtype))
         self.context.fetch(self, self._start, span)
-        return span.reshape(self.shape) if self.is_contiguous else _view(span, 0, self.shape, self.strides).copy()
+        return (
+            span.reshape(self.shape) if self.is_contiguous else _view(span, span.dtype, self.shape, self.strides).copy()
+        )
 
     def storage(self) -> Array:
         """A copy of the whole storage as bytes, after waiting for the stream."""
@@ -334,13 +333,13 @@ class Tensor(Owner):
         if self._elements is None or self._handle is None or self.context.closed:
             numpy_type = dtypes.to_numpy(self.dtype)
             nbytes = _extent(self.shape, self.strides) * numpy_type.itemsize
-            elements = self._memory_view(self.data_ptr, nbytes).view(numpy_type)
-            self._elements = _view(elements, 0, self.shape, self.strides)  # which stays as long as the tensor lives
+            elements = self._buffer(self.data_ptr, nbytes)
+            self._elements = _view(elements, numpy_type, self.shape, self.strides)  # which stays as the tensor does
         return self._elements
 
     def storage_view(self) -> Array:
         """The bytes of the whole storage themselves, as `view` has the elements."""
-        return self._memory_view(*self._storage_memory())
+        return np.frombuffer(self._buffer(*self._storage_memory()), np.uint8)
 
     def write(self, array: Array) -> None:
         """Overwrite the elements with those of `array`, in stream order; gaps between them stay as they are.
@@ -355,7 +354,7 @@ class Tensor(Owner):
             return
         span = np.empty(_extent(self.shape, self.strides), array.dtype)
         self.context.fetch(self, self._start, span)
-        _view(span, 0, self.shape, self.strides)[...] = array.reshape(self.shape)
+        _view(span, span.dtype, self.shape, self.strides)[...] = array.reshape(self.shape)
         self.context.store(self, self._start, span)
 
     def clone(self) -> Tensor:
@@ -381,11 +380,11 @@ class Tensor(Owner):
             self._memory = place, int(made(self.context.api.diopiGetTensorStorageNbytes, "size_t", handle))
         return self._memory
 
-    def _memory_view(self, place: int, nbytes: int) -> Array:
+    def _buffer(self, place: int, nbytes: int) -> Any:
         """The bytes at an address of the tensor's memory."""
         if not (self.device.host_addressable or self.where is types.Device.host):
             raise TypeError("a view of device memory needs a device the host can address")
-        return np.frombuffer(ffi.buffer(ffi.cast("char*", place), nbytes), np.uint8)
+        return ffi.buffer(pointer(place), nbytes)
 
     @property
     def _start(self) -> int:
@@ -411,7 +410,7 @@ def storage_image(array: Array, dtype: Dtype, strides: tuple[int, ...], offset: 
             f"an array of shape {array.shape} at strides {strides} and offset {offset} does not fit a storage of "
             f"{contents.size} elements"
         )
-    view = _view(contents, offset, array.shape, strides)
+    view = _view(contents[offset:], contents.dtype, array.shape, strides)
     view[...] = array
     if view.tobytes() != array.tobytes():
         raise ValueError(f"elements that share memory at strides {strides} differ")
@@ -427,6 +426,7 @@ def _checked_dtype(array: Array, dtype: Dtype | None) -> Dtype:
     return dtype
 
 
+@lru_cache(maxsize=4096)
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides of a row-major tensor, in elements; axes of size 0 count as 1."""
     strides, stride = [], 1
@@ -436,6 +436,7 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+@lru_cache(maxsize=4096)
 def _extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     """Number of elements from the first to the last in memory, both counted."""
     if 0 in shape:
@@ -443,12 +444,19 @@ def _extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
 
 
-def _view(memory: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """The elements at `offset` and `strides`, both in elements, of one-dimensional `memory`."""
-    size = memory.itemsize
+def _view(memory: Any, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """The elements of `dtype` at `strides`, in elements, of a buffer."""
     if 0 in shape:
-        return np.empty(shape, memory.dtype)
-    return np.ndarray(shape, memory.dtype, memory, offset * size, [stride * size for stride in strides])
+        return np.empty(shape, dtype)
+    return np.ndarray(shape, dtype, memory, 0, [stride * dtype.itemsize for stride in strides])
+
+
+@lru_cache(maxsize=4096)
+def _form(numbers: tuple[int, ...]) -> tuple[Dtype, types.Device, int, tuple[int, ...], tuple[int, ...]]:
+    """Element type, device, storage offset, shape and strides, of the numbers in which a framework tells them."""
+    dtype, where, offset, *sizes = numbers
+    axes = len(sizes) // 2
+    return Dtype(dtype), types.Device(where), offset, tuple(sizes[:axes]), tuple(sizes[axes:])
 
 
 def _sizes(size: Any) -> tuple[int, ...]:

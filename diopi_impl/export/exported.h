@@ -1,4 +1,4 @@
-/* What the generated operators share with service.py, which fills in the tables, and with describe.c. */
+/* What the generated operators share with service.py, which fills in the tables, with describe.c and explain.c. */
 #ifndef DIOPI_EXPORTED_H_
 #define DIOPI_EXPORTED_H_
 
@@ -7,12 +7,12 @@
 #include "host.h"
 
 /* begin declarations */
+enum { DIOPI_FORM_ROOM = 67 };
+
 struct diopi_tensor_facts {
-    diopiDtype_t dtype;
-    diopiDevice_t device;
-    diopiSize_t shape, strides;
-    int64_t storage_offset;
-    const void* data; /* the first element */
+    uintptr_t data; /* address of the first element */
+    int64_t length; /* of what follows: element type, device, storage offset, the sizes, the strides */
+    int64_t form[DIOPI_FORM_ROOM];
 };
 
 struct diopi_exported {
@@ -26,7 +26,11 @@ struct diopi_exported {
 };
 /* end declarations */
 
-/* Ask the framework for the facts of a dense tensor; false if it is sparse, or an answer is lacking or an error. */
+/* Ask the framework for the facts of a dense tensor; false if it is sparse, an answer is lacking, an error or no shape,
+ * or there is no room for so many axes. */
 bool describe(diopiConstTensorHandle_t tensor, struct diopi_tensor_facts* facts);
+
+/* Have the vendor's last error, if it has words for it, say why its service of this name failed. */
+void explain(const char* service, const char* (*last_error)(void));
 
 #endif /* DIOPI_EXPORTED_H_ */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from functools import cache
 from typing import Any, final
 
 from diopi_impl.base import BaseVendor, Box
@@ -36,6 +37,7 @@ class Receiver:
         self._device = device
         self._fail = fail
         self._readers = [_reader(prototype, parameter) for parameter in prototype.parameters[1:]]
+        self._boxed = [n for n, p in enumerate(prototype.parameters[1:]) if issubclass(p.annotation, kinds.BOXED)]
         self._counter = next((n for n, p in enumerate(prototype.parameters[1:]) if _counts(p)), None)
 
     def __call__(self, ctx: Any, *arguments: Any) -> int:
@@ -54,8 +56,9 @@ class Receiver:
         if code is not Error.Success:
             self._fail(self._vendor.last_error())
             return code
-        for value, pointer in zip(values, arguments, strict=True):
-            _hand_back(value, pointer)
+        for n in self._boxed:
+            if values[n] is not None:
+                _hand_back(values[n], arguments[n])
         return code
 
 
@@ -64,11 +67,10 @@ def _counts(parameter: Parameter) -> bool:
     return parameter.role is Role.count or parameter.fact(CountsEntries) is not None
 
 
-def _hand_back(value: Any, pointer: Any) -> None:
+def _hand_back(given: Box | list[Box], pointer: Any) -> None:
     """Write what is in a box, or a list of boxes, to where C expects it."""
-    boxes = value if isinstance(value, list) else [value]
-    for i, box in enumerate(boxes):
-        if isinstance(box, Box) and box.value is not None:
+    for i, box in enumerate(given if isinstance(given, list) else [given]):
+        if box.value is not None:
             pointer[i] = box.value.handle if isinstance(box.value, Tensor) else box.value
 
 
@@ -98,9 +100,15 @@ def _size(context: Context, size: Any, count: int) -> tuple[int, ...]:
 
 
 def _scalar(context: Context, pointer: Any, count: int) -> types.Scalar:
-    dtype = Dtype(pointer.stype)
-    integral = types.Scalar(dtype, 0).is_integer
-    return types.Scalar(dtype, pointer.ival if integral else pointer.fval)
+    dtype, member = _scalar_type(pointer.stype)
+    return types.Scalar(dtype, getattr(pointer, member))
+
+
+@cache
+def _scalar_type(number: int) -> tuple[Dtype, str]:
+    """The element type of a scalar, and the member of `diopiScalar_t` with its value."""
+    dtype = Dtype(number)
+    return dtype, "ival" if types.Scalar(dtype, 0).is_integer else "fval"
 
 
 def _text(context: Context, characters: Any, count: int) -> str:

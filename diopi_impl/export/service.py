@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,9 +14,8 @@ from diopi_impl.plugins import find_vendor
 from diopi_impl.vendor import Vendor
 from diopi_proto.headers import pointer_type
 from diopi_proto.interface import lookup, runtime_prototypes
-from diopi_proto.registration import SERVICES, Service
+from diopi_proto.registration import SERVICES
 from diopi_proto.types import Error
-from lib_rt import RuntimeFunctions
 from lib_rt.borrowed import BorrowedDevice, Describe
 from lib_rt.device import callbacks
 from lib_rt.errors import CallError
@@ -42,7 +40,7 @@ def _fill(exported: Any) -> list[Any]:
     """The functions that were put into the tables, which must live as long as the process."""
     vendor = find_vendor(text(exported.vendor))
     assert isinstance(vendor, Vendor)
-    services = callbacks(_explained(vendor.runtime, exported.fail))
+    services = callbacks(vendor.runtime)
     for number, service in enumerate(SERVICES):
         exported.services[number] = ffi.cast("function_t", services.get(service.name, 0))
     device = BorrowedDevice(
@@ -59,33 +57,6 @@ def _names(texts: Any) -> Iterator[str]:
     while texts[0]:
         yield text(texts[0])
         texts += 1
-
-
-def _explained(runtime: RuntimeFunctions, fail: Any) -> RuntimeFunctions:
-    """`runtime`, noting why a function of it failed."""
-
-    def explained(service: Service, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: int) -> Any:
-            try:
-                result = function(*arguments)
-            except Exception as error:
-                fail(f"{service.name}: {error}".encode())
-                raise
-            if _is_failure(service, result):
-                fail(f"{service.name}: {runtime.last_error() if runtime.last_error else result}".encode())
-            return result
-
-        return call
-
-    provided = ((service, getattr(runtime, service.name)) for service in SERVICES)
-    return replace(runtime, **{service.name: explained(service, given) for service, given in provided if given})
-
-
-def _is_failure(service: Service, result: Any) -> bool:
-    """Whether `result`, which the function in Python returned, means that it failed."""
-    if service.returns == "void*":
-        return not result
-    return service.returns == "int32_t" and not service.gives_by_pointer and bool(result)
 
 
 def _operator(vendor: Vendor, name: str, device: BorrowedDevice, fail: Any) -> Any:

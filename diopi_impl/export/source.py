@@ -91,20 +91,28 @@ def _operator(number: int, prototype: Prototype) -> str:
     )
 
 
-_FAILURES = {"void*": "NULL", "void": ""}
-"""What a service returns that can't be served; the others return an error code."""
+_FAILURES = {"void*": ("NULL", "== NULL")}
+"""What a service returns that can't be served, and how it is seen that it failed; the others return an error code."""
 
 
 def _well_known(number: int, service: Service) -> str:
-    arguments = _listed(name for _, name in service.arguments)
-    failure = _FAILURES.get(service.exported_returns, "diopiErrorOccurred")
-    call = f"(({service.pointer})services[{number}])({arguments})"
-    if service.exported_returns != "void":
-        call = f"return ({service.exported_returns}){call}"
+    kind = service.exported_returns
+    head = f"{kind} {service.well_known}({service.parameters})"
+    call = f"(({service.pointer})services[{number}])({_listed(name for _, name in service.arguments)})"
+    if kind == "void":
+        return f"{head} {{\n    if (ready()) {call};\n}}\n"
+    failure, failed = _FAILURES.get(kind, ("diopiErrorOccurred", "!= diopiSuccess"))
     return (
-        f"{service.exported_returns} {service.well_known}({service.parameters}) {{\n"
-        f"    if (!ready()) return {failure};\n    {call};\n}}\n"
-    ).replace("return ;", "return;")
+        f"{head} {{\n"
+        f"    if (!ready()) return {failure};\n"
+        f"    {kind} answer = ({kind}){call};\n"
+        f'    if (answer {failed}) explain("{service.name}", (diopiGetLastErrorFunc_t)services[{_LAST_ERROR}]);\n'
+        f"    return answer;\n"
+        f"}}\n"
+    )
+
+
+_LAST_ERROR = next(number for number, service in enumerate(SERVICES) if service.name == "last_error")
 
 
 def _initialize(services: Sequence[Service]) -> str:

@@ -49,9 +49,12 @@ def compiled(prototype: Prototype, function: Callable[..., Any], *, traced: Sequ
             for p, result, spec in zip(prototype.results, results, out, strict=True)
         ]
 
+    arrays_at = [i for i, flag in enumerate(is_traced) if flag]
+    attributes_at = [i for i, flag in enumerate(is_traced) if not flag]
+
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-        arrays = [value for value, flag in zip(arguments, is_traced, strict=True) if flag]
-        attributes = [value for value, flag in zip(arguments, is_traced, strict=True) if not flag]
+        arrays = [arguments[i] for i in arrays_at]
+        attributes = [arguments[i] for i in attributes_at]
         # repr distinguishes 1, 1.0, True, 0.0 and -0.0, which == does not
         key = (body, repr(attributes) if attributes else "", tuple([_asked(spec) for spec in out]))
         results = _programs.run(key, arrays, lambda: partial(body, attributes, out))

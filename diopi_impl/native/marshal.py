@@ -16,95 +16,65 @@ from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Error
 from lib_rt import Context, Tensor
-from lib_rt.library import SizeArgument, ffi
+from lib_rt.library import ffi, size_argument
+
+Marshaller = Callable[[Context, Any], Any]
+"""From the context and the value of a vendor call to what cffi passes."""
 
 
-@final
-class Frame:
-    """One call: its context, the memory its pointers point to, and the boxes to fill when it succeeded."""
-
-    __slots__ = ("_kept", "_made", "context")
-
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        self._kept: list[Any] = []
-        self._made: list[tuple[Box, Any]] = []
-
-    def keep(self, memory: Any) -> Any:
-        """`memory`, which lives as long as the call."""
-        self._kept.append(memory)
-        return memory
-
-    def fill_later(self, boxes: Sequence[Box], pointer: Any) -> Any:
-        """`pointer`, whose entries go into `boxes` when the call succeeded."""
-        self._made.extend((box, pointer + i) for i, box in enumerate(boxes))
-        return pointer
-
-    def fill_boxes(self) -> None:
-        """Put what the callee made into the boxes; a NULL handle leaves its box empty."""
-        for box, pointer in self._made:
-            value = pointer[0]
-            if not isinstance(value, ffi.CData):
-                box.value = value
-            elif value != ffi.NULL:
-                box.value = Tensor.from_handle(self.context, value)
-
-
-Marshaller = Callable[[Frame, Any], Any]
-"""From the value of a vendor call to what cffi passes."""
-
-
-def _as_it_is(frame: Frame, value: Any) -> Any:
+def _as_it_is(context: Context, value: Any) -> Any:
     return value
 
 
-def _handle(frame: Frame, owner: Any) -> Any:
-    return frame.context.accept(owner)
+def _handle(context: Context, owner: Any) -> Any:
+    return context.accept(owner)
 
 
-def _handles(frame: Frame, owners: Sequence[Any]) -> Any:
-    return [ffi.NULL if owner is None else frame.context.accept(owner) for owner in owners]
+def _handles(context: Context, owners: Sequence[Any]) -> Any:
+    return [ffi.NULL if owner is None else context.accept(owner) for owner in owners]
 
 
-def _by_pointer(frame: Frame, value: Any) -> Any:
+def _by_pointer(context: Context, value: Any) -> Any:
     return [value]
 
 
-def _size_by_pointer(frame: Frame, values: Sequence[int]) -> Any:
-    return frame.keep(SizeArgument(values)).pointer
+def _size(context: Context, values: Sequence[int]) -> Any:
+    return size_argument(values)
 
 
-def _size(frame: Frame, values: Sequence[int]) -> Any:
-    return _size_by_pointer(frame, values)[0]
+def _size_by_pointer(context: Context, values: Sequence[int]) -> Any:
+    return [size_argument(values)]
 
 
-def _scalar(frame: Frame, value: types.Scalar | types.Number) -> Any:
+def _scalar(context: Context, value: types.Scalar | types.Number) -> Any:
     scalar = value if isinstance(value, types.Scalar) else types.Scalar.of(value)
     payload = {"ival": int(scalar.value)} if scalar.is_integer else {"fval": float(scalar.value)}
     return [{"stype": scalar.dtype, **payload}]
 
 
-def _text(frame: Frame, value: str) -> bytes:
+def _text(context: Context, value: str) -> bytes:
     return value.encode()
 
 
-def _address(frame: Frame, value: int) -> Any:
+def _address(context: Context, value: int) -> Any:
     return ffi.cast("void*", value)
 
 
 def _new(element: str) -> Marshaller:
-    def marshal(frame: Frame, box: Box) -> Any:
-        return frame.fill_later([box], ffi.new(f"{element}[1]"))
+    kind = f"{element}*"
+
+    def marshal(context: Context, box: Box) -> Any:
+        return ffi.new(kind)
 
     return marshal
 
 
-def _size_in_box(frame: Frame, box: Box) -> Any:
-    return frame.fill_later([box], ffi.new("int64_t[1]", [box.value]))
+def _size_in_box(context: Context, box: Box) -> Any:
+    return ffi.new("int64_t*", box.value)
 
 
-def _new_handles(frame: Frame, boxes: Sequence[Box]) -> Any:
-    return frame.fill_later(boxes, ffi.new("diopiTensorHandle_t[]", len(boxes)))
+def _new_handles(context: Context, boxes: Sequence[Box]) -> Any:
+    return ffi.new("diopiTensorHandle_t[]", len(boxes))
 
 
 _MARSHALLERS: dict[Any, Marshaller] = {
@@ -142,22 +112,35 @@ class Caller:
 
     def __init__(self, prototype: Prototype, function: Any) -> None:
         self._function = function
-        self._parameters = [(_marshaller(p), _absent(p)) for p in prototype.parameters[1:]]
+        parameters = prototype.parameters[1:]
+        self._parameters = [(_marshaller(p), _absent(p)) for p in parameters]
+        self._boxed = [i for i, p in enumerate(parameters) if issubclass(p.annotation, kinds.BOXED)]
 
     def __call__(self, context: Context, values: Sequence[Any]) -> Error:
         """The error code of a call with `values`, one a parameter after the context.
 
         Raises TypeError, ValueError or OverflowError when a value can't be what its parameter is in C.
         """
-        frame = Frame(context)
         arguments = [
-            absent if value is None else marshal(frame, value)
+            absent if value is None else marshal(context, value)
             for (marshal, absent), value in zip(self._parameters, values, strict=True)
         ]
-        code = Error(self._function(context.handle, *arguments))
-        if code is Error.Success:
-            frame.fill_boxes()
-        return code
+        if code := self._function(context.handle, *arguments):
+            return Error(code)
+        for i in self._boxed:
+            if values[i] is not None:
+                _fill(context, values[i], arguments[i])
+        return Error.Success
+
+
+def _fill(context: Context, given: Box | list[Box], pointer: Any) -> None:
+    """Put what the callee made into a box, or a list of them; a NULL handle leaves its box empty."""
+    for i, box in enumerate(given if isinstance(given, list) else [given]):
+        value = pointer[i]
+        if not isinstance(value, ffi.CData):
+            box.value = value
+        elif value != ffi.NULL:
+            box.value = Tensor.from_handle(context, value)
 
 
 def _absent(parameter: Parameter) -> Any:

@@ -38,11 +38,12 @@ class NativeVendor(BaseVendor):
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         self._refusal.text = ""
-        if not self.has(name):
+        caller = self._callers.get(name) or self._caller(name)
+        if caller is None:
             self._refusal.text = f"{self._library.path} does not export {name}"
             return Error.NoImplement
         try:
-            return self._caller(name)(context, arguments)
+            return caller(context, arguments)
         except Exception as error:  # values C has no room for, or a code that is no diopiError_t
             self._refusal.text = f"{name}: {error}"
             return Error.ErrorOccurred
@@ -53,10 +54,11 @@ class NativeVendor(BaseVendor):
     def open_device(self) -> Device:
         return self._library.open_device()
 
-    def _caller(self, name: str) -> Caller:
-        if name not in self._callers:
+    def _caller(self, name: str) -> Caller | None:
+        """What calls the function called `name`, made at its first call; None if the library has none."""
+        if self.has(name):
             self._callers[name] = Caller(prototypes()[name], self._library.function(name))
-        return self._callers[name]
+        return self._callers.get(name)
 
     def __repr__(self) -> str:
         return f"<NativeVendor {self.name} {self.version}: {self._library.path}>"

@@ -96,6 +96,18 @@ DIOPI_EXPORT int64_t diopirt_record_count(void);
 /* The record that was the `index`-th to end: its name, nesting depth (0: outermost) and duration. The name lives
  * until the log is begun or ended. */
 DIOPI_EXPORT diopiError_t diopirt_record_logged(int64_t index, const char** name, int32_t* depth, int64_t* nanoseconds);
+
+/* The functions of the built-in device, host memory, as a vendor registers them. Its streams do their copies when they
+ * are waited for, or have so many of them to do. */
+enum { DIOPIRT_HOST_ALIGNMENT = 256, DIOPIRT_HOST_COPIES = 1024 };
+DIOPI_EXPORT int32_t diopirt_host_stream_create(diopiStreamHandle_t* stream);
+DIOPI_EXPORT int32_t diopirt_host_stream_destroy(diopiStreamHandle_t stream);
+DIOPI_EXPORT int32_t diopirt_host_stream_sync(diopiStreamHandle_t stream);
+DIOPI_EXPORT void* diopirt_host_malloc(uint64_t bytes);
+DIOPI_EXPORT void diopirt_host_free(void* memory);
+DIOPI_EXPORT int32_t diopirt_host_copy(diopiStreamHandle_t stream, void* destination, const void* source,
+                                       uint64_t bytes);
+DIOPI_EXPORT const char* diopirt_host_last_error(void);
 /* end declarations */
 
 #ifdef __cplusplus

@@ -24,7 +24,7 @@ static size_t retired_count;
 
 static const char* const kind_names[] = {
     [DEAD] = "dead handle", [DEVICE] = "device",       [STREAM] = "stream", [CONTEXT] = "context",
-    [TENSOR] = "tensor",    [GENERATOR] = "generator", [RECORD] = "record",
+    [TENSOR] = "tensor",    [GENERATOR] = "generator", [RECORD] = "record", [HOST_STREAM] = "stream of the host",
 };
 
 static size_t slab_slots(int slab) { return (size_t)FIRST_SLAB_SLOTS << slab; }

@@ -26,7 +26,7 @@ diopiError_t fail(diopiError_t code, const char* format, ...) __attribute__((for
 /* handle.c: every handle points to a structure that begins with a `struct handle`. */
 enum { SLOT_BYTES = 256 }; /* which is what each of them may take */
 
-enum handle_kind { DEAD, DEVICE, STREAM, CONTEXT, TENSOR, GENERATOR, RECORD };
+enum handle_kind { DEAD, DEVICE, STREAM, CONTEXT, TENSOR, GENERATOR, RECORD, HOST_STREAM };
 
 struct handle {
     _Atomic(enum handle_kind) kind;

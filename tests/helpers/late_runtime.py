@@ -13,11 +13,11 @@ class LateRuntime(HostRuntime):
         super().__init__()
         self.queued: dict[int, list[tuple[int, int, int]]] = {}
 
-    def copy(self, stream: int, destination: int, source: int, nbytes: int) -> Error:
+    def copy(self, stream: int, destination: int, source: int, nbytes: int) -> int:
         self.queued.setdefault(stream, []).append((destination, source, nbytes))
         return Error.Success
 
-    def stream_sync(self, stream: int) -> Error:
+    def stream_sync(self, stream: int) -> int:
         for task in self.queued.pop(stream, []):
             super().copy(stream, *task)
         return super().stream_sync(stream)

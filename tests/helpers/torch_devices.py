@@ -23,8 +23,7 @@ class Limited(HostRuntime):
 
     def malloc(self, nbytes: int) -> int:
         if nbytes > self.left:
-            self._last_error = f"only {self.left} bytes are left"
-            return 0
+            raise MemoryError(f"only {self.left} bytes are left")
         self.left -= nbytes
         address = super().malloc(nbytes)
         self.sizes[address] = nbytes

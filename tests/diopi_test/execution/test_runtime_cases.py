@@ -39,6 +39,16 @@ class CountingRuntime(HostRuntime):
     def __init__(self) -> None:
         super().__init__()
         self.alive: set[int] = set()
+        self.streams: set[int] = set()
+
+    def stream_create(self) -> int:
+        stream = super().stream_create()
+        self.streams.add(stream)
+        return stream
+
+    def stream_destroy(self, stream: int) -> int:
+        self.streams.remove(stream)
+        return super().stream_destroy(stream)
 
     def malloc(self, nbytes: int) -> int:
         address = super().malloc(nbytes)
@@ -50,14 +60,14 @@ class CountingRuntime(HostRuntime):
         super().free(address)
 
     @property
-    def in_use(self) -> tuple[set[int], list[int]]:
-        return self.alive - {0}, list(self._streams)
+    def in_use(self) -> tuple[set[int], set[int]]:
+        return self.alive - {0}, set(self.streams)
 
 
 class PromptRuntime(HostRuntime):
     """Copies at once."""
 
-    def copy(self, stream: int, destination: int, source: int, nbytes: int) -> Error:
+    def copy(self, stream: int, destination: int, source: int, nbytes: int) -> int:
         super().copy(stream, destination, source, nbytes)
         return super().stream_sync(stream)
 
@@ -137,10 +147,8 @@ class Wrapping(HostRuntime):
 class Speechless(HostRuntime):
     """Has no words for what went wrong."""
 
-    def malloc(self, nbytes: int) -> int:
-        address = super().malloc(nbytes)
-        self._last_error = ""
-        return address
+    def last_error(self) -> str:
+        return ""
 
 
 class Backwards(LateRuntime):
@@ -169,8 +177,20 @@ class Impatient(HostRuntime):
 class OneStream(LateRuntime):
     """Only the oldest stream is really waited for."""
 
-    def stream_sync(self, stream: int) -> Error:
-        return super().stream_sync(stream) if stream == min(self._streams) else Error.Success
+    def __init__(self) -> None:
+        super().__init__()
+        self.streams: list[int] = []
+
+    def stream_create(self) -> int:
+        self.streams.append(super().stream_create())
+        return self.streams[-1]
+
+    def stream_destroy(self, stream: int) -> int:
+        self.streams.remove(stream)
+        return super().stream_destroy(stream)
+
+    def stream_sync(self, stream: int) -> int:
+        return super().stream_sync(stream) if stream == self.streams[0] else Error.Success
 
 
 class Forgetful(LateRuntime):
@@ -184,11 +204,15 @@ class Forgetful(LateRuntime):
 class FewStreams(HostRuntime):
     """Has 50 streams to give, and takes none back."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.given = 0
+
     def stream_create(self) -> int:
-        number = super().stream_create()
-        if number > 50:
+        self.given += 1
+        if self.given > 50:
             raise RuntimeError("no stream is left")
-        return number
+        return super().stream_create()
 
 
 class OneThread(HostRuntime):

@@ -1,0 +1,11 @@
+/* Why a service failed: in the vendor's words, as the library's last error. */
+#include <stdio.h>
+
+#include "exported.h"
+
+void explain(const char* service, const char* (*last_error)(void)) {
+    const char* reason = last_error != NULL ? last_error() : NULL;
+    char text[1024];
+    snprintf(text, sizeof text, "%s: %s", service, reason != NULL ? reason : "the vendor does not say why");
+    fail(text);
+}
