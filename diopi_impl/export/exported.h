@@ -26,7 +26,11 @@ struct diopi_exported {
 };
 /* end declarations */
 
+#pragma GCC visibility push(hidden)
+
 /* Ask the framework for the facts of a dense tensor; false if it is sparse, or an answer is lacking or an error. */
 bool describe(diopiConstTensorHandle_t tensor, struct diopi_tensor_facts* facts);
+
+#pragma GCC visibility pop
 
 #endif /* DIOPI_EXPORTED_H_ */
