@@ -45,7 +45,7 @@ typedef enum {
     NvError_BadParameter = 1, /**< An argument is NULL, out of range, or not what the network takes. */
     NvError_BadValue = 2, /**< A handle is of nothing that is alive. */
     NvError_NotInitialized = 3, /**< Nothing is loaded, or a tensor is not bound. */
-    NvError_Busy = 4, /**< It is in use: a loaded instance, memory that is bound. */
+    NvError_Busy = 4, /**< It is in use: a network is loaded, memory is bound. */
     NvError_InvalidFile = 5, /**< The bytes are no loadable, or damaged. */
     NvError_FileVersion = 6, /**< The loadable was made by another version of the compiler. */
     NvError_InsufficientMemory = 7, /**< The heap has not so much memory. */
@@ -85,16 +85,17 @@ typedef enum {
 } NvDlaDataFormat;
 
 /**
- * An input or output of a network. Its sizes, its type and its format can't be changed, but for the first size
- * of a network with a batch.
+ * An input or output of a network. Nothing of it can be changed but the size of the batch, which is 1 at first
+ * and that of all inputs and outputs at once.
  */
 typedef struct NvDlaTensor {
     char name[NVDLA_NAME_LENGTH]; /**< Its name, ended by a zero. */
-    NvU64 bufferSize; /**< Bytes it takes. */
+    NvU64 bufferSize; /**< Bytes it takes. It follows from the sizes: it is not read where a tensor is set. */
     NvDlaDataType dataType; /**< Its element type. */
     NvDlaDataFormat dataFormat; /**< What its axes are. */
     NvU32 numDims; /**< Number of axes. */
-    NvS64 dims[NVDLA_MAX_DIMS]; /**< Their sizes; a batch that is not set yet is -1. */
+    NvS64 dims[NVDLA_MAX_DIMS]; /**< Their sizes; the batch is the first one. */
+    NvS64 maxBatch; /**< What the first size may be at most; 0 if all sizes are fixed. */
 } NvDlaTensor;
 
 /** Memory a task uses. */
@@ -105,11 +106,9 @@ typedef struct NvDlaMemDesc {
 
 /** What a device does next, as the driver fills it from a loadable. */
 typedef struct NvDlaTask {
-    const NvU8* loadable; /**< The bytes of the loadable. */
-    NvU64 loadableSize; /**< How many there are. */
     NvU32 batchSize; /**< Size of the batch; 1 for a network without. */
     NvU32 numAddresses; /**< Number of memories. */
-    const NvDlaMemDesc* addressList; /**< They: inputs, then outputs, in the order of the loadable. */
+    const NvDlaMemDesc* addressList; /**< They: the loadable, its inputs, its outputs, in its order. */
 } NvDlaTask;
 
 /** Begin a session with the kernel's driver. */
@@ -124,13 +123,18 @@ NVDLA_EXPORT NvError NvDlaOpen(void* session_handle, NvU32 instance, void** devi
 /** Close a device; memory that was allocated for it is freed. */
 NVDLA_EXPORT void NvDlaClose(void* session_handle, void* device_handle);
 
-/** Run tasks on a device in their order, and return when they are done. */
+/**
+ * Run tasks on a device in their order, and return when they are done. All are checked before.
+ *
+ * A loadable is read when a task runs it first, and not again until its memory is freed. An output must be in
+ * memory of its own.
+ */
 NVDLA_EXPORT NvError NvDlaSubmit(void* session_handle, void* device_handle, NvDlaTask* tasks, NvU32 num_tasks);
 
 /**
  * Allocate `size` bytes, 1 or more, in a heap: a handle for the device, an address for the host.
  *
- * NvError_InsufficientMemory when the heap, whose size is limited, has not so much.
+ * NvError_InsufficientMemory when the heap of the device, whose size is limited, has not so much.
  */
 NVDLA_EXPORT NvError NvDlaAllocMem(void* session_handle, void* device_handle, void** mem_handle, void** pData,
                                    NvU32 size, NvDlaHeap heap);
@@ -160,7 +164,7 @@ public:
     /** Parse a loadable into what the tasks of the device `instance` need. Where the bytes end, they say themselves. */
     virtual NvError load(const NvU8* buf, int instance) = 0;
 
-    /** Free what was loaded. */
+    /** Free what was loaded, and end its bindings; memory that was bound stays. */
     virtual NvError unload(int instance) = 0;
 
     /** Number of inputs of the loaded network. */
@@ -181,16 +185,16 @@ public:
     /** Change an output, in what can be changed. */
     virtual NvError setOutputTensorDesc(int id, const NvDlaTensor* tensor) = 0;
 
-    /** Memory that both sides address: its handle, and its address. */
+    /** Memory that both sides address, of the device of the loaded network: its handle, and its address. */
     virtual NvError allocateSystemMemory(void** h_mem, NvU64 size, void** pData) = 0;
 
     /** Free it; it must not be bound. Ours. */
     virtual NvError freeSystemMemory(void* h_mem, NvU64 size) = 0;
 
-    /** Let an input be in memory of a handle. */
+    /** Let an input be in memory of a handle, which is large enough. */
     virtual NvError bindInputTensor(int id, void* hMem) = 0;
 
-    /** Let an output be in memory of a handle. */
+    /** Let an output be in memory of a handle, likewise. */
     virtual NvError bindOutputTensor(int id, void* hMem) = 0;
 
     /** Run the network on what is bound; it returns when the outputs are written. */
@@ -203,7 +207,7 @@ protected:
 /** A runtime; NULL if there is no memory. */
 NVDLA_EXPORT IRuntime* createRuntime();
 
-/** Destroy a runtime, and unload what it loaded. Ours. */
+/** Destroy a runtime, unload what it loaded, and free its memory. Ours. */
 NVDLA_EXPORT void destroyRuntime(IRuntime* runtime);
 
 } // namespace nvdla
