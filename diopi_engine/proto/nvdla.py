@@ -106,6 +106,7 @@ _TYPES: tuple[Declaration, ...] = (
             Field("NvS64 dims[NVDLA_MAX_DIMS]", "Their sizes; the batch is the first one."),
             Field("NvS64 maxBatch", "What the first size may be at most; 0 if all sizes are fixed."),
         ),
+        ours=True,
     ),
     Struct(
         "NvDlaMemDesc",
@@ -120,6 +121,7 @@ _TYPES: tuple[Declaration, ...] = (
             Field("NvU32 numAddresses", "Number of memories."),
             Field("const NvDlaMemDesc* addressList", "They: the loadable, its inputs, its outputs, in its order."),
         ),
+        ours=True,
     ),
 )
 

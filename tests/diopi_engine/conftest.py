@@ -39,22 +39,22 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def nvdla_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The path of libnvdla_runtime.so."""
-    from diopi_engine.runtime.nvdla.build import build
-
-    if shutil.which("cc") is None or shutil.which("c++") is None:
-        pytest.skip("there is no compiler of C and C++ here")
-    return build(tmp_path_factory.mktemp("nvdla"))
-
-
-@pytest.fixture(scope="session")
 def locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder by which the processes of these tests tell one another which cores they have."""
     folder = tmp_path_factory.mktemp("locks")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DIOPI_ENGINE_LOCKS", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session")
+def nvdla_library(tmp_path_factory: pytest.TempPathFactory, locks: Path) -> Path:
+    """The path of libnvdla_runtime.so; the devices that it finds are those of these tests, as `locks` says."""
+    from diopi_engine.runtime.nvdla.build import build
+
+    if shutil.which("cc") is None or shutil.which("c++") is None:
+        pytest.skip("there is no compiler of C and C++ here")
+    return build(tmp_path_factory.mktemp("nvdla"))
 
 
 @pytest.fixture

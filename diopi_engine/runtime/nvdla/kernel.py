@@ -114,10 +114,10 @@ def _check_its(session: Session, opened: OpenDevice) -> None:
 
 @call
 def NvDlaAllocMem(session: Session, opened: OpenDevice, size: int, heap: Heap) -> tuple[int, Any]:
-    _check_its(session, opened)
     if not size:
         raise bad("0 bytes are to be allocated, expected 1 or more")
     with HANDLES.lock:
+        _check_its(session, opened)
         memory = Memory(heap_of(opened.device.number, heap), size)
         opened.memories.append(memory)
         return HANDLES.enter(memory), ffi.cast("void*", memory.address)

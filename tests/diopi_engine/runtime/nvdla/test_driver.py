@@ -18,7 +18,7 @@ from diopi_engine.runtime.errors import CallError
 from diopi_engine.runtime.execution import Execution
 from diopi_engine.runtime.nvdla.layer import Layer
 from diopi_engine.runtime.nvdla.loadable import read_loadable
-from diopi_engine.runtime.nvdla.memory import heap_of
+from diopi_engine.runtime.nvdla.memory import HeapSpace, heap_of
 
 
 @pytest.fixture
@@ -175,6 +175,13 @@ def test_heaps_have_the_sizes_that_the_environment_says(monkeypatch: pytest.Monk
     with pytest.raises(ValueError, match="DIOPI_ENGINE_SRAM is 'much', expected a number from 1 to"):
         heap_of(1, Heap.SRAM)
     heap_of.cache_clear()
+
+
+def test_memory_that_the_system_has_not() -> None:
+    space = HeapSpace("a heap", 1 << 62)
+    with pytest.raises(CallError, match="bytes of the system's memory") as raised:
+        space.allocate(1 << 61)
+    assert (raised.value.result, space.taken) == (Error.Error_InsufficientMemory, 0)
 
 
 def test_a_loadable_that_leads_to_where_no_memory_is(engine: Engine) -> None:

@@ -27,6 +27,18 @@ print(nvdla.NvDlaInitialize(ctypes.byref(result)), nvdla._ZN5nvdla13createRuntim
 print(hgrt.hgDeviceGetCount(ctypes.byref(result)), hgrt.hgGetLastErrorString(ctypes.byref(text)), text.value.decode())
 """
 
+UNDESTROYED = """
+import sys
+from pathlib import Path
+from diopi_engine.conformance.nvdla.bench import Bound
+from diopi_engine.conformance.nvdla.client import Client
+runtime = Client(Path(sys.argv[1])).runtime()
+runtime.load(Path(sys.argv[2]).read_bytes())
+bound = Bound(runtime)
+runtime.call("submit")
+print("submitted")
+"""
+
 
 def built(compiler: str, standard: str, source: Path, libraries: list[Path], program: Path) -> Path:
     linked = [option for one in libraries for option in (str(one), f"-Wl,-rpath,{one.parent}")]
@@ -76,6 +88,12 @@ def test_a_program_that_fails_ends_with_its_runtime(walkthrough: Path, tmp_path:
     (tmp_path / "none").write_bytes(bytes(1000))
     done = run(walkthrough, tmp_path / "none", 1)
     assert (done.returncode, done.stderr) == (1, "runtime.load(loadable.data(), 0): NvError 5\n")
+
+
+def test_a_python_process_ends_with_its_runtime(nvdla_library: Path, engine: Engine, tmp_path: Path) -> None:
+    engine.save(tmp_path / "layer.engine")
+    done = run(sys.executable, "-c", UNDESTROYED, nvdla_library, tmp_path / "layer.engine")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "submitted\n", "")
 
 
 def test_what_can_not_be_imported_is_named(nvdla_library: Path, library: Path) -> None:
