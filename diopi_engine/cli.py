@@ -63,13 +63,17 @@ def _binding(number: int, binding: Binding) -> str:
 
 @main.command()
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the library.")
-def export(out: Path) -> None:
-    """Build libhgrt.so, the reference runtime for programs in C and C++."""
-    from diopi_engine.runtime.build import build
+@click.option("--interface", "chosen", type=click.Choice(["hgrt", "nvdla"]), help="Only the library of this interface.")
+def export(out: Path, chosen: str | None) -> None:
+    """Build the reference runtime for programs in C and C++: libhgrt.so and libnvdla_runtime.so."""
+    from diopi_engine.runtime.build import build as build_hgrt
+    from diopi_engine.runtime.nvdla.build import build as build_nvdla
     from diopi_impl.export import ExportError
 
     try:
-        click.echo(build(out))
+        for interface, build in {"hgrt": build_hgrt, "nvdla": build_nvdla}.items():
+            if chosen in (None, interface):
+                click.echo(build(out))
     except (ExportError, OSError) as error:
         raise click.ClickException(str(error)) from error
 
@@ -79,11 +83,17 @@ def export(out: Path) -> None:
 @click.option("-k", "chosen", default="", help="Only cases whose name has this in it.")
 @click.option("--timeout", default=120.0, show_default=True, help="Seconds a case may take.")
 def check(library: Path, chosen: str, timeout: float) -> None:
-    """Run the conformance cases of HanGuangRT on a library: status 1 if one failed, 3 if none was run."""
-    from diopi_engine.conformance.cases import CASES
+    """Run the conformance cases of its interface on a library: status 1 if one failed, 3 if none was run.
+
+    The library has HanGuangRT, or NVDLA's driver, or both: its symbols tell.
+    """
+    from diopi_engine.conformance.interfaces import NoInterfaceError, cases_of
     from diopi_engine.conformance.run import run
 
-    cases = [name for name in CASES if chosen in name]
+    try:
+        cases = [name for name in cases_of(library) if chosen in name]
+    except NoInterfaceError as error:
+        raise click.ClickException(str(error)) from error
     count = {"passed": 0, "not_run": 0}
     for verdict in run(library.resolve(), cases, timeout):
         count[verdict.verdict] = count.get(verdict.verdict, 0) + 1

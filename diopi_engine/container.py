@@ -10,7 +10,7 @@ import hashlib
 import io
 import struct
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from diopi_engine.errors import EngineFileError
 
@@ -18,6 +18,13 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 _SEAL = b"diopi engine, sha256 of the first member: "
 _MALFORMED = (zipfile.BadZipFile, struct.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
 """What zipfile raises for bytes that are no archive it can read."""
+
+_RECORDS = {b"PK\3\4": "<18xI4xHH", b"PK\1\2": "<28xHHH12x", b"PK\5\6": "<20xH"}
+"""By its signature, how each record of an archive begins: a member, an entry of the directory, its end. The numbers are
+how many bytes of each kind come behind that."""
+
+LARGEST = (1 << 32) - 1
+"""Bytes that a file has at most: its sizes are numbers of 32 bits."""
 
 
 def sha256(data: bytes) -> str:
@@ -44,6 +51,25 @@ def unpack(data: bytes) -> dict[str, bytes]:
     if pack(members) != data:
         raise EngineFileError(f"the file of {len(data)} bytes is not as it was written: its headers were changed")
     return members
+
+
+def extent(read: Callable[[int, int], bytes]) -> int:
+    """How many bytes a file has whose end is not known, by what it says itself.
+
+    Args:
+        read: so many bytes from an offset on; EngineFileError if there are not so many.
+
+    EngineFileError if there is no archive. It may still be none that `pack` makes.
+    """
+    offset, signature = 0, b""
+    while signature != b"PK\5\6":
+        signature = read(offset, 4)
+        if signature not in _RECORDS or offset > LARGEST:
+            raise EngineFileError(f"there is no archive: {signature!r} stands at {offset}, where a record should begin")
+        record = _RECORDS[signature]
+        size = struct.calcsize(record)
+        offset += size + sum(struct.unpack(record, read(offset, size)))
+    return offset
 
 
 def _members(data: bytes) -> dict[str, bytes]:

@@ -16,7 +16,8 @@ import numpy as np
 from diopi_engine.conformance import networks
 from diopi_engine.conformance.client import Client, FailedCallError
 from diopi_engine.engine import Array
-from diopi_engine.proto.hgrt import CoreAllocPolicy, DeviceAttribute, Result
+from diopi_engine.proto.declarations import Enumeration
+from diopi_engine.proto.hgrt import CoreAllocPolicy, DeviceAttribute
 
 CASES: dict[str, Callable[[Bench], None]] = {}
 """Every case by its name."""
@@ -108,7 +109,7 @@ def check_array(what: str, found: Array, expected: Array) -> None:
 
 
 @contextmanager
-def refused(what: str, *results: Result) -> Iterator[None]:
+def refused(what: str, *results: Enumeration) -> Iterator[None]:
     """What is done within must fail, with one of these results."""
     try:
         yield
@@ -117,4 +118,4 @@ def refused(what: str, *results: Result) -> Iterator[None]:
             names = " or ".join(result.name for result in results)
             raise NotConformingError(f"{what} answers {error}, expected {names}") from None
         return
-    raise NotConformingError(f"{what} answers HG_SUCCESS, expected {results[0].name}")
+    raise NotConformingError(f"{what} is done, expected {results[0].name}")

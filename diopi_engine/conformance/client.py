@@ -10,7 +10,7 @@ import cffi
 import numpy as np
 
 from diopi_engine.proto import headers, hgrt
-from diopi_engine.proto.declarations import Function
+from diopi_engine.proto.declarations import Enumeration, Function
 from diopi_engine.proto.hgrt import CoreAllocPolicy, MemoryType, Result
 
 ffi = cffi.FFI()
@@ -18,13 +18,13 @@ ffi.cdef(headers.cdef(hgrt.DECLARATIONS))
 
 
 class FailedCallError(Exception):
-    """A call did not answer HG_SUCCESS.
+    """A call did not answer that it was done.
 
     Attributes:
-        result: what it answered; None if that is no hgResult, or the library has no such function.
+        result: what it answered; None if that is no result of its interface, or the library has no such function.
     """
 
-    def __init__(self, result: Result | None, text: str) -> None:
+    def __init__(self, result: Enumeration | None, text: str) -> None:
         super().__init__(f"{result.name}: {text}" if result is not None else text)
         self.result = result
 

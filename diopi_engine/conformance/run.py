@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, final
 
 from diopi_engine.conformance import networks
-from diopi_engine.conformance.cases import CASES
+from diopi_engine.conformance.nvdla import networks as loadables
+from diopi_engine.conformance.nvdla.bench import PREFIX
 
 TIMEOUT = 120.0
 """Seconds a case may take, with the start of the library if it is the first of its process."""
@@ -33,9 +34,9 @@ class Verdict:
 class _Worker:
     """A process that runs cases."""
 
-    def __init__(self, library: Path, folder: Path) -> None:
+    def __init__(self, module: str, subject: str, folder: Path) -> None:
         reading, writing = os.pipe()
-        command = [sys.executable, "-m", "diopi_engine.conformance.worker", str(library), str(folder), str(writing)]
+        command = [sys.executable, "-m", f"diopi_engine.conformance.{module}", subject, str(folder), str(writing)]
         self._process: Any = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[writing], text=True)
         os.close(writing)
         self._answers = os.fdopen(reading)
@@ -63,20 +64,28 @@ class _Worker:
         self._process.communicate()
 
 
-def run(library: Path, cases: Sequence[str] = tuple(CASES), timeout: float = TIMEOUT) -> Iterator[Verdict]:
+def run(library: Path, cases: Sequence[str], timeout: float = TIMEOUT) -> Iterator[Verdict]:
     """The verdicts of cases on a library, as they end. A process goes on with the next case after one that passed."""
-    if not cases:
-        return
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        networks.make(folder)
-        worker: _Worker | None = None
+        _make_networks(folder, cases)
+        workers: dict[str, _Worker] = {}
         for case in cases:
-            worker = worker or _Worker(library, folder)
+            module = "nvdla.worker" if case.startswith(PREFIX) else "worker"
+            worker = workers.pop(module, None) or _Worker(module, str(library), folder)
             verdict = worker.run(case, timeout)
-            if verdict.verdict not in ("passed", "not_run"):
+            if verdict.verdict in ("passed", "not_run"):
+                workers[module] = worker
+            else:
                 worker.close()
-                worker = None
             yield verdict
-        if worker is not None:
+        for worker in workers.values():
             worker.close()
+
+
+def _make_networks(folder: Path, cases: Sequence[str]) -> None:
+    """Compile what cases run."""
+    if any(case.startswith(PREFIX) for case in cases):
+        loadables.make(folder)
+    if any(not case.startswith(PREFIX) for case in cases):
+        networks.make(folder)

@@ -19,6 +19,9 @@ from diopi_engine.proto.declarations import (
     Typedef,
 )
 
+MAX_DIMS = 8
+"""Axes a tensor has at most."""
+
 NAME_LENGTH = 80
 """Bytes of a tensor's name with the zero at its end."""
 
@@ -30,7 +33,7 @@ class Error(Enumeration):
     Error_BadParameter = 1, "An argument is NULL, out of range, or not what the network takes."
     Error_BadValue = 2, "A handle is of nothing that is alive."
     Error_NotInitialized = 3, "Nothing is loaded, or a tensor is not bound."
-    Error_Busy = 4, "It is in use: a loaded instance, memory that is bound."
+    Error_Busy = 4, "It is in use: a network is loaded, memory is bound."
     Error_InvalidFile = 5, "The bytes are no loadable, or damaged."
     Error_FileVersion = 6, "The loadable was made by another version of the compiler."
     Error_InsufficientMemory = 7, "The heap has not so much memory."
@@ -82,7 +85,7 @@ _NUMBERS = (
 
 _TYPES: tuple[Declaration, ...] = (
     *_NUMBERS,
-    Constant("NVDLA_MAX_DIMS", 8, "Axes a tensor has at most."),
+    Constant("NVDLA_MAX_DIMS", MAX_DIMS, "Axes a tensor has at most."),
     Constant("NVDLA_NAME_LENGTH", NAME_LENGTH, "Bytes of a tensor's name with the zero at its end."),
     Enum("NvError", "Nv", Error),
     Enum("NvDlaHeap", "NvDlaHeap_", Heap),
@@ -90,16 +93,20 @@ _TYPES: tuple[Declaration, ...] = (
     Enum("NvDlaDataFormat", "NvDlaDataFormat_", DataFormat),
     Struct(
         "NvDlaTensor",
-        "An input or output of a network. Its sizes, its type and its format can't be changed, but for the first size\n"
-        "of a network with a batch.",
+        "An input or output of a network. Nothing of it can be changed but the size of the batch, which is 1 at first\n"
+        "and that of all inputs and outputs at once.",
         (
             Field("char name[NVDLA_NAME_LENGTH]", "Its name, ended by a zero."),
-            Field("NvU64 bufferSize", "Bytes it takes."),
+            Field(
+                "NvU64 bufferSize", "Bytes it takes. It follows from the sizes: it is not read where a tensor is set."
+            ),
             Field("NvDlaDataType dataType", "Its element type."),
             Field("NvDlaDataFormat dataFormat", "What its axes are."),
             Field("NvU32 numDims", "Number of axes."),
-            Field("NvS64 dims[NVDLA_MAX_DIMS]", "Their sizes; a batch that is not set yet is -1."),
+            Field("NvS64 dims[NVDLA_MAX_DIMS]", "Their sizes; the batch is the first one."),
+            Field("NvS64 maxBatch", "What the first size may be at most; 0 if all sizes are fixed."),
         ),
+        ours=True,
     ),
     Struct(
         "NvDlaMemDesc",
@@ -110,12 +117,11 @@ _TYPES: tuple[Declaration, ...] = (
         "NvDlaTask",
         "What a device does next, as the driver fills it from a loadable.",
         (
-            Field("const NvU8* loadable", "The bytes of the loadable."),
-            Field("NvU64 loadableSize", "How many there are."),
             Field("NvU32 batchSize", "Size of the batch; 1 for a network without."),
             Field("NvU32 numAddresses", "Number of memories."),
-            Field("const NvDlaMemDesc* addressList", "They: inputs, then outputs, in the order of the loadable."),
+            Field("const NvDlaMemDesc* addressList", "They: the loadable, its inputs, its outputs, in its order."),
         ),
+        ours=True,
     ),
 )
 
@@ -136,13 +142,15 @@ PORTABILITY: tuple[Function, ...] = (
     _function(
         "NvDlaSubmit",
         "void* session_handle, void* device_handle, NvDlaTask* tasks, NvU32 num_tasks",
-        "Run tasks on a device in their order, and return when they are done.",
+        "Run tasks on a device in their order, and return when they are done. All are checked before.\n\n"
+        "A loadable is read when a task runs it first, and not again until its memory is freed. An output must be in\n"
+        "memory of its own.",
     ),
     _function(
         "NvDlaAllocMem",
         "void* session_handle, void* device_handle, void** mem_handle, void** pData, NvU32 size, NvDlaHeap heap",
         "Allocate `size` bytes, 1 or more, in a heap: a handle for the device, an address for the host.\n\n"
-        "NvError_InsufficientMemory when the heap, whose size is limited, has not so much.",
+        "NvError_InsufficientMemory when the heap of the device, whose size is limited, has not so much.",
     ),
     _function(
         "NvDlaFreeMem",
@@ -166,7 +174,7 @@ METHODS: tuple[Function, ...] = (
         "const NvU8* buf, int instance",
         "Parse a loadable into what the tasks of the device `instance` need. Where the bytes end, they say themselves.",
     ),
-    _function("unload", "int instance", "Free what was loaded."),
+    _function("unload", "int instance", "Free what was loaded, and end its bindings; memory that was bound stays."),
     _function("getNumInputTensors", "int* count", "Number of inputs of the loaded network."),
     _function("getInputTensorDesc", "int id, NvDlaTensor* tensor", "What an input is."),
     _function("setInputTensorDesc", "int id, const NvDlaTensor* tensor", "Change an input, in what can be changed."),
@@ -176,11 +184,11 @@ METHODS: tuple[Function, ...] = (
     _function(
         "allocateSystemMemory",
         "void** h_mem, NvU64 size, void** pData",
-        "Memory that both sides address: its handle, and its address.",
+        "Memory that both sides address, of the device of the loaded network: its handle, and its address.",
     ),
     _function("freeSystemMemory", "void* h_mem, NvU64 size", "Free it; it must not be bound.", ours=True),
-    _function("bindInputTensor", "int id, void* hMem", "Let an input be in memory of a handle."),
-    _function("bindOutputTensor", "int id, void* hMem", "Let an output be in memory of a handle."),
+    _function("bindInputTensor", "int id, void* hMem", "Let an input be in memory of a handle, which is large enough."),
+    _function("bindOutputTensor", "int id, void* hMem", "Let an output be in memory of a handle, likewise."),
     _function("submit", "", "Run the network on what is bound; it returns when the outputs are written."),
 )
 """Of the C++ class `nvdla::IRuntime`."""
@@ -190,7 +198,7 @@ FACTORIES: tuple[Function, ...] = (
     _function(
         "destroyRuntime",
         "IRuntime* runtime",
-        "Destroy a runtime, and unload what it loaded.",
+        "Destroy a runtime, unload what it loaded, and free its memory.",
         returns="void",
         ours=True,
     ),

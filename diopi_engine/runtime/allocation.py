@@ -93,7 +93,7 @@ def _taken(manifest: Manifest, mapped: Mapping[int, Device], policy: CoreAllocPo
         virtual: _copies(manifest, virtual, device, policy, mask if virtual == manifest.control.virtual_device else 0)
         for virtual, device in mapped.items()
     }
-    lanes = [_lanes(control, copies[control.virtual_device]) for control in manifest.scheme]
+    lanes = [lanes_of(control, copies[control.virtual_device]) for control in manifest.scheme]
     if mask:
         lanes[manifest.engine] = _chunks(numbers(mask), manifest.control.cores_per_batch)
     taken = {
@@ -132,7 +132,7 @@ def _copies(
     return [fixed | dict(zip(left, cores[n * len(left) : (n + 1) * len(left)], strict=True)) for n in range(count)]
 
 
-def _lanes(control: Control, copies: Sequence[Mapping[int, int]]) -> list[Lane]:
+def lanes_of(control: Control, copies: Sequence[Mapping[int, int]]) -> list[Lane]:
     """The lanes of an engine on each copy of its scheme."""
     cores = numbers(control.core_mask)
     return [lane for copy in copies for lane in _chunks([copy[core] for core in cores], control.cores_per_batch)]

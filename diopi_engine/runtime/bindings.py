@@ -15,7 +15,8 @@ from diopi_engine.proto.hgrt import MemoryType, Result
 from diopi_engine.runtime.errors import CallError
 from diopi_engine.runtime.execution import shape_of
 from diopi_engine.runtime.ffi import ffi
-from diopi_engine.runtime.objects import Context, Handles, Tensor
+from diopi_engine.runtime.handles import Handles
+from diopi_engine.runtime.objects import Context, Tensor
 
 
 def arrays_of(

@@ -24,6 +24,7 @@ struct hgrt_exported {{
 
 static function_t functions[{count}];
 static const struct hgrt_exported exported = {{functions, fail}};
+const char what_is_served[] = "the runtime of HanGuangRT";
 const char python_service[] = "diopi_engine.runtime.service";
 const void* const served = &exported;
 

@@ -32,13 +32,14 @@ from diopi_engine.runtime.devices import Device, devices
 from diopi_engine.runtime.errors import CallError
 from diopi_engine.runtime.execution import Execution
 from diopi_engine.runtime.ffi import ffi, lock_pages, text_of
-from diopi_engine.runtime.objects import Context, Handles, LoadedEngine, Scheme, Tensor
+from diopi_engine.runtime.handles import Handles
+from diopi_engine.runtime.objects import Context, LoadedEngine, Scheme, Tensor
 from diopi_engine.sizes import sample_bytes
 
 CALLS: dict[str, Callable[..., Any]] = {}
 """Every function by its name, but for those that need no Python."""
 
-HANDLES = Handles()
+HANDLES = Handles(Result.ERROR_INVALID_HANDLE)
 
 _thread = threading.local()
 

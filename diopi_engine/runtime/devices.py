@@ -19,6 +19,9 @@ import jax
 from diopi_engine.manifest import MAX_CORES
 from diopi_engine.runtime.cores import Cores
 
+MAX_DEVICES = 64
+"""Devices that there may be."""
+
 LOCKS = Path("/tmp/diopi-engine")
 """The folder of the core files if the environment names none: one that all users of the machine see."""
 
@@ -37,8 +40,8 @@ class Device:
 @cache
 def devices() -> tuple[Device, ...]:
     """All devices; ValueError if the environment says what can't be."""
-    count, cores = _setting("DIOPI_ENGINE_DEVICES", 2, 64), _setting("DIOPI_ENGINE_CORES", 4, MAX_CORES)
-    memory = _setting("DIOPI_ENGINE_LOCAL_MEMORY", 256, 1 << 10) << 20
+    count, cores = setting("DIOPI_ENGINE_DEVICES", 2, MAX_DEVICES), setting("DIOPI_ENGINE_CORES", 4, MAX_CORES)
+    memory = setting("DIOPI_ENGINE_LOCAL_MEMORY", 256, 1 << 10) << 20
     folder = Path(os.environ.get("DIOPI_ENGINE_LOCKS", LOCKS))
     with suppress(RuntimeError):  # JAX has started in this process, with the devices it has
         jax.config.update("jax_num_cpu_devices", count * cores)
@@ -52,7 +55,8 @@ def devices() -> tuple[Device, ...]:
     )
 
 
-def _setting(name: str, default: int, most: int) -> int:
+def setting(name: str, default: int, most: int) -> int:
+    """A number from 1 to `most` that the environment may say; ValueError if it says what can't be."""
     text = os.environ.get(name, str(default))
     if not text.isdigit() or not 1 <= int(text) <= most:
         raise ValueError(f"{name} is {text!r}, expected a number from 1 to {most}")

@@ -1,13 +1,11 @@
-"""What handles are of: engines, their schemes and contexts, tensors. A handle is a number that is never used again."""
+"""What handles are of: engines, their schemes and contexts, tensors."""
 
 from __future__ import annotations
 
-import itertools
 import mmap
-import threading
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 import numpy as np
 
@@ -123,42 +121,3 @@ class Tensor:
         if self.described is None:
             raise CallError(Result.ERROR_INVALID_ARGUMENT, "the tensor has no description yet")
         return self.described
-
-
-T = TypeVar("T", LoadedEngine, Scheme, Context, Tensor)
-
-
-@final
-class Handles:
-    """Handles, and what is alive behind them."""
-
-    def __init__(self) -> None:
-        self._numbers = itertools.count(0x1000, 0x10)
-        self._objects: dict[int, Any] = {}
-        self.lock = threading.RLock()
-        """Held while objects are made and destroyed, so that what a call found can't go meanwhile."""
-
-    def enter(self, made: Any) -> int:
-        """A handle for something."""
-        with self.lock:
-            number = next(self._numbers)
-            self._objects[number] = made
-            return number
-
-    def find(self, kind: type[T], handle: int) -> T:
-        """What a handle is of; HG_ERROR_INVALID_HANDLE if nothing of that kind is alive behind it."""
-        found = self._objects.get(handle)
-        if not isinstance(found, kind):
-            what = "nothing that is alive" if found is None else f"a {type(found).__name__}"
-            raise CallError(Result.ERROR_INVALID_HANDLE, f"handle {handle:#x} is of {what}, expected a {kind.__name__}")
-        return found
-
-    def remove(self, gone: Any) -> None:
-        """Forget the handle of something."""
-        with self.lock:
-            self._objects = {handle: one for handle, one in self._objects.items() if one is not gone}
-
-    def all(self, kind: type[T]) -> list[T]:
-        """Everything of a kind that is alive."""
-        with self.lock:
-            return [one for one in self._objects.values() if isinstance(one, kind)]

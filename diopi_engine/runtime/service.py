@@ -10,7 +10,7 @@ from typing import Any
 from diopi_engine.proto.declarations import Function, Parameter
 from diopi_engine.proto.hgrt import ENUMS, FUNCTIONS, Result
 from diopi_engine.runtime.calls import CALLS, HANDLES, current
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.errors import Answers, CallError
 from diopi_engine.runtime.ffi import ffi
 from diopi_engine.runtime.objects import Context, LoadedEngine, Scheme, Tensor
 
@@ -23,6 +23,8 @@ _KINDS: Mapping[str, Any] = {
 """What the handles of each type are of."""
 
 _ENUMS = {enum.name: enum.members for enum in ENUMS}
+
+_ANSWERS = Answers(Result.SUCCESS, Result.ERROR_OUT_OF_MEMORY, Result.ERROR_INTERNAL)
 
 _lock = threading.Lock()
 _served: dict[int, list[Any]] = {}
@@ -55,25 +57,14 @@ def _receiver(function: Function, fail: Any) -> Callable[..., int]:
     call, parameters = CALLS[function.name], function.parameters
     outputs = [n for n, parameter in enumerate(parameters) if is_output(parameter)]
 
-    def receive(*values: Any) -> int:
-        try:
-            for n in outputs:
-                if not values[n]:
-                    raise CallError(Result.ERROR_INVALID_ARGUMENT, f"{parameters[n].name} is NULL")
-            given = [_given(one, values[n]) for n, one in enumerate(parameters) if n not in outputs]
-            _write([(parameters[n], values[n]) for n in outputs], call(*given))
-        except CallError as error:
-            fail(f"{function.name}: {error}".encode())
-            return error.result
-        except MemoryError:
-            fail(f"{function.name}: there is not so much memory".encode())
-            return Result.ERROR_OUT_OF_MEMORY
-        except Exception as error:
-            fail(f"{function.name}: {type(error).__name__}: {error}".encode())
-            return Result.ERROR_INTERNAL
-        return Result.SUCCESS
+    def receive(*values: Any) -> None:
+        for n in outputs:
+            if not values[n]:
+                raise CallError(Result.ERROR_INVALID_ARGUMENT, f"{parameters[n].name} is NULL")
+        given = [_given(one, values[n]) for n, one in enumerate(parameters) if n not in outputs]
+        _write([(parameters[n], values[n]) for n in outputs], call(*given))
 
-    return receive
+    return _ANSWERS.to(function.name, receive, lambda reason: fail(reason.encode()))
 
 
 def _given(parameter: Parameter, value: Any) -> Any:

@@ -48,6 +48,7 @@ def build(
     roots: Iterable[Path],
     include: Path = headers.INCLUDE_DIR,
     beside: Sequence[Path] = (),
+    in_cpp: str = "",
 ) -> Path:
     """Build a library that Python serves, in a folder that is made; its path.
 
@@ -57,6 +58,7 @@ def build(
         roots: folders where Python finds the service's modules.
         include: folder of the headers that the text includes.
         beside: more files in C.
+        in_cpp: more functions, in C++; there has to be a compiler for it if there are any.
 
     Raises ExportError when it can't be built.
     """
@@ -66,7 +68,11 @@ def build(
         for file, content in texts.items():
             Path(temporary, file).write_text(content, "utf-8")
         made = Path(temporary, target.name)
-        _compile([_HERE / "host.c", *beside, *(Path(temporary, file) for file in texts)], made, include)
+        sources = [_HERE / "host.c", *beside, *(Path(temporary, file) for file in texts)]
+        if in_cpp:
+            Path(temporary, "functions.cpp").write_text(in_cpp, "utf-8")
+            sources.append(_compiled_cpp(Path(temporary, "functions.cpp"), include))
+        _compile(sources, made, include)
         os.replace(made, target)
     return target
 
@@ -85,18 +91,31 @@ def _roots(name: str) -> list[Path]:
 
 
 def _compile(sources: list[Path], target: Path, include: Path) -> None:
+    """Compile files in C, and link them with objects of C++."""
     flags = [*_FLAGS, f"-Wl,-soname,{target.name}", f"-I{include}", f"-I{_HERE}"]
-    command = [*_compiler(), *flags, *map(str, sources), "-ldl"]
-    done = subprocess.run([*command, "-o", str(target)], capture_output=True, text=True)
+    libraries = ["-ldl", *["-lstdc++"] * any(source.suffix == ".o" for source in sources)]
+    _run([*_compiler("C", "CC", "cc", "gcc", "clang"), *flags, *map(str, sources), *libraries, "-o", str(target)])
+
+
+def _compiled_cpp(source: Path, include: Path) -> Path:
+    """The object of a file in C++."""
+    target = source.with_suffix(".o")
+    compiler = _compiler("C++", "CXX", "c++", "g++", "clang++")
+    _run([*compiler, "-std=c++17", "-O1", "-fPIC", f"-I{include}", "-c", str(source), "-o", str(target)])
+    return target
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise ExportError(f"{shlex.join(command)} failed:\n{done.stderr}")
 
 
-def _compiler() -> list[str]:
-    """The C compiler: $CC, or the first there is of cc, gcc and clang."""
-    named = shlex.split(os.environ.get("CC", ""))
-    known = [named] if named else [["cc"], ["gcc"], ["clang"]]
+def _compiler(language: str, variable: str, *names: str) -> list[str]:
+    """The compiler of a language: the one that an environment variable says, or the first that there is of these."""
+    named = shlex.split(os.environ.get(variable, ""))
+    known = [named] if named else [[name] for name in names]
     for command in known:
         if shutil.which(command[0]):
             return command
-    raise ExportError(f"there is no C compiler: looked for {', '.join(command[0] for command in known)}")
+    raise ExportError(f"there is no {language} compiler: looked for {', '.join(command[0] for command in known)}")

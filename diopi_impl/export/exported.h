@@ -26,11 +26,15 @@ struct diopi_exported {
 };
 /* end declarations */
 
+#pragma GCC visibility push(hidden)
+
 /* Ask the framework for the facts of a dense tensor; false if it is sparse, an answer is lacking, an error or no shape,
  * or there is no room for so many axes. */
 bool describe(diopiConstTensorHandle_t tensor, struct diopi_tensor_facts* facts);
 
 /* Have the vendor's last error, if it has words for it, say why its service of this name failed. */
 void explain(const char* service, const char* (*last_error)(void));
+
+#pragma GCC visibility pop
 
 #endif /* DIOPI_EXPORTED_H_ */

@@ -147,14 +147,16 @@ static bool start_interpreter(void) {
     return true;
 }
 
-/* The text of the exception that was raised. */
-static bool give_up_as_raised(const char* what) {
+/* With the text of the exception that was raised. */
+static bool give_up_as_raised(const char* what, const char* failed) {
+    char start[256];
+    snprintf(start, sizeof start, "%s%s: ", what, failed);
     void *type = NULL, *value = NULL, *trace = NULL;
     python.PyErr_Fetch(&type, &value, &trace);
     python.PyErr_NormalizeException(&type, &value, &trace);
     void* text = value != NULL ? python.PyObject_Str(value) : NULL;
     const char* characters = text != NULL ? python.PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-    give_up_because(what, characters != NULL ? characters : "an exception without text");
+    give_up_because(start, characters != NULL ? characters : "an exception without text");
     void* const owned[] = {type, value, trace, text};
     for (int i = 0; i < 4; i++) python.Py_DecRef(owned[i]); /* which may be NULL */
     return false;
@@ -165,12 +167,12 @@ static bool append_paths(void) {
     if (paths == NULL) return give_up("Python has no sys.path");
     if (own_interpreter) {
         void* none = python.PyObject_CallMethod(paths, "clear", NULL);
-        if (none == NULL) return give_up_as_raised("sys.path can't be cleared: ");
+        if (none == NULL) return give_up_as_raised("sys.path", " can't be cleared");
         python.Py_DecRef(none);
     }
     for (const char* const* path = python_paths; *path != NULL; path++) {
         void* none = python.PyObject_CallMethod(paths, "append", "s", *path);
-        if (none == NULL) return give_up_as_raised("sys.path can't be extended: ");
+        if (none == NULL) return give_up_as_raised("sys.path", " can't be extended");
         python.Py_DecRef(none);
     }
     return true;
@@ -179,10 +181,10 @@ static bool append_paths(void) {
 static bool import_service(void) {
     if (!append_paths()) return false;
     void* service = python.PyImport_ImportModule(python_service);
-    if (service == NULL) return give_up_as_raised("the vendor can't be imported: ");
+    if (service == NULL) return give_up_as_raised(what_is_served, " can't be imported");
     void* none = python.PyObject_CallMethod(service, "serve", "K", (unsigned long long)(uintptr_t)served);
     python.Py_DecRef(service);
-    if (none == NULL) return give_up_as_raised("the vendor can't be served: ");
+    if (none == NULL) return give_up_as_raised(what_is_served, " can't be served");
     python.Py_DecRef(none);
     return true;
 }
@@ -213,7 +215,11 @@ static bool start(void) {
     }
     pthread_mutex_unlock(&starting);
     if (state == IMPOSSIBLE) return refuse();
-    if (is_importing) return fail("the vendor called its own library while it was being imported"), false;
+    if (is_importing) {
+        char text[256];
+        snprintf(text, sizeof text, "%s called its own library while it was being imported", what_is_served);
+        return fail(text), false;
+    }
     int before = python.PyGILState_Ensure();
     void* thread = python.PyEval_SaveThread();
     pthread_mutex_lock(&importing);

@@ -7,7 +7,12 @@
 
 typedef void (*function_t)(void);
 
-/* The module that serves the library, and the tables its function `serve` is given the address of; generated. */
+/* Each library has these for itself: a process may load several, and must not bind one to the tables of another. */
+#pragma GCC visibility push(hidden)
+
+/* What the library gives access to ("the vendor"), the module that serves it, and the tables its function `serve` is given
+ * the address of; generated. */
+extern const char what_is_served[];
 extern const char python_service[];
 extern const void* const served;
 
@@ -26,5 +31,7 @@ void fail(const char* reason);
 
 /* The last error of this thread. */
 const char* last_failure(void);
+
+#pragma GCC visibility pop
 
 #endif /* DIOPI_HOST_H_ */

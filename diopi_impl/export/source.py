@@ -63,6 +63,7 @@ def source(vendor: str, name: str, version: str, operators: Sequence[Prototype],
             f"static const struct diopi_exported exported = {{{json.dumps(vendor)},",
             "    operators, runtime, implementations, services, fail, describe};\n",
             "const char* diopiGetLastErrorString(void) { return last_failure(); }\n",
+            'const char what_is_served[] = "the vendor";',
             'const char python_service[] = "diopi_impl.export.service";',
             "const void* const served = &exported;\n",
         )

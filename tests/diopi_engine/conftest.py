@@ -47,6 +47,16 @@ def locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(scope="session")
+def nvdla_library(tmp_path_factory: pytest.TempPathFactory, locks: Path) -> Path:
+    """The path of libnvdla_runtime.so; the devices that it finds are those of these tests, as `locks` says."""
+    from diopi_engine.runtime.nvdla.build import build
+
+    if shutil.which("cc") is None or shutil.which("c++") is None:
+        pytest.skip("there is no compiler of C and C++ here")
+    return build(tmp_path_factory.mktemp("nvdla"))
+
+
 @pytest.fixture
 def client(library: Path, locks: Path) -> Iterator[Client]:
     """A program that uses the library, and has given back all cores at its end."""

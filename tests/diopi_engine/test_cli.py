@@ -33,11 +33,18 @@ def test_show_refuses_what_is_no_engine(tmp_path: Path) -> None:
     assert "7 bytes are no engine" in done.output
 
 
-def test_export_builds_the_library(tmp_path: Path) -> None:
+def test_export_builds_the_libraries(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["export", "--out", str(tmp_path / "build")])
     assert done.exit_code == 0, done.output
-    assert done.output.strip() == str(tmp_path / "build" / "libhgrt.so")
-    assert [path.name for path in (tmp_path / "build").iterdir()] == ["libhgrt.so"]
+    libraries = ["libhgrt.so", "libnvdla_runtime.so"]
+    assert done.output.splitlines() == [str(tmp_path / "build" / name) for name in libraries]
+    assert sorted(path.name for path in (tmp_path / "build").iterdir()) == libraries
+
+
+def test_export_builds_one_library(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["export", "--out", str(tmp_path), "--interface", "hgrt"])
+    assert done.exit_code == 0, done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["libhgrt.so"]
 
 
 def test_export_says_why_it_can_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from diopi_engine import Engine
 from diopi_engine.conformance import networks
-from diopi_engine.conformance.bench import CASES, Bench
+from diopi_engine.conformance.bench import Bench
+from diopi_engine.conformance.cases import CASES
 from diopi_engine.conformance.client import Client
 from diopi_engine.conformance.worker import verdict_of
 from diopi_engine.proto.hgrt import CoreAllocPolicy
@@ -21,7 +22,8 @@ from diopi_engine.runtime.allocation import Allocation
 from diopi_engine.runtime.cores import Cores
 from diopi_engine.runtime.devices import devices
 from diopi_engine.runtime.execution import Execution, Lane
-from diopi_engine.runtime.objects import Context, Handles
+from diopi_engine.runtime.handles import Handles
+from diopi_engine.runtime.objects import Context
 
 Patch = pytest.MonkeyPatch
 
@@ -51,7 +53,7 @@ def bench(library: Path, locks: Path, folder: Path) -> Iterator[Bench]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_reference_passes(name: str, bench: Bench) -> None:
-    assert verdict_of(name, bench) == ("passed", "")
+    assert verdict_of(CASES[name], bench) == ("passed", "")
 
 
 def cores_not_released(patch: Patch) -> None:
@@ -156,6 +158,6 @@ FAULTS: dict[Callable[[Patch], None], str] = {
 def test_a_fault_is_caught(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
     with monkeypatch.context() as patch:
         fault(patch)
-        verdict, detail = verdict_of(FAULTS[fault], bench)
+        verdict, detail = verdict_of(CASES[FAULTS[fault]], bench)
     assert verdict == "failed", detail
     assert detail

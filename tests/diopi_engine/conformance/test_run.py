@@ -54,3 +54,16 @@ def test_the_reference_passes_in_a_process_of_its_own(library: Path, locks: Path
 
 def test_no_cases_is_a_status_of_its_own(broken: Path) -> None:
     assert CliRunner().invoke(main, ["check", str(broken), "-k", "no such case"]).exit_code == 3
+
+
+def test_the_library_tells_its_interface(nvdla_library: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["check", str(nvdla_library), "-k", "devices_are_counted"])
+    assert done.output.splitlines() == ["passed    nvdla.devices_are_counted", "1 passed, 0 not_run"]
+    (tmp_path / "empty.c").touch()
+    subprocess.run(["cc", "-shared", str(tmp_path / "empty.c"), "-o", str(tmp_path / "libempty.so")], check=True)
+    done = CliRunner().invoke(main, ["check", str(tmp_path / "libempty.so")])
+    assert done.exit_code == 1
+    assert "libempty.so has no interface that there are cases of: none of hgEngineCreate, _ZN5nvdla" in done.output
+    done = CliRunner().invoke(main, ["check", str(tmp_path / "empty.c")])
+    assert done.exit_code == 1
+    assert "empty.c can't be loaded: " in done.output

@@ -93,6 +93,12 @@ def test_everything_says_what_it_is() -> None:
             assert all(field.doc for field in one.fields)
 
 
+def test_the_interfaces_number_types_and_layouts_alike() -> None:
+    assert [*map(int, hgrt.DataType)] == [*map(int, nvdla.DataType)]
+    layouts, formats = hgrt.Layout.__members__.items(), nvdla.DataFormat.__members__.items()
+    assert [(name, int(one)) for name, one in layouts] == [(name, int(one)) for name, one in formats]
+
+
 def test_parameters_of_a_function() -> None:
     create = next(one for one in hgrt.FUNCTIONS if one.name == "hgEngineCreate")
     assert [(p.type, p.name) for p in create.parameters] == [

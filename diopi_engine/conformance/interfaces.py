@@ -1,0 +1,34 @@
+"""Which interface a library has: its symbols tell."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from diopi_engine.conformance import bench, cases  # noqa: F401 - it enters its cases
+from diopi_engine.conformance.nvdla import bench as nvdla_bench
+from diopi_engine.conformance.nvdla import cases as nvdla_cases  # noqa: F401 - it enters its cases
+from diopi_engine.conformance.nvdla import layer_cases  # noqa: F401 - it enters its cases
+from diopi_engine.conformance.nvdla.client import CREATE
+
+CASES: Mapping[str, Mapping[str, Callable[..., Any]]] = {"hgEngineCreate": bench.CASES, CREATE: nvdla_bench.CASES}
+"""The cases of each interface, by a symbol that each of its libraries has."""
+
+
+class NoInterfaceError(Exception):
+    """A library has no interface that there are cases of, or can't be loaded; the message says why."""
+
+
+def cases_of(library: Path) -> list[str]:
+    """The names of the cases for a library. It is loaded by another process, which it may crash."""
+    command = [sys.executable, "-I", str(Path(__file__).with_name("symbols.py")), str(library.resolve()), *CASES]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise NoInterfaceError(f"{library} can't be loaded: {done.stderr.strip() or f'status {done.returncode}'}")
+    if not (found := json.loads(done.stdout)):
+        raise NoInterfaceError(f"{library} has no interface that there are cases of: none of {', '.join(CASES)}")
+    return [name for symbol in found for name in CASES[symbol]]

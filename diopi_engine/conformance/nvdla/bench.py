@@ -1,0 +1,168 @@
+"""What the cases need: a library with loadables, networks that are loaded and bound, and checks of what they compute.
+
+A case gets a bench on which nothing is loaded, and leaves it so. It raises `NotConformingError` where the library is
+wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from diopi_engine.conformance.bench import GUARD, NotConformingError, check, check_array
+from diopi_engine.conformance.client import FailedCallError
+from diopi_engine.conformance.nvdla import networks
+from diopi_engine.conformance.nvdla.client import Client, Device, Runtime, ffi
+from diopi_engine.engine import Array
+from diopi_engine.proto.nvdla import Error, Heap
+
+PREFIX = "nvdla."
+"""Begins the names of these cases."""
+
+CASES: dict[str, Callable[[Bench], None]] = {}
+"""Every case by its name."""
+
+MOST = 1 << 36
+"""Bytes that a heap has at most: one that gives more has no limit."""
+
+
+@final
+@dataclass(frozen=True)
+class Bench:
+    """A library, and the files of the loadables."""
+
+    client: Client
+    folder: Path
+
+    def data(self, name: str = "pair") -> bytes:
+        """The bytes of a loadable."""
+        return self.folder.joinpath(name).read_bytes()
+
+    @contextmanager
+    def runtime(self) -> Iterator[Runtime]:
+        """A runtime, which is destroyed at the end."""
+        runtime = self.client.runtime()
+        try:
+            yield runtime
+        finally:
+            runtime.destroy()
+
+    @contextmanager
+    def loaded(self, name: str = "pair", instance: int = 0) -> Iterator[Runtime]:
+        """A runtime with a network."""
+        with self.runtime() as runtime:
+            runtime.load(self.data(name), instance)
+            yield runtime
+
+    @contextmanager
+    def device(self, instance: int = 0) -> Iterator[Device]:
+        """An open device, which is closed at the end."""
+        device = self.client.open(instance)
+        try:
+            yield device
+        finally:
+            device.close()
+
+
+@final
+class Bound:
+    """A loaded network whose tensors have memory for batches of up to a size, as arrays."""
+
+    def __init__(self, runtime: Runtime, largest: int = 1) -> None:
+        self.runtime = runtime
+        self.handles: dict[str, list[Any]] = {}
+        self.arrays: dict[str, list[Array]] = {}
+        for kind in ("Input", "Output"):
+            memories = [runtime.allocate(one.bufferSize * largest + GUARD.nbytes) for one in runtime.tensors(kind)]
+            self.handles[kind] = [handle for handle, _ in memories]
+            self.arrays[kind] = [
+                as_array(address, one.bufferSize // 4 * largest + 1)
+                for one, (_, address) in zip(runtime.tensors(kind), memories, strict=True)
+            ]
+            for number, handle in enumerate(self.handles[kind]):
+                runtime.call(f"bind{kind}Tensor", number, handle)
+
+    def check_batch(self, size: int = 1, name: str = "pair", seed: int = 0) -> None:
+        """A batch is computed right, and nothing but the outputs is written."""
+        set_batch(self.runtime, size)
+        given = inputs(size, seed)
+        for array, value in zip(self.arrays["Input"], given, strict=True):
+            array[: value.size] = value.ravel()
+        for array in self.arrays["Output"]:
+            array[:] = GUARD
+        self.runtime.call("submit")
+        for number, value in enumerate(networks.expected(name, *given)):
+            found = self.arrays["Output"][number]
+            check_array(f"output {number} for a batch of {size}", found[: value.size].reshape(value.shape), value)
+            check(f"what lies behind output {number}", bool((found[value.size :] == GUARD).all()), True)
+        kept = [array[: value.size] for array, value in zip(self.arrays["Input"], given, strict=True)]
+        same = all(np.array_equal(array, value.ravel()) for array, value in zip(kept, given, strict=True))
+        check("whether the inputs are as they were", same, True)
+
+
+def as_array(address: Any, count: int) -> Array:
+    """So many numbers of 32 bits that lie at an address."""
+    return np.frombuffer(memoryview(ffi.buffer(ffi.cast("char*", address), count * 4)), np.float32)
+
+
+def inputs(size: int, seed: int = 0) -> list[Array]:
+    """The inputs of a batch."""
+    generator = np.random.default_rng([size, seed])
+    return [generator.standard_normal((size, networks.INPUTS)).astype(np.float32) for _ in range(2)]
+
+
+def set_batch(runtime: Runtime, size: int, kind: str = "Input", number: int = 0) -> None:
+    """Set the batch, by one of the tensors."""
+    tensor = runtime.get(f"get{kind}TensorDesc", number)
+    tensor.dims[0] = size
+    runtime.call(f"set{kind}TensorDesc", number, ffi.addressof(tensor))
+
+
+Block = tuple[Any, Any, int]
+"""Memory: handle, address, bytes."""
+
+
+def fill(device: Device, heap: Heap) -> list[Block]:
+    """Allocate all of a heap, in blocks of 64 bytes and more."""
+    blocks: list[Block] = []
+    size = 1 << 31
+    while size >= 64:
+        try:
+            blocks.append((*device.allocate(size, heap), size))
+        except FailedCallError as error:
+            if error.result is not Error.Error_InsufficientMemory:
+                raise
+            size //= 2
+        if size_of(blocks) > MOST:
+            empty(device, blocks)
+            raise NotConformingError(f"{heap.name} has no limit: it gives {MOST} bytes")
+    return blocks
+
+
+def empty(device: Device, blocks: list[Block]) -> None:
+    """Free blocks."""
+    for block in blocks:
+        device.call("NvDlaFreeMem", *block)
+
+
+def size_of(blocks: list[Block]) -> int:
+    """Bytes of blocks."""
+    return sum(size for *_, size in blocks)
+
+
+def room(device: Device, heap: Heap) -> int:
+    """How much can be allocated in a heap."""
+    blocks = fill(device, heap)
+    empty(device, blocks)
+    return size_of(blocks)
+
+
+def case(function: Callable[[Bench], None]) -> Callable[[Bench], None]:
+    """Enter a case under its name."""
+    CASES[f"{PREFIX}{function.__name__}"] = function
+    return function

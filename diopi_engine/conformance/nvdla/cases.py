@@ -1,0 +1,395 @@
+"""The cases of IRuntime: what a program does with a runtime, and what the library must answer."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from diopi_engine.conformance.bench import GUARD, check, refused
+from diopi_engine.conformance.nvdla import networks
+from diopi_engine.conformance.nvdla.bench import Bench, Bound, case, empty, fill, room, set_batch
+from diopi_engine.conformance.nvdla.client import ffi
+from diopi_engine.proto.nvdla import DataFormat, DataType, Error, Heap
+
+BAD, UNKNOWN, NOTHING = Error.Error_BadParameter, Error.Error_BadValue, Error.Error_NotInitialized
+NO_MEMORY, NO_DEVICE = Error.Error_InsufficientMemory, Error.Error_DeviceNotFound
+BUSY, UNSUPPORTED = Error.Error_Busy, Error.Error_NotSupported
+
+KINDS = ("Input", "Output")
+
+
+@case
+def devices_are_counted(bench: Bench) -> None:
+    with bench.runtime() as runtime:
+        most, count = runtime.invoke("getMaxDevices"), runtime.invoke("getNumDevices")
+        check("whether there is a device, and no more than are supported", 1 <= count <= most, True)
+
+
+@case
+def nothing_is_loaded(bench: Bench) -> None:
+    with bench.runtime() as runtime:
+        for kind in KINDS:
+            with refused(f"the number of {kind} tensors", NOTHING):
+                runtime.get(f"getNum{kind}Tensors")
+            with refused(f"the description of an {kind}", NOTHING):
+                runtime.get(f"get{kind}TensorDesc", 0)
+        for name, arguments in {"submit": (), "unload": (0,)}.items():
+            with refused(name, NOTHING):
+                runtime.call(name, *arguments)
+        with refused("memory of no device", NOTHING):
+            runtime.allocate(100)
+
+
+@case
+def pointers_that_are_null(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        bound = Bound(runtime)
+        for kind in KINDS:
+            for call, arguments in {
+                f"getNum{kind}Tensors": (ffi.NULL,),
+                f"get{kind}TensorDesc": (0, ffi.NULL),
+                f"set{kind}TensorDesc": (0, ffi.NULL),
+                f"bind{kind}Tensor": (0, ffi.NULL),
+            }.items():
+                with refused(f"{call} of NULL", BAD):
+                    runtime.call(call, *arguments)
+        with refused("a handle into NULL", BAD):
+            runtime.call("allocateSystemMemory", ffi.NULL, 100, ffi.new("void**"))
+        with refused("an address into NULL", BAD):
+            runtime.call("allocateSystemMemory", ffi.new("void**"), 100, ffi.NULL)
+        runtime.call("unload", 0)
+        with refused("a loadable of NULL", BAD):
+            runtime.call("load", ffi.NULL, 0)
+        runtime.load(bench.data())
+        for kind in KINDS:
+            for number, handle in enumerate(bound.handles[kind]):
+                runtime.call(f"bind{kind}Tensor", number, handle)
+        bound.check_batch()
+
+
+@case
+def devices_that_are_not_there(bench: Bench) -> None:
+    with bench.runtime() as runtime:
+        for instance in (-1, runtime.invoke("getNumDevices")):
+            with refused(f"loading on device {instance}", NO_DEVICE):
+                runtime.load(bench.data(), instance)
+            with refused("the number of tensors then", NOTHING):
+                runtime.get("getNumInputTensors")
+        runtime.load(bench.data())
+        Bound(runtime).check_batch()
+
+
+@case
+def every_device_runs_networks(bench: Bench) -> None:
+    with bench.runtime() as runtime:
+        for instance in range(runtime.invoke("getNumDevices")):
+            runtime.load(bench.data(), instance)
+            with refused("unloading another device", BAD):
+                runtime.call("unload", instance + 1)
+            Bound(runtime, 3).check_batch(3)
+            runtime.call("unload", instance)
+
+
+@case
+def one_network_at_a_time(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        bound = Bound(runtime)
+        with refused("a second network", BUSY):
+            runtime.load(bench.data("other"))
+        bound.check_batch()
+        runtime.call("unload", 0)
+        with refused("unloading twice", NOTHING):
+            runtime.call("unload", 0)
+        runtime.load(bench.data("other"))
+        Bound(runtime).check_batch(1, "other")
+
+
+@case
+def tensors_are_described(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        check("the names of the inputs", [ffi.string(one.name) for one in runtime.tensors("Input")], [b"x", b"s"])
+        check("the names of the outputs", [ffi.string(one.name) for one in runtime.tensors("Output")], [b"y", b"z"])
+        y = runtime.get("getOutputTensorDesc", 0)
+        check("the bytes of y", y.bufferSize, networks.OUTPUTS * 4)
+        check("type and format of y", (y.dataType, y.dataFormat), (DataType.FLOAT, DataFormat.LINEAR))
+        check("the sizes of y", [*y.dims[0 : y.numDims]], [1, networks.OUTPUTS])
+        check("the largest batch of y", y.maxBatch, networks.MAX_BATCH)
+    with bench.loaded("fixed") as runtime:
+        (x,) = runtime.tensors("Input")
+        check("type and format of x", (x.dataType, x.dataFormat), (DataType.INT32, DataFormat.NHWC))
+        check("the sizes of x", [*x.dims[0 : x.numDims]], [1, 2, 2, 3])
+        check("the largest batch of a network without", x.maxBatch, 0)
+
+
+@case
+def tensors_that_are_not_there(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        handle, _ = runtime.allocate(1000)
+        tensor = ffi.new("NvDlaTensor*", runtime.get("getInputTensorDesc", 0))
+        for kind in KINDS:
+            for number in (-1, 2):
+                with refused(f"the description of {kind} {number} of 2", BAD):
+                    runtime.get(f"get{kind}TensorDesc", number)
+                with refused(f"setting {kind} {number} of 2", BAD):
+                    runtime.call(f"set{kind}TensorDesc", number, tensor)
+                with refused(f"binding {kind} {number} of 2", BAD):
+                    runtime.call(f"bind{kind}Tensor", number, handle)
+
+
+@case
+def the_batch_is_that_of_all_tensors(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        for size, kind, number in ((5, "Input", 1), (networks.MAX_BATCH, "Output", 0), (1, "Input", 0)):
+            set_batch(runtime, size, kind, number)
+            tensors = [*runtime.tensors("Input"), *runtime.tensors("Output")]
+            check("the batch of all tensors", [one.dims[0] for one in tensors], [size] * 4)
+            widths = (networks.INPUTS, networks.INPUTS, networks.OUTPUTS, networks.INPUTS)
+            check("their bytes", [one.bufferSize for one in tensors], [width * size * 4 for width in widths])
+
+
+@case
+def descriptions_that_can_not_be(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        for size in (0, -1, networks.MAX_BATCH + 1):
+            with refused(f"a batch of {size}", BAD):
+                set_batch(runtime, size)
+        changes: dict[str, Any] = {"name": b"w", "dataType": 0, "dataFormat": 1, "numDims": 1, "dims": [1, 9]}
+        for field, value in changes.items():
+            tensor = ffi.new("NvDlaTensor*", runtime.get("getInputTensorDesc", 0))
+            setattr(tensor, field, value)
+            with refused(f"another {field}", UNSUPPORTED):
+                runtime.call("setInputTensorDesc", 0, tensor)
+        check("the batch after that", runtime.get("getInputTensorDesc", 0).dims[0], 1)
+    with bench.loaded("fixed") as runtime, refused("a batch of a network without", UNSUPPORTED):
+        set_batch(runtime, 2)
+
+
+@case
+def damaged_loadables(bench: Bench) -> None:
+    data, margin = bench.data(), bytes(1 << 16)
+    with bench.runtime() as runtime:
+        for bit in range(5, len(data) * 8, len(data) * 8 // 60):
+            changed = bytearray(data)
+            changed[bit // 8] ^= 1 << bit % 8
+            with refused(f"a loadable with bit {bit} flipped", Error.Error_InvalidFile, Error.Error_FileVersion):
+                runtime.load(bytes(changed) + margin)
+        for size in (0, 100, len(data) - 1):
+            with refused(f"{size} bytes of a loadable, then zeros", Error.Error_InvalidFile):
+                runtime.load(data[:size] + margin)
+        runtime.load(data + margin)
+
+
+@case
+def loadables_of_another_version(bench: Bench) -> None:
+    with bench.runtime() as runtime, refused("a loadable of another compiler", Error.Error_FileVersion):
+        runtime.load(bench.data("older"))
+
+
+@case
+def batches_of_every_size(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        bound = Bound(runtime, networks.MAX_BATCH)
+        for size in range(1, networks.MAX_BATCH + 1):
+            bound.check_batch(size)
+
+
+@case
+def inputs_are_read_by_each_submit(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        bound = Bound(runtime, 5)
+        for seed in range(4):
+            bound.check_batch(5, seed=seed)
+
+
+@case
+def networks_without_a_batch(bench: Bench) -> None:
+    with bench.loaded("fixed") as runtime:
+        bound = Bound(runtime)
+        x, y = (bound.arrays[kind][0].view(np.int32) for kind in KINDS)
+        x[:12] = np.arange(12)
+        runtime.call("submit")
+        check("the output", y[:12].tolist(), [*range(1, 13)])
+
+
+@case
+def tensors_that_are_not_bound(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        handles = [runtime.allocate(100)[0] for _ in range(4)]
+        order = [("Input", 0), ("Output", 1), ("Output", 0), ("Input", 1)]
+        for handle, (kind, number) in zip(handles, order, strict=True):
+            with refused("submitting with tensors that are not bound", NOTHING):
+                runtime.call("submit")
+            runtime.call(f"bind{kind}Tensor", number, handle)
+        runtime.call("submit")
+
+
+@case
+def bindings_end_with_their_network(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        bound = Bound(runtime)
+        bound.check_batch()
+        runtime.call("unload", 0)
+        runtime.load(bench.data("other"))
+        with refused("submitting with the bindings of another network", NOTHING):
+            runtime.call("submit")
+        for kind in KINDS:
+            for number, handle in enumerate(bound.handles[kind]):
+                runtime.call(f"bind{kind}Tensor", number, handle)
+        bound.check_batch(1, "other")
+
+
+@case
+def tensors_are_bound_anew(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        first, second = Bound(runtime), Bound(runtime)
+        second.check_batch()
+        second.arrays["Output"][1][:] = GUARD
+        runtime.call("bindOutputTensor", 1, first.handles["Output"][1])
+        runtime.call("submit")
+        check(
+            "whether memory that is bound no more is as it was", bool((second.arrays["Output"][1] == GUARD).all()), True
+        )
+        check("whether the new memory is written", bool((first.arrays["Output"][1][:-1] != 0).all()), True)
+
+
+@case
+def memory_that_is_too_small(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        x, y = (runtime.get(f"get{kind}TensorDesc", 0).bufferSize for kind in KINDS)
+        for kind, size in (("Input", x), ("Output", y)):
+            handle, _ = runtime.allocate(size - 1)
+            with refused(f"memory of {size - 1} bytes for {size}", BAD):
+                runtime.call(f"bind{kind}Tensor", 0, handle)
+        bound = Bound(runtime, 2)
+        with refused("a batch for which memory that is bound is too small", BAD):
+            set_batch(runtime, networks.MAX_BATCH)
+        bound.check_batch(2)
+
+
+@case
+def one_memory_for_two_tensors(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        bound = Bound(runtime)
+        for kind, number in (("Input", 0), ("Output", 1)):
+            runtime.call("bindOutputTensor", 0, bound.handles[kind][number])
+            bound.arrays["Output"][1][:] = GUARD
+            with refused(f"an output in the memory of {kind} {number}", BAD):
+                runtime.call("submit")
+            check("whether nothing was computed", bool((bound.arrays["Output"][1] == GUARD).all()), True)
+        runtime.call("bindOutputTensor", 0, bound.handles["Output"][0])
+        bound.check_batch()
+
+
+@case
+def handles_of_nothing(bench: Bench) -> None:
+    with bench.loaded() as runtime, bench.loaded("other") as other:
+        theirs, _ = other.allocate(1000)
+        for what, handle in {"of another runtime": theirs, "of nothing": ffi.cast("void*", 8)}.items():
+            for kind in KINDS:
+                with refused(f"binding memory {what}", UNKNOWN):
+                    runtime.call(f"bind{kind}Tensor", 0, handle)
+            with refused(f"freeing memory {what}", UNKNOWN):
+                runtime.call("freeSystemMemory", handle, 1000)
+        other.call("freeSystemMemory", theirs, 1000)
+
+
+@case
+def memory_is_freed_once(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        handle, _ = runtime.allocate(1000)
+        with refused("freeing another size", BAD):
+            runtime.call("freeSystemMemory", handle, 999)
+        runtime.call("bindInputTensor", 0, handle)
+        with refused("freeing memory that is bound", BUSY):
+            runtime.call("freeSystemMemory", handle, 1000)
+        bound = Bound(runtime)
+        runtime.call("freeSystemMemory", handle, 1000)
+        with refused("freeing memory twice", UNKNOWN):
+            runtime.call("freeSystemMemory", handle, 1000)
+        with refused("binding memory that is freed", UNKNOWN):
+            runtime.call("bindInputTensor", 0, handle)
+        bound.check_batch()
+
+
+@case
+def more_memory_than_there_is(bench: Bench) -> None:
+    with bench.loaded() as runtime, bench.device() as device:
+        before = room(device, Heap.DRAM)
+        for size in (1 << 60, (1 << 64) - 1):
+            with refused(f"{size} bytes", NO_MEMORY):
+                runtime.allocate(size)
+        with refused("0 bytes", BAD):
+            runtime.allocate(0)
+        check("what can be allocated after that", room(device, Heap.DRAM), before)
+
+
+@case
+def networks_that_have_no_room(bench: Bench) -> None:
+    with bench.runtime() as runtime, bench.device() as device:
+        blocks = fill(device, Heap.DRAM)
+        with refused("loading without memory", NO_MEMORY):
+            runtime.load(bench.data())
+        with refused("the number of tensors then", NOTHING):
+            runtime.get("getNumInputTensors")
+        empty(device, blocks)
+        runtime.load(bench.data())
+        Bound(runtime).check_batch()
+
+
+@case
+def memory_comes_back(bench: Bench) -> None:
+    with bench.device() as device:
+        before = room(device, Heap.DRAM)
+        with bench.loaded() as runtime:
+            check("whether a loaded network takes memory", room(device, Heap.DRAM) < before, True)
+            Bound(runtime).check_batch()
+            bound = room(device, Heap.DRAM)
+            runtime.call("unload", 0)
+            check("whether unloading gives memory back", room(device, Heap.DRAM) > bound, True)
+        check("what can be allocated when the runtime is destroyed", room(device, Heap.DRAM), before)
+
+
+@case
+def loading_again_and_again(bench: Bench) -> None:
+    with bench.runtime() as runtime, bench.device() as device:
+        left = []
+        for _ in range(3):
+            runtime.load(bench.data())
+            runtime.call("unload", 0)
+            left.append(room(device, Heap.DRAM))
+        check("what can be allocated after each unload", left, left[:1] * 3)
+
+
+@case
+def two_runtimes(bench: Bench) -> None:
+    with bench.loaded() as one, bench.loaded("other") as two:
+        first, second = Bound(one, 6), Bound(two, 6)
+        for seed in range(2):
+            first.check_batch(6, seed=seed)
+            second.check_batch(3, "other", seed)
+        one.call("unload", 0)
+        second.check_batch(6, "other")
+
+
+@case
+def threads_with_runtimes_of_their_own(bench: Bench) -> None:
+    failures: list[Exception] = []
+
+    def run(name: str) -> None:
+        try:
+            with bench.loaded(name) as runtime:
+                bound = Bound(runtime, 8)
+                for size in (1, 8, 5):
+                    bound.check_batch(size, name)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(name,)) for name in networks.FACTORS]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]

@@ -1,0 +1,144 @@
+"""The cases of the portability layer: sessions, devices, heaps and tasks, as a driver uses them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diopi_engine.conformance.bench import check, check_array, refused
+from diopi_engine.conformance.nvdla import networks
+from diopi_engine.conformance.nvdla.bench import Bench, as_array, case, empty, fill, inputs, room, size_of
+from diopi_engine.conformance.nvdla.client import Device, ffi
+from diopi_engine.proto.nvdla import Error, Heap
+
+BAD, UNKNOWN, NO_MEMORY = Error.Error_BadParameter, Error.Error_BadValue, Error.Error_InsufficientMemory
+
+WIDTH = 4 * networks.MAX_BATCH * 4
+"""Bytes that every tensor of the network fits into."""
+
+
+@case
+def sessions_and_devices(bench: Bench) -> None:
+    with bench.device() as device:
+        session = device.session
+        with refused("opening a device that is not there", Error.Error_DeviceNotFound):
+            bench.client.get("NvDlaOpen", session, 1 << 16)
+    with refused("a session that has ended", UNKNOWN):
+        bench.client.get("NvDlaOpen", session, 0)
+    for name, arguments in {"NvDlaInitialize": (), "NvDlaOpen": (session, 0)}.items():
+        with refused(f"{name} into NULL", BAD):
+            bench.client.call(name, *arguments, ffi.NULL)
+
+
+@case
+def handles_of_other_sessions(bench: Bench) -> None:
+    with bench.device() as device, bench.device() as other:
+        handle, address = other.allocate(100, Heap.DRAM)
+        with refused("allocating on a device of another session", UNKNOWN):
+            pointers = ffi.new("void**"), ffi.new("void**")
+            bench.client.call("NvDlaAllocMem", device.session, other.handle, *pointers, 100, Heap.DRAM)
+        with refused("freeing memory of another session", UNKNOWN):
+            device.call("NvDlaFreeMem", handle, address, 100)
+        with refused("a session for a device", UNKNOWN):
+            bench.client.call("NvDlaFreeMem", device.session, device.session, handle, address, 100)
+        with refused("running memory of another session", UNKNOWN):
+            device.submit((1, [(handle, 100)]))
+        other.call("NvDlaFreeMem", handle, address, 100)
+
+
+@case
+def memory_of_both_heaps(bench: Bench) -> None:
+    with bench.device() as device:
+        for heap in Heap:
+            handle, address = device.allocate(1000, heap)
+            memory = as_array(address, 250)
+            memory[:] = 1
+            check(f"the sum of what was written to {heap.name}", memory.sum(), 250)
+            for what, wrong in {"address": (ffi.cast("char*", address) + 4, 1000), "size": (address, 999)}.items():
+                with refused(f"freeing memory with another {what}", BAD):
+                    device.call("NvDlaFreeMem", handle, *wrong)
+            device.call("NvDlaFreeMem", handle, address, 1000)
+            with refused("freeing memory twice", UNKNOWN):
+                device.call("NvDlaFreeMem", handle, address, 1000)
+            with refused("0 bytes", BAD):
+                device.allocate(0, heap)
+        with refused("memory of a heap that is not there", BAD):
+            device.allocate(100, len(Heap))
+
+
+@case
+def heaps_have_limits(bench: Bench) -> None:
+    with bench.device() as device:
+        with refused("4294967295 bytes of SRAM", NO_MEMORY):
+            device.allocate(0xFFFFFFFF, Heap.SRAM)
+        blocks = fill(device, Heap.SRAM)
+        with refused("memory of a heap that is full", NO_MEMORY):
+            device.allocate(64, Heap.SRAM)
+        device.call("NvDlaFreeMem", *device.allocate(64, Heap.DRAM), 64)
+        empty(device, blocks)
+        check("what can be allocated again", room(device, Heap.SRAM), size_of(blocks))
+
+
+@case
+def closing_frees_memory(bench: Bench) -> None:
+    with bench.device() as device:
+        before = room(device, Heap.SRAM)
+        with bench.device() as other:
+            other.allocate(1000, Heap.SRAM)
+            check("whether memory is taken", room(device, Heap.SRAM) < before, True)
+        check("what can be allocated when the device is closed", room(device, Heap.SRAM), before)
+
+
+@case
+def tasks_run_in_order(bench: Bench) -> None:
+    with bench.device() as device:
+        program, (x, s, y, z, end) = _program(bench, device), _memories(device, 5)
+        given = inputs(3)
+        for (_, address, _), value in zip((x, s), given, strict=True):
+            as_array(address, value.size)[:] = value.ravel()
+        tasks = [[program, *map(_described, memories)] for memories in ((x, s, y, z), (z, s, y, end))]
+        device.submit(*[(3, memories) for memories in tasks])
+        first = networks.expected("pair", *given)
+        for place, value in zip((z, y, end), [first[1], *networks.expected("pair", first[1], given[1])], strict=True):
+            check_array("an output", as_array(place[1], value.size).reshape(value.shape), value)
+
+
+@case
+def tasks_that_can_not_be(bench: Bench) -> None:
+    with bench.device() as device:
+        program, memories = _program(bench, device), _memories(device, 4)
+        y = as_array(memories[2][1], WIDTH // 4)
+        good = [program, *map(_described, memories)]
+        lacking, small = good[:-1], [*good[:-1], (good[-1][0], 15)]
+        large, shared = [*good[:-1], (good[-1][0], WIDTH + 1)], [*good[:-1], good[1]]
+        wrong = {"a tensor too few": lacking, "too small": small, "beyond their ends": large, "for two tensors": shared}
+        for what, list_ in wrong.items():
+            with refused(f"memories {what}", BAD):
+                device.submit((1, good), (1, list_))
+        for batch in (0, networks.MAX_BATCH + 1):
+            with refused(f"a batch of {batch}", BAD):
+                device.submit((1, good), (batch, good))
+        with refused("no tasks", BAD):
+            device.call("NvDlaSubmit", ffi.NULL, 0)
+        with refused("a task that is no loadable", Error.Error_InvalidFile):
+            device.submit((1, [good[1], *good[1:]]))
+        check("whether nothing was computed", np.count_nonzero(y), 0)
+
+
+def _program(bench: Bench, device: Device) -> tuple[object, int]:
+    """Memory that holds a loadable."""
+    data = bench.data()
+    handle, address = device.allocate(len(data), Heap.DRAM)
+    ffi.memmove(address, data, len(data))
+    return handle, len(data)
+
+
+def _memories(device: Device, count: int) -> list[tuple[object, object, int]]:
+    """Memories for tensors, all zero."""
+    made = [(*device.allocate(WIDTH, Heap.DRAM), WIDTH) for _ in range(count)]
+    for _, address, _ in made:
+        as_array(address, WIDTH // 4)[:] = 0
+    return made
+
+
+def _described(block: tuple[object, object, int]) -> tuple[object, int]:
+    return block[0], block[2]

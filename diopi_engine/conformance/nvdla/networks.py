@@ -1,0 +1,49 @@
+"""The loadables that the cases run: a network of two inputs and two outputs in batches, and one without a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diopi_engine.engine import Array
+
+INPUTS, OUTPUTS, MAX_BATCH, PATCH = 4, 3, 16, 4
+
+FACTORS: Mapping[str, float] = {"pair": 1.0, "other": -2.0}
+"""What distinguishes the weights of the networks with a batch."""
+
+NAMES = (*FACTORS, "fixed", "older")
+"""The files; `fixed` has no batch, `older` is of another version of the compiler."""
+
+
+def weights(name: str) -> Array:
+    """The matrix of a network."""
+    return np.arange(INPUTS * OUTPUTS, dtype=np.float32).reshape(INPUTS, OUTPUTS) / 8 * np.float32(FACTORS[name])
+
+
+def expected(name: str, x: Array, s: Array) -> list[Array]:
+    """What a network makes of a batch: `y` and `z`."""
+    return [np.maximum(x @ weights(name) + 1, 0).astype(np.float32), x - 2 * s]
+
+
+def make(folder: Path) -> None:
+    """Compile the networks into files of their names."""
+    import jax.numpy as jnp
+
+    from diopi_engine import Input, compile
+
+    def pair(matrix: Any, x: Any, s: Any) -> Any:
+        return jnp.maximum(x @ matrix + 1, 0), x - 2 * s
+
+    inputs = [Input("x", ("b", INPUTS)), Input("s", ("b", INPUTS))]
+    options: dict[str, Any] = {"outputs": ["y", "z"], "max_batch": MAX_BATCH, "patch": PATCH, "platforms": ["cpu"]}
+    engines = {name: compile(pair, inputs, weights=weights(name), name=name, **options) for name in FACTORS}
+    fixed = [Input("x", (1, 2, 2, 3), "int32", "NHWC")]
+    engines["fixed"] = compile(lambda x: x + 1, fixed, outputs=["y"], name="fixed", platforms=["cpu"])
+    engines["older"] = replace(engines["pair"], manifest=replace(engines["pair"].manifest, compiler="0.1"))
+    for name, engine in engines.items():
+        engine.save(folder / name)

@@ -1,0 +1,14 @@
+"""`python -m diopi_engine.conformance.nvdla.worker LIBRARY FOLDER DESCRIPTOR`: runs cases as the other worker does."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from diopi_engine.conformance.nvdla import cases, layer_cases  # noqa: F401 - they enter the cases
+from diopi_engine.conformance.nvdla.bench import CASES, Bench
+from diopi_engine.conformance.nvdla.client import Client
+from diopi_engine.conformance.worker import serve
+
+if __name__ == "__main__":
+    serve(CASES, Bench(Client(Path(sys.argv[1])), Path(sys.argv[2])), int(sys.argv[3]))

@@ -1,0 +1,113 @@
+"""`libnvdla_runtime.so`: the portability layer in C, and above it the class, whose methods Python serves too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from diopi_engine.proto import headers
+from diopi_engine.proto.declarations import Function
+from diopi_engine.proto.nvdla import METHODS, PORTABILITY
+from diopi_engine.runtime.nvdla.ffi import TABLE
+from diopi_engine.runtime.nvdla.functions import INNER, LAYER, SERVED
+from diopi_impl.export.build import build as build_library
+
+LIBRARY = "libnvdla_runtime.so"
+
+_C = """\
+#include <nvdla.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "host.h"
+
+{table}
+
+static function_t functions[{count}];
+static const function_t layer[] = {{{layer}}};
+static const struct nvdla_exported exported = {{functions, layer}};
+const char what_is_served[] = "the driver of NVDLA";
+const char python_service[] = "diopi_engine.runtime.nvdla.service";
+const void* const served = &exported;
+
+void NvDlaDebugPrintf(const char* format, ...) {{
+    const char* wanted = getenv("DIOPI_ENGINE_DEBUG");
+    if (wanted == NULL || *wanted == '\\0') return;
+    va_list values;
+    va_start(values, format);
+    vfprintf(stderr, format, values);
+    va_end(values);
+}}
+
+static bool can_call(void) {{
+    if (ready()) return true;
+    NvDlaDebugPrintf("%s\\n", last_failure());
+    return false;
+}}
+
+{functions}"""
+
+_CPP = """\
+#include <new>
+#include <nvdla.h>
+
+extern "C" {{
+{declarations}}}
+
+namespace {{
+class Runtime final : public nvdla::IRuntime {{
+public:
+{methods}}};
+}} // namespace
+
+nvdla::IRuntime* nvdla::createRuntime() {{
+    Runtime* runtime = new (std::nothrow) Runtime;
+    if (runtime != nullptr && runtime_create(runtime) == NvSuccess) return runtime;
+    delete runtime;
+    return nullptr;
+}}
+
+void nvdla::destroyRuntime(IRuntime* runtime) {{
+    Runtime* ours = static_cast<Runtime*>(runtime);
+    if (runtime != nullptr && runtime_destroy(ours) == NvSuccess) delete ours;
+}}
+"""
+
+
+def build(folder: Path) -> Path:
+    """Build the library in `folder`, which is made; its path. ExportError when it can't be built."""
+    functions = "".join(_function(number, one) for number, one in enumerate(SERVED))
+    layer = _listed(f"(function_t){one.name}" for one in PORTABILITY)
+    text = _C.format(table=TABLE, count=len(SERVED), layer=layer, functions=functions)
+    declarations = "".join(f"{_signature(one)};\n" for one in INNER)
+    class_ = _CPP.format(declarations=declarations, methods="".join(map(_method, METHODS)))
+    roots = [Path(headers.__file__).parents[2]]
+    return build_library(text, folder / LIBRARY, roots, include=headers.INCLUDE_DIR, in_cpp=class_)
+
+
+def _signature(function: Function) -> str:
+    if function in LAYER:
+        return f"{function.returns} {function.name}({function.declared})"
+    return f'__attribute__((visibility("hidden"))) NvError runtime_{function.name}({function.declared})'
+
+
+def _function(number: int, function: Function) -> str:
+    name = function.name if function in LAYER else f"runtime_{function.name}"
+    arguments = _listed(parameter.name for parameter in function.parameters)
+    call = f"((__typeof__(&{name}))functions[{number}])({arguments});"
+    if function.returns == "void":
+        return f"{_signature(function)} {{\n    if (can_call()) {call}\n}}\n\n"
+    return f"{_signature(function)} {{\n    if (!can_call()) return NvError_Internal;\n    return {call}\n}}\n\n"
+
+
+def _method(method: Function) -> str:
+    arguments = _listed(["this", *(parameter.name for parameter in method.parameters)])
+    if method.returns == "NvError":
+        body = f"return runtime_{method.name}({arguments});"
+    else:
+        body = f"{method.returns} answer = 0; runtime_{method.name}({arguments}, &answer); return answer;"
+    return f"    {method.returns} {method.name}({method.declared}) override {{ {body} }}\n"
+
+
+def _listed(items: Iterable[str]) -> str:
+    return ", ".join(items)

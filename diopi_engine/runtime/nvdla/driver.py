@@ -1,0 +1,266 @@
+"""The methods of IRuntime: one network loaded at a time, the memory it is bound to, and the device that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from diopi_engine.manifest import Binding, Manifest
+from diopi_engine.proto.nvdla import Error
+from diopi_engine.runtime.devices import MAX_DEVICES
+from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.nvdla.ffi import bad, call, ffi, number_of
+from diopi_engine.runtime.nvdla.layer import Layer
+from diopi_engine.runtime.nvdla.loadable import read_loadable
+from diopi_engine.runtime.nvdla.program import bytes_of, read_engine
+from diopi_engine.runtime.nvdla.tensors import batch_of, described
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Memory of the portability layer."""
+
+    instance: int
+    handle: Any
+    address: Any
+    size: int
+
+
+@final
+@dataclass
+class Loaded:
+    """A loaded network.
+
+    Attributes:
+        loadable: memory of its device that holds its bytes.
+        bound: memory by input and output, in the order of the loadable; what is not bound is missing.
+    """
+
+    instance: int
+    manifest: Manifest
+    loadable: Memory
+    batch: int = 1
+    bound: dict[Binding, Memory] = field(default_factory=dict)
+
+
+@final
+class Runtime:
+    """A session, the devices it opened, the memory it allocated, by handle, and the network that is loaded."""
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+        self.session = layer.initialize()
+        self.devices: dict[int, Any] = {}
+        self.memories: dict[int, Memory] = {}
+        self._loaded: Loaded | None = None
+
+    @property
+    def bound(self) -> dict[Binding, Memory]:
+        """The memory that is bound."""
+        return self._loaded.bound if self._loaded else {}
+
+    @property
+    def loaded(self) -> Loaded:
+        """The network; NvError_NotInitialized if none is loaded."""
+        if self._loaded is None:
+            raise CallError(Error.Error_NotInitialized, "no network is loaded")
+        return self._loaded
+
+    def load(self, instance: int, manifest: Manifest, data: bytes) -> None:
+        """Put a loadable into the memory of a device."""
+        if self._loaded is not None:
+            raise CallError(Error.Error_Busy, f"a network is loaded on device {self._loaded.instance}: unload it first")
+        memory = self.allocate(instance, len(data))
+        ffi.memmove(memory.address, data, len(data))
+        self._loaded = Loaded(instance, manifest, memory)
+
+    def unload(self) -> None:
+        """Free the memory of the loadable."""
+        self.free(self.loaded.loadable)
+        self._loaded = None
+
+    def allocate(self, instance: int, size: int) -> Memory:
+        """Memory of a device, which is opened first if it is not open yet."""
+        if instance < 0:
+            raise CallError(Error.Error_DeviceNotFound, f"device {instance}, expected 0 or more")
+        if instance not in self.devices:
+            self.devices[instance] = self.layer.open(self.session, instance)
+        handle, address = self.layer.allocate(self.session, self.devices[instance], size)
+        return Memory(instance, handle, address, size)
+
+    def free(self, memory: Memory) -> None:
+        """Give memory back."""
+        device = self.devices[memory.instance]
+        self.layer.call("NvDlaFreeMem", self.session, device, memory.handle, memory.address, memory.size)
+
+    def memory(self, handle: Any) -> Memory:
+        """Memory that this runtime allocated for a program; NvError_BadValue if there is none of this handle."""
+        if not handle:
+            raise bad("hMem is NULL")
+        if (number := number_of(handle)) not in self.memories:
+            raise CallError(Error.Error_BadValue, f"{number:#x} is no handle of memory that this runtime has")
+        return self.memories[number]
+
+    def close(self) -> None:
+        """Close all devices, which frees their memory, and end the session."""
+        for device in self.devices.values():
+            self.layer.call("NvDlaClose", self.session, device)
+        self.layer.call("NvDlaDestroy", self.session)
+
+
+RUNTIMES: dict[int, Runtime] = {}
+"""The runtimes, by the objects of C++ that stand for them."""
+
+
+def runtime_of(address: int) -> Runtime:
+    """The runtime of an object; NvError_BadValue if none is alive there."""
+    if address not in RUNTIMES:
+        raise CallError(Error.Error_BadValue, f"there is no runtime at {address:#x}")
+    return RUNTIMES[address]
+
+
+@call
+def create(address: int, layer: Layer) -> None:
+    RUNTIMES[address] = Runtime(layer)
+
+
+@call
+def destroy(address: int) -> None:
+    runtime_of(address).close()
+    del RUNTIMES[address]
+
+
+@call
+def getMaxDevices(runtime: Runtime) -> int:
+    return MAX_DEVICES
+
+
+@call
+def getNumDevices(runtime: Runtime) -> int:
+    for number in range(MAX_DEVICES):
+        try:
+            device = runtime.layer.open(runtime.session, number)
+        except CallError as error:
+            if error.result is Error.Error_DeviceNotFound:
+                return number
+            raise
+        runtime.layer.call("NvDlaClose", runtime.session, device)
+    return MAX_DEVICES
+
+
+@call
+def load(runtime: Runtime, buf: Any, instance: int) -> None:
+    if not buf:
+        raise bad("buf is NULL")
+    data = read_loadable(number_of(buf))
+    runtime.load(instance, read_engine(data).manifest, data)
+
+
+@call
+def unload(runtime: Runtime, instance: int) -> None:
+    if instance != runtime.loaded.instance:
+        raise bad(f"a network is loaded on device {runtime.loaded.instance}, not on {instance}")
+    runtime.unload()
+
+
+@call
+def getNumInputTensors(runtime: Runtime) -> int:
+    return len(runtime.loaded.manifest.inputs)
+
+
+@call
+def getNumOutputTensors(runtime: Runtime) -> int:
+    return len(runtime.loaded.manifest.outputs)
+
+
+@call
+def getInputTensorDesc(runtime: Runtime, number: int) -> Any:
+    return _described(runtime.loaded, runtime.loaded.manifest.inputs, number)
+
+
+@call
+def getOutputTensorDesc(runtime: Runtime, number: int) -> Any:
+    return _described(runtime.loaded, runtime.loaded.manifest.outputs, number)
+
+
+def _described(loaded: Loaded, bindings: Sequence[Binding], number: int) -> Any:
+    return described(_binding(bindings, number), loaded.batch, loaded.manifest.max_batch)
+
+
+def _binding(bindings: Sequence[Binding], number: int) -> Binding:
+    if not 0 <= number < len(bindings):
+        raise bad(f"tensor {number}, expected one of 0 to {len(bindings) - 1}")
+    return bindings[number]
+
+
+@call
+def setInputTensorDesc(runtime: Runtime, number: int, tensor: Any) -> None:
+    _set(runtime.loaded, _binding(runtime.loaded.manifest.inputs, number), tensor)
+
+
+@call
+def setOutputTensorDesc(runtime: Runtime, number: int, tensor: Any) -> None:
+    _set(runtime.loaded, _binding(runtime.loaded.manifest.outputs, number), tensor)
+
+
+def _set(loaded: Loaded, binding: Binding, tensor: Any) -> None:
+    if not tensor:
+        raise bad("tensor is NULL")
+    batch = batch_of(tensor, binding, loaded.batch, loaded.manifest.max_batch)
+    for one, memory in loaded.bound.items():
+        _check_size(one, memory, batch)
+    loaded.batch = batch
+
+
+def _check_size(binding: Binding, memory: Memory, batch: int) -> None:
+    if memory.size < bytes_of(binding, batch):
+        needed = f"a batch of {batch} needs {bytes_of(binding, batch)}"
+        raise bad(f"the memory of {binding.name} has {memory.size} bytes, {needed}")
+
+
+@call
+def allocateSystemMemory(runtime: Runtime, size: int) -> tuple[Any, Any]:
+    memory = runtime.allocate(runtime.loaded.instance, size)
+    runtime.memories[number_of(memory.handle)] = memory
+    return memory.handle, memory.address
+
+
+@call
+def freeSystemMemory(runtime: Runtime, handle: Any, size: int) -> None:
+    memory = runtime.memory(handle)
+    if size != memory.size:
+        raise bad(f"{size} bytes are freed, {memory.size} were allocated")
+    if used := [one.name for one, its in runtime.bound.items() if its is memory]:
+        raise CallError(Error.Error_Busy, f"the memory is bound to {', '.join(used)}")
+    runtime.free(memory)
+    del runtime.memories[number_of(handle)]
+
+
+@call
+def bindInputTensor(runtime: Runtime, number: int, handle: Any) -> None:
+    _bind(runtime, runtime.loaded.manifest.inputs, number, handle)
+
+
+@call
+def bindOutputTensor(runtime: Runtime, number: int, handle: Any) -> None:
+    _bind(runtime, runtime.loaded.manifest.outputs, number, handle)
+
+
+def _bind(runtime: Runtime, bindings: Sequence[Binding], number: int, handle: Any) -> None:
+    binding, memory = _binding(bindings, number), runtime.memory(handle)
+    if memory.instance != runtime.loaded.instance:
+        raise bad(f"the memory is of device {memory.instance}, the network is on {runtime.loaded.instance}")
+    _check_size(binding, memory, runtime.loaded.batch)
+    runtime.loaded.bound[binding] = memory
+
+
+@call
+def submit(runtime: Runtime) -> None:
+    loaded = runtime.loaded
+    if missing := [one.name for one in loaded.manifest.bindings if one not in loaded.bound]:
+        raise CallError(Error.Error_NotInitialized, f"not bound: {', '.join(missing)}")
+    memories = [loaded.loadable, *(loaded.bound[one] for one in loaded.manifest.bindings)]
+    described = [(memory.handle, memory.size) for memory in memories]
+    runtime.layer.submit(runtime.session, runtime.devices[loaded.instance], loaded.batch, described)

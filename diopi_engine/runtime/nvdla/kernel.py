@@ -1,0 +1,182 @@
+"""The portability layer: sessions with the kernel's driver, the devices they open, memory, and tasks.
+
+Handles are what they are of, enumerators members; structures are pointers of cffi.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from diopi_engine.engine import Array
+from diopi_engine.proto.nvdla import Error, Heap
+from diopi_engine.runtime.devices import Device, devices
+from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.handles import Handles
+from diopi_engine.runtime.nvdla.ffi import bad, call, ffi, number_of
+from diopi_engine.runtime.nvdla.memory import HeapSpace, heap_of
+from diopi_engine.runtime.nvdla.program import Program, bytes_of
+
+HANDLES = Handles(Error.Error_BadValue)
+
+
+@final
+@dataclass(eq=False)
+class Session:
+    """A session, and what it opened."""
+
+    devices: list[OpenDevice] = field(default_factory=list)
+
+
+@final
+@dataclass(eq=False)
+class OpenDevice:
+    """A device that a session opened, and the memory that was allocated for it."""
+
+    device: Device
+    memories: list[Memory] = field(default_factory=list)
+
+
+@final
+class Memory:
+    """Memory of a device, which may hold a loadable."""
+
+    def __init__(self, space: HeapSpace, size: int) -> None:
+        self.bytes: Array = space.allocate(size)
+        self._space = space
+        self._program: Program | None = None
+        self._reading = threading.Lock()
+
+    @property
+    def address(self) -> int:
+        """Where it is."""
+        return int(self.bytes.ctypes.data)
+
+    def program(self, size: int, device: Device) -> Program:
+        """The loadable that it held when this was asked first, in its first bytes. What Program raises."""
+        with self._reading:
+            if self._program is None:
+                self._program = Program(self.bytes[:size].tobytes(), device)
+            return self._program
+
+    def give_back(self) -> None:
+        """Count it as free, under the lock of the handles."""
+        self._space.free(self.bytes)
+
+    def close(self) -> None:
+        """Wait for the loadable that it holds, if it is run, and let it go."""
+        if self._program is not None:
+            self._program.close()
+
+
+@call
+def NvDlaInitialize() -> int:
+    return HANDLES.enter(Session())
+
+
+@call
+def NvDlaDestroy(session: Session) -> None:
+    with HANDLES.lock:
+        if session.devices:
+            raise CallError(Error.Error_Busy, f"the session has {len(session.devices)} open devices")
+        HANDLES.remove(session)
+
+
+@call
+def NvDlaOpen(session: Session, number: int) -> int:
+    if number >= len(devices()):
+        raise CallError(Error.Error_DeviceNotFound, f"device {number}, expected one of 0 to {len(devices()) - 1}")
+    opened = OpenDevice(devices()[number])
+    with HANDLES.lock:
+        session.devices.append(opened)
+        return HANDLES.enter(opened)
+
+
+@call
+def NvDlaClose(session: Session, opened: OpenDevice) -> None:
+    with HANDLES.lock:
+        _check_its(session, opened)
+        for memory in opened.memories:
+            memory.give_back()
+            HANDLES.remove(memory)
+        session.devices.remove(opened)
+        HANDLES.remove(opened)
+    for memory in opened.memories:
+        memory.close()
+
+
+def _check_its(session: Session, opened: OpenDevice) -> None:
+    if opened not in session.devices:
+        raise CallError(Error.Error_BadValue, "another session opened the device")
+
+
+@call
+def NvDlaAllocMem(session: Session, opened: OpenDevice, size: int, heap: Heap) -> tuple[int, Any]:
+    if not size:
+        raise bad("0 bytes are to be allocated, expected 1 or more")
+    with HANDLES.lock:
+        _check_its(session, opened)
+        memory = Memory(heap_of(opened.device.number, heap), size)
+        opened.memories.append(memory)
+        return HANDLES.enter(memory), ffi.cast("void*", memory.address)
+
+
+@call
+def NvDlaFreeMem(session: Session, opened: OpenDevice, memory: Memory, address: Any, size: int) -> None:
+    with HANDLES.lock:
+        _check_its(session, opened)
+        _check_of(opened, memory)
+        if (number_of(address), size) != (memory.address, len(memory.bytes)):
+            allocated = f"{len(memory.bytes)} bytes at {memory.address:#x}"
+            raise bad(f"{size} bytes at {number_of(address):#x} are freed, {allocated} were allocated")
+        opened.memories.remove(memory)
+        HANDLES.remove(memory)
+        memory.give_back()
+    memory.close()
+
+
+def _check_of(opened: OpenDevice, memory: Memory) -> None:
+    if memory not in opened.memories:
+        raise CallError(Error.Error_BadValue, "the memory was allocated for another device, or by another session")
+
+
+@call
+def NvDlaSubmit(session: Session, opened: OpenDevice, tasks: Any, count: int) -> None:
+    _check_its(session, opened)
+    if not tasks or not count:
+        raise bad(f"{count} tasks at {tasks}, expected 1 or more")
+    jobs = [_job(opened, tasks[n]) for n in range(count)]
+    for program, batch, memories in jobs:
+        program.run(batch, memories)
+
+
+def _job(opened: OpenDevice, task: Any) -> tuple[Program, int, list[Array]]:
+    """What a task is to do: a program, its batch, its inputs and outputs."""
+    if not task.addressList or not task.numAddresses:
+        raise bad(f"a task has {task.numAddresses} memories at {task.addressList}, expected those of a loadable")
+    described = [task.addressList[n] for n in range(task.numAddresses)]
+    memories = [HANDLES.find(Memory, number_of(one.handle)) for one in described]
+    for memory, one in zip(memories, described, strict=True):
+        _check_of(opened, memory)
+        if one.size > len(memory.bytes):
+            raise bad(f"a task uses {one.size} bytes of memory that has {len(memory.bytes)}")
+    program = memories[0].program(described[0].size, opened.device)
+    _check(program, task.batchSize, memories, [one.size for one in described])
+    return program, task.batchSize, [memory.bytes for memory in memories[1:]]
+
+
+def _check(program: Program, batch: int, memories: Sequence[Memory], sizes: Sequence[int]) -> None:
+    """NvError_BadParameter if a program can't be run on a batch in these memories, of which the first is its own."""
+    manifest = program.manifest
+    if not 1 <= batch <= manifest.max_batch:
+        raise bad(f"the batch is {batch}, expected 1 to {manifest.max_batch}")
+    if len(memories) != 1 + len(manifest.bindings):
+        raise bad(f"a task has {len(memories)} memories, expected {1 + len(manifest.bindings)}")
+    for binding, memory, size in zip(manifest.bindings, memories[1:], sizes[1:], strict=True):
+        needed = bytes_of(binding, batch)
+        if size < needed:
+            raise bad(f"{binding.name} has {size} bytes, a batch of {batch} needs {needed}")
+        if not binding.is_input and sum(memory is one for one in memories) > 1:
+            raise bad(f"output {binding.name} is in memory that is used for something else")

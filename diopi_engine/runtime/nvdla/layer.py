@@ -1,0 +1,62 @@
+"""The portability layer as the driver calls it: by the functions that the library exports, and no other way."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from diopi_engine.proto.declarations import Function
+from diopi_engine.proto.nvdla import PORTABILITY, Error, Heap
+from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.nvdla.ffi import ffi
+
+
+@final
+class Layer:
+    """The functions of a library, whose addresses lie at `functions` in the order of the prototypes."""
+
+    def __init__(self, functions: Any) -> None:
+        self._functions = {
+            one.name: ffi.cast(_pointer(one), function) for one, function in zip(PORTABILITY, functions, strict=True)
+        }
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a function; CallError with what it answers if it fails."""
+        answered = self._functions[name](*arguments)
+        if answered is not None and answered != Error.Success:
+            raise CallError(Error.find(answered) or Error.Error_Internal, f"{name} answers {answered}")
+
+    def initialize(self) -> Any:
+        """A session."""
+        session = ffi.new("void**")
+        self.call("NvDlaInitialize", session)
+        return session[0]
+
+    def open(self, session: Any, instance: int) -> Any:
+        """A device."""
+        device = ffi.new("void**")
+        self.call("NvDlaOpen", session, instance, device)
+        return device[0]
+
+    def allocate(self, session: Any, device: Any, size: int) -> tuple[Any, Any]:
+        """Memory in the heap that the system has: handle and address."""
+        if size > 0xFFFFFFFF:
+            raise CallError(
+                Error.Error_InsufficientMemory, f"{size} bytes, of which 4294967295 can be asked for at once"
+            )
+        handle, address = ffi.new("void**"), ffi.new("void**")
+        self.call("NvDlaAllocMem", session, device, handle, address, size, Heap.DRAM)
+        return handle[0], address[0]
+
+    def submit(self, session: Any, device: Any, batch: int, memories: list[tuple[Any, int]]) -> None:
+        """Run a task with memories, each a handle and a number of bytes."""
+        described = ffi.new("NvDlaMemDesc[]", memories)
+        task = ffi.new("NvDlaTask*", {"batchSize": batch, "numAddresses": len(memories), "addressList": described})
+        self.call("NvDlaSubmit", session, device, task, 1)
+
+    def print(self, text: str) -> None:
+        """Print a line for who looks for a fault."""
+        self._functions["NvDlaDebugPrintf"](b"%s\n", ffi.new("char[]", text.encode()))
+
+
+def _pointer(function: Function) -> str:
+    return f"{function.returns}(*)({function.declared})"

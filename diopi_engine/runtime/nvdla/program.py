@@ -1,0 +1,92 @@
+"""A loadable as a device runs it: on the cores that its scheme names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import prod
+from typing import final
+
+from diopi_engine.engine import Array, Engine, numpy_type
+from diopi_engine.errors import EngineFileError, EngineVersionError
+from diopi_engine.manifest import Binding
+from diopi_engine.proto.declarations import Enumeration
+from diopi_engine.proto.hgrt import Result
+from diopi_engine.proto.nvdla import Error
+from diopi_engine.runtime.allocation import Lane, lanes_of
+from diopi_engine.runtime.cores import numbers
+from diopi_engine.runtime.devices import Device
+from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.execution import Execution, shape_of
+from diopi_engine.sizes import sample_bytes
+
+_ERRORS: Mapping[Enumeration, Error] = {
+    Result.ERROR_NOT_SUPPORTED: Error.Error_NotSupported,
+    Result.ERROR_INVALID_HANDLE: Error.Error_BadValue,
+}
+"""What an execution raises as this interface answers it."""
+
+
+def read_engine(data: bytes) -> Engine:
+    """The engine of a loadable. NvError_InvalidFile, NvError_FileVersion."""
+    try:
+        return Engine.from_bytes(data)
+    except EngineVersionError as error:
+        raise CallError(Error.Error_FileVersion, str(error)) from error
+    except EngineFileError as error:
+        raise CallError(Error.Error_InvalidFile, str(error)) from error
+
+
+def bytes_of(binding: Binding, batch: int) -> int:
+    """Bytes of an input or output for a batch."""
+    return sample_bytes(binding) * (batch if None in binding.shape else 1)
+
+
+@final
+class Program:
+    """A loadable on a device."""
+
+    def __init__(self, data: bytes, device: Device) -> None:
+        """NvError_NotSupported, NvError_InsufficientMemory if the device can't run it; what `read_engine` raises."""
+        engine = read_engine(data)
+        self.manifest = engine.manifest
+        lanes = [[device.jax_devices[core] for core in lane] for lane in _lanes(engine, device)]
+        with _answered():
+            self._execution = Execution(engine, lanes)
+
+    def run(self, batch: int, memories: Sequence[Array]) -> None:
+        """Run it on inputs and outputs, in the order of its bindings, that have bytes enough."""
+        bindings = self.manifest.bindings
+        arrays = [_array(memory, one, batch) for memory, one in zip(memories, bindings, strict=True)]
+        inputs = len(self.manifest.inputs)
+        with _answered():
+            self._execution.execute(batch, arrays[:inputs], arrays[inputs:])
+
+    def close(self) -> None:
+        """Wait for what it runs, and let its weights go."""
+        self._execution.close()
+
+
+def _array(memory: Array, binding: Binding, batch: int) -> Array:
+    shape, dtype = shape_of(binding, batch), numpy_type(binding.dtype)
+    return memory[: prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
+
+
+def _lanes(engine: Engine, device: Device) -> list[Lane]:
+    control = engine.manifest.control
+    cores = numbers(control.core_mask)
+    if cores[-1] >= device.cores.count:
+        reason = f"the network needs core {cores[-1]}, device {device.number} has {device.cores.count}"
+        raise CallError(Error.Error_NotSupported, reason)
+    if control.memory > device.local_memory:
+        reason = f"the network needs {control.memory} bytes of a core's memory, a core has {device.local_memory}"
+        raise CallError(Error.Error_InsufficientMemory, reason)
+    return lanes_of(control, [{core: core for core in cores}])
+
+
+@contextmanager
+def _answered() -> Iterator[None]:
+    try:
+        yield
+    except CallError as error:
+        raise CallError(_ERRORS[error.result], str(error)) from error

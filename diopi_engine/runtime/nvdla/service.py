@@ -1,0 +1,89 @@
+"""The Python side of `libnvdla_runtime.so`: makes the C functions, in the process that loaded the library."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from diopi_engine.proto.declarations import Function, Parameter
+from diopi_engine.proto.nvdla import PORTABILITY, Error, Heap
+from diopi_engine.runtime.errors import Answers
+from diopi_engine.runtime.nvdla.driver import runtime_of
+from diopi_engine.runtime.nvdla.ffi import CALLS, bad, ffi, number_of
+from diopi_engine.runtime.nvdla.functions import SERVED
+from diopi_engine.runtime.nvdla.kernel import HANDLES, Memory, OpenDevice, Session
+from diopi_engine.runtime.nvdla.layer import Layer
+
+_KINDS: dict[str, type[Any]] = {"session_handle": Session, "device_handle": OpenDevice, "mem_handle": Memory}
+"""What handles are of, by the parameter that they are given as."""
+
+_OUTPUTS = ("void**", "int*", "NvU16*", "NvDlaTensor*")
+"""Pointers to what a call answers."""
+
+_ANSWERS = Answers(Error.Success, Error.Error_InsufficientMemory, Error.Error_Internal)
+
+_lock = threading.Lock()
+_served: dict[int, list[Any]] = {}
+"""By the address of its table, the functions of each library, which live as long as the process."""
+
+
+def serve(address: int) -> None:
+    """Fill the table of the library whose `struct nvdla_exported` is at `address`. A second time does nothing."""
+    with _lock:
+        sys.path[:] = dict.fromkeys(sys.path)  # the library's paths were appended, whether they were there or not
+        if address not in _served:
+            exported: Any = ffi.cast("struct nvdla_exported*", address)
+            layer = Layer(exported.layer[0 : len(PORTABILITY)])
+            _served[address] = [_callback(one, layer) for one in SERVED]
+            for number, function in enumerate(_served[address]):
+                exported.functions[number] = ffi.cast("function_t", function)
+
+
+def _callback(function: Function, layer: Layer) -> Any:
+    types = ", ".join(parameter.type for parameter in function.parameters)
+    answer = _ANSWERS.to(function.name, _receiver(function, layer), layer.print)
+    if function.returns == "void":
+        return ffi.callback(f"void({types})", lambda *values: (answer(*values), None)[1])
+    return ffi.callback(f"NvError({types})", answer, error=Error.Error_Internal)
+
+
+def _receiver(function: Function, layer: Layer) -> Callable[..., None]:
+    """A function of C, which writes what the call returns to where C wants it."""
+    call, parameters = CALLS[function.name], function.parameters
+    if function.name == "create":
+        call = partial(call, layer=layer)
+    outputs = [n for n, parameter in enumerate(parameters) if parameter.type in _OUTPUTS]
+
+    def receive(*values: Any) -> None:
+        for n in outputs:
+            if not values[n]:
+                raise bad(f"{parameters[n].name} is NULL")
+        given = [_given(one, values[n]) for n, one in enumerate(parameters) if n not in outputs]
+        _write([values[n] for n in outputs], call(*given))
+
+    return receive
+
+
+def _given(parameter: Parameter, value: Any) -> Any:
+    """An argument of C as the call takes it."""
+    if kind := _KINDS.get(parameter.name):
+        return HANDLES.find(kind, number_of(value))
+    if parameter.name == "runtime":
+        return runtime_of(number_of(value))
+    if parameter.name == "object":
+        return number_of(value)
+    if parameter.type == "NvDlaHeap":
+        if (heap := Heap.find(value)) is None:
+            raise bad(f"{parameter.name} is {value}, no NvDlaHeap")
+        return heap
+    return value
+
+
+def _write(outputs: Sequence[Any], answer: Any) -> None:
+    """Write what a call returned, several values as a tuple."""
+    answers = answer if isinstance(answer, tuple) else [answer][: len(outputs)]
+    for pointer, one in zip(outputs, answers, strict=True):
+        pointer[0] = ffi.cast("void*", one) if ffi.typeof(pointer) is ffi.typeof("void**") else one

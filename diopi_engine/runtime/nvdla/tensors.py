@@ -1,0 +1,51 @@
+"""The inputs and outputs of a loaded network, as NvDlaTensor describes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from diopi_engine.manifest import Binding
+from diopi_engine.proto.hgrt import DataType, Layout
+from diopi_engine.proto.nvdla import MAX_DIMS, NAME_LENGTH, Error
+from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.execution import shape_of
+from diopi_engine.runtime.nvdla.ffi import bad, ffi
+from diopi_engine.runtime.nvdla.program import bytes_of
+
+
+def described(binding: Binding, batch: int, max_batch: int) -> dict[str, Any]:
+    """The fields of an NvDlaTensor."""
+    shape = shape_of(binding, batch)
+    name = binding.name.encode()[: NAME_LENGTH - 1].decode(errors="ignore").encode()  # no half characters
+    return {
+        "name": name.ljust(NAME_LENGTH, b"\0"),
+        "bufferSize": bytes_of(binding, batch),
+        "dataType": DataType[binding.dtype.upper()].value,  # the numbers of both interfaces are the same
+        "dataFormat": Layout[binding.layout].value,
+        "numDims": len(shape),
+        "dims": [*shape, *[0] * (MAX_DIMS - len(shape))],
+        "maxBatch": max_batch if None in binding.shape else 0,
+    }
+
+
+def batch_of(tensor: Any, binding: Binding, batch: int, max_batch: int) -> int:
+    """The batch that a program wants by an NvDlaTensor that differs from the one of now.
+
+    NvError_NotSupported if anything else differs, NvError_BadParameter for a batch that can't be.
+    """
+    wanted = tensor.dims[0] if None in binding.shape else batch
+    if None in binding.shape and not 1 <= wanted <= max_batch:
+        raise bad(f"{binding.name} is set to a batch of {wanted}, expected 1 to {max_batch}")
+    expected = ffi.new("NvDlaTensor*", described(binding, wanted, max_batch))
+    for field in ("name", "dataType", "dataFormat", "numDims", "dims", "maxBatch"):
+        its, found = _plain(getattr(expected, field)), _plain(getattr(tensor, field))
+        if its != found:
+            raise CallError(Error.Error_NotSupported, f"{field} of {binding.name} is set to {found}, it is {its}")
+    return wanted
+
+
+def _plain(value: Any) -> Any:
+    """A field as a value that can be compared."""
+    if not isinstance(value, ffi.CData):
+        return value
+    return ffi.string(value) if ffi.typeof(value).item is ffi.typeof("char") else list(value)

@@ -1,0 +1,203 @@
+"""What the driver does with the portability layer, and what it says when a call fails."""
+
+import mmap
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diopi_engine import Engine
+from diopi_engine.conformance.client import FailedCallError
+from diopi_engine.conformance.nvdla.client import Client, Runtime, ffi
+from diopi_engine.proto.hgrt import Result
+from diopi_engine.proto.nvdla import Error, Heap
+from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.execution import Execution
+from diopi_engine.runtime.nvdla.layer import Layer
+from diopi_engine.runtime.nvdla.loadable import read_loadable
+from diopi_engine.runtime.nvdla.memory import HeapSpace, heap_of
+
+
+@pytest.fixture
+def client(nvdla_library: Path) -> Client:
+    return Client(nvdla_library)
+
+
+@pytest.fixture
+def runtime(client: Client) -> Iterator[Runtime]:
+    runtime = client.runtime()
+    yield runtime
+    runtime.destroy()
+
+
+def bind(runtime: Runtime, engine: Engine) -> tuple[Any, Any]:
+    """Load an engine of x, y and z, and bind them: the addresses of x and y."""
+    runtime.load(engine.to_bytes())
+    memories = [runtime.allocate(one.bufferSize) for kind in ("Input", "Output") for one in runtime.tensors(kind)]
+    for (handle, _), name, number in zip(memories, ("Input", "Output", "Output"), (0, 0, 1), strict=True):
+        runtime.call(f"bind{name}Tensor", number, handle)
+    return memories[0][1], memories[1][1]
+
+
+def test_the_driver_reaches_the_device_through_the_layer_alone(
+    client: Client, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    call = Layer.call
+    monkeypatch.setattr(Layer, "call", lambda self, name, *given: (calls.append(name), call(self, name, *given))[1])
+    runtime = client.runtime()
+    bind(runtime, engine)
+    runtime.call("submit")
+    runtime.call("unload", 0)
+    runtime.destroy()
+    loaded = ["NvDlaInitialize", "NvDlaOpen", "NvDlaAllocMem"]
+    assert calls == [*loaded, *["NvDlaAllocMem"] * 3, "NvDlaSubmit", "NvDlaFreeMem", "NvDlaClose", "NvDlaDestroy"]
+
+
+def test_a_layer_that_fails_decides_what_the_driver_answers(
+    runtime: Runtime, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bind(runtime, engine)
+    call = Layer.call
+
+    def busy(self: Layer, name: str, *given: Any) -> None:
+        if name == "NvDlaSubmit":
+            raise CallError(Error.Error_Busy, "the device does something else")
+        call(self, name, *given)
+
+    monkeypatch.setattr(Layer, "call", busy)
+    with pytest.raises(FailedCallError) as raised:
+        runtime.call("submit")
+    assert raised.value.result is Error.Error_Busy
+
+
+def test_a_network_computes_what_its_engine_does(runtime: Runtime, engine: Engine) -> None:
+    x, y = bind(runtime, engine)
+    given = np.array([[1, -2, 3, 0.5]], np.float32)
+    ffi.memmove(x, given, given.nbytes)
+    runtime.call("submit")
+    np.testing.assert_allclose(np.frombuffer(ffi.buffer(y, 12), np.float32), engine(given)[0][0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "result"),
+    [
+        ({"core_mask": 1 << 20}, Error.Error_NotSupported),
+        ({"memory": 1 << 30}, Error.Error_InsufficientMemory),
+    ],
+    ids=str,
+)
+def test_networks_that_need_more_than_the_device_has_are_loaded_and_not_run(
+    runtime: Runtime, engine: Engine, change: dict[str, Any], result: Error
+) -> None:
+    control = replace(engine.manifest.control, **change)
+    bind(runtime, replace(engine, manifest=replace(engine.manifest, scheme=(control,))))
+    with pytest.raises(FailedCallError) as raised:
+        runtime.call("submit")
+    assert raised.value.result is result
+
+
+@pytest.mark.parametrize(
+    ("raised", "answered"),
+    [
+        (CallError(Result.ERROR_NOT_SUPPORTED, "that can't be"), Error.Error_NotSupported),
+        (CallError(Result.ERROR_INVALID_HANDLE, "it is gone"), Error.Error_BadValue),
+        (MemoryError(), Error.Error_InsufficientMemory),
+        (ValueError("whatever"), Error.Error_Internal),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_what_an_execution_raises_is_answered(
+    runtime: Runtime, engine: Engine, raised: Exception, answered: Error, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise raised
+
+    bind(runtime, engine)
+    monkeypatch.setattr(Execution, "execute", fail)
+    with pytest.raises(FailedCallError) as found:
+        runtime.call("submit")
+    assert found.value.result is answered
+
+
+def test_what_fails_is_printed_for_who_looks_for_it(
+    client: Client, runtime: Runtime, engine: Engine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DIOPI_ENGINE_DEBUG", "1")
+    bind(runtime, engine)
+    tensor = ffi.new("NvDlaTensor*", runtime.get("getInputTensorDesc", 0))
+    tensor.dims[1] = 9
+    for name, arguments in {
+        "load": (ffi.from_buffer("NvU8[]", b"nothing"), 0),
+        "getInputTensorDesc": (7, tensor),
+        "setInputTensorDesc": (0, tensor),
+        "bindInputTensor": (0, ffi.cast("void*", 8)),
+        "unload": (1,),
+    }.items():
+        with pytest.raises(FailedCallError):
+            runtime.call(name, *arguments)
+    assert capfd.readouterr().err.splitlines() == [
+        "load: the loadable is damaged: there is no archive: b'noth' stands at 0, where a record should begin",
+        "getInputTensorDesc: tensor 7, expected one of 0 to 0",
+        "setInputTensorDesc: dims of x is set to [1, 9, 0, 0, 0, 0, 0, 0], it is [1, 4, 0, 0, 0, 0, 0, 0]",
+        "bindInputTensor: 0x8 is no handle of memory that this runtime has",
+        "unload: a network is loaded on device 0, not on 1",
+    ]
+    client.call("NvDlaDestroy", ffi.cast("void*", 8))
+    assert "NvDlaDestroy: handle 0x8 is of nothing that is alive, expected a Session" in capfd.readouterr().err
+    monkeypatch.delenv("DIOPI_ENGINE_DEBUG")
+    client.call("NvDlaDestroy", ffi.cast("void*", 8))
+    assert capfd.readouterr().err == ""
+
+
+def test_a_session_with_an_open_device_does_not_end(client: Client) -> None:
+    device = client.open()
+    client.call("NvDlaDestroy", device.session)
+    device.call("NvDlaFreeMem", *device.allocate(100, Heap.DRAM), 100)
+    device.close()
+
+
+def test_what_is_destroyed_twice_is_destroyed_once(client: Client) -> None:
+    runtime = client.runtime()
+    runtime.destroy()
+    runtime.destroy()
+
+
+def test_heaps_have_the_sizes_that_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    heap_of.cache_clear()
+    monkeypatch.setenv("DIOPI_ENGINE_SRAM", "3")
+    assert heap_of(0, Heap.SRAM).limit == 3 << 20
+    assert heap_of(0, Heap.DRAM).limit == 4096 << 20
+    monkeypatch.setenv("DIOPI_ENGINE_SRAM", "much")
+    with pytest.raises(ValueError, match="DIOPI_ENGINE_SRAM is 'much', expected a number from 1 to"):
+        heap_of(1, Heap.SRAM)
+    heap_of.cache_clear()
+
+
+def test_memory_that_the_system_has_not() -> None:
+    space = HeapSpace("a heap", 1 << 62)
+    with pytest.raises(CallError, match="bytes of the system's memory") as raised:
+        space.allocate(1 << 61)
+    assert (raised.value.result, space.taken) == (Error.Error_InsufficientMemory, 0)
+
+
+def test_a_loadable_that_leads_to_where_no_memory_is(engine: Engine) -> None:
+    data = bytearray(engine.to_bytes())
+    buffer: Any = ffi.from_buffer(data)
+    assert read_loadable(int(ffi.cast("uintptr_t", buffer))) == bytes(data)
+    data[21] = 0x7F  # the upper byte of the first member's size
+    with pytest.raises(CallError, match=r"there is no memory 21[0-9]{8} bytes behind its start") as raised:
+        read_loadable(int(ffi.cast("uintptr_t", buffer)))
+    assert raised.value.result is Error.Error_InvalidFile
+
+
+def test_a_loadable_that_ends_where_memory_ends(engine: Engine) -> None:
+    data = engine.to_bytes()
+    pages = -(-len(data) // mmap.PAGESIZE)
+    room = mmap.mmap(-1, pages * mmap.PAGESIZE)
+    room[-len(data) :] = data
+    start = np.frombuffer(room, np.uint8).ctypes.data + len(room) - len(data)
+    assert read_loadable(start) == data

@@ -1,0 +1,112 @@
+"""The library in programs of C and C++."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import diopi_engine
+from diopi_engine import Engine, Input
+from diopi_engine.proto import headers
+
+WALKTHROUGH = Path(__file__).parents[4] / "examples" / "engine_nvdla" / "walkthrough.cpp"
+TASKS = Path(__file__).with_name("tasks.c")
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
+
+
+UNIMPORTABLE = """
+import ctypes, sys
+sys.modules["diopi_engine"] = None
+nvdla, hgrt = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(sys.argv[2])
+result, text = ctypes.c_void_p(), ctypes.c_char_p()
+print(nvdla.NvDlaInitialize(ctypes.byref(result)), nvdla._ZN5nvdla13createRuntimeEv())
+print(hgrt.hgDeviceGetCount(ctypes.byref(result)), hgrt.hgGetLastErrorString(ctypes.byref(text)), text.value.decode())
+"""
+
+UNDESTROYED = """
+import sys
+from pathlib import Path
+from diopi_engine.conformance.nvdla.bench import Bound
+from diopi_engine.conformance.nvdla.client import Client
+runtime = Client(Path(sys.argv[1])).runtime()
+runtime.load(Path(sys.argv[2]).read_bytes())
+bound = Bound(runtime)
+runtime.call("submit")
+print("submitted")
+"""
+
+
+def built(compiler: str, standard: str, source: Path, libraries: list[Path], program: Path) -> Path:
+    linked = [option for one in libraries for option in (str(one), f"-Wl,-rpath,{one.parent}")]
+    flags = [f"-std={standard}", *WARNINGS, "-pthread", f"-I{headers.INCLUDE_DIR}"]
+    subprocess.run([compiler, *flags, str(source), *linked, "-o", str(program)], check=True)
+    return program
+
+
+def run(*command: object, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """A program, whose Python finds what this one does."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **variables}
+    texts = [str(one) for one in command]
+    return subprocess.run(texts, env=environment, capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def walkthrough(nvdla_library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("programs") / "walkthrough"
+    return built("c++", "c++17", WALKTHROUGH, [nvdla_library], program)
+
+
+def test_the_walkthrough_runs(walkthrough: Path, engine: Engine, tmp_path: Path) -> None:
+    engine.save(tmp_path / "layer.engine")
+    done = run(walkthrough, tmp_path / "layer.engine", 7)
+    assert (done.returncode, done.stderr) == (0, "")
+    y, _ = engine(np.ones((7, 4), np.float32))
+    assert done.stdout.splitlines() == [
+        "2 devices of at most 64",
+        "batches of up to 16",
+        "input x: 112 bytes, [7, 4]",
+        "output y: 84 bytes, [7, 3]",
+        "output z: 28 bytes, [7]",
+        f"y: {y.sum():g}",
+    ]
+
+
+def test_cores_share_the_weights_of_a_network(walkthrough: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"weights": np.full((8, 6), 0.5, np.float32), "mode": "weight_split", "cores": 2}
+    engine = diopi_engine.compile(lambda w, x: x @ w, [Input("x", (1, 8))], outputs=["y"], platforms=["cpu"], **options)
+    engine.save(tmp_path / "split.engine")
+    done = run(walkthrough, tmp_path / "split.engine", 1)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == f"y: {8 * 0.5 * 6:g}"
+
+
+def test_a_program_that_fails_ends_with_its_runtime(walkthrough: Path, tmp_path: Path) -> None:
+    (tmp_path / "none").write_bytes(bytes(1000))
+    done = run(walkthrough, tmp_path / "none", 1)
+    assert (done.returncode, done.stderr) == (1, "runtime.load(loadable.data(), 0): NvError 5\n")
+
+
+def test_a_python_process_ends_with_its_runtime(nvdla_library: Path, engine: Engine, tmp_path: Path) -> None:
+    engine.save(tmp_path / "layer.engine")
+    done = run(sys.executable, "-c", UNDESTROYED, nvdla_library, tmp_path / "layer.engine")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "submitted\n", "")
+
+
+def test_what_can_not_be_imported_is_named(nvdla_library: Path, library: Path) -> None:
+    done = run(sys.executable, "-c", UNIMPORTABLE, nvdla_library, library, DIOPI_ENGINE_DEBUG="1")
+    reason = "can't be imported: No module named 'diopi_engine.runtime'; 'diopi_engine' is not a package"
+    assert done.stderr.splitlines() == [f"the driver of NVDLA {reason}"] * 2
+    assert done.stdout.splitlines() == ["10 0", f"14 0 the runtime of HanGuangRT {reason}"]
+
+
+def test_threads_of_c_and_both_libraries(nvdla_library: Path, library: Path, engine: Engine, tmp_path: Path) -> None:
+    program = built("cc", "c11", TASKS, [library, nvdla_library], tmp_path / "tasks")
+    engine.save(tmp_path / "layer.engine")
+    done = run(program, tmp_path / "layer.engine")
+    y, _ = engine(np.ones((2, 4), np.float32))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"2 {y.sum():g} {y.sum():g}\n"
