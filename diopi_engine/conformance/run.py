@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import select
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, final
 
 from diopi_engine.conformance import networks
-from diopi_engine.conformance.cases import CASES
+from diopi_engine.conformance.models.names import BY_OPERATORS, networks_of
 
 TIMEOUT = 120.0
 """Seconds a case may take, with the start of the library if it is the first of its process."""
@@ -33,9 +34,9 @@ class Verdict:
 class _Worker:
     """A process that runs cases."""
 
-    def __init__(self, library: Path, folder: Path) -> None:
+    def __init__(self, module: str, subject: str, folder: Path) -> None:
         reading, writing = os.pipe()
-        command = [sys.executable, "-m", "diopi_engine.conformance.worker", str(library), str(folder), str(writing)]
+        command = [sys.executable, "-m", f"diopi_engine.conformance.{module}", subject, str(folder), str(writing)]
         self._process: Any = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[writing], text=True)
         os.close(writing)
         self._answers = os.fdopen(reading)
@@ -63,20 +64,43 @@ class _Worker:
         self._process.communicate()
 
 
-def run(library: Path, cases: Sequence[str] = tuple(CASES), timeout: float = TIMEOUT) -> Iterator[Verdict]:
-    """The verdicts of cases on a library, as they end. A process goes on with the next case after one that passed."""
+def run(library: Path, cases: Sequence[str], timeout: float = TIMEOUT, vendor: str = "jax_cpu") -> Iterator[Verdict]:
+    """The verdicts of cases, as they end. A process goes on with the next case after one that passed.
+
+    Args:
+        library: of HanGuangRT.
+        timeout: seconds a case may take.
+        vendor: that runs networks operator by operator, as `diopi_impl.plugins.find_vendor` takes it.
+    """
     if not cases:
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         networks.make(folder)
-        worker: _Worker | None = None
+        lacking = _make_models(folder, cases)
+        workers: dict[str, _Worker] = {}
         for case in cases:
-            worker = worker or _Worker(library, folder)
+            if lacking and networks_of(case):
+                yield Verdict(case, "not_run", lacking)
+                continue
+            module, subject = ("models.by_operators", vendor) if case in BY_OPERATORS else ("worker", str(library))
+            worker = workers.pop(module, None) or _Worker(module, subject, folder)
             verdict = worker.run(case, timeout)
-            if verdict.verdict not in ("passed", "not_run"):
+            if verdict.verdict in ("passed", "not_run"):
+                workers[module] = worker
+            else:
                 worker.close()
-                worker = None
             yield verdict
-        if worker is not None:
+        for worker in workers.values():
             worker.close()
+
+
+def _make_models(folder: Path, cases: Sequence[str]) -> str:
+    """Write the files of the networks that cases need; why that can't be, if it can't."""
+    wanted = dict.fromkeys(name for case in cases for name in networks_of(case))
+    if not wanted:
+        return ""
+    if importlib.util.find_spec("torch") is None:
+        return "PyTorch is not installed: extra `torch`"
+    subprocess.run([sys.executable, "-m", "diopi_engine.conformance.models.making", str(folder), *wanted], check=True)
+    return ""

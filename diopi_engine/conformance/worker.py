@@ -8,33 +8,37 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
-from diopi_engine.conformance import cases  # noqa: F401 - it enters the cases
-from diopi_engine.conformance.bench import CASES, Bench, NotApplicableError, NotConformingError
+from diopi_engine.conformance.bench import Bench, NotApplicableError, NotConformingError
+from diopi_engine.conformance.cases import CASES
 from diopi_engine.conformance.client import Client, FailedCallError
 
+T = TypeVar("T")
 
-def main() -> None:
-    """Run cases until there are no more."""
-    bench = Bench(Client(Path(sys.argv[1])), Path(sys.argv[2]))
-    with os.fdopen(int(sys.argv[3]), "w") as answers:
+
+def serve(cases: Mapping[str, Callable[[T], Any]], bench: T, descriptor: int) -> None:
+    """Run cases with what they need until there are no more."""
+    with os.fdopen(descriptor, "w") as answers:
         for name in sys.stdin:
-            print(json.dumps(verdict_of(name.strip(), bench)), file=answers, flush=True)
+            print(json.dumps(verdict_of(cases[name.strip()], bench)), file=answers, flush=True)
 
 
-def verdict_of(name: str, bench: Bench) -> tuple[str, str]:
-    """How a case ended: `passed`, `failed` or `not_run`, and why."""
+def verdict_of(case: Callable[[T], Any], bench: T) -> tuple[str, str]:
+    """How a case ended: `passed`, `failed` or `not_run`, and why, or what it says besides."""
     try:
-        CASES[name](bench)
+        return "passed", case(bench) or ""
     except NotConformingError as error:
         return "failed", str(error)
     except NotApplicableError as error:
         return "not_run", str(error)
     except FailedCallError as error:
         return "failed", f"a call that is legal fails: {error}"
-    return "passed", ""
 
 
 if __name__ == "__main__":
-    main()
+    from diopi_engine.conformance.models.as_engines import CASES as NETWORKS
+
+    serve({**CASES, **NETWORKS}, Bench(Client(Path(sys.argv[1])), Path(sys.argv[2])), int(sys.argv[3]))

@@ -51,7 +51,7 @@ def bench(library: Path, locks: Path, folder: Path) -> Iterator[Bench]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_reference_passes(name: str, bench: Bench) -> None:
-    assert verdict_of(name, bench) == ("passed", "")
+    assert verdict_of(CASES[name], bench) == ("passed", "")
 
 
 def cores_not_released(patch: Patch) -> None:
@@ -156,6 +156,6 @@ FAULTS: dict[Callable[[Patch], None], str] = {
 def test_a_fault_is_caught(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
     with monkeypatch.context() as patch:
         fault(patch)
-        verdict, detail = verdict_of(FAULTS[fault], bench)
+        verdict, detail = verdict_of(CASES[FAULTS[fault]], bench)
     assert verdict == "failed", detail
     assert detail

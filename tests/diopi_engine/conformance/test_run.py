@@ -54,3 +54,10 @@ def test_the_reference_passes_in_a_process_of_its_own(library: Path, locks: Path
 
 def test_no_cases_is_a_status_of_its_own(broken: Path) -> None:
     assert CliRunner().invoke(main, ["check", str(broken), "-k", "no such case"]).exit_code == 3
+
+
+def test_a_vendor_that_is_not_there_is_wrong_usage(broken: Path) -> None:
+    done = CliRunner().invoke(main, ["check", str(broken), "--vendor", "nobody"])
+    assert done.exit_code == 2
+    assert "Invalid value for --vendor" in done.output
+    assert "nobody" in done.output
