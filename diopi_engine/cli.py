@@ -81,21 +81,28 @@ def export(out: Path, chosen: str | None) -> None:
 @main.command()
 @click.argument("library", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("-k", "chosen", default="", help="Only cases whose name has this in it.")
+@click.option("--vendor", default="jax_cpu", show_default=True, help="That runs networks operator by operator.")
 @click.option("--timeout", default=120.0, show_default=True, help="Seconds a case may take.")
-def check(library: Path, chosen: str, timeout: float) -> None:
+def check(library: Path, chosen: str, vendor: str, timeout: float) -> None:
     """Run the conformance cases of its interface on a library: status 1 if one failed, 3 if none was run.
 
     The library has HanGuangRT, or NVDLA's driver, or both: its symbols tell.
     """
     from diopi_engine.conformance.interfaces import NoInterfaceError, cases_of
     from diopi_engine.conformance.run import run
+    from diopi_impl.errors import VendorError
+    from diopi_impl.plugins import find_vendor
 
+    try:
+        find_vendor(vendor)
+    except VendorError as error:
+        raise click.BadParameter(str(error), param_hint="--vendor") from error
     try:
         cases = [name for name in cases_of(library) if chosen in name]
     except NoInterfaceError as error:
         raise click.ClickException(str(error)) from error
     count = {"passed": 0, "not_run": 0}
-    for verdict in run(library.resolve(), cases, timeout):
+    for verdict in run(library.resolve(), cases, timeout, vendor):
         count[verdict.verdict] = count.get(verdict.verdict, 0) + 1
         click.echo(f"{verdict.verdict:9} {verdict.case}{f': {verdict.detail}' if verdict.detail else ''}")
     click.echo(", ".join(f"{number} {verdict}" for verdict, number in count.items()))

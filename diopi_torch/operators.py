@@ -21,6 +21,7 @@ from diopi_proto.aten.table import DECOMPOSED, Row, form_of, row_of, rows
 from diopi_torch import dump
 from diopi_torch.fallback import fall_back, operator_name
 from diopi_torch.functions import DeviceMaker, NotServedError, Operand, check_has, operand, perform
+from diopi_torch.recurrent import CELLS
 from diopi_torch.shapes import Spec, UnknownShapesError, specs_of
 from diopi_torch.tensors import DTYPES, new
 
@@ -225,9 +226,9 @@ def kernels() -> Mapping[str, Kernel]:
 
 @cache
 def decompositions() -> Mapping[str, Callable[..., Any]]:
-    """The kernels that make an operator of others, as PyTorch's own decompositions do, by the operator's name."""
+    """The kernels that make an operator of others, by PyTorch's own decompositions or ours; by the operator's name."""
     decomposed = [overload(row.operator) for row in rows().values() if row.function == DECOMPOSED]
-    return {operator_name(one): decomposition_table[one] for one in decomposed if not is_composed(one)}
+    return {operator_name(one): decomposition_table[one] for one in decomposed if not is_composed(one)} | {**CELLS}
 
 
 def overload(name: str) -> torch._ops.OpOverload:

@@ -13,6 +13,7 @@ from diopi_torch import accelerator, autocast, device, modules, storage
 from diopi_torch.fallback import fall_back, refuse_sparse
 from diopi_torch.kernels import FALLTHROUGH, KERNELS, pin
 from diopi_torch.operators import decompositions, is_composed, kernels, overload
+from diopi_torch.recurrent import CELLS
 from diopi_torch.settings import FORCE_FALLBACK, NAME, chosen_operators
 
 KEY = "PrivateUse1"
@@ -50,6 +51,8 @@ def register() -> None:
         everything.fallback(refuse_sparse, key)
     for name, kernel in _chosen(forced).items():
         aten.impl(name, kernel, KEY)
+    for name, cell in CELLS.items():
+        aten.impl(name, cell, f"Autograd{KEY}")
     aten.impl("_pin_memory", pin, "CPU")
     everything.fallback(torch.library.fallthrough_kernel, autocast.KEY)
     autocast.install(aten)

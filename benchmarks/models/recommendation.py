@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
-
 import torch
 from network import Network
 from torch import Tensor, nn
 
+from diopi_engine.conformance.models import zoo
+from diopi_engine.conformance.models.zoo import perceptron
+
 BATCH, ROWS, FIELDS = 64, 4001, 8
 
 
-def perceptron(*widths: int) -> nn.Sequential:
-    layers = [layer for pair in itertools.pairwise(widths) for layer in (nn.Linear(*pair), nn.ReLU())]
-    return nn.Sequential(*layers[:-1])
-
-
-class Tables(nn.Module):
+class Tables(zoo.Tables):
     """Rows of a table a field."""
 
     def __init__(self, width: int, fields: int = FIELDS) -> None:
-        super().__init__()
-        self.tables = nn.ModuleList(nn.Embedding(ROWS, width) for _ in range(fields))
-
-    def forward(self, categories: Tensor) -> Tensor:
-        return torch.stack([table(categories[:, field]) for field, table in enumerate(self.tables)], 1)
+        super().__init__(ROWS, width, fields)
 
 
 def clicks(module: nn.Module, *batch: Tensor, optimizer: str = "adam") -> Network:
@@ -39,23 +31,8 @@ def categories(fields: int = FIELDS) -> Tensor:
     return torch.randint(ROWS, (BATCH, fields))
 
 
-class Dlrm(nn.Module):
-    """Products of all pairs of rows (Naumov et al. 2019)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.bottom, self.tables, self.top = perceptron(13, 512, 256, 64), Tables(64), perceptron(64 + 36, 512, 256, 1)
-        self.pairs = tuple(torch.tril_indices(FIELDS + 1, FIELDS + 1, -1))
-
-    def forward(self, numbers: Tensor, chosen: Tensor) -> Tensor:
-        dense = self.bottom(numbers)
-        rows = torch.cat([dense.unsqueeze(1), self.tables(chosen)], 1)
-        first, second = self.pairs
-        return self.top(torch.cat([dense, (rows @ rows.mT)[:, first, second]], 1))
-
-
 def dlrm() -> Network:
-    return clicks(Dlrm(), torch.randn(BATCH, 13), categories(), optimizer="sgd")
+    return clicks(zoo.Dlrm(ROWS, FIELDS, 64, (512, 256)), torch.randn(BATCH, 13), categories(), optimizer="sgd")
 
 
 class DeepFm(nn.Module):

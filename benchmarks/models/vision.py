@@ -6,26 +6,9 @@ import torch
 from network import Network, classifier, images, pretrained
 from torch import Tensor, nn
 
+from diopi_engine.conformance.models.zoo import Residual, conv_norm, resnet
+
 CLASSES = 1000
-
-
-def conv_norm(
-    inputs: int, outputs: int, kernel: int = 3, stride: int = 1, groups: int = 1, act: type[nn.Module] = nn.ReLU
-) -> nn.Sequential:
-    """Convolution, batch normalisation and activation."""
-    conv = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
-    return nn.Sequential(conv, nn.BatchNorm2d(outputs), act(inplace=True) if act is not nn.GELU else act())
-
-
-class Residual(nn.Module):
-    """The sum of a branch and a shortcut, then perhaps an activation."""
-
-    def __init__(self, branch: nn.Module, shortcut: nn.Module | None = None, last: nn.Module | None = None) -> None:
-        super().__init__()
-        self.branch, self.shortcut, self.last = branch, shortcut or nn.Identity(), last or nn.Identity()
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.last(self.branch(x) + self.shortcut(x))
 
 
 class Joined(nn.Module):
@@ -67,17 +50,8 @@ def resnext() -> Network:
 
 
 def resnet18() -> Network:
-    def block(inputs: int, width: int, stride: int) -> Residual:
-        last = nn.Sequential(nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width))
-        shortcut = nn.Sequential(nn.Conv2d(inputs, width, 1, stride, bias=False), nn.BatchNorm2d(width))
-        branch = nn.Sequential(conv_norm(inputs, width, 3, stride), last)
-        return Residual(branch, shortcut if stride > 1 else None, nn.ReLU(inplace=True))
-
-    blocks = [block(64, 64, 1), block(64, 128, 2), block(128, 256, 2), block(256, 512, 2)]
-    module = nn.Sequential(conv_norm(3, 64, 7, 2), nn.MaxPool2d(3, 2, 1), *blocks, *head(512))
-    return classifier(
-        module.to(memory_format=torch.channels_last), images(96).to(memory_format=torch.channels_last), CLASSES
-    )
+    module = resnet(64, 4, 1, CLASSES).to(memory_format=torch.channels_last)
+    return classifier(module, images(96).to(memory_format=torch.channels_last), CLASSES)
 
 
 def vgg16() -> Network:

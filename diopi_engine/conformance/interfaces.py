@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from diopi_engine.conformance import bench, cases  # noqa: F401 - it enters its cases
+from diopi_engine.conformance.models.names import AS_ENGINES, BY_OPERATORS
 from diopi_engine.conformance.nvdla import bench as nvdla_bench
 from diopi_engine.conformance.nvdla import cases as nvdla_cases  # noqa: F401 - it enters its cases
 from diopi_engine.conformance.nvdla import layer_cases  # noqa: F401 - it enters its cases
 from diopi_engine.conformance.nvdla.client import CREATE
 
-CASES: Mapping[str, Mapping[str, Callable[..., Any]]] = {"hgEngineCreate": bench.CASES, CREATE: nvdla_bench.CASES}
+CASES: Mapping[str, Sequence[str]] = {
+    "hgEngineCreate": (*bench.CASES, *BY_OPERATORS, *AS_ENGINES),
+    CREATE: tuple(nvdla_bench.CASES),
+}
 """The cases of each interface, by a symbol that each of its libraries has."""
 
 

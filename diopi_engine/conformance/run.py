@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import select
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, final
 
 from diopi_engine.conformance import networks
+from diopi_engine.conformance.models.names import BY_OPERATORS, networks_of
 from diopi_engine.conformance.nvdla import networks as loadables
 from diopi_engine.conformance.nvdla.bench import PREFIX
 
@@ -64,15 +66,28 @@ class _Worker:
         self._process.communicate()
 
 
-def run(library: Path, cases: Sequence[str], timeout: float = TIMEOUT) -> Iterator[Verdict]:
-    """The verdicts of cases on a library, as they end. A process goes on with the next case after one that passed."""
+def run(library: Path, cases: Sequence[str], timeout: float = TIMEOUT, vendor: str = "jax_cpu") -> Iterator[Verdict]:
+    """The verdicts of cases, as they end. A process goes on with the next case after one that passed.
+
+    Args:
+        library: of the interface that the cases are of.
+        cases: their names.
+        timeout: seconds a case may take.
+        vendor: that runs networks operator by operator, as `diopi_impl.plugins.find_vendor` takes it.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         _make_networks(folder, cases)
+        lacking = _make_models(folder, cases)
         workers: dict[str, _Worker] = {}
         for case in cases:
-            module = "nvdla.worker" if case.startswith(PREFIX) else "worker"
-            worker = workers.pop(module, None) or _Worker(module, str(library), folder)
+            if lacking and networks_of(case):
+                yield Verdict(case, "not_run", lacking)
+                continue
+            module = _worker_of(case)
+            worker = workers.pop(module, None) or _Worker(
+                module, vendor if case in BY_OPERATORS else str(library), folder
+            )
             verdict = worker.run(case, timeout)
             if verdict.verdict in ("passed", "not_run"):
                 workers[module] = worker
@@ -83,9 +98,28 @@ def run(library: Path, cases: Sequence[str], timeout: float = TIMEOUT) -> Iterat
             worker.close()
 
 
+def _worker_of(case: str) -> str:
+    """The module whose process runs a case."""
+    if case in BY_OPERATORS:
+        return "models.by_operators"
+    return "nvdla.worker" if case.startswith(PREFIX) else "worker"
+
+
 def _make_networks(folder: Path, cases: Sequence[str]) -> None:
     """Compile what cases run."""
-    if any(case.startswith(PREFIX) for case in cases):
+    workers = {_worker_of(case) for case in cases}
+    if "nvdla.worker" in workers:
         loadables.make(folder)
-    if any(not case.startswith(PREFIX) for case in cases):
+    if "worker" in workers:
         networks.make(folder)
+
+
+def _make_models(folder: Path, cases: Sequence[str]) -> str:
+    """Write the files of the networks that cases need; why that can't be, if it can't."""
+    wanted = dict.fromkeys(name for case in cases for name in networks_of(case))
+    if not wanted:
+        return ""
+    if importlib.util.find_spec("torch") is None:
+        return "PyTorch is not installed: extra `torch`"
+    subprocess.run([sys.executable, "-m", "diopi_engine.conformance.models.making", str(folder), *wanted], check=True)
+    return ""

@@ -39,4 +39,6 @@ def verdict_of(case: Callable[[T], Any], bench: T) -> tuple[str, str]:
 
 
 if __name__ == "__main__":
-    serve(CASES, Bench(Client(Path(sys.argv[1])), Path(sys.argv[2])), int(sys.argv[3]))
+    from diopi_engine.conformance.models.as_engines import CASES as NETWORKS
+
+    serve({**CASES, **NETWORKS}, Bench(Client(Path(sys.argv[1])), Path(sys.argv[2])), int(sys.argv[3]))

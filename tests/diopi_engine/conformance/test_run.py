@@ -67,3 +67,10 @@ def test_the_library_tells_its_interface(nvdla_library: Path, tmp_path: Path) ->
     done = CliRunner().invoke(main, ["check", str(tmp_path / "empty.c")])
     assert done.exit_code == 1
     assert "empty.c can't be loaded: " in done.output
+
+
+def test_a_vendor_that_is_not_there_is_wrong_usage(broken: Path) -> None:
+    done = CliRunner().invoke(main, ["check", str(broken), "--vendor", "nobody"])
+    assert done.exit_code == 2
+    assert "Invalid value for --vendor" in done.output
+    assert "nobody" in done.output

@@ -1,0 +1,44 @@
+"""The cases of a library: networks as engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from diopi_engine.conformance.bench import GUARD, Bench, check
+from diopi_engine.conformance.models.names import AS_ENGINES
+from diopi_engine.conformance.models.stored import Samples
+
+BATCHES = (slice(0, 10), slice(8, 10), slice(1, 7))
+"""The samples of each execution: a batch of two patches and a part of one, others in one part, and in other places."""
+
+
+def run(names: Sequence[str], bench: Bench) -> None:
+    """Engines with contexts at the same time, which take turns."""
+    samples = {name: Samples.load(bench.folder / f"{name}.npz") for name in names}
+    with ExitStack() as stack:
+        engines = {name: stack.enter_context(bench.engine(name)) for name in names}
+        contexts = {name: stack.enter_context(bench.context(engine)) for name, engine in engines.items()}
+        for chosen in BATCHES:
+            for name, context in contexts.items():
+                _execute(bench, context, name, samples[name].part(chosen))
+
+
+def _execute(bench: Bench, context: Any, name: str, samples: Samples) -> None:
+    """A batch is computed within its budgets, and nothing but its outputs is written."""
+    size = len(samples.inputs[0])
+    inputs = [np.ascontiguousarray(array) for array in samples.inputs]
+    outputs = [np.full((size + 1, *one.values.shape[1:]), GUARD, np.float32) for one in samples.outputs]
+    bench.client.execute(context, size, [*inputs, *outputs])
+    samples.check(f"{name} for a batch of {size}", [output[:size] for output in outputs])
+    check("what lies behind the outputs", all(bool((output[size:] == GUARD).all()) for output in outputs), True)
+    kept = all(np.array_equal(one, other) for one, other in zip(inputs, samples.inputs, strict=True))
+    check("whether the inputs are as they were", kept, True)
+
+
+CASES: Mapping[str, Callable[[Bench], None]] = {name: partial(run, names) for name, names in AS_ENGINES.items()}
+"""By name."""

@@ -1,0 +1,43 @@
+"""`python -m diopi_engine.conformance.models.by_operators VENDOR FOLDER DESCRIPTOR`: the cases of a vendor.
+
+Each is a network that PyTorch runs operator by operator on the vendor's device.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import torch
+
+import diopi_torch
+from diopi_engine.conformance.bench import NotConformingError
+from diopi_engine.conformance.models.names import BY_OPERATORS
+from diopi_engine.conformance.models.stored import Samples
+from diopi_engine.conformance.models.zoo import build, outputs_of
+from diopi_engine.conformance.worker import serve
+
+
+def run(name: str, folder: Path) -> str:
+    """Run a network; which operators were no functions of the vendor."""
+    samples = Samples.load(folder / f"{name}.npz")
+    diopi_torch.reset_fallbacks()
+    try:
+        module = build(name).module.to("diopi")
+        outputs = outputs_of(module, [torch.from_numpy(array).to("diopi") for array in samples.inputs])
+        found = [one.cpu().numpy() for one in outputs]
+    except RuntimeError as error:  # as PyTorch raises what a vendor refuses
+        raise NotConformingError(f"the network does not run: {error}") from error
+    samples.check(name, found)
+    return f"on the CPU were {', '.join(fallen)}" if (fallen := diopi_torch.fallbacks()) else ""
+
+
+CASES: Mapping[str, Callable[[Path], str]] = {case: partial(run, name) for case, name in BY_OPERATORS.items()}
+"""By name."""
+
+
+if __name__ == "__main__":
+    diopi_torch.use_vendor(sys.argv[1])
+    serve(CASES, Path(sys.argv[2]), int(sys.argv[3]))

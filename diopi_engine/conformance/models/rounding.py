@@ -1,0 +1,114 @@
+"""A network evaluated in float64 as arithmetic in float32 may have it: each number moved as its rounding may move it.
+
+It is the perturbation of docs/budgets.md, done at every operator and not at the inputs alone: what an operator gives
+is moved by half an ulp up or down, and a sum by its terms besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch._decomp import decomposition_table
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.formats import format_of, ulp
+from diopi_test.oracle.reference.sums import accumulated
+
+aten = torch.ops.aten
+
+EPS = format_of(Dtype.float32).epsilon
+
+EXACT = {
+    aten.cat.default,
+    aten.clone.default,
+    aten.embedding.default,
+    aten.index.Tensor,
+    aten.max_pool2d_with_indices.default,
+    aten.relu.default,
+    aten.relu_.default,
+    aten.stack.default,
+}
+"""Operators beside views that give numbers as they are."""
+
+
+def _convolution(x: Tensor, weight: Tensor, bias: Tensor | None, *options: Any) -> Tensor:
+    product = aten.convolution.default(x, weight, None, *options)
+    return product if bias is None else product + bias.reshape(-1, *[1] * (x.ndim - 2))
+
+
+def _mean(x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
+    total = x.sum(dim, keepdim)
+    return total / (x.numel() // max(total.numel(), 1))
+
+
+COMPOSED: Mapping[Any, Callable[..., Any]] = {
+    aten.mean.dim: _mean,
+    **{
+        operator: decomposition_table[operator]
+        for operator in (
+            aten._softmax.default,
+            aten.addmm.default,
+            aten.native_batch_norm.default,
+            aten.native_layer_norm.default,
+        )
+    },
+}
+"""Operators that are several roundings: what they are made of."""
+
+PRODUCTS = (aten.bmm.default, aten.mm.default, aten.convolution.default)
+"""Sums of products of their first two arguments."""
+
+
+@final
+class Rounding(TorchDispatchMode):
+    """Moves what operators on float64 give, while it is entered. `rng` draws the directions."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        super().__init__()
+        self._rng = rng
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Do an operator; called by PyTorch."""
+        kwargs = kwargs or {}
+        composed = COMPOSED.get(func)
+        if func is aten.convolution.default and args[2] is not None:
+            composed = _convolution
+        if composed is not None:
+            with self:
+                return composed(*args, **kwargs)
+        result = func(*args, **kwargs)
+        if func.is_view or func in EXACT:
+            return result
+        terms = _terms(func, args, kwargs, result)
+        moved = tree_map_only(Tensor, lambda one: self.moved(one, terms), result)
+        return result.copy_(moved) if func._schema.is_mutable else moved
+
+    def moved(self, tensor: Tensor, terms: Tensor | float = 0.0) -> Tensor:
+        """A floating tensor moved by half an ulp and by eps times the terms; another one, and zero, as it is."""
+        if not tensor.is_floating_point():
+            return tensor
+        half = torch.from_numpy(ulp(tensor.numpy(), Dtype.float32)).nan_to_num() / 2
+        change = self._signs(tensor) * half * (tensor != 0) + self._signs(tensor) * EPS * terms
+        return tensor + change
+
+    def _signs(self, tensor: Tensor) -> Tensor:
+        return torch.from_numpy(self._rng.integers(0, 2, tuple(tensor.shape)) * 2.0 - 1)
+
+
+def _terms(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], value: Any) -> Any:
+    """The terms of a sum, as docs/budgets.md has them; 0 for other operators."""
+    operands = 2 if func in PRODUCTS else 1 if func is aten.sum.dim_IntList else 0
+    if not operands:
+        return 0.0
+
+    def total(change: Callable[[Tensor], Tensor]) -> Any:
+        return func(*map(change, args[:operands]), *args[operands:], **kwargs).numpy()
+
+    count, magnitudes, squares = total(torch.ones_like), total(torch.abs), total(torch.square)
+    return torch.from_numpy(accumulated(count, magnitudes, squares, value.numpy()))

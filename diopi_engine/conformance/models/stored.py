@@ -1,0 +1,75 @@
+"""Inputs of a network and what must come of them, as a file, which is read without PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import final
+
+import numpy as np
+
+from diopi_engine.conformance.bench import NotConformingError
+from diopi_engine.engine import Array
+from diopi_proto.types import Dtype
+from diopi_test.baseline.records import Expected
+from diopi_test.checks.values import compare
+from diopi_test.oracle.budget import K, R
+
+
+@final
+@dataclass(frozen=True)
+class Samples:
+    """Inputs of a network, and its outputs for them: of each the samples are along the first axis."""
+
+    inputs: Sequence[Array]
+    outputs: Sequence[Expected]
+
+    def part(self, chosen: slice) -> Samples:
+        """Some of the samples."""
+        outputs = [
+            replace(one, values=one.values[chosen], budget_ulps=np.asarray(one.budget_ulps)[chosen])
+            for one in self.outputs
+        ]
+        return Samples([array[chosen] for array in self.inputs], outputs)
+
+    def save(self, path: Path) -> None:
+        """Write them."""
+        arrays = {f"input{n}": array for n, array in enumerate(self.inputs)}
+        for n, one in enumerate(self.outputs):
+            arrays |= {f"values{n}": one.values, f"budget{n}": np.asarray(one.budget_ulps)}
+        np.savez(path, allow_pickle=False, **arrays)
+
+    @classmethod
+    def load(cls, path: Path) -> Samples:
+        """Read them."""
+        with np.load(path, allow_pickle=False) as file:
+            inputs = [file[f"input{n}"] for n in range(sum(name.startswith("input") for name in file))]
+            count = sum(name.startswith("values") for name in file)
+            outputs = [
+                Expected(file[f"values{n}"], Dtype.float32, budget_ulps=file[f"budget{n}"]) for n in range(count)
+            ]
+        return cls(inputs, outputs)
+
+    def check(self, what: str, found: Sequence[Array]) -> float:
+        """The largest error of outputs over their budgets; NotConformingError if one is beyond, or R is exceeded."""
+        return max(
+            _check(f"output {n} of {what}", *pair) for n, pair in enumerate(zip(found, self.outputs, strict=True))
+        )
+
+
+def _check(what: str, found: Array, expected: Expected) -> float:
+    if found.shape != expected.values.shape:
+        raise NotConformingError(f"{what} has shape {list(found.shape)}, expected {list(expected.values.shape)}")
+    comparison = compare(found, expected)
+    if comparison.wrong.any():
+        place = tuple(int(index) for index in np.argwhere(comparison.wrong)[0])
+        raise NotConformingError(
+            f"{what} has {int(comparison.wrong.sum())} wrong elements of {found.size}: at {place} {found[place]}, "
+            f"expected {expected.values[place]:.9g} ± {K * expected.unit[place]:.2g}"
+        )
+    if comparison.rms is not None and comparison.rms > R:
+        raise NotConformingError(
+            f"the errors of {what} have root mean square {comparison.rms:.3g} units, at most {R:g} is allowed"
+        )
+    return comparison.ratio or 0.0

@@ -1,0 +1,233 @@
+"""Networks of the kinds whose calls the models level has, small and in the mode of evaluation.
+
+Their parts are those of `benchmarks/models`. Widths are arguments, so that the same network is a published one there.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from diopi_engine.compiling import BATCH, Input
+
+
+@final
+@dataclass(frozen=True)
+class Network:
+    """A network, and what it takes.
+
+    Attributes:
+        module: in the mode of evaluation, with weights of float32.
+        inputs: as `diopi_engine.compile` takes them.
+        vocabulary: integer inputs are below it.
+        outputs: names of the results.
+    """
+
+    module: nn.Module
+    inputs: Sequence[Input]
+    outputs: Sequence[str]
+    vocabulary: int = 1
+
+    def samples(self, count: int, seed: int = 0) -> list[Tensor]:
+        """Inputs for so many samples: normal numbers, or tokens."""
+        generator = torch.Generator().manual_seed(seed)
+        shapes = [[count if size == BATCH else int(size) for size in one.shape] for one in self.inputs]
+        return [
+            torch.randn(shape, generator=generator)
+            if one.dtype == "float32"
+            else torch.randint(self.vocabulary, shape, generator=generator)
+            for one, shape in zip(self.inputs, shapes, strict=True)
+        ]
+
+
+def conv_norm(
+    inputs: int, outputs: int, kernel: int = 3, stride: int = 1, groups: int = 1, act: type[nn.Module] = nn.ReLU
+) -> nn.Sequential:
+    """Convolution, batch normalisation and activation."""
+    conv = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
+    return nn.Sequential(conv, nn.BatchNorm2d(outputs), act(inplace=True) if act is not nn.GELU else act())
+
+
+class Residual(nn.Module):
+    """The sum of a branch and a shortcut, then perhaps an activation."""
+
+    def __init__(self, branch: nn.Module, shortcut: nn.Module | None = None, last: nn.Module | None = None) -> None:
+        super().__init__()
+        self.branch, self.shortcut, self.last = branch, shortcut or nn.Identity(), last or nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.branch(x) + self.shortcut(x))
+
+
+def basic_block(inputs: int, width: int, stride: int) -> Residual:
+    """Two convolutions beside a shortcut (He et al. 2015)."""
+    last = nn.Sequential(nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width))
+    shortcut = nn.Sequential(nn.Conv2d(inputs, width, 1, stride, bias=False), nn.BatchNorm2d(width))
+    branch = nn.Sequential(conv_norm(inputs, width, 3, stride), last)
+    return Residual(branch, shortcut if stride > 1 else None, nn.ReLU(inplace=True))
+
+
+def resnet(width: int = 64, stages: int = 4, blocks: int = 2, classes: int = 1000) -> nn.Sequential:
+    """ResNet-18 (He et al. 2015), or a part of it: stages with twice the channels each, of so many blocks."""
+    widths = [width << stage for stage in range(stages)]
+    firsts = [
+        basic_block(inputs, outputs, 1 if inputs == outputs else 2)
+        for inputs, outputs in itertools.pairwise([width, *widths])
+    ]
+    body = [
+        block for first, its in zip(firsts, widths, strict=True) for block in (first, *_same_blocks(its, blocks - 1))
+    ]
+    head = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], classes))
+    return nn.Sequential(conv_norm(3, width, 7, 2), nn.MaxPool2d(3, 2, 1), *body, *head)
+
+
+def _same_blocks(width: int, count: int) -> list[Residual]:
+    return [basic_block(width, width, 1) for _ in range(count)]
+
+
+class Transformer(nn.Module):
+    """Tokens, and a block of attention and a perceptron, each normalised before (Vaswani et al. 2017)."""
+
+    def __init__(self, vocabulary: int, length: int, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Parameter(torch.randn(length, width))
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.joint, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.deep = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        x = self.tokens(tokens) + self.places
+        split = (
+            one.unflatten(-1, (self.heads, -1)).transpose(1, 2) for one in self.joint(self.norms[0](x)).chunk(3, -1)
+        )
+        mixed = nn.functional.scaled_dot_product_attention(*split)
+        x = x + self.out(mixed.transpose(1, 2).flatten(2))
+        return x + self.deep(self.norms[1](x))
+
+
+def perceptron(*widths: int) -> nn.Sequential:
+    """Linear layers, with ReLU between."""
+    layers = [layer for pair in itertools.pairwise(widths) for layer in (nn.Linear(*pair), nn.ReLU())]
+    return nn.Sequential(*layers[:-1])
+
+
+class Tables(nn.Module):
+    """Rows of a table a field."""
+
+    def __init__(self, rows: int, width: int, fields: int) -> None:
+        super().__init__()
+        self.tables = nn.ModuleList(nn.Embedding(rows, width) for _ in range(fields))
+
+    def forward(self, categories: Tensor) -> Tensor:
+        return torch.stack([table(categories[:, field]) for field, table in enumerate(self.tables)], 1)
+
+
+class Dlrm(nn.Module):
+    """Products of all pairs of rows (Naumov et al. 2019)."""
+
+    def __init__(self, rows: int, fields: int, width: int, hidden: Sequence[int]) -> None:
+        super().__init__()
+        pairs = fields * (fields + 1) // 2
+        self.bottom, self.tables = perceptron(13, *hidden, width), Tables(rows, width, fields)
+        self.top = perceptron(width + pairs, *hidden, 1)
+        self.pairs: Tensor
+        self.register_buffer("pairs", torch.tril_indices(fields + 1, fields + 1, -1))
+
+    def forward(self, numbers: Tensor, chosen: Tensor) -> Tensor:
+        dense = self.bottom(numbers)
+        rows = torch.cat([dense.unsqueeze(1), self.tables(chosen)], 1)
+        first, second = self.pairs
+        return self.top(torch.cat([dense, (rows @ rows.mT)[:, first, second]], 1))
+
+
+class Recurrent(nn.Module):
+    """An LSTM, and a linear layer at each step."""
+
+    def __init__(self, inputs: int, width: int, outputs: int) -> None:
+        super().__init__()
+        self.cells, self.out = nn.LSTM(inputs, width, batch_first=True), nn.Linear(width, outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(self.cells(x)[0])
+
+
+class Detector(nn.Module):
+    """Boxes and scores in the cells of a grid: corners relative to the picture, and how sure each is (Liu et al. 2016).
+
+    Args:
+        width: channels of the first layer.
+        size: of the pictures; a cell has 8 × 8 pixels.
+    """
+
+    def __init__(self, width: int, size: int) -> None:
+        super().__init__()
+        backbone = (conv_norm(3, width, 3, 2), conv_norm(width, 2 * width, 3, 2), conv_norm(2 * width, 4 * width, 3, 2))
+        self.backbone = nn.Sequential(*backbone)
+        self.boxes, self.scores = nn.Conv2d(4 * width, 4, 1), nn.Conv2d(4 * width, 1, 1)
+        places = (torch.arange(size // 8) + 0.5) * 8 / size
+        self.centres: Tensor
+        self.register_buffer("centres", torch.cartesian_prod(places, places).flip(-1))
+
+    def forward(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.backbone(pictures)
+        left, right = self.boxes(x).sigmoid().flatten(2).mT.split(2, -1)
+        boxes = torch.cat([self.centres - left / 4, self.centres + right / 4], -1)
+        return boxes, self.scores(x).sigmoid().flatten(1)
+
+
+def settled(module: nn.Module) -> nn.Module:
+    """A module in the mode of evaluation whose normalisations have statistics and scales as if it had been trained."""
+    for norm in module.modules():
+        if isinstance(norm, nn.BatchNorm2d):
+            nn.init.normal_(norm.running_mean, std=0.2)  # type: ignore[arg-type]  # it has statistics
+            nn.init.uniform_(norm.running_var, 0.5, 1.5)  # type: ignore[arg-type]  # it has statistics
+            nn.init.uniform_(norm.weight, 0.5, 1.5)
+            nn.init.normal_(norm.bias, std=0.2)
+    return module.eval()
+
+
+def _pictures(size: int) -> list[Input]:
+    return [Input("pictures", (BATCH, 3, size, size), layout="NCHW")]
+
+
+def _recommender() -> Network:
+    fields = 4
+    inputs = [Input("numbers", (BATCH, 13)), Input("chosen", (BATCH, fields), "int64")]
+    return Network(Dlrm(50, fields, 16, (32, 16)), inputs, ["clicked"], 50)
+
+
+_BUILDERS: Mapping[str, Callable[[], Network]] = {
+    "resnet": lambda: Network(resnet(8, 2, 1, 10), _pictures(32), ["classes"]),
+    "transformer": lambda: Network(Transformer(50, 8, 32, 4), [Input("tokens", (BATCH, 8), "int64")], ["states"], 50),
+    "recommender": _recommender,
+    "other_recommender": _recommender,
+    "lstm": lambda: Network(Recurrent(8, 16, 4), [Input("steps", (BATCH, 5, 8))], ["values"]),
+    "detector": lambda: Network(Detector(8, 32), _pictures(32), ["boxes", "scores"]),
+}
+
+
+def build(name: str) -> Network:
+    """A network, whose weights are drawn from its name: the same each time."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int.from_bytes(name.encode(), "little") % 2**63)
+        return seeded(_BUILDERS[name])
+
+
+def seeded(builder: Callable[[], Network]) -> Network:
+    """A network of PyTorch's generator as it is now."""
+    network = builder()
+    settled(network.module)
+    return network
+
+
+def outputs_of(module: nn.Module, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """The outputs for some inputs, as a list whatever the module returns."""
+    with torch.no_grad():
+        returned = module(*inputs)
+    return [returned] if isinstance(returned, Tensor) else [*returned]

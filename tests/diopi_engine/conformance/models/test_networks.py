@@ -1,0 +1,164 @@
+"""Networks operator by operator and as engines: sound arithmetic passes, faults of runtimes and vendors are caught."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+
+import diopi_torch.backend as backend  # noqa: E402  # behind the check for PyTorch
+from diopi_engine import Engine  # noqa: E402  # behind the check, too
+from diopi_engine.conformance.bench import Bench  # noqa: E402  # behind the check, too
+from diopi_engine.conformance.client import Client  # noqa: E402  # behind the check, too
+from diopi_engine.conformance.models import as_engines, by_operators, making, names, zoo  # noqa: E402  # behind it, too
+from diopi_engine.conformance.worker import verdict_of  # noqa: E402  # behind the check, too
+from diopi_engine.runtime import calls  # noqa: E402  # behind the check, too
+from diopi_engine.runtime.devices import devices  # noqa: E402  # behind the check, too
+from diopi_engine.runtime.execution import Execution, Lane  # noqa: E402  # behind the check, too
+from diopi_engine.runtime.objects import Context  # noqa: E402  # behind the check, too
+from diopi_impl.torch_cpu import vendor as torch_cpu  # noqa: E402  # behind the check, too
+
+Patch = pytest.MonkeyPatch
+
+OPERATORS = "recommender_by_operators"
+
+ENGINES = "recommenders_as_group"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the group's networks."""
+    folder = tmp_path_factory.mktemp("networks")
+    making.make(folder, names.networks_of(ENGINES))
+    return folder
+
+
+@pytest.fixture
+def bench(library: Path, locks: Path, folder: Path) -> Iterator[Bench]:
+    """A bench; what a case that failed left behind is cleared away."""
+    bench = Bench(Client(library), folder)
+    bench.client.call("hgDeviceSetCurrent", 0)
+    yield bench
+    for context in calls.HANDLES.all(Context):
+        context.execution.close()
+    calls.HANDLES._objects.clear()
+    for device in devices():
+        with device.cores.choosing():
+            device.cores.end_use(device.cores.used)
+
+
+@pytest.fixture
+def vendor(monkeypatch: Patch) -> Iterator[None]:
+    """PyTorch's own kernels as the device."""
+    made = backend.Backend(torch_cpu)
+    monkeypatch.setattr(backend, "_backend", made)
+    yield
+    made.close()
+
+
+def test_sound_engines_pass(bench: Bench) -> None:
+    assert verdict_of(as_engines.CASES[ENGINES], bench) == ("passed", "")
+
+
+def test_sound_operators_pass(vendor: None, folder: Path) -> None:
+    assert verdict_of(by_operators.CASES[OPERATORS], folder) == ("passed", "")
+
+
+def test_operators_of_less_precision_are_caught(vendor: None, folder: Path, monkeypatch: Patch) -> None:
+    build = by_operators.build
+
+    def rounded(name: str) -> zoo.Network:
+        network = build(name)
+        network.module.half().float()
+        return network
+
+    monkeypatch.setattr(by_operators, "build", rounded)
+    verdict, detail = verdict_of(by_operators.CASES[OPERATORS], folder)
+    assert verdict == "failed"
+    assert "output 0 of recommender has 10 wrong elements of 10: at (0, 0)" in detail
+
+
+def test_a_network_that_does_not_run_fails(vendor: None, folder: Path, monkeypatch: Patch) -> None:
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("diopiAddmm: no")
+
+    monkeypatch.setattr(by_operators, "outputs_of", refuse)
+    expected = "failed", "the network does not run: diopiAddmm: no"
+    assert verdict_of(by_operators.CASES[OPERATORS], folder) == expected
+
+
+def other_weights(patch: Patch, change: Callable[[Engine], Any]) -> None:
+    """Upload what `change` makes of an engine's weights."""
+    make = Lane.__init__
+
+    def changed(self: Any, engine: Engine, cores: Any) -> None:
+        make(self, Engine(engine.manifest, engine.network, change(engine)), cores)
+
+    patch.setattr(Lane, "__init__", changed)
+
+
+def weights_rounded_to_bfloat16(patch: Patch) -> None:
+    def rounded(array: Any) -> Any:
+        return array.astype(ml_dtypes.bfloat16).astype(array.dtype) if array.dtype == np.float32 else array
+
+    other_weights(patch, lambda engine: [rounded(array) for array in engine.weights])
+
+
+def weights_of_another_engine(patch: Patch) -> None:
+    first: dict[str, Any] = {}
+    other_weights(patch, lambda engine: first.setdefault(engine.manifest.group, engine.weights))
+
+
+def last_part_dropped(patch: Patch) -> None:
+    parts = Execution._parts
+    patch.setattr(Execution, "_parts", lambda self, batch: parts(self, batch - batch % 4 or batch))
+
+
+@pytest.mark.parametrize("fault", [weights_rounded_to_bfloat16, weights_of_another_engine, last_part_dropped])
+def test_a_faulty_runtime_is_caught(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
+    with monkeypatch.context() as patch:
+        fault(patch)
+        verdict, detail = verdict_of(as_engines.CASES[ENGINES], bench)
+    assert verdict == "failed", detail
+    assert "wrong elements" in detail
+
+
+@pytest.mark.parametrize("name", names.NETWORKS)
+def test_budgets_suit_float32(name: str) -> None:
+    """PyTorch's kernels are within them, and not with weights of half the digits."""
+    network = zoo.build(name)
+    samples = making.samples_of(network, 4)
+    found = [one.numpy() for one in zoo.outputs_of(network.module, network.samples(4))]
+    assert samples.check(name, found) < 0.5
+    narrow = zoo.outputs_of(network.module.half().float(), network.samples(4))
+    with pytest.raises(by_operators.NotConformingError):
+        samples.check(name, [one.numpy() for one in narrow])
+
+
+def test_networks_are_drawn_again() -> None:
+    weights = [zoo.build(name).module.state_dict() for name in ("recommender", "recommender", "other_recommender")]
+    first, again, other = [state["top.0.weight"] for state in weights]
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_samples_are_kept_as_they_are(tmp_path: Path) -> None:
+    samples = making.samples_of(zoo.build("recommender"), 2)
+    samples.save(tmp_path / "samples.npz")
+    again = type(samples).load(tmp_path / "samples.npz")
+    for one, other in zip(samples.inputs, again.inputs, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(samples.outputs[0].unit, again.outputs[0].unit)
+
+
+def test_without_pytorch_there_is_a_reason(library: Path, monkeypatch: Patch) -> None:
+    from diopi_engine.conformance import run
+
+    monkeypatch.setattr(run.importlib.util, "find_spec", lambda name: None)
+    cases = [OPERATORS, ENGINES]
+    expected = [run.Verdict(case, "not_run", "PyTorch is not installed: extra `torch`") for case in cases]
+    assert [*run.run(library, cases)] == expected
