@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
-import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Any, final
 
 import torch
 
@@ -18,14 +16,15 @@ from diopi_test.cases.model import Case, tensors_of
 from diopi_test.fuzz.findings import CallsWriter
 from diopi_torch.compare.calls import RecordedCall
 from diopi_torch.compare.judged import UnjudgedError, expected
+from diopi_torch.compare.observation import Observation
 from diopi_torch.fallback import operator_name
 from diopi_torch.functions import Performed, watched
-from diopi_torch.observing import observable, observe
+from diopi_torch.observing import observable
 
 
 @final
-class Capture:
-    """Keeps calls of functions with their data, as long as it is not closed: a context manager, or `close` it.
+class Capture(Observation):
+    """Keeps calls of functions with their data.
 
     Of calls that differ in their values alone, the first is kept. They are written when it is closed.
 
@@ -43,18 +42,10 @@ class Capture:
         chosen = observable(where, operators)
         self._writer = CallsWriter(folder)
         self._writer.check("name another folder")
-        self._lock = threading.Lock()
         self._seen: set[str] = set()
         self._kept: dict[str, list[BaselineCase]] = defaultdict(list)
         self.left_out: Counter[str] = Counter()
-        self._end: Callable[[], None] | None = observe(chosen, self)
-        atexit.register(self.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        super().__init__(chosen)
 
     def observe(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], serve: Callable[[], Any]) -> Any:
         """Have an operator done, and keep the calls of functions that are made for it."""
@@ -80,14 +71,7 @@ class Capture:
         except UnjudgedError as error:
             self.left_out[f"{function}: {error}"] += 1
 
-    def close(self) -> None:
-        """End it, and write what was kept; nothing if it has ended already. BaselineError or OSError if that fails."""
-        with self._lock:
-            end, self._end = self._end, None
-        if end is None:
-            return
-        end()
-        atexit.unregister(self.close)
+    def _write(self) -> None:
         for function, calls in self._kept.items():
             if calls:
                 self._writer.add(function, calls)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Any, final
 
 import torch
 
@@ -30,11 +28,12 @@ from diopi_test.harness.run_case import with_findings
 from diopi_torch.backend import backend, chosen_vendor
 from diopi_torch.compare.calls import RecordedCall
 from diopi_torch.compare.judged import UnjudgedError, expected, judged
+from diopi_torch.compare.observation import Observation
 from diopi_torch.compare.on_cpu import CpuCall
 from diopi_torch.compare.outputs import ComparedTensor, compared
 from diopi_torch.fallback import operator_name
 from diopi_torch.functions import Performed, watched
-from diopi_torch.observing import observable, observe
+from diopi_torch.observing import observable
 
 KEPT = 8
 """Failed calls of a function that are kept as cases."""
@@ -87,8 +86,8 @@ def perform_judged(call: FunctionCall, perform: Performed, label: str) -> tuple[
 
 
 @final
-class Comparison:
-    """Compares calls of operators, as long as it is not closed: a context manager, or `close` it.
+class Comparison(Observation):
+    """Compares calls of operators.
 
     Args:
         operators: which, as `DIPU_AUTOCOMPARE_OPS_LIST` has it.
@@ -111,20 +110,12 @@ class Comparison:
             check_writable(report)
             self._writer.check("give the report another name, or remove the folder")
         self._say = say
-        self._lock = threading.Lock()
         self._records: dict[str, CaseRecord] = {}
         self._kept: Counter[str] = Counter()
         self._number = 0
         self._began = time.perf_counter()
         self.counts: dict[str, Counter[str]] = {}
-        self._end: Callable[[], None] | None = observe(chosen, self)
-        atexit.register(self.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        super().__init__(chosen)
 
     def observe(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], serve: Callable[[], Any]) -> Any:
         """Have an operator done, and compare what it gives and leaves behind."""
@@ -180,14 +171,7 @@ class Comparison:
     def _options(self) -> RunOptions:
         return RunOptions(chosen_vendor(), data=self._writer.folder if self._writer else None)
 
-    def close(self) -> None:
-        """End the comparison, and write the report; nothing if it has ended already."""
-        with self._lock:
-            end, self._end = self._end, None
-        if end is None:
-            return
-        end()
-        atexit.unregister(self.close)
+    def _write(self) -> None:
         if self._report is not None:
             write_text(self._report, json.dumps(to_json(self._content().report()), indent=1) + "\n")
 
