@@ -95,7 +95,15 @@ layer_norm(
 layer_norm(
     "diopiLayerNormBackward",
     "diopiLayerNormGBBackward",
-    templates=(*LAYER_NORM, exact((64, 4), 4), exact((2, 8, 8), 64, "exact-rows"), *GRADIENTS, NO_BIAS, *BEGINNING),
+    templates=(
+        *LAYER_NORM,
+        layer("equal-gradients", (257, 31), grad_output=tensor(257, 31, domain=SHIFTED, layout=expanded)),
+        exact((64, 4), 4),
+        exact((2, 8, 8), 64, "exact-rows"),
+        *GRADIENTS,
+        NO_BIAS,
+        *BEGINNING,
+    ),
     weak={"nan": "a sum over all rows has that of the NaN in it"},
 )
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import WithTerms, reference
-from diopi_test.oracle.reference.sums import Axes, accumulated, length, sum_terms
+from diopi_test.oracle.reference.sums import Axes, accumulated, equal_pairs, length, repetition, sum_terms
 
 Array = NDArray[Any]
 
@@ -127,7 +127,9 @@ def _running_sum(input: Array, dim: int) -> WithTerms:
     rows = np.moveaxis(np.atleast_1d(input), dim, -1)
     magnitudes, sums = np.abs(rows), np.cumsum(rows, -1)
     counts = np.arange(1, rows.shape[-1] + 1)
-    terms = accumulated(counts, np.cumsum(magnitudes, -1), np.cumsum(magnitudes.astype(np.float64) ** 2, -1), sums)
+    repeated = repetition(counts, equal_pairs(rows, -1)[..., None])
+    squares = np.cumsum(magnitudes.astype(np.float64) ** 2, -1)
+    terms = accumulated(counts, np.cumsum(magnitudes, -1), squares, sums, repeated)
     return WithTerms(_unmoved(sums, dim, input), _unmoved(terms, dim, input))
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from diopi_test.cases.data import generator
+
 Array = NDArray[Any]
 
 Axes = tuple[int, ...] | int | None
@@ -28,7 +30,37 @@ def sum_terms(array: Array, axes: Axes, keepdims: bool = False) -> Array:
     def total(values: Array) -> Array:
         return np.asarray(np.sum(values, axis=axes, keepdims=keepdims))
 
-    return accumulated(length(array, axes), total(magnitude), total(magnitude**2), total(array))
+    value, count = total(array), length(array, axes)
+    repeated = repetition(count, equal_pairs(array, axes).reshape(value.shape))
+    return accumulated(count, total(magnitude), total(magnitude**2), value, repeated)
+
+
+PAIRS = 256
+"""Of elements that are looked at in a slice, to tell how many of its values are equal."""
+
+HARMLESS = 5
+"""How often a value may be in a sum, in the mean, before it counts that its roundings are equal."""
+
+
+def equal_pairs(array: Array, axes: Axes) -> Array:
+    """The share of pairs of elements that are equal and not 0, for each slice along `axes`, told by some of them.
+
+    0 for slices that are too short for it to matter.
+    """
+    along = tuple(range(array.ndim)) if axes is None else tuple(np.atleast_1d(axes) % array.ndim)
+    count = length(array, along)
+    if count <= HARMLESS:
+        return np.zeros([n for axis, n in enumerate(array.shape) if axis not in along])
+    order = generator("pairs", str(count)).permutation(count)[: PAIRS + 1]
+    places = np.unravel_index(order, [array.shape[axis] for axis in along])
+    drawn = np.moveaxis(array, along, range(len(along)))[places]
+    equal = (drawn[1:] == drawn[:-1]) & (drawn[1:] != 0)
+    return np.asarray(equal.mean(0))
+
+
+def repetition(count: Any, pairs: Array) -> Array:
+    """How often a value is there among `count`, in the mean over them, `pairs` being the share of equal pairs."""
+    return 1 + (count - 1) * pairs
 
 
 SHARED = 3.0
@@ -56,13 +88,17 @@ def norm_terms(size: Array, order: float, axes: Axes) -> Array:
     return np.where(total > 0, relative_terms(powers, axes) + of_powers + of_exponent, 0) / abs(order)
 
 
-def accumulated(count: Any, magnitudes: Array, squares: Array, value: Array) -> Array:
+def accumulated(count: Any, magnitudes: Array, squares: Array, value: Array, repeated: Any = 1) -> Array:
     """The terms of a sum of n values x, from n, Σ|x|, Σx² and Σx: roundings of the values and of the partial sums.
 
     The values' own roundings add up as a random walk does, to Σ|x| · √n / n. A partial sum is rounded each time a
     value is added; over all orders of adding, its squares sum up to (n + 1) · (Σx² / 6 + (Σx)² / 3) in the mean, of
     which a rounding takes a twelfth of eps² (a uniform error of one ulp's width).
+
+    Equal values are rounded alike wherever they are added to partial sums of one exponent, so that their errors add up
+    straight. A value that comes n times is added n²/4 times the square there rather than n times: over all exponents
+    that is n/5 of what is above, and with several values `repeated`/5, how often each is there in the mean.
     """
     n = np.maximum(count, 1)
-    partial_sums = (n + 1) * (squares / 6 + np.abs(value) ** 2 / 3) / 12
+    partial_sums = np.maximum(1, repeated / HARMLESS) * (n + 1) * (squares / 6 + np.abs(value) ** 2 / 3) / 12
     return np.sqrt(magnitudes**2 / n + partial_sums)

@@ -1,0 +1,58 @@
+"""Sums: what their budgets allow for, held against sums that are added up in float32, one value after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.formats import ulp
+from diopi_test.oracle.budget import K, R
+from diopi_test.oracle.reference.reduction import cumsum
+from diopi_test.oracle.reference.sums import equal_pairs, sum_terms
+
+COLUMNS = 300
+
+
+def rows(count: int, different: int) -> NDArray[np.float32]:
+    """Rows of which only so many differ, in any order."""
+    rng = np.random.default_rng(count + different)
+    return rng.standard_normal((different, COLUMNS)).astype(np.float32)[rng.integers(0, different, count)]
+
+
+def in_units(added_up: NDArray[Any], exact: NDArray[Any], terms: NDArray[Any]) -> NDArray[Any]:
+    """Errors in units, without what the inputs' own rounding amplifies."""
+    unit = ulp(exact, Dtype.float32) + np.finfo(np.float32).eps * terms
+    return np.abs(added_up - exact) / unit
+
+
+@pytest.mark.parametrize("count", [64, 1000, 20_000])
+@pytest.mark.parametrize("different", [1, 3, 20])
+def test_sums_of_equal_values_may_be_off_as_their_equal_roundings_make_them(count: int, different: int) -> None:
+    values = rows(count, different)
+    exact = values.astype(np.float64)
+    units = in_units(np.cumsum(values, 0)[-1], exact.sum(0), sum_terms(exact, 0))
+    assert np.sqrt(np.mean(units**2)) < R
+    assert units.max() < K
+
+
+def test_so_may_running_sums() -> None:
+    values = rows(2000, 2)
+    running = cumsum(values.astype(np.float64), 0)
+    units = in_units(np.cumsum(values, 0), running.value, running.terms)
+    assert np.sqrt(np.mean(units**2)) < R
+    assert units.max() < K
+
+
+def test_of_equal_values_it_counts_how_many_pairs_there_are() -> None:
+    values = rows(10_000, 4).astype(np.float64)
+    assert equal_pairs(values, 0) == pytest.approx(np.full(COLUMNS, 0.25), abs=0.1)
+    assert equal_pairs(values.reshape(100, 100, COLUMNS), (0, -2)).shape == (COLUMNS,)
+    assert equal_pairs(values, 1).max() == 0
+    assert equal_pairs(np.zeros((100, 2)), 0).max() == 0
+    assert equal_pairs(np.ones((5, 2)), 0).tolist() == [0, 0]
+    assert equal_pairs(np.ones(7), None) == 1
+    assert equal_pairs(np.empty((0, 7)), 0).shape == (7,)
