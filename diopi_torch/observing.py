@@ -29,12 +29,13 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class ObservedKernel(Kernel):
-    """The kernel of an overload at whose calls somebody looks on."""
+    """The kernel of an overload at whose calls somebody looks on, in the place of the plain one."""
 
+    plain: Kernel
     observer: Observer
 
     def served(self, named: Mapping[str, Any]) -> Any:
-        return self.observer.observe(self.operator, named, lambda: super(ObservedKernel, self).served(named))
+        return self.observer.observe(self.operator, named, lambda: self.plain.served(named))
 
 
 def observable(where: str, choice: str) -> frozenset[str]:
@@ -49,6 +50,6 @@ def observe(operators: frozenset[str], observer: Observer) -> Callable[[], None]
         warnings.filterwarnings("ignore", "Warning only once for all operators", UserWarning)  # this is what is meant
         for name in sorted(operators):
             plain = kernels()[name]
-            observed = ObservedKernel(plain.operator, plain.row, observer)
+            observed = ObservedKernel(plain.operator, plain.row, plain, observer)
             library.impl(name, observed, KEY, allow_override=True)
     return library._destroy

@@ -29,7 +29,6 @@ LEFT_OUT: Mapping[str, str] = {
     "_to_copy": "PyTorch composes it of making memory and copying",
     "clone": "PyTorch composes it of making memory and copying",
     "copy_": "a kernel of every device calls it",
-    "_unique2": "what diopiUnique gives depends on which results are wanted",
 }
 """Operators in the table for which no kernel is made of it, and why."""
 
@@ -181,6 +180,21 @@ class Kernel:
         )
 
 
+class UniqueKernel(Kernel):
+    """The kernel of an operator that gives the distinct elements, or slices across an axis.
+
+    The vendor makes them, and how often they are there; the device makes where each element is among them. Of what is
+    not wanted there is an empty tensor, but across an axis PyTorch gives all.
+    """
+
+    def served(self, named: Mapping[str, Any]) -> Any:
+        shape, axis = named["self"].shape, named.get("dim")
+        wants = {name: axis is not None or named[name] for name in ("return_inverse", "return_counts")}
+        inverse = new(shape if axis is None else (shape[axis],), torch.int64) if wants["return_inverse"] else None
+        values, counts = serve(self.row.operator, {**named, **wants}, [None, inverse])
+        return values, *(new((0,), torch.int64) if one is None else one for one in (inverse, counts))
+
+
 def _memory(specs: Any) -> Any:
     """Tensors of the device as PyTorch wants them."""
     if isinstance(specs, list | tuple):
@@ -216,7 +230,9 @@ def kernels() -> Mapping[str, Kernel]:
     """The kernels that the table gives, by the overload's name."""
     found: dict[str, Kernel] = {}
     for row in rows().values():
-        if row.operator not in LEFT_OUT and (row.function.startswith("diopi") or row.function in RULES):
+        if row.function == "diopiUnique":
+            found[row.operator] = UniqueKernel(overload(row.operator), row)
+        elif row.operator not in LEFT_OUT and (row.function.startswith("diopi") or row.function in RULES):
             for operator in _overloads(overload(row.operator)):
                 if not is_composed(operator):
                     name = operator_name(operator)
@@ -226,9 +242,11 @@ def kernels() -> Mapping[str, Kernel]:
 
 @cache
 def decompositions() -> Mapping[str, Callable[..., Any]]:
-    """The kernels that make an operator of others, by PyTorch's own decompositions or ours; by the operator's name."""
-    decomposed = [overload(row.operator) for row in rows().values() if row.function == DECOMPOSED]
-    return {operator_name(one): decomposition_table[one] for one in decomposed if not is_composed(one)} | {**CELLS}
+    """The kernels that make an operator of others, by PyTorch's own decompositions or ours, by the overload's name."""
+    decomposed = (overload(row.operator) for row in rows().values() if row.function == DECOMPOSED)
+    overloads = (other for one in decomposed for other in _overloads(one))
+    known = (one for one in overloads if one in decomposition_table and not is_composed(one))
+    return {operator_name(one): decomposition_table[one] for one in known} | {**CELLS}
 
 
 def overload(name: str) -> torch._ops.OpOverload:

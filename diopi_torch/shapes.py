@@ -54,11 +54,14 @@ def specs_of(operator: torch._ops.OpOverload, named: Mapping[str, Any], outputs:
 def _as_on_the_cpu(operator: torch._ops.OpOverload, named: Mapping[str, Any], specs: Specs) -> Specs:
     """What the CPU returns where that is not what PyTorch says for tensors without memory.
 
-    Batch normalisation saves nothing in evaluation.
+    Batch normalisation saves statistics in the element type of its parameters, and nothing in evaluation.
     """
-    if operator._schema.name != "aten::native_batch_norm" or named["training"] or not isinstance(specs, tuple):
+    if operator._schema.name != "aten::native_batch_norm" or not isinstance(specs, tuple):
         return specs
-    return (specs[0], *(Spec((0,), (1,), saved.dtype) for saved in specs[1:]))
+    parameters = (named[name] for name in ("weight", "bias", "running_mean", "running_var"))
+    dtype = next((one.dtype for one in parameters if one is not None), specs[0].dtype)
+    saved = [Spec(one.shape, one.strides, dtype) if named["training"] else Spec((0,), (1,), dtype) for one in specs[1:]]
+    return (specs[0], *saved)
 
 
 def _key(value: Any) -> Any:

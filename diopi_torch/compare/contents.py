@@ -42,19 +42,22 @@ class Content:
     """A tensor as it was.
 
     Attributes:
-        tensor: it itself, which may have changed since.
+        tensor: it itself, which may have changed since, also in size.
+        shape, strides: that it had then; strides in elements.
         stored: its bytes then, from the first element to the last.
         address: of the first.
     """
 
     tensor: torch.Tensor
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
     stored: Bytes
     address: int
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> Content:
         """A tensor of the device, or of the CPU, as it is now."""
-        return cls(tensor, span(tensor), tensor.data_ptr())
+        return cls(tensor, tuple(tensor.shape), tuple(tensor.stride()), span(tensor), tensor.data_ptr())
 
     @property
     def dtype(self) -> Dtype:
@@ -64,14 +67,12 @@ class Content:
     @cached_property
     def data(self) -> TensorData:
         """Its elements, and their form."""
-        shape, steps = tuple(self.tensor.shape), tuple(self.tensor.stride())
-        spec = TensorSpec(shape, self.dtype, layout=layout_of(shape, steps))
+        spec = TensorSpec(self.shape, self.dtype, layout=layout_of(self.shape, self.strides))
         return TensorData(self.record("", Role.input, self.stored).values, spec)
 
     def record(self, name: str, role: Role, after: Bytes, expected: Any = None) -> TensorRecord:
         """What a call left of it."""
-        shape, steps = tuple(self.tensor.shape), tuple(self.tensor.stride())
-        return TensorRecord(name, role, self.dtype, shape, steps, 0, self.stored, after, expected)
+        return TensorRecord(name, role, self.dtype, self.shape, self.strides, 0, self.stored, after, expected)
 
     def read_again(self, written: Iterable[Content]) -> Bytes:
         """The bytes as they are now; those that are elements of other tensors, which are written, as they were."""
@@ -88,9 +89,9 @@ class Content:
     def on_cpu(self) -> torch.Tensor:
         """A tensor of the CPU with the same elements and strides."""
         if not self.stored.size:
-            return torch.empty(self.tensor.shape, dtype=self.tensor.dtype)
+            return torch.empty(self.shape, dtype=self.tensor.dtype)
         memory = torch.from_numpy(self.stored.copy()).view(self.tensor.dtype)
-        return memory.as_strided(self.tensor.shape, self.tensor.stride())
+        return memory.as_strided(self.shape, self.strides)
 
 
 def array_of(tensor: torch.Tensor) -> NDArray[Any]:

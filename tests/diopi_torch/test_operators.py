@@ -95,6 +95,18 @@ CALLS = [
     (functional.softplus, (X, 2.0, 1.5), "diopiLog1p"),
     (torch._weight_norm, (X, numbers(3, 1)), "diopiLinalgVecNorm"),
     (torch.ops.aten._euclidean_dist, (X, Y), "diopiCdist"),
+    (functional.interpolate, (IMAGE[None], (3, 9, 9)), "diopiUpsampleNearest"),
+    (torch.linalg.cholesky, (X @ X.T + torch.eye(3),), "diopiCholesky"),
+    (torch.embedding_renorm_, (X.clone(), torch.tensor([2, 0, 2]), 0.5, 2.0), "diopiEmbeddingRenorm_"),
+    (torch.remainder, (7, N), "diopiRemainder"),
+    (functional.elu, (X,), "diopiExpm1"),
+    (functional.glu, (X,), "diopiSigmoid"),
+    (functional.logsigmoid, (X,), "diopiLog1p"),
+    (functional.mish, (X,), "diopiTanh"),
+    (functional.huber_loss, (X, Y), "diopiAbs"),
+    (torch.nan_to_num, (X / (X > 0),), "diopiWhere"),
+    (torch.dot, (X[0], Y[0]), "diopiSum"),
+    (torch.index_add, (X, 0, torch.tensor([2, 2]), Y[:2]), "diopiIndexPut"),
 ]
 
 
@@ -129,6 +141,41 @@ def test_batch_normalisation_saves_nothing_in_evaluation(vendor: Altered) -> Non
         assert [tuple(tensor.shape) for tensor in returned] == [(3, 4), (0,), (0,)]
         found.append((returned[0].detach().cpu(), x.grad.cpu()))
     torch.testing.assert_close(found[1], found[0])
+    assert diopi_torch.fallbacks() == {}
+
+
+@pytest.mark.parametrize("parameters", [torch.bfloat16, torch.float32, None], ids=str)
+def test_batch_normalisation_saves_statistics_in_the_type_of_its_parameters(vendor: Altered, parameters: Any) -> None:
+    x, given = X.bfloat16(), [None] * 4 if parameters is None else [torch.ones(4, dtype=parameters)] * 4
+    there_given = [one if one is None else one.to("diopi") for one in given]
+    found = torch.native_batch_norm(x.to("diopi"), *there_given, True, 0, 1)
+    expected = torch.native_batch_norm(x, *given, True, 0, 1)
+    assert [one.dtype for one in found] == [one.dtype for one in expected]
+    torch.testing.assert_close([one.cpu() for one in found], list(expected), rtol=0.02, atol=0.02)
+    assert diopi_torch.fallbacks() == {}
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1])
+@pytest.mark.parametrize("wanted", [(), ("return_inverse",), ("return_counts",), ("return_inverse", "return_counts")])
+def test_distinct_elements_have_what_is_wanted_of_them(vendor: Altered, axis: int | None, wanted: Any) -> None:
+    values = torch.tensor([[3, 1, 1], [0, 2, 2], [3, 1, 1]])
+    options = {"dim": axis, **dict.fromkeys(wanted, True)}
+    assert_agree(torch.unique(values.to("diopi"), **options), torch.unique(values, **options))
+    assert vendor.called == ["diopiUnique"]
+    assert diopi_torch.fallbacks() == {}
+
+
+def test_of_distinct_elements_what_is_not_wanted_is_empty(vendor: Altered) -> None:
+    operator = torch.ops.aten._unique2
+    assert_agree(operator(N.to("diopi"), True, False, False), operator(N, True, False, False))
+
+
+def test_what_is_made_of_others_has_all_its_forms(vendor: Altered) -> None:
+    x, out = X.to("diopi"), torch.empty(0, device="diopi")
+    assert functional.hardsigmoid(x, inplace=True) is x
+    assert_agree(x, functional.hardsigmoid(X))
+    assert torch.ops.aten.softplus.out(x, out=out) is out
+    assert_agree(out, functional.softplus(functional.hardsigmoid(X)))
     assert diopi_torch.fallbacks() == {}
 
 
