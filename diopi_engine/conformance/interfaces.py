@@ -9,13 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from diopi_engine.conformance import bench, cases  # noqa: F401 - it enters its cases
-from diopi_engine.conformance.nvdla import bench as nvdla_bench
-from diopi_engine.conformance.nvdla import cases as nvdla_cases  # noqa: F401 - it enters its cases
-from diopi_engine.conformance.nvdla import layer_cases  # noqa: F401 - it enters its cases
+from diopi_engine.conformance.cases import CASES as HGRT_CASES
+from diopi_engine.conformance.nvdla.all_cases import CASES as NVDLA_CASES
 from diopi_engine.conformance.nvdla.client import CREATE
 
-CASES: Mapping[str, Mapping[str, Callable[..., Any]]] = {"hgEngineCreate": bench.CASES, CREATE: nvdla_bench.CASES}
+CASES: Mapping[str, Mapping[str, Callable[..., Any]]] = {"hgEngineCreate": HGRT_CASES, CREATE: NVDLA_CASES}
 """The cases of each interface, by a symbol that each of its libraries has."""
 
 

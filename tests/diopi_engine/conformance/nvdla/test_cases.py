@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_engine.conformance.interfaces import CASES as OF_INTERFACES
 from diopi_engine.conformance.nvdla import networks
+from diopi_engine.conformance.nvdla.all_cases import CASES
 from diopi_engine.conformance.nvdla.bench import Bench
-from diopi_engine.conformance.nvdla.client import CREATE, Client
+from diopi_engine.conformance.nvdla.client import Client
 from diopi_engine.conformance.worker import verdict_of
 from diopi_engine.runtime.handles import Handles
 from diopi_engine.runtime.nvdla import driver, kernel, service
@@ -21,8 +21,6 @@ from diopi_engine.runtime.nvdla.memory import HeapSpace, heap_of
 from diopi_engine.runtime.nvdla.program import Program
 
 Patch = pytest.MonkeyPatch
-
-CASES = OF_INTERFACES[CREATE]
 
 
 @pytest.fixture(scope="session")
