@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from diopi_engine.conformance.cases import CASES as HGRT_CASES
 from diopi_engine.conformance.nvdla.all_cases import CASES as NVDLA_CASES
 from diopi_engine.conformance.nvdla.client import CREATE
 
-CASES: Mapping[str, Mapping[str, Callable[..., Any]]] = {"hgEngineCreate": HGRT_CASES, CREATE: NVDLA_CASES}
-"""The cases of each interface, by a symbol that each of its libraries has."""
+CASES: Mapping[str, Sequence[str]] = {"hgEngineCreate": [*HGRT_CASES], CREATE: [*NVDLA_CASES]}
+"""The names of the cases of each interface, by a symbol that each of its libraries has."""
 
 
 class NoInterfaceError(Exception):
