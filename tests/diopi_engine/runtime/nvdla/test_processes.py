@@ -51,7 +51,7 @@ def run(*command: object, **variables: str) -> "subprocess.CompletedProcess[str]
     """A program, whose Python finds what this one does."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **variables}
     texts = [str(one) for one in command]
-    return subprocess.run(texts, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(texts, env=environment, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")
