@@ -8,18 +8,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from diopi_engine.conformance import bench, cases  # noqa: F401 - it enters its cases
+from diopi_engine.conformance.cases import CASES as HGRT_CASES
 from diopi_engine.conformance.models.names import AS_ENGINES, BY_OPERATORS
-from diopi_engine.conformance.nvdla import bench as nvdla_bench
-from diopi_engine.conformance.nvdla import cases as nvdla_cases  # noqa: F401 - it enters its cases
-from diopi_engine.conformance.nvdla import layer_cases  # noqa: F401 - it enters its cases
+from diopi_engine.conformance.nvdla.all_cases import CASES as NVDLA_CASES
 from diopi_engine.conformance.nvdla.client import CREATE
 
 CASES: Mapping[str, Sequence[str]] = {
-    "hgEngineCreate": (*bench.CASES, *BY_OPERATORS, *AS_ENGINES),
-    CREATE: tuple(nvdla_bench.CASES),
+    "hgEngineCreate": [*HGRT_CASES, *BY_OPERATORS, *AS_ENGINES],
+    CREATE: [*NVDLA_CASES],
 }
-"""The cases of each interface, by a symbol that each of its libraries has."""
+"""The names of the cases of each interface, by a symbol that each of its libraries has."""
 
 
 class NoInterfaceError(Exception):

@@ -27,6 +27,9 @@ PREFIX = "nvdla."
 CASES: dict[str, Callable[[Bench], None]] = {}
 """Every case by its name."""
 
+KINDS = ("Input", "Output")
+"""Of tensors, as methods are named after them."""
+
 MOST = 1 << 36
 """Bytes that a heap has at most: one that gives more has no limit."""
 
@@ -77,7 +80,7 @@ class Bound:
         self.runtime = runtime
         self.handles: dict[str, list[Any]] = {}
         self.arrays: dict[str, list[Array]] = {}
-        for kind in ("Input", "Output"):
+        for kind in KINDS:
             memories = [runtime.allocate(one.bufferSize * largest + GUARD.nbytes) for one in runtime.tensors(kind)]
             self.handles[kind] = [handle for handle, _ in memories]
             self.arrays[kind] = [

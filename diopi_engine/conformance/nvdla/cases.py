@@ -1,4 +1,4 @@
-"""The cases of IRuntime: what a program does with a runtime, and what the library must answer."""
+"""The cases of IRuntime: the order of calls, devices, tensors, and what networks compute."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ import numpy as np
 
 from diopi_engine.conformance.bench import GUARD, check, refused
 from diopi_engine.conformance.nvdla import networks
-from diopi_engine.conformance.nvdla.bench import Bench, Bound, case, empty, fill, room, set_batch
-from diopi_engine.conformance.nvdla.client import ffi
-from diopi_engine.proto.nvdla import DataFormat, DataType, Error, Heap
+from diopi_engine.conformance.nvdla.bench import KINDS, Bench, Bound, case, set_batch
+from diopi_engine.conformance.nvdla.client import DESTROY, ffi
+from diopi_engine.proto.nvdla import DataFormat, DataType, Error
 
-BAD, UNKNOWN, NOTHING = Error.Error_BadParameter, Error.Error_BadValue, Error.Error_NotInitialized
-NO_MEMORY, NO_DEVICE = Error.Error_InsufficientMemory, Error.Error_DeviceNotFound
-BUSY, UNSUPPORTED = Error.Error_Busy, Error.Error_NotSupported
-
-KINDS = ("Input", "Output")
+BAD, NOTHING, BUSY = Error.Error_BadParameter, Error.Error_NotInitialized, Error.Error_Busy
+NO_DEVICE, UNSUPPORTED = Error.Error_DeviceNotFound, Error.Error_NotSupported
 
 
 @case
@@ -40,6 +37,7 @@ def nothing_is_loaded(bench: Bench) -> None:
                 runtime.call(name, *arguments)
         with refused("memory of no device", NOTHING):
             runtime.allocate(100)
+    bench.client.invoke(DESTROY, ffi.NULL)  # of which nothing comes
 
 
 @case
@@ -252,114 +250,6 @@ def tensors_are_bound_anew(bench: Bench) -> None:
             "whether memory that is bound no more is as it was", bool((second.arrays["Output"][1] == GUARD).all()), True
         )
         check("whether the new memory is written", bool((first.arrays["Output"][1][:-1] != 0).all()), True)
-
-
-@case
-def memory_that_is_too_small(bench: Bench) -> None:
-    with bench.loaded() as runtime:
-        x, y = (runtime.get(f"get{kind}TensorDesc", 0).bufferSize for kind in KINDS)
-        for kind, size in (("Input", x), ("Output", y)):
-            handle, _ = runtime.allocate(size - 1)
-            with refused(f"memory of {size - 1} bytes for {size}", BAD):
-                runtime.call(f"bind{kind}Tensor", 0, handle)
-        bound = Bound(runtime, 2)
-        with refused("a batch for which memory that is bound is too small", BAD):
-            set_batch(runtime, networks.MAX_BATCH)
-        bound.check_batch(2)
-
-
-@case
-def one_memory_for_two_tensors(bench: Bench) -> None:
-    with bench.loaded() as runtime:
-        bound = Bound(runtime)
-        for kind, number in (("Input", 0), ("Output", 1)):
-            runtime.call("bindOutputTensor", 0, bound.handles[kind][number])
-            bound.arrays["Output"][1][:] = GUARD
-            with refused(f"an output in the memory of {kind} {number}", BAD):
-                runtime.call("submit")
-            check("whether nothing was computed", bool((bound.arrays["Output"][1] == GUARD).all()), True)
-        runtime.call("bindOutputTensor", 0, bound.handles["Output"][0])
-        bound.check_batch()
-
-
-@case
-def handles_of_nothing(bench: Bench) -> None:
-    with bench.loaded() as runtime, bench.loaded("other") as other:
-        theirs, _ = other.allocate(1000)
-        for what, handle in {"of another runtime": theirs, "of nothing": ffi.cast("void*", 8)}.items():
-            for kind in KINDS:
-                with refused(f"binding memory {what}", UNKNOWN):
-                    runtime.call(f"bind{kind}Tensor", 0, handle)
-            with refused(f"freeing memory {what}", UNKNOWN):
-                runtime.call("freeSystemMemory", handle, 1000)
-        other.call("freeSystemMemory", theirs, 1000)
-
-
-@case
-def memory_is_freed_once(bench: Bench) -> None:
-    with bench.loaded() as runtime:
-        handle, _ = runtime.allocate(1000)
-        with refused("freeing another size", BAD):
-            runtime.call("freeSystemMemory", handle, 999)
-        runtime.call("bindInputTensor", 0, handle)
-        with refused("freeing memory that is bound", BUSY):
-            runtime.call("freeSystemMemory", handle, 1000)
-        bound = Bound(runtime)
-        runtime.call("freeSystemMemory", handle, 1000)
-        with refused("freeing memory twice", UNKNOWN):
-            runtime.call("freeSystemMemory", handle, 1000)
-        with refused("binding memory that is freed", UNKNOWN):
-            runtime.call("bindInputTensor", 0, handle)
-        bound.check_batch()
-
-
-@case
-def more_memory_than_there_is(bench: Bench) -> None:
-    with bench.loaded() as runtime, bench.device() as device:
-        before = room(device, Heap.DRAM)
-        for size in (1 << 60, (1 << 64) - 1):
-            with refused(f"{size} bytes", NO_MEMORY):
-                runtime.allocate(size)
-        with refused("0 bytes", BAD):
-            runtime.allocate(0)
-        check("what can be allocated after that", room(device, Heap.DRAM), before)
-
-
-@case
-def networks_that_have_no_room(bench: Bench) -> None:
-    with bench.runtime() as runtime, bench.device() as device:
-        blocks = fill(device, Heap.DRAM)
-        with refused("loading without memory", NO_MEMORY):
-            runtime.load(bench.data())
-        with refused("the number of tensors then", NOTHING):
-            runtime.get("getNumInputTensors")
-        empty(device, blocks)
-        runtime.load(bench.data())
-        Bound(runtime).check_batch()
-
-
-@case
-def memory_comes_back(bench: Bench) -> None:
-    with bench.device() as device:
-        before = room(device, Heap.DRAM)
-        with bench.loaded() as runtime:
-            check("whether a loaded network takes memory", room(device, Heap.DRAM) < before, True)
-            Bound(runtime).check_batch()
-            bound = room(device, Heap.DRAM)
-            runtime.call("unload", 0)
-            check("whether unloading gives memory back", room(device, Heap.DRAM) > bound, True)
-        check("what can be allocated when the runtime is destroyed", room(device, Heap.DRAM), before)
-
-
-@case
-def loading_again_and_again(bench: Bench) -> None:
-    with bench.runtime() as runtime, bench.device() as device:
-        left = []
-        for _ in range(3):
-            runtime.load(bench.data())
-            runtime.call("unload", 0)
-            left.append(room(device, Heap.DRAM))
-        check("what can be allocated after each unload", left, left[:1] * 3)
 
 
 @case

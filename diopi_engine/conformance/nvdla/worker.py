@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from diopi_engine.conformance.nvdla import cases, layer_cases  # noqa: F401 - they enter the cases
-from diopi_engine.conformance.nvdla.bench import CASES, Bench
+from diopi_engine.conformance.nvdla.all_cases import CASES
+from diopi_engine.conformance.nvdla.bench import Bench
 from diopi_engine.conformance.nvdla.client import Client
 from diopi_engine.conformance.worker import serve
 

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_engine.conformance.nvdla import (
-    cases,  # noqa: F401 - it enters its cases
-    layer_cases,  # noqa: F401 - it enters its cases
-    networks,
-)
-from diopi_engine.conformance.nvdla.bench import CASES, Bench
+from diopi_engine.conformance.nvdla import networks
+from diopi_engine.conformance.nvdla.all_cases import CASES
+from diopi_engine.conformance.nvdla.bench import Bench
 from diopi_engine.conformance.nvdla.client import Client
 from diopi_engine.conformance.worker import verdict_of
 from diopi_engine.runtime.handles import Handles

@@ -57,23 +57,6 @@ def test_the_driver_reaches_the_device_through_the_layer_alone(
     assert calls == [*loaded, *["NvDlaAllocMem"] * 3, "NvDlaSubmit", "NvDlaFreeMem", "NvDlaClose", "NvDlaDestroy"]
 
 
-def test_a_layer_that_fails_decides_what_the_driver_answers(
-    runtime: Runtime, engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bind(runtime, engine)
-    call = Layer.call
-
-    def busy(self: Layer, name: str, *given: Any) -> None:
-        if name == "NvDlaSubmit":
-            raise CallError(Error.Error_Busy, "the device does something else")
-        call(self, name, *given)
-
-    monkeypatch.setattr(Layer, "call", busy)
-    with pytest.raises(FailedCallError) as raised:
-        runtime.call("submit")
-    assert raised.value.result is Error.Error_Busy
-
-
 def test_a_network_computes_what_its_engine_does(runtime: Runtime, engine: Engine) -> None:
     x, y = bind(runtime, engine)
     given = np.array([[1, -2, 3, 0.5]], np.float32)

@@ -14,7 +14,7 @@ from diopi_engine import Engine, Input
 from diopi_engine.proto import headers
 
 WALKTHROUGH = Path(__file__).parents[4] / "examples" / "engine_nvdla" / "walkthrough.cpp"
-TASKS = Path(__file__).with_name("tasks.c")
+TASKS, BUSY = (Path(__file__).with_name(name) for name in ("tasks.c", "busy.c"))
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
@@ -51,7 +51,7 @@ def run(*command: object, **variables: str) -> "subprocess.CompletedProcess[str]
     """A program, whose Python finds what this one does."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **variables}
     texts = [str(one) for one in command]
-    return subprocess.run(texts, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(texts, env=environment, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +84,13 @@ def test_cores_share_the_weights_of_a_network(walkthrough: Path, tmp_path: Path)
     assert done.stdout.splitlines()[-1] == f"y: {8 * 0.5 * 6:g}"
 
 
-def test_a_program_that_fails_ends_with_its_runtime(walkthrough: Path, tmp_path: Path) -> None:
-    (tmp_path / "none").write_bytes(bytes(1000))
-    done = run(walkthrough, tmp_path / "none", 1)
-    assert (done.returncode, done.stderr) == (1, "runtime.load(loadable.data(), 0): NvError 5\n")
+def test_the_class_reaches_devices_by_the_exported_layer(walkthrough: Path, engine: Engine, tmp_path: Path) -> None:
+    """What is loaded before the library takes the place of its functions; the program ends with its runtime alive."""
+    layer = tmp_path / "busy.so"
+    subprocess.run(["cc", "-shared", "-fPIC", f"-I{headers.INCLUDE_DIR}", str(BUSY), "-o", str(layer)], check=True)
+    engine.save(tmp_path / "layer.engine")
+    done = run(walkthrough, tmp_path / "layer.engine", 7, LD_PRELOAD=str(layer))
+    assert (done.returncode, done.stderr) == (1, "runtime.submit(): NvError 4\n")
 
 
 def test_a_python_process_ends_with_its_runtime(nvdla_library: Path, engine: Engine, tmp_path: Path) -> None:

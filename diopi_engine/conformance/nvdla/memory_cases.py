@@ -1,0 +1,135 @@
+"""The cases of IRuntime that are about memory: sizes, handles, limits, and that it comes back."""
+
+from __future__ import annotations
+
+from diopi_engine.conformance.bench import GUARD, check, refused
+from diopi_engine.conformance.nvdla import networks
+from diopi_engine.conformance.nvdla.bench import KINDS, Bench, Bound, as_array, case, empty, fill, room, set_batch
+from diopi_engine.conformance.nvdla.client import ffi
+from diopi_engine.proto.nvdla import Error, Heap
+
+BAD, UNKNOWN, BUSY = Error.Error_BadParameter, Error.Error_BadValue, Error.Error_Busy
+NOTHING, NO_MEMORY = Error.Error_NotInitialized, Error.Error_InsufficientMemory
+
+
+@case
+def memory_that_is_too_small(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        x, y = (runtime.get(f"get{kind}TensorDesc", 0).bufferSize for kind in KINDS)
+        for kind, size in (("Input", x), ("Output", y)):
+            handle, _ = runtime.allocate(size - 1)
+            with refused(f"memory of {size - 1} bytes for {size}", BAD):
+                runtime.call(f"bind{kind}Tensor", 0, handle)
+        bound = Bound(runtime, 2)
+        with refused("a batch for which memory that is bound is too small", BAD):
+            set_batch(runtime, networks.MAX_BATCH)
+        bound.check_batch(2)
+
+
+@case
+def one_memory_for_two_tensors(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        bound = Bound(runtime)
+        for kind, number in (("Input", 0), ("Output", 1)):
+            runtime.call("bindOutputTensor", 0, bound.handles[kind][number])
+            bound.arrays["Output"][1][:] = GUARD
+            with refused(f"an output in the memory of {kind} {number}", BAD):
+                runtime.call("submit")
+            check("whether nothing was computed", bool((bound.arrays["Output"][1] == GUARD).all()), True)
+        runtime.call("bindOutputTensor", 0, bound.handles["Output"][0])
+        bound.check_batch()
+
+
+@case
+def handles_of_nothing(bench: Bench) -> None:
+    with bench.loaded() as runtime, bench.loaded("other") as other:
+        theirs, _ = other.allocate(1000)
+        for what, handle in {"of another runtime": theirs, "of nothing": ffi.cast("void*", 8)}.items():
+            for kind in KINDS:
+                with refused(f"binding memory {what}", UNKNOWN):
+                    runtime.call(f"bind{kind}Tensor", 0, handle)
+            with refused(f"freeing memory {what}", UNKNOWN):
+                runtime.call("freeSystemMemory", handle, 1000)
+        other.call("freeSystemMemory", theirs, 1000)
+
+
+@case
+def memory_is_freed_once(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        handle, _ = runtime.allocate(1000)
+        with refused("freeing another size", BAD):
+            runtime.call("freeSystemMemory", handle, 999)
+        runtime.call("bindInputTensor", 0, handle)
+        with refused("freeing memory that is bound", BUSY):
+            runtime.call("freeSystemMemory", handle, 1000)
+        bound = Bound(runtime)
+        runtime.call("freeSystemMemory", handle, 1000)
+        with refused("freeing memory twice", UNKNOWN):
+            runtime.call("freeSystemMemory", handle, 1000)
+        with refused("binding memory that is freed", UNKNOWN):
+            runtime.call("bindInputTensor", 0, handle)
+        bound.check_batch()
+
+
+@case
+def memory_stays_when_its_network_goes(bench: Bench) -> None:
+    with bench.loaded() as runtime:
+        handle, address = runtime.allocate(1000)
+        runtime.call("bindInputTensor", 0, handle)
+        memory = as_array(address, 250)
+        memory[:] = 7
+        runtime.call("unload", 0)
+        check("the sum of what is in the memory", memory.sum(), 7 * 250)
+        runtime.call("freeSystemMemory", handle, 1000)
+        with refused("binding it to the next network", UNKNOWN):
+            runtime.load(bench.data("other"))
+            runtime.call("bindInputTensor", 0, handle)
+
+
+@case
+def more_memory_than_there_is(bench: Bench) -> None:
+    with bench.loaded() as runtime, bench.device() as device:
+        before = room(device, Heap.DRAM)
+        for size in (1 << 60, (1 << 64) - 1):
+            with refused(f"{size} bytes", NO_MEMORY):
+                runtime.allocate(size)
+        with refused("0 bytes", BAD):
+            runtime.allocate(0)
+        check("what can be allocated after that", room(device, Heap.DRAM), before)
+
+
+@case
+def networks_that_have_no_room(bench: Bench) -> None:
+    with bench.runtime() as runtime, bench.device() as device:
+        blocks = fill(device, Heap.DRAM)
+        with refused("loading without memory", NO_MEMORY):
+            runtime.load(bench.data())
+        with refused("the number of tensors then", NOTHING):
+            runtime.get("getNumInputTensors")
+        empty(device, blocks)
+        runtime.load(bench.data())
+        Bound(runtime).check_batch()
+
+
+@case
+def memory_comes_back(bench: Bench) -> None:
+    with bench.device() as device:
+        before = room(device, Heap.DRAM)
+        with bench.loaded() as runtime:
+            check("whether a loaded network takes memory", room(device, Heap.DRAM) < before, True)
+            Bound(runtime).check_batch()
+            bound = room(device, Heap.DRAM)
+            runtime.call("unload", 0)
+            check("whether unloading gives memory back", room(device, Heap.DRAM) > bound, True)
+        check("what can be allocated when the runtime is destroyed", room(device, Heap.DRAM), before)
+
+
+@case
+def loading_again_and_again(bench: Bench) -> None:
+    with bench.runtime() as runtime, bench.device() as device:
+        left = []
+        for _ in range(3):
+            runtime.load(bench.data())
+            runtime.call("unload", 0)
+            left.append(room(device, Heap.DRAM))
+        check("what can be allocated after each unload", left, left[:1] * 3)

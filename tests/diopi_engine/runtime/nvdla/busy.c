@@ -1,0 +1,8 @@
+/* A device that has no time: loaded before the library, it takes the place of what that exports. */
+#include <nvdla.h>
+
+NvError NvDlaSubmit(void* session_handle, void* device_handle, NvDlaTask* tasks, NvU32 num_tasks) {
+    (void)session_handle;
+    (void)device_handle;
+    return num_tasks == 1 && tasks->batchSize == 7 ? NvError_Busy : NvError_Internal;
+}
