@@ -1,37 +1,5 @@
 /* Runs an engine file with HanGuangRT: `walkthrough FILE BATCH`. Inputs are ones; the sum of each output is printed. */
-#include <hgrt.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-static void check(hgResult result, const char* call) {
-    if (result == HG_SUCCESS) return;
-    const char *name = "", *text = "";
-    hgGetResultName(result, &name);
-    hgGetLastErrorString(&text);
-    fprintf(stderr, "%s: %s: %s\n", call, name, text);
-    exit(1);
-}
-#define CHECK(call) check(call, #call)
-
-static void* allocated(size_t size) {
-    void* memory = malloc(size > 0 ? size : 1);
-    if (memory == NULL) exit(1);
-    return memory;
-}
-
-static char* read_file(const char* path, size_t* size) {
-    FILE* file = fopen(path, "rb");
-    if (file == NULL || fseek(file, 0, SEEK_END) != 0) {
-        perror(path);
-        exit(1);
-    }
-    *size = (size_t)ftell(file);
-    rewind(file);
-    char* bytes = (char*)allocated(*size);
-    if (fread(bytes, 1, *size, file) != *size) exit(1);
-    fclose(file);
-    return bytes;
-}
+#include "common.h"
 
 static void print_devices(void) {
     int version, devices, cores, memory;
@@ -95,11 +63,7 @@ int main(int argc, char** argv) {
         return 2;
     }
     print_devices();
-    size_t size;
-    char* bytes = read_file(argv[1], &size);
-    hgEngine engine;
-    CHECK(hgEngineCreate(bytes, size, &engine));
-    free(bytes);
+    hgEngine engine = read_engine(argv[1]);
     print_scheme(engine);
     int most;
     CHECK(hgEngineGetMaxBatchSize(engine, HG_BATCH_SIZE_MAX_CORES, &most));

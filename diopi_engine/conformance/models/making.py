@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from diopi_engine import Engine, compile, link
 from diopi_engine.conformance.models.names import GROUP
 from diopi_engine.conformance.models.stored import Samples
@@ -50,4 +52,5 @@ def _linked(engines: Mapping[str, Engine]) -> Mapping[str, Engine]:
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)  # networks of this size gain nothing by more
     make(Path(sys.argv[1]), sys.argv[2:])

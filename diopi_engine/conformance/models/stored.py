@@ -25,7 +25,7 @@ class Samples:
     inputs: Sequence[Array]
     outputs: Sequence[Expected]
 
-    def part(self, chosen: slice) -> Samples:
+    def part(self, chosen: slice | Array) -> Samples:
         """Some of the samples."""
         outputs = [
             replace(one, values=one.values[chosen], budget_ulps=np.asarray(one.budget_ulps)[chosen])

@@ -1,6 +1,5 @@
 """The library in programs of C, C++ and Python, and in several processes at a time."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from c_programs import SOURCES, WARNINGS, environment
 
 import diopi_engine
 from diopi_engine import Engine, Input
@@ -17,10 +17,7 @@ from diopi_engine.conformance.client import Client, FailedCallError
 from diopi_engine.proto import headers
 from diopi_engine.proto.hgrt import DeviceAttribute, DevicePriority, Result
 
-WALKTHROUGH = Path(__file__).parents[3] / "examples" / "engine_c" / "walkthrough.c"
 FREE = DeviceAttribute.FREE_CORE_COUNT
-
-WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 HOLDER = """
 import sys
@@ -46,12 +43,6 @@ client.call("hgExecutionContextDestroy", context)
 """
 
 
-def environment(locks: Path) -> dict[str, str]:
-    """Of a program whose Python finds what this one does."""
-    paths = os.pathsep.join(path for path in sys.path if path)
-    return {**os.environ, "PYTHONPATH": paths, "DIOPI_ENGINE_LOCKS": str(locks)}
-
-
 @pytest.mark.parametrize(("compiler", "options"), [("cc", ["-std=c11"]), ("c++", ["-std=c++17", "-xc++"])])
 def test_the_walkthrough_runs(
     compiler: str, options: list[str], library: Path, locks: Path, engine: Engine, tmp_path: Path
@@ -60,7 +51,7 @@ def test_the_walkthrough_runs(
         pytest.skip(f"there is no {compiler} here")
     program, file = tmp_path / "walkthrough", tmp_path / "layer.engine"
     engine.save(file)
-    sources = [str(WALKTHROUGH), "-xnone", str(library), f"-Wl,-rpath,{library.parent}"]
+    sources = [str(SOURCES / "walkthrough.c"), "-xnone", str(library), f"-Wl,-rpath,{library.parent}"]
     command = [compiler, *options, *WARNINGS, f"-I{headers.INCLUDE_DIR}", *sources, "-o", str(program)]
     subprocess.run(command, check=True)
     done = subprocess.run([program, file, "7"], env=environment(locks), capture_output=True, text=True)

@@ -1,0 +1,86 @@
+"""ResNet-18 of PyTorch as an engine, run by a C program through libhgrt.so in batches of 1, 7 and 64.
+
+    python benchmarks/engine_resnet18.py [--width 64] [--size 224] [--classes 1000] [--library build/libhgrt.so]
+
+The program is `examples/engine_c/batches.c`. Of each batch it is printed how long an execution takes, and how large the
+largest error is, over its budget: up to 1 is within. Budgets are those of `diopi_engine/conformance/models`; the status
+is 1 if something is beyond them. Of the pictures seven are different.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import diopi_engine
+from diopi_engine import Input
+from diopi_engine.conformance.bench import NotConformingError
+from diopi_engine.conformance.models.making import samples_of
+from diopi_engine.conformance.models.zoo import Network, resnet, settled
+from diopi_engine.proto import headers
+from diopi_engine.runtime.build import build
+
+BATCHES = (1, 7, 64)
+
+DIFFERENT = 7
+"""Pictures; larger batches repeat them, not in step with the parts that a batch is computed in."""
+
+SOURCE = Path(__file__).parents[1] / "examples" / "engine_c" / "batches.c"
+
+
+def network(width: int, size: int, classes: int) -> Network:
+    """ResNet-18 with random weights."""
+    torch.manual_seed(0)
+    inputs = [Input("pictures", ("b", 3, size, size), layout="NCHW")]
+    return Network(settled(resnet(width, classes=classes)), inputs, ["classes"])
+
+
+def compiled(folder: Path, library: Path) -> Path:
+    """The program, in a folder."""
+    program = folder / "batches"
+    options = ["-std=c11", "-O2", f"-I{headers.INCLUDE_DIR}", f"-Wl,-rpath,{library.parent}"]
+    subprocess.run(["cc", *options, str(SOURCE), str(library), "-o", str(program)], check=True)
+    return program
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print what comes of each batch."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    for name, default in (("width", 64), ("size", 224), ("classes", 1000)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--library", type=Path, help="a libhgrt.so; the reference runtime is built if none is named")
+    options = parser.parse_args(arguments)
+    made = network(options.width, options.size, options.classes)
+    samples = samples_of(made, DIFFERENT)
+    chosen = {batch: np.arange(batch) % DIFFERENT for batch in BATCHES}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        program = compiled(folder, options.library.resolve() if options.library else build(folder))
+        engine = diopi_engine.compile(
+            made.module, made.inputs, outputs=made.outputs, platforms=["cpu"], name="resnet18"
+        )
+        engine.save(folder / "engine")
+        samples.inputs[0][chosen[max(BATCHES)]].tofile(folder / "pictures")
+        files = [folder / name for name in ("engine", "pictures", "classes")]
+        done = subprocess.run([program, *files, *map(str, BATCHES)], check=True, capture_output=True, text=True)
+        times = [float(line.split()[-2]) for line in done.stdout.splitlines()]
+        found = [np.fromfile(f"{files[2]}.{batch}", np.float32).reshape(batch, -1) for batch in BATCHES]
+    status = 0
+    for batch, taken, classes in zip(BATCHES, times, found, strict=True):
+        try:
+            error = f"{samples.part(chosen[batch]).check('ResNet-18', [classes]):.3f} of its budget"
+        except NotConformingError as failure:
+            error, status = str(failure), 1
+        print(f"batch {batch}: {taken:.1f} ms, {taken / batch:.2f} for a picture; largest error {error}")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,14 @@
+"""One thread is enough for networks of this size, and more of them get in one another's way."""
+
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(autouse=True, scope="package")
+def one_thread() -> Iterator[None]:
+    torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

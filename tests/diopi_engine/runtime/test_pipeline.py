@@ -1,0 +1,47 @@
+"""The pipeline of two engines, as a C program and in Python."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_programs import SOURCES, built, environment
+
+THRESHOLDS = ("1", "0.9", "0")
+"""Nothing is found, fewer objects than a batch has, and more."""
+
+OBJECT = re.compile(r"picture (\d+): (\S+) (\S+) (\S+) (\S+), score (\S+), class (\d+)")
+
+
+def test_the_program_finds_what_python_does(
+    library: Path, locks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = importlib.util.spec_from_file_location("pipeline", SOURCES / "pipeline.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "pipeline", module)
+    spec.loader.exec_module(module)
+    module.main(tmp_path)
+    files = [tmp_path / name for name in ("detector.engine", "classifier.engine", "pictures")]
+    program = built("pipeline", library, tmp_path)
+    done = subprocess.run([program, *files, *THRESHOLDS], env=environment(locks), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    cores, *lines = done.stdout.splitlines()
+    assert cores == "cores in use: 1"
+    group = [module.Engine.load(file) for file in files[:2]]
+    numbers = []
+    for threshold in THRESHOLDS:
+        expected = module.found(group, module.pictures(), float(threshold))
+        assert lines.pop(0) == f"objects in 6 pictures: {len(expected)}, batches of up to {module.MAX_BATCH}"
+        numbers.append(len(expected))
+        for one in expected:
+            matched = OBJECT.fullmatch(lines.pop(0))
+            assert matched is not None
+            picture, *place, label = matched.groups()
+            assert (int(picture), int(label)) == (one.picture, one.label)
+            np.testing.assert_allclose([float(text) for text in place], [*one.box, one.score], atol=2e-6)
+    assert not lines
+    assert numbers[0] == 0 < numbers[1] <= module.MAX_BATCH < numbers[2]

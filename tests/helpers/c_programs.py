@@ -1,0 +1,32 @@
+"""Programs of `examples/engine_c`, built against a library and run."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from diopi_engine.proto import headers
+
+SOURCES = Path(__file__).parents[2] / "examples" / "engine_c"
+
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
+
+
+def built(name: str, library: Path, folder: Path) -> Path:
+    """The program of a name; the test is skipped where there is no C compiler."""
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler here")
+    program = folder / name
+    options = ["-std=c11", "-ffp-contract=off", *WARNINGS, f"-I{headers.INCLUDE_DIR}"]
+    linked = [str(library), f"-Wl,-rpath,{library.parent}", "-lm"]
+    subprocess.run(["cc", *options, str(SOURCES / f"{name}.c"), *linked, "-o", str(program)], check=True)
+    return program
+
+
+def environment(locks: Path) -> dict[str, str]:
+    """Of a program whose Python finds what this one does."""
+    paths = os.pathsep.join(path for path in sys.path if path)
+    return {**os.environ, "PYTHONPATH": paths, "DIOPI_ENGINE_LOCKS": str(locks)}
