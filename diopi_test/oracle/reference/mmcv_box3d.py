@@ -26,9 +26,14 @@ def _seen_from_above(boxes: Array) -> list[Polygon]:
     return [rotated_box(x, y, dx, dy, heading) for x, y, _, dx, dy, _, heading in boxes]
 
 
+def _around_first(one: Array, other: Array) -> Array:
+    """Two boxes, the origin in the middle of one: corners far away from it would be rounded."""
+    return np.stack([one, other]) - np.concatenate([one[:3], np.zeros(4)])
+
+
 @reference("diopiIou3dBoxesOverlapBevMmcv")
 def iou3d_boxes_overlap_bev(boxes_a: Array, boxes_b: Array) -> WithTerms:
-    pairs = [(one, other) for one in _seen_from_above(boxes_a) for other in _seen_from_above(boxes_b)]
+    pairs = [_seen_from_above(_around_first(one, other)) for one in boxes_a for other in boxes_b]
     shape = len(boxes_a), len(boxes_b)
     return WithTerms(
         np.reshape([overlap(*pair) for pair in pairs], shape),
