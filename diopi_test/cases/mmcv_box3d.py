@@ -107,6 +107,11 @@ def seen_from_above(
     return CaseTemplate(label, arguments=arguments, result=layout, **about)
 
 
+def _nested(shortest: float) -> Domain:
+    """Nearly square, and nearly around one centre in one direction."""
+    return boxes(between(-0.05, 0.05), between(shortest, shortest + 0.3), between(0.3, 0.32))
+
+
 OVERLAPS = (
     seen_from_above("plain", **BASIC),
     seen_from_above("quarter-turns", 4, 5, boxes(between(0, 6), between(2, 7), choice([0.0, np.pi / 2, np.pi]))),
@@ -119,6 +124,8 @@ OVERLAPS = (
     seen_from_above("apart", 7, 6, boxes(between(0, 30), between(4, 12), ANGLES)),
     seen_from_above("one-each", 1, 1, boxes(between(0, 1), between(3, 5), ANGLES)),
     seen_from_above("one-and-many", 1, 30),
+    # hardly larger than what they have in common, which leaves little to rounding
+    seen_from_above("nested", 2, 25, _nested(5.3), domains={"_boxes": _nested(4.7)}, dtypes=Types.every),
     seen_from_above("no-boxes", 0, 4),
     seen_from_above("no-others", 4, 0),
     seen_from_above("many", 20, 18, boxes(between(0, 60), between(6, 16), ANGLES)),

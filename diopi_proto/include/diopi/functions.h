@@ -2637,8 +2637,8 @@ DIOPI_WEAK diopiError_t diopiConvTranspose3dBackward(diopiContextHandle_t ctx, d
  * Sliding windows of `size` elements along axis `dim`, one every `step`.
  *
  * out: input's shape with axis dim reduced to (n − size) // step + 1 and `size` appended as the last axis;
- * out[…, i, …, j] = input[…, i·step + j, …]. A 0-d input counts as one element and gives (size).
- * Errors: size < 0 or > n, step < 1. Source: torch.Tensor.unfold.
+ * out[…, i, …, j] = input[…, i·step + j, …]. A 0-d input counts as one element (n = 1)
+ * and gives (size). Errors: size < 0 or > n, step < 1. Source: torch.Tensor.unfold.
  */
 DIOPI_WEAK diopiError_t diopiUnfold(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     int64_t dim, int64_t size, int64_t step);

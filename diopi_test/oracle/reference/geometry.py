@@ -28,6 +28,14 @@ def rotated_box(x: float, y: float, width: float, height: float, angle: float) -
     return [complex(x, y) + turn * complex(i * width, j * height) for i, j in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
 
 
+def around_the_first(one: Array, other: Array) -> tuple[Polygon, Polygon]:
+    """Two boxes, (x, y, width, height, angle), as seen from the centre of the first.
+
+    Far from the origin their corners would be rounded.
+    """
+    return rotated_box(0.0, 0.0, *one[2:]), rotated_box(*(other[:2] - one[:2]), *other[2:])
+
+
 def area(polygon: Polygon) -> float:
     """Negative if the corners come clockwise. Far from the origin, areas as seen from there would cancel."""
     around = [corner - polygon[0] for corner in polygon]

@@ -12,6 +12,7 @@ from diopi_test.oracle.reference import Judged, WithTerms, reference
 from diopi_test.oracle.reference.geometry import (
     Polygon,
     area,
+    around_the_first,
     counter_clockwise,
     cross,
     hull,
@@ -83,12 +84,7 @@ def _ratios(
 
 @reference("diopiBoxIouRotatedMmcv")
 def box_iou_rotated(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) -> WithTerms:
-    return _ratios(list(bboxes1), list(bboxes2), _around_the_first, mode, aligned)
-
-
-def _around_the_first(one: Array, other: Array) -> tuple[Polygon, Polygon]:
-    """Two boxes as seen from the centre of the first: far from the origin their corners would be rounded."""
-    return rotated_box(0.0, 0.0, *one[2:]), rotated_box(*(other[:2] - one[:2]), *other[2:])
+    return _ratios(list(bboxes1), list(bboxes2), around_the_first, mode, aligned)
 
 
 @reference("diopiBoxIouQuadriMmcv")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
-from diopi_test.oracle.reference.geometry import Polygon, overlap, overlap_terms, rotated_box
+from diopi_test.oracle.reference.geometry import Polygon, around_the_first, overlap, overlap_terms, rotated_box
 from diopi_test.oracle.reference.mmcv_box import drops_turned, drops_upright, suppressed
 from diopi_test.oracle.reference.sums import accumulated, sum_terms
 
@@ -22,13 +22,18 @@ LEAST_UNION = 1e-8
 # Bird's-eye view
 
 
+FROM_ABOVE = [0, 1, 3, 4, 6]
+"""Of a box: x, y, dx, dy and heading."""
+
+
 def _seen_from_above(boxes: Array) -> list[Polygon]:
-    return [rotated_box(x, y, dx, dy, heading) for x, y, _, dx, dy, _, heading in boxes]
+    return [rotated_box(*box) for box in boxes[:, FROM_ABOVE]]
 
 
 @reference("diopiIou3dBoxesOverlapBevMmcv")
 def iou3d_boxes_overlap_bev(boxes_a: Array, boxes_b: Array) -> WithTerms:
-    pairs = [(one, other) for one in _seen_from_above(boxes_a) for other in _seen_from_above(boxes_b)]
+    ones, others = boxes_a[:, FROM_ABOVE], boxes_b[:, FROM_ABOVE]
+    pairs = [around_the_first(one, other) for one in ones for other in others]
     shape = len(boxes_a), len(boxes_b)
     return WithTerms(
         np.reshape([overlap(*pair) for pair in pairs], shape),

@@ -73,6 +73,12 @@ def test_distinct_values_stay_distinct_in_their_type(dtype: Dtype) -> None:
     assert len(np.unique(values.astype(to_numpy(dtype)))) == 100
 
 
+def test_rows_of_several_domains_come_by_turns() -> None:
+    rows = draw(domains.by_turns(4, domains.between(1, 2), domains.between(-2, -1)), Dtype.float32, 20).reshape(5, 4)
+    assert (rows[::2] >= 1).all() and (rows[1::2] <= -1).all()
+    assert len(np.unique(rows)) == rows.size
+
+
 def test_choice_uses_every_value() -> None:
     assert set(draw(domains.choice([1.0, 2.0, 3.0]), Dtype.float32, 5)) == {1.0, 2.0, 3.0}
 
