@@ -44,11 +44,11 @@ class Operand:
         self.dtype = DTYPES.get(tensor.dtype, Dtype.unsupported)
 
     def opened(self, device: Backend) -> Tensor:
-        """It in the context of the current stream, which the caller closes: its memory itself."""
+        """It in the context of the current stream: its memory itself."""
         storage = self.tensor.untyped_storage()
-        context, offset = device.stream.context, int(self.tensor.storage_offset()) if self.tensor.numel() else 0
+        offset = int(self.tensor.storage_offset()) if self.tensor.numel() else 0
         memory = storage.data_ptr(), storage.nbytes()
-        return Tensor.over(context, *memory, self.shape, self.dtype, self.strides, offset)
+        return device.stream.tensor(*memory, self.shape, self.dtype, self.strides, offset)
 
 
 def operand(tensor: torch.Tensor) -> Operand:
@@ -140,9 +140,8 @@ def perform(call: FunctionCall) -> Mapping[str, Any]:
 def _perform(call: FunctionCall) -> Mapping[str, Any]:
     device = backend()
     vendor, prototype = device.vendor, lookup(call.function)
-    opened: list[Tensor] = []
     try:
-        values = [_value(device, p, call, opened) for p in prototype.parameters[1:]]
+        values = [_value(device, p, call) for p in prototype.parameters[1:]]
         with torch._C._ForceDispatchKeyGuard(*_OUTSIDE):
             code = vendor.call(call.function, device.stream.context, *values)
         if code in NOT_HERE:
@@ -152,29 +151,26 @@ def _perform(call: FunctionCall) -> Mapping[str, Any]:
         boxes = zip(prototype.parameters[1:], values, strict=True)
         return {p.name: _received(box.value) for p, box in boxes if isinstance(box, Box)}
     finally:
-        for tensor in opened:
-            tensor.close()
         if device.stream.context.required:
             device.stream.end_context()
 
 
-def _value(device: Backend, parameter: Parameter, call: FunctionCall, opened: list[Tensor]) -> Any:
+def _value(device: Backend, parameter: Parameter, call: FunctionCall) -> Any:
     """What is passed for a parameter."""
     if parameter.role is Role.count:
         return _count(call)
     if issubclass(parameter.annotation, kinds.NewOut) or parameter.annotation in (kinds.OutBool, kinds.OutI64):
         return Box()
     value = call.results[parameter.name] if parameter.name in call.results else call.arguments.get(parameter.name)
-    return _passed(device, parameter.annotation, value, opened)
+    return _passed(device, parameter.annotation, value)
 
 
-def _passed(device: Backend, kind: Any, value: Any, opened: list[Tensor]) -> Any:
+def _passed(device: Backend, kind: Any, value: Any) -> Any:
     """A value as a vendor takes it."""
     if isinstance(value, Operand):
-        opened.append(value.opened(device))
-        return opened[-1]
+        return value.opened(device)
     if isinstance(value, list):
-        return [_passed(device, kind, entry, opened) for entry in value]
+        return [_passed(device, kind, entry) for entry in value]
     if value is None:
         return None
     if issubclass(kind, kinds.Scalar):

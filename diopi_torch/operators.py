@@ -16,11 +16,12 @@ import torch
 from torch._decomp import decomposition_table
 
 from diopi_proto import parameters as kinds
-from diopi_proto.aten.mapping import RULES, FunctionCall, NotMappedError, Operator, function_calls
+from diopi_proto.aten.mapping import RULES, FunctionCall, NotMappedError, Operator
 from diopi_proto.aten.table import DECOMPOSED, Row, form_of, row_of, rows
 from diopi_torch import dump
 from diopi_torch.fallback import fall_back, operator_name
 from diopi_torch.functions import DeviceMaker, NotServedError, Operand, check_has, operand, perform
+from diopi_torch.plans import planned_calls
 from diopi_torch.recurrent import CELLS
 from diopi_torch.shapes import Spec, UnknownShapesError, specs_of
 from diopi_torch.tensors import DTYPES, new
@@ -51,7 +52,7 @@ def serve(name: str, named: Mapping[str, Any], returned: Sequence[Any], *, inpla
     maker = DeviceMaker(None if first is None else first.dtype)
     operator = Operator(name, {key: _operands(value) for key, value in named.items()}, inplace, maker)
     try:
-        calls = function_calls(operator, row, [_operands(value) for value in returned])
+        calls = planned_calls(operator, row, [_operands(value) for value in returned])
     except NotMappedError as error:
         raise NotServedError(str(error)) from None
     check_has([call.function for call in calls])
@@ -60,7 +61,8 @@ def serve(name: str, named: Mapping[str, Any], returned: Sequence[Any], *, inpla
     for call in calls:
         apart = _results_apart(call)
         try:
-            made.extend(perform(replace(call, results={**call.results, **apart})).values())
+            there = replace(call, results={**call.results, **apart}) if apart else call
+            made.extend(perform(there).values())
         except NotServedError as error:
             if overwrote:
                 raise RuntimeError(f"{name} was served in part: {error}") from error

@@ -9,15 +9,19 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import final
 
 import torch
 
+from diopi_proto.types import Dtype
 from diopi_torch.settings import NAME
-from lib_rt import Context, Device
+from lib_rt import Context, Device, Tensor
 from lib_rt import Stream as NativeStream
+
+KEPT = 1024
+"""Tensors that a stream keeps of those that operators were called with last: programs come back to the same memory."""
 
 _numbers = itertools.count()
 
@@ -33,6 +37,7 @@ class Stream:
         self.stream_id = next(_numbers)
         self._native = NativeStream(device)
         self._context: Context | None = None
+        self._tensors: dict[Hashable, Tensor] = {}
         self._lock = threading.Lock()
 
     @property
@@ -53,10 +58,23 @@ class Stream:
                 self._context = Context(self._native.device, self._native)
             return self._context
 
+    def tensor(
+        self, memory: int, nbytes: int, shape: tuple[int, ...], dtype: Dtype, strides: tuple[int, ...], offset: int
+    ) -> Tensor:
+        """What operators on the stream take for a tensor: `Tensor.over`, which stays open and is the same next time."""
+        context, form = self.context, (memory, nbytes, shape, dtype, strides, offset)
+        found = self._tensors.get(form)
+        if found is None or found.context is not context:
+            found = self._tensors[form] = Tensor.over(context, *form)
+            if len(self._tensors) > KEPT:
+                del self._tensors[next(iter(self._tensors))]
+        return found
+
     def end_context(self) -> None:
         """Release what operators required in the context, after waiting; the next call gets a new one."""
         with self._lock:
             context, self._context = self._context, None
+            self._tensors = {}
         if context is not None:
             context.close()
 

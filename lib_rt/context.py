@@ -42,6 +42,8 @@ class Context(Owner):
     def required(self) -> list[Tensor]:
         """The tensors operators required, oldest first; the context owns them."""
         count = made(lib.diopirt_context_required, "int64_t", self.handle, ffi.NULL, 0)
+        if not count:
+            return []
         handles = ffi.new("diopiTensorHandle_t[]", count)
         made(lib.diopirt_context_required, "int64_t", self.handle, handles, count)
         return [Tensor.from_handle(self, handle) for handle in handles]

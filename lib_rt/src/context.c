@@ -19,6 +19,7 @@ void context_adopt(struct diopiContext* context, struct diopiTensor* tensor) {
     tensor->previous = context->last;
     *(context->last != NULL ? &context->last->next : &context->first) = tensor;
     context->last = tensor;
+    context->required += tensor->required;
     pthread_mutex_unlock(&context->lock);
 }
 
@@ -26,6 +27,7 @@ void context_release(struct diopiContext* context, struct diopiTensor* tensor) {
     pthread_mutex_lock(&context->lock);
     *(tensor->previous != NULL ? &tensor->previous->next : &context->first) = tensor->next;
     *(tensor->next != NULL ? &tensor->next->previous : &context->last) = tensor->previous;
+    context->required -= tensor->required;
     pthread_mutex_unlock(&context->lock);
 }
 
@@ -89,7 +91,7 @@ diopiError_t diopirt_context_required(diopiContextHandle_t context, diopiTensorH
     EXPECT(tensors != NULL || capacity == 0, "%s: no room for %lld tensors", __func__, (long long)capacity);
     int64_t found = 0;
     pthread_mutex_lock(&context->lock);
-    for (struct diopiTensor* tensor = context->first; tensor != NULL; tensor = tensor->next) {
+    for (struct diopiTensor* tensor = context->first; found < context->required; tensor = tensor->next) {
         if (!tensor->required) continue;
         if (found < capacity) tensors[found] = tensor;
         found++;

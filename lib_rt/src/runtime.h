@@ -103,6 +103,7 @@ struct diopiContext {
     diopirt_stream_t stream;
     pthread_mutex_t lock;
     struct diopiTensor *first, *last; /* the tensors made in it, oldest first */
+    int64_t required;                 /* how many of them operators required */
 };
 
 void context_adopt(struct diopiContext* context, struct diopiTensor* tensor);
