@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.convert import element
-from diopi_impl.jax_cpu.jit import checked_by
+from diopi_impl.jax_cpu.jit import checked_by, compiled
 from diopi_proto.types import RoundMode
 from lib_rt.dtypes import from_numpy
 
@@ -174,7 +175,7 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array
     return one + (int(value) if _are_integral(one) else value) * two * three
 
 
-@vendor.implements("diopiAddcdiv")
+@vendor.implements("diopiAddcdiv", adapt=partial(compiled, traced=["value"]))  # which optimizers change at each step
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
     one, two, three = _common(input, tensor1, tensor2)
     return one + value * two / three

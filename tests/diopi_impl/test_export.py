@@ -314,6 +314,16 @@ def test_numbers_keep_their_kinds_and_ranges(library: NativeVendor, jax: Vendor)
                 assert found == expected
 
 
+@pytest.mark.parametrize("axes", [32, 33])
+def test_tensors_of_many_axes(library: NativeVendor, axes: int) -> None:
+    """More than there is room for where all facts of a tensor are asked for at once."""
+    values = np.arange(6, dtype=np.float32).reshape(2, *[1] * (axes - 2), 3)
+    with library.open_device() as device, Context(device) as context:
+        given, out = Tensor.from_numpy(context, values), Tensor.empty(context, values.shape, Dtype.float32)
+        assert library.call("diopiNeg", context, out, given) is Error.Success, library.last_error()
+        np.testing.assert_array_equal(out.numpy(), -values)
+
+
 def test_a_device_that_is_not_addressable(tmp_path: Path) -> None:
     """Memory the host can't reach is read and written with the vendor's own copies."""
     library = NativeVendor(export("remote:vendor", tmp_path))

@@ -8,7 +8,7 @@ import pytest
 from diopi_impl import find_vendor
 from diopi_impl.jax_cpu import jit
 from diopi_proto.interface import lookup
-from diopi_proto.types import Dtype, Error
+from diopi_proto.types import Dtype, Error, Scalar
 from lib_rt import Context, Tensor
 from lib_rt.dtypes import to_numpy
 
@@ -27,6 +27,19 @@ def test_what_is_not_read_makes_no_new_program(monkeypatch: pytest.MonkeyPatch) 
             code = vendor.call("diopiPool1dBackward", context, result, grad, input, *attributes, indices)
             assert code is Error.Success, vendor.last_error()
             assert result.numpy().tolist() == [[[1, 1, 2, 2]]]
+    assert len(programs) == 1
+
+
+def test_a_step_of_an_optimizer_makes_no_new_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs: dict[Any, Any] = {}
+    monkeypatch.setattr(jit._programs, "_programs", programs)
+    vendor = find_vendor("diopi_impl.jax_cpu:vendor")
+    with vendor.open_device() as device, Context(device) as context:
+        for factor in (0.5, -0.25, 3.0):
+            values, ones = (Tensor.from_numpy(context, np.full(4, n, np.float32)) for n in (2, 1))
+            code = vendor.call("diopiAddcdivInp", context, values, ones, ones, Scalar.of(factor))
+            assert code is Error.Success, vendor.last_error()
+            assert values.numpy().tolist() == [2 + factor] * 4
     assert len(programs) == 1
 
 
