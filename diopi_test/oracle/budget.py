@@ -1,7 +1,7 @@
 """The error budget of a result element, derived from the reference alone: K · (s + ulp(ref) + eps · m).
 
-s is how much the problem itself amplifies rounding: the largest change of the reference under random half-ulp
-perturbations of its floating inputs. m is the size of intermediate terms that a sound algorithm may cancel, declared
+s is how much the problem itself amplifies rounding: the largest change of the reference when its floating inputs are
+moved by half an ulp, eight times. m is the size of intermediate terms that a sound algorithm may cancel, declared
 by the reference and zero nearly everywhere. docs/budgets.md says how K, R and each m were found.
 """
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import TensorData
 from diopi_test.cases.formats import FloatArray, format_of, is_inexact, is_subnormal, ulp
+from diopi_test.oracle.perturbation import ROUNDS, movers, plain, step
 
 K = 8.0
 """Largest accepted ratio of an element's error to s + ulp + eps · m."""
@@ -25,8 +26,6 @@ R = 1.0
 """Largest accepted root mean square of those ratios over a result of at least `R_ELEMENTS` elements."""
 
 R_ELEMENTS = 20
-
-PERTURBATIONS = 8
 
 EXACT = 2.0**-10
 """Budget, in ulps before K, of an element that must be exact beside others that need not: no other number is within."""
@@ -75,15 +74,15 @@ def _largest_changes(
 ) -> list[FloatArray]:
     """The largest change of each result when the inputs are moved in `dtype`, or their own type if that is finer."""
     largest = [np.zeros(result.shape) for result in results]
-    moves = {name: _mover(value, tested, dtype) for name, value in values.items()}
+    moves = movers(values, tested, dtype, rng)
     if not any(moves.values()) or not any(result.dtype.kind in "fc" for result in results):
         return largest
-    # an attribute may undo what moves an operand that it cancels: one more round without attributes
+    # attributes may undo what moves an operand that they cancel: one more round without them
     tensors = {name: None if isinstance(values[name], float) else move for name, move in moves.items()}
-    for movers in [moves] * PERTURBATIONS + [tensors] * (tensors != moves):
-        moved = evaluate({name: move(rng) if move else _exact(values[name]) for name, move in movers.items()})
+    for number, moving in [*((n, moves) for n in range(ROUNDS)), *([(0, tensors)] if tensors != moves else [])]:
+        moved = evaluate({name: move(number) if move else plain(values[name]) for name, move in moving.items()})
         largest = [np.maximum(most, _change(a, b)) for most, a, b in zip(largest, results, moved, strict=True)]
-    return [0.5 / _step(dtype) * most for most in largest]
+    return [0.5 / step(dtype) * most for most in largest]
 
 
 def _precision(dtype: Dtype) -> int:
@@ -131,7 +130,7 @@ def flushed(value: Any) -> Any:
     """An argument as an implementation sees it that takes subnormal numbers for zero."""
     if isinstance(value, list):
         return [flushed(entry) for entry in value]
-    exact = _exact(value)
+    exact = plain(value)
     if not isinstance(value, TensorData) or not is_inexact(value.spec.dtype) or np.iscomplexobj(exact):
         return exact
     return np.where(is_subnormal(exact, value.spec.dtype), np.copysign(0.0, exact), exact)
@@ -144,68 +143,3 @@ def has_subnormals(value: Any) -> bool:
     if not isinstance(value, TensorData) or not is_inexact(value.spec.dtype):
         return False
     return bool(is_subnormal(value.exact, value.spec.dtype).any())
-
-
-Mover = Callable[[Generator], Any]
-
-
-def _mover(value: Any, tested: Dtype, dtype: Dtype) -> Mover | None:
-    """How an argument is moved by half an ulp up or down at random; None if it has no rounding to amplify.
-
-    Floating tensors are moved in their own type, or in that of the result if it is finer, for then they are to be
-    converted before anything else happens. Integers that float32 does not hold are moved too if the case tests an
-    integer type: their floating results are computed in float32. Attributes are moved only if the type can't represent
-    them.
-    """
-    if isinstance(value, list):
-        own = tested if is_inexact(tested) else dtype  # the entries of an array are computed each for itself
-        movers = [_mover(entry, tested, own) for entry in value]
-        if not any(movers):
-            return None
-        return lambda rng: [move(rng) if move else _exact(entry) for move, entry in zip(movers, value, strict=True)]
-    if isinstance(value, TensorData):
-        return _tensor_mover(value, tested, dtype)
-    if isinstance(value, float) and is_inexact(tested) and not _is_representable(value, dtype):
-        return lambda rng: float(_moved(np.asarray(value), dtype, rng))
-    return None
-
-
-def _tensor_mover(value: TensorData, tested: Dtype, dtype: Dtype) -> Mover | None:
-    own = value.spec.dtype
-    if is_inexact(own):
-        finer = dtype if _precision(dtype) > _precision(own) else own
-        return lambda rng: _moved(value.exact, finer, rng)
-    if own is tested and own is not Dtype.bool:
-        return lambda rng: _converted(value.exact.astype(np.float64), rng)
-    return None
-
-
-def _converted(integers: NDArray[Any], rng: Generator) -> NDArray[Any]:
-    """Integers as they may become numbers of float32: those it holds stay as they are."""
-    return np.where(integers == integers.astype(np.float32), integers, _moved(integers, Dtype.float32, rng))
-
-
-def _exact(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_exact(entry) for entry in value]
-    return value.exact if isinstance(value, TensorData) else value
-
-
-def _moved(exact: NDArray[Any], dtype: Dtype, rng: Generator) -> NDArray[Any]:
-    with np.errstate(all="ignore"):
-        if np.iscomplexobj(exact):
-            real, imaginary = (_moved(part, dtype, rng) for part in (exact.real, exact.imag))
-            return real + 1j * imaginary
-        steps = np.where(rng.integers(0, 2, exact.shape, dtype=np.int8), 1.0, -1.0) * _step(dtype)
-        moves = np.isfinite(exact) & (exact != 0)  # rounding errors are relative: they leave zero alone
-        return np.where(moves, exact + steps * ulp(exact, dtype), exact)
-
-
-def _step(dtype: Dtype) -> float:
-    """Size of a perturbation in ulp: a half, but one in float64, where the reference can't represent halves."""
-    return 1.0 if format_of(dtype).precision == 53 else 0.5
-
-
-def _is_representable(value: float, dtype: Dtype) -> bool:
-    """Whether `value` is a number of the format, or not finite."""
-    return not np.isfinite(value) or float(np.remainder(value, ulp(value, dtype))) == 0

@@ -120,3 +120,31 @@ def test_a_zero_that_a_sum_leaves_has_no_sign() -> None:
     amplified = budget.with_unsigned_zeros(np.array([0.0, -0.0, 1.0]), np.zeros(3), Dtype.float16)
     assert (budget.K * amplified[:2] >= FORMATS[Dtype.float16].tiny).all()
     assert amplified[2] == 0
+
+
+@pytest.mark.parametrize("sign", [1, -1], ids=["sum", "difference"])
+@pytest.mark.parametrize("shapes", [((5000,), (5000,)), ((100, 50), (50,)), ((50, 1), (10, 50, 40))], ids=str)
+def test_what_two_inputs_do_together_is_seen_at_each_element(shapes: Any, sign: int) -> None:
+    a, b = (tensor(np.ones(shape)) for shape in shapes)
+    amplified = amplification(lambda a, b: a + sign * b, {"a": a, "b": b})
+    assert (amplified == 2.0**-23).all()
+
+
+def test_so_is_what_parts_of_complex_numbers_and_entries_of_a_list_do_together() -> None:
+    z = tensor(np.full(5000, 1 + 1j), Dtype.complex64)
+    assert amplification(lambda z: z.real - z.imag, {"z": z}).min() == 2.0**-23
+    listed = [tensor(np.ones(5000)) for _ in range(8)]
+    plain = {"tensors": [one.exact for one in listed]}
+
+    def differences(tensors: list[np.ndarray]) -> list[np.ndarray]:
+        return [tensors[i] - tensors[j] for i in range(8) for j in range(i)]
+
+    found = budget.amplification(
+        lambda given: differences(**given),
+        {"tensors": listed},
+        differences(**plain),
+        [Dtype.float32] * 28,
+        Dtype.float32,
+        lambda: generator("test"),
+    )
+    assert np.min(found) == 2.0**-23

@@ -1,11 +1,17 @@
 """The references of the optimizer steps, against what the algorithms are known to do."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 from references import Array, call
 
+from diopi_proto.types import Dtype
+from diopi_test.cases.data import TensorData, generator
+from diopi_test.cases.formats import ulp
+from diopi_test.cases.model import TensorSpec
+from diopi_test.oracle.budget import K, R, amplification
 from diopi_test.oracle.reference import reference_of
 
 RNG = np.random.default_rng(4)
@@ -40,19 +46,22 @@ def test_sgd_leaves_an_idle_buffer_alone() -> None:
 
 
 @pytest.mark.parametrize("nesterov", [False, True])
-def test_errors_of_sgd_are_those_of_its_terms_where_momentum_and_gradient_cancel(nesterov: bool) -> None:
-    grad, noise, param = RNG.normal(size=(3, 2000)).astype(np.float32)
-    buf = -grad * (1 + noise / 100)
+def test_errors_of_sgd_are_within_budgets_where_momentum_and_gradient_cancel(nesterov: bool) -> None:
+    param, grad, noise = RNG.normal(size=(3, 2000)).astype(np.float32)
+    arrays = {"param": param, "grad": grad, "buf": -grad * (1 + noise / 100)}
     function = reference_of("diopiSgd")
     assert function is not None
-    exact, rounded = (
-        function(*(x.astype(dtype) for x in (param, grad, buf)), 1.0, 0.75, 0.25, 2.0**-6, nesterov)
-        for dtype in (np.float64, np.float32)
-    )
-    for right, given in zip(exact, rounded, strict=True):
-        deviation = np.hypot(right.stored, right.value / np.sqrt(12))  # the last rounding is in no terms
-        units = (given.value - right.value) / (deviation * 2.0**-23)
-        assert 0.1 < np.sqrt(np.mean(units**2)) < 1
+
+    def step(given: Mapping[str, Any]) -> list[Array]:
+        return list(function(*given.values(), 1.0, 0.75, 0.25, 2.0**-6, nesterov))
+
+    values = {name: TensorData(array, TensorSpec(array.shape, Dtype.float32)) for name, array in arrays.items()}
+    exact = step({name: value.exact for name, value in values.items()})
+    amplified = amplification(step, values, exact, [Dtype.float32] * 2, Dtype.float32, lambda: generator("sgd"))
+    for right, given, reach in zip(exact, step(arrays), amplified, strict=True):
+        units = (given - right) / (reach + ulp(right, Dtype.float32))
+        assert np.abs(units).max() < K / 2
+        assert 0.1 < np.sqrt(np.mean(units**2)) < R
 
 
 def adam(name: str, moments: tuple[Array, Array], step: int, weight_decay: float = 0.0, **more: Any) -> list[Array]:
