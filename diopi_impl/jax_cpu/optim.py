@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -12,9 +13,12 @@ from numpy.typing import NDArray
 
 from diopi_impl.functional import apply_directly
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.jit import compiled
+
+_steps = partial(vendor.implements, adapt=partial(compiled, traced=["lr", "step"]))  # which change from call to call
 
 
-@vendor.implements("diopiSgd")
+@_steps("diopiSgd")
 def sgd(
     param: Array,
     grad: Array,
@@ -59,7 +63,7 @@ def _adam(
     return param - rate * m / (jnp.sqrt(variance) / scale + eps), m, v, max_exp_avg_sq
 
 
-@vendor.implements("diopiAdam")
+@_steps("diopiAdam")
 def adam(
     param: Array,
     grad: Array,
@@ -78,7 +82,7 @@ def adam(
     return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
 
 
-@vendor.implements("diopiAdamW")
+@_steps("diopiAdamW")
 def adamw(
     param: Array,
     grad: Array,
@@ -97,7 +101,7 @@ def adamw(
     return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
 
 
-@vendor.implements("diopiFusedAdamW")
+@_steps("diopiFusedAdamW")
 def fused_adamw(
     params: list[Array],
     grads: list[Array],
@@ -124,7 +128,7 @@ def fused_adamw(
     return updated, means, squares, None if max_exp_avg_sqs is None else largest_squares
 
 
-@vendor.implements("diopiAdadelta")
+@_steps("diopiAdadelta")
 def adadelta(
     param: Array,
     grad: Array,
@@ -141,7 +145,7 @@ def adadelta(
     return param - lr * delta, square, rho * acc_delta + (1 - rho) * delta**2
 
 
-@vendor.implements("diopiRmsprop")
+@_steps("diopiRmsprop")
 def rmsprop(
     param: Array,
     grad: Array,

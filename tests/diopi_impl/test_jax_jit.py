@@ -43,6 +43,20 @@ def test_a_step_of_an_optimizer_makes_no_new_program(monkeypatch: pytest.MonkeyP
     assert len(programs) == 1
 
 
+def test_neither_does_another_step_or_rate_of_adam(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs: dict[Any, Any] = {}
+    monkeypatch.setattr(jit._programs, "_programs", programs)
+    vendor = find_vendor("diopi_impl.jax_cpu:vendor")
+    with vendor.open_device() as device, Context(device) as context:
+        for rate, step in ((0.5, 1), (0.25, 2), (0.125, 70_000)):
+            param, grad, mean, square = (Tensor.from_numpy(context, np.full(4, n, np.float32)) for n in (2, 1, 0, 0))
+            attributes = (None, rate, 0.0, 0.0, 0.0, 0.0, step, False)
+            code = vendor.call("diopiAdam", context, param, grad, mean, square, *attributes)
+            assert code is Error.Success, vendor.last_error()
+            assert param.numpy().tolist() == [2 - rate] * 4
+    assert len(programs) == 1
+
+
 def test_each_entry_that_is_made_gets_its_own_element_type() -> None:
     prototype = lookup("diopiDynamicPointToVoxelMmcv")
     feats, coors = np.ones((2, 1), to_numpy(Dtype.bfloat16)), np.ones((2, 1), np.int32)
