@@ -12,6 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from numpy.random import Generator
+from numpy.typing import NDArray
+
 from diopi_proto.dtypes import is_complex, is_floating
 from diopi_proto.families import load_families
 from diopi_proto.parameters import Parameter
@@ -179,7 +182,8 @@ def _spec(
 ) -> TensorSpec:
     layout = _layout(tensor)
     if tensor.dtype is Dtype.bool:
-        return TensorSpec(tensor.shape, tensor.dtype, _numbers(0, 1), layout)
+        chosen = _chosen(prototype, tensor, call) if parameter.name == "indices" else None
+        return TensorSpec(tensor.shape, tensor.dtype, _numbers(0, 1) if chosen is None else _true(chosen), layout)
     written = PLACES.get(prototype.base)
     if parameter.name == "index" and written and tensor.shape:
         axis = call.arguments["dim"]
@@ -189,6 +193,26 @@ def _spec(
         least, most = tensor.bounds
         return TensorSpec(tensor.shape, tensor.dtype, _numbers(max(least, min(0, most)), most), layout)
     return TensorSpec(tensor.shape, tensor.dtype, domain or _usual(), layout)
+
+
+def _chosen(prototype: Prototype, mask: TracedTensor, call: Call) -> int | None:
+    """How many elements a mask chooses, where the shape of what is put there tells; None if any number will do."""
+    if prototype.base != "diopiIndexPut":
+        return None
+    target, values = (call.arguments[name].shape for name in ("input", "values"))
+    if len(values) != len(target) - len(mask.shape) + 1 or values[0] == 1:
+        return None  # stretched over the places
+    return int(values[0])
+
+
+@cache
+def _true(count: int) -> Domain:
+    """So many true elements, anywhere."""
+
+    def draw(rng: Generator, size: int, dtype: Dtype) -> NDArray[Any]:
+        return rng.permutation(size) < count
+
+    return draw
 
 
 def _names_places(prototype: Prototype, parameter: Parameter) -> bool:

@@ -1,6 +1,6 @@
 """Cases made of calls of networks."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,18 @@ def test_places_lie_where_they_did(monkeypatch: pytest.MonkeyPatch) -> None:
     case = made("diopiEmbedding", arguments, {"out": tensor("float32[2,90,4]")}, monkeypatch)
     indices = draw_arguments(lookup("diopiEmbedding"), case)["indices"].values
     assert (indices.min() >= 3, indices.max() <= 47, len(np.unique(indices)) > 20) == (True, True, True)
+
+
+@pytest.mark.parametrize(
+    ("values", "chosen"), [("float32[17,4]", {17}), ("float32[1,4]", range(3, 28)), ("float32[4]", range(3, 28))]
+)
+def test_a_mask_chooses_as_many_places_as_there_are_values(
+    values: str, chosen: Container[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = tensor("float32[6,5,4]")
+    arguments = {"input": given, "values": tensor(values), "indices": [tensor("bool[6,5]")], "accumulate": True}
+    case = made("diopiIndexPut", arguments, {"out": given}, monkeypatch)
+    assert np.count_nonzero(draw_arguments(lookup("diopiIndexPut"), case)["indices"][0].values) in chosen
 
 
 def test_targets_that_are_ignored_become_classes(monkeypatch: pytest.MonkeyPatch) -> None:
