@@ -145,9 +145,11 @@ def _moved_parts(exact: NDArray[Any], dtype: Dtype, patterns: list[Pattern], num
     """Numbers, or the two parts of complex ones, moved by a pattern each."""
     if not np.iscomplexobj(exact):
         return _moved(exact, dtype, patterns[0], number)
-    parts = zip((exact.real, exact.imag), patterns, strict=True)
-    real, imaginary = (_moved(part, dtype, pattern, number) for part, pattern in parts)
-    return np.asarray(real + 1j * imaginary)
+    moved = np.empty_like(exact)
+    moved.real, moved.imag = (  # not real + 1j · imaginary, which is NaN where the imaginary part is infinite
+        _moved(part, dtype, pattern, number) for part, pattern in zip((exact.real, exact.imag), patterns, strict=True)
+    )
+    return moved
 
 
 @np.errstate(all="ignore")

@@ -16,7 +16,8 @@ from diopi_engine.conformance.models.rounding import Rounding
 from diopi_engine.conformance.models.zoo import Network, outputs_of
 from diopi_proto.types import Dtype
 from diopi_test.baseline.records import Expected
-from diopi_test.oracle.budget import PERTURBATIONS, in_ulps
+from diopi_test.oracle.budget import in_ulps
+from diopi_test.oracle.perturbation import ROUNDS
 
 
 def truth(network: Network, inputs: Sequence[Tensor]) -> list[Expected]:
@@ -27,7 +28,7 @@ def truth(network: Network, inputs: Sequence[Tensor]) -> list[Expected]:
     """
     exact = _evaluated(network, inputs, None)
     largest = [np.zeros(one.shape) for one in exact]
-    for seed in range(PERTURBATIONS):
+    for seed in range(ROUNDS):
         moved = _evaluated(network, inputs, Rounding(np.random.default_rng(seed)))
         largest = [np.maximum(most, np.abs(a - b)) for most, a, b in zip(largest, exact, moved, strict=True)]
     return [

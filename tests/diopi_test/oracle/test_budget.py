@@ -148,3 +148,8 @@ def test_so_is_what_parts_of_complex_numbers_and_entries_of_a_list_do_together()
         lambda: generator("test"),
     )
     assert np.min(found) == 2.0**-23
+
+
+def test_an_infinite_part_leaves_the_other_part_its_rounding() -> None:
+    amplified = amplification(lambda x: x.real, {"x": tensor([3, complex(3, np.inf)], Dtype.complex64)})
+    assert amplified.tolist() == [0.5 * ulp(np.float64(3), Dtype.float32)] * 2
