@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +11,7 @@ from diopi_engine.runtime.calls import CALLS, HANDLES, current
 from diopi_engine.runtime.errors import Answers, CallError
 from diopi_engine.runtime.ffi import ffi
 from diopi_engine.runtime.objects import Context, LoadedEngine, Scheme, Tensor
+from diopi_impl.export.once import fill_once
 
 _KINDS: Mapping[str, Any] = {
     "hgEngine": LoadedEngine,
@@ -26,20 +25,18 @@ _ENUMS = {enum.name: enum.members for enum in ENUMS}
 
 _ANSWERS = Answers(Result.SUCCESS, Result.ERROR_OUT_OF_MEMORY, Result.ERROR_INTERNAL)
 
-_lock = threading.Lock()
-_served: dict[int, list[Any]] = {}
-"""By the address of its table, the functions of each library, which live as long as the process."""
-
 
 def serve(address: int) -> None:
     """Fill the table of the library whose `struct hgrt_exported` is at `address`. A second time does nothing."""
-    with _lock:
-        sys.path[:] = dict.fromkeys(sys.path)  # the library's paths were appended, whether they were there or not
-        if address not in _served:
-            exported: Any = ffi.cast("struct hgrt_exported*", address)
-            _served[address] = [_callback(one, exported.fail) for one in FUNCTIONS if one.name in CALLS]
-            for number, function in enumerate(_served[address]):
-                exported.functions[number] = ffi.cast("function_t", function)
+    fill_once(address, _fill)
+
+
+def _fill(address: int) -> list[Any]:
+    exported: Any = ffi.cast("struct hgrt_exported*", address)
+    functions = [_callback(one, exported.fail) for one in FUNCTIONS if one.name in CALLS]
+    for number, function in enumerate(functions):
+        exported.functions[number] = ffi.cast("function_t", function)
+    return functions
 
 
 def _callback(function: Function, fail: Any) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from diopi_impl.export.once import fill_once
 from diopi_impl.export.receive import Receiver
 from diopi_impl.plugins import find_vendor
 from diopi_impl.vendor import Vendor
@@ -23,21 +22,15 @@ from lib_rt.library import declared, ffi, text
 
 ffi.cdef("typedef void (*function_t)(void);" + declared(Path(__file__).with_name("exported.h")))
 
-_lock = threading.Lock()
-_served: dict[int, list[Any]] = {}
-"""By the address of its tables, what each library calls."""
-
 
 def serve(address: int) -> None:
     """Fill the tables of the library whose `struct diopi_exported` is at `address`. A second time does nothing."""
-    with _lock:
-        sys.path[:] = dict.fromkeys(sys.path)  # the library's paths were appended, whether they were there or not
-        if address not in _served:
-            _served[address] = _fill(ffi.cast("struct diopi_exported*", address))
+    fill_once(address, _fill)
 
 
-def _fill(exported: Any) -> list[Any]:
+def _fill(address: int) -> list[Any]:
     """The functions that were put into the tables, which must live as long as the process."""
+    exported: Any = ffi.cast("struct diopi_exported*", address)
     vendor = find_vendor(text(exported.vendor))
     assert isinstance(vendor, Vendor)
     services = callbacks(vendor.runtime)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -16,6 +14,7 @@ from diopi_engine.runtime.nvdla.ffi import CALLS, bad, ffi, number_of
 from diopi_engine.runtime.nvdla.functions import SERVED
 from diopi_engine.runtime.nvdla.kernel import HANDLES, Memory, OpenDevice, Session
 from diopi_engine.runtime.nvdla.layer import Layer
+from diopi_impl.export.once import fill_once
 
 _KINDS: dict[str, type[Any]] = {"session_handle": Session, "device_handle": OpenDevice, "mem_handle": Memory}
 """What handles are of, by the parameter that they are given as."""
@@ -25,21 +24,19 @@ _OUTPUTS = ("void**", "int*", "NvU16*", "NvDlaTensor*")
 
 _ANSWERS = Answers(Error.Success, Error.Error_InsufficientMemory, Error.Error_Internal)
 
-_lock = threading.Lock()
-_served: dict[int, list[Any]] = {}
-"""By the address of its table, the functions of each library, which live as long as the process."""
-
 
 def serve(address: int) -> None:
     """Fill the table of the library whose `struct nvdla_exported` is at `address`. A second time does nothing."""
-    with _lock:
-        sys.path[:] = dict.fromkeys(sys.path)  # the library's paths were appended, whether they were there or not
-        if address not in _served:
-            exported: Any = ffi.cast("struct nvdla_exported*", address)
-            layer = Layer(exported.layer[0 : len(PORTABILITY)])
-            _served[address] = [_callback(one, layer) for one in SERVED]
-            for number, function in enumerate(_served[address]):
-                exported.functions[number] = ffi.cast("function_t", function)
+    fill_once(address, _fill)
+
+
+def _fill(address: int) -> list[Any]:
+    exported: Any = ffi.cast("struct nvdla_exported*", address)
+    layer = Layer(exported.layer[0 : len(PORTABILITY)])
+    functions = [_callback(one, layer) for one in SERVED]
+    for number, function in enumerate(functions):
+        exported.functions[number] = ffi.cast("function_t", function)
+    return functions
 
 
 def _callback(function: Function, layer: Layer) -> Any:
