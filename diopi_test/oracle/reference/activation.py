@@ -94,6 +94,8 @@ def leaky_relu(input: Array, negative_slope: float) -> Any:
 
 @reference("diopiLeakyReluBackward")
 def leaky_relu_backward(grad_output: Array, input: Array, negative_slope: float, input_is_result: bool) -> Any:
+    if input_is_result and negative_slope < 0:
+        raise ValueError(f"negative_slope is {negative_slope}, expected at least 0 where the input is the result")
     return np.where(input > 0, grad_output, negative_slope * grad_output)
 
 

@@ -79,6 +79,13 @@ def test_gradient_of_result(name: str, attributes: tuple[int, ...], data: tuple[
     np.testing.assert_allclose(_call(f"{name}Backward", grad, result, *attributes), expected, atol=1e-8)
 
 
+def test_a_result_does_not_tell_the_side_of_a_negative_slope() -> None:
+    ones = np.ones(2)
+    assert _call("diopiLeakyReluBackward", ones, -ones, -0.5, False).tolist() == [-0.5, -0.5]
+    with pytest.raises(ValueError, match=r"negative_slope is -0\.5, expected at least 0"):
+        _call("diopiLeakyReluBackward", ones, ones, -0.5, True)
+
+
 def test_complex_sigmoid_gradient_is_conjugate() -> None:
     z, grad = np.array([0.3 - 0.7j]), np.array([1.0 + 2.0j])
     slope = (_call("diopiSigmoid", z + STEP) - _call("diopiSigmoid", z - STEP)) / (2 * STEP)
