@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import Reference, WithTerms, reference
+from diopi_test.oracle.reference.sums import accumulated
 
 Array = NDArray[Any]
 F = TypeVar("F", bound=Reference)
@@ -102,12 +103,8 @@ def _scattered(grad_output: Array, input: Array, indices: Array, rank: int) -> W
         np.add.at(sums, (np.arange(channels)[:, None], places), values.reshape(places.shape))
         return sums.reshape(input.shape)
 
-    return _cancelling(add_up(grad_output), add_up(np.abs(grad_output)), add_up(np.ones(grad_output.shape)))
-
-
-def _cancelling(total: Array, moduli: Array, count: Array | int) -> WithTerms:
-    """A sum of `count` terms, and the intermediate sums it may cancel: Σ|v|·√n/n for n random signs."""
-    return WithTerms(total, moduli / np.sqrt(np.maximum(count, 1)))
+    total, moduli, squares = (add_up(values) for values in (grad_output, np.abs(grad_output), grad_output**2))
+    return WithTerms(total, accumulated(add_up(np.ones(grad_output.shape)), moduli, squares, total))
 
 
 Divisor = Callable[[tuple[Window, ...]], int]
@@ -127,24 +124,27 @@ def _inside(window: tuple[Window, ...]) -> int:
 
 
 def _means(input: Array, axes: Sequence[Axis], divisor: Divisor) -> WithTerms:
-    means, moduli, counts = (_empty_result(input, axes, float) for _ in range(3))
+    means, moduli, squares, counts = (_empty_result(input, axes, float) for _ in range(4))
     over = tuple(range(-len(axes), 0))
     for o, elements, window in _windows(axes):
-        means[o] = input[elements].sum(over) / divisor(window)
-        moduli[o] = np.abs(input[elements]).sum(over) / np.abs(divisor(window))
+        given = input[elements]
+        means[o] = given.sum(over) / divisor(window)
+        moduli[o] = np.abs(given).sum(over) / np.abs(divisor(window))
+        squares[o] = (given**2).sum(over) / divisor(window) ** 2
         counts[o] = _inside(window)
-    return _cancelling(means, moduli, counts)
+    return WithTerms(means, accumulated(counts, moduli, squares, means))
 
 
 def _shared(grad_output: Array, input: Array, axes: Sequence[Axis], divisor: Divisor) -> WithTerms:
     """Every grad_output divided as in `_means` and added to all elements of its window."""
-    grad_input, moduli, counts = (np.zeros(input.shape) for _ in range(3))
+    grad_input, moduli, squares, counts = (np.zeros(input.shape) for _ in range(4))
     for o, elements, window in _windows(axes):
         share = grad_output[o][(..., *[None] * len(axes))] / divisor(window)
         grad_input[elements] += share
         moduli[elements] += np.abs(share)
+        squares[elements] += share**2
         counts[elements] += 1
-    return _cancelling(grad_input, moduli, counts)
+    return WithTerms(grad_input, accumulated(counts, moduli, squares, grad_input))
 
 
 def _all_ranks(pattern: str) -> Callable[[F], F]:
