@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,16 +14,13 @@ from diopi_engine import Engine
 from diopi_engine.conformance import networks
 from diopi_engine.conformance.bench import Bench
 from diopi_engine.conformance.cases import CASES
-from diopi_engine.conformance.client import Client
 from diopi_engine.conformance.worker import verdict_of
 from diopi_engine.proto.hgrt import CoreAllocPolicy
 from diopi_engine.runtime import bindings, calls
 from diopi_engine.runtime.allocation import Allocation
 from diopi_engine.runtime.cores import Cores
-from diopi_engine.runtime.devices import devices
 from diopi_engine.runtime.execution import Execution, Lane
 from diopi_engine.runtime.handles import Handles
-from diopi_engine.runtime.objects import Context
 
 Patch = pytest.MonkeyPatch
 
@@ -34,21 +31,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     networks.make(folder)
     assert {path.name for path in folder.iterdir()} == set(networks.NAMES)
     return folder
-
-
-@pytest.fixture
-def bench(library: Path, locks: Path, folder: Path) -> Iterator[Bench]:
-    """A bench; what a case that failed left behind is cleared away."""
-    bench = Bench(Client(library), folder)
-    bench.client.call("hgDeviceSetCurrent", 0)
-    yield bench
-    for context in calls.HANDLES.all(Context):
-        context.execution.close()
-    calls.HANDLES._objects.clear()
-    for device in devices():
-        with device.cores.choosing():
-            device.cores.end_use(device.cores.used)
-            device.cores.release(device.cores.retained)
 
 
 @pytest.mark.parametrize("name", CASES)

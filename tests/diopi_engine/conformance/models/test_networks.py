@@ -13,13 +13,9 @@ torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 import diopi_torch.backend as backend  # noqa: E402  # behind the check for PyTorch
 from diopi_engine import Engine  # noqa: E402  # behind the check, too
 from diopi_engine.conformance.bench import Bench  # noqa: E402  # behind the check, too
-from diopi_engine.conformance.client import Client  # noqa: E402  # behind the check, too
 from diopi_engine.conformance.models import as_engines, by_operators, making, names, zoo  # noqa: E402  # behind it, too
 from diopi_engine.conformance.worker import verdict_of  # noqa: E402  # behind the check, too
-from diopi_engine.runtime import calls  # noqa: E402  # behind the check, too
-from diopi_engine.runtime.devices import devices  # noqa: E402  # behind the check, too
 from diopi_engine.runtime.execution import Execution, Lane  # noqa: E402  # behind the check, too
-from diopi_engine.runtime.objects import Context  # noqa: E402  # behind the check, too
 from diopi_impl.torch_cpu import vendor as torch_cpu  # noqa: E402  # behind the check, too
 
 Patch = pytest.MonkeyPatch
@@ -35,20 +31,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("networks")
     making.make(folder, names.networks_of(ENGINES))
     return folder
-
-
-@pytest.fixture
-def bench(library: Path, locks: Path, folder: Path) -> Iterator[Bench]:
-    """A bench; what a case that failed left behind is cleared away."""
-    bench = Bench(Client(library), folder)
-    bench.client.call("hgDeviceSetCurrent", 0)
-    yield bench
-    for context in calls.HANDLES.all(Context):
-        context.execution.close()
-    calls.HANDLES._objects.clear()
-    for device in devices():
-        with device.cores.choosing():
-            device.cores.end_use(device.cores.used)
 
 
 @pytest.fixture

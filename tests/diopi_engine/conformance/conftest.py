@@ -1,0 +1,27 @@
+"""A bench for the cases of HanGuangRT on the reference runtime, whichever networks they run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from diopi_engine.conformance.bench import Bench
+from diopi_engine.conformance.client import Client
+from diopi_engine.runtime import calls
+from diopi_engine.runtime.devices import devices
+from diopi_engine.runtime.objects import Context
+
+
+@pytest.fixture
+def bench(library: Path, locks: Path, folder: Path) -> Iterator[Bench]:
+    """A bench with the networks in `folder`; what a case that failed left behind is cleared away."""
+    bench = Bench(Client(library), folder)
+    bench.client.call("hgDeviceSetCurrent", 0)
+    yield bench
+    for context in calls.HANDLES.all(Context):
+        context.execution.close()
+    calls.HANDLES._objects.clear()
+    for device in devices():
+        with device.cores.choosing():
+            device.cores.end_use(device.cores.used)
+            device.cores.release(device.cores.retained)
