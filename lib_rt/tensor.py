@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any, Protocol, Self, final
@@ -63,7 +63,7 @@ class Tensor(Owner):
     """
 
     __slots__ = (
-        *("_data", "_elements", "_memory", "_owns", "_parts", "_where"),
+        *("_data", "_elements", "_form", "_memory", "_owns", "_parts", "_where"),
         *("context", "dtype", "shape", "storage_offset", "strides"),
     )
 
@@ -86,6 +86,7 @@ class Tensor(Owner):
         self._memory: tuple[int, int] | None = None
         self._data: int | None = None
         self._elements: Array | None = None
+        self._form: Hashable = None
         self.context = context
         self.shape = shape
         self.strides = strides
@@ -251,7 +252,15 @@ class Tensor(Owner):
     @property
     def is_sparse(self) -> bool:
         """Whether it is in compressed sparse row form."""
-        return bool(made(self.context.api.diopiIsTensorSparse, "bool", self.handle))
+        return len(self.strides) != len(self.shape)
+
+    @property
+    def form(self) -> Hashable:
+        """What tensors have in common that differ in their numbers, and where and how those lie, alone."""
+        if self._form is None:
+            parts = tuple([part.form for part in self.parts]) if self.is_sparse else ()
+            self._form = self.shape, self.dtype, self.where, parts
+        return self._form
 
     @property
     def parts(self) -> tuple[Tensor, ...]:
