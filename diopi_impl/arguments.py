@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from operator import attrgetter
 from threading import Lock
+from types import NoneType
 from typing import Any, final
 
 from diopi_impl.base import Box
@@ -18,69 +20,94 @@ from lib_rt import Generator, Tensor
 Check = Callable[[Any], None]
 """Raises when the value of one parameter can't be what the prototype says."""
 
+Perform = Callable[[Any, Sequence[Any]], Any]
+"""Runs a call in a context with these values, which are of the form that it was prepared for."""
 
-def checked(prototype: Prototype, implementation: Callable[..., Any]) -> Callable[..., Any]:
-    """`implementation`, reached only by calls whose arguments are what `prototype` says.
+Prepare = Callable[[Sequence[Any]], Perform]
+"""From the values of a call to what runs it, and all calls that differ from it in nothing but the numbers in tensors.
+
+It keeps none of the tensors.
+"""
+
+
+def checked(prototype: Prototype, prepare: Prepare) -> Callable[..., Any]:
+    """What `prepare` makes of the form of a call, reached only by calls whose arguments are what `prototype` says.
 
     Checked are: that nothing required is missing; the element types of inputs, and that those of results can hold
     them; what has to lie in host memory; that arrays of tensors have as many entries as their count says. Else
     ValueError or UnsupportedDtypeError.
-    An argument of which nothing is read in the call may be anything; `implementation` gets None for it.
+    An argument of which nothing is read in the call may be anything; what is prepared gets None for it.
     Where the prototype says shapes, they are checked too.
+
+    Calls are often of the same form: it is checked, and the call prepared, once for those made last.
     """
-    check, passed = _checks(prototype), _Passed()
+    check, prepared = _checks(prototype), _Prepared()
 
     def call(context: Any, *given: Any) -> Any:
-        unread = passed.once(check, given)
-        values: Sequence[Any] = [None if i in unread else v for i, v in enumerate(given)] if unread else given
-        return implementation(context, *values)
+        try:
+            form = tuple([_form(value) for value in given])
+            perform = prepared.get(form)
+        except TypeError:  # values that no prototype has: the checks say so
+            return _performed(prepare, check(given), given)(context, given)
+        if perform is None:
+            perform = prepared.keep(form, _performed(prepare, check(given), given))
+        return perform(context, given)
 
     return call
 
 
-@final
-class _Passed:
-    """What the checks found of calls that passed them, by all that they look at: calls are often of the same form.
+def _performed(prepare: Prepare, unread: frozenset[int], given: Sequence[Any]) -> Perform:
+    """What runs calls of the form of this one, in which the arguments `unread` are not looked at."""
+    if not unread:
+        return prepare(given)
 
-    The oldest are forgotten. Threads may share it.
-    """
+    def read(values: Sequence[Any]) -> list[Any]:
+        return [None if i in unread else value for i, value in enumerate(values)]
+
+    perform = prepare(read(given))
+    return lambda context, values: perform(context, read(values))
+
+
+@final
+class _Prepared:
+    """What was prepared for calls, by their form. The oldest are forgotten. Threads may share it."""
 
     LIMIT = 256
 
     def __init__(self) -> None:
-        self._unread: dict[Hashable, frozenset[int]] = {}
+        self._performs: dict[Hashable, Perform] = {}
         self._lock = Lock()
+        self.get = self._performs.get
 
-    def once(self, check: Callable[[Sequence[Any]], frozenset[int]], given: Sequence[Any]) -> frozenset[int]:
-        """`check(given)`, or what it returned of a call of this form."""
-        try:
-            form = tuple([_form(value) for value in given])
-            unread = self._unread.get(form)
-        except TypeError:  # values that no prototype has: the checks say so
-            return check(given)
-        return self._remember(form, check(given)) if unread is None else unread
-
-    def _remember(self, form: Hashable, unread: frozenset[int]) -> frozenset[int]:
+    def keep(self, form: Hashable, perform: Perform) -> Perform:
+        """`perform`, which runs all calls of this form from now on."""
         with self._lock:
-            self._unread[form] = unread
-            if len(self._unread) > self.LIMIT:
-                del self._unread[next(iter(self._unread))]
-        return unread
+            self._performs[form] = perform
+            if len(self._performs) > self.LIMIT:
+                del self._performs[next(iter(self._performs))]
+        return perform
 
 
 def _form(value: Any) -> Hashable:
-    """All that the checks look at of an argument."""
-    if isinstance(value, Tensor):
-        return value.shape, value.dtype, value.where
-    if isinstance(value, Scalar):
-        return value.dtype, value.value, type(value.value)
+    """All that can be known of an argument before the call, so that equal ones are prepared for alike."""
+    form = _FORMS.get(type(value))
+    return form(value) if form is not None else _form_of_others(value)
+
+
+def _form_of_others(value: Any) -> Hashable:
     if isinstance(value, Generator):
         return Generator
-    if isinstance(value, list):
-        return tuple([_form(entry) for entry in value])
-    if isinstance(value, Box):
-        return Box, _form(value.value)
-    return type(value), value
+    return type(value), repr(value) if isinstance(value, float) else value
+
+
+_FORMS: dict[type, Callable[[Any], Hashable]] = {
+    Tensor: attrgetter("form"),
+    Scalar: lambda scalar: (scalar.dtype, type(scalar.value), repr(scalar.value)),  # 0.0 is not -0.0
+    **dict.fromkeys((int, bool, tuple, str, NoneType), lambda value: (type(value), value)),
+    list: lambda entries: tuple([_form(entry) for entry in entries]),
+    Box: lambda box: (Box, _form(box.value)),
+}
+"""By the type of an argument; what differs in nothing but the numbers in tensors has the same form."""
 
 
 def _checks(prototype: Prototype) -> Callable[[Sequence[Any]], frozenset[int]]:

@@ -24,3 +24,15 @@ def to_integers(values: Any, dtype: np.dtype[Any], xp: Any = np) -> Any:
     numbers = values.astype(np.float64)
     inside = (numbers >= -limit) & (numbers < limit)
     return xp.where(inside, numbers, -limit).astype(wider).astype(dtype)
+
+
+def converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """`array` in the element type of a tensor; of complex numbers the real part where that is a real one."""
+    if array.dtype == dtype:
+        return array
+    if np.iscomplexobj(array) and dtype.kind not in "cb":
+        array = array.real
+    with np.errstate(all="ignore"):
+        if dtype.kind in "iu" and array.dtype.kind not in "iub":
+            array = to_integers(array, dtype)
+        return array.astype(dtype, copy=False)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from typing import Any, final
+from functools import lru_cache
+from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 
+from diopi_impl.arguments import Perform, Prepare
 from diopi_impl.base import Box
-from diopi_impl.conversion import to_integers
-from diopi_proto import parameters as kinds
+from diopi_impl.conversion import converted
+from diopi_impl.results import Results
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Scalar
-from lib_rt import Context, Tensor
+from lib_rt import Context, Generator, Tensor
 from lib_rt.dtypes import from_numpy, to_numpy
 
 
@@ -44,6 +45,9 @@ Adapted = Callable[[Sequence[Any], Sequence[OutSpec]], Sequence[Any]]
 A result that is None is left as it was, if it is optional or the call only asks for a size, and not made, if the callee
 makes it.
 """
+
+Compute = Callable[[Sequence[Any]], Sequence[Any]]
+"""From argument values to result values, of calls whose result specs are known."""
 
 Adapter = Callable[[Prototype, Callable[..., Any]], Adapted]
 
@@ -95,49 +99,78 @@ def _converted_first(prototype: Prototype, arguments: Sequence[Any], out: Sequen
     numbers = {name: given[name] for name in operands if name not in dtypes}
     names, dtype = prototype.converted_first(dtypes, numbers, first_dtype(out))
     return [
-        value if name not in names else _converted(np.asarray(value), to_numpy(dtype)) for name, value in given.items()
+        value if name not in names else converted(np.asarray(value), to_numpy(dtype)) for name, value in given.items()
     ]
 
 
-def bind(prototype: Prototype, adapted: Adapted) -> Callable[..., None]:
-    """A raw implementation of `prototype`: waits for its stream, reads, computes, and only then writes."""
+@runtime_checkable
+class PreparesCalls(Protocol):
+    """An `Adapted` that does once for all calls of a form what depends on that alone."""
 
-    results_of = prototype.results
-    position = {p.name: i for i, p in enumerate(prototype.parameters[1:])}
-    arguments_at, results_at = ([position[p.name] for p in some] for some in (prototype.arguments, results_of))
-    sizes_at = [i for p, i in zip(results_of, results_at, strict=True) if p.annotation is kinds.InOutSize]
+    def prepare(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Compute:
+        """What computes the results of calls with these attributes and result specs, each from its arguments.
 
-    def implementation(context: Context, *values: Any) -> None:
-        context.stream.synchronize()
-        arguments = [_read(values[i]) for i in arguments_at]
-        targets = [values[i] for i in results_at]
-        results = adapted(arguments, [_spec(p, target) for p, target in zip(results_of, targets, strict=True)])
-        asks = bool(sizes_at) and any(_asks_for_size(values[i]) for i in sizes_at)
-        writes = [
-            write
-            for parameter, target, result in zip(results_of, targets, results, strict=True)
-            if not (asks and result is None)
-            for write in _writes(context, parameter, target, result)
-        ]
-        for write in writes:
-            write()
-
-    return implementation
+        Tensors, arrays of them and generators are None among `arguments`: they differ from call to call.
+        """
 
 
-def _read(value: Any) -> Any:
-    """The value of an argument as a functional implementation takes it."""
-    if isinstance(value, Tensor):
-        if not value.strides and value.is_sparse:
-            return [_read(part) for part in value.parts]
-        return value.view() if value.context.device.host_addressable else value.numpy()
-    if isinstance(value, Scalar):
-        return value.number
-    if isinstance(value, Box):
-        return value.value
-    if isinstance(value, list):
-        return [_read(entry) for entry in value]
-    return value
+def bind(prototype: Prototype, adapted: Adapted) -> Prepare:
+    """What prepares calls of `prototype`: they wait for their stream, read, compute, and only then write."""
+    results, position = Results(prototype), {p.name: i for i, p in enumerate(prototype.parameters[1:])}
+    arguments_at, results_at = ([position[p.name] for p in some] for some in (prototype.arguments, prototype.results))
+
+    def prepare(values: Sequence[Any]) -> Perform:
+        given = [values[i] for i in arguments_at]
+        readers = [(n, i, read) for n, i in enumerate(arguments_at) if (read := _reader(values[i])) is not None]
+        attributes = [_attribute(value) for value in given]
+        out = [_spec(p, values[i]) for p, i in zip(prototype.results, results_at, strict=True)]
+        compute = _computing(adapted, attributes, out)
+
+        def perform(context: Context, values: Sequence[Any]) -> None:
+            context.stream.synchronize()
+            arguments = attributes.copy()
+            for n, i, read in readers:
+                arguments[n] = read(values[i])
+            results.write(context, values, compute(arguments))
+
+        return perform
+
+    return prepare
+
+
+def _computing(adapted: Adapted, attributes: Sequence[Any], out: Sequence[OutSpec]) -> Compute:
+    if isinstance(adapted, PreparesCalls):
+        return adapted.prepare(attributes, out)
+    return lambda arguments: adapted(arguments, out)
+
+
+def _attribute(value: Any) -> Any:
+    """What a functional implementation takes for an argument of which the form tells all, of others None."""
+    if _reader(value) is not None:
+        return None
+    return value.number if isinstance(value, Scalar) else value.value if isinstance(value, Box) else value
+
+
+def _reader(value: Any) -> Callable[[Any], Any] | None:
+    """What reads an argument in each call; None: all calls of a form have the same value for it."""
+    return next((read for kind, read in _READERS if isinstance(value, kind)), None)
+
+
+def _array(tensor: Tensor) -> Any:
+    if tensor.is_sparse:
+        return [_array(part) for part in tensor.parts]
+    return tensor.view() if tensor.context.device.host_addressable else tensor.numpy()
+
+
+def _entries(values: Sequence[Any]) -> list[Any]:
+    return [_attribute(value) if (read := _reader(value)) is None else read(value) for value in values]
+
+
+_READERS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (Tensor, _array),
+    (list, _entries),
+    (Generator, lambda generator: generator),
+)
 
 
 def _spec(parameter: Parameter, target: Any) -> OutSpec:
@@ -149,80 +182,3 @@ def _spec(parameter: Parameter, target: Any) -> OutSpec:
 
 
 _spec_of = lru_cache(maxsize=4096)(ResultSpec)  # making one takes longer than finding it
-
-
-def _asks_for_size(box: Box | None) -> bool:
-    """Whether the caller asks by this box for the size of a workspace, so that nothing is computed."""
-    return box is not None and box.value < 0
-
-
-def _writes(context: Context, parameter: Parameter, target: Any, result: Any) -> list[Callable[[], None]]:
-    """What is left to do for one result, once everything that can fail was done."""
-    may_be_left = parameter.optional or parameter.annotation is kinds.NewOut
-    if target is None or (result is None and may_be_left):
-        return []
-    if parameter.annotation is kinds.NewOut:
-        return [_box_write(context, target, result)]
-    if parameter.annotation is kinds.NewOuts:
-        check_number(parameter.c_name, target, result)
-        return [_box_write(context, box, one) for box, one in zip(target, result, strict=True)]
-    if parameter.annotation in kinds.OUT_VALUES:
-        value = np.asarray(result).item()
-        return [lambda: setattr(target, "value", value)]
-    if isinstance(target, list):
-        check_number(parameter.c_name, target, result)
-        return [_tensor_write(parameter, one, array) for one, array in zip(target, result, strict=True)]
-    return [_tensor_write(parameter, target, result)]
-
-
-def _box_write(context: Context, box: Box, result: Any) -> Callable[[], None]:
-    array = np.asarray(result)
-    return lambda: setattr(box, "value", _made(context, array))
-
-
-def _made(context: Context, array: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor the callee makes, holding `array`, its axes in memory in the order they have there."""
-    dense = np.copy(array, order="K")
-    strides = [stride // array.itemsize for stride in dense.strides] if array.size else None
-    tensor = context.require_tensor(array.shape, from_numpy(array.dtype), strides)
-    tensor.write(array)
-    return tensor
-
-
-def _tensor_write(parameter: Parameter, target: Tensor, result: Any) -> Callable[[], None]:
-    array = np.asarray(result)
-    if array.shape != target.shape:
-        check_shape(parameter.c_name, target.shape, array.shape)
-        array = array.reshape(target.shape)
-    converted = _converted(array, to_numpy(target.dtype))
-    if target.context.device.host_addressable:
-        return partial(np.copyto, target.view(), converted)
-    return partial(target.write, converted)
-
-
-def _converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """A result in the element type of its tensor; of complex numbers the real part where it is a real one."""
-    if array.dtype == dtype:
-        return array
-    if np.iscomplexobj(array) and dtype.kind not in "cb":
-        array = array.real
-    with np.errstate(all="ignore"):
-        if dtype.kind in "iu" and array.dtype.kind not in "iub":
-            array = to_integers(array, dtype)
-        return array.astype(dtype, copy=False)
-
-
-def check_shape(name: str, given: Sequence[int], result: Sequence[int]) -> None:
-    """ValueError unless a tensor of shape `given` takes a result of shape `result`: axes of length 1 don't count."""
-    if _without_ones(given) != _without_ones(result):
-        raise ValueError(f"{name} has shape {tuple(given)}, the result has {tuple(result)}")
-
-
-def check_number(name: str, given: Sequence[Any], results: Sequence[Any]) -> None:
-    """ValueError unless an array of result tensors has as many entries as there are results."""
-    if len(given) != len(results):
-        raise ValueError(f"{name} has {len(given)} entries, the result has {len(results)}")
-
-
-def _without_ones(shape: Sequence[int]) -> tuple[int, ...]:
-    return tuple(length for length in shape if length != 1)

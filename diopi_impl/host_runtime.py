@@ -42,8 +42,9 @@ class HostRuntime:
 
     def functions(self) -> RuntimeFunctions:
         """The nine, ready to be registered."""
+        is_own = type(self).stream_create is not HostRuntime.stream_create
         return RuntimeFunctions(
-            stream_create=self.stream_create,
+            stream_create=self.stream_create if is_own else _stream_create,
             stream_destroy=self.stream_destroy,
             stream_sync=self.stream_sync,
             malloc=self.malloc,

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, final
 
-from diopi_impl.arguments import checked
+from diopi_impl.arguments import Prepare, checked
 from diopi_impl.base import TEXT_QUERIES, BaseVendor, Waiver
 from diopi_impl.claims import Claim
 from diopi_impl.errors import VendorError, error_code
@@ -91,16 +91,16 @@ class Vendor(BaseVendor):
         def register(function: F) -> F:
             prototype = _prototype(name)
             check_parameters(function, prototype, [p.name for p in prototype.parameters])
-            self._enter(prototype, function)
+            self._enter(prototype, lambda values: lambda context, given: function(context, *given))
             return function
 
         return register
 
-    def _enter(self, prototype: Prototype, implementation: Implementation) -> None:
+    def _enter(self, prototype: Prototype, prepare: Prepare) -> None:
         if prototype.name in self._implementations and prototype.name not in self._derived:
             raise VendorError(f"vendor {self.name}: {prototype.name} is implemented twice")
         self._derived.discard(prototype.name)
-        self._implementations[prototype.name] = checked(prototype, implementation)
+        self._implementations[prototype.name] = checked(prototype, prepare)
 
     def has(self, name: str) -> bool:
         return name in self._implementations or name in TEXT_QUERIES

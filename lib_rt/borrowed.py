@@ -7,7 +7,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from diopi_proto import types
@@ -22,9 +22,11 @@ from lib_rt.library import address, array_pointer, ffi, made, pointer
 from lib_rt.stream import Stream
 from lib_rt.tensor import Tensor
 
-Describe = Callable[[Any], Any]
-"""From the handle of a tensor to a C structure with the address of its `data`, and the numbers of its `form`, `length`
-of them: element type, device, storage offset, sizes, strides. Or to None where each has to be asked for by itself."""
+Facts = tuple[int, list[tuple[int, tuple[int, ...]]]]
+"""Of a call: the handle of its stream, and of each tensor the arguments `data` and `facts` of `Tensor.described`."""
+
+Describe = Callable[[Any, Sequence[Any]], Facts | None]
+"""From the handles of a context and of tensors to all facts of them, or to None where each has to be asked for."""
 
 _MISSING = {service.name: service.missing for service in SERVICES}
 
@@ -37,7 +39,7 @@ class BorrowedDevice(Device):
         functions: the vendor's.
         api: the functions of `diopirt.h` as the framework provides them, as attributes.
         host_addressable: whether device memory can be read and written by the host directly.
-        describe: asks for all facts of a tensor at once.
+        describe: asks for all facts of a call at once.
     """
 
     __slots__ = ("api", "describe", "functions")
@@ -48,13 +50,23 @@ class BorrowedDevice(Device):
         api: Any,
         *,
         host_addressable: bool = False,
-        describe: Describe = lambda handle: None,
+        describe: Describe = lambda context, tensors: None,
     ) -> None:
         self._handle = None
         self.functions = functions
         self.api = api
         self.describe = describe
         self.host_addressable = host_addressable
+
+    def borrow(self, handle: Any, handles: Sequence[Any]) -> tuple[BorrowedContext, list[Tensor]]:
+        """The context behind `handle`, and the tensors behind `handles`."""
+        facts = self.describe(handle, handles)
+        if facts is None:
+            context = BorrowedContext(self, handle)
+            return context, [Tensor.from_handle(context, one) for one in handles]
+        stream, tensors = facts
+        context = BorrowedContext(self, handle, stream)
+        return context, [Tensor.described(context, one, *told) for one, told in zip(handles, tensors, strict=True)]
 
     def serve(self, service: str, *arguments: int) -> None:
         """Call the vendor's function for `service`; CallError if there is none or it fails."""
@@ -76,6 +88,9 @@ class BorrowedStream(Stream):
         self._handle = None
         self.device = device
         self._native = native
+
+    def __del__(self) -> None:
+        """Nothing, as of the context."""
 
     @property
     def native(self) -> int:
@@ -100,20 +115,18 @@ class BorrowedStream(Stream):
 
 @final
 class BorrowedContext(Context):
-    """The context behind `handle`, a cffi pointer, on `device`."""
+    """The context behind `handle`, a cffi pointer, on `device`; `stream` is the vendor's own handle, if it is known."""
 
     __slots__ = ("api",)
 
-    def __init__(self, device: BorrowedDevice, handle: Any) -> None:
+    def __init__(self, device: BorrowedDevice, handle: Any, stream: int | None = None) -> None:
         self.device = device
         self.api = device.api
         self._handle = handle
         self._owns_stream = False
-        self.stream = BorrowedStream(device, address(made(self.api.diopiGetStream, "diopiStreamHandle_t", handle)))
-
-    def describe(self, handle: Any) -> Any:
-        assert isinstance(self.device, BorrowedDevice)
-        return self.device.describe(handle)
+        if stream is None:
+            stream = address(made(self.api.diopiGetStream, "diopiStreamHandle_t", handle))
+        self.stream = BorrowedStream(device, stream)
 
     def fetch(self, tensor: Tensor, start: int, span: Array) -> None:
         source, destination = _storage(tensor) + start, address(array_pointer(span))

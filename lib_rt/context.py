@@ -10,7 +10,7 @@ from diopi_proto.types import Dtype
 from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
 from lib_rt.errors import ForeignObjectError
-from lib_rt.library import array_pointer, check, check_guarded, ffi, lib, made, size_argument
+from lib_rt.library import array_pointer, check, check_guarded, ffi, lib, made, size_pointer
 from lib_rt.owner import Owner
 from lib_rt.stream import Stream
 from lib_rt.tensor import Tensor
@@ -56,15 +56,11 @@ class Context(Owner):
         where: types.Device = types.Device.device,
     ) -> Tensor:
         """A tensor as an operator requires one, with `diopiRequireTensor`; the context owns it."""
-        size = [size_argument(shape)]
-        stride = ffi.NULL if strides is None else [size_argument(strides)]
+        sizes, steps = size_pointer(tuple(shape)), None if strides is None else size_pointer(tuple(strides))
         result = ffi.new("diopiTensorHandle_t*")
-        check(self.api.diopiRequireTensor(self.handle, result, size, stride, dtype, where))
+        stride = ffi.NULL if steps is None else steps[0]
+        check(self.api.diopiRequireTensor(self.handle, result, sizes[0], stride, dtype, where))
         return Tensor.from_handle(self, result[0])
-
-    def describe(self, handle: Any) -> Any:
-        """All facts of a tensor behind a handle, as `lib_rt.borrowed.Describe` has them, or None: ask for each."""
-        return None
 
     def fetch(self, tensor: Tensor, start: int, span: Array) -> None:
         """Copy the tensor's storage from byte `start` on into `span`, after waiting for the stream."""
@@ -76,9 +72,9 @@ class Context(Owner):
 
     def accept(self, argument: OnDevice) -> Any:
         """The handle of `argument` for a call in this context; ForeignObjectError if it belongs to another device."""
-        if argument.device is not self.device:
-            raise ForeignObjectError(f"{argument!r} belongs to another device than the context it is used in")
-        return argument.handle
+        if argument.device is self.device:
+            return argument.handle
+        raise ForeignObjectError(f"{argument!r} belongs to another device than the context it is used in")
 
     def close(self) -> None:
         """Release the context, the tensors made in it, and its stream if that is its own."""

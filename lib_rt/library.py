@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ lib: Any = ffi.dlopen(str(path), ffi.RTLD_GLOBAL | ffi.RTLD_NOW)
 _INTACT = -(2**63)
 
 _ADDRESS, _POINTER = ffi.typeof("uintptr_t"), ffi.typeof("void*")
-_NUMBERS, _NUMBER = ffi.typeof("int64_t[]"), ffi.typeof("int64_t*")
+_NUMBERS, _NUMBER, _SIZE = ffi.typeof("int64_t[]"), ffi.typeof("int64_t*"), ffi.typeof("diopiSize_t*")
 
 
 def last_error() -> str:
@@ -132,3 +132,10 @@ def array_pointer(array: Array) -> Any:
 def size_argument(values: Sequence[int]) -> tuple[Any, int]:
     """`values` as cffi takes a `diopiSize_t` by value, and in a list by pointer; valid as long as it lives."""
     return ffi.new(_NUMBERS, values), len(values)
+
+
+@lru_cache(maxsize=4096)
+def size_pointer(values: tuple[int, ...]) -> tuple[Any, Any]:
+    """`values` as a pointer to a `diopiSize_t` that is only read, and what has to live as long as it is used."""
+    numbers = ffi.new(_NUMBERS, values)
+    return ffi.new(_SIZE, (numbers, len(values))), numbers

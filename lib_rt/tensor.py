@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any, Protocol, Self, final
@@ -15,7 +15,7 @@ from lib_rt import dtypes
 from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
 from lib_rt.errors import ReleasedError
-from lib_rt.library import address, array_pointer, check_guarded, ffi, lib, made, pointer, size_argument
+from lib_rt.library import address, array_pointer, check_guarded, ffi, lib, made, pointer, size_pointer
 from lib_rt.owner import Owner
 from lib_rt.stream import Stream
 
@@ -36,9 +36,6 @@ class TensorContext(OnDevice, Protocol):
     @property
     def closed(self) -> bool:
         """Whether it was closed, and its tensors with it."""
-
-    def describe(self, handle: Any) -> Any:
-        """All facts of a tensor behind a handle, as `lib_rt.borrowed.Describe` has them, or None: ask for each."""
 
     def fetch(self, tensor: Tensor, start: int, span: Array) -> None:
         """Copy the tensor's storage from byte `start` on into `span`, after waiting for the stream."""
@@ -63,7 +60,7 @@ class Tensor(Owner):
     """
 
     __slots__ = (
-        *("_data", "_elements", "_memory", "_owns", "_parts", "_where"),
+        *("_data", "_elements", "_form", "_memory", "_owns", "_parts", "_where"),
         *("context", "dtype", "shape", "storage_offset", "strides"),
     )
 
@@ -86,6 +83,7 @@ class Tensor(Owner):
         self._memory: tuple[int, int] | None = None
         self._data: int | None = None
         self._elements: Array | None = None
+        self._form: Hashable = None
         self.context = context
         self.shape = shape
         self.strides = strides
@@ -156,18 +154,10 @@ class Tensor(Owner):
         The memory lives at least as long as the tensor; closing that does not wait for the stream. `strides` and
         `offset` are in elements. CallError if the memory is too small.
         """
-        made_over = made(
-            lib.diopirt_tensor_over,
-            "diopiTensorHandle_t",
-            context.handle,
-            [size_argument(shape)],
-            [size_argument(strides)],
-            dtype,
-            offset,
-            pointer(memory),
-            nbytes,
-        )
-        tensor = cls(context, made_over, tuple(shape), tuple(strides), dtype, offset, owns=True)
+        sizes, steps = size_pointer(tuple(shape)), size_pointer(tuple(strides))
+        kind, place = "diopiTensorHandle_t", pointer(memory)
+        handle = made(lib.diopirt_tensor_over, kind, context.handle, sizes[0], steps[0], dtype, offset, place, nbytes)
+        tensor = cls(context, handle, tuple(shape), tuple(strides), dtype, offset, owns=True)
         tensor._where = _DEVICE
         return tensor
 
@@ -183,12 +173,13 @@ class Tensor(Owner):
         contents: Array | None,
         where: types.Device,
     ) -> Tensor:
+        sizes, steps = size_pointer(shape), None if strides is None else size_pointer(strides)
         handle = made(
             lib.diopirt_tensor_create,
             "diopiTensorHandle_t",
             context.handle,
-            [size_argument(shape)],
-            ffi.NULL if strides is None else [size_argument(strides)],
+            sizes[0],
+            ffi.NULL if steps is None else steps[0],
             dtype,
             where,
             offset,
@@ -202,9 +193,6 @@ class Tensor(Owner):
     @classmethod
     def from_handle(cls, context: TensorContext, handle: Any) -> Tensor:
         """The tensor behind `handle`, which `context` owns: closing the result releases nothing."""
-        facts = context.describe(handle)
-        if facts is not None:
-            return cls._described(context, handle, facts)
         api = context.api
         dtype = Dtype(made(api.diopiGetTensorDtype, "diopiDtype_t", handle))
         shape = _sizes(made(api.diopiGetTensorShape, "diopiSize_t", handle))
@@ -215,11 +203,17 @@ class Tensor(Owner):
         return cls(context, handle, shape, strides, dtype, offset, owns=False)
 
     @classmethod
-    def _described(cls, context: TensorContext, handle: Any, facts: Any) -> Tensor:
-        dtype, where, offset, shape, strides = _form(tuple(ffi.unpack(facts.form, facts.length)))
+    def described(cls, context: TensorContext, handle: Any, data: int, facts: tuple[int, ...]) -> Tensor:
+        """As `from_handle`, of a dense tensor of which the framework has told all.
+
+        Args:
+            data: address of its first element.
+            facts: element type, device, storage offset, the sizes, the strides.
+        """
+        dtype, where, offset, shape, strides = _told(facts)
         tensor = cls(context, handle, shape, strides, dtype, offset, owns=False)
         tensor._where = where
-        tensor._data = facts.data
+        tensor._data = data
         return tensor
 
     @classmethod
@@ -227,11 +221,12 @@ class Tensor(Owner):
         """A sparse tensor of the given row pointers, columns and values, which live at least as long as it."""
         context = crow.context
         parts = (crow, col, values)
+        sizes = size_pointer(tuple(shape))
         handle = made(
             lib.diopirt_tensor_sparse_csr,
             "diopiTensorHandle_t",
             context.handle,
-            [size_argument(shape)],
+            sizes[0],
             *(context.accept(part) for part in parts),
         )
         return cls(context, handle, tuple(shape), (), values.dtype, 0, owns=True, parts=parts)
@@ -251,7 +246,15 @@ class Tensor(Owner):
     @property
     def is_sparse(self) -> bool:
         """Whether it is in compressed sparse row form."""
-        return bool(made(self.context.api.diopiIsTensorSparse, "bool", self.handle))
+        return len(self.strides) != len(self.shape)
+
+    @property
+    def form(self) -> Hashable:
+        """What tensors have in common that differ in their numbers, and where and how those lie, alone."""
+        if self._form is None:
+            parts = tuple([part.form for part in self.parts]) if self.is_sparse else ()
+            self._form = self.shape, self.dtype, self.where, parts
+        return self._form
 
     @property
     def parts(self) -> tuple[Tensor, ...]:
@@ -331,15 +334,15 @@ class Tensor(Owner):
         TypeError when the host can't address them.
         """
         if self._elements is None or self._handle is None or self.context.closed:
-            numpy_type = dtypes.to_numpy(self.dtype)
-            nbytes = _extent(self.shape, self.strides) * numpy_type.itemsize
-            elements = self._buffer(self.data_ptr, nbytes)
-            self._elements = _view(elements, numpy_type, self.shape, self.strides)  # which stays as the tensor does
+            self._check_addressable()
+            self._elements = _elements_at(self.data_ptr, dtypes.to_numpy(self.dtype), self.shape, self.strides)
         return self._elements
 
     def storage_view(self) -> Array:
         """The bytes of the whole storage themselves, as `view` has the elements."""
-        return np.frombuffer(self._buffer(*self._storage_memory()), np.uint8)
+        self._check_addressable()
+        place, nbytes = self._storage_memory()
+        return np.frombuffer(ffi.buffer(pointer(place), nbytes), np.uint8)
 
     def write(self, array: Array) -> None:
         """Overwrite the elements with those of `array`, in stream order; gaps between them stay as they are.
@@ -380,11 +383,9 @@ class Tensor(Owner):
             self._memory = place, int(made(self.context.api.diopiGetTensorStorageNbytes, "size_t", handle))
         return self._memory
 
-    def _buffer(self, place: int, nbytes: int) -> Any:
-        """The bytes at an address of the tensor's memory."""
+    def _check_addressable(self) -> None:
         if not (self.device.host_addressable or self.where is types.Device.host):
             raise TypeError("a view of device memory needs a device the host can address")
-        return ffi.buffer(pointer(place), nbytes)
 
     @property
     def _start(self) -> int:
@@ -452,7 +453,13 @@ def _view(memory: Any, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tu
 
 
 @lru_cache(maxsize=4096)
-def _form(numbers: tuple[int, ...]) -> tuple[Dtype, types.Device, int, tuple[int, ...], tuple[int, ...]]:
+def _elements_at(place: int, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """The elements in memory of somebody else's, from address `place` on: frameworks often give the same again."""
+    return _view(ffi.buffer(pointer(place), _extent(shape, strides) * dtype.itemsize), dtype, shape, strides)
+
+
+@lru_cache(maxsize=4096)
+def _told(numbers: tuple[int, ...]) -> tuple[Dtype, types.Device, int, tuple[int, ...], tuple[int, ...]]:
     """Element type, device, storage offset, shape and strides, of the numbers in which a framework tells them."""
     dtype, where, offset, *sizes = numbers
     axes = len(sizes) // 2

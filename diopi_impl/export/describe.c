@@ -1,5 +1,6 @@
-/* What the vendor wants to know of every tensor, asked of the framework at once: a question asked from Python costs more
- * than all of them from here. */
+/* What the vendor wants to know of a call, asked of the framework at once: a question asked from Python costs more than
+ * all of them from here. */
+#pragma weak diopiGetStream
 #pragma weak diopiGetTensorDtype
 #pragma weak diopiGetTensorDevice
 #pragma weak diopiGetTensorShape
@@ -10,32 +11,40 @@
 #include "exported.h"
 
 static bool framework_lacks_any(void) {
-    return !diopiGetTensorDtype || !diopiGetTensorDevice || !diopiGetTensorShape || !diopiGetTensorStride ||
-           !diopiGetTensorStorageOffset || !diopiGetTensorDataConst;
+    return !diopiGetStream || !diopiGetTensorDtype || !diopiGetTensorDevice || !diopiGetTensorShape ||
+           !diopiGetTensorStride || !diopiGetTensorStorageOffset || !diopiGetTensorDataConst;
 }
 
-static void append(struct diopi_tensor_facts* facts, diopiSize_t sizes) {
-    for (int64_t i = 0; i < sizes.len; i++) facts->form[facts->length++] = sizes.data[i];
+static int64_t* append(int64_t* facts, diopiSize_t sizes) {
+    for (int64_t i = 0; i < sizes.len; i++) *facts++ = sizes.data[i];
+    return facts;
 }
 
-bool describe(diopiConstTensorHandle_t tensor, struct diopi_tensor_facts* facts) {
+/* Where the facts of `tensor` end that begin at `facts` and have to end before `end`, or NULL. */
+static int64_t* describe_tensor(diopiConstTensorHandle_t tensor, int64_t* facts, const int64_t* end) {
+    enum { HEAD = 5 };
     bool sparse = false;
     diopiDtype_t dtype;
     diopiDevice_t device;
     diopiSize_t shape, strides;
+    int64_t offset;
     const void* data;
-    if (framework_lacks_any() || (diopiIsTensorSparse && diopiIsTensorSparse(tensor, &sparse)) || sparse ||
+    if ((diopiIsTensorSparse && diopiIsTensorSparse(tensor, &sparse)) || sparse ||
         diopiGetTensorDtype(tensor, &dtype) || diopiGetTensorDevice(tensor, &device) ||
         diopiGetTensorShape(tensor, &shape) || diopiGetTensorStride(tensor, &strides) ||
-        diopiGetTensorStorageOffset(tensor, &facts->form[2]) || diopiGetTensorDataConst(tensor, &data) ||
-        shape.len != strides.len || 3 + 2 * shape.len > DIOPI_FORM_ROOM) {
-        return false;
+        diopiGetTensorStorageOffset(tensor, &offset) || diopiGetTensorDataConst(tensor, &data) ||
+        shape.len != strides.len || end - facts < HEAD + 2 * shape.len) {
+        return NULL;
     }
-    facts->data = (uintptr_t)data;
-    facts->form[0] = dtype;
-    facts->form[1] = device;
-    facts->length = 3;
-    append(facts, shape);
-    append(facts, strides);
-    return true;
+    const int64_t head[HEAD] = {(int64_t)(intptr_t)data, HEAD - 2 + 2 * shape.len, dtype, device, offset};
+    return append(append(append(facts, (diopiSize_t){head, HEAD}), shape), strides);
+}
+
+int64_t describe(diopiContextHandle_t context, const diopiConstTensorHandle_t* tensors, int64_t count, int64_t* facts) {
+    int64_t *next = facts, *end = facts + DIOPI_FACTS_ROOM;
+    diopiStreamHandle_t stream;
+    if (framework_lacks_any() || diopiGetStream(context, &stream)) return 0;
+    *next++ = (int64_t)(intptr_t)stream;
+    for (int64_t i = 0; i < count && next != NULL; i++) next = describe_tensor(tensors[i], next, end);
+    return next == NULL ? 0 : next - facts;
 }

@@ -7,13 +7,9 @@
 #include "host.h"
 
 /* begin declarations */
-enum { DIOPI_FORM_ROOM = 67 };
-
-struct diopi_tensor_facts {
-    uintptr_t data; /* address of the first element */
-    int64_t length; /* of what follows: element type, device, storage offset, the sizes, the strides */
-    int64_t form[DIOPI_FORM_ROOM];
-};
+/* Room for what is told of a call, in numbers: its stream; then of each tensor the address of its first element, how
+ * many numbers follow, and these: element type, device, storage offset, the sizes, the strides. */
+enum { DIOPI_FACTS_ROOM = 512 };
 
 struct diopi_exported {
     const char* vendor;           /* module:attribute */
@@ -22,15 +18,15 @@ struct diopi_exported {
     function_t* implementations; /* of the operators, which service.py fills in */
     function_t* services;        /* likewise, in the order of their registration */
     void (*fail)(const char* reason);
-    bool (*describe)(diopiConstTensorHandle_t tensor, struct diopi_tensor_facts* facts);
+    int64_t (*describe)(diopiContextHandle_t context, const diopiConstTensorHandle_t* tensors, int64_t count, int64_t* facts);
 };
 /* end declarations */
 
 #pragma GCC visibility push(hidden)
 
-/* Ask the framework for the facts of a dense tensor; false if it is sparse, an answer is lacking, an error or no shape,
- * or there is no room for so many axes. */
-bool describe(diopiConstTensorHandle_t tensor, struct diopi_tensor_facts* facts);
+/* Ask the framework for all facts of a call: how many numbers they are. 0 if a tensor is sparse, an answer is lacking, an
+ * error or no shape, or there is no room for so many. */
+int64_t describe(diopiContextHandle_t context, const diopiConstTensorHandle_t* tensors, int64_t count, int64_t* facts);
 
 /* Have the vendor's last error, if it has words for it, say why its service of this name failed. */
 void explain(const char* service, const char* (*last_error)(void));

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from functools import cache
 from typing import Any, final
@@ -14,7 +14,7 @@ from diopi_proto.facts import CountsEntries
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Error
-from lib_rt import Context, Tensor
+from lib_rt import Tensor
 from lib_rt.borrowed import BorrowedContext, BorrowedDevice, BorrowedGenerator
 from lib_rt.library import address, ffi, text
 
@@ -38,6 +38,11 @@ class Receiver:
         self._fail = fail
         self._readers = [_reader(prototype, parameter) for parameter in prototype.parameters[1:]]
         self._boxed = [n for n, p in enumerate(prototype.parameters[1:]) if issubclass(p.annotation, kinds.BOXED)]
+        self._tensors = [
+            (n, p.is_tensor_array and p.annotation is not kinds.SparseIn)
+            for n, p in enumerate(prototype.parameters[1:])
+            if (p.is_tensor or p.is_tensor_array) and not issubclass(p.annotation, kinds.BOXED)
+        ]
         self._counter = next((n for n, p in enumerate(prototype.parameters[1:]) if _counts(p)), None)
 
     def __call__(self, ctx: Any, *arguments: Any) -> int:
@@ -49,9 +54,10 @@ class Receiver:
             return Error.ErrorOccurred
 
     def _call(self, ctx: Any, arguments: Sequence[Any]) -> int:
-        context = BorrowedContext(self._device, ctx)
         count = arguments[self._counter] if self._counter is not None else 0
-        values = [read(context, given, count) for read, given in zip(self._readers, arguments, strict=True)]
+        context, tensors = self._device.borrow(ctx, self._handles(arguments, count))
+        call = _Call(context, iter(tensors), count)
+        values = [read(call, given) for read, given in zip(self._readers, arguments, strict=True)]
         code = self._vendor.call(self._prototype.name, context, *values)
         if code is not Error.Success:
             self._fail(self._vendor.last_error())
@@ -60,6 +66,17 @@ class Receiver:
             if values[n] is not None:
                 _hand_back(values[n], arguments[n])
         return code
+
+    def _handles(self, arguments: Sequence[Any], count: int) -> list[Any]:
+        """Of all tensors that a call gives, in the order of its parameters."""
+        handles = []
+        for n, is_array in self._tensors:
+            given = arguments[n]
+            if given and is_array:
+                handles += [given[i] for i in range(count) if given[i]]
+            elif given:
+                handles.append(given)
+        return handles
 
 
 def _counts(parameter: Parameter) -> bool:
@@ -74,32 +91,44 @@ def _hand_back(given: Box | list[Box], pointer: Any) -> None:
             pointer[i] = box.value.handle if isinstance(box.value, Tensor) else box.value
 
 
-Reader = Callable[[BorrowedContext, Any, int], Any]
-"""From the context, what C passed, and the length of the call's arrays to the value the vendor takes."""
+@final
+class _Call:
+    """A call that is being read: its context, its tensors in the order of its parameters, the length of its arrays."""
+
+    __slots__ = ("context", "count", "tensors")
+
+    def __init__(self, context: BorrowedContext, tensors: Iterator[Tensor], count: int) -> None:
+        self.context = context
+        self.tensors = tensors
+        self.count = count
 
 
-def _tensor(context: Context, handle: Any, count: int) -> Tensor:
-    return Tensor.from_handle(context, handle)
+Reader = Callable[[_Call, Any], Any]
+"""From the call and what C passed to the value the vendor takes."""
 
 
-def _tensors(context: Context, handles: Any, count: int) -> list[Tensor | None]:
-    return [Tensor.from_handle(context, handles[i]) if handles[i] else None for i in range(count)]
+def _tensor(call: _Call, handle: Any) -> Tensor:
+    return next(call.tensors)
 
 
-def _generator(context: BorrowedContext, handle: Any, count: int) -> BorrowedGenerator:
-    assert isinstance(context.device, BorrowedDevice)
-    return BorrowedGenerator(context.device, handle)
+def _tensors(call: _Call, handles: Any) -> list[Tensor | None]:
+    return [next(call.tensors) if handles[i] else None for i in range(call.count)]
 
 
-def _generators(context: BorrowedContext, handles: Any, count: int) -> list[BorrowedGenerator | None]:
-    return [_generator(context, handles[i], count) if handles[i] else None for i in range(count)]
+def _generator(call: _Call, handle: Any) -> BorrowedGenerator:
+    assert isinstance(call.context.device, BorrowedDevice)
+    return BorrowedGenerator(call.context.device, handle)
 
 
-def _size(context: Context, size: Any, count: int) -> tuple[int, ...]:
+def _generators(call: _Call, handles: Any) -> list[BorrowedGenerator | None]:
+    return [_generator(call, handles[i]) if handles[i] else None for i in range(call.count)]
+
+
+def _size(call: _Call, size: Any) -> tuple[int, ...]:
     return tuple(size.data[0 : size.len]) if size.len else ()
 
 
-def _scalar(context: Context, pointer: Any, count: int) -> types.Scalar:
+def _scalar(call: _Call, pointer: Any) -> types.Scalar:
     dtype, member = _scalar_type(pointer.stype)
     return types.Scalar(dtype, getattr(pointer, member))
 
@@ -111,33 +140,33 @@ def _scalar_type(number: int) -> tuple[Dtype, str]:
     return dtype, "ival" if types.Scalar(dtype, 0).is_integer else "fval"
 
 
-def _text(context: Context, characters: Any, count: int) -> str:
+def _text(call: _Call, characters: Any) -> str:
     return text(characters)
 
 
-def _address(context: Context, pointer: Any, count: int) -> int:
+def _address(call: _Call, pointer: Any) -> int:
     return address(pointer)
 
 
-def _box(context: Context, pointer: Any, count: int) -> Box:
+def _box(call: _Call, pointer: Any) -> Box:
     return Box()
 
 
-def _filled_box(context: Context, pointer: Any, count: int) -> Box:
+def _filled_box(call: _Call, pointer: Any) -> Box:
     return Box(pointer[0])
 
 
-def _as_it_is(context: Context, value: Any, count: int) -> Any:
+def _as_it_is(call: _Call, value: Any) -> Any:
     return value
 
 
-def _pointed_to(context: Context, pointer: Any, count: int) -> Any:
+def _pointed_to(call: _Call, pointer: Any) -> Any:
     return pointer[0]
 
 
 def _enum(kind: type[IntEnum]) -> Reader:
     known = {member.value: member for member in kind}
-    return lambda context, value, count: known.get(value, value)
+    return lambda call, value: known.get(value, value)
 
 
 _READERS: dict[Any, Reader] = {
@@ -167,8 +196,8 @@ def _reader(prototype: Prototype, parameter: Parameter) -> Reader:
 
 
 def _unless_null(read: Reader) -> Reader:
-    return lambda context, pointer, count: read(context, pointer, count) if pointer else None
+    return lambda call, pointer: read(call, pointer) if pointer else None
 
 
 def _boxes(number: int) -> Reader:
-    return lambda context, pointer, count: [Box() for _ in range(number)]
+    return lambda call, pointer: [Box() for _ in range(number)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,10 +15,10 @@ from diopi_proto.headers import pointer_type
 from diopi_proto.interface import lookup, runtime_prototypes
 from diopi_proto.registration import SERVICES
 from diopi_proto.types import Error
-from lib_rt.borrowed import BorrowedDevice, Describe
+from lib_rt.borrowed import BorrowedDevice, Describe, Facts
 from lib_rt.device import callbacks
 from lib_rt.errors import CallError
-from lib_rt.library import declared, ffi, text
+from lib_rt.library import declared, ffi, lib, text
 
 ffi.cdef("typedef void (*function_t)(void);" + declared(Path(__file__).with_name("exported.h")))
 
@@ -67,14 +67,26 @@ def _api(functions: Any) -> SimpleNamespace:
 
 
 def _describe(exported: Any) -> Describe:
-    """What asks the framework once for all facts of a tensor, and is None where it does not tell them all."""
-    ask, kind = exported.describe, ffi.typeof("struct diopi_tensor_facts*")
+    """What asks the framework once for all facts of a call, and is None where it does not tell them all."""
+    ask, kind = exported.describe, ffi.typeof(f"int64_t[{lib.DIOPI_FACTS_ROOM}]")
+    unused: list[Any] = []  # room that no thread has in use
 
-    def describe(handle: Any) -> Any:
-        facts = ffi.new(kind)
-        return facts if ask(handle, facts) else None
+    def describe(context: Any, tensors: Sequence[Any]) -> Facts | None:
+        room = unused.pop() if unused else ffi.new(kind)
+        told = ffi.unpack(room, count) if (count := ask(context, tensors, len(tensors), room)) else None
+        unused.append(room)
+        return None if told is None else (told[0], _of_each(told))
 
     return describe
+
+
+def _of_each(told: list[int]) -> list[tuple[int, tuple[int, ...]]]:
+    """The facts of each tensor, as exported.h says how they are told."""
+    each, at = [], 1
+    while at < len(told):
+        start, at = at + 2, at + 2 + told[at + 1]
+        each.append((told[start - 2], tuple(told[start:at])))
+    return each
 
 
 _LACKING = {"diopiIsTensorSparse": lambda handle, result: 0}

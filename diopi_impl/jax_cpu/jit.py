@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, final
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,16 +16,16 @@ import numpy as np
 from diopi_impl.functional import (
     Adapted,
     Adapter,
+    Compute,
     OutSpec,
     ResultSpec,
     as_results,
-    check_number,
-    check_shape,
     out_keyword,
     wants_out,
 )
 from diopi_impl.jax_cpu.convert import converted_first, element, widened
 from diopi_impl.jax_cpu.programs import ProgramCache
+from diopi_impl.results import check_number, check_shape
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from lib_rt.dtypes import from_numpy
@@ -34,33 +34,46 @@ _programs = ProgramCache()
 
 
 def compiled(prototype: Prototype, function: Callable[..., Any], *, traced: Sequence[str] = ()) -> Adapted:
-    """The adapter of jax_cpu: jit compilation; `traced` names numbers that are inputs of the program as arrays are."""
-    takes_out = wants_out(function)
-    is_traced = [p.is_tensor or p.is_tensor_array or p.name in traced for p in prototype.arguments]
+    """The adapter of jax_cpu; `traced` names numbers that are inputs of the program as arrays are."""
+    return _Compiled(prototype, function, traced)
 
-    def body(attributes: Sequence[Any], out: Sequence[OutSpec], arrays: Sequence[Any]) -> list[Any]:
-        arrays_left, attributes_left = iter(arrays), iter(attributes)
-        given = [next(arrays_left) if flag else next(attributes_left) for flag in is_traced]
+
+@final
+class _Compiled:
+    """`function`, compiled once for each combination of attributes and result specs, and shapes and types of arrays."""
+
+    def __init__(self, prototype: Prototype, function: Callable[..., Any], traced: Sequence[str]) -> None:
+        self._prototype = prototype
+        self._function = function
+        self._takes_out = wants_out(function)
+        self._traced = [p.is_tensor or p.is_tensor_array or p.name in traced for p in prototype.arguments]
+        self._arrays_at = [i for i, flag in enumerate(self._traced) if flag]
+
+    def __call__(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        return self.prepare(arguments, out)(arguments)
+
+    def prepare(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Compute:
+        attributes = [value for value, flag in zip(arguments, self._traced, strict=True) if not flag]
+        # repr distinguishes 1, 1.0, True, 0.0 and -0.0, which == does not
+        key = self, repr(attributes) if attributes else "", tuple([_asked(spec) for spec in out])
+        program = _programs.program(key, partial(partial, self._body, attributes, out))
+
+        def compute(arguments: Sequence[Any]) -> Sequence[Any]:
+            return [_to_host(result) for result in program([arguments[i] for i in self._arrays_at])]
+
+        return compute
+
+    def _body(self, attributes: Sequence[Any], out: Sequence[OutSpec], arrays: Sequence[Any]) -> list[Any]:
+        """What is traced: from arrays to results, in their order."""
+        arrays_left, attributes_left, prototype = iter(arrays), iter(attributes), self._prototype
+        given = [next(arrays_left) if flag else next(attributes_left) for flag in self._traced]
         arguments = [_widen(value) for value in converted_first(prototype, given, out)]
-        keywords = {"out": out_keyword(prototype, out)} if takes_out else {}
-        results = as_results(prototype, function(*arguments, **keywords))
+        keywords = {"out": out_keyword(prototype, out)} if self._takes_out else {}
+        results = as_results(prototype, self._function(*arguments, **keywords))
         return [
             _made(prototype, p, given, result) if p.is_made else _convert(result, spec)
             for p, result, spec in zip(prototype.results, results, out, strict=True)
         ]
-
-    arrays_at = [i for i, flag in enumerate(is_traced) if flag]
-    attributes_at = [i for i, flag in enumerate(is_traced) if not flag]
-
-    def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-        arrays = [arguments[i] for i in arrays_at]
-        attributes = [arguments[i] for i in attributes_at]
-        # repr distinguishes 1, 1.0, True, 0.0 and -0.0, which == does not
-        key = (body, repr(attributes) if attributes else "", tuple([_asked(spec) for spec in out]))
-        results = _programs.run(key, arrays, lambda: partial(body, attributes, out))
-        return [_to_host(result) for result in results]
-
-    return adapted
 
 
 def checked_by(check: Callable[..., None], adapt: Adapter = compiled) -> Adapter:

@@ -20,8 +20,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Hashable
+from itertools import count
 from threading import Lock
-from typing import Any
+from typing import Any, final
 
 import jax
 import numpy as np
@@ -52,43 +53,68 @@ _lowering = Lock()
 once may be seen half made."""
 
 
+@final
+class _Kept:
+    """A program, as long as it is kept, and when it was used last: a number that grows."""
+
+    __slots__ = ("program", "used")
+
+    def __init__(self, program: Program) -> None:
+        self.program: Program | None = program
+        self.used = 0
+
+
 class ProgramCache:
     """The programs used last, by what they compute and the types of their arguments. Threads may share it."""
 
     def __init__(self) -> None:
-        self._programs: dict[Hashable, Program] = {}  # in order of use
+        self._programs: dict[Hashable, _Kept] = {}
         self._dropped: set[int] = set()  # hashes of their keys
         self._room = LEAST
+        self._uses = count(1)
         self._lock = Lock()
 
     def run(self, key: Hashable, arrays: Any, build: Callable[[], Callable[[Any], Any]]) -> Any:
         """What the program for `key` and arrays of these shapes and types makes of them, built when there is none."""
-        key = (key, _signature(arrays))
-        with jax.enable_x64(True):  # int64 and float64 are element types of the standard
-            program = self._find(key)
-            if program is None:
-                program = _compiled(build(), arrays)
-                self._keep(key, program)
+        return self.program(key, build)(arrays)
+
+    def program(self, key: Hashable, build: Callable[[], Callable[[Any], Any]]) -> Program:
+        """The program for `key` and arrays that all have the same shapes and types, built when there is none."""
+        kept: _Kept | None = None
+
+        def run(arrays: Any) -> Any:
+            nonlocal kept
+            program = kept.program if kept is not None else None
+            if kept is None or program is None:
+                kept, program = self._find((key, _signature(arrays)), arrays, build)
+            kept.used = next(self._uses)
             return program(arrays)
 
-    def _find(self, key: Hashable) -> Program | None:
-        with self._lock:
-            program = self._programs.pop(key, None)
-            if program is not None:
-                self._programs[key] = program
-            return program
+        return run
 
-    def _keep(self, key: Hashable, program: Program) -> None:
+    def _find(self, key: Hashable, arrays: Any, build: Callable[[], Callable[[Any], Any]]) -> tuple[_Kept, Program]:
+        kept = self._programs.get(key)
+        program = kept.program if kept is not None else None
+        if kept is not None and program is not None:
+            return kept, program
+        program = _compiled(build(), arrays)
+        return self._keep(key, program), program
+
+    def _keep(self, key: Hashable, program: Program) -> _Kept:
         with self._lock:
+            if key in self._programs:  # another thread was first
+                return self._programs[key]
             if hash(key) in self._dropped:
                 self._dropped.remove(hash(key))
                 self._room = min(self._room + 1, max(LEAST, _most()))
-            self._programs[key] = program
+            kept = self._programs[key] = _Kept(program)
+            kept.used = next(self._uses)
             while len(self._programs) > int(os.environ.get("DIOPI_JAX_PROGRAMS", self._room)):
-                self._drop(next(iter(self._programs)))
+                self._drop(min(self._programs, key=lambda one: self._programs[one].used))
+            return kept
 
     def _drop(self, key: Hashable) -> None:
-        del self._programs[key]
+        self._programs.pop(key).program = None
         if len(self._dropped) >= REMEMBERED:
             self._dropped.clear()
         self._dropped.add(hash(key))
@@ -101,10 +127,25 @@ def _most() -> int:
 
 def _compiled(function: Callable[[Any], Any], arrays: Any) -> Program:
     """`function` compiled for the CPU, whatever device JAX computes on by default."""
-    with _lowering, jax.default_device(jax.devices("cpu")[0]):
+    with _lowering, jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
         lowered = jax.jit(function).lower(arrays)
     largest = max((math.prod(one.shape) for one in jax.tree.leaves((lowered.in_avals, lowered.out_info))), default=0)
-    return lowered.compile(compiler_options={} if _optimises(largest) else _QUICKLY_MADE)
+    with jax.enable_x64(True):
+        program: Program = lowered.compile(compiler_options={} if _optimises(largest) else _QUICKLY_MADE)
+    return _with_wide_types(program) if _has_wide_types(lowered.in_avals) else program
+
+
+def _has_wide_types(arguments: Any) -> bool:
+    """Whether JAX narrows any of these arguments if it is not told to leave them."""
+    return any(one.dtype.itemsize >= 8 for one in jax.tree.leaves(arguments))
+
+
+def _with_wide_types(program: Program) -> Program:
+    def run(arrays: Any) -> Any:
+        with jax.enable_x64(True):
+            return program(arrays)
+
+    return run
 
 
 def _optimises(largest: int) -> bool:

@@ -145,4 +145,4 @@ def _made(context: Context, array: Array, layout: Layout) -> Tensor:
 def _tensors(value: Any) -> list[Tensor]:
     """The dense tensors that a value is, or consists of."""
     given = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Tensor)]
-    return [part for one in given for part in (one.parts if not one.strides and one.is_sparse else [one])]
+    return [part for one in given for part in (one.parts if one.is_sparse else [one])]
