@@ -20,7 +20,7 @@ from unittest.mock import patch
 import torch
 
 import diopi_torch
-from diopi_torch import functions
+from diopi_torch.functions import PreparedCall
 from diopi_torch.operators import Kernel
 
 CALLS = 300
@@ -34,8 +34,7 @@ def without() -> Iterator[None]:
     """Kernels that look at nothing."""
     with (
         patch.object(Kernel, "__call__", lambda self, *args, **kwargs: self._done(args, kwargs)),
-        patch.object(functions, "perform", functions._perform),
-        patch("diopi_torch.operators.perform", functions._perform),
+        patch.object(PreparedCall, "perform", PreparedCall._perform),
     ):
         yield
 

@@ -11,9 +11,10 @@ import torch
 
 from diopi_torch.fallback import count
 from diopi_torch.functions import NotServedError
-from diopi_torch.operators import serve
+from diopi_torch.layout import contiguous_strides, extent
+from diopi_torch.operators import COPY
 from diopi_torch.settings import NAME
-from diopi_torch.tensors import CPU_KEYS, contiguous_strides, copy_bytes, extent, is_dense, is_ours, new, on_host
+from diopi_torch.tensors import CPU_KEYS, copy_bytes, is_dense, is_ours, new, on_host
 
 aten = torch.ops.aten
 
@@ -136,7 +137,7 @@ def _resize_output(self: torch.Tensor, size: Sequence[int], device: torch.device
 
 
 def _set_storage(tensor: torch.Tensor, storage: torch.UntypedStorage, offset: int, size: Sequence[int]) -> torch.Tensor:
-    strides = contiguous_strides(size)
+    strides = contiguous_strides(tuple(size))
     return aten.set_.source_Storage_storage_offset.redispatch(CPU_KEYS, tensor, storage, offset, list(size), strides)
 
 
@@ -229,7 +230,7 @@ def _copy_on_device(source: torch.Tensor, target: torch.Tensor) -> None:
         copy_bytes(target, source)
         return
     try:
-        serve("copy_", {"self": target, "src": source, "non_blocking": False}, [target])
+        COPY.served((target, source), {})
     except NotServedError:
         count("copy_")
         _copy_on_host(on_host(source), target)

@@ -1,94 +1,284 @@
-"""Which calls of functions an operator is, found once for all its calls of one form.
+"""Plans: how calls of an operator are done, found once for all that have one form.
 
-The form is all that `function_calls` looks at: element types, shapes and strides of tensors, and the values of all
-else. A plan is those calls with the numbers of tensors in their place. There is none where something is made for a call
-or read from memory.
+The form is all that the mapping to functions looks at: element types, shapes and strides of tensors, which of them
+share memory if the operator writes some, and the values of all else. In a plan slots stand for tensors. Where a number
+was read from memory it serves one call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, final
 
 import torch
 
-from diopi_proto.aten.mapping import FunctionCall, Operator, function_calls
+from diopi_proto.aten.mapping import FunctionCall, NotMappedError, Operator, function_calls
 from diopi_proto.aten.table import Row
-from diopi_torch.functions import Operand
+from diopi_proto.types import Dtype, Number
+from diopi_torch.backend import backend
+from diopi_torch.functions import Made, NotServedError, PreparedCall, Slot
+from diopi_torch.layout import TORCH_DTYPES, Layout, contiguous_strides, layout_of
+from diopi_torch.tensors import is_ours, made, new, upload
+from lib_rt import Generator
 
 KEPT = 4096
-"""Plans kept, so that a training loop finds its own."""
+"""Plans that a device keeps, so that a training loop finds its own."""
 
-_plans: dict[Hashable, Sequence[FunctionCall] | None] = {}
+Values = MutableSequence[Any]
+"""The tensors of a call, and the generators: those of its arguments, those returned, and those made for functions."""
 
-
-@dataclass(frozen=True)
-class _Place:
-    """Stands in a plan for a tensor of the call."""
-
-    number: int
+Make = Callable[[Values], Any]
+"""Makes another of them."""
 
 
-class _Observed:
-    """A maker of what functions need, and whether anything was asked of it."""
+def form_of(value: Any, found: list[Any]) -> Hashable:
+    """All that decides how a call with this argument is done; the tensors and generators in it are added to `found`.
 
-    def __init__(self, maker: Any) -> None:
-        self._maker = maker
-        self.asked = False
-
-    def __getattr__(self, name: str) -> Any:
-        self.asked = True
-        return getattr(self._maker, name)
-
-
-def planned_calls(operator: Operator, row: Row, returned: Sequence[Any]) -> list[FunctionCall]:
-    """As `function_calls`."""
-    given = [*operator.named.values(), returned]
-    form = row.operator, operator.name, operator.inplace, tuple(operator.named), _form(given)
-    plan = _plans.get(form)
-    if plan is not None:
-        tensors = list(_tensors(given))
-        return [_with(call, lambda one: tensors[one.number] if isinstance(one, _Place) else one) for call in plan]
-    if form in _plans:
-        return function_calls(operator, row, returned)
-    maker = _Observed(operator.maker)
-    calls = function_calls(replace(operator, maker=maker), row, returned)
-    if len(_plans) >= KEPT:
-        _plans.clear()
-    places = {id(tensor): _Place(number) for number, tensor in enumerate(_tensors(given))}
-    _plans[form] = None if maker.asked else [_with(call, lambda one: places.get(id(one), one)) for call in calls]
-    return calls
-
-
-def _form(value: Any) -> Hashable:
-    """All that decides which calls they are: 1, 1.0 and True, 0.0 and -0.0 are different."""
-    if isinstance(value, Operand):
-        return Operand, value.dtype, value.shape, value.strides
+    1, 1.0 and True, 0.0 and -0.0 are different.
+    """
+    if isinstance(value, torch.Tensor):
+        found.append(value)
+        return value.dtype, value.shape, value.stride(), value.is_cpu
     if isinstance(value, list | tuple):
-        return type(value), *map(_form, value)
+        return type(value), *[form_of(entry, found) for entry in value]
     if isinstance(value, torch.Generator):
-        return torch.Generator  # which makes something for each call
+        found.append(value)
+        return torch.Generator
     return type(value), repr(value) if isinstance(value, float) else value
 
 
-def _tensors(values: Sequence[Any]) -> Iterator[Operand]:
-    """The tensors among values and lists of them, in their order."""
-    for value in values:
-        if isinstance(value, Operand):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from _tensors(value)
+def shared(values: Sequence[Any]) -> tuple[int, ...]:
+    """Of each of these tensors the number of the first in the same memory."""
+    first: dict[Any, int] = {}
+    storages = [one.untyped_storage().data_ptr() if isinstance(one, torch.Tensor) else one for one in values]
+    return tuple([first.setdefault(storage, number) for number, storage in enumerate(storages)])
 
 
-def _with(call: FunctionCall, changed: Callable[[Any], Any]) -> FunctionCall:
-    """A call with each tensor, or what stands for it, changed."""
+@final
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A function's call, and what goes with it.
 
-    def each(value: Any) -> Any:
-        return [each(entry) for entry in value] if isinstance(value, list) else changed(value)
+    Attributes:
+        call: the call.
+        apart: results that are in the memory of an argument, which a function may read after it wrote; with the
+            numbers of those in their place in the call.
+        writes: whether an argument of the operator was written when it is done.
+    """
 
-    return FunctionCall(
-        call.function,
-        {name: each(value) for name, value in call.arguments.items()},
-        {name: each(value) for name, value in call.results.items()},
-    )
+    call: PreparedCall
+    apart: Sequence[tuple[Slot, int]]
+    writes: bool
+
+    def done(self, values: Values) -> Iterable[Any]:
+        """Do it; what the vendor made."""
+        for result, number in self.apart:
+            values[number] = new(result.shape, result.layout.torch_dtype)
+        found = self.call.perform(values)
+        for result, number in self.apart:
+            values[result.number].copy_(values[number])
+            values[number] = None  # the next step may have its memory
+        return found.values()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How calls of one form are done.
+
+    Attributes:
+        operator: the operator's name.
+        makes: what is made before functions are called, in the order of its numbers, which follow those of the given.
+        steps: the calls.
+        room: how many values follow these; then there are those that the vendor makes.
+        returned: what the operator returns.
+        instead: what is done if the vendor does not do this.
+    """
+
+    operator: str
+    makes: Sequence[Make]
+    steps: Sequence[_Step]
+    room: int
+    returned: Any
+    instead: Plan | None = None
+
+    def run(self, given: Sequence[Any]) -> Any:
+        """Do it with these tensors and generators; what the operator returns.
+
+        NotServedError if the vendor does not do it, and nothing was written.
+        """
+        values = [*given]
+        for make in self.makes:
+            values.append(make(values))
+        values += [None] * self.room
+        written = False
+        try:
+            for step in self.steps:
+                values.extend(step.done(values))
+                written |= step.writes
+        except NotServedError as error:
+            if written:
+                raise RuntimeError(f"{self.operator} was served in part: {error}") from error
+            if self.instead is None:
+                raise
+            return self.instead.run(given)
+        return _filled(self.returned, values)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Stands for a plan where none can be made; the message says why."""
+
+    message: str
+
+    def run(self, given: Sequence[Any]) -> Any:
+        """NotServedError."""
+        raise NotServedError(self.message)
+
+
+def keep(form: Hashable, plan: Plan | Refusal) -> None:
+    """Use a plan for all calls of a form."""
+    plans = backend().plans
+    if len(plans) >= KEPT:
+        plans.clear()
+    plans[form] = plan
+
+
+def _filled(value: Any, values: Sequence[Any]) -> Any:
+    """What is returned, with what stands for tensors and numbers replaced."""
+    if isinstance(value, Slot | Made):
+        return values[value.number]
+    return type(value)([_filled(entry, values) for entry in value]) if isinstance(value, list | tuple) else value
+
+
+@final
+class Planning:
+    """Finds a plan: the maker of the mapping to functions, who notes what has to be made.
+
+    Args:
+        given: the tensors and generators of a call, in the order in which `form_of` finds them.
+        memory: as `shared` has it.
+
+    Attributes:
+        lasts: whether the plan serves other calls of the form, too.
+    """
+
+    def __init__(self, given: Sequence[Any], memory: Sequence[int]) -> None:
+        self._given = given
+        self._memory = memory
+        self._found = 0
+        self._makes: list[Make] = []
+        self._dtype: torch.dtype | None = None
+        self.lasts = True
+
+    def slots(self, value: Any) -> Any:
+        """An argument with slots for what is in it; to be called in the order of `form_of`.
+
+        A tensor of the CPU with a single number is copied to the device, as PyTorch does; RuntimeError for any other
+        that is not on the device.
+        """
+        if isinstance(value, list | tuple):
+            return [self.slots(entry) for entry in value]
+        if not isinstance(value, torch.Tensor | torch.Generator):
+            return value
+        number, self._found = self._found, self._found + 1
+        if isinstance(value, torch.Generator):
+            return Made(number)
+        layout = layout_of(tuple(value.shape), value.stride(), value.dtype)
+        if is_ours(value):
+            return Slot(number, layout, self._memory[number])
+        if value.device.type == "cpu" and value.dim() == 0:
+            return self.made(layout, lambda values: upload(values[number]))
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found one of shape "
+            f"{list(value.shape)} on {value.device}"
+        )
+
+    def result(self, layout: Layout) -> Slot:
+        """A tensor in fresh memory; NotServedError if the standard does not have its element type."""
+        if layout.dtype is Dtype.unsupported:
+            raise NotServedError(f"{layout.torch_dtype} is no element type of the standard")
+        return self.made(layout, lambda values: made(layout))
+
+    def made(self, layout: Layout, make: Make, memory: int | None = None) -> Slot:
+        """A tensor that is made for each call."""
+        number = self._noted(make)
+        return Slot(number, layout, number if memory is None else memory)
+
+    def _noted(self, make: Make) -> int:
+        self._makes.append(make)
+        return len(self._given) + len(self._makes) - 1
+
+    def plan(self, operator: Operator, row: Row, results: Sequence[Any], returned: Returned) -> Plan:
+        """The plan of an operator whose results are written to these tensors.
+
+        NotServedError if the standard or the vendor lacks something for it.
+        """
+        self._dtype = next((slot.layout.torch_dtype for slot in results if isinstance(slot, Slot)), None)
+        try:
+            calls = function_calls(operator, row, results)
+        except NotMappedError as error:
+            raise NotServedError(str(error)) from None
+        vendor = backend().vendor
+        for call in calls:
+            if not vendor.has(call.function):
+                raise NotServedError(f"{vendor.name} has no {call.function}")
+        first = len(self._given) + len(self._makes)
+        steps: list[_Step] = []
+        for call in calls:
+            steps.append(_step(call, first + sum(len(step.apart) for step in steps), operator.inplace))
+        room = sum(len(step.apart) for step in steps)
+        received = [Made(first + room + n) for n in range(sum(step.call.makes for step in steps))]
+        return Plan(operator.name, self._makes, steps, room, returned(received))
+
+    # what the mapping asks for
+
+    def of_numbers(self, value: Number | list[int]) -> Slot:
+        tensor = torch.tensor(value, dtype=torch.int64 if isinstance(value, list) else self._dtype)
+        layout = layout_of(tuple(tensor.shape), tensor.stride(), tensor.dtype)
+        return self.made(layout, lambda values: upload(tensor))
+
+    def number_in(self, tensor: Slot) -> Number | None:
+        if tensor.shape or tensor.layout.torch_dtype.is_complex:
+            return None
+        self.lasts = False
+        return self._given[tensor.number].item()
+
+    def laid_out(self, tensor: Slot, shape: tuple[int, ...], strides: tuple[int, ...]) -> Slot:
+        layout = layout_of(shape, strides, tensor.layout.torch_dtype)
+        return self.made(layout, lambda values: values[tensor.number].as_strided(shape, strides), tensor.memory)
+
+    def of_type(self, tensor: Slot, dtype: Dtype) -> Slot:
+        return self.result(layout_of(tensor.shape, contiguous_strides(tensor.shape), TORCH_DTYPES[dtype]))
+
+    def generator(self, given: Made | None) -> Made:
+        """The device's, or one seeded with the next number that the operator's draws."""
+        if given is None:
+            return Made(self._noted(lambda values: backend().generator))
+        return Made(self._noted(lambda values: _seeded_by(values[given.number])))
+
+
+Returned = Callable[[Sequence[Made]], Any]
+"""From what the vendor makes to what an operator returns."""
+
+
+def _seeded_by(given: torch.Generator) -> Generator:
+    return Generator(backend().device, int(torch.randint(2**63 - 1, (), generator=given)))
+
+
+def _step(call: FunctionCall, number: int, inplace: bool) -> _Step:
+    """A call; results that are in the memory of its arguments get numbers from `number` on."""
+    read = {slot.memory for value in call.arguments.values() for slot in _listed(value) if isinstance(slot, Slot)}
+    clash = {name: slot for name, slot in call.results.items() if isinstance(slot, Slot) and slot.memory in read}
+    replaced, apart = dict(call.results), []
+    for place, (name, slot) in enumerate(clash.items(), number):
+        layout = layout_of(slot.shape, contiguous_strides(slot.shape), slot.layout.torch_dtype)
+        replaced[name] = Slot(place, layout, place)
+        apart.append((slot, place))
+    return _Step(PreparedCall(replace(call, results=replaced)), apart, inplace or bool(apart))
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else [value]

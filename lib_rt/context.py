@@ -23,7 +23,7 @@ class Context(Owner):
     written.
     """
 
-    __slots__ = ("_owns_stream", "device", "stream")
+    __slots__ = ("_count", "_owns_stream", "device", "stream")
 
     api: Any = lib
     """The functions of `diopirt.h` that understand the context and its tensors."""
@@ -35,6 +35,7 @@ class Context(Owner):
         self.device = device
         self.stream = stream or Stream(device)
         self._owns_stream = stream is None
+        self._count = ffi.new("int64_t*")
         self._handle = made(lib.diopirt_context_create, "diopiContextHandle_t", self.stream.handle)
         self.stream._add(self)
 
@@ -47,6 +48,12 @@ class Context(Owner):
         handles = ffi.new("diopiTensorHandle_t[]", count)
         made(lib.diopirt_context_required, "int64_t", self.handle, handles, count)
         return [Tensor.from_handle(self, handle) for handle in handles]
+
+    @property
+    def has_required(self) -> bool:
+        """Whether operators required tensors."""
+        check(lib.diopirt_context_required(self.handle, ffi.NULL, 0, self._count))
+        return bool(self._count[0])
 
     def require_tensor(
         self,
