@@ -33,8 +33,8 @@ COMPARED = 3
 def without() -> Iterator[None]:
     """Kernels that look at nothing."""
     with (
-        patch.object(Kernel, "__call__", lambda self, *args, **kwargs: self._done(args, kwargs)),
-        patch.object(PreparedCall, "perform", PreparedCall._perform),
+        patch.object(Kernel, "__call__", lambda self, *args, **kwargs: self.served(args, kwargs)),
+        patch.object(PreparedCall, "perform", PreparedCall.perform_unwatched),
     ):
         yield
 

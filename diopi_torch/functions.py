@@ -18,6 +18,7 @@ from diopi_proto.parameters import Parameter, Role
 from diopi_proto.types import Dtype, Error, Reduction, RoundMode, Scalar
 from diopi_torch.backend import Backend, backend
 from diopi_torch.layout import TORCH_DTYPES, Layout
+from diopi_torch.streams import Stream
 from diopi_torch.tensors import is_dense, new
 from lib_rt import Tensor
 
@@ -31,6 +32,8 @@ _OUTSIDE = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_lo
 _outside = torch._C._ForceDispatchKeyGuard
 
 _SUCCESS = Error.Success
+
+_NOTHING: Mapping[str, Any] = {}
 
 
 class NotServedError(Exception):
@@ -119,7 +122,7 @@ class PreparedCall:
         call: it, with slots for tensors.
     """
 
-    __slots__ = ("_boxes", "_call", "_constants", "_lists", "_others", "_tensors", "function")
+    __slots__ = ("_boxes", "_call", "_constants", "_has_more", "_lists", "_others", "_tensors", "function")
 
     def __init__(self, call: FunctionCall) -> None:
         self._call = call
@@ -131,44 +134,51 @@ class PreparedCall:
         self._others = [(place, value.number) for place, value in at if isinstance(value, Made)]
         self._lists = [(place, value) for place, value in at if isinstance(value, list)]
         self._boxes = [(place, parameters[place].name) for place, value in at if isinstance(value, Box)]
+        self._has_more = bool(self._others or self._lists or self._boxes)
 
     @property
     def makes(self) -> int:
         """How many results the vendor makes."""
         return len(self._boxes)
 
-    def perform(self, values: Sequence[Any]) -> Mapping[str, Any]:
-        """Call it on the current stream, with tensors by their numbers; the results that the vendor made, by name.
+    def perform(self, values: Sequence[Any], device: Backend, stream: Stream) -> Mapping[str, Any]:
+        """Call it on a stream, with tensors by their numbers; the results that the vendor made, by name.
 
         Raises NotServedError if the vendor does not do it, RuntimeError with its explanation if the call fails.
         """
-        watch = _watches.get(get_ident()) if _watches else None
-        if watch is None:
-            return self._perform(values)
-        return watch(self._with(values), lambda: self._perform(values))
+        if _watches and (watch := _watches.get(get_ident())):
+            return watch(self._with(values), lambda: self.perform_unwatched(values, device, stream))
+        return self.perform_unwatched(values, device, stream)
 
-    def _perform(self, values: Sequence[Any]) -> Mapping[str, Any]:
-        device = backend()
-        stream = device.stream
+    def perform_unwatched(self, values: Sequence[Any], device: Backend, stream: Stream) -> Mapping[str, Any]:
+        """As `perform`, whoever watches."""
         opened, arguments = stream.opened, self._constants.copy()
         for place, number, layout in self._tensors:
             arguments[place] = opened(values[number], layout)
-        for place, slots in self._lists:
-            arguments[place] = [slot and opened(values[slot.number], slot.layout) for slot in slots]
-        for place, number in self._others:
-            arguments[place] = values[number]
-        for place, _ in self._boxes:
-            arguments[place] = Box()
+        if self._has_more:
+            self._add_to(arguments, values, opened)
         context = stream.context
         try:
             with _outside(*_OUTSIDE):
                 code = device.vendor.call(self.function, context, *arguments)
             if code is not _SUCCESS:
                 raise _refusal(device, self.function, code)
-            return {name: _received(arguments[place].value) for place, name in self._boxes}
+            return self._received(arguments) if self._boxes else _NOTHING
         finally:
             if context.has_required:
                 stream.end_context()
+
+    def _add_to(self, arguments: list[Any], values: Sequence[Any], opened: Callable[[Any, Layout], Tensor]) -> None:
+        """Lists of tensors, what is none, and places for what the vendor makes."""
+        for place, slots in self._lists:
+            arguments[place] = [slot and opened(values[slot.number], slot.layout) for slot in slots]
+        for place, number in self._others:
+            arguments[place] = values[number]
+        for place, _ in self._boxes:
+            arguments[place] = Box()
+
+    def _received(self, arguments: Sequence[Any]) -> Mapping[str, Any]:
+        return {name: _received(arguments[place].value) for place, name in self._boxes}
 
     def _with(self, values: Sequence[Any]) -> FunctionCall:
         """The call with these tensors."""

@@ -73,6 +73,8 @@ class CachingAllocator:
         self._lock = threading.Lock()
         self.allocated = Usage()
         self.reserved = Usage()
+        self.give_back: Callable[[Block], None] = self._returned.append
+        """Gives a block back. Any thread may call it at any time, in the midst of an allocation too."""
 
     def allocate(self, nbytes: int, stream: int) -> Block:
         """A block of at least `nbytes` for work on the stream of this number; DeviceMemoryError if there is none."""
@@ -84,10 +86,6 @@ class CachingAllocator:
             block = cached.pop() if cached else self._reserve(size, stream)
             self.allocated.change(size)
             return block
-
-    def give_back(self, block: Block) -> None:
-        """Give a block back. Any thread may do it at any time, in the midst of an allocation too."""
-        self._returned.append(block)
 
     def collect(self) -> None:
         """Bring the numbers up to date."""

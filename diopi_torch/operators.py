@@ -50,29 +50,30 @@ class Kernel:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the operator does. Raises as PyTorch does for arguments that don't suit, or the vendor's error."""
-        if dump.KEY in dump.environment:
-            return dump.dumped(self._name, self.operator, args, kwargs, lambda: self._done(args, kwargs))
-        return self._done(args, kwargs)
-
-    def _done(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         try:
+            if dump.KEY in dump.environment:
+                return dump.dumped(self._name, self.operator, args, kwargs, lambda: self.served(args, kwargs))
             return self.served(args, kwargs)
         except NotServedError:
             return fall_back(self.operator, *args, **kwargs)
 
     def served(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Do it by functions; NotServedError if they can't."""
+        form: list[Hashable] = [self]
         given: list[Any] = []
-        arguments = [form_of(value, given) for value in args]
-        named = [(name, form_of(value, given)) for name, value in kwargs.items()] if kwargs else ()
-        memory = shared(given) if self._writes else ()
-        form = (self, *arguments, *named, memory)
-        plan = backend().plans.get(form)
+        for value in args:
+            form.append(form_of(value, given))
+        if kwargs:
+            form += [(name, form_of(value, given)) for name, value in kwargs.items()]
+        if self._writes:
+            form.append(shared(given))
+        device, key = backend(), tuple(form)
+        plan = device.plans.get(key)
         if plan is None:
             if self._outputs and self._resized(args, kwargs, given):
                 return self.served(args, kwargs)
-            plan = self._planned(form, args, kwargs, given)
-        return plan.run(given)
+            plan = self._planned(key, args, kwargs, given)
+        return plan.run(given, device)
 
     def _resized(self, args: Sequence[Any], kwargs: Mapping[str, Any], given: Sequence[Any]) -> bool:
         """Give tensors that are given to be written the sizes that are due; whether some had others."""

@@ -16,9 +16,10 @@ import torch
 from diopi_proto.aten.mapping import FunctionCall, NotMappedError, Operator, function_calls
 from diopi_proto.aten.table import Row
 from diopi_proto.types import Dtype, Number
-from diopi_torch.backend import backend
+from diopi_torch.backend import Backend, backend
 from diopi_torch.functions import Made, NotServedError, PreparedCall, Slot
 from diopi_torch.layout import TORCH_DTYPES, Layout, contiguous_strides, layout_of
+from diopi_torch.streams import Stream
 from diopi_torch.tensors import is_ours, made, new, upload
 from lib_rt import Generator
 
@@ -27,6 +28,8 @@ KEPT = 4096
 
 Values = MutableSequence[Any]
 """The tensors of a call, and the generators: those of its arguments, those returned, and those made for functions."""
+
+_STANDS, _LISTS = (Slot, Made), (list, tuple)
 
 Make = Callable[[Values], Any]
 """Makes another of them."""
@@ -40,7 +43,7 @@ def form_of(value: Any, found: list[Any]) -> Hashable:
     if isinstance(value, torch.Tensor):
         found.append(value)
         return value.dtype, value.shape, value.stride(), value.is_cpu
-    if isinstance(value, list | tuple):
+    if isinstance(value, _LISTS):
         return type(value), *[form_of(entry, found) for entry in value]
     if isinstance(value, torch.Generator):
         found.append(value)
@@ -71,11 +74,11 @@ class _Step:
     apart: Sequence[tuple[Slot, int]]
     writes: bool
 
-    def done(self, values: Values) -> Iterable[Any]:
+    def done_apart(self, values: Values, device: Backend, stream: Stream) -> Iterable[Any]:
         """Do it; what the vendor made."""
         for result, number in self.apart:
             values[number] = new(result.shape, result.layout.torch_dtype)
-        found = self.call.perform(values)
+        found = self.call.perform(values, device, stream)
         for result, number in self.apart:
             values[result.number].copy_(values[number])
             values[number] = None  # the next step may have its memory
@@ -89,7 +92,9 @@ class Plan:
 
     Attributes:
         operator: the operator's name.
-        makes: what is made before functions are called, in the order of its numbers, which follow those of the given.
+        uploads: the numbers of given tensors that have to be copied to the device.
+        results: what is returned; the numbers follow those of the given.
+        makes: what else is made before functions are called, in the order of its numbers, which follow these.
         steps: the calls.
         room: how many values follow these; then there are those that the vendor makes.
         returned: what the operator returns.
@@ -97,32 +102,41 @@ class Plan:
     """
 
     operator: str
+    uploads: Sequence[int]
+    results: Sequence[Layout]
     makes: Sequence[Make]
     steps: Sequence[_Step]
     room: int
     returned: Any
     instead: Plan | None = None
 
-    def run(self, given: Sequence[Any]) -> Any:
+    def run(self, given: Sequence[Any], device: Backend) -> Any:
         """Do it with these tensors and generators; what the operator returns.
 
         NotServedError if the vendor does not do it, and nothing was written.
         """
-        values = [*given]
+        values, stream, written = [*given], device.streams.current, False
+        for number in self.uploads:
+            values[number] = upload(values[number])
+        for layout in self.results:
+            values.append(made(layout, device, stream.stream_id))
         for make in self.makes:
             values.append(make(values))
-        values += [None] * self.room
-        written = False
+        if self.room:
+            values += [None] * self.room
         try:
             for step in self.steps:
-                values.extend(step.done(values))
+                if step.apart:
+                    values.extend(step.done_apart(values, device, stream))
+                else:
+                    values.extend(step.call.perform(values, device, stream).values())
                 written |= step.writes
         except NotServedError as error:
             if written:
                 raise RuntimeError(f"{self.operator} was served in part: {error}") from error
             if self.instead is None:
                 raise
-            return self.instead.run(given)
+            return self.instead.run(given, device)
         return _filled(self.returned, values)
 
 
@@ -133,7 +147,7 @@ class Refusal:
 
     message: str
 
-    def run(self, given: Sequence[Any]) -> Any:
+    def run(self, given: Sequence[Any], device: Backend) -> Any:
         """NotServedError."""
         raise NotServedError(self.message)
 
@@ -148,7 +162,7 @@ def keep(form: Hashable, plan: Plan | Refusal) -> None:
 
 def _filled(value: Any, values: Sequence[Any]) -> Any:
     """What is returned, with what stands for tensors and numbers replaced."""
-    if isinstance(value, Slot | Made):
+    if isinstance(value, _STANDS):
         return values[value.number]
     return type(value)([_filled(entry, values) for entry in value]) if isinstance(value, list | tuple) else value
 
@@ -169,6 +183,8 @@ class Planning:
         self._given = given
         self._memory = memory
         self._found = 0
+        self._uploads: list[int] = []
+        self._results: list[Layout] = []
         self._makes: list[Make] = []
         self._dtype: torch.dtype | None = None
         self.lasts = True
@@ -190,17 +206,28 @@ class Planning:
         if is_ours(value):
             return Slot(number, layout, self._memory[number])
         if value.device.type == "cpu" and value.dim() == 0:
-            return self.made(layout, lambda values: upload(values[number]))
+            self._uploads.append(number)
+            return Slot(number, layout, number)
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found one of shape "
             f"{list(value.shape)} on {value.device}"
         )
 
     def result(self, layout: Layout) -> Slot:
-        """A tensor in fresh memory; NotServedError if the standard does not have its element type."""
+        """A tensor that is returned; NotServedError if the standard does not have its element type.
+
+        All of these are asked for before anything is made.
+        """
         if layout.dtype is Dtype.unsupported:
             raise NotServedError(f"{layout.torch_dtype} is no element type of the standard")
-        return self.made(layout, lambda values: made(layout))
+        assert not self._makes, "results come first"
+        self._results.append(layout)
+        return Slot(self._number - 1, layout, self._number - 1)
+
+    @property
+    def _number(self) -> int:
+        """Of the next tensor."""
+        return len(self._given) + len(self._results) + len(self._makes)
 
     def made(self, layout: Layout, make: Make, memory: int | None = None) -> Slot:
         """A tensor that is made for each call."""
@@ -209,7 +236,7 @@ class Planning:
 
     def _noted(self, make: Make) -> int:
         self._makes.append(make)
-        return len(self._given) + len(self._makes) - 1
+        return self._number - 1
 
     def plan(self, operator: Operator, row: Row, results: Sequence[Any], returned: Returned) -> Plan:
         """The plan of an operator whose results are written to these tensors.
@@ -225,13 +252,13 @@ class Planning:
         for call in calls:
             if not vendor.has(call.function):
                 raise NotServedError(f"{vendor.name} has no {call.function}")
-        first = len(self._given) + len(self._makes)
+        first = self._number
         steps: list[_Step] = []
         for call in calls:
             steps.append(_step(call, first + sum(len(step.apart) for step in steps), operator.inplace))
         room = sum(len(step.apart) for step in steps)
         received = [Made(first + room + n) for n in range(sum(step.call.makes for step in steps))]
-        return Plan(operator.name, self._makes, steps, room, returned(received))
+        return Plan(operator.name, self._uploads, self._results, self._makes, steps, room, returned(received))
 
     # what the mapping asks for
 
@@ -251,7 +278,9 @@ class Planning:
         return self.made(layout, lambda values: values[tensor.number].as_strided(shape, strides), tensor.memory)
 
     def of_type(self, tensor: Slot, dtype: Dtype) -> Slot:
-        return self.result(layout_of(tensor.shape, contiguous_strides(tensor.shape), TORCH_DTYPES[dtype]))
+        kind = TORCH_DTYPES[dtype]
+        layout = layout_of(tensor.shape, contiguous_strides(tensor.shape), kind)
+        return self.made(layout, lambda values: new(tensor.shape, kind))
 
     def generator(self, given: Made | None) -> Made:
         """The device's, or one seeded with the next number that the operator's draws."""

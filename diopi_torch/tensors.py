@@ -7,16 +7,16 @@ the array, and the array's end gives the memory back. Source: dlpack.h, version 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import numpy as np
 import torch
 
 from diopi_proto.types import Dtype
-from diopi_torch.backend import backend
+from diopi_torch.backend import Backend, backend
 from diopi_torch.layout import CPU, DTYPES, Layout, contiguous_strides, dlpack, extent, layout_of
-from diopi_torch.memory import Block, CachingAllocator, DeviceMemoryError
+from diopi_torch.memory import Block, DeviceMemoryError
 from diopi_torch.settings import NAME
 
 CPU_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
@@ -29,13 +29,13 @@ _CAPSULE = dlpack.typeof("DLTensor**")
 
 @final
 class _Lent(np.ndarray[Any, Any]):
-    """The bytes of a block, which goes back to the allocator when they end."""
+    """The bytes of a block, which is given back when they end."""
 
     block: Block
-    allocator: CachingAllocator
+    give_back: Callable[[Block], None]
 
     def __del__(self) -> None:
-        self.allocator.give_back(self.block)
+        self.give_back(self.block)
 
 
 def _description_in(capsule: object) -> Any:
@@ -43,22 +43,20 @@ def _description_in(capsule: object) -> Any:
     return dlpack.cast(_CAPSULE, id(capsule) + object.__basicsize__)[0]
 
 
-def made(layout: Layout) -> torch.Tensor:
-    """A tensor of the device in fresh memory, which is not written.
+def made(layout: Layout, device: Backend, stream: int) -> torch.Tensor:
+    """A tensor in fresh memory, which is not written, for work on the stream of this number.
 
     torch.OutOfMemoryError if there is not enough; TypeError for an element type that the standard does not have.
     """
     if layout.dtype is _UNSUPPORTED:
         known = ", ".join(map(str, DTYPES))
         raise TypeError(f"{layout.torch_dtype} is no element type of the standard, which has {known}")
-    device = backend()
-    allocator = device.allocator
     try:
-        block = allocator.allocate(layout.nbytes, device.stream.stream_id)
+        block = device.allocator.allocate(layout.nbytes, stream)
     except DeviceMemoryError as error:
         raise torch.OutOfMemoryError(f"{NAME} out of memory: {error}") from None
     lent = _Lent(block.nbytes, np.uint8, block.buffer)
-    lent.block, lent.allocator = block, allocator
+    lent.block, lent.give_back = block, device.allocator.give_back
     capsule = lent.__dlpack__()
     description = _description_in(capsule)
     description[0] = layout.description[0]
@@ -67,9 +65,10 @@ def made(layout: Layout) -> torch.Tensor:
 
 
 def new(shape: Sequence[int], dtype: torch.dtype, strides: Sequence[int] | None = None) -> torch.Tensor:
-    """A tensor as `made` gives it; contiguous if no strides are given."""
-    sizes = tuple(shape)
-    return made(layout_of(sizes, contiguous_strides(sizes) if strides is None else tuple(strides), dtype))
+    """A tensor in fresh memory, as `made` gives it, for the current stream; contiguous if no strides are given."""
+    sizes, device = tuple(shape), backend()
+    layout = layout_of(sizes, contiguous_strides(sizes) if strides is None else tuple(strides), dtype)
+    return made(layout, device, device.stream.stream_id)
 
 
 def is_ours(value: object) -> bool:
