@@ -80,6 +80,25 @@ class Made:
 
 
 @final
+class GivenNumber(float):
+    """Stands in a plan for a number that each call has its own of; the value is that of the call it was found for.
+
+    Attributes:
+        number: its place among the tensors and other values of the call.
+    """
+
+    __slots__ = ("number",)
+    number: int
+
+    @classmethod
+    def at(cls, number: int, value: float) -> GivenNumber:
+        """The one of this place."""
+        made = cls(value)
+        made.number = number
+        return made
+
+
+@final
 class Operand:
     """A tensor of a call as the standard sees it, for those who watch."""
 
@@ -122,7 +141,7 @@ class PreparedCall:
         call: it, with slots for tensors.
     """
 
-    __slots__ = ("_boxes", "_call", "_constants", "_has_more", "_lists", "_others", "_tensors", "function")
+    __slots__ = ("_boxes", "_call", "_constants", "_has_more", "_lists", "_others", "_scalars", "_tensors", "function")
 
     def __init__(self, call: FunctionCall) -> None:
         self._call = call
@@ -131,7 +150,8 @@ class PreparedCall:
         self._constants = [_value(parameter, call) for parameter in parameters]
         at = list(enumerate(self._constants))
         self._tensors = [(place, value.number, value.layout) for place, value in at if isinstance(value, Slot)]
-        self._others = [(place, value.number) for place, value in at if isinstance(value, Made)]
+        self._others = [(place, value.number) for place, value in at if isinstance(value, Made | GivenNumber)]
+        self._scalars = [place for place, p in enumerate(parameters) if issubclass(p.annotation, kinds.Scalar)]
         self._lists = [(place, value) for place, value in at if isinstance(value, list)]
         self._boxes = [(place, parameters[place].name) for place, value in at if isinstance(value, Box)]
         self._has_more = bool(self._others or self._lists or self._boxes)
@@ -173,7 +193,7 @@ class PreparedCall:
         for place, slots in self._lists:
             arguments[place] = [slot and opened(values[slot.number], slot.layout) for slot in slots]
         for place, number in self._others:
-            arguments[place] = values[number]
+            arguments[place] = Scalar.of(values[number]) if place in self._scalars else values[number]
         for place, _ in self._boxes:
             arguments[place] = Box()
 
@@ -186,7 +206,7 @@ class PreparedCall:
         def known(value: Any) -> Any:
             if isinstance(value, Slot):
                 return Operand(values[value.number], value.layout)
-            if isinstance(value, Made):
+            if isinstance(value, Made | GivenNumber):
                 return values[value.number]
             return [known(entry) for entry in value] if isinstance(value, list) else value
 
@@ -211,7 +231,7 @@ def _value(parameter: Parameter, call: FunctionCall) -> Any:
     if issubclass(parameter.annotation, kinds.NewOut) or parameter.annotation in (kinds.OutBool, kinds.OutI64):
         return Box()
     value = call.results[parameter.name] if parameter.name in call.results else call.arguments.get(parameter.name)
-    if value is None or isinstance(value, Slot | Made | list):
+    if value is None or isinstance(value, Slot | Made | GivenNumber | list):
         return value
     if issubclass(parameter.annotation, kinds.Scalar):
         return Scalar.of(value)

@@ -1,8 +1,9 @@
 """Plans: how calls of an operator are done, found once for all that have one form.
 
 The form is all that the mapping to functions looks at: element types, shapes and strides of tensors, which of them
-share memory if the operator writes some, and the values of all else. In a plan slots stand for tensors. Where a number
-was read from memory it serves one call.
+share memory if the operator writes some, and the values of all else, but of floating point numbers in lists: an
+optimizer has others of these in each step. In a plan slots stand for tensors. Where a number was read from memory it
+serves one call.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from diopi_proto.aten.mapping import FunctionCall, NotMappedError, Operator, fun
 from diopi_proto.aten.table import Row
 from diopi_proto.types import Dtype, Number
 from diopi_torch.backend import Backend, backend
-from diopi_torch.functions import Made, NotServedError, PreparedCall, Slot
+from diopi_torch.functions import GivenNumber, Made, NotServedError, PreparedCall, Slot
 from diopi_torch.layout import TORCH_DTYPES, Layout, contiguous_strides, layout_of
 from diopi_torch.streams import Stream
 from diopi_torch.tensors import is_ours, made, new, upload
@@ -36,7 +37,7 @@ Make = Callable[[Values], Any]
 
 
 def form_of(value: Any, found: list[Any]) -> Hashable:
-    """All that decides how a call with this argument is done; the tensors and generators in it are added to `found`.
+    """All that decides how a call with this argument is done; what else is in it is added to `found`.
 
     1, 1.0 and True, 0.0 and -0.0 are different.
     """
@@ -44,18 +45,29 @@ def form_of(value: Any, found: list[Any]) -> Hashable:
         found.append(value)
         return value.dtype, value.shape, value.stride(), value.is_cpu
     if isinstance(value, _LISTS):
-        return type(value), *[form_of(entry, found) for entry in value]
+        return type(value), *[_form_of_entry(entry, found) for entry in value]
     if isinstance(value, torch.Generator):
         found.append(value)
         return torch.Generator
     return type(value), repr(value) if isinstance(value, float) else value
 
 
+def _form_of_entry(value: Any, found: list[Any]) -> Hashable:
+    if isinstance(value, float):
+        found.append(value)
+        return float
+    return form_of(value, found)
+
+
 def shared(values: Sequence[Any]) -> tuple[int, ...]:
-    """Of each of these tensors the number of the first in the same memory."""
-    first: dict[Any, int] = {}
-    storages = [one.untyped_storage().data_ptr() if isinstance(one, torch.Tensor) else one for one in values]
-    return tuple([first.setdefault(storage, number) for number, storage in enumerate(storages)])
+    """Of each of these tensors the number of the first in the same memory; of what is none its own."""
+    first: dict[int, int] = {}
+    return tuple(
+        [
+            first.setdefault(one.untyped_storage().data_ptr(), number) if isinstance(one, torch.Tensor) else number
+            for number, one in enumerate(values)
+        ]
+    )
 
 
 @final
@@ -196,10 +208,10 @@ class Planning:
         that is not on the device.
         """
         if isinstance(value, list | tuple):
-            return [self.slots(entry) for entry in value]
+            return [self._number_of(entry) if isinstance(entry, float) else self.slots(entry) for entry in value]
         if not isinstance(value, torch.Tensor | torch.Generator):
             return value
-        number, self._found = self._found, self._found + 1
+        number = self._next()
         if isinstance(value, torch.Generator):
             return Made(number)
         layout = layout_of(tuple(value.shape), value.stride(), value.dtype)
@@ -212,6 +224,14 @@ class Planning:
             "Expected all tensors to be on the same device, but found one of shape "
             f"{list(value.shape)} on {value.device}"
         )
+
+    def _number_of(self, value: float) -> GivenNumber:
+        return GivenNumber.at(self._next(), value)
+
+    def _next(self) -> int:
+        """The number of the next of the given."""
+        self._found += 1
+        return self._found - 1
 
     def result(self, layout: Layout) -> Slot:
         """A tensor that is returned; NotServedError if the standard does not have its element type.
@@ -265,6 +285,10 @@ class Planning:
     def of_numbers(self, value: Number | list[int]) -> Slot:
         tensor = torch.tensor(value, dtype=torch.int64 if isinstance(value, list) else self._dtype)
         layout = layout_of(tuple(tensor.shape), tensor.stride(), tensor.dtype)
+        if isinstance(value, GivenNumber):
+            return self.made(
+                layout, lambda values: upload(torch.tensor(values[value.number], dtype=layout.torch_dtype))
+            )
         return self.made(layout, lambda values: upload(tensor))
 
     def number_in(self, tensor: Slot) -> Number | None:

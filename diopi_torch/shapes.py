@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from diopi_torch.functions import Made, NotServedError, Slot
+from diopi_torch.functions import GivenNumber, Made, NotServedError, Slot
 from diopi_torch.layout import Layout, layout_of
 
 Layouts = Layout | None | list[Any] | tuple[Any, ...]
@@ -51,6 +51,8 @@ def _meta(value: Any) -> Any:
         return [_meta(entry) for entry in value]
     if isinstance(value, torch.device):
         return torch.device("meta")
+    if isinstance(value, GivenNumber):
+        return float(value)
     return None if isinstance(value, Made) else value
 
 

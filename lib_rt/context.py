@@ -53,7 +53,7 @@ class Context(Owner):
     def has_required(self) -> bool:
         """Whether operators required tensors."""
         check(lib.diopirt_context_required(self.handle, ffi.NULL, 0, self._count))
-        return self._count[0] != 0
+        return bool(self._count[0])
 
     def require_tensor(
         self,

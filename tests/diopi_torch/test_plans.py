@@ -74,6 +74,18 @@ def test_numbers_that_become_tensors_are_those_of_the_call(found: mock.Mock) -> 
         assert x.new_full((), value).expand(3).add(x).tolist() == [1 + value] * 3
 
 
+def test_numbers_in_lists_are_those_of_the_call(found: mock.Mock) -> None:
+    for numbers in ([1.0, 2.0], [3.0, -0.0]):
+        xs = [torch.full((size,), 6.0, device=DEVICE) for size in (2, 3)]
+        ones = torch._foreach_div(xs, [1.0, 1.0])
+        found.reset_mock()
+        torch._foreach_addcdiv_(xs, ones, ones, numbers)
+        assert [x.tolist() for x in xs] == [[6 + numbers[0]] * 2, [6 + numbers[1]] * 3]
+        torch._foreach_mul_(xs, numbers)
+        assert xs[1].tolist() == [(6 + numbers[1]) * numbers[1]] * 3
+    assert found.call_count == 0
+
+
 def test_what_is_made_or_read_for_a_call_is_its_own(found: mock.Mock) -> None:
     draws = []
     for seed in (1, 1, 2):
