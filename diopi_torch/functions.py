@@ -115,22 +115,22 @@ Performed = Callable[[], Mapping[str, Any]]
 Watch = Callable[[FunctionCall, Performed], Mapping[str, Any]]
 """Has a call performed, by what it is given for that, looking at what there is before and after it."""
 
-_watches: dict[int, Watch] = {}
+watches: dict[int, Watch] = {}
 """By the number of the thread whose calls are watched."""
 
 
 @contextmanager
 def watched(watch: Watch) -> Iterator[None]:
     """Have a watch perform the calls that this thread makes meanwhile; one that watches already is within it."""
-    thread, before = get_ident(), _watches.get(get_ident())
-    _watches[thread] = watch if before is None else lambda call, do: watch(call, lambda: before(call, do))
+    thread, before = get_ident(), watches.get(get_ident())
+    watches[thread] = watch if before is None else lambda call, do: watch(call, lambda: before(call, do))
     try:
         yield
     finally:
         if before is None:
-            del _watches[thread]
+            del watches[thread]
         else:
-            _watches[thread] = before
+            watches[thread] = before
 
 
 @final
@@ -166,9 +166,10 @@ class PreparedCall:
 
         Raises NotServedError if the vendor does not do it, RuntimeError with its explanation if the call fails.
         """
-        if _watches and (watch := _watches.get(get_ident())):
-            return watch(self._with(values), lambda: self.perform_unwatched(values, device, stream))
-        return self.perform_unwatched(values, device, stream)
+        watch = watches.get(get_ident())
+        if watch is None:
+            return self.perform_unwatched(values, device, stream)
+        return watch(self._with(values), lambda: self.perform_unwatched(values, device, stream))
 
     def perform_unwatched(self, values: Sequence[Any], device: Backend, stream: Stream) -> Mapping[str, Any]:
         """As `perform`, whoever watches."""

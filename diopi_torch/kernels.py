@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -48,13 +49,9 @@ VIEWS = (
 """Operators of which the CPU's kernels look at shapes, strides and storages alone."""
 
 
-def _as_on_the_cpu(operator: Any) -> Kernel:
-    return lambda *args, **kwargs: operator.redispatch(CPU_KEYS, *args, **kwargs)
-
-
 for _operator in VIEWS:
     KERNELS[_operator._schema.name.removeprefix("aten::") + f".{_operator._overloadname}".removesuffix(".default")] = (
-        _as_on_the_cpu(_operator)
+        partial(_operator.redispatch, CPU_KEYS)
     )
 
 

@@ -102,7 +102,7 @@ class CachingAllocator:
         while self._returned:
             block = self._returned.popleft()
             self._free[block.stream, block.nbytes].append(block)
-            self.allocated.change(-block.nbytes)
+            self.allocated.current -= block.nbytes
 
     def _reserve(self, nbytes: int, stream: int) -> Block:
         """New memory."""

@@ -18,7 +18,7 @@ from diopi_proto.aten.mapping import FunctionCall, NotMappedError, Operator, fun
 from diopi_proto.aten.table import Row
 from diopi_proto.types import Dtype, Number
 from diopi_torch.backend import Backend, backend
-from diopi_torch.functions import GivenNumber, Made, NotServedError, PreparedCall, Slot
+from diopi_torch.functions import GivenNumber, Made, NotServedError, PreparedCall, Slot, watches
 from diopi_torch.layout import TORCH_DTYPES, Layout, contiguous_strides, layout_of
 from diopi_torch.streams import Stream
 from diopi_torch.tensors import is_ours, made, new, upload
@@ -141,7 +141,9 @@ class Plan:
                 if step.apart:
                     values.extend(step.done_apart(values, device, stream))
                 else:
-                    values.extend(step.call.perform(values, device, stream).values())
+                    perform = step.call.perform if watches else step.call.perform_unwatched
+                    if received := perform(values, device, stream):
+                        values.extend(received.values())
                 written |= step.writes
         except NotServedError as error:
             if written:
@@ -149,7 +151,8 @@ class Plan:
             if self.instead is None:
                 raise
             return self.instead.run(given, device)
-        return _filled(self.returned, values)
+        returned = self.returned
+        return values[returned.number] if type(returned) is Slot else _filled(returned, values)
 
 
 @final

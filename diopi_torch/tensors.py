@@ -26,6 +26,9 @@ _UNSUPPORTED = Dtype.unsupported
 
 _CAPSULE = dlpack.typeof("DLTensor**")
 
+_HEADER = object.__basicsize__
+"""Bytes that all objects of Python begin with. In a capsule the pointer that it holds follows."""
+
 
 @final
 class _Lent(np.ndarray[Any, Any]):
@@ -39,8 +42,8 @@ class _Lent(np.ndarray[Any, Any]):
 
 
 def _description_in(capsule: object) -> Any:
-    """What a capsule says of its tensor, to be changed: its first member, behind what all objects of Python have."""
-    return dlpack.cast(_CAPSULE, id(capsule) + object.__basicsize__)[0]
+    """What a capsule says of its tensor, to be changed."""
+    return dlpack.cast(_CAPSULE, id(capsule) + _HEADER)[0]
 
 
 def made(layout: Layout, device: Backend, stream: int) -> torch.Tensor:

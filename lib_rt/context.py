@@ -15,6 +15,8 @@ from lib_rt.owner import Owner
 from lib_rt.stream import Stream
 from lib_rt.tensor import Tensor
 
+_NULL, _count_required = ffi.NULL, lib.diopirt_context_required
+
 
 class Context(Owner):
     """A context on `stream`, or on a stream of its own.
@@ -52,8 +54,10 @@ class Context(Owner):
     @property
     def has_required(self) -> bool:
         """Whether operators required tensors."""
-        check(lib.diopirt_context_required(self.handle, ffi.NULL, 0, self._count))
-        return bool(self._count[0])
+        count = self._count
+        if code := _count_required(self.handle, _NULL, 0, count):
+            check(code)
+        return bool(count[0])
 
     def require_tensor(
         self,
