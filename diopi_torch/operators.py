@@ -114,10 +114,12 @@ class Kernel:
         if self._is_inplace:
             layouts_of(self.operator, named)  # raises what PyTorch raises
             target = next(iter(named.values()))
+            planning.check_written(_listed(target))
             results = [None] if inplace and isinstance(target, list) else _listed(target)
             return planning.plan(operator, self.row, results, lambda made: target if self._returns else None)
         if self._outputs:
             outputs = [named[name] for name in self._outputs]
+            planning.check_written(outputs)
             return planning.plan(
                 operator, self.row, outputs, lambda made: outputs[0] if len(outputs) == 1 else tuple(outputs)
             )

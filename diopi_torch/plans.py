@@ -228,6 +228,11 @@ class Planning:
             f"{list(value.shape)} on {value.device}"
         )
 
+    def check_written(self, slots: Sequence[Any]) -> None:
+        """RuntimeError unless all of these tensors, which are written, are on the device."""
+        if any(isinstance(slot, Slot) and slot.number in self._uploads for slot in slots):
+            raise RuntimeError("Expected all tensors to be on the same device, but what is written is on the CPU")
+
     def _number_of(self, value: float) -> GivenNumber:
         return GivenNumber.at(self._next(), value)
 

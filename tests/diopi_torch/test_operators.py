@@ -292,6 +292,12 @@ def test_what_a_vendor_declines_runs_on_the_cpu(on: Callable[[Any], Any], code: 
     assert diopi_torch.fallbacks() == {"exp": 1, "exp.out": 1}
 
 
+@pytest.mark.parametrize("write", [lambda x, y: x.add_(y), lambda x, y: torch.add(y, 1, out=x)], ids=["add_", "out"])
+def test_results_on_the_cpu_are_refused(vendor: Altered, write: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        write(torch.tensor(1.0), torch.tensor(1.0, device="diopi"))
+
+
 def test_an_error_of_the_vendor_is_an_error(on: Callable[[Any], Any]) -> None:
     on(Altered(answers={"diopiExp": Error.ErrorOccurred}))
     with pytest.raises(RuntimeError, match="altered: diopiExp answered ErrorOccurred: no reason"):
