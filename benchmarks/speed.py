@@ -105,8 +105,8 @@ def operators(rounds: int) -> Table:
     return table
 
 
-def device_add(rounds: int, calls: int = 200) -> Table:
-    """An add on the device, and the vendor's call in it."""
+def device_add(rounds: int, calls: int = 20) -> Table:
+    """An add on the device, and the vendor's call in it: short rounds, some of which nothing else disturbs."""
     x = torch.ones(call_overhead.ELEMENTS, device="diopi")
     vendor = find_vendor("jax_cpu")
     with vendor.open_device() as device, Context(device) as context:
@@ -116,7 +116,7 @@ def device_add(rounds: int, calls: int = 200) -> Table:
             return lambda: [call() for _ in range(calls)] and None
 
         taken = best(
-            10 * rounds,
+            100 * rounds,
             repeated(lambda: torch.add(x, x)),
             repeated(lambda: call_overhead.add(vendor, context, arguments)),
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from typing import final
+from collections.abc import Hashable
+from typing import Any, final
 from weakref import WeakSet
 
 from diopi_impl.base import BaseVendor
@@ -25,7 +26,7 @@ class BackendError(RuntimeError):
 
 @final
 class Backend:
-    """A vendor's device in use: its streams, its memory and its generator."""
+    """A vendor's device in use: its streams, its memory, its generator, and how operators are done on it."""
 
     def __init__(self, vendor: BaseVendor) -> None:
         self.vendor = vendor
@@ -35,8 +36,9 @@ class Backend:
         self.default_stream = Stream(self.device)
         self.include(self.default_stream)
         self.streams = StreamChoice(self.default_stream)
-        self.allocator = CachingAllocator(self.device, self.synchronize)
+        self.allocator = CachingAllocator(self.device, self.leave_memory)
         self.generator = Generator(self.device, DEFAULT_SEED)
+        self.plans: dict[Hashable, Any] = {}
 
     @property
     def stream(self) -> Stream:
@@ -51,6 +53,12 @@ class Backend:
         """Wait for all streams."""
         for stream in list(self._streams):
             stream.synchronize()
+
+    def leave_memory(self) -> None:
+        """Wait for all streams, which keep nothing that is about memory that nobody uses."""
+        for stream in list(self._streams):
+            stream.synchronize()
+            stream.forget()
 
     def close(self) -> None:
         """End the vendor's device, after waiting for it. Tensors that are left can be dropped, and nothing else."""

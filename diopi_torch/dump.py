@@ -46,7 +46,7 @@ def dumped(
     def watch(call: FunctionCall, perform: Performed) -> Mapping[str, Any]:
         _say(name, call.function, lines)
         lines.clear()  # the arguments once, however many functions do it
-        return perform(call)
+        return perform()
 
     with watched(watch):
         return do()

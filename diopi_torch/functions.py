@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import get_ident
 from typing import Any, final
 
@@ -14,10 +15,12 @@ from diopi_proto import parameters as kinds
 from diopi_proto.aten.mapping import FunctionCall
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
-from diopi_proto.types import Dtype, Error, Number, Reduction, RoundMode, Scalar
+from diopi_proto.types import Dtype, Error, Reduction, RoundMode, Scalar
 from diopi_torch.backend import Backend, backend
-from diopi_torch.tensors import DTYPES, TORCH_DTYPES, is_dense, is_ours, new, upload
-from lib_rt import Generator, Tensor
+from diopi_torch.layout import TORCH_DTYPES, Layout
+from diopi_torch.streams import Stream
+from diopi_torch.tensors import is_dense, new
+from lib_rt import Tensor
 
 NOT_HERE = frozenset({Error.NoImplement, Error.ForceFallbackToCPU, Error.DtypeNotSupported, Error._5DNotSupported})
 """Codes with which a vendor says that it does not do what is asked, not that something is wrong with it."""
@@ -26,157 +29,215 @@ NOT_HERE = frozenset({Error.NoImplement, Error.ForceFallbackToCPU, Error.DtypeNo
 _OUTSIDE = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
 """How PyTorch behaves outside of operators, and so for a vendor that is written in it: with gradients, say."""
 
+_outside = torch._C._ForceDispatchKeyGuard
+
+_SUCCESS = Error.Success
+
+_NOTHING: Mapping[str, Any] = {}
+
 
 class NotServedError(Exception):
     """The vendor does not serve a call; the message says what it lacks. Nothing was written."""
 
 
 @final
-class Operand:
-    """A tensor of a call as the standard sees it."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Slot:
+    """Stands in a plan for a tensor.
 
-    __slots__ = ("dtype", "shape", "strides", "tensor")
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self.tensor = tensor
-        self.shape = tuple(tensor.shape)
-        self.strides = tensor.stride()
-        self.dtype = DTYPES.get(tensor.dtype, Dtype.unsupported)
-
-    def opened(self, device: Backend) -> Tensor:
-        """It in the context of the current stream: its memory itself."""
-        storage = self.tensor.untyped_storage()
-        offset = int(self.tensor.storage_offset()) if self.tensor.numel() else 0
-        memory = storage.data_ptr(), storage.nbytes()
-        return device.stream.tensor(*memory, self.shape, self.dtype, self.strides, offset)
-
-
-def operand(tensor: torch.Tensor) -> Operand:
-    """A tensor of a call. One of the CPU with a single number is copied to the device, as PyTorch does.
-
-    RuntimeError for any other that is not on the device.
+    Attributes:
+        number: of the tensor among those of the call.
+        layout: of it.
+        memory: the number of the first tensor of the call that is in the same memory.
     """
-    if is_ours(tensor):
-        return Operand(tensor)
-    if tensor.device.type == "cpu" and tensor.dim() == 0:
-        return Operand(upload(tensor))
-    raise RuntimeError(
-        f"Expected all tensors to be on the same device, but found one of shape {list(tensor.shape)} on {tensor.device}"
-    )
+
+    number: int
+    layout: Layout
+    memory: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each axis."""
+        return self.layout.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Distance in elements along each axis."""
+        return self.layout.strides
+
+    @property
+    def dtype(self) -> Dtype:
+        """The element type."""
+        return self.layout.dtype
 
 
 @final
-class DeviceMaker:
-    """Makes what a mapping needs, on the device.
+@dataclass(frozen=True, eq=False, slots=True)
+class Made:
+    """Stands in a plan for what is no tensor, and made for each call: a generator; by its number, too."""
 
-    Args:
-        dtype: of the operator's first result, which numbers that become tensors take; None if it has none.
+    number: int
+
+
+@final
+class GivenNumber(float):
+    """Stands in a plan for a number that each call has its own of; the value is that of the call it was found for.
+
+    Attributes:
+        number: its place among the tensors and other values of the call.
     """
 
-    def __init__(self, dtype: torch.dtype | None) -> None:
-        self._dtype = dtype
+    __slots__ = ("number",)
+    number: int
 
-    def of_numbers(self, value: Number | list[int]) -> Operand:
-        dtype = torch.int64 if isinstance(value, list) else self._dtype
-        return Operand(upload(torch.tensor(value, dtype=dtype)))
-
-    def number_in(self, tensor: Operand) -> Number | None:
-        return None if tensor.shape or tensor.tensor.dtype.is_complex else tensor.tensor.item()
-
-    def laid_out(self, tensor: Operand, shape: tuple[int, ...], strides: tuple[int, ...]) -> Operand:
-        return Operand(tensor.tensor.as_strided(shape, strides))
-
-    def of_type(self, tensor: Operand, dtype: Dtype) -> Operand:
-        return Operand(new(tensor.shape, TORCH_DTYPES[dtype]))
-
-    def generator(self, given: torch.Generator | None) -> Generator:
-        """The device's, or one seeded with the next number that `given` draws."""
-        if given is None:
-            return backend().generator
-        return Generator(backend().device, int(torch.randint(2**63 - 1, (), generator=given)))
+    @classmethod
+    def at(cls, number: int, value: float) -> GivenNumber:
+        """The one of this place."""
+        made = cls(value)
+        made.number = number
+        return made
 
 
-def check_has(functions: Sequence[str]) -> None:
-    """NotServedError unless the vendor has all of these functions."""
-    vendor = backend().vendor
-    for function in functions:
-        if not vendor.has(function):
-            raise NotServedError(f"{vendor.name} has no {function}")
+@final
+class Operand:
+    """A tensor of a call as the standard sees it, for those who watch."""
+
+    __slots__ = ("dtype", "shape", "strides", "tensor")
+
+    def __init__(self, tensor: torch.Tensor, layout: Layout) -> None:
+        self.tensor = tensor
+        self.shape, self.strides, self.dtype = layout.shape, layout.strides, layout.dtype
 
 
-Performed = Callable[[FunctionCall], Mapping[str, Any]]
+Performed = Callable[[], Mapping[str, Any]]
 """Performs a call; the results that the vendor made, by name."""
 
 Watch = Callable[[FunctionCall, Performed], Mapping[str, Any]]
-"""Performs a call by what it is given for that, looking at what there is before and after it."""
+"""Has a call performed, by what it is given for that, looking at what there is before and after it."""
 
-_watches: dict[int, Watch] = {}
+watches: dict[int, Watch] = {}
 """By the number of the thread whose calls are watched."""
 
 
 @contextmanager
 def watched(watch: Watch) -> Iterator[None]:
     """Have a watch perform the calls that this thread makes meanwhile; one that watches already is within it."""
-    thread, before = get_ident(), _watches.get(get_ident())
-    _watches[thread] = watch if before is None else lambda call, do: watch(call, lambda one: before(one, do))
+    thread, before = get_ident(), watches.get(get_ident())
+    watches[thread] = watch if before is None else lambda call, do: watch(call, lambda: before(call, do))
     try:
         yield
     finally:
         if before is None:
-            del _watches[thread]
+            del watches[thread]
         else:
-            _watches[thread] = before
+            watches[thread] = before
 
 
-def perform(call: FunctionCall) -> Mapping[str, Any]:
-    """Call a function on the current stream; the results that the vendor made, by name.
+@final
+class PreparedCall:
+    """A call of a function whose tensors are not known yet.
 
-    Raises NotServedError if the vendor does not do it, RuntimeError with its explanation if the call fails.
+    Args:
+        call: it, with slots for tensors.
     """
-    watch = _watches.get(get_ident()) if _watches else None
-    return _perform(call) if watch is None else watch(call, _perform)
+
+    __slots__ = ("_boxes", "_call", "_constants", "_has_more", "_lists", "_others", "_scalars", "_tensors", "function")
+
+    def __init__(self, call: FunctionCall) -> None:
+        self._call = call
+        self.function = call.function
+        parameters = lookup(call.function).parameters[1:]
+        self._constants = [_value(parameter, call) for parameter in parameters]
+        at = list(enumerate(self._constants))
+        self._tensors = [(place, value.number, value.layout) for place, value in at if isinstance(value, Slot)]
+        self._others = [(place, value.number) for place, value in at if isinstance(value, Made | GivenNumber)]
+        self._scalars = [place for place, p in enumerate(parameters) if issubclass(p.annotation, kinds.Scalar)]
+        self._lists = [(place, value) for place, value in at if isinstance(value, list)]
+        self._boxes = [(place, parameters[place].name) for place, value in at if isinstance(value, Box)]
+        self._has_more = bool(self._others or self._lists or self._boxes)
+
+    @property
+    def makes(self) -> int:
+        """How many results the vendor makes."""
+        return len(self._boxes)
+
+    def perform(self, values: Sequence[Any], device: Backend, stream: Stream) -> Mapping[str, Any]:
+        """Call it on a stream, with tensors by their numbers; the results that the vendor made, by name.
+
+        Raises NotServedError if the vendor does not do it, RuntimeError with its explanation if the call fails.
+        """
+        watch = watches.get(get_ident())
+        if watch is None:
+            return self.perform_unwatched(values, device, stream)
+        return watch(self._with(values), lambda: self.perform_unwatched(values, device, stream))
+
+    def perform_unwatched(self, values: Sequence[Any], device: Backend, stream: Stream) -> Mapping[str, Any]:
+        """As `perform`, whoever watches."""
+        opened, arguments = stream.opened, self._constants.copy()
+        for place, number, layout in self._tensors:
+            arguments[place] = opened(values[number], layout)
+        if self._has_more:
+            self._add_to(arguments, values, opened)
+        context = stream.context
+        try:
+            with _outside(*_OUTSIDE):
+                code = device.vendor.call(self.function, context, *arguments)
+            if code is not _SUCCESS:
+                raise _refusal(device, self.function, code)
+            return self._received(arguments) if self._boxes else _NOTHING
+        finally:
+            if context.has_required:
+                stream.end_context()
+
+    def _add_to(self, arguments: list[Any], values: Sequence[Any], opened: Callable[[Any, Layout], Tensor]) -> None:
+        """Lists of tensors, what is none, and places for what the vendor makes."""
+        for place, slots in self._lists:
+            arguments[place] = [slot and opened(values[slot.number], slot.layout) for slot in slots]
+        for place, number in self._others:
+            arguments[place] = Scalar.of(values[number]) if place in self._scalars else values[number]
+        for place, _ in self._boxes:
+            arguments[place] = Box()
+
+    def _received(self, arguments: Sequence[Any]) -> Mapping[str, Any]:
+        return {name: _received(arguments[place].value) for place, name in self._boxes}
+
+    def _with(self, values: Sequence[Any]) -> FunctionCall:
+        """The call with these tensors."""
+
+        def known(value: Any) -> Any:
+            if isinstance(value, Slot):
+                return Operand(values[value.number], value.layout)
+            if isinstance(value, Made | GivenNumber):
+                return values[value.number]
+            return [known(entry) for entry in value] if isinstance(value, list) else value
+
+        given, results = self._call.arguments, self._call.results
+        return FunctionCall(
+            self.function,
+            {name: known(value) for name, value in given.items()},
+            {name: known(value) for name, value in results.items()},
+        )
 
 
-def _perform(call: FunctionCall) -> Mapping[str, Any]:
-    device = backend()
-    vendor, prototype = device.vendor, lookup(call.function)
-    try:
-        values = [_value(device, p, call) for p in prototype.parameters[1:]]
-        with torch._C._ForceDispatchKeyGuard(*_OUTSIDE):
-            code = vendor.call(call.function, device.stream.context, *values)
-        if code in NOT_HERE:
-            raise NotServedError(f"{call.function} answered {code.name}: {vendor.last_error()}")
-        if code is not Error.Success:
-            raise RuntimeError(f"{vendor.name}: {call.function} answered {code.name}: {vendor.last_error()}")
-        boxes = zip(prototype.parameters[1:], values, strict=True)
-        return {p.name: _received(box.value) for p, box in boxes if isinstance(box, Box)}
-    finally:
-        if device.stream.context.required:
-            device.stream.end_context()
+def _refusal(device: Backend, function: str, code: Error) -> Exception:
+    """What is raised for a code other than success."""
+    answer = f"{function} answered {code.name}: {device.vendor.last_error()}"
+    return NotServedError(answer) if code in NOT_HERE else RuntimeError(f"{device.vendor.name}: {answer}")
 
 
-def _value(device: Backend, parameter: Parameter, call: FunctionCall) -> Any:
-    """What is passed for a parameter."""
+def _value(parameter: Parameter, call: FunctionCall) -> Any:
+    """What is passed for a parameter; slots as they are."""
     if parameter.role is Role.count:
         return _count(call)
     if issubclass(parameter.annotation, kinds.NewOut) or parameter.annotation in (kinds.OutBool, kinds.OutI64):
         return Box()
     value = call.results[parameter.name] if parameter.name in call.results else call.arguments.get(parameter.name)
-    return _passed(device, parameter.annotation, value)
-
-
-def _passed(device: Backend, kind: Any, value: Any) -> Any:
-    """A value as a vendor takes it."""
-    if isinstance(value, Operand):
-        return value.opened(device)
-    if isinstance(value, list):
-        return [_passed(device, kind, entry) for entry in value]
-    if value is None:
-        return None
-    if issubclass(kind, kinds.Scalar):
+    if value is None or isinstance(value, Slot | Made | GivenNumber | list):
+        return value
+    if issubclass(parameter.annotation, kinds.Scalar):
         return Scalar.of(value)
-    if issubclass(kind, Reduction | RoundMode):
-        return kind[value]
+    if issubclass(parameter.annotation, Reduction | RoundMode):
+        return parameter.annotation[value]
     return value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -11,9 +12,10 @@ import torch
 
 from diopi_torch.fallback import count
 from diopi_torch.functions import NotServedError
-from diopi_torch.operators import serve
+from diopi_torch.layout import contiguous_strides, extent
+from diopi_torch.operators import COPY
 from diopi_torch.settings import NAME
-from diopi_torch.tensors import CPU_KEYS, contiguous_strides, copy_bytes, extent, is_dense, is_ours, new, on_host
+from diopi_torch.tensors import CPU_KEYS, copy_bytes, is_dense, is_ours, new, on_host
 
 aten = torch.ops.aten
 
@@ -47,13 +49,9 @@ VIEWS = (
 """Operators of which the CPU's kernels look at shapes, strides and storages alone."""
 
 
-def _as_on_the_cpu(operator: Any) -> Kernel:
-    return lambda *args, **kwargs: operator.redispatch(CPU_KEYS, *args, **kwargs)
-
-
 for _operator in VIEWS:
     KERNELS[_operator._schema.name.removeprefix("aten::") + f".{_operator._overloadname}".removesuffix(".default")] = (
-        _as_on_the_cpu(_operator)
+        partial(_operator.redispatch, CPU_KEYS)
     )
 
 
@@ -136,7 +134,7 @@ def _resize_output(self: torch.Tensor, size: Sequence[int], device: torch.device
 
 
 def _set_storage(tensor: torch.Tensor, storage: torch.UntypedStorage, offset: int, size: Sequence[int]) -> torch.Tensor:
-    strides = contiguous_strides(size)
+    strides = contiguous_strides(tuple(size))
     return aten.set_.source_Storage_storage_offset.redispatch(CPU_KEYS, tensor, storage, offset, list(size), strides)
 
 
@@ -229,7 +227,7 @@ def _copy_on_device(source: torch.Tensor, target: torch.Tensor) -> None:
         copy_bytes(target, source)
         return
     try:
-        serve("copy_", {"self": target, "src": source, "non_blocking": False}, [target])
+        COPY.served((target, source), {})
     except NotServedError:
         count("copy_")
         _copy_on_host(on_host(source), target)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, field
+from typing import Any, final
 
 from lib_rt import CallError, Device
+from lib_rt.library import ffi, pointer
 
 GRANULE = 512
 """Bytes: sizes are rounded up to a multiple of it, so that tensors of nearly one size can follow one another."""
@@ -21,11 +22,18 @@ class DeviceMemoryError(MemoryError):
 @final
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of device memory: its address, its size in bytes, and the number of the stream that works on it."""
+    """A piece of device memory: its address, its size in bytes, and the number of the stream that works on it.
+
+    Attributes:
+        pointer: its address as a C pointer.
+        buffer: it as an object of Python, which nobody reads or writes where the host can't address it.
+    """
 
     address: int
     nbytes: int
     stream: int
+    pointer: Any = field(compare=False, repr=False)
+    buffer: Any = field(compare=False, repr=False)
 
 
 @final
@@ -65,20 +73,19 @@ class CachingAllocator:
         self._lock = threading.Lock()
         self.allocated = Usage()
         self.reserved = Usage()
+        self.give_back: Callable[[Block], None] = self._returned.append
+        """Gives a block back. Any thread may call it at any time, in the midst of an allocation too."""
 
     def allocate(self, nbytes: int, stream: int) -> Block:
         """A block of at least `nbytes` for work on the stream of this number; DeviceMemoryError if there is none."""
         size = max(-(-nbytes // GRANULE), 1) * GRANULE
         with self._lock:
-            self._collect()
+            if self._returned:
+                self._collect()
             cached = self._free[stream, size]
-            block = cached.pop() if cached else Block(self._reserve(size), size, stream)
+            block = cached.pop() if cached else self._reserve(size, stream)
             self.allocated.change(size)
             return block
-
-    def give_back(self, block: Block) -> None:
-        """Give a block back. Any thread may do it at any time, in the midst of an allocation too."""
-        self._returned.append(block)
 
     def collect(self) -> None:
         """Bring the numbers up to date."""
@@ -95,10 +102,10 @@ class CachingAllocator:
         while self._returned:
             block = self._returned.popleft()
             self._free[block.stream, block.nbytes].append(block)
-            self.allocated.change(-block.nbytes)
+            self.allocated.current -= block.nbytes
 
-    def _reserve(self, nbytes: int) -> int:
-        """The address of new memory."""
+    def _reserve(self, nbytes: int, stream: int) -> Block:
+        """New memory."""
         try:
             address = self._device.malloc(nbytes)
         except CallError:
@@ -110,7 +117,8 @@ class CachingAllocator:
                     f"{nbytes:,} bytes were asked for, {self.allocated.current:,} are in use: {error.text}"
                 ) from None
         self.reserved.change(nbytes)
-        return address
+        memory = pointer(address)
+        return Block(address, nbytes, stream, memory, ffi.buffer(memory, nbytes))
 
     def _release(self) -> None:
         self._wait()

@@ -6,7 +6,7 @@ While nobody looks on, the kernels are the plain ones: it costs nothing.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,19 +23,20 @@ class Observer(Protocol):
     def observe(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], serve: Callable[[], Any]) -> Any:
         """Have `serve` do what an operator does with these arguments, and return what it gives.
 
-        Lets NotServedError and UnknownShapesError through, with which the call goes to the CPU.
+        Lets NotServedError through, with which the call goes to the CPU.
         """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ObservedKernel(Kernel):
     """The kernel of an overload at whose calls somebody looks on, in the place of the plain one."""
 
     plain: Kernel
     observer: Observer
 
-    def served(self, named: Mapping[str, Any]) -> Any:
-        return self.observer.observe(self.operator, named, lambda: self.plain.served(named))
+    def served(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        named = self.named(args, kwargs)
+        return self.observer.observe(self.operator, named, lambda: self.plain.served(args, kwargs))
 
 
 def observable(where: str, choice: str) -> frozenset[str]:

@@ -7,7 +7,7 @@ CPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
@@ -16,15 +16,17 @@ import torch
 from torch._decomp import decomposition_table
 
 from diopi_proto import parameters as kinds
-from diopi_proto.aten.mapping import RULES, FunctionCall, NotMappedError, Operator
-from diopi_proto.aten.table import DECOMPOSED, Row, form_of, row_of, rows
+from diopi_proto.aten.mapping import RULES, Operator
+from diopi_proto.aten.table import DECOMPOSED, Row, row_of, rows
+from diopi_proto.aten.table import form_of as form_of_function
 from diopi_torch import dump
+from diopi_torch.backend import backend
 from diopi_torch.fallback import fall_back, operator_name
-from diopi_torch.functions import DeviceMaker, NotServedError, Operand, check_has, operand, perform
-from diopi_torch.plans import planned_calls
+from diopi_torch.functions import NotServedError
+from diopi_torch.layout import contiguous_strides, layout_of
+from diopi_torch.plans import Plan, Planning, Refusal, form_of, keep, shared
 from diopi_torch.recurrent import CELLS
-from diopi_torch.shapes import Spec, UnknownShapesError, specs_of
-from diopi_torch.tensors import DTYPES, new
+from diopi_torch.shapes import layouts_of
 
 LEFT_OUT: Mapping[str, str] = {
     "_to_copy": "PyTorch composes it of making memory and copying",
@@ -34,71 +36,7 @@ LEFT_OUT: Mapping[str, str] = {
 """Operators in the table for which no kernel is made of it, and why."""
 
 
-def serve(name: str, named: Mapping[str, Any], returned: Sequence[Any], *, inplace: bool = False) -> list[Any]:
-    """Do what an operator does, by calls of functions; the results that the vendor made, in order.
-
-    Args:
-        name: of the operator.
-        named: its arguments by name.
-        returned: the tensors that take its results.
-        inplace: whether it writes its first argument, by a function that does so too.
-
-    NotServedError if the standard or the vendor lacks something for it. No result was written then.
-    """
-    row = row_of(name)
-    if row is None:
-        raise NotServedError(f"{name} is in no line of the table")
-    first = next((tensor for tensor in returned if isinstance(tensor, torch.Tensor)), None)
-    maker = DeviceMaker(None if first is None else first.dtype)
-    operator = Operator(name, {key: _operands(value) for key, value in named.items()}, inplace, maker)
-    try:
-        calls = planned_calls(operator, row, [_operands(value) for value in returned])
-    except NotMappedError as error:
-        raise NotServedError(str(error)) from None
-    check_has([call.function for call in calls])
-    made: list[Any] = []
-    overwrote = False
-    for call in calls:
-        apart = _results_apart(call)
-        try:
-            there = replace(call, results={**call.results, **apart}) if apart else call
-            made.extend(perform(there).values())
-        except NotServedError as error:
-            if overwrote:
-                raise RuntimeError(f"{name} was served in part: {error}") from error
-            raise
-        for result, value in apart.items():
-            call.results[result].tensor.copy_(value.tensor)
-        overwrote |= inplace or bool(apart)
-    return made
-
-
-def _operands(value: Any) -> Any:
-    """A value with its tensors as the standard sees them."""
-    if isinstance(value, torch.Tensor):
-        return operand(value)
-    return [_operands(entry) for entry in value] if isinstance(value, list | tuple) else value
-
-
-def _results_apart(call: FunctionCall) -> Mapping[str, Operand]:
-    """Memory for results that are in the memory of an argument: functions may read after they wrote."""
-    read = {_storage(one) for value in call.arguments.values() for one in _as_list(value) if isinstance(one, Operand)}
-    return {
-        name: Operand(new(value.shape, value.tensor.dtype))
-        for name, value in call.results.items()
-        if isinstance(value, Operand) and _storage(value) in read
-    }
-
-
-def _storage(tensor: Operand) -> int:
-    return tensor.tensor.untyped_storage().data_ptr()
-
-
-def _as_list(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else [value]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kernel:
     """The kernel of one overload.
 
@@ -112,56 +50,89 @@ class Kernel:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the operator does. Raises as PyTorch does for arguments that don't suit, or the vendor's error."""
-        if dump.KEY in dump.environment:
-            return dump.dumped(
-                operator_name(self.operator), self.operator, args, kwargs, lambda: self._done(args, kwargs)
-            )
-        return self._done(args, kwargs)
-
-    def _done(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         try:
-            return self.served({**self._defaults, **dict(zip(self._names, args, strict=False)), **kwargs})
-        except (NotServedError, UnknownShapesError):
+            if dump.KEY in dump.environment:
+                return dump.dumped(self._name, self.operator, args, kwargs, lambda: self.served(args, kwargs))
+            return self.served(args, kwargs)
+        except NotServedError:
             return fall_back(self.operator, *args, **kwargs)
 
-    def served(self, named: Mapping[str, Any]) -> Any:
-        """Do it by functions, with all arguments by name; NotServedError or UnknownShapesError if they can't."""
+    def served(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Do it by functions; NotServedError if they can't."""
+        form: list[Hashable] = [self]
+        given: list[Any] = []
+        for value in args:
+            form.append(form_of(value, given))
+        if kwargs:
+            form += [(name, form_of(value, given)) for name, value in kwargs.items()]
+        if self._writes:
+            form.append(shared(given))
+        device, key = backend(), tuple(form)
+        plan = device.plans.get(key)
+        if plan is None:
+            if self._outputs and self._resized(args, kwargs, given):
+                return self.served(args, kwargs)
+            plan = self._planned(key, args, kwargs, given)
+        return plan.run(given, device)
+
+    def _resized(self, args: Sequence[Any], kwargs: Mapping[str, Any], given: Sequence[Any]) -> bool:
+        """Give tensors that are given to be written the sizes that are due; whether some had others."""
+        named = self.named(*_slots(Planning(given, range(len(given))), args, kwargs))
+        layouts = _listed(layouts_of(self.operator, named, self._outputs))
+        due = [(named[name], one) for name, one in zip(self._outputs, layouts, strict=True)]
+        others = [(slot, one) for slot, one in due if slot.shape != one.shape]
+        for slot, one in others:
+            out = given[slot.number]
+            torch.ops.aten._resize_output_(out, list(one.shape), out.device)
+        return bool(others)
+
+    def _planned(
+        self, form: Hashable, args: Sequence[Any], kwargs: Mapping[str, Any], given: Sequence[Any]
+    ) -> Plan | Refusal:
+        """How calls of this form are done."""
+        found: Plan | Refusal | None = None
+        lasts = True
+        for inplace in self._ways:
+            planning = Planning(given, shared(given) if self._writes else range(len(given)))
+            try:
+                plan = self._plan(planning, self.named(*_slots(planning, args, kwargs)), inplace)
+                found = replace(plan, instead=found if isinstance(found, Plan) else None)
+            except NotServedError as error:
+                found = found or Refusal(str(error))
+            lasts = lasts and planning.lasts
+        assert found is not None
+        if lasts:
+            keep(form, found)
+        return found
+
+    def _plan(self, planning: Planning, named: Mapping[str, Any], inplace: bool) -> Plan:
+        """How it is done; `inplace` by a function that writes its first argument, too."""
+        name = self._name if inplace else self.row.operator
+        operator = Operator(name, named, inplace, planning)
         if self._makes_results:
-            made = serve(self.row.operator, named, [])
-            return made[0] if len(made) == 1 else tuple(made)
-        specs = specs_of(self.operator, named, self._outputs)
+            return planning.plan(operator, self.row, [], lambda made: made[0] if len(made) == 1 else tuple(made))
+        if self._is_inplace:
+            layouts_of(self.operator, named)  # raises what PyTorch raises
+            target = next(iter(named.values()))
+            planning.check_written(_listed(target))
+            results = [None] if inplace and isinstance(target, list) else _listed(target)
+            return planning.plan(operator, self.row, results, lambda made: target if self._returns else None)
         if self._outputs:
-            return self._into_outputs(named, _as_list(specs))
-        if self.operator._schema.is_mutable:
-            return self._in_place(named)
-        returned = _memory(specs)
-        serve(self.row.operator, named, _as_list(returned))
-        return returned
+            outputs = [named[name] for name in self._outputs]
+            planning.check_written(outputs)
+            return planning.plan(
+                operator, self.row, outputs, lambda made: outputs[0] if len(outputs) == 1 else tuple(outputs)
+            )
+        returned = _results(planning, layouts_of(self.operator, named))
+        return planning.plan(operator, self.row, _listed(returned), lambda made: returned)
 
-    def _into_outputs(self, named: Mapping[str, Any], specs: Sequence[Spec]) -> Any:
-        """Write given tensors, resized first where that is due."""
-        outputs = [named[name] for name in self._outputs]
-        for out, spec in zip(outputs, specs, strict=True):
-            torch.ops.aten._resize_output_(out, list(spec.shape), out.device)
-        serve(self.row.operator, named, outputs)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
-
-    def _in_place(self, named: Mapping[str, Any]) -> Any:
-        """Write the first argument, by a function that does so if there is one."""
-        name = operator_name(self.operator)
-        target = next(iter(named.values()))
-        returned = [target] if isinstance(target, torch.Tensor) else [None]
-        try:
-            serve(name, named, returned, inplace=True)
-        except NotServedError:
-            if name == self.row.operator:
-                raise
-            serve(self.row.operator, named, _as_list(target))
-        return target if self.operator._schema.returns else None
+    def named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """All arguments by name, left out ones included."""
+        return {**self._defaults, **dict(zip(self._defaults, args, strict=False)), **kwargs}
 
     @cached_property
-    def _names(self) -> Sequence[str]:
-        return [argument.name for argument in self.operator._schema.arguments]
+    def _name(self) -> str:
+        return operator_name(self.operator)
 
     @cached_property
     def _defaults(self) -> Mapping[str, Any]:
@@ -174,9 +145,30 @@ class Kernel:
         return written_outputs(self.operator)
 
     @cached_property
+    def _writes(self) -> bool:
+        """Whether it writes any argument."""
+        return self.operator._schema.is_mutable
+
+    @cached_property
+    def _is_inplace(self) -> bool:
+        """Whether it writes its first argument."""
+        return self._writes and not self._outputs and not self._makes_results
+
+    @cached_property
+    def _ways(self) -> Sequence[bool]:
+        """Whether functions write the first argument: the ways to do it, the better ones last."""
+        if not self._is_inplace:
+            return (False,)
+        return (True,) if self._name == self.row.operator else (False, True)
+
+    @cached_property
+    def _returns(self) -> bool:
+        return bool(self.operator._schema.returns)
+
+    @cached_property
     def _makes_results(self) -> bool:
         """Whether the vendor decides the sizes of the results, or gives numbers."""
-        plain = form_of(self.row.function, inplace=False, scalar=False)
+        plain = form_of_function(self.row.function, inplace=False, scalar=False)
         return plain is not None and not any(
             issubclass(p.annotation, kinds.Out | kinds.Outs | kinds.InOut | kinds.InOuts) for p in plain.results
         )
@@ -189,23 +181,39 @@ class UniqueKernel(Kernel):
     not wanted there is an empty tensor, but across an axis PyTorch gives all.
     """
 
-    def served(self, named: Mapping[str, Any]) -> Any:
+    def _plan(self, planning: Planning, named: Mapping[str, Any], inplace: bool) -> Plan:
         shape, axis = named["self"].shape, named.get("dim")
         wants = {name: axis is not None or named[name] for name in ("return_inverse", "return_counts")}
-        inverse = new(shape if axis is None else (shape[axis],), torch.int64) if wants["return_inverse"] else None
-        values, counts = serve(self.row.operator, {**named, **wants}, [None, inverse])
-        return values, *(new((0,), torch.int64) if one is None else one for one in (inverse, counts))
+        places = shape if axis is None else (shape[axis],)
+        inverse = planning.result(layout_of(places, contiguous_strides(places), torch.int64))
+        nothing = planning.result(layout_of((0,), (1,), torch.int64))
+        operator = Operator(self.row.operator, {**named, **wants}, False, planning)
+        return planning.plan(
+            operator,
+            self.row,
+            [None, inverse if wants["return_inverse"] else None],
+            lambda made: (
+                made[0],
+                inverse if wants["return_inverse"] else nothing,
+                made[1] if wants["return_counts"] else nothing,
+            ),
+        )
 
 
-def _memory(specs: Any) -> Any:
-    """Tensors of the device as PyTorch wants them."""
-    if isinstance(specs, list | tuple):
-        return type(specs)([_memory(spec) for spec in specs])
-    if specs is None:
-        return None
-    if specs.dtype not in DTYPES:
-        raise NotServedError(f"{specs.dtype} is no element type of the standard")
-    return new(specs.shape, specs.dtype, specs.strides)
+def _slots(planning: Planning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Arguments with slots in the place of tensors."""
+    return [planning.slots(value) for value in args], {name: planning.slots(value) for name, value in kwargs.items()}
+
+
+def _results(planning: Planning, layouts: Any) -> Any:
+    """Slots for what is returned."""
+    if isinstance(layouts, list | tuple):
+        return type(layouts)([_results(planning, one) for one in layouts])
+    return None if layouts is None else planning.result(layouts)
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else [value]
 
 
 def written_outputs(operator: torch._ops.OpOverload) -> Sequence[str]:
@@ -290,3 +298,7 @@ def _takes_the_same(other: torch._ops.OpOverload, operator: torch._ops.OpOverloa
 def _types(operator: torch._ops.OpOverload) -> Mapping[str, str]:
     """The types of an operator's arguments, by name."""
     return {argument.name: str(argument.type) for argument in operator._schema.arguments}
+
+
+COPY = Kernel(torch.ops.aten.copy_.default, rows()["copy_"])
+"""Copies on the device."""

@@ -15,12 +15,12 @@ from typing import final
 
 import torch
 
-from diopi_proto.types import Dtype
+from diopi_torch.layout import Layout
 from diopi_torch.settings import NAME
 from lib_rt import Context, Device, Tensor
 from lib_rt import Stream as NativeStream
 
-KEPT = 1024
+KEPT = 2**13
 """Tensors that a stream keeps of those that operators were called with last: programs come back to the same memory."""
 
 _numbers = itertools.count()
@@ -53,22 +53,33 @@ class Stream:
     @property
     def context(self) -> Context:
         """What operators on the stream are called with."""
-        with self._lock:
-            if self._context is None:
-                self._context = Context(self._native.device, self._native)
-            return self._context
+        context = self._context
+        if context is None:
+            with self._lock:
+                context = self._context = self._context or Context(self._native.device, self._native)
+        return context
 
-    def tensor(
-        self, memory: int, nbytes: int, shape: tuple[int, ...], dtype: Dtype, strides: tuple[int, ...], offset: int
-    ) -> Tensor:
-        """What operators on the stream take for a tensor: `Tensor.over`, which stays open and is the same next time."""
-        context, form = self.context, (memory, nbytes, shape, dtype, strides, offset)
-        found = self._tensors.get(form)
-        if found is None or found.context is not context:
-            found = self._tensors[form] = Tensor.over(context, *form)
+    def opened(self, tensor: torch.Tensor, layout: Layout) -> Tensor:
+        """What operators on the stream take for a tensor of this layout: its memory itself.
+
+        It stays open, and is the same next time.
+        """
+        place = tensor.data_ptr(), layout
+        found = self._tensors.get(place)
+        if found is None:
+            found = self._tensors[place] = self._open(tensor, layout)
             if len(self._tensors) > KEPT:
-                del self._tensors[next(iter(self._tensors))]
+                self._tensors.pop(next(iter(self._tensors)), None)
         return found
+
+    def _open(self, tensor: torch.Tensor, layout: Layout) -> Tensor:
+        storage, offset = tensor.untyped_storage(), int(tensor.storage_offset()) if layout.nbytes else 0
+        memory = storage.data_ptr(), storage.nbytes()
+        return Tensor.over(self.context, *memory, layout.shape, layout.dtype, layout.strides, offset)
+
+    def forget(self) -> None:
+        """Keep no tensors: their memory is about to be another's."""
+        self._tensors = {}
 
     def end_context(self) -> None:
         """Release what operators required in the context, after waiting; the next call gets a new one."""

@@ -15,6 +15,8 @@ from lib_rt.owner import Owner
 from lib_rt.stream import Stream
 from lib_rt.tensor import Tensor
 
+_NULL, _count_required = ffi.NULL, lib.diopirt_context_required
+
 
 class Context(Owner):
     """A context on `stream`, or on a stream of its own.
@@ -23,7 +25,7 @@ class Context(Owner):
     written.
     """
 
-    __slots__ = ("_owns_stream", "device", "stream")
+    __slots__ = ("_count", "_owns_stream", "device", "stream")
 
     api: Any = lib
     """The functions of `diopirt.h` that understand the context and its tensors."""
@@ -35,6 +37,7 @@ class Context(Owner):
         self.device = device
         self.stream = stream or Stream(device)
         self._owns_stream = stream is None
+        self._count = ffi.new("int64_t*")
         self._handle = made(lib.diopirt_context_create, "diopiContextHandle_t", self.stream.handle)
         self.stream._add(self)
 
@@ -47,6 +50,14 @@ class Context(Owner):
         handles = ffi.new("diopiTensorHandle_t[]", count)
         made(lib.diopirt_context_required, "int64_t", self.handle, handles, count)
         return [Tensor.from_handle(self, handle) for handle in handles]
+
+    @property
+    def has_required(self) -> bool:
+        """Whether operators required tensors."""
+        count = self._count
+        if code := _count_required(self.handle, _NULL, 0, count):
+            check(code)
+        return bool(count[0])
 
     def require_tensor(
         self,

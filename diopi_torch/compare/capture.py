@@ -54,7 +54,7 @@ class Capture(Observation):
 
     def _watch(self, operator: str, call: FunctionCall, perform: Performed) -> Mapping[str, Any]:
         recorded = RecordedCall.of(call)
-        made = perform(call)
+        made = perform()
         with self._lock:
             self._keep(operator, recorded)
         return made

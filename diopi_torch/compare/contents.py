@@ -17,7 +17,8 @@ from diopi_test.cases.data import TensorData
 from diopi_test.cases.layouts import Layout, contiguous, strides
 from diopi_test.cases.model import TensorSpec
 from diopi_test.execution.call_record import Bytes, TensorRecord
-from diopi_torch.tensors import DTYPES, contiguous_strides, extent, is_ours, on_host
+from diopi_torch.layout import DTYPES, contiguous_strides, extent
+from diopi_torch.tensors import is_ours, on_host
 
 
 def span(tensor: torch.Tensor) -> Bytes:

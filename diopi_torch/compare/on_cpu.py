@@ -16,9 +16,9 @@ from diopi_test.cases.formats import FloatArray, is_inexact, ulp
 from diopi_test.oracle import budget
 from diopi_torch.compare.contents import Content, array_of, mapped, tensors_in
 from diopi_torch.fallback import HIDDEN_WRITES, operator_name
+from diopi_torch.layout import DTYPES
 from diopi_torch.operators import written_outputs
 from diopi_torch.settings import NAME
-from diopi_torch.tensors import DTYPES
 
 
 @final

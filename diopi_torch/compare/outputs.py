@@ -17,7 +17,7 @@ from diopi_test.cases.formats import FloatArray, format_of, is_inexact, ulp
 from diopi_test.oracle.budget import K
 from diopi_torch.compare.contents import array_of
 from diopi_torch.compare.on_cpu import CpuCall, PreciseCall
-from diopi_torch.tensors import DTYPES
+from diopi_torch.layout import DTYPES
 
 FIRST = 4
 """Elements that are shown of a tensor."""

@@ -69,7 +69,7 @@ def perform_judged(call: FunctionCall, perform: Performed, label: str) -> tuple[
     """Make a function's call, and judge it; what the vendor made, and how the call ended."""
     recorded = RecordedCall.of(call)
     began = time.perf_counter()
-    made = perform(call)
+    made = perform()
     backend().stream.synchronize()
     seconds = time.perf_counter() - began
     case = recorded.case(label)

@@ -10,8 +10,7 @@ torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 import diopi_torch  # noqa: E402  # behind the check for PyTorch
 from diopi_proto.types import Error  # noqa: E402  # behind the check, too
-from diopi_torch.operators import kernels, overload  # noqa: E402  # behind the check, too
-from diopi_torch.shapes import KEPT, _kept, specs_of  # noqa: E402  # behind the check, too
+from diopi_torch.operators import kernels  # noqa: E402  # behind the check, too
 
 functional = torch.nn.functional
 
@@ -293,6 +292,12 @@ def test_what_a_vendor_declines_runs_on_the_cpu(on: Callable[[Any], Any], code: 
     assert diopi_torch.fallbacks() == {"exp": 1, "exp.out": 1}
 
 
+@pytest.mark.parametrize("write", [lambda x, y: x.add_(y), lambda x, y: torch.add(y, 1, out=x)], ids=["add_", "out"])
+def test_results_on_the_cpu_are_refused(vendor: Altered, write: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        write(torch.tensor(1.0), torch.tensor(1.0, device="diopi"))
+
+
 def test_an_error_of_the_vendor_is_an_error(on: Callable[[Any], Any]) -> None:
     on(Altered(answers={"diopiExp": Error.ErrorOccurred}))
     with pytest.raises(RuntimeError, match="altered: diopiExp answered ErrorOccurred: no reason"):
@@ -311,16 +316,3 @@ def test_what_is_written_in_part_is_an_error(on: Callable[[Any], Any], function:
     xs = [X.to("diopi"), Y.to("diopi")]
     with pytest.raises(RuntimeError, match=rf"was served in part: {function} answered NoImplement"):
         torch._foreach_add_(xs, [x.clone() for x in xs])
-
-
-def test_shapes_are_asked_for_once_and_forgotten_in_time() -> None:
-    _kept.clear()
-    x = torch.ones(2, 3)
-    for number in range(KEPT + 2):
-        specs_of(overload("mul.Tensor"), {"self": x, "other": number})
-    assert len(_kept) == 2
-    assert specs_of(overload("mul.Tensor"), {"self": x, "other": 1}) is specs_of(
-        overload("mul.Tensor"), {"self": x, "other": 1}
-    )
-    assert specs_of(overload("mul.Tensor"), {"self": x.int(), "other": 1.0}).dtype is torch.float32
-    assert specs_of(overload("mul.Tensor"), {"self": x.int(), "other": 1}).dtype is torch.int32

@@ -10,9 +10,9 @@ from torch_devices import Altered
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
-from diopi_proto.types import Dtype  # noqa: E402  # behind the check for PyTorch
-from diopi_torch import plans  # noqa: E402  # behind the check, too
+from diopi_torch import plans  # noqa: E402  # behind the check for PyTorch
 from diopi_torch.backend import backend  # noqa: E402  # behind the check, too
+from diopi_torch.layout import layout_of  # noqa: E402  # behind the check, too
 
 DEVICE = "diopi"
 
@@ -20,10 +20,7 @@ DEVICE = "diopi"
 @pytest.fixture
 def found(vendor: Altered) -> Iterator[mock.Mock]:
     """Counts how often the calls of an operator are found out."""
-    with (
-        mock.patch.dict(plans._plans, clear=True),
-        mock.patch.object(plans, "function_calls", side_effect=plans.function_calls) as counted,
-    ):
+    with mock.patch.object(plans, "function_calls", side_effect=plans.function_calls) as counted:
         yield counted
 
 
@@ -51,7 +48,45 @@ def test_entries_of_lists_are_those_of_the_call(found: mock.Mock) -> None:
         assert torch.cat(parts).tolist() == [value, value, 3 * value]
 
 
-def test_what_is_made_for_a_call_has_no_plan(found: mock.Mock) -> None:
+def test_operators_that_write_have_a_plan_for_each_way_to_share_memory(found: mock.Mock) -> None:
+    for _ in range(2):
+        x, y = torch.arange(4.0, device=DEVICE), torch.ones(4, device=DEVICE)
+        found.reset_mock()
+        torch.sub(x, y, out=y)
+        torch.sub(y, y, out=x)
+        assert (x.tolist(), y.tolist()) == ([0] * 4, [-1, 0, 1, 2])
+    assert found.call_count == 0
+
+
+def test_what_has_no_plan_falls_back_at_once(found: mock.Mock) -> None:
+    for _ in range(2):
+        x = torch.ones(3, dtype=torch.complex64, device=DEVICE)
+        found.reset_mock()
+        assert torch.polar(x.real, x.real).shape == (3,)
+        assert torch.xlogy(x.real.short(), x.real.short()).tolist() == [0] * 3
+    assert found.call_count == 0
+
+
+def test_numbers_that_become_tensors_are_those_of_the_call(found: mock.Mock) -> None:
+    for value in (2.0, 3.0):
+        x = torch.ones(3, device=DEVICE)
+        assert torch.add(x, torch.tensor(value)).tolist() == [1 + value] * 3
+        assert x.new_full((), value).expand(3).add(x).tolist() == [1 + value] * 3
+
+
+def test_numbers_in_lists_are_those_of_the_call(found: mock.Mock) -> None:
+    for numbers in ([1.0, 2.0], [3.0, -0.0]):
+        xs = [torch.full((size,), 6.0, device=DEVICE) for size in (2, 3)]
+        ones = torch._foreach_div(xs, [1.0, 1.0])
+        found.reset_mock()
+        torch._foreach_addcdiv_(xs, ones, ones, numbers)
+        assert [x.tolist() for x in xs] == [[6 + numbers[0]] * 2, [6 + numbers[1]] * 3]
+        torch._foreach_mul_(xs, numbers)
+        assert xs[1].tolist() == [(6 + numbers[1]) * numbers[1]] * 3
+    assert found.call_count == 0
+
+
+def test_what_is_made_or_read_for_a_call_is_its_own(found: mock.Mock) -> None:
     draws = []
     for seed in (1, 1, 2):
         x = torch.empty(100, device=DEVICE)
@@ -67,16 +102,24 @@ def test_plans_are_not_kept_for_ever(found: mock.Mock, monkeypatch: pytest.Monke
     monkeypatch.setattr(plans, "KEPT", 3)
     for size in range(1, 10):
         assert torch.ones(size, device=DEVICE).neg().tolist() == [-1] * size
-    assert len(plans._plans) <= 3
+    assert len(backend().plans) <= 3
 
 
 def test_a_stream_keeps_the_tensors_it_was_used_with(vendor: Altered) -> None:
     stream, x = backend().stream, torch.arange(4.0, device=DEVICE)
-    memory = x.untyped_storage()
-    form = memory.data_ptr(), memory.nbytes(), (4,), Dtype.float32, (1,), 0
-    one = stream.tensor(*form)
-    assert stream.tensor(*form) is one
-    assert stream.tensor(*form[:2], (2,), *form[3:]) is not one
+    form = layout_of((4,), (1,), torch.float32)
+    one = stream.opened(x, form)
+    assert stream.opened(x, form) is one
+    assert stream.opened(x[:2], layout_of((2,), (1,), torch.float32)) is not one
     stream.end_context()
-    assert stream.tensor(*form) is not one
-    assert stream.tensor(*form).numpy().tolist() == [0, 1, 2, 3]
+    assert stream.opened(x, form) is not one
+    assert stream.opened(x, form).numpy().tolist() == [0, 1, 2, 3]
+
+
+def test_memory_that_was_freed_is_opened_anew(vendor: Altered) -> None:
+    stream, form = backend().stream, layout_of((4,), (1,), torch.float32)
+    x = torch.arange(4.0, device=DEVICE)
+    one = stream.opened(x, form)
+    del x
+    torch.diopi.empty_cache()
+    assert stream.opened(torch.arange(4.0, device=DEVICE), form) is not one

@@ -14,7 +14,8 @@ from torch_devices import Altered
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 import diopi_torch  # noqa: E402  # behind the check for PyTorch
-from diopi_torch.tensors import DTYPES, is_dense  # noqa: E402  # behind the check, too
+from diopi_torch.layout import DTYPES  # noqa: E402  # behind the check, too
+from diopi_torch.tensors import is_dense  # noqa: E402  # behind the check, too
 
 NUMBERS = torch.arange(24.0).reshape(2, 3, 4)
 

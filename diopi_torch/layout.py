@@ -1,0 +1,99 @@
+"""Where in memory the elements of a tensor are, and what they are: for PyTorch, the standard and DLPack alike.
+
+Source: dlpack.h, version 0.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any, final
+
+import cffi
+import torch
+
+from diopi_proto.types import Dtype
+
+DTYPES: dict[torch.dtype, Dtype] = {
+    getattr(torch, dtype.name): dtype for dtype in Dtype if isinstance(getattr(torch, dtype.name, None), torch.dtype)
+}
+"""The element types that PyTorch and the standard share."""
+
+TORCH_DTYPES = {dtype: torch_dtype for torch_dtype, dtype in DTYPES.items()}
+
+EXTERNAL, CPU = 12, 1
+"""Types of devices in DLPack; the first, `kDLExtDev`, is PyTorch's `PrivateUse1`."""
+
+_INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
+
+dlpack: Any = cffi.FFI()
+dlpack.cdef("""
+    typedef struct {
+        void* data;
+        struct { int32_t type, number; } device;
+        int32_t rank;
+        struct { uint8_t code, bits; uint16_t lanes; } dtype;
+        int64_t *shape, *strides;
+        uint64_t byte_offset;
+    } DLTensor;
+""")
+DESCRIPTION = dlpack.typeof("DLTensor*")
+
+
+def _type_code(dtype: torch.dtype) -> int:
+    if dtype.is_complex:
+        return _COMPLEX
+    if dtype.is_floating_point:
+        return _BFLOAT if dtype is torch.bfloat16 else _FLOAT
+    if dtype is torch.bool:
+        return _BOOL
+    return _INT if dtype.is_signed else _UINT
+
+
+@lru_cache(maxsize=2**12)
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of a row-major tensor; axes of size 0 count as 1."""
+    return tuple(prod(max(size, 1) for size in shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def extent(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Elements from the first to the last in memory, both counted."""
+    return 0 if 0 in shape else 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+
+
+@final
+class Layout:
+    """Shape, strides and element type of a tensor. `layout_of` gives one for all tensors that have them.
+
+    Attributes:
+        shape: elements along each axis.
+        strides: distance in elements along each axis.
+        torch_dtype: the element type.
+        dtype: the same in the standard; `unsupported` if it has none.
+        nbytes: from the first element to the last, both counted.
+        description: a DLTensor on the device, at no address yet.
+    """
+
+    __slots__ = ("_sizes", "description", "dtype", "nbytes", "shape", "strides", "torch_dtype")
+
+    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], torch_dtype: torch.dtype) -> None:
+        self.shape = shape
+        self.strides = strides
+        self.torch_dtype = torch_dtype
+        self.dtype = DTYPES.get(torch_dtype, Dtype.unsupported)
+        self.nbytes = extent(shape, strides) * torch_dtype.itemsize
+        self._sizes = dlpack.new("int64_t[]", [*shape, *strides])
+        self.description = self._described()
+
+    def _described(self) -> Any:
+        found = dlpack.new(DESCRIPTION)
+        found.device.type = EXTERNAL
+        found.rank = len(self.shape)
+        found.dtype = _type_code(self.torch_dtype), 8 * self.torch_dtype.itemsize, 1
+        found.shape, found.strides = self._sizes, self._sizes + len(self.shape)
+        return found
+
+
+layout_of = lru_cache(maxsize=2**14)(Layout)
+"""The layout of this shape, these strides and this element type."""
