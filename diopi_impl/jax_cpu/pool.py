@@ -13,7 +13,7 @@ from typing import Any, TypeVar, final
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 from numpy.typing import NDArray
 
 from diopi_impl.jax_cpu import vendor
@@ -132,6 +132,27 @@ def _maxima(input: Array, axes: Sequence[Windows]) -> tuple[Array, Array]:
     return values, places
 
 
+def _greatest(
+    input: Array,
+    counts: Sequence[int],
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+) -> Array:
+    """Maximum of every window, of which there are `counts` along the last axes: along one axis after the other."""
+    result, rank = input, input.ndim
+    lowest = -jnp.inf if jnp.issubdtype(input.dtype, jnp.floating) else jnp.iinfo(input.dtype).min
+    numbers = zip(counts, kernel_size, stride, padding, dilation, strict=True)
+    for axis, (count, kernel, step, pad, spread) in enumerate(numbers, rank - len(counts)):
+        end = (count - 1) * step + spread * (kernel - 1) + 1
+        margins = [(0, 0)] * rank
+        margins[axis] = (pad, max(end - pad - input.shape[axis], 0))
+        window, steps, spreads = ((*[1] * axis, n, *[1] * (rank - axis - 1)) for n in (kernel, step, spread))
+        result = lax.reduce_window(result, lowest, lax.max, window, steps, margins, window_dilation=spreads)
+    return result
+
+
 def _at_indices(grad_output: Array, input: Array, indices: Array, rank: int) -> Array:
     """grad_output added to zeros of input's shape at `indices`."""
     flat = jnp.zeros((math.prod(input.shape[:-rank]), math.prod(input.shape[-rank:])), grad_output.dtype)
@@ -186,7 +207,9 @@ def max_pool(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> Array:
-    return _maxima(input, _sliding_axes(input, kernel_size, stride, padding, dilation, ceil_mode))[0]
+    axes = _sliding_axes(input, kernel_size, stride, padding, dilation, ceil_mode)
+    counts = [len(axis.positions) for axis in axes]
+    return _greatest(input, counts, kernel_size, stride or kernel_size, padding, dilation)
 
 
 @_implements("diopiMaxPool*dWithIndices")
