@@ -295,9 +295,11 @@ def _group_shape(channels: int, num_groups: int) -> tuple[int, ...]:
 
 @vendor.implements("diopiGroupNorm")
 def group_norm(input: Array, weight: Array | None, bias: Array | None, num_groups: int, eps: float) -> Any:
-    x_hat, mean, _, invstd = _standardised(_grouped(input, num_groups), (2, 3), eps)
-    result = _affine(x_hat, weight, bias, _group_shape(input.shape[1], num_groups))
-    return result.reshape(input.shape), mean[..., 0, 0], invstd[..., 0, 0]
+    x, shape = _grouped(input, num_groups), _group_shape(input.shape[1], num_groups)
+    _, mean, _, invstd = _standardised(x.reshape(*x.shape[:2], x.shape[2] * x.shape[3]), (2,), eps)
+    factor = lax.optimization_barrier(_affine(invstd[..., None], weight, None, shape))  # one for each channel
+    result = _affine((x - mean[..., None]) * factor, None, bias, shape)
+    return result.reshape(input.shape), mean[..., 0], invstd[..., 0]
 
 
 @vendor.implements("diopiGroupNormBackward")
