@@ -16,13 +16,16 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-LARGE = 2**20
-"""Bytes from which on a result is lent."""
+LARGE = 2**24
+"""Bytes a result has more than that is lent: memory for smaller ones is at hand, as malloc keeps what was freed."""
+
+KEPT = 16
+"""Arrays at most that are kept to be written again."""
 
 
 @final
 class ResultMemory:
-    """Arrays of XLA's that are free to be written, no more than `limit` bytes of them. Threads may share it."""
+    """The last arrays of XLA's that are free to be written, no more than `limit` bytes. Threads may share it."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -52,7 +55,7 @@ class ResultMemory:
         while self._given:
             self._spares.append(self._given.popleft())
         kept = sum(array.nbytes for array in self._spares)
-        while kept > self._limit:
+        while kept > self._limit or len(self._spares) > KEPT:
             kept -= self._spares.pop(0).nbytes
 
 

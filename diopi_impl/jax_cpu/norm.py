@@ -23,7 +23,7 @@ def _standardised(x: Array, axes: Axes, eps: float) -> tuple[Array, Array, Array
     """(x − mean)·invstd over axes, with mean, biased variance and invstd, the axes kept."""
     mean = x.mean(axes, keepdims=True)
     var = jnp.square(x - mean).mean(axes, keepdims=True)
-    invstd = lax.optimization_barrier(1 / jnp.sqrt(var + eps))  # computed once, not wherever it is used
+    mean, invstd = lax.optimization_barrier((mean, 1 / jnp.sqrt(var + eps)))  # else x - mean is stored and read again
     return (x - mean) * invstd, mean, var, invstd
 
 

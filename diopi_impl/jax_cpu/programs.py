@@ -117,7 +117,7 @@ def _compiled(function: Callable[[Any], Any], arrays: Any) -> Program:
     with _lowering, jax.default_device(jax.devices("cpu")[0]):
         traced = jax.jit(function).trace(arrays)
         results, structure = jax.tree.flatten(traced.out_info)
-        lent = [i for i, result in enumerate(results) if _bytes(result) >= memory.LARGE]
+        lent = [i for i, result in enumerate(results) if _bytes(result) > memory.LARGE]
         lowered = _writing(function, [results[i] for i in lent], arrays) if lent else traced.lower()
     largest = max((math.prod(one.shape) for one in jax.tree.leaves((lowered.in_avals, results))), default=0)
     program = lowered.compile(compiler_options={} if _optimises(largest) else _QUICKLY_MADE)

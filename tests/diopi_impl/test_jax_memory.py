@@ -7,8 +7,16 @@ import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 
-from diopi_impl.jax_cpu.memory import LARGE, ResultMemory
+from diopi_impl.jax_cpu import memory
+from diopi_impl.jax_cpu.memory import KEPT, ResultMemory
 from diopi_impl.jax_cpu.programs import ProgramCache
+
+LARGE = 2**12
+
+
+@pytest.fixture(autouse=True)
+def lending_small_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "LARGE", LARGE)
 
 
 def _doubled(programs: ProgramCache, array: np.ndarray[Any, Any]) -> Any:
@@ -49,19 +57,27 @@ def test_small_results_are_not_lent() -> None:
 
 def test_no_more_is_kept_than_the_limit() -> None:
     shape, dtype = (100,), np.dtype(np.float32)
-    memory = ResultMemory(limit=1000)
-    lent = [memory.lend(jnp.full(shape, n, dtype)) for n in range(3)]
+    kept = ResultMemory(limit=1000)
+    lent = [kept.lend(jnp.full(shape, n, dtype)) for n in range(3)]
     addresses = [array.ctypes.data for array in lent]
     while lent:
         del lent[0]  # the oldest first
-    taken = [memory.take(shape, dtype) for _ in range(3)]
+    taken = [kept.take(shape, dtype) for _ in range(3)]
     assert [array.unsafe_buffer_pointer() for array in taken if not isinstance(array, np.ndarray)] == addresses[:0:-1]
     assert isinstance(taken[2], np.ndarray)
 
 
+def test_of_many_arrays_the_last_are_kept() -> None:
+    kept = ResultMemory(limit=10**6)
+    for n in range(KEPT + 1):
+        kept.give(jnp.zeros(n + 1, np.float32))
+    found = [not isinstance(kept.take((n + 1,), np.dtype(np.float32)), np.ndarray) for n in range(KEPT + 1)]
+    assert found == [False] + KEPT * [True]
+
+
 def test_memory_of_another_shape_or_type_is_not_taken() -> None:
-    memory = ResultMemory(limit=1000)
-    memory.give(jnp.zeros((2, 3), np.float32))
+    kept = ResultMemory(limit=1000)
+    kept.give(jnp.zeros((2, 3), np.float32))
     for shape, dtype in (((3, 2), np.float32), ((2, 3), np.int32)):
-        assert isinstance(memory.take(shape, np.dtype(dtype)), np.ndarray)
-    assert not isinstance(memory.take((2, 3), np.dtype(np.float32)), np.ndarray)
+        assert isinstance(kept.take(shape, np.dtype(dtype)), np.ndarray)
+    assert not isinstance(kept.take((2, 3), np.dtype(np.float32)), np.ndarray)
