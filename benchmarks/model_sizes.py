@@ -9,8 +9,9 @@ sample of them that is drawn from the seed.
 
 For each call: the processor time of `torch_cpu`, and of `jax_cpu` with each setting of `DIOPI_JAX_OPTIMIZE` its time as
 a multiple of that, and what compiling took. Processor time, as other work on the machine does not count in it; the best
-of three calls. A call that takes longer than `--limit` seconds is stopped, and shown as such. Patterns are those of
-file names: `Conv*Backward*`.
+of three calls. Linear algebra has one thread, as PyTorch has: several wait for one another, and that is processor time
+too, hundreds of times as much as the work where the machine has other work to do. A call that takes longer than
+`--limit` seconds is stopped, and shown as such. Patterns are those of file names: `Conv*Backward*`.
 """
 
 from __future__ import annotations
@@ -235,6 +236,7 @@ def main(
     """Measure and print the table, the slowest first."""
     console = Console()
     names = settings.split(",")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the processes that measure
     due: Sequence[Call | CaseCall] = calls_of(level, data, sample, seed) if level else CALLS
     servers = [Server("torch_cpu", "auto", limit), *(Server("jax_cpu", name, limit) for name in names)]
     rows: list[tuple[str, list[Cost]]] = []

@@ -15,12 +15,14 @@ what else the machine does hardly counts.
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from statistics import geometric_mean
 from time import process_time
 from typing import Any
 
 import call_overhead
+import jax
 import numpy as np
 import torch
 from model_calls import CALLS, Call, Drawn, Result
@@ -164,9 +166,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--threads", type=int, default=1, help="of PyTorch")
+    parser.add_argument("--threads", type=int, default=1, help="of PyTorch, and of XLA")
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(chosen.threads)
+    os.environ["NPROC"] = str(chosen.threads)  # XLA reads it when JAX first computes
+    jax.config.update("jax_cpu_enable_async_dispatch", chosen.threads > 1)
     diopi_torch.use_vendor("jax_cpu")
     console = Console()
     console.print(call_overhead.table(20))

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from jax import Array
-from jax.scipy.special import erfc
+from jax import Array, lax
 
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import check_axes
@@ -63,7 +62,7 @@ def _pulled_back(function: Callable[[Array], Array], input: Array, grad_output: 
 def _gelu(approximate: str) -> Callable[[Array], Array]:
     if approximate not in ("none", "tanh"):
         raise ValueError(f"approximate is {approximate!r}, expected 'none' or 'tanh'")
-    return _gelu_tanh if approximate == "tanh" else lambda x: x / 2 * erfc(-x / jnp.sqrt(2.0))
+    return _gelu_tanh if approximate == "tanh" else lambda x: x / 2 * (1 + lax.erf(x / jnp.sqrt(2.0)))
 
 
 def _gelu_tanh(x: Array) -> Array:
@@ -122,9 +121,16 @@ def _along(function: Callable[..., Array], dim: int, *arrays: Array) -> Array:
     return function(*(jnp.atleast_1d(array) for array in arrays), dim).reshape(shape)
 
 
+def _softmax(x: Array, dim: int) -> Array:
+    # in one fusion, which the barriers prevent, XLA keeps a second array as large as the result if that is very large
+    highest = lax.optimization_barrier(x.max(dim, keepdims=True, initial=-jnp.inf))
+    powers = jnp.exp(x - highest)
+    return powers * lax.optimization_barrier(1 / powers.sum(dim, keepdims=True))
+
+
 @vendor.implements("diopiSoftmax")
 def softmax(input: Array, dim: int) -> Array:
-    return _along(jax.nn.softmax, dim, input)
+    return _along(_softmax, dim, input)
 
 
 @vendor.implements("diopiSoftmaxBackward")

@@ -23,7 +23,7 @@ def _standardised(x: Array, axes: Axes, eps: float) -> tuple[Array, Array, Array
     """(x − mean)·invstd over axes, with mean, biased variance and invstd, the axes kept."""
     mean = x.mean(axes, keepdims=True)
     var = jnp.square(x - mean).mean(axes, keepdims=True)
-    invstd = 1 / jnp.sqrt(var + eps)
+    mean, invstd = lax.optimization_barrier((mean, 1 / jnp.sqrt(var + eps)))  # else x - mean is stored and read again
     return (x - mean) * invstd, mean, var, invstd
 
 
@@ -295,9 +295,11 @@ def _group_shape(channels: int, num_groups: int) -> tuple[int, ...]:
 
 @vendor.implements("diopiGroupNorm")
 def group_norm(input: Array, weight: Array | None, bias: Array | None, num_groups: int, eps: float) -> Any:
-    x_hat, mean, _, invstd = _standardised(_grouped(input, num_groups), (2, 3), eps)
-    result = _affine(x_hat, weight, bias, _group_shape(input.shape[1], num_groups))
-    return result.reshape(input.shape), mean[..., 0, 0], invstd[..., 0, 0]
+    x, shape = _grouped(input, num_groups), _group_shape(input.shape[1], num_groups)
+    _, mean, _, invstd = _standardised(x.reshape(*x.shape[:2], x.shape[2] * x.shape[3]), (2,), eps)
+    factor = lax.optimization_barrier(_affine(invstd[..., None], weight, None, shape))  # one for each channel
+    result = _affine((x - mean[..., None]) * factor, None, bias, shape)
+    return result.reshape(input.shape), mean[..., 0], invstd[..., 0]
 
 
 @vendor.implements("diopiGroupNormBackward")

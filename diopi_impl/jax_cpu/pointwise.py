@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import jax.numpy as jnp
@@ -35,6 +36,34 @@ def _erfinv(x: Array) -> Array:
     return jnp.where(jnp.isfinite(y) & (y != 0), y - (erf(y) - x) / slope, y)
 
 
+ARCSINE = [math.comb(2 * k, k) / (4**k * (2 * k + 1)) for k in range(11)]
+"""Of arcsin(s) = s · Σ c[k] · s^2k the terms that count in float32 if |s| ≤ ½."""
+
+
+def _arcsine_of_half(x: Array) -> tuple[Array, Array]:
+    """Whether |x| ≤ ½, and arcsin(|x|) where it is, elsewhere half of arccos(|x|): arcsin(√((1 - |x|) / 2))."""
+    size = jnp.abs(x)
+    square = jnp.where(size <= 0.5, size * size, (1 - size) / 2)
+    s = jnp.where(size <= 0.5, size, jnp.sqrt(square))
+    return size <= 0.5, s + s * square * jnp.polyval(jnp.asarray(ARCSINE[:0:-1], x.dtype), square)
+
+
+def _arcsin(x: Array) -> Array:
+    """arcsin(x); in float32 by its series, as XLA calls a routine for each element."""
+    if x.dtype != jnp.float32:
+        return jnp.arcsin(x)
+    small, angle = _arcsine_of_half(x)
+    return jnp.copysign(jnp.where(small, angle, jnp.pi / 2 - 2 * angle), x)
+
+
+def _arccos(x: Array) -> Array:
+    """arccos(x); in float32 by the series of arcsin."""
+    if x.dtype != jnp.float32:
+        return jnp.arccos(x)
+    small, angle = _arcsine_of_half(x)
+    return jnp.where(small, jnp.pi / 2 - jnp.copysign(angle, x), jnp.where(x > 0, 2 * angle, jnp.pi - 2 * angle))
+
+
 FLOATING: dict[str, Callable[[Array], Array]] = {
     "diopiSqrt": jnp.sqrt,
     "diopiRsqrt": lambda x: 1 / jnp.sqrt(x),
@@ -42,8 +71,8 @@ FLOATING: dict[str, Callable[[Array], Array]] = {
     "diopiSin": jnp.sin,
     "diopiCos": jnp.cos,
     "diopiTan": jnp.tan,
-    "diopiAsin": jnp.arcsin,
-    "diopiAcos": jnp.arccos,
+    "diopiAsin": _arcsin,
+    "diopiAcos": _arccos,
     "diopiAtan": jnp.arctan,
     "diopiSinh": jnp.sinh,
     "diopiCosh": jnp.cosh,

@@ -1,94 +1,28 @@
 """Pooling over the last one, two or three axes, and its gradients.
 
-Windows are static index tables, one an axis: gathering by them gives all windows as the last axis of one array.
+Windows are static index tables, one an axis: gathering by them gives all windows as the last axis of one array. Maxima
+of windows that slide need no such array: they are found along one axis, or at one place in the window, after the other.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar, final
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 from numpy.typing import NDArray
 
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.windows import Slides, Windows, adaptive_axes, slides, sliding_axes
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-
-@final
-@dataclass(frozen=True)
-class Windows:
-    """All windows of one axis.
-
-    Attributes:
-        positions: (windows, positions a window); those outside the input repeat the window's first one inside.
-        inside: which of them are really inside the input.
-        padded: for every window, how many are inside the padded input.
-    """
-
-    positions: NDArray[np.int64]
-    inside: NDArray[np.bool_]
-    padded: NDArray[np.int64]
-
-
-def _windows(positions: NDArray[np.int64], wanted: NDArray[np.bool_], size: int, padding: int) -> Windows:
-    inside = wanted & (positions >= 0) & (positions < size)
-    if not inside.any(1).all():
-        raise ValueError(f"an axis of size {size} with padding {padding} has windows without any element")
-    first = np.take_along_axis(positions, inside.argmax(1)[:, None], 1)
-    padded = (wanted & (positions < size + padding)).sum(1)
-    return Windows(np.where(inside, positions, first), inside, padded)
-
-
-def _sliding(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> Windows:
-    if min(kernel, stride, dilation) < 1:
-        raise ValueError(f"kernel {kernel}, stride {stride} and dilation {dilation} must be positive")
-    if not 0 <= padding <= kernel // 2:
-        raise ValueError(f"padding {padding} is not from 0 to half of kernel {kernel}")
-    extent = dilation * (kernel - 1) + 1
-    room = size + 2 * padding - extent
-    count = (-(-room // stride) if ceil_mode else room // stride) + 1
-    if ceil_mode and (count - 1) * stride >= size + padding:
-        count -= 1
-    if count < 1:
-        raise ValueError(f"an axis of size {size} with padding {padding} has no window of extent {extent}")
-    positions = np.arange(count)[:, None] * stride - padding + np.arange(kernel) * dilation
-    return _windows(positions, np.ones(positions.shape, bool), size, padding)
-
-
-def _adaptive(size: int, count: int) -> Windows:
-    if count < 0:
-        raise ValueError(f"output_size holds {count}, expected 0 or more")
-    start = np.arange(count) * size // max(count, 1)
-    end = -(-(np.arange(count) + 1) * size // max(count, 1))
-    positions = start[:, None] + np.arange(max(end - start, default=1))
-    return _windows(positions, positions < end[:, None], size, 0)
-
-
-def _sliding_axes(
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-) -> list[Windows]:
-    rank = len(kernel_size)
-    if not rank < input.ndim <= rank + 2:
-        raise ValueError(f"a {input.ndim}-d input has no {rank} spatial axes")
-    sizes = input.shape[-rank:]
-    numbers = zip(sizes, kernel_size, stride or kernel_size, padding, dilation, strict=True)
-    return [_sliding(*one, ceil_mode) for one in numbers]
-
-
-def _adaptive_axes(input: Array, output_size: Sequence[int]) -> list[Windows]:
-    return [_adaptive(size, n) for size, n in zip(input.shape[-len(output_size) :], output_size, strict=True)]
+UNROLLED = 64
+"""Elements of a window at most that are compared one after the other, without gathering them."""
 
 
 def _joined(axes: Sequence[Any], leading: int) -> tuple[int, ...]:
@@ -129,6 +63,43 @@ def _maxima(input: Array, axes: Sequence[Windows]) -> tuple[Array, Array]:
     winner = jnp.argmax(candidates, -1)[..., None]
     offsets = jnp.broadcast_to(offsets, candidates.shape)
     values, places = (jnp.take_along_axis(array, winner, -1)[..., 0] for array in (candidates, offsets))
+    return values, places
+
+
+def _lowest(input: Array) -> Any:
+    return -jnp.inf if jnp.issubdtype(input.dtype, jnp.floating) else jnp.iinfo(input.dtype).min
+
+
+def _greatest(input: Array, windows: Slides) -> Array:
+    """Maximum of every window: along one axis after the other."""
+    result, rank = input, input.ndim
+    first = rank - len(windows.axes)
+    sizes = zip(windows.kernel, windows.stride, windows.dilation, windows.margins(input.shape[first:]), strict=True)
+    for axis, (*numbers, margin) in enumerate(sizes, first):
+        margins = [margin if i == axis else (0, 0) for i in range(rank)]
+        window, steps, spreads = ((*[1] * axis, n, *[1] * (rank - axis - 1)) for n in numbers)
+        result = lax.reduce_window(result, _lowest(input), lax.max, window, steps, margins, window_dilation=spreads)
+    return result
+
+
+def _first_greatest(input: Array, windows: Slides) -> tuple[Array, Array]:
+    """As `_maxima`, by one place in the window after the other."""
+    first, lowest = input.ndim - len(windows.axes), _lowest(input)
+    spatial = input.shape[first:]
+    margins = [*[(0, 0)] * first, *windows.margins(spatial)]
+    strides = [math.prod(spatial[axis + 1 :]) for axis in range(len(spatial))]
+
+    def offset(place: tuple[int, ...]) -> Any:
+        along = (axis.positions[:, k] * step for axis, k, step in zip(windows.axes, place, strides, strict=True))
+        return sum(np.ix_(*along))
+
+    counts = [len(axis.positions) for axis in windows.axes]
+    shape = (*input.shape[:first], *counts)
+    values, places = jnp.full(shape, lowest, input.dtype), jnp.broadcast_to(offset((0,) * len(counts)), shape)
+    for place, candidates in windows.places(jnp.pad(input, margins, constant_values=lowest)):
+        better = (candidates > values) | (jnp.isnan(candidates) & ~jnp.isnan(values))
+        values = jnp.where(better, candidates, values)
+        places = jnp.where(better, offset(place), places)
     return values, places
 
 
@@ -186,7 +157,7 @@ def max_pool(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> Array:
-    return _maxima(input, _sliding_axes(input, kernel_size, stride, padding, dilation, ceil_mode))[0]
+    return _greatest(input, slides(input.shape, kernel_size, stride, padding, dilation, ceil_mode))
 
 
 @_implements("diopiMaxPool*dWithIndices")
@@ -198,7 +169,10 @@ def max_pool_with_indices(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> Any:
-    return _maxima(input, _sliding_axes(input, kernel_size, stride, padding, dilation, ceil_mode))
+    windows = slides(input.shape, kernel_size, stride, padding, dilation, ceil_mode)
+    if math.prod(kernel_size) > UNROLLED:
+        return _maxima(input, windows.axes)
+    return _first_greatest(input, windows)
 
 
 @_implements("diopiMaxPool*dBackward")
@@ -250,7 +224,7 @@ def avg_pool(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Array:
-    axes = _sliding_axes(input, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
+    axes = sliding_axes(input.shape, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
     return _means(input, axes, _divisor(axes, count_include_pad, divisor_override))
 
 
@@ -265,29 +239,29 @@ def avg_pool_backward(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Array:
-    axes = _sliding_axes(input, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
+    axes = sliding_axes(input.shape, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
     return _shared(grad_output, input, axes, _divisor(axes, count_include_pad, divisor_override))
 
 
 @_implements("diopiAdaptiveAvgPool*d")
 def adaptive_avg_pool(input: Array, output_size: Sequence[int]) -> Array:
-    axes = _adaptive_axes(input, output_size)
+    axes = adaptive_axes(input.shape, output_size)
     return _means(input, axes, _divisor(axes, False, None))
 
 
 def _adaptive_avg_pool_backward(grad_output: Array, input: Array, rank: int) -> Array:
-    axes = _adaptive_axes(input, grad_output.shape[-rank:])
+    axes = adaptive_axes(input.shape, grad_output.shape[-rank:])
     return _shared(grad_output, input, axes, _divisor(axes, False, None))
 
 
 @_implements("diopiAdaptiveMaxPool*d")
 def adaptive_max_pool(input: Array, output_size: Sequence[int]) -> Array:
-    return _maxima(input, _adaptive_axes(input, output_size))[0]
+    return _maxima(input, adaptive_axes(input.shape, output_size))[0]
 
 
 @_implements("diopiAdaptiveMaxPool*dWithIndices")
 def adaptive_max_pool_with_indices(input: Array, output_size: Sequence[int]) -> Any:
-    return _maxima(input, _adaptive_axes(input, output_size))
+    return _maxima(input, adaptive_axes(input.shape, output_size))
 
 
 def _check_mode(mode: str) -> None:

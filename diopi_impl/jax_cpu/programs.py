@@ -19,13 +19,15 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from itertools import count
 from threading import Lock
 from typing import Any, final
 
 import jax
 import numpy as np
+
+from diopi_impl.jax_cpu import memory
 
 Program = Callable[[Any], Any]
 
@@ -43,6 +45,9 @@ REMEMBERED = 2**16
 
 LARGE = 2**14
 """Elements an array has at most, of a program that is not worth optimising."""
+
+RESULTS_SHARE = 32
+"""So may the memory of results that is kept to be written again."""
 
 _QUICKLY_MADE: dict[str, str | bool] = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": False}
 """Options of XLA that make compilation three times cheaper and change no result beyond rounding."""
@@ -122,17 +127,52 @@ class ProgramCache:
 
 def _most() -> int:
     """Programs for which there is memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // MEMORY_SHARE // PROGRAM_SIZE
+    return _machine_memory() // MEMORY_SHARE // PROGRAM_SIZE
+
+
+def _machine_memory() -> int:
+    """Bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+_memory = memory.ResultMemory(_machine_memory() // RESULTS_SHARE)
 
 
 def _compiled(function: Callable[[Any], Any], arrays: Any) -> Program:
     """`function` compiled for the CPU, whatever device JAX computes on by default."""
     with _lowering, jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
-        lowered = jax.jit(function).lower(arrays)
-    largest = max((math.prod(one.shape) for one in jax.tree.leaves((lowered.in_avals, lowered.out_info))), default=0)
+        traced = jax.jit(function).trace(arrays)
+        results, structure = jax.tree.flatten(traced.out_info)
+        lent = [i for i, result in enumerate(results) if _bytes(result) > memory.LARGE]
+        lowered = _writing(function, [results[i] for i in lent], arrays) if lent else traced.lower()
+    largest = max((math.prod(one.shape) for one in jax.tree.leaves((lowered.in_avals, results))), default=0)
     with jax.enable_x64(True):
         program: Program = lowered.compile(compiler_options={} if _optimises(largest) else _QUICKLY_MADE)
+    if lent:
+        program = _lending(program, structure, [(i, results[i].shape, results[i].dtype) for i in lent])
     return _with_wide_types(program) if _has_wide_types(lowered.in_avals) else program
+
+
+def _writing(function: Callable[[Any], Any], large: Sequence[Any], arrays: Any) -> Any:
+    """`function` lowered to a program whose large results take the places of arrays that it is given."""
+    return jax.jit(lambda _, arrays: function(arrays), donate_argnums=0, keep_unused=True).lower(large, arrays)
+
+
+def _lending(program: Callable[..., Any], structure: Any, large: Sequence[tuple[int, Any, Any]]) -> Program:
+    """`program` with large results, given as (position, shape, dtype), in memory that is used again."""
+
+    def run(arrays: Any) -> Any:
+        spares = [_memory.take(shape, dtype) for _, shape, dtype in large]
+        results = jax.tree.leaves(jax.block_until_ready(program(spares, arrays)))
+        for i, _, _ in large:
+            results[i] = _memory.lend(results[i])
+        return jax.tree.unflatten(structure, results)
+
+    return run
+
+
+def _bytes(result: Any) -> int:
+    return math.prod(result.shape) * result.dtype.itemsize
 
 
 def _has_wide_types(arguments: Any) -> bool:

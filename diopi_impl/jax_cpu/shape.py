@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -12,12 +13,14 @@ from jax import Array, lax
 from numpy.typing import NDArray
 
 from diopi_impl.base import Box
-from diopi_impl.functional import ResultSpec, apply_directly
+from diopi_impl.functional import Adapted, OutSpec, ResultSpec, apply_directly
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import check_axes, named_axes
 from diopi_impl.jax_cpu.index import after
+from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.ranges import check_in_range
 from diopi_proto.dtypes import category, half
+from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, MemoryFormat
 from lib_rt import Context, Tensor
 from lib_rt.dtypes import to_numpy
@@ -54,7 +57,19 @@ def transpose(input: Array, dim0: int, dim1: int) -> Array:
     return jnp.swapaxes(input, dim0, dim1) if input.ndim else input
 
 
-@vendor.implements("diopiPermute")
+def _as_view(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+    """The adapter for permutations: those that keep the last axis are views, of which rows are copied to the result."""
+    view, moved = apply_directly(prototype, np.transpose), compiled(prototype, function)
+
+    def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        input, dims = arguments
+        keeps_rows = input.ndim == len(dims) > 0 and dims[-1] in (-1, input.ndim - 1)
+        return (view if keeps_rows else moved)(arguments, out)
+
+    return adapted
+
+
+@vendor.implements("diopiPermute", adapt=_as_view)
 def permute(input: Array, dims: tuple[int, ...]) -> Array:
     return jnp.transpose(input, dims)
 

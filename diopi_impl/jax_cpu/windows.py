@@ -1,0 +1,128 @@
+"""Windows of pooling: static tables of the positions that each window has along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from jax import Array, lax
+from numpy.typing import NDArray
+
+
+@final
+@dataclass(frozen=True)
+class Windows:
+    """All windows of one axis.
+
+    Attributes:
+        positions: (windows, positions a window); those outside the input repeat the window's first one inside.
+        inside: which of them are really inside the input.
+        padded: for every window, how many are inside the padded input.
+    """
+
+    positions: NDArray[np.int64]
+    inside: NDArray[np.bool_]
+    padded: NDArray[np.int64]
+
+
+def _windows(positions: NDArray[np.int64], wanted: NDArray[np.bool_], size: int, padding: int) -> Windows:
+    inside = wanted & (positions >= 0) & (positions < size)
+    if not inside.any(1).all():
+        raise ValueError(f"an axis of size {size} with padding {padding} has windows without any element")
+    first = np.take_along_axis(positions, inside.argmax(1)[:, None], 1)
+    padded = (wanted & (positions < size + padding)).sum(1)
+    return Windows(np.where(inside, positions, first), inside, padded)
+
+
+def _sliding(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> Windows:
+    if min(kernel, stride, dilation) < 1:
+        raise ValueError(f"kernel {kernel}, stride {stride} and dilation {dilation} must be positive")
+    if not 0 <= padding <= kernel // 2:
+        raise ValueError(f"padding {padding} is not from 0 to half of kernel {kernel}")
+    extent = dilation * (kernel - 1) + 1
+    room = size + 2 * padding - extent
+    count = (-(-room // stride) if ceil_mode else room // stride) + 1
+    if ceil_mode and (count - 1) * stride >= size + padding:
+        count -= 1
+    if count < 1:
+        raise ValueError(f"an axis of size {size} with padding {padding} has no window of extent {extent}")
+    positions = np.arange(count)[:, None] * stride - padding + np.arange(kernel) * dilation
+    return _windows(positions, np.ones(positions.shape, bool), size, padding)
+
+
+def _adaptive(size: int, count: int) -> Windows:
+    if count < 0:
+        raise ValueError(f"output_size holds {count}, expected 0 or more")
+    start = np.arange(count) * size // max(count, 1)
+    end = -(-(np.arange(count) + 1) * size // max(count, 1))
+    positions = start[:, None] + np.arange(max(end - start, default=1))
+    return _windows(positions, positions < end[:, None], size, 0)
+
+
+def sliding_axes(
+    shape: Sequence[int],
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+) -> list[Windows]:
+    """The windows along the last axes of an input of this shape; ValueError if it has too few or too many."""
+    rank = len(kernel_size)
+    if not rank < len(shape) <= rank + 2:
+        raise ValueError(f"a {len(shape)}-d input has no {rank} spatial axes")
+    numbers = zip(shape[-rank:], kernel_size, stride or kernel_size, padding, dilation, strict=True)
+    return [_sliding(*one, ceil_mode) for one in numbers]
+
+
+def adaptive_axes(shape: Sequence[int], output_size: Sequence[int]) -> list[Windows]:
+    """As many windows as are asked for, along the last axes of an input of this shape."""
+    return [_adaptive(size, n) for size, n in zip(shape[-len(output_size) :], output_size, strict=True)]
+
+
+@final
+@dataclass(frozen=True)
+class Slides:
+    """Windows that slide along the last axes of an input: the windows, and the numbers that made them, of each axis."""
+
+    axes: Sequence[Windows]
+    kernel: Sequence[int]
+    stride: Sequence[int]
+    padding: Sequence[int]
+    dilation: Sequence[int]
+
+    def margins(self, sizes: Sequence[int]) -> list[tuple[int, int]]:
+        """What is put before and behind each of these axes, so that all windows are inside."""
+        return [
+            (pad, max((len(axis.positions) - 1) * step + spread * (kernel - 1) + 1 - pad - size, 0))
+            for axis, kernel, step, pad, spread, size in zip(
+                self.axes, self.kernel, self.stride, self.padding, self.dilation, sizes, strict=True
+            )
+        ]
+
+    def places(self, padded: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
+        """Each place in a window, and of all windows the elements there."""
+        first = padded.ndim - len(self.axes)
+        for place in np.ndindex(*self.kernel):
+            starts = [far * k for far, k in zip(self.dilation, place, strict=True)]
+            steps = zip(starts, self.axes, self.stride, strict=True)
+            ends = [start + (len(axis.positions) - 1) * step + 1 for start, axis, step in steps]
+            yield (
+                place,
+                lax.slice(padded, [0] * first + starts, [*padded.shape[:first], *ends], [*[1] * first, *self.stride]),
+            )
+
+
+def slides(
+    shape: Sequence[int],
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+) -> Slides:
+    """Windows that slide along the last axes of an input of this shape."""
+    axes = sliding_axes(shape, kernel_size, stride, padding, dilation, ceil_mode)
+    return Slides(axes, kernel_size, stride or kernel_size, padding, dilation)
