@@ -264,7 +264,8 @@ class _Slot:
         """Where the standard specifies the result, if not everywhere."""
         if not isinstance(self.output, PartlySpecified):
             return None
-        return np.broadcast_to(np.asarray(self.output.specified, bool), self.array.shape)
+        specified = np.broadcast_to(np.asarray(self.output.specified, bool), self.array.shape)
+        return None if specified.all() else specified
 
     @property
     def _result(self) -> Any:

@@ -29,6 +29,8 @@ def relu(input: Array) -> Any:
 
 @reference("diopiHardtanh")
 def hardtanh(input: Array, min_val: float, max_val: float) -> Any:
+    if min_val > max_val:
+        raise ValueError(f"min_val is {min_val}, expected at most {max_val}, which is max_val")
     low, high = _converted(min_val, input), _converted(max_val, input)
     return np.where(input < low, low, np.where(input > high, high, input))  # −0 stays where a bound is 0
 

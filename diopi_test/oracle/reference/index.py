@@ -14,7 +14,7 @@ from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import Exact, Judged, PartlySpecified, WithTerms, bare, reference
 from diopi_test.oracle.reference.conversion import converted
 from diopi_test.oracle.reference.products import in_any_order, sum_to
-from diopi_test.oracle.reference.sums import accumulated, norm_terms
+from diopi_test.oracle.reference.sums import accumulated, norm_terms, repetition_at
 
 Array = NDArray[Any]
 Places = tuple[Any, ...]
@@ -54,7 +54,7 @@ def _added(base: Array, places: Places, values: Array) -> WithTerms | Exact:
     if count.size == 0 or count.max() < 2:
         return Exact(total)
     magnitudes, squares = (added(np.array(np.abs(base) ** p, float), np.abs(values) ** float(p)) for p in (1, 2))
-    return WithTerms(total, accumulated(count, magnitudes, squares, total))
+    return WithTerms(total, accumulated(count, magnitudes, squares, total, repetition_at(numbers, values, count)))
 
 
 def _written(base: Array, places: Places, values: Any) -> Exact | Judged:
@@ -153,7 +153,7 @@ def _with_converted(base: Array, places: Any, values: Array, out: ResultOverride
     given = np.asarray(values) if out.dtype is None else converted(np.asarray(values), out.dtype)
     result = np.array(base, ndmin=1)
     result[places] = bare(given)
-    if not isinstance(given, PartlySpecified) or np.all(given.specified):
+    if not isinstance(given, PartlySpecified):
         return result.reshape(base.shape)
     specified = np.ones(result.shape, bool)
     specified[places] = given.specified

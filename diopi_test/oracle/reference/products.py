@@ -63,7 +63,7 @@ def in_any_order(multiply: Callable[[Callable[[Array], Array]], Array], dtype: D
     some_shrink = of_those(lambda size: size < 1, lambda _: 0.5) < 1
     some_grow = of_those(lambda size: size > 1, lambda _: 2.0) > 1
     is_open = ((overflows & some_shrink) | (underflows & some_grow)) & ~np.isnan(value)
-    return PartlySpecified(value, ~is_open) if is_open.any() else value
+    return PartlySpecified(value, ~is_open)
 
 
 def _magnitude(array: Array) -> Array:
