@@ -121,7 +121,7 @@ def select_backward(grad_output: Array, input_sizes: tuple[int, ...], dim: int, 
 
 @reference("diopiSelectScatter")
 def select_scatter(input: Array, src: Array, dim: int, index: int, *, out: ResultOverride) -> Any:
-    return _with_converted(input, _along(dim, index, input.ndim), src, out)
+    return _with_slice(input, _along(dim, index, input.ndim), src, out)
 
 
 @reference("diopiSlice")
@@ -138,7 +138,7 @@ def slice_backward(
 
 @reference("diopiSliceScatter")
 def slice_scatter(input: Array, src: Array, dim: int, start: int, end: int, step: int, *, out: ResultOverride) -> Any:
-    return _with_converted(input, _along(dim, slice(start, end, step), input.ndim), src, out)
+    return _with_slice(input, _along(dim, slice(start, end, step), input.ndim), src, out)
 
 
 def _back(grad_output: Array, input_sizes: tuple[int, ...], dim: int, key: int | slice) -> Array:
@@ -146,6 +146,12 @@ def _back(grad_output: Array, input_sizes: tuple[int, ...], dim: int, key: int |
     out = np.zeros(input_sizes, grad_output.dtype)
     out[_along(dim, key, out.ndim)] = grad_output
     return out
+
+
+def _with_slice(base: Array, places: Places, src: Array, out: ResultOverride) -> Any:
+    """`base` with `src`, which has the shape of what it replaces."""
+    _check_shape("src", src, base[places].shape)
+    return _with_converted(base, places, src, out)
 
 
 def _with_converted(base: Array, places: Any, values: Array, out: ResultOverride) -> Any:

@@ -35,6 +35,8 @@ CORRELATION = (1, 1, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1)
         ("diopiCTCLossBackward", (ONES(1), *CTC[:4], ONES(1), ONES((1, 1, 5)), *CTC[4:]), r"input_lengths are \[5\]"),
         ("diopiIndexSelectBackward", (ONES((1, 1)), (5, 3), 0, counts(2)), "grad has shape"),
         ("diopiGatherBackward", (ONES((1, 2)), ONES((3, 2)), 0, np.zeros((3, 2), int)), r"expected \(3, 2\)"),
+        ("diopiSliceScatter", (ONES(5), ONES(1), 0, 0, 5, 1), "src has shape"),
+        ("diopiContextAttentionInference", (*[ONES((3, 1, 1))] * 4, counts(0, 2), counts(2, 2), 2), "rows"),
         ("diopiUnique", (np.full(2, np.nan), None, True, True), "NaNs"),
         ("diopiNLLLoss", (ONES((2, 3)), counts(0, 3), None, 0, -100), "classes"),
         ("diopiBoxIouQuadriMmcv", (counts(0, 0, 1, 1, 1, 0, 0, 1)[np.newaxis] * 1.0, ONES((0, 8)), 0, False), "convex"),
