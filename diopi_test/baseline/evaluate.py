@@ -153,7 +153,8 @@ class Evaluation:
     def _told(self, result: Parameter) -> ResultOverride | None:
         """What the reference is told of a result: what the case says, and of a single tensor the usual element type."""
         override = self.case.results.get(result.name, ResultOverride())
-        if override is None or override.dtype is not None or not result.is_tensor:
+        is_absent = self.case.arguments.get(result.name, override) is None  # one updated in place, that is left out
+        if override is None or override.dtype is not None or is_absent or not result.is_tensor:
             return override
         usual = self.prototype.infer(result.name, self.case.arguments, otherwise=self.case.dtype)
         return replace(override, dtype=usual)
