@@ -96,6 +96,9 @@ def index_put(
 
 @reference("diopiIndexSelect")
 def index_select(input: Array, dim: int, index: Array) -> Array:
+    length = np.atleast_1d(input).shape[dim]
+    if ((index < 0) | (index >= length)).any():  # which NumPy does not see where there is nothing to take
+        raise ValueError(f"index holds {index.tolist()}, expected places of an axis of length {length}")
     chosen = np.take(np.atleast_1d(input), np.atleast_1d(index), dim)
     return chosen if input.ndim else chosen.reshape(())
 

@@ -18,6 +18,8 @@ def counts(*numbers: int) -> Any:
 ONES = np.ones
 IMAGE = np.ones((1, 1, 2, 2))
 CTC = (ONES((1, 1, 3)), counts(1, 2)[np.newaxis], counts(5), counts(2), 0, 1, False)
+VARIABLE = (None, 2, 2, 0.0, 1.0, False, -1, -1)
+"""No slopes, lengths of at most two, no dropout, whole scores, all of them."""
 CORRELATION = (1, 1, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1)
 """Of a patch of two rows."""
 
@@ -37,6 +39,12 @@ CORRELATION = (1, 1, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1)
         ("diopiGatherBackward", (ONES((1, 2)), ONES((3, 2)), 0, np.zeros((3, 2), int)), r"expected \(3, 2\)"),
         ("diopiSliceScatter", (ONES(5), ONES(1), 0, 0, 5, 1), "src has shape"),
         ("diopiContextAttentionInference", (*[ONES((3, 1, 1))] * 4, counts(0, 2), counts(2, 2), 2), "rows"),
+        ("diopiIndexSelect", (ONES((0, 1)), 1, counts(4)), "axis of length 1"),
+        (
+            "diopiFlashAttentionVarLen",
+            (None, *[ONES((3, 1, 1))] * 3, *[counts(0, 2)] * 2, *VARIABLE),
+            "rise from 0 to 3",
+        ),
         ("diopiUnique", (np.full(2, np.nan), None, True, True), "NaNs"),
         ("diopiNLLLoss", (ONES((2, 3)), counts(0, 3), None, 0, -100), "classes"),
         ("diopiBoxIouQuadriMmcv", (counts(0, 0, 1, 1, 1, 0, 0, 1)[np.newaxis] * 1.0, ONES((0, 8)), 0, False), "convex"),
