@@ -138,6 +138,8 @@ def batch_norm_gather_stats_with_counts(
     counts: Array,
 ) -> Any:
     check_shapes(counts.shape + mean_all.shape[-1:], mean_all=mean_all, invstd_all=invstd_all)
+    wide = jnp.result_type(input, mean_all)
+    counts, mean_all, invstd_all = (one.astype(wide) for one in (counts, mean_all, invstd_all))
     n = counts.sum()
     mean = counts @ mean_all / n
     squares = counts @ (1 / jnp.square(invstd_all) - eps + jnp.square(mean_all - mean))

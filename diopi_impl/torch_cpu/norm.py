@@ -104,7 +104,7 @@ def _layer_norm_backward(
     for name, statistic in (("mean", mean), ("rstd", rstd)):
         _check_sizes(kept if statistic.ndim == input.ndim else leading, **{name: statistic})
     _check_sizes(input.shape, grad_output=grad_output)
-    mean, rstd = _wide(input, mean, rstd)
+    mean, rstd = (one.contiguous() for one in _wide(input, mean, rstd))  # as the kernel takes them to lie
     weight = _weight(input, weight, shape)
     bias = torch.zeros_like(weight)  # only says that its gradient is wanted
     return aten.native_layer_norm_backward(grad_output, input, list(shape), mean, rstd, weight, bias, ALL)

@@ -64,6 +64,8 @@ def max_pool_backward(
         lists = ([1, *kernel_size], [1, *stride], [0, *padding], [1, *dilation])
         return max_pool_backward(dy, x, *lists, ceil_mode, where).squeeze(-2)
     backward = getattr(aten, f"max_pool{len(kernel_size)}d_with_indices_backward")
+    if len(kernel_size) == 3:  # whose kernel refuses some layouts of samples without a batch
+        grad_output, input = grad_output.contiguous(), input.contiguous()
     return backward(grad_output, input, kernel_size, stride, padding, dilation, ceil_mode, indices.long())
 
 

@@ -25,7 +25,7 @@ from diopi_test.cases.data import (
     with_masks,
 )
 from diopi_test.cases.formats import is_inexact
-from diopi_test.cases.model import Case, ResultOf, ResultOverride, TensorSpec, Values
+from diopi_test.cases.model import Case, ResultOf, ResultOverride, Values
 from diopi_test.oracle import budget
 from diopi_test.oracle.reference import (
     Exact,
@@ -137,7 +137,7 @@ class Evaluation:
 
     def _run(self, plain: Mapping[str, Any]) -> list[tuple[str, Any]]:
         results = self.prototype.results
-        overrides = tuple(self.case.results.get(p.name, self._usual(p)) for p in results)
+        overrides = tuple(self._told(p) for p in results)
         keywords = {"out": overrides[0] if len(overrides) == 1 else overrides} if wants_out(self.function) else {}
         with np.errstate(all="ignore"):
             returned = self.function(**plain, **keywords)
@@ -150,10 +150,14 @@ class Evaluation:
             (p.name, value if override else None) for p, override, value in zip(results, overrides, values, strict=True)
         ]
 
-    def _usual(self, result: Parameter) -> ResultOverride:
-        """What of a result is certain if the case says nothing: one updated in place has the argument's type."""
-        given = self.case.arguments.get(result.name)
-        return ResultOverride(given.dtype) if isinstance(given, TensorSpec) else ResultOverride()
+    def _told(self, result: Parameter) -> ResultOverride | None:
+        """What the reference is told of a result: what the case says, and of a single tensor the usual element type."""
+        override = self.case.results.get(result.name, ResultOverride())
+        is_absent = self.case.arguments.get(result.name, override) is None  # one updated in place, that is left out
+        if override is None or override.dtype is not None or is_absent or not result.is_tensor:
+            return override
+        usual = self.prototype.infer(result.name, self.case.arguments, otherwise=self.case.dtype)
+        return replace(override, dtype=usual)
 
     def _seed(self) -> Generator:
         return generator(self.prototype.base, self.case.label, "perturbation")
@@ -261,7 +265,8 @@ class _Slot:
         """Where the standard specifies the result, if not everywhere."""
         if not isinstance(self.output, PartlySpecified):
             return None
-        return np.broadcast_to(np.asarray(self.output.specified, bool), self.array.shape)
+        specified = np.broadcast_to(np.asarray(self.output.specified, bool), self.array.shape)
+        return None if specified.all() else specified
 
     @property
     def _result(self) -> Any:

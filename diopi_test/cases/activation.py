@@ -184,6 +184,7 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate]] = {
     "diopiSigmoid": [
         *in_all({"input": between(-9, 9)}),
         on(ONE, {"input": between(-80, 80)}, "wide", dtypes=floating),
+        on(ONE, {"input": between(-700, -90)}, "far-left", dtypes=(Dtype.float64, Dtype.complex128)),
         on(SPECIAL, {"input": special}, dtypes=real),
     ],
     "diopiSigmoidBackward": [

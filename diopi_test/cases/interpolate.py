@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,7 @@ LINEAR = (
     resize("no-samples", (0, 2, 3, 3), (2, 4)),
     resize("long", (2, 32, 3, 4), (4, 5)),
     resize("wide", (1, 2, 2, 131), (3, 200)),
+    resize("few-infinite", (1, 2, 6, 7), (11, 10), domain=choice([nan, inf, -inf, *[0.75, -1.5, 2.25, 3.0] * 9])),
     UNDEFINED,
 )
 

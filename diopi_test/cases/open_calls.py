@@ -54,6 +54,11 @@ def _tie_without_beta(prototype: Prototype, case: Case) -> bool:
     return case.arguments["beta"] == 0 and "ties" in case.label
 
 
+def _truths_without_beta(prototype: Prototype, case: Case) -> bool:
+    tensors = [value for value in case.arguments.values() if isinstance(value, TensorSpec)]
+    return case.arguments["beta"] == 0 and any(tensor.dtype is Dtype.bool for tensor in tensors)
+
+
 def _soft_targets(prototype: Prototype, case: Case) -> bool:
     return "soft-targets" in case.label
 
@@ -79,6 +84,11 @@ OPEN_CALLS = (
         _tie_without_beta,
         "with beta 0 at a tie, the gradient of torch.nn.functional.smooth_l1_loss is 0, that of "
         "torch.ops.aten.smooth_l1_loss_backward −grad_output",
+    ),
+    OpenCalls(
+        ["diopiSmoothL1Loss", "diopiSmoothL1LossBackward"],
+        _truths_without_beta,
+        "with beta 0, torch.nn.functional.smooth_l1_loss subtracts the target, which torch.sub refuses of bool",
     ),
     OpenCalls(
         ["diopiSigmoidFocalLoss", "diopiSigmoidFocalLossBackward"],

@@ -110,7 +110,7 @@ def _mover(value: Any, tested: Dtype, dtype: Dtype, signs: Signs) -> Mover | Non
         ]
     if isinstance(value, TensorData):
         return _tensor_mover(value, tested, dtype, signs)
-    if isinstance(value, float) and is_inexact(tested) and not _is_representable(value, dtype):
+    if isinstance(value, float) and not _is_representable(value, dtype):
         pattern = signs.of_number()
         return lambda number: float(_moved(np.asarray(value), dtype, pattern, number))
     return None

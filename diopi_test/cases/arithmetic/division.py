@@ -170,6 +170,7 @@ EXACT_HABIT: Mapping[str, Any] = {"exact": True, "case_class": CALLERS}
 
 BY_NUMBER = (
     on(ROW, {"input": whole(-20, 20)}, "float-number", {"other": 2.5}, [Dtype.int32], exact=True),
+    on(ROW, {"input": choice([-11, 11, 8, 3])}, "long-fraction", {"other": 2.7527864096894143}, [Dtype.int32]),
     on(BASIC_ROW, TRUTHS_BY_NUMBER, "by-3", {"other": 3}, [Dtype.bool], **EXACT_HABIT),
     on(BASIC_ROW, TRUTHS_BY_NUMBER, "by-a-fraction", {"other": 0.75}, [Dtype.bool], **EXACT_HABIT),
     on(ROW, {"input": whole(-9, 9)}, "by-truth", {"other": True}, [Dtype.int32], case_class=CALLERS),

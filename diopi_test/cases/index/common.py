@@ -35,6 +35,9 @@ POSITIVE = between(0.7, 0.74)
 OFTEN = literal(np.resize([1, 1, 1, 0], 1100))
 """Two places of three, the one named 825 times, the other 275 times."""
 
+MOST_OFTEN = literal(np.resize([1, 1, 1, 0], 8000))
+"""As `OFTEN`, so many times that the roundings of a few numbers show, which are alike."""
+
 LARGE = choice([2**62 + i for i in range(-20, 20)])
 """Different numbers of int64, equal as float64."""
 

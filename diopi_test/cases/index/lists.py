@@ -10,7 +10,19 @@ import numpy as np
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, anything, choice, normal, whole_range
-from diopi_test.cases.index.common import ALIKE, ALL_TRUE, FEW, INEXACT, LARGE, OFTEN, POSITIVE, SUMMANDS, sized, sums
+from diopi_test.cases.index.common import (
+    ALIKE,
+    ALL_TRUE,
+    FEW,
+    INEXACT,
+    LARGE,
+    MOST_OFTEN,
+    OFTEN,
+    POSITIVE,
+    SUMMANDS,
+    sized,
+    sums,
+)
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.model import TensorSpec
 from diopi_test.cases.template import BASIC, CaseTemplate, Types, by_turns, register, tensor, throughout
@@ -130,6 +142,7 @@ INDEX_PUT = (
     CaseTemplate("wrap", ((3, 2), NINE_OF_THREE), ADD, drawn(whole_range), dtypes=(Dtype.int8, Dtype.uint8)),
     CaseTemplate("exact", ((6, 5), [positions(67, below=6)]), ADD, drawn(SUMMANDS), dtypes=INEXACT, exact=True),
     CaseTemplate("long-sum", ((3, 2), [OFTEN]), ADD, drawn(POSITIVE), dtypes=half),
+    CaseTemplate("equal-sum", ((3, 2), [MOST_OFTEN]), ADD, drawn(choice([0.1, 0.3])), dtypes=(Dtype.float32,)),
     CaseTemplate("add-neighbours", ((3, 2), NINE_OF_THREE), ADD, drawn(LARGE), dtypes=(Dtype.int64,)),
     *by_turns(
         [

@@ -199,6 +199,7 @@ CROSS_ENTROPY_ALONE = (*drawn([masked("masked")], _masked_beyond_first), *drawn(
 
 NLL = drawn((*CLASSES, *CALLED), between(-6, -0.05))
 NLL_ALONE = drawn([masked("impossible-classes")], _masked_beyond_first)
+NLL_CERTAIN = drawn([masked("certain")], choice([0.0, -0.0, -1.5, -3.0]))
 NLL_EXACT = drawn(EXACT, whole(-80, 0))
 
 NOTHING_LEFT = {"(mean|sum|smooth)-all-ignored": "nothing is left where every target is ignored"}
@@ -215,7 +216,7 @@ def cross_entropy(prototype: Prototype) -> Iterator[Case]:
 @cases_for("diopiNLLLoss", "diopiNLLLossV2", weak={**NOTHING_LEFT, **NO_OTHER_CLASS})
 @cases_for("diopiNLLLossBackward", weak={**NOTHING_LEFT, **ONE_TARGET, **NO_OTHER_CLASS})
 def nll(prototype: Prototype) -> Iterator[Case]:
-    return loss_cases(prototype, NLL, of_loss=(*NLL_ALONE, *NLL_EXACT), of_gradient=NLL_EXACT)
+    return loss_cases(prototype, NLL, of_loss=(*NLL_ALONE, *NLL_CERTAIN, *NLL_EXACT), of_gradient=NLL_EXACT)
 
 
 @cases_for("diopiNLLLossV2Backward", weak={**NOTHING_LEFT, **ONE_TARGET, **NO_OTHER_CLASS})

@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from diopi_proto.types import Dtype
+from diopi_test.cases.formats import format_of
+from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 
@@ -26,6 +29,8 @@ def relu(input: Array) -> Any:
 
 @reference("diopiHardtanh")
 def hardtanh(input: Array, min_val: float, max_val: float) -> Any:
+    if min_val > max_val:
+        raise ValueError(f"min_val is {min_val}, expected at most {max_val}, which is max_val")
     low, high = _converted(min_val, input), _converted(max_val, input)
     return np.where(input < low, low, np.where(input > high, high, input))  # −0 stays where a bound is 0
 
@@ -99,16 +104,13 @@ def leaky_relu_backward(grad_output: Array, input: Array, negative_slope: float,
     return np.where(input > 0, grad_output, negative_slope * grad_output)
 
 
-FAR = -np.log(np.finfo(np.float32).max)
-"""Left of it exp(−x) overflows in complex64."""
-
-
 @reference("diopiSigmoid")
-def sigmoid(input: Array) -> Any:
+def sigmoid(input: Array, *, out: ResultOverride) -> Any:
     if not np.iscomplexobj(input):
         return special.expit(input.astype(np.float64))
     result = 1 / (1 + np.exp(-input))
-    far = (input.real < FAR) & np.isfinite(input)
+    computed_in = out.dtype or Dtype.complex64
+    far = (input.real < -np.log(format_of(computed_in).largest)) & np.isfinite(input)  # exp(−x) overflows
     return PartlySpecified(np.where(far, 0, result), ~far) if far.any() else result
 
 

@@ -356,6 +356,16 @@ def packed(ends_q: Sequence[int] | Array, ends_k: Sequence[int] | Array) -> Sequ
     return list(zip(queries, keys, strict=True))
 
 
+def _all_packed(ends_q: Sequence[int] | Array, ends_k: Sequence[int] | Array, q: Array, k: Array) -> Sequences:
+    """As `packed`, of all rows of q and k; ValueError if there are other ones."""
+    for ends, rows in ((ends_q, q), (ends_k, k)):
+        if ends[0] != 0 or ends[-1] != len(rows) or (np.diff(ends) < 0).any():
+            raise ValueError(
+                f"sequences begin and end at {list(ends)}, expected numbers that rise from 0 to {len(rows)}"
+            )
+    return packed(ends_q, ends_k)
+
+
 def _specified_lse(lse: WithTerms, q: Array, sequences: Sequences, rule: Rule) -> PartlySpecified:
     """Open for queries that see nothing, beyond the ends of sequences, and where the bias may lack a part."""
     rows = np.array([len(q[own]) for own, _ in sequences])
@@ -448,7 +458,7 @@ def flash_attention_var_len(
 ) -> Any:
     window = window_size_left, window_size_right
     rule = Rule(softmax_scale, is_causal, window, alibi_slopes, dropped=p_dropout, seed=gen)
-    return _forward(q, k, v, packed(cum_seq_q, cum_seq_kv), rule, max_seqlen_q)
+    return _forward(q, k, v, _all_packed(cum_seq_q, cum_seq_kv, q, k), rule, max_seqlen_q)
 
 
 @reference("diopiFlashAttentionVarLenBackward")
@@ -473,7 +483,7 @@ def flash_attention_var_len_backward(
 ) -> Any:
     window = window_size_left, window_size_right
     rule = Rule(softmax_scale, is_causal, window, alibi_slopes, dropped=p_dropout, seed=gen)
-    sequences = packed(cum_seq_q, cum_seq_kv)
+    sequences = _all_packed(cum_seq_q, cum_seq_kv, q, k)
     return drawn_gradients(rule, pulled_back(grad_output, q, k, v, attention_out, softmax_lse, sequences, rule))
 
 
@@ -540,7 +550,7 @@ def multi_head_attention_var_len(
     out: Overrides,
 ) -> Any:
     rule = Rule(scale, is_causal, dropped=dropout_p, seed=gen)
-    sequences = packed(cum_seq_q, cum_seq_k)
+    sequences = _all_packed(cum_seq_q, cum_seq_k, q, k)
     mask = _debug_mask(return_debug_mask, dropout_p, out[2], len(sequences), q.shape[1], max_q, max_k)
     return *_forward(q, k, v, sequences, rule, max_q), mask
 
@@ -563,7 +573,7 @@ def multi_head_attention_var_len_backward(
     scale: float,
 ) -> Any:
     rule = Rule(scale, is_causal, dropped=dropout_p, seed=gen)
-    sequences = packed(cum_seq_q, cum_seq_k)
+    sequences = _all_packed(cum_seq_q, cum_seq_k, q, k)
     return drawn_gradients(rule, pulled_back(grad_out, q, k, v, out, softmax_lse, sequences, rule))
 
 
@@ -707,7 +717,7 @@ def customized_flash_attention_var_len(
         softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes, None, True, p_dropout, gen
     )
     rule = _masked_rule(rule, attention_mask, max_seqlen_q, max_seqlen_kv)
-    sequences = packed((0, *cum_seq_q), (0, *cum_seq_kv))
+    sequences = _all_packed((0, *cum_seq_q), (0, *cum_seq_kv), q, k)
     found = attended(q, k, v, sequences, rule, len(q))
     scores = len(sequences) * q.shape[1] * max_seqlen_q * max_seqlen_kv
     return drawn(rule, found.out), *_own_records(found, sequences, q, scores, rule)
@@ -738,6 +748,6 @@ def customized_flash_attention_var_len_backward(
 ) -> Any:
     rule = Rule(softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes)
     rule = _masked_rule(rule, attention_mask, max_seqlen_q, max_seqlen_kv)
-    sequences = packed((0, *cum_seq_q), (0, *cum_seq_kv))
+    sequences = _all_packed((0, *cum_seq_q), (0, *cum_seq_kv), q, k)
     lse = attended(q, k, v, sequences, rule, len(q)).lse.value
     return pulled_back(grad_output, q, k, v, attention_out, lse, sequences, rule)

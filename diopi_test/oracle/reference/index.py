@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import Exact, Judged, WithTerms, reference
-from diopi_test.oracle.reference.products import sum_to
-from diopi_test.oracle.reference.sums import accumulated, norm_terms
+from diopi_proto.types import Dtype
+from diopi_test.cases.model import ResultOverride
+from diopi_test.oracle.reference import Exact, Judged, PartlySpecified, WithTerms, bare, reference
+from diopi_test.oracle.reference.conversion import converted
+from diopi_test.oracle.reference.products import in_any_order, sum_to
+from diopi_test.oracle.reference.sums import accumulated, norm_terms, repetition_at
 
 Array = NDArray[Any]
 Places = tuple[Any, ...]
@@ -29,6 +33,12 @@ def numbers_of(shape: tuple[int, ...], places: Places) -> Array:
     return np.arange(int(np.prod(shape))).reshape(shape or (1,))[places]
 
 
+def _check_shape(name: str, array: Array, shape: tuple[int, ...]) -> None:
+    """ValueError unless `array` has this shape: NumPy would broadcast it."""
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+
+
 def _added(base: Array, places: Places, values: Array) -> WithTerms | Exact:
     """`base` with `values` added at `places`; exact where no place gets two of them and nothing was there."""
     numbers = numbers_of(base.shape, places)
@@ -44,7 +54,7 @@ def _added(base: Array, places: Places, values: Array) -> WithTerms | Exact:
     if count.size == 0 or count.max() < 2:
         return Exact(total)
     magnitudes, squares = (added(np.array(np.abs(base) ** p, float), np.abs(values) ** float(p)) for p in (1, 2))
-    return WithTerms(total, accumulated(count, magnitudes, squares, total))
+    return WithTerms(total, accumulated(count, magnitudes, squares, total, repetition_at(numbers, values, count)))
 
 
 def _written(base: Array, places: Places, values: Any) -> Exact | Judged:
@@ -86,6 +96,9 @@ def index_put(
 
 @reference("diopiIndexSelect")
 def index_select(input: Array, dim: int, index: Array) -> Array:
+    length = np.atleast_1d(input).shape[dim]
+    if ((index < 0) | (index >= length)).any():  # which NumPy does not see where there is nothing to take
+        raise ValueError(f"index holds {index.tolist()}, expected places of an axis of length {length}")
     chosen = np.take(np.atleast_1d(input), np.atleast_1d(index), dim)
     return chosen if input.ndim else chosen.reshape(())
 
@@ -94,7 +107,9 @@ def index_select(input: Array, dim: int, index: Array) -> Array:
 def index_select_backward(grad: Array, input_sizes: tuple[int, ...], dim: int, index: Array) -> WithTerms | Exact:
     if not input_sizes:
         return Exact(grad)
-    return _added(np.zeros(input_sizes, grad.dtype), _along(dim, np.atleast_1d(index), len(input_sizes)), grad)
+    places = _along(dim, np.atleast_1d(index), len(input_sizes))
+    _check_shape("grad", grad, numbers_of(tuple(input_sizes), places).shape)
+    return _added(np.zeros(input_sizes, grad.dtype), places, grad)
 
 
 @reference("diopiSelect")
@@ -104,12 +119,12 @@ def select(input: Array, dim: int, index: int) -> Array:
 
 @reference("diopiSelectBackward")
 def select_backward(grad_output: Array, input_sizes: tuple[int, ...], dim: int, index: int) -> Array:
-    return _replaced(np.zeros(input_sizes, grad_output.dtype), grad_output, dim, index)
+    return _back(grad_output, input_sizes, dim, index)
 
 
 @reference("diopiSelectScatter")
-def select_scatter(input: Array, src: Array, dim: int, index: int) -> Array:
-    return _replaced(input, src, dim, index)
+def select_scatter(input: Array, src: Array, dim: int, index: int, *, out: ResultOverride) -> Any:
+    return _with_slice(input, _along(dim, index, input.ndim), src, out)
 
 
 @reference("diopiSlice")
@@ -121,34 +136,51 @@ def slice_(input: Array, dim: int, start: int, end: int, step: int) -> Array:
 def slice_backward(
     grad_output: Array, input_sizes: tuple[int, ...], dim: int, start: int, end: int, step: int
 ) -> Array:
-    return _replaced(np.zeros(input_sizes, grad_output.dtype), grad_output, dim, slice(start, end, step))
+    return _back(grad_output, input_sizes, dim, slice(start, end, step))
 
 
 @reference("diopiSliceScatter")
-def slice_scatter(input: Array, src: Array, dim: int, start: int, end: int, step: int) -> Array:
-    return _replaced(input, src, dim, slice(start, end, step))
+def slice_scatter(input: Array, src: Array, dim: int, start: int, end: int, step: int, *, out: ResultOverride) -> Any:
+    return _with_slice(input, _along(dim, slice(start, end, step), input.ndim), src, out)
 
 
-def _replaced(base: Array, src: Array, dim: int, key: int | slice) -> Array:
-    """`base` with `src`, converted to its type, at `key` of axis `dim`."""
-    out = base.copy()
-    out[_along(dim, key, base.ndim)] = src
+def _back(grad_output: Array, input_sizes: tuple[int, ...], dim: int, key: int | slice) -> Array:
+    """Zeros with `grad_output` at `key` of axis `dim`."""
+    out = np.zeros(input_sizes, grad_output.dtype)
+    out[_along(dim, key, out.ndim)] = grad_output
     return out
 
 
+def _with_slice(base: Array, places: Places, src: Array, out: ResultOverride) -> Any:
+    """`base` with `src`, which has the shape of what it replaces."""
+    _check_shape("src", src, base[places].shape)
+    return _with_converted(base, places, src, out)
+
+
+def _with_converted(base: Array, places: Any, values: Array, out: ResultOverride) -> Any:
+    """`base` with `values`, converted to the result's type, at `places`."""
+    given = np.asarray(values) if out.dtype is None else converted(np.asarray(values), out.dtype)
+    result = np.array(base, ndmin=1)
+    result[places] = bare(given)
+    if not isinstance(given, PartlySpecified):
+        return result.reshape(base.shape)
+    specified = np.ones(result.shape, bool)
+    specified[places] = given.specified
+    return PartlySpecified(result.reshape(base.shape), specified.reshape(base.shape))
+
+
 @reference("diopiIndexFill")
-def index_fill(input: Array, dim: int, index: Array, value: Any) -> Array:
-    out = np.array(input, ndmin=1)
-    out[_along(dim, index, out.ndim)] = np.asarray(value).astype(input.dtype)
-    return out.reshape(input.shape)
+def index_fill(input: Array, dim: int, index: Array, value: Any, *, out: ResultOverride) -> Any:
+    return _with_converted(input, _along(dim, index, max(input.ndim, 1)), value, out)
 
 
 # By masks
 
 
 @reference("diopiMaskedFill")
-def masked_fill(input: Array, mask: Array, value: Any) -> Array:
-    return np.where(mask, np.asarray(value).astype(input.dtype), input)
+def masked_fill(input: Array, mask: Array, value: Any, *, out: ResultOverride) -> Any:
+    base, where = np.broadcast_arrays(input, mask)
+    return _with_converted(base, where if where.ndim else where.reshape(1), value, out)
 
 
 @reference("diopiMaskedScatter")
@@ -206,8 +238,8 @@ def gather_backward(grad_output: Array, input: Array, dim: int, index: Array) ->
 
 
 @reference("diopiScatter")
-def scatter(input: Array, dim: int, src: Array, index: Array, reduce: str | None) -> WithTerms | Exact | Judged:
-    return _scattered(SCATTERS[reduce or ""], input, dim, used_part(src, index), index)
+def scatter(input: Array, dim: int, src: Array, index: Array, reduce: str | None, *, out: ResultOverride) -> Any:
+    return _scattered(_scatters(out)[reduce or ""], input, dim, used_part(src, index), index)
 
 
 def used_part(src: Array, index: Array) -> Array:
@@ -216,25 +248,34 @@ def used_part(src: Array, index: Array) -> Array:
 
 
 @reference("diopiScatterScalar")
-def scatter_scalar(input: Array, dim: int, value: Any, index: Array, reduce: str | None) -> WithTerms | Exact:
+def scatter_scalar(input: Array, dim: int, value: Any, index: Array, reduce: str | None, *, out: ResultOverride) -> Any:
     src = np.full(index.shape, np.asarray(value).astype(input.dtype))
-    result = _scattered(SCATTERS[reduce or ""], input, dim, src, index)
+    result = _scattered(_scatters(out)[reduce or ""], input, dim, src, index)
     return Exact(result.value) if isinstance(result, Judged) else result  # all values are one
 
 
-def _multiplied(base: Array, places: Places, values: Array) -> Array:
-    values = np.broadcast_to(values, numbers_of(base.shape, places).shape)
-    product = base.copy()
-    np.multiply.at(np.atleast_1d(product), places, values)
-    return product
+def _multiplied(base: Array, places: Places, values: Array, dtype: Dtype | None) -> Any:
+    """`base` with what is at `places` multiplied by `values`, in the range of a type."""
+
+    def multiplied(of: Callable[[Array], Array]) -> Array:
+        product = np.array(of(base))
+        np.multiply.at(np.atleast_1d(product), places, of(values))
+        return product
+
+    return in_any_order(multiplied, dtype)
 
 
-SCATTERS = {"": _written, "add": _added, "multiply": _multiplied}
+def _scatters(out: ResultOverride) -> Mapping[str, Any]:
+    """What is done with values that are scattered, by the word for it."""
+    return {"": _written, "add": _added, "multiply": partial(_multiplied, dtype=out.dtype)}
 
 
 def _scattered(put: Any, base: Array, dim: int, values: Array, index: Array) -> Any:
     """`values` put into `base` at the places of `index`."""
-    return put(base, along_axis(index, dim), np.atleast_1d(values)) if index.size else Exact(base)
+    if not index.size:
+        return Exact(base)
+    _check_shape("what is scattered", np.atleast_1d(values), np.atleast_1d(index).shape)
+    return put(base, along_axis(index, dim), np.atleast_1d(values))
 
 
 # Tables

@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import Exact, WithTerms, reference
-from diopi_test.oracle.reference.weights import Weights, along_axes, weighted
+from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
+from diopi_test.oracle.reference.weights import Weights, along_axes, finite, weighted, with_infinite
 
 Array = NDArray[Any]
 
 
-def _gathered(weights: Sequence[Weights], grad: Array) -> WithTerms:
+def _gathered(weights: Sequence[Weights], grad: Array) -> WithTerms | PartlySpecified:
     """The gradient: sums over n copies, summands of like size, whose rounding errors add up as a random walk does."""
     transposed = [axis.transposed for axis in weights]
-    summed = weighted(transposed, grad)
+    summed = weighted(transposed, finite(grad))
     n = along_axes([(axis.matrix != 0) * 1.0 for axis in transposed], np.ones(grad.shape))
-    return WithTerms(summed.value, summed.terms / np.sqrt(np.maximum(n, 1)))
+    of_finite = WithTerms(summed.value, summed.terms / np.sqrt(np.maximum(n, 1)))
+    return with_infinite(transposed, grad, of_finite)
 
 
 def _nearest_indices(d: int, size: int) -> Array:
@@ -43,7 +44,7 @@ def upsample_nearest(input: Array, size: tuple[int, ...]) -> Array:
 
 
 @reference("diopiUpsampleNearestBackward")
-def upsample_nearest_backward(grad_output: Array, out_size: tuple[int, ...], in_size: tuple[int, ...]) -> WithTerms:
+def upsample_nearest_backward(grad_output: Array, out_size: tuple[int, ...], in_size: tuple[int, ...]) -> Any:
     axes = zip(in_size[2:], out_size, strict=True)
     return _gathered([_nearest_weights(d, size) for d, size in axes], grad_output)
 
@@ -107,9 +108,10 @@ def _placed(values: Array, places: Array, d: int) -> Array:
 
 
 @reference("diopiUpsampleLinear")
-def upsample_linear(input: Array, size: tuple[int, ...], align_corners: bool, mode: str) -> WithTerms:
+def upsample_linear(input: Array, size: tuple[int, ...], align_corners: bool, mode: str) -> WithTerms | PartlySpecified:
     axes = zip(input.shape[2:], size, strict=True)
-    return weighted([_linear_weights(d, n, align_corners, mode) for d, n in axes], input)
+    weights = [_linear_weights(d, n, align_corners, mode) for d, n in axes]
+    return with_infinite(weights, input, weighted(weights, finite(input)))
 
 
 @reference("diopiUpsampleLinearBackward")
@@ -119,7 +121,7 @@ def upsample_linear_backward(
     in_size: tuple[int, ...],
     align_corners: bool,
     mode: str,
-) -> WithTerms:
+) -> WithTerms | PartlySpecified:
     axes = zip(in_size[2:], out_size, strict=True)
     return _gathered([_linear_weights(d, n, align_corners, mode) for d, n in axes], grad_output)
 

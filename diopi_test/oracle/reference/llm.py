@@ -83,6 +83,8 @@ def context_attention_inference(
     max_input_len: int,
 ) -> WithTerms:
     rows = [slice(start, start + length) for start, length in zip(b_start_loc, b_seq_len, strict=True)]
+    if any(one.start < 0 or one.stop > len(q) for one in rows):
+        raise ValueError(f"sequences lie in rows {rows}, expected rows of {len(q)}")
     rule = Rule(1 / np.sqrt(q.shape[-1]), causal=True)
     found = attended(q, k, v, [(one, one) for one in rows], rule, len(q)).out
     is_covered = np.zeros((len(q), 1, 1), bool)

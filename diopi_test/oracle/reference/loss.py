@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -183,7 +184,10 @@ def nll_loss_v2(
     losses = np.where(hot, -_or_one(weight) * log_probs, 0.0).sum(-1)
     reported = total if reduction != Reduction.none else np.float64(0)
     shape = out[1].shape if out[1] else None
-    return _reduced(losses, reduction, total), np.asarray(reported, np.float64).reshape(shape or ())
+    loss = _reduced(losses, reduction, total)
+    if reduction == Reduction.none:  # −0 where an element is picked, +0 where those of other classes are added as 0
+        loss = replace(loss, terms=np.zeros(losses.shape))
+    return loss, np.asarray(reported, np.float64).reshape(shape or ())
 
 
 @reference("diopiNLLLossBackward")
@@ -261,6 +265,17 @@ def cross_entropy_backward(
 # Connectionist temporal classification
 
 
+def _check_lengths(steps: int, targets: Array, input_lengths: Array, target_lengths: Array) -> None:
+    """ValueError unless each sample has its steps among those there are, and its labels."""
+    if ((input_lengths < 0) | (input_lengths > steps)).any():
+        raise ValueError(f"input_lengths are {input_lengths.tolist()}, expected 0 to {steps}")
+    most = targets.shape[-1]
+    if ((target_lengths < 0) | (target_lengths > most)).any():
+        raise ValueError(f"target_lengths are {target_lengths.tolist()}, expected 0 to {most}")
+    if targets.ndim == 1 and target_lengths.sum() != most:
+        raise ValueError(f"target_lengths add up to {target_lengths.sum()}, expected {most}, the number of labels")
+
+
 def _extended_targets(targets: Array, lengths: Array, blank: int) -> list[Array]:
     """y′ of every sample: its labels with a blank before, between and after them."""
     starts = np.cumsum(lengths) - lengths
@@ -309,6 +324,7 @@ def ctc_loss(
     out: Sequence[ResultOverride],
 ) -> tuple[Any, Any, PartlySpecified]:
     steps, samples, _ = log_probs.shape
+    _check_lengths(steps, targets, input_lengths, target_lengths)
     alpha = np.full((samples, steps, 2 * max(target_lengths) + 1), -np.inf)
     specified = np.zeros(alpha.shape, bool)
     losses = np.zeros(samples)
@@ -356,19 +372,20 @@ def ctc_loss_backward(
     zero_infinity: bool,
 ) -> WithTerms:
     gradient, terms = np.zeros(log_probs.shape), np.zeros(log_probs.shape)
-    samples = log_probs.shape[1]
+    steps, samples, _ = log_probs.shape
+    _check_lengths(steps, targets, input_lengths, target_lengths)
     outer = np.broadcast_to(grad_output, samples)
     for n, labels in enumerate(_extended_targets(targets, target_lengths, blank)):
         if np.isinf(neg_log_likelihood[n]) and zero_infinity:
             continue
-        steps = slice(input_lengths[n])
+        taken = slice(input_lengths[n])
         scale = _factor(reduction, samples * max(target_lengths[n], 1)) * outer[n]
-        probability = np.exp(log_probs[steps, n])
+        probability = np.exp(log_probs[taken, n])
         posterior = _posterior(
-            log_probs[steps, n], labels, log_alpha[n, steps, : len(labels)], neg_log_likelihood[n], blank
+            log_probs[taken, n], labels, log_alpha[n, taken, : len(labels)], neg_log_likelihood[n], blank
         )
-        gradient[steps, n] = (probability - posterior.value) * scale
-        terms[steps, n] = (probability + posterior.terms) * np.abs(scale)
+        gradient[taken, n] = (probability - posterior.value) * scale
+        terms[taken, n] = (probability + posterior.terms) * np.abs(scale)
     return WithTerms(gradient, terms)
 
 

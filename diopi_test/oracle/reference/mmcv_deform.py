@@ -6,7 +6,7 @@ with K positions in the kernel and P in the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import WithTerms, reference
+from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.products import plus, times
 from diopi_test.oracle.reference.sampling import (
     Coordinate,
@@ -67,20 +67,27 @@ class _Convolution:
         return self.weight.shape[2], self.weight.shape[3]
 
     @cached_property
-    def samples(self) -> list[list[Samples]]:
-        """Of each image and deformable group: (4, K, P)."""
+    def places(self) -> list[list[tuple[Coordinate, Coordinate]]]:
+        """Where samples lie along H and W, of each image and deformable group: (K, P) each."""
         shape = (len(self.input), self.deform_groups, self.kernel[0] * self.kernel[1], 2, self.size[0] * self.size[1])
         shifts = np.moveaxis(self.offset.reshape(shape), 3, 2)
         (i, j), (h, w) = (np.indices(sizes).reshape(2, -1) for sizes in (self.kernel, self.size))
-        return [[self._samples((i, j), (h, w), of_group) for of_group in of_image] for of_image in shifts]
+        ends = (i, h), (j, w)
+        return [
+            [(self._place(0, *ends[0], rows), self._place(1, *ends[1], columns)) for rows, columns in of_image]
+            for of_image in shifts
+        ]
 
-    def _samples(self, taps: Any, places: Any, shifts: Array) -> Samples:
-        cells = []
-        for axis in range(2):
-            start = places[axis] * self.stride[axis] - self.padding[axis]
-            at = start + taps[axis][:, np.newaxis] * self.dilation[axis] + shifts[axis]
-            cells.append(zero_padded(Coordinate(at, np.abs(at)), self.input.shape[2 + axis]))
-        return samples(cells[0], cells[1], self.input.shape[3])
+    def _place(self, axis: int, taps: Array, positions: Array, shifts: Array) -> Coordinate:
+        start = positions * self.stride[axis] - self.padding[axis]
+        at = start + taps[:, np.newaxis] * self.dilation[axis] + shifts
+        return Coordinate(at, np.abs(at))
+
+    @cached_property
+    def samples(self) -> list[list[Samples]]:
+        """Of each image and deformable group: (4, K, P)."""
+        h, w = self.input.shape[2:]
+        return [[samples(zero_padded(y, h), zero_padded(x, w), w) for y, x in of_image] for of_image in self.places]
 
     def columns(self, which: Callable[[Samples], WithTerms]) -> WithTerms:
         """Samples of the image, or their derivatives: (B, C, K, P)."""
@@ -164,12 +171,14 @@ class _Convolution:
 
         return combined(sums, one, other)
 
-    def offset_gradient(self, of_columns: WithTerms) -> WithTerms:
-        """From the gradient of the columns without factors: Δy and Δx by turns."""
+    def offset_gradient(self, of_columns: WithTerms) -> PartlySpecified:
+        """From the gradient of the columns without factors: Δy and Δx by turns. Open where it jumps."""
         slopes = [self.columns(lambda its: its.by_y), self.columns(lambda its: its.by_x)]
         both = [self.per_group(of_columns, slope) for slope in slopes]
         values, terms = (np.stack([getattr(one, name) for one in both], 2) for name in ("value", "terms"))
-        return WithTerms(values.reshape(self.offset.shape), terms.reshape(self.offset.shape))
+        gradient = WithTerms(values.reshape(self.offset.shape), terms.reshape(self.offset.shape))
+        is_between = np.array([[[at.is_between for at in of_group] for of_group in image] for image in self.places])
+        return PartlySpecified(gradient, np.moveaxis(is_between, 2, 3).reshape(self.offset.shape))
 
 
 @reference("diopiDeformConvMmcv")
@@ -216,7 +225,7 @@ def deform_conv_backward_input(
     groups: int,
     deform_groups: int,
     im2col_step: int,
-) -> tuple[WithTerms, WithTerms]:
+) -> tuple[WithTerms, PartlySpecified]:
     _check_step(len(input), im2col_step)
     sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
     convolution = _Convolution(input, weight, offset, None, *sizes, groups, deform_groups)
@@ -303,7 +312,7 @@ def modulated_deform_conv_backward(
     group: int,
     deformable_group: int,
     with_bias: bool,
-) -> tuple[WithTerms, ...]:
+) -> tuple[WithTerms | PartlySpecified, ...]:
     sizes = (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
     convolution = _Convolution(input, weight, offset, mask, *sizes, group, deformable_group)
     of_masked = convolution.gradient_of_columns(grad_output)
@@ -325,11 +334,15 @@ def modulated_deform_conv_backward(
 @final
 @dataclass(frozen=True)
 class _Level:
-    """One level of the maps: its place in the flattened ones, its size, and the samples (4, Q, M, P) of each image."""
+    """One level of the maps: its place in the flattened ones, its size, and the samples (4, Q, M, P) of each image.
+
+    And, along H and W, whether samples stay between the same elements where their places are rounded: (B, Q, M, P).
+    """
 
     start: int
     size: Pair
     samples: list[Samples]
+    is_between: Sequence[Array]
 
     @property
     def places(self) -> slice:
@@ -341,10 +354,11 @@ def _levels(shapes: Array, starts: Array, locations: Array) -> list[_Level]:
     levels = []
     for number, (size, start) in enumerate(zip(shapes, starts, strict=True)):
         at = locations[:, :, :, number, :, ::-1] * size  # as (y, x), in cells
-        cells = [zero_padded(Coordinate(at[..., k] - 0.5, np.abs(at[..., k]) + 0.5), int(size[k])) for k in (0, 1)]
-        both = samples(cells[0], cells[1], int(size[1]))
+        h, w = map(int, size)
+        y, x = (Coordinate(at[..., k] - 0.5, np.abs(at[..., k]) + 0.5) for k in (0, 1))
+        both = samples(zero_padded(y, h), zero_padded(x, w), w)
         of_images = [_of_image(both, image) for image in range(len(locations))]
-        levels.append(_Level(int(start), (int(size[0]), int(size[1])), of_images))
+        levels.append(_Level(int(start), (h, w), of_images, (y.is_between, x.is_between)))
     return levels
 
 
@@ -411,12 +425,13 @@ def ms_deform_attn_backward(
     attn_weight: Array,
     grad_output: Array,
     im2col_step: int,
-) -> tuple[WithTerms, WithTerms, WithTerms]:
+) -> tuple[WithTerms, PartlySpecified, WithTerms]:
     b, q, heads, *_ = attn_weight.shape
     _check_step(b, im2col_step)
     given = grad_output.reshape(b, q, heads, value.shape[3])
     to_value = exact(np.zeros(value.shape))
     to_locations, to_weights = (exact(np.zeros(shape)) for shape in (sampling_loc.shape, attn_weight.shape))
+    is_between = np.ones(sampling_loc.shape, bool)
     for number, level in enumerate(_levels(spatial_shapes, level_start_index, sampling_loc) if given.size else ()):
         weights = attn_weight[:, :, :, number]
         _add(to_value, np.s_[:, level.places], _value_gradient(level, given, weights))
@@ -429,7 +444,8 @@ def ms_deform_attn_backward(
         for k, slope in enumerate((lambda its: its.by_x, lambda its: its.by_y)):
             along = combined(over_channels, _attended(level, value, slope), exact(given))
             _add(to_locations, np.s_[:, :, :, number, :, k], scaled(weights * level.size[1 - k], along))
-    return to_value, to_locations, to_weights
+            is_between[:, :, :, number, :, k] = level.is_between[1 - k]
+    return to_value, PartlySpecified(to_locations, is_between), to_weights
 
 
 def _value_gradient(level: _Level, given: Array, weights: Array) -> WithTerms:

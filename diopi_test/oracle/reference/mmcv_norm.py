@@ -93,6 +93,8 @@ def sync_bn_backward_data(
 def fused_bias_leakyrelu(
     input: Array, bias: Array, refer: Array, act: int, grad: int, alpha: float, scale: float
 ) -> Array:
+    if bias.size not in (0, input.shape[1]):
+        raise ValueError(f"bias has {bias.size} elements, expected none or one for each of {input.shape[1]} channels")
     if grad == 2:
         return np.zeros(input.shape)
     x = input + bias.reshape(-1, *[1] * (input.ndim - 2)) if bias.size else input

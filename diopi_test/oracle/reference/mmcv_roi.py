@@ -367,7 +367,10 @@ def _slopes(grid: Grid, maps: Array, grad: Array) -> tuple[WithTerms, Array]:
 
     along = [combined(taken(its.index), by, exact(_flat(maps))) for by in (its.by_x, its.by_y)]
     parts = [combined(over_channels, scaled(1 / grid.count, one), exact(grad)) for one in along]
-    free = [(at.value >= 0) & (at.value <= length - 1) for at, length in zip((grid.y, grid.x), size, strict=True)]
+    free = [
+        (at.value >= 0) & (at.value <= length - 1) & at.is_between
+        for at, length in zip((grid.y, grid.x), size, strict=True)
+    ]
     return stacked(parts, (2, *grad.shape[1:])), np.all(free[0] & free[1], -1)
 
 

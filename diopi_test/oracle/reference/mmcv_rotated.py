@@ -227,6 +227,8 @@ def active_rotated_filter_backward(grad_out: Array, indices: Array) -> WithTerms
     o, *kernel, rotations = indices.shape
     places = _places(indices)
     p, q = grad_out.shape[0] // rotations, grad_out.shape[1] // o
+    if grad_out.shape != (p * rotations, q * o, *kernel):
+        raise ValueError(f"grad_out has shape {grad_out.shape}, expected {rotations} rotations of {(o, *kernel)}")
 
     def sums(grad: Array, one: Array) -> Array:
         rotated = (grad * one).reshape(p, rotations, q, places.shape[1])

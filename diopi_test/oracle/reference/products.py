@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import WithTerms
+from diopi_proto.types import Dtype
+from diopi_test.cases.formats import format_of, is_inexact
+from diopi_test.oracle.reference import PartlySpecified, WithTerms
 from diopi_test.oracle.reference.sums import accumulated
 
 Array = NDArray[Any]
@@ -41,6 +43,27 @@ def sum_to(array: Array, shape: tuple[int, ...]) -> Array:
     stretched = tuple(i - len(shape) for i, length in enumerate(shape) if length == 1)
     summed: Array = array.sum(added).sum(stretched, keepdims=True)
     return summed.reshape(shape)
+
+
+def in_any_order(multiply: Callable[[Callable[[Array], Array]], Array], dtype: Dtype | None) -> Any:
+    """Products of many factors, open where a product of some of them leaves the range of `dtype` and others lead back.
+
+    `multiply` gives the products of what a function makes of the factors. Nothing is open in types that wrap around.
+    """
+    value = multiply(lambda x: x)
+    if dtype is None or not is_inexact(dtype):
+        return value
+    form = format_of(dtype)
+
+    def of_those(which: Callable[[Array], Array], factor: Callable[[Array], Any]) -> Array:
+        return multiply(lambda x: np.where(which(np.abs(x)), factor(np.abs(x)), 1.0))
+
+    overflows = of_those(lambda size: (size > 1) & np.isfinite(size), lambda size: size) >= form.overflow
+    underflows = of_those(lambda size: (size > 0) & (size < 1), lambda size: size) < form.tiny
+    some_shrink = of_those(lambda size: size < 1, lambda _: 0.5) < 1
+    some_grow = of_those(lambda size: size > 1, lambda _: 2.0) > 1
+    is_open = ((overflows & some_shrink) | (underflows & some_grow)) & ~np.isnan(value)
+    return PartlySpecified(value, ~is_open)
 
 
 def _magnitude(array: Array) -> Array:

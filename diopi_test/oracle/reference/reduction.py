@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from diopi_proto.types import Dtype
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import WithTerms, reference
+from diopi_test.oracle.reference.products import in_any_order
 from diopi_test.oracle.reference.sums import Axes, accumulated, equal_pairs, length, repetition, sum_terms
 
 Array = NDArray[Any]
@@ -90,8 +92,10 @@ def all_(input: Array, dim: int | None, *, out: ResultOverride) -> Array:
 
 
 @reference("diopiProd")
-def prod(input: Array, dim: int | None, *, out: ResultOverride) -> Array:
-    return np.asarray(np.prod(input, axis=_axes(input, dim), keepdims=_keeps(input, out)))
+def prod(input: Array, dim: int | None, *, out: ResultOverride) -> Any:
+    axes, keepdims = _axes(input, dim), _keeps(input, out)
+    accumulator = Dtype.float32 if out.dtype is Dtype.float16 else out.dtype
+    return in_any_order(lambda of: np.asarray(np.prod(of(input), axis=axes, keepdims=keepdims)), accumulator)
 
 
 @reference("diopiArgmax")

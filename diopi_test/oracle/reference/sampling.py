@@ -9,12 +9,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from diopi_test.oracle.budget import K
 from diopi_test.oracle.reference import WithTerms
 from diopi_test.oracle.reference.products import with_terms
 
 Array = NDArray[Any]
 Sums = Callable[[Array, Array], Array]
 """A bilinear function: every element of it is a sum of products."""
+
+
+ROUNDED = K * 2.0**-24
+"""By how much of its terms a position may be off: K half-ulps of float32."""
 
 
 def exact(value: Array) -> WithTerms:
@@ -47,6 +52,12 @@ class Coordinate:
 
     value: Array
     terms: Array
+
+    @property
+    def is_between(self) -> Array:
+        """Whether a position stays between the same elements where it is rounded; derivatives jump on elements."""
+        distance = np.abs(self.value - np.rint(self.value))
+        return (distance == 0) | (distance > ROUNDED * self.terms)
 
 
 @final

@@ -12,7 +12,7 @@ from diopi_proto.dtypes import category
 from diopi_proto.types import Dtype
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
-from lib_rt.dtypes import to_numpy
+from diopi_test.oracle.reference.conversion import converted, wide
 
 Array = NDArray[Any]
 
@@ -179,14 +179,9 @@ def _whole_space(start: int, end: int, steps: int) -> PartlySpecified:
     return PartlySpecified(np.array(once, np.int64), np.equal(once, twice))
 
 
-def _wide(out: ResultOverride) -> Any:
-    """The reference's own element type for that of the result."""
-    return (np.bool_, np.int64, np.float64, np.complex128)[category(_dtype(out))]
-
-
 @reference("diopiFill")
 def fill(value: float, *, out: ResultOverride) -> Array:
-    return np.full(out.shape or (), value).astype(_wide(out))
+    return np.full(out.shape or (), value).astype(wide(_dtype(out)))
 
 
 @reference("diopiOnes")
@@ -204,25 +199,14 @@ def zero_(*, out: ResultOverride) -> Array:
     return np.zeros(out.shape or ())
 
 
-def _converted(values: Array, out: ResultOverride) -> Array | PartlySpecified:
-    """`values` in the kind of the result's element type; rounding to it and reduction modulo its range come later."""
-    if not _is_integer(out) or out.dtype is Dtype.bool or values.dtype.kind in "bi":
-        part = values if out.dtype is Dtype.bool else np.real(values)
-        return (values if _wide(out) is np.complex128 else part).astype(_wide(out))
-    whole = np.trunc(values.real)
-    limits = np.iinfo(to_numpy(_dtype(out)))
-    inside = (whole >= limits.min) & (whole < limits.max + 1.0)
-    return PartlySpecified(np.where(inside, whole, 0).astype(np.int64), inside)
-
-
 @reference("diopiCastDtype")
 def cast_dtype(input: Array, *, out: ResultOverride) -> Array | PartlySpecified:
-    return _converted(input, out)
+    return converted(input, _dtype(out))
 
 
 @reference("diopiCopyInp")
 def copy_(src: Array, *, out: ResultOverride) -> Array | PartlySpecified:
-    return _converted(np.broadcast_to(src, out.shape or ()), out)
+    return converted(np.broadcast_to(src, out.shape or ()), _dtype(out))
 
 
 @reference("diopiContiguous")

@@ -73,6 +73,8 @@ def sort_backward(grad_output: Array, dim: int, indices: Array, sizes: tuple[int
 
 @reference("diopiUnique")
 def unique(input: Array, dim: int | None, sorted: bool, return_counts: bool) -> tuple[Any, Array, Array | None]:
+    if np.isnan(input).sum() > 1:
+        raise ValueError("input has several NaNs, of which the standard does not say whether they are distinct")
     if dim is None:
         out, inverse, counts = _distinct(input.reshape(input.size, 1))
         out, inverse = out[:, 0], inverse.reshape(input.shape)

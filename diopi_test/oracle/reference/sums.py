@@ -63,6 +63,21 @@ def repetition(count: Any, pairs: Array) -> Array:
     return 1 + (count - 1) * pairs
 
 
+def repetition_at(places: Array, values: Array, count: Array) -> Array:
+    """How often a value is there in the mean over those added at each place, `count` of them; 0 is not counted.
+
+    Args:
+        places: the numbers of the places, below the size of `count`.
+        values: what is added at each.
+    """
+    _, kinds = np.unique(values, return_inverse=True)
+    pairs = places.astype(np.int64) * max(values.size, 1) + kinds.reshape(places.shape)
+    _, one_of_each, times = np.unique(pairs, return_index=True, return_counts=True)
+    others = np.where(values.reshape(-1)[one_of_each] != 0, times * (times - 1.0), 0)
+    met = np.bincount(places.reshape(-1)[one_of_each], others, count.size).reshape(count.shape)
+    return 1 + met / np.maximum(count, 1)
+
+
 SHARED = 3.0
 """Standard deviations of the error of a sum that many elements of a result share: it is off for all of them alike, so
 that their root mean square is no average of independent errors."""

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import WithTerms
+from diopi_test.oracle.reference import PartlySpecified, WithTerms
 
 Array = NDArray[Any]
 
@@ -50,3 +50,22 @@ def weighted(weights: Sequence[Weights], array: Array) -> WithTerms:
     for k, axis in enumerate(weights):
         terms = terms + along_axes([*sizes[:k], axis.terms, *sizes[k + 1 :]], np.abs(array))
     return WithTerms(along_axes([axis.matrix for axis in weights], array), terms)
+
+
+def finite(array: Array) -> Array:
+    """`array` with zeros in place of infinities and NaN."""
+    return np.where(np.isfinite(array), array, 0)
+
+
+def with_infinite(weights: Sequence[Weights], array: Array, of_finite: WithTerms) -> WithTerms | PartlySpecified:
+    """Sums of weight · element, `of_finite` being those of the finite elements.
+
+    An element out of reach has no part in a sum, and a NaN that has a weight makes it NaN. Open is what else becomes of
+    an infinity or NaN in reach: a weight of 0, and weights of either sign for one element, make a NaN of it, or do not.
+    """
+    if np.isfinite(array).all():
+        return of_finite
+    of_nan = along_axes([(axis.matrix != 0) * 1.0 for axis in weights], np.isnan(array) * 1.0) > 0
+    reached = [((axis.matrix != 0) | (axis.terms > 0)) * 1.0 for axis in weights]
+    nearby = along_axes(reached, ~np.isfinite(array) * 1.0) > 0
+    return PartlySpecified(WithTerms(np.where(of_nan, np.nan, of_finite.value), of_finite.terms), of_nan | ~nearby)

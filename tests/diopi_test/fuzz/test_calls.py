@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
 from diopi_proto.interface import lookup
+from diopi_proto.types import MemoryFormat
 from diopi_test.baseline.generate import functions_with_cases
 from diopi_test.fuzz import legal
 from diopi_test.fuzz.calls import cases
@@ -96,3 +97,16 @@ def test_an_element_wise_call_has_any_rank_and_types_that_meet() -> None:
     ranks = {max(len(shape) for shape in shapes) for shapes in found.shapes}
     assert len(ranks) > 3
     assert any(len(set(dtypes)) > 1 for dtypes in found.dtypes)
+
+
+@seed(7)
+@settings(
+    max_examples=60, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+)
+@given(st.data())
+def test_what_lies_as_its_input_is_not_called_with_another_layout(data: DataObject) -> None:
+    try:
+        case = data.draw(cases(known("diopiContiguous")))
+    except IllegalError:
+        return
+    assert not case.smoke or case.arguments["memoryFormat"] != MemoryFormat.Preserve

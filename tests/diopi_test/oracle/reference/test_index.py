@@ -6,18 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_test.oracle.reference import Exact, Judged, WithTerms, reference_of
-from tests.helpers.references import call, difference
+from diopi_proto.types import Dtype
+from diopi_test.cases.model import ResultOverride
+from diopi_test.oracle.reference import Exact, Judged, WithTerms
+from tests.helpers.references import call, difference, raw
 
 Array = np.ndarray[Any, Any]
 rng = np.random.default_rng(5)
-
-
-def raw(name: str, *arguments: Any) -> Any:
-    """What a reference gives, with what it says about it."""
-    function = reference_of(name)
-    assert function is not None
-    return function(*arguments)
 
 
 def random(*shape: int) -> Array:
@@ -104,10 +99,11 @@ def test_a_number_is_a_vector_of_one(index: Array) -> None:
 
 
 def test_values_take_the_type_of_the_input() -> None:
-    whole = np.array([1, 2, 3])
-    assert call("diopiIndexFill", whole, 0, np.array([-1]), -2.75).tolist() == [1, 2, -2]
-    assert call("diopiMaskedFill", whole > 1, np.array([True, False, False]), 0.25).tolist() == [True, True, True]
-    assert call("diopiSelectScatter", whole, np.array(7.9), 0, -3).tolist() == [7, 2, 3]
+    whole, kept = np.array([1, 2, 3]), np.array([True, False, False])
+    of_integers, of_truths = ResultOverride(Dtype.int64), ResultOverride(Dtype.bool)
+    assert call("diopiIndexFill", whole, 0, np.array([-1]), -2.75, out=of_integers).tolist() == [1, 2, -2]
+    assert call("diopiMaskedFill", whole > 1, kept, 0.25, out=of_truths).tolist() == [True, True, True]
+    assert call("diopiSelectScatter", whole, np.array(7.9), 0, -3, out=of_integers).tolist() == [7, 2, 3]
 
 
 def test_elements_of_a_source_come_in_row_major_order() -> None:

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from references import call, difference
+from references import call, difference, raw
 
 from diopi_test.cases.selection import select_cases
-from diopi_test.oracle.reference import reference_of
+from diopi_test.oracle.reference import bare, reference_of
 
 MODES = ["linear", "bilinear", "bicubic", "trilinear"]
 SIZES = {"linear": (7,), "bilinear": (5, 2), "bicubic": (5, 2), "trilinear": (3, 4, 2)}
@@ -97,3 +97,10 @@ def test_outside_counts_as_zero_and_halfway_goes_to_the_even_element() -> None:
 
     assert sample(-1.0, "bilinear") == 0.5  # half of element 0, half outside
     assert [sample(x, "nearest") for x in (-1.5, -1.0, -0.5, 0.0, 0.5, 1.0)] == [0, 1, 1, 4, 4, 0]
+
+
+def test_infinities_and_nan_reach_no_further_than_weights() -> None:
+    column = np.array([np.nan, 1.0, 2.0, np.inf]).reshape(1, 1, 4, 1)
+    result = raw("diopiUpsampleLinear", column, (8, 1), False, "bilinear")
+    assert result.specified.reshape(-1).tolist() == [True, True, True, True, True, False, False, False]
+    np.testing.assert_array_equal(bare(result).reshape(-1)[:5], [np.nan, np.nan, np.nan, 1.25, 1.75])

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bilinear import zero_padded
-from references import call, difference
+from references import call, difference, raw
 
 torch = pytest.importorskip("torch")
 conv2d = torch.nn.functional.conv2d
@@ -208,3 +208,12 @@ def test_queries_are_attended_each_for_itself() -> None:
     given, order = attention(2), [2, 0, 1]
     permuted = {**given, "locations": given["locations"][:, order], "weights": given["weights"][:, order]}
     np.testing.assert_allclose(attend(permuted), attend(given)[:, order])
+
+
+def test_a_slope_is_open_within_rounding_of_an_element() -> None:
+    """A shift of -2e-9 from 1 is none in float32, and the slope ahead of an element is not that behind it."""
+    image, kernel, offset = np.arange(9.0).reshape(1, 1, 3, 3), np.ones((1, 1, 1, 1)), np.zeros((1, 2, 3, 3))
+    offset[0, 0, 1, 1], offset[0, 1, 0, 2], offset[0, 0, 2, 2] = -2e-9, 3e-9, -0.25
+    tensors_of_call = image, offset, image, offset, image, kernel, ROOM
+    _, to_offset = raw("diopiDeformConvBackwardInputMmcv", *tensors_of_call, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1)
+    assert np.argwhere(~to_offset.specified).tolist() == [[0, 0, 1, 1], [0, 1, 0, 2]]

@@ -4,15 +4,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from references import call
+from references import call, raw
 
-ONES = np.ones
-CORRELATION = (1, 1, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1)
-"""Of a patch of two rows."""
+from diopi_proto.types import Dtype
+from diopi_test.cases.model import ResultOverride
+from diopi_test.oracle.reference import bare
 
 
 def counts(*numbers: int) -> Any:
     return np.array(numbers)
+
+
+ONES = np.ones
+IMAGE = np.ones((1, 1, 2, 2))
+CTC = (ONES((1, 1, 3)), counts(1, 2)[np.newaxis], counts(5), counts(2), 0, 1, False)
+VARIABLE = (None, 2, 2, 0.0, 1.0, False, -1, -1)
+"""No slopes, lengths of at most two, no dropout, whole scores, all of them."""
+CORRELATION = (1, 1, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1)
+"""Of a patch of two rows."""
 
 
 @pytest.mark.parametrize(
@@ -21,6 +30,22 @@ def counts(*numbers: int) -> Any:
         ("diopiUnfoldBackward", (ONES((5, 2)), (6,), 0, 2, 2), "windows"),
         ("diopiTinShiftMmcv", (ONES((1, 2, 3, 1)), ONES((1, 2, 3, 1)), counts(1, 1).reshape(1, 2)), "groups"),
         ("diopiCorrelationMmcv", (ONES((1, 1, 3, 3)), ONES((1, 1, 3, 3)), *CORRELATION), "odd"),
+        ("diopiActiveRotatedFilterBackwardMmcv", (ONES((0, 1, 2, 3)), np.ones((2, 2, 3, 3), int)), "rotations"),
+        ("diopiHardtanh", (ONES(2), 0.5, 0.0), "max_val"),
+        ("diopiFusedBiasLeakyreluMmcv", (ONES((2, 3, 2)), ONES(2), ONES((2, 3, 2)), 3, 2, 0.2, 1.0), "bias has 2"),
+        ("diopiConvTranspose2d", (IMAGE, IMAGE, None, (1, 1), (0, 0), (0, 1), 1, (1, 1)), "output_padding"),
+        ("diopiCTCLossBackward", (ONES(1), *CTC[:4], ONES(1), ONES((1, 1, 5)), *CTC[4:]), r"input_lengths are \[5\]"),
+        ("diopiIndexSelectBackward", (ONES((1, 1)), (5, 3), 0, counts(2)), "grad has shape"),
+        ("diopiGatherBackward", (ONES((1, 2)), ONES((3, 2)), 0, np.zeros((3, 2), int)), r"expected \(3, 2\)"),
+        ("diopiSliceScatter", (ONES(5), ONES(1), 0, 0, 5, 1), "src has shape"),
+        ("diopiContextAttentionInference", (*[ONES((3, 1, 1))] * 4, counts(0, 2), counts(2, 2), 2), "rows"),
+        ("diopiIndexSelect", (ONES((0, 1)), 1, counts(4)), "axis of length 1"),
+        (
+            "diopiFlashAttentionVarLen",
+            (None, *[ONES((3, 1, 1))] * 3, *[counts(0, 2)] * 2, *VARIABLE),
+            "rise from 0 to 3",
+        ),
+        ("diopiUnique", (np.full(2, np.nan), None, True, True), "NaNs"),
         ("diopiNLLLoss", (ONES((2, 3)), counts(0, 3), None, 0, -100), "classes"),
         ("diopiBoxIouQuadriMmcv", (counts(0, 0, 1, 1, 1, 0, 0, 1)[np.newaxis] * 1.0, ONES((0, 8)), 0, False), "convex"),
         (
@@ -41,4 +66,27 @@ def test_an_infinite_element_without_weight_has_no_part_in_a_sample() -> None:
 
 
 def test_a_logistic_function_far_to_the_left_is_open_where_its_exponential_overflows() -> None:
-    assert call("diopiSigmoid", np.array([-1000 - 3j, 0j])).tolist() == [0, 0.5]
+    input = np.array([-1000 - 3j, -700, -80, 0j])
+    for dtype, kept in ((Dtype.complex64, 2), (Dtype.complex128, 3)):
+        result = raw("diopiSigmoid", input, out=ResultOverride(dtype))
+        assert result.specified.tolist() == [False] * (4 - kept) + [True] * kept
+        assert (result.value[0], result.value[-1]) == (0, 0.5)
+
+
+def test_products_are_open_where_partial_ones_leave_the_range_and_come_back() -> None:
+    rows = [[1e30, 1e30, 1e-30], [1e30, 1e30, 2.0], [1e-30, 1e-30, 1e30], [1e-30, 0.0, 1e-30], [np.inf, 2.0, 3.0]]
+    factors, specified = np.array(rows), [False, True, False, True, True]
+    for_float32 = {"out": ResultOverride(Dtype.float32)}
+    assert raw("diopiProd", factors, 1, **for_float32).specified.tolist() == specified
+    assert raw("diopiProd", factors, 1, out=ResultOverride(Dtype.float64)).specified.all()
+    column, index = ONES((5, 1)), np.zeros((5, 3), int)
+    assert (
+        raw("diopiScatter", column, 1, factors, index, "multiply", **for_float32).specified[:, 0].tolist() == specified
+    )
+
+
+def test_numbers_out_of_the_range_of_integers_are_open_wherever_they_are_written() -> None:
+    base, for_int32 = counts(1, 2, 3), {"out": ResultOverride(Dtype.int32)}
+    result = raw("diopiSliceScatter", base, np.array([np.nan, 7.5]), 0, 0, 3, 2, **for_int32)
+    assert (result.specified.tolist(), bare(result)[1:].tolist()) == ([False, True, True], [2, 7])
+    assert raw("diopiIndexFill", base, 0, counts(1), 1e10, **for_int32).specified.tolist() == [True, False, True]

@@ -12,7 +12,8 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.formats import ulp
 from diopi_test.oracle.budget import K, R
 from diopi_test.oracle.reference.reduction import cumsum
-from diopi_test.oracle.reference.sums import equal_pairs, sum_terms
+from diopi_test.oracle.reference.sums import equal_pairs, repetition_at, sum_terms
+from tests.helpers.references import raw
 
 COLUMNS = 300
 
@@ -45,6 +46,22 @@ def test_so_may_running_sums() -> None:
     units = in_units(np.cumsum(values, 0), running.value, running.terms)
     assert np.sqrt(np.mean(units**2)) < R
     assert units.max() < K
+
+
+@pytest.mark.parametrize("different", [1, 3])
+def test_so_may_sums_at_one_place_among_others(different: int) -> None:
+    values, places = rows(20_000, different), np.arange(20_000) % 3
+    added_up = np.array([np.cumsum(values[places == place], 0)[-1] for place in range(3)])
+    result = raw("diopiIndexPut", np.zeros((3, COLUMNS)), values.astype(np.float64), [places], True)
+    units = in_units(added_up, result.value, result.terms)
+    assert np.sqrt(np.mean(units**2)) < R
+    assert units.max() < K
+
+
+def test_at_each_place_it_counts_how_often_values_are_there() -> None:
+    places, values = np.array([0, 0, 0, 1, 1, 2, 0]), np.array([0.5, 0.5, 2.0, 0.5, 2.0, 0.5, 0.0])
+    counted = repetition_at(places, values, np.array([3, 2, 1, 0]))
+    assert counted.tolist() == [1 + 2 / 3, 1, 1, 1]
 
 
 def test_of_equal_values_it_counts_how_many_pairs_there_are() -> None:
