@@ -19,6 +19,7 @@ from diopi_proto import parameters as kinds
 from diopi_proto.aten.mapping import RULES, FunctionCall, NotMappedError, Operator
 from diopi_proto.aten.table import DECOMPOSED, Row, form_of, row_of, rows
 from diopi_torch import dump
+from diopi_torch.attention import FAST_PATHS
 from diopi_torch.fallback import fall_back, operator_name
 from diopi_torch.functions import DeviceMaker, NotServedError, Operand, check_has, operand, perform
 from diopi_torch.plans import planned_calls
@@ -248,7 +249,7 @@ def decompositions() -> Mapping[str, Callable[..., Any]]:
     decomposed = (overload(row.operator) for row in rows().values() if row.function == DECOMPOSED)
     overloads = (other for one in decomposed for other in _overloads(one))
     known = (one for one in overloads if one in decomposition_table and not is_composed(one))
-    return {operator_name(one): decomposition_table[one] for one in known} | {**CELLS}
+    return {operator_name(one): decomposition_table[one] for one in known} | {**CELLS, **FAST_PATHS}
 
 
 def overload(name: str) -> torch._ops.OpOverload:
