@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
-from diopi_torch.settings import NAME
+from diopi_torch.fallback import refuse_nested
 
 _OF_KEYS = 1
 """The mask type of `[batch, keys]`; any other has the last axes of the scores, `[batch, heads, queries, keys]`."""
@@ -99,17 +101,10 @@ def is_left_aligned(t: Tensor, mask: Tensor) -> bool:
     return False
 
 
-def refuse_nested(t: Tensor, mask: Tensor, mask_check: bool = True) -> NoReturn:
-    """NotImplementedError: there are no nested tensors."""
-    raise NotImplementedError(
-        f"{NAME} has no nested tensors: make the TransformerEncoder with enable_nested_tensor=False"
-    )
-
-
 FAST_PATHS: Mapping[str, Callable[..., Any]] = {
     "_native_multi_head_attention": multi_head_attention,
     "_transformer_encoder_layer_fwd": encoder_layer,
     "_nested_tensor_from_mask_left_aligned": is_left_aligned,
-    "_nested_tensor_from_mask": refuse_nested,
+    "_nested_tensor_from_mask": partial(refuse_nested, torch.ops.aten._nested_tensor_from_mask.default),
 }
 """By the operator's name."""

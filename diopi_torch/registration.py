@@ -9,16 +9,14 @@ from typing import Any
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from diopi_torch import accelerator, autocast, device, modules, storage
-from diopi_torch.fallback import fall_back, refuse_sparse
+from diopi_torch import accelerator, autocast, device, modules, sparse, storage
+from diopi_torch.fallback import fall_back, refuse_nested
 from diopi_torch.kernels import FALLTHROUGH, KERNELS, pin
 from diopi_torch.operators import decompositions, is_composed, kernels, overload
 from diopi_torch.recurrent import CELLS
 from diopi_torch.settings import FORCE_FALLBACK, NAME, chosen_operators
 
 KEY = "PrivateUse1"
-
-SPARSE_KEYS = ("SparsePrivateUse1", "SparseCsrPrivateUse1")
 
 _libraries: list[torch.library.Library] = []
 """What was registered lasts as long as these."""
@@ -47,8 +45,11 @@ def register() -> None:
     everything, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
     _libraries.extend((everything, aten))
     everything.fallback(fall_back, KEY)
-    for key in SPARSE_KEYS:
-        everything.fallback(refuse_sparse, key)
+    everything.fallback(refuse_nested, f"NestedTensor{KEY}")
+    for key in sparse.ON_CPU:
+        everything.fallback(fall_back, key)
+        for name, kernel in sparse.kernels(key, operator_names()).items():
+            aten.impl(name, kernel, key)
     for name, kernel in _chosen(forced).items():
         aten.impl(name, kernel, KEY)
     for name, cell in CELLS.items():

@@ -84,6 +84,7 @@ CALLS = [
     (functional.conv1d, (IMAGE[..., 0], KERNEL[..., 0], None, 2), "diopiConvolution2d"),
     (functional.conv_transpose2d, (IMAGE, KERNEL.transpose(0, 1)), "diopiConvTranspose2d"),
     (functional.max_pool2d, (IMAGE, 2), "diopiMaxPool2dWithIndices"),
+    (functional.avg_pool2d, (IMAGE, (3,), (2,), (1,)), "diopiAvgPool2d"),
     (functional.layer_norm, (X, (4,)), "diopiLayerNorm"),
     (functional.interpolate, (IMAGE, (9, 9)), "diopiUpsampleNearest"),
     (torch.isneginf, (X,), "diopiEqScalar"),
@@ -177,15 +178,6 @@ def test_what_is_made_of_others_has_all_its_forms(vendor: Altered) -> None:
     assert torch.ops.aten.softplus.out(x, out=out) is out
     assert_agree(out, functional.softplus(functional.hardsigmoid(X)))
     assert diopi_torch.fallbacks() == {}
-
-
-@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")  # PyTorch's, of making one
-def test_sparse_tensors_are_refused(vendor: Altered) -> None:
-    for make in (torch.Tensor.to_sparse, torch.Tensor.to_sparse_csr):
-        with pytest.raises(NotImplementedError, match=r"diopi has no sparse tensors, which .*: keep them on the CPU"):
-            make(X).to("diopi").clone()
-    with pytest.raises(NotImplementedError, match="which _to_sparse takes or gives"):
-        X.to("diopi").to_sparse()
 
 
 @pytest.mark.parametrize("function", [functional.hardsigmoid, functional.softplus, functional.prelu])
