@@ -15,7 +15,7 @@ import torch
 
 from diopi_proto.aten.mapping import FunctionCall
 from diopi_torch.functions import Performed, watched
-from diopi_torch.layouts import is_sparse, parts
+from diopi_torch.parts import is_sparse, parts
 from diopi_torch.settings import SettingError
 from diopi_torch.tensors import is_ours, on_host
 

@@ -16,7 +16,7 @@ import torch
 from diopi_proto.types import Number
 from diopi_torch import dump
 from diopi_torch.backend import backend
-from diopi_torch.layouts import is_sparse, with_parts, write
+from diopi_torch.parts import is_sparse, with_parts, write
 from diopi_torch.settings import NAME
 from diopi_torch.tensors import is_ours, on_host, upload
 

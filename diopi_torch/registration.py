@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from diopi_torch import accelerator, autocast, device, modules, sparse, storage
+from diopi_torch import accelerator, autocast, device, guard, modules, sparse, storage
 from diopi_torch.fallback import fall_back, refuse_nested
+from diopi_torch.indices import with_indices_here
 from diopi_torch.kernels import FALLTHROUGH, KERNELS, pin
 from diopi_torch.operators import decompositions, is_composed, kernels, overload
 from diopi_torch.recurrent import CELLS
@@ -38,7 +39,9 @@ def forced_operators() -> frozenset[str]:
 def register() -> None:
     """Make the device. SettingError if the environment names operators that there are not."""
     forced = forced_operators()
-    _setup_privateuseone_for_python_backend(NAME, device)
+    _setup_privateuseone_for_python_backend(NAME, device, device_guard=guard.DeviceGuard())
+    guard.install()
+    device.install()
     storage.install()
     modules.install()
     accelerator.install()
@@ -71,4 +74,5 @@ def _chosen(forced: Collection[str]) -> dict[str, Callable[..., Any]]:
     """The kernels, by operator. What is forced to the CPU gets one too where PyTorch would compose it."""
     falling = {name: overload(name) for name in forced if name not in KERNELS}
     forcing = {name: partial(fall_back, one) for name, one in falling.items() if not is_composed(one)}
-    return {**kernels(), **decompositions(), **forcing, **KERNELS}
+    table = {name: with_indices_here(kernel.operator, kernel) for name, kernel in kernels().items()}
+    return {**table, **decompositions(), **forcing, **KERNELS}

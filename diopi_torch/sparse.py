@@ -7,19 +7,21 @@ too. A function of the standard multiplies compressed rows by a dense matrix; al
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from diopi_proto.aten.mapping import FunctionCall
+from diopi_proto.interface import lookup
+from diopi_proto.types import Error
 from diopi_torch.backend import backend
 from diopi_torch.fallback import fall_back
-from diopi_torch.functions import NotServedError, check_has, operand, perform
-from diopi_torch.layouts import parts
+from diopi_torch.functions import NOT_HERE, NotServedError
 from diopi_torch.operators import overload
-from diopi_torch.tensors import new
+from diopi_torch.parts import parts
+from diopi_torch.tensors import DTYPES, new
 from lib_rt import Tensor as NativeTensor
 
 LOOKS: Mapping[str, Collection[str]] = {
@@ -60,15 +62,35 @@ def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: f
 
 def _product(rows: Tensor, matrix: Tensor) -> Tensor:
     """Compressed rows [M, K] times a dense matrix [K, N]; NotServedError for other layouts, or if the vendor can't."""
-    shapes_agree = rows.dim() == matrix.dim() == 2 and rows.shape[1] == matrix.shape[0] and rows.dtype == matrix.dtype
-    if rows.layout is not torch.sparse_csr or matrix.layout is not torch.strided or not shapes_agree:
+    fits = rows.dim() == matrix.dim() == 2 and rows.shape[1] == matrix.shape[0] and rows.dtype == matrix.dtype
+    if rows.layout is not torch.sparse_csr or matrix.layout is not torch.strided or not fits:
         raise NotServedError(f"the product of {rows.layout} and {matrix.layout}")
-    check_has(["diopiSpMM"])
     made = new((rows.shape[0], matrix.shape[1]), matrix.dtype)
-    crow, col, values = (operand(part).opened(backend()) for part in parts(rows).values())
-    with NativeTensor.sparse_csr(crow, col, values, tuple(rows.shape)) as opened:
-        perform(FunctionCall("diopiSpMM", {"input": opened, "mat2": operand(matrix)}, {"out": operand(made)}))
+    with ExitStack() as opened:
+        tensors = (made, matrix, *parts(rows).values())
+        out, mat2, crow, col, values = (opened.enter_context(_over(tensor)) for tensor in tensors)
+        sparse = opened.enter_context(NativeTensor.sparse_csr(crow, col, values, tuple(rows.shape)))
+        _call("diopiSpMM", out, sparse, mat2)
     return made
+
+
+def _over(tensor: Tensor) -> NativeTensor:
+    """A tensor of the device as functions take it."""
+    storage, dtype = tensor.untyped_storage(), DTYPES[tensor.dtype]
+    first = int(tensor.storage_offset()) if tensor.numel() else 0
+    context, memory = backend().stream.context, (storage.data_ptr(), storage.nbytes())
+    return NativeTensor.over(context, *memory, tuple(tensor.shape), dtype, tensor.stride(), first)
+
+
+def _call(function: str, *arguments: NativeTensor) -> None:
+    """Call a function; NotServedError if the vendor does not do it, RuntimeError if it fails."""
+    vendor = backend().vendor
+    if not vendor.has(function) or arguments[0].dtype not in lookup(function).dtypes:
+        raise NotServedError(f"{vendor.name} has no {function} of {arguments[0].dtype.name}")
+    code = vendor.call(function, backend().stream.context, *arguments)
+    if code is not Error.Success:
+        kind = NotServedError if code in NOT_HERE else RuntimeError
+        raise kind(f"{vendor.name}: {function} answered {code.name}: {vendor.last_error()}")
 
 
 PRODUCTS: Mapping[str, Callable[..., Tensor]] = {"mm": mm, "addmm": addmm}

@@ -120,6 +120,17 @@ def test_results_are_those_of_the_cpu(
     assert diopi_torch.fallbacks() == {}
 
 
+def test_indices_may_be_on_the_cpu(vendor: Altered) -> None:
+    places, mask = torch.tensor([2, 0]), torch.tensor([True, False, True])
+    x = there(X)
+    assert_agree([x[places], x[mask], x[places, there(places)]], [X[places], X[mask], X[places, places]])
+    x[places], x[:, places] = 3, 4
+    expected = X.clone()
+    expected[places], expected[:, places] = 3, 4
+    assert_agree(x, expected)
+    assert diopi_torch.fallbacks() == {}
+
+
 def test_complex_numbers_are_beyond_the_standard(vendor: Altered) -> None:
     z = torch.tensor([1 + 2j])
     assert_agree(there(z) * 2j, z * 2j)
