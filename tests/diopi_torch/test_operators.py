@@ -16,6 +16,10 @@ from diopi_torch.shapes import KEPT, _kept, specs_of  # noqa: E402  # behind the
 functional = torch.nn.functional
 
 
+def reflected(x: Any, sizes: Any) -> Any:
+    return functional.pad(x, sizes, "reflect")
+
+
 def numbers(*shape: int, seed: int = 0, dtype: Any = None) -> Any:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
@@ -107,6 +111,9 @@ CALLS = [
     (functional.huber_loss, (X, Y), "diopiAbs"),
     (torch.nan_to_num, (X / (X > 0),), "diopiWhere"),
     (torch.dot, (X[0], Y[0]), "diopiSum"),
+    (functional.pad, (IMAGE[None], (1, 2, 0, 1, 1, 0), "reflect"), "diopiIndex"),
+    (torch.linalg.cross, (X[:, :3], Y[:, :3]), "diopiMul"),
+    (torch.special.entr, (X.abs(),), "diopiLog"),
     (torch.index_add, (X, 0, torch.tensor([2, 2]), Y[:2]), "diopiIndexPut"),
 ]
 
@@ -191,7 +198,10 @@ def test_what_is_made_of_others_has_all_its_forms(vendor: Altered) -> None:
     assert diopi_torch.fallbacks() == {}
 
 
-@pytest.mark.parametrize("function", [functional.hardsigmoid, functional.softplus, functional.prelu])
+@pytest.mark.parametrize(
+    "function",
+    [functional.hardsigmoid, functional.softplus, functional.prelu, lambda x, *_: reflected(x[None], (1, 2, 0, 1))],
+)
 def test_gradients_of_what_is_made_of_others(function: Any, vendor: Altered) -> None:
     found, expected = X.to("diopi").requires_grad_(), X.clone().requires_grad_()
     for x in (found, expected):
