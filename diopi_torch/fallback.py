@@ -25,6 +25,9 @@ HIDDEN_WRITES: Mapping[str, frozenset[str]] = {
 }
 """Arguments that an operator writes although its schema does not say so."""
 
+ASKS_FOR_GRADIENTS = frozenset({"aten::_sparse_mm_reduce_impl"})
+"""Operators that compute for their gradients what they leave out where none are wanted."""
+
 NUMBERS = (bool, int, float, complex)
 """What PyTorch gives a kernel in the place of tensors that it made of numbers."""
 
@@ -112,6 +115,8 @@ class _Transfer:
         if not is_ours(tensor):
             return tensor
         host = with_parts(tensor, on_host) if is_sparse(tensor) else to_host(tensor)
+        if self._operator._schema.name in ASKS_FOR_GRADIENTS:
+            host.requires_grad_(tensor.requires_grad)
         self._pairs.append((tensor, host))
         if writes:
             self._written.append((tensor, host))

@@ -86,6 +86,15 @@ def test_sizes_that_don_t_fit_are_pytorchs_error(vendor: Altered) -> None:
         A.to_sparse_csr().to("diopi") @ DENSE.T.to("diopi")
 
 
+@pytest.mark.parametrize("reduction", ["sum", "amax"])
+def test_reductions_of_products_have_gradients(vendor: Altered, reduction: str) -> None:
+    found, expected = DENSE.to("diopi").requires_grad_(), DENSE.clone().requires_grad_()
+    for dense in (found, expected):
+        rows = A[:2].to_sparse_csr().to(dense.device).requires_grad_()
+        torch.sparse.mm(rows, dense, reduction).sum().backward()
+    assert_agree(found.grad, expected.grad)
+
+
 @pytest.mark.parametrize("layout", MADE)
 def test_saving_and_printing(vendor: Altered, layout: str) -> None:
     x, file = MADE[layout](A).to("diopi"), io.BytesIO()
