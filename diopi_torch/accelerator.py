@@ -15,6 +15,7 @@ from diopi_torch import device
 from diopi_torch.settings import NAME
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "set_device_index": device.set_device,
     "synchronize": device.synchronize,
     "current_stream": device.current_stream,
     "set_stream": device.set_stream,

@@ -133,6 +133,15 @@ class Stream(streams.Stream):
         _index(device)
         super().__init__(backend().device)
         backend().include(self)
+        self._chosen: list[AbstractContextManager[streams.Stream]] = []
+
+    def __enter__(self) -> streams.Stream:
+        """Work on it in this thread until the context ends."""
+        self._chosen.append(stream(self))
+        return self._chosen[-1].__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._chosen.pop().__exit__(*error)
 
 
 class Event(streams.Event):
@@ -157,14 +166,38 @@ def default_stream(device: Any = None) -> streams.Stream:
     return backend().default_stream
 
 
-def set_stream(stream: streams.Stream) -> None:
-    """Work on this stream in this thread."""
-    backend().streams.current = stream
+def set_stream(stream: streams.Stream | None) -> None:
+    """Work on this stream in this thread; None changes nothing."""
+    if stream is not None:
+        backend().streams.current = _ours(stream)
 
 
-def stream(stream: streams.Stream) -> AbstractContextManager[streams.Stream]:
-    """A context manager: work on this stream meanwhile."""
-    return backend().streams.choosing(stream)
+def stream(stream: streams.Stream | None) -> AbstractContextManager[streams.Stream]:
+    """A context manager: work on this stream meanwhile; None changes nothing."""
+    return backend().streams.choosing(backend().stream if stream is None else _ours(stream))
+
+
+def _ours(stream: streams.Stream) -> streams.Stream:
+    """A stream; TypeError for what is none of the device, such as PyTorch's compiled one."""
+    if not isinstance(stream, streams.Stream):
+        raise TypeError(f"expected a torch.{NAME}.Stream, found {stream!r}")
+    return stream
+
+
+def _record_stream(original: Callable[..., None]) -> Callable[..., None]:
+    def record_stream(self: torch.Tensor, stream: Any) -> None:
+        """Keep the memory of this tensor until a stream that uses it was waited for."""
+        if self.device.type != NAME:
+            original(self, stream)
+        else:
+            _ours(stream).keep(self)
+
+    return record_stream
+
+
+def install() -> None:
+    """Let tensors record streams of the device, which PyTorch's compiled method does not take."""
+    torch.Tensor.record_stream = _record_stream(torch.Tensor.record_stream)  # type: ignore[method-assign]  # as said
 
 
 def manual_seed(seed: int) -> None:

@@ -15,6 +15,7 @@ import torch
 
 from diopi_proto.aten.mapping import FunctionCall
 from diopi_torch.functions import Performed, watched
+from diopi_torch.parts import is_sparse, parts
 from diopi_torch.settings import SettingError
 from diopi_torch.tensors import is_ours, on_host
 
@@ -84,6 +85,10 @@ def _argument(name: str, value: Any, *, with_values: bool) -> Iterator[str]:
     if isinstance(value, list | tuple) and any(isinstance(entry, torch.Tensor) for entry in value):
         for number, entry in enumerate(value):
             yield from _argument(f"{name}.{number}", entry, with_values=with_values)
+    elif isinstance(value, torch.Tensor) and is_sparse(value):
+        yield f"  {name}: sizes {list(value.shape)}, layout {value.layout}"
+        for part, tensor in parts(value).items():
+            yield from _argument(f"{name}.{part}", tensor, with_values=with_values)
     elif isinstance(value, torch.Tensor):
         yield f"  {name}: {described(value)}"
         if with_values:

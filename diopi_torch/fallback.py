@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn
 
 import torch
 
+from diopi_proto.types import Number
 from diopi_torch import dump
 from diopi_torch.backend import backend
+from diopi_torch.parts import is_sparse, with_parts, write
 from diopi_torch.settings import NAME
 from diopi_torch.tensors import is_ours, on_host, upload
 
@@ -22,6 +24,12 @@ HIDDEN_WRITES: Mapping[str, frozenset[str]] = {
     "aten::native_batch_norm": frozenset({"running_mean", "running_var"}),
 }
 """Arguments that an operator writes although its schema does not say so."""
+
+ASKS_FOR_GRADIENTS = frozenset({"aten::_sparse_mm_reduce_impl"})
+"""Operators that compute for their gradients what they leave out where none are wanted."""
+
+NUMBERS = (bool, int, float, complex)
+"""What PyTorch gives a kernel in the place of tensors that it made of numbers."""
 
 _counts: Counter[str] = Counter()
 _lock = threading.Lock()
@@ -67,11 +75,11 @@ def fall_back(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any
     return transfer.received(returned)
 
 
-def refuse_sparse(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError: sparse tensors stay on the CPU."""
+def refuse_nested(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> NoReturn:
+    """NotImplementedError: there are no nested tensors with sizes of their own."""
     raise NotImplementedError(
-        f"{NAME} has no sparse tensors, which {operator_name(operator)} takes or gives: keep them on the CPU, or "
-        "convert them by to_dense()"
+        f"{NAME} has no nested tensors, which {operator_name(operator)} takes or gives: make them with "
+        "layout=torch.jagged, and a TransformerEncoder with enable_nested_tensor=False"
     )
 
 
@@ -88,6 +96,9 @@ class _Transfer:
     def sent(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments as the CPU takes them, by name."""
         given = {argument.name: value for argument, value in zip(self._declared, args, strict=False)} | dict(kwargs)
+        for argument in self._declared:
+            if isinstance(argument.type, torch.TensorType) and isinstance(given.get(argument.name), NUMBERS):
+                given[argument.name] = _tensor_of(given[argument.name], given.values())
         sent = {a.name: self._sent(a, given[a.name]) for a in self._declared if a.name in given}
         return sent | self._generator(given)
 
@@ -103,7 +114,9 @@ class _Transfer:
     ) -> torch.Tensor:
         if not is_ours(tensor):
             return tensor
-        host = to_host(tensor)
+        host = with_parts(tensor, on_host) if is_sparse(tensor) else to_host(tensor)
+        if self._operator._schema.name in ASKS_FOR_GRADIENTS:
+            host.requires_grad_(tensor.requires_grad)
         self._pairs.append((tensor, host))
         if writes:
             self._written.append((tensor, host))
@@ -118,6 +131,9 @@ class _Transfer:
     def write_back(self) -> None:
         """Bring what was written to the device."""
         for tensor, host in self._written:
+            if is_sparse(tensor):
+                write(tensor, with_parts(host, upload))
+                continue
             if tensor.shape != host.shape:
                 tensor.resize_(host.shape)
             if tensor.data_ptr() != host.data_ptr():
@@ -128,14 +144,17 @@ class _Transfer:
         return _mapped(self._received, returned)
 
     def _received(self, returned: torch.Tensor) -> torch.Tensor:
-        if returned.layout is not torch.strided:
-            refuse_sparse(self._operator)
         for tensor, host in self._pairs:
             if returned is host:
                 return tensor
+        if is_sparse(returned):
+            return with_parts(returned, self._received)
+        if returned.layout is not torch.strided:
+            name = operator_name(self._operator)
+            raise NotImplementedError(f"{NAME} has no tensors of the layout {returned.layout}, which {name} gives")
         storage = returned.untyped_storage().data_ptr()
         for tensor, host in self._pairs:
-            if storage and storage == host.untyped_storage().data_ptr():
+            if storage and not is_sparse(host) and storage == host.untyped_storage().data_ptr():
                 offset = tensor.storage_offset() + returned.storage_offset() - host.storage_offset()
                 return tensor.as_strided(returned.shape, returned.stride(), offset)
         return upload(returned) if returned.device.type == "cpu" else returned
@@ -148,6 +167,12 @@ def host_generator() -> torch.Generator:
     made = torch.Generator()
     made.manual_seed((generator.seed * 0x9E3779B97F4A7C15 + generator.offset) % 2**63)
     return made
+
+
+def _tensor_of(number: Number | complex, given: Iterable[Any]) -> torch.Tensor:
+    """A number where an operator takes a tensor, of the element type that it gives the first of the others."""
+    other = next(value for value in given if isinstance(value, torch.Tensor))
+    return torch.tensor(number, dtype=torch.result_type(other, number))
 
 
 def _empty_like(tensor: torch.Tensor) -> torch.Tensor:

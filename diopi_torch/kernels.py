@@ -71,11 +71,14 @@ def _empty(
     pin_memory: bool | None = None,
     memory_format: torch.memory_format | None = None,
 ) -> torch.Tensor:
-    _check_not_pinned(pin_memory)
+    _check_place(device, pin_memory)
     strides = None
     if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
         strides = torch.empty(size, device="meta", memory_format=memory_format).stride()
-    return new(size, dtype or torch.get_default_dtype(), strides)
+    try:
+        return new(size, dtype or torch.get_default_dtype(), strides)
+    except OverflowError:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}") from None
 
 
 @kernel("empty_strided")
@@ -88,13 +91,26 @@ def _empty_strided(
     device: torch.device | None = None,
     pin_memory: bool | None = None,
 ) -> torch.Tensor:
-    _check_not_pinned(pin_memory)
-    return new(size, dtype or torch.get_default_dtype(), stride)
+    _check_place(device, pin_memory)
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+        )
+    try:
+        if stride and min(stride) < 0:
+            raise OverflowError
+        return new(size, dtype or torch.get_default_dtype(), stride)
+    except OverflowError:
+        made = f"sizes={list(size)} and strides={list(stride)}"
+        raise RuntimeError(f"Storage size calculation overflowed with {made}") from None
 
 
-def _check_not_pinned(pin_memory: bool | None) -> None:
+def _check_place(device: torch.device | None, pin_memory: bool | None) -> None:
+    """RuntimeError, as PyTorch's, for memory that the device does not have."""
     if pin_memory:
         raise RuntimeError("Only dense CPU tensors can be pinned")
+    if device is not None and device.index:
+        raise RuntimeError(f"there is no device '{device}': the only one is {NAME}:0")
 
 
 @kernel("set_")

@@ -10,6 +10,7 @@ import torch
 from diopi_impl.base import BaseVendor
 from diopi_proto.aten.mapping import RULE_FUNCTIONS
 from diopi_proto.interface import prototypes
+from diopi_torch import sparse
 from diopi_torch.kernels import KERNELS
 from diopi_torch.operators import LEFT_OUT, decompositions, has_kernel, is_composed, kernels, overload
 from diopi_torch.registration import operator_names
@@ -47,7 +48,8 @@ def entries(vendor: BaseVendor) -> Iterator[Entry]:
             has = any(vendor.has(form) for function in functions for form in _forms(function))
             yield Entry(name, ",".join(functions), SERVED if has else _otherwise(overload(name)))
         elif name not in decompositions() and not _is_made_of_others(overload(name)):
-            yield Entry(name, "", _otherwise(overload(name)))
+            looks = any(name in names for names in sparse.LOOKS.values())
+            yield Entry(name, "-", SERVED) if looks else Entry(name, "", _otherwise(overload(name)))
 
 
 def _functions() -> Mapping[str, tuple[str, ...]]:
@@ -65,4 +67,5 @@ def _is_made_of_others(operator: torch._ops.OpOverload) -> bool:
 
 def _otherwise(operator: torch._ops.OpOverload) -> str:
     """What becomes of an operator that no function serves."""
-    return FALLBACK if has_kernel(operator, "CPU") or _is_made_of_others(operator) else UNSUPPORTED
+    on_cpu = any(has_kernel(operator, key) for key in ("CPU", *sparse.ON_CPU.values()))
+    return FALLBACK if on_cpu or _is_made_of_others(operator) else UNSUPPORTED

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import torch
 
+from diopi_torch.indices import with_indices_here
 from diopi_torch.operators import Kernel, kernels
 from diopi_torch.registration import KEY, forced_operators
 from diopi_torch.settings import matching_operators
@@ -52,5 +53,5 @@ def observe(operators: frozenset[str], observer: Observer) -> Callable[[], None]
         for name in sorted(operators):
             plain = kernels()[name]
             observed = ObservedKernel(plain.operator, plain.row, plain, observer)
-            library.impl(name, observed, KEY, allow_override=True)
+            library.impl(name, with_indices_here(plain.operator, observed), KEY, allow_override=True)
     return library._destroy

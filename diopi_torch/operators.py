@@ -20,6 +20,7 @@ from diopi_proto.aten.mapping import RULES, Operator
 from diopi_proto.aten.table import DECOMPOSED, Row, row_of, rows
 from diopi_proto.aten.table import form_of as form_of_function
 from diopi_torch import dump
+from diopi_torch.attention import FAST_PATHS
 from diopi_torch.backend import backend
 from diopi_torch.fallback import fall_back, operator_name
 from diopi_torch.functions import NotServedError
@@ -256,7 +257,7 @@ def decompositions() -> Mapping[str, Callable[..., Any]]:
     decomposed = (overload(row.operator) for row in rows().values() if row.function == DECOMPOSED)
     overloads = (other for one in decomposed for other in _overloads(one))
     known = (one for one in overloads if one in decomposition_table and not is_composed(one))
-    return {operator_name(one): decomposition_table[one] for one in known} | {**CELLS}
+    return {operator_name(one): decomposition_table[one] for one in known} | {**CELLS, **FAST_PATHS}
 
 
 def overload(name: str) -> torch._ops.OpOverload:

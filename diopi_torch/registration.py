@@ -9,16 +9,15 @@ from typing import Any
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from diopi_torch import accelerator, autocast, device, modules, storage
-from diopi_torch.fallback import fall_back, refuse_sparse
+from diopi_torch import accelerator, autocast, device, guard, modules, sparse, storage
+from diopi_torch.fallback import fall_back, refuse_nested
+from diopi_torch.indices import with_indices_here
 from diopi_torch.kernels import FALLTHROUGH, KERNELS, pin
 from diopi_torch.operators import decompositions, is_composed, kernels, overload
 from diopi_torch.recurrent import CELLS
 from diopi_torch.settings import FORCE_FALLBACK, NAME, chosen_operators
 
 KEY = "PrivateUse1"
-
-SPARSE_KEYS = ("SparsePrivateUse1", "SparseCsrPrivateUse1")
 
 _libraries: list[torch.library.Library] = []
 """What was registered lasts as long as these."""
@@ -40,15 +39,20 @@ def forced_operators() -> frozenset[str]:
 def register() -> None:
     """Make the device. SettingError if the environment names operators that there are not."""
     forced = forced_operators()
-    _setup_privateuseone_for_python_backend(NAME, device)
+    _setup_privateuseone_for_python_backend(NAME, device, device_guard=guard.DeviceGuard())
+    guard.install()
+    device.install()
     storage.install()
     modules.install()
     accelerator.install()
     everything, aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
     _libraries.extend((everything, aten))
     everything.fallback(fall_back, KEY)
-    for key in SPARSE_KEYS:
-        everything.fallback(refuse_sparse, key)
+    everything.fallback(refuse_nested, f"NestedTensor{KEY}")
+    for key in sparse.ON_CPU:
+        everything.fallback(fall_back, key)
+        for name, kernel in sparse.kernels(key, operator_names()).items():
+            aten.impl(name, kernel, key)
     for name, kernel in _chosen(forced).items():
         aten.impl(name, kernel, KEY)
     for name, cell in CELLS.items():
@@ -70,4 +74,5 @@ def _chosen(forced: Collection[str]) -> dict[str, Callable[..., Any]]:
     """The kernels, by operator. What is forced to the CPU gets one too where PyTorch would compose it."""
     falling = {name: overload(name) for name in forced if name not in KERNELS}
     forcing = {name: partial(fall_back, one) for name, one in falling.items() if not is_composed(one)}
-    return {**kernels(), **decompositions(), **forcing, **KERNELS}
+    table = {name: with_indices_here(kernel.operator, kernel) for name, kernel in kernels().items()}
+    return {**table, **decompositions(), **forcing, **KERNELS}

@@ -38,6 +38,7 @@ class Stream:
         self._native = NativeStream(device)
         self._context: Context | None = None
         self._tensors: dict[Hashable, Tensor] = {}
+        self._used: list[torch.Tensor] = []
         self._lock = threading.Lock()
 
     @property
@@ -96,7 +97,15 @@ class Stream:
 
     def synchronize(self) -> None:
         """Wait until everything enqueued is done."""
+        used, self._used = self._used, []
         self._native.synchronize()
+        used.clear()
+
+    def keep(self, tensor: torch.Tensor) -> None:
+        """Let the memory of a tensor live at least until it was waited for: what is enqueued may use that."""
+        if len(self._used) == KEPT:
+            self.synchronize()
+        self._used.append(tensor.detach())
 
     def query(self) -> bool:
         """True, after waiting: whether a stream is done, the runtime can't say."""

@@ -6,6 +6,7 @@ made of it is asked of the caller's `Maker`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -99,9 +100,12 @@ def function_calls(operator: Operator, row: Row, returned: Sequence[Any]) -> lis
     results = list(returned)
     if row.function.startswith("diopiUpsample"):
         _check_scales(operator)
+    if row.function == "diopiCdistBackward" and 0 in operator.named["grad"].shape:
+        raise NotMappedError(f"{operator.name} of no distances, whose gradient has the sizes before broadcasting")
     if rule := RULES.get(row.function):
         function, operator, results = rule(operator, results)
         row = replace(row, function=function)
+    operator = _with_all_axes(operator, row.function)
     plain = form_of(row.function, inplace=False, scalar=False) or form_of(row.function, inplace=False, scalar=True)
     assert plain is not None
     needed = needs_source(plain)
@@ -245,6 +249,18 @@ def _with_axis(tensor: Any, maker: Maker) -> Any:
     return maker.laid_out(tensor, shape, (*strides[:2], strides[2] * tensor.shape[2], strides[2]))
 
 
+WINDOW = ("kernel_size", "stride", "padding", "dilation", "output_padding")
+"""Arguments that have a number for each axis over which a window moves."""
+
+
+def _with_all_axes(operator: Operator, function: str) -> Operator:
+    """One number for all axes, which PyTorch takes too, once for each axis."""
+    axes = int(found[1]) if (found := re.search("([23])d", function)) else 1
+    given = {name: operator.named[name] for name in WINDOW if name in operator.named}
+    short = {name: value * axes for name, value in given.items() if isinstance(value, list) and len(value) == 1}
+    return operator.but(**short) if short and axes > 1 else operator
+
+
 def _check_scales(operator: Operator) -> None:
     """NotMappedError if a scale is given that is not the one of the sizes: the standard knows sizes alone."""
     named = operator.named
@@ -257,11 +273,10 @@ def _check_scales(operator: Operator) -> None:
 
 def _grid_sampler(operator: Operator, returned: list[Any]) -> tuple[str, Operator, list[Any]]:
     """Sampling with zeros beyond the edges, whose pixels are squares: the only one the standard has."""
-    named = operator.named
-    if named["padding_mode"] or named["align_corners"]:
-        raise NotMappedError(f"{operator.name} with padding_mode or align_corners")
-    mode = ("bilinear", "nearest", "bicubic")[named["interpolation_mode"]]
-    arguments = {"self": named["input"], "grid": named["grid"], "mode": mode}
+    named, modes = operator.named, ("bilinear", "nearest")
+    if named["padding_mode"] or named["align_corners"] or named["interpolation_mode"] >= len(modes):
+        raise NotMappedError(f"{operator.name} with padding_mode or align_corners, or bicubic")
+    arguments = {"self": named["input"], "grid": named["grid"], "mode": modes[named["interpolation_mode"]]}
     return "diopiGridSample", replace(operator, named=arguments), returned
 
 

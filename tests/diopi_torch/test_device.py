@@ -34,6 +34,14 @@ def test_there_is_no_other(vendor: Altered, wrong: Any) -> None:
         torch.diopi.set_device(wrong)
 
 
+def test_memory_of_no_other_is_made(vendor: Altered) -> None:
+    for make in (torch.empty, torch.ones, lambda size, device: torch.ones(size).to(device)):
+        with pytest.raises(RuntimeError, match="there is no device 'diopi:1'"):
+            make(2, device="diopi:1")
+    with pytest.raises(RuntimeError, match="the only one is diopi:0"):
+        torch.accelerator.set_device_index(1)
+
+
 def test_another_vendor_has_to_come_before_the_first_use(vendor: Altered) -> None:
     with pytest.raises(diopi_torch.BackendError, match="the device is altered already, torch_cpu can't become it"):
         use_vendor("torch_cpu")
@@ -59,9 +67,30 @@ def test_streams_and_events(vendor: Altered) -> None:
     plain.wait(side)
     with pytest.raises(ValueError, match="enable_timing=True"):
         begin.elapsed_time(plain)
+    with side, torch.diopi.stream(None):
+        assert torch.diopi.current_stream() is side
+    assert torch.diopi.current_stream() is torch.diopi.default_stream()
+    with pytest.raises(TypeError, match=r"expected a torch\.diopi\.Stream, found torch\.Stream"):
+        torch.diopi.set_stream(torch.Stream(device="diopi"))
+    torch.diopi.set_stream(None)
     torch.diopi.set_stream(side)
     assert (x + y).cpu()[-1] == 2997
     torch.diopi.synchronize()
+
+
+def test_memory_that_a_stream_uses_is_kept_until_it_was_waited_for(vendor: Altered) -> None:
+    side, before = torch.diopi.Stream(), torch.diopi.memory_allocated()
+    x = torch.ones(1000, device="diopi")
+    x.record_stream(side)
+    del x
+    gc.collect()
+    assert torch.diopi.memory_allocated() == before + 4096
+    side.synchronize()
+    assert torch.diopi.memory_allocated() == before
+    with pytest.raises(TypeError, match=r"expected a torch\.diopi\.Stream, found 3"):
+        torch.ones(1, device="diopi").record_stream(3)
+    with pytest.raises(NotImplementedError, match="record_stream"):
+        torch.ones(1).record_stream(torch.Stream("cpu"))
 
 
 def test_seeds_and_states(vendor: Altered) -> None:

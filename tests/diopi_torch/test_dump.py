@@ -67,6 +67,18 @@ def test_what_the_vendor_refuses_is_printed_as_it_goes_on(
     assert capsys.readouterr().err == "mm: CPU\n"
 
 
+def test_sparse_tensors_are_printed_in_their_parts(
+    on: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on(Altered())
+    x = X.to("diopi").to_sparse()
+    monkeypatch.setenv(VARIABLE, "2")
+    x.to_dense()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["_to_dense: CPU", "  self: sizes [2, 3], layout torch.sparse_coo"]
+    assert [line.split(",")[0] for line in lines[2:4]] == ["  self._indices: numel 12", "  self._values: numel 6"]
+
+
 def test_another_level_is_an_error(told: Callable[[str], str]) -> None:
     with pytest.raises(diopi_torch.SettingError, match="DIPU_DUMP_OP_ARGS: expected 0, 1, 2, 3, found '4'"):
         told("4")

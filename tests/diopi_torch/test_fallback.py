@@ -58,6 +58,32 @@ def test_what_the_cpu_does_not_have_is_an_error(vendor: Altered) -> None:
         torch.ops.aten._fused_dropout(X.to("diopi"), 0.5)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64], ids=str)
+@pytest.mark.parametrize("shape", [(), (2, 3)], ids=str)
+def test_numbers_where_an_operator_takes_tensors(vendor: Altered, shape: tuple[int, ...], dtype: Any) -> None:
+    x = torch.full(shape, 3, dtype=dtype)
+    found, expected = (torch.copysign(one, -2.5) for one in (x.to("diopi"), x))
+    assert found.dtype is expected.dtype and torch.equal(found.cpu(), expected)
+    assert diopi_torch.fallbacks() == {"copysign.out": 1}
+
+
+def test_gradients_of_no_distances_have_the_sizes_of_their_tensors(vendor: Altered) -> None:
+    x, y = (torch.ones(shape, device="diopi", requires_grad=True) for shape in ((3, 5), (0, 4, 5)))
+    torch.cdist(x, y).sum().backward()
+    assert (x.grad.shape, y.grad.shape) == ((3, 5), (0, 4, 5))
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage")  # of making one
+def test_layouts_that_the_device_can_t_hold_are_said(vendor: Altered) -> None:
+    x = X.to("diopi")
+    with pytest.raises(NotImplementedError, match=r"no tensors of the layout torch\._mkldnn, which to_mkldnn gives"):
+        x.to_mkldnn()
+    with pytest.raises(
+        NotImplementedError, match=r"no nested tensors, which add\.Tensor takes or gives: make them with"
+    ):
+        torch.nested.as_nested_tensor([x, x]) + 1
+
+
 def test_errors_of_the_cpu_come_through(vendor: Altered) -> None:
     with pytest.raises(RuntimeError, match="selected number k out of range"):
         torch.kthvalue(X.to("diopi"), 7, 1)

@@ -17,6 +17,8 @@ def test_every_operator_has_its_place() -> None:
     assert found["mm.out"] == Entry("mm.out", "diopiMm", "fallback")
     assert found["as_strided"] == Entry("as_strided", "-", "served")
     assert found["cumprod.out"] == Entry("cumprod.out", "", "fallback")
+    assert found["_coalesce"] == Entry("_coalesce", "", "fallback")
+    assert found["_nnz"] == Entry("_nnz", "-", "served")
     assert found["_fused_dropout"] == Entry("_fused_dropout", "", "unsupported")
     assert found["convolution"].function.startswith("diopiConvolution2d,")
     assert "linear" not in found and "ones" not in found, "PyTorch composes them"

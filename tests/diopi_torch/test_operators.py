@@ -15,6 +15,10 @@ from diopi_torch.operators import kernels  # noqa: E402  # behind the check, too
 functional = torch.nn.functional
 
 
+def reflected(x: Any, sizes: Any) -> Any:
+    return functional.pad(x, sizes, "reflect")
+
+
 def numbers(*shape: int, seed: int = 0, dtype: Any = None) -> Any:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
@@ -83,6 +87,7 @@ CALLS = [
     (functional.conv1d, (IMAGE[..., 0], KERNEL[..., 0], None, 2), "diopiConvolution2d"),
     (functional.conv_transpose2d, (IMAGE, KERNEL.transpose(0, 1)), "diopiConvTranspose2d"),
     (functional.max_pool2d, (IMAGE, 2), "diopiMaxPool2dWithIndices"),
+    (functional.avg_pool2d, (IMAGE, (3,), (2,), (1,)), "diopiAvgPool2d"),
     (functional.layer_norm, (X, (4,)), "diopiLayerNorm"),
     (functional.interpolate, (IMAGE, (9, 9)), "diopiUpsampleNearest"),
     (torch.isneginf, (X,), "diopiEqScalar"),
@@ -105,6 +110,9 @@ CALLS = [
     (functional.huber_loss, (X, Y), "diopiAbs"),
     (torch.nan_to_num, (X / (X > 0),), "diopiWhere"),
     (torch.dot, (X[0], Y[0]), "diopiSum"),
+    (functional.pad, (IMAGE[None], (1, 2, 0, 1, 1, 0), "reflect"), "diopiIndex"),
+    (torch.linalg.cross, (X[:, :3], Y[:, :3]), "diopiMul"),
+    (torch.special.entr, (X.abs(),), "diopiLog"),
     (torch.index_add, (X, 0, torch.tensor([2, 2]), Y[:2]), "diopiIndexPut"),
 ]
 
@@ -115,6 +123,17 @@ def test_results_are_those_of_the_cpu(
 ) -> None:
     assert_agree(function(*there(arguments)) if called else function(*arguments, device="diopi"), function(*arguments))
     assert called is None or called in vendor.called
+    assert diopi_torch.fallbacks() == {}
+
+
+def test_indices_may_be_on_the_cpu(vendor: Altered) -> None:
+    places, mask = torch.tensor([2, 0]), torch.tensor([True, False, True])
+    x = there(X)
+    assert_agree([x[places], x[mask], x[places, there(places)]], [X[places], X[mask], X[places, places]])
+    x[places], x[:, places] = 3, 4
+    expected = X.clone()
+    expected[places], expected[:, places] = 3, 4
+    assert_agree(x, expected)
     assert diopi_torch.fallbacks() == {}
 
 
@@ -178,16 +197,10 @@ def test_what_is_made_of_others_has_all_its_forms(vendor: Altered) -> None:
     assert diopi_torch.fallbacks() == {}
 
 
-@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")  # PyTorch's, of making one
-def test_sparse_tensors_are_refused(vendor: Altered) -> None:
-    for make in (torch.Tensor.to_sparse, torch.Tensor.to_sparse_csr):
-        with pytest.raises(NotImplementedError, match=r"diopi has no sparse tensors, which .*: keep them on the CPU"):
-            make(X).to("diopi").clone()
-    with pytest.raises(NotImplementedError, match="which _to_sparse takes or gives"):
-        X.to("diopi").to_sparse()
-
-
-@pytest.mark.parametrize("function", [functional.hardsigmoid, functional.softplus, functional.prelu])
+@pytest.mark.parametrize(
+    "function",
+    [functional.hardsigmoid, functional.softplus, functional.prelu, lambda x, *_: reflected(x[None], (1, 2, 0, 1))],
+)
 def test_gradients_of_what_is_made_of_others(function: Any, vendor: Altered) -> None:
     found, expected = X.to("diopi").requires_grad_(), X.clone().requires_grad_()
     for x in (found, expected):

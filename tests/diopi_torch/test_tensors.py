@@ -4,6 +4,7 @@ import copy
 import gc
 import io
 import pickle
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -123,6 +124,20 @@ def test_what_is_conjugated_or_negated_when_it_is_read(vendor: Altered) -> None:
 def test_density() -> None:
     assert is_dense(NUMBERS.transpose(0, 2)) and is_dense(NUMBERS[:, :0]) and is_dense(NUMBERS[:1])
     assert not is_dense(NUMBERS[:, ::2]) and not is_dense(NUMBERS.expand(2, 2, 3, 4))
+
+
+@pytest.mark.parametrize(
+    ("size", "strides", "message"),
+    [
+        ((2,), (-1,), "Storage size calculation overflowed with sizes=[2] and strides=[-1]"),
+        ((2,), (1, 1), "dimensionality of sizes (1) must match dimensionality of strides (2)"),
+        ((2**62, 8), None, f"Storage size calculation overflowed with sizes=[{2**62}, 8]"),
+    ],
+)
+def test_memory_that_can_t_be_is_pytorchs_error(vendor: Altered, size: Any, strides: Any, message: str) -> None:
+    for device in ("cpu", "diopi"):
+        with pytest.raises(RuntimeError, match=re.escape(message)):
+            torch.empty(size, device=device) if strides is None else torch.empty_strided(size, strides, device=device)
 
 
 def test_saving_and_loading(vendor: Altered) -> None:

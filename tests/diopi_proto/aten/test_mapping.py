@@ -151,8 +151,9 @@ def test_sampling_is_served_as_far_as_the_standard_goes() -> None:
     named = {"input": Tensor((1, 2, 3, 3)), "grid": Tensor((1, 4, 4, 2)), "interpolation_mode": 0}
     (call,) = calls("grid_sampler_2d", [OUT], **named, padding_mode=0, align_corners=False)
     assert (call.function, call.arguments["mode"]) == ("diopiGridSample", "bilinear")
-    with pytest.raises(NotMappedError, match="grid_sampler_2d with padding_mode or align_corners"):
-        calls("grid_sampler_2d", [OUT], **named, padding_mode=1, align_corners=False)
+    for changed in ({"padding_mode": 1}, {"align_corners": True}, {"interpolation_mode": 2}):
+        with pytest.raises(NotMappedError, match="grid_sampler_2d with padding_mode or align_corners, or bicubic"):
+            calls("grid_sampler_2d", [OUT], **{**named, "padding_mode": 0, "align_corners": False, **changed})
 
 
 @pytest.mark.parametrize(("scale", "mapped"), [(None, True), (2.0, True), (2.4, False)])
@@ -167,6 +168,20 @@ def test_only_scales_of_the_sizes_are_served(scale: float | None, mapped: bool) 
         else:
             with pytest.raises(NotMappedError, match=f"{name} by 2.4 from 6 to 12"):
                 calls(name, [out], **arguments)
+
+
+@pytest.mark.parametrize("name", ["avg_pool2d", "avg_pool3d"])
+def test_one_number_is_for_all_axes_of_a_window(name: str) -> None:
+    rank = int(name[-2])
+    image, window = Tensor((1, 2, *[9] * rank)), {"kernel_size": [3] * rank, "stride": [2], "padding": [1]}
+    (call,) = calls(name, [OUT], self=image, **window, ceil_mode=False, count_include_pad=True, divisor_override=None)
+    assert (call.arguments["stride"], call.arguments["padding"]) == ((2,) * rank, (1,) * rank)
+
+
+def test_a_gradient_of_no_distances_is_not_served() -> None:
+    grad, x1, x2 = Tensor((0, 3, 4)), Tensor((3, 5)), Tensor((0, 4, 5))
+    with pytest.raises(NotMappedError, match="_cdist_backward of no distances"):
+        calls("_cdist_backward", [x1], grad=grad, x1=x1, x2=x2, p=2.0, cdist=grad)
 
 
 def test_results_have_element_types_that_the_function_has() -> None:

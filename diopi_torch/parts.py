@@ -1,0 +1,46 @@
+"""Sparse tensors of PyTorch, as the tensors of indices and values that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+
+_PARTS: Mapping[torch.layout, tuple[str, ...]] = {
+    torch.sparse_coo: ("_indices", "_values"),
+    torch.sparse_csr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_csc: ("ccol_indices", "row_indices", "values"),
+    torch.sparse_bsr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_bsc: ("ccol_indices", "row_indices", "values"),
+}
+
+
+def is_sparse(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is made of others."""
+    return tensor.layout in _PARTS
+
+
+def parts(tensor: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Indices and values of a sparse tensor, by name: of compressed rows the row pointers, columns and values."""
+    return {name: getattr(tensor, name)() for name in _PARTS[tensor.layout]}
+
+
+def with_parts(tensor: torch.Tensor, changed: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    """A sparse tensor like another, of its parts as they come out of `changed`."""
+    *indices, values = map(changed, parts(tensor).values())
+    if tensor.layout is torch.sparse_coo:
+        is_coalesced = tensor.is_coalesced()
+        return torch.sparse_coo_tensor(
+            indices[0], values, tensor.shape, is_coalesced=is_coalesced, check_invariants=False
+        )
+    pointers, places = indices
+    return torch.sparse_compressed_tensor(
+        pointers, places, values, tensor.shape, layout=tensor.layout, check_invariants=False
+    )
+
+
+def write(tensor: torch.Tensor, source: torch.Tensor) -> None:
+    """Give a sparse tensor the shape and elements of another one of its layout and device."""
+    if tensor.layout is not torch.sparse_coo:
+        torch.ops.aten.resize_as_sparse_(tensor, source)
+    tensor.copy_(source)

@@ -1,0 +1,108 @@
+"""Sparse tensors: PyTorch's own, whose parts are tensors of the device.
+
+PyTorch's kernels of the CPU that make them or look at their parts never touch the numbers, so they are the device's,
+too. A function of the standard multiplies compressed rows by a dense matrix; all else falls back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from diopi_proto.interface import lookup
+from diopi_proto.types import Error
+from diopi_torch.backend import backend
+from diopi_torch.fallback import fall_back
+from diopi_torch.functions import NOT_HERE, NotServedError
+from diopi_torch.layout import DTYPES
+from diopi_torch.operators import overload
+from diopi_torch.parts import parts
+from diopi_torch.tensors import new
+from lib_rt import Tensor as NativeTensor
+
+LOOKS: Mapping[str, Collection[str]] = {
+    "SparsePrivateUse1": (
+        *("_sparse_coo_tensor_with_dims", "_sparse_coo_tensor_with_dims_and_tensors", "empty.memory_format", "clone"),
+        *("_indices", "_values", "indices", "values", "_nnz", "is_coalesced", "_coalesced_", "sparse_dim", "dense_dim"),
+        *("sparse_resize_", "sparse_resize_and_clear_", "copy_sparse_to_sparse_", "copy_", "permute", "unsqueeze"),
+    ),
+    "SparseCsrPrivateUse1": (
+        *("crow_indices", "col_indices", "ccol_indices", "row_indices", "values", "_nnz", "sparse_dim", "dense_dim"),
+        *("empty.memory_format", "clone", "copy_", "resize_as_sparse_"),
+    ),
+}
+"""Operators that make sparse tensors, copy them, or look at their parts; by dispatch key, the first of coordinates, the
+second of compressed rows, columns or blocks."""
+
+ON_CPU = {"SparsePrivateUse1": "SparseCPU", "SparseCsrPrivateUse1": "SparseCsrCPU"}
+"""The dispatch keys of the CPU for the same tensors."""
+
+
+def mm(self: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices, one of them compressed."""
+    try:
+        return _product(self, mat2)
+    except NotServedError:
+        return fall_back(torch.ops.aten.mm.default, self, mat2)
+
+
+def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta · self + alpha · mat1 @ mat2, one of these compressed; self is not read if beta is 0."""
+    try:
+        product = _product(mat1, mat2)
+    except NotServedError:
+        return fall_back(torch.ops.aten.addmm.default, self, mat1, mat2, beta=beta, alpha=alpha)
+    product = product if alpha == 1 else product * alpha
+    return product if beta == 0 else torch.add(product, self, alpha=beta)
+
+
+def _product(rows: Tensor, matrix: Tensor) -> Tensor:
+    """Compressed rows [M, K] times a dense matrix [K, N]; NotServedError for other layouts, or if the vendor can't."""
+    fits = rows.dim() == matrix.dim() == 2 and rows.shape[1] == matrix.shape[0] and rows.dtype == matrix.dtype
+    if rows.layout is not torch.sparse_csr or matrix.layout is not torch.strided or not fits:
+        raise NotServedError(f"the product of {rows.layout} and {matrix.layout}")
+    made = new((rows.shape[0], matrix.shape[1]), matrix.dtype)
+    with ExitStack() as opened:
+        tensors = (made, matrix, *parts(rows).values())
+        out, mat2, crow, col, values = (opened.enter_context(_over(tensor)) for tensor in tensors)
+        sparse = opened.enter_context(NativeTensor.sparse_csr(crow, col, values, tuple(rows.shape)))
+        _call("diopiSpMM", out, sparse, mat2)
+    return made
+
+
+def _over(tensor: Tensor) -> NativeTensor:
+    """A tensor of the device as functions take it."""
+    storage, dtype = tensor.untyped_storage(), DTYPES[tensor.dtype]
+    first = int(tensor.storage_offset()) if tensor.numel() else 0
+    context, memory = backend().stream.context, (storage.data_ptr(), storage.nbytes())
+    return NativeTensor.over(context, *memory, tuple(tensor.shape), dtype, tensor.stride(), first)
+
+
+def _call(function: str, *arguments: NativeTensor) -> None:
+    """Call a function; NotServedError if the vendor does not do it, RuntimeError if it fails."""
+    vendor = backend().vendor
+    if not vendor.has(function) or arguments[0].dtype not in lookup(function).dtypes:
+        raise NotServedError(f"{vendor.name} has no {function} of {arguments[0].dtype.name}")
+    code = vendor.call(function, backend().stream.context, *arguments)
+    if code is not Error.Success:
+        kind = NotServedError if code in NOT_HERE else RuntimeError
+        raise kind(f"{vendor.name}: {function} answered {code.name}: {vendor.last_error()}")
+
+
+PRODUCTS: Mapping[str, Callable[..., Tensor]] = {"mm": mm, "addmm": addmm}
+"""By the operator's name."""
+
+
+def kernels(key: str, names: Collection[str]) -> Mapping[str, Callable[..., Any]]:
+    """The kernels for a dispatch key, of those of all operators of these names that the CPU has for such tensors."""
+    keys = torch._C.DispatchKeySet(torch._C._dispatch_key_parse(ON_CPU[key]))
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    on_cpu = {name: overload(name) for name in names if has(f"aten::{name}", ON_CPU[key])}
+    looking = {name: partial(on_cpu[name].redispatch, keys) for name in LOOKS[key]}
+    falling = {name: partial(fall_back, operator) for name, operator in on_cpu.items()}
+    return {**falling, **looking, **(PRODUCTS if key == "SparseCsrPrivateUse1" else {})}

@@ -1,0 +1,70 @@
+"""Gradients that end in an error: it comes to who asked for them, and the process goes on."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from torch_devices import Altered
+
+torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+
+from torch.utils.checkpoint import checkpoint  # noqa: E402  # behind the check for PyTorch
+
+import diopi_torch  # noqa: E402, F401  # behind the check, too; it makes the device
+
+
+class HookError(Exception):
+    """Raised by the hooks here."""
+
+
+def fail(*_: Any) -> None:
+    raise HookError("a hook")
+
+
+PLACES: dict[str, Callable[[Any, Any], Any]] = {
+    "of a leaf": lambda x, y: x.register_hook(fail),
+    "of a tensor": lambda x, y: y.register_hook(fail),
+    "of a node": lambda x, y: y.grad_fn.register_hook(fail),
+    "before a node": lambda x, y: y.grad_fn.register_prehook(fail),
+    "after a gradient": lambda x, y: x.register_post_accumulate_grad_hook(fail),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_hooks_may_raise(vendor: Altered, place: str) -> None:
+    for _ in range(20):  # Python specialises what is called often
+        x = torch.ones(3, device="diopi", requires_grad=True)
+        y = x * 2
+        PLACES[place](x, y)
+        with pytest.raises(HookError, match="a hook"):
+            y.sum().backward()
+    assert (x + 1).sum().item() == 6
+
+
+def test_hooks_may_raise_where_gradients_are_computed_within_others(vendor: Altered) -> None:
+    def part(x: Any) -> Any:
+        y = x * 2
+        if y.requires_grad:
+            y.register_hook(fail)
+        return y.sin()
+
+    x = torch.ones(3, device="diopi", requires_grad=True)
+    with pytest.raises(HookError, match="a hook"):
+        checkpoint(part, x, use_reentrant=True).sum().backward()
+    with pytest.raises(HookError, match="a hook"):
+        torch.autograd.grad(part(x).sum(), x)
+
+
+def test_errors_come_to_the_thread_that_asked(vendor: Altered) -> None:
+    def gradient(raises: bool) -> Any:
+        x = torch.ones(3, device="diopi", requires_grad=True)
+        if raises:
+            x.register_hook(fail)
+        (x * x).sum().backward()
+        return x.grad.sum().item()
+
+    with ThreadPoolExecutor(3) as pool:
+        tasks = [pool.submit(gradient, number % 2 == 0) for number in range(12)]
+    assert [type(task.exception()) for task in tasks[::2]] == [HookError] * 6
+    assert [task.result() for task in tasks[1::2]] == [6.0] * 6
