@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.dtypes import category
-from diopi_proto.types import Dtype
+from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.conversion import converted, wide
@@ -209,8 +209,14 @@ def copy_(src: Array, *, out: ResultOverride) -> Array | PartlySpecified:
     return converted(np.broadcast_to(src, out.shape or ()), _dtype(out))
 
 
+RANKS: dict[int, int] = {MemoryFormat.ChannelsLast1d: 3, MemoryFormat.ChannelsLast: 4, MemoryFormat.ChannelsLast3d: 5}
+"""Axes of tensors whose channels may be last."""
+
+
 @reference("diopiContiguous")
 def contiguous(input: Array, memoryFormat: int) -> Array:
+    if input.ndim != RANKS.get(memoryFormat, input.ndim):
+        raise ValueError(f"memoryFormat {memoryFormat} is for {RANKS[memoryFormat]} axes, input has {input.ndim}")
     return input
 
 
