@@ -107,8 +107,8 @@ def diopiLeakyReluBackward(
 def diopiSigmoid(ctx: Context, out: Out, input: In):
     """Logistic function 1 / (1 + exp(−input)), without overflow: 0 at −inf, 1 at +inf; integers and bool give float32.
 
-    Of complex numbers far to the left, where exp(−input) overflows (from a real part of −88.7 on in complex64, −709.8 in
-    complex128), the result is left open: 0, or NaN, as PyTorch has it. Source: torch.sigmoid.
+    Of complex numbers far to the left, where exp(−input) overflows (from a real part of −88.7 on in complex64, −709.8
+    in complex128), the result is left open: 0, or NaN, as PyTorch has it. Source: torch.sigmoid.
     """
 
 

@@ -950,16 +950,16 @@ DIOPI_WEAK diopiError_t diopiAtanh(diopiContextHandle_t ctx, diopiTensorHandle_t
  *
  * Logistic function 1 / (1 + exp(−input)), without overflow: 0 at −inf, 1 at +inf; integers and bool give float32.
  *
- * Of complex numbers far to the left, where exp(−input) overflows (from a real part of −88.7 on in complex64, −709.8 in
- * complex128), the result is left open: 0, or NaN, as PyTorch has it. Source: torch.sigmoid.
+ * Of complex numbers far to the left, where exp(−input) overflows (from a real part of −88.7 on in complex64, −709.8
+ * in complex128), the result is left open: 0, or NaN, as PyTorch has it. Source: torch.sigmoid.
  */
 DIOPI_WEAK diopiError_t diopiSigmoidInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Logistic function 1 / (1 + exp(−input)), without overflow: 0 at −inf, 1 at +inf; integers and bool give float32.
  *
- * Of complex numbers far to the left, where exp(−input) overflows (from a real part of −88.7 on in complex64, −709.8 in
- * complex128), the result is left open: 0, or NaN, as PyTorch has it. Source: torch.sigmoid.
+ * Of complex numbers far to the left, where exp(−input) overflows (from a real part of −88.7 on in complex64, −709.8
+ * in complex128), the result is left open: 0, or NaN, as PyTorch has it. Source: torch.sigmoid.
  */
 DIOPI_WEAK diopiError_t diopiSigmoid(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
