@@ -122,10 +122,10 @@ def diopiConvexIouMmcv(ctx: Context, ious: Out, pointsets: In, polygons: Sized):
 def diopiConvexGiouMmcv(ctx: Context, output: Out, pointsets: In, polygons: Sized):
     """Generalised intersection over union of point sets' hulls with quadrilaterals, row by row, and its gradient.
 
-    pointsets: [N, 18]; polygons: [N, 8]; output: [N, 19]. Column 18 is I/U − (C − U)/C, U = A + A' − I the union and C
-    the area of the convex hull of all 13 points; columns 0 … 17 are its derivatives by the coordinates of the nine
-    points, 0 for points that aren't corners of their hull. Where the derivative jumps (parallel edges, corners on
-    edges) it is unspecified.
+    pointsets: [N, 18]; polygons: [N, 8], convex; output: [N, 19]. Column 18 is I/U − (C − U)/C, U = A + A' − I the
+    union and C the area of the convex hull of all 13 points; columns 0 … 17 are its derivatives by the coordinates of
+    the nine points, 0 for points that aren't corners of their hull. Where the derivative jumps (parallel edges, corners
+    on edges) it is unspecified.
     Source: H. Rezatofighi et al., "Generalized Intersection over Union", CVPR 2019; MMCV 1.x convex_giou.
     """
 

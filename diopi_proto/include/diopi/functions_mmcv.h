@@ -1117,10 +1117,10 @@ DIOPI_WEAK diopiError_t diopiConvexIouMmcv(diopiContextHandle_t ctx, diopiTensor
 /**
  * Generalised intersection over union of point sets' hulls with quadrilaterals, row by row, and its gradient.
  *
- * pointsets: [N, 18]; polygons: [N, 8]; output: [N, 19]. Column 18 is I/U − (C − U)/C, U = A + A' − I the union and C
- * the area of the convex hull of all 13 points; columns 0 … 17 are its derivatives by the coordinates of the nine
- * points, 0 for points that aren't corners of their hull. Where the derivative jumps (parallel edges, corners on
- * edges) it is unspecified.
+ * pointsets: [N, 18]; polygons: [N, 8], convex; output: [N, 19]. Column 18 is I/U − (C − U)/C, U = A + A' − I the
+ * union and C the area of the convex hull of all 13 points; columns 0 … 17 are its derivatives by the coordinates of
+ * the nine points, 0 for points that aren't corners of their hull. Where the derivative jumps (parallel edges, corners
+ * on edges) it is unspecified.
  * Source: H. Rezatofighi et al., "Generalized Intersection over Union", CVPR 2019; MMCV 1.x convex_giou.
  */
 DIOPI_WEAK diopiError_t diopiConvexGiouMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,

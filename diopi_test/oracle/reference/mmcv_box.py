@@ -89,10 +89,15 @@ def box_iou_rotated(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) ->
 
 @reference("diopiBoxIouQuadriMmcv")
 def box_iou_quadri(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) -> WithTerms:
-    ones, others = ([points(box) for box in boxes] for boxes in (bboxes1, bboxes2))
-    if not all(is_convex(polygon) for polygon in (*ones, *others)):
+    return _ratios(_convex(bboxes1), _convex(bboxes2), _as_they_are, mode, aligned)
+
+
+def _convex(rows: Array) -> list[Polygon]:
+    """The quadrilaterals of which the corners are told; ValueError if one is not convex."""
+    polygons = [points(row) for row in rows]
+    if not all(is_convex(polygon) for polygon in polygons):
         raise ValueError("a quadrilateral is not convex")
-    return _ratios(ones, others, _as_they_are, mode, aligned)
+    return polygons
 
 
 # Suppression
@@ -199,12 +204,12 @@ def _hull_of(row: Array) -> Polygon:
 
 @reference("diopiConvexIouMmcv")
 def convex_iou(pointsets: Array, polygons: Array) -> WithTerms:
-    return _ratios([_hull_of(row) for row in pointsets], [points(row) for row in polygons], _as_they_are, 0, False)
+    return _ratios([_hull_of(row) for row in pointsets], _convex(polygons), _as_they_are, 0, False)
 
 
 @reference("diopiConvexGiouMmcv")
 def convex_giou(pointsets: Array, polygons: Array) -> WithTerms:
-    rows = [_giou(points(row), points(polygon)) for row, polygon in zip(pointsets, polygons, strict=True)]
+    rows = [_giou(points(row), polygon) for row, polygon in zip(pointsets, _convex(polygons), strict=True)]
     both: Array = np.reshape(rows, (len(rows), 2, 19))
     return WithTerms(both[:, 0], both[:, 1])
 

@@ -20,6 +20,8 @@ IMAGE = np.ones((1, 1, 2, 2))
 CTC = (ONES((1, 1, 3)), counts(1, 2)[np.newaxis], counts(5), counts(2), 0, 1, False)
 VARIABLE = (None, 2, 2, 0.0, 1.0, False, -1, -1)
 """No slopes, lengths of at most two, no dropout, whole scores, all of them."""
+CROSSED = counts(0, 0, 1, 1, 1, 0, 0, 1)[np.newaxis] * 1.0
+"""A quadrilateral of which two sides cross each other."""
 CORRELATION = (1, 1, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1)
 """Of a patch of two rows."""
 
@@ -47,7 +49,9 @@ CORRELATION = (1, 1, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1)
         ),
         ("diopiUnique", (np.full(2, np.nan), None, True, True), "NaNs"),
         ("diopiNLLLoss", (ONES((2, 3)), counts(0, 3), None, 0, -100), "classes"),
-        ("diopiBoxIouQuadriMmcv", (counts(0, 0, 1, 1, 1, 0, 0, 1)[np.newaxis] * 1.0, ONES((0, 8)), 0, False), "convex"),
+        ("diopiBoxIouQuadriMmcv", (CROSSED, ONES((0, 8)), 0, False), "convex"),
+        ("diopiConvexIouMmcv", (ONES((1, 18)), CROSSED), "convex"),
+        ("diopiConvexGiouMmcv", (ONES((1, 18)), CROSSED), "convex"),
         (
             "diopiStackGroupPointsMmcv",
             (ONES((3, 1, 1)), ONES((4, 1)), counts(4), np.zeros((3, 1), int), counts(2), 1, 1, 3, 1),
