@@ -26,10 +26,6 @@ def _as_it_is(context: Context, value: Any) -> Any:
     return value
 
 
-def _handle(context: Context, owner: Any) -> Any:
-    return context.accept(owner)
-
-
 def _handles(context: Context, owners: Sequence[Any]) -> Any:
     return [ffi.NULL if owner is None else context.accept(owner) for owner in owners]
 
@@ -78,9 +74,9 @@ def _new_handles(context: Context, boxes: Sequence[Box]) -> Any:
 
 
 _MARSHALLERS: dict[Any, Marshaller] = {
-    **dict.fromkeys(kinds.SINGLE_TENSORS, _handle),
+    **dict.fromkeys(kinds.SINGLE_TENSORS, Context.accept),
     **dict.fromkeys(kinds.TENSOR_ARRAYS, _handles),
-    kinds.SparseIn: _handle,
+    kinds.SparseIn: Context.accept,
     kinds.NewOut: _new("diopiTensorHandle_t"),
     kinds.NewOuts: _new_handles,
     kinds.OutF64: _new("double"),
@@ -90,7 +86,7 @@ _MARSHALLERS: dict[Any, Marshaller] = {
     kinds.Size: _size,
     kinds.Scalar: _scalar,
     kinds.Text: _text,
-    kinds.Generator: _handle,
+    kinds.Generator: Context.accept,
     kinds.Generators: _handles,
     kinds.Pointer: _address,
 }

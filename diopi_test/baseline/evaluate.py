@@ -262,11 +262,11 @@ class _Slot:
 
     @property
     def specified(self) -> NDArray[np.bool_] | None:
-        """Where the standard specifies the result, if not everywhere."""
+        """Where the standard specifies the result, if not everywhere; of an empty one nowhere, if it says so at all."""
         if not isinstance(self.output, PartlySpecified):
             return None
         specified = np.broadcast_to(np.asarray(self.output.specified, bool), self.array.shape)
-        return None if specified.all() else specified
+        return None if specified.size and specified.all() else specified
 
     @property
     def _result(self) -> Any:

@@ -94,7 +94,7 @@ def box_iou_quadri(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) -> 
 
 def _convex(rows: Array) -> list[Polygon]:
     """The quadrilaterals of which the corners are told; ValueError if one is not convex."""
-    polygons = [points(row) for row in rows]
+    polygons: list[Polygon] = [points(row) for row in rows]
     if not all(is_convex(polygon) for polygon in polygons):
         raise ValueError("a quadrilateral is not convex")
     return polygons
