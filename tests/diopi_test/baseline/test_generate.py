@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from baselines import enter, make_level
 
+from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline import generate, manifest
 from diopi_test.baseline.evaluate import make_baseline_case
@@ -20,6 +21,7 @@ from diopi_test.baseline.parallel import processes
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.cases.model import Case
+from diopi_test.cases.selection import select_cases
 from diopi_test.execution.listing import list_cases
 
 FUNCTIONS = ["diopiSin", "diopiSinInp", "diopiFloor"]
@@ -176,3 +178,10 @@ def test_smoke_is_part_of_full(tmp_path: Path) -> None:
     for label in smoke.labels:
         one, other = smoke.case(label).arguments["input"], full.case(label).arguments["input"]
         assert one.values.tobytes() == other.values.tobytes()
+
+
+def test_an_empty_result_that_is_open_stays_open() -> None:
+    prototype = lookup("diopiCustomizedFlashAttention")
+    case = next(case for case in select_cases(prototype.name, "smoke") if case.label == "float32")
+    mask = make_baseline_case(prototype, case).expected["dropout_mask"]
+    assert (mask.values.size, mask.specified is None) == (0, False), "nothing is dropped: whether it is made is open"
