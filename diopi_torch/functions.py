@@ -183,7 +183,7 @@ class PreparedCall:
             with _outside(*_OUTSIDE):
                 code = device.vendor.call(self.function, context, *arguments)
             if code is not _SUCCESS:
-                raise _refusal(device, self.function, code)
+                raise refusal(device, self.function, code)
             return self._received(arguments) if self._boxes else _NOTHING
         finally:
             if context.has_required:
@@ -219,7 +219,7 @@ class PreparedCall:
         )
 
 
-def _refusal(device: Backend, function: str, code: Error) -> Exception:
+def refusal(device: Backend, function: str, code: Error) -> Exception:
     """What is raised for a code other than success."""
     answer = f"{function} answered {code.name}: {device.vendor.last_error()}"
     return NotServedError(answer) if code in NOT_HERE else RuntimeError(f"{device.vendor.name}: {answer}")

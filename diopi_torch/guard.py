@@ -52,4 +52,4 @@ def _raising(run_backward: Callable[..., Any]) -> Callable[..., Any]:
 def install() -> None:
     """Have the error raised where gradients are asked for."""
     for module in (torch.autograd, torch.autograd.graph):
-        module._engine_run_backward = _raising(module._engine_run_backward)  # type: ignore[attr-defined]  # as said above
+        module._engine_run_backward = _raising(module._engine_run_backward)  # type: ignore[attr-defined]  # no public name

@@ -18,7 +18,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Error
 from diopi_torch.backend import backend
 from diopi_torch.fallback import fall_back
-from diopi_torch.functions import NOT_HERE, NotServedError
+from diopi_torch.functions import NotServedError, refusal
 from diopi_torch.layout import DTYPES
 from diopi_torch.operators import overload
 from diopi_torch.parts import parts
@@ -85,13 +85,12 @@ def _over(tensor: Tensor) -> NativeTensor:
 
 def _call(function: str, *arguments: NativeTensor) -> None:
     """Call a function; NotServedError if the vendor does not do it, RuntimeError if it fails."""
-    vendor = backend().vendor
-    if not vendor.has(function) or arguments[0].dtype not in lookup(function).dtypes:
-        raise NotServedError(f"{vendor.name} has no {function} of {arguments[0].dtype.name}")
-    code = vendor.call(function, backend().stream.context, *arguments)
+    device = backend()
+    if not device.vendor.has(function) or arguments[0].dtype not in lookup(function).dtypes:
+        raise NotServedError(f"{device.vendor.name} has no {function} of {arguments[0].dtype.name}")
+    code = device.vendor.call(function, device.stream.context, *arguments)
     if code is not Error.Success:
-        kind = NotServedError if code in NOT_HERE else RuntimeError
-        raise kind(f"{vendor.name}: {function} answered {code.name}: {vendor.last_error()}")
+        raise refusal(device, function, code)
 
 
 PRODUCTS: Mapping[str, Callable[..., Tensor]] = {"mm": mm, "addmm": addmm}
