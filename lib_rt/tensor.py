@@ -210,9 +210,10 @@ class Tensor(Owner):
             data: address of its first element.
             facts: element type, device, storage offset, the sizes, the strides.
         """
-        dtype, where, offset, shape, strides = _told(facts)
+        dtype, where, offset, shape, strides, form = _told(facts)
         tensor = cls(context, handle, shape, strides, dtype, offset, owns=False)
         tensor._where = where
+        tensor._form = form
         tensor._data = data
         return tensor
 
@@ -369,6 +370,10 @@ class Tensor(Owner):
         """GuardError if memory just outside the storage was written; waits for the stream."""
         check_guarded(lib.diopirt_tensor_check, self.handle)
 
+    def __del__(self) -> None:
+        if getattr(self, "_owns", False):  # else nothing: one is made for each tensor of each call
+            super().__del__()
+
     def __repr__(self) -> str:
         return f"Tensor({self.dtype.name}, shape {self.shape}, strides {self.strides})"
 
@@ -459,11 +464,14 @@ def _elements_at(place: int, dtype: np.dtype[Any], shape: tuple[int, ...], strid
 
 
 @lru_cache(maxsize=4096)
-def _told(numbers: tuple[int, ...]) -> tuple[Dtype, types.Device, int, tuple[int, ...], tuple[int, ...]]:
-    """Element type, device, storage offset, shape and strides, of the numbers in which a framework tells them."""
-    dtype, where, offset, *sizes = numbers
+def _told(
+    numbers: tuple[int, ...],
+) -> tuple[Dtype, types.Device, int, tuple[int, ...], tuple[int, ...], Hashable]:
+    """Element type, device, storage offset, shape, strides and form, of the numbers in which a framework tells them."""
+    kind, place, offset, *sizes = numbers
     axes = len(sizes) // 2
-    return Dtype(dtype), types.Device(where), offset, tuple(sizes[:axes]), tuple(sizes[axes:])
+    dtype, where, shape, strides = Dtype(kind), types.Device(place), tuple(sizes[:axes]), tuple(sizes[axes:])
+    return dtype, where, offset, shape, strides, (shape, dtype, where, ())
 
 
 def _sizes(size: Any) -> tuple[int, ...]:
