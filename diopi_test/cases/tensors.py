@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 from numpy.random import Generator
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, anything, whole
 from diopi_test.cases.layouts import Layout, contiguous
-from diopi_test.cases.model import TensorSpec
+from diopi_test.cases.model import TensorSpec, Values
 from diopi_test.cases.template import Derive, TensorTemplate, tensor
 
 
@@ -30,10 +31,21 @@ def one_tensor(domain: Domain = anything, name: str = "input") -> Derive:
     return lambda template, dtype: {name: tensor(*template.sizes, domain=domain, layout=template.layout)}
 
 
+@final
+@dataclass(frozen=True, eq=False)
+class Literal:
+    """Computes the same values whatever the other arguments are."""
+
+    array: NDArray[Any]
+
+    def __call__(self, values: Values) -> NDArray[Any]:
+        return self.array
+
+
 def literal(values: Any, dtype: Dtype = Dtype.int64, layout: Layout = contiguous) -> TensorSpec:
     """A tensor of these very values."""
     array = np.array(values)
-    return TensorSpec(array.shape, dtype, layout=layout, compute=lambda _: array)
+    return TensorSpec(array.shape, dtype, layout=layout, compute=Literal(array))
 
 
 def positions(

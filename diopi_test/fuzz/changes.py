@@ -27,6 +27,7 @@ from diopi_test.cases.domains import Domain
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import LAYOUTS, expanded
 from diopi_test.cases.model import Case, ResultOf, ResultOverride, TensorSpec
+from diopi_test.cases.tensors import Literal
 from diopi_test.fuzz.known import (
     WHOLE,
     Known,
@@ -111,7 +112,8 @@ def resized(known: Known, case: Case, sizes: Mapping[int, int]) -> Case:
     """A call with sizes replaced in tensors, results and linked attributes; positions below one lie below the other."""
 
     def renamed(name: str, spec: TensorSpec) -> TensorSpec:
-        return replace(spec, shape=_renamed(spec.shape, sizes), domain=_rescaled(spec, sizes))
+        ends = _ends_moved(spec, sizes)
+        return replace(spec, shape=_renamed(spec.shape, sizes), domain=_rescaled(spec, sizes), compute=ends)
 
     arguments = dict(with_tensors(case, renamed))
     for name in known.linked:
@@ -138,6 +140,19 @@ def _rescaled(spec: TensorSpec, sizes: Mapping[int, int]) -> Domain:
     if below is None or sizes[below] == below or given.min() < -below:
         return spec.domain
     return _stretched(spec.domain, below, sizes[below])
+
+
+def _ends_moved(spec: TensorSpec, sizes: Mapping[int, int]) -> Any:
+    """What a tensor is computed by; where sequences lie in an axis, these positions lie in the axis of the new size.
+
+    They are seen by their numbers, which are given as they are: they rise from 0 to a size.
+    """
+    if not isinstance(spec.compute, Literal) or category(spec.dtype) != 1 or len(spec.shape) != 1:
+        return spec.compute
+    ends = spec.compute.array
+    if len(ends) < 2 or ends[0] != 0 or (np.diff(ends) < 0).any() or int(ends[-1]) not in sizes:
+        return spec.compute
+    return Literal(ends * sizes[int(ends[-1])] // ends[-1])
 
 
 def _stretched(domain: Domain, old: int, new: int) -> Domain:

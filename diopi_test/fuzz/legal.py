@@ -30,6 +30,7 @@ from diopi_test.cases.data import generator
 from diopi_test.cases.formats import format_of, is_inexact, ulp
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.cases.open_calls import why_open
+from diopi_test.cases.tensors import Literal
 from diopi_test.fuzz.known import Known, as_tuple, is_choice
 from diopi_test.fuzz.relations import FAILURES, relations
 from diopi_test.oracle.budget import K
@@ -137,7 +138,10 @@ def with_forward_shapes(known: Known, case: Case) -> Case:
 
 
 def _forward_shape(forward: Prototype, function: Reference, case: Case) -> tuple[int, ...]:
-    """The shape of the forward function's first result, for numbers that are all 1, and positions that are 0."""
+    """The shape of the forward function's first result, for numbers that are all 1, and positions that are 0.
+
+    Tensors of given numbers have these.
+    """
     undecided = {p.name: ResultOverride() for p in forward.results}
     evaluation = Evaluation(forward, function, replace(case, results=undecided))
     with np.errstate(all="ignore"):
@@ -150,6 +154,8 @@ def _plain(value: Any) -> Any:
         return [_plain(entry) for entry in value]
     if not isinstance(value, TensorSpec):
         return value
+    if isinstance(value.compute, Literal) and value.compute.array.shape == value.shape:
+        return value.compute.array
     return np.ones(value.shape) if is_inexact(value.dtype) else np.zeros(value.shape, np.int64)
 
 

@@ -166,6 +166,8 @@ def ties(beta: float) -> CaseTemplate:
     return template.but(f"ties-beta{beta:g}", domains=domains, dtypes=floating, smoke=(F32,), exact=True)
 
 
+TRUTHS = {"target": like(whole(0, 1), dtype=Dtype.bool)}
+
 SMOOTH_L1 = (
     *usual(gap("", (), 1.0, away_from([0, -1, 1], normal(1.2)))),
     *plain(
@@ -175,6 +177,7 @@ SMOOTH_L1 = (
     ),
     *map(ties, (0.0, 0.5, 1.0)),
     *other_targets(variant(input=normal(1.2), target=normal(), beta=1.0)),
+    *called([variant(input=away_from([0, 1], normal(1.2)), beta=0.0).but("target-truths-beta0", TRUTHS)]),
 )
 
 

@@ -135,8 +135,6 @@ def _transposed(
     input: Array, weight: Array, stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int, dilation: Sizes
 ) -> Sliding:
     """The kernel `weight` on the image that is to come out, `input` being what it gives there."""
-    if any(more >= max(step, spread) for more, step, spread in zip(output_padding, stride, dilation, strict=True)):
-        raise ValueError(f"output_padding is {output_padding}, expected less than the larger of stride and dilation")
     positions, kernel = input.shape[2 - weight.ndim :], weight.shape[2:]
     axes = zip(positions, kernel, stride, padding, dilation, output_padding, strict=True)
     image = [(count - 1) * step - 2 * pad + spread * (k - 1) + more + 1 for count, k, step, pad, spread, more in axes]
@@ -194,6 +192,8 @@ def conv_transpose(
     groups: int,
     dilation: Sizes,
 ) -> WithTerms:
+    if any(more >= max(step, spread) for more, step, spread in zip(output_padding, stride, dilation, strict=True)):
+        raise ValueError(f"output_padding is {output_padding}, expected less than the larger of stride and dilation")
     sliding = _transposed(input, weight, stride, padding, output_padding, groups, dilation)
     return _with_bias(with_terms(sliding.image_of, input, weight), bias, weight.ndim - 2)
 
