@@ -66,6 +66,7 @@ USUAL_OF: Mapping[tuple[str, str], Any] = {
     ("diopiScatter", "reduce"): "",
     ("diopiScatterScalar", "reduce"): "",
     ("diopiSgd", "dampening"): 0.0,
+    ("diopiTriangularSolve", "upper"): True,
     ("diopiSgd", "momentum"): 0.0,
     ("diopiSgd", "nesterov"): False,
     ("diopiSgd", "weight_decay"): 0.0,

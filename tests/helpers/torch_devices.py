@@ -58,16 +58,18 @@ class Altered(BaseVendor):
         self.lacks = lacks
         self.answers = answers or {}
         self.called: list[str] = []
+        self._answered = False
 
     def has(self, name: str) -> bool:
         return name not in self.lacks and jax_cpu.has(name)
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         self.called.append(name)
-        return self.answers[name] if name in self.answers else jax_cpu.call(name, context, *arguments)
+        self._answered = name in self.answers
+        return self.answers[name] if self._answered else jax_cpu.call(name, context, *arguments)
 
     def last_error(self) -> str:
-        return jax_cpu.last_error() or "no reason"
+        return "no reason" if self._answered else jax_cpu.last_error()
 
     def open_device(self) -> Device:
         return Device(self.runtime.functions(), host_addressable=self.host_addressable)

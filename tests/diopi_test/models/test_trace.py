@@ -102,9 +102,9 @@ def test_equal_calls_are_counted() -> None:
 
 
 def test_what_no_function_serves_is_counted_by_name() -> None:
-    found = model(lambda: (X.erfc(), X.erfc(), X.logaddexp(X)))
+    found = model(lambda: (X.erfc(), X.erfc(), X.lgamma()))
     assert found.calls == ()
-    assert found.not_mapped == {"erfc": 2, "logaddexp": 1}
+    assert found.not_mapped == {"erfc": 2, "lgamma": 1}
 
 
 def test_a_type_that_a_function_does_not_take_is_not_mapped() -> None:
