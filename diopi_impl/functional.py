@@ -120,9 +120,8 @@ def bind(prototype: Prototype, adapted: Adapted) -> Prepare:
     arguments_at, results_at = ([position[p.name] for p in some] for some in (prototype.arguments, prototype.results))
 
     def prepare(values: Sequence[Any]) -> Perform:
-        given = [values[i] for i in arguments_at]
         readers = [(n, i, read) for n, i in enumerate(arguments_at) if (read := _reader(values[i])) is not None]
-        attributes = [_attribute(value) for value in given]
+        attributes = [_attribute(values[i]) for i in arguments_at]
         out = [_spec(p, values[i]) for p, i in zip(prototype.results, results_at, strict=True)]
         compute = _computing(adapted, attributes, out)
 

@@ -79,10 +79,6 @@ class ProgramCache:
         self._uses = count(1)
         self._lock = Lock()
 
-    def run(self, key: Hashable, arrays: Any, build: Callable[[], Callable[[Any], Any]]) -> Any:
-        """What the program for `key` and arrays of these shapes and types makes of them, built when there is none."""
-        return self.program(key, build)(arrays)
-
     def program(self, key: Hashable, build: Callable[[], Callable[[Any], Any]]) -> Program:
         """The program for `key` and arrays that all have the same shapes and types, built when there is none."""
         kept: _Kept | None = None

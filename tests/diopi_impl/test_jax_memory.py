@@ -20,7 +20,7 @@ def lending_small_results(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _doubled(programs: ProgramCache, array: np.ndarray[Any, Any]) -> Any:
-    return programs.run("doubled", [array], lambda: lambda arrays: [2 * arrays[0], arrays[0][:1]])[0]
+    return programs.program("doubled", lambda: lambda arrays: [2 * arrays[0], arrays[0][:1]])([array])[0]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, bfloat16, np.int64, np.complex64])
@@ -51,7 +51,7 @@ def test_elements_cannot_be_written() -> None:
 
 
 def test_small_results_are_not_lent() -> None:
-    result = ProgramCache().run("sum", [np.ones(LARGE, np.float32)], lambda: lambda arrays: [arrays[0].sum()])[0]
+    result = ProgramCache().program("sum", lambda: lambda arrays: [arrays[0].sum()])([np.ones(LARGE, np.float32)])[0]
     assert not isinstance(result, np.ndarray)
 
 

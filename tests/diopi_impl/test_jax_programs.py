@@ -64,7 +64,7 @@ first, second = jax.devices("cpu")
 with jax.default_device(second):
     assert jnp.zeros(3).devices() == {second}
     for _ in range(2):
-        assert ProgramCache().run("double", [np.ones(3)], lambda: lambda arrays: 2 * arrays[0]).devices() == {first}
+        assert ProgramCache().program("double", lambda: lambda arrays: 2 * arrays[0])([np.ones(3)]).devices() == {first}
 """
 
 
@@ -100,7 +100,7 @@ class Built:
             self.names.append(number)
             return lambda arrays: arrays[0] + number
 
-        return np.asarray(self.cache.run(number, [array], build))
+        return np.asarray(self.cache.program(number, build)([array]))
 
 
 def test_the_program_used_longest_ago_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,8 +173,8 @@ def options(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_programs_of_large_arguments_or_results_are_optimised(options: list[Any]) -> None:
     cache = ProgramCache()
     for elements in (LARGE, LARGE + 1):
-        cache.run("argument", [np.zeros(elements)], lambda: lambda arrays: arrays[0].sum())
-        cache.run(elements, [np.zeros(1)], lambda size=elements: lambda arrays: jnp.broadcast_to(arrays[0], size))
+        cache.program("argument", lambda: lambda arrays: arrays[0].sum())([np.zeros(elements)])
+        cache.program(elements, lambda size=elements: lambda arrays: jnp.broadcast_to(arrays[0], size))([np.zeros(1)])
     assert options == [QUICKLY_MADE] * 2 + [{}] * 2
 
 
@@ -202,5 +202,5 @@ def test_what_can_not_be_built_is_not_kept() -> None:
     cache = ProgramCache()
     for _ in range(2):
         with pytest.raises(ValueError, match="as the call has it"):
-            cache.run("key", [np.zeros(1)], build)
+            cache.program("key", build)([np.zeros(1)])
     assert not cache._programs
