@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import PartlySpecified, WithTerms, detection, reference
+from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
+from diopi_test.oracle.reference.detection import roi_align as mean_roi_align
+from diopi_test.oracle.reference.detection import roi_align_backward as mean_roi_align_backward
 from diopi_test.oracle.reference.sampling import (
     Coordinate,
     Samples,
@@ -154,7 +156,7 @@ def roi_align(
     if pool_mode == MEAN:
         attributes = spatial_scale, aligned_height, aligned_width, sampling_ratio, aligned
         nothing = [PartlySpecified(np.zeros(one.shape or (0,)), specified=False) for one in out[1:]]
-        return detection.roi_align(input, rois, *attributes), nothing[0], nothing[1]
+        return mean_roi_align(input, rois, *attributes), nothing[0], nothing[1]
     bins, shape = (aligned_height, aligned_width), (len(rois), input.shape[1], aligned_height, aligned_width)
     parts = [_largest(roi, input, spatial_scale, bins, sampling_ratio, aligned) for roi in rois]
     value, y, x = (stacked([part[k] for part in parts], shape) for k in range(3))
@@ -198,7 +200,7 @@ def roi_align_backward(
     shape = grad_input.shape
     if pool_mode == MEAN:
         attributes = spatial_scale, aligned_height, aligned_width, *shape, sampling_ratio, aligned
-        return detection.roi_align_backward(grad_output, rois, *attributes)
+        return mean_roi_align_backward(grad_output, rois, *attributes)
     there = argmax_y != -1
 
     def of_roi(number: int, roi: Array) -> WithTerms:
