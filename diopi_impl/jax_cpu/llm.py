@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.attention import Rows, Rule, Sight, attend, of_one_length
+from diopi_impl.jax_cpu.attention.core import Rows, Rule, Sight, attend
+from diopi_impl.jax_cpu.attention.sequences import of_one_length
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 

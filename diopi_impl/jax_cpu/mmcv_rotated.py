@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.mmcv_roi import Pair, Samples, Shape, counts_of, shape_of, step_of
+from diopi_impl.jax_cpu.mmcv_roi.grid import Pair, Samples, Shape, counts_of, shape_of, step_of
 from diopi_impl.jax_cpu.sampling import adjoint, bordered, planes_of, rows_of, sampled
 
 # Rotated RoIs

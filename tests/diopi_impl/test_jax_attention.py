@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from memory import assert_little_memory
 
-from diopi_impl.jax_cpu import attention, llm, sparse
+from diopi_impl.jax_cpu import llm, sparse
+from diopi_impl.jax_cpu.attention import core, customized, flash, rms_norm, rotary
 
 Array = np.ndarray[Any, Any]
 STATE = np.array([5, 0], np.uint64)
@@ -30,12 +31,12 @@ def tensors() -> list[Array]:
 
 
 def forward(q: Any, k: Any, v: Any, **numbers: Any) -> Any:
-    return attention.flash_attention(jnp.asarray(STATE), q, k, v, None, **{**NUMBERS, **numbers})
+    return flash.flash_attention(jnp.asarray(STATE), q, k, v, None, **{**NUMBERS, **numbers})
 
 
 def backward(g: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, **numbers: Any) -> Any:
     state = jnp.asarray(STATE)
-    return attention.flash_attention_backward(g, state, q, k, v, None, out, lse, **{**NUMBERS, **numbers})
+    return flash.flash_attention_backward(g, state, q, k, v, None, out, lse, **{**NUMBERS, **numbers})
 
 
 @pytest.mark.parametrize("block", [1, 2, 5, 11])
@@ -46,7 +47,7 @@ def test_blocks_of_any_size(
     *given, g = map(jnp.asarray, tensors)
     at_once = forward(*given, **numbers)
     gradients = backward(g, *given, *at_once, **numbers)
-    monkeypatch.setattr(attention, "BLOCK", block)
+    monkeypatch.setattr(core, "BLOCK", block)
     for one, other in zip(at_once, forward(*given, **numbers), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
     for one, other in zip(gradients, backward(g, *given, *at_once, **numbers), strict=True):
@@ -73,11 +74,11 @@ def test_the_customized_form_saves_what_its_gradient_drops(tensors: list[Array])
         state = jnp.asarray(STATE)
 
         def result(*x: Any) -> Any:
-            return attention.customized_flash_attention(state, *x, None, None, **numbers)
+            return customized.customized_flash_attention(state, *x, None, None, **numbers)
 
         out, mask, *records = result(q, k, v)
         saved = out, None, mask, *records
-        found = attention.customized_flash_attention_backward(wide, q, k, v, None, *saved, **numbers)
+        found = customized.customized_flash_attention_backward(wide, q, k, v, None, *saved, **numbers)
         expected = jax.vjp(lambda *x: result(*x)[0], q, k, v)[1](wide)
     assert mask.shape == (-(-2 * 4 * 11 * 11 // 128) * 16,)
     for one, other in zip(found, expected, strict=True):
@@ -101,7 +102,7 @@ def test_memory_of_ragged_rows() -> None:
 
     def packed(q: Any, k: Any, v: Any, of_q: Any, of_k: Any) -> Any:
         state = jnp.asarray(STATE)
-        return attention.flash_attention_var_len(state, q, k, v, of_q, of_k, None, 1500, 1500, 0.0, 0.5, True, -1, -1)
+        return flash.flash_attention_var_len(state, q, k, v, of_q, of_k, None, 1500, 1500, 0.0, 0.5, True, -1, -1)
 
     assert_little_memory(packed, q, k, k, begins, begins)
 
@@ -115,15 +116,17 @@ ZEROS = jnp.zeros((2, 3, 4, 8))
     ("call", "words"),
     [
         (
-            lambda: attention.rotary_embedding(jnp.zeros((2, 3)), jnp.zeros(1), jnp.zeros(1), False, False),
+            lambda: rotary.rotary_embedding(jnp.zeros((2, 3)), jnp.zeros(1), jnp.zeros(1), False, False),
             "even number",
         ),
-        (lambda: attention.rotary_embedding_v2(ZEROS, ZEROS, ZEROS, ZEROS, 3), "even number"),
-        (lambda: attention.rms_norm(ZEROS, (4, 3), None, None, 0.1), "normalized_shape"),
+        (lambda: rotary.rotary_embedding_v2(ZEROS, ZEROS, ZEROS, ZEROS, 3), "even number"),
+        (lambda: rms_norm.rms_norm(ZEROS, (4, 3), None, None, 0.1), "normalized_shape"),
         (lambda: forward(ZEROS, ZEROS[:, :, :3], ZEROS[:, :, :3]), "do not fit"),
         (lambda: forward(ZEROS, ZEROS, ZEROS, p_dropout=1.5), "probability"),
         (
-            lambda: attention.customized_flash_attention(STATE, *[ZEROS] * 3, None, None, *NUMBERS.values(), 4, "BDSN"),
+            lambda: customized.customized_flash_attention(
+                STATE, *[ZEROS] * 3, None, None, *NUMBERS.values(), 4, "BDSN"
+            ),
             "input_layout is 'BDSN'",
         ),
         (lambda: llm.matmul_all_reduce(jnp.zeros((2, 3)), jnp.zeros((3, 4)), None, "", "max", 0, 1), "'max'"),

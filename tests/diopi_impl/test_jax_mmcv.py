@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from memory import assert_little_memory, shape
 
-from diopi_impl.jax_cpu import mmcv_box, mmcv_deform, mmcv_points, mmcv_roi, mmcv_rotated, mmcv_voxel
+from diopi_impl.jax_cpu import mmcv_box, mmcv_deform, mmcv_points, mmcv_rotated, mmcv_voxel
+from diopi_impl.jax_cpu.mmcv_roi import deform_roi_pool, roi_align
 
 IMAGE, WEIGHT, OFFSET, MASK = shape(1, 64, 50, 50), shape(64, 64, 3, 3), shape(1, 18, 50, 50), shape(1, 9, 50, 50)
 NONE, BIAS = shape(0), shape(64)
@@ -93,10 +94,10 @@ def test_deformable_convolutions_that_do_not_fit(changes: dict[str, Any], messag
 def test_modes_and_points_that_do_not_exist() -> None:
     maps, rois = jnp.zeros((1, 2, 4, 4)), jnp.zeros((1, 5))
     with pytest.raises(ValueError, match="pool_mode is 2"):
-        mmcv_roi.roi_align(maps, rois, 2, 2, 2, 2, 1.0, True, out=())
+        roi_align.roi_align(maps, rois, 2, 2, 2, 2, 1.0, True, out=())
     with pytest.raises(ValueError, match="points is 4"):
         mmcv_rotated.rotated_feature_align(maps, jnp.zeros((1, 4, 4, 5)), 1.0, 4)
     with pytest.raises(ValueError, match="2 channels can't be divided into 3 orientations"):
         mmcv_rotated.riroi_align_rotated(maps, jnp.zeros((1, 6)), 2, 2, 2, 3, 1.0, False)
     with pytest.raises(ValueError, match="offset has shape"):
-        mmcv_roi.deform_roi_pool(maps, rois, jnp.zeros((1, 2, 2, 3)), 2, 2, 2, 1.0, 0.1)
+        deform_roi_pool.deform_roi_pool(maps, rois, jnp.zeros((1, 2, 2, 3)), 2, 2, 2, 1.0, 0.1)

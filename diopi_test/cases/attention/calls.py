@@ -5,7 +5,7 @@ Numbers have the names they have in `diopiFlashAttention`; a form that lacks one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from math import nan
 from typing import Any
@@ -19,7 +19,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, normal, whole
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.model import CaseClass
-from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, tensor, throughout
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, throughout
 
 Shape = tuple[int, ...]
 F16, BF16, F32, F64 = floating
@@ -241,33 +241,3 @@ DROPOUT = (
 RAGGED_DROPOUT = tuple(t.but(queries=(t.sizes.queries,), keys=(t.sizes.keys,)) for t in DROPOUT)
 EVERYTHING = (attention("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
 RAGGED_EVERYTHING = (ragged("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
-
-SMALL = whole(-2, 2)
-
-
-def _identity(rows: int) -> Callable[[Any], NDArray[Any]]:
-    return lambda values: np.eye(rows)[:, np.newaxis]
-
-
-def core(template: CaseTemplate, q: Shape, k: Shape) -> dict[str, TensorTemplate]:
-    """Queries, keys, values and the gradient of the result (`g`) of these shapes, whose last axes are heads."""
-    layout = template.layout
-    if not 0 < template.arguments.get("p_dropout", 0) < 1:
-        queries, keys = tensor(*q, layout=layout), tensor(*k, layout=layout)
-        return {"q": queries, "k": keys, "v": keys, "g": queries}
-    shows = _identity(template.sizes.size)
-    drawn = {name: tensor(*shape, domain=SMALL, layout=layout) for name, shape in (("q", q), ("k", k))}
-    return {**drawn, **{name: tensor(*x, compute=shows, layout=layout) for name, x in (("v", k), ("g", q))}}
-
-
-def numbers(
-    template: CaseTemplate, names: Mapping[str, str] | None = None, left_out: Sequence[str] = ()
-) -> dict[str, Any]:
-    """The numbers of a call, those not `left_out`, under the `names` a form has for them."""
-    given = {**NUMBERS, **template.arguments}
-    return {(names or {}).get(name, name): value for name, value in given.items() if name not in left_out}
-
-
-def lse_type(dtype: Dtype) -> Dtype:
-    """The element type of the logarithms of the sums."""
-    return F64 if dtype is F64 else F32

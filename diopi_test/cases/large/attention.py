@@ -9,10 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from diopi_proto.dtypes import floating
-from diopi_test.cases.attention.around import both, masked, normed, of_both, of_masked, of_normed, of_turned, turned
 from diopi_test.cases.attention.calls import CAUSAL, attention, ragged, window
-from diopi_test.cases.attention.forms import of_flash, of_flash_var_len, of_multi_head, of_multi_head_var_len
-from diopi_test.cases.attention.masked import of_customized, of_customized_var_len
+from diopi_test.cases.attention.customized import of_customized, of_customized_var_len
+from diopi_test.cases.attention.flash import of_flash, of_flash_var_len
+from diopi_test.cases.attention.masked_softmax import masked, of_masked
+from diopi_test.cases.attention.multi_head import of_multi_head, of_multi_head_var_len
+from diopi_test.cases.attention.rms_norm import normed, of_normed
+from diopi_test.cases.attention.rotary import both, of_both, of_turned, turned
 from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.layouts import transposed
 from diopi_test.cases.model import ResultOverride, cases_for

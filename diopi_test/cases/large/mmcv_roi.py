@@ -5,19 +5,12 @@ from typing import Any
 
 from diopi_test.cases.domains import distinct
 from diopi_test.cases.large.makers import LARGE
-from diopi_test.cases.mmcv_roi import (
-    BORDERED,
-    CELL,
-    GRIDS,
-    MAXIMUM,
-    REGIONS,
-    align,
-    border,
-    deform,
-    pool,
-    pool_backward,
-    precise,
-)
+from diopi_test.cases.mmcv_roi.border_align import BORDERED, border
+from diopi_test.cases.mmcv_roi.deform_roi_pool import GRIDS, deform
+from diopi_test.cases.mmcv_roi.prroi_pool import precise
+from diopi_test.cases.mmcv_roi.regions import MAXIMUM, REGIONS
+from diopi_test.cases.mmcv_roi.roi_align import align
+from diopi_test.cases.mmcv_roi.roi_pool import CELL, pool, pool_backward
 from diopi_test.cases.template import register
 
 PYRAMID: Mapping[str, Any] = {"shape": (2, 37, 29, 31), "bins": (7, 7), "regions": 67}

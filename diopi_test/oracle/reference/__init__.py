@@ -1,4 +1,4 @@
-"""The truth: every function computed in float64, complex128 and int64 with NumPy, one module a family.
+"""The truth: every function computed in float64, complex128 and int64 with NumPy, one module or package a family.
 
 A reference takes the prototype's arguments by name and returns its results in order. It is written for reading.
 """

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
-from diopi_test.oracle.reference.attention import Rule, attended, of_one_length, packed
+from diopi_test.oracle.reference.attention.core import Rule, attended
+from diopi_test.oracle.reference.attention.sequences import of_one_length, packed
 from diopi_test.oracle.reference.products import plus, with_terms
 from diopi_test.oracle.reference.sums import relative_terms
 

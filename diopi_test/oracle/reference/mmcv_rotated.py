@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import WithTerms, reference
-from diopi_test.oracle.reference.mmcv_roi import Grid, adjoint_of_mean, crossed, gathered, mean_of, pooled, spread
+from diopi_test.oracle.reference.mmcv_roi.grid import Grid, adjoint_of_mean, crossed, gathered, mean_of, pooled, spread
 from diopi_test.oracle.reference.products import with_terms
 from diopi_test.oracle.reference.sampling import (
     Coordinate,

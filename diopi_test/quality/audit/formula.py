@@ -6,17 +6,18 @@ import ast
 import builtins
 import importlib
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from itertools import islice
 from pathlib import Path
-from types import CodeType, FunctionType, MappingProxyType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, final
 
 import diopi_test.oracle.reference as package
 from diopi_proto.interface import lookup
+from diopi_test.baseline.dependencies import dependencies
 from diopi_test.oracle.reference import Reference, reference_of, separate_registry
 from diopi_test.quality.audit.chance import is_random
 from diopi_test.quality.audit.fault import Answer, Effect, Fault
@@ -171,7 +172,7 @@ def _lines(code: CodeType) -> set[int]:
 
 @cache
 def _tree(module: str) -> ast.Module:
-    return ast.parse(Path(importlib.import_module(module).__file__ or "").read_text("utf-8"))
+    return ast.parse(Path(_path(module)).read_text("utf-8"))
 
 
 @cache
@@ -179,7 +180,7 @@ def _changes(module: str, lines: frozenset[int]) -> list[Change]:
     changes = []
     for place, node in enumerate(_places(_tree(module))):
         if node.lineno in lines:
-            where = f"{module.rpartition('.')[2]}.py:{node.lineno}"
+            where = f"{module.removeprefix(f'{package.__name__}.').replace('.', '/')}.py:{node.lineno}"
             for number, variant in enumerate(_variants(node)):
                 text = f"{where}: {_read(node)} -> {_read(variant)}"
                 changes.append(Change(module, place, number, text))
@@ -259,7 +260,7 @@ class _ChangedLoader(SourceFileLoader):
     """Loads a module with one change in its source."""
 
     def __init__(self, change: Change) -> None:
-        super().__init__(change.module, importlib.import_module(change.module).__file__ or "")
+        super().__init__(change.module, _path(change.module))
         self._change = change
 
     def get_code(self, fullname: str) -> CodeType:
@@ -271,22 +272,29 @@ class _ChangedLoader(SourceFileLoader):
 
 @lru_cache(maxsize=1)
 def _changed_reference(function: str, family: str, change: Change) -> Reference:
-    """The reference of a function from its family's module; one place is changed there or in a module it imports."""
+    """The reference of a function from its family's module; one place is changed there or in a module it needs."""
     with separate_registry() as references:
-        changed = _loaded(_ChangedLoader(change))
-        if family != change.module:
-            loader = SourceFileLoader(family, importlib.import_module(family).__file__ or "")
-            _loaded(loader, {change.module: changed})
+        _loaded(family, change, {})
     return references.get(function) or references[lookup(function).base]
 
 
-def _loaded(loader: SourceFileLoader, instead: Mapping[str, ModuleType] = MappingProxyType({})) -> ModuleType:
-    """A module that nobody else can import; where it imports from a module named in `instead`, it gets that one."""
-    module = importlib.util.module_from_spec(ModuleSpec(loader.name, loader, origin=loader.path))
+def _loaded(name: str, change: Change, loaded: dict[str, ModuleType]) -> ModuleType:
+    """A module of the references that nobody else can import, with its change if it is the one to be changed.
+
+    So are those it imports that depend on the change; each is in `loaded` afterwards, and not loaded twice.
+    """
+    loader = _ChangedLoader(change) if name == change.module else SourceFileLoader(name, _path(name))
+    module = loaded[name] = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=loader.path))
 
     def import_from(name: str, globals: Any = None, locals: Any = None, names: Any = (), level: int = 0) -> ModuleType:
-        return instead[name] if name in instead else __import__(name, globals, locals, names, level)
+        if not name.startswith(f"{package.__name__}.") or change.module not in dependencies(frozenset({name})):
+            return __import__(name, globals, locals, names, level)
+        return loaded[name] if name in loaded else _loaded(name, change, loaded)
 
     vars(module)["__builtins__"] = {**vars(builtins), "__import__": import_from}
     loader.exec_module(module)
     return module
+
+
+def _path(module: str) -> str:
+    return importlib.import_module(module).__file__ or ""

@@ -1,7 +1,9 @@
 """Faults of formulas: what is changed, what that shows, and that the references themselves stay as they are."""
 
+import ast
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from diopi_test.baseline.evaluate import make_baseline_case
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.domains import between
 from diopi_test.cases.model import Case, TensorSpec
+from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.reference import Reference, reference, reference_of, separate_registry
 from diopi_test.quality.audit.fault import Effect
 from diopi_test.quality.audit.formula import formula_faults
@@ -91,6 +94,23 @@ def test_a_change_in_a_module_that_a_reference_uses_shows() -> None:
     case = Case("float32-made-up", Dtype.float32, {**tensors, "beta": 1.0, "alpha": 1.0})
     found = trials("diopiAddmm", [make_baseline_case(lookup("diopiAddmm"), case)])
     assert found["product.value + addend -> product.value - addend"].shown == 1
+
+
+def test_a_change_in_a_module_that_is_needed_indirectly_shows() -> None:
+    function = "diopiRoiAlignRotatedMmcv"
+    made = make_baseline_case(lookup(function), select_cases(function, "smoke")[0])
+    of_samples = [fault for fault in formula_faults(function) if fault.name.startswith("sampling.py:")]
+    assert any(try_fault(fault, [made]).shown for fault in of_samples)
+
+
+def test_references_import_by_the_name_of_the_module() -> None:
+    """Where a package gives a module, a change in that one would not be seen."""
+    folder = Path(package.__file__ or "").parent
+    modules = {path.stem for path in folder.rglob("*.py")} - {"__init__"}
+    for path in folder.rglob("[!_]*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module == package.__name__:
+                assert not modules & {alias.name for alias in node.names}, path
 
 
 def test_changed_modules_are_loaded_beside_those_that_are_imported(monkeypatch: pytest.MonkeyPatch) -> None:

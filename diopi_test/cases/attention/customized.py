@@ -1,8 +1,8 @@
-"""Attention with a mask, in a layout of the caller's: the customized form, of sequences of one length and packed."""
+"""Flash attention with a mask, in a layout of the caller's, and its gradient: the customized form."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -10,6 +10,15 @@ import numpy as np
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
+from diopi_test.cases.attention.arguments import (
+    WITHOUT_DROPOUT,
+    core,
+    longest,
+    numbers,
+    packed_shapes_of,
+    register_both,
+    slopes,
+)
 from diopi_test.cases.attention.calls import (
     CAUSAL,
     DROPOUT,
@@ -28,16 +37,13 @@ from diopi_test.cases.attention.calls import (
     Heads,
     Shape,
     attention,
-    core,
-    numbers,
     ragged,
     square,
     window,
 )
-from diopi_test.cases.attention.forms import WITHOUT_DROPOUT, longest, packed_shapes, slopes
 from diopi_test.cases.domains import between, by_turns
 from diopi_test.cases.model import ResultOf
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, tensor
 from diopi_test.cases.tensors import literal
 
 COPIES = 8
@@ -94,7 +100,7 @@ def of_customized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def of_customized_var_len(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
-    sizes, (q, k) = template.sizes, packed_shapes(template.sizes)
+    sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     given = core(template, q, k)
     most = longest(sizes.queries), longest(sizes.keys)
     return {
@@ -175,17 +181,18 @@ PACKED = (
 
 HIDDEN = {**WEAK, "mask-all-but-first": "all queries see the first key alone"}
 
-
-def _register(name: str, derive: Any, both: Sequence[CaseTemplate], forward: Sequence[CaseTemplate]) -> None:
-    """Dropout is for forward functions alone: what fell is in records that only the implementation can make."""
-    register(name, templates=(*both, *forward), derive=derive, weak=HIDDEN)
-    register(f"{name}Backward", templates=both, derive=derive, weak=HIDDEN)
-
-
-_register("diopiCustomizedFlashAttention", of_customized, LAID_OUT, (*DROPOUT, *EVERYTHING, *EXACT_SHARES))
-_register(
+# what falls is in records that only the implementation can make: dropout is for forward functions alone
+register_both(
+    "diopiCustomizedFlashAttention",
+    of_customized,
+    LAID_OUT,
+    (*DROPOUT, *EVERYTHING, *EXACT_SHARES),
+    HIDDEN,
+)
+register_both(
     "diopiCustomizedFlashAttentionVarLen",
     of_customized_var_len,
     PACKED,
     (*RAGGED_DROPOUT, *RAGGED_EVERYTHING, *RAGGED_EXACT_SHARES),
+    HIDDEN,
 )

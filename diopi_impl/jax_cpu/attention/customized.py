@@ -1,0 +1,230 @@
+"""Flash attention with a mask, in a layout of the caller's, and its gradient: the customized form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.attention.core import Sight, attend, pull_back
+from diopi_impl.jax_cpu.attention.flash import draws
+from diopi_impl.jax_cpu.attention.sequences import check_rank, rule_of, sight_of_one_length, sight_of_packed
+from diopi_impl.jax_cpu.sizes import check_shapes
+
+COPIES = 8
+"""How many times a saved statistic is there."""
+
+TRIANGLE = 2048
+"""Size of the causal triangle that stands for larger ones."""
+
+LAYOUTS = ("BSND", "BNSD", "BSH", "SBH")
+
+
+def _in_rows(x: Array, layout: str, heads: int) -> Array:
+    """As [batch, rows, heads, head size]."""
+    if layout not in LAYOUTS:
+        raise ValueError(f"input_layout is {layout!r}, expected one of {LAYOUTS}")
+    check_rank(len(layout), **{f"a tensor in layout {layout}": x})
+    if len(layout) == 3:
+        if heads < 1 or x.shape[-1] % heads:
+            raise ValueError(f"a tensor has shape {x.shape}, whose last axis does not consist of {heads} heads")
+        x = x.reshape(*x.shape[:2], heads, x.shape[2] // heads)
+    return x.swapaxes(1, 2) if layout == "BNSD" else x.swapaxes(0, 1) if layout == "SBH" else x
+
+
+def _in_layout(x: Array, layout: str, shape: Sequence[int]) -> Array:
+    """The inverse of `_in_rows`."""
+    x = x.swapaxes(1, 2) if layout == "BNSD" else x.swapaxes(0, 1) if layout == "SBH" else x
+    return x.reshape(shape)
+
+
+def _in_rows_each(q: Array, k: Array, v: Array, layout: str, heads: int) -> tuple[Array, Array, Array]:
+    queries = _in_rows(q, layout, heads)
+    if queries.shape[2] != heads:
+        raise ValueError(f"head_num is {heads}, but q has shape {q.shape} in layout {layout}")
+    key_heads = k.shape[-1] // max(queries.shape[-1], 1)
+    return queries, _in_rows(k, layout, key_heads), _in_rows(v, layout, key_heads)
+
+
+def _hidden(mask: Array | None, causal: bool, queries: int, keys: int) -> Array | None:
+    """The mask, unless a small triangle stands for a large one, which the rule has already."""
+    if mask is None:
+        if causal:
+            raise ValueError("attention_mask is NULL, expected the causal triangle where is_causal is set")
+        return None
+    if causal and mask.shape == (TRIANGLE,) * 2 and min(queries, keys) > TRIANGLE:
+        return None
+    check_shapes((queries, keys), attention_mask=mask)
+    return mask
+
+
+def _own_records(gen: Array, lse: Array, statistics: Sequence[int], scores: int, dropped: float) -> tuple[Any, ...]:
+    """What is saved for the gradient: the generator's state where something fell, the logarithms of the sums as maxima
+    beside sums of 1, and nothing."""
+    maxima = jnp.broadcast_to(lse.reshape(*statistics, 1), (*statistics, COPIES)).astype(jnp.float32)
+    mask = None
+    if dropped:
+        mask = (
+            jnp.zeros(-(-scores // 128) * 16, jnp.uint8).at[:16].set(lax.bitcast_convert_type(gen, jnp.uint8).ravel())
+        )
+    return mask, maxima, jnp.ones_like(maxima), jnp.zeros(0, jnp.float32)
+
+
+def _saved_generator(dropout_mask: Array | None, dropped: float) -> Array:
+    """The generator's state that a forward call saved."""
+    if not dropped:
+        return jnp.zeros(2, jnp.uint64)
+    if dropout_mask is None:
+        raise ValueError("dropout_mask is NULL, expected the forward call's where p_dropout is not 0")
+    return lax.bitcast_convert_type(dropout_mask[:16].reshape(2, 8), jnp.uint64)
+
+
+def _saved_lse(softmax_max: Array, softmax_sum: Array, statistics: Sequence[int]) -> Array:
+    """The logarithms of the sums: of e relative to the maxima."""
+    check_shapes((*statistics, COPIES), softmax_max=softmax_max, softmax_sum=softmax_sum)
+    return jnp.where(softmax_sum > 0, softmax_max + jnp.log(softmax_sum), jnp.inf)[..., 0]
+
+
+def _sight_of_layout(q: Array, k: Array, slopes: Array | None, mask: Array | None, causal: bool, gen: Array) -> Sight:
+    """Of tensors as [batch, rows, heads, head size]."""
+    sight = sight_of_one_length(q, k, slopes, gen, top_left=True)
+    hidden = _hidden(mask, causal, q.shape[1], k.shape[1])
+    return sight._replace(hidden=None if hidden is None else hidden[None])
+
+
+@draws("diopiCustomizedFlashAttention")
+def customized_flash_attention(
+    gen: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    alibi_slopes: Array | None,
+    attention_mask: Array | None,
+    p_dropout: float,
+    softmax_scale: float,
+    is_causal: bool,
+    window_size_left: int,
+    window_size_right: int,
+    head_num: int,
+    input_layout: str,
+) -> Any:
+    rule = rule_of(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
+    queries, keys, values = _in_rows_each(q, k, v, input_layout, head_num)
+    sight = _sight_of_layout(queries, keys, alibi_slopes, attention_mask, is_causal, gen)
+    result, lse = attend(queries, keys, values, sight, rule)
+    lse = lse.swapaxes(1, 2)
+    records = _own_records(gen, lse, lse.shape, lse.size * keys.shape[1], p_dropout)
+    return _in_layout(result, input_layout, q.shape), *records
+
+
+@vendor.implements("diopiCustomizedFlashAttentionBackward")
+def customized_flash_attention_backward(
+    grad_output: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    alibi_slopes: Array | None,
+    attention_out: Array,
+    attention_mask: Array | None,
+    dropout_mask: Array | None,
+    softmax_max: Array,
+    softmax_sum: Array,
+    softmax_out: Array,
+    p_dropout: float,
+    softmax_scale: float,
+    is_causal: bool,
+    window_size_left: int,
+    window_size_right: int,
+    head_num: int,
+    input_layout: str,
+) -> Any:
+    rule = rule_of(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
+    check_shapes(q.shape, grad_output=grad_output, attention_out=attention_out)
+    queries, keys, values = _in_rows_each(q, k, v, input_layout, head_num)
+    gen = _saved_generator(dropout_mask, p_dropout)
+    sight = _sight_of_layout(queries, keys, alibi_slopes, attention_mask, is_causal, gen)
+    lse = _saved_lse(softmax_max, softmax_sum, (queries.shape[0], head_num, queries.shape[1])).swapaxes(1, 2)
+    g, result = (_in_rows(x, input_layout, head_num) for x in (grad_output, attention_out))
+    grads = pull_back(g, queries, keys, values, result, lse, sight, rule)
+    return [_in_layout(grad, input_layout, x.shape) for grad, x in zip(grads, (q, k, v), strict=True)]
+
+
+def _sight_of_ends(
+    q: Array,
+    k: Array,
+    ends: tuple[Sequence[int], Sequence[int]],
+    slopes: Array | None,
+    mask: Array | None,
+    causal: bool,
+    longest: tuple[int, int],
+    gen: Array,
+) -> Sight:
+    """Of packed tensors: the corner of the mask that belongs to a sequence hides its keys."""
+    begins = jnp.array((0, *ends[0])), jnp.array((0, *ends[1]))
+    sight = sight_of_packed(q, k, begins, slopes, gen, top_left=True)
+    hidden = _hidden(mask, causal, *longest)
+    if hidden is None:
+        return sight
+    places = (jnp.clip(rows.place[0], 0, most - 1) for rows, most in zip(sight[:2], longest, strict=True))
+    return sight._replace(hidden=hidden[jnp.ix_(*places)][None])
+
+
+@draws("diopiCustomizedFlashAttentionVarLen")
+def customized_flash_attention_var_len(
+    gen: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    cum_seq_q: Sequence[int],
+    cum_seq_kv: Sequence[int],
+    alibi_slopes: Array | None,
+    attention_mask: Array | None,
+    max_seqlen_q: int,
+    max_seqlen_kv: int,
+    p_dropout: float,
+    softmax_scale: float,
+    is_causal: bool,
+    window_size_left: int,
+    window_size_right: int,
+) -> Any:
+    rule = rule_of(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
+    ends, longest = (cum_seq_q, cum_seq_kv), (max_seqlen_q, max_seqlen_kv)
+    sight = _sight_of_ends(q, k, ends, alibi_slopes, attention_mask, is_causal, longest, gen)
+    result, lse = attend(q[None], k[None], v[None], sight, rule)
+    scores = len(cum_seq_q) * q.shape[1] * max_seqlen_q * max_seqlen_kv
+    return result[0], *_own_records(gen, lse, q.shape[:2], scores, p_dropout)
+
+
+@vendor.implements("diopiCustomizedFlashAttentionVarLenBackward")
+def customized_flash_attention_var_len_backward(
+    grad_output: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    cum_seq_q: Sequence[int],
+    cum_seq_kv: Sequence[int],
+    alibi_slopes: Array | None,
+    attention_out: Array,
+    attention_mask: Array | None,
+    dropout_mask: Array | None,
+    softmax_max: Array,
+    softmax_sum: Array,
+    softmax_out: Array,
+    max_seqlen_q: int,
+    max_seqlen_kv: int,
+    p_dropout: float,
+    softmax_scale: float,
+    is_causal: bool,
+    window_size_left: int,
+    window_size_right: int,
+) -> Any:
+    rule = rule_of(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
+    ends, longest = (cum_seq_q, cum_seq_kv), (max_seqlen_q, max_seqlen_kv)
+    gen = _saved_generator(dropout_mask, p_dropout)
+    sight = _sight_of_ends(q, k, ends, alibi_slopes, attention_mask, is_causal, longest, gen)
+    lse = _saved_lse(softmax_max, softmax_sum, q.shape[:2])[None]
+    g, queries, keys, values, result = (x[None] for x in (grad_output, q, k, v, attention_out))
+    return [x[0] for x in pull_back(g, queries, keys, values, result, lse, sight, rule)]

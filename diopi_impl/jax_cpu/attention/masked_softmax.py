@@ -1,0 +1,30 @@
+"""Scaled masked softmax and its gradient."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.sizes import check_shapes
+
+
+def _is_masked(x: Array, mask: Array, fixed_triu_mask: bool) -> Array:
+    if jnp.broadcast_shapes(mask.shape, x.shape) != x.shape:
+        raise ValueError(f"mask has shape {mask.shape}, which does not broadcast to {x.shape}")
+    return ~jnp.tri(x.shape[-2], x.shape[-1], dtype=bool) if fixed_triu_mask else mask != 0
+
+
+@vendor.implements("diopiScaledMaskedSoftmax")
+def scaled_masked_softmax(input: Array, mask: Array, scale: float, fixed_triu_mask: bool) -> Array:
+    return jax.nn.softmax(jnp.where(_is_masked(input, mask, fixed_triu_mask), -10000.0, scale * input), -1)
+
+
+@vendor.implements("diopiScaledMaskedSoftmaxBackward")
+def scaled_masked_softmax_backward(
+    grad_output: Array, output: Array, mask: Array, scale: float, fixed_triu_mask: bool
+) -> Array:
+    check_shapes(grad_output.shape, output=output)
+    slopes = scale * output * (grad_output - (grad_output * output).sum(-1, keepdims=True))
+    return jnp.where(_is_masked(output, mask, fixed_triu_mask), 0, slopes)

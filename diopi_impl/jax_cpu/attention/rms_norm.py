@@ -1,0 +1,51 @@
+"""RMS norm and its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.sizes import check_shapes
+
+
+def _normalised(input: Array, normalized_shape: Sequence[int]) -> tuple[int, ...]:
+    begin = input.ndim - len(normalized_shape)
+    if not normalized_shape or begin < 0 or input.shape[begin:] != tuple(normalized_shape):
+        raise ValueError(f"input of shape {input.shape} does not end in normalized_shape {tuple(normalized_shape)}")
+    return tuple(range(begin, input.ndim))
+
+
+@vendor.implements("diopiRMSNorm")
+def rms_norm(
+    input: Array, normalized_shape: Sequence[int], weight: Array | None, bias: Array | None, eps: float
+) -> Any:
+    axes = _normalised(input, normalized_shape)
+    check_shapes(normalized_shape, weight=weight, bias=bias)
+    inv_rms = 1 / jnp.sqrt(jnp.square(input).mean(axes, keepdims=True) + eps)
+    scaled = input * inv_rms if weight is None else input * inv_rms * weight
+    return scaled if bias is None else scaled + bias, inv_rms.squeeze(axes)
+
+
+@vendor.implements("diopiRMSNormBackward")
+def rms_norm_backward(
+    grad_output: Array,
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    inv_rms: Array,
+    normalized_shape: Sequence[int],
+    eps: float,
+) -> Any:
+    axes = _normalised(input, normalized_shape)
+    leading = tuple(range(axes[0]))
+    check_shapes(normalized_shape, weight=weight)
+    check_shapes(input.shape, grad_output=grad_output)
+    check_shapes(input.shape[: axes[0]], inv_rms=inv_rms)
+    r = inv_rms.reshape(*inv_rms.shape, *[1] * len(axes))
+    x_hat, g = input * r, grad_output if weight is None else grad_output * weight
+    grad_input = r * (g - x_hat * (g * x_hat).mean(axes, keepdims=True))
+    return grad_input, (grad_output * x_hat).sum(leading), grad_output.sum(leading)

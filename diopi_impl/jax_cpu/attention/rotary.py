@@ -1,0 +1,47 @@
+"""Rotary embedding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.sizes import check_shapes
+
+
+def _rotated(a: Array, b: Array, cos: Sequence[Array], sin: Sequence[Array]) -> tuple[Array, Array]:
+    """The pairs (a, b) rotated; cosines and sines for a and for b."""
+    return a * cos[0] - b * sin[0], b * cos[1] + a * sin[1]
+
+
+@vendor.implements("diopiRotaryEmbedding")
+def rotary_embedding(x: Array, cos: Array, sin: Array, conj: bool, interleaved: bool) -> Array:
+    if x.shape[-1] % 2:
+        raise ValueError(f"x has shape {x.shape}, expected an even number of elements in the last axis")
+    for name, tensor in (("cos", cos), ("sin", sin)):
+        if tensor.shape[-1] != x.shape[-1] // 2:
+            raise ValueError(f"{name} has shape {tensor.shape}, expected {x.shape[-1] // 2} elements in the last axis")
+    half = x.shape[-1] // 2
+    pairs = x.reshape(*x.shape[:-1], half, 2) if interleaved else x.reshape(*x.shape[:-1], 2, half).swapaxes(-1, -2)
+    sin = -sin if conj else sin
+    both = jnp.stack(_rotated(pairs[..., 0], pairs[..., 1], (cos, cos), (sin, sin)), -1 if interleaved else -2)
+    return both.reshape(*both.shape[:-2], 2 * half)
+
+
+@vendor.implements("diopiRotaryEmbeddingV2")
+def rotary_embedding_v2(query: Array, key: Array, cos: Array, sin: Array, dim: int) -> Any:
+    if dim < 1 or dim % 2:
+        raise ValueError(f"dim is {dim}, expected an even number of at least 2")
+    return tuple(_rotated_heads(name, x, cos, sin, dim) for name, x in (("query", query), ("key", key)))
+
+
+def _rotated_heads(name: str, x: Array, cos: Array, sin: Array, dim: int) -> Array:
+    if x.shape[-1] % dim or (x.ndim > 2 and x.shape[-1] != dim):
+        raise ValueError(f"{name} has shape {x.shape}, expected heads of {dim} elements in the last axis")
+    heads = x.reshape(len(x), x.shape[1] // dim, dim) if x.ndim == 2 else x
+    check_shapes((heads.shape[-3], 1, dim), cos=cos, sin=sin)
+    (first, second), cosines, sines = (jnp.split(part, 2, -1) for part in (heads, cos, sin))
+    return jnp.concatenate(_rotated(first, second, cosines, sines), -1).reshape(x.shape)

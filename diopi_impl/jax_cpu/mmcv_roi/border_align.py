@@ -1,0 +1,49 @@
+"""BorderAlign: the largest of the points on each border of a box."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.mmcv_roi.grid import put_at
+from diopi_impl.jax_cpu.sampling import bordered, rows_of, sampled
+
+
+def _border_points(boxes: Array, pool_size: int, number: Array) -> tuple[Array, Array]:
+    """Where the points of a number (…, K, borders) are on the borders of boxes (…, K, 4): y and x."""
+    if pool_size < 1:
+        raise ValueError(f"pool_size is {pool_size}, expected 1 or more")
+    x1, y1, x2, y2 = (boxes[..., k] for k in range(4))
+    down, across = jnp.array([0, 1, 0, -1]), jnp.array([1, 0, -1, 0])
+    y = jnp.stack([y1, y1, y2, y2], -1) + down * (number * (y2 - y1)[..., jnp.newaxis] / pool_size)
+    x = jnp.stack([x1, x1, x2, x2], -1) + across * (number * (x2 - x1)[..., jnp.newaxis] / pool_size)
+    return y, x
+
+
+@vendor.implements("diopiBorderAlignMmcv")
+def border_align(input: Array, boxes: Array, pool_size: int) -> tuple[Array, Array]:
+    n, c, h, w = input.shape
+    rows = rows_of(input.reshape(n * 4, c // 4, h, w))
+    first = (jnp.arange(n * 4) * h * w).reshape(n, 1, 4)
+
+    def larger(number: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
+        y, x = _border_points(boxes, pool_size, number)
+        values = sampled(rows, lambda row, column: first + row * w + column, bordered(y, h), bordered(x, w))
+        is_larger = (values > best[0]) | (number == 0)
+        return jnp.where(is_larger, values, best[0]), jnp.where(is_larger, number, best[1])
+
+    shape = (n, boxes.shape[1], 4, c // 4)
+    start = jnp.zeros(shape, input.dtype), jnp.zeros(shape, int)
+    largest, places = lax.fori_loop(0, pool_size + 1, larger, start)
+    return jnp.moveaxis(largest, -1, 1), jnp.moveaxis(places, -1, 1)
+
+
+@vendor.implements("diopiBorderAlignBackwardMmcv")
+def border_align_backward(
+    grad_input: Array, grad_output: Array, boxes: Array, argmax_idx: Array, pool_size: int
+) -> Array:
+    n, c, h, w = grad_input.shape
+    planes = jnp.moveaxis(jnp.arange(n * c).reshape(n, 4, c // 4, 1), 1, -1)
+    y, x = _border_points(boxes[:, jnp.newaxis], pool_size, argmax_idx)
+    return put_at(grad_output, planes, y, x, (n, c, h, w))

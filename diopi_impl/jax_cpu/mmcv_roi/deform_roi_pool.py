@@ -1,0 +1,74 @@
+"""DeformRoiPool: the samples of each bin are moved by offsets."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.mmcv_roi.grid import Pair, samples_of, shape_of
+from diopi_impl.jax_cpu.sampling import rows_of
+
+
+def _shifts(rois: Array, offset: Array | None, scale: float, gamma: float) -> Array | None:
+    """How far the samples of each bin move along H and W: (2, R, bins along H, along W)."""
+    if offset is None or not offset.size:
+        return None
+    sizes = jnp.stack([(rois[:, 4] - rois[:, 2]) * scale, (rois[:, 3] - rois[:, 1]) * scale])
+    return gamma * sizes[..., jnp.newaxis, jnp.newaxis] * jnp.moveaxis(offset, 1, 0)[::-1]
+
+
+def _check_offset(offset: Array | None, rois: Array, bins: Pair) -> None:
+    if offset is not None and offset.size and offset.shape != (len(rois), 2, *bins):
+        raise ValueError(f"offset has shape {offset.shape}, expected {(len(rois), 2, *bins)}, or no elements")
+
+
+@vendor.implements("diopiDeformRoiPoolMmcv")
+def deform_roi_pool(
+    input: Array,
+    rois: Array,
+    offset: Array | None,
+    pooled_height: int,
+    pooled_width: int,
+    sampling_ratio: int,
+    spatial_scale: float,
+    gamma: float,
+) -> Array:
+    bins = (pooled_height, pooled_width)
+    _check_offset(offset, rois, bins)
+    shifts = _shifts(rois, offset, spatial_scale, gamma)
+    return samples_of(shape_of(input), rois, spatial_scale, bins, sampling_ratio, True, shifts).mean(input, bins)
+
+
+@vendor.implements("diopiDeformRoiPoolBackwardMmcv")
+def deform_roi_pool_backward(
+    grad_input: Array,
+    grad_offset: Array | None,
+    grad_output: Array,
+    input: Array,
+    rois: Array,
+    offset: Array | None,
+    pooled_height: int,
+    pooled_width: int,
+    sampling_ratio: int,
+    spatial_scale: float,
+    gamma: float,
+) -> tuple[Array, Array | None]:
+    bins = (pooled_height, pooled_width)
+    _check_offset(offset, rois, bins)
+    shifts = _shifts(rois, offset, spatial_scale, gamma)
+    its = samples_of(shape_of(input), rois, spatial_scale, bins, sampling_ratio, True, shifts)
+    to_input = its.adjoint_of_mean(grad_output)
+    if grad_offset is None or offset is None or not offset.size:
+        return to_input, grad_offset
+    rows, given = rows_of(input), jnp.moveaxis(grad_output, 1, -1)
+
+    def add(total: Array, y: Array, x: Array, has: Array) -> Array:
+        slopes = jax.vjp(lambda y, x: its.on(rows, y, x), y, x)[1](given)
+        return total + jnp.where(has, jnp.stack(slopes), 0)
+
+    total = its.each(add, jnp.zeros((2, len(rois), *bins), input.dtype))
+    means = total / jnp.maximum(its.count, 1)[:, jnp.newaxis, jnp.newaxis].astype(input.dtype)
+    (to_offset,) = jax.vjp(lambda offset: _shifts(rois, offset, spatial_scale, gamma), offset)[1](means)
+    return to_input, to_offset

@@ -1,0 +1,154 @@
+"""The samples of regions of interest on feature maps.
+
+Regions have different numbers of samples a bin. So there is a loop over the samples, and each step makes one of every
+bin of every region.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, final
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from diopi_impl.jax_cpu.sampling import Cells, adjoint, bordered, planes_of, rows_of, sampled
+
+Pair = tuple[int, int]
+"""Along H and along W."""
+
+Shape = tuple[int, int, int, int]
+"""Of feature maps: (N, C, H, W)."""
+
+
+def shape_of(maps: Array) -> Shape:
+    """The shape of feature maps; ValueError if they have other axes than N, C, H, W."""
+    if maps.ndim != 4:
+        raise ValueError(f"feature maps have shape {maps.shape}, expected (N, C, H, W)")
+    n, c, h, w = maps.shape
+    return n, c, h, w
+
+
+@final
+class Samples:
+    """The samples of regions on maps of a shape.
+
+    Args:
+        batch: the map each region is on: (R,).
+        counts: samples a bin along H and W: (R,) each.
+        places: from the number of a sample along each axis, (R,), to its position (R, bins along H, along W), y and x.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        batch: Array,
+        counts: tuple[Array, Array],
+        places: Callable[[Array, Array], tuple[Array, Array]],
+    ) -> None:
+        self._shape, self._places = shape, places
+        self._first = (batch.astype(int) * shape[2] * shape[3])[:, jnp.newaxis, jnp.newaxis]
+        self._counts = [jnp.maximum(count, 0) for count in counts]
+        self.count = self._counts[0] * self._counts[1]
+
+    def each(self, add: Callable[[Any, Array, Array, Array], Any], start: Any) -> Any:
+        """What `add` makes of `start` with y, x of each sample of all bins, and which regions have as many."""
+
+        def step(number: Array, state: Any) -> Any:
+            across = jnp.maximum(self._counts[1], 1)
+            y, x = self._places(number // across, number % across)
+            return add(state, y, x, (number < self.count)[:, jnp.newaxis, jnp.newaxis])
+
+        return lax.fori_loop(0, jnp.max(self.count, initial=0), step, start)
+
+    def on(self, rows: Array, y: Array, x: Array) -> Array:
+        """One sample of every bin: (R, bins along H, along W, C)."""
+        _, _, h, w = self._shape
+        return self._sampled(rows, bordered(y, h), bordered(x, w))
+
+    def _sampled(self, rows: Array, y: Cells, x: Cells) -> Array:
+        return sampled(rows, lambda row, column: self._first + row * self._shape[3] + column, y, x)
+
+    @property
+    def _share(self) -> Array:
+        """What each sample counts in the mean of its bin."""
+        return (1 / jnp.maximum(self.count, 1))[:, jnp.newaxis, jnp.newaxis, jnp.newaxis]
+
+    def mean(self, maps: Array, bins: Pair) -> Array:
+        """Of each bin: (R, C, bins along H, along W)."""
+        rows = rows_of(maps)
+
+        def add(total: Array, y: Array, x: Array, has: Array) -> Array:
+            return total + jnp.where(has[..., jnp.newaxis], self.on(rows, y, x), 0)
+
+        total = self.each(add, jnp.zeros((len(self.count), *bins, maps.shape[1]), maps.dtype))
+        return jnp.moveaxis(total * self._share.astype(maps.dtype), -1, 1)
+
+    def adjoint_of_mean(self, grad: Array) -> Array:
+        """What the maps get of grad (R, C, bins along H, along W)."""
+        rows = jnp.zeros((self._shape[0] * self._shape[2] * self._shape[3], self._shape[1]), grad.dtype)
+        given = jnp.moveaxis(grad, 1, -1) * self._share.astype(grad.dtype)
+
+        def add(total: Array, y: Array, x: Array, has: Array) -> Array:
+            of_bins = jnp.where(has[..., jnp.newaxis], given, 0)
+            return total + adjoint(lambda rows: self.on(rows, y, x), rows, of_bins)
+
+        return planes_of(self.each(add, rows), self._shape)
+
+
+def counts_of(extents: tuple[Array, Array], bins: Pair, ratio: int) -> tuple[Array, Array]:
+    """How many samples a bin has along each axis."""
+    one, other = (
+        jnp.full(extent.shape, ratio) if ratio > 0 else jnp.ceil(extent / n).astype(int)
+        for extent, n in zip(extents, bins, strict=True)
+    )
+    return one, other
+
+
+def step_of(extent: Array, bins: int, count: Array, number: Array) -> Array:
+    """How far from the start of their regions samples of a number lie in each bin: (R, bins)."""
+    extent, count, number = (one[:, jnp.newaxis] for one in (extent, count, number))
+    return (jnp.arange(bins) + (number + 0.5) / jnp.maximum(count, 1)) * (extent / bins)
+
+
+def _extents(rois: Array, scale: float, aligned: bool) -> tuple[list[Array], list[Array]]:
+    """Where regions start, and how large they are, along H and W: (R,) each."""
+    low = [rois[:, 2] * scale, rois[:, 1] * scale]
+    sizes = [rois[:, 4] * scale - low[0], rois[:, 3] * scale - low[1]]
+    if aligned:
+        return [start - 0.5 for start in low], sizes
+    return low, [jnp.maximum(size, 1) for size in sizes]
+
+
+def samples_of(
+    shape: Shape, rois: Array, scale: float, bins: Pair, ratio: int, aligned: bool, shifts: Array | None = None
+) -> Samples:
+    """The samples of regions; those of each bin are moved by `shifts` (2, R, bins along H, along W)."""
+    starts, extents = _extents(rois, scale, aligned)
+    counts = counts_of((extents[0], extents[1]), bins, ratio)
+
+    def places(row: Array, column: Array) -> tuple[Array, Array]:
+        y = starts[0][:, jnp.newaxis] + step_of(extents[0], bins[0], counts[0], row)
+        x = starts[1][:, jnp.newaxis] + step_of(extents[1], bins[1], counts[1], column)
+        both = jnp.broadcast_arrays(y[:, :, jnp.newaxis], x[:, jnp.newaxis])
+        return (both[0], both[1]) if shifts is None else (both[0] + shifts[0], both[1] + shifts[1])
+
+    return Samples(shape, rois[:, 0], counts, places)
+
+
+def plane_numbers(rois: Array, shape: tuple[int, ...]) -> Array:
+    """The number of the plane that each channel of each region is on: (R, C, 1, 1)."""
+    channels = shape[1]
+    first = rois[:, 0].astype(int) * channels
+    return (first[:, jnp.newaxis] + jnp.arange(channels))[..., jnp.newaxis, jnp.newaxis]
+
+
+def put_at(grad: Array, planes: Array, y: Array, x: Array, shape: Shape) -> Array:
+    """What maps get of numbers at positions, each on the plane with its number."""
+    n, c, h, w = shape
+    cells = bordered(y, h), bordered(x, w)
+
+    def read(flat: Array) -> Array:
+        return sampled(flat, lambda row, column: (planes * h + row) * w + column, *cells)[..., 0]
+
+    return adjoint(read, jnp.zeros((n * c * h * w, 1), grad.dtype), grad).reshape(shape)

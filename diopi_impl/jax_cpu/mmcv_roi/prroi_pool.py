@@ -1,0 +1,88 @@
+"""Precise RoI pooling: means are integrals, and there is a gradient by the regions."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import Array
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.mmcv_roi.grid import Pair
+from diopi_impl.jax_cpu.sampling import adjoint
+
+
+def _hat_integral(x: Array) -> Array:
+    """∫ of the hat from −1 to x."""
+    x = jnp.clip(x, -1, 1)
+    return x + 0.5 - jnp.sign(x) * x**2 / 2
+
+
+def _edges(rois: Array, scale: float, bins: Pair) -> tuple[list[Array], list[Array]]:
+    """Edges of the bins along H and W, (R, bins + 1), and how wide they are, (R,)."""
+    starts = [rois[:, 2] * scale, rois[:, 1] * scale]
+    sizes = [jnp.maximum(rois[:, 4] - rois[:, 2], 0) * scale, jnp.maximum(rois[:, 3] - rois[:, 1], 0) * scale]
+    widths = [size / n for size, n in zip(sizes, bins, strict=True)]
+    edges = [
+        start[:, jnp.newaxis] + width[:, jnp.newaxis] * jnp.arange(n + 1)
+        for start, width, n in zip(starts, widths, bins, strict=True)
+    ]
+    return edges, widths
+
+
+def _means(edges: Array, widths: Array, length: int) -> Array:
+    """The weights of an axis's elements in the mean over each bin: (R, bins, length)."""
+    integrals = _hat_integral(edges[..., jnp.newaxis] - jnp.arange(length))
+    widths = widths[:, jnp.newaxis, jnp.newaxis]
+    return jnp.where(widths > 0, jnp.diff(integrals, axis=1) / jnp.where(widths > 0, widths, 1), 0)
+
+
+def _precise(input: Array, rois: Array, scale: float, bins: Pair) -> Array:
+    edges, widths = _edges(rois, scale, bins)
+    rows, columns = (_means(*axis) for axis in zip(edges, widths, input.shape[2:], strict=True))
+    maps = input[rois[:, 0].astype(int)]
+    return jnp.einsum("kph,kqw,kchw->kcpq", rows, columns, maps, precision="highest")
+
+
+@vendor.implements("diopiPrroiPoolMmcv")
+def prroi_pool(input: Array, rois: Array, pooled_height: int, pooled_width: int, spatial_scale: float) -> Array:
+    return _precise(input, rois, spatial_scale, (pooled_height, pooled_width))
+
+
+@vendor.implements("diopiPrroiPoolbackwardMmcv")
+def prroi_pool_backward(
+    grad_input: Array,
+    grad_output: Array,
+    rois: Array,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+) -> Array:
+    zeros = jnp.zeros(grad_input.shape, grad_output.dtype)
+    return adjoint(lambda maps: _precise(maps, rois, spatial_scale, (pooled_height, pooled_width)), zeros, grad_output)
+
+
+@vendor.implements("diopiPrroiPoolCoorBackwardMmcv")
+def prroi_pool_coor_backward(
+    grad_rois: Array,
+    output: Array,
+    grad_output: Array,
+    input: Array,
+    rois: Array,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+) -> Array:
+    edges, widths = _edges(rois, spatial_scale, (pooled_height, pooled_width))
+    has_area = (widths[0] > 0) & (widths[1] > 0)
+    maps, columns = input[rois[:, 0].astype(int)], [jnp.zeros(len(rois), input.dtype)] * 5
+    for axis, names in ((0, "kph,kqw,kchw->kcqp"), (1, "kqw,kph,kchw->kcpq")):
+        means = _means(edges[1 - axis], widths[1 - axis], input.shape[3 - axis])
+        hats = jnp.maximum(1 - jnp.abs(edges[axis][..., jnp.newaxis] - jnp.arange(input.shape[2 + axis])), 0)
+        lines = jnp.einsum(names, hats, means, maps, precision="highest")
+        p, given = (jnp.swapaxes(one, 2, 3) if axis == 0 else one for one in (output, grad_output))
+        low, high = given * (p - lines[..., :-1]), given * (lines[..., 1:] - p)
+        part = jnp.arange(given.shape[-1] + 1, dtype=input.dtype) / given.shape[-1]
+        width = jnp.where(has_area, widths[axis], 1)
+        for column, share in ((2 - axis, 1 - part), (4 - axis, part)):
+            total = (low * share[:-1] + high * share[1:]).sum((1, 2, 3))
+            columns[column] = jnp.where(has_area, spatial_scale * total / width, 0)
+    return jnp.stack(columns, 1)

@@ -1,0 +1,71 @@
+"""RoiAlign, of the mean and of the maximum."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from diopi_impl.functional import ResultSpec
+from diopi_impl.jax_cpu import detection, vendor
+from diopi_impl.jax_cpu.mmcv_roi.grid import plane_numbers, put_at, samples_of, shape_of
+from diopi_impl.jax_cpu.sampling import rows_of
+
+MAXIMUM, MEAN = 0, 1
+"""The values of pool_mode."""
+
+NO_SAMPLE = -float(np.finfo(np.float32).max)
+"""What the largest of no samples is."""
+
+
+@vendor.implements("diopiRoiAlignMmcv")
+def roi_align(
+    input: Array,
+    rois: Array,
+    aligned_height: int,
+    aligned_width: int,
+    sampling_ratio: int,
+    pool_mode: int,
+    spatial_scale: float,
+    aligned: bool,
+    *,
+    out: tuple[ResultSpec, ...],
+) -> tuple[Array, ...]:
+    if pool_mode == MEAN:
+        attributes = spatial_scale, aligned_height, aligned_width, sampling_ratio, aligned
+        return detection.roi_align(input, rois, *attributes), jnp.zeros(out[1].shape), jnp.zeros(out[2].shape)
+    if pool_mode != MAXIMUM:
+        raise ValueError(f"pool_mode is {pool_mode}, expected {MAXIMUM} for the maximum or {MEAN} for the mean")
+    bins = (aligned_height, aligned_width)
+    its, rows = samples_of(shape_of(input), rois, spatial_scale, bins, sampling_ratio, aligned), rows_of(input)
+
+    def larger(best: tuple[Array, ...], y: Array, x: Array, has: Array) -> tuple[Array, ...]:
+        values = its.on(rows, y, x)
+        is_larger = has[..., jnp.newaxis] & ((values > best[0]) | (best[1] == -1))
+        given = values, y[..., jnp.newaxis], x[..., jnp.newaxis]
+        return tuple(jnp.where(is_larger, new, old) for new, old in zip(given, best, strict=True))
+
+    shape = (len(rois), *bins, input.shape[1])
+    start = [jnp.full(shape, value, input.dtype) for value in (NO_SAMPLE, -1, -1)]
+    return tuple(jnp.moveaxis(one, -1, 1) for one in its.each(larger, tuple(start)))
+
+
+@vendor.implements("diopiRoiAlignBackwardMmcv")
+def roi_align_backward(
+    grad_input: Array,
+    grad_output: Array,
+    rois: Array,
+    argmax_y: Array | None,
+    argmax_x: Array | None,
+    aligned_height: int,
+    aligned_width: int,
+    sampling_ratio: int,
+    pool_mode: int,
+    spatial_scale: float,
+    aligned: bool,
+) -> Array:
+    if pool_mode == MEAN or argmax_y is None or argmax_x is None:
+        bins, shape = (aligned_height, aligned_width), shape_of(grad_input)
+        return detection.roi_align_backward(grad_output, rois, spatial_scale, *bins, *shape, sampling_ratio, aligned)
+    given = jnp.where(argmax_y == -1, 0, grad_output)
+    return put_at(given, plane_numbers(rois, grad_output.shape), argmax_y, argmax_x, shape_of(grad_input))

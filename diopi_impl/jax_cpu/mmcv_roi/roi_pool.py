@@ -1,0 +1,70 @@
+"""RoiPool."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.mmcv_roi.grid import plane_numbers
+from diopi_impl.jax_cpu.sampling import rows_of
+
+
+def _cells(start: Array, extent: Array, bins: int, length: int) -> tuple[Array, Array]:
+    """The first cell of each bin along an axis, and the one after the last: (R, bins)."""
+    start, width, number = start[:, jnp.newaxis], (extent / bins)[:, jnp.newaxis], jnp.arange(bins)
+    first = jnp.floor(number * width + start)
+    after = jnp.ceil((number + 1) * width + start)
+    return jnp.clip(first, 0, length).astype(int), jnp.clip(after, 0, length).astype(int)
+
+
+@vendor.implements("diopiRoiPoolMmcv")
+def roi_pool(
+    output: Array,
+    argmax: Array,
+    input: Array,
+    rois: Array,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+) -> tuple[Array, Array]:
+    _, c, h, w = input.shape
+    low = [rois[:, 2] * spatial_scale, rois[:, 1] * spatial_scale]
+    sizes = [(rois[:, 4] + 1) * spatial_scale - low[0], (rois[:, 3] + 1) * spatial_scale - low[1]]
+    (top, bottom), (left, right) = (
+        _cells(start, size, bins, length)
+        for start, size, bins, length in zip(low, sizes, (pooled_height, pooled_width), (h, w), strict=True)
+    )
+    height, width = (bottom - top)[:, :, jnp.newaxis], (right - left)[:, jnp.newaxis]
+    count = jnp.maximum(height, 0) * jnp.maximum(width, 0)
+    rows, first = rows_of(input), (rois[:, 0].astype(int) * h * w)[:, jnp.newaxis, jnp.newaxis]
+
+    def larger(number: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
+        y = top[:, :, jnp.newaxis] + number // jnp.maximum(width, 1)
+        x = left[:, jnp.newaxis] + number % jnp.maximum(width, 1)
+        place = jnp.clip(y, 0, h - 1) * w + jnp.clip(x, 0, w - 1)
+        values = rows[first + place]
+        is_larger = (number < count)[..., jnp.newaxis] & ((values > best[0]) | (best[1] < 0))
+        return jnp.where(is_larger, values, best[0]), jnp.where(is_larger, place[..., jnp.newaxis], best[1])
+
+    shape = (len(rois), pooled_height, pooled_width, c)
+    start = jnp.zeros(shape, input.dtype), jnp.full(shape, -1)
+    largest, places = lax.fori_loop(0, jnp.max(count, initial=0), larger, start)
+    has_area = ((sizes[0] > 0) & (sizes[1] > 0))[:, jnp.newaxis, jnp.newaxis, jnp.newaxis]
+    both = jnp.where(has_area, largest, 0), jnp.where(has_area, places, 0)
+    return jnp.moveaxis(both[0], -1, 1), jnp.moveaxis(both[1], -1, 1)
+
+
+@vendor.implements("diopiRoiPoolBackwardMmcv")
+def roi_pool_backward(
+    grad_input: Array,
+    grad_output: Array,
+    rois: Array,
+    argmax: Array,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+) -> Array:
+    n, c, h, w = grad_input.shape
+    places = jnp.where(argmax < 0, n * c * h * w, plane_numbers(rois, grad_output.shape) * h * w + argmax)
+    return jnp.zeros(n * c * h * w, grad_output.dtype).at[places].add(grad_output, mode="drop").reshape(n, c, h, w)

@@ -1,0 +1,104 @@
+"""The arguments of a call of attention, whatever the form, and cases of a form and of its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.attention.calls import F32, F64, NUMBERS, WEAK, Heads, Shape
+from diopi_test.cases.domains import between, whole
+from diopi_test.cases.model import ResultOf
+from diopi_test.cases.template import CaseTemplate, Derive, TensorTemplate, register, tensor
+from diopi_test.cases.tensors import literal
+
+SMALL = whole(-2, 2)
+
+
+def _identity(rows: int) -> Callable[[Any], NDArray[Any]]:
+    return lambda values: np.eye(rows)[:, np.newaxis]
+
+
+def core(template: CaseTemplate, q: Shape, k: Shape) -> dict[str, TensorTemplate]:
+    """Queries, keys, values and the gradient of the result (`g`) of these shapes, whose last axes are heads."""
+    layout = template.layout
+    if not 0 < template.arguments.get("p_dropout", 0) < 1:
+        queries, keys = tensor(*q, layout=layout), tensor(*k, layout=layout)
+        return {"q": queries, "k": keys, "v": keys, "g": queries}
+    shows = _identity(template.sizes.size)
+    drawn = {name: tensor(*shape, domain=SMALL, layout=layout) for name, shape in (("q", q), ("k", k))}
+    return {**drawn, **{name: tensor(*x, compute=shows, layout=layout) for name, x in (("v", k), ("g", q))}}
+
+
+def numbers(
+    template: CaseTemplate, names: Mapping[str, str] | None = None, left_out: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The numbers of a call, those not `left_out`, under the `names` a form has for them."""
+    given = {**NUMBERS, **template.arguments}
+    return {(names or {}).get(name, name): value for name, value in given.items() if name not in left_out}
+
+
+def lse_type(dtype: Dtype) -> Dtype:
+    """The element type of the logarithms of the sums."""
+    return F64 if dtype is F64 else F32
+
+
+WITHOUT_DROPOUT = {"p_dropout": 0.0, "dropout_p": 0.0, "gen": None, "return_debug_mask": False}
+
+
+def saved_results(forward: str, shapes: Mapping[str, Shape], dtype: Dtype, template: CaseTemplate) -> dict[str, Any]:
+    """What a gradient takes of its forward function: result and logarithms of the sums, in this order.
+
+    They are those of a call without dropout, unless everything falls: what falls otherwise is free.
+    """
+    result, lse = shapes
+    everything = {"p_dropout": 1.0, "dropout_p": 1.0} if template.arguments.get("p_dropout") == 1 else {}
+    of = ResultOf(forward, result, given={**WITHOUT_DROPOUT, **everything}, unspecified=inf)
+    return {
+        result: tensor(*shapes[result], compute=of, layout=template.layout),
+        lse: tensor(*shapes[lse], dtype=lse_type(dtype), compute=replace(of, result=lse)),
+    }
+
+
+def slopes(sizes: Heads, sequences: int) -> Any:
+    """Slopes of ALiBi, of all sequences or of each; None where there are none."""
+    shape: Shape = ((), (sizes.heads,), (sequences, sizes.heads))[sizes.slopes]
+    return tensor(*shape, domain=between(0.1, 1), dtype=F32) if sizes.slopes else None
+
+
+def shapes_of(sizes: Heads) -> tuple[Shape, Shape]:
+    """Of queries and of keys."""
+    return (sizes.batch, sizes.queries, sizes.heads, sizes.size), (sizes.batch, sizes.keys, sizes.key_heads, sizes.size)
+
+
+def packed_shapes_of(sizes: Heads) -> tuple[Shape, Shape]:
+    """Of packed queries and of keys."""
+    return (sum(sizes.queries), sizes.heads, sizes.size), (sum(sizes.keys), sizes.key_heads, sizes.size)
+
+
+def begins(lengths: Sequence[int], dtype: Dtype) -> Any:
+    """Where each sequence begins, and the last ends."""
+    return literal(np.array([0, *accumulate(lengths)]), dtype)
+
+
+def longest(lengths: Sequence[int]) -> int:
+    """More than the longest sequence has."""
+    return max(lengths, default=0) + 1
+
+
+def register_both(
+    name: str,
+    derive: Derive,
+    both: Sequence[CaseTemplate],
+    forward: Sequence[CaseTemplate],
+    weak: Mapping[str, str] = WEAK,
+) -> None:
+    """Register cases of a form and of its gradient, and those of the form alone."""
+    register(name, templates=(*both, *forward), derive=derive, weak=weak)
+    register(f"{name}Backward", templates=both, derive=derive, weak=weak)

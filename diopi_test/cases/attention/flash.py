@@ -1,0 +1,83 @@
+"""Flash attention, of sequences of one length and packed, and its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.attention.arguments import (
+    begins,
+    core,
+    longest,
+    numbers,
+    packed_shapes_of,
+    register_both,
+    saved_results,
+    shapes_of,
+    slopes,
+)
+from diopi_test.cases.attention.calls import (
+    ALIBI_CAUSAL,
+    BOTTOM_RIGHT,
+    DROPOUT,
+    EVERYTHING,
+    EXACT_SHARES,
+    FEATURES,
+    FEW_QUERIES,
+    GROUPED,
+    ONE_LENGTH,
+    RAGGED,
+    RAGGED_ALIBI_CAUSAL,
+    RAGGED_BOTTOM_RIGHT,
+    RAGGED_DROPOUT,
+    RAGGED_EVERYTHING,
+    RAGGED_EXACT_SHARES,
+    RAGGED_FEATURES,
+)
+from diopi_test.cases.template import CaseTemplate
+
+
+def of_flash(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes, (q, k) = template.sizes, shapes_of(template.sizes)
+    given = core(template, q, k)
+    lse = sizes.batch, sizes.heads, sizes.queries
+    return {
+        "grad_output": given.pop("g"),
+        **given,
+        "alibi_slopes": slopes(sizes, sizes.batch),
+        **numbers(template),
+        **saved_results("diopiFlashAttention", {"attention_out": q, "softmax_lse": lse}, dtype, template),
+    }
+
+
+def of_flash_var_len(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
+    given = core(template, q, k)
+    most = longest(sizes.queries), longest(sizes.keys)
+    lse = len(sizes.queries), sizes.heads, most[0]
+    return {
+        "grad_output": given.pop("g"),
+        **given,
+        "cum_seq_q": begins(sizes.queries, Dtype.int32),
+        "cum_seq_kv": begins(sizes.keys, Dtype.int32),
+        "alibi_slopes": slopes(sizes, len(sizes.queries)),
+        "max_seqlen_q": most[0],
+        "max_seqlen_kv": most[1],
+        **numbers(template),
+        **saved_results("diopiFlashAttentionVarLen", {"attention_out": q, "softmax_lse": lse}, dtype, template),
+    }
+
+
+register_both(
+    "diopiFlashAttention",
+    of_flash,
+    (*ONE_LENGTH, *GROUPED, *BOTTOM_RIGHT, *FEATURES, *FEW_QUERIES, *DROPOUT, *EVERYTHING),
+    (*ALIBI_CAUSAL, *EXACT_SHARES),
+)
+register_both(
+    "diopiFlashAttentionVarLen",
+    of_flash_var_len,
+    (*RAGGED, *RAGGED_BOTTOM_RIGHT, *RAGGED_FEATURES, *RAGGED_DROPOUT, *RAGGED_EVERYTHING),
+    (*RAGGED_ALIBI_CAUSAL, *RAGGED_EXACT_SHARES),
+)

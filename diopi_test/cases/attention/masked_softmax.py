@@ -1,0 +1,103 @@
+"""Scaled masked softmax and its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import inf, nan, prod
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.attention.calls import F16, F32, Shape
+from diopi_test.cases.domains import choice, normal, whole
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.model import ResultOf
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.tensors import literal
+
+
+@dataclass(frozen=True)
+class Masked:
+    """Shape of the scores and of the mask, and the mask's type."""
+
+    shape: Shape
+    mask: Shape
+    dtype: Dtype = Dtype.bool
+
+
+def masked(
+    label: str,
+    shape: Shape,
+    *mask: int,
+    scale: float = 0.7,
+    triangle: bool = False,
+    of: Dtype = Dtype.bool,
+    **about: Any,
+) -> CaseTemplate:
+    return CaseTemplate(label, Masked(shape, mask, of), {"scale": scale, "fixed_triu_mask": triangle}, **about)
+
+
+def of_masked(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes, layout = template.sizes, template.layout
+    scores = tensor(*sizes.shape, domain=normal(2), layout=layout)
+    some = np.arange(prod(sizes.mask)).reshape(sizes.mask) % 3 == 1
+    mask = literal(some if sizes.dtype is Dtype.bool else np.where(some, -0.5, 0), sizes.dtype, layout)
+    given = {"scale": template.arguments["scale"], "fixed_triu_mask": template.arguments["fixed_triu_mask"]}
+    forward = ResultOf("diopiScaledMaskedSoftmax", "output", given=given)
+    return {
+        "input": scores,
+        "_input": scores,
+        "grad_output": tensor(*sizes.shape, layout=layout),
+        "mask": mask,
+        "output": tensor(*sizes.shape, layout=layout, compute=replace(forward, renamed={"input": "_input"})),
+    }
+
+
+SCORES = (2, 3, 4, 5)
+
+SOFTMAX = (
+    masked("", SCORES, 2, 1, 4, 5, **BASIC),
+    masked("triangle", (2, 5, 5), 2, 5, 5, triangle=True, **BASIC),
+    masked("no-triangle", (2, 5, 5), 2, 5, 5),
+    masked("whole-mask", SCORES, *SCORES, dtypes=Types.every),
+    masked("row-mask", (3, 4, 7), 7),
+    masked("rows-masked", (3, 5, 4), 3, 5, 1),
+    masked("float-mask", (2, 4, 5), 2, 4, 5, of=F32),
+    masked("half-mask", (2, 4, 5), 4, 5, of=F16, dtypes=(F16,)),
+    masked("wide-triangle", (2, 3, 7), 3, 7, triangle=True),
+    masked("tall-triangle", (2, 7, 3), 7, 3, triangle=True),
+    masked("matrix", (6, 9), 6, 9, dtypes=Types.every),
+    masked("negative-scale", (2, 4, 5), 2, 4, 5, scale=-1.3),
+    masked("scale-1", (2, 4, 5), 2, 4, 5, scale=1.0),
+    masked("steep", (3, 4, 9), 4, 9, scale=6.0, dtypes=Types.every),
+    masked("long", (2, 2, 1031), 1, 1031, dtypes=Types.every),
+    masked("transposed", (3, 4, 5), 3, 4, 5, **throughout(transposed)),
+    masked("strided", (3, 4, 5), 3, 4, 5, **throughout(strided), dtypes=Types.every),
+    masked("empty", (0, 4, 5), 1, 4, 5),
+)
+
+register(
+    "diopiScaledMaskedSoftmax",
+    templates=(
+        *SOFTMAX,
+        masked("special", (12, 7), 12, 7, domains={"input": choice([1.0, -inf, 0.5, nan, 2.0, *range(9)])}),
+        masked("far", (3, 4, 9), 4, 9, domains={"input": choice([2000.0, -2000.0, 0.0, 1990.0, 5.0])}, scale=1.0),
+        masked("unmasked", (3, 8), 3, 8).but(arguments={"mask": literal(np.zeros((3, 8)), Dtype.bool)}),
+    ),
+    derive=of_masked,
+)
+
+register(
+    "diopiScaledMaskedSoftmaxBackward",
+    templates=(
+        *SOFTMAX,
+        masked("special", (12, 7), 12, 7, domains={"grad_output": choice([1.0, 0.5, nan, 2.0, *range(9)])}),
+        masked("exact", (6, 64), 6, 64, scale=0.5, dtypes=Types.every, exact=True).but(
+            arguments={"output": tensor(6, 64, domain=choice([0.125, 0.25, 0.5]))},
+            domains={"grad_output": whole(-4, 4)},
+        ),
+    ),
+    derive=of_masked,
+)

@@ -1,0 +1,122 @@
+"""Multi-head attention, of sequences of one length and packed, and its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.attention.arguments import (
+    begins,
+    core,
+    longest,
+    numbers,
+    packed_shapes_of,
+    register_both,
+    saved_results,
+    shapes_of,
+)
+from diopi_test.cases.attention.calls import (
+    BOTTOM_RIGHT,
+    DROPOUT,
+    EVERYTHING,
+    EXACT_SHARES,
+    ONE_LENGTH,
+    RAGGED,
+    RAGGED_BOTTOM_RIGHT,
+    RAGGED_DROPOUT,
+    RAGGED_EVERYTHING,
+    RAGGED_EXACT_SHARES,
+    attention,
+    ragged,
+)
+from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.template import CaseTemplate, Types
+
+NAMES = {"p_dropout": "dropout_p", "softmax_scale": "scale"}
+LACKING = ("window_size_left", "window_size_right")
+
+
+def of_multi_head(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes, (q, k) = template.sizes, shapes_of(template.sizes)
+    given = core(template, q, k)
+    lse = sizes.batch, sizes.heads, sizes.queries
+    return {
+        "grad_out": given.pop("g"),
+        **given,
+        "return_debug_mask": False,
+        **numbers(template, NAMES, LACKING),
+        **saved_results("diopiMultiHeadAttention", {"out": q, "softmax_lse": lse}, dtype, template),
+    }
+
+
+def of_multi_head_var_len(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
+    given = core(template, q, k)
+    most = longest(sizes.queries), longest(sizes.keys)
+    lse = len(sizes.queries), sizes.heads, most[0]
+    of_index = Dtype.int64 if sizes.batch else Dtype.int32
+    return {
+        "grad_out": given.pop("g"),
+        **given,
+        "cum_seq_q": begins(sizes.queries, of_index),
+        "cum_seq_k": begins(sizes.keys, of_index),
+        "max_q": most[0],
+        "max_k": most[1],
+        "return_debug_mask": False,
+        **numbers(template, NAMES, LACKING),
+        **saved_results("diopiMultiHeadAttentionVarLen", {"out": q, "softmax_lse": lse}, dtype, template),
+    }
+
+
+def _multi(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
+    """The templates for as many key heads as query heads, most without a debug mask, and no name twice."""
+    results = {"debug_attn_mask": None}
+    return [
+        t.but(arguments={}, key_heads=t.sizes.heads, results={**results, **t.results})
+        for t in templates
+        if t.label != "as-many-key-heads"
+    ]
+
+
+WRITTEN = {"return_debug_mask": True}
+
+
+def _debug(*shape: int) -> Mapping[str, ResultOverride]:
+    return {"debug_attn_mask": ResultOverride(shape=shape)}
+
+
+register_both(
+    "diopiMultiHeadAttention",
+    of_multi_head,
+    _multi((*ONE_LENGTH, *BOTTOM_RIGHT, *DROPOUT, *EVERYTHING)),
+    [
+        t.but(key_heads=4)
+        for t in (
+            attention("debug-mask", WRITTEN, results={"debug_attn_mask": ResultOverride()}),
+            attention("debug-mask-not-wanted", results=_debug(0)),
+        )
+    ]
+    + _multi(EXACT_SHARES),
+)
+register_both(
+    "diopiMultiHeadAttentionVarLen",
+    of_multi_head_var_len,
+    _multi(
+        (
+            *RAGGED,
+            *RAGGED_BOTTOM_RIGHT,
+            *RAGGED_DROPOUT,
+            *RAGGED_EVERYTHING,
+            ragged("int32", batch=0, dtypes=Types.every),
+        )
+    ),
+    [
+        t.but(key_heads=4)
+        for t in (
+            ragged("debug-mask", WRITTEN, results={"debug_attn_mask": ResultOverride()}),
+            ragged("debug-mask-not-wanted", results=_debug(0)),
+        )
+    ]
+    + _multi(RAGGED_EXACT_SHARES),
+)

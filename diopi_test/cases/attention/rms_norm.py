@@ -1,0 +1,120 @@
+"""RMS norm and its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Any
+
+from diopi_proto.dtypes import floating, half
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.attention.calls import F16, F32, F64, Shape
+from diopi_test.cases.domains import choice, normal, whole
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.model import Case, ResultOf, ResultOverride, cases_for
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, expand, tensor, throughout
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """Shape of the input, how many of its last axes are normalised, and the type of weight and bias."""
+
+    shape: Shape
+    axes: int = 1
+    parameters: Dtype | None = None
+
+
+WITHOUT = {"bias": None, "grad_bias": None}
+NO_WEIGHT = {**WITHOUT, "weight": None, "grad_weight": None}
+
+
+def normed(label: str, shape: Shape, axes: int = 1, without: Mapping[str, None] | None = None, **about: Any) -> Any:
+    given = {"eps": about.pop("eps", 1e-2)}
+    left_out = without or {}
+    sizes = Normalised(shape, axes, about.pop("parameters", None))
+    names = {"bias", "weight"} & left_out.keys()
+    results = {name: None for name in left_out if name.startswith("grad")}
+    return CaseTemplate(label, sizes, {**given, **dict.fromkeys(names)}, results=results, **about)
+
+
+def of_normed(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes, layout = template.sizes, template.layout
+    begin = len(sizes.shape) - sizes.axes
+    parameter = tensor(*sizes.shape[begin:], dtype=sizes.parameters, layout=layout)
+    statistic = F32 if dtype in half else dtype
+    saved = tensor(
+        *sizes.shape[:begin],
+        dtype=statistic,
+        layout=layout,
+        compute=ResultOf("diopiRMSNorm", "inv_rms", given={"weight": None, "bias": None}),
+    )
+    return {
+        "grad_output": tensor(*sizes.shape, layout=layout),
+        "input": tensor(*sizes.shape, layout=layout),
+        "normalized_shape": sizes.shape[begin:],
+        "weight": parameter,
+        "bias": parameter,
+        "eps": 1e-2,
+        "inv_rms": saved,
+    }
+
+
+NORMS = (
+    normed("", (3, 8), **BASIC),
+    normed("no-bias", (3, 8), without=WITHOUT, dtypes=Types.every, smoke=True),
+    normed("no-weight", (4, 6), without=NO_WEIGHT, dtypes=Types.every),
+    normed("no-weight-one-axis", (3, 4, 5), without=NO_WEIGHT),
+    normed("no-weight-two-axes", (3, 4, 5), 2, without=NO_WEIGHT),
+    normed("batch", (2, 3, 12), dtypes=(F16, F32)),
+    normed("two-axes", (3, 4, 5), 2, dtypes=Types.every),
+    normed("all-axes", (4, 5), 2),
+    normed("vector", (9,)),
+    normed("long", (2, 1031), dtypes=floating),
+    normed("many-rows", (517, 3)),
+    normed("default-eps", (3, 8), eps=1e-6),
+    normed("small", (4, 8), eps=1e-2, domains={"input": normal(1e-2)}),
+    normed("float32-weight", (3, 8), parameters=F32, dtypes=half),
+    normed("float32-weight-no-bias", (3, 8), without=WITHOUT, parameters=F32, dtypes=half),
+    normed("transposed", (4, 6), **throughout(transposed)),
+    normed("strided", (3, 2, 4), **throughout(strided), dtypes=Types.every),
+    normed("no-rows", (0, 5)),
+    normed("far-from-0", (3, 16), domains={"input": normal(1, 50)}),
+)
+
+CONSTANT = choice([2.0, -2.0])
+
+
+ALONE = {
+    "special": "what is not finite decides alone",
+    "exact": "squares of equal numbers have one root",
+}
+
+
+def _norm_cases(name: str, *templates: CaseTemplate) -> None:
+    @cases_for(name, weak=ALONE)
+    def cases(prototype: Prototype) -> Iterator[Case]:
+        """The first result alone has the template's layout."""
+        others = {p.name: ResultOverride() for p in prototype.results[1:]}
+        return expand(prototype, (t.but(results={**others, **t.results}) for t in (*NORMS, *templates)), of_normed)
+
+
+_norm_cases(
+    "diopiRMSNorm",
+    normed("special", (19, 4), domains={"input": choice([inf, 1.0, nan, -inf, 0.0, -2.0, 3.0])}),
+    normed("zeros", (3, 4), domains={"input": choice([0.0, 0.0, 1.0])}),
+    normed("exact", (6, 16), eps=0.0, domains=dict.fromkeys(("weight", "bias"), whole(-8, 8)), exact=True).but(
+        domains={"input": CONSTANT, "weight": whole(-8, 8), "bias": whole(-8, 8)}
+    ),
+)
+_norm_cases(
+    "diopiRMSNormBackward",
+    normed("no-gradient-of-bias", (3, 8), without={"grad_bias": None}),
+    normed("exact", (5, 16), dtypes=Types.every, exact=True).but(
+        domains=dict.fromkeys(("grad_output", "input", "weight"), whole(-4, 4)),
+        arguments={"inv_rms": tensor(5, domain=choice([0.5, 1.0, 2.0]), dtype=None)},
+        dtypes=(F32, F64),
+    ),
+    normed("special", (12, 4), domains={"grad_output": choice([1.0, nan, 2.0, -3.0, 0.5, inf, 1.5])}),
+)

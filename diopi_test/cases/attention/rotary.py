@@ -1,0 +1,113 @@
+"""Rotary embedding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from diopi_proto.dtypes import half
+from diopi_proto.types import Dtype
+from diopi_test.cases.attention.calls import BF16, F16, F32, F64, OPEN, Shape
+from diopi_test.cases.domains import between, special_but, whole
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+
+ANGLES = between(-1, 1)
+"""Cosines and sines need not be those of an angle."""
+
+
+@dataclass(frozen=True)
+class Turned:
+    """Shapes of what is rotated, and of cosines and sines."""
+
+    shape: Shape
+    angles: Shape
+
+
+def turned(label: str, shape: Shape, *angles: int, interleaved: bool = False, **about: Any) -> CaseTemplate:
+    conj = about.pop("conj", False)
+    return CaseTemplate(label, Turned(shape, angles), {"conj": conj, "interleaved": interleaved}, **about)
+
+
+def of_turned(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    angles = tensor(*template.sizes.angles, domain=ANGLES, layout=template.layout)
+    return {"x": tensor(*template.sizes.shape, layout=template.layout), "cos": angles, "sin": angles}
+
+
+HEADS = (2, 5, 3, 8)
+
+register(
+    "diopiRotaryEmbedding",
+    templates=(
+        turned("", HEADS, 5, 1, 4, **BASIC),
+        turned("conj", HEADS, 5, 1, 4, conj=True, dtypes=Types.every),
+        turned("interleaved", HEADS, 5, 1, 4, interleaved=True, **OPEN, dtypes=Types.every),
+        turned("interleaved-conj", HEADS, 5, 1, 4, interleaved=True, conj=True, **OPEN),
+        turned("vector", (12,), 6),
+        turned("pair", (7, 2), 7, 1),
+        turned("matrix", (6, 10), 6, 5, dtypes=Types.every),
+        turned("packed", (6, 3, 16), 6, 1, 8, dtypes=(F16, F32)),
+        turned("row-of-angles", (4, 3, 6), 3),
+        turned("angles-of-each", (2, 3, 4), 2, 3, 2),
+        turned("rank5", (2, 2, 3, 1, 4), 3, 1, 2),
+        turned("wide", (3, 1, 256), 3, 1, 128, dtypes=half),
+        turned("transposed", HEADS, 5, 1, 4, **throughout(transposed)),
+        turned("strided", HEADS, 5, 1, 4, **throughout(strided), dtypes=Types.every),
+        turned("no-rows", (0, 3, 8), 1, 4),
+        turned("special", (19, 6), 1, 3, domains={"x": special_but()}),
+        turned("special-angles", (6, 38), 1, 19, domains={"cos": special_but()}),
+        turned("exact", (3, 5, 8), 5, 4, domains=dict.fromkeys(("x", "cos", "sin"), whole(-8, 8)), exact=True),
+        *(
+            turned(f"angles-of-{wide.name}", HEADS, 5, 1, 4, dtypes=[dtype]).but(
+                arguments={name: tensor(5, 1, 4, domain=ANGLES, dtype=wide) for name in ("cos", "sin")}
+            )
+            for dtype, wide in ((BF16, F32), (F16, F32), (F32, F16), (F64, F32))
+        ),
+    ),
+    derive=of_turned,
+)
+
+
+@dataclass(frozen=True)
+class Both:
+    """Shapes of query and key."""
+
+    query: Shape
+    key: Shape
+
+
+def both(label: str, query: Shape, key: Shape, dim: int, **about: Any) -> CaseTemplate:
+    return CaseTemplate(label, Both(query, key), {"dim": dim}, **about)
+
+
+def of_both(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes, dim = template.sizes, template.arguments["dim"]
+    tokens = sizes.query[0] if len(sizes.query) == 2 else sizes.query[-3]
+    angles = tensor(tokens, 1, dim, domain=ANGLES, layout=template.layout)
+    query, key = (tensor(*shape, layout=template.layout) for shape in (sizes.query, sizes.key))
+    return {"query": query, "key": key, "cos": angles, "sin": angles}
+
+
+register(
+    "diopiRotaryEmbeddingV2",
+    templates=(
+        both("", (5, 12), (5, 8), 4, **BASIC),
+        both("heads", (5, 3, 8), (5, 2, 8), 8, dtypes=Types.every),
+        both("batch", (2, 5, 3, 6), (2, 5, 1, 6), 6, dtypes=(F16, F32)),
+        both("one-head", (7, 10), (7, 10), 10),
+        both("pairs", (7, 6), (7, 4), 2),
+        both("one-token", (1, 24), (1, 8), 8),
+        both("head-size-128", (3, 256), (3, 128), 128, dtypes=half),
+        both("head-size-80", (3, 160), (3, 80), 80),
+        both("transposed", (5, 12), (5, 8), 4, layout=transposed),
+        both("strided", (5, 3, 8), (5, 2, 8), 8, layout=strided, dtypes=Types.every),
+        both("no-tokens", (0, 12), (0, 8), 4),
+        both("special", (19, 12), (19, 4), 4, domains={"query": special_but(), "key": special_but()}),
+        both("exact", (6, 8), (6, 16), 8, exact=True).but(
+            domains=dict.fromkeys(("query", "key", "cos", "sin"), whole(-8, 8))
+        ),
+        *(both(f"{label}-of-heads-of-{d}", (4, 12), (4, 24), d) for label, d in (("four", 4), ("six", 6), ("all", 12))),
+    ),
+    derive=of_both,
+)

@@ -1,0 +1,89 @@
+"""BorderAlign: the largest of the points on each border of a box."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import between, distinct
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.mmcv_roi.regions import F64, I32, WHOLE
+from diopi_test.cases.model import ResultOf, Values
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.tensors import zeros
+
+
+@dataclass(frozen=True)
+class Borders:
+    """Features, (N, C, H, W) with C of one border, and their boxes.
+
+    Attributes:
+        extent: the least and the largest side of a box.
+        starts: the least and the largest coordinate where a box starts.
+        quarters: whether boxes are made of quarters of cells.
+    """
+
+    shape: tuple[int, int, int, int] = (2, 2, 3, 4)
+    pool_size: int = 3
+    extent: tuple[float, float] = (0.5, 3.0)
+    starts: tuple[float, float] = (-0.5, 2.0)
+    quarters: bool = False
+
+    def boxes(self, values: Values) -> Any:
+        """Boxes at places drawn."""
+        corners = np.concatenate([values["_starts"], values["_starts"] + values["_sizes"]], -1)
+        return np.rint(4 * corners) / 4 if self.quarters else corners
+
+
+def border(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Borders = template.sizes
+    n, c, h, w = sizes.shape
+    maps = tensor(n, 4 * c, h, w, domain=distinct, layout=template.layout)
+    forward = ResultOf("diopiBorderAlignMmcv", "argmax_idx", {"input": "_input"})
+    return {
+        "input": maps,
+        "_input": maps,
+        "grad_input": zeros(n, 4 * c, h, w, layout=template.result),
+        "grad_output": tensor(n, c, h * w, 4, layout=template.layout),
+        "_starts": tensor(n, h * w, 2, domain=between(*sizes.starts), dtype=F64),
+        "_sizes": tensor(n, h * w, 2, domain=between(*sizes.extent), dtype=F64),
+        "boxes": tensor(n, h * w, 4, layout=template.layout, compute=sizes.boxes),
+        "pool_size": sizes.pool_size,
+        "argmax_idx": tensor(n, c, h * w, 4, dtype=I32, compute=forward),
+    }
+
+
+BORDER = CaseTemplate("boxes", Borders(), **BASIC)
+BORDERED = BORDER.but(dtypes=Types.leading, smoke=False)
+
+BORDERS = (
+    BORDER,
+    BORDER.but("exact", quarters=True, pool_size=2, domains=WHOLE, exact=True, smoke=False),
+    BORDER.but("exact-around", quarters=True, pool_size=4, starts=(-2, 4), domains=WHOLE, exact=True, smoke=False),
+    BORDERED.but("two-points", pool_size=1),
+    BORDERED.but("many-points", pool_size=10, shape=(1, 2, 3, 3)),
+    BORDERED.but("small-boxes", extent=(0.05, 0.4)),
+    BORDERED.but("large-boxes", starts=(-3, 0), extent=(3, 7)),
+    BORDERED.but("without-extent", extent=(0, 0)),
+    BORDERED.but("inverted", starts=(1, 3), extent=(-2, 1)),
+    BORDERED.but("one-channel", shape=(3, 1, 2, 5)),
+    BORDERED.but("many-channels", shape=(1, 9, 2, 3)),
+    BORDERED.but("one-place", shape=(4, 2, 1, 1), starts=(-0.4, 0.2), extent=(0.1, 0.6)),
+    BORDERED.but("strided", **throughout(strided)),
+    BORDERED.but("transposed", layout=transposed, result=strided),
+    BORDERED.but("long", shape=(1, 5, 11, 10), pool_size=5, starts=(-0.5, 8)),
+    BORDERED.but("no-images", shape=(0, 2, 3, 4)),
+    BORDERED.but("no-channels", shape=(2, 0, 3, 4)),
+)
+
+register(
+    "diopiBorderAlignMmcv",
+    "diopiBorderAlignBackwardMmcv",
+    templates=BORDERS,
+    derive=border,
+    weak={"without-extent|one-place": "all points of a border have one value"},
+)

@@ -1,0 +1,92 @@
+"""DeformRoiPool: the samples of each bin are moved by offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import between, half_nan, whole
+from diopi_test.cases.layouts import channels_last, strided, transposed
+from diopi_test.cases.mmcv_roi.regions import FLAT, REGIONS, WHOLE, Regions, common_tensors
+from diopi_test.cases.model import Values
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.tensors import zeros
+
+
+@dataclass(frozen=True)
+class GridRegions(Regions):
+    """Regions of whole cells, aligned with them, whose samples are inside the features and between the cells."""
+
+    def _regions(self, values: Values) -> Any:
+        low = np.floor(values["_starts"] * np.array(self.shape[:1:-1])) + 0.5
+        high = low + np.floor(values["_sizes"]) * np.array(self.bins[::-1])
+        samples = np.arange(self.number)[::-1, np.newaxis] % self.shape[0]
+        return np.concatenate([samples, low / self.scale, high / self.scale], -1)
+
+
+def deform(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Regions = template.sizes
+    shape = (sizes.number, 2, *sizes.bins)
+    offset = None if sizes.offset is None else tensor(*shape, domain=sizes.offset, layout=template.layout)
+    return {
+        **common_tensors(template),
+        "offset": offset,
+        "grad_offset": None if offset is None else zeros(*shape, layout=template.result),
+        "sampling_ratio": sizes.ratio,
+        "gamma": sizes.gamma,
+    }
+
+
+GRID = CaseTemplate(
+    "shifted",
+    GridRegions((2, 2, 7, 8), bins=(2, 2), extent=(1, 3), starts=(0, 0.25), gamma=0.03125, offset=between(-1, 1)),
+    **BASIC,
+)
+GRIDS = GRID.but(dtypes=Types.leading, smoke=False)
+NOTHING = {"offset": tensor(0), "grad_offset": zeros(0)}
+
+THREE_CELLS: Mapping[str, Any] = {"shape": (2, 2, 8, 9), "extent": (3, 4), "starts": (0, 0.12), "gamma": 0.015625}
+"""Bins of so many cells that the mean depends on the number of samples."""
+
+SHIFTED = (
+    GRID,
+    GRID.but(
+        "exact", scale=0.5, gamma=0.25, extent=(2, 3), offset=whole(-1, 1), domains=WHOLE, exact=True, smoke=False
+    ),
+    GRID.but("without-offset", offset=None, smoke=False, layout=strided, result=transposed),
+    GRIDS.but("offset-without-elements", arguments=NOTHING),
+    GRIDS.but("one-sample", ratio=1, **THREE_CELLS),
+    GRIDS.but("three-samples", ratio=3, **THREE_CELLS),
+    GRIDS.but("adaptive", ratio=0, bins=(3, 2), shape=(2, 1, 9, 7), gamma=0.015625),
+    GRIDS.but("halved", scale=0.5, bins=(1, 3), shape=(2, 2, 6, 9)),
+    GRIDS.but("doubled", scale=2.0, bins=(3, 1), shape=(2, 2, 10, 6)),
+    GRIDS.but("other-way", gamma=-0.03125),
+    GRIDS.but("many-channels", shape=(2, 9, 7, 7)),
+    GRIDS.but("one-bin", bins=(1, 1), regions=6),
+    GRIDS.but("channels-last", **throughout(channels_last)),
+    GRIDS.but("transposed", layout=transposed, result=strided),
+    GRIDS.but("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, gamma=0.015625),
+    GRIDS.but("no-regions", regions=0),
+)
+
+ANYWHERE = REGIONS.but("anywhere", extent=(0.5, 3), offset=between(-2, 2), gamma=0.25)
+
+FREE = (
+    ANYWHERE,
+    ANYWHERE.but("anywhere-adaptive", ratio=-1, scale=0.3, bins=(3, 2)),
+    ANYWHERE.but("anywhere-flat", given=FLAT, ratio=0),
+    ANYWHERE.but("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
+)
+"""Samples anywhere, between the features and outside."""
+
+register("diopiDeformRoiPoolMmcv", templates=(*SHIFTED, *FREE), derive=deform)
+register(
+    "diopiDeformRoiPoolBackwardMmcv",
+    templates=SHIFTED,
+    derive=deform,
+    weak={"without-offset|offset-without-elements": "the gradient by input does not depend on input"},
+)

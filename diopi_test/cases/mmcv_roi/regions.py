@@ -1,0 +1,89 @@
+"""Regions of interest, drawn or given, and what all functions that pool them take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.detection import HALVES, Pooling
+from diopi_test.cases.domains import Domain, choice, normal
+from diopi_test.cases.layouts import Layout, contiguous, strided
+from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, tensor
+from diopi_test.cases.tensors import zeros
+
+F64, I32 = Dtype.float64, Dtype.int32
+
+MAXIMUM, MEAN = 0, 1
+
+FEATURES = normal()
+"""What feature maps hold as usual."""
+
+
+@dataclass(frozen=True)
+class Regions(Pooling):
+    """One way of pooling regions.
+
+    Attributes:
+        mode: pool_mode.
+        features: where the maps are drawn from.
+        given: the regions themselves, if they are not drawn.
+        argmax_given: whether the mean, too, gets tensors for the places of maxima.
+        gamma: of DeformRoiPool.
+        offset: where its offsets are drawn from; None where it has none.
+    """
+
+    mode: int = MEAN
+    features: Domain = FEATURES
+    given: Sequence[Sequence[float]] = ()
+    argmax_given: bool = False
+    gamma: float = 0.125
+    offset: Domain | None = None
+
+    @property
+    def pooled(self) -> tuple[int, int, int, int]:
+        """Shape of the result."""
+        return self.number, self.shape[1], *self.bins
+
+    @property
+    def number(self) -> int:
+        """Of regions."""
+        return len(self.given) or self.regions
+
+    def rois(self, layout: Layout) -> Mapping[str, TensorTemplate]:
+        """The regions, drawn or given."""
+        if self.given:
+            return {"rois": tensor(self.number, 5, compute=lambda values: self.given)}
+        return self.drawn_regions(layout)
+
+
+def common_tensors(template: CaseTemplate) -> dict[str, Any]:
+    """What the functions of this family have in common."""
+    sizes: Regions = template.sizes
+    maps = tensor(*sizes.shape, domain=sizes.features, layout=template.layout)
+    return {
+        "input": maps,
+        "_input": maps,
+        "grad_output": tensor(*sizes.pooled, layout=template.layout),
+        "grad_input": zeros(*sizes.shape, layout=template.result),
+        **sizes.rois(contiguous if template.layout is contiguous else strided),
+        "pooled_height": sizes.bins[0],
+        "pooled_width": sizes.bins[1],
+        "spatial_scale": sizes.scale,
+    }
+
+
+REGION = CaseTemplate("mean", Regions((2, 2, 4, 5)), **BASIC)
+REGIONS = REGION.but(dtypes=Types.leading, smoke=False)
+NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])
+"""Whole numbers whose sums with weights are zero where they cancel, or where nothing is sampled: never below zero."""
+
+WHOLE = dict.fromkeys(("input", "_input", "grad_output"), NONZERO)
+FLAT = [0, 1, 3, 3, 1.5], [1, 4, 1, 2, 3.25], [0, 0.5, 0.5, 4.125, 2.875]
+"""Three regions, two of which end before they begin: no samples, where their number follows from the extent."""
+
+EXACT = REGION.but("exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, given=HALVES, smoke=False)
+
+INVERTED = [0, 1, 1.25, 3.75, 3.9375], [1, 4, 1, 1, 3], [0, 1.25, 4, 3.0625, 1], [1, 2, 2, 1, 1]
+"""A region, and three that end before they begin, of which the last covers nothing."""

@@ -1,0 +1,92 @@
+"""RoiAlign, of the mean and of the maximum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.detection import EDGES
+from diopi_test.cases.domains import distinct, half_nan
+from diopi_test.cases.layouts import channels_last, strided, transposed
+from diopi_test.cases.mmcv_roi.regions import (
+    EXACT,
+    FLAT,
+    MAXIMUM,
+    MEAN,
+    REGION,
+    REGIONS,
+    WHOLE,
+    Regions,
+    common_tensors,
+)
+from diopi_test.cases.model import ResultOf, ResultOverride
+from diopi_test.cases.template import CaseTemplate, TensorTemplate, register, tensor, throughout
+
+
+def _place(sizes: Regions, result: str) -> TensorTemplate:
+    if sizes.mode == MEAN and not sizes.argmax_given:
+        return tensor(0)
+    if sizes.mode == MEAN:
+        return tensor(*sizes.pooled)
+    return tensor(*sizes.pooled, compute=ResultOf("diopiRoiAlignMmcv", result, {"input": "_input"}))
+
+
+def align(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Regions = template.sizes
+    return {
+        **common_tensors(template),
+        "aligned_height": sizes.bins[0],
+        "aligned_width": sizes.bins[1],
+        "sampling_ratio": sizes.ratio,
+        "pool_mode": sizes.mode,
+        "aligned": sizes.aligned,
+        "argmax_y": _place(sizes, "argmax_y"),
+        "argmax_x": _place(sizes, "argmax_x"),
+    }
+
+
+LARGEST = REGION.but("maximum", mode=MAXIMUM, features=distinct)
+
+
+def places(shape: tuple[int, ...]) -> dict[str, Any]:
+    """Tensors for the places of maxima, of this shape, where there are no maxima."""
+    return dict.fromkeys(("argmax_y", "argmax_x"), ResultOverride(shape=shape))
+
+
+MEANS = (
+    REGIONS.but("one-sample", bins=(3, 1), ratio=1),
+    REGIONS.but("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
+    REGIONS.but("no-regions", regions=0),
+    REGIONS.but("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
+    REGIONS.but("channels-last", **throughout(channels_last)),
+    REGIONS.but("places-not-wanted", argmax_given=True, results=places((3, 2, 2, 3)), smoke=True),
+)
+
+BOTH = (
+    REGIONS.but("adaptive", shape=(2, 1, 5, 4), ratio=0),
+    REGIONS.but("adaptive-unaligned", bins=(3, 2), scale=0.25, ratio=-1, aligned=False, extent=(0.5, 3.5)),
+    REGIONS.but("adaptive-flat", given=FLAT, ratio=0),
+    REGIONS.but("three-samples", bins=(1, 2), scale=2.0, ratio=3),
+    REGIONS.but("smaller-than-one", regions=5, aligned=False, extent=(0.05, 0.25)),
+    REGIONS.but("beyond-the-features", regions=6, extent=(2, 6)),
+    REGIONS.but("scaled-by-tenths", bins=(3, 2), scale=0.3),
+    REGIONS.but("many-channels", shape=(2, 9, 5, 4), regions=4),
+    REGIONS.but("transposed", shape=(3, 2, 5, 4), regions=4, layout=transposed, result=strided),
+)
+EXACT_EDGES = EXACT.but("exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), scale=1.0, ratio=1, given=EDGES)
+LONG = REGIONS.but("long", shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)
+UNALIGNED = REGION.but("unaligned", shape=(2, 1, 4, 5), scale=0.5, aligned=False, smoke=False, **throughout(strided))
+
+
+def of_maxima(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
+    """The same calls with maxima of clearly different numbers."""
+    return [one.but(f"maximum-{one.label}", mode=MAXIMUM, features=distinct) for one in templates]
+
+
+TWICE = (EXACT.but(domains=WHOLE, exact=True), EXACT_EDGES.but(domains=WHOLE, exact=True), UNALIGNED, *BOTH, LONG)
+"""Calls that are made for the mean and for the maximum."""
+
+ALIGNED = (REGION, LARGEST, *MEANS, *TWICE, *of_maxima(TWICE))
+
+register("diopiRoiAlignMmcv", "diopiRoiAlignBackwardMmcv", templates=ALIGNED, derive=align)

@@ -1,0 +1,79 @@
+"""RoiPool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import distinct, whole
+from diopi_test.cases.layouts import channels_last, strided, transposed
+from diopi_test.cases.mmcv_roi.regions import I32, INVERTED, Regions, common_tensors
+from diopi_test.cases.model import ResultOf, Values
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.tensors import zeros
+
+
+@dataclass(frozen=True)
+class CellRegions(Regions):
+    """Regions the edges of whose bins are away from those of cells, where the cells they cover change."""
+
+    def _regions(self, values: Values) -> Any:
+        low = np.floor(values["_starts"] * np.array(self.shape[:1:-1])) + 0.2
+        widths = np.floor(values["_sizes"]) + 0.25 * np.ceil(3 * (values["_sizes"] % 1))
+        high = low + widths * np.array(self.bins[::-1])
+        samples = np.arange(self.number)[::-1, np.newaxis] % self.shape[0]
+        return np.concatenate([samples, low / self.scale, high / self.scale - 1], -1)
+
+
+def pool(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Regions = template.sizes
+    results = {name: zeros(*sizes.pooled, dtype=kind, layout=template.result) for name, kind in RESULTS.items()}
+    return {**common_tensors(template), **results}
+
+
+RESULTS = {"output": None, "argmax": I32}
+
+
+def pool_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Regions = template.sizes
+    forward = ResultOf(
+        "diopiRoiPoolMmcv", "argmax", {"input": "_input"}, dict.fromkeys(RESULTS, np.zeros(sizes.pooled))
+    )
+    return {**common_tensors(template), "argmax": tensor(*sizes.pooled, dtype=I32, compute=forward)}
+
+
+CELLS = CaseTemplate("cells", CellRegions((2, 2, 5, 6), features=distinct), **BASIC)
+CELL = CELLS.but(dtypes=Types.leading, smoke=False)
+WIDE = [1, 0, 0, 7, 3], [0, 2, 0, 5, 7], [1, -4, -4, 1, 9]
+"""Regions whose bins begin and end with cells; the last one is in part outside."""
+
+POOLS = (
+    CELLS,
+    CELLS.but("whole-cells", shape=(2, 2, 8, 8), bins=(4, 2), given=WIDE, smoke=False),
+    CELLS.but("equal-cells", features=whole(-1, 1), extent=(1, 3), smoke=False, layout=strided, result=transposed),
+    CELL.but("halved", scale=0.5, extent=(1, 3.5)),
+    CELL.but("quartered", scale=0.25, bins=(3, 2), regions=5),
+    CELL.but("inverted", given=INVERTED),
+    CELL.but("one-bin", bins=(1, 1), extent=(2, 4), regions=6),
+    CELL.but("more-bins-than-cells", bins=(5, 4), extent=(0.1, 0.6)),
+    CELL.but("beyond-the-features", regions=6, starts=(-0.6, 0.9), extent=(1, 4)),
+    CELL.but("one-cell", shape=(1, 3, 1, 1), extent=(0.3, 0.9), starts=(-0.4, 0.4)),
+    CELL.but("many-channels", shape=(2, 9, 5, 4)),
+    CELL.but("channels-last", **throughout(channels_last)),
+    CELL.but("strided", **throughout(strided)),
+    CELL.but("transposed", shape=(3, 2, 5, 4), layout=transposed, result=strided),
+    CELL.but("long", shape=(2, 8, 12, 13), bins=(3, 2), regions=9, extent=(1, 4)),
+    CELL.but("no-regions", regions=0),
+)
+
+register("diopiRoiPoolMmcv", templates=POOLS, derive=pool)
+register(
+    "diopiRoiPoolBackwardMmcv",
+    templates=POOLS,
+    derive=pool_backward,
+    weak={"one-bin": "few cells are largest", "one-cell": "there is but one cell of one map"},
+)

@@ -1,0 +1,214 @@
+"""The attention core and its gradient, head by head in the plain form, which all forms of attention share.
+
+Both, `attended` and `pulled_back`, work on sequences of [rows, heads, head size]; forms differ in which rows make a
+sequence (`Sequences`) and in what a query sees (`Rule`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import WithTerms
+from diopi_test.oracle.reference.products import with_terms
+from diopi_test.oracle.reference.sums import relative_terms, sum_terms
+
+float32 = np.finfo(np.float32)
+"""The narrowest format in which shares are computed."""
+
+Array = NDArray[Any]
+Rows = int | slice
+Sequences = list[tuple[Rows, Rows]]
+"""Of each sequence: which rows of the query tensor it owns, and which of those of keys and values."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What of the keys a query sees, and what is added to its scores.
+
+    Attributes:
+        scale: of scores.
+        causal: whether a query sees no key behind its own place.
+        window: how many keys it sees before and behind its place, negative for all.
+        slopes: of ALiBi, [heads] or [sequences, heads].
+        hidden: where a key is not visible, [rows of queries, rows of keys], or that for each sequence.
+        top_left: whether the first query stands at the first key, and not the last at the last.
+        dropped: probability of a share to fall.
+        seed: of what falls.
+    """
+
+    scale: float
+    causal: bool = False
+    window: tuple[int, int] = (-1, -1)
+    slopes: Array | None = None
+    hidden: Array | None = None
+    top_left: bool = False
+    dropped: float = 0.0
+    seed: int | None = None
+
+    def distances(self, queries: int, keys: int) -> Array:
+        """How far behind the place of each query each key is."""
+        first = 0 if self.top_left else keys - queries
+        return np.arange(keys) - (np.arange(queries)[:, None] + first)
+
+    def visible(self, number: int, queries: int, keys: int) -> Array:
+        """Where keys of sequence `number` are visible to its queries."""
+        left, right = self.window
+        right = 0 if self.causal else right
+        distance = self.distances(queries, keys)
+        seen = np.ones((queries, keys), bool)
+        if left >= 0:
+            seen &= distance >= -left
+        if right >= 0:
+            seen &= distance <= right
+        if self.hidden is not None:
+            hidden = self.hidden if self.hidden.ndim == 2 else self.hidden[number]
+            seen &= ~hidden[:queries, :keys]
+        return seen
+
+    def bias(self, number: int, head: int, queries: int, keys: int) -> Array:
+        """What is added to the scores of a head."""
+        if self.slopes is None:
+            return np.zeros((queries, keys))
+        slope = self.slopes[head] if self.slopes.ndim == 1 else self.slopes[number, head]
+        return np.asarray(-slope * np.abs(self.distances(queries, keys)))
+
+    def kept(self, number: int, heads: int, queries: int, keys: int) -> Array:
+        """What the shares of each head of sequence `number` are multiplied by; one of the right answers."""
+        if self.dropped in (0, 1):
+            return np.full((heads, queries, keys), 1 - self.dropped)
+        assert self.seed is not None
+        rng = np.random.default_rng((self.seed, number))
+        return (rng.random((heads, queries, keys)) >= self.dropped) / (1 - self.dropped)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How one head divides its attention.
+
+    Attributes:
+        p: the shares, [queries, keys]; all 0 for a query that sees nothing.
+        top: the largest score of each query.
+        lse: logarithm of what they were divided by.
+        error: of the logarithms of shares before they are divided, in roundings.
+        total_error: of what they are divided by, relative to it.
+    """
+
+    p: Array
+    top: Array
+    lse: Array
+    error: Array
+    total_error: Array
+
+
+def _scores(q: Array, k: Array, rule: Rule, bias: Array, seen: Array) -> tuple[Array, Array]:
+    """Scores, −inf where nothing is seen, and the size of terms whose rounding they carry."""
+    products = with_terms(lambda one, other: one @ other.T, q, k)
+    scores = np.where(seen, rule.scale * products.value + bias, -np.inf)
+    # a score is rounded once more when it is scaled and biased, and the bias before
+    terms = np.abs(rule.scale) * products.terms + np.abs(bias) + np.abs(rule.scale * products.value)
+    return scores, np.where(seen, terms, 0)
+
+
+def _shares(q: Array, k: Array, rule: Rule, bias: Array, seen: Array) -> Shares:
+    scores, error = _scores(q, k, rule, bias, seen)
+    top = np.max(scores, 1, keepdims=True, initial=-np.inf)
+    e = np.exp(scores - np.where(np.isneginf(top), 0, top))
+    total = e.sum(1, keepdims=True)
+    lse = np.where(total == 0, np.inf, top + np.log(total))
+    p = np.where(total == 0, 0, e / total)
+    return Shares(p, top[:, 0], lse[:, 0], error, np.where(total == 0, 0, relative_terms(e, 1)))
+
+
+def _weighted(shares: Shares, kept: Array, v: Array) -> WithTerms:
+    """Σ p · v with the errors of p: an error of a score moves its share, and all others the opposite way."""
+    p = shares.p * kept
+    sums = with_terms(lambda one, other: one @ other, p, v)
+    moved, out = (p * shares.error) ** 2, sums.value
+    squares = moved @ v**2 - 2 * out * (moved @ v) + out**2 * moved.sum(1, keepdims=True)
+    return WithTerms(out, sums.terms + np.sqrt(np.maximum(squares, 0)) + np.abs(out) * shares.total_error)
+
+
+@dataclass(frozen=True)
+class Attended:
+    """What the core gives: results as q, logarithms of the sums and largest scores as [sequences, heads, rows]."""
+
+    out: WithTerms
+    lse: WithTerms
+    top: Array
+
+
+def attended(q: Array, k: Array, v: Array, sequences: Sequences, rule: Rule, rows: int) -> Attended:
+    """The attention core; `rows` is how many queries a sequence has at most."""
+    heads, group = q.shape[-2], q.shape[-2] // k.shape[-2]
+    out, lse = (WithTerms(np.zeros(s), np.zeros(s)) for s in (q.shape, (len(sequences), heads, rows)))
+    top = np.zeros(lse.value.shape)
+    for number, (own, others) in enumerate(sequences):
+        lengths = len(q[own]), len(k[others])
+        seen, kept = rule.visible(number, *lengths), rule.kept(number, heads, *lengths)
+        for head in range(heads):
+            bias = rule.bias(number, head, *lengths)
+            shares = _shares(q[own][:, head], k[others][:, head // group], rule, bias, seen)
+            one = _weighted(shares, kept[head], v[others][:, head // group])
+            out.value[own][:, head], out.terms[own][:, head] = one.value, one.terms
+            spread = np.sqrt(((shares.p * shares.error) ** 2).sum(1))
+            lse.value[number, head, : lengths[0]], top[number, head, : lengths[0]] = shares.lse, shares.top
+            lse.terms[number, head, : lengths[0]] = spread + shares.total_error[:, 0]
+    return Attended(out, lse, top)
+
+
+def pulled_back(
+    g: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, sequences: Sequences, rule: Rule
+) -> tuple[WithTerms, ...]:
+    """The gradients of q, k and v, from g, that of the core's result."""
+    grads = tuple(WithTerms(np.zeros(x.shape), np.zeros(x.shape)) for x in (q, k, v))
+    heads, group = q.shape[-2], q.shape[-2] // k.shape[-2]
+    for number, (own, others) in enumerate(sequences):
+        lengths = len(q[own]), len(k[others])
+        seen, kept = rule.visible(number, *lengths), rule.kept(number, heads, *lengths)
+        for head in range(heads):
+            places = (own, head), (others, head // group), (others, head // group)
+            of_q, of_k, of_v = (x[rows][:, column] for x, (rows, column) in zip((q, k, v), places, strict=True))
+            of_out, of_lse = out[own][:, head], lse[number, head, : lengths[0]]
+            bias = rule.bias(number, head, *lengths)
+            found = _pulled_back_head(of_q, of_k, of_v, g[own][:, head], of_out, of_lse, kept[head], rule, bias, seen)
+            for grad, one, (rows, column) in zip(grads, found, places, strict=True):
+                grad.value[rows][:, column] += one.value
+                grad.terms[rows][:, column] += one.terms
+    return grads
+
+
+def _pulled_back_head(
+    q: Array,
+    k: Array,
+    v: Array,
+    g: Array,
+    out: Array,
+    lse: Array,
+    kept: Array,
+    rule: Rule,
+    bias: Array,
+    seen: Array,
+) -> tuple[WithTerms, WithTerms, WithTerms]:
+    scores, error = _scores(q, k, rule, bias, seen)
+    p = np.where(seen, np.exp(scores - lse[:, None]), 0)
+    error = np.where(seen & np.isfinite(lse[:, None]), error + np.abs(lse[:, None]), 0)  # rounded, too
+    error = np.where(p < float32.smallest_normal, 1 / float32.eps, error)  # taken for 0, as a result may be
+    slopes = with_terms(lambda one, other: one @ other.T, g, v)
+    level, level_terms = (g * out).sum(1, keepdims=True), sum_terms(g * out, 1, keepdims=True)
+    ds = p * (slopes.value * kept - level)
+    ds_error = p * (slopes.terms * kept + level_terms) + np.abs(ds) * error
+    return (
+        _product(rule.scale, ds, ds_error, k),
+        _product(rule.scale, ds.T, ds_error.T, q),
+        _product(1.0, (p * kept).T, (p * kept * error).T, g),
+    )
+
+
+def _product(scale: float, a: Array, error: Array, b: Array) -> WithTerms:
+    """scale · a @ b, where `a` has errors of its own."""
+    product = with_terms(lambda one, other: one @ other, a, b)
+    return WithTerms(scale * product.value, np.abs(scale) * (product.terms + np.sqrt(error**2 @ b**2)))

@@ -1,0 +1,190 @@
+"""Flash attention with a mask, in a layout of the caller's, and its gradient: the customized form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import WithTerms, reference
+from diopi_test.oracle.reference.attention.core import Attended, Rule, Sequences, attended, pulled_back
+from diopi_test.oracle.reference.attention.sequences import all_packed, of_one_length
+from diopi_test.oracle.reference.attention.specified import drawn, unspecified
+
+Array = NDArray[Any]
+
+COPIES = 8
+"""How many times each saved statistic is there."""
+
+TRIANGLE = 2048
+"""Size of the causal triangle that stands for larger ones."""
+
+
+def in_rows(x: Array, layout: str, heads: int) -> Array:
+    """A view of x as [sequences, rows, heads, head size]."""
+    match layout:
+        case "BSND":
+            return x
+        case "BNSD":
+            return x.swapaxes(1, 2)
+        case "BSH":
+            return x.reshape(*x.shape[:2], heads, x.shape[2] // heads)
+        case _:
+            return x.reshape(*x.shape[:2], heads, x.shape[2] // heads).swapaxes(0, 1)
+
+
+def _in_layout(result: WithTerms, layout: str, shape: tuple[int, ...]) -> WithTerms:
+    """What `in_rows` is the view of."""
+
+    def laid(x: Array) -> Array:
+        x = x.swapaxes(1, 2) if layout == "BNSD" else x.swapaxes(0, 1) if layout == "SBH" else x
+        return x.reshape(shape)
+
+    return WithTerms(laid(result.value), laid(result.terms))
+
+
+def _rows_of(q: Array, k: Array, v: Array, layout: str, heads: int) -> tuple[Array, Array, Array]:
+    size = q.shape[-1] // heads if len(layout) == 3 else q.shape[-1]
+    key_heads = k.shape[-1] // size if len(layout) == 3 else 0
+    return in_rows(q, layout, heads), in_rows(k, layout, key_heads), in_rows(v, layout, key_heads)
+
+
+def _masked_rule(rule: Rule, mask: Array | None, queries: int, keys: int) -> Rule:
+    """The rule with a mask; a small triangle stands for a large one, which `causal` gives already."""
+    is_triangle = rule.causal and mask is not None and mask.shape == (TRIANGLE,) * 2 and min(queries, keys) > TRIANGLE
+    return replace(rule, hidden=None if is_triangle else mask, top_left=True)
+
+
+def _own_records(found: Attended, sequences: Sequences, q: Array, scores: int, rule: Rule) -> list[Any]:
+    """What an implementation saves for its own gradient: dropout mask, maxima, sums, and nothing.
+
+    The statistics of sequences of one length are [sequences, heads, rows], those of packed ones [rows, heads].
+    """
+    maxima, sums = found.top, np.where(np.isposinf(found.lse.value), 0, np.exp(found.lse.value - found.top))
+    if q.ndim == 3:
+        parts = [(number, len(q[own])) for number, (own, _) in enumerate(sequences)]
+        maxima, sums = (np.concatenate([x[n, :, :rows].T for n, rows in parts]) for x in (maxima, sums))
+    saved = [np.repeat(x[..., None], COPIES, -1) for x in (maxima, sums)]
+    bits = -(-scores // 128) * 16 if rule.dropped else 0
+    return [unspecified(x) for x in (np.zeros(bits, np.int64), *saved, np.zeros(0))]
+
+
+@reference("diopiCustomizedFlashAttention")
+def customized_flash_attention(
+    gen: int | None,
+    q: Array,
+    k: Array,
+    v: Array,
+    alibi_slopes: Array | None,
+    attention_mask: Array | None,
+    p_dropout: float,
+    softmax_scale: float,
+    is_causal: bool,
+    window_size_left: int,
+    window_size_right: int,
+    head_num: int,
+    input_layout: str,
+) -> Any:
+    rows = _rows_of(q, k, v, input_layout, head_num)
+    batch, queries, heads, _ = rows[0].shape
+    rule = Rule(
+        softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes, None, True, p_dropout, gen
+    )
+    rule = _masked_rule(rule, attention_mask, queries, rows[1].shape[1])
+    sequences = of_one_length(rows[0])
+    found = attended(*rows, sequences, rule, queries)
+    saved = _own_records(found, sequences, rows[0], batch * heads * queries * rows[1].shape[1], rule)
+    return drawn(rule, _in_layout(found.out, input_layout, q.shape)), *saved
+
+
+@reference("diopiCustomizedFlashAttentionBackward")
+def customized_flash_attention_backward(
+    grad_output: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    alibi_slopes: Array | None,
+    attention_out: Array,
+    attention_mask: Array | None,
+    dropout_mask: Array | None,
+    softmax_max: Array,
+    softmax_sum: Array,
+    softmax_out: Array,
+    p_dropout: float,
+    softmax_scale: float,
+    is_causal: bool,
+    window_size_left: int,
+    window_size_right: int,
+    head_num: int,
+    input_layout: str,
+) -> Any:
+    rows = _rows_of(q, k, v, input_layout, head_num)
+    queries, keys = rows[0].shape[1], rows[1].shape[1]
+    rule = Rule(softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes)
+    rule = _masked_rule(rule, attention_mask, queries, keys)
+    sequences = of_one_length(rows[0])
+    lse = attended(*rows, sequences, rule, queries).lse.value
+    g, out = (in_rows(x, input_layout, head_num) for x in (grad_output, attention_out))
+    grads = pulled_back(g, *rows, out, lse, sequences, rule)
+    return tuple(_in_layout(grad, input_layout, x.shape) for grad, x in zip(grads, (q, k, v), strict=True))
+
+
+@reference("diopiCustomizedFlashAttentionVarLen")
+def customized_flash_attention_var_len(
+    gen: int | None,
+    q: Array,
+    k: Array,
+    v: Array,
+    cum_seq_q: Sequence[int],
+    cum_seq_kv: Sequence[int],
+    alibi_slopes: Array | None,
+    attention_mask: Array | None,
+    max_seqlen_q: int,
+    max_seqlen_kv: int,
+    p_dropout: float,
+    softmax_scale: float,
+    is_causal: bool,
+    window_size_left: int,
+    window_size_right: int,
+) -> Any:
+    rule = Rule(
+        softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes, None, True, p_dropout, gen
+    )
+    rule = _masked_rule(rule, attention_mask, max_seqlen_q, max_seqlen_kv)
+    sequences = all_packed((0, *cum_seq_q), (0, *cum_seq_kv), q, k)
+    found = attended(q, k, v, sequences, rule, len(q))
+    scores = len(sequences) * q.shape[1] * max_seqlen_q * max_seqlen_kv
+    return drawn(rule, found.out), *_own_records(found, sequences, q, scores, rule)
+
+
+@reference("diopiCustomizedFlashAttentionVarLenBackward")
+def customized_flash_attention_var_len_backward(
+    grad_output: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    cum_seq_q: Sequence[int],
+    cum_seq_kv: Sequence[int],
+    alibi_slopes: Array | None,
+    attention_out: Array,
+    attention_mask: Array | None,
+    dropout_mask: Array | None,
+    softmax_max: Array,
+    softmax_sum: Array,
+    softmax_out: Array,
+    max_seqlen_q: int,
+    max_seqlen_kv: int,
+    p_dropout: float,
+    softmax_scale: float,
+    is_causal: bool,
+    window_size_left: int,
+    window_size_right: int,
+) -> Any:
+    rule = Rule(softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes)
+    rule = _masked_rule(rule, attention_mask, max_seqlen_q, max_seqlen_kv)
+    sequences = all_packed((0, *cum_seq_q), (0, *cum_seq_kv), q, k)
+    lse = attended(q, k, v, sequences, rule, len(q)).lse.value
+    return pulled_back(grad_output, q, k, v, attention_out, lse, sequences, rule)

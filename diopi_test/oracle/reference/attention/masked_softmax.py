@@ -1,0 +1,42 @@
+"""Scaled masked softmax and its gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import WithTerms, reference
+from diopi_test.oracle.reference.sums import relative_terms, sum_terms
+
+Array = NDArray[Any]
+
+HIDDEN = -10000.0
+"""What stands in the place of masked scores."""
+
+
+def _is_masked(shape: tuple[int, ...], mask: Array, fixed_triu_mask: bool) -> Array:
+    if fixed_triu_mask:
+        return np.arange(shape[-1]) > np.arange(shape[-2])[:, None]
+    return mask != 0
+
+
+@reference("diopiScaledMaskedSoftmax")
+def scaled_masked_softmax(input: Array, mask: Array, scale: float, fixed_triu_mask: bool) -> WithTerms:
+    scores = np.where(_is_masked(input.shape, mask, fixed_triu_mask), HIDDEN, scale * input)
+    e = np.exp(scores - np.max(scores, -1, keepdims=True, initial=-np.inf))
+    shares = e / e.sum(-1, keepdims=True)
+    # a score is rounded when it is scaled, and so is the sum that all are divided by
+    largest = np.max(np.abs(np.where(e > 0, scores, 0)), -1, keepdims=True, initial=0)
+    return WithTerms(shares, shares * (relative_terms(e, -1) + largest), signed=True)
+
+
+@reference("diopiScaledMaskedSoftmaxBackward")
+def scaled_masked_softmax_backward(
+    grad_output: Array, output: Array, mask: Array, scale: float, fixed_triu_mask: bool
+) -> WithTerms:
+    weighted = grad_output * output
+    slopes = scale * output * (grad_output - weighted.sum(-1, keepdims=True))
+    terms = np.abs(scale * output) * sum_terms(weighted, -1, keepdims=True)
+    return WithTerms(np.where(_is_masked(output.shape, mask, fixed_triu_mask), 0, slopes), terms)

@@ -1,0 +1,115 @@
+"""Multi-head attention, of sequences of one length and packed: flash attention without ALiBi and window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.cases.model import ResultOverride
+from diopi_test.oracle.reference import reference
+from diopi_test.oracle.reference.attention.flash import (
+    flash_attention,
+    flash_attention_backward,
+    flash_attention_var_len,
+    flash_attention_var_len_backward,
+)
+from diopi_test.oracle.reference.attention.specified import unspecified
+
+Array = NDArray[Any]
+Overrides = Sequence[ResultOverride | None]
+
+NO_WINDOW = -1, -1
+
+
+def _debug_mask(is_written: bool, dropped: float, override: ResultOverride | None, *shape: int) -> Any:
+    """Which shares were kept, open where that is left to chance; left alone, of any shape, if it is not asked for."""
+    if is_written and not dropped:
+        return np.ones(shape, bool)
+    chosen = override.shape if override and override.shape is not None else None
+    return unspecified(np.ones(shape if is_written or chosen is None else chosen, bool))
+
+
+@reference("diopiMultiHeadAttention")
+def multi_head_attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    dropout_p: float,
+    is_causal: bool,
+    return_debug_mask: bool,
+    scale: float,
+    gen: int | None,
+    *,
+    out: Overrides,
+) -> Any:
+    results = flash_attention(gen, q, k, v, None, dropout_p, scale, is_causal, *NO_WINDOW)
+    shape = q.shape[0], q.shape[2], q.shape[1], k.shape[1]
+    return *results, _debug_mask(return_debug_mask, dropout_p, out[2], *shape)
+
+
+@reference("diopiMultiHeadAttentionBackward")
+def multi_head_attention_backward(
+    grad_out: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    out: Array,
+    softmax_lse: Array,
+    dropout_p: float,
+    is_causal: bool,
+    gen: int | None,
+    scale: float,
+) -> Any:
+    return flash_attention_backward(
+        grad_out, gen, q, k, v, None, out, softmax_lse, dropout_p, scale, is_causal, *NO_WINDOW
+    )
+
+
+@reference("diopiMultiHeadAttentionVarLen")
+def multi_head_attention_var_len(
+    q: Array,
+    k: Array,
+    v: Array,
+    cum_seq_q: Array,
+    cum_seq_k: Array,
+    max_q: int,
+    max_k: int,
+    dropout_p: float,
+    is_causal: bool,
+    return_debug_mask: bool,
+    scale: float,
+    gen: int | None,
+    *,
+    out: Overrides,
+) -> Any:
+    begins = cum_seq_q, cum_seq_k
+    results = flash_attention_var_len(
+        gen, q, k, v, *begins, None, max_q, max_k, dropout_p, scale, is_causal, *NO_WINDOW
+    )
+    return *results, _debug_mask(return_debug_mask, dropout_p, out[2], len(cum_seq_q) - 1, q.shape[1], max_q, max_k)
+
+
+@reference("diopiMultiHeadAttentionVarLenBackward")
+def multi_head_attention_var_len_backward(
+    grad_out: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    out: Array,
+    softmax_lse: Array,
+    cum_seq_q: Array,
+    cum_seq_k: Array,
+    max_q: int,
+    max_k: int,
+    dropout_p: float,
+    is_causal: bool,
+    gen: int | None,
+    scale: float,
+) -> Any:
+    begins, records = (cum_seq_q, cum_seq_k), (out, softmax_lse)
+    return flash_attention_var_len_backward(
+        grad_out, gen, q, k, v, *begins, None, *records, max_q, max_k, dropout_p, scale, is_causal, *NO_WINDOW
+    )

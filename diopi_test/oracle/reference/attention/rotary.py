@@ -1,0 +1,52 @@
+"""Rotary embedding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import WithTerms, reference
+
+Array = NDArray[Any]
+
+
+def _rotated(a: Array, b: Array, cos: Array, sin: Array, other_cos: Array, other_sin: Array) -> tuple[Any, Any]:
+    """a · cos − b · sin and b · cos + a · sin, each with the size of the two terms that may cancel."""
+    return (
+        WithTerms(a * cos - b * sin, np.abs(a * cos) + np.abs(b * sin)),
+        WithTerms(b * other_cos + a * other_sin, np.abs(b * other_cos) + np.abs(a * other_sin)),
+    )
+
+
+def _together(first: WithTerms, second: WithTerms, axis: int) -> WithTerms:
+    """Two results, each half of one along the last axis (−1) or taking turns there (−2)."""
+    shape = (*first.value.shape[:-1], 2 * first.value.shape[-1])
+    parts = [(one, other) for one, other in ((first.value, second.value), (first.terms, second.terms))]
+    joined = [np.stack(pair, -2 if axis == -1 else -1).reshape(shape) for pair in parts]
+    return WithTerms(*joined)
+
+
+@reference("diopiRotaryEmbedding")
+def rotary_embedding(x: Array, cos: Array, sin: Array, conj: bool, interleaved: bool) -> WithTerms:
+    half = x.shape[-1] // 2
+    a, b = (x[..., ::2], x[..., 1::2]) if interleaved else (x[..., :half], x[..., half:])
+    sin = -sin if conj else sin
+    return _together(*_rotated(a, b, cos, sin, cos, sin), axis=-2 if interleaved else -1)
+
+
+@reference("diopiRotaryEmbeddingV2")
+def rotary_embedding_v2(query: Array, key: Array, cos: Array, sin: Array, dim: int) -> tuple[Any, Any]:
+    return _rotated_heads(query, cos, sin, dim), _rotated_heads(key, cos, sin, dim)
+
+
+def _rotated_heads(x: Array, cos: Array, sin: Array, dim: int) -> WithTerms:
+    """Each head of `dim` numbers rotated, with cosines and sines for both of its halves."""
+    heads = x.reshape(len(x), x.shape[1] // dim, dim) if x.ndim == 2 else x
+    half = dim // 2
+    first = cos[..., :half], sin[..., :half]
+    result = _together(
+        *_rotated(heads[..., :half], heads[..., half:], *first, cos[..., half:], sin[..., half:]), axis=-1
+    )
+    return WithTerms(result.value.reshape(x.shape), result.terms.reshape(x.shape))

@@ -1,0 +1,38 @@
+"""What of the results of attention is specified: not what falls by chance, nor what no query sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import Judged, PartlySpecified, WithTerms, bare
+from diopi_test.oracle.reference.attention.core import Rule, Sequences
+
+Array = NDArray[Any]
+
+
+def specified_lse(lse: WithTerms, q: Array, sequences: Sequences, rule: Rule) -> PartlySpecified:
+    """Open for queries that see nothing, beyond the ends of sequences, and where the bias may lack a part."""
+    rows = np.array([len(q[own]) for own, _ in sequences])
+    within = np.arange(lse.value.shape[-1]) < rows[:, None, None]
+    whole = rule.slopes is None or not rule.causal
+    return PartlySpecified(lse, np.isfinite(lse.value) & within & whole)
+
+
+def drawn(rule: Rule, result: Any) -> Any:
+    """A result that is left to chance, if it is."""
+    return Judged(bare(result)) if 0 < rule.dropped < 1 else result
+
+
+def unspecified(value: Any) -> PartlySpecified:
+    """A result of which the form alone is specified."""
+    return PartlySpecified(value, np.zeros(np.shape(value), bool))
+
+
+def drawn_gradients(rule: Rule, grads: tuple[WithTerms, ...]) -> Any:
+    """With dropout those of q and k follow from a forward result that nobody but the implementation can give."""
+    if not 0 < rule.dropped < 1:
+        return grads
+    return unspecified(grads[0].value), unspecified(grads[1].value), Judged(grads[2].value)

@@ -1,0 +1,167 @@
+"""Batch norm, of one worker and of several: one mean and variance a channel, axis 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.cases.model import ResultOverride
+from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
+from diopi_test.oracle.reference.norm.moments import (
+    Moments,
+    affine,
+    all_but_channel,
+    count_along,
+    input_gradient,
+    moments_of,
+    normalised_by,
+    per_channel,
+    sum_along,
+)
+from diopi_test.oracle.reference.sums import sum_terms
+
+Array = NDArray[Any]
+
+
+@reference("diopiBatchNorm")
+def batch_norm(
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    *,
+    out: Sequence[ResultOverride | None],
+) -> Any:
+    w, b = per_channel(weight, input, 1), per_channel(bias, input)
+    if not training:
+        assert running_mean is not None and running_var is not None
+        mean, invstd = per_channel(running_mean, input), 1 / np.sqrt(per_channel(running_var, input) + eps)
+        saved = [_unspecified(override, running_mean.shape) for override in out[1:3]]
+        return affine(input, mean, invstd, w, b), *saved, Exact(running_mean), Exact(running_var)
+    axes = all_but_channel(input)
+    moments = moments_of(input, axes)
+    return (
+        normalised_by(input, moments, eps, w, b),
+        moments.saved_mean((-1,)),
+        moments.saved_invstd(eps, (-1,)),
+        _updated(running_mean, moments.saved_mean((-1,)), momentum),
+        _updated(running_var, moments.unbiased(count_along(input, axes)), momentum),
+    )
+
+
+def _unspecified(override: ResultOverride | None, shape: tuple[int, ...]) -> PartlySpecified:
+    """A result that may hold anything, of the shape the caller made it with."""
+    value = np.zeros(override.shape if override and override.shape is not None else shape)
+    return PartlySpecified(value, np.zeros(value.shape, bool))
+
+
+def _updated(running: Array | None, new: WithTerms, momentum: float) -> WithTerms | None:
+    if running is None:
+        return None
+    return WithTerms((1 - momentum) * running + momentum * new.value, momentum * new.terms)
+
+
+@reference("diopiBatchNormBackward")
+def batch_norm_backward(
+    grad_output: Array,
+    input: Array,
+    weight: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    save_mean: Array | None,
+    save_invstd: Array | None,
+    training: bool,
+    eps: float,
+) -> Any:
+    axes = all_but_channel(input)
+    mean = save_mean if training else running_mean
+    std_inverse = save_invstd if training or running_var is None else 1 / np.sqrt(running_var + eps)
+    invstd = per_channel(std_inverse, input)
+    x_hat = (input - per_channel(mean, input)) * invstd
+    g = grad_output * per_channel(weight, input, 1)
+    grad_input = input_gradient(g, x_hat, invstd, axes) if training else invstd * g
+    return grad_input, sum_along(grad_output * x_hat, axes), sum_along(grad_output, axes)
+
+
+@reference("diopiBatchNormStats")
+def batch_norm_stats(input: Array, eps: float) -> Any:
+    moments = moments_of(input, all_but_channel(input))
+    return moments.saved_mean((-1,)), moments.saved_invstd(eps, (-1,))
+
+
+@reference("diopiBatchNormGatherStatsWithCounts")
+def batch_norm_gather_stats_with_counts(
+    input: Array,
+    mean_all: Array,
+    invstd_all: Array,
+    running_mean: Array | None,
+    running_var: Array | None,
+    momentum: float,
+    eps: float,
+    counts: Array,
+) -> Any:
+    share = counts[:, None] / counts.sum()
+    means = share * mean_all
+    variances = share * (1 / invstd_all**2 - eps + (mean_all - means.sum(0)) ** 2)
+    moments = Moments(means.sum(0), variances.sum(0), sum_terms(means, 0), sum_terms(variances, 0))
+    return (
+        moments.saved_mean((-1,)),
+        moments.saved_invstd(eps, (-1,)),
+        _updated(running_mean, moments.saved_mean((-1,)), momentum),
+        _updated(running_var, moments.unbiased(counts.sum()), momentum),
+    )
+
+
+@reference("diopiBatchNormBackwardReduce")
+def batch_norm_backward_reduce(
+    grad_out: Array,
+    input: Array,
+    mean: Array,
+    invstd: Array,
+    weight: Array | None,
+    input_g: bool,
+    weight_g: bool,
+    bias_g: bool,
+) -> Any:
+    axes = all_but_channel(input)
+    x_hat = (input - per_channel(mean, input)) * per_channel(invstd, input)
+    sum_dy = sum_along(grad_out, axes)
+    sum_dy_xmu = sum_along(grad_out * (input - per_channel(mean, input)), axes)
+    return (
+        sum_dy if input_g else None,
+        sum_dy_xmu if input_g else None,
+        sum_along(grad_out * x_hat, axes) if weight_g else None,
+        sum_dy if bias_g else None,
+    )
+
+
+@reference("diopiBatchNormBackwardElemt")
+def batch_norm_backward_elemt(
+    grad_out: Array,
+    input: Array,
+    mean: Array,
+    invstd: Array,
+    weight: Array | None,
+    sum_dy: Array,
+    sum_dy_xmu: Array,
+    count: Array,
+) -> Array:
+    mean, invstd, sum_dy, sum_dy_xmu = (per_channel(v, input) for v in (mean, invstd, sum_dy, sum_dy_xmu))
+    n = count.sum()
+    centred = grad_out - sum_dy / n - (input - mean) * invstd**2 * sum_dy_xmu / n
+    return np.asarray(centred * invstd * per_channel(weight, input, 1))
+
+
+@reference("diopiBatchNormElemt")
+def batch_norm_elemt(
+    input: Array, weight: Array | None, bias: Array | None, mean: Array, invstd: Array, eps: float
+) -> WithTerms:
+    mean, invstd = per_channel(mean, input), per_channel(invstd, input)
+    return affine(input, mean, invstd, per_channel(weight, input, 1), per_channel(bias, input))
