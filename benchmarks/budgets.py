@@ -29,7 +29,7 @@ from rich.table import Table
 
 from diopi_test.baseline.records import Expected
 from diopi_test.baseline.store import SUFFIX, BaselineFile
-from diopi_test.cases.formats import format_of, ulp
+from diopi_test.cases.formats import format_of
 from diopi_test.oracle.budget import K, R
 
 console = Console()
@@ -147,7 +147,7 @@ def median_units(paths: Iterable[Path]) -> Iterable[tuple[str, float]]:
         for case in BaselineFile(path):
             for name, expected in case.expected.items():
                 for one in expected if isinstance(expected, list) else [expected]:
-                    if isinstance(one, Expected) and one.budget_ulps is not None and np.isfinite(one.values).any():
+                    if isinstance(one, Expected) and one.unit is not None and np.isfinite(one.values).any():
                         yield f"{case.id} {name}", median_unit(one)
 
 
@@ -157,10 +157,10 @@ def median_unit(expected: Expected) -> float:
     A unit below the normal numbers, which sums of nothing but zeros have, is sharp whatever the values are.
     """
     finite, form = np.isfinite(expected.values), format_of(expected.dtype)
-    values, budget_ulps = expected.values[finite], np.asarray(expected.budget_ulps)[finite]
+    values = expected.values[finite]
     with np.errstate(over="ignore"):
         scale = max(float(np.sqrt(np.mean(np.abs(values.astype(complex)) ** 2))), form.tiny)
-    unit = float(np.median(budget_ulps * ulp(values, expected.dtype)))
+    unit = float(np.median(np.asarray(expected.unit)[finite]))
     return unit / (form.epsilon * (scale if unit > form.tiny else 1))
 
 

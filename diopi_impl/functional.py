@@ -126,7 +126,7 @@ def bind(prototype: Prototype, adapted: Adapted) -> Prepare:
         compute = _computing(adapted, attributes, out)
 
         def perform(context: Context, values: Sequence[Any]) -> None:
-            context.stream.synchronize()
+            context.synchronize()
             arguments = attributes.copy()
             for n, i, read in readers:
                 arguments[n] = read(values[i])

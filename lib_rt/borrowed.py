@@ -117,16 +117,23 @@ class BorrowedStream(Stream):
 class BorrowedContext(Context):
     """The context behind `handle`, a cffi pointer, on `device`; `stream` is the vendor's own handle, if it is known."""
 
-    __slots__ = ("api",)
+    __slots__ = ("_native", "api")
 
     def __init__(self, device: BorrowedDevice, handle: Any, stream: int | None = None) -> None:
-        self.device = device
+        self.device: BorrowedDevice = device
         self.api = device.api
         self._handle = handle
+        self._stream = None
         self._owns_stream = False
         if stream is None:
             stream = address(made(self.api.diopiGetStream, "diopiStreamHandle_t", handle))
-        self.stream = BorrowedStream(device, stream)
+        self._native = stream
+
+    def _taken(self) -> BorrowedStream:
+        return BorrowedStream(self.device, self._native)
+
+    def synchronize(self) -> None:
+        self.device.serve("stream_sync", self._native)
 
     def fetch(self, tensor: Tensor, start: int, span: Array) -> None:
         source, destination = _storage(tensor) + start, address(array_pointer(span))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 from diopi_proto import types
@@ -10,12 +11,15 @@ from diopi_proto.types import Dtype
 from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
 from lib_rt.errors import ForeignObjectError
-from lib_rt.library import array_pointer, check, check_guarded, ffi, lib, made, size_pointer
+from lib_rt.library import array_pointer, check, check_guards, damage, ffi, lib, made, refused, size_pointer
 from lib_rt.owner import Owner
 from lib_rt.stream import Stream
 from lib_rt.tensor import Tensor
 
-_NULL, _count_required = ffi.NULL, lib.diopirt_context_required
+_NULL, _COUNT, _count_required = ffi.NULL, ffi.typeof("int64_t*"), lib.diopirt_context_required
+
+_taking = Lock()
+"""Held while a context's stream is asked for the first time, as two threads may."""
 
 
 class Context(Owner):
@@ -25,7 +29,7 @@ class Context(Owner):
     written.
     """
 
-    __slots__ = ("_count", "_owns_stream", "device", "stream")
+    __slots__ = ("_owns_stream", "_stream", "device")
 
     api: Any = lib
     """The functions of `diopirt.h` that understand the context and its tensors."""
@@ -35,11 +39,35 @@ class Context(Owner):
         if stream is not None and stream.device is not device:
             raise ForeignObjectError("the stream belongs to another device than the context")
         self.device = device
-        self.stream = stream or Stream(device)
+        self._stream = stream
         self._owns_stream = stream is None
-        self._count = ffi.new("int64_t*")
-        self._handle = made(lib.diopirt_context_create, "diopiContextHandle_t", self.stream.handle)
-        self.stream._add(self)
+        if stream is None:
+            self._handle = lib.diopirt_context_open(device.handle) or refused()
+            device._add(self)
+        else:
+            self._handle = made(lib.diopirt_context_create, "diopiContextHandle_t", stream.handle)
+            stream._add(self)
+
+    @property
+    def stream(self) -> Stream:
+        """Where its work is enqueued."""
+        if self._stream is None:
+            with _taking:
+                self._stream = self._stream or self._taken()
+        return self._stream
+
+    def _taken(self) -> Stream:
+        """The stream that the core made for the context; closed if the context is."""
+        if self._handle is None:
+            return Stream.taken(self.device, None)
+        stream = Stream.taken(self.device, made(lib.diopirt_context_take_stream, "diopirt_stream_t", self._handle))
+        stream._add(self)
+        self.device._remove(self)
+        return stream
+
+    def synchronize(self) -> None:
+        """Wait until everything enqueued on its stream is done."""
+        check(lib.diopirt_context_synchronize(self.handle))
 
     @property
     def required(self) -> list[Tensor]:
@@ -54,7 +82,7 @@ class Context(Owner):
     @property
     def has_required(self) -> bool:
         """Whether operators required tensors."""
-        count = self._count
+        count = ffi.new(_COUNT)
         if code := _count_required(self.handle, _NULL, 0, count):
             check(code)
         return bool(count[0])
@@ -90,11 +118,11 @@ class Context(Owner):
     def close(self) -> None:
         """Release the context, the tensors made in it, and its stream if that is its own."""
         try:
-            super().close()
+            Owner.close(self)
         finally:
-            if self.closed and self._owns_stream:
-                self.stream.close()
+            if self._handle is None and self._owns_stream and self._stream is not None:
+                self._stream.close()
 
     def _release(self, handle: Any) -> None:
-        check_guarded(lib.diopirt_context_destroy, handle)
-        self.stream._remove(self)
+        check_guards(lib.diopirt_context_destroy(handle, damage.cell))
+        (self._stream or self.device)._remove(self)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, final
 
 import cffi
 
@@ -72,6 +73,7 @@ lib: Any = ffi.dlopen(str(path), ffi.RTLD_GLOBAL | ffi.RTLD_NOW)
 """The functions of the runtime."""
 
 _INTACT = -(2**63)
+"""What stands in a cell for the place of damage before there is any."""
 
 _ADDRESS, _POINTER = ffi.typeof("uintptr_t"), ffi.typeof("void*")
 _NUMBERS, _NUMBER, _SIZE = ffi.typeof("int64_t[]"), ffi.typeof("int64_t*"), ffi.typeof("diopiSize_t*")
@@ -93,13 +95,32 @@ def check(code: int) -> None:
         raise CallError(Error(code), last_error())
 
 
-def check_guarded(function: Any, handle: Any) -> None:
-    """Call `function(handle, damage)`; GuardError if it found a damaged guard, CallError if it failed otherwise."""
-    damage = ffi.new(_NUMBER, _INTACT)
-    code = function(handle, damage)
-    if code and damage[0] != _INTACT:
-        raise GuardError(damage[0], last_error())
-    check(code)
+def refused() -> NoReturn:
+    """CallError of the function of the runtime that just answered with NULL instead of a handle."""
+    raise CallError(Error(lib.diopirt_last_code()), last_error())
+
+
+@final
+class _Damage(threading.local):
+    """Where the runtime tells the place of damage: a cell for each thread, as a call lets others run."""
+
+    def __init__(self) -> None:
+        self.cell: Any = ffi.new(_NUMBER, _INTACT)
+
+
+damage = _Damage()
+"""`damage.cell` is what functions that compare guards are given."""
+
+
+def check_guards(code: int) -> None:
+    """CallError unless `code`, the answer of a function that was given `damage.cell`, is success; GuardError if it was
+    that guards are damaged."""
+    if code:
+        cell = damage.cell
+        place, cell[0] = cell[0], _INTACT
+        if place != _INTACT:
+            raise GuardError(place, last_error())
+        check(code)
 
 
 @cache
@@ -124,9 +145,8 @@ def pointer(address: int) -> Any:
     return ffi.cast(_POINTER, address)
 
 
-def array_pointer(array: Array) -> Any:
-    """Address of a contiguous array's first element, which keeps the array alive."""
-    return ffi.from_buffer(array)
+array_pointer: Callable[[Array], Any] = ffi.from_buffer
+"""The address of a contiguous array's first element, which keeps the array alive."""
 
 
 def size_argument(values: Sequence[int]) -> tuple[Any, int]:

@@ -58,7 +58,7 @@ class Owner:
         self.close()
 
     def __del__(self) -> None:
-        if not sys.is_finalizing() and getattr(self, "_handle", None) is not None:
+        if getattr(self, "_handle", None) is not None and not sys.is_finalizing():
             self.close()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from lib_rt.device import Device
 from lib_rt.library import address, check, lib, made, pointer
@@ -15,8 +15,18 @@ class Stream(Parent):
     __slots__ = ("device",)
 
     def __init__(self, device: Device) -> None:
+        self._own(device, made(lib.diopirt_stream_create, "diopirt_stream_t", device.handle))
+
+    @classmethod
+    def taken(cls, device: Device, handle: Any) -> Self:
+        """The stream behind `handle`, which is a context's no longer; None for one that is destroyed."""
+        stream = cls.__new__(cls)
+        stream._own(device, handle)
+        return stream
+
+    def _own(self, device: Device, handle: Any) -> None:
         super().__init__()
-        self._handle = made(lib.diopirt_stream_create, "diopirt_stream_t", device.handle)
+        self._handle = handle
         self.device = device
         device._add(self)
 

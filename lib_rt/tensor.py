@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Sequence
-from functools import lru_cache
 from math import prod
 from typing import Any, Protocol, Self, final
 
@@ -15,11 +15,25 @@ from lib_rt import dtypes
 from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
 from lib_rt.errors import ReleasedError
-from lib_rt.library import address, array_pointer, check_guarded, ffi, lib, made, pointer, size_pointer
+from lib_rt.layout import Layout, Placed, contiguous, dense, elements_at, extent, placed, storage_image, strided, told
+from lib_rt.library import (
+    address,
+    array_pointer,
+    check_guards,
+    damage,
+    ffi,
+    lib,
+    made,
+    pointer,
+    refused,
+    size_pointer,
+)
 from lib_rt.owner import Owner
 from lib_rt.stream import Stream
 
 _DEVICE = types.Device.device
+
+_open, _destroy = lib.diopirt_tensor_open, lib.diopirt_tensor_destroy
 
 
 class TensorContext(OnDevice, Protocol):
@@ -33,9 +47,8 @@ class TensorContext(OnDevice, Protocol):
     def stream(self) -> Stream:
         """Where its work is enqueued."""
 
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed, and its tensors with it."""
+    _handle: Any
+    """Its C handle; None once it was closed, and its tensors with it."""
 
     def fetch(self, tensor: Tensor, start: int, span: Array) -> None:
         """Copy the tensor's storage from byte `start` on into `span`, after waiting for the stream."""
@@ -53,42 +66,34 @@ class Tensor(Owner):
 
     Attributes:
         context: what it was made in; closing that releases it too.
-        shape: number of elements along each axis.
-        strides: distance in elements along each axis; empty for a sparse tensor.
-        dtype: element type.
-        storage_offset: position in its storage of the first element, in elements.
+        device: where that is.
+        layout: everything about it but its memory, and so are:
+        shape, strides, dtype, where, storage_offset, form: as its `Layout` has them.
     """
 
     __slots__ = (
-        *("_data", "_elements", "_form", "_memory", "_owns", "_parts", "_where"),
-        *("context", "dtype", "shape", "storage_offset", "strides"),
+        *("_data", "_elements", "_memory", "_owns", "_parts"),
+        *("context", "device", "dtype", "form", "layout", "shape", "storage_offset", "strides", "where"),
     )
 
     def __init__(
-        self,
-        context: TensorContext,
-        handle: Any,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        dtype: Dtype,
-        storage_offset: int,
-        *,
-        owns: bool,
-        parts: tuple[Tensor, ...] = (),
+        self, context: TensorContext, handle: Any, layout: Layout, owns: bool, parts: tuple[Tensor, ...] = ()
     ) -> None:
         self._handle = handle
         self._owns = owns
         self._parts = parts
-        self._where: types.Device | None = None
         self._memory: tuple[int, int] | None = None
         self._data: int | None = None
         self._elements: Array | None = None
-        self._form: Hashable = None
         self.context = context
-        self.shape = shape
-        self.strides = strides
-        self.dtype = dtype
-        self.storage_offset = storage_offset
+        self.device: Device = context.device
+        self.layout = layout
+        self.shape = layout.shape
+        self.strides = layout.strides
+        self.dtype = layout.dtype
+        self.where = layout.where
+        self.storage_offset = layout.storage_offset
+        self.form: Hashable = layout.form
 
     @classmethod
     def from_numpy(
@@ -114,13 +119,14 @@ class Tensor(Owner):
             TypeError: the array is not of `dtype`, or of no element type.
             ValueError: elements that share memory differ, or the storage is too small.
         """
+        if dtype is None and strides is None and not offset and storage_elements is None:
+            layout = dense(array.shape, array.dtype, where)
+            return cls._open(context, layout, array_pointer(np.ascontiguousarray(array)))
         dtype = _checked_dtype(array, dtype)
-        if strides is None and not offset and storage_elements is None:
-            contents = np.ascontiguousarray(array)
-            return cls._create(context, array.shape, None, dtype, 0, -1, contents, where)
-        placed = tuple(strides) if strides is not None else _contiguous(array.shape)
-        contents = storage_image(array, dtype, placed, offset, storage_elements)
-        return cls._create(context, array.shape, placed, dtype, offset, contents.size, contents, where)
+        steps = tuple(strides) if strides is not None else contiguous(array.shape)
+        contents = storage_image(array, dtype, steps, offset, storage_elements)
+        layout = placed(array.shape, steps, dtype, where, offset, contents.size)
+        return cls._open(context, layout, array_pointer(contents))
 
     @classmethod
     def empty(
@@ -134,9 +140,9 @@ class Tensor(Owner):
         where: types.Device = _DEVICE,
     ) -> Tensor:
         """A tensor of poison; `strides`, `offset` and `storage_elements` as in `from_numpy`."""
-        placed = tuple(strides) if strides is not None else None
+        steps = tuple(strides) if strides is not None else None
         elements = -1 if storage_elements is None else storage_elements
-        return cls._create(context, tuple(shape), placed, dtype, offset, elements, None, where)
+        return cls._open(context, placed(tuple(shape), steps, dtype, where, offset, elements), ffi.NULL)
 
     @classmethod
     def over(
@@ -157,50 +163,26 @@ class Tensor(Owner):
         sizes, steps = size_pointer(tuple(shape)), size_pointer(tuple(strides))
         kind, place = "diopiTensorHandle_t", pointer(memory)
         handle = made(lib.diopirt_tensor_over, kind, context.handle, sizes[0], steps[0], dtype, offset, place, nbytes)
-        tensor = cls(context, handle, tuple(shape), tuple(strides), dtype, offset, owns=True)
-        tensor._where = _DEVICE
-        return tensor
+        return cls(context, handle, Layout(tuple(shape), tuple(strides), dtype, _DEVICE, offset), owns=True)
 
     @classmethod
-    def _create(
-        cls,
-        context: TensorContext,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...] | None,
-        dtype: Dtype,
-        offset: int,
-        storage_elements: int,
-        contents: Array | None,
-        where: types.Device,
-    ) -> Tensor:
-        sizes, steps = size_pointer(shape), None if strides is None else size_pointer(strides)
-        handle = made(
-            lib.diopirt_tensor_create,
-            "diopiTensorHandle_t",
-            context.handle,
-            sizes[0],
-            ffi.NULL if steps is None else steps[0],
-            dtype,
-            where,
-            offset,
-            storage_elements,
-            ffi.NULL if contents is None else array_pointer(contents),
-        )
-        tensor = cls(context, handle, shape, strides or _contiguous(shape), dtype, offset, owns=True)
-        tensor._where = where
-        return tensor
+    def _open(cls, context: TensorContext, layout: Placed, payload: Any) -> Tensor:
+        """A tensor of a layout as `placed` gives it, with the contents of its whole storage; NULL for poison."""
+        return cls(context, _open(context.handle, layout[1], payload) or refused(), layout[0], True)
 
     @classmethod
     def from_handle(cls, context: TensorContext, handle: Any) -> Tensor:
         """The tensor behind `handle`, which `context` owns: closing the result releases nothing."""
         api = context.api
         dtype = Dtype(made(api.diopiGetTensorDtype, "diopiDtype_t", handle))
+        where = types.Device(made(api.diopiGetTensorDevice, "diopiDevice_t", handle))
         shape = _sizes(made(api.diopiGetTensorShape, "diopiSize_t", handle))
         if made(api.diopiIsTensorSparse, "bool", handle):
-            return cls(context, handle, shape, (), dtype, 0, owns=False)
+            parts = _parts(context, handle)
+            return cls(context, handle, _sparse(shape, dtype, where, parts), False, parts)
         strides = _sizes(made(api.diopiGetTensorStride, "diopiSize_t", handle))
         offset = made(api.diopiGetTensorStorageOffset, "int64_t", handle)
-        return cls(context, handle, shape, strides, dtype, offset, owns=False)
+        return cls(context, handle, Layout(shape, strides, dtype, where, offset), False)
 
     @classmethod
     def described(cls, context: TensorContext, handle: Any, data: int, facts: tuple[int, ...]) -> Tensor:
@@ -210,10 +192,7 @@ class Tensor(Owner):
             data: address of its first element.
             facts: element type, device, storage offset, the sizes, the strides.
         """
-        dtype, where, offset, shape, strides, form = _told(facts)
-        tensor = cls(context, handle, shape, strides, dtype, offset, owns=False)
-        tensor._where = where
-        tensor._form = form
+        tensor = cls(context, handle, told(facts), False)
         tensor._data = data
         return tensor
 
@@ -230,19 +209,14 @@ class Tensor(Owner):
             sizes[0],
             *(context.accept(part) for part in parts),
         )
-        return cls(context, handle, tuple(shape), (), values.dtype, 0, owns=True, parts=parts)
+        return cls(context, handle, _sparse(tuple(shape), values.dtype, values.where, parts), True, parts)
 
     @property
     def handle(self) -> Any:
         """The C handle, a cffi pointer."""
-        if self._handle is None or self.context.closed:
+        if self._handle is None or self.context._handle is None:
             raise ReleasedError(f"the tensor of shape {self.shape} is closed, or its context is")
         return self._handle
-
-    @property
-    def device(self) -> Device:
-        """The device of its context."""
-        return self.context.device
 
     @property
     def is_sparse(self) -> bool:
@@ -250,26 +224,9 @@ class Tensor(Owner):
         return len(self.strides) != len(self.shape)
 
     @property
-    def form(self) -> Hashable:
-        """What tensors have in common that differ in their numbers, and where and how those lie, alone."""
-        if self._form is None:
-            parts = tuple([part.form for part in self.parts]) if self.is_sparse else ()
-            self._form = self.shape, self.dtype, self.where, parts
-        return self._form
-
-    @property
     def parts(self) -> tuple[Tensor, ...]:
         """Row pointers, columns and values of a sparse tensor; of a dense one CallError."""
-        if not self._parts:
-            self._parts = tuple(
-                Tensor.from_handle(self.context, made(question, "diopiConstTensorHandle_t", self.handle))
-                for question in (
-                    self.context.api.diopiGetTensorCrowIndices,
-                    self.context.api.diopiGetTensorColIndices,
-                    self.context.api.diopiGetTensorValues,
-                )
-            )
-        return self._parts
+        return self._parts or _parts(self.context, self.handle)
 
     @property
     def numel(self) -> int:
@@ -280,14 +237,6 @@ class Tensor(Owner):
     def element_size(self) -> int:
         """Bytes an element takes."""
         return dtypes.to_numpy(self.dtype).itemsize
-
-    @property
-    def where(self) -> types.Device:
-        """Whether it lies on the device or in host memory."""
-        handle = self.handle
-        if self._where is None:
-            self._where = types.Device(made(self.context.api.diopiGetTensorDevice, "diopiDevice_t", handle))
-        return self._where
 
     @property
     def storage_ptr(self) -> int:
@@ -312,15 +261,17 @@ class Tensor(Owner):
         """Whether the elements lie in row-major order without gaps."""
         return all(
             stride == dense or size == 1
-            for size, stride, dense in zip(self.shape, self.strides, _contiguous(self.shape), strict=True)
+            for size, stride, dense in zip(self.shape, self.strides, contiguous(self.shape), strict=True)
         )
 
     def numpy(self) -> Array:
         """A copy of the elements, after waiting for the stream."""
-        span = np.empty(_extent(self.shape, self.strides), dtypes.to_numpy(self.dtype))
+        span = np.empty(extent(self.shape, self.strides), dtypes.to_numpy(self.dtype))
         self.context.fetch(self, self._start, span)
         return (
-            span.reshape(self.shape) if self.is_contiguous else _view(span, span.dtype, self.shape, self.strides).copy()
+            span.reshape(self.shape)
+            if self.is_contiguous
+            else strided(span, span.dtype, self.shape, self.strides).copy()
         )
 
     def storage(self) -> Array:
@@ -334,9 +285,9 @@ class Tensor(Owner):
 
         TypeError when the host can't address them.
         """
-        if self._elements is None or self._handle is None or self.context.closed:
+        if self._elements is None or self._handle is None or self.context._handle is None:
             self._check_addressable()
-            self._elements = _elements_at(self.data_ptr, dtypes.to_numpy(self.dtype), self.shape, self.strides)
+            self._elements = elements_at(self.data_ptr, dtypes.to_numpy(self.dtype), self.shape, self.strides)
         return self._elements
 
     def storage_view(self) -> Array:
@@ -356,23 +307,24 @@ class Tensor(Owner):
         if self.is_contiguous:
             self.context.store(self, self._start, np.ascontiguousarray(array))
             return
-        span = np.empty(_extent(self.shape, self.strides), array.dtype)
+        span = np.empty(extent(self.shape, self.strides), array.dtype)
         self.context.fetch(self, self._start, span)
-        _view(span, span.dtype, self.shape, self.strides)[...] = array.reshape(self.shape)
+        strided(span, span.dtype, self.shape, self.strides)[...] = array.reshape(self.shape)
         self.context.store(self, self._start, span)
 
     def clone(self) -> Tensor:
         """A tensor of the same geometry whose storage is a device-to-device copy of this one's."""
         handle = made(lib.diopirt_tensor_clone, "diopiTensorHandle_t", self.handle)
-        return type(self)(self.context, handle, self.shape, self.strides, self.dtype, self.storage_offset, owns=True)
+        return type(self)(self.context, handle, self.layout, True)
 
     def check_guards(self) -> None:
         """GuardError if memory just outside the storage was written; waits for the stream."""
-        check_guarded(lib.diopirt_tensor_check, self.handle)
+        check_guards(lib.diopirt_tensor_check(self.handle, damage.cell))
 
     def __del__(self) -> None:
-        if getattr(self, "_owns", False):  # else nothing: one is made for each tensor of each call
-            super().__del__()
+        # not by way of the class it is derived from: tensors are made for each call, most of them to own nothing
+        if getattr(self, "_owns", False) and self._handle is not None and not sys.is_finalizing():
+            self.close()
 
     def __repr__(self) -> str:
         return f"Tensor({self.dtype.name}, shape {self.shape}, strides {self.strides})"
@@ -398,29 +350,8 @@ class Tensor(Owner):
         return self.storage_offset * self.element_size
 
     def _release(self, handle: Any) -> None:
-        if self._owns and not self.context.closed:
-            check_guarded(lib.diopirt_tensor_destroy, handle)
-
-
-def storage_image(array: Array, dtype: Dtype, strides: tuple[int, ...], offset: int, elements: int | None) -> Array:
-    """What a poisoned storage of `elements` (None: just enough) is that holds `array` at `offset` and `strides`.
-
-    ValueError when elements that share memory differ, or the storage is too small.
-    """
-    needed = offset + _extent(array.shape, strides)
-    if not offset and elements in (None, needed) and strides == _contiguous(array.shape):
-        return np.array(array, dtypes.to_numpy(dtype), order="C").reshape(-1)  # as most are, and nothing is poisoned
-    contents = dtypes.poisoned(needed if elements is None else elements, dtype)
-    if needed > contents.size or min(strides, default=0) < 0 or offset < 0:
-        raise ValueError(
-            f"an array of shape {array.shape} at strides {strides} and offset {offset} does not fit a storage of "
-            f"{contents.size} elements"
-        )
-    view = _view(contents[offset:], contents.dtype, array.shape, strides)
-    view[...] = array
-    if view.tobytes() != array.tobytes():
-        raise ValueError(f"elements that share memory at strides {strides} differ")
-    return contents
+        if self._owns and self.context._handle is not None and (code := _destroy(handle, damage.cell)):
+            check_guards(code)
 
 
 def _checked_dtype(array: Array, dtype: Dtype | None) -> Dtype:
@@ -432,47 +363,18 @@ def _checked_dtype(array: Array, dtype: Dtype | None) -> Dtype:
     return dtype
 
 
-@lru_cache(maxsize=4096)
-def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of a row-major tensor, in elements; axes of size 0 count as 1."""
-    strides, stride = [], 1
-    for size in reversed(shape):
-        strides.append(stride)
-        stride *= max(size, 1)
-    return tuple(reversed(strides))
-
-
-@lru_cache(maxsize=4096)
-def _extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """Number of elements from the first to the last in memory, both counted."""
-    if 0 in shape:
-        return 0
-    return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-
-
-def _view(memory: Any, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """The elements of `dtype` at `strides`, in elements, of a buffer."""
-    if 0 in shape:
-        return np.empty(shape, dtype)
-    return np.ndarray(shape, dtype, memory, 0, [stride * dtype.itemsize for stride in strides])
-
-
-@lru_cache(maxsize=4096)
-def _elements_at(place: int, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """The elements in memory of somebody else's, from address `place` on: frameworks often give the same again."""
-    return _view(ffi.buffer(pointer(place), _extent(shape, strides) * dtype.itemsize), dtype, shape, strides)
-
-
-@lru_cache(maxsize=4096)
-def _told(
-    numbers: tuple[int, ...],
-) -> tuple[Dtype, types.Device, int, tuple[int, ...], tuple[int, ...], Hashable]:
-    """Element type, device, storage offset, shape, strides and form, of the numbers in which a framework tells them."""
-    kind, place, offset, *sizes = numbers
-    axes = len(sizes) // 2
-    dtype, where, shape, strides = Dtype(kind), types.Device(place), tuple(sizes[:axes]), tuple(sizes[axes:])
-    return dtype, where, offset, shape, strides, (shape, dtype, where, ())
-
-
 def _sizes(size: Any) -> tuple[int, ...]:
     return tuple(ffi.unpack(size.data, size.len)) if size.len else ()
+
+
+def _parts(context: TensorContext, handle: Any) -> tuple[Tensor, ...]:
+    """Row pointers, columns and values of the sparse tensor behind `handle`; CallError of a dense one."""
+    api = context.api
+    questions = (api.diopiGetTensorCrowIndices, api.diopiGetTensorColIndices, api.diopiGetTensorValues)
+    handles = [made(question, "diopiConstTensorHandle_t", handle) for question in questions]
+    return tuple([Tensor.from_handle(context, one) for one in handles])
+
+
+def _sparse(shape: tuple[int, ...], dtype: Dtype, where: types.Device, parts: tuple[Tensor, ...]) -> Layout:
+    """The layout of a sparse tensor of these parts, which has no strides."""
+    return Layout(shape, (), dtype, where, parts=tuple([part.form for part in parts]))

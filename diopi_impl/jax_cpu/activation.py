@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import jax
@@ -141,9 +142,23 @@ def softmax_backward(grad_output: Array, output: Array, dim: int) -> Array:
     return _along(gradient, dim, grad_output, output)
 
 
+def log_shares(x: Array, dim: int) -> Array:
+    """log(exp(x) / sum(exp(x))) along axis `dim`.
+
+    The largest exponential is 1. All others may be below its last place, one by one, and XLA adds thousands of them to
+    it: so no more than seven are added to it in float32, and all the rest in float64.
+    """
+    shifted = x - lax.optimization_barrier(lax.stop_gradient(x.max(dim, keepdims=True, initial=-jnp.inf)))
+    axis, size = dim % x.ndim, x.shape[dim]
+    slices = math.gcd(size, 8)
+    parts = jnp.exp(shifted).reshape(*x.shape[:axis], slices, size // slices, *x.shape[axis + 1 :]).sum(axis)
+    total = parts.sum(axis, keepdims=True, dtype=jnp.float64)
+    return shifted - lax.optimization_barrier(jnp.log(total).astype(x.dtype))
+
+
 @vendor.implements("diopiLogSoftmax")
 def log_softmax(input: Array, dim: int) -> Array:
-    return _along(jax.nn.log_softmax, dim, input)
+    return _along(log_shares, dim, input)
 
 
 @vendor.implements("diopiLogSoftmaxBackward")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from diopi_impl.functional import Adapted, OutSpec, ResultSpec
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.activation import log_shares
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.pointwise import log1p
 from diopi_impl.jax_cpu.sizes import check_shapes, check_size
@@ -253,7 +254,7 @@ def cross_entropy(
     if label_smoothing > 1:
         raise ValueError(f"label_smoothing is {label_smoothing}, expected at most 1")
     share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
-    surprise = -jax.nn.log_softmax(_classes_last(input), -1)
+    surprise = -log_shares(_classes_last(input), -1)
     return _reduced(jnp.where(share == 0, 0, share * surprise).sum(-1), reduction, divisor)
 
 

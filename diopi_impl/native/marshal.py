@@ -7,7 +7,7 @@ one, and an array of tensors a list of handles.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from typing import Any
 
 from diopi_impl.base import Box
 from diopi_proto import parameters as kinds
@@ -17,6 +17,8 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Error
 from lib_rt import Context, Tensor
 from lib_rt.library import ffi, size_argument
+
+_SUCCESS = Error.Success
 
 Marshaller = Callable[[Context, Any], Any]
 """From the context and the value of a vendor call to what cffi passes."""
@@ -44,8 +46,14 @@ def _size_by_pointer(context: Context, values: Sequence[int]) -> Any:
 
 def _scalar(context: Context, value: types.Scalar | types.Number) -> Any:
     scalar = value if isinstance(value, types.Scalar) else types.Scalar.of(value)
-    payload = {"ival": int(scalar.value)} if scalar.is_integer else {"fval": float(scalar.value)}
-    return [{"stype": scalar.dtype, **payload}]
+    member, kind = _PAYLOADS[scalar.dtype]
+    return [{"stype": scalar.dtype, member: kind(scalar.value)}]
+
+
+_PAYLOADS: dict[types.Dtype, tuple[str, type[int | float]]] = {
+    dtype: ("ival", int) if types.Scalar(dtype, 0).is_integer else ("fval", float) for dtype in types.Dtype
+}
+"""By the element type of a scalar, the member of `diopiScalar_t` with its value, and what that is in Python."""
 
 
 def _text(context: Context, value: str) -> bytes:
@@ -102,31 +110,30 @@ def _marshaller(parameter: Parameter) -> Marshaller:
     return _BY_POINTER.get(known, known) if parameter.c_type.endswith("*") else known
 
 
-@final
-class Caller:
-    """Calls `function`, which is compiled, with the parameters of `prototype`."""
+def caller(prototype: Prototype, function: Any) -> Callable[[Context, Sequence[Any]], Error]:
+    """What calls `function`, which is compiled, with the parameters of `prototype`: one value each after the context.
 
-    def __init__(self, prototype: Prototype, function: Any) -> None:
-        self._function = function
-        parameters = prototype.parameters[1:]
-        self._parameters = [(_marshaller(p), _absent(p)) for p in parameters]
-        self._boxed = [i for i, p in enumerate(parameters) if issubclass(p.annotation, kinds.BOXED)]
+    It answers with the error code, and raises TypeError, ValueError or OverflowError when a value can't be what its
+    parameter is in C.
+    """
+    parameters = prototype.parameters[1:]
+    marshallers = [(_marshaller(p), _absent(p)) for p in parameters]
+    boxed = [i for i, p in enumerate(parameters) if issubclass(p.annotation, kinds.BOXED)]
 
-    def __call__(self, context: Context, values: Sequence[Any]) -> Error:
-        """The error code of a call with `values`, one a parameter after the context.
-
-        Raises TypeError, ValueError or OverflowError when a value can't be what its parameter is in C.
-        """
-        arguments = [
-            absent if value is None else marshal(context, value)
-            for (marshal, absent), value in zip(self._parameters, values, strict=True)
-        ]
-        if code := self._function(context.handle, *arguments):
+    def call(context: Context, values: Sequence[Any]) -> Error:
+        if len(values) != len(marshallers):
+            raise ValueError(f"{len(values)} arguments were given, the prototype has {len(marshallers)}")
+        arguments = []
+        for (marshal, absent), value in zip(marshallers, values):  # noqa: B905  # compared above, which takes less time
+            arguments.append(absent if value is None else marshal(context, value))
+        if code := function(context.handle, *arguments):
             return Error(code)
-        for i in self._boxed:
+        for i in boxed:
             if values[i] is not None:
                 _fill(context, values[i], arguments[i])
-        return Error.Success
+        return _SUCCESS
+
+    return call
 
 
 def _fill(context: Context, given: Box | list[Box], pointer: Any) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, final
 
 from diopi_impl.base import BaseVendor
 from diopi_impl.claims import read_claims
 from diopi_impl.native.library import Library
-from diopi_impl.native.marshal import Caller
+from diopi_impl.native.marshal import caller
 from diopi_proto.interface import prototypes
 from diopi_proto.types import Error
 from lib_rt import Context, Device
@@ -30,7 +31,7 @@ class NativeVendor(BaseVendor):
         version = self._library.query("diopiGetImplVersion")
         claims = read_claims(path.with_suffix(".claims.toml"))
         super().__init__(name or path.name, version or "unknown", claims=claims)
-        self._callers: dict[str, Caller] = {}
+        self._callers: dict[str, Callable[[Context, Sequence[Any]], Error]] = {}
         self._refusal = _Refusal()
 
     def has(self, name: str) -> bool:
@@ -38,12 +39,12 @@ class NativeVendor(BaseVendor):
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         self._refusal.text = ""
-        caller = self._callers.get(name) or self._caller(name)
-        if caller is None:
+        call = self._callers.get(name) or self._caller(name)
+        if call is None:
             self._refusal.text = f"{self._library.path} does not export {name}"
             return Error.NoImplement
         try:
-            return caller(context, arguments)
+            return call(context, arguments)
         except Exception as error:  # values C has no room for, or a code that is no diopiError_t
             self._refusal.text = f"{name}: {error}"
             return Error.ErrorOccurred
@@ -54,10 +55,10 @@ class NativeVendor(BaseVendor):
     def open_device(self) -> Device:
         return self._library.open_device()
 
-    def _caller(self, name: str) -> Caller | None:
+    def _caller(self, name: str) -> Callable[[Context, Sequence[Any]], Error] | None:
         """What calls the function called `name`, made at its first call; None if the library has none."""
         if self.has(name):
-            self._callers[name] = Caller(prototypes()[name], self._library.function(name))
+            self._callers[name] = caller(prototypes()[name], self._library.function(name))
         return self._callers.get(name)
 
     def __repr__(self) -> str:

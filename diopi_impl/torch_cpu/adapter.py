@@ -27,7 +27,8 @@ def on_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         keywords = {"out": out_keyword(prototype, out)} if takes_out else {}
         try:
-            results = as_results(prototype, function(*(to_torch(value) for value in arguments), **keywords))
+            given = map(to_torch, _counting_alike(arguments) if prototype.common_type else arguments)
+            results = as_results(prototype, function(*given, **keywords))
         except (RuntimeError, NotImplementedError) as error:
             if NO_KERNEL in str(error):
                 raise UnsupportedDtypeError(f"PyTorch: {error}") from error
@@ -35,6 +36,14 @@ def on_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
         return [from_torch(result) for result in results]
 
     return adapted
+
+
+def _counting_alike(operands: Sequence[Any]) -> Sequence[Any]:
+    """Operands whose types all count: PyTorch's common type is that of those with axes, if there are such."""
+    is_array = [isinstance(operand, np.ndarray) for operand in operands]
+    if not any(its and operand.ndim for its, operand in zip(is_array, operands, strict=True)):
+        return operands
+    return [np.atleast_1d(operand) if its else operand for its, operand in zip(is_array, operands, strict=True)]
 
 
 def torch_dtype(dtype: Dtype) -> torch.dtype:

@@ -1,8 +1,9 @@
 """Results made small for levels of large cases: fewer bits of each number, and bytes in an order that compresses.
 
 What is rounded, and why that can't change a verdict: a reference value in float64 keeps `SPARE` bits more than the
-result's type has, so it moves by 2^-10 of an ulp at most, where a budget allows 8 ulps or more. A budget is rounded
-up, to 8 significant bits: it grows by 1/128 at most, and none shrinks. Exact results are stored in their own type.
+result's type has, so it moves by 2^-10 of an ulp at most, where a budget allows 8 ulps or more. A budget in ulps is
+rounded up, to 8 significant bits: it grows by 1/128 at most, and none shrinks. Exact results are stored in their own
+type.
 """
 
 from __future__ import annotations
@@ -32,17 +33,12 @@ _DOUBLE = 53
 
 
 def compacted(expected: Expected) -> Expected:
-    """The expectation with values and budgets that compress; compared with it, a result has the same verdict."""
+    """The expectation with values that compress; compared with it, a result has the same verdict."""
     if not is_inexact(expected.dtype):
         return expected
-    if expected.budget_ulps is None:
-        return replace(expected, values=_own(expected.values, expected.dtype), flushed=_of(_own, expected))
-    values = _shortened(expected.values, expected.dtype)
-    return replace(expected, values=values, flushed=_of(_shortened, expected), budget_ulps=_up(expected.budget_ulps))
-
-
-def _of(change: Any, expected: Expected) -> Any:
-    return None if expected.flushed is None else change(expected.flushed, expected.dtype)
+    shorter = _own if expected.unit is None else _shortened
+    flushed = None if expected.flushed is None else shorter(expected.flushed, expected.dtype)
+    return replace(expected, values=shorter(expected.values, expected.dtype), flushed=flushed)
 
 
 def _own(values: Array, dtype: Dtype) -> Array:
@@ -68,18 +64,16 @@ def _shortened(values: Array, dtype: Dtype) -> Array:
     return np.where(is_kept, short, values)
 
 
-def _up(budget: NDArray[np.floating]) -> Array:
-    """Budgets rounded up to the 8 significant bits of bfloat16; as they are where one is beyond its range."""
-    if budget.dtype != np.float32:
-        return budget
-    bits = np.ascontiguousarray(budget).view(np.uint32)
+def rounded_up(ulps: NDArray[np.float32]) -> Array:
+    """Units in ulps with the 8 significant bits of bfloat16; as they are where one is beyond its range."""
+    bits = np.ascontiguousarray(ulps).view(np.uint32)
     short = (((bits + np.uint32(0xFFFF)) >> np.uint32(16)).astype(np.uint16)).view(ml_dtypes.bfloat16)
-    return short if np.isfinite(short.astype(np.float32)).all() else budget
+    return short if np.isfinite(short.astype(np.float32)).all() else ulps
 
 
-def widened(budget: Array) -> Array:
-    """Budgets as they are computed with."""
-    return budget.astype(np.float32) if budget.dtype == ml_dtypes.bfloat16 else budget
+def widened(ulps: Array) -> Array:
+    """Units in ulps as they are computed with."""
+    return ulps.astype(np.float32) if ulps.dtype == ml_dtypes.bfloat16 else ulps
 
 
 def planes(array: Array) -> bytes:

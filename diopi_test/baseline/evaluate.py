@@ -24,7 +24,7 @@ from diopi_test.cases.data import (
     stored,
     with_masks,
 )
-from diopi_test.cases.formats import is_inexact
+from diopi_test.cases.formats import FloatArray, is_inexact, ulp
 from diopi_test.cases.model import Case, ResultOf, ResultOverride, Values
 from diopi_test.oracle import budget
 from diopi_test.oracle.reference import (
@@ -192,16 +192,16 @@ class Evaluation:
             values,
             dtype,
             override.layout.__name__,
-            self._budget(slot, values, amplified, dtype) if rounded else None,
+            self._unit(slot, values, amplified, dtype) if rounded else None,
             None if other is None or np.array_equal(values, other, equal_nan=inexact) else other,
             slot.specified,
             isinstance(slot.output, Judged),
         )
 
     @staticmethod
-    def _budget(slot: _Slot, values: NDArray[Any], amplified: NDArray[np.float64], dtype: Dtype) -> NDArray[Any]:
-        ulps = budget.in_ulps(values, amplified, slot.terms, slot.stored, dtype)
-        return np.where(slot.exact, ulps.dtype.type(budget.EXACT), ulps) if np.any(slot.exact) else ulps
+    def _unit(slot: _Slot, values: NDArray[Any], amplified: FloatArray, dtype: Dtype) -> FloatArray:
+        unit = budget.unit(values, amplified, slot.terms, slot.stored, dtype)
+        return np.where(slot.exact, budget.EXACT * ulp(values, dtype), unit) if np.any(slot.exact) else unit
 
 
 def _converted(value: Any, dtype: Dtype) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -14,7 +13,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Generator
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import converted, is_mask, widen
-from diopi_test.cases.formats import FloatArray, ulp
+from diopi_test.cases.formats import FloatArray
 from diopi_test.cases.model import CaseClass
 
 
@@ -34,9 +33,9 @@ class Expected:
     """What a result must be.
 
     Attributes:
-        values: the reference's result, wider than `dtype`; exact where `budget_ulps` is None.
+        values: the reference's result, wider than `dtype`; exact where `unit` is None.
         dtype, layout: of the result tensor.
-        budget_ulps: budget of each element in units of its ulp, before K; None where the result must be exact.
+        unit: s + ulp + eps·m of each element, of which its error is at most K; None where the result must be exact.
         flushed: the reference's result if subnormal inputs are taken for zero, where that differs.
         specified: which elements the standard specifies; None where it is all of them.
         judged: whether `values` is one of several right results, so that its meaning decides and not equality.
@@ -45,16 +44,10 @@ class Expected:
     values: NDArray[Any]
     dtype: Dtype
     layout: str = "contiguous"
-    budget_ulps: NDArray[np.floating] | None = None
+    unit: FloatArray | None = None
     flushed: NDArray[Any] | None = None
     specified: NDArray[np.bool_] | None = None
     judged: bool = False
-
-    @cached_property
-    def unit(self) -> FloatArray:
-        """s + ulp + eps·m at each element of a floating result: what its error is measured in."""
-        with np.errstate(all="ignore"):
-            return ulp(self.values, self.dtype) * (1.0 if self.budget_ulps is None else self.budget_ulps)
 
 
 def tensors_in(value: Any) -> list[BaselineTensor]:

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import VERSION_NUMBER, Dtype
-from diopi_test.baseline import compact
+from diopi_test.baseline import compact, units
 from diopi_test.baseline.errors import BaselineError as BaselineError
 from diopi_test.baseline.files import read_regular, read_verified, write_whole
 from diopi_test.baseline.hdf5 import LIMIT as UNPACKED_LIMIT
@@ -39,10 +39,16 @@ from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.cases.model import CaseClass
 from lib_rt.dtypes import to_numpy
 
-FORMAT = 2
+FORMAT = 3
 """Version of the file layout."""
 
+READABLE = (2, FORMAT)
+"""Versions that are read: that of before is the same, but has no units other than in ulps."""
+
 SUFFIX = ".h5"
+
+ARRAYS = ("values", "budget_ulps", "unit", "flushed", "specified")
+"""The arrays of an expected result, all but the first where it has them; of the units one or the other."""
 
 TEXTS = ("function", "level", "key", "index_sha256", "data_sha256")
 """The attributes with which a file says what it is."""
@@ -241,10 +247,10 @@ class BaselineFile:
         return (self.case(label) for label in self.labels)
 
     def _check_version(self, file: h5py.File) -> None:
-        for name, ours in (("format", FORMAT), ("proto_version", VERSION_NUMBER)):
-            if (given := attribute(file, name, int)) != ours:
+        for name, ours in (("format", READABLE), ("proto_version", (VERSION_NUMBER,))):
+            if (given := attribute(file, name, int)) not in ours:
                 raise BaselineError(
-                    f"{self.path} is of another version: {name} is {given}, expected {ours}; "
+                    f"{self.path} is of another version: {name} is {given}, expected {ours[-1]}; "
                     "make it again with diopi-test gen-data"
                 )
 
@@ -288,15 +294,11 @@ class BaselineFile:
         return self._one_expected(value)
 
     def _one_expected(self, value: Mapping[str, Any]) -> Expected:
-        return Expected(
-            self._array(value["values"]),
-            Dtype[value["dtype"]],
-            value["layout"],
-            compact.widened(self._array(value["budget_ulps"])) if "budget_ulps" in value else None,
-            self._array(value["flushed"]) if "flushed" in value else None,
-            self._array(value["specified"]) if "specified" in value else None,
-            value.get("judged", False),
-        )
+        arrays = {name: self._array(value[name]) for name in ARRAYS if name in value}
+        values, dtype = arrays["values"], Dtype[value["dtype"]]
+        if "budget_ulps" in arrays:
+            arrays["unit"] = units.from_ulps(compact.widened(arrays.pop("budget_ulps")), values, dtype)
+        return Expected(dtype=dtype, layout=value["layout"], judged=value.get("judged", False), **arrays)
 
 
 def _encode_case(case: BaselineCase, block: _Block) -> dict[str, Any]:
@@ -330,13 +332,21 @@ def _encode_expected(value: Expected | list[Expected] | None, block: _Block) -> 
     if value is None:
         return None
     value = compact.compacted(value) if block.is_drawn else replace(value, values=_storable(value))
-    record: dict[str, Any] = {"values": block.add(value.values), "dtype": value.dtype.name, "layout": value.layout}
-    for name in ("budget_ulps", "flushed", "specified"):
-        if (array := getattr(value, name)) is not None:
-            record[name] = block.add(array)
+    record: dict[str, Any] = {"dtype": value.dtype.name, "layout": value.layout}
+    arrays = {"values": value.values, **_units(value, block), "flushed": value.flushed, "specified": value.specified}
+    record |= {name: block.add(array) for name, array in arrays.items() if array is not None}
     if value.judged:
         record["judged"] = True
     return record
+
+
+def _units(expected: Expected, block: _Block) -> dict[str, NDArray[Any]]:
+    """The units of a rounded result by the name under which they are kept."""
+    if expected.unit is None:
+        return {}
+    if (ulps := units.in_short_ulps(expected)) is None:
+        return {"unit": expected.unit}
+    return {"budget_ulps": compact.rounded_up(ulps) if block.is_drawn else ulps}
 
 
 def _storable(expected: Expected) -> NDArray[Any]:

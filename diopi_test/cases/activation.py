@@ -254,6 +254,13 @@ def _powers_of_two(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return np.where(equal, 3.0 * rows, -inf)
 
 
+def _one_far_above(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Rows of 150 with one 0, beside whose exponential that of any other in float32 is less than half of its ulp."""
+    rows = rng.uniform(-17.2, -16.7, (count // 150, 150))
+    rows[np.arange(len(rows)), rng.integers(150, size=len(rows))] = 0
+    return rows
+
+
 def _wider(narrow: Dtype, wide: Dtype) -> CaseTemplate:
     """A result wider than the input."""
     arguments = {"input": tensor(5, 7, dtype=narrow, domain=normal(2)), "dim": 1}
@@ -280,6 +287,7 @@ LOG_SOFTMAX = (
     _on_axis(ROWS, "steep", normal(30)),
     _on_axis(ROWS, "masked", MASKED),
     _on_axis(ROWS, "far-apart", choice([900.0, -900.0, 0.0, 3.0, 450.0])),
+    _on_axis(along("", (24, 150), (1,)), "one-far-above", _one_far_above, dtypes=(Dtype.float32,)),
     _on_axis(ROWS, "special", special, smoke=True),
     _on_axis(along("", (6, 3), (0,), common=True), "all-masked", choice([-inf])),
     _on_axis(LONG, "accumulated", normal(0.5), dtypes=half),

@@ -112,6 +112,21 @@ def _nested(shortest: float) -> Domain:
     return boxes(between(-0.05, 0.05), between(shortest, shortest + 0.3), between(0.3, 0.32))
 
 
+def _beside(values: Values) -> Array:
+    """Each box moved along its side by the length of this."""
+    moved = np.array(values["boxes_a"])
+    length, angle = moved[:, 3], moved[:, 6]
+    moved[:, 0] += length * np.cos(angle)
+    moved[:, 1] += length * np.sin(angle)
+    return moved
+
+
+TOUCHING: Mapping[str, Any] = {
+    "boxes_a": tensor(6, 7, domain=boxes(between(0, 60), between(30, 60), ANGLES)),
+    "boxes_b": tensor(6, 7, compute=_beside),
+}
+"""Boxes that have an edge in common with another one, but for rounding: nothing, or next to nothing, of their area."""
+
 OVERLAPS = (
     seen_from_above("plain", **BASIC),
     seen_from_above("quarter-turns", 4, 5, boxes(between(0, 6), between(2, 7), choice([0.0, np.pi / 2, np.pi]))),
@@ -126,6 +141,7 @@ OVERLAPS = (
     seen_from_above("one-and-many", 1, 30),
     # hardly larger than what they have in common, which leaves little to rounding
     seen_from_above("nested", 2, 25, _nested(5.3), domains={"_boxes": _nested(4.7)}, dtypes=Types.every),
+    CaseTemplate("touching", arguments=TOUCHING, dtypes=Types.every),
     seen_from_above("no-boxes", 0, 4),
     seen_from_above("no-others", 4, 0),
     seen_from_above("many", 20, 18, boxes(between(0, 60), between(6, 16), ANGLES)),

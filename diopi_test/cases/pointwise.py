@@ -88,6 +88,7 @@ FURTHER: dict[str, tuple[Domain, str]] = {
     "near-one": (between(0.9, 1.1), "Log Log2 Log10"),
     "above-one": (between(1, 1.1), "Acosh"),
     "far": (_far, "Sin Cos Tan"),
+    "nearly-saturated": (between(1, 4), "Tanh Erf"),
     "saturated": (between(-20, 20), "Tanh Erf"),
     "to-overflow": (_to_overflow, "Exp Expm1 Sinh Cosh"),
     "wide": (magnitudes(*EVERYWHERE), "Abs Neg Sign Sgn Floor Ceil Reciprocal Atan Asinh"),

@@ -62,7 +62,5 @@ def _apart(
 
 def _outside(given: NDArray[np.generic], truth: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:
     shape = expected.values.shape
-    held = Expected(
-        truth.reshape(shape), expected.dtype, expected.layout, expected.budget_ulps, None, expected.specified
-    )
+    held = Expected(truth.reshape(shape), expected.dtype, expected.layout, expected.unit, None, expected.specified)
     return compare(given.reshape(shape), held).wrong.reshape(given.shape)

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import COMPONENT
 from diopi_test.baseline.records import Expected
-from diopi_test.cases.formats import FloatArray, format_of, is_inexact
+from diopi_test.baseline.units import from_ulps, in_ulps
+from diopi_test.cases.formats import FloatArray, format_of, ulp
 from diopi_test.checks import where
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.difference import Difference
 from diopi_test.execution.verdict import Finding
-from diopi_test.oracle.budget import R_ELEMENTS, K, R
+from diopi_test.oracle.budget import EXACT, R_ELEMENTS, K, R
 from lib_rt.dtypes import to_numpy
 
 Mask = NDArray[np.bool_]
@@ -123,14 +124,12 @@ def compare(given: NDArray[Any], expected: Expected) -> Comparison:
 
 def _part(expected: Expected, where: Mask) -> Expected:
     """The expectation of the elements at `where` alone."""
-    budget_ulps, flushed = (
-        None if array is None else array[where] for array in (expected.budget_ulps, expected.flushed)
-    )
-    return replace(expected, values=expected.values[where], budget_ulps=budget_ulps, flushed=flushed, specified=None)
+    unit, flushed = (None if array is None else array[where] for array in (expected.unit, expected.flushed))
+    return replace(expected, values=expected.values[where], unit=unit, flushed=flushed, specified=None)
 
 
 def _compare_all(given: NDArray[Any], expected: Expected) -> Comparison:
-    if expected.budget_ulps is None and expected.dtype in COMPONENT:
+    if expected.unit is None and expected.dtype in COMPONENT:
         return _compare_parts(given, expected)
     if expected.values.dtype.kind not in "fc":
         wrong = given != expected.values
@@ -138,7 +137,7 @@ def _compare_all(given: NDArray[Any], expected: Expected) -> Comparison:
             return Comparison(wrong)
         flushed = wrong & (given == expected.flushed)
         return Comparison(wrong & ~flushed, flushed=int(flushed.sum()))
-    if expected.budget_ulps is None:
+    if expected.unit is None:
         wrong = ~_same(given, _narrow(expected.values, expected))
         if not wrong.any():
             return Comparison(wrong)
@@ -185,11 +184,18 @@ def _is_flushed_exactly(given: NDArray[Any], expected: Expected) -> Mask:
 def _is_flushed(given: NDArray[Any], expected: Expected) -> Mask:
     """Where a subnormal result is given as zero, or subnormal inputs were taken for zero."""
     with np.errstate(all="ignore"):
-        tiny = np.abs(expected.values) < format_of(expected.dtype).tiny + K * expected.unit
+        tiny = np.abs(expected.values) < format_of(expected.dtype).tiny + K * _unit(expected)
     flushed: Mask = (given == 0) & (expected.values != 0) & tiny
     if expected.flushed is None:
         return flushed
-    return flushed | (_units(given, replace(expected, values=expected.flushed)) <= K)
+    unit = from_ulps(in_ulps(expected), expected.flushed, expected.dtype)
+    return flushed | (_units(given, replace(expected, values=expected.flushed, unit=unit)) <= K)
+
+
+def _unit(expected: Expected) -> FloatArray:
+    """What the errors of a result that may be rounded are measured in."""
+    assert expected.unit is not None
+    return expected.unit
 
 
 def _units(given: NDArray[Any], expected: Expected) -> FloatArray:
@@ -197,14 +203,14 @@ def _units(given: NDArray[Any], expected: Expected) -> FloatArray:
 
     A zero that is left when normal numbers cancel, as its budget shows, has whatever sign rounding gives it.
     """
-    reference = expected.values
+    reference, unit = expected.values, _unit(expected)
     with np.errstate(all="ignore"):
-        units = np.abs(_difference(given, reference)) / expected.unit
+        units = np.abs(_difference(given, reference)) / unit
         if not np.isfinite(units).all():
             units = _units_beyond_numbers(units, given, expected)
         zeros = (given == 0) & (reference == 0)
         if zeros.any():
-            cancelled = K * expected.unit >= format_of(expected.dtype).tiny
+            cancelled = K * unit >= format_of(expected.dtype).tiny
             units = np.where(zeros & ~cancelled & ~_same_sign(given, reference), np.inf, units)
     return units
 
@@ -216,7 +222,7 @@ def _units_beyond_numbers(units: FloatArray, given: NDArray[Any], expected: Expe
     overflowed = (
         infinite
         & np.isfinite(reference)
-        & (np.abs(reference) + K * expected.unit >= format_of(expected.dtype).overflow)
+        & (np.abs(reference) + K * _unit(expected) >= format_of(expected.dtype).overflow)
     )
     right = _same(given, reference) | (overflowed & _same_sign(given, reference))
     return np.where(right, 0, np.where(np.isfinite(units), units, np.inf))
@@ -247,7 +253,8 @@ def _rms(units: FloatArray, expected: Expected) -> float | None:
 
     What is computed of equal numbers is off alike, however often. So where it is above R, equal elements count once.
     """
-    rounded = np.asarray(expected.budget_ulps) >= 1
+    exact = _unit(expected) <= 2 * EXACT * ulp(expected.values, expected.dtype)
+    rounded = ~exact
     squares = np.square(units[rounded])
     if squares.size >= R_ELEMENTS and np.mean(squares) > R**2:
         _, places = np.unique(expected.values[rounded], return_inverse=True)
@@ -257,10 +264,8 @@ def _rms(units: FloatArray, expected: Expected) -> float | None:
 
 def _locate(run: CallRecord, result: _Result, wrong: Mask, problem: str) -> Difference:
     """Where a result is wrong, with its budgets."""
-    expected, budget = result.expected, None
-    if expected.budget_ulps is not None and is_inexact(expected.dtype):
-        with np.errstate(all="ignore"):
-            budget = K * expected.unit
+    expected = result.expected
+    budget = None if expected.unit is None else K * expected.unit
     return where.locate(
         run,
         result.name,

@@ -26,7 +26,7 @@ from diopi_test.execution.forks import end_copies
 from lib_rt import Context, Device, Generator, Tensor
 from lib_rt.dtypes import poisoned, to_numpy
 from lib_rt.errors import GuardError
-from lib_rt.tensor import storage_image
+from lib_rt.layout import storage_image
 
 SHIFT = 256
 """Bytes by which tensors lie elsewhere in their storages: no vendor's kernels ask for a larger alignment."""

@@ -133,7 +133,7 @@ def _rescaled(spec: TensorSpec, sizes: Mapping[int, int]) -> Domain:
     if spec.compute is not None or category(spec.dtype) != 1 or not sizes:
         return spec.domain
     given = sampled(spec)
-    if not given.size:
+    if not given.size or not np.isfinite(given).all():  # none, or those of a floating type
         return spec.domain
     bound = int(given.max()) + 1
     below = next((size for size in sorted(sizes) if bound <= size <= bound + 1), None)

@@ -242,13 +242,7 @@ def _one_judged(one: Expected, jump: NDArray[Any]) -> Expected:
     lost = ~np.isfinite(jump)
     if lost.any():
         one = replace(one, specified=~lost if one.specified is None else one.specified & ~lost)
-    if one.budget_ulps is None:
-        return one
-    with np.errstate(all="ignore"):
-        reach = np.where(lost, 0, jump) / ulp(one.values, one.dtype)
-        wider = one.budget_ulps + np.where(np.isfinite(reach), reach, 0)
-        narrow = wider.astype(np.float32)
-    return replace(one, budget_ulps=narrow if np.isfinite(narrow).all() else wider)
+    return one if one.unit is None else replace(one, unit=one.unit + np.where(lost, 0, jump))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter
 from diopi_proto.types import Dtype
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
+from diopi_test.baseline.units import in_ulps
 from diopi_test.cases.formats import is_inexact
 from diopi_test.cases.layouts import layout_named
 from diopi_test.execution.description import attribute_in_words, tensor_in_words
@@ -107,17 +108,25 @@ def _demands(expected: Expected) -> Iterator[str]:
     """How exact a result must be."""
     if expected.judged:
         yield "one of several right answers, its meaning is judged; for example"
-    elif expected.budget_ulps is None:
+    elif expected.unit is None:
         yield "exact"
-    elif expected.budget_ulps.size:
-        with np.errstate(over="ignore"):  # next to 0, float64 has minute ulps
-            budgets = np.sort(K * expected.budget_ulps.astype(np.float64), axis=None)
-        least, median, most = (f"{budgets[i]:.3g}" for i in (0, budgets.size // 2, -1))
-        yield f"within a budget of {least} (least), {median} (median), {most} (most) ulps, K = {K:g} included"
+    elif expected.unit.size:
+        yield f"within a budget of {_budget(expected)}, K = {K:g} included"
     if expected.specified is not None:
         yield f"{int(expected.specified.sum())} of {expected.specified.size} elements are specified"
     if expected.flushed is not None:
         yield "subnormal inputs may be taken for zero"
+
+
+def _budget(expected: Expected) -> str:
+    """What errors may be, in ulps; beside 0, where ulps of float64 are minute and many, as it is."""
+    units, name = in_ulps(expected), " ulps"
+    if np.isinf(units).any():
+        units, name = np.asarray(expected.unit), ""
+    with np.errstate(over="ignore"):
+        budgets = np.sort(K * units, axis=None)
+    least, median, most = (f"{budgets[i]:.3g}" for i in (0, budgets.size // 2, -1))
+    return f"{least} (least), {median} (median), {most} (most){name}"
 
 
 def _array(values: NDArray[Any], dtype: Dtype, full: bool) -> Iterator[str]:

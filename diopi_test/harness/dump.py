@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from diopi_proto.types import Dtype
 from diopi_test.baseline.codec import to_json
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
-from diopi_test.cases.formats import is_inexact, ulp
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.description import attribute_in_words, tensor_in_words
 from diopi_test.oracle.budget import K
@@ -94,9 +93,8 @@ def _demanded(case: BaselineCase) -> Arrays:
         for which, entry in _entries(name, value):
             if isinstance(entry, Expected):
                 yield f"expected.{which}", entry.values
-                if entry.budget_ulps is not None and is_inexact(entry.dtype):
-                    with np.errstate(all="ignore"):
-                        yield f"budget.{which}", K * entry.budget_ulps * ulp(entry.values, entry.dtype)
+                if entry.unit is not None:
+                    yield f"budget.{which}", K * entry.unit
                 if entry.specified is not None:
                     yield f"specified.{which}", entry.specified
 

@@ -28,7 +28,7 @@ R = 1.0
 R_ELEMENTS = 20
 
 EXACT = 2.0**-10
-"""Budget, in ulps before K, of an element that must be exact beside others that need not: no other number is within."""
+"""Unit, in ulps, of an element that must be exact beside others that need not: no other number is within K."""
 
 NEAR = 2.0**-20
 """Relative difference of squared distances within which the nearest point is for the judge to say."""
@@ -108,22 +108,17 @@ def with_unsigned_zeros(reference: NDArray[Any], amplified: FloatArray, dtype: D
     return np.where(reference == 0, np.maximum(amplified, 2 / K * format_of(dtype).tiny), amplified)
 
 
-def in_ulps(
-    reference: NDArray[Any], amplified: FloatArray, terms: Any, stored: Any, dtype: Dtype
-) -> NDArray[np.floating]:
-    """(s + ulp + eps · m) / ulp for each element, at least 1; 1 where the reference is not finite.
+def unit(reference: NDArray[Any], amplified: FloatArray, terms: Any, stored: Any, dtype: Dtype) -> FloatArray:
+    """s + ulp + eps · m for each element, at least an ulp; NaN where the reference is not finite.
 
-    eps · m is made of `terms`, rounded to float32 or finer, and of those `stored` in the result's own type.
-
-    In float32, which is precise enough, unless a ratio is out of its range: next to 0, float64 has minute ulps.
+    eps · m is made of `terms`, rounded to float32 or finer, and of those `stored` in the result's own type; none where
+    that is no number.
     """
     spacing, own = ulp(reference, dtype), format_of(dtype).epsilon
     finer = min(own, format_of(Dtype.float32).epsilon)
     with np.errstate(all="ignore"):
-        ratio = (amplified + spacing + finer * np.asarray(terms) + own * np.asarray(stored)) / spacing
-        ratio = np.where(np.isnan(ratio), 1.0, np.minimum(ratio, np.finfo(np.float64).max))
-        narrow = ratio.astype(np.float32)
-    return narrow if np.isfinite(narrow).all() else ratio
+        units = amplified + spacing + finer * np.asarray(terms) + own * np.asarray(stored)
+        return np.where(np.isnan(units), spacing, np.minimum(units, np.finfo(np.float64).max))
 
 
 def flushed(value: Any) -> Any:

@@ -28,7 +28,6 @@ from diopi_test.baseline.evaluate import Evaluation
 from diopi_test.baseline.parallel import Spread
 from diopi_test.baseline.records import BaselineCase, Expected, entries_of
 from diopi_test.baseline.shuffle import shuffled
-from diopi_test.cases.formats import ulp
 from diopi_test.cases.model import Case
 from diopi_test.cases.selection import select_cases
 from diopi_test.checks.values import compare
@@ -226,16 +225,13 @@ def blunt(cases: Sequence[Examined]) -> Iterator[tuple[Examined, str]]:
 
 def _is_blunt(expected: Expected) -> bool:
     values = _specified(expected)
-    if expected.budget_ulps is None or not np.isfinite(values).any():
+    if expected.unit is None or not np.isfinite(values).any():
         return False
-    budget_ulps = np.asarray(expected.budget_ulps)
-    budget_ulps = (budget_ulps if expected.specified is None else budget_ulps[expected.specified]).reshape(-1)[
-        np.isfinite(values)
-    ]
-    values = values[np.isfinite(values)]
+    unit = (expected.unit if expected.specified is None else expected.unit[expected.specified]).reshape(-1)
+    unit, values = unit[np.isfinite(values)], values[np.isfinite(values)]
     with np.errstate(over="ignore", invalid="ignore"):
         spread = np.abs(values - (values.mean() if values.size >= FEW else 0)).max()
-        return bool(spread > 0 and np.median(K * ulp(values, expected.dtype) * budget_ulps) >= spread)
+        return bool(spread > 0 and np.median(K * unit) >= spread)
 
 
 # Rules of arguments

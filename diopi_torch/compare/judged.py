@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.evaluate import Evaluation, make_baseline_case
 from diopi_test.baseline.records import BaselineCase, Expected
@@ -17,7 +15,7 @@ from diopi_test.execution.verdict import Outcome
 from diopi_test.fuzz.legal import IllegalError, judged_where_stable
 from diopi_test.fuzz.relations import FAILURES
 from diopi_test.harness.run_case import judge_findings
-from diopi_test.oracle.budget import in_ulps, with_unsigned_zeros
+from diopi_test.oracle.budget import with_unsigned_zeros
 from diopi_test.oracle.reference import reference_of
 
 OF_DRAWS = (form.check, inputs.check, gaps.check)
@@ -56,10 +54,9 @@ def _with_unsigned_zeros(made: BaselineCase) -> BaselineCase:
 
 
 def _unsigned(one: Expected) -> Expected:
-    if one.budget_ulps is None:
+    if one.unit is None:
         return one
-    free = in_ulps(one.values, with_unsigned_zeros(one.values, np.zeros(one.values.shape), one.dtype), 0, 0, one.dtype)
-    return replace(one, budget_ulps=np.where(one.values == 0, np.maximum(one.budget_ulps, free), one.budget_ulps))
+    return replace(one, unit=with_unsigned_zeros(one.values, one.unit, one.dtype))
 
 
 def judged(record: CallRecord) -> Outcome:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import generator, widen
-from diopi_test.cases.formats import FloatArray, is_inexact, ulp
+from diopi_test.cases.formats import FloatArray, is_inexact
 from diopi_test.oracle import budget
 from diopi_torch.compare.contents import Content, array_of, mapped, tensors_in
 from diopi_torch.fallback import HIDDEN_WRITES, operator_name
@@ -106,9 +106,7 @@ class PreciseCall:
             next((data.dtype for data in self._values.values() if is_inexact(data.dtype)), dtype),
             self._seed,
         )[list(self.outputs).index(name)]
-        with np.errstate(all="ignore"):
-            exact = self.outputs[name]
-            return ulp(exact, dtype) * budget.in_ulps(exact, amplified, 0.0, 0.0, dtype)
+        return budget.unit(self.outputs[name], amplified, 0.0, 0.0, dtype)
 
     def _seed(self) -> Generator:
         return generator(operator_name(self._call.operator), "perturbation")

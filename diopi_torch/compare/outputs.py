@@ -108,7 +108,8 @@ class _Truth:
         if not is_inexact(dtype):
             return cls(expected, exact, None)
         if expected is not None:
-            return cls(expected, exact, expected.unit.reshape(tuple(tensor.shape)))
+            unit = None if expected.unit is None else expected.unit.reshape(tuple(tensor.shape))
+            return cls(expected, exact, unit)
         return cls(None, exact, precise.unit(name, dtype) if precise and exact is not None else None)
 
     def wrong(self, given: NDArray[Any], wanted: NDArray[Any], dtype: Dtype) -> NDArray[np.bool_]:

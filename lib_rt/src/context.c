@@ -1,5 +1,15 @@
 /* Contexts: what an operator is called with. A context owns every tensor made in it. */
+#include <string.h>
+
 #include "runtime.h"
+
+/* What is told is the failure there was before, whatever becomes of the stream. */
+static diopiError_t destroy_after_failure(diopirt_stream_t stream, diopiError_t code) {
+    char reason[ERROR_BYTES];
+    strcpy(reason, diopirt_last_error());
+    diopirt_stream_destroy(stream);
+    return fail(code, "%s", reason);
+}
 
 diopiError_t diopirt_context_create(diopirt_stream_t stream, diopiContextHandle_t* context) {
     TRY(handle_check(stream, STREAM, __func__));
@@ -11,6 +21,35 @@ diopiError_t diopirt_context_create(diopirt_stream_t stream, diopiContextHandle_
     pthread_mutex_init(&made->lock, NULL);
     *context = made;
     return diopiSuccess;
+}
+
+diopiContextHandle_t diopirt_context_open(diopirt_device_t device) {
+    diopirt_stream_t stream;
+    diopiContextHandle_t made;
+    if (diopirt_stream_create(device, &stream) != diopiSuccess) return NULL;
+    if (diopirt_context_create(stream, &made) != diopiSuccess) {
+        destroy_after_failure(stream, diopirt_last_code());
+        return NULL;
+    }
+    made->owns_stream = true;
+    return made;
+}
+
+diopiError_t diopirt_context_take_stream(diopiContextHandle_t context, diopirt_stream_t* stream) {
+    TRY(handle_check(context, CONTEXT, __func__));
+    EXPECT_RESULT(stream);
+    pthread_mutex_lock(&context->lock);
+    bool owned = context->owns_stream;
+    context->owns_stream = false;
+    pthread_mutex_unlock(&context->lock);
+    EXPECT(owned, "%s: the stream is not the context's own", __func__);
+    *stream = context->stream;
+    return diopiSuccess;
+}
+
+diopiError_t diopirt_context_synchronize(diopiContextHandle_t context) {
+    TRY(handle_check(context, CONTEXT, __func__));
+    return stream_synchronize(context->stream);
 }
 
 void context_adopt(struct diopiContext* context, struct diopiTensor* tensor) {
@@ -75,13 +114,17 @@ static diopiError_t check_all(struct diopiContext* context, int64_t* damage) {
 
 diopiError_t diopirt_context_destroy(diopiContextHandle_t context, int64_t* damage) {
     TRY(handle_check(context, CONTEXT, __func__));
+    diopirt_stream_t stream = context->stream;
+    bool owns_stream = context->owns_stream;
+    if (owns_stream) TRY(stream_releasable(stream));
     TRY(all_releasable(context));
     diopiError_t checked = context->first != NULL ? check_all(context, damage) : diopiSuccess;
     while (context->first != NULL) tensor_free(context->first);
     pthread_mutex_destroy(&context->lock);
-    context->stream->users--;
+    stream->users--;
     handle_retire(context);
-    return checked;
+    if (!owns_stream) return checked;
+    return checked == diopiSuccess ? diopirt_stream_destroy(stream) : destroy_after_failure(stream, checked);
 }
 
 diopiError_t diopirt_context_required(diopiContextHandle_t context, diopiTensorHandle_t* tensors, int64_t capacity,

@@ -26,6 +26,8 @@ typedef void (*diopirt_function_t)(void);
 
 /* Text of the last error in this thread; empty before the first. */
 DIOPI_EXPORT const char* diopirt_last_error(void);
+/* Its code; success before the first. For the functions that answer with a handle, which is NULL where they fail. */
+DIOPI_EXPORT diopiError_t diopirt_last_code(void);
 
 /* A device: the table of functions one vendor registered. The process starts with one, which is current;
  * diopiRegister… fills the table of the current one. Destroying fails while streams or contexts live on it. */
@@ -57,16 +59,31 @@ DIOPI_EXPORT diopiError_t diopirt_stream_copy(diopirt_stream_t stream, int32_t s
  * it; the first damaged guard is told as by diopirt_tensor_destroy. */
 DIOPI_EXPORT diopiError_t diopirt_context_create(diopirt_stream_t stream, diopiContextHandle_t* context);
 DIOPI_EXPORT diopiError_t diopirt_context_destroy(diopiContextHandle_t context, int64_t* damage);
+/* A context on a stream of its own, which is destroyed with it unless it was taken: then it is the caller's. */
+DIOPI_EXPORT diopiContextHandle_t diopirt_context_open(diopirt_device_t device);
+DIOPI_EXPORT diopiError_t diopirt_context_take_stream(diopiContextHandle_t context, diopirt_stream_t* stream);
+/* Wait for its stream. */
+DIOPI_EXPORT diopiError_t diopirt_context_synchronize(diopiContextHandle_t context);
 /* The tensors operators required, oldest first: up to `capacity` of them, and their number. */
 DIOPI_EXPORT diopiError_t diopirt_context_required(diopiContextHandle_t context, diopiTensorHandle_t* tensors,
                                                    int64_t capacity, int64_t* count);
 
+/* Where elements lie, as the next function takes it. */
+struct diopirt_layout {
+    const diopiSize_t *shape, *strides;
+    diopiDtype_t dtype;
+    diopiDevice_t where;
+    int64_t offset, storage_elements;
+};
 /* A tensor in memory of its own. `strides` NULL: contiguous; `storage_elements` -1: just enough. `payload` is what
  * the whole storage holds at first; NULL: poison. Both are in elements but `payload`, which is the bytes themselves. */
 DIOPI_EXPORT diopiError_t diopirt_tensor_create(diopiContextHandle_t context, const diopiSize_t* shape,
                                                 const diopiSize_t* strides, diopiDtype_t dtype, diopiDevice_t where,
                                                 int64_t offset, int64_t storage_elements, const void* payload,
                                                 diopiTensorHandle_t* tensor);
+/* The same of a layout that is kept, since many tensors have it. */
+DIOPI_EXPORT diopiTensorHandle_t diopirt_tensor_open(diopiContextHandle_t context, const struct diopirt_layout* layout,
+                                                     const void* payload);
 /* A tensor in device memory that the caller has and keeps until the tensor is destroyed, which does not wait for the
  * stream: `bytes` of it, from `memory` on. Neither poison nor guards; all else as above. */
 DIOPI_EXPORT diopiError_t diopirt_tensor_over(diopiContextHandle_t context, const diopiSize_t* shape,

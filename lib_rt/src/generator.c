@@ -77,8 +77,8 @@ diopiError_t diopiGeneratorGetState(diopiContextHandle_t ctx, diopiConstGenerato
     store(state + 8, offset);
     int64_t length = STATE_BYTES;
     diopiSize_t size = {&length, 1};
-    struct placement placement = {diopi_dtype_uint8, diopi_host, 0, -1, state, .required = true};
-    return tensor_create(ctx, &size, NULL, &placement, data);
+    struct diopirt_layout layout = {&size, NULL, diopi_dtype_uint8, diopi_host, 0, -1};
+    return tensor_create(ctx, &layout, (struct origin){.payload = state, .required = true}, data);
 }
 
 diopiError_t diopiGeneratorSetState(diopiGeneratorHandle_t th, diopiConstTensorHandle_t state) {

@@ -10,6 +10,8 @@
 _Static_assert(sizeof(size_t) >= sizeof(int64_t), "every number of bytes is a size_t");
 
 /* error.c */
+enum { ERROR_BYTES = 512 }; /* of the text of an error */
+
 diopiError_t fail(diopiError_t code, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
 #define TRY(call)                                  \
@@ -66,6 +68,7 @@ struct diopirt_stream {
 };
 
 struct staging* staging_new(int64_t bytes);
+diopiError_t stream_releasable(diopirt_stream_t stream);
 diopiError_t stream_synchronize(diopirt_stream_t stream);
 diopiError_t stream_copy(diopirt_stream_t stream, enum diopirt_service service, void* dst, const void* src,
                          uint64_t bytes);
@@ -101,6 +104,7 @@ void block_release(struct block* block, diopirt_device_t device);
 struct diopiContext {
     struct handle handle;
     diopirt_stream_t stream;
+    bool owns_stream; /* which ends with the context then */
     pthread_mutex_t lock;
     struct diopiTensor *first, *last; /* the tensors made in it, oldest first */
     int64_t required;                 /* how many of them operators required */
@@ -125,17 +129,14 @@ struct diopiTensor {
     const struct diopiTensor* parts[PARTS];
 };
 
-struct placement { /* everything about a tensor but its shape and strides, as diopirt_tensor_create takes it */
-    diopiDtype_t dtype;
-    diopiDevice_t where;
-    int64_t offset, storage_elements;
-    const void* payload;
-    void* memory;  /* NULL: of its own */
-    bool required; /* by an operator */
+struct origin { /* what a tensor is made of, and by whom */
+    const void* payload; /* as diopirt_tensor_create takes it */
+    void* memory;        /* NULL: of its own */
+    bool required;       /* by an operator */
 };
 
-diopiError_t tensor_create(diopiContextHandle_t context, const diopiSize_t* shape, const diopiSize_t* strides,
-                           const struct placement* placement, diopiTensorHandle_t* tensor);
+diopiError_t tensor_create(diopiContextHandle_t context, const struct diopirt_layout* layout, struct origin origin,
+                           diopiTensorHandle_t* tensor);
 void tensor_free(struct diopiTensor* tensor); /* no checks, no copies */
 bool tensor_is_sparse(const struct diopiTensor* tensor);
 

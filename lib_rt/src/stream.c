@@ -22,13 +22,18 @@ diopiError_t diopirt_stream_create(diopirt_device_t device, diopirt_stream_t* st
     return diopiSuccess;
 }
 
+diopiError_t stream_releasable(diopirt_stream_t stream) {
+    TRY(device_require(stream->device, diopirt_stream_destroy_service));
+    return device_require(stream->device, diopirt_stream_sync_service);
+}
+
 diopiError_t diopirt_stream_destroy(diopirt_stream_t stream) {
     TRY(handle_check(stream, STREAM, __func__));
     EXPECT(stream->users == 0, "%s: %d contexts are alive on the stream", __func__, (int)stream->users);
     diopirt_device_t device = stream->device;
     diopirt_function_t destroy;
+    TRY(stream_releasable(stream));
     TRY(device_function(device, diopirt_stream_destroy_service, &destroy));
-    TRY(device_require(device, diopirt_stream_sync_service));
     diopiError_t passed = stream_synchronize(stream); /* if that fails, what is pending is never released */
     int32_t code = ((diopiStreamDestroyFunc_t)destroy)(stream->native);
     pthread_mutex_destroy(&stream->lock);

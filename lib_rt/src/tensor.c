@@ -82,12 +82,12 @@ static diopiError_t check_arguments(diopiContextHandle_t context, const diopiSiz
     return diopiSuccess;
 }
 
-static diopiError_t check_placement(const struct placement* placement) {
-    diopiDtype_t dtype = placement->dtype;
-    diopiDevice_t where = placement->where;
+static diopiError_t check_layout(const struct diopirt_layout* layout) {
+    diopiDtype_t dtype = layout->dtype;
+    diopiDevice_t where = layout->where;
     if (element_size(dtype) == 0) return fail(diopiDtypeNotSupported, "%d is no element type", (int)dtype);
     EXPECT(where == diopi_host || where == diopi_device, "%d is neither host nor device", (int)where);
-    EXPECT(placement->offset >= 0, "the storage offset is negative: %lld", (long long)placement->offset);
+    EXPECT(layout->offset >= 0, "the storage offset is negative: %lld", (long long)layout->offset);
     return diopiSuccess;
 }
 
@@ -96,29 +96,29 @@ static void discard(struct diopiTensor* tensor) {
     handle_retire(tensor);
 }
 
-static diopiError_t build_dense(struct diopiTensor* tensor, diopiContextHandle_t context, const diopiSize_t* shape,
-                                const diopiSize_t* strides, const struct placement* placement) {
+static diopiError_t build_dense(struct diopiTensor* tensor, diopiContextHandle_t context,
+                                const struct diopirt_layout* layout, struct origin origin) {
     int64_t bytes = 0;
-    TRY(set_shape(tensor, shape));
-    TRY(set_strides(tensor, strides));
-    TRY(storage_bytes(tensor, placement->storage_elements, &bytes));
-    if (placement->memory != NULL) {
-        block_borrow(&tensor->block, placement->where, bytes, placement->memory);
+    TRY(set_shape(tensor, layout->shape));
+    TRY(set_strides(tensor, layout->strides));
+    TRY(storage_bytes(tensor, layout->storage_elements, &bytes));
+    if (origin.memory != NULL) {
+        block_borrow(&tensor->block, layout->where, bytes, origin.memory);
         return diopiSuccess;
     }
-    return block_create(&tensor->block, context->stream, placement->where, tensor->dtype, bytes, placement->payload);
+    return block_create(&tensor->block, context->stream, layout->where, tensor->dtype, bytes, origin.payload);
 }
 
-diopiError_t tensor_create(diopiContextHandle_t context, const diopiSize_t* shape, const diopiSize_t* strides,
-                           const struct placement* placement, diopiTensorHandle_t* tensor) {
-    TRY(check_arguments(context, shape, strides, tensor));
-    TRY(check_placement(placement));
+diopiError_t tensor_create(diopiContextHandle_t context, const struct diopirt_layout* layout, struct origin origin,
+                           diopiTensorHandle_t* tensor) {
+    TRY(check_arguments(context, layout->shape, layout->strides, tensor));
+    TRY(check_layout(layout));
     struct diopiTensor* made = handle_new(TENSOR);
     EXPECT(made != NULL, "out of host memory for a tensor");
-    made->dtype = placement->dtype;
-    made->offset = placement->offset;
-    made->required = placement->required;
-    diopiError_t code = build_dense(made, context, shape, strides, placement);
+    made->dtype = layout->dtype;
+    made->offset = layout->offset;
+    made->required = origin.required;
+    diopiError_t code = build_dense(made, context, layout, origin);
     if (code != diopiSuccess) {
         discard(made);
         return code;
@@ -131,8 +131,19 @@ diopiError_t tensor_create(diopiContextHandle_t context, const diopiSize_t* shap
 diopiError_t diopirt_tensor_create(diopiContextHandle_t context, const diopiSize_t* shape, const diopiSize_t* strides,
                                    diopiDtype_t dtype, diopiDevice_t where, int64_t offset, int64_t storage_elements,
                                    const void* payload, diopiTensorHandle_t* tensor) {
-    struct placement placement = {dtype, where, offset, storage_elements, .payload = payload};
-    return tensor_create(context, shape, strides, &placement, tensor);
+    struct diopirt_layout layout = {shape, strides, dtype, where, offset, storage_elements};
+    return tensor_create(context, &layout, (struct origin){.payload = payload}, tensor);
+}
+
+diopiTensorHandle_t diopirt_tensor_open(diopiContextHandle_t context, const struct diopirt_layout* layout,
+                                        const void* payload) {
+    diopiTensorHandle_t made = NULL;
+    if (layout == NULL) {
+        fail(diopiErrorOccurred, "%s: the layout is NULL", __func__);
+    } else {
+        tensor_create(context, layout, (struct origin){.payload = payload}, &made);
+    }
+    return made;
 }
 
 diopiError_t diopirt_tensor_over(diopiContextHandle_t context, const diopiSize_t* shape, const diopiSize_t* strides,
@@ -140,8 +151,8 @@ diopiError_t diopirt_tensor_over(diopiContextHandle_t context, const diopiSize_t
                                  diopiTensorHandle_t* tensor) {
     EXPECT(memory != NULL && bytes >= 0, "%s: %lld bytes of memory at %p", __func__, (long long)bytes, memory);
     int64_t size = element_size(dtype), elements = size > 0 ? bytes / size : 0;
-    struct placement placement = {dtype, diopi_device, offset, elements, .memory = memory};
-    return tensor_create(context, shape, strides, &placement, tensor);
+    struct diopirt_layout layout = {shape, strides, dtype, diopi_device, offset, elements};
+    return tensor_create(context, &layout, (struct origin){.memory = memory}, tensor);
 }
 
 static diopiError_t dense(const struct diopiTensor* tensor, const char* caller) {
@@ -276,8 +287,8 @@ diopiError_t diopirt_tensor_write(diopiTensorHandle_t tensor, int64_t start, int
 
 diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, const diopiSize_t* size,
                                 const diopiSize_t* stride, const diopiDtype_t dtype, const diopiDevice_t device) {
-    struct placement placement = {dtype, device, 0, -1, .required = true};
-    return tensor_create(ctx, size, stride, &placement, tensor);
+    struct diopirt_layout layout = {size, stride, dtype, device, 0, -1};
+    return tensor_create(ctx, &layout, (struct origin){.required = true}, tensor);
 }
 
 diopiError_t diopiRequireBuffer(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, int64_t num_bytes,

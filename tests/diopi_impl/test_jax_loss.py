@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+from diopi_impl.jax_cpu.activation import log_shares
 from diopi_impl.jax_cpu.loss import mse_loss
 from diopi_proto.types import Reduction
 
@@ -17,3 +18,14 @@ def test_a_mean_loss_is_added_up_in_parts_whatever_its_shape(shape: tuple[int, .
     mean = float(jax.jit(lambda x, y: mse_loss(x, y, Reduction.mean))(input, target))
     exact = np.square(input.astype(np.float64) - target).mean()
     assert abs(mean - exact) < 3 * np.finfo(np.float32).eps * exact
+
+
+@pytest.mark.parametrize("classes", [100, 1000, 50257])
+def test_what_many_small_shares_are_together_is_not_lost(classes: int) -> None:
+    """One exponential is 1, each of the others less than half of its ulp."""
+    input = np.random.default_rng(0).uniform(-17.2, -16.7, (2, classes)).astype(np.float32)
+    input[0, 0] = input[1, classes // 2] = 0
+    with jax.enable_x64(True):  # as programs are compiled
+        found = jax.jit(lambda x: log_shares(x, 1))(input)
+    exact = -np.log1p(np.exp(np.sort(input.astype(np.float64))[:, :-1]).sum(1))
+    assert abs(np.diag(found[:, [0, classes // 2]]) - exact).max() < 4 * np.finfo(np.float32).eps

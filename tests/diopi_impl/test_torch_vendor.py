@@ -1,9 +1,12 @@
-"""torch_cpu among others in a process."""
+"""torch_cpu among others in a process, and what its adapter makes of operands."""
 
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from diopi_proto.interface import lookup
 
 SCRIPT = """
 import torch
@@ -18,3 +21,14 @@ assert torch.get_num_threads() == 1
 def test_importing_it_changes_no_number_of_threads() -> None:
     pytest.importorskip("torch")
     subprocess.run([sys.executable, "-c", SCRIPT], check=True, timeout=120)
+
+
+def test_operands_without_axes_count_as_any_other() -> None:
+    """The standard's common type is that of all operands, PyTorch's that of those with axes."""
+    torch = pytest.importorskip("torch")
+    from diopi_impl.torch_cpu.adapter import on_tensors
+
+    multiply = on_tensors(lookup("diopiMul"), lambda input, other: torch.mul(input, other))
+    for shape in ((1, 1), ()):
+        (product,) = multiply([np.full(shape, 2859, np.int16), np.array(-149672470, np.int32)], [])
+        assert (product.dtype, product.shape) == (np.int32, shape)

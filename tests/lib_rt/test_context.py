@@ -1,12 +1,16 @@
 """Contexts: tensors operators require, ownership, streams."""
 
+import ctypes
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from host_runtime import HostRuntime
 
 from diopi_proto import types
-from diopi_proto.types import Dtype
-from lib_rt import Context, Device, ForeignObjectError, ReleasedError, Stream, Tensor
+from diopi_proto.types import Dtype, Error
+from lib_rt import CallError, Context, Device, ForeignObjectError, GuardError, ReleasedError, Stream, Tensor
 from lib_rt.library import ffi, last_error, lib
 
 
@@ -69,6 +73,72 @@ def test_own_stream_ends_with_the_context(device: Device, host: HostRuntime) -> 
     assert host.streams == {context.stream.native}
     context.close()
     assert host.streams == set()
+
+
+def test_own_stream_ends_with_the_context_though_nobody_asked_for_it(device: Device, host: HostRuntime) -> None:
+    context = Context(device)
+    assert len(host.streams) == 1
+    context.close()
+    assert host.streams == set()
+    assert context.stream.closed
+
+
+def test_own_stream_is_one_for_all_who_ask(device: Device, host: HostRuntime) -> None:
+    with Context(device) as context, ThreadPoolExecutor(8) as pool:
+        streams = list(pool.map(lambda _: context.stream, range(8)))
+        assert all(stream is context.stream for stream in streams)
+        with Context(device, context.stream) as second:
+            Tensor.from_numpy(second, np.ones(2))
+            context.close()
+            assert second.closed
+    assert (host.streams, host.memory) == (set(), {})
+
+
+def test_closing_a_device_closes_contexts_with_their_own_streams(device: Device, host: HostRuntime) -> None:
+    asked, not_asked = Context(device), Context(device)
+    stream = asked.stream
+    device.close()
+    assert asked.closed and not_asked.closed and stream.closed
+    assert host.streams == set()
+
+
+def test_context_that_lacks_a_way_to_end_its_stream_stays_whole(device: Device, host: HostRuntime) -> None:
+    context = Context(device)
+    tensor = Tensor.from_numpy(context, np.arange(3))
+    with device.unregistered("stream_destroy"), pytest.raises(CallError) as caught:
+        context.close()
+    assert caught.value.code is Error.NoRegisteredStreamDestoryFunction
+    assert tensor.numpy().tolist() == [0, 1, 2]
+    context.close()
+    assert (host.streams, host.memory) == (set(), {})
+
+
+def test_damage_is_told_though_the_stream_fails_to_end(host: HostRuntime) -> None:
+    with Device(replace(host.functions(), stream_destroy=lambda stream: 6), host_addressable=True) as device:
+        context = Context(device)
+        tensor = Tensor.empty(context, (4,), Dtype.int8)
+        ctypes.memset(tensor.storage_ptr + 4, 0, 1)
+        with pytest.raises(GuardError, match="tensor of 4 bytes is damaged at byte 4"):
+            context.close()
+        assert context.closed
+        with pytest.raises(CallError, match="stream destroy function returned 6"):
+            Context(device).close()
+
+
+def test_synchronizing_waits_for_its_stream(device: Device, host: HostRuntime) -> None:
+    with Context(device) as context:
+        context.synchronize()
+        assert host.synchronised == 1
+    with pytest.raises(ReleasedError, match="the context is closed"):
+        context.synchronize()
+
+
+def test_a_stream_is_taken_once(device: Device) -> None:
+    with Context(device) as context, context.stream:
+        taken = ffi.new("diopirt_stream_t*")
+        assert lib.diopirt_context_take_stream(context.handle, taken) == 1
+        assert "the stream is not the context's own" in last_error()
+        assert taken[0] == ffi.NULL
 
 
 def test_given_stream_outlives_the_context(device: Device, host: HostRuntime) -> None:

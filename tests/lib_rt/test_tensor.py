@@ -11,7 +11,7 @@ from diopi_proto import types
 from diopi_proto.types import Dtype, Error
 from lib_rt import CallError, Context, Device, ForeignObjectError, ReleasedError, Tensor, is_poison
 from lib_rt.dtypes import NUMPY
-from lib_rt.library import ffi, lib
+from lib_rt.library import ffi, last_error, lib
 
 PLACES = [types.Device.device, types.Device.host]
 
@@ -204,6 +204,12 @@ def test_impossible_geometry_is_refused(device: Device, context: Context, shape,
     with pytest.raises(CallError, match=message):
         Tensor.empty(context, shape, Dtype.int32, strides=strides)
     assert device.live_blocks == 0
+
+
+def test_a_layout_has_to_be_there(context: Context) -> None:
+    assert lib.diopirt_tensor_open(context.handle, ffi.NULL, ffi.NULL) == ffi.NULL
+    assert lib.diopirt_last_code() == Error.ErrorOccurred
+    assert "the layout is NULL" in last_error()
 
 
 def test_unknown_dtype_has_its_own_code(context: Context) -> None:

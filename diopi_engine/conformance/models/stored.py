@@ -27,17 +27,14 @@ class Samples:
 
     def part(self, chosen: slice | Array) -> Samples:
         """Some of the samples."""
-        outputs = [
-            replace(one, values=one.values[chosen], budget_ulps=np.asarray(one.budget_ulps)[chosen])
-            for one in self.outputs
-        ]
+        outputs = [replace(one, values=one.values[chosen], unit=np.asarray(one.unit)[chosen]) for one in self.outputs]
         return Samples([array[chosen] for array in self.inputs], outputs)
 
     def save(self, path: Path) -> None:
         """Write them."""
         arrays = {f"input{n}": array for n, array in enumerate(self.inputs)}
         for n, one in enumerate(self.outputs):
-            arrays |= {f"values{n}": one.values, f"budget{n}": np.asarray(one.budget_ulps)}
+            arrays |= {f"values{n}": one.values, f"unit{n}": np.asarray(one.unit)}
         np.savez(path, allow_pickle=False, **arrays)
 
     @classmethod
@@ -46,9 +43,7 @@ class Samples:
         with np.load(path, allow_pickle=False) as file:
             inputs = [file[f"input{n}"] for n in range(sum(name.startswith("input") for name in file))]
             count = sum(name.startswith("values") for name in file)
-            outputs = [
-                Expected(file[f"values{n}"], Dtype.float32, budget_ulps=file[f"budget{n}"]) for n in range(count)
-            ]
+            outputs = [Expected(file[f"values{n}"], Dtype.float32, unit=file[f"unit{n}"]) for n in range(count)]
         return cls(inputs, outputs)
 
     def check(self, what: str, found: Sequence[Array]) -> float:
@@ -64,9 +59,10 @@ def _check(what: str, found: Array, expected: Expected) -> float:
     comparison = compare(found, expected)
     if comparison.wrong.any():
         place = tuple(int(index) for index in np.argwhere(comparison.wrong)[0])
+        budget = K * np.asarray(expected.unit)[place]
         raise NotConformingError(
             f"{what} has {int(comparison.wrong.sum())} wrong elements of {found.size}: at {place} {found[place]}, "
-            f"expected {expected.values[place]:.9g} ± {K * expected.unit[place]:.2g}"
+            f"expected {expected.values[place]:.9g} ± {budget:.2g}"
         )
     if comparison.rms is not None and comparison.rms > R:
         raise NotConformingError(

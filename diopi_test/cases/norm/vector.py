@@ -319,6 +319,11 @@ SCALED_FURTHER = (
     ),
 )
 
+PARALLEL = tensor(
+    40, 2, compute=lambda values: 1000 * np.where(np.arange(40) % 2, values["input"].T, values["_drawn"].T[::-1]).T
+)
+"""Gradients of which every other one is along its vector, and so nothing is left of it."""
+
 NOT_BELOW_EPS = {"exact-eps": "the norm just reaches eps"}
 ONE_ELEMENT = {"length-one-axis": "one element is scaled to 1 or -1, whatever it is"}
 
@@ -341,6 +346,7 @@ register(
         *SCALED,
         scaled("zeros", (3, 4), eps=0.25, factors=(4, 0)),
         scaled("tied", (4, 6), order=inf, domain=given(LARGEST_TIED)),
+        scaled("parallel", (40, 2), dtypes=(F32, F64)).but(arguments={"grad_output": PARALLEL}),
         *SCALED_FURTHER,
     ),
     weak={**NOT_BELOW_EPS, **ONE_ELEMENT},

@@ -158,9 +158,12 @@ def softmax_backward(grad_output: Array, output: Array, dim: int) -> WithTerms:
 @reference("diopiLogSoftmax")
 def log_softmax(input: Array, dim: int) -> WithTerms:
     shifted = _shifted(np.atleast_1d(input), dim)
-    total = np.sum(np.exp(shifted), axis=dim, keepdims=True)
-    # the total is at least 1: rounding it moves its logarithm by eps, however small that is
-    return WithTerms((shifted - np.log(total)).reshape(input.shape), 0.0, 1.0)
+    e = np.exp(shifted)
+    total = np.sum(e, axis=dim, keepdims=True)
+    result = (shifted - np.log(total)).reshape(input.shape)
+    # the error of the total, and its rounding, which is at least eps, move its logarithm, however small that is
+    terms = np.broadcast_to(relative_terms(e, dim), shifted.shape)
+    return WithTerms(result, terms.reshape(input.shape), 1.0)
 
 
 @reference("diopiLogSoftmaxBackward")

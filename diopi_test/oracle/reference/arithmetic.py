@@ -64,8 +64,15 @@ def sub(input: Array, other: Operand, alpha: float) -> Array:
 def div(input: Array, other: Operand, rounding_mode: RoundMode) -> Any:
     if rounding_mode == RoundMode.none:
         return np.true_divide(input, other)
+    _check_divisor(input, other)
     quotient = np.floor_divide(input, other) if rounding_mode == RoundMode.floor else _truncated(input, other)
     return Exact(quotient) if _are("i", input, other) else quotient
+
+
+def _check_divisor(input: Operand, other: Operand) -> None:
+    """ValueError if an integer is divided by 0, which is left open."""
+    if _are("bi", input, other) and not np.all(other):
+        raise ValueError("an integer is divided by 0")
 
 
 def _truncated(input: Array, other: Operand) -> Array:
@@ -111,6 +118,7 @@ def lerp(input: Array, end: Array, weight: Operand) -> WithTerms:
 
 @reference("diopiRemainderTensor", "diopiRemainder")
 def remainder(input: Operand, other: Operand) -> Array:
+    _check_divisor(input, other)
     left = np.fmod(input, other)  # with the sign of input
     return np.where((left != 0) & ((left < 0) != (np.asarray(other) < 0)), left + other, left)
 

@@ -171,6 +171,8 @@ def _with_converted(base: Array, places: Any, values: Array, out: ResultOverride
 
 @reference("diopiIndexFill")
 def index_fill(input: Array, dim: int, index: Array, value: Any, *, out: ResultOverride) -> Any:
+    if index.ndim > 1:
+        raise ValueError(f"index has shape {index.shape}, expected at most one axis")
     return _with_converted(input, _along(dim, index, max(input.ndim, 1)), value, out)
 
 
@@ -186,6 +188,8 @@ def masked_fill(input: Array, mask: Array, value: Any, *, out: ResultOverride) -
 @reference("diopiMaskedScatter")
 def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
     out, where = map(np.array, np.broadcast_arrays(input, mask))
+    if source.size < where.sum():
+        raise ValueError(f"source has {source.size} elements for {where.sum()} places")
     out[where] = source.reshape(-1)[: where.sum()]
     return out
 

@@ -82,6 +82,8 @@ def randperm(n: int, generator: int | None) -> Any:
 
 @reference("diopiMultinomial")
 def multinomial(input: Array, num_samples: int, replacement: bool, generator: int | None) -> Any:
+    if not (np.isfinite(input).all() and (input >= 0).all() and (input.sum(-1) > 0).all()):
+        raise ValueError("the weights of a row are no distribution: one is negative or not finite, or all are 0")
     shape = (*input.shape[:-1], num_samples)
     certain = np.all((input > 0).sum(-1) == 1) and (replacement or num_samples == 1)
     return np.broadcast_to(np.argmax(input, -1, keepdims=True), shape) if certain else _drawn(shape)

@@ -53,8 +53,10 @@ def argsort(input: Array, stable: bool, dim: int | None, descending: bool) -> An
 @reference("diopiTopk")
 def topk(input: Array, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
     ranked, order = _sorted(input, dim, largest)
+    if k > ranked.shape[-1]:
+        raise ValueError(f"k is {k}, axis {dim} has {ranked.shape[-1]} elements")
     if input.ndim == 0:
-        return _back(ranked, dim, input), _back(order, dim, input)  # whatever k is
+        return _back(ranked, dim, input), _back(order, dim, input)  # even if k is 0
     results = _back(ranked[..., :k], dim, input), _back(order[..., :k], dim, input)
     is_free = k > 0 and (_has_ties(ranked[..., : k + 1]) or (k > 1 and not sorted))
     return (Judged(results[0]), Judged(results[1])) if is_free else results

@@ -12,7 +12,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Role
 from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.baseline.records import Expected, entries_of, tensors_in
-from diopi_test.cases.formats import FORMATS, format_of, ulp
+from diopi_test.cases.formats import FORMATS, format_of
 from diopi_test.cases.layouts import contiguous, layout_named
 from diopi_test.oracle.budget import K
 from diopi_test.quality.audit.fault import Answer, Array, Effect, Fault, differ, is_float, shown, transposed
@@ -119,10 +119,8 @@ def _zeros_positive(array: Array, expected: Expected) -> Array | None:
     if not is_float(array) or array.dtype.kind == "c":
         return None
     zeros = (expected.values == 0) & np.signbit(expected.values)
-    if expected.budget_ulps is not None:
-        with np.errstate(all="ignore"):
-            budget = K * expected.budget_ulps * ulp(expected.values, expected.dtype)
-        zeros &= budget < format_of(expected.dtype).tiny
+    if expected.unit is not None:
+        zeros &= K * expected.unit < format_of(expected.dtype).tiny
     return np.where(zeros, np.zeros_like(array), array)
 
 

@@ -75,7 +75,7 @@ def test_a_case_may_be_exact_in_some_results_alone(dtype: str) -> None:
     assert isinstance(out, Expected)
     assert isinstance(lse, Expected)
     assert (case.is_exact("attention_out"), case.is_exact("softmax_lse")) == (True, False)
-    assert (out.budget_ulps is None, lse.budget_ulps is None) == (True, False)
+    assert (out.unit is None, lse.unit is None) == (True, False)
     for batch, query, head in np.ndindex(out.values.shape[:3]):
         halves = [v[batch, first::2, head].mean(0).tolist() for first in (0, 1)]
         assert out.values[batch, query, head].tolist() in halves

@@ -10,14 +10,15 @@ import pytest
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.baseline.records import Expected
+from diopi_test.cases.formats import ulp
 from diopi_test.checks.values import check, compare
 from diopi_test.oracle.budget import K
 from lib_rt.dtypes import to_numpy
 
 
-def rounded(values: Any, dtype: Dtype = Dtype.float32, budget_ulps: float = 1.0, flushed: Any = None) -> Expected:
+def rounded(values: Any, dtype: Dtype = Dtype.float32, ulps: float = 1.0, flushed: Any = None) -> Expected:
     values = np.asarray(values, np.float64)
-    return Expected(values, dtype, budget_ulps=np.full(values.shape, budget_ulps, np.float32), flushed=flushed)
+    return Expected(values, dtype, unit=ulps * ulp(values, dtype), flushed=flushed)
 
 
 def wrong(given: Any, expected: Expected) -> list[bool]:
@@ -28,7 +29,7 @@ def test_the_budget_is_k_units() -> None:
     one, step = np.float32(1), np.spacing(np.float32(1))
     given = [one, one + 7 * step, one + 9 * step]
     assert wrong(given, rounded([1.0, 1.0, 1.0])) == [False, False, True]
-    assert wrong(given, rounded([1.0, 1.0, 1.0], budget_ulps=2.0)) == [False, False, False]
+    assert wrong(given, rounded([1.0, 1.0, 1.0], ulps=2.0)) == [False, False, False]
 
 
 def test_ratio_and_root_mean_square() -> None:
@@ -89,7 +90,7 @@ def test_the_sign_of_zero_counts(exact: bool) -> None:
 
 def test_the_sign_of_a_cancelled_zero_does_not_count() -> None:
     subnormals_in_one_ulp_of_one = 2.0**126
-    expected = rounded([0.0, -0.0], budget_ulps=subnormals_in_one_ulp_of_one)
+    expected = rounded([0.0, -0.0], ulps=subnormals_in_one_ulp_of_one)
     assert wrong([-0.0, 0.0], expected) == [False, False]
 
 
@@ -113,7 +114,7 @@ def test_subnormal_results_may_be_flushed() -> None:
 
 def test_flushed_results_within_their_budgets_are_no_errors() -> None:
     values = np.float64(2.0**-149) * np.arange(5, 29)
-    assert compare(np.zeros(24, np.float32), rounded(values, budget_ulps=4.0)).rms == 0
+    assert compare(np.zeros(24, np.float32), rounded(values, ulps=4.0)).rms == 0
 
 
 def test_subnormal_inputs_may_be_taken_for_zero() -> None:
@@ -135,7 +136,7 @@ def test_integers_beyond_two_to_the_53_are_compared_exactly() -> None:
 
 def test_complex_errors_are_measured_by_modulus() -> None:
     values = np.array([3 + 4j])
-    expected = Expected(values, Dtype.complex64, budget_ulps=np.ones(1, np.float32))
+    expected = complex_numbers(values)
     step = np.spacing(np.float32(5))
     assert wrong(values + 1j * step, expected) == [False]
     assert wrong(values + 9j * step, expected) == [True]
@@ -143,7 +144,7 @@ def test_complex_errors_are_measured_by_modulus() -> None:
 
 def complex_numbers(values: Any) -> Expected:
     values = np.asarray(values, np.complex128)
-    return Expected(values, Dtype.complex64, budget_ulps=np.ones(values.shape, np.float32))
+    return Expected(values, Dtype.complex64, unit=ulp(values, Dtype.complex64))
 
 
 def test_beside_an_infinite_part_the_other_has_its_budget() -> None:

@@ -80,17 +80,19 @@ def test_what_is_not_finite_does_not_widen_a_budget() -> None:
     assert amplified[2] > 0
 
 
-def test_budgets_count_in_ulp_of_the_result() -> None:
+def test_a_unit_is_made_of_what_is_amplified_an_ulp_and_terms() -> None:
     reference = np.array([1.0, 1.5, 0.0])
     step = 2.0**-23
-    budget_ulps = budget.in_ulps(reference, np.array([0, 3 * step, 0]), np.array([2.0, 0, 0]), 0, Dtype.float32)
-    assert budget_ulps[:2].tolist() == [3.0, 4.0]
-    assert budget_ulps[2] == 1.0
-    assert budget_ulps.dtype == np.float32
+    unit = budget.unit(reference, np.array([0, 3 * step, 0]), np.array([2.0, 0, 0]), 0, Dtype.float32)
+    assert unit.tolist() == [3 * step, 4 * step, 2.0**-149]
 
 
-def test_the_budget_of_what_is_not_finite_is_one() -> None:
-    assert budget.in_ulps(np.array([np.inf, np.nan]), np.zeros(2), 0, 0, Dtype.float32).tolist() == [1, 1]
+def test_terms_that_are_no_numbers_make_no_unit() -> None:
+    assert budget.unit(np.ones(1), np.zeros(1), np.nan, 0, Dtype.float32) == 2.0**-23
+
+
+def test_what_is_not_finite_has_no_unit() -> None:
+    assert np.isnan(budget.unit(np.array([np.inf, np.nan]), np.zeros(2), 0, 0, Dtype.float32)).all()
 
 
 def test_flushing_takes_subnormal_numbers_for_zero() -> None:
@@ -103,11 +105,11 @@ def test_flushing_takes_subnormal_numbers_for_zero() -> None:
 
 
 @pytest.mark.parametrize("dtype", [Dtype.float32, Dtype.float64], ids=lambda dtype: dtype.name)
-def test_a_budget_next_to_zero_is_kept_whatever_its_ratio_to_the_ulp(dtype: Dtype) -> None:
+def test_a_unit_next_to_zero_is_what_it_is_whatever_its_ratio_to_the_ulp(dtype: Dtype) -> None:
     values = np.array([0.0, 1.0])
-    ulps = budget.in_ulps(values, np.zeros(2), 0, 1.0, dtype)
     epsilon = float(np.finfo(to_numpy(dtype)).eps)
-    assert np.allclose(ulps * ulp(values, dtype), [epsilon, 2 * epsilon], rtol=1e-6, atol=0)
+    units = budget.unit(values, np.zeros(2), 0, 1.0, dtype)
+    assert np.allclose(units, [epsilon, 2 * epsilon], rtol=1e-6, atol=0)
 
 
 def test_an_input_narrower_than_the_type_under_test_is_moved_as_what_it_is_converted_to() -> None:

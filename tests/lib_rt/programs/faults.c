@@ -110,6 +110,20 @@ static void use_context(diopirt_stream_t stream) {
     done(diopirt_context_destroy(context, NULL));
 }
 
+/* A context on a stream of its own, which it keeps or is relieved of. */
+static void open_context(diopirt_device_t device, bool take) {
+    struct diopirt_layout layout = {&shape, &strides, diopi_dtype_int32, diopi_device, 2, 20};
+    diopirt_stream_t stream = NULL;
+    diopiContextHandle_t context = diopirt_context_open(device);
+    done(context == NULL ? diopirt_last_code() : diopiSuccess);
+    if (context == NULL) return;
+    if (take) CHECK(diopirt_context_take_stream(context, &stream) == diopiSuccess);
+    if (diopirt_tensor_open(context, &layout, NULL) == NULL) done(diopirt_last_code());
+    done(diopirt_context_synchronize(context));
+    done(diopirt_context_destroy(context, NULL));
+    if (take) done(diopirt_stream_destroy(stream));
+}
+
 /* Everything the runtime can do, and everything given back. */
 static void use_all(void) {
     int64_t blocks, bytes, allocations;
@@ -124,6 +138,8 @@ static void use_all(void) {
         use_context(stream);
         done(diopirt_stream_destroy(stream));
     }
+    open_context(device, false);
+    open_context(device, true);
     CHECK(diopirt_device_live(device, &blocks, &bytes) == diopiSuccess && blocks == 0 && bytes == 0);
     CHECK(diopirt_device_allocations(device, &allocations) == diopiSuccess && allocations == 0);
     CHECK(given() == 0);

@@ -57,6 +57,14 @@ static void use_own_context(diopirt_device_t where, int32_t seed) {
     DO(diopirt_stream_destroy(stream));
 }
 
+static void use_opened_context(diopirt_device_t where, int32_t seed) {
+    diopiContextHandle_t context = diopirt_context_open(where);
+    CHECK(context != NULL);
+    use_tensors(context, seed);
+    DO(diopirt_context_synchronize(context));
+    DO(diopirt_context_destroy(context, NULL));
+}
+
 static void use_own_device(int32_t seed) {
     diopirt_device_t own = open_device();
     CHECK(own != NULL);
@@ -128,6 +136,7 @@ static void* work(void* argument) {
         use_tensors(shared, number);
         use_required(shared);
         use_own_context(device, number);
+        use_opened_context(device, number);
         if (round % 8 == 0) use_own_device(number);
         use_generator((uint64_t)number);
         use_errors(seed);

@@ -47,6 +47,8 @@ def _in_layout(result: WithTerms, layout: str, shape: tuple[int, ...]) -> WithTe
 
 
 def _rows_of(q: Array, k: Array, v: Array, layout: str, heads: int) -> tuple[Array, Array, Array]:
+    if len(layout) == 4 and q.shape[layout.index("N")] != heads:
+        raise ValueError(f"head_num is {heads}, but q has shape {q.shape} in layout {layout}")
     size = q.shape[-1] // heads if len(layout) == 3 else q.shape[-1]
     key_heads = k.shape[-1] // size if len(layout) == 3 else 0
     return in_rows(q, layout, heads), in_rows(k, layout, key_heads), in_rows(v, layout, key_heads)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from references import call, raw
 
-from diopi_proto.types import Dtype
+from diopi_proto.types import Dtype, RoundMode
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import bare
 
@@ -47,6 +47,14 @@ CORRELATION = (1, 1, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1)
             (None, *[ONES((3, 1, 1))] * 3, *[counts(0, 2)] * 2, *VARIABLE),
             "rise from 0 to 3",
         ),
+        ("diopiIndexFill", (ONES((1, 1)), 0, counts(0)[np.newaxis], 1.0), "index has shape"),
+        ("diopiMaskedScatter", (ONES(3), ONES(3, bool), ONES(2)), "source has 2 elements for 3"),
+        ("diopiTopk", (ONES(()), 2, 0, True, True), "k is 2"),
+        ("diopiPad", (ONES((1, 7)), (7, 4), "reflect", None), "pad"),
+        ("diopiPad", (ONES((1, 7)), (8, 4), "circular", None), "pad"),
+        ("diopiMultinomial", (np.zeros(1), 2, True, None), "no distribution"),
+        ("diopiDiv", (counts(1), counts(0), RoundMode.trunc), "divided by 0"),
+        ("diopiRemainderTensor", (counts(1), counts(0)), "divided by 0"),
         ("diopiUnique", (np.full(2, np.nan), None, True, True), "NaNs"),
         ("diopiNLLLoss", (ONES((2, 3)), counts(0, 3), None, 0, -100), "classes"),
         ("diopiBoxIouQuadriMmcv", (CROSSED, ONES((0, 8)), 0, False), "convex"),

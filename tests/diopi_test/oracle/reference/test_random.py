@@ -43,7 +43,7 @@ CERTAIN: list[tuple[str, str, str, Any]] = [
 @pytest.mark.parametrize(("name", "label", "result", "value"), CERTAIN)
 def test_what_is_certain(name: str, label: str, result: str, value: Any) -> None:
     told = expected(name, label, result)
-    assert not told.judged and told.budget_ulps is None
+    assert not told.judged and told.unit is None
     assert told.values.size and (told.values == np.array(value)).all()
 
 
