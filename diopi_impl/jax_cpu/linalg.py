@@ -14,6 +14,7 @@ from jax import Array, lax
 from diopi_impl.functional import Adapted, OutSpec, ResultSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.sizes import check_rank
 from diopi_proto.prototype import Prototype
 
 
@@ -25,11 +26,6 @@ def _adjoint(a: Array) -> Array:
     return _transpose(a).conj()
 
 
-def _check_rank(name: str, array: Array, rank: int) -> None:
-    if array.ndim != rank:
-        raise ValueError(f"{name} has shape {array.shape}, expected {rank} axes")
-
-
 def _pullback(function: Callable[..., Array], *primals: Array) -> Callable[[Array], tuple[Array, ...]]:
     """From the gradient of `function`'s result to those of its arguments, conjugated as in PyTorch."""
     _, pull = jax.vjp(function, *primals)
@@ -38,15 +34,13 @@ def _pullback(function: Callable[..., Array], *primals: Array) -> Callable[[Arra
 
 @vendor.implements("diopiMm")
 def mm(input: Array, mat2: Array) -> Array:
-    _check_rank("input", input, 2)
-    _check_rank("mat2", mat2, 2)
+    check_rank(2, input=input, mat2=mat2)
     return jnp.matmul(input, mat2)
 
 
 @vendor.implements("diopiBmm")
 def bmm(input: Array, mat2: Array) -> Array:
-    _check_rank("input", input, 3)
-    _check_rank("mat2", mat2, 3)
+    check_rank(3, input=input, mat2=mat2)
     return lax.batch_matmul(input, mat2)
 
 
@@ -79,7 +73,7 @@ def matmul_backward(grad_out: Array, input: Array, other: Array) -> tuple[Array,
 
 @vendor.implements("diopiLinear")
 def linear(input: Array, weight: Array, bias: Array | None) -> Array:
-    _check_rank("weight", weight, 2)
+    check_rank(2, weight=weight)
     product = jnp.matmul(input, weight.T)
     return product if bias is None else product + jnp.broadcast_to(bias, product.shape)
 

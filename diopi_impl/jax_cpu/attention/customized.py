@@ -11,8 +11,8 @@ from jax import Array, lax
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.attention.core import Sight, attend, pull_back
 from diopi_impl.jax_cpu.attention.flash import draws
-from diopi_impl.jax_cpu.attention.sequences import check_rank, rule_of, sight_of_one_length, sight_of_packed
-from diopi_impl.jax_cpu.sizes import check_shapes
+from diopi_impl.jax_cpu.attention.sequences import rule_of, sight_of_one_length, sight_of_packed
+from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
 COPIES = 8
 """How many times a saved statistic is there."""

@@ -7,7 +7,7 @@ from jax import Array
 
 from diopi_impl.jax_cpu.attention.core import Rows, Rule, Sight
 from diopi_impl.jax_cpu.random import key_of
-from diopi_impl.jax_cpu.sizes import check_shapes
+from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
 
 def of_one_length(q: Array, k: Array, top_left: bool = False) -> tuple[Rows, Rows]:
@@ -58,13 +58,6 @@ def _slopes(alibi_slopes: Array | None, batch: int, heads: int) -> Array | None:
     if alibi_slopes.shape not in ((heads,), (batch, heads)):
         raise ValueError(f"alibi_slopes has shape {alibi_slopes.shape}, expected {(heads,)} or {(batch, heads)}")
     return jnp.broadcast_to(alibi_slopes, (batch, heads))
-
-
-def check_rank(rank: int, **tensors: Array) -> None:
-    """Raise ValueError unless all `tensors` have this many axes; their names are for the message."""
-    for name, tensor in tensors.items():
-        if tensor.ndim != rank:
-            raise ValueError(f"{name} has shape {tensor.shape}, expected {rank} axes")
 
 
 def sight_of_one_length(q: Array, k: Array, slopes: Array | None, gen: Array, top_left: bool = False) -> Sight:

@@ -6,23 +6,11 @@ from typing import Any
 from diopi_proto.types import Dtype
 from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.layouts import strided
-from diopi_test.cases.mmcv_points import (
-    BALL,
-    CHOICE,
-    NEAR,
-    SAMPLE,
-    SCORE,
-    STACK,
-    ball,
-    gathered,
-    interpolated,
-    nearest,
-    sampling,
-    scored,
-    stacked_ball,
-    stacked_groups,
-    three_nearest,
-)
+from diopi_test.cases.mmcv_points.assign_score import SCORE, scored
+from diopi_test.cases.mmcv_points.grouping import CHOICE, gathered, interpolated, stacked_groups
+from diopi_test.cases.mmcv_points.neighbours import BALL, NEAR, ball, nearest, stacked_ball, three_nearest
+from diopi_test.cases.mmcv_points.sampling import SAMPLE, sampling
+from diopi_test.cases.mmcv_points.sets import STACK
 from diopi_test.cases.template import CaseTemplate, Types, register
 
 F16 = (Dtype.float16,)

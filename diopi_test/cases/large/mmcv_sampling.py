@@ -3,21 +3,12 @@
 from diopi_proto.types import Dtype
 from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.layouts import strided
-from diopi_test.cases.mmcv_sampling import (
-    CHOICE,
-    COLLECT,
-    CORRELATE,
-    FILTER,
-    SHIFT,
-    UP,
-    carafe,
-    correlated,
-    filtered,
-    psa,
-    shifted,
-    to_columns,
-    to_image,
-)
+from diopi_test.cases.mmcv_sampling.carafe import UP, carafe
+from diopi_test.cases.mmcv_sampling.correlation import CORRELATE, correlated
+from diopi_test.cases.mmcv_sampling.masked_conv import CHOICE, to_columns, to_image
+from diopi_test.cases.mmcv_sampling.psa_mask import COLLECT, psa
+from diopi_test.cases.mmcv_sampling.tin_shift import SHIFT, shifted
+from diopi_test.cases.mmcv_sampling.upfirdn2d import FILTER, filtered
 from diopi_test.cases.template import register
 
 F16 = (Dtype.float16,)

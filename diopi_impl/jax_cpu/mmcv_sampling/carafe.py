@@ -1,0 +1,108 @@
+"""CARAFE: upsampling by kernels of each place's own."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.mmcv_sampling.kernel import positions_in
+from diopi_impl.jax_cpu.sizes import check_positive, check_rank, check_shapes, check_size
+
+
+def _check_carafe(
+    features: tuple[int, ...], masks: Array, kernel_size: int, group_size: int, scale_factor: int
+) -> None:
+    check_positive(kernel_size=kernel_size, group_size=group_size, scale_factor=scale_factor)
+    n, c, h, w = features
+    if kernel_size % 2 == 0:
+        raise ValueError(f"kernel_size is {kernel_size}, expected an odd number")
+    if c % group_size:
+        raise ValueError(f"{c} channels don't make {group_size} groups")
+    check_shapes((n, group_size * kernel_size**2, h * scale_factor, w * scale_factor), masks=masks)
+
+
+def _reassembled(features: Array, masks: Array, k: int, g: int, s: int) -> Array:
+    """Weighted sums of what lies around the cell of each result, one position in the kernel after the other."""
+    n, c, h, w = features.shape
+    padded = jnp.pad(features, ((0, 0), (0, 0), (k // 2, k // 2), (k // 2, k // 2)))
+    kernels = jnp.moveaxis(masks.reshape(n, g, k * k, 1, h, s, w, s), 2, 0)
+
+    @jax.checkpoint
+    def add(total: Array, one: tuple[Array, Array]) -> tuple[Array, None]:
+        (i, j), weights = one
+        cells = lax.dynamic_slice(padded, (0, 0, i, j), features.shape).reshape(n, g, c // g, h, 1, w, 1)
+        return total + cells * weights, None
+
+    zeros = jnp.zeros((n, g, c // g, h, s, w, s), features.dtype)
+    return lax.scan(add, zeros, (positions_in((k, k)), kernels))[0].reshape(n, c, h * s, w * s)
+
+
+@vendor.implements("diopiCarafeMmcv")
+def carafe(
+    routput: Array,
+    rmasks: Array,
+    features: Array,
+    masks: Array,
+    kernel_size: int,
+    group_size: int,
+    scale_factor: int,
+) -> tuple[Array, Array]:
+    output = carafe_naive(features, masks, kernel_size, group_size, scale_factor)
+    return jnp.moveaxis(features, 1, 3), output
+
+
+@vendor.implements("diopiCarafeNaiveMmcv")
+def carafe_naive(features: Array, masks: Array, kernel_size: int, group_size: int, scale_factor: int) -> Array:
+    check_rank(4, features=features)
+    _check_carafe(features.shape, masks, kernel_size, group_size, scale_factor)
+    return _reassembled(features, masks, kernel_size, group_size, scale_factor)
+
+
+@vendor.implements("diopiCarafeBackwardMmcv")
+def carafe_backward(
+    rtop_grad: Array,
+    rbottom_grad_hs: Array,
+    rbottom_grad: Array,
+    rmask_grad: Array,
+    bottom_grad: Array,
+    mask_grad: Array,
+    top_grad: Array,
+    rfeatures: Array,
+    masks: Array,
+    kernel_size: int,
+    group_size: int,
+    scale_factor: int,
+) -> tuple[Array, ...]:
+    check_rank(4, bottom_grad=bottom_grad)
+    n, c, h, w = bottom_grad.shape
+    check_size(bottom_grad.size, rfeatures=rfeatures)
+    features = jnp.moveaxis(rfeatures.reshape(n, h, w, c), 3, 1)
+    sizes = kernel_size, group_size, scale_factor
+    return carafe_naive_backward(bottom_grad, mask_grad, top_grad, features, masks, *sizes)
+
+
+@vendor.implements("diopiCarafeNaiveBackwardMmcv")
+def carafe_naive_backward(
+    bottom_grad: Array,
+    mask_grad: Array,
+    top_grad: Array,
+    features: Array,
+    masks: Array,
+    kernel_size: int,
+    group_size: int,
+    scale_factor: int,
+) -> tuple[Array, ...]:
+    check_rank(4, features=features)
+    _check_carafe(features.shape, masks, kernel_size, group_size, scale_factor)
+    check_shapes(features.shape, bottom_grad=bottom_grad)
+    check_shapes(masks.shape, mask_grad=mask_grad)
+    check_shapes((*features.shape[:2], *masks.shape[2:]), top_grad=top_grad)
+    sizes = kernel_size, group_size, scale_factor
+
+    def reassembled(features: Array, masks: Array) -> Array:
+        return _reassembled(features, masks, *sizes)
+
+    gradients: tuple[Array, ...] = jax.vjp(reassembled, features, masks)[1](top_grad)
+    return gradients

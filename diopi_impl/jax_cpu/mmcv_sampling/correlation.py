@@ -1,0 +1,120 @@
+"""Correlation of the neighbourhoods of two maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.mmcv_sampling.kernel import positions_in
+from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
+
+Pair = tuple[int, int]
+"""Along H and along W."""
+
+
+def _taken(maps: Array, rows: Array, columns: Array) -> Array:
+    """(…, H, W) at rows × columns, 0 outside."""
+    h, w = maps.shape[-2:]
+    rows, columns = jnp.where(rows < 0, h, rows), jnp.where(columns < 0, w, columns)
+    return maps.at[..., rows[:, jnp.newaxis], columns].get(mode="fill", fill_value=0)
+
+
+@final
+@dataclass(frozen=True)
+class _Correlation:
+    """The attributes of a correlation."""
+
+    kernel: Pair
+    patch: Pair
+    padding: Pair
+    dilation: Pair
+    dilation_patch: Pair
+    stride: Pair
+
+    def size(self, input1: Array, input2: Array) -> Pair:
+        """Of the result; ValueError unless there is one."""
+        check_rank(4, input1=input1)
+        check_shapes(input1.shape, input2=input2)
+        if min(*self.kernel, *self.patch, *self.dilation, *self.dilation_patch, *self.stride) < 1:
+            raise ValueError(f"sizes, dilations and strides must be positive, got {self}")
+        if not all(size % 2 for size in self.patch):
+            raise ValueError(f"the patch has the sizes {self.patch}, expected odd numbers")
+        axes = zip(input1.shape[2:], self.padding, self.dilation, self.kernel, self.stride, strict=True)
+        h, w = ((n + 2 * pad - far * (k - 1) - 1) // step + 1 for n, pad, far, k, step in axes)
+        if min(h, w) < 1:
+            raise ValueError(f"input1 has shape {input1.shape}, which leaves a result of size {(h, w)}")
+        return h, w
+
+    def __call__(self, one: Array, other: Array) -> Array:
+        """The sums of products, one displacement after the other and in it one position in the kernel."""
+        size = self.size(one, other)
+        starts = [jnp.arange(size[k]) * self.stride[k] - self.padding[k] for k in (0, 1)]
+        half = jnp.array([far * (p - 1) // 2 for far, p in zip(self.dilation_patch, self.patch, strict=True)])
+        taps = positions_in(self.kernel) * jnp.array(self.dilation)
+
+        def at(displacement: Array) -> Array:
+            @jax.checkpoint
+            def add(total: Array, tap: Array) -> tuple[Array, None]:
+                rows, columns = starts[0] + tap[0], starts[1] + tap[1]
+                further = _taken(other, rows + displacement[0], columns + displacement[1])
+                return total + (_taken(one, rows, columns) * further).sum(1), None
+
+            return lax.scan(add, jnp.zeros((len(one), *size), one.dtype), taps)[0]
+
+        displacements = positions_in(self.patch) * jnp.array(self.dilation_patch) - half
+        return jnp.moveaxis(lax.map(at, displacements), 0, 1).reshape(len(one), *self.patch, *size)
+
+
+@vendor.implements("diopiCorrelationMmcv")
+def correlation(
+    input1: Array,
+    input2: Array,
+    kH: int,
+    kW: int,
+    patchH: int,
+    patchW: int,
+    padH: int,
+    padW: int,
+    dilationH: int,
+    dilationW: int,
+    dilation_patchH: int,
+    dilation_patchW: int,
+    dH: int,
+    dW: int,
+) -> Array:
+    dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
+    return _Correlation((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))(input1, input2)
+
+
+@vendor.implements("diopiCorrelationBackwardMmcv")
+def correlation_backward(
+    grad_input1: Array,
+    grad_input2: Array,
+    grad_output: Array,
+    input1: Array,
+    input2: Array,
+    kH: int,
+    kW: int,
+    patchH: int,
+    patchW: int,
+    padH: int,
+    padW: int,
+    dilationH: int,
+    dilationW: int,
+    dilation_patchH: int,
+    dilation_patchW: int,
+    dH: int,
+    dW: int,
+) -> tuple[Array, ...]:
+    dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
+    sums = _Correlation((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))
+    size = sums.size(input1, input2)
+    check_shapes(input1.shape, grad_input1=grad_input1, grad_input2=grad_input2)
+    check_shapes((len(input1), patchH, patchW, *size), grad_output=grad_output)
+    gradients: tuple[Array, ...] = jax.vjp(sums, input1, input2)[1](grad_output)
+    return gradients

@@ -1,0 +1,39 @@
+"""Shifts of groups of channels in time, of a temporal interlacing network (TIN)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
+
+
+def _shifted(frames: Array, shift: Array, made: Any) -> Array:
+    """Frames (N, T, C, S), groups of channels each by their own number of places."""
+    check_rank(4, frames=frames)
+    check_rank(2, shift=shift)
+    (n, t, c, _), groups = frames.shape, shift.shape[1]
+    check_shapes((n, groups), shift=shift)
+    if made.shape != frames.shape:
+        raise ValueError(f"the result has shape {made.shape}, what is shifted {frames.shape}")
+    if not groups or c % groups:
+        raise ValueError(f"{c} channels don't make {groups} groups")
+    if not frames.size:
+        return frames
+    source = jnp.arange(t)[:, jnp.newaxis] - jnp.repeat(shift, c // groups, 1)[:, jnp.newaxis]
+    inside = (source >= 0) & (source < t)
+    moved = jnp.take_along_axis(frames, jnp.where(inside, source, 0)[..., jnp.newaxis], 1)
+    return jnp.where(inside[..., jnp.newaxis], moved, 0)
+
+
+@vendor.implements("diopiTinShiftMmcv")
+def tin_shift(output: Array, input: Array, shift: Array) -> Array:
+    return _shifted(input, shift, output)
+
+
+@vendor.implements("diopiTinShiftBackwardMmcv")
+def tin_shift_backward(grad_input: Array, grad_output: Array, shift: Array) -> Array:
+    return _shifted(grad_output, shift, grad_input)

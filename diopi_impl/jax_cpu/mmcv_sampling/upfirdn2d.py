@@ -1,0 +1,42 @@
+"""An FIR filter between upsampling and downsampling."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.sizes import check_positive, check_rank
+
+
+@vendor.implements("diopiUpfirdn2dOpMmcv")
+def upfirdn2d(
+    input: Array,
+    kernel: Array,
+    up_x: int,
+    up_y: int,
+    down_x: int,
+    down_y: int,
+    pad_x0: int,
+    pad_x1: int,
+    pad_y0: int,
+    pad_y1: int,
+) -> Array:
+    check_rank(4, input=input)
+    check_rank(2, kernel=kernel)
+    check_positive(up_x=up_x, up_y=up_y, down_x=down_x, down_y=down_y)
+    (n, c, h, w), (kh, kw) = input.shape, kernel.shape
+    size = (h * up_y + pad_y0 + pad_y1 - kh) // down_y + 1, (w * up_x + pad_x0 + pad_x1 - kw) // down_x + 1
+    if min(*size, kh, kw) < 1:
+        raise ValueError(f"input has shape {input.shape}, kernel {kernel.shape}, which leaves a result of size {size}")
+    if not n * c:
+        return jnp.zeros((n, c, *size), input.dtype)
+    filtered = lax.conv_general_dilated(
+        input.reshape(n * c, 1, h, w),
+        kernel[jnp.newaxis, jnp.newaxis, ::-1, ::-1].astype(input.dtype),
+        (down_y, down_x),
+        ((pad_y0, pad_y1 + up_y - 1), (pad_x0, pad_x1 + up_x - 1)),
+        lhs_dilation=(up_y, up_x),
+        precision="highest",
+    )
+    return filtered.reshape(n, c, *size)

@@ -1,0 +1,146 @@
+"""Overlaps of boxes: upright, rotated, quadrilateral."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from diopi_test.cases.domains import Domain, between, by_turns, choice, whole
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.mmcv_box.shapes import ANGLES, QUADRILATERALS, boxes, convex, diamonds, turned
+from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, register, tensor
+
+
+def overlapping(
+    label: str,
+    n: int = 6,
+    m: int = 7,
+    domain: Domain | Sequence[Sequence[float]] | None = None,
+    other: Domain | Sequence[Sequence[float]] | None = None,
+    *,
+    columns: int,
+    mode: int = 0,
+    offset: int = 0,
+    aligned: bool = False,
+    layout: Layout = contiguous,
+    **about: Any,
+) -> CaseTemplate:
+    """Boxes with others, drawn or given; of `aligned` ones there are as many."""
+
+    def of(rows: int, drawn: Any) -> TensorTemplate:
+        if callable(drawn):
+            return tensor(rows, columns, domain=drawn, layout=layout)
+        return tensor(len(drawn), columns, compute=lambda values: drawn)
+
+    arguments = {
+        "bboxes1": of(n, domain),
+        "bboxes2": of(n if aligned else m, domain if other is None else other),
+        "mode": mode,
+        "offset": offset,
+        "aligned": aligned,
+    }
+    result = contiguous if aligned or layout is contiguous else layout
+    return CaseTemplate(label, arguments=arguments, result=result, **about)
+
+
+def upright(label: str, n: int = 6, m: int = 7, domain: Any = None, **about: Any) -> CaseTemplate:
+    return overlapping(label, n, m, domain or boxes(between(0, 5), between(1, 6)), columns=4, **about)
+
+
+SQUARES = [[1, 1, 5, 5], [3, 1, 7, 5], [-1, -3, 3, 5], [9, 9, 13, 11]]
+PARTS = [[1, 1, 3, 5], [1, 1, 5, 5], [3, 3, 5, 5], [9, 9, 11, 11]]
+"""What they have in common with `SQUARES` is a power of two."""
+
+UPRIGHT = (
+    upright("plain", **BASIC),
+    upright("offset", offset=1, **BASIC),
+    upright("foreground", mode=1, dtypes=Types.every),
+    upright("foreground-offset", mode=1, offset=1),
+    upright("aligned", 12, aligned=True, dtypes=Types.every),
+    upright("aligned-foreground-offset", 12, mode=1, offset=1, aligned=True),
+    upright("strided", 4, 5, layout=strided, dtypes=Types.every),
+    upright("transposed", 5, 3, layout=transposed),
+    upright("small", 8, 7, boxes(between(0, 0.5), between(0.01, 0.5)), dtypes=Types.every),
+    upright("small-offset", 8, 7, boxes(between(0, 0.5), between(0.01, 0.5)), offset=1),
+    upright("far", 8, 7, boxes(between(500, 510), between(2, 16))),
+    upright("apart", 9, 8, boxes(between(0, 16), between(1, 6))),
+    upright("whole", 7, 9, boxes(whole(-2, 4), whole(1, 6)), dtypes=Types.every),
+    upright("one-each", 1, 1, boxes(whole(0, 1), whole(3, 5))),
+    upright("no-boxes", 0, 5),
+    upright("no-others", 5, 0),
+    upright("no-pairs", 0, aligned=True),
+    upright("large", 70, 90),
+    upright("exact", domain=SQUARES, other=PARTS, mode=1, exact=True, dtypes=Types.every),
+)
+
+register("diopiBboxOverlapsMmcv", templates=UPRIGHT)
+USUAL = turned(between(0, 5), between(1, 6), ANGLES)
+
+
+def rotated(label: str, n: int = 6, m: int = 7, domain: Any = None, **about: Any) -> CaseTemplate:
+    return overlapping(label, n, m, USUAL if domain is None else domain, columns=5, **about)
+
+
+INNER = turned(between(-0.1, 0.1), between(2, 2.5), ANGLES)
+OUTER = turned(between(-0.1, 0.1), between(4, 4.5), ANGLES)
+AROUND = turned(between(-0.1, 0.1), between(7, 7.5), ANGLES)
+"""Boxes within others: what they have in common is the whole inner one, which leaves little to rounding."""
+
+ROTATED = (
+    rotated("plain", **BASIC),
+    rotated("foreground", mode=1, dtypes=Types.every),
+    rotated("aligned", 12, aligned=True, **BASIC),
+    rotated("aligned-foreground", 12, mode=1, aligned=True),
+    rotated("strided", 4, 5, layout=strided, dtypes=Types.every),
+    rotated("transposed", 5, 3, layout=transposed),
+    rotated("not-turned", 7, 6, turned(between(0, 5), between(1, 6), choice([0.0]))),
+    rotated("quarter-turns", 7, 6, turned(between(0, 5), between(1, 6), choice([0.0, np.pi / 2, np.pi, -np.pi / 2]))),
+    rotated("several-turns", 6, 5, turned(between(0, 5), between(1, 6), between(-40, 40))),
+    rotated("slender", 7, 6, turned(between(0, 4), choice([9.0, 0.25, 12.5, 0.375]), ANGLES), dtypes=Types.every),
+    rotated("far", 6, 7, turned(between(1000, 1010), between(4, 16), ANGLES), dtypes=Types.every),
+    rotated(
+        "far-slender", 6, 7, turned(between(1000, 1004), choice([15.0, 4.0, 12.5, 3.5]), ANGLES), dtypes=Types.every
+    ),
+    rotated("small", 6, 7, turned(between(0, 0.01), between(0.01, 0.03), ANGLES)),
+    rotated("inside", 6, 5, by_turns(5, INNER, AROUND), other=OUTER, mode=1, dtypes=Types.every),
+    rotated("apart", 9, 8, turned(between(0, 20), between(2, 7), ANGLES)),
+    rotated("without-area", 6, 7, turned(between(0, 5), choice([0.0, 3.0, 4.5, 2.0]), ANGLES)),
+    rotated("one-each", 1, 1, turned(between(0, 1), between(2, 4), ANGLES)),
+    rotated("no-boxes", 0, 5),
+    rotated("no-others", 5, 0),
+    rotated("large", 40, 55),
+)
+
+register("diopiBoxIouRotatedMmcv", templates=ROTATED)
+
+
+WITHIN_AND_AROUND = by_turns(8, diamonds(1.0, 1.2), diamonds(3.0, 3.3))
+
+
+def quadri(label: str, n: int = 6, m: int = 7, domain: Any = None, **about: Any) -> CaseTemplate:
+    return overlapping(label, n, m, QUADRILATERALS if domain is None else domain, columns=8, **about)
+
+
+QUADRI = (
+    quadri("plain", **BASIC),
+    quadri("foreground", mode=1, dtypes=Types.every),
+    quadri("aligned", 12, aligned=True, **BASIC),
+    quadri("aligned-foreground", 12, mode=1, aligned=True),
+    quadri("strided", 4, 5, layout=strided, dtypes=Types.every),
+    quadri("transposed", 5, 3, layout=transposed),
+    quadri("clockwise", 6, 5, convex(between(0, 4), between(1, 4), clockwise=True), dtypes=Types.every),
+    quadri("either-way", 6, 5, convex(between(0, 4), between(1, 4), clockwise=True), other=QUADRILATERALS),
+    quadri("slender", 7, 6, convex(between(0, 4), choice([7.0, 0.25, 9.5, 0.375]))),
+    quadri("far", 6, 7, convex(between(1000, 1010), between(4, 16)), dtypes=Types.every),
+    quadri("small", 6, 7, convex(between(0, 0.01), between(0.01, 0.03))),
+    quadri("inside", 6, 5, WITHIN_AND_AROUND, other=diamonds(1.8, 2.0), mode=1, dtypes=Types.every),
+    quadri("apart", 9, 8, convex(between(0, 20), between(2, 6))),
+    quadri("one-each", 1, 1, convex(between(0, 0.5), between(2, 3))),
+    quadri("no-boxes", 0, 5),
+    quadri("no-others", 5, 0),
+    quadri("large", 40, 55),
+)
+
+register("diopiBoxIouQuadriMmcv", templates=QUADRI)

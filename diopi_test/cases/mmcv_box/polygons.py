@@ -1,0 +1,207 @@
+"""Points in polygons, and hulls of point sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, between, choice, whole
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.mmcv_box.shapes import F64, QUADRILATERALS, convex, diamonds, side_by_side
+from diopi_test.cases.model import Values
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+
+Array = NDArray[Any]
+NEAR_EDGE = 0.01
+"""Points are farther than this from an edge."""
+
+
+def _off_edges(values: Values) -> Array:
+    """The first of the candidates that keep away from all edges, as many as there are to be."""
+    ends = values["_polygons"].reshape(-1, 4, 2)
+    starts, points = np.roll(ends, 1, 1), values["_points"][:, np.newaxis, np.newaxis]
+    ways = ends - starts
+    along = np.clip(((points - starts) * ways).sum(-1) / np.square(ways).sum(-1), 0, 1)
+    distances = np.linalg.norm(points - starts - along[..., np.newaxis] * ways, axis=-1)
+    return np.asarray(values["_points"][distances.min((1, 2), initial=np.inf) > NEAR_EDGE])
+
+
+PLACES = between(-1, 5)
+
+
+def containment(
+    label: str,
+    points: int = 12,
+    polygons: int = 5,
+    places: Domain = PLACES,
+    shapes: Domain = QUADRILATERALS,
+    layout: Layout = contiguous,
+    **about: Any,
+) -> CaseTemplate:
+    """Points that keep away from the edges of polygons."""
+    arguments = {
+        "_points": tensor(3 * points, 2, domain=places, dtype=F64),
+        "_polygons": tensor(polygons, 8, domain=shapes, dtype=F64),
+        "points": tensor(points, 2, layout=layout, compute=lambda values: _off_edges(values)[:points]),
+        "polygons": tensor(polygons, 8, layout=layout, compute=lambda values: values["_polygons"]),
+    }
+    return CaseTemplate(label, arguments=arguments, result=layout, **about)
+
+
+LEVEL_POINTS = [[0, 0], [2, 0], [5, 0], [0, 2], [2, 2], [3, 2], [0, -2], [2, -2], [2.5, -1], [-2, 1]]
+LEVEL_POLYGONS = [[4, 0, 2.5, 2, 1, 0, 2.5, -2], [1, -1, 4, -1, 4, 2, 1, 2.5], [-1, 1, -1, 4, -4, 4, -4, -1]]
+"""Points as high as corners, or as an edge, but not on one."""
+
+CONTAINMENTS = (
+    containment("plain", **BASIC),
+    containment("clockwise", 11, 6, shapes=convex(between(0, 4), between(1, 4), clockwise=True), dtypes=Types.every),
+    containment("strided", 7, 4, layout=strided, dtypes=Types.every),
+    containment("transposed", 6, 5, layout=transposed, dtypes=Types.every),
+    containment("inside", 20, 4, between(1, 3), convex(between(0, 4), between(2, 4))),
+    containment("far", 15, 6, between(1000, 1010), convex(between(1000, 1010), between(3, 5))),
+    containment("slender", 20, 6, between(-3, 7), convex(between(0, 4), choice([6.0, 0.5, 7.5, 0.75]))),
+    containment("one-polygon", 30, 1),
+    containment("one-point", 1, 12, between(1, 3)),
+    containment("large", 300, 40, dtypes=Types.every),
+    containment("no-points", 0, 3),
+    containment("no-polygons", 4, 0),
+    CaseTemplate(
+        "level",
+        arguments={
+            "points": tensor(10, 2, compute=lambda values: LEVEL_POINTS),
+            "polygons": tensor(3, 8, compute=lambda values: LEVEL_POLYGONS),
+        },
+        dtypes=Types.every,
+    ),
+)
+
+register("diopiPointsInPolygonsMmcv", templates=CONTAINMENTS)
+
+
+SPREAD = between(-4, 4)
+
+
+def around(
+    label: str,
+    n: int = 6,
+    k: int = 5,
+    points: Domain = SPREAD,
+    shapes: Domain = QUADRILATERALS,
+    *,
+    rows: bool = False,
+    layout: Layout = contiguous,
+    **about: Any,
+) -> CaseTemplate:
+    """Sets of nine points, and quadrilaterals, one for each set if they are compared by `rows`."""
+    arguments = {
+        "pointsets": tensor(n, 18, domain=points, layout=layout),
+        "polygons": tensor(n if rows else k, 8, domain=shapes, layout=layout),
+    }
+    return CaseTemplate(label, arguments=arguments, result=layout, **about)
+
+
+def _off_centre(rng: Generator, count: int, dtype: Dtype) -> Array:
+    """Sets of nine points, each around a place of its own and stretched its own way."""
+    n = count // 18
+    places, points = rng.uniform(0, 4, (n, 1, 2)), rng.normal(size=(n, 9, 2))
+    return (places + points @ rng.normal(size=(n, 2, 2))).reshape(-1)
+
+
+def _on_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
+    """Nine points all of which are corners of their hull."""
+    angles = (np.arange(9) + rng.uniform(0.1, 0.9, (count // 18, 9))) * 2 * np.pi / 9
+    order = rng.permuted(np.broadcast_to(np.arange(9), angles.shape), axis=1)
+    angles = np.take_along_axis(angles, order, 1)
+    return (2 + 3 * np.stack([np.cos(angles), np.sin(angles)], -1)).reshape(-1)
+
+
+def _on_small_circle(rng: Generator, count: int, dtype: Dtype) -> Array:
+    """As `_on_circle`, with radius 1 around the origin."""
+    return (_on_circle(rng, count, dtype) - 2) / 3
+
+
+def _in_triangle(rng: Generator, count: int, dtype: Dtype) -> Array:
+    """Nine points of which three are the corners of the hull."""
+    weights = rng.dirichlet([2, 2, 2], (count // 18, 6))
+    corners = np.array([[-3, -2], [6, -1], [1, 6]]) + rng.uniform(-1, 1, (count // 18, 3, 2))
+    return np.concatenate([weights @ corners, corners], 1).reshape(-1)
+
+
+EVERY: Mapping[str, Any] = {"dtypes": Types.every}
+
+
+def hull_cases(rows: bool) -> Sequence[CaseTemplate]:
+    """Of functions of point sets, with quadrilaterals for each set or for all of them."""
+    return (
+        around("plain", rows=rows, **BASIC),
+        around("off-centre", 7, 4, _off_centre, rows=rows, **BASIC),
+        around("on-circle", 6, 5, _on_circle, rows=rows, dtypes=Types.every),
+        around("in-triangle", 6, 5, _in_triangle, rows=rows, dtypes=Types.every),
+        around("clockwise", 5, 4, shapes=convex(between(0, 4), between(1, 4), clockwise=True), rows=rows),
+        around("strided", 4, 3, rows=rows, layout=strided, dtypes=Types.every),
+        around("transposed", 5, 3, rows=rows, layout=transposed),
+        around("inside", 6, 5, between(-0.9, 0.9), convex(between(-0.3, 0.3), between(3, 5)), rows=rows),
+        around("outside", 6, 5, _on_circle, convex(between(1.8, 2.2), between(0.4, 0.9)), rows=rows),
+        around("far", 6, 5, between(1000, 1006), convex(between(1000, 1006), between(1, 4)), rows=rows, **EVERY),
+        around("one-each", 1, 1, rows=rows),
+        around("no-sets", 0, 0, rows=rows),
+        around("many", 40, 12, rows=rows),
+    )
+
+
+CONTAINED = around("contained", 6, 5, _on_small_circle, diamonds(1.45, 1.5), dtypes=Types.every)
+"""Hulls wholly within polygons that are hardly larger, which leaves little to rounding."""
+
+DIAMOND = np.array([[0, -1], [1, 0], [0, 1], [-1, 0], [0, 0], [0.5, 0], [0, 0.25], [-0.25, -0.5], [-0.5, 0.25]])
+"""Four corners of a hull, and five points within."""
+
+SQUARE = np.array([[-4, -5], [4, -5], [4, 3], [-4, 3]])
+SCALES, CENTRES = [1, 2, 4, 0.5], [[0, 0], [3, -2], [-8, 4], [1, 1]]
+
+
+def _scaled(shape: Array, step: int) -> Array:
+    """A shape in four sizes and places, its corners in another order each time."""
+    rows = zip(SCALES, CENTRES, strict=True)
+    drawn = [np.roll(shape, row, 0)[:: step**row] * size + np.array(centre) for row, (size, centre) in enumerate(rows)]
+    return np.reshape(drawn, (len(SCALES), -1))
+
+
+EXACT_HULLS = CaseTemplate(
+    "exact",
+    arguments={
+        "pointsets": tensor(4, 18, compute=lambda values: _scaled(DIAMOND, 1)),
+        "polygons": tensor(4, 8, compute=lambda values: _scaled(SQUARE, -1)),
+    },
+    exact=True,
+    dtypes=Types.every,
+)
+"""Diamonds in squares of 32 times the area: all sums are of small whole numbers, and all quotients powers of two."""
+
+register("diopiConvexIouMmcv", templates=(*hull_cases(False), around("no-polygons", 4, 0), CONTAINED))
+register(
+    "diopiConvexGiouMmcv",
+    templates=(
+        *hull_cases(True),
+        around("apart", 6, 6, _on_circle, convex(between(12, 14), between(1, 2)), rows=True),
+        EXACT_HULLS,
+    ),
+)
+
+DIAMONDS = [[0, 1, 1, 0, 0, -1, -1, 0, 0, 0, 0.25, 0.25, 0.5, 0.25, -0.5, 0.25, 0.25, -0.5]]
+"""All rectangles along the edges of its hull are equal."""
+
+ENCLOSURES = (
+    *hull_cases(False)[:-3],
+    around("one-set", 1),
+    around("no-sets", 0),
+    around("many", 60),
+    around("in-lines", 6, points=side_by_side(*[whole(-4, 4)] * 18)),
+    CaseTemplate("diamond", arguments={"pointsets": tensor(1, 18, compute=lambda values: DIAMONDS)}),
+)
+
+register("diopiMinAreaPolygonsMmcv", templates=ENCLOSURES)

@@ -1,0 +1,71 @@
+"""Boxes and quadrilaterals in the plane, as domains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, between
+
+Array = NDArray[Any]
+
+F64 = Dtype.float64
+
+
+def side_by_side(*domains: Domain) -> Domain:
+    """Rows with one number of each domain."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
+        rows = count // len(domains)
+        return np.stack([domain(rng, rows, dtype) for domain in domains], -1).reshape(-1)
+
+    return draw
+
+
+def boxes(places: Domain, sizes: Domain) -> Domain:
+    """x1, y1, x2, y2, from the first corner and the sides."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
+        low = places(rng, count // 2, F64).reshape(-1, 2)
+        return np.concatenate([low, low + sizes(rng, count // 2, F64).reshape(-1, 2)], -1).reshape(-1)
+
+    return draw
+
+
+def turned(places: Domain, sizes: Domain, angles: Domain) -> Domain:
+    """cx, cy, w, h, θ."""
+    return side_by_side(places, places, sizes, sizes, angles)
+
+
+ANGLES = between(-3.5, 3.5)
+
+
+def convex(centres: Domain, radii: Domain, clockwise: bool = False) -> Domain:
+    """Quadrilaterals with their corners on an ellipse, one in each quarter of it."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
+        n = count // 8
+        centre, radius = (domain(rng, 2 * n, F64).reshape(n, 1, 2) for domain in (centres, radii))
+        angles = (np.arange(4) + rng.uniform(0.15, 0.85, (n, 4))) * np.pi / 2 + rng.uniform(0, np.pi, (n, 1))
+        corners = centre + radius * np.stack([np.cos(angles), np.sin(angles)], -1)
+        return np.asarray(corners[:, ::-1] if clockwise else corners).reshape(-1)
+
+    return draw
+
+
+def diamonds(low: float, high: float) -> Domain:
+    """Squares around the origin, with diagonals of twice these lengths."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
+        angles = np.arange(4) * np.pi / 2 + rng.uniform(0, np.pi, (count // 8, 1))
+        radii = rng.uniform(low, high, (count // 8, 1, 1))
+        return np.asarray(radii * np.stack([np.cos(angles), np.sin(angles)], -1)).reshape(-1)
+
+    return draw
+
+
+QUADRILATERALS = convex(between(0, 4), between(1, 4))

@@ -1,0 +1,167 @@
+"""Non-maximum suppression of boxes, upright and rotated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, between, choice, distinct, whole
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.mmcv_box.shapes import ANGLES, F64, boxes, turned
+from diopi_test.cases.model import ResultOf, Values
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+
+Array = NDArray[Any]
+NEAR_THRESHOLD = 1e-3
+"""Overlaps are farther than this from a threshold."""
+CROWDED = turned(between(0, 8), between(2, 6), ANGLES)
+
+
+def _kept_apart(candidates: Array, overlaps: Array, count: int, threshold: float) -> Array:
+    """The first candidates none of which overlaps another by nearly the threshold."""
+    chosen: list[int] = []
+    for one in range(len(candidates)):
+        if len(chosen) < count and not np.any(np.abs(overlaps[one, chosen] - threshold) < NEAR_THRESHOLD):
+            chosen.append(one)
+    if len(chosen) < count:
+        raise ValueError(f"only {len(chosen)} of {len(candidates)} candidates keep away from the threshold {threshold}")
+    return candidates[chosen]
+
+
+def kept_apart(count: int, candidates: str, overlaps: str, threshold: float) -> Callable[[Values], Array]:
+    """Computes `count` shapes of which no pair's overlap is near the threshold."""
+    return lambda values: _kept_apart(values[candidates], values[overlaps], count, threshold)
+
+
+def suppression(
+    label: str,
+    n: int,
+    threshold: float,
+    domain: Domain | None = None,
+    scores: Domain = distinct,
+    *,
+    offset: int = 0,
+    layout: Layout = contiguous,
+    given: bool = False,
+    **about: Any,
+) -> CaseTemplate:
+    """Boxes of which no overlap is near the threshold, but for whole ones, where all is exact (`given`)."""
+    drawn = domain or boxes(between(0, 8), between(2, 6))
+    selected = {
+        "_boxes": tensor(2 * n, 4, domain=drawn, dtype=F64),
+        "_overlaps": tensor(
+            2 * n,
+            2 * n,
+            dtype=F64,
+            compute=ResultOf(
+                "diopiBboxOverlapsMmcv",
+                "ious",
+                {"bboxes1": "_boxes", "bboxes2": "_boxes"},
+                {"mode": 0, "offset": offset, "aligned": False},
+            ),
+        ),
+        "dets": tensor(n, 4, layout=layout, compute=kept_apart(n, "_boxes", "_overlaps", threshold)),
+    }
+    arguments = {
+        **({"dets": tensor(n, 4, domain=drawn, layout=layout)} if given else selected),
+        "scores": tensor(n, domain=scores, layout=contiguous if layout is contiguous else strided),
+        "iou_threshold": threshold,
+        "offset": offset,
+    }
+    return CaseTemplate(label, arguments=arguments, **about)
+
+
+WHOLE = boxes(whole(-2, 4), whole(1, 7))
+
+SUPPRESSIONS = (
+    suppression("half", 20, 0.5, **BASIC),
+    suppression("offset", 20, 0.45, offset=1, **BASIC),
+    suppression("whole", 25, 0.5, WHOLE, given=True, dtypes=Types.every),
+    suppression("whole-offset", 25, 0.25, WHOLE, offset=1, given=True, dtypes=Types.every),
+    suppression("quarter", 15, 0.25, WHOLE, given=True, layout=strided, dtypes=Types.every),
+    suppression("equal-scores", 16, 0.25, WHOLE, choice([0.25, 0.5]), given=True, dtypes=Types.every),
+    suppression("tenth", 16, 0.11, layout=transposed),
+    suppression("high", 30, 0.72, boxes(between(0, 2), between(4, 6))),
+    suppression("zero", 12, 0.0, WHOLE, given=True),
+    suppression("one", 12, 1.0, boxes(whole(0, 1), whole(1, 2)), given=True, weak="no overlap is above the whole"),
+    suppression("apart", 15, 0.5, boxes(between(0, 200), between(2, 6)), weak="few boxes overlap"),
+    suppression("single", 1, 0.5, given=True, weak="one box is kept, wherever it is"),
+    suppression("none", 0, 0.5, given=True),
+    suppression("long", 130, 0.4, boxes(between(0, 40), between(2, 12)), dtypes=Types.every),
+)
+
+register("diopiNmsMmcv", templates=SUPPRESSIONS)
+
+
+def _falling(values: Values) -> Array:
+    return np.argsort(-values["scores"], kind="stable")
+
+
+def _in_order(values: Values) -> Array:
+    return np.asarray(values["dets"][values["order"]])
+
+
+def rotated_suppression(
+    label: str,
+    n: int,
+    threshold: float,
+    domain: Domain = CROWDED,
+    *,
+    multi_label: bool = False,
+    labels: bool = True,
+    layout: Layout = contiguous,
+    **about: Any,
+) -> CaseTemplate:
+    """Boxes of which no overlap is near the threshold, with one label if there is one in each row."""
+
+    def labelled(values: Values) -> Array:
+        chosen = _kept_apart(values["_boxes"], values["_overlaps"], n, threshold)
+        return np.concatenate([chosen, np.full((n, 1), 3)], -1) if multi_label else chosen
+
+    columns, count = 6 if multi_label else 5, 2 * n
+    vector = contiguous if layout is contiguous else strided
+    arguments = {
+        "_boxes": tensor(count, 5, domain=domain, dtype=F64),
+        "_overlaps": tensor(
+            count,
+            count,
+            dtype=F64,
+            compute=ResultOf(
+                "diopiBoxIouRotatedMmcv",
+                "ious",
+                {"bboxes1": "_boxes", "bboxes2": "_boxes"},
+                {"mode": 0, "aligned": False},
+            ),
+        ),
+        "dets": tensor(n, columns, layout=layout, compute=labelled),
+        "scores": tensor(n, domain=distinct, layout=vector),
+        "order": tensor(n, dtype=Dtype.int64, layout=vector, compute=_falling),
+        "dets_sorted": tensor(n, columns, layout=layout, compute=_in_order),
+        "labels": tensor(n if labels else 0, domain=choice([3]) if multi_label else whole(0, 4), dtype=Dtype.int64),
+        "iou_threshold": threshold,
+        "multi_label": multi_label,
+    }
+    return CaseTemplate(label, arguments=arguments, **about)
+
+
+ROTATED_SUPPRESSIONS = (
+    rotated_suppression("half", 16, 0.5, turned(between(0, 4), between(2, 6), ANGLES), **BASIC),
+    rotated_suppression("labels", 14, 0.25, multi_label=True, **BASIC),
+    rotated_suppression("no-labels", 14, 0.25, labels=False, dtypes=Types.every),
+    rotated_suppression("strided", 9, 0.3, layout=strided, dtypes=Types.every),
+    rotated_suppression("transposed", 11, 0.2, layout=transposed),
+    rotated_suppression("tenth", 16, 0.11),
+    rotated_suppression("high", 20, 0.72, turned(between(0, 1), between(4, 6), between(-0.3, 0.3))),
+    rotated_suppression("slender", 14, 0.15, turned(between(0, 4), choice([9.0, 1.5, 12.5]), ANGLES)),
+    rotated_suppression("several-turns", 14, 0.25, turned(between(0, 8), between(2, 6), between(-40, 40))),
+    rotated_suppression("apart", 12, 0.5, turned(between(0, 90), between(2, 6), ANGLES), weak="few boxes overlap"),
+    rotated_suppression("single", 1, 0.5, weak="one box is kept, wherever it is"),
+    rotated_suppression("none", 0, 0.5),
+    rotated_suppression("long", 60, 0.3, turned(between(0, 30), between(2, 12), ANGLES), dtypes=Types.every),
+)
+
+register("diopiNmsRotatedMmcv", templates=ROTATED_SUPPRESSIONS)

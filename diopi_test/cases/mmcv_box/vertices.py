@@ -1,0 +1,75 @@
+"""Corners of overlaps, sorted around their centre."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import between
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.mmcv_box.shapes import F64
+from diopi_test.cases.model import Values
+from diopi_test.cases.template import BASIC, CaseTemplate, register, tensor
+
+Array = NDArray[Any]
+CORNERS = 24
+
+
+def _valid(counts: Sequence[int]) -> Callable[[Values], Array]:
+    """So many entries of each row, of the eight corners and, all but one at least, the intersections."""
+
+    def compute(values: Values) -> Array:
+        order = values["_order"].reshape(-1, CORNERS).argsort(-1)
+        numbers = np.resize(counts, len(order))
+        return np.asarray(order.argsort(-1) < numbers[:, np.newaxis]).reshape(values["_order"].shape)
+
+    return compute
+
+
+def _round_the_centre(values: Values) -> Array:
+    """Places in directions well away from each other and from the x axis, in random order."""
+    directions = values["_directions"].argsort(-1).argsort(-1)
+    angles = (directions + 0.2 + 0.6 * values["_order"]) * 2 * np.pi / CORNERS
+    return np.asarray(values["_radii"][..., np.newaxis] * np.stack([np.cos(angles), np.sin(angles)], -1))
+
+
+def sorting(
+    label: str, batches: int, n: int, counts: Sequence[int], layout: Layout = contiguous, **about: Any
+) -> CaseTemplate:
+    """Rows with so many valid entries, the counts again and again."""
+    shape = (batches, n, CORNERS)
+    arguments = {
+        "_order": tensor(*shape, domain=between(0, 1), dtype=F64),
+        "_directions": tensor(*shape, domain=between(0, 1), dtype=F64),
+        "_radii": tensor(*shape, domain=between(0.5, 3), dtype=F64),
+        "vertices": tensor(*shape, 2, layout=layout, compute=_round_the_centre),
+        "mask": tensor(*shape, dtype=Dtype.bool, layout=layout, compute=_valid(counts)),
+        "num_valid": tensor(
+            batches, n, dtype=Dtype.int32, layout=layout, compute=lambda values: values["mask"].sum(-1)
+        ),
+    }
+    return CaseTemplate(label, arguments=arguments, **about)
+
+
+SORTINGS = (
+    sorting("plain", 2, 5, [4, 6, 3, 8, 5, 7], **BASIC),
+    sorting("few", 2, 6, [0, 1, 2, 3]),
+    sorting("none", 1, 3, [0], weak="no entry is valid"),
+    sorting("triangles", 3, 4, [3]),
+    sorting("quadrilaterals", 2, 5, [4]),
+    sorting("octagons", 2, 5, [8]),
+    sorting("strided", 2, 4, [5, 3, 8, 2], strided),
+    sorting("transposed", 3, 4, [4, 6, 8, 0, 3], transposed),
+    sorting("one-batch", 1, 9, [7, 4]),
+    sorting("one-row", 5, 1, [6, 3]),
+    sorting("one", 1, 1, [5]),
+    sorting("many", 4, 60, [4, 6, 3, 8, 5, 7, 2]),
+    sorting("no-batches", 0, 3, [4]),
+    sorting("no-rows", 2, 0, [4]),
+)
+
+register("diopiDiffIouRotatedSortVerticesMmcv", templates=SORTINGS)

@@ -1,0 +1,112 @@
+"""Points in boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, between, choice
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, INT32, boxes
+from diopi_test.cases.model import Values
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+
+Array = NDArray[Any]
+NEAR_FACE = 0.02
+"""Points are farther than this from the faces of boxes and, in sizes of a voxel, from those of voxels."""
+
+
+def lattice(low: int, high: int) -> Domain:
+    """Sixteenths, which every element type holds if they are below eight."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> Array:
+        return rng.integers(16 * low, 16 * high, count, endpoint=True) / 16.0
+
+    return draw
+
+
+LATTICE = lattice(-3, 3)
+OF_POINTS = boxes(between(-2, 0), between(3, 6), ANGLES)
+
+
+def _places(points: Array, boxes: Array) -> Array:
+    """Where points are in the boxes' axes, as parts of their sizes: inside they are from 0 to 1. (n, t, 3)."""
+    away = points[:, np.newaxis] - boxes[:, :3]
+    cosine, sine = np.cos(boxes[:, 6]), np.sin(boxes[:, 6])
+    along, across = away[..., 0] * cosine + away[..., 1] * sine, away[..., 1] * cosine - away[..., 0] * sine
+    return np.asarray(np.stack([along, across, away[..., 2]], -1) / boxes[:, 3:6] + np.array([0.5, 0.5, 0]))
+
+
+def _off_faces(points: Array, boxes: Array, grid: tuple[int, ...] = (1, 1, 1)) -> Array:
+    """The points that keep away from the faces of boxes, in all of which each is in a `grid` of voxels."""
+    places = _places(points, boxes) * grid
+    to_faces = np.abs(places - np.round(places))
+    between_faces = (places > -0.5) & (places < np.array(grid) + 0.5)
+    is_near = np.any((to_faces < NEAR_FACE) & between_faces, (1, 2))
+    return np.asarray(points[~is_near])
+
+
+def points_off_faces(count: int, boxes: str, grid: tuple[int, ...] = (1, 1, 1)) -> Callable[[Values], Array]:
+    """Computes points that keep away from the faces of the boxes of their batch, or of the only one."""
+
+    def compute(values: Values) -> Array:
+        candidates, given = values["_points"], values[boxes]
+        if given.ndim == 2:
+            return _off_faces(candidates, given, grid)[:count]
+        batches = [_off_faces(one, its, grid)[:count] for one, its in zip(candidates, given, strict=True)]
+        return np.reshape(batches, (len(given), count, 3))
+
+    return compute
+
+
+def containment(
+    label: str,
+    batches: int = 2,
+    t: int = 3,
+    m: int = 10,
+    domain: Domain = OF_POINTS,
+    points: Domain = LATTICE,
+    layout: Layout = contiguous,
+    *,
+    each: bool = False,
+    **about: Any,
+) -> CaseTemplate:
+    """Points and boxes; what is found before the call, which is −1, or 0 for `each` box."""
+    shape = (batches, m, t) if each else (batches, m)
+    arguments = {
+        "boxes": tensor(batches, t, 7, domain=domain, layout=layout),
+        "_points": tensor(batches, 5 * m, 3, domain=points, dtype=F64),
+        "pts": tensor(batches, m, 3, layout=layout, compute=points_off_faces(m, "boxes")),
+        "box_idx_of_points": tensor(*shape, domain=choice([0 if each else -1]), dtype=INT32, layout=layout),
+    }
+    return CaseTemplate(label, arguments=arguments, **about)
+
+
+def containments(each: bool) -> list[CaseTemplate]:
+    """The cases of the first box, or of `each`."""
+    cases: dict[str, tuple[tuple[Any, ...], Mapping[str, Any]]] = {
+        "plain": ((), BASIC),
+        "crowded": ((2, 6, 9, boxes(between(-2, 0), between(3, 6), ANGLES)), BASIC),
+        "not-turned": ((2, 4, 12, boxes(between(-3, 2), between(3, 6), choice([0.0]))), {"dtypes": Types.every}),
+        "quarter-turns": ((2, 4, 12, boxes(between(-3, 2), between(3, 6), choice([np.pi / 2, np.pi]))), {}),
+        "several-turns": ((1, 4, 14, boxes(between(-3, 2), between(3, 6), between(-40, 40))), {}),
+        "strided": ((2, 3, 8, OF_POINTS, LATTICE, strided), {"dtypes": Types.every}),
+        "transposed": ((3, 3, 7, OF_POINTS, LATTICE, transposed), {"dtypes": Types.every}),
+        "slender": ((1, 5, 20, boxes(between(-3, 2), choice([9.0, 1.5, 2.0]), ANGLES)), {}),
+        "one-box": ((3, 1, 16, boxes(between(-2, -1), between(4, 6), ANGLES)), {}),
+        "one-point": ((9, 4, 1, boxes(between(-2, -1), between(4, 6), ANGLES)), {}),
+        "one-batch": ((1, 7, 30), {}),
+        "many": ((3, 12, 150), {"dtypes": Types.every}),
+        "no-boxes": ((2, 0, 5), {}),
+        "no-points": ((2, 3, 0), {}),
+    }
+    return [containment(label, *sizes, each=each, **about) for label, (sizes, about) in cases.items()]
+
+
+register("diopiPointsInBoxesPartMmcv", templates=containments(each=False))
+register("diopiPointsInBoxesAllMmcv", templates=containments(each=True))

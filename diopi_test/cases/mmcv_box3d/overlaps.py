@@ -1,0 +1,198 @@
+"""Boxes seen from above: overlaps, and non-maximum suppression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.cases.domains import Domain, between, choice
+from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, boxes
+from diopi_test.cases.model import ResultOf, Values
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+
+Array = NDArray[Any]
+NEAR_EDGE = 0.05
+"""Corners are farther than this from edges in the bird's-eye view, where MMCV takes nearer ones as touching."""
+
+NEAR_THRESHOLD = 1e-3
+"""Overlaps are farther than this from a threshold."""
+USUAL = boxes(between(0, 6), between(2, 7), ANGLES)
+CROWDED = boxes(between(0, 14), between(3, 9), ANGLES)
+
+
+def _corners(boxes: Array) -> Array:
+    """The corners seen from above, (n, 4, 2)."""
+    signs = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) / 2
+    sides = signs * boxes[:, np.newaxis, 3:5]
+    cosine, sine = np.cos(boxes[:, 6:]), np.sin(boxes[:, 6:])
+    turned = np.stack(
+        [sides[..., 0] * cosine - sides[..., 1] * sine, sides[..., 0] * sine + sides[..., 1] * cosine], -1
+    )
+    return boxes[:, np.newaxis, :2] + turned
+
+
+def _closest(ones: Array, others: Array) -> Array:
+    """The least distance of a corner of each box from the edges of each other one, both ways: (n, m)."""
+
+    def distances(points: Array, ends: Array) -> Array:
+        starts = np.roll(ends, 1, 1)
+        ways = (ends - starts)[np.newaxis, :, np.newaxis]
+        away = points[:, np.newaxis, :, np.newaxis] - starts[np.newaxis, :, np.newaxis]
+        along = np.clip((away * ways).sum(-1) / np.square(ways).sum(-1), 0, 1)
+        return np.asarray(np.linalg.norm(away - along[..., np.newaxis] * ways, axis=-1).min((2, 3)))
+
+    one, other = _corners(ones), _corners(others)
+    return np.asarray(np.minimum(distances(one, other), distances(other, one).T))
+
+
+def _first(count: int, candidates: int, is_good: Callable[[int, list[int]], bool]) -> list[int]:
+    """The first candidates that are good beside those chosen before; ValueError if there are too few."""
+    chosen: list[int] = []
+    for one in range(candidates):
+        if len(chosen) < count and is_good(one, chosen):
+            chosen.append(one)
+    if len(chosen) < count:
+        raise ValueError(f"only {len(chosen)} of {candidates} candidates can be used, not {count}")
+    return chosen
+
+
+def _others_apart(count: int) -> Callable[[Values], Array]:
+    """Computes boxes whose edges keep away from the corners of boxes_a, and theirs from its edges."""
+
+    def compute(values: Values) -> Array:
+        distances = _closest(values["_boxes"], values["boxes_a"]).min(-1, initial=np.inf)
+        chosen = _first(count, len(distances), lambda one, chosen: distances[one] > NEAR_EDGE)
+        return np.asarray(values["_boxes"][chosen])
+
+    return compute
+
+
+def seen_from_above(
+    label: str, m: int = 5, n: int = 6, domain: Domain = USUAL, layout: Layout = contiguous, **about: Any
+) -> CaseTemplate:
+    """Boxes with others, whose corners keep away from their edges."""
+    arguments = {
+        "boxes_a": tensor(m, 7, domain=domain, layout=layout),
+        "_boxes": tensor(12 * n, 7, domain=domain, dtype=F64),
+        "boxes_b": tensor(n, 7, layout=layout, compute=_others_apart(n)),
+    }
+    return CaseTemplate(label, arguments=arguments, result=layout, **about)
+
+
+def _nested(shortest: float) -> Domain:
+    """Nearly square, and nearly around one centre in one direction."""
+    return boxes(between(-0.05, 0.05), between(shortest, shortest + 0.3), between(0.3, 0.32))
+
+
+def _beside(values: Values) -> Array:
+    """Each box moved along its side by the length of this."""
+    moved = np.array(values["boxes_a"])
+    length, angle = moved[:, 3], moved[:, 6]
+    moved[:, 0] += length * np.cos(angle)
+    moved[:, 1] += length * np.sin(angle)
+    return moved
+
+
+TOUCHING: Mapping[str, Any] = {
+    "boxes_a": tensor(6, 7, domain=boxes(between(0, 60), between(30, 60), ANGLES)),
+    "boxes_b": tensor(6, 7, compute=_beside),
+}
+"""Boxes that have an edge in common with another one, but for rounding: nothing, or next to nothing, of their area."""
+
+OVERLAPS = (
+    seen_from_above("plain", **BASIC),
+    seen_from_above("quarter-turns", 4, 5, boxes(between(0, 6), between(2, 7), choice([0.0, np.pi / 2, np.pi]))),
+    seen_from_above("not-turned", 4, 5, boxes(between(0, 6), between(2, 7), choice([0.0])), dtypes=Types.every),
+    seen_from_above("several-turns", 4, 5, boxes(between(0, 6), between(2, 7), between(-40, 40)), dtypes=Types.every),
+    seen_from_above("strided", 4, 3, layout=strided, dtypes=Types.every),
+    seen_from_above("transposed", 3, 4, layout=transposed),
+    seen_from_above("slender", 4, 5, boxes(between(0, 6), choice([12.0, 0.75, 9.5, 0.5]), ANGLES)),
+    seen_from_above("far", 4, 5, boxes(between(200, 210), between(4, 12), ANGLES), dtypes=Types.every),
+    seen_from_above("apart", 7, 6, boxes(between(0, 30), between(4, 12), ANGLES)),
+    seen_from_above("one-each", 1, 1, boxes(between(0, 1), between(3, 5), ANGLES)),
+    seen_from_above("one-and-many", 1, 30),
+    # hardly larger than what they have in common, which leaves little to rounding
+    seen_from_above("nested", 2, 25, _nested(5.3), domains={"_boxes": _nested(4.7)}, dtypes=Types.every),
+    CaseTemplate("touching", arguments=TOUCHING, dtypes=Types.every),
+    seen_from_above("no-boxes", 0, 4),
+    seen_from_above("no-others", 4, 0),
+    seen_from_above("many", 20, 18, boxes(between(0, 60), between(6, 16), ANGLES)),
+)
+
+register("diopiIou3dBoxesOverlapBevMmcv", templates=OVERLAPS)
+
+
+def _headed(values: Values) -> Array:
+    return np.asarray(values["_boxes"])
+
+
+def _level(values: Values) -> Array:
+    """The candidates without their headings."""
+    return np.concatenate([values["_boxes"][:, :6], np.zeros((len(values["_boxes"]), 1))], -1)
+
+
+def _suppressible(count: int, threshold: float) -> Callable[[Values], Array]:
+    """Computes boxes whose corners and edges keep apart, and their overlaps from the threshold."""
+
+    def compute(values: Values) -> Array:
+        areas, common = values["_boxes"][:, 3] * values["_boxes"][:, 4], values["_common"]
+        ratios = common / (areas[:, np.newaxis] + areas - common)
+        distances = _closest(values["_seen"], values["_seen"])
+
+        def is_good(one: int, chosen: list[int]) -> bool:
+            is_clear = np.abs(ratios[one, chosen] - threshold) > NEAR_THRESHOLD
+            return bool(np.all(is_clear & (distances[one, chosen] > NEAR_EDGE)))
+
+        return np.asarray(values["_boxes"][_first(count, len(areas), is_good)])
+
+    return compute
+
+
+def suppression(
+    seen: Callable[[Values], Array],
+    label: str,
+    n: int = 12,
+    threshold: float = 0.25,
+    domain: Domain = CROWDED,
+    layout: Layout = contiguous,
+    **about: Any,
+) -> CaseTemplate:
+    """Boxes as they are `seen`: with their headings or without."""
+    count = 8 * n
+    overlaps = ResultOf("diopiIou3dBoxesOverlapBevMmcv", "ans_overlap", {"boxes_a": "_seen", "boxes_b": "_seen"})
+    arguments = {
+        "_boxes": tensor(count, 7, domain=domain, dtype=F64),
+        "_seen": tensor(count, 7, dtype=F64, compute=seen),
+        "_common": tensor(count, count, dtype=F64, compute=overlaps),
+        "boxes": tensor(n, 7, layout=layout, compute=_suppressible(n, threshold)),
+        "nms_overlap_thresh": threshold,
+    }
+    return CaseTemplate(label, arguments=arguments, result=layout, **about)
+
+
+def suppressions(seen: Callable[[Values], Array]) -> list[CaseTemplate]:
+    """The cases of a function that sees boxes so."""
+    crowded, wide = between(0, 9), between(0, 30)
+    return [
+        suppression(seen, "plain", **BASIC),
+        suppression(seen, "crowded", 7, 0.4, boxes(crowded, between(4, 9), ANGLES), **BASIC),
+        suppression(seen, "tenth", 10, 0.1, dtypes=Types.every),
+        suppression(seen, "low", 8, 0.02, boxes(wide, between(6, 16), ANGLES), dtypes=Types.every),
+        suppression(seen, "high", 6, 0.6, boxes(between(0, 2), between(5, 12), between(-0.6, 0.6))),
+        suppression(seen, "strided", 9, 0.3, layout=strided, dtypes=Types.every),
+        suppression(seen, "transposed", 9, 0.2, layout=transposed),
+        suppression(seen, "several-turns", 10, 0.25, boxes(between(0, 14), between(3, 9), between(-40, 40))),
+        suppression(seen, "apart", 8, 0.5, boxes(between(0, 90), between(4, 9), ANGLES), weak="few boxes overlap"),
+        suppression(seen, "small", 10, 0.15, boxes(between(0, 5), between(0.5, 2), ANGLES)),
+        suppression(seen, "single", 1, weak="one box is kept, wherever it is"),
+        suppression(seen, "none", 0),
+        suppression(seen, "many", 30, 0.2, boxes(between(0, 50), between(5, 18), ANGLES)),
+    ]
+
+
+register("diopiIou3dNms3dMmcv", templates=suppressions(_headed))
+register("diopiIou3dNms3dNormalMmcv", templates=suppressions(_level))

@@ -1,0 +1,5 @@
+"""MMCV's operators on point sets: neighbours, sampling, gathering and grouping, interpolation, PAConv scores."""
+
+from diopi_test.cases.mmcv_points import assign_score, grouping, neighbours, sampling
+
+__all__ = ["assign_score", "grouping", "neighbours", "sampling"]

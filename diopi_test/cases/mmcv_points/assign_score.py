@@ -1,0 +1,94 @@
+"""PAConv: features weighted by scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import half
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import between, choice, half_nan, whole
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.mmcv_points.sets import I64, attributes
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.tensors import zeros
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Sizes as the function has them; `outside` is how far indices go beyond the points on both sides."""
+
+    B: int = 2
+    N: int = 5
+    npoint: int = 3
+    M: int = 2
+    K: int = 4
+    out_dim: int = 3
+    aggregate: int = 0
+    outside: int = 0
+
+    def neighbours(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """Random neighbours; the first of each group, which is the centre, is inside."""
+        shape = (self.B, self.npoint, self.K)
+        drawn = rng.integers(-self.outside, self.N + self.outside, shape)
+        drawn[..., :1] = rng.integers(0, self.N, (*shape[:2], min(self.K, 1)))
+        return drawn.reshape(-1)
+
+
+def scored(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Scores = template.sizes
+    features, result = (sizes.B, sizes.N, sizes.M, sizes.out_dim), (sizes.B, sizes.out_dim, sizes.npoint, sizes.K)
+    scores, layout = (sizes.B, sizes.npoint, sizes.K, sizes.M), template.layout
+    return {
+        "output": zeros(*result, layout=template.result),
+        "grad_points": zeros(*features, layout=template.result),
+        "grad_centers": zeros(*features, layout=template.result),
+        "grad_scores": zeros(*scores, layout=template.result),
+        "grad_out": tensor(*result, layout=layout),
+        "points": tensor(*features, layout=layout),
+        "centers": tensor(*features, layout=layout),
+        "scores": tensor(*scores, layout=layout),
+        "knn_idx": tensor(*scores[:3], domain=sizes.neighbours, dtype=I64, layout=layout),
+        **attributes(sizes, "B", "N", "npoint", "M", "K", "out_dim", "aggregate"),
+    }
+
+
+SCORED = CaseTemplate("scores", Scores(), **BASIC)
+SCORE = SCORED.but(dtypes=Types.leading, smoke=False)
+WHOLE = dict.fromkeys(("points", "centers", "scores", "grad_out"), whole(-3, 3))
+
+GROWING = {"points": between(0.7, 0.74), "centers": choice([0.0]), "scores": choice([1.0])}
+"""Sums that grow until half precision rounds what is added, always the same way."""
+
+ASSIGNED = (
+    SCORED,
+    SCORED.but("some-outside", K=6, outside=2, smoke=False),
+    SCORED.but("exact", domains=WHOLE, exact=True, smoke=False),
+    SCORE.but("one-set", B=1, aggregate=1, N=7),
+    SCORE.but("four-sets", B=4, N=3, out_dim=2, aggregate=2),
+    SCORE.but("one-matrix", M=1, npoint=5),
+    SCORE.but("many-matrices", M=17, npoint=2, K=2),
+    SCORE.but("one-neighbour", K=1, npoint=5),
+    SCORE.but("one-channel", out_dim=1),
+    SCORE.but("one-group", npoint=1, K=7),
+    SCORE.but("strided", layout=strided, result=transposed),
+    SCORE.but("transposed", layout=transposed, result=strided),
+    SCORE.but("undefined-scores", domains={"scores": half_nan}),
+    SCORE.but("long", B=1, N=70, npoint=66, M=8, K=5, out_dim=17),
+    SCORE.but("long-sum", B=1, N=2, npoint=60, M=33, K=9, out_dim=2, dtypes=half),
+    SCORE.but("long-sum-of-matrices", B=1, N=2, npoint=3, M=300, K=2, out_dim=2, domains=GROWING, dtypes=half),
+    SCORE.but("no-groups", npoint=0),
+    SCORE.but("no-neighbours", K=0),
+)
+
+register(
+    "diopiAssignScoreWithkMmcv",
+    "diopiAssignScoreWithkBackwardMmcv",
+    templates=ASSIGNED,
+    derive=scored,
+    weak={"long-sum-of-matrices": "all scores and centers are alike, so that the sum grows"},
+)

@@ -1,0 +1,207 @@
+"""Neighbours of points: within a radius, and the nearest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, magnitudes, normal
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.mmcv_points.sets import (
+    CLOUD,
+    I32,
+    LATTICE,
+    OTHER_SIZES,
+    STACK,
+    STACKED,
+    Stack,
+    attributes,
+    some_undefined,
+)
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.tensors import literal, zeros
+
+
+@dataclass(frozen=True)
+class Ball:
+    """A query of balls, or of shells.
+
+    Attributes:
+        B, N, npoint, sample_num, min_radius, max_radius: as the function has them.
+        points, centers: where the coordinates are drawn from.
+        own: whether the centres are the first of the points.
+    """
+
+    B: int = 2
+    N: int = 24
+    npoint: int = 5
+    sample_num: int = 4
+    min_radius: float = 0.0
+    max_radius: float = 1.25
+    points: Domain = CLOUD
+    centers: Domain = CLOUD
+    own: bool = False
+
+
+def _own_points(values: Mapping[str, Any]) -> Any:
+    return values["xyz"][:, : values["_centers"].shape[1]]
+
+
+def ball(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Ball = template.sizes
+    centers = tensor(sizes.B, sizes.npoint, 3, domain=sizes.centers, layout=template.layout)
+    own = tensor(sizes.B, sizes.npoint, 3, layout=template.layout, compute=_own_points)
+    return {
+        "idx": zeros(sizes.B, sizes.npoint, sizes.sample_num, dtype=I32, layout=template.result),
+        "xyz": tensor(sizes.B, sizes.N, 3, domain=sizes.points, layout=template.layout),
+        "_centers": centers,
+        "center_xyz": own if sizes.own else centers,
+        **attributes(sizes, "B", "N", "npoint", "sample_num", "min_radius", "max_radius"),
+    }
+
+
+BALL = CaseTemplate("ball", Ball(), **BASIC)
+SHELL = BALL.but("shell", min_radius=0.75, max_radius=1.75, smoke=False)
+
+BALLS = (
+    BALL,
+    SHELL,
+    SHELL.but("around-own-points", own=True),
+    SHELL.but("on-a-lattice", min_radius=2.0, max_radius=3.0, points=LATTICE, centers=LATTICE),
+    BALL.but("on-a-lattice-wide", max_radius=3.0, N=40, sample_num=9, points=LATTICE, centers=LATTICE, smoke=False),
+    BALL.but("few-hits", max_radius=0.5, npoint=20, dtypes=Types.leading, smoke=False),
+    BALL.but("no-hits", max_radius=0.0625, npoint=3, dtypes=Types.leading, smoke=False),
+    BALL.but("one-sample", sample_num=1, B=1, N=40, npoint=12, dtypes=Types.leading, smoke=False),
+    BALL.but("more-samples-than-points", sample_num=30, N=9, dtypes=Types.leading, smoke=False),
+    BALL.but("one-point", N=1, npoint=16, dtypes=Types.leading, smoke=False),
+    BALL.but("undefined-points", points=some_undefined, dtypes=Types.leading, smoke=False),
+    BALL.but("undefined-centres", centers=some_undefined, dtypes=Types.leading, smoke=False),
+    BALL.but("far-away", points=normal(mean=50.0), centers=normal(mean=50.0), dtypes=Types.leading, smoke=False),
+    BALL.but("strided", dtypes=Types.leading, smoke=False, **throughout(strided)),
+    SHELL.but("transposed", dtypes=Types.leading, layout=transposed, result=strided),
+    BALL.but("three-sets", B=3, N=11, npoint=7, dtypes=Types.leading, layout=strided, result=transposed, smoke=False),
+    BALL.but("long", N=1100, npoint=9, sample_num=33, max_radius=0.5, dtypes=Types.leading, smoke=False),
+    BALL.but("no-centres", npoint=0, dtypes=Types.leading, smoke=False),
+    BALL.but("no-points", N=0, dtypes=Types.leading, smoke=False),
+    BALL.but("no-sets", B=0, dtypes=Types.leading, smoke=False),
+)
+
+register(
+    "diopiBallQueryMmcv",
+    templates=BALLS,
+    derive=ball,
+    weak={"no-hits|no-points": "a row without a hit is not written", "one-point": "the one point has index 0"},
+)
+
+
+def stacked_ball(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Stack = template.sizes
+    rows = sum(sizes.centers)
+    return {
+        "idx": zeros(rows, sizes.sample_num, dtype=I32, layout=template.result),
+        "center_xyz": tensor(rows, 3, domain=sizes.domain, layout=template.layout),
+        "center_xyz_batch_cnt": literal(sizes.centers, I32),
+        "xyz": tensor(sum(sizes.points), 3, domain=sizes.domain, layout=template.layout),
+        "xyz_batch_cnt": literal(sizes.points, I32),
+        **attributes(sizes, "sample_num", "max_radius"),
+    }
+
+
+STACKED_BALLS = (
+    STACKED,
+    STACKED.but("on-a-lattice", max_radius=2.0, points=(30, 25), domain=LATTICE, smoke=False),
+    STACK.but("other-sizes", centers=(4, 3), points=(11, 17)),
+    STACK.but("other-radius", max_radius=0.875),
+    STACK.but("one-set", centers=(7,), points=(28,)),
+    STACK.but("four-sets", centers=(2, 1, 5, 3), points=(9, 14, 3, 8), sample_num=5),
+    STACK.but("a-set-without-points", centers=(3, 4, 2), points=(12, 0, 15)),
+    STACK.but("a-set-without-centres", centers=(3, 0, 4), points=(12, 8, 15)),
+    STACK.but("few-hits", max_radius=0.5, centers=(12, 8)),
+    STACK.but("no-hits", max_radius=0.0625, sample_num=1),
+    STACK.but("one-sample", sample_num=1, centers=(9, 8)),
+    STACK.but("more-samples-than-points", sample_num=30),
+    STACK.but("undefined", domain=some_undefined),
+    STACK.but("far-away", domain=normal(mean=50.0)),
+    STACK.but("strided", **throughout(strided)),
+    STACK.but("transposed", layout=transposed, result=strided),
+    STACK.but("long", centers=(5, 6), points=(1100, 700), sample_num=33, max_radius=0.5),
+    STACK.but("no-centres", centers=(0, 0)),
+    STACK.but("no-points", points=(0, 0)),
+)
+
+register(
+    "diopiStackBallQueryMmcv",
+    templates=STACKED_BALLS,
+    derive=stacked_ball,
+    weak={"no-hits": "a row without a hit has -1 in its first slot", "two-sets|other-radius|one-set": OTHER_SIZES},
+)
+
+# Nearest points
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Sizes of the points, of the centres, and how many neighbours each gets; the fourth is not for three."""
+
+    b: int = 2
+    points: int = 17
+    centers: int = 6
+    nsample: int = 4
+    domain: Domain = CLOUD
+
+
+def nearest(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Nearest = template.sizes
+    return {
+        "xyz_tensor": tensor(sizes.b, sizes.points, 3, domain=sizes.domain, layout=template.layout),
+        "new_xyz_tensor": tensor(sizes.b, sizes.centers, 3, domain=sizes.domain, layout=template.layout),
+        "b": sizes.b,
+        "n": sizes.points,
+        "m": sizes.centers,
+        "nsample": sizes.nsample,
+    }
+
+
+def three_nearest(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Nearest = template.sizes
+    return {
+        "unknown": tensor(sizes.b, sizes.centers, 3, domain=sizes.domain, layout=template.layout),
+        "known": tensor(sizes.b, sizes.points, 3, domain=sizes.domain, layout=template.layout),
+        "b": sizes.b,
+        "n": sizes.centers,
+        "m": sizes.points,
+    }
+
+
+NEAREST = CaseTemplate("points", Nearest(), **BASIC)
+NEAR = NEAREST.but(dtypes=Types.leading, smoke=False)
+
+NEIGHBOURS = (
+    NEAREST,
+    NEAREST.but("on-a-lattice", points=40, centers=8, nsample=7, domain=LATTICE, exact=True, smoke=False),
+    NEAR.but("one-set", b=1, points=30, centers=9, nsample=6),
+    NEAR.but("four-sets", b=4, points=7, centers=5, nsample=5),
+    NEAR.but("one-neighbour", nsample=1, centers=12),
+    NEAR.but("all-points", points=9, nsample=9),
+    NEAR.but("one-point", points=1, nsample=3, centers=10),
+    NEAR.but("two-points", points=2, nsample=3, centers=10),
+    NEAR.but("one-centre", centers=1, points=40, nsample=9),
+    NEAR.but("far-away", domain=normal(mean=50.0)),
+    NEAR.but("of-all-sizes", domain=magnitudes(-12, 12)),
+    NEAR.but("strided", **throughout(strided)),
+    NEAR.but("transposed", layout=transposed, result=strided),
+    NEAR.but("transposed-results", layout=strided, result=transposed),
+    NEAR.but("long", b=1, points=700, centers=11, nsample=33),
+    NEAR.but("no-centres", centers=0),
+    NEAR.but("no-points", points=0, nsample=3),
+    NEAR.but("no-sets", b=0),
+)
+
+ALL_NEIGHBOURS = (*NEIGHBOURS, NEAR.but("hundred", b=1, points=130, centers=3, nsample=100))
+
+FEW = {"one-point": "all centres have the one neighbour"}
+
+register("diopiKnnMmcv", templates=ALL_NEIGHBOURS, derive=nearest, weak=FEW)
+register("diopiThreeNnMmcv", templates=NEIGHBOURS, derive=three_nearest, weak=FEW)

@@ -1,0 +1,80 @@
+"""Points far from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, magnitudes, normal, whole
+from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.mmcv_points.sets import CLOUD, LATTICE, attributes
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Sizes of the points, and how many are chosen."""
+
+    B: int = 2
+    N: int = 24
+    num_points: int = 8
+    domain: Domain = CLOUD
+
+
+def _far(shape: tuple[int, ...]) -> Any:
+    return tensor(*shape, compute=lambda _: 1e10)
+
+
+def _distances(values: Mapping[str, Any]) -> Any:
+    """Distances of two sorts: there and back they are different."""
+    points = values["_points"]
+    return np.square(points[:, :, np.newaxis] - points[:, np.newaxis]).sum(-1) * values["_factors"]
+
+
+def sampling(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Sampling = template.sizes
+    points = tensor(sizes.B, sizes.N, 3, domain=sizes.domain, layout=template.layout)
+    return {
+        "temp_tensor": _far((sizes.B, sizes.N)),
+        "points_xyz": points,
+        "_points": points,
+        "_factors": tensor(sizes.B, sizes.N, sizes.N, domain=whole(1, 3)),
+        "points_dist": tensor(sizes.B, sizes.N, sizes.N, layout=template.layout, compute=_distances),
+        **attributes(sizes, "B", "N", "num_points"),
+    }
+
+
+SAMPLED = CaseTemplate("points", Sampling(), **BASIC)
+SAMPLE = SAMPLED.but(dtypes=Types.leading, smoke=False)
+
+SAMPLINGS = (
+    SAMPLED,
+    SAMPLED.but("on-a-lattice", domain=LATTICE, N=30, num_points=12, smoke=False),
+    SAMPLE.but("one-set", B=1, N=40, num_points=12),
+    SAMPLE.but("four-sets", B=4, N=9, num_points=5),
+    SAMPLE.but("all-points", N=11, num_points=11),
+    SAMPLE.but("two", B=9, num_points=2),
+    SAMPLE.but("one", num_points=1, B=3),
+    SAMPLE.but("of-one-point", N=1, num_points=1),
+    SAMPLE.but("far-away", domain=normal(mean=50.0)),
+    SAMPLE.but("of-all-sizes", domain=magnitudes(-12, 12), N=30),
+    SAMPLE.but("strided", layout=strided, result=strided),
+    SAMPLE.but("transposed", layout=transposed, result=strided),
+    SAMPLE.but("transposed-result", layout=strided, result=transposed),
+    SAMPLE.but("long", B=1, N=600, num_points=70),
+    SAMPLE.but("no-sets", B=0),
+)
+
+FIRST = {"one|of-one-point": "point 0 comes first, wherever it is"}
+
+register(
+    "diopiFurthestPointSamplingMmcv",
+    "diopiFurthestPointSamplingWithDistMmcv",
+    templates=SAMPLINGS,
+    derive=sampling,
+    weak=FIRST,
+)

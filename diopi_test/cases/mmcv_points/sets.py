@@ -1,0 +1,54 @@
+"""Point sets: where their coordinates are drawn from, and sets that are stacked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, normal, whole
+from diopi_test.cases.template import BASIC, CaseTemplate, Types
+
+I32, I64 = Dtype.int32, Dtype.int64
+
+CLOUD = normal()
+"""Coordinates as usual."""
+
+
+def some_undefined(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Coordinates of which every seventh is NaN."""
+    values = CLOUD(rng, count, dtype)
+    values[::7] = np.nan
+    return values
+
+
+LATTICE = whole(-2, 2)
+"""Coordinates of which many distances are equal, some of them 0, and all exact."""
+
+
+def attributes(sizes: Any, *names: str) -> dict[str, Any]:
+    """The fields of some sizes that are arguments of the same names; of all if none is named."""
+    return {field.name: getattr(sizes, field.name) for field in fields(sizes) if not names or field.name in names}
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Stacked sets: how many centres, or rows, and how many points each has."""
+
+    centers: tuple[int, ...] = (3, 4)
+    points: tuple[int, ...] = (17, 11)
+    sample_num: int = 4
+    max_radius: float = 1.25
+    domain: Domain = CLOUD
+    channels: int = 3
+    outside: bool = False
+
+
+STACKED = CaseTemplate("two-sets", Stack(), **BASIC)
+STACK = STACKED.but(dtypes=Types.leading, smoke=False)
+
+OTHER_SIZES = "sets of other sizes do not make up the rows"

@@ -1,0 +1,94 @@
+"""CARAFE: upsampling by kernels of each place's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from diopi_proto.dtypes import half
+from diopi_proto.types import Dtype
+from diopi_test.cases.layouts import channels_last, strided, transposed
+from diopi_test.cases.mmcv_sampling.values import ALIKE, GROWING, WHOLE, Shape4
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.tensors import zeros
+
+
+@dataclass(frozen=True)
+class Carafe:
+    """Sizes of an upsampling.
+
+    Attributes:
+        shape: of the features.
+        k, g, s: size of the kernels, groups of channels, scale.
+        workspace: shape of the room to work in.
+        flat: whether the features with channels last are declared as a vector.
+    """
+
+    shape: Shape4 = (2, 2, 2, 3)
+    k: int = 3
+    g: int = 1
+    s: int = 2
+    workspace: tuple[int, ...] = (5, 7)
+    flat: bool = False
+
+
+def carafe(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Carafe = template.sizes
+    n, c, h, w = sizes.shape
+    masks, output = (n, sizes.g * sizes.k**2, sizes.s * h, sizes.s * w), (n, c, sizes.s * h, sizes.s * w)
+    layout, result, rows = template.layout, template.result, (n * c * h * w,) if sizes.flat else (n, h, w, c)
+    room = ("routput", "rmasks", "rtop_grad", "rbottom_grad_hs", "rbottom_grad", "rmask_grad")
+    return {
+        **dict.fromkeys(room, tensor(*sizes.workspace)),
+        "bottom_grad": zeros(*sizes.shape, layout=result),
+        "mask_grad": zeros(*masks, layout=result),
+        "top_grad": tensor(*output, layout=layout),
+        "features": tensor(*sizes.shape, layout=layout),
+        "rfeatures": tensor(*rows, layout=layout),
+        "masks": tensor(*masks, layout=layout),
+        "kernel_size": sizes.k,
+        "group_size": sizes.g,
+        "scale_factor": sizes.s,
+    }
+
+
+UPSAMPLED = CaseTemplate("plain", Carafe(), **BASIC)
+UP = UPSAMPLED.but(dtypes=Types.leading, smoke=False)
+WHOLE_MAPS = dict.fromkeys(("features", "rfeatures", "masks", "top_grad"), WHOLE)
+
+UPSAMPLINGS = (
+    UPSAMPLED,
+    UPSAMPLED.but("exact", shape=(1, 4, 3, 2), g=2, domains=WHOLE_MAPS, exact=True, smoke=False),
+    UP.but("groups", shape=(2, 6, 3, 4), g=3, **throughout(strided)),
+    UP.but("one-cell-each", shape=(2, 4, 5, 4), s=1, g=2),
+    UP.but("three-times", shape=(1, 4, 3, 2), s=3, g=2),
+    UP.but("wide-kernel", shape=(1, 2, 6, 7), k=5),
+    UP.but("wider-than-the-map", shape=(2, 2, 2, 3), k=7),
+    UP.but("pointwise", shape=(3, 4, 3, 5), k=1, g=2),
+    UP.but("group-of-each-channel", shape=(2, 3, 4, 2), g=3),
+    UP.but("one-channel", shape=(3, 1, 3, 4)),
+    UP.but("many-channels", shape=(1, 33, 3, 2)),
+    UP.but("one-row", shape=(2, 2, 1, 9)),
+    UP.but("one-column", shape=(2, 2, 9, 1)),
+    UP.but("no-room-to-work-in", workspace=(0,)),
+    UP.but("rows-in-a-vector", shape=(2, 4, 3, 2), g=2, flat=True),
+    UP.but("channels-last", shape=(2, 4, 3, 5), g=2, **throughout(channels_last)),
+    UP.but("transposed", shape=(2, 4, 3, 5), layout=transposed, result=strided),
+    UP.but("long", shape=(1, 5, 17, 13), k=5),
+    UP.but("long-sum", shape=(1, 66, 6, 5), k=9, s=1, dtypes=half),
+    UP.but("growing-sum", shape=(1, 2, 14, 13), k=13, s=1, domains=GROWING, dtypes=half),
+    UP.but("growing-sum-of-channels", shape=(1, 250, 2, 3), k=1, domains=GROWING, dtypes=half),
+    UP.but("no-samples", shape=(0, 2, 3, 4)),
+    UP.but("no-channels", shape=(2, 0, 3, 4)),
+)
+
+register(
+    "diopiCarafeMmcv",
+    "diopiCarafeBackwardMmcv",
+    "diopiCarafeNaiveMmcv",
+    "diopiCarafeNaiveBackwardMmcv",
+    templates=UPSAMPLINGS,
+    derive=carafe,
+    weak=ALIKE,
+)

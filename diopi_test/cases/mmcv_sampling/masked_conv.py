@@ -1,0 +1,100 @@
+"""Masked convolution: the windows of chosen positions, and the results put back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.layouts import channels_last, strided, transposed
+from diopi_test.cases.mmcv_sampling.values import I64, Pair
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, throughout
+from diopi_test.cases.tensors import arbitrary, literal, zeros
+
+
+@dataclass(frozen=True)
+class Masked:
+    """The image (channels, height, width), and how many of its positions are chosen.
+
+    Attributes:
+        count: of the positions; None for all.
+        kernel, padding: along H and along W.
+    """
+
+    image: tuple[int, int, int] = (3, 4, 5)
+    count: int | None = 7
+    kernel: Pair = (3, 2)
+    padding: Pair = (1, 1)
+
+    @property
+    def chosen(self) -> Any:
+        """Rows and columns of different positions in no order."""
+        cells = np.arange(self.image[1] * self.image[2])
+        shuffled = np.random.default_rng(len(cells)).permutation(cells)[: self.count]
+        return shuffled // max(self.image[2], 1), shuffled % max(self.image[2], 1)
+
+
+def masked(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Masked = template.sizes
+    (c, h, w), (rows, columns) = sizes.image, sizes.chosen
+    return {
+        "col": arbitrary(c, len(rows), layout=template.layout),
+        "mask_h_idx": literal(rows, I64, template.layout),
+        "mask_w_idx": literal(columns, I64, template.layout),
+        "kernel_h": sizes.kernel[0],
+        "kernel_w": sizes.kernel[1],
+        "pad_h": sizes.padding[0],
+        "pad_w": sizes.padding[1],
+        "height": h,
+        "width": w,
+        "channels": c,
+    }
+
+
+def to_columns(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    return {**masked(template, dtype), "im": arbitrary(1, *template.sizes.image, layout=template.layout)}
+
+
+def to_image(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    return {**masked(template, dtype), "im": zeros(1, *template.sizes.image, layout=template.result)}
+
+
+CHOSEN = CaseTemplate("some", Masked(), **BASIC)
+CHOICE = CHOSEN.but(dtypes=Types.leading, smoke=False)
+
+MASKED = (
+    CHOSEN,
+    CHOSEN.but("all", image=(2, 3, 4), count=None, smoke=False, layout=strided, result=transposed),
+    CHOICE.but("one", count=1),
+    CHOICE.but("one-channel", image=(1, 5, 4)),
+    CHOICE.but("many-channels", image=(33, 3, 4), count=5),
+    CHOICE.but("wide", image=(2, 2, 17), count=11),
+    CHOICE.but("tall", image=(2, 17, 2), count=11),
+    CHOICE.but("one-row", image=(3, 1, 9)),
+    CHOICE.but("one-column", image=(3, 9, 1)),
+    CHOICE.but("channels-last", **throughout(channels_last)),
+    CHOICE.but("transposed", layout=transposed, result=strided),
+    CHOICE.but("long", image=(3, 40, 41), count=1100),
+    CHOICE.but("none", count=0),
+    CHOICE.but("no-channels", image=(0, 4, 5)),
+)
+
+KERNELS = (
+    CHOICE.but("one-weight", kernel=(1, 1), padding=(0, 0)),
+    CHOICE.but("kernel-the-other-way", kernel=(2, 3)),
+    CHOICE.but("without-padding", padding=(0, 0)),
+    CHOICE.but("more-padding", padding=(2, 0)),
+    CHOICE.but("more-padding-the-other-way", padding=(0, 2)),
+    CHOICE.but("larger-than-the-image", image=(2, 2, 3), count=4, kernel=(5, 7), padding=(2, 3)),
+)
+
+register("diopiMaskedIm2colMmcv", templates=(*MASKED, *KERNELS), derive=to_columns)
+register(
+    "diopiMaskedCol2imMmcv",
+    templates=MASKED,
+    derive=to_image,
+    weak={"one$": "one position of the image is written", "one-row|one-column": "all positions are on the one line"},
+)

@@ -1,0 +1,70 @@
+"""The masks of point-wise spatial attention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.layouts import channels_last, strided, transposed
+from diopi_test.cases.mmcv_sampling.values import Pair
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, throughout
+from diopi_test.cases.tensors import arbitrary, zeros
+
+
+@dataclass(frozen=True)
+class Psa:
+    """Samples, sizes of the map and of the masks, the place of a position in its own mask."""
+
+    n: int = 2
+    feature: Pair = (2, 3)
+    mask: Pair = (3, 5)
+    half: Pair = (1, 2)
+    psa_type: int = 0
+
+
+def psa(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Psa = template.sizes
+    masks = (sizes.n, sizes.mask[0] * sizes.mask[1], *sizes.feature)
+    maps = (sizes.n, sizes.feature[0] * sizes.feature[1], *sizes.feature)
+    return {
+        "output": zeros(*maps, layout=template.result),
+        "grad_input": zeros(*masks, layout=template.result),
+        "input": arbitrary(*masks, layout=template.layout),
+        "grad_output": arbitrary(*maps, layout=template.layout),
+        "psa_type": sizes.psa_type,
+        "num_": sizes.n,
+        **{f"{axis}_feature": sizes.feature[k] for k, axis in enumerate("hw")},
+        **{f"{axis}_mask": sizes.mask[k] for k, axis in enumerate("hw")},
+        **{f"half_{axis}_mask": sizes.half[k] for k, axis in enumerate("hw")},
+    }
+
+
+COLLECTED = CaseTemplate("collected", Psa(), **BASIC)
+COLLECT = COLLECTED.but(dtypes=Types.leading, smoke=False)
+
+PSA = (
+    COLLECTED,
+    COLLECTED.but("distributed", psa_type=1, smoke=False),
+    COLLECT.but("collected-whole", feature=(3, 4), mask=(5, 7), half=(2, 3)),
+    COLLECT.but("distributed-whole", feature=(3, 4), mask=(5, 7), half=(2, 3), psa_type=1),
+    COLLECT.but("small-masks", feature=(4, 5), mask=(3, 3), half=(1, 1)),
+    COLLECT.but("small-masks-distributed", feature=(4, 5), mask=(3, 3), half=(1, 1), psa_type=1),
+    COLLECT.but("to-the-right", feature=(4, 5), mask=(3, 3), half=(0, 0)),
+    COLLECT.but("to-the-left", feature=(4, 5), mask=(3, 3), half=(2, 2)),
+    COLLECT.but("up-and-right", feature=(4, 5), mask=(3, 3), half=(2, 0), psa_type=1),
+    COLLECT.but("tall-masks", feature=(4, 5), mask=(7, 1), half=(3, 0)),
+    COLLECT.but("wide-masks", feature=(4, 5), mask=(1, 7), half=(0, 3), psa_type=1),
+    COLLECT.but("even-masks", feature=(4, 3), mask=(4, 2), half=(2, 1)),
+    COLLECT.but("large-masks", feature=(2, 2), mask=(7, 9), half=(3, 4), n=1),
+    COLLECT.but("one-row", feature=(1, 6), mask=(1, 5), half=(0, 2), n=3),
+    COLLECT.but("one-column", feature=(6, 1), mask=(5, 1), half=(2, 0), psa_type=1, n=1),
+    COLLECT.but("strided", layout=strided, result=transposed),
+    COLLECT.but("transposed", layout=transposed, result=strided, psa_type=1),
+    COLLECT.but("channels-last", **throughout(channels_last)),
+    COLLECT.but("long", feature=(9, 7), mask=(17, 13), half=(8, 6), n=1),
+    COLLECT.but("no-samples", n=0),
+)
+
+register("diopiPsamaskMmcv", "diopiPsamaskBackwardMmcv", templates=PSA, derive=psa)

@@ -1,0 +1,69 @@
+"""Shifts of groups of channels in time, of a temporal interlacing network (TIN)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import whole
+from diopi_test.cases.layouts import channels_last, strided, transposed
+from diopi_test.cases.mmcv_sampling.values import I32, Shape4
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.tensors import arbitrary, zeros
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """Sizes of the frames (N, T, C, S), groups of channels, and how far they are shifted at most."""
+
+    shape: Shape4 = (2, 5, 4, 3)
+    groups: int = 2
+    low: int = -2
+    high: int = 2
+
+
+def shifted(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Shifted = template.sizes
+    return {
+        "output": zeros(*sizes.shape, layout=template.result),
+        "grad_input": zeros(*sizes.shape, layout=template.result),
+        "input": arbitrary(*sizes.shape, layout=template.layout),
+        "grad_output": arbitrary(*sizes.shape, layout=template.layout),
+        "shift": tensor(
+            sizes.shape[0], sizes.groups, dtype=I32, domain=whole(sizes.low, sizes.high), layout=template.layout
+        ),
+    }
+
+
+SHIFTED = CaseTemplate("frames", Shifted(), **BASIC)
+SHIFT = SHIFTED.but(dtypes=Types.leading, smoke=False)
+
+SHIFTS = (
+    SHIFTED,
+    SHIFTED.but("far", low=-7, high=7, shape=(3, 4, 6, 2), groups=3, smoke=False, layout=strided, result=transposed),
+    SHIFT.but("forward", low=1, high=3),
+    SHIFT.but("back", low=-3, high=-1),
+    SHIFT.but("not-at-all", low=0, high=0),
+    SHIFT.but("out", low=5, high=9),
+    SHIFT.but("one-group", groups=1, shape=(4, 6, 3, 2)),
+    SHIFT.but("group-of-each-channel", groups=4),
+    SHIFT.but("many-groups", groups=16, shape=(1, 4, 32, 2)),
+    SHIFT.but("one-frame", shape=(3, 1, 4, 5)),
+    SHIFT.but("two-frames", shape=(3, 2, 4, 5)),
+    SHIFT.but("one-place", shape=(2, 6, 4, 1)),
+    SHIFT.but("channels-last", **throughout(channels_last)),
+    SHIFT.but("transposed", layout=transposed, result=strided),
+    SHIFT.but("long", shape=(1, 16, 12, 49), groups=4, low=-4, high=4),
+    SHIFT.but("no-samples", shape=(0, 5, 4, 3)),
+    SHIFT.but("no-places", shape=(2, 5, 4, 0)),
+)
+
+register(
+    "diopiTinShiftMmcv",
+    "diopiTinShiftBackwardMmcv",
+    templates=SHIFTS,
+    derive=shifted,
+    weak={"out": "shifted out of sight, nothing is left"},
+)

@@ -1,0 +1,101 @@
+"""An FIR filter between upsampling and downsampling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from diopi_proto.dtypes import half
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import half_nan
+from diopi_test.cases.layouts import channels_last, strided, transposed
+from diopi_test.cases.mmcv_sampling.values import ALIKE, F32, GROWING, WHOLE, Pair, Shape4
+from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """Sizes of a filter; pairs are along H and along W, margins before and after."""
+
+    shape: Shape4 = (2, 2, 4, 5)
+    kernel: Pair = (2, 3)
+    up: Pair = (1, 1)
+    down: Pair = (1, 1)
+    rows: Pair = (0, 0)
+    columns: Pair = (0, 0)
+
+
+def filtered(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    sizes: Filtered = template.sizes
+    return {
+        "input": tensor(*sizes.shape, layout=template.layout),
+        "kernel": tensor(*sizes.kernel, dtype=F32, layout=template.layout),
+        **{
+            f"{name}_{axis}": pair[k]
+            for name, pair in (("up", sizes.up), ("down", sizes.down))
+            for k, axis in enumerate("yx")
+        },
+        **{f"pad_y{k}": pad for k, pad in enumerate(sizes.rows)},
+        **{f"pad_x{k}": pad for k, pad in enumerate(sizes.columns)},
+    }
+
+
+FILTERED = CaseTemplate("plain", Filtered(), **BASIC)
+FILTER = FILTERED.but(dtypes=Types.leading, smoke=False)
+
+FILTERS = (
+    FILTERED,
+    FILTERED.but(
+        "all",
+        shape=(2, 3, 5, 4),
+        kernel=(3, 4),
+        up=(2, 3),
+        down=(3, 2),
+        rows=(2, 1),
+        columns=(1, 3),
+        smoke=False,
+        layout=strided,
+    ),
+    FILTERED.but(
+        "exact",
+        up=(2, 2),
+        rows=(1, 2),
+        columns=(2, 0),
+        domains={"input": WHOLE, "kernel": WHOLE},
+        exact=True,
+        smoke=False,
+    ),
+    FILTER.but("up", up=(2, 3)),
+    FILTER.but("up-the-other-way", up=(3, 2)),
+    FILTER.but("down", shape=(2, 2, 7, 8), down=(2, 3)),
+    FILTER.but("down-the-other-way", shape=(2, 2, 7, 8), down=(3, 2)),
+    FILTER.but("margins-before", rows=(2, 0), columns=(1, 0)),
+    FILTER.but("margins-after", rows=(0, 2), columns=(0, 1)),
+    FILTER.but("more-columns", rows=(0, 1), columns=(2, 0)),
+    FILTER.but("cut-before", shape=(2, 2, 6, 7), rows=(-1, 0), columns=(-2, 0)),
+    FILTER.but("cut-after", shape=(2, 2, 6, 7), rows=(0, -1), columns=(0, -2)),
+    FILTER.but("cut-and-padded", shape=(2, 2, 6, 7), up=(2, 1), rows=(-3, 2), columns=(2, -1)),
+    FILTER.but("up-and-down", shape=(2, 2, 4, 3), up=(2, 2), down=(2, 2), rows=(1, 1), columns=(1, 2)),
+    FILTER.but("one-weight", kernel=(1, 1), shape=(2, 3, 4, 3)),
+    FILTER.but("one-place", kernel=(4, 5)),
+    FILTER.but("row-of-weights", kernel=(1, 4)),
+    FILTER.but("column-of-weights", kernel=(4, 1)),
+    FILTER.but("larger-than-the-map", shape=(2, 2, 2, 3), kernel=(4, 5), rows=(2, 2), columns=(3, 1)),
+    FILTER.but("one-plane", shape=(1, 1, 6, 5)),
+    FILTER.but("undefined", domains={"input": half_nan}),
+    FILTER.but("channels-last", layout=channels_last),
+    FILTER.but("transposed", layout=transposed),
+    FILTER.but("long", shape=(1, 3, 31, 29), kernel=(4, 4), up=(2, 2), rows=(2, 1), columns=(2, 1)),
+    FILTER.but("long-sum", shape=(1, 1, 21, 20), kernel=(19, 17), dtypes=half),
+    FILTER.but("growing-sum", shape=(1, 1, 21, 20), kernel=(19, 17), domains=GROWING, dtypes=half),
+    FILTER.but("no-samples", shape=(0, 2, 4, 5)),
+    FILTER.but("no-channels", shape=(2, 0, 4, 5)),
+)
+
+register(
+    "diopiUpfirdn2dOpMmcv",
+    templates=FILTERS,
+    derive=filtered,
+    weak=ALIKE,
+)

@@ -1,0 +1,22 @@
+"""Values and sizes of resampling and rearranging, whatever the operator."""
+
+from __future__ import annotations
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import between, choice, whole
+
+F32, I32, I64 = Dtype.float32, Dtype.int32, Dtype.int64
+
+Pair = tuple[int, int]
+"""Along H and along W."""
+
+Shape4 = tuple[int, int, int, int]
+
+GROWING = {
+    **dict.fromkeys(("input", "features", "rfeatures", "top_grad"), between(0.7, 0.74)),
+    **dict.fromkeys(("kernel", "masks"), choice([1.0])),
+}
+"""Sums that grow until half precision rounds what is added, always the same way."""
+
+ALIKE = {"growing-sum": "all weights are alike, so that the sum grows"}
+WHOLE = whole(-2, 2)

@@ -1,0 +1,69 @@
+"""Other attributes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from diopi_proto import facts
+from diopi_proto import parameters as kinds
+from diopi_proto.dtypes import category
+from diopi_proto.parameters import Parameter
+from diopi_proto.types import Dtype
+from diopi_test.cases.model import Case
+from diopi_test.fuzz.changes.chances import SOMETIMES
+from diopi_test.fuzz.changes.shapes import other_axes
+from diopi_test.fuzz.changes.values import REAL, with_domains
+from diopi_test.fuzz.known import WHOLE, Known, rank, with_tensors
+
+
+def other_attributes(draw: DrawFn, known: Known, case: Case) -> Case:
+    """Numbers of another case with the domains it has for them; axes, texts and truth values each by itself."""
+    if known.is_made_for_attributes(case):
+        return case
+    donor = draw(st.sampled_from(known.of_category(case.dtype) or known.cases))
+    free = [p for p in known.attributes if p.name not in known.linked]
+    together = [p.name for p in free if _is_free_number(p, known) and donor.arguments[p.name] is not None]
+    arguments = dict(case.arguments)
+    if draw(st.booleans()):
+        arguments = dict(with_tensors(case, with_domains(donor)))
+        arguments |= {name: donor.arguments[name] for name in together if arguments[name] is not None}
+    is_usual = known.is_usual(replace(case, arguments=arguments))
+    for p in free:
+        is_number = issubclass(p.annotation, REAL)
+        if arguments[p.name] is not None and draw(SOMETIMES) and (is_usual or not is_number):
+            arguments[p.name] = _attribute(draw, known, p, arguments[p.name], rank(case), case.dtype)
+    return replace(case, arguments=arguments)
+
+
+def _is_free_number(parameter: Parameter, known: Known) -> bool:
+    """Whether an attribute is a number that tensors of positions, as targets of losses are, have no part in."""
+    tensors = [p.name for p in known.prototype.arguments if p.is_tensor and known.prototype.dtypes_of(p.name)]
+    has_positions = any(all(category(dtype) == 1 for dtype in known.prototype.dtypes_of(name)) for name in tensors)
+    return not (
+        (has_positions and parameter.annotation in (kinds.i64, kinds.const_i64))
+        or (parameter.fact(facts.NamesAxis) and parameter.annotation not in (kinds.Size, kinds.const_Size))
+        or parameter.fact(facts.OneOf)
+        or issubclass(parameter.annotation, kinds.boolean)
+    )
+
+
+def _attribute(draw: DrawFn, known: Known, parameter: Parameter, value: Any, ranks: int, dtype: Dtype) -> Any:
+    """An attribute over its whole domain where that is known: of numbers, what lies between those of the cases."""
+    if parameter.fact(facts.NamesAxis):
+        return other_axes(draw, value, ranks)
+    if texts := parameter.fact(facts.OneOf):
+        return draw(st.sampled_from(texts.choices))
+    if issubclass(parameter.annotation, kinds.boolean):
+        return draw(st.booleans())
+    others = known.values_of(parameter.name, dtype)
+    same = [other for other in others if type(other) is type(value)]
+    if type(value) is float:
+        return draw(st.floats(min(same), max(same))) if all(map(math.isfinite, same)) else value
+    if type(value) is int and issubclass(parameter.annotation, kinds.Scalar):
+        return draw(st.integers(min(same), max(same)))
+    return value if parameter.annotation in WHOLE else draw(st.sampled_from(same))

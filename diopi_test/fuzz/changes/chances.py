@@ -1,0 +1,6 @@
+"""How often what may be changed is."""
+
+from hypothesis import strategies as st
+
+SOMETIMES = st.sampled_from([False, False, True])
+RARELY = st.sampled_from([False] * 9 + [True])

@@ -1,0 +1,92 @@
+"""Other element types."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from diopi_proto import parameters as kinds
+from diopi_proto.dtypes import category, common
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.cases.model import Case, ResultOf, TensorSpec
+from diopi_test.fuzz.changes.chances import SOMETIMES
+from diopi_test.fuzz.changes.values import domains_of
+from diopi_test.fuzz.known import Known, named_tensors, with_tensors
+
+
+def other_types(draw: DrawFn, known: Known, case: Case) -> Case:
+    """Another element type under test, with the domains of a case that has it; operands of several types."""
+    if not known.prototype.dtypes:
+        return case
+    new = draw(st.sampled_from(known.prototype.dtypes))
+    donors = known.of_category(new)
+    if category(new) != category(case.dtype) and known.is_made_for_attributes(case):
+        return case
+    if new is not case.dtype and donors:
+        case = _in_type(known, case, new, draw(st.sampled_from(donors)))
+    if known.mixes_types and draw(SOMETIMES):
+        case = _in_several_types(draw, known, case)
+    return _ordered(draw, known, case)
+
+
+def _in_type(known: Known, case: Case, new: Dtype, donor: Case) -> Case:
+    domains = domains_of(donor)
+
+    def typed(name: str, spec: TensorSpec) -> TensorSpec:
+        taken = known.prototype.dtypes_of(name) if not name.startswith("_") else known.prototype.dtypes
+        if isinstance(spec.compute, ResultOf) and not name.startswith("_"):
+            saved = lookup(spec.compute.function).rule_of(spec.compute.result)([new])
+            return replace(spec, dtype=saved) if saved in taken else spec
+        if spec.dtype is not case.dtype or new not in taken:
+            return spec
+        of_other_kind = category(new) != category(case.dtype)
+        return replace(spec, dtype=new, domain=domains.get(name, spec.domain) if of_other_kind else spec.domain)
+
+    arguments = dict(with_tensors(case, typed))
+    if category(new) != category(case.dtype):
+        scalars = [p.name for p in known.attributes if issubclass(p.annotation, kinds.Scalar)]
+        arguments |= {name: donor.arguments[name] for name in scalars}
+    results = {name: one and replace(one, dtype=None) for name, one in case.results.items()}
+    return replace(case, dtype=new, arguments=arguments, results=results)
+
+
+def _in_several_types(draw: DrawFn, known: Known, case: Case) -> Case:
+    """Each operand but the first in a type of its own; what is overwritten must hold the result."""
+    first = next(name for name, _ in named_tensors(case))
+    arguments = dict(case.arguments)
+    for p in known.prototype.operands:
+        spec = arguments[p.name]
+        if p.name == first or not isinstance(spec, TensorSpec):
+            continue
+        dtype = draw(st.sampled_from(known.prototype.dtypes_of(p.name)))
+        domains = [domains_of(other).get(p.name) for other in known.of_category(dtype)]
+        if category(dtype) != category(spec.dtype) and domains and domains[0]:
+            arguments[p.name] = replace(spec, dtype=dtype, domain=domains[0])
+        elif category(dtype) == category(spec.dtype):
+            arguments[p.name] = replace(spec, dtype=dtype)
+    mixed = replace(
+        case, arguments=arguments, results={n: one and replace(one, dtype=None) for n, one in case.results.items()}
+    )
+    return mixed if _holds_its_result(known, mixed) else case
+
+
+def _holds_its_result(known: Known, case: Case) -> bool:
+    if not known.prototype.is_inplace:
+        return True
+    operands = [case.arguments[p.name] for p in known.prototype.operands]
+    tensors = [value.dtype for value in operands if isinstance(value, TensorSpec)]
+    numbers = [value for value in operands if value is not None and not isinstance(value, TensorSpec)]
+    rule = known.prototype.rule_of(known.prototype.results[0].name)
+    return category(rule([common(tensors, numbers)])) <= category(tensors[0])
+
+
+def _ordered(draw: DrawFn, known: Known, case: Case) -> Case:
+    """A result in another type, of those the caller may order."""
+    if not known.prototype.ordered or not draw(SOMETIMES):
+        return case
+    dtype = draw(st.sampled_from(known.prototype.ordered))
+    results = {name: one and replace(one, dtype=dtype) for name, one in case.results.items()}
+    return replace(case, results=results)

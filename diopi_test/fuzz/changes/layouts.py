@@ -1,0 +1,33 @@
+"""Other places of the elements."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from diopi_proto import parameters as kinds
+from diopi_test.cases.layouts import LAYOUTS, expanded
+from diopi_test.cases.model import Case, ResultOverride, TensorSpec
+from diopi_test.fuzz.known import Known, with_tensors
+
+
+def other_layouts(draw: DrawFn, known: Known, case: Case) -> Case:
+    """Each tensor that lies otherwise than row by row in some case in a layout of its own."""
+    if known.orders_memory:
+        return case
+    dense = [LAYOUTS[name] for name in ("contiguous", "transposed", "strided", "channels_last")]
+
+    def laid(name: str, spec: TensorSpec) -> TensorSpec:
+        if name not in known.laid:
+            return spec
+        views = [expanded] if name in known.may_be_expanded and spec.compute is None else []
+        return replace(spec, layout=draw(st.sampled_from([*dense, *views])))
+
+    made = [p.name for p in known.prototype.results if p.annotation in (kinds.Out, kinds.Outs) and p.name in known.laid]
+    results = {**case.results}
+    for name in made:
+        if (one := results.get(name, ResultOverride())) is not None:
+            results[name] = replace(one, layout=draw(st.sampled_from(dense)))
+    return replace(case, arguments=with_tensors(case, laid), results=results)

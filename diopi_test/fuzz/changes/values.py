@@ -1,0 +1,91 @@
+"""Other values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto import parameters as kinds
+from diopi_proto.dtypes import category
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain
+from diopi_test.cases.formats import format_of
+from diopi_test.cases.model import Case, TensorSpec
+from diopi_test.fuzz.known import Known, named_tensors, with_tensors
+
+REAL = (kinds.Scalar, kinds.f64, kinds.f32)
+"""The kinds of attributes that domains are chosen for."""
+
+
+def other_values(draw: DrawFn, known: Known, case: Case) -> Case:
+    """Values from the domains of another case, of another size, or of several domains in one tensor."""
+    donors = known.of_category(case.dtype)
+    way = draw(st.sampled_from(["scaled", "another", "mixed"]))
+    if way == "scaled" or not donors:
+        exponent = draw(st.integers(-30, 30))
+        return replace(case, arguments=with_tensors(case, lambda n, s: _scaled(known, n, s, exponent)))
+    donor = draw(st.sampled_from(donors))
+    domains, given = domains_of(donor), domains_of(case)
+    numbers = [p.name for p in known.attributes if issubclass(p.annotation, REAL)]
+
+    def drawn(name: str, spec: TensorSpec) -> TensorSpec:
+        other = domains.get(name)
+        if other is None or spec.compute is not None or category(spec.dtype) == 1 != category(case.dtype):
+            return spec
+        mixes = way == "mixed" and known.prototype.elementwise and name in given
+        return replace(spec, domain=_mixed(spec.domain, other) if mixes else other)
+
+    return replace(case, arguments={**with_tensors(case, drawn), **{name: donor.arguments[name] for name in numbers}})
+
+
+def with_domains(donor: Case) -> Callable[[str, TensorSpec], TensorSpec]:
+    """Gives floating tensors the domains of another case."""
+    domains = domains_of(donor)
+
+    def changed(name: str, spec: TensorSpec) -> TensorSpec:
+        fits = name in domains and spec.compute is None and category(spec.dtype) == category(donor.dtype) >= 2
+        return replace(spec, domain=domains[name]) if fits else spec
+
+    return changed
+
+
+def domains_of(case: Case) -> dict[str, Domain]:
+    """The domains of a case's tensors, of those that have one."""
+    return {name: spec.domain for name, spec in named_tensors(case) if spec.compute is None}
+
+
+def _mixed(one: Domain, other: Domain) -> Domain:
+    """Values of both, in places drawn at random."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        first, second = one(rng, count, dtype), other(rng, count, dtype)
+        return np.where(rng.random(count) < 0.5, first, second)
+
+    return draw
+
+
+def _scaled(known: Known, name: str, spec: TensorSpec, exponent: int) -> TensorSpec:
+    """A tensor of values 2^exponent as large, as far as they lie between those of the cases; squares do not vanish."""
+    if spec.compute is not None or category(spec.dtype) < 2 or name.startswith("_"):
+        return spec
+    low, high = known.range_of(name)
+    factor = 2.0 ** max(exponent, -(format_of(spec.dtype).max_exponent // 4))
+    domain = spec.domain
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        values = domain(rng, count, dtype)
+        with np.errstate(all="ignore"):
+            scaled = values * factor
+        parts = (scaled.real, scaled.imag) if np.iscomplexobj(scaled) else (scaled,)
+        least = format_of(dtype).tiny  # what would be subnormal, or 0, stays as it is
+        within = np.logical_and.reduce([(low <= part) & (part <= high) & (np.abs(part) >= least) for part in parts])
+        return np.where(within, scaled, values)
+
+    return replace(spec, domain=draw)

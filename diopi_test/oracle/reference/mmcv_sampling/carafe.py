@@ -1,0 +1,125 @@
+"""CARAFE: upsampling by kernels of each place's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import Exact, WithTerms, reference
+from diopi_test.oracle.reference.products import with_terms
+
+Array = NDArray[Any]
+Shape = tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True)
+class _Reassembly:
+    """The sums of CARAFE for maps of a shape: kernels of k × k, g groups of channels, s results along each cell."""
+
+    shape: Shape
+    k: int
+    g: int
+    s: int
+
+    @property
+    def _margins(self) -> Any:
+        return [(0, 0), (0, 0), *[(self.k // 2, self.k // 2)] * 2]
+
+    def _grouped(self, maps: Array) -> Array:
+        """(N, C, …) as (N, g, C/g, …)."""
+        n, c = maps.shape[:2]
+        return maps.reshape(n, self.g, c // self.g, *maps.shape[2:])
+
+    def _kernels(self, masks: Array) -> Array:
+        """The masks as (N, g, k, k, s·H, s·W)."""
+        return masks.reshape(len(masks), self.g, self.k, self.k, *masks.shape[2:])
+
+    def _around(self, features: Array) -> Array:
+        """What lies around the cell of each result, zeros outside: (N, g, C/g, k, k, s·H, s·W)."""
+        windows = sliding_window_view(np.pad(features, self._margins), (self.k, self.k), (2, 3))
+        cells = np.moveaxis(windows, (4, 5), (2, 3)).repeat(self.s, 4).repeat(self.s, 5)
+        return self._grouped(cells)
+
+    def _put_back(self, around: Array) -> Array:
+        """The adjoint of `_around`."""
+        n, c, h, w = self.shape
+        of_cells = around.reshape(n, c, self.k, self.k, h, self.s, w, self.s).sum((5, 7))
+        sums, edge = np.pad(np.zeros(self.shape), self._margins), self.k // 2
+        for i, j in np.ndindex(self.k, self.k):
+            sums[:, :, i : i + h, j : j + w] += of_cells[:, :, i, j]
+        return sums[:, :, edge : edge + h, edge : edge + w]
+
+    def forward(self, features: Array, masks: Array) -> Array:
+        sums = np.einsum("ngcijyx,ngijyx->ngcyx", self._around(features), self._kernels(masks))
+        return sums.reshape(*features.shape[:2], *masks.shape[2:])
+
+    def to_features(self, grad: Array, masks: Array) -> Array:
+        return self._put_back(np.einsum("ngcyx,ngijyx->ngcijyx", self._grouped(grad), self._kernels(masks)))
+
+    def to_masks(self, grad: Array, features: Array) -> Array:
+        sums = np.einsum("ngcyx,ngcijyx->ngijyx", self._grouped(grad), self._around(features))
+        return sums.reshape(len(grad), self.g * self.k**2, *grad.shape[2:])
+
+
+@reference("diopiCarafeMmcv")
+def carafe(
+    routput: Array,
+    rmasks: Array,
+    features: Array,
+    masks: Array,
+    kernel_size: int,
+    group_size: int,
+    scale_factor: int,
+) -> tuple[Exact, WithTerms]:
+    output = carafe_naive(features, masks, kernel_size, group_size, scale_factor)
+    return Exact(np.moveaxis(features, 1, 3)), output
+
+
+@reference("diopiCarafeNaiveMmcv")
+def carafe_naive(features: Array, masks: Array, kernel_size: int, group_size: int, scale_factor: int) -> WithTerms:
+    reassembly = _Reassembly(features.shape, kernel_size, group_size, scale_factor)
+    return with_terms(reassembly.forward, features, masks)
+
+
+@reference("diopiCarafeBackwardMmcv")
+def carafe_backward(
+    rtop_grad: Array,
+    rbottom_grad_hs: Array,
+    rbottom_grad: Array,
+    rmask_grad: Array,
+    bottom_grad: Array,
+    mask_grad: Array,
+    top_grad: Array,
+    rfeatures: Array,
+    masks: Array,
+    kernel_size: int,
+    group_size: int,
+    scale_factor: int,
+) -> tuple[WithTerms, WithTerms]:
+    n, c, h, w = bottom_grad.shape
+    features = np.moveaxis(rfeatures.reshape(n, h, w, c), 3, 1)
+    sizes = kernel_size, group_size, scale_factor
+    return carafe_naive_backward(bottom_grad, mask_grad, top_grad, features, masks, *sizes)
+
+
+@reference("diopiCarafeNaiveBackwardMmcv")
+def carafe_naive_backward(
+    bottom_grad: Array,
+    mask_grad: Array,
+    top_grad: Array,
+    features: Array,
+    masks: Array,
+    kernel_size: int,
+    group_size: int,
+    scale_factor: int,
+) -> tuple[WithTerms, WithTerms]:
+    reassembly = _Reassembly(bottom_grad.shape, kernel_size, group_size, scale_factor)
+    return (
+        with_terms(reassembly.to_features, top_grad, masks),
+        with_terms(reassembly.to_masks, top_grad, features),
+    )

@@ -1,0 +1,34 @@
+"""Masked convolution: the windows of chosen positions, and the results put back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import reference
+
+Array = NDArray[Any]
+
+
+@reference("diopiMaskedIm2colMmcv")
+def masked_im2col(
+    im: Array, mask_h_idx: Array, mask_w_idx: Array, kernel_h: int, kernel_w: int, pad_h: int, pad_w: int
+) -> Array:
+    c, h, w = im.shape[1:]
+    col = np.zeros((c, kernel_h, kernel_w, len(mask_h_idx)))
+    for i, j, m in np.ndindex(*col.shape[1:]):
+        y, x = mask_h_idx[m] - pad_h + i, mask_w_idx[m] - pad_w + j
+        if 0 <= y < h and 0 <= x < w:
+            col[:, i, j, m] = im[0, :, y, x]
+    return col.reshape(c * kernel_h * kernel_w, len(mask_h_idx))
+
+
+@reference("diopiMaskedCol2imMmcv")
+def masked_col2im(
+    im: Array, col: Array, mask_h_idx: Array, mask_w_idx: Array, height: int, width: int, channels: int
+) -> Array:
+    result = np.zeros((1, channels, height, width))
+    result[0, :, mask_h_idx, mask_w_idx] = col.T
+    return result

@@ -1,0 +1,42 @@
+"""An FIR filter between upsampling and downsampling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from diopi_test.oracle.reference import WithTerms, reference
+from diopi_test.oracle.reference.products import with_terms
+
+Array = NDArray[Any]
+
+
+@reference("diopiUpfirdn2dOpMmcv")
+def upfirdn2d(
+    input: Array,
+    kernel: Array,
+    up_x: int,
+    up_y: int,
+    down_x: int,
+    down_y: int,
+    pad_x0: int,
+    pad_x1: int,
+    pad_y0: int,
+    pad_y1: int,
+) -> WithTerms:
+    n, c, h, w = input.shape
+    margins = (pad_y0, pad_y1), (pad_x0, pad_x1)
+    ends = h * up_y, w * up_x
+    kept = tuple(slice(max(-a, 0), end - max(-b, 0)) for (a, b), end in zip(margins, ends, strict=True))
+
+    def filtered(planes: Array, factors: Array) -> Array:
+        apart = np.zeros((n, c, *ends))
+        apart[:, :, ::up_y, ::up_x] = planes
+        padded = np.pad(apart[:, :, *kept], [(0, 0), (0, 0), *((max(a, 0), max(b, 0)) for a, b in margins)])
+        windows = sliding_window_view(padded, kernel.shape, (2, 3))[:, :, ::down_y, ::down_x]
+        return np.asarray(np.einsum("nchwij,ij->nchw", windows, factors[::-1, ::-1]))
+
+    return with_terms(filtered, input, kernel)
