@@ -174,6 +174,7 @@ GATHERED = (
     _gathered("small-eps", 3, 4, eps=1e-5),
     *(_gathered(f"momentum-{name}", 3, 4, momentum=momentum) for name, momentum in MOMENTA.items()),
     _gathered("float-statistics", 3, 5, dtypes=(F64,)).but(arguments=MEANS_IN_FLOAT),
+    _gathered("far", 5, 4, FAR),
     _gathered("far-apart", 3, 4, normal(30), dtypes=(F32, F64)),
     _gathered("nan", 3, 4, with_first(nan)),
     *(_gathered(f"momentum-{momentum}", 3, 4, momentum=momentum) for momentum in FURTHER_MOMENTA),
