@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from diopi_proto import types
@@ -24,7 +24,7 @@ _open, _destroy, _synchronize = (
     lib.diopirt_context_synchronize,
 )
 
-_taking = Lock()
+_taking = RLock()
 """Held while a context's stream is asked for the first time, as two threads may."""
 
 

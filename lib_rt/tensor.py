@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self, final
 import numpy as np
 
 from diopi_proto import types
-from diopi_proto.types import Dtype
+from diopi_proto.types import Dtype, Error
 from lib_rt import dtypes
 from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
@@ -128,7 +128,8 @@ class Tensor(Owner):
             contents = storage_image(array, dtype, steps, offset, storage_elements)
             layout, core, _ = placed(array.shape, steps, dtype, where, offset, contents.size)
             payload = array_pointer(contents)
-        return cls(context, _open(context.handle, core, payload) or refused(), layout, True)
+        handle = _open(context._handle or context.handle, core, payload)  # the property says why there is none
+        return cls(context, handle or refused(), layout, True)
 
     @classmethod
     def empty(
@@ -145,7 +146,8 @@ class Tensor(Owner):
         steps = tuple(strides) if strides is not None else None
         elements = -1 if storage_elements is None else storage_elements
         layout, core, _ = placed(tuple(shape), steps, dtype, where, offset, elements)
-        return cls(context, _open(context.handle, core, _POISON) or refused(), layout, True)
+        handle = _open(context._handle or context.handle, core, _POISON)
+        return cls(context, handle or refused(), layout, True)
 
     @classmethod
     def over(
@@ -163,10 +165,10 @@ class Tensor(Owner):
         The memory lives at least as long as the tensor; closing that does not wait for the stream. `strides` and
         `offset` are in elements. CallError if the memory is too small.
         """
-        sizes, steps = size_pointer(tuple(shape)), size_pointer(tuple(strides))
+        layout, _, (sizes, steps) = placed(tuple(shape), tuple(strides), dtype, _DEVICE, offset, -1)
         kind, place = "diopiTensorHandle_t", pointer(memory)
         handle = made(lib.diopirt_tensor_over, kind, context.handle, sizes[0], steps[0], dtype, offset, place, nbytes)
-        return cls(context, handle, Layout(tuple(shape), tuple(strides), dtype, _DEVICE, offset), owns=True)
+        return cls(context, handle, layout, True)
 
     @classmethod
     def from_handle(cls, context: TensorContext, handle: Any) -> Tensor:
@@ -335,6 +337,16 @@ class Tensor(Owner):
         if code := lib.diopirt_tensor_check(self.handle, damage.cell):
             fail_guarded(code)
 
+    def close(self) -> None:
+        # one step, where others that own a handle have several: three tensors are closed for each call
+        if self._handle is None:
+            return
+        if self._owns and self.context._handle is not None and (code := _destroy(self._handle, damage.cell)):
+            if code == Error.ErrorOccurred:
+                self._handle = None
+            fail_guarded(code)
+        self._handle = None
+
     def __del__(self) -> None:
         if self._handle is not None and self._owns and not sys.is_finalizing():
             self.close()
@@ -361,10 +373,6 @@ class Tensor(Owner):
     def _start(self) -> int:
         """Where in its storage the first element lies, in bytes."""
         return self.storage_offset * self.element_size
-
-    def _release(self, handle: Any) -> None:
-        if self._owns and self.context._handle is not None and (code := _destroy(handle, damage.cell)):
-            fail_guarded(code)
 
 
 def _checked_dtype(array: Array, dtype: Dtype | None) -> Dtype:
