@@ -75,7 +75,7 @@ def _tensor(name: str, target: Tensor, result: Any) -> list[Write]:
     dtype = to_numpy(target.dtype)
     if array.dtype != dtype:
         array = converted(array, dtype)
-    if target.context.device.host_addressable:
+    if target.device.host_addressable:
         return [(_put, target.view(), array)]
     return [(_store, target, array)]
 
