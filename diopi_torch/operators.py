@@ -25,7 +25,7 @@ from diopi_torch.backend import backend
 from diopi_torch.fallback import fall_back, operator_name
 from diopi_torch.functions import NotServedError
 from diopi_torch.layout import contiguous_strides, layout_of
-from diopi_torch.plans import Plan, Planning, Refusal, form_of, keep, shared
+from diopi_torch.plans import Plan, Planning, Refusal, forms_of, keep, shared
 from diopi_torch.recurrent import CELLS
 from diopi_torch.shapes import layouts_of
 
@@ -60,15 +60,13 @@ class Kernel:
 
     def served(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Do it by functions; NotServedError if they can't."""
-        form: list[Hashable] = [self]
         given: list[Any] = []
-        for value in args:
-            form.append(form_of(value, given))
+        form = forms_of(args, given)
         if kwargs:
-            form += [(name, form_of(value, given)) for name, value in kwargs.items()]
+            form += [*kwargs, *forms_of(kwargs.values(), given)]
         if self._writes:
             form.append(shared(given))
-        device, key = backend(), tuple(form)
+        device, key = backend(), (self, *form)
         plan = device.plans.get(key)
         if plan is None:
             if self._outputs and self._resized(args, kwargs, given):
