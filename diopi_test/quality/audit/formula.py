@@ -9,7 +9,7 @@ import ast
 import builtins
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib.machinery import ModuleSpec, SourceFileLoader
