@@ -14,6 +14,7 @@ point as a single matrix product, and those of images, in one group of float32, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import final
 
@@ -23,6 +24,8 @@ import numpy as np
 from jax import Array, lax
 
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.programs import PRODUCTS_BY_EIGEN
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 Sizes = Sequence[int]
@@ -282,7 +285,7 @@ def _bias_gradient(y: Array, bias_sizes: Sizes | None) -> Array | None:
 def _enter_convolutions(rank: int) -> None:
     """Register the four functions over `rank` spatial axes."""
 
-    @vendor.implements(f"diopiConvolution{rank}d")
+    @vendor.implements(f"diopiConvolution{rank}d", adapt=partial(compiled, options=PRODUCTS_BY_EIGEN))
     def convolution(
         input: Array, weight: Array, bias: Array | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
     ) -> Array:

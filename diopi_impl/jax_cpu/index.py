@@ -370,7 +370,7 @@ def _check_table(table: Array) -> None:
 @vendor.implements("diopiEmbedding", adapt=_in_table(lambda given: len(given["weight"])))
 def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_byfreq: bool, sparse: bool) -> Array:
     _check_table(weight)
-    return jnp.take(weight, indices, 0)
+    return jnp.take(weight, indices, 0, mode="clip")
 
 
 @vendor.implements("diopiEmbeddingBackward", adapt=_in_table(lambda given: given["num_weights"]))
