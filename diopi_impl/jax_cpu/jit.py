@@ -40,18 +40,18 @@ def compiled(
     *,
     traced: Sequence[str] = (),
     options: Options = MappingProxyType({}),
-) -> Adapted:
+) -> Compiled:
     """The adapter of jax_cpu.
 
     Args:
         traced: names of numbers that are inputs of the program as arrays are.
         options: of the compiler, for programs that are optimised.
     """
-    return _Compiled(prototype, function, traced, options)
+    return Compiled(prototype, function, traced, options)
 
 
 @final
-class _Compiled:
+class Compiled:
     """`function`, compiled once for each combination of attributes and result specs, and shapes and types of arrays."""
 
     def __init__(
