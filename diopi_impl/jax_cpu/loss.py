@@ -187,7 +187,7 @@ def nll_loss_v2(
 ) -> tuple[Array, Array]:
     target = _checked_classes(input, target, weight)
     axis = min(1, input.ndim - 1)
-    counts = (target != ignore_index) & (0 <= target) & (target < input.shape[axis])
+    counts = (target != ignore_index) & (target >= 0) & (target < input.shape[axis])
     weights = jnp.where(counts, 1 if weight is None else weight.at[target].get(mode="fill", fill_value=0), 0)
     log_probs = jnp.take_along_axis(input, jnp.expand_dims(target, axis), axis, mode="fill", fill_value=0)
     losses = jnp.where(counts, -weights * log_probs.squeeze(axis), 0)
