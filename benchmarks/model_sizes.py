@@ -1,36 +1,38 @@
 """What calls at the sizes of models cost `jax_cpu`, beside PyTorch's kernels.
 
     python benchmarks/model_sizes.py [PATTERN …] [--limit 60] [--settings auto,0,1]
-    python benchmarks/model_sizes.py [PATTERN …] --level large --data DIR [--sample 100 [--seed 1]]
+    python benchmarks/model_sizes.py [PATTERN …] --level LEVEL [--least 65536] [--sample 100 [--seed 1]]
 
-The first measures the calls of `model_calls.py`, the second those of a level that `diopi-test gen-data` made in DIR (or
-where it makes it without --data): large, or models-NAME, which have a tensor of more than 2^16 elements; all, or a
-sample of them that is drawn from the seed.
+The first measures the calls of `model_calls.py`, the second those of a level that have a tensor of more than so many
+elements: large, models, or models-NAME of one network; all, or a sample of them that is drawn from the seed. Their data
+are drawn for it, and of results that nobody compares only the shapes are found out: nothing has to be made before.
 
 For each call: the processor time of `torch_cpu`, and of `jax_cpu` with each setting of `DIOPI_JAX_OPTIMIZE` its time as
 a multiple of that, and what compiling took. Processor time, as other work on the machine does not count in it; the best
-of three calls. Linear algebra has one thread, as PyTorch has: several wait for one another, and that is processor time
-too, hundreds of times as much as the work where the machine has other work to do. A call that takes longer than
-`--limit` seconds is stopped, and shown as such. Patterns are those of file names: `Conv*Backward*`.
+of three calls. A call that takes longer than `--limit` seconds is stopped, and shown as such. Patterns are those of
+file names: `Conv*Backward*`. With `--log FILE` each call is written to a file as it is measured, and calls that are
+there are not measured again: what was interrupted goes on.
 """
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatch
-from math import prod
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
 import click
+import level_calls
 import numpy as np
+from level_calls import CaseCall
 from model_calls import CALLS, Call, Drawn, Result
 from rich.console import Console
 from rich.markup import escape
@@ -38,20 +40,12 @@ from rich.table import Table
 
 from diopi_impl import find_vendor
 from diopi_proto.types import Error
-from diopi_test.baseline.level import open_level
-from diopi_test.baseline.location import folder_to_write
-from diopi_test.cases.model import Case, is_huge, tensors_of
-from diopi_test.cases.selection import select_cases
-from diopi_test.execution.call import Call as CallOfCase
+from diopi_test.baseline.records import BaselineCase
 from lib_rt import Context, Tensor
 
 REPEATS = 3
 AT_MOST = 20
 """Times PyTorch's time that a call of the built-in vendor may take."""
-
-
-LEAST = 2**16
-"""Elements that a tensor has more than, of cases that are measured."""
 
 Attempt = Callable[[], Error]
 """Makes a call and tells how it ended."""
@@ -61,7 +55,7 @@ Attempt = Callable[[], Error]
 class Cost:
     """Seconds of one call, and what came before the first; or why there are none."""
 
-    run: float = float("inf")
+    run: float = 0.0
     compiled: float = 0.0
     problem: str = ""
 
@@ -84,31 +78,6 @@ class Timed:
         return code
 
 
-@dataclass(frozen=True)
-class CaseCall:
-    """The call of a case of a level."""
-
-    folder: Path
-    function: str
-    case: str
-
-    @property
-    def label(self) -> str:
-        """As in `Call`."""
-        return f"{self.function.removeprefix('diopi')}[{self.case}]"
-
-    @contextmanager
-    def attempts(self, vendor: Any, device: Any) -> Iterator[Attempt]:
-        """Makes the call, with tensors made anew each time."""
-        case = open_level(self.folder).open(self.function).case(self.case)
-
-        def attempt() -> Error:
-            with CallOfCase(vendor, device, case) as call:
-                return call.refused()[0]
-
-        yield attempt
-
-
 @contextmanager
 def attempts(call: Call, vendor: Any, device: Any) -> Iterator[Attempt]:
     """Makes a call of `model_calls.py`, with the same tensors each time."""
@@ -127,33 +96,20 @@ def prepared(context: Context, value: Any, rng: np.random.Generator) -> Any:
     return Tensor.from_numpy(context, np.asarray(value.draw(rng))) if isinstance(value, Drawn) else value
 
 
-def measure(vendor: Timed, device: Any, call: Call | CaseCall) -> Cost:
+Order = int | BaselineCase
+"""What is to be measured, as it is sent to a process: the number of one of `CALLS`, or a case."""
+
+
+def measure(vendor: Timed, device: Any, order: Order) -> Cost:
     """The best of `REPEATS` calls after a first one, fewer if they are long."""
     times: list[float] = []
-    with attempts(call, vendor, device) if isinstance(call, Call) else call.attempts(vendor, device) as attempt:
+    made = attempts(CALLS[order], vendor, device) if isinstance(order, int) else None
+    with made or level_calls.attempts(order, vendor, device) as attempt:
         while len(times) <= REPEATS and sum(times[1:]) < 5:
             if attempt() is not Error.Success:
                 return Cost(problem=vendor.last_error())
             times.append(vendor.seconds)
     return Cost(min(times[1:]), times[0] - min(times[1:]))
-
-
-def calls_of(level: str, data: Path | None, sample: int | None, seed: int) -> list[CaseCall]:
-    """The calls of a level that have a tensor of more than `LEAST` elements: all, or so many, drawn from the seed."""
-    opened = open_level(data / level if data else folder_to_write(level))
-    found = [
-        CaseCall(opened.folder, function, case.label)
-        for function in opened.functions
-        for case in select_cases(function, level)
-        if not is_huge(case) and elements(case) > LEAST
-    ]
-    return found if sample is None else random.Random(seed).sample(found, min(sample, len(found)))
-
-
-def elements(case: Case) -> int:
-    """Of the largest tensor that is passed."""
-    shapes = [spec.shape for value in case.arguments.values() for spec in tensors_of(value)]
-    return max(map(prod, shapes), default=0)
 
 
 def serve(name: str, optimize: str, orders: Connection) -> None:
@@ -166,7 +122,7 @@ def serve(name: str, optimize: str, orders: Connection) -> None:
     with vendor.open_device() as device:
         orders.send("ready")
         while (order := orders.recv()) is not None:
-            orders.send(measure(vendor, device, CALLS[order] if isinstance(order, int) else order))
+            orders.send(measure(vendor, device, order))
 
 
 class Server:
@@ -184,13 +140,14 @@ class Server:
         theirs.close()
         self._orders.recv()
 
-    def measure(self, order: int | CaseCall) -> Cost:
-        """The cost of a case's call, or of that of this number."""
+    def measure(self, order: Order) -> Cost:
+        """The cost of a call."""
         start = perf_counter()
         self._orders.send(order)
         try:
             if self._orders.poll(self._limit):
-                return self._orders.recv()
+                cost: Cost = self._orders.recv()
+                return cost
             problem = f"over {perf_counter() - start:.0f} s"
         except (EOFError, ConnectionResetError):
             problem = "the process ended"
@@ -205,9 +162,33 @@ class Server:
         self._process.join()
 
 
+class Costs:
+    """What calls cost `torch_cpu`, then `jax_cpu` with each setting, by label; kept in a file if there is to be one."""
+
+    def __init__(self, names: Sequence[str], path: Path | None) -> None:
+        self._path = path
+        self._columns = ["torch_cpu", *names]
+        self.by_label: dict[str, list[Cost]] = {}
+        lines = path.read_text("utf-8").splitlines(keepends=True) if path and path.exists() else []
+        if path and lines and not lines[-1].endswith("\n"):  # the process was killed as it wrote
+            path.write_text("".join(lines[:-1]), "utf-8")
+        for line in (json.loads(line) for line in lines if line.endswith("\n")):
+            if not set(self._columns) <= line.keys():
+                raise click.UsageError(f"{path} has the costs of {[*line][1:]}, expected {self._columns}")
+            self.by_label[line["call"]] = [Cost(**line[column]) for column in self._columns]
+
+    def add(self, label: str, costs: list[Cost]) -> None:
+        """Keep the costs of a call."""
+        self.by_label[label] = costs
+        if self._path:
+            line = {"call": label, **{column: asdict(cost) for column, cost in zip(self._columns, costs, strict=True)}}
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+
+
 def multiple(torch: Cost, jax: Cost) -> float:
     """How many times as long as PyTorch; 0 where there is nothing to compare with."""
-    return 0.0 if torch.problem else jax.run / torch.run
+    return 0.0 if torch.problem else float("inf") if jax.problem else jax.run / torch.run
 
 
 def cell(cost: Cost, torch: Cost) -> str:
@@ -216,40 +197,49 @@ def cell(cost: Cost, torch: Cost) -> str:
     return cost.problem or f"{run} + {cost.compiled:.2f} s"
 
 
+def chosen(
+    patterns: Sequence[str], level: str | None, least: int, sample: int | None, seed: int
+) -> Sequence[Call | CaseCall]:
+    """The calls that are due."""
+    calls: Sequence[Call | CaseCall] = list(level_calls.calls_of(level, least)) if level else CALLS
+    found = [call for call in calls if any(fnmatch(call.label, pattern) for pattern in patterns or ("*",))]
+    return found if sample is None else random.Random(seed).sample(found, min(sample, len(found)))
+
+
 @click.command(help=__doc__)
 @click.argument("patterns", nargs=-1)
 @click.option("--limit", default=60.0, help="Seconds a call may take, compilation included.")
 @click.option("--settings", default="auto,0,1", help="Values of DIOPI_JAX_OPTIMIZE; auto: not set.")
 @click.option("--level", help="Measure the calls of this level.")
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False, exists=True), help="Where the level lies.")
-@click.option("--sample", type=click.IntRange(min=1), help="Measure so many calls of the level.")
+@click.option("--least", default=2**16, help="Elements that a tensor has more than, of calls of a level.")
+@click.option("--sample", type=click.IntRange(min=1), help="Measure so many calls.")
 @click.option("--seed", default=1, help="What they are drawn from.")
+@click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="Keep costs here, and go on with them.")
 def main(
     patterns: tuple[str, ...],
     limit: float,
     settings: str,
     level: str | None,
-    data: Path | None,
+    least: int,
     sample: int | None,
     seed: int,
+    log: Path | None,
 ) -> None:
     """Measure and print the table, the slowest first."""
     console = Console()
     names = settings.split(",")
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the processes that measure
-    due: Sequence[Call | CaseCall] = calls_of(level, data, sample, seed) if level else CALLS
+    costs = Costs(names, log)
+    due = chosen(patterns, level, least, sample, seed)
     servers = [Server("torch_cpu", "auto", limit), *(Server("jax_cpu", name, limit) for name in names)]
-    rows: list[tuple[str, list[Cost]]] = []
-    for number, call in enumerate(due):
-        if any(fnmatch(call.label, pattern) for pattern in patterns or ("*",)):
-            order = call if isinstance(call, CaseCall) else number  # what is drawn can't be sent to another process
-            rows.append((call.label, [server.measure(order) for server in servers]))
-            torch, *jax = rows[-1][1]
-            seconds = torch.problem or f"{torch.run:.4f} s"
-            console.print(call.label, seconds, *(cell(cost, torch) for cost in jax), markup=False, highlight=False)
+    for call in (call for call in due if call.label not in costs.by_label):
+        order = call.drawn() if isinstance(call, CaseCall) else CALLS.index(call)
+        torch, *jax = found = [server.measure(order) for server in servers]
+        costs.add(call.label, found)
+        seconds = torch.problem or f"{torch.run:.4f} s"
+        console.print(call.label, seconds, *(cell(cost, torch) for cost in jax), markup=False, highlight=False)
     for server in servers:
         server.close()
-    show(console, names, rows)
+    show(console, names, [(call.label, costs.by_label[call.label]) for call in due])
 
 
 def show(console: Console, names: list[str], rows: list[tuple[str, list[Cost]]]) -> None:

@@ -45,7 +45,7 @@ def checked(prototype: Prototype, prepare: Prepare) -> Callable[..., Any]:
 
     def call(context: Any, *given: Any) -> Any:
         try:
-            form = tuple([_form(value) for value in given])
+            form = tuple([_FORMS.get(type(value), _form_of_others)(value) for value in given])
             perform = prepared.get(form)
         except TypeError:  # values that no prototype has: the checks say so
             return _performed(prepare, check(given), given)(context, given)
@@ -90,8 +90,7 @@ class _Prepared:
 
 def _form(value: Any) -> Hashable:
     """All that can be known of an argument before the call, so that equal ones are prepared for alike."""
-    form = _FORMS.get(type(value))
-    return form(value) if form is not None else _form_of_others(value)
+    return _FORMS.get(type(value), _form_of_others)(value)
 
 
 def _form_of_others(value: Any) -> Hashable:
@@ -101,7 +100,7 @@ def _form_of_others(value: Any) -> Hashable:
 
 
 _FORMS: dict[type, Callable[[Any], Hashable]] = {
-    Tensor: attrgetter("form"),
+    Tensor: attrgetter("layout.form"),
     Scalar: lambda scalar: (scalar.dtype, type(scalar.value), repr(scalar.value)),  # 0.0 is not -0.0
     **dict.fromkeys((int, bool, tuple, str, NoneType), lambda value: (type(value), value)),
     list: lambda entries: tuple([_form(entry) for entry in entries]),

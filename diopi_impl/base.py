@@ -71,15 +71,23 @@ class BaseVendor(ABC):
         name, version: as a report shows them.
         waivers: known failures.
         claims: what it declares that it supports; none means that it declares nothing.
+        calls_torch: whether it may call PyTorch, which is told then that no operator of its own calls the vendor.
     """
 
     def __init__(
-        self, name: str, version: str, *, waivers: Sequence[Waiver] = (), claims: Sequence[Claim] = ()
+        self,
+        name: str,
+        version: str,
+        *,
+        waivers: Sequence[Waiver] = (),
+        claims: Sequence[Claim] = (),
+        calls_torch: bool = True,
     ) -> None:
         self.name = name
         self.version = version
         self.waivers = tuple(waivers)
         self.claims = tuple(claims)
+        self.calls_torch = calls_torch
 
     @abstractmethod
     def has(self, name: str) -> bool:

@@ -158,7 +158,7 @@ def _reader(value: Any) -> Callable[[Any], Any] | None:
 def _array(tensor: Tensor) -> Any:
     if tensor.is_sparse:
         return [_array(part) for part in tensor.parts]
-    return tensor.view() if tensor.context.device.host_addressable else tensor.numpy()
+    return tensor.view() if tensor.device.host_addressable else tensor.numpy()
 
 
 def _entries(values: Sequence[Any]) -> list[Any]:

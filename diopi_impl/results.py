@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -22,6 +23,27 @@ Write = tuple[Callable[[Context, Any, Any], None], Any, Any]
 
 Ready = Callable[[str, Any, Any], list[Write]]
 """From a result's name, what the caller gave for it, and its value to what there is to write; raises if it can't be."""
+
+
+@final
+@dataclass(frozen=True)
+class Deferred:
+    """A result that is made where it is due, so that there is no other array of it.
+
+    Attributes:
+        shape, dtype: of the array that it fills.
+        fill: writes it to such an array, which may be the memory of an argument. Nothing about it can be wrong.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    fill: Callable[[Array], object]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """An array of its own, for tensors of another form."""
+        array = np.empty(self.shape, self.dtype)
+        self.fill(array)
+        return array
 
 
 @final
@@ -68,20 +90,26 @@ def _each(ready: Ready) -> Ready:
 
 
 def _tensor(name: str, target: Tensor, result: Any) -> list[Write]:
+    dtype, addressable = to_numpy(target.dtype), target.device.host_addressable
+    if isinstance(result, Deferred) and addressable and (result.shape, result.dtype) == (target.shape, dtype):
+        return [(_fill_tensor, target.view(), result)]
     array = np.asarray(result)
     if array.shape != target.shape:
         check_shape(name, target.shape, array.shape)
         array = array.reshape(target.shape)
-    dtype = to_numpy(target.dtype)
     if array.dtype != dtype:
         array = converted(array, dtype)
-    if target.context.device.host_addressable:
+    if addressable:
         return [(_put, target.view(), array)]
     return [(_store, target, array)]
 
 
 def _put(context: Context, place: Array, array: Array) -> None:
     place[...] = array
+
+
+def _fill_tensor(context: Context, place: Array, result: Deferred) -> None:
+    result.fill(place)
 
 
 def _store(context: Context, tensor: Tensor, array: Array) -> None:

@@ -36,6 +36,7 @@ class Vendor(BaseVendor):
         adapt: turns each functional implementation into one on NumPy arrays (jit compilation, say).
         waivers: known failures.
         claims: what it declares that it supports.
+        calls_torch: whether an implementation may call PyTorch; without, calls as a device of PyTorch take less time.
     """
 
     def __init__(
@@ -48,8 +49,9 @@ class Vendor(BaseVendor):
         adapt: Adapter = apply_directly,
         waivers: Sequence[Waiver] = (),
         claims: Sequence[Claim] = (),
+        calls_torch: bool = True,
     ) -> None:
-        super().__init__(name, version, waivers=waivers, claims=claims)
+        super().__init__(name, version, waivers=waivers, claims=claims, calls_torch=calls_torch)
         self.runtime = runtime
         self.host_addressable = host_addressable
         self._adapt = adapt

@@ -10,7 +10,7 @@ from typing import Any, final
 
 import torch
 
-from diopi_impl.base import Box
+from diopi_impl.base import BaseVendor, Box
 from diopi_proto import parameters as kinds
 from diopi_proto.aten.mapping import FunctionCall
 from diopi_proto.interface import lookup
@@ -20,14 +20,14 @@ from diopi_torch.backend import Backend, backend
 from diopi_torch.layout import TORCH_DTYPES, Layout
 from diopi_torch.streams import Stream
 from diopi_torch.tensors import is_dense, new
-from lib_rt import Tensor
+from lib_rt import Context, Tensor
 
 NOT_HERE = frozenset({Error.NoImplement, Error.ForceFallbackToCPU, Error.DtypeNotSupported, Error._5DNotSupported})
 """Codes with which a vendor says that it does not do what is asked, not that something is wrong with it."""
 
 
 _OUTSIDE = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
-"""How PyTorch behaves outside of operators, and so for a vendor that is written in it: with gradients, say."""
+"""How PyTorch behaves outside of operators, and so for a vendor that calls it: with gradients, say."""
 
 _outside = torch._C._ForceDispatchKeyGuard
 
@@ -173,14 +173,15 @@ class PreparedCall:
 
     def perform_unwatched(self, values: Sequence[Any], device: Backend, stream: Stream) -> Mapping[str, Any]:
         """As `perform`, whoever watches."""
-        opened, arguments = stream.opened, self._constants.copy()
-        for place, number, layout in self._tensors:
-            arguments[place] = opened(values[number], layout)
+        arguments = self._constants.copy()
+        stream.place(arguments, self._tensors, values)
         if self._has_more:
-            self._add_to(arguments, values, opened)
+            self._add_to(arguments, values, stream.opened)
         context = stream.context
         try:
-            with _outside(*_OUTSIDE):
+            if device.vendor.calls_torch:
+                code = _call_outside(device.vendor, self.function, context, arguments)
+            else:
                 code = device.vendor.call(self.function, context, *arguments)
             if code is not _SUCCESS:
                 raise refusal(device, self.function, code)
@@ -217,6 +218,12 @@ class PreparedCall:
             {name: known(value) for name, value in given.items()},
             {name: known(value) for name, value in results.items()},
         )
+
+
+def _call_outside(vendor: BaseVendor, function: str, context: Context, arguments: Sequence[Any]) -> Error:
+    """Call a vendor that may call PyTorch."""
+    with _outside(*_OUTSIDE):
+        return vendor.call(function, context, *arguments)
 
 
 def refusal(device: Backend, function: str, code: Error) -> Exception:

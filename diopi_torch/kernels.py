@@ -14,6 +14,7 @@ from diopi_torch.fallback import count
 from diopi_torch.functions import NotServedError
 from diopi_torch.layout import contiguous_strides, extent
 from diopi_torch.operators import COPY
+from diopi_torch.sdpa import choice
 from diopi_torch.settings import NAME
 from diopi_torch.tensors import CPU_KEYS, copy_bytes, is_dense, is_ours, new, on_host
 
@@ -193,10 +194,7 @@ def pin(self: torch.Tensor, device: torch.device | None = None) -> torch.Tensor:
     raise RuntimeError(f"{NAME} has no pinned memory: leave pin_memory out, copies to the device wait in any case")
 
 
-@kernel("_fused_sdp_choice")
-def _fused_sdp_choice(*args: Any, **kwargs: Any) -> int:
-    """Attention is composed of products and softmax: no function of the standard is all of PyTorch's."""
-    return 0
+KERNELS["_fused_sdp_choice"] = choice
 
 
 @kernel("_copy_from")

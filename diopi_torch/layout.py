@@ -30,15 +30,18 @@ _INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
 dlpack: Any = cffi.FFI()
 dlpack.cdef("""
     typedef struct {
-        void* data;
         struct { int32_t type, number; } device;
         int32_t rank;
         struct { uint8_t code, bits; uint16_t lanes; } dtype;
         int64_t *shape, *strides;
         uint64_t byte_offset;
+    } Description;
+    typedef struct {
+        void* data;
+        Description description;
     } DLTensor;
 """)
-DESCRIPTION = dlpack.typeof("DLTensor*")
+DESCRIPTION = dlpack.typeof("Description*")
 
 
 def _type_code(dtype: torch.dtype) -> int:
@@ -72,7 +75,7 @@ class Layout:
         torch_dtype: the element type.
         dtype: the same in the standard; `unsupported` if it has none.
         nbytes: from the first element to the last, both counted.
-        description: a DLTensor on the device, at no address yet.
+        description: what a DLTensor on the device is but for its address.
     """
 
     __slots__ = ("_sizes", "description", "dtype", "nbytes", "shape", "strides", "torch_dtype")

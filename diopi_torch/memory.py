@@ -78,9 +78,13 @@ class CachingAllocator:
 
     def allocate(self, nbytes: int, stream: int) -> Block:
         """A block of at least `nbytes` for work on the stream of this number; DeviceMemoryError if there is none."""
-        size = max(-(-nbytes // GRANULE), 1) * GRANULE
+        size = (nbytes + GRANULE - 1) // GRANULE * GRANULE or GRANULE
         with self._lock:
             if self._returned:
+                block = self._returned.pop()
+                if block.nbytes == size and block.stream == stream:  # programs often ask for what they dropped last
+                    return block
+                self._returned.append(block)
                 self._collect()
             cached = self._free[stream, size]
             block = cached.pop() if cached else self._reserve(size, stream)

@@ -24,9 +24,10 @@ from diopi_torch.attention import FAST_PATHS
 from diopi_torch.backend import backend
 from diopi_torch.fallback import fall_back, operator_name
 from diopi_torch.functions import NotServedError
-from diopi_torch.layout import contiguous_strides, layout_of
-from diopi_torch.plans import Plan, Planning, Refusal, form_of, keep, shared
+from diopi_torch.layout import Layout, contiguous_strides, layout_of
+from diopi_torch.plans import Plan, Planning, Refusal, forms_of, keep, shared
 from diopi_torch.recurrent import CELLS
+from diopi_torch.sdpa import ABOVE_AUTOGRAD
 from diopi_torch.shapes import layouts_of
 
 LEFT_OUT: Mapping[str, str] = {
@@ -60,15 +61,13 @@ class Kernel:
 
     def served(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Do it by functions; NotServedError if they can't."""
-        form: list[Hashable] = [self]
         given: list[Any] = []
-        for value in args:
-            form.append(form_of(value, given))
+        form = forms_of(args, given)
         if kwargs:
-            form += [(name, form_of(value, given)) for name, value in kwargs.items()]
+            form += [*kwargs, *forms_of(kwargs.values(), given)]
         if self._writes:
             form.append(shared(given))
-        device, key = backend(), tuple(form)
+        device, key = backend(), (self, *form)
         plan = device.plans.get(key)
         if plan is None:
             if self._outputs and self._resized(args, kwargs, given):
@@ -207,10 +206,10 @@ def _slots(planning: Planning, args: Sequence[Any], kwargs: Mapping[str, Any]) -
 
 
 def _results(planning: Planning, layouts: Any) -> Any:
-    """Slots for what is returned."""
+    """Slots for the tensors that are returned; numbers as they are."""
     if isinstance(layouts, list | tuple):
         return type(layouts)([_results(planning, one) for one in layouts])
-    return None if layouts is None else planning.result(layouts)
+    return planning.result(layouts) if isinstance(layouts, Layout) else layouts
 
 
 def _listed(value: Any) -> Sequence[Any]:
@@ -257,7 +256,7 @@ def decompositions() -> Mapping[str, Callable[..., Any]]:
     decomposed = (overload(row.operator) for row in rows().values() if row.function == DECOMPOSED)
     overloads = (other for one in decomposed for other in _overloads(one))
     known = (one for one in overloads if one in decomposition_table and not is_composed(one))
-    return {operator_name(one): decomposition_table[one] for one in known} | {**CELLS, **FAST_PATHS}
+    return {operator_name(one): decomposition_table[one] for one in known} | {**CELLS, **ABOVE_AUTOGRAD, **FAST_PATHS}
 
 
 def overload(name: str) -> torch._ops.OpOverload:

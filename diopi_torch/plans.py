@@ -32,31 +32,42 @@ Values = MutableSequence[Any]
 
 _STANDS, _LISTS = (Slot, Made), (list, tuple)
 
+_Tensor = torch.Tensor
+
 Make = Callable[[Values], Any]
 """Makes another of them."""
 
 
-def form_of(value: Any, found: list[Any]) -> Hashable:
-    """All that decides how a call with this argument is done; what else is in it is added to `found`.
+def forms_of(values: Iterable[Any], found: list[Any], of_list: bool = False) -> list[Hashable]:
+    """All that decides how a call with these arguments is done; what else is in them is added to `found`.
 
-    1, 1.0 and True, 0.0 and -0.0 are different.
+    1, 1.0 and True, 0.0 and -0.0 are different. Of a tensor these are several, without a tuple around them, as most
+    arguments are tensors.
+
+    Args:
+        of_list: whether these are the entries of a list, of which numbers are in `found`, too.
     """
-    if isinstance(value, torch.Tensor):
-        found.append(value)
-        return value.dtype, value.shape, value.stride(), value.is_cpu
+    forms: list[Hashable] = []
+    for value in values:
+        if isinstance(value, _Tensor):
+            found.append(value)
+            forms += value.dtype, value.shape, value.stride(), value.is_cpu
+        elif of_list and isinstance(value, float):
+            found.append(value)
+            forms.append(float)
+        else:
+            forms.append(_form_of_other(value, found))
+    return forms
+
+
+def _form_of_other(value: Any, found: list[Any]) -> Hashable:
+    """Of what is no tensor."""
     if isinstance(value, _LISTS):
-        return type(value), *[_form_of_entry(entry, found) for entry in value]
+        return type(value), *forms_of(value, found, of_list=True)
     if isinstance(value, torch.Generator):
         found.append(value)
         return torch.Generator
     return type(value), repr(value) if isinstance(value, float) else value
-
-
-def _form_of_entry(value: Any, found: list[Any]) -> Hashable:
-    if isinstance(value, float):
-        found.append(value)
-        return float
-    return form_of(value, found)
 
 
 def shared(values: Sequence[Any]) -> tuple[int, ...]:
@@ -187,7 +198,7 @@ class Planning:
     """Finds a plan: the maker of the mapping to functions, who notes what has to be made.
 
     Args:
-        given: the tensors and generators of a call, in the order in which `form_of` finds them.
+        given: the tensors and generators of a call, in the order in which `forms_of` finds them.
         memory: as `shared` has it.
 
     Attributes:
@@ -205,7 +216,7 @@ class Planning:
         self.lasts = True
 
     def slots(self, value: Any) -> Any:
-        """An argument with slots for what is in it; to be called in the order of `form_of`.
+        """An argument with slots for what is in it; to be called in the order of `forms_of`.
 
         A tensor of the CPU with a single number is copied to the device, as PyTorch does; RuntimeError for any other
         that is not on the device.

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from diopi_torch import accelerator, autocast, device, guard, modules, sparse, storage
+from diopi_torch import accelerator, autocast, device, guard, modules, sdpa, sparse, storage
 from diopi_torch.fallback import fall_back, refuse_nested
 from diopi_torch.indices import with_indices_here
 from diopi_torch.kernels import FALLTHROUGH, KERNELS, pin
@@ -55,9 +55,10 @@ def register() -> None:
             aten.impl(name, kernel, key)
     for name, kernel in _chosen(forced).items():
         aten.impl(name, kernel, KEY)
-    for name, cell in CELLS.items():
-        aten.impl(name, cell, f"Autograd{KEY}")
-    aten.impl("_pin_memory", pin, "CPU")
+    for name, composed in {**CELLS, **sdpa.ABOVE_AUTOGRAD}.items():
+        aten.impl(name, composed, f"Autograd{KEY}")
+    for name, composed in {**sdpa.ON_CPU, "_pin_memory": pin}.items():
+        aten.impl(name, composed, "CPU")
     everything.fallback(torch.library.fallthrough_kernel, autocast.KEY)
     autocast.install(aten)
     for name, keys in FALLTHROUGH.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import torch
@@ -10,8 +10,8 @@ import torch
 from diopi_torch.functions import GivenNumber, Made, NotServedError, Slot
 from diopi_torch.layout import Layout, layout_of
 
-Layouts = Layout | None | list[Any] | tuple[Any, ...]
-"""Of one tensor, of none, or of several, in the form in which they are returned."""
+Layouts = Layout | int | None | list[Any] | tuple[Any, ...]
+"""Of one tensor, of none, or of several, in the form in which they are returned; numbers as they are."""
 
 
 def layouts_of(operator: torch._ops.OpOverload, named: Mapping[str, Any], outputs: Collection[str] = ()) -> Layouts:
@@ -30,18 +30,30 @@ def layouts_of(operator: torch._ops.OpOverload, named: Mapping[str, Any], output
 
 
 def _as_on_the_cpu(operator: torch._ops.OpOverload, named: Mapping[str, Any], layouts: Layouts) -> Layouts:
-    """What the CPU returns where that is not what PyTorch says for tensors without memory.
+    """What the CPU returns where that is not what PyTorch says for tensors without memory."""
+    changed = _OTHERS_ON_THE_CPU.get(operator._schema.name)
+    return changed(named, *layouts) if changed is not None and isinstance(layouts, tuple) else layouts
 
-    Batch normalisation saves statistics in the element type of its parameters, and nothing in evaluation.
-    """
-    if operator._schema.name != "aten::native_batch_norm" or not isinstance(layouts, tuple):
-        return layouts
-    normalized, *saved = layouts
+
+def _normalized(named: Mapping[str, Any], normalized: Layout, *saved: Layout) -> Layouts:
+    """Batch normalisation saves statistics in the element type of its parameters, and nothing in evaluation."""
     parameters = (named[name] for name in ("weight", "bias", "running_mean", "running_var"))
     dtype = next((one.layout.torch_dtype for one in parameters if one is not None), normalized.torch_dtype)
     nothing = (0,), (1,)
     kept = [layout_of(*((one.shape, one.strides) if named["training"] else nothing), dtype) for one in saved]
     return (normalized, *kept)
+
+
+def _attended(named: Mapping[str, Any], *layouts: Any) -> Layouts:
+    """Attention that draws nothing has no seed and no offset."""
+    *kept, _, _, mask = layouts
+    return (*kept, None, None, mask)
+
+
+_OTHERS_ON_THE_CPU: Mapping[str, Callable[..., Layouts]] = {
+    "aten::native_batch_norm": _normalized,
+    "aten::_scaled_dot_product_fused_attention_overrideable": _attended,
+}
 
 
 def _meta(value: Any) -> Any:
@@ -64,4 +76,4 @@ def _unsized(value: Slot) -> torch.Tensor:
 def _layouts(returned: Any) -> Layouts:
     if isinstance(returned, torch.Tensor):
         return layout_of(tuple(returned.shape), returned.stride(), returned.dtype)
-    return type(returned)([_layouts(entry) for entry in returned]) if isinstance(returned, list | tuple) else None
+    return type(returned)([_layouts(entry) for entry in returned]) if isinstance(returned, list | tuple) else returned

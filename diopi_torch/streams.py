@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import final
+from typing import Any, final
 
 import torch
 
@@ -72,6 +72,16 @@ class Stream:
             if len(self._tensors) > KEPT:
                 self._tensors.pop(next(iter(self._tensors)), None)
         return found
+
+    def place(
+        self, arguments: list[Any], places: Iterable[tuple[int, int, Layout]], values: Sequence[torch.Tensor]
+    ) -> None:
+        """Put what operators take for tensors among arguments: at each place that of a number, and of a layout."""
+        tensors = self._tensors
+        for place, number, layout in places:
+            tensor = values[number]
+            found = tensors.get((tensor.data_ptr(), layout))
+            arguments[place] = self.opened(tensor, layout) if found is None else found
 
     def _open(self, tensor: torch.Tensor, layout: Layout) -> Tensor:
         storage, offset = tensor.untyped_storage(), int(tensor.storage_offset()) if layout.nbytes else 0

@@ -26,6 +26,10 @@ _UNSUPPORTED = Dtype.unsupported
 
 _CAPSULE = dlpack.typeof("DLTensor**")
 
+_cast = dlpack.cast
+
+_from_dlpack = torch._C._from_dlpack
+
 _HEADER = object.__basicsize__
 """Bytes that all objects of Python begin with. In a capsule the pointer that it holds follows."""
 
@@ -34,6 +38,8 @@ _HEADER = object.__basicsize__
 class _Lent(np.ndarray[Any, Any]):
     """The bytes of a block, which is given back when they end."""
 
+    __slots__ = ("block", "give_back")
+
     block: Block
     give_back: Callable[[Block], None]
 
@@ -41,9 +47,9 @@ class _Lent(np.ndarray[Any, Any]):
         self.give_back(self.block)
 
 
-def _description_in(capsule: object) -> Any:
-    """What a capsule says of its tensor, to be changed."""
-    return dlpack.cast(_CAPSULE, id(capsule) + _HEADER)[0]
+def _tensor_in(capsule: object) -> Any:
+    """The DLTensor of a capsule, to be changed."""
+    return _cast(_CAPSULE, id(capsule) + _HEADER)[0]
 
 
 def made(layout: Layout, device: Backend, stream: int) -> torch.Tensor:
@@ -61,10 +67,8 @@ def made(layout: Layout, device: Backend, stream: int) -> torch.Tensor:
     lent = _Lent(block.nbytes, np.uint8, block.buffer)
     lent.block, lent.give_back = block, device.allocator.give_back
     capsule = lent.__dlpack__()
-    description = _description_in(capsule)
-    description[0] = layout.description[0]
-    description.data = block.pointer
-    return torch._C._from_dlpack(capsule)
+    _tensor_in(capsule).description = layout.description[0]
+    return _from_dlpack(capsule)
 
 
 def new(shape: Sequence[int], dtype: torch.dtype, strides: Sequence[int] | None = None) -> torch.Tensor:
@@ -88,8 +92,8 @@ def on_host(tensor: torch.Tensor) -> torch.Tensor:
     device.stream.synchronize()
     if device.device.host_addressable:
         capsule = torch._C._to_dlpack(tensor)
-        _description_in(capsule).device.type = CPU
-        return torch._C._from_dlpack(capsule)
+        _tensor_in(capsule).description.device.type = CPU
+        return _from_dlpack(capsule)
     elements = extent(tensor.shape, tensor.stride())
     span = torch.empty(elements, dtype=tensor.dtype)
     if elements:

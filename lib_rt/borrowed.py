@@ -7,7 +7,6 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from diopi_proto import types
@@ -22,12 +21,6 @@ from lib_rt.library import address, array_pointer, ffi, made, pointer
 from lib_rt.stream import Stream
 from lib_rt.tensor import Tensor
 
-Facts = tuple[int, list[tuple[int, tuple[int, ...]]]]
-"""Of a call: the handle of its stream, and of each tensor the arguments `data` and `facts` of `Tensor.described`."""
-
-Describe = Callable[[Any, Sequence[Any]], Facts | None]
-"""From the handles of a context and of tensors to all facts of them, or to None where each has to be asked for."""
-
 _MISSING = {service.name: service.missing for service in SERVICES}
 
 
@@ -39,34 +32,15 @@ class BorrowedDevice(Device):
         functions: the vendor's.
         api: the functions of `diopirt.h` as the framework provides them, as attributes.
         host_addressable: whether device memory can be read and written by the host directly.
-        describe: asks for all facts of a call at once.
     """
 
-    __slots__ = ("api", "describe", "functions")
+    __slots__ = ("api", "functions")
 
-    def __init__(
-        self,
-        functions: RuntimeFunctions,
-        api: Any,
-        *,
-        host_addressable: bool = False,
-        describe: Describe = lambda context, tensors: None,
-    ) -> None:
+    def __init__(self, functions: RuntimeFunctions, api: Any, *, host_addressable: bool = False) -> None:
         self._handle = None
         self.functions = functions
         self.api = api
-        self.describe = describe
         self.host_addressable = host_addressable
-
-    def borrow(self, handle: Any, handles: Sequence[Any]) -> tuple[BorrowedContext, list[Tensor]]:
-        """The context behind `handle`, and the tensors behind `handles`."""
-        facts = self.describe(handle, handles)
-        if facts is None:
-            context = BorrowedContext(self, handle)
-            return context, [Tensor.from_handle(context, one) for one in handles]
-        stream, tensors = facts
-        context = BorrowedContext(self, handle, stream)
-        return context, [Tensor.described(context, one, *told) for one, told in zip(handles, tensors, strict=True)]
 
     def serve(self, service: str, *arguments: int) -> None:
         """Call the vendor's function for `service`; CallError if there is none or it fails."""

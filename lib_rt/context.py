@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from diopi_proto import types
@@ -11,14 +11,20 @@ from diopi_proto.types import Dtype
 from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
 from lib_rt.errors import ForeignObjectError
-from lib_rt.library import array_pointer, check, check_guards, damage, ffi, lib, made, refused, size_pointer
+from lib_rt.library import array_pointer, check, damage, fail_guarded, ffi, lib, made, refused, size_pointer
 from lib_rt.owner import Owner
 from lib_rt.stream import Stream
 from lib_rt.tensor import Tensor
 
 _NULL, _COUNT, _count_required = ffi.NULL, ffi.typeof("int64_t*"), lib.diopirt_context_required
 
-_taking = Lock()
+_open, _destroy, _synchronize = (
+    lib.diopirt_context_open,
+    lib.diopirt_context_destroy,
+    lib.diopirt_context_synchronize,
+)
+
+_taking = RLock()
 """Held while a context's stream is asked for the first time, as two threads may."""
 
 
@@ -42,7 +48,7 @@ class Context(Owner):
         self._stream = stream
         self._owns_stream = stream is None
         if stream is None:
-            self._handle = lib.diopirt_context_open(device.handle) or refused()
+            self._handle = _open(device.handle) or refused()
             device._add(self)
         else:
             self._handle = made(lib.diopirt_context_create, "diopiContextHandle_t", stream.handle)
@@ -67,7 +73,8 @@ class Context(Owner):
 
     def synchronize(self) -> None:
         """Wait until everything enqueued on its stream is done."""
-        check(lib.diopirt_context_synchronize(self.handle))
+        if code := _synchronize(self.handle):
+            check(code)
 
     @property
     def required(self) -> list[Tensor]:
@@ -124,5 +131,6 @@ class Context(Owner):
                 self._stream.close()
 
     def _release(self, handle: Any) -> None:
-        check_guards(lib.diopirt_context_destroy(handle, damage.cell))
+        if code := _destroy(handle, damage.cell):
+            fail_guarded(code)
         (self._stream or self.device)._remove(self)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import Any, final
 
 import numpy as np
@@ -27,10 +28,11 @@ class Layout:
         dtype: element type.
         where: whether it lies on the device or in host memory.
         storage_offset: position in its storage of the first element, in elements.
+        is_sparse: whether the tensor is in compressed sparse row form.
         form: what tensors have in common that differ in their numbers, and where and how those lie, alone.
     """
 
-    __slots__ = ("dtype", "form", "shape", "storage_offset", "strides", "where")
+    __slots__ = ("dtype", "form", "is_sparse", "shape", "storage_offset", "strides", "where")
 
     def __init__(
         self,
@@ -46,6 +48,7 @@ class Layout:
         self.dtype = dtype
         self.where = where
         self.storage_offset = storage_offset
+        self.is_sparse = len(strides) != len(shape)
         self.form: Hashable = (shape, dtype, where, parts)
 
 
@@ -81,12 +84,21 @@ def dense(shape: tuple[int, ...], numpy_type: np.dtype[Any], where: types.Device
     return placed(shape, None, dtypes.from_numpy(numpy_type), where, 0, -1)
 
 
+NUMBER_BYTES = 8
+"""Of each number in which a framework tells layouts."""
+
+
 @lru_cache(maxsize=4096)
-def told(numbers: tuple[int, ...]) -> Layout:
-    """The layout that a framework tells in numbers: element type, device, storage offset, the sizes, the strides."""
-    dtype, where, offset, *sizes = numbers
-    axes = len(sizes) // 2
-    return Layout(tuple(sizes[:axes]), tuple(sizes[axes:]), Dtype(dtype), types.Device(where), offset)
+def told_layouts(numbers: bytes) -> tuple[Layout, ...]:
+    """The layouts that a framework tells: of each its axes, element type, device, offset, the sizes, the strides."""
+    return tuple(_told(iter(memoryview(numbers).cast("q").tolist())))
+
+
+def _told(numbers: Iterator[int]) -> Iterator[Layout]:
+    for axes in numbers:
+        dtype, where, offset = islice(numbers, 3)
+        shape, strides = tuple(islice(numbers, axes)), tuple(islice(numbers, axes))
+        yield Layout(shape, strides, Dtype(dtype), types.Device(where), offset)
 
 
 @lru_cache(maxsize=4096)
@@ -115,8 +127,9 @@ def strided(memory: Any, dtype: np.dtype[Any], shape: tuple[int, ...], strides: 
 
 
 @lru_cache(maxsize=4096)
-def elements_at(place: int, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+def elements_at(place: int, layout: Layout) -> Array:
     """The elements in memory of somebody else's, from address `place` on: frameworks often give the same again."""
+    shape, strides, dtype = layout.shape, layout.strides, dtypes.to_numpy(layout.dtype)
     return strided(ffi.buffer(pointer(place), extent(shape, strides) * dtype.itemsize), dtype, shape, strides)
 
 

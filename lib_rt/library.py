@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn, final
 
 import cffi
+import numpy as np
 
 from diopi_proto.headers import runtime_cdef
 from diopi_proto.registration import SERVICES
@@ -75,6 +76,9 @@ lib: Any = ffi.dlopen(str(path), ffi.RTLD_GLOBAL | ffi.RTLD_NOW)
 _INTACT = -(2**63)
 """What stands in a cell for the place of damage before there is any."""
 
+_FEW = 4096
+"""Bytes that are copied sooner than their address is asked for."""
+
 _ADDRESS, _POINTER = ffi.typeof("uintptr_t"), ffi.typeof("void*")
 _NUMBERS, _NUMBER, _SIZE = ffi.typeof("int64_t[]"), ffi.typeof("int64_t*"), ffi.typeof("diopiSize_t*")
 
@@ -112,15 +116,13 @@ damage = _Damage()
 """`damage.cell` is what functions that compare guards are given."""
 
 
-def check_guards(code: int) -> None:
-    """CallError unless `code`, the answer of a function that was given `damage.cell`, is success; GuardError if it was
-    that guards are damaged."""
-    if code:
-        cell = damage.cell
-        place, cell[0] = cell[0], _INTACT
-        if place != _INTACT:
-            raise GuardError(place, last_error())
-        check(code)
+def fail_guarded(code: int) -> NoReturn:
+    """GuardError or CallError of a function that was given `damage.cell` and answered `code`, which is an error."""
+    cell = damage.cell
+    place, cell[0] = cell[0], _INTACT
+    if place != _INTACT:
+        raise GuardError(place, last_error())
+    raise CallError(Error(code), last_error())
 
 
 @cache
@@ -147,6 +149,13 @@ def pointer(address: int) -> Any:
 
 array_pointer: Callable[[Array], Any] = ffi.from_buffer
 """The address of a contiguous array's first element, which keeps the array alive."""
+
+
+def elements_pointer(array: Array) -> Any:
+    """What C reads the elements of any array from, in row-major order, while it is called."""
+    if array.nbytes <= _FEW:
+        return array.tobytes()  # to get a buffer takes longer
+    return ffi.from_buffer(np.ascontiguousarray(array))
 
 
 def size_argument(values: Sequence[int]) -> tuple[Any, int]:

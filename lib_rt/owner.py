@@ -35,10 +35,10 @@ class Owner:
         CallError when the vendor lacks a function this needs; then nothing was released. Any other error is
         raised after the release.
         """
-        if self._handle is None:
+        if (handle := self._handle) is None:
             return
         try:
-            self._release(self._handle)
+            self._release(handle)
         except CallError as error:
             if error.code is Error.ErrorOccurred:
                 self._handle = None

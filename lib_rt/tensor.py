@@ -10,17 +10,18 @@ from typing import Any, Protocol, Self, final
 import numpy as np
 
 from diopi_proto import types
-from diopi_proto.types import Dtype
+from diopi_proto.types import Dtype, Error
 from lib_rt import dtypes
 from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
 from lib_rt.errors import ReleasedError
-from lib_rt.layout import Layout, Placed, contiguous, dense, elements_at, extent, placed, storage_image, strided, told
+from lib_rt.layout import Layout, contiguous, dense, elements_at, extent, placed, storage_image, strided
 from lib_rt.library import (
     address,
     array_pointer,
-    check_guards,
     damage,
+    elements_pointer,
+    fail_guarded,
     ffi,
     lib,
     made,
@@ -32,6 +33,9 @@ from lib_rt.owner import Owner
 from lib_rt.stream import Stream
 
 _DEVICE = types.Device.device
+
+_POISON = ffi.NULL
+"""What stands for the contents of a fresh storage that are left to the core."""
 
 _open, _destroy = lib.diopirt_tensor_open, lib.diopirt_tensor_destroy
 
@@ -67,13 +71,13 @@ class Tensor(Owner):
     Attributes:
         context: what it was made in; closing that releases it too.
         device: where that is.
-        layout: everything about it but its memory, and so are:
-        shape, strides, dtype, where, storage_offset, form: as its `Layout` has them.
+        layout: everything about it but its memory.
+        shape, dtype: as the layout has them.
     """
 
     __slots__ = (
         *("_data", "_elements", "_memory", "_owns", "_parts"),
-        *("context", "device", "dtype", "form", "layout", "shape", "storage_offset", "strides", "where"),
+        *("context", "device", "dtype", "layout", "shape"),
     )
 
     def __init__(
@@ -89,11 +93,7 @@ class Tensor(Owner):
         self.device: Device = context.device
         self.layout = layout
         self.shape = layout.shape
-        self.strides = layout.strides
         self.dtype = layout.dtype
-        self.where = layout.where
-        self.storage_offset = layout.storage_offset
-        self.form: Hashable = layout.form
 
     @classmethod
     def from_numpy(
@@ -120,13 +120,16 @@ class Tensor(Owner):
             ValueError: elements that share memory differ, or the storage is too small.
         """
         if dtype is None and strides is None and not offset and storage_elements is None:
-            layout = dense(array.shape, array.dtype, where)
-            return cls._open(context, layout, array_pointer(np.ascontiguousarray(array)))
-        dtype = _checked_dtype(array, dtype)
-        steps = tuple(strides) if strides is not None else contiguous(array.shape)
-        contents = storage_image(array, dtype, steps, offset, storage_elements)
-        layout = placed(array.shape, steps, dtype, where, offset, contents.size)
-        return cls._open(context, layout, array_pointer(contents))
+            layout, core, _ = dense(array.shape, array.dtype, where)
+            payload = elements_pointer(array)
+        else:
+            dtype = _checked_dtype(array, dtype)
+            steps = tuple(strides) if strides is not None else contiguous(array.shape)
+            contents = storage_image(array, dtype, steps, offset, storage_elements)
+            layout, core, _ = placed(array.shape, steps, dtype, where, offset, contents.size)
+            payload = array_pointer(contents)
+        handle = _open(context._handle or context.handle, core, payload)  # the property says why there is none
+        return cls(context, handle or refused(), layout, True)
 
     @classmethod
     def empty(
@@ -142,7 +145,9 @@ class Tensor(Owner):
         """A tensor of poison; `strides`, `offset` and `storage_elements` as in `from_numpy`."""
         steps = tuple(strides) if strides is not None else None
         elements = -1 if storage_elements is None else storage_elements
-        return cls._open(context, placed(tuple(shape), steps, dtype, where, offset, elements), ffi.NULL)
+        layout, core, _ = placed(tuple(shape), steps, dtype, where, offset, elements)
+        handle = _open(context._handle or context.handle, core, _POISON)
+        return cls(context, handle or refused(), layout, True)
 
     @classmethod
     def over(
@@ -160,15 +165,10 @@ class Tensor(Owner):
         The memory lives at least as long as the tensor; closing that does not wait for the stream. `strides` and
         `offset` are in elements. CallError if the memory is too small.
         """
-        sizes, steps = size_pointer(tuple(shape)), size_pointer(tuple(strides))
+        layout, _, (sizes, steps) = placed(tuple(shape), tuple(strides), dtype, _DEVICE, offset, -1)
         kind, place = "diopiTensorHandle_t", pointer(memory)
         handle = made(lib.diopirt_tensor_over, kind, context.handle, sizes[0], steps[0], dtype, offset, place, nbytes)
-        return cls(context, handle, Layout(tuple(shape), tuple(strides), dtype, _DEVICE, offset), owns=True)
-
-    @classmethod
-    def _open(cls, context: TensorContext, layout: Placed, payload: Any) -> Tensor:
-        """A tensor of a layout as `placed` gives it, with the contents of its whole storage; NULL for poison."""
-        return cls(context, _open(context.handle, layout[1], payload) or refused(), layout[0], True)
+        return cls(context, handle, layout, True)
 
     @classmethod
     def from_handle(cls, context: TensorContext, handle: Any) -> Tensor:
@@ -185,14 +185,9 @@ class Tensor(Owner):
         return cls(context, handle, Layout(shape, strides, dtype, where, offset), False)
 
     @classmethod
-    def described(cls, context: TensorContext, handle: Any, data: int, facts: tuple[int, ...]) -> Tensor:
-        """As `from_handle`, of a dense tensor of which the framework has told all.
-
-        Args:
-            data: address of its first element.
-            facts: element type, device, storage offset, the sizes, the strides.
-        """
-        tensor = cls(context, handle, told(facts), False)
+    def told(cls, context: TensorContext, handle: Any, layout: Layout, data: int) -> Tensor:
+        """As `from_handle`, of a dense tensor of which the framework told all; `data` is where its first element is."""
+        tensor = cls(context, handle, layout, False)
         tensor._data = data
         return tensor
 
@@ -219,9 +214,29 @@ class Tensor(Owner):
         return self._handle
 
     @property
+    def strides(self) -> tuple[int, ...]:
+        """Distance in elements along each axis; empty for a sparse tensor."""
+        return self.layout.strides
+
+    @property
+    def storage_offset(self) -> int:
+        """Position in its storage of the first element, in elements."""
+        return self.layout.storage_offset
+
+    @property
+    def where(self) -> types.Device:
+        """Whether it lies on the device or in host memory."""
+        return self.layout.where
+
+    @property
+    def form(self) -> Hashable:
+        """What tensors have in common that differ in their numbers, and where and how those lie, alone."""
+        return self.layout.form
+
+    @property
     def is_sparse(self) -> bool:
         """Whether it is in compressed sparse row form."""
-        return len(self.strides) != len(self.shape)
+        return self.layout.is_sparse
 
     @property
     def parts(self) -> tuple[Tensor, ...]:
@@ -287,7 +302,7 @@ class Tensor(Owner):
         """
         if self._elements is None or self._handle is None or self.context._handle is None:
             self._check_addressable()
-            self._elements = elements_at(self.data_ptr, dtypes.to_numpy(self.dtype), self.shape, self.strides)
+            self._elements = elements_at(self.data_ptr, self.layout)
         return self._elements
 
     def storage_view(self) -> Array:
@@ -319,11 +334,21 @@ class Tensor(Owner):
 
     def check_guards(self) -> None:
         """GuardError if memory just outside the storage was written; waits for the stream."""
-        check_guards(lib.diopirt_tensor_check(self.handle, damage.cell))
+        if code := lib.diopirt_tensor_check(self.handle, damage.cell):
+            fail_guarded(code)
+
+    def close(self) -> None:
+        # one step, where others that own a handle have several: three tensors are closed for each call
+        if self._handle is None:
+            return
+        if self._owns and self.context._handle is not None and (code := _destroy(self._handle, damage.cell)):
+            if code == Error.ErrorOccurred:
+                self._handle = None
+            fail_guarded(code)
+        self._handle = None
 
     def __del__(self) -> None:
-        # not by way of the class it is derived from: tensors are made for each call, most of them to own nothing
-        if getattr(self, "_owns", False) and self._handle is not None and not sys.is_finalizing():
+        if self._handle is not None and self._owns and not sys.is_finalizing():
             self.close()
 
     def __repr__(self) -> str:
@@ -348,10 +373,6 @@ class Tensor(Owner):
     def _start(self) -> int:
         """Where in its storage the first element lies, in bytes."""
         return self.storage_offset * self.element_size
-
-    def _release(self, handle: Any) -> None:
-        if self._owns and self.context._handle is not None and (code := _destroy(handle, damage.cell)):
-            check_guards(code)
 
 
 def _checked_dtype(array: Array, dtype: Dtype | None) -> Dtype:

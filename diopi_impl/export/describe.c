@@ -1,5 +1,5 @@
-/* What the vendor wants to know of a call, asked of the framework at once: a question asked from Python costs more than
- * all of them from here. */
+/* What the vendor wants to know of a call, asked of the framework before Python is entered: a question asked from there
+ * costs more than all of them from here. */
 #pragma weak diopiGetStream
 #pragma weak diopiGetTensorDtype
 #pragma weak diopiGetTensorDevice
@@ -15,14 +15,19 @@ static bool framework_lacks_any(void) {
            !diopiGetTensorStride || !diopiGetTensorStorageOffset || !diopiGetTensorDataConst;
 }
 
-static int64_t* append(int64_t* facts, diopiSize_t sizes) {
-    for (int64_t i = 0; i < sizes.len; i++) *facts++ = sizes.data[i];
-    return facts;
+void tell_context(struct diopi_told* told, diopiContextHandle_t context) {
+    diopiStreamHandle_t stream = NULL;
+    told->tensors = framework_lacks_any() || diopiGetStream(context, &stream) ? -1 : 0;
+    told->addresses[0] = (uintptr_t)stream;
+    told->length = 0;
 }
 
-/* Where the facts of `tensor` end that begin at `facts` and have to end before `end`, or NULL. */
-static int64_t* describe_tensor(diopiConstTensorHandle_t tensor, int64_t* facts, const int64_t* end) {
-    enum { HEAD = 5 };
+static void append(struct diopi_told* told, const int64_t* numbers, int64_t count) {
+    for (int64_t i = 0; i < count; i++) told->layouts[told->length++] = numbers[i];
+}
+
+static bool append_tensor(struct diopi_told* told, diopiConstTensorHandle_t tensor) {
+    enum { HEAD = 4 };
     bool sparse = false;
     diopiDtype_t dtype;
     diopiDevice_t device;
@@ -33,18 +38,22 @@ static int64_t* describe_tensor(diopiConstTensorHandle_t tensor, int64_t* facts,
         diopiGetTensorDtype(tensor, &dtype) || diopiGetTensorDevice(tensor, &device) ||
         diopiGetTensorShape(tensor, &shape) || diopiGetTensorStride(tensor, &strides) ||
         diopiGetTensorStorageOffset(tensor, &offset) || diopiGetTensorDataConst(tensor, &data) ||
-        shape.len != strides.len || end - facts < HEAD + 2 * shape.len) {
-        return NULL;
+        shape.len != strides.len || told->length + HEAD + 2 * shape.len > DIOPI_LAYOUTS_ROOM ||
+        told->tensors == DIOPI_TENSORS_ROOM) {
+        return false;
     }
-    const int64_t head[HEAD] = {(int64_t)(intptr_t)data, HEAD - 2 + 2 * shape.len, dtype, device, offset};
-    return append(append(append(facts, (diopiSize_t){head, HEAD}), shape), strides);
+    const int64_t head[HEAD] = {shape.len, dtype, device, offset};
+    append(told, head, HEAD);
+    append(told, shape.data, shape.len);
+    append(told, strides.data, strides.len);
+    told->addresses[++told->tensors] = (uintptr_t)data;
+    return true;
 }
 
-int64_t describe(diopiContextHandle_t context, const diopiConstTensorHandle_t* tensors, int64_t count, int64_t* facts) {
-    int64_t *next = facts, *end = facts + DIOPI_FACTS_ROOM;
-    diopiStreamHandle_t stream;
-    if (framework_lacks_any() || diopiGetStream(context, &stream)) return 0;
-    *next++ = (int64_t)(intptr_t)stream;
-    for (int64_t i = 0; i < count && next != NULL; i++) next = describe_tensor(tensors[i], next, end);
-    return next == NULL ? 0 : next - facts;
+void tell_tensor(struct diopi_told* told, diopiConstTensorHandle_t tensor) {
+    if (tensor != NULL && told->tensors >= 0 && !append_tensor(told, tensor)) told->tensors = -1;
+}
+
+void tell_tensors(struct diopi_told* told, const diopiConstTensorHandle_t* tensors, int64_t count) {
+    for (int64_t i = 0; tensors != NULL && i < count; i++) tell_tensor(told, tensors[i]);
 }

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
-from functools import cache
+from functools import lru_cache
+from struct import pack, unpack
 from typing import Any, final
 
 from diopi_impl.base import BaseVendor, Box
+from diopi_impl.export.source import counter
 from diopi_proto import parameters as kinds
 from diopi_proto import types
-from diopi_proto.facts import CountsEntries
-from diopi_proto.parameters import Parameter, Role
+from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Error
 from lib_rt import Tensor
 from lib_rt.borrowed import BorrowedContext, BorrowedDevice, BorrowedGenerator
+from lib_rt.layout import NUMBER_BYTES, Layout, told_layouts
 from lib_rt.library import address, ffi, text
 
 
@@ -36,14 +38,9 @@ class Receiver:
         self._vendor = vendor
         self._device = device
         self._fail = fail
-        self._readers = [_reader(prototype, parameter) for parameter in prototype.parameters[1:]]
+        self._readers = [(_reader(prototype, p), _may_be_null(p)) for p in prototype.parameters[1:]]
         self._boxed = [n for n, p in enumerate(prototype.parameters[1:]) if issubclass(p.annotation, kinds.BOXED)]
-        self._tensors = [
-            (n, p.is_tensor_array and p.annotation is not kinds.SparseIn)
-            for n, p in enumerate(prototype.parameters[1:])
-            if (p.is_tensor or p.is_tensor_array) and not issubclass(p.annotation, kinds.BOXED)
-        ]
-        self._counter = next((n for n, p in enumerate(prototype.parameters[1:]) if _counts(p)), None)
+        self._counter = counter(prototype)
 
     def __call__(self, ctx: Any, *arguments: Any) -> int:
         """The error code of a call with what C passed; results are written only if it is success."""
@@ -54,11 +51,11 @@ class Receiver:
             return Error.ErrorOccurred
 
     def _call(self, ctx: Any, arguments: Sequence[Any]) -> int:
-        count = arguments[self._counter] if self._counter is not None else 0
-        context, tensors = self._device.borrow(ctx, self._handles(arguments, count))
-        call = _Call(context, iter(tensors), count)
-        values = [read(call, given) for read, given in zip(self._readers, arguments, strict=True)]
-        code = self._vendor.call(self._prototype.name, context, *values)
+        call = self._begin(ctx, arguments)
+        values: list[Any] = []
+        for (read, may_be_null), given in zip(self._readers, arguments):  # noqa: B905  # what was told is one more
+            values.append(None if may_be_null and not given else read(call, given))
+        code = self._vendor.call(self._prototype.name, call.context, *values)
         if code is not Error.Success:
             self._fail(self._vendor.last_error())
             return code
@@ -67,21 +64,15 @@ class Receiver:
                 _hand_back(values[n], arguments[n])
         return code
 
-    def _handles(self, arguments: Sequence[Any], count: int) -> list[Any]:
-        """Of all tensors that a call gives, in the order of its parameters."""
-        handles = []
-        for n, is_array in self._tensors:
-            given = arguments[n]
-            if given and is_array:
-                handles += [given[i] for i in range(count) if given[i]]
-            elif given:
-                handles.append(given)
-        return handles
-
-
-def _counts(parameter: Parameter) -> bool:
-    """Whether it is the number of entries in the arrays of the call."""
-    return parameter.role is Role.count or parameter.fact(CountsEntries) is not None
+    def _begin(self, ctx: Any, arguments: Sequence[Any]) -> _Call:
+        """A call of which nothing was read but what was told of it, the last of its arguments."""
+        count, told = 0 if self._counter is None else arguments[self._counter], arguments[-1]
+        tensors = told.tensors
+        if tensors < 0:
+            return _Call(BorrowedContext(self._device, ctx), None, count)
+        stream, *places = ffi.unpack(told.addresses, 1 + tensors)
+        layouts = told_layouts(ffi.buffer(told.layouts, told.length * NUMBER_BYTES)[:])
+        return _Call(BorrowedContext(self._device, ctx, stream), zip(layouts, places, strict=True), count)
 
 
 def _hand_back(given: Box | list[Box], pointer: Any) -> None:
@@ -93,26 +84,28 @@ def _hand_back(given: Box | list[Box], pointer: Any) -> None:
 
 @final
 class _Call:
-    """A call that is being read: its context, its tensors in the order of its parameters, the length of its arrays."""
+    """A call that is being read: its context, what was told of its tensors in their order, the length of its arrays."""
 
-    __slots__ = ("context", "count", "tensors")
+    __slots__ = ("context", "count", "told")
 
-    def __init__(self, context: BorrowedContext, tensors: Iterator[Tensor], count: int) -> None:
+    def __init__(self, context: BorrowedContext, told: Iterator[tuple[Layout, int]] | None, count: int) -> None:
         self.context = context
-        self.tensors = tensors
+        self.told = told
         self.count = count
 
 
 Reader = Callable[[_Call, Any], Any]
-"""From the call and what C passed to the value the vendor takes."""
+"""From the call and what C passed, no NULL, to the value the vendor takes."""
 
 
 def _tensor(call: _Call, handle: Any) -> Tensor:
-    return next(call.tensors)
+    if call.told is None:
+        return Tensor.from_handle(call.context, handle)
+    return Tensor.told(call.context, handle, *next(call.told))
 
 
 def _tensors(call: _Call, handles: Any) -> list[Tensor | None]:
-    return [next(call.tensors) if handles[i] else None for i in range(call.count)]
+    return [_tensor(call, handles[i]) if handles[i] else None for i in range(call.count)]
 
 
 def _generator(call: _Call, handle: Any) -> BorrowedGenerator:
@@ -129,15 +122,14 @@ def _size(call: _Call, size: Any) -> tuple[int, ...]:
 
 
 def _scalar(call: _Call, pointer: Any) -> types.Scalar:
-    dtype, member = _scalar_type(pointer.stype)
-    return types.Scalar(dtype, getattr(pointer, member))
+    return _scalar_of(pointer.stype, pointer.ival)
 
 
-@cache
-def _scalar_type(number: int) -> tuple[Dtype, str]:
-    """The element type of a scalar, and the member of `diopiScalar_t` with its value."""
-    dtype = Dtype(number)
-    return dtype, "ival" if types.Scalar(dtype, 0).is_integer else "fval"
+@lru_cache(maxsize=4096)
+def _scalar_of(stype: int, bits: int) -> types.Scalar:
+    """The scalar of this element type whose value, whatever it is, has the bits of this integer."""
+    scalar = types.Scalar(Dtype(stype), bits)
+    return scalar if scalar.is_integer else types.Scalar(scalar.dtype, *unpack("d", pack("q", bits)))
 
 
 def _text(call: _Call, characters: Any) -> str:
@@ -192,11 +184,12 @@ def _reader(prototype: Prototype, parameter: Parameter) -> Reader:
     read = next((_READERS[kind] for kind in parameter.annotation.__mro__ if kind in _READERS), _as_it_is)
     if read is _as_it_is and parameter.c_type.endswith("*"):
         read = _pointed_to
-    return _unless_null(read) if ffi.typeof(parameter.c_type).kind == "pointer" else read
+    return read
 
 
-def _unless_null(read: Reader) -> Reader:
-    return lambda call, pointer: read(call, pointer) if pointer else None
+def _may_be_null(parameter: Parameter) -> bool:
+    """Whether NULL can be passed for it, which no reader is given."""
+    return bool(ffi.typeof(parameter.c_type).kind == "pointer")
 
 
 def _boxes(number: int) -> Reader:

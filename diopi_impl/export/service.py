@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from diopi_impl.export.once import fill_once
 from diopi_impl.export.receive import Receiver
+from diopi_impl.export.source import implementation_type
 from diopi_impl.plugins import find_vendor
 from diopi_impl.vendor import Vendor
 from diopi_proto.headers import pointer_type
 from diopi_proto.interface import lookup, runtime_prototypes
 from diopi_proto.registration import SERVICES
 from diopi_proto.types import Error
-from lib_rt.borrowed import BorrowedDevice, Describe, Facts
+from lib_rt.borrowed import BorrowedDevice
 from lib_rt.device import callbacks
 from lib_rt.errors import CallError
-from lib_rt.library import declared, ffi, lib, text
+from lib_rt.library import declared, ffi, text
 
 ffi.cdef("typedef void (*function_t)(void);" + declared(Path(__file__).with_name("exported.h")))
 
@@ -36,9 +37,7 @@ def _fill(address: int) -> list[Any]:
     services = callbacks(vendor.runtime)
     for number, service in enumerate(SERVICES):
         exported.services[number] = ffi.cast("function_t", services.get(service.name, 0))
-    device = BorrowedDevice(
-        vendor.runtime, _api(exported.runtime), host_addressable=vendor.host_addressable, describe=_describe(exported)
-    )
+    device = BorrowedDevice(vendor.runtime, _api(exported.runtime), host_addressable=vendor.host_addressable)
     operators = [_operator(vendor, name, device, exported.fail) for name in _names(exported.operators)]
     for number, operator in enumerate(operators):
         exported.implementations[number] = ffi.cast("function_t", operator)
@@ -55,7 +54,7 @@ def _names(texts: Any) -> Iterator[str]:
 def _operator(vendor: Vendor, name: str, device: BorrowedDevice, fail: Any) -> Any:
     prototype = lookup(name)
     receiver = Receiver(prototype, vendor, device, lambda reason: fail(reason.encode()))
-    return ffi.callback(pointer_type(prototype), receiver, error=Error.ErrorOccurred)
+    return ffi.callback(implementation_type(prototype), receiver, error=Error.ErrorOccurred)
 
 
 def _api(functions: Any) -> SimpleNamespace:
@@ -64,29 +63,6 @@ def _api(functions: Any) -> SimpleNamespace:
     return SimpleNamespace(
         **{p.name: _checked(p.name, ffi.cast(pointer_type(p), functions[number])) for number, p in named}
     )
-
-
-def _describe(exported: Any) -> Describe:
-    """What asks the framework once for all facts of a call, and is None where it does not tell them all."""
-    ask, kind = exported.describe, ffi.typeof(f"int64_t[{lib.DIOPI_FACTS_ROOM}]")
-    unused: list[Any] = []  # room that no thread has in use
-
-    def describe(context: Any, tensors: Sequence[Any]) -> Facts | None:
-        room = unused.pop() if unused else ffi.new(kind)
-        told = ffi.unpack(room, count) if (count := ask(context, tensors, len(tensors), room)) else None
-        unused.append(room)
-        return None if told is None else (told[0], _of_each(told))
-
-    return describe
-
-
-def _of_each(told: list[int]) -> list[tuple[int, tuple[int, ...]]]:
-    """The facts of each tensor, as exported.h says how they are told."""
-    each, at = [], 1
-    while at < len(told):
-        start, at = at + 2, at + 2 + told[at + 1]
-        each.append((told[start - 2], tuple(told[start:at])))
-    return each
 
 
 _LACKING = {"diopiIsTensorSparse": lambda handle, result: 0}

@@ -6,13 +6,16 @@ import json
 import os
 import sys
 import sysconfig
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
 from diopi_proto import headers
+from diopi_proto import parameters as kinds
+from diopi_proto.facts import CountsEntries
 from diopi_proto.interface import runtime_prototypes
+from diopi_proto.parameters import Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.registration import SERVICES, Service
 
@@ -61,7 +64,7 @@ def source(vendor: str, name: str, version: str, operators: Sequence[Prototype],
             f"static const function_t runtime[] = {{{_pointers(runtime_prototypes())}}};\n",
             f"static const char* const operators[] = {{{_texts(prototype.name for prototype in operators)}NULL}};\n",
             f"static const struct diopi_exported exported = {{{json.dumps(vendor)},",
-            "    operators, runtime, implementations, services, fail, describe};\n",
+            "    operators, runtime, implementations, services, fail};\n",
             "const char* diopiGetLastErrorString(void) { return last_failure(); }\n",
             'const char what_is_served[] = "the vendor";',
             'const char python_service[] = "diopi_impl.export.service";',
@@ -82,14 +85,41 @@ def location(interpreter: Interpreter, landmark: str) -> str:
     )
 
 
+def implementation_type(prototype: Prototype) -> str:
+    """The C type of a pointer to what serves `prototype`: it takes what was told of the call as well."""
+    return f"{headers.pointer_type(prototype).removesuffix(')')}, const struct diopi_told*)"
+
+
+def counter(prototype: Prototype) -> int | None:
+    """The position after the context of the number of entries in the arrays of a call, if there are any."""
+    parameters = enumerate(prototype.parameters[1:])
+    return next((n for n, p in parameters if p.role is Role.count or p.fact(CountsEntries) is not None), None)
+
+
 def _operator(number: int, prototype: Prototype) -> str:
-    arguments = _listed(parameter.c_name for parameter in prototype.parameters)
     return (
         f"{headers.declaration(prototype)} {{\n"
         f"    if (!ready()) return diopiErrorOccurred;\n"
-        f"    return ((__typeof__(&{prototype.name}))implementations[{number}])({arguments});\n"
+        f"    struct diopi_told told;\n"
+        f"    tell_context(&told, {prototype.parameters[0].c_name});\n"
+        f"{''.join(_telling(prototype))}"
+        f"    return (({implementation_type(prototype)})implementations[{number}])"
+        f"({_listed(parameter.c_name for parameter in prototype.parameters)}, &told);\n"
         f"}}\n"
     )
+
+
+def _telling(prototype: Prototype) -> Iterator[str]:
+    """What tells the tensors of a call."""
+    parameters, count = prototype.parameters[1:], counter(prototype)
+    for parameter in parameters:
+        if issubclass(parameter.annotation, kinds.BOXED):
+            continue
+        if parameter.is_tensor or parameter.annotation is kinds.SparseIn:
+            yield f"    tell_tensor(&told, {parameter.c_name});\n"
+        elif parameter.is_tensor_array and count is not None:
+            array = f"(const diopiConstTensorHandle_t*){parameter.c_name}"
+            yield f"    tell_tensors(&told, {array}, {parameters[count].c_name});\n"
 
 
 _FAILURES = {"void*": ("NULL", "== NULL")}

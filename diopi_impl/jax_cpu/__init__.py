@@ -9,6 +9,13 @@ from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.vendor import Vendor
 from diopi_proto.families import load_families
 
-vendor = Vendor("jax_cpu", jax.__version__, HostRuntime().functions(), host_addressable=True, adapt=compiled)
+vendor = Vendor(
+    "jax_cpu",
+    jax.__version__,
+    HostRuntime().functions(),
+    host_addressable=True,
+    adapt=compiled,
+    calls_torch=False,
+)
 
 load_families(__name__)

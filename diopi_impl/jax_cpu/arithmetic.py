@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.convert import element
+from diopi_impl.jax_cpu.filled import ufunc_of_two
 from diopi_impl.jax_cpu.jit import checked_by, compiled
 from diopi_proto.types import RoundMode
 from lib_rt.dtypes import from_numpy
@@ -21,7 +22,6 @@ Operand = Array | float
 HostArray = NDArray[Any]
 
 BINARY: dict[str, Callable[..., Array]] = {
-    "diopiMul": lambda input, other: jnp.multiply(*_common(input, other)),
     "diopiMaximum": jnp.maximum,
     "diopiMinimum": jnp.minimum,
     "diopiEq": jnp.equal,
@@ -35,7 +35,7 @@ BINARY: dict[str, Callable[..., Array]] = {
     "diopiBitwiseAnd": jnp.bitwise_and,
     "diopiBitwiseOr": jnp.bitwise_or,
 }
-"""Functions of two operands that jax.numpy has; on bool its product is the logical and."""
+"""Functions of two operands that jax.numpy has."""
 
 
 def _binary(function: Callable[..., Array]) -> Callable[[Array, Operand], Array]:
@@ -79,14 +79,19 @@ def _reject_floating(name: str, number: float, *operands: Operand) -> None:
         raise ValueError(f"{name} is {number}, expected an integer for operands of integer type")
 
 
-@vendor.implements("diopiAdd")
+@vendor.implements("diopiMul", adapt=ufunc_of_two(np.multiply))
+def mul(input: Array, other: Operand) -> Array:
+    return jnp.multiply(*_common(input, other))  # which is the logical and of bool
+
+
+@vendor.implements("diopiAdd", adapt=ufunc_of_two(np.add, 1))
 def add(input: Array, other: Operand, alpha: float) -> Array:
     _reject_floating("alpha", alpha, input, other)
     one, two = _common(input, other)
     return one | (two & bool(alpha)) if _are(jnp.bool_, one) else one + alpha * two
 
 
-@vendor.implements("diopiSub")
+@vendor.implements("diopiSub", adapt=ufunc_of_two(np.subtract, 1))
 def sub(input: Array, other: Operand, alpha: float) -> Array:
     _reject_floating("alpha", alpha, input, other)
     one, two = _common(input, other)
@@ -112,7 +117,7 @@ def _trunc(input: Array, other: Array) -> Array:
 _ROUNDED = {RoundMode.trunc: _trunc, RoundMode.floor: _floor}
 
 
-@vendor.implements("diopiDiv")
+@vendor.implements("diopiDiv", adapt=ufunc_of_two(np.divide, RoundMode.none))
 def div(input: Array, other: Operand, rounding_mode: RoundMode) -> Array:
     if rounding_mode == RoundMode.none:
         wide = (jnp.float32,) if _are_integral(input, other) else ()

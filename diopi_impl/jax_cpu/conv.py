@@ -1,262 +1,21 @@
-"""Convolutions over two and three spatial axes, transposed ones, their gradients, and their unrolled form.
-
-A convolution, its gradients and the transposed one come from a single form that is linear in three tensors: with the
-image x, surrounded by its padding, the kernel w and the result y it is the sum of
-
-    y[n, g·o, p] · w[g·o, c, k] · x[n, g·c, stride·p + dilation·k]
-
-over all indices. Its derivative by y is the convolution, by x the transposed convolution, by w the kernel's gradient.
-Each is a loop over the positions k in the kernel, of one matrix product a group. Three kinds of convolutions are
-faster in another way: those of groups of one channel as a sum of products element by element, those whose kernel is a
-point as a single matrix product, and those of images, in one group of float32, as XLA's own.
-"""
+"""Convolutions over two and three spatial axes, transposed ones, their gradients, and their unrolled form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from math import prod
-from typing import final
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import Array, lax
+from jax import Array
 
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.conv_form import form_of, form_of_transposed
+from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.programs import PRODUCTS_BY_EIGEN
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 Sizes = Sequence[int]
-
-AT_ONCE = 8
-"""Positions in the kernel at most whose products are added at a time, as one product if a group has channels."""
-
-UNROLLED = 64
-"""Positions at most of a kernel that are terms of one sum, where a group has one channel."""
-
-
-def _check_least(name: str, sizes: Sizes, least: int) -> None:
-    if min(sizes) < least:
-        raise ValueError(f"{name} is {list(sizes)}, expected {least} or more along every axis")
-
-
-def _grouped(array: Array, groups: int) -> Array:
-    """(N, groups·C, …) as (groups, C, N, …), in which a group is a matrix."""
-    parts = array.reshape(len(array), groups, array.shape[1] // groups, *array.shape[2:])
-    return jnp.moveaxis(parts, 0, 2)
-
-
-def _ungrouped(parts: Array) -> Array:
-    """The inverse of `_grouped`."""
-    array = jnp.moveaxis(parts, 2, 0)
-    return array.reshape(len(array), array.shape[1] * array.shape[2], *array.shape[3:])
-
-
-def _product(matrices: Array, parts: Array) -> Array:
-    """Of each group the product of a matrix with (channels, N, sizes…).
-
-    Of one channel it is made element by element: XLA fuses that with what it is added to, and calls a routine a group
-    for a product.
-    """
-    if matrices.shape[2] == 1:
-        return matrices.reshape(*matrices.shape[:2], *[1] * (parts.ndim - 2)) * parts
-    return lax.dot_general(matrices, parts, (((2,), (1,)), ((0,), (0,))))
-
-
-@final
-class _Form:
-    """The form for tensors of these shapes.
-
-    The image is cut into phases, as (phases along each axis…, groups, channels, N, sizes…): elements a stride apart are
-    neighbours in one of them, so that what a position in the kernel meets is a block of one phase.
-
-    Args:
-        image: shape of x, (N, C, sizes…).
-        kernel: shape of w, (Cy, C/groups, sizes…).
-        positions: spatial sizes of y; the image has room for them, and may have for more.
-    """
-
-    def __init__(
-        self, image: Sizes, kernel: Sizes, positions: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
-    ) -> None:
-        _check_least("groups", [groups], 1)
-        if image[1] != kernel[1] * groups or kernel[0] % groups:
-            raise ValueError(f"a kernel of shape {tuple(kernel)} in {groups} groups does not fit {image[1]} channels")
-        self._image, self._kernel, self._positions = tuple(image), tuple(kernel), tuple(positions)
-        self._stride, self._padding, self._dilation = tuple(stride), tuple(padding), tuple(dilation)
-        self._groups = groups
-        axes = zip(image[2:], kernel[2:], positions, stride, padding, dilation, strict=True)
-        self._cells = [  # elements of a phase along each axis: as far as padding and kernel reach
-            -(-max(size + 2 * pad, far * (k - 1) + step * (count - 1) + 1) // step)
-            for size, k, count, step, pad, far in axes
-        ]
-        places = np.indices(kernel[2:]).reshape(len(stride), -1).T * dilation
-        cells, phases = np.divmod(places, stride)
-        self._starts = np.hstack([phases, np.zeros((len(phases), 3), int), cells])  # of blocks, for each k
-
-    def result(self, x: Array, w: Array) -> Array:
-        """The derivative by y: the convolution."""
-        if self._kernel[1] == 1 and prod(self._kernel[2:]) <= UNROLLED:
-            return self._sum_of_places(x, w)
-        if (
-            self._groups == prod(self._kernel[2:]) == 1
-            and self._image[2:] == self._positions
-            and not any(self._padding)
-        ):
-            return self._product_of_channels(x, w)
-        if self._groups == 1 and len(self._stride) == 2 and x.dtype == jnp.float32:
-            return self._own_of_xla(x, w)
-        return self._sum_of_products(x, w)
-
-    def _sum_of_places(self, x: Array, w: Array) -> Array:
-        """The convolution of groups of one channel, in one loop over y."""
-        margins = [(pad, max(after, 0)) for pad, after in self._margins]
-        padded = jnp.pad(x, [(0, 0), (0, 0), *margins])[:, :, None]
-        kernels = w.reshape(self._groups, self._kernel[0] // self._groups, *self._kernel[2:])
-
-        def term(place: Sizes) -> Array:
-            first = [far * k for far, k in zip(self._dilation, place, strict=True)]
-            axes = zip(first, self._positions, self._stride, strict=True)
-            last = [start + (count - 1) * step + 1 for start, count, step in axes]
-            met = lax.slice(padded, [0, 0, 0, *first], [*padded.shape[:3], *last], [1, 1, 1, *self._stride])
-            return met * kernels[:, :, *place].reshape(*kernels.shape[:2], *[1] * len(place))
-
-        terms = [term(place) for place in np.ndindex(*self._kernel[2:])]
-        parts = [sum(terms[i + 1 : i + AT_ONCE], start=terms[i]) for i in range(0, len(terms), AT_ONCE)]
-        return sum(parts[1:], start=parts[0]).reshape(self.result_shape)
-
-    def _product_of_channels(self, x: Array, w: Array) -> Array:
-        """The convolution by a kernel that is one point, with as many results as there are elements in the image."""
-        images = x.reshape(*x.shape[:2], prod(self._positions))
-        matrices = jnp.broadcast_to(w.reshape(self._kernel[:2]), (len(x), *self._kernel[:2]))
-        return lax.batch_matmul(matrices, images).reshape(self.result_shape)
-
-    def _own_of_xla(self, x: Array, w: Array) -> Array:
-        return lax.conv_general_dilated(x, w, self._stride, self._margins, rhs_dilation=self._dilation)
-
-    @property
-    def _margins(self) -> list[tuple[int, int]]:
-        """Along each axis what is put before and behind the image, or taken from it, so that all of it is met."""
-        sizes = zip(self._image[2:], self._kernel[2:], self._positions, strict=True)
-        steps = zip(self._stride, self._padding, self._dilation, strict=True)
-        return [
-            (pad, (count - 1) * step + far * (k - 1) + 1 - size - pad)
-            for (size, k, count), (step, pad, far) in zip(sizes, steps, strict=True)
-        ]
-
-    def _sum_of_products(self, x: Array, w: Array) -> Array:
-        """The convolution as a loop over the positions in the kernel."""
-        phases, matrices = self._phases(x), self._matrices(w)
-        together = max(n for n in range(1, AT_ONCE + 1) if len(matrices) % n == 0)
-
-        def add(total: Array, ks: tuple[Array, Array]) -> tuple[Array, None]:
-            blocks = [self._block(phases, start) for start in ks[0]]
-            if ks[1].shape[3] == 1:
-                return sum(map(_product, ks[1], blocks), start=total), None
-            return total + _product(jnp.concatenate(list(ks[1]), 2), jnp.concatenate(blocks, 1)), None
-
-        zeros = jnp.zeros((*matrices.shape[1:3], self._image[0], *self._positions), x.dtype)
-        return _ungrouped(self._loop(add, zeros, matrices, together))
-
-    def image_gradient(self, y: Array, w: Array) -> Array:
-        """The derivative by x: the transposed convolution."""
-        parts = _grouped(y, self._groups)
-
-        def add(phases: Array, ks: tuple[Array, Array]) -> tuple[Array, None]:
-            start, matrix = ks[0][0], ks[1][0]
-            block = self._block(phases, start) + _product(matrix, parts)
-            return lax.dynamic_update_slice(phases, block.reshape(self._block_shape), start), None
-
-        zeros = jnp.zeros((*self._stride, *self._group, *self._cells), y.dtype)
-        return self._joined(self._loop(add, zeros, self._matrices(w).swapaxes(2, 3), 1))
-
-    def kernel_gradient(self, x: Array, y: Array) -> Array:
-        """The derivative by w."""
-        phases, parts = self._phases(x), _grouped(y, self._groups)
-        summed = tuple(range(2, parts.ndim))
-
-        def product(start: Array) -> Array:
-            return lax.dot_general(parts, self._block(phases, start), ((summed, summed), ((0,), (0,))))
-
-        return jnp.moveaxis(lax.map(product, jnp.asarray(self._starts)), 0, -1).reshape(self._kernel)
-
-    def _loop(self, add: Callable[..., tuple[Array, None]], zeros: Array, matrices: Array, together: int) -> Array:
-        """What `add` makes of zeros with the starts of blocks and the matrices of so many positions in the kernel."""
-        parts = (jnp.asarray(self._starts), matrices)
-        return lax.scan(add, zeros, tuple(p.reshape(len(p) // together, together, *p.shape[1:]) for p in parts))[0]
-
-    @property
-    def image_shape(self) -> Sizes:
-        """Shape of x."""
-        return self._image
-
-    @property
-    def result_shape(self) -> Sizes:
-        """Shape of y."""
-        return (self._image[0], self._kernel[0], *self._positions)
-
-    @property
-    def _group(self) -> Sizes:
-        return (self._groups, self._kernel[1], self._image[0])
-
-    @property
-    def _block_shape(self) -> Sizes:
-        return (*[1] * len(self._stride), *self._group, *self._positions)
-
-    def _block(self, phases: Array, start: Array) -> Array:
-        """What one position in the kernel meets: (groups, channels, N, sizes…)."""
-        return lax.dynamic_slice(phases, start, self._block_shape).reshape(*self._group, *self._positions)
-
-    def _matrices(self, w: Array) -> Array:
-        """(positions in the kernel, groups, Cy/groups, C/groups)."""
-        channels, own, *sizes = self._kernel
-        return jnp.moveaxis(w.reshape(self._groups, channels // self._groups, own, prod(sizes)), -1, 0)
-
-    def _phases(self, x: Array) -> Array:
-        axes = zip(x.shape[2:], self._padding, self._cells, self._stride, strict=True)
-        margins = [(pad, cells * step - size - pad) for size, pad, cells, step in axes]
-        padded = _grouped(jnp.pad(x, [(0, 0), (0, 0), *margins]), self._groups)
-        rank = len(margins)
-        cut = padded.reshape(*self._group, *[n for pair in zip(self._cells, self._stride, strict=True) for n in pair])
-        return jnp.moveaxis(cut, range(4, 4 + 2 * rank, 2), range(rank))
-
-    def _joined(self, phases: Array) -> Array:
-        """The inverse of `_phases`."""
-        rank = len(self._stride)
-        cut = jnp.moveaxis(phases, range(rank), range(4, 4 + 2 * rank, 2))
-        sizes = [cells * step for cells, step in zip(self._cells, self._stride, strict=True)]
-        padded = _ungrouped(cut.reshape(*self._group, *sizes))
-        inside = [slice(pad, pad + size) for pad, size in zip(self._padding, self._image[2:], strict=True)]
-        return padded[:, :, *inside]
-
-
-def _form(image: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> _Form:
-    """The form of a convolution of an image of this shape; ValueError if there is none."""
-    for name, sizes, least in (("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1)):
-        _check_least(name, sizes, least)
-    axes = zip(image[2:], kernel[2:], stride, padding, dilation, strict=True)
-    positions = [(size + 2 * pad - far * (k - 1) - 1) // step + 1 for size, k, step, pad, far in axes]
-    _check_least("the result's size", positions, 1)
-    return _Form(image, kernel, positions, stride, padding, dilation, groups)
-
-
-def _form_transposed(
-    y: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int, dilation: Sizes
-) -> _Form:
-    """The form whose image is the result of a transposed convolution, a little larger along axes of output padding."""
-    axes = zip(y[2:], kernel[2:], stride, padding, dilation, output_padding, strict=True)
-    sizes = [(count - 1) * step - 2 * pad + far * (k - 1) + more + 1 for count, k, step, pad, far, more in axes]
-    _check_least("the result's size", sizes, 1)
-    _check_least("output_padding", output_padding, 0)
-    for name, numbers, least in (("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1)):
-        _check_least(name, numbers, least)
-    if any(more >= max(step, far) for more, step, far in zip(output_padding, stride, dilation, strict=True)):
-        raise ValueError(
-            f"output_padding is {list(output_padding)}, expected less than the larger of stride and dilation"
-        )
-    if y[1] != kernel[0]:
-        raise ValueError(f"the input has {y[1]} channels, a kernel of shape {tuple(kernel)} expects {kernel[0]}")
-    return _Form((y[0], kernel[1] * groups, *sizes), kernel, y[2:], stride, padding, dilation, groups)
 
 
 def _batched(array: Array, rank: int) -> Array:
@@ -291,7 +50,7 @@ def convolution(
     groups: int,
 ) -> Array:
     x = _batched(input, rank)
-    result = _form(x.shape, weight.shape, stride, padding, dilation, groups).result(x, weight)
+    result = form_of(x.shape, weight.shape, stride, padding, dilation, groups).result(x, weight)
     return _add_bias(result, bias, input)
 
 
@@ -307,7 +66,7 @@ def convolution_backward(
     groups: int,
 ) -> tuple[Array, Array, Array | None]:
     x, y = _batched(input, rank), _batched(grad_output, rank)
-    form = _form(x.shape, weight.shape, stride, padding, dilation, groups)
+    form = form_of(x.shape, weight.shape, stride, padding, dilation, groups)
     check_shapes(form.result_shape, grad_output=y)
     grad_input = form.image_gradient(y, weight).reshape(input.shape)
     return grad_input, form.kernel_gradient(x, y), _bias_gradient(y, bias_sizes)
@@ -325,7 +84,7 @@ def transposed(
     dilation: Sizes,
 ) -> Array:
     y = _batched(input, rank)
-    form = _form_transposed(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
+    form = form_of_transposed(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
     return _add_bias(form.image_gradient(y, weight), bias, input)
 
 
@@ -342,20 +101,19 @@ def transposed_backward(
     groups: int,
 ) -> tuple[Array, Array, Array | None]:
     y, x = _batched(input, rank), _batched(grad_output, rank)
-    form = _form_transposed(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
+    form = form_of_transposed(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
     check_shapes(form.image_shape, grad_output=x)
     grad_input = form.result(x, weight).reshape(input.shape)
     return grad_input, form.kernel_gradient(x, y), _bias_gradient(x, bias_sizes)
 
 
+_products_by_eigen = partial(compiled, options=PRODUCTS_BY_EIGEN)
+
 for _rank in (2, 3):
-    for _name, _function in (
-        (f"diopiConvolution{_rank}d", convolution),
-        (f"diopiConvolution{_rank}dBackward", convolution_backward),
-        (f"diopiConvTranspose{_rank}d", transposed),
-        (f"diopiConvTranspose{_rank}dBackward", transposed_backward),
-    ):
-        vendor.implements(_name)(partial(_function, _rank))
+    vendor.implements(f"diopiConvolution{_rank}d", adapt=_products_by_eigen)(partial(convolution, _rank))
+    vendor.implements(f"diopiConvolution{_rank}dBackward")(partial(convolution_backward, _rank))
+    vendor.implements(f"diopiConvTranspose{_rank}d")(partial(transposed, _rank))
+    vendor.implements(f"diopiConvTranspose{_rank}dBackward")(partial(transposed_backward, _rank))
 
 
 @vendor.implements("diopiIm2Col")

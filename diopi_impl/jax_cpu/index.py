@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from diopi_impl.functional import Adapted, Adapter, apply_directly
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.filled import or_filled
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.ranges import check_in_range
 from diopi_proto.prototype import Prototype
@@ -25,11 +26,11 @@ Prepare = Callable[[dict[str, Any]], None]
 """Checks the arguments by name, on the host, and may put others in their places."""
 
 
-def after(prepare: Prepare) -> Adapter:
-    """The adapter of jax_cpu behind something that is done on the host with the arguments."""
+def after(prepare: Prepare, adapter: Adapter = compiled) -> Adapter:
+    """`adapter` behind something that is done on the host with the arguments."""
 
     def adapt(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-        run = compiled(prototype, function)
+        run = adapter(prototype, function)
 
         def adapted(arguments: Sequence[Any], out: Sequence[Any]) -> Sequence[Any]:
             given = dict(zip((p.name for p in prototype.arguments), arguments, strict=True))
@@ -357,9 +358,9 @@ def scatter_scalar(input: Array, dim: int, value: float, index: Array, reduce: s
 # Tables
 
 
-def _in_table(rows: Callable[[dict[str, Any]], int]) -> Adapter:
+def _in_table(rows: Callable[[dict[str, Any]], int], adapter: Adapter = compiled) -> Adapter:
     """`indices` holds numbers of the rows of a table, which has as many as `rows` says."""
-    return after(lambda given: check_positions("indices", given["indices"], 0, rows(given)))
+    return after(lambda given: check_positions("indices", given["indices"], 0, rows(given)), adapter)
 
 
 def _check_table(table: Array) -> None:
@@ -367,10 +368,26 @@ def _check_table(table: Array) -> None:
         raise ValueError(f"a table of shape {table.shape} was given, expected two axes")
 
 
-@vendor.implements("diopiEmbedding", adapt=_in_table(lambda given: len(given["weight"])))
+def _are_rows(arguments: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    """Whether a result of this form is rows of the table, which lie one after the other."""
+    table, indices = arguments[:2]
+    return table.ndim == 2 and table.dtype == dtype and shape == (*indices.shape, table.shape[1])
+
+
+def _take_rows(arguments: Sequence[Any], place: HostArray) -> None:
+    table, indices = arguments[:2]
+    if np.may_share_memory(place, table) or np.may_share_memory(place, indices):
+        place[...] = table[indices]
+    else:
+        np.take(table, indices, 0, out=place, mode="clip")  # of which it makes no array of its own
+
+
+@vendor.implements(
+    "diopiEmbedding", adapt=_in_table(lambda given: len(given["weight"]), or_filled(_are_rows, _take_rows))
+)
 def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_byfreq: bool, sparse: bool) -> Array:
     _check_table(weight)
-    return jnp.take(weight, indices, 0)
+    return jnp.take(weight, indices, 0, mode="clip")
 
 
 @vendor.implements("diopiEmbeddingBackward", adapt=_in_table(lambda given: given["num_weights"]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any, final
 
 import jax.numpy as jnp
@@ -24,7 +25,7 @@ from diopi_impl.functional import (
     wants_out,
 )
 from diopi_impl.jax_cpu.convert import converted_first, element, widened
-from diopi_impl.jax_cpu.programs import ProgramCache
+from diopi_impl.jax_cpu.programs import Options, ProgramCache
 from diopi_impl.results import check_number, check_shape
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
@@ -33,19 +34,33 @@ from lib_rt.dtypes import from_numpy
 _programs = ProgramCache()
 
 
-def compiled(prototype: Prototype, function: Callable[..., Any], *, traced: Sequence[str] = ()) -> Adapted:
-    """The adapter of jax_cpu; `traced` names numbers that are inputs of the program as arrays are."""
-    return _Compiled(prototype, function, traced)
+def compiled(
+    prototype: Prototype,
+    function: Callable[..., Any],
+    *,
+    traced: Sequence[str] = (),
+    options: Options = MappingProxyType({}),
+) -> Compiled:
+    """The adapter of jax_cpu.
+
+    Args:
+        traced: names of numbers that are inputs of the program as arrays are.
+        options: of the compiler, for programs that are optimised.
+    """
+    return Compiled(prototype, function, traced, options)
 
 
 @final
-class _Compiled:
+class Compiled:
     """`function`, compiled once for each combination of attributes and result specs, and shapes and types of arrays."""
 
-    def __init__(self, prototype: Prototype, function: Callable[..., Any], traced: Sequence[str]) -> None:
+    def __init__(
+        self, prototype: Prototype, function: Callable[..., Any], traced: Sequence[str], options: Options
+    ) -> None:
         self._prototype = prototype
         self._function = function
         self._takes_out = wants_out(function)
+        self._options = options
         self._traced = [p.is_tensor or p.is_tensor_array or p.name in traced for p in prototype.arguments]
         self._arrays_at = [i for i, flag in enumerate(self._traced) if flag]
 
@@ -56,7 +71,7 @@ class _Compiled:
         attributes = [value for value, flag in zip(arguments, self._traced, strict=True) if not flag]
         # repr distinguishes 1, 1.0, True, 0.0 and -0.0, which == does not
         key = self, repr(attributes) if attributes else "", tuple([_asked(spec) for spec in out])
-        program = _programs.program(key, partial(partial, self._body, attributes, out))
+        program = _programs.program(key, partial(partial, self._body, attributes, out), self._options)
 
         def compute(arguments: Sequence[Any]) -> Sequence[Any]:
             return [_to_host(result) for result in program([arguments[i] for i in self._arrays_at])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import jax
@@ -14,8 +15,12 @@ from jax import Array, lax
 from diopi_impl.functional import Adapted, OutSpec, ResultSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.lapack import with_lapack
+from diopi_impl.jax_cpu.programs import PRODUCTS_BY_EIGEN
 from diopi_impl.jax_cpu.sizes import check_rank
 from diopi_proto.prototype import Prototype
+
+_implements_product = partial(vendor.implements, adapt=partial(compiled, options=PRODUCTS_BY_EIGEN))
 
 
 def _transpose(a: Array) -> Array:
@@ -32,13 +37,13 @@ def _pullback(function: Callable[..., Array], *primals: Array) -> Callable[[Arra
     return lambda grad: tuple(one.conj() for one in pull(grad.conj()))
 
 
-@vendor.implements("diopiMm")
+@_implements_product("diopiMm")
 def mm(input: Array, mat2: Array) -> Array:
     check_rank(2, input=input, mat2=mat2)
     return jnp.matmul(input, mat2)
 
 
-@vendor.implements("diopiBmm")
+@_implements_product("diopiBmm")
 def bmm(input: Array, mat2: Array) -> Array:
     check_rank(3, input=input, mat2=mat2)
     return lax.batch_matmul(input, mat2)
@@ -51,17 +56,17 @@ def _add_product(input: Array, product: Array, beta: float, alpha: float) -> Arr
     return scaled if beta == 0 else beta * jnp.broadcast_to(input, product.shape) + scaled
 
 
-@vendor.implements("diopiBaddbmm")
+@_implements_product("diopiBaddbmm")
 def baddbmm(input: Array, batch1: Array, batch2: Array, beta: float, alpha: float) -> Array:
     return _add_product(input, bmm(batch1, batch2), beta, alpha)
 
 
-@vendor.implements("diopiAddmm")
+@_implements_product("diopiAddmm")
 def addmm(input: Array, mat1: Array, mat2: Array, beta: float, alpha: float) -> Array:
     return _add_product(input, mm(mat1, mat2), beta, alpha)
 
 
-@vendor.implements("diopiMatmul")
+@_implements_product("diopiMatmul")
 def matmul(input: Array, other: Array) -> Array:
     return jnp.matmul(input, other)
 
@@ -71,11 +76,24 @@ def matmul_backward(grad_out: Array, input: Array, other: Array) -> tuple[Array,
     return _pullback(jnp.matmul, input, other)(grad_out)
 
 
-@vendor.implements("diopiLinear")
+@_implements_product("diopiLinear")
 def linear(input: Array, weight: Array, bias: Array | None) -> Array:
     check_rank(2, weight=weight)
-    product = jnp.matmul(input, weight.T)
+    if input.shape[-1:] != weight.shape[1:]:
+        raise ValueError(f"rows of input have {input.shape[-1:]} elements, those of weight {weight.shape[1:]}")
+    rows = input.reshape(prod(input.shape[:-1]), weight.shape[1])
+    return _add_bias(_rows_by_rows(rows, weight).reshape(*input.shape[:-1], len(weight)), bias)
+
+
+def _add_bias(product: Array, bias: Array | None) -> Array:
     return product if bias is None else product + jnp.broadcast_to(bias, product.shape)
+
+
+def _rows_by_rows(a: Array, b: Array) -> Array:
+    """a·bᵀ of matrices, as a product of rows with columns: what has fewer elements is transposed before."""
+    if a.size + len(a) * len(b) > b.size:
+        return jnp.matmul(a, lax.optimization_barrier(b.T))
+    return lax.optimization_barrier(jnp.matmul(b, lax.optimization_barrier(a.T))).T
 
 
 @vendor.implements("diopiLinearBackward")
@@ -83,7 +101,7 @@ def linear_backward(
     grad_output: Array, input: Array, weight: Array, *, out: tuple[ResultSpec | None, ...]
 ) -> tuple[Array, ...]:
     bias = jnp.zeros(weight.shape[:1] if out[2] is None else out[2].shape, weight.dtype)
-    return _pullback(linear, input, weight, bias)(grad_output)
+    return _pullback(lambda x, w, b: _add_bias(jnp.matmul(x, w.T), b), input, weight, bias)(grad_output)
 
 
 def _checking_info(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
@@ -126,7 +144,7 @@ def _cholesky_factor(mat: Array) -> tuple[Array, Array]:
     return lax.fori_loop(0, len(mat), eliminate, state) if len(mat) else state
 
 
-@vendor.implements("diopiCholeskyBackward")
+@vendor.implements("diopiCholeskyBackward", adapt=with_lapack)
 def cholesky_backward(grad_output: Array, L: Array, upper: bool) -> Array:
     factor, grad = (_adjoint(L), _adjoint(grad_output)) if upper else (L, grad_output)
     product = jnp.tril(_adjoint(factor) @ jnp.tril(grad))
@@ -137,7 +155,7 @@ def cholesky_backward(grad_output: Array, L: Array, upper: bool) -> Array:
     return (grad_mat + _adjoint(grad_mat)) / 2
 
 
-@vendor.implements("diopiTriangularSolve")
+@vendor.implements("diopiTriangularSolve", adapt=with_lapack)
 def triangular_solve(b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Array, Array]:
     return _solve(b, mat, upper, transpose, unitriangular), _stretch(mat, b)
 
@@ -159,7 +177,7 @@ def _solve(b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bo
     )
 
 
-@vendor.implements("diopiTriangularSolveBackward")
+@vendor.implements("diopiTriangularSolveBackward", adapt=with_lapack)
 def triangular_solve_backward(
     grad_x: Array | None,
     grad_cloned_mat: Array | None,
@@ -189,7 +207,7 @@ def _sum_to(array: Array, shape: tuple[int, ...]) -> Array:
     return jnp.asarray(summed)
 
 
-@vendor.implements("diopiLinalgQR")
+@vendor.implements("diopiLinalgQR", adapt=with_lapack)
 def qr(A: Array, mode: str) -> tuple[Array, Array]:
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f"mode is {mode!r}, expected 'reduced', 'complete' or 'r'")

@@ -53,7 +53,8 @@ def _others(input: Array) -> Axes:
 
 
 def _per_channel(input: Array, *values: Array) -> list[Array]:
-    return [value.reshape(_channel_shape(input)) for value in values]
+    """Statistics in the shape that meets the input's, and in the wider type of both."""
+    return [value.reshape(_channel_shape(input)).astype(jnp.result_type(input, value)) for value in values]
 
 
 @vendor.implements("diopiBatchNorm")
@@ -112,7 +113,8 @@ def batch_norm_backward(
     mean, spread = (save_mean, save_invstd) if training else (running_mean, running_var)
     if mean is None or spread is None:
         raise ValueError(f"the {'saved' if training else 'running'} statistics are required")
-    centre, invstd = _per_channel(input, mean, spread if training else 1 / jnp.sqrt(spread + eps))
+    centre, spread = _per_channel(input, mean, spread)
+    invstd = spread if training else 1 / jnp.sqrt(spread + eps)
     x_hat = (input - centre) * invstd
     g = _affine(grad_output, weight, None, _channel_shape(input))
     axes = _others(input)
@@ -184,8 +186,9 @@ def batch_norm_backward_elemt(
     check_shapes(input.shape, grad_out=grad_out)
     check_shapes(input.shape[1:2], sum_dy=sum_dy, sum_dy_xmu=sum_dy_xmu, mean=mean, invstd=invstd)
     n = count.sum()
-    centre, scale, shift, slope = _per_channel(input, mean, invstd, sum_dy / n, jnp.square(invstd) * sum_dy_xmu / n)
-    return _affine((grad_out - shift - (input - centre) * slope) * scale, weight, None, _channel_shape(input))
+    centre, scale, sum_dy, sum_dy_xmu = _per_channel(input, mean, invstd, sum_dy, sum_dy_xmu)
+    slope = jnp.square(scale) * sum_dy_xmu / n
+    return _affine((grad_out - sum_dy / n - (input - centre) * slope) * scale, weight, None, _channel_shape(input))
 
 
 @vendor.implements("diopiBatchNormElemt")

@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
 from itertools import count
 from threading import Lock
+from types import MappingProxyType
 from typing import Any, final
 
 import jax
@@ -30,6 +32,9 @@ import numpy as np
 from diopi_impl.jax_cpu import memory
 
 Program = Callable[[Any], Any]
+
+Options = Mapping[str, str | bool]
+"""Of XLA's compiler, by name."""
 
 LEAST = 32
 """Programs for which there is room at least, if the environment does not say."""
@@ -49,9 +54,14 @@ LARGE = 2**14
 RESULTS_SHARE = 32
 """So may the memory of results that is kept to be written again."""
 
-_QUICKLY_MADE: dict[str, str | bool] = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": False}
+_QUICKLY_MADE: Options = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": False}
 """Options of XLA that make compilation three times cheaper and change no result beyond rounding."""
 
+PRODUCTS_BY_EIGEN: Options = {
+    "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_REDUCE,LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION"
+}
+"""Options that leave products to Eigen and not to YNNPACK, XLA's own choice: a product of rows with columns takes two
+thirds of the time, one of a few rows with rows up to twenty times as long."""
 
 _lowering = Lock()
 """Held while a program is traced and lowered, when JAX imports what it needs: modules that several threads import at
@@ -79,26 +89,33 @@ class ProgramCache:
         self._uses = count(1)
         self._lock = Lock()
 
-    def program(self, key: Hashable, build: Callable[[], Callable[[Any], Any]]) -> Program:
-        """The program for `key` and arrays that all have the same shapes and types, built when there is none."""
+    def program(
+        self, key: Hashable, build: Callable[[], Callable[[Any], Any]], options: Options = MappingProxyType({})
+    ) -> Program:
+        """The program for `key` and arrays that all have the same shapes and types, built when there is none.
+
+        `options` are those with which it is optimised, where this XLA has them.
+        """
         kept: _Kept | None = None
 
         def run(arrays: Any) -> Any:
             nonlocal kept
             program = kept.program if kept is not None else None
             if kept is None or program is None:
-                kept, program = self._find((key, _signature(arrays)), arrays, build)
+                kept, program = self._find((key, _signature(arrays)), arrays, build, options)
             kept.used = next(self._uses)
             return program(arrays)
 
         return run
 
-    def _find(self, key: Hashable, arrays: Any, build: Callable[[], Callable[[Any], Any]]) -> tuple[_Kept, Program]:
+    def _find(
+        self, key: Hashable, arrays: Any, build: Callable[[], Callable[[Any], Any]], options: Options
+    ) -> tuple[_Kept, Program]:
         kept = self._programs.get(key)
         program = kept.program if kept is not None else None
         if kept is not None and program is not None:
             return kept, program
-        program = _compiled(build(), arrays)
+        program = _compiled(build(), arrays, options)
         return self._keep(key, program), program
 
     def _keep(self, key: Hashable, program: Program) -> _Kept:
@@ -134,7 +151,7 @@ def _machine_memory() -> int:
 _memory = memory.ResultMemory(_machine_memory() // RESULTS_SHARE)
 
 
-def _compiled(function: Callable[[Any], Any], arrays: Any) -> Program:
+def _compiled(function: Callable[[Any], Any], arrays: Any, options: Options) -> Program:
     """`function` compiled for the CPU, whatever device JAX computes on by default."""
     with _lowering, jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
         traced = jax.jit(function).trace(arrays)
@@ -143,10 +160,24 @@ def _compiled(function: Callable[[Any], Any], arrays: Any) -> Program:
         lowered = _writing(function, [results[i] for i in lent], arrays) if lent else traced.lower()
     largest = max((math.prod(one.shape) for one in jax.tree.leaves((lowered.in_avals, results))), default=0)
     with jax.enable_x64(True):
-        program: Program = lowered.compile(compiler_options={} if _optimises(largest) else _QUICKLY_MADE)
+        program: Program = lowered.compile(compiler_options=_known(options) if _optimises(largest) else _QUICKLY_MADE)
     if lent:
         program = _lending(program, structure, [(i, results[i].shape, results[i].dtype) for i in lent])
     return _with_wide_types(program) if _has_wide_types(lowered.in_avals) else program
+
+
+def _known(options: Options) -> dict[str, str | bool]:
+    """Those of these options that the compiler knows: they come and go with its versions."""
+    return {name: value for name, value in options.items() if _is_known(name, value)}
+
+
+@cache
+def _is_known(name: str, value: str | bool) -> bool:
+    try:
+        jax.jit(lambda: 0).lower().compile(compiler_options={name: value})
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
 
 
 def _writing(function: Callable[[Any], Any], large: Sequence[Any], arrays: Any) -> Any:

@@ -280,7 +280,48 @@ def _grid_sampler(operator: Operator, returned: list[Any]) -> tuple[str, Operato
     return "diopiGridSample", replace(operator, named=arguments), returned
 
 
+def beyond_attention(
+    query: Any, key: Any, value: Any, bias: Any = None, dropout: float = 0.0, is_causal: bool = False
+) -> str | None:
+    """What `diopiMultiHeadAttention` lacks for attention of these tensors, of [B, H, S, D] each; None if nothing.
+
+    In a causal call of ATen's the first query sees the first key alone, in one of the standard's the last query all.
+    """
+    if bias is not None or dropout:
+        return "with a mask or dropout"
+    if {len(one.shape) for one in (query, key, value)} != {4} or key.shape != value.shape:
+        return "of keys and values of other shapes"
+    if any(query.shape[axis] != key.shape[axis] for axis in (0, 1, 3)):
+        return "of queries and keys of other batches, heads or sizes"
+    return "causal, of more or fewer keys than queries" if is_causal and query.shape[2] != key.shape[2] else None
+
+
+def _attention(operator: Operator, returned: list[Any]) -> tuple[str, Operator, list[Any]]:
+    """Heads come before rows, after them in the standard."""
+    named, maker = operator.named, operator.maker
+    tensors = query, key, value = named["query"], named["key"], named["value"]
+    if lacks := beyond_attention(query, key, value, named["attn_bias"], named["dropout_p"], named["is_causal"]):
+        raise NotMappedError(f"{operator.name} {lacks}")
+
+    def rows_first(tensor: Any) -> Any:
+        shape, strides = ((a, c, b, d) for a, b, c, d in (tensor.shape, tensor.strides))
+        return maker.laid_out(tensor, shape, strides)
+
+    queries, keys, values = map(rows_first, tensors)
+    size = query.shape[3]
+    scale = named["scale"] if named["scale"] is not None else size**-0.5 if size else 1.0
+    common = {"q": queries, "k": keys, "v": values, "scale": scale}
+    if "grad_out" not in named:
+        out, logsumexp, *_ = returned
+        unasked = {"return_debug_mask": False, "debug_attn_mask": None}
+        return "diopiMultiHeadAttention", operator.but(**common, **unasked), [rows_first(out), logsumexp]
+    known = {"grad_out": rows_first(named["grad_out"]), "out": rows_first(named["out"])}
+    gradient = operator.but(**common, **known, softmax_lse=named["logsumexp"])
+    return "diopiMultiHeadAttentionBackward", gradient, [rows_first(result) for result in returned[:3]]
+
+
 RULES: Mapping[str, Rule] = {
+    "attention": _attention,
     "convolution": _convolution,
     "convolution_backward": _convolution,
     "grid_sampler": _grid_sampler,
@@ -288,6 +329,7 @@ RULES: Mapping[str, Rule] = {
 """What depends on more than names."""
 
 RULE_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
+    "attention": ("diopiMultiHeadAttention", "diopiMultiHeadAttentionBackward"),
     "convolution": ("diopiConvolution2d", "diopiConvolution3d", "diopiConvTranspose2d", "diopiConvTranspose3d"),
     "convolution_backward": (
         *("diopiConvolution2dBackward", "diopiConvolution3dBackward"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -39,12 +39,28 @@ from diopi_test.oracle.reference import (
 )
 from lib_rt.dtypes import to_numpy
 
+ExpectedByName = dict[str, Expected | list[Expected] | None]
+
 
 def make_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
     """Draw the data of `case`, compute the reference and derive every budget.
 
     Raises ValueError when the function has no reference or the reference returns something else than its results.
     """
+    return _made(prototype, case, Evaluation.expected)
+
+
+def make_case_to_call(prototype: Prototype, case: Case) -> BaselineCase:
+    """Draw the data of `case`, which nothing is known of the results of but their form: all elements are zero.
+
+    The reference runs once, where `make_baseline_case` runs it ten times. Raises ValueError as that does.
+    """
+    return _made(prototype, case, Evaluation.forms)
+
+
+def _made(
+    prototype: Prototype, case: Case, expected: Callable[[Evaluation, Mapping[str, Any]], ExpectedByName]
+) -> BaselineCase:
     function = reference_of(prototype.name)
     if function is None:
         raise ValueError(f"{prototype.name} has no reference")
@@ -55,7 +71,7 @@ def make_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
         case.label,
         case.dtype,
         {p.name: _stored(passed[p.name]) for p in prototype.arguments},
-        evaluation.expected(with_masks(prototype, passed)),
+        expected(evaluation, with_masks(prototype, passed)),
         case.smoke,
         case.case_class,
     )
@@ -111,7 +127,16 @@ class Evaluation:
     function: Reference
     case: Case
 
-    def expected(self, values: Mapping[str, Any]) -> dict[str, Expected | list[Expected] | None]:
+    def forms(self, values: Mapping[str, Any]) -> ExpectedByName:
+        """Results of zeros by name, of the shapes and element types that the reference's have."""
+        outputs = self._run(plain_values(values))
+        return _unflatten(outputs, [self._zeros(slot, self._dtype(slot, values)) for slot in _slots(outputs)])
+
+    def _zeros(self, slot: _Slot, dtype: Dtype) -> Expected:
+        override = self.case.results.get(slot.name) or ResultOverride()
+        return Expected(np.zeros(slot.array.shape, to_numpy(dtype)), dtype, override.layout.__name__)
+
+    def expected(self, values: Mapping[str, Any]) -> ExpectedByName:
         """The expected results by name."""
         dtypes = [self._dtype(slot, values) for slot in _slots(self._run(plain_values(values)))]
         values = self._converted(values, dtypes)
@@ -293,9 +318,7 @@ def _slots(outputs: Sequence[tuple[str, Any]]) -> list[_Slot]:
     ]
 
 
-def _unflatten(
-    outputs: Sequence[tuple[str, Any]], flat: Sequence[Expected]
-) -> dict[str, Expected | list[Expected] | None]:
+def _unflatten(outputs: Sequence[tuple[str, Any]], flat: Sequence[Expected]) -> ExpectedByName:
     """The expectations by result name, shaped as the outputs were."""
     remaining = iter(flat)
     return {

@@ -229,9 +229,18 @@ def mixed(
             yield on(two_types("with", one, other, 16), domains, "", arguments, **{"exact": True, **about})
 
 
-def two_types(relation: str, one: Dtype, other: Dtype, length: int) -> CaseTemplate:
-    """Operands of two element types, the first of which is said to be under test."""
-    operands = tensor(3, length), tensor(length, dtype=other)
+def beside_one(
+    prototype: Prototype, domains: Domains, arguments: Arguments | None = None, **about: Any
+) -> Iterator[CaseTemplate]:
+    """The second tensor without axes and of a wider type, which counts as that of any other operand."""
+    one, other = Dtype.float16, Dtype.float32
+    if len(tensor_arguments(prototype)) > 1 and not prototype.is_inplace:
+        yield on(two_types("with-one", one, other), domains, "", arguments, **{"exact": True, **about})
+
+
+def two_types(relation: str, one: Dtype, other: Dtype, *shape: int) -> CaseTemplate:
+    """Operands of two element types, the first of which is said to be under test, the other ones of this shape."""
+    operands = tensor(3, *(shape or (16,))), tensor(*shape, dtype=other)
     return CaseTemplate(f"{relation}-{other.name}", operands, dtypes=[one])
 
 

@@ -44,8 +44,8 @@ class CpuCall:
 
     @property
     def draws(self) -> bool:
-        """Whether the operator takes random numbers."""
-        return torch.Tag.nondeterministic_seeded in self.operator.tags
+        """Whether the operator takes random numbers: attention does for dropout alone."""
+        return torch.Tag.nondeterministic_seeded in self.operator.tags and self.named.get("dropout_p") != 0
 
     def is_written(self, name: str) -> bool:
         """Whether the operator may write the tensor of this name."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -39,7 +39,54 @@ class ComparedTensor:
     lines: tuple[str, ...]
 
 
-def compared(call: CpuCall, returned: Any, known: Mapping[int, Expected]) -> Iterator[ComparedTensor]:
+@final
+@dataclass(frozen=True)
+class Known:
+    """What the standard says of a function's result.
+
+    Attributes:
+        expected: it.
+        strides: of the tensor, in elements.
+    """
+
+    expected: Expected
+    strides: tuple[int, ...]
+
+    def of(self, tensor: torch.Tensor) -> Expected | None:
+        """The same of a tensor over that memory, whose axes may be in another order; None if it has other elements."""
+        one, form = self.expected, (tuple(tensor.shape), tensor.stride())
+        if one.dtype is not DTYPES[tensor.dtype]:
+            return None
+        if (one.values.shape, self.strides) == form:
+            return one
+        mine, its = _places(one.values.shape, self.strides), _places(*form)
+        if not np.array_equal(np.sort(mine), np.sort(its)):
+            return None
+        order = np.argsort(mine)[np.argsort(np.argsort(its))]
+
+        def moved(array: NDArray[Any] | None) -> Any:
+            if array is None:
+                return None
+            return np.broadcast_to(array, one.values.shape).ravel()[order].reshape(form[0])
+
+        return replace(
+            one,
+            values=moved(one.values),
+            unit=moved(one.unit),
+            flushed=moved(one.flushed),
+            specified=moved(one.specified),
+        )
+
+
+def _places(shape: Sequence[int], strides: Sequence[int]) -> NDArray[np.intp]:
+    """Where the elements of a tensor lie, in their order, counted in elements from the first."""
+    places = np.zeros((), np.intp)
+    for size, stride in zip(shape, strides, strict=True):
+        places = places[..., None] + stride * np.arange(size)
+    return places.ravel()
+
+
+def compared(call: CpuCall, returned: Any, known: Mapping[int, Known]) -> Iterator[ComparedTensor]:
     """The outputs of a call that was made, and its inputs, which it must not have changed.
 
     Args:
@@ -56,7 +103,7 @@ def compared(call: CpuCall, returned: Any, known: Mapping[int, Expected]) -> Ite
 
 
 def _outputs_of(
-    call: CpuCall, given: Mapping[str, torch.Tensor], known: Mapping[int, Expected]
+    call: CpuCall, given: Mapping[str, torch.Tensor], known: Mapping[int, Known]
 ) -> Iterator[ComparedTensor]:
     try:
         wanted = call.here()
@@ -97,19 +144,17 @@ class _Truth:
     unit: FloatArray | None
 
     @classmethod
-    def of(cls, tensor: torch.Tensor, name: str, precise: PreciseCall | None, known: Mapping[int, Expected]) -> _Truth:
+    def of(cls, tensor: torch.Tensor, name: str, precise: PreciseCall | None, known: Mapping[int, Known]) -> _Truth:
         """Of an output: by the standard's budgets if it is a function's result, else by those of the operator."""
-        dtype, expected = DTYPES[tensor.dtype], known.get(tensor.data_ptr())
-        if expected is not None and (expected.values.size != tensor.numel() or expected.dtype is not dtype):
-            expected = None
+        dtype, found = DTYPES[tensor.dtype], known.get(tensor.data_ptr())
+        expected = None if found is None else found.of(tensor)
         exact = precise.outputs.get(name) if precise else None
         if exact is None or exact.shape != tuple(tensor.shape):
             exact = None
         if not is_inexact(dtype):
             return cls(expected, exact, None)
         if expected is not None:
-            unit = None if expected.unit is None else expected.unit.reshape(tuple(tensor.shape))
-            return cls(expected, exact, unit)
+            return cls(expected, exact, expected.unit)
         return cls(None, exact, precise.unit(name, dtype) if precise and exact is not None else None)
 
     def wrong(self, given: NDArray[Any], wanted: NDArray[Any], dtype: Dtype) -> NDArray[np.bool_]:
@@ -125,7 +170,7 @@ class _Truth:
         else:
             wrong = given != wanted
         if self.expected is not None and self.expected.specified is not None:
-            wrong &= self.expected.specified.reshape(given.shape)
+            wrong &= self.expected.specified
         return wrong
 
 

@@ -16,7 +16,7 @@ import torch
 from diopi_proto.aten.mapping import FunctionCall
 from diopi_proto.types import Dtype
 from diopi_test.baseline.codec import to_json
-from diopi_test.baseline.records import BaselineCase, Expected
+from diopi_test.baseline.records import BaselineCase
 from diopi_test.execution.verdict import Finding, Outcome, Verdict
 from diopi_test.fuzz.findings import CallsWriter
 from diopi_test.harness.collection import Collected
@@ -30,7 +30,7 @@ from diopi_torch.compare.calls import RecordedCall
 from diopi_torch.compare.judged import UnjudgedError, expected, judged
 from diopi_torch.compare.observation import Observation
 from diopi_torch.compare.on_cpu import CpuCall
-from diopi_torch.compare.outputs import ComparedTensor, compared
+from diopi_torch.compare.outputs import ComparedTensor, Known, compared
 from diopi_torch.fallback import operator_name
 from diopi_torch.functions import Performed, watched
 from diopi_torch.observing import observable
@@ -57,7 +57,7 @@ class JudgedCall:
     dtype: Dtype
     case: BaselineCase | None
     outcome: Outcome
-    known: Mapping[int, Expected]
+    known: Mapping[int, Known]
     seconds: float
 
     def record(self) -> CaseRecord:
@@ -79,9 +79,10 @@ def perform_judged(call: FunctionCall, perform: Performed, label: str) -> tuple[
         outcome = Outcome(Verdict.passed, "", [Finding("reference", True, f"not judged: {error}")])
         return made, JudgedCall(call.function, case.label, case.dtype, None, outcome, {}, seconds)
     record = recorded.left_behind(wanted, made)
-    addresses = {name: content.tensor.data_ptr() for name, content in recorded.contents.items()}
-    addresses |= {name: one.data_ptr() for name, one in made.items() if isinstance(one, torch.Tensor)}
-    known = {addresses[tensor.name]: one for tensor, one in record.results()}
+    tensors = {name: content.tensor for name, content in recorded.contents.items()}
+    tensors |= {name: one for name, one in made.items() if isinstance(one, torch.Tensor)}
+    results = [(tensors[tensor.name], one) for tensor, one in record.results()]
+    known = {tensor.data_ptr(): Known(one, tensor.stride()) for tensor, one in results}
     return made, JudgedCall(call.function, case.label, case.dtype, wanted, judged(record), known, seconds)
 
 

@@ -62,8 +62,7 @@ struct diopirt_stream {
     struct handle handle;
     diopirt_device_t device;
     diopiStreamHandle_t native;
-    pthread_mutex_t lock;
-    struct staging* pending;
+    _Atomic(struct staging*) pending; /* a list, which threads add to and take as a whole */
     atomic_int users; /* contexts on it */
 };
 

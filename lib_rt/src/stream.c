@@ -17,7 +17,6 @@ diopiError_t diopirt_stream_create(diopirt_device_t device, diopirt_stream_t* st
     }
     made->device = device;
     device->users++;
-    pthread_mutex_init(&made->lock, NULL);
     *stream = made;
     return diopiSuccess;
 }
@@ -36,7 +35,6 @@ diopiError_t diopirt_stream_destroy(diopirt_stream_t stream) {
     TRY(device_function(device, diopirt_stream_destroy_service, &destroy));
     diopiError_t passed = stream_synchronize(stream); /* if that fails, what is pending is never released */
     int32_t code = ((diopiStreamDestroyFunc_t)destroy)(stream->native);
-    pthread_mutex_destroy(&stream->lock);
     handle_retire(stream);
     device->users--;
     return code == 0 ? passed : device_failed(device, diopirt_stream_destroy_service, code);
@@ -49,19 +47,9 @@ diopiError_t diopirt_stream_native(diopirt_stream_t stream, diopiStreamHandle_t*
     return diopiSuccess;
 }
 
-static struct staging* exchange_pending(diopirt_stream_t stream, struct staging* pending) {
-    pthread_mutex_lock(&stream->lock);
-    struct staging* previous = stream->pending;
-    stream->pending = pending;
-    pthread_mutex_unlock(&stream->lock);
-    return previous;
-}
-
 void stream_keep(diopirt_stream_t stream, struct staging* staging) {
-    pthread_mutex_lock(&stream->lock);
     staging->next = stream->pending;
-    stream->pending = staging;
-    pthread_mutex_unlock(&stream->lock);
+    while (!atomic_compare_exchange_weak(&stream->pending, &staging->next, staging)) continue;
 }
 
 static struct staging* detach(struct staging** list) {
@@ -73,7 +61,7 @@ static struct staging* detach(struct staging** list) {
 diopiError_t stream_synchronize(diopirt_stream_t stream) {
     diopirt_function_t synchronize;
     TRY(device_function(stream->device, diopirt_stream_sync_service, &synchronize));
-    struct staging* passed = exchange_pending(stream, NULL);
+    struct staging* passed = atomic_exchange(&stream->pending, NULL);
     int32_t code = ((diopiSynchronizeStreamFunc_t)synchronize)(stream->native);
     if (code == 0) {
         while (passed != NULL) free(detach(&passed));

@@ -324,6 +324,17 @@ def test_tensors_of_many_axes(library: NativeVendor, axes: int) -> None:
         np.testing.assert_array_equal(out.numpy(), -values)
 
 
+@pytest.mark.parametrize(("tensors", "axes"), [(63, 1), (64, 1), (63, 2), (15, 16)])
+def test_many_tensors(library: NativeVendor, tensors: int, axes: int) -> None:
+    """As many as there is room for where they are told before the call, result included, and more."""
+    values = np.arange(3, dtype=np.float32).reshape(3, *[1] * (axes - 1))
+    with library.open_device() as device, Context(device) as context:
+        given = [Tensor.from_numpy(context, values + i) for i in range(tensors)]
+        out = Tensor.empty(context, (3 * tensors, *values.shape[1:]), Dtype.float32)
+        assert library.call("diopiCat", context, out, given, tensors, 0) is Error.Success, library.last_error()
+        np.testing.assert_array_equal(out.numpy(), np.concatenate([values + i for i in range(tensors)]))
+
+
 def test_a_device_that_is_not_addressable(tmp_path: Path) -> None:
     """Memory the host can't reach is read and written with the vendor's own copies."""
     library = NativeVendor(export("remote:vendor", tmp_path))

@@ -12,6 +12,7 @@ import pytest
 from diopi_impl import Box, UnsupportedDtypeError, Vendor
 from diopi_impl.functional import ResultSpec
 from diopi_impl.host_runtime import HostRuntime
+from diopi_impl.results import Deferred
 from diopi_proto.types import Device, Dtype, Error, RoundMode, Scalar
 from lib_rt import Context, Tensor, is_poison
 
@@ -240,6 +241,25 @@ def test_infinities_are_results_like_any_other(vendor: Vendor, context: Context)
     with warnings.catch_warnings(action="error"):
         call(vendor, "diopiReciprocalInp", context, tensor)
     assert tensor.numpy().tolist() == [np.inf, -np.inf, 0]
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((3,), Dtype.float32), ((3,), Dtype.float16), ((1, 3), Dtype.float32)])
+def test_results_that_are_made_where_they_are_due(
+    vendor: Vendor, context: Context, shape: tuple[int, ...], dtype: Dtype
+) -> None:
+    places: list[Array] = []
+
+    def fill(place: Array) -> None:
+        places.append(place)
+        place[...] = (1, 2, 3)
+
+    vendor.implements("diopiSqrt")(lambda input: Deferred((3,), np.dtype(np.float32), fill))
+    out = Tensor.empty(context, shape, dtype)
+    call(vendor, "diopiSqrt", context, out, Tensor.from_numpy(context, floats(1, 4, 9)))
+    assert out.numpy().ravel().tolist() == [1, 2, 3]
+    (place,) = places
+    is_the_result = (shape, dtype) == ((3,), Dtype.float32)
+    assert (place.ctypes.data == out.data_ptr) == (vendor.host_addressable and is_the_result)
 
 
 def test_axes_of_length_one_do_not_count(vendor: Vendor, context: Context) -> None:

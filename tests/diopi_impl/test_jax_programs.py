@@ -186,6 +186,14 @@ def test_the_environment_is_read_when_a_program_is_made(options: list[Any], monk
     assert options == [QUICKLY_MADE, {}, QUICKLY_MADE]
 
 
+def test_a_function_may_have_options_of_its_own_where_xla_has_them(options: list[Any]) -> None:
+    own = {"xla_cpu_prefer_vector_width": "512", "xla_no_such_option": "1"}
+    for elements in (1, LARGE + 1):
+        ProgramCache().program("key", lambda: lambda arrays: arrays[0], own)([np.zeros(elements)])
+    assert options[0] == QUICKLY_MADE
+    assert options[-1] == {"xla_cpu_prefer_vector_width": "512"}
+
+
 def test_another_setting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIOPI_JAX_OPTIMIZE", "yes")
     with pytest.raises(ValueError, match="DIOPI_JAX_OPTIMIZE is 'yes', expected 0, 1 or auto"):

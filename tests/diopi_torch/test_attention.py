@@ -1,6 +1,7 @@
 """Attention on the device: the paths of evaluation, and products with a softmax between them in all their forms."""
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from torch_devices import Altered
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 import diopi_torch  # noqa: E402  # behind the check for PyTorch
+from diopi_proto.types import Error  # noqa: E402  # behind the check, too
 
 attention = torch.nn.functional.scaled_dot_product_attention
 
@@ -16,8 +18,8 @@ PADDING = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
 LATER = torch.ones(5, 5).triu(1).bool()
 
 
-def numbers(*shape: int) -> Any:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
+def numbers(*shape: int, seed: int = 0) -> Any:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed + sum(shape)))
 
 
 def there(named: dict[str, Any]) -> dict[str, Any]:
@@ -91,3 +93,90 @@ def test_scaled_products(vendor: Altered, queries: Any, keys: Any, options: Any)
         found.append([one.detach().cpu() for one in (result, *gradients)])
     torch.testing.assert_close(found[1], found[0])
     assert diopi_torch.fallbacks() == {}
+
+
+FUNCTIONS = ["diopiMultiHeadAttention", "diopiMultiHeadAttentionBackward"]
+
+
+@pytest.fixture
+def altered(on: Callable[[Any], Any]) -> Altered:
+    """The device, whose memory the host can address."""
+    return on(Altered())
+
+
+def _trained(device: str, dtype: Any, options: Any, keys: int = 5, computed: Any = None) -> list[Any]:
+    """The result and the gradients for numbers of an element type, computed in it or another."""
+    shapes = [(2, 3, 5, 4), (2, 3, keys, 4), (2, 3, keys, 4), (2, 3, 5, 4)]
+    drawn = [numbers(*shape, seed=seed).to(device, dtype).to(computed or dtype) for seed, shape in enumerate(shapes)]
+    tensors, gradient = [one.requires_grad_() for one in drawn[:3]], drawn[3]
+    result = attention(*tensors, **options)
+    return [one.detach().cpu() for one in (result, *torch.autograd.grad(result, tensors, gradient))]
+
+
+def _assert_near(found: Any, exact: Any, dtype: Any) -> None:
+    bound = 8 * torch.finfo(dtype).eps
+    torch.testing.assert_close(found, exact, rtol=bound, atol=bound, check_dtype=False)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"scale": 0.3}], ids=str)
+def test_attention_and_its_gradient_are_a_function_each(altered: Altered, options: Any, dtype: Any) -> None:
+    found = _trained("diopi", dtype, options)
+    _assert_near(found, _trained("cpu", dtype, options, computed=torch.float64), dtype)
+    assert [name for name in altered.called if "Attention" in name] == FUNCTIONS
+    assert not {"diopiBmm", "diopiSoftmax"} & set(altered.called)
+
+
+def test_attention_reads_and_writes_heads_where_they_lie(vendor: Altered) -> None:
+    packed = numbers(2, 5, 3, 12)
+    found = []
+    for device in ("cpu", "diopi"):
+        given = packed.to(device).requires_grad_()
+        heads = [one.unflatten(-1, (3, 4)).transpose(1, 2) for one in given.unbind(2)]
+        result = attention(*heads).transpose(1, 2)
+        assert result.is_contiguous()
+        found.append([result.detach().cpu(), torch.autograd.grad(result.sin().sum(), given)[0].cpu()])
+    torch.testing.assert_close(found[1], found[0])
+    assert "diopiMultiHeadAttention" in vendor.called
+
+
+@pytest.mark.parametrize(
+    ("dtype", "options", "keys"),
+    [
+        (torch.float64, {}, 5),
+        (torch.float32, {"is_causal": True}, 7),
+        (torch.float32, {"attn_mask": torch.zeros(5, 5)}, 5),
+    ],
+    ids=["float64", "causal", "mask"],
+)
+def test_what_the_function_lacks_is_made_of_products(altered: Altered, dtype: Any, options: Any, keys: int) -> None:
+    found = _trained("diopi", dtype, there(options), keys)
+    torch.testing.assert_close(found, _trained("cpu", dtype, options, keys))
+    assert not set(FUNCTIONS) & set(altered.called)
+
+
+def test_so_is_attention_of_a_vendor_without_the_function_or_if_a_program_asks_for_it(altered: Altered) -> None:
+    given = torch.float32, {}
+    expected = _trained("cpu", *given)
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        torch.testing.assert_close(_trained("diopi", *given), expected)
+    altered.lacks = [FUNCTIONS[1]]
+    torch.testing.assert_close(_trained("diopi", *given), expected)
+    assert not set(FUNCTIONS) & set(altered.called)
+    assert diopi_torch.fallbacks() == {}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_attention_that_the_vendor_refuses_falls_back(vendor: Altered, dtype: Any) -> None:
+    vendor.answers, options = dict.fromkeys(FUNCTIONS, Error.DtypeNotSupported), {"is_causal": True}
+    found = _trained("diopi", dtype, options)
+    _assert_near(found, _trained("cpu", dtype, options, computed=torch.float64), dtype)
+    operator = "_scaled_dot_product_fused_attention_overrideable"
+    assert diopi_torch.fallbacks() == {operator: 1, f"{operator}_backward": 1}
+
+
+def test_attention_is_compared_by_the_budgets_of_the_function(altered: Altered) -> None:
+    """Which has its rows before its heads."""
+    with diopi_torch.autocompare(".*attention.*", quiet=True) as comparison:
+        _trained("diopi", torch.float32, {"is_causal": True})
+    assert [(one["compared"], one["wrong"]) for one in comparison.counts.values()] == [(1, 0), (1, 0)]

@@ -37,6 +37,17 @@ def test_what_is_given_back_goes_to_the_same_stream_again(allocator: CachingAllo
     assert (allocator.reserved.current, waits) == (1024 + 1024 + 512, [])
 
 
+def test_what_was_given_back_last_is_at_hand(allocator: CachingAllocator) -> None:
+    blocks = [allocator.allocate(size, stream=0) for size in (512, 1024, 1024)]
+    for block in blocks:
+        allocator.give_back(block)
+    for _ in range(2):
+        assert allocator.allocate(1000, stream=0) is blocks[2]
+        allocator.give_back(blocks[2])
+    assert allocator.allocate(1000, stream=1) not in blocks
+    assert (allocator.allocated, allocator.reserved.current) == (Usage(1024, 2560), 3584)
+
+
 def test_nothing_is_a_block_too(allocator: CachingAllocator) -> None:
     assert allocator.allocate(0, stream=0).nbytes == 512
 

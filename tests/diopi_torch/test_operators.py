@@ -329,3 +329,20 @@ def test_what_is_written_in_part_is_an_error(on: Callable[[Any], Any], function:
     xs = [X.to("diopi"), Y.to("diopi")]
     with pytest.raises(RuntimeError, match=rf"was served in part: {function} answered NoImplement"):
         torch._foreach_add_(xs, [x.clone() for x in xs])
+
+
+@pytest.mark.parametrize("calls_torch", [True, False])
+def test_a_vendor_that_may_call_pytorch_is_outside_of_its_operators(
+    vendor: Altered, monkeypatch: pytest.MonkeyPatch, calls_torch: bool
+) -> None:
+    gradients = []
+
+    def call(*arguments: Any) -> Error:
+        gradients.append((torch.ones(1, requires_grad=True) * 2).requires_grad)
+        return Altered.call(vendor, *arguments)
+
+    x = X.to("diopi")
+    monkeypatch.setattr(vendor, "calls_torch", calls_torch)
+    monkeypatch.setattr(vendor, "call", call)
+    assert_agree(x + x, X + X)
+    assert set(gradients) == {calls_torch}

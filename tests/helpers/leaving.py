@@ -1,14 +1,20 @@
-"""Vendors that raise what isn't an error: in every call, or when they are imported as the environment says."""
+"""Vendors that raise what isn't an error: in every call, or when they are imported as the environment says.
+
+And vendors whose device opens late, or never.
+"""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from faulty import FaultyVendor
+
+from lib_rt import Device
 
 WAYS = {
     "exit": lambda: raising(SystemExit(0)),
@@ -40,6 +46,25 @@ def slow(arguments: dict[str, Any]) -> None:
     time.sleep(0.3)
 
 
+def work() -> None:
+    """Be busy for two seconds of CPU."""
+    end = time.process_time() + 2
+    while time.process_time() < end:
+        pass
+
+
+class OpeningVendor(FaultyVendor):
+    """Its device does something before it opens."""
+
+    def __init__(self, name: str, before: Callable[[], None]) -> None:
+        super().__init__(name, lambda _: None)
+        self._before = before
+
+    def open_device(self) -> Device:
+        self._before()
+        return super().open_device()
+
+
 def is_to_leave() -> bool:
     """Whether this import leaves: every one, or each but the first of all processes."""
     match os.environ.get("LEAVING_WHERE"):
@@ -60,3 +85,4 @@ exiting, interrupting, skipping, pytest_exiting = (
     FaultyVendor(name, lambda _, way=way: way()) for name, way in list(WAYS.items())[:4]
 )
 slowly = FaultyVendor("slowly", slow)
+opening_busily, opening_never = OpeningVendor("busily", work), OpeningVendor("never", hang)

@@ -77,6 +77,12 @@ def test_non_contiguous_arrays_are_taken_by_value(context: Context) -> None:
         np.testing.assert_array_equal(tensor.numpy(), array)
 
 
+def test_large_arrays_are_taken_by_value(context: Context) -> None:
+    values = np.arange(12_000.0).reshape(30, 400)
+    for array in (values, values.T, values[::2, ::-1], np.broadcast_to(values[:1], (30, 400))):
+        np.testing.assert_array_equal(Tensor.from_numpy(context, array).numpy(), array)
+
+
 def test_expanded_and_overlapping_layouts(context: Context) -> None:
     expanded = np.broadcast_to(np.arange(3, dtype=np.int32), (4, 3))
     tensor = Tensor.from_numpy(context, expanded, strides=(0, 1))

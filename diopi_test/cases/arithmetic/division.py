@@ -32,6 +32,7 @@ from diopi_test.cases.elementwise import (
     ROW,
     Domains,
     Labelled,
+    beside_one,
     elementwise_cases,
     mixed,
     numbers,
@@ -90,6 +91,7 @@ def div(prototype: Prototype) -> Iterator[Case]:
         *few_specials(prototype, {"other": by_category(0, 0, -0.0), **TRUE}),
         *variants(DIVISION, DIVISORS),
         *mixed(prototype, {"input": SMALL, "other": nonzero(WIDE)}, TRUE, exact=False),
+        *beside_one(prototype, {"input": SMALL, "other": nonzero(WIDE)}, TRUE, exact=False),
         *ROUNDED,
     ]
     if prototype.form == "scalar":
@@ -190,6 +192,7 @@ def remainder(prototype: Prototype) -> Iterator[Case]:
         truths = [(Dtype.bool, Dtype.int32), (Dtype.bool, F32)]
         by_truths = {"input": whole(-9, 9), "other": choice([True])}
         templates += mixed(prototype, {"input": SMALL, "other": nonzero(WIDE)}, of_bool=False)
+        templates += beside_one(prototype, {"input": SMALL, "other": nonzero(WIDE)})
         templates += meetings(prototype, lambda dtype: {"input": unheld(dtype), "other": choice([3, -9])})
         templates += mixed(prototype, TRUTHS_BY_NUMBER, {}, truths, smoke=True, case_class=CALLERS)
         templates += mixed(prototype, by_truths, {}, [(Dtype.int32, Dtype.bool)], case_class=CALLERS)

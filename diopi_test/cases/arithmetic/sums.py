@@ -24,7 +24,18 @@ from diopi_test.cases.arithmetic.values import (
     wide_integers,
 )
 from diopi_test.cases.domains import Domain, between, choice, magnitudes, normal, whole, whole_range
-from diopi_test.cases.elementwise import ROW, Domains, elementwise_cases, into, mixed, numbers, on, spread, variants
+from diopi_test.cases.elementwise import (
+    ROW,
+    Domains,
+    beside_one,
+    elementwise_cases,
+    into,
+    mixed,
+    numbers,
+    on,
+    spread,
+    variants,
+)
 from diopi_test.cases.meeting import first_gap, meetings, unheld
 from diopi_test.cases.model import Case, cases_for
 from diopi_test.cases.template import Types
@@ -83,6 +94,7 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
         *((*variants(TERMS, LIFTS, LIFTED), cancelled) if prototype.form == "scalar" else ()),
         *meetings(prototype, either_way, {"alpha": 1}),
         *mixed(prototype, SMALL_BY_WIDE, {"alpha": 3}, of_bool=not without_bool),
+        *beside_one(prototype, SMALL_BY_WIDE, {"alpha": 3}),
     ]
     if without_bool:
         templates += mixed(prototype, both(whole(-1, 1)), {"alpha": 1}, [(Dtype.bool, Dtype.int32)], smoke=True)
@@ -110,6 +122,7 @@ def mul(prototype: Prototype) -> Iterator[Case]:
         *PRODUCTS,
         *(lifted if prototype.form == "scalar" else ()),
         *mixed(prototype, SMALL_BY_WIDE),
+        *beside_one(prototype, SMALL_BY_WIDE),
         *meetings(prototype, lambda dtype: both(by_kind(choice([3, -3]), unheld(dtype)))),
     ]
     return elementwise_cases(prototype, templates)

@@ -114,12 +114,16 @@ ADDED_UP = {
     "outer": "as much is added up in every row, wherever the mask is true",
 }
 
-UNEQUALLY_OFTEN = literal(np.arange(1100)[:, np.newaxis] % 4 < [4, 3, 1], Dtype.bool)
+
+def _unequally_often(rows: int) -> TensorSpec:
+    return literal(np.arange(rows)[:, np.newaxis] % 4 < [4, 3, 1], Dtype.bool)
+
 
 MASKED_SELECT_BACKWARD = (
     *MASKED,
     *(CaseTemplate(f"{label}-all", SPREADING[label], dtypes=Types.every) for label in ("input-row", "outer")),
-    *sums("grad_output", ((3, 1, 5), pattern(3, 67, 5, every=2)), ((3,), UNEQUALLY_OFTEN)),
+    *sums("grad_output", ((3, 1, 5), pattern(3, 67, 5, every=2)), ((3,), _unequally_often(1100))),
+    CaseTemplate("equal-sum", ((3,), _unequally_often(4000)), domains={"grad_output": choice([0.1, 0.3])}),
 )
 
 register("diopiMaskedSelectBackward", templates=MASKED_SELECT_BACKWARD, derive=masking(normal()), weak=ADDED_UP)

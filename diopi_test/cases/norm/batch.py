@@ -154,6 +154,13 @@ def _gathered(label: str, workers: int, channels: int, means: Domain = SHIFTED, 
     return layer(label, (workers, channels), **about).but(domains={"mean_all": means})
 
 
+MEANS_IN_FLOAT = {
+    "mean_all": tensor(3, 5, dtype=F32, domain=SHIFTED),
+    "invstd_all": tensor(3, 5, dtype=F32, domain=POSITIVE),
+    "counts": tensor(3, dtype=F32, domain=whole(2, 30)),
+}
+"""In a narrower type than the input's, in which they are joined."""
+
 GATHERED = (
     _gathered("plain", 3, 5, dtypes=floating).but(smoke=True),
     _gathered("one-worker", 1, 4),
@@ -166,6 +173,8 @@ GATHERED = (
     _gathered("eps", 3, 4, eps=0.25),
     _gathered("small-eps", 3, 4, eps=1e-5),
     *(_gathered(f"momentum-{name}", 3, 4, momentum=momentum) for name, momentum in MOMENTA.items()),
+    _gathered("float-statistics", 3, 5, dtypes=(F64,)).but(arguments=MEANS_IN_FLOAT),
+    _gathered("far", 5, 4, FAR),
     _gathered("far-apart", 3, 4, normal(30), dtypes=(F32, F64)),
     _gathered("nan", 3, 4, with_first(nan)),
     *(_gathered(f"momentum-{momentum}", 3, 4, momentum=momentum) for momentum in FURTHER_MOMENTA),
@@ -222,10 +231,17 @@ synchronised(
     ),
 )
 
+SUMS_IN_FLOAT = {
+    **{name: tensor(5, dtype=F32, domain=normal(20)) for name in ("sum_dy", "sum_dy_xmu")},
+    "mean": tensor(5, dtype=F32, domain=SHIFTED),
+    "invstd": tensor(5, dtype=F32, domain=POSITIVE),
+}
+
 synchronised(
     "diopiBatchNormBackwardElemt",
     templates=(
         *SYNCHRONISED,
+        layer("float-statistics", (3, 5, 2), dtypes=(F64,)).but(arguments=SUMS_IN_FLOAT),
         layer("one-worker", (3, 4, 5), count=tensor(1, dtype=Dtype.int32, domain=whole(5, 20))),
         layer("strided-count", (3, 4, 5), count=tensor(4, dtype=Dtype.int32, domain=whole(1, 9), layout=strided)),
     ),

@@ -229,6 +229,7 @@ instance_norm(
         NO_BIAS,
         *ALONG,
         layer("whole-eps", (3, 4, 5), eps=2.0),
+        layer("far", (3, 4, 31), FAR),
         layer("equal-rows", WIDE, input=EQUAL_ROWS, grad_output=EQUAL_ROWS, dtypes=(F32, F64)),
     ),
 )

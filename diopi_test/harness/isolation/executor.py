@@ -20,11 +20,11 @@ from diopi_test.harness.isolation.ending import cpu_seconds, how, outcome_of_end
 from diopi_test.harness.isolation.nursery import DeviceProcess, Ended, Nursery
 from diopi_test.harness.options import CaseOptions, Limits
 
-LOADING, LOADING_BUSY, PROBING, CLOSING = 8.0, 60.0, 5.0, 5.0
-"""Seconds a vendor may take to load, to load if it is busy with it, to show that it works, and to close its device."""
+LOADING, PROBING, STARTING_BUSY, CLOSING = 8.0, 5.0, 60.0, 5.0
+"""Seconds a vendor may take to load, to show that it works, for each of them if it is busy, to close its device."""
 
 BUSY = 0.03
-"""Seconds of CPU for each second of which a process that loads is busy, on a machine that has much else to do, too."""
+"""Seconds of CPU for each second of which a process that starts is busy, on a machine that has much else to do, too."""
 
 LIMITS, CASE_OPTIONS = Limits(), CaseOptions()
 """What holds if nobody says."""
@@ -86,7 +86,8 @@ class _Slot:
         is_ready: whether the process has loaded the vendor and shown that it works.
         served: number of cases it was given and is done with.
         latest: the id of the latest of them.
-        began: when the running case was.
+        began: when the running case was, or loading the vendor, or showing that it works.
+        cpu: seconds of CPU that the process had used when it began to load the vendor, or to show that it works.
         deadline: when what it does now has taken too long.
         output: bytes it had written when the latest case was done.
         why: of a process that was told to end: the verdict on the running case, and the reason.
@@ -101,6 +102,7 @@ class _Slot:
     served: int = 0
     latest: str = ""
     began: float = 0.0
+    cpu: float = 0.0
     deadline: float = 0.0
     output: int = 0
     why: tuple[Verdict, str] | None = None
@@ -116,6 +118,11 @@ class _Slot:
         """Take in a new process."""
         self.process, self.is_ready, self.served, self.latest, self.output = process, False, 0, "", 0
         self.has_loaded, self.why, self.answered = False, None, False
+
+    def expects(self, seconds: float, cpu: float) -> None:
+        """A step of the start of its process begins, which has used so much CPU."""
+        self.began, self.cpu = time.monotonic(), cpu
+        self.deadline = self.began + seconds
 
 
 @final
@@ -276,8 +283,7 @@ class Executor:
         slot.holds(self._nursery.start(self._vendor, self._options))
         assert slot.process is not None
         self._selector.register(slot.process.channel, EVENT_READ, slot)
-        slot.began = time.monotonic()
-        slot.deadline = slot.began + LOADING
+        slot.expects(LOADING, 0.0)
 
     def _retire(self, slot: _Slot) -> None:
         """End the process of an idle slot: the next case is to be the first of another."""
@@ -328,7 +334,7 @@ class Executor:
                     self._begin(slot)
                 case {"loaded": description}:
                     self._description, slot.has_loaded = from_json(Description, description), True
-                    slot.deadline = time.monotonic() + PROBING
+                    slot.expects(PROBING, cpu_seconds(process.number))
                 case {"ready": True}:
                     slot.is_ready, self._has_started, self._failed_starts = True, True, 0
                     self._begin(slot)
@@ -390,18 +396,16 @@ class Executor:
         elif slot.is_ready:
             reason = f"not done after {self._limits.timeout:g} s"
             self._end(slot, (Verdict.timed_out, reason), signal.SIGABRT)
-        elif slot.has_loaded:
-            self._end(slot, (Verdict.timed_out, f"did not show that it works in {PROBING:g} s"), signal.SIGABRT)
-        elif self._is_busy_loading(slot, process):
-            slot.deadline = slot.began + LOADING_BUSY
+        elif self._is_busy_starting(slot, process):
+            slot.deadline = slot.began + STARTING_BUSY
         else:
-            seconds = slot.deadline - slot.began
-            self._end(slot, (Verdict.timed_out, f"did not load in {seconds:.0f} s"), signal.SIGABRT)
+            step, seconds = "show that it works" if slot.has_loaded else "load", slot.deadline - slot.began
+            self._end(slot, (Verdict.timed_out, f"did not {step} in {seconds:.0f} s"), signal.SIGABRT)
 
-    def _is_busy_loading(self, slot: _Slot, process: DeviceProcess) -> bool:
-        """Whether a process that was to have loaded its vendor is at it, and has more time for that."""
+    def _is_busy_starting(self, slot: _Slot, process: DeviceProcess) -> bool:
+        """Whether a process that was to be done with a step of its start is at it, and has more time for that."""
         passed = time.monotonic() - slot.began
-        return passed < LOADING_BUSY and cpu_seconds(process.number) > BUSY * passed
+        return passed < STARTING_BUSY and cpu_seconds(process.number) - slot.cpu > BUSY * passed
 
     def _end(self, slot: _Slot, why: tuple[Verdict, str], number: signal.Signals) -> None:
         assert slot.process is not None

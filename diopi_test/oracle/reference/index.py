@@ -209,7 +209,9 @@ def masked_select_backward(grad_output: Array, input: Array, mask: Array) -> Wit
     if n == 1:
         return Exact(total)
     magnitudes, squares = (sum_to(np.abs(spread) ** p, input.shape) for p in (1, 2))
-    return WithTerms(total, accumulated(n, magnitudes, squares, total))
+    numbers = np.broadcast_to(np.arange(total.size).reshape(total.shape), spread.shape)
+    repeated = repetition_at(numbers, spread, np.full(total.shape, n))
+    return WithTerms(total, accumulated(n, magnitudes, squares, total, repeated))
 
 
 @reference("diopiWhere")

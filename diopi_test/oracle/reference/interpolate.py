@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
+from diopi_test.oracle.reference.sampling import ROUNDED
 from diopi_test.oracle.reference.weights import Weights, along_axes, finite, weighted, with_infinite
 
 Array = NDArray[Any]
@@ -158,8 +159,20 @@ def _sampled_linearly(input: Array, weights: Sequence[Array]) -> Array:
     return total
 
 
+def _has_certain_parts(input: Array, indices: Sequence[Array]) -> Array:
+    """(N, points, C): whether rounding indices changes nothing in which infinite elements and NaNs have a weight."""
+
+    def parts(sign: int) -> Array:
+        reach = [1 + sign * ROUNDED * (np.abs(index[..., np.newaxis]) + 1) / 2 for index in indices]
+        sizes = zip(indices, reach, input.shape[2:], strict=True)
+        near = [np.abs(index[..., np.newaxis] - np.arange(d)) < most for index, most, d in sizes]
+        return _sampled_linearly((~np.isfinite(input)).astype(float), [one.astype(float) for one in near])
+
+    return parts(1) == parts(-1)
+
+
 @reference("diopiGridSample")
-def grid_sample(input: Array, grid: Array, mode: str) -> WithTerms | Exact:
+def grid_sample(input: Array, grid: Array, mode: str) -> WithTerms | PartlySpecified | Exact:
     indices = _grid_indices(input, grid)
 
     def shaped(samples: Array) -> Array:
@@ -176,4 +189,5 @@ def grid_sample(input: Array, grid: Array, mode: str) -> WithTerms | Exact:
         ahead = np.arange(d) - index[..., np.newaxis]
         slopes = np.where(np.abs(ahead) < 1, np.sign(ahead), 0) * (np.abs(index[..., np.newaxis]) + 1) / 2
         terms = terms + np.abs(_sampled_linearly(input, [*weights[:axis], slopes, *weights[axis + 1 :]]))
-    return WithTerms(shaped(_sampled_linearly(input, weights)), shaped(terms))
+    result = WithTerms(shaped(_sampled_linearly(input, weights)), shaped(terms))
+    return PartlySpecified(result, shaped(_has_certain_parts(input, indices)))

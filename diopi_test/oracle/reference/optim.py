@@ -178,7 +178,7 @@ def rmsprop(
 def clip_grad_norm(
     grads: Sequence[Array], max_norm: float, norm_type: float, error_if_nonfinite: bool
 ) -> tuple[Any, list[Any]]:
-    total = _norm(np.array([_norm(grad.ravel(), norm_type) for grad in grads]), norm_type)
+    total = _norm(np.array([_norm(grad.ravel(), norm_type) for grad in grads]), norm_type) if grads else np.float64(0)
     factor = np.minimum(1, max_norm / (total + 1e-6))
     sizes = np.abs(np.concatenate([np.zeros(0), *(grad.ravel() for grad in grads)]))
     error = norm_terms(sizes, norm_type, 0).item()
@@ -188,4 +188,6 @@ def clip_grad_norm(
 
 
 def _norm(vector: Array, order: float) -> Any:
+    if vector.size == 0 and (order < 0 or np.isinf(order)):
+        raise ValueError(f"no elements have no norm of order {order}")
     return np.linalg.norm(vector, order) if vector.size else np.float64(0)

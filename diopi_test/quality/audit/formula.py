@@ -1,4 +1,7 @@
-"""Faults of formulas: the results of a reference with one operator, number or function in its source changed."""
+"""Faults of formulas: the results of a reference with one place in its source changed.
+
+One operator, number or function is another one; or a square (a − b)² is expanded, which cancels far from 0.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import ast
 import builtins
 import importlib
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -17,7 +20,9 @@ from typing import Any, final
 
 import diopi_test.oracle.reference as package
 from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
 from diopi_test.baseline.dependencies import dependencies
+from diopi_test.baseline.records import BaselineCase
 from diopi_test.oracle.reference import Reference, reference_of, separate_registry
 from diopi_test.quality.audit.chance import is_random
 from diopi_test.quality.audit.fault import Answer, Effect, Fault
@@ -90,8 +95,9 @@ CONVERSIONS = {"int": "round", "round": "int"}
 @final
 @dataclass(frozen=True)
 class Change:
-    """One change of a module's source: which variant of which node takes its place, and how that reads."""
+    """One change of a module's source: which variant of a kind of which node takes its place, and how that reads."""
 
+    kind: str
     module: str
     place: int
     variant: int
@@ -112,10 +118,12 @@ def formula_faults(function: str) -> Iterator[Fault]:
         for change in _changes(module, frozenset(lines)):
             name = change.text if change.text not in names else f"{change.text} (place {change.place})"
             names.add(name)
-            yield Fault(name, partial(_answered_with, function, right.__module__, change), kind="formula changed")
+            yield Fault(name, partial(_answered_with, function, right.__module__, change), kind=change.kind)
 
 
 def _answered_with(function: str, family: str, change: Change, answer: Answer) -> Effect:
+    if not KINDS[change.kind].concerns(answer.case):
+        return Effect.absent
     try:
         answer.reference = _changed_reference(function, family, change)
     except Exception:  # a changed source may raise anything
@@ -181,9 +189,10 @@ def _changes(module: str, lines: frozenset[int]) -> list[Change]:
     for place, node in enumerate(_places(_tree(module))):
         if node.lineno in lines:
             where = f"{module.removeprefix(f'{package.__name__}.').replace('.', '/')}.py:{node.lineno}"
-            for number, variant in enumerate(_variants(node)):
-                text = f"{where}: {_read(node)} -> {_read(variant)}"
-                changes.append(Change(module, place, number, text))
+            for kind, about in KINDS.items():
+                for number, variant in enumerate(about.variants(node)):
+                    text = f"{where}: {_read(node)} -> {_read(variant)}"
+                    changes.append(Change(kind, module, place, number, text))
     return changes
 
 
@@ -242,17 +251,57 @@ def _variants(node: Any) -> list[Any]:
     return []
 
 
+EXPANDED = "{0} * {0} - 2 * ({0} * {1}) + {1} * {1}"
+"""The square of a difference, as it is computed where products are at hand."""
+
+
+def _expanded(node: Any) -> list[Any]:
+    """The square of a difference of two arrays, or of its modulus, expanded in float32."""
+    match node:
+        case ast.BinOp(base, ast.Pow(), ast.Constant(2)) | ast.Call(ast.Attribute(ast.Name("np"), "square"), [base]):
+            match base:
+                case ast.Call(ast.Attribute(ast.Name("np"), "abs"), [ast.BinOp(one, ast.Sub(), other)]):
+                    pass
+                case ast.BinOp(one, ast.Sub(), other):
+                    pass
+                case _:
+                    return []
+            operands = (f"np.float32({ast.unparse(operand)})" for operand in (one, other))
+            return [ast.parse(EXPANDED.format(*operands), mode="eval").body]
+    return []
+
+
+def _is_in_float32(case: BaselineCase) -> bool:
+    return case.dtype is Dtype.float32
+
+
+@final
+@dataclass(frozen=True)
+class _Kind:
+    """What may take the place of a node, and the cases that it is a fault of."""
+
+    variants: Callable[[Any], list[Any]]
+    concerns: Callable[[BaselineCase], bool] = lambda case: True
+
+
+KINDS = {
+    "formula changed": _Kind(_variants),
+    "square of a difference expanded": _Kind(_expanded, _is_in_float32),
+}
+"""By the kind of a fault: what is changed in a formula."""
+
+
 @final
 class _Replacing(ast.NodeTransformer):
     """Puts a variant in the place of one node."""
 
-    def __init__(self, node: Any, variant: int) -> None:
+    def __init__(self, node: Any, variant: Any) -> None:
         self._node, self._variant = node, variant
 
     def visit(self, node: Any) -> Any:
         if node is not self._node:
             return super().visit(node)
-        return ast.copy_location(_variants(node)[self._variant], node)
+        return ast.copy_location(self._variant, node)
 
 
 @final
@@ -266,7 +315,8 @@ class _ChangedLoader(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
         tree = ast.parse(self.get_data(self.path))
         node = next(islice(_places(tree), self._change.place, None))
-        changed = _Replacing(node, self._change.variant).visit(tree)
+        variant = KINDS[self._change.kind].variants(node)[self._change.variant]
+        changed = _Replacing(node, variant).visit(tree)
         return compile(ast.fix_missing_locations(changed), self.path, "exec")
 
 

@@ -37,6 +37,8 @@ def number_faults(function: str) -> Iterator[Fault]:
     operands = [p for p in prototype.arguments if p.is_tensor]
     if len(operands) > 1 and prototype.result in (promoted, floated, truth) and not prototype.is_inplace:
         yield Fault("operands converted to the type of the first", mistaken(_as_the_first))
+    if len(operands) > 1 and prototype.common_type:
+        yield Fault("type of operands without axes ignored", mistaken(_as_those_with_axes))
     if operands:
         yield Fault("arguments not converted first", mistaken(_not_converted))
     yield Fault("result in its usual type, converted", _in_its_usual_type)
@@ -168,6 +170,18 @@ def _as_the_first(case: BaselineCase) -> Mapping[str, Any] | None:
         return None
     first = next(iter(operands.values())).dtype
     return {name: stored(tensor.values, first) for name, tensor in operands.items()}
+
+
+def _as_those_with_axes(case: BaselineCase) -> Mapping[str, Any] | None:
+    """The operands without axes in the common type of the others, if that is of one category with theirs."""
+    operands = _operands(case)
+    common = [tensor.dtype for tensor in operands.values() if tensor.values.ndim]
+    if not common:
+        return None
+    dtype = promoted(common)
+    others = {name: tensor for name, tensor in operands.items() if not tensor.values.ndim}
+    alike = {name: tensor for name, tensor in others.items() if category(tensor.dtype) == category(dtype)}
+    return {name: stored(tensor.values, dtype) for name, tensor in alike.items()} or None
 
 
 def _in_its_usual_type(answer: Answer) -> Effect:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from diopi_proto.dtypes import half
+from diopi_proto.dtypes import half, is_floating
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineCase, entries_of
+from diopi_test.baseline.records import BaselineCase, entries_of, tensors_in
 from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.quality.audit.arguments import mistaken
 from diopi_test.quality.audit.fault import Array, Fault
@@ -23,6 +23,7 @@ def precision_faults() -> Iterator[Fault]:
         yield Fault(f"inputs rounded to {dtype.name}", mistaken(partial(_rounded, dtype)))
         yield Fault(f"accumulated in {dtype.name}", mistaken(partial(accumulated_in, dtype)))
     yield Fault("accumulated in half precision", mistaken(_accumulated_in_half))
+    yield Fault("inputs rounded to the narrowest of their types", mistaken(_rounded_to_the_narrowest))
 
 
 def _results(case: BaselineCase) -> list[Dtype]:
@@ -42,6 +43,19 @@ def _rounded(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
     return _with_tensors(case, rounded)
 
 
+def _rounded_to_the_narrowest(case: BaselineCase) -> Mapping[str, Any] | None:
+    """All floating tensors as they are in the narrowest of their types, where every result is wider."""
+    given = [tensor.dtype for value in case.arguments.values() for tensor in tensors_in(value)]
+    narrowest = min(filter(is_floating, given), key=lambda dtype: format_of(dtype).precision, default=None)
+    if narrowest is None or not all(_precision(result) > _precision(narrowest) for result in _results(case)):
+        return None
+    return _rounded(narrowest, case)
+
+
+def _precision(dtype: Dtype) -> int:
+    return format_of(dtype).precision
+
+
 def accumulated_in(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
     """Sums are accumulated in `dtype`, where a result is wider."""
     return _with_tensors(case, partial(summing_in, dtype)) if _is_wider(case, dtype) else None
@@ -54,7 +68,7 @@ def _accumulated_in_half(case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 def _is_wider(case: BaselineCase, dtype: Dtype) -> bool:
-    return any(format_of(result).precision > format_of(dtype).precision for result in _results(case))
+    return any(_precision(result) > _precision(dtype) for result in _results(case))
 
 
 def _with_tensors(case: BaselineCase, change: Callable[[Array], Array]) -> Mapping[str, Any] | None:

@@ -136,7 +136,7 @@ def test_a_vendor_that_does_not_load_in_time_is_told(monkeypatch: pytest.MonkeyP
     for name, value in {"WHERE": "first", "WAY": "hang", "FOLDER": str(tmp_path)}.items():
         monkeypatch.setenv(f"LEAVING_{name}", value)
     monkeypatch.setattr(executor, "LOADING", 1.0)
-    monkeypatch.setattr(executor, "LOADING_BUSY", 2.0)  # it may be busy importing for all of the first second
+    monkeypatch.setattr(executor, "STARTING_BUSY", 2.0)  # it may be busy importing for all of the first second
     with (
         executor.Executor("leaving:slowly", 1, Limits()) as running,
         pytest.raises(
@@ -145,6 +145,21 @@ def test_a_vendor_that_does_not_load_in_time_is_told(monkeypatch: pytest.MonkeyP
     ):
         running.describe()
     assert not [process for process in processes(tmp_path) if is_alive(process)]
+
+
+def test_a_vendor_that_never_works_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor, "PROBING", 1.0)
+    told = pytest.raises(
+        VendorError, match=r"(?s)opening_never does not start: it did not show that it works in 1 s.*hang"
+    )
+    with executor.Executor("leaving:opening_never", 1, Limits()) as running, told:
+        running.describe()
+
+
+def test_a_vendor_that_is_at_work_has_more_time_to_show_that_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor, "PROBING", 1.0)
+    with executor.Executor("leaving:opening_busily", 1, Limits()) as running:
+        assert running.describe().name == "busily"
 
 
 def test_device_processes_that_do_not_come_up_end_the_run(data: Path, tmp_path: Path) -> None:

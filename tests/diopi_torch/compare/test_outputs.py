@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from torch_devices import Altered
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
-from diopi_torch.compare.on_cpu import CpuCall  # noqa: E402  # behind the check for PyTorch
-from diopi_torch.compare.outputs import compared  # noqa: E402  # behind the check, too
+from diopi_proto.types import Dtype  # noqa: E402  # behind the check for PyTorch
+from diopi_test.baseline.records import Expected  # noqa: E402  # behind the check, too
+from diopi_torch.compare.on_cpu import CpuCall  # noqa: E402  # behind the check, too
+from diopi_torch.compare.outputs import Known, compared  # noqa: E402  # behind the check, too
 from diopi_torch.operators import overload  # noqa: E402  # behind the check, too
 
 X = torch.tensor([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
@@ -73,3 +76,17 @@ def test_inputs_that_change_are_found(vendor: Altered) -> None:
     result, given = compared(call, X.exp().to("diopi"), {})
     assert result.right and not given.right
     assert given.lines == ("self: was written, though the operator's schema does not say so",)
+
+
+def test_what_is_known_of_a_result_is_found_in_another_order_of_its_axes() -> None:
+    values = np.arange(24.0).reshape(2, 3, 4)
+    known = Known(Expected(values, Dtype.float32, budget_ulps=values + 1), (12, 4, 1))
+    memory = torch.arange(24.0)
+    found = known.of(memory.view(2, 3, 4).permute(2, 0, 1))
+    assert found is not None
+    assert found.budget_ulps is not None
+    np.testing.assert_array_equal(found.values, values.transpose(2, 0, 1))
+    np.testing.assert_array_equal(found.budget_ulps, values.transpose(2, 0, 1) + 1)
+    assert known.of(memory.view(2, 3, 4)) is known.expected
+    assert known.of(memory.view(2, 3, 4)[:, ::2]) is None
+    assert known.of(memory.double().view(2, 3, 4)) is None

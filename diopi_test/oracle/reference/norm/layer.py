@@ -97,7 +97,11 @@ def layer_norm_gb(
     *,
     out: Sequence[ResultOverride | None],
 ) -> Any:
-    return _layer_norm(input, weight, bias, begin_norm_axis % input.ndim, eps, out)
+    begin = begin_norm_axis % input.ndim
+    for name, parameter in (("weight", weight), ("bias", bias)):
+        if parameter is not None and parameter.shape != input.shape[begin:]:
+            raise ValueError(f"{name} has shape {parameter.shape}, expected {input.shape[begin:]}")
+    return _layer_norm(input, weight, bias, begin, eps, out)
 
 
 @reference("diopiLayerNormGBBackward")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import Exact, WithTerms, reference
-from diopi_test.oracle.reference.sums import SHARED, norm_terms, sum_terms
+from diopi_test.oracle.reference.sums import SHARED, length, norm_terms, sum_terms
 
 Array = NDArray[Any]
 Axes = tuple[int, ...]
@@ -23,6 +23,8 @@ def _axes(dim: Sequence[int], ndim: int) -> Axes:
 
 def _vector_norm(x: Array, p: float, axes: Axes) -> Array:
     """(Σ |x|^p)^(1/p) with its limits for p = 0 and p = ±∞, the axes kept."""
+    if p < 0 and length(x, axes) == 0:
+        raise ValueError(f"no elements have no norm of order {p}")
     if p == 0:
         return (x != 0).sum(axes, keepdims=True).astype(np.float64)
     if np.isinf(p):

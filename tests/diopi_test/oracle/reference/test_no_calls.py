@@ -55,6 +55,8 @@ CORRELATION = (1, 1, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1)
         ("diopiMultinomial", (np.zeros(1), 2, True, None), "no distribution"),
         ("diopiDiv", (counts(1), counts(0), RoundMode.trunc), "divided by 0"),
         ("diopiRemainderTensor", (counts(1), counts(0)), "divided by 0"),
+        ("diopiClipGradNorm", ([np.zeros(0), ONES(1)], 1.0, -np.inf, False), "no norm"),
+        ("diopiLayerNormGB", (ONES((1, 1, 1)), ONES((1, 1)), None, 0.0, 0), "weight has shape"),
         ("diopiUnique", (np.full(2, np.nan), None, True, True), "NaNs"),
         ("diopiNLLLoss", (ONES((2, 3)), counts(0, 3), None, 0, -100), "classes"),
         ("diopiBoxIouQuadriMmcv", (CROSSED, ONES((0, 8)), 0, False), "convex"),
@@ -75,6 +77,13 @@ def test_what_is_no_call_is_refused(function: str, arguments: tuple[Any, ...], s
 def test_an_infinite_element_without_weight_has_no_part_in_a_sample() -> None:
     row, middle_of_first = np.array([[[[2.0, 1.0, np.inf]]]]), np.array([[[[-2 / 3, 0.0]]]])
     assert call("diopiGridSample", row, middle_of_first, "bilinear").item() == 2
+
+
+def test_what_rounding_puts_beside_an_infinite_element_is_open() -> None:
+    row = np.array([[[[2.0, 1.0, 5.0, np.inf]]]])
+    nearly_on_the_third = np.array([[[[0.25 - 1e-9, 0.0]], [[0.2, 0.0]], [[0.3, 0.0]]]])
+    result = raw("diopiGridSample", row, nearly_on_the_third, "bilinear")
+    assert result.specified.ravel().tolist() == [False, True, True]
 
 
 def test_a_logistic_function_far_to_the_left_is_open_where_its_exponential_overflows() -> None:

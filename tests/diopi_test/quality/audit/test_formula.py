@@ -13,7 +13,7 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.evaluate import make_baseline_case
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.domains import between
-from diopi_test.cases.model import Case, TensorSpec
+from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.reference import Reference, reference, reference_of, separate_registry
 from diopi_test.quality.audit.fault import Effect
@@ -125,3 +125,15 @@ def test_changed_modules_are_loaded_beside_those_that_are_imported(monkeypatch: 
     trials("diopiLeakyRelu", [leaky(low=-9, high=9)])
     assert during
     assert all(modules == before for modules in [*during, dict(sys.modules)])
+
+
+def loss(dtype: Dtype, centre: float) -> BaselineCase:
+    tensors = {name: TensorSpec((40,), dtype, between(centre - 1, centre + 1)) for name in ("input", "target")}
+    case = Case(f"{dtype.name}-made-up", dtype, {**tensors, "reduction": 0}, {"out": ResultOverride()})
+    return make_baseline_case(lookup("diopiMSELoss"), case)
+
+
+def test_the_square_of_a_difference_shows_far_from_zero_that_it_is_expanded() -> None:
+    fault = next(one for one in formula_faults("diopiMSELoss") if one.kind == "square of a difference expanded")
+    assert try_fault(fault, [loss(Dtype.float32, 1000)]).caught_by == ("float32-made-up", ("values",))
+    assert try_fault(fault, [loss(Dtype.float64, 1000)]).effects == {Effect.absent: 1}

@@ -93,6 +93,19 @@ def test_operands_of_two_types_show_that_the_first_one_decides() -> None:
     assert not tried("diopiSub", fault, subtraction(Dtype.float32, Dtype.float16)).shown
 
 
+@pytest.mark.parametrize(("shape", "effect"), [((), Effect.shown), ((1,), Effect.absent)])
+def test_an_operand_without_axes_shows_that_its_type_does_not_count(shape: tuple[int, ...], effect: Effect) -> None:
+    """3000.5 has no place in float16."""
+    tensors = {
+        "input": TensorSpec((8,), Dtype.float16, whole(-9, 9)),
+        "other": TensorSpec(shape, Dtype.float32, choice([3000.5])),
+    }
+    case = Case("float16-with-one", Dtype.float16, {**tensors, "alpha": 1})
+    trial = tried("diopiSub", "type of operands without axes ignored", case)
+    assert trial.effects == {effect: 1}
+    assert (trial.caught_by is not None) == (effect is Effect.shown)
+
+
 def comparison(one: Dtype, other: Dtype) -> Mapping[str, TensorSpec]:
     return {"input": TensorSpec((4,), one, choice([2049])), "other": TensorSpec((4,), other, choice([2048]))}
 

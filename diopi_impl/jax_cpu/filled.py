@@ -1,0 +1,93 @@
+"""Large results that NumPy makes where they are due.
+
+XLA writes a result to memory of its own, from which it is copied to the tensor. Where hardly anything is computed the
+copy takes as long as all the rest. Such functions have a routine of NumPy besides, which writes to the tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_impl.functional import Adapted, Adapter, Compute, OutSpec, PreparesCalls, ResultSpec
+from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.results import Deferred
+from diopi_proto.prototype import Prototype
+from lib_rt.dtypes import to_numpy
+
+HostArray = NDArray[Any]
+
+LARGE = 2**16
+"""Elements a result has more than that NumPy makes: below that the copy takes less than the rest of the call."""
+
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+"""Element types in which NumPy computes as XLA does."""
+
+Fill = Callable[[Sequence[Any], HostArray], object]
+"""Writes the result of a call with these arguments to an array, which may be the memory of one of them."""
+
+Fits = Callable[[Sequence[Any], tuple[int, ...], np.dtype[Any]], bool]
+"""Whether a call with these arguments has a result of this shape and element type that can be made so."""
+
+
+def or_filled(fits: Fits, fill: Fill) -> Adapter:
+    """The adapter for functions of one result: `fill` makes it if it is large and `fits` holds, else a program."""
+
+    def adapter(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+        return _OrFilled(compiled(prototype, function), fits, fill)
+
+    return adapter
+
+
+@final
+class _OrFilled:
+    def __init__(self, run: PreparesCalls, fits: Fits, fill: Fill) -> None:
+        self._run, self._fits, self._fill = run, fits, fill
+
+    def __call__(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        return self.prepare(arguments, out)(arguments)
+
+    def prepare(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Compute:
+        compute, spec = self._run.prepare(arguments, out), out[0]
+        if not isinstance(spec, ResultSpec) or prod(spec.shape) <= LARGE:
+            return compute
+        shape, dtype = spec.shape, to_numpy(spec.dtype)
+
+        def deferred(arguments: Sequence[Any]) -> Sequence[Any]:
+            if not self._fits(arguments, shape, dtype):
+                return compute(arguments)
+            return [Deferred(shape, dtype, lambda place: self._fill(arguments, place))]
+
+        return deferred
+
+
+def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """The shape that arrays of these shapes have together; None if they have none."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
+
+
+def ufunc_of_two(ufunc: np.ufunc, *neutral: object) -> Adapter:
+    """The adapter for what `ufunc` does with two operands where the other arguments are `neutral`."""
+
+    def fits(arguments: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+        operands, others = arguments[:2], arguments[2:]
+        shapes = [np.shape(operand) for operand in operands]
+        return (
+            dtype in FLOATS
+            and tuple(others) == neutral
+            and all(operand.dtype == dtype if np.ndim(operand) else isinstance(operand, float) for operand in operands)
+            and _broadcast(shapes) == shape
+        )
+
+    def fill(arguments: Sequence[Any], place: HostArray) -> None:
+        with np.errstate(all="ignore"):
+            ufunc(*arguments[:2], out=place)
+
+    return or_filled(fits, fill)

@@ -1,0 +1,67 @@
+"""Functions that call LAPACK: one thread each, as several wait for one another wherever the machine has other work.
+
+JAX calls the routines of the BLAS library that SciPy brings or is linked to. How many threads that has is one number
+for the whole process; it is 1 while such a function runs, and before and after what others made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any, final
+
+import scipy.linalg.cython_lapack  # loads the library
+import threadpoolctl
+
+from diopi_impl.functional import Adapted, OutSpec
+from diopi_impl.jax_cpu.jit import compiled
+from diopi_proto.prototype import Prototype
+
+
+def with_lapack(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+    """The adapter of jax_cpu for functions that call LAPACK."""
+    run = compiled(prototype, function)
+
+    def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        with one_thread:  # until the results are there
+            return run(arguments, out)
+
+    return adapted
+
+
+@cache
+def blas() -> threadpoolctl.ThreadpoolController:
+    """The BLAS library that JAX calls: SciPy's own if it has one, else all of them."""
+    found = threadpoolctl.ThreadpoolController().select(user_api="blas")
+    package = Path(scipy.linalg.__file__).parents[1]
+    beside = [package, package.with_name("scipy.libs")]  # where a wheel has its libraries
+    paths = [library.filepath for library in found.lib_controllers]
+    own = [path for path in paths if any(Path(path).is_relative_to(folder) for folder in beside)]
+    return found.select(filepath=own) if own else found
+
+
+@final
+class _OneThread:
+    """BLAS has one thread from when the first enters until the last has left."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._restore: Callable[[], None]
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._restore = blas().limit(limits=1).restore_original_limits
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._restore()
+
+
+one_thread = _OneThread()

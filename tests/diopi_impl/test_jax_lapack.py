@@ -1,0 +1,78 @@
+"""How jax_cpu calls LAPACK: with one thread, and nobody else's number of threads changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+from diopi_impl.jax_cpu import lapack, vendor
+from diopi_impl.jax_cpu.lapack import blas, one_thread, with_lapack
+from diopi_proto.interface import lookup
+from diopi_proto.types import Error
+from diopi_test.baseline.evaluate import make_case_to_call
+from diopi_test.cases.selection import select_cases
+from diopi_test.execution.call import Call
+
+QR = lookup("diopiLinalgQR")
+MATRIX = np.eye(3, dtype=np.float32)
+MANY = 3
+"""Threads that BLAS has before the calls."""
+
+
+def threads() -> set[int]:
+    """Of the BLAS libraries that are looked at."""
+    return {library["num_threads"] for library in blas().info()}
+
+
+@pytest.fixture(autouse=True)
+def many_threads() -> Iterator[None]:
+    with blas().limit(limits=MANY):
+        yield
+
+
+def test_a_call_has_one_thread_and_others_what_they_had() -> None:
+    seen: list[set[int]] = []
+
+    def qr(A: np.ndarray, mode: str) -> tuple[np.ndarray, np.ndarray]:
+        seen.append(threads())
+        return A, A
+
+    with_lapack(QR, qr)([MATRIX, "reduced"], [None, None])
+    assert seen == [{1}]
+    assert threads() == {MANY}
+
+
+def test_calls_that_overlap_have_one_thread_to_the_last() -> None:
+    def fail() -> None:
+        with one_thread:
+            raise ValueError("a call that fails")
+
+    with ThreadPoolExecutor(1) as pool, one_thread:
+        with pytest.raises(ValueError, match="a call that fails"):
+            pool.submit(fail).result()
+        assert threads() == {1}
+    assert threads() == {MANY}
+
+
+@pytest.mark.parametrize(
+    "function", ["diopiLinalgQR", "diopiTriangularSolve", "diopiTriangularSolveBackward", "diopiCholeskyBackward"]
+)
+def test_functions_that_call_lapack_do_so_with_one_thread(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    entered: list[None] = []
+    monkeypatch.setattr(lapack, "one_thread", _Recorded(entered))
+    case = make_case_to_call(lookup(function), select_cases(function, "smoke")[0])
+    with vendor.open_device() as device, Call(vendor, device, case) as call:
+        assert call.refused()[0] is Error.Success
+    assert len(entered) == 1
+
+
+class _Recorded(nullcontext[list[None]]):
+    """Records in its list that it was entered."""
+
+    def __enter__(self) -> list[None]:
+        self.enter_result.append(None)
+        return self.enter_result
