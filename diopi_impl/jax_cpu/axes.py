@@ -24,3 +24,11 @@ def named_axes(input: Array, axes: Sequence[int]) -> tuple[int, ...]:
     """
     check_axes(input, *axes)
     return tuple(axis % input.ndim for axis in axes) if input.ndim else ()
+
+
+def normalized_from(input: Array, normalized_shape: Sequence[int]) -> int:
+    """The first of the last axes, whose sizes are `normalized_shape`; ValueError if they are not."""
+    begin = input.ndim - len(normalized_shape)
+    if not normalized_shape or begin < 0 or input.shape[begin:] != tuple(normalized_shape):
+        raise ValueError(f"input of shape {input.shape} does not end in normalized_shape {tuple(normalized_shape)}")
+    return begin

@@ -39,70 +39,81 @@ def _bias_gradient(y: Array, bias_sizes: Sizes | None) -> Array | None:
     return None if bias_sizes is None else y.sum((0, *range(2, y.ndim)))
 
 
-def _enter_convolutions(rank: int) -> None:
-    """Register the four functions over `rank` spatial axes."""
+def convolution(
+    rank: int,
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    groups: int,
+) -> Array:
+    x = _batched(input, rank)
+    result = form_of(x.shape, weight.shape, stride, padding, dilation, groups).result(x, weight)
+    return _add_bias(result, bias, input)
 
-    @vendor.implements(f"diopiConvolution{rank}d", adapt=partial(compiled, options=PRODUCTS_BY_EIGEN))
-    def convolution(
-        input: Array, weight: Array, bias: Array | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
-    ) -> Array:
-        x = _batched(input, rank)
-        result = form_of(x.shape, weight.shape, stride, padding, dilation, groups).result(x, weight)
-        return _add_bias(result, bias, input)
 
-    @vendor.implements(f"diopiConvolution{rank}dBackward")
-    def convolution_backward(
-        grad_output: Array,
-        input: Array,
-        weight: Array,
-        bias_sizes: Sizes | None,
-        stride: Sizes,
-        padding: Sizes,
-        dilation: Sizes,
-        groups: int,
-    ) -> tuple[Array, Array, Array | None]:
-        x, y = _batched(input, rank), _batched(grad_output, rank)
-        form = form_of(x.shape, weight.shape, stride, padding, dilation, groups)
-        check_shapes(form.result_shape, grad_output=y)
-        grad_input = form.image_gradient(y, weight).reshape(input.shape)
-        return grad_input, form.kernel_gradient(x, y), _bias_gradient(y, bias_sizes)
+def convolution_backward(
+    rank: int,
+    grad_output: Array,
+    input: Array,
+    weight: Array,
+    bias_sizes: Sizes | None,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    groups: int,
+) -> tuple[Array, Array, Array | None]:
+    x, y = _batched(input, rank), _batched(grad_output, rank)
+    form = form_of(x.shape, weight.shape, stride, padding, dilation, groups)
+    check_shapes(form.result_shape, grad_output=y)
+    grad_input = form.image_gradient(y, weight).reshape(input.shape)
+    return grad_input, form.kernel_gradient(x, y), _bias_gradient(y, bias_sizes)
 
-    @vendor.implements(f"diopiConvTranspose{rank}d")
-    def transposed(
-        input: Array,
-        weight: Array,
-        bias: Array | None,
-        stride: Sizes,
-        padding: Sizes,
-        output_padding: Sizes,
-        groups: int,
-        dilation: Sizes,
-    ) -> Array:
-        y = _batched(input, rank)
-        form = form_of_transposed(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
-        return _add_bias(form.image_gradient(y, weight), bias, input)
 
-    @vendor.implements(f"diopiConvTranspose{rank}dBackward")
-    def transposed_backward(
-        grad_output: Array,
-        input: Array,
-        weight: Array,
-        bias_sizes: Sizes | None,
-        stride: Sizes,
-        padding: Sizes,
-        dilation: Sizes,
-        output_padding: Sizes,
-        groups: int,
-    ) -> tuple[Array, Array, Array | None]:
-        y, x = _batched(input, rank), _batched(grad_output, rank)
-        form = form_of_transposed(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
-        check_shapes(form.image_shape, grad_output=x)
-        grad_input = form.result(x, weight).reshape(input.shape)
-        return grad_input, form.kernel_gradient(x, y), _bias_gradient(x, bias_sizes)
+def transposed(
+    rank: int,
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Sizes,
+    padding: Sizes,
+    output_padding: Sizes,
+    groups: int,
+    dilation: Sizes,
+) -> Array:
+    y = _batched(input, rank)
+    form = form_of_transposed(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
+    return _add_bias(form.image_gradient(y, weight), bias, input)
 
+
+def transposed_backward(
+    rank: int,
+    grad_output: Array,
+    input: Array,
+    weight: Array,
+    bias_sizes: Sizes | None,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    output_padding: Sizes,
+    groups: int,
+) -> tuple[Array, Array, Array | None]:
+    y, x = _batched(input, rank), _batched(grad_output, rank)
+    form = form_of_transposed(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
+    check_shapes(form.image_shape, grad_output=x)
+    grad_input = form.result(x, weight).reshape(input.shape)
+    return grad_input, form.kernel_gradient(x, y), _bias_gradient(x, bias_sizes)
+
+
+_products_by_eigen = partial(compiled, options=PRODUCTS_BY_EIGEN)
 
 for _rank in (2, 3):
-    _enter_convolutions(_rank)
+    vendor.implements(f"diopiConvolution{_rank}d", adapt=_products_by_eigen)(partial(convolution, _rank))
+    vendor.implements(f"diopiConvolution{_rank}dBackward")(partial(convolution_backward, _rank))
+    vendor.implements(f"diopiConvTranspose{_rank}d")(partial(transposed, _rank))
+    vendor.implements(f"diopiConvTranspose{_rank}dBackward")(partial(transposed_backward, _rank))
 
 
 @vendor.implements("diopiIm2Col")

@@ -117,14 +117,13 @@ def _reader(kind: Any) -> Reader:
 def _record_reader(kind: Any) -> Reader:
     kinds = kinds_of(kind)
     readers = {key_of(field): (field.name, _reader(kinds[field.name])) for field in fields(kind)}
-    required = [key_of(field) for field in fields(kind) if is_required(field)]
+    required = {key_of(field): None for field in fields(kind) if is_required(field)}
 
     def read(value: Any, where: str) -> Any:
         given = _of_type(dict, value, where)
-        missing = [key for key in required if key not in given]
-        for what, keys in (("unknown", given.keys() - readers.keys()), ("missing", missing)):
-            if keys:
-                raise RecordError(f"{where}: {what} {', '.join(key for key in (*given, *required) if key in keys)}")
+        for what, some, all_of in (("unknown", given, readers), ("missing", required, given)):
+            if not some.keys() <= all_of.keys():
+                raise RecordError(f"{where}: {what} {', '.join(key for key in some if key not in all_of)}")
         entries = {}
         for key, entry in given.items():
             name, read_entry = readers[key]

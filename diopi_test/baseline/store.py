@@ -19,7 +19,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -74,24 +74,19 @@ class Provenance:
 
 
 @final
+@dataclass
 class _Block:
-    """The data block while it is written."""
+    """The data block while it is written: all arrays, one after the other."""
 
-    def __init__(self, *, is_drawn: bool = False) -> None:
-        self._data = bytearray()
-        self.is_drawn = is_drawn
+    is_drawn: bool
+    data: bytearray = field(default_factory=bytearray)
 
     def add(self, array: NDArray[Any]) -> dict[str, Any]:
         """Append an array; the span record that finds it again."""
         raw = np.ascontiguousarray(array)
-        span = {"offset": len(self._data), "type": raw.dtype.name, "shape": list(array.shape)}
-        self._data += compact.planes(raw) if self.is_drawn else raw.tobytes()
+        span = {"offset": len(self.data), "type": raw.dtype.name, "shape": list(array.shape)}
+        self.data += compact.planes(raw) if self.is_drawn else raw.tobytes()
         return {**span, "planes": True} if self.is_drawn else span
-
-    @property
-    def data(self) -> bytearray:
-        """All arrays, one after the other."""
-        return self._data
 
 
 def file_of(folder: Path, function: str) -> Path:
@@ -107,7 +102,7 @@ def write(
     Of a level that `is_drawn`, inputs are left out. Raises BaselineError when the file can't be written (a full disk,
     say), or is larger than what is read again; what was there before is kept.
     """
-    block = _Block(is_drawn=is_drawn)
+    block = _Block(is_drawn)
     index = json.dumps([_encode_case(case, block) for case in cases], separators=(",", ":")).encode()
     for what, size in (("index", len(index)), ("data", len(block.data))):
         _check_size(f"its /{what}", path, size, UNPACKED_LIMIT)

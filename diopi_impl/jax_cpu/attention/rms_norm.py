@@ -9,14 +9,12 @@ import jax.numpy as jnp
 from jax import Array
 
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.axes import normalized_from
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 
 def _normalised(input: Array, normalized_shape: Sequence[int]) -> tuple[int, ...]:
-    begin = input.ndim - len(normalized_shape)
-    if not normalized_shape or begin < 0 or input.shape[begin:] != tuple(normalized_shape):
-        raise ValueError(f"input of shape {input.shape} does not end in normalized_shape {tuple(normalized_shape)}")
-    return tuple(range(begin, input.ndim))
+    return tuple(range(normalized_from(input, normalized_shape), input.ndim))
 
 
 @vendor.implements("diopiRMSNorm")

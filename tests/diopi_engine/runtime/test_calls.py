@@ -1,8 +1,8 @@
 """The calls of HanGuangRT, one by one and in wrong orders: what they answer, and what they leave as it was."""
 
 import re
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -83,11 +83,9 @@ def test_arguments_that_can_not_be(client: Client) -> None:
 
 def test_the_current_device_is_the_threads_own(client: Client) -> None:
     client.call("hgDeviceSetCurrent", 1)
-    seen: list[int] = []
-    thread = threading.Thread(target=lambda: seen.append(client.get("hgDeviceGetCurrent")))
-    thread.start()
-    thread.join()
-    assert (seen, client.get("hgDeviceGetCurrent")) == ([0], 1)
+    with ThreadPoolExecutor(1) as pool:
+        seen = pool.submit(client.get, "hgDeviceGetCurrent").result()
+    assert (seen, client.get("hgDeviceGetCurrent")) == (0, 1)
 
 
 def test_cores_are_retained_and_released(client: Client) -> None:
@@ -390,10 +388,7 @@ def test_threads_share_a_context(client: Client, engine: Engine, context: Any) -
         for _ in range(5):
             client.execute(context, len(bindings[0]), bindings)
 
-    threads = [threading.Thread(target=execute, args=(bindings,)) for bindings in batches]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(batches)) as pool:
+        list(pool.map(execute, batches))
     for bindings in batches:
         check(engine, bindings)

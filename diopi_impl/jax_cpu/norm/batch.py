@@ -1,0 +1,163 @@
+"""Batch norm, of one worker and of several: one mean and variance a channel, axis 1."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array
+
+from diopi_impl.functional import ResultSpec
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.norm.moments import affine, all_but_channel, channel_shape, standardised, through_statistics
+from diopi_impl.jax_cpu.sizes import check_shapes, check_size
+
+Saved = tuple[ResultSpec | None, ...]
+
+
+def _per_channel(input: Array, *values: Array) -> list[Array]:
+    """Statistics in the shape that meets the input's, and in the wider type of both."""
+    return [value.reshape(channel_shape(input)).astype(jnp.result_type(input, value)) for value in values]
+
+
+@vendor.implements("diopiBatchNorm")
+def batch_norm(
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    *,
+    out: Saved,
+) -> Any:
+    shape = channel_shape(input)
+    if not training:
+        if running_mean is None or running_var is None:
+            raise ValueError("running_mean and running_var are required outside training")
+        centre, spread = _per_channel(input, running_mean, running_var)
+        result = affine((input - centre) / jnp.sqrt(spread + eps), weight, bias, shape)
+        unspecified = [jnp.zeros(spec.shape) if spec else None for spec in out[1:3]]
+        return result, *unspecified, running_mean, running_var
+    n = math.prod(input.shape) // shape[1] if shape[1] else 1
+    if n == 0:
+        raise ValueError(f"training needs at least one element a channel, input has shape {input.shape}")
+    x_hat, mean, var, invstd = standardised(input, all_but_channel(input), eps)
+    unbiased = var * n / (n - 1) if n > 1 else jnp.full_like(var, jnp.nan)
+    return (
+        affine(x_hat, weight, bias, shape),
+        mean.ravel(),
+        invstd.ravel(),
+        _updated(running_mean, mean, momentum),
+        _updated(running_var, unbiased, momentum),
+    )
+
+
+def _updated(running: Array | None, new: Array, momentum: float) -> Array | None:
+    check_size(new.size, running=running)
+    return None if running is None else (1 - momentum) * running.ravel() + momentum * new.ravel()
+
+
+@vendor.implements("diopiBatchNormBackward")
+def batch_norm_backward(
+    grad_output: Array,
+    input: Array,
+    weight: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    save_mean: Array | None,
+    save_invstd: Array | None,
+    training: bool,
+    eps: float,
+) -> Any:
+    check_shapes(input.shape, grad_output=grad_output)
+    mean, spread = (save_mean, save_invstd) if training else (running_mean, running_var)
+    if mean is None or spread is None:
+        raise ValueError(f"the {'saved' if training else 'running'} statistics are required")
+    centre, spread = _per_channel(input, mean, spread)
+    invstd = spread if training else 1 / jnp.sqrt(spread + eps)
+    x_hat = (input - centre) * invstd
+    g = affine(grad_output, weight, None, channel_shape(input))
+    axes = all_but_channel(input)
+    grad_input = through_statistics(g, x_hat, invstd, axes) if training else invstd * g
+    return grad_input, (grad_output * x_hat).sum(axes), grad_output.sum(axes)
+
+
+@vendor.implements("diopiBatchNormStats")
+def batch_norm_stats(input: Array, eps: float) -> Any:
+    _, mean, _, invstd = standardised(input, all_but_channel(input), eps)
+    return mean.ravel(), invstd.ravel()
+
+
+@vendor.implements("diopiBatchNormGatherStatsWithCounts")
+def batch_norm_gather_stats_with_counts(
+    input: Array,
+    mean_all: Array,
+    invstd_all: Array,
+    running_mean: Array | None,
+    running_var: Array | None,
+    momentum: float,
+    eps: float,
+    counts: Array,
+) -> Any:
+    check_shapes(counts.shape + mean_all.shape[-1:], mean_all=mean_all, invstd_all=invstd_all)
+    wide = jnp.result_type(input, mean_all)
+    counts, mean_all, invstd_all = (one.astype(wide) for one in (counts, mean_all, invstd_all))
+    n = counts.sum()
+    mean = counts @ mean_all / n
+    squares = counts @ (1 / jnp.square(invstd_all) - eps + jnp.square(mean_all - mean))
+    return (
+        mean,
+        1 / jnp.sqrt(squares / n + eps),
+        _updated(running_mean, mean, momentum),
+        _updated(running_var, squares / (n - 1), momentum),
+    )
+
+
+@vendor.implements("diopiBatchNormBackwardReduce")
+def batch_norm_backward_reduce(
+    grad_out: Array,
+    input: Array,
+    mean: Array,
+    invstd: Array,
+    weight: Array | None,
+    input_g: bool,
+    weight_g: bool,
+    bias_g: bool,
+) -> Any:
+    check_shapes(input.shape, grad_out=grad_out)
+    check_shapes(input.shape[1:2], mean=mean, invstd=invstd)
+    (centre,) = _per_channel(input, mean)
+    sum_dy = grad_out.sum(all_but_channel(input))
+    sum_dy_xmu = (grad_out * (input - centre)).sum(all_but_channel(input))
+    return sum_dy, sum_dy_xmu, sum_dy_xmu * invstd, sum_dy
+
+
+@vendor.implements("diopiBatchNormBackwardElemt")
+def batch_norm_backward_elemt(
+    grad_out: Array,
+    input: Array,
+    mean: Array,
+    invstd: Array,
+    weight: Array | None,
+    sum_dy: Array,
+    sum_dy_xmu: Array,
+    count: Array,
+) -> Array:
+    check_shapes(input.shape, grad_out=grad_out)
+    check_shapes(input.shape[1:2], sum_dy=sum_dy, sum_dy_xmu=sum_dy_xmu, mean=mean, invstd=invstd)
+    n = count.sum()
+    centre, scale, sum_dy, sum_dy_xmu = _per_channel(input, mean, invstd, sum_dy, sum_dy_xmu)
+    slope = jnp.square(scale) * sum_dy_xmu / n
+    return affine((grad_out - sum_dy / n - (input - centre) * slope) * scale, weight, None, channel_shape(input))
+
+
+@vendor.implements("diopiBatchNormElemt")
+def batch_norm_elemt(
+    input: Array, weight: Array | None, bias: Array | None, mean: Array, invstd: Array, eps: float
+) -> Array:
+    centre, scale = _per_channel(input, mean, invstd)
+    return affine((input - centre) * scale, weight, bias, channel_shape(input))

@@ -1,0 +1,159 @@
+"""Layer norm, group norm and instance norm: each sample has statistics of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from jax import Array, lax
+
+from diopi_impl.functional import ResultSpec
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.axes import normalized_from
+from diopi_impl.jax_cpu.norm.moments import affine, standardised, through_statistics
+from diopi_impl.jax_cpu.sizes import check_shapes
+
+Saved = tuple[ResultSpec | None, ...]
+
+
+# Layer norm
+
+
+def _layer_norm(input: Array, weight: Array | None, bias: Array | None, begin: int, eps: float, out: Saved) -> Any:
+    check_shapes(input.shape[begin:], weight=weight, bias=bias)
+    x_hat, mean, _, invstd = standardised(input, tuple(range(begin, input.ndim)), eps)
+    saved = [value.reshape(spec.shape) if spec else None for value, spec in zip((mean, invstd), out[1:], strict=True)]
+    return affine(x_hat, weight, bias, input.shape[begin:]), *saved
+
+
+def _layer_norm_backward(
+    grad_output: Array, input: Array, weight: Array | None, mean: Array, rstd: Array, begin: int
+) -> Any:
+    check_shapes(input.shape, grad_output=grad_output)
+    check_shapes(input.shape[begin:], weight=weight)
+    statistic = (*input.shape[:begin], *[1] * (input.ndim - begin))
+    rstd = rstd.reshape(statistic)
+    x_hat = (input - mean.reshape(statistic)) * rstd
+    g = affine(grad_output, weight, None, input.shape[begin:])
+    grad_input = through_statistics(g, x_hat, rstd, tuple(range(begin, input.ndim)))
+    leading = tuple(range(begin))
+    return grad_input, (grad_output * x_hat).sum(leading), grad_output.sum(leading)
+
+
+def _begin(input: Array, begin_norm_axis: int) -> int:
+    if not -input.ndim <= begin_norm_axis < input.ndim:
+        raise ValueError(f"begin_norm_axis {begin_norm_axis} is out of range for a {input.ndim}-d input")
+    return begin_norm_axis % input.ndim
+
+
+@vendor.implements("diopiLayerNorm")
+def layer_norm(
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    normalized_shape: Sequence[int],
+    eps: float,
+    *,
+    out: Saved,
+) -> Any:
+    return _layer_norm(input, weight, bias, normalized_from(input, normalized_shape), eps, out)
+
+
+@vendor.implements("diopiLayerNormBackward")
+def layer_norm_backward(
+    grad_output: Array,
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    mean: Array,
+    rstd: Array,
+    normalized_shape: Sequence[int],
+) -> Any:
+    begin = normalized_from(input, normalized_shape)
+    return _layer_norm_backward(grad_output, input, weight, mean, rstd, begin)
+
+
+@vendor.implements("diopiLayerNormGB")
+def layer_norm_gb(
+    input: Array, weight: Array | None, bias: Array | None, eps: float, begin_norm_axis: int, *, out: Saved
+) -> Any:
+    return _layer_norm(input, weight, bias, _begin(input, begin_norm_axis), eps, out)
+
+
+@vendor.implements("diopiLayerNormGBBackward")
+def layer_norm_gb_backward(
+    grad_output: Array,
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Array,
+    running_std: Array,
+    begin_norm_axis: int,
+) -> Any:
+    begin = _begin(input, begin_norm_axis)
+    return _layer_norm_backward(grad_output, input, weight, running_mean, running_std, begin)
+
+
+# Group norm, on (N, groups, channels of a group, all other axes together)
+
+
+def _grouped(x: Array, num_groups: int) -> Array:
+    samples, channels = x.shape[:2]
+    if num_groups < 1 or channels % num_groups:
+        raise ValueError(f"{channels} channels can't make {num_groups} groups of equal size")
+    return x.reshape(samples, num_groups, channels // num_groups, math.prod(x.shape[2:]))
+
+
+def _group_shape(channels: int, num_groups: int) -> tuple[int, ...]:
+    return (1, num_groups, channels // num_groups, 1)
+
+
+@vendor.implements("diopiGroupNorm")
+def group_norm(input: Array, weight: Array | None, bias: Array | None, num_groups: int, eps: float) -> Any:
+    x, shape = _grouped(input, num_groups), _group_shape(input.shape[1], num_groups)
+    _, mean, _, invstd = standardised(x.reshape(*x.shape[:2], x.shape[2] * x.shape[3]), (2,), eps)
+    factor = lax.optimization_barrier(affine(invstd[..., None], weight, None, shape))  # one for each channel
+    result = affine((x - mean[..., None]) * factor, None, bias, shape)
+    return result.reshape(input.shape), mean[..., 0], invstd[..., 0]
+
+
+@vendor.implements("diopiGroupNormBackward")
+def group_norm_backward(
+    grad_output: Array, input: Array, weight: Array | None, mean: Array, rstd: Array, num_groups: int
+) -> Any:
+    check_shapes(input.shape, grad_output=grad_output)
+    check_shapes((input.shape[0], num_groups), mean=mean, rstd=rstd)
+    dy, x = _grouped(grad_output, num_groups), _grouped(input, num_groups)
+    rstd = rstd[..., None, None]
+    x_hat = (x - mean[..., None, None]) * rstd
+    g = affine(dy, weight, None, _group_shape(input.shape[1], num_groups))
+    grad_input = through_statistics(g, x_hat, rstd, (2, 3))
+    return grad_input.reshape(input.shape), (dy * x_hat).sum((0, 3)).ravel(), dy.sum((0, 3)).ravel()
+
+
+# Instance norm
+
+
+def _instance_shape(input: Array, axis: int) -> tuple[int, ...]:
+    if not 1 <= axis < input.ndim:
+        raise ValueError(f"axis {axis} is not one of 1 … {input.ndim - 1}")
+    return (1, *input.shape[1:axis], *[1] * (input.ndim - axis))
+
+
+@vendor.implements("diopiInstanceNorm")
+def instance_norm(input: Array, axis: int, scale: Array | None, bias: Array | None, eps: float) -> Array:
+    shape = _instance_shape(input, axis)
+    return affine(standardised(input, tuple(range(axis, input.ndim)), eps)[0], scale, bias, shape)
+
+
+@vendor.implements("diopiInstanceNormBackward")
+def instance_norm_backward(
+    grad_output: Array, input: Array, scale: Array | None, bias: Array | None, axis: int, eps: float
+) -> Any:
+    check_shapes(input.shape, grad_output=grad_output)
+    shape, normalised = _instance_shape(input, axis), tuple(range(axis, input.ndim))
+    x_hat, _, _, rstd = standardised(input, normalised, eps)
+    grad_input = through_statistics(affine(grad_output, scale, None, shape), x_hat, rstd, normalised)
+    summed = (0, *normalised)
+    return grad_input, (grad_output * x_hat).sum(summed).ravel(), grad_output.sum(summed).ravel()

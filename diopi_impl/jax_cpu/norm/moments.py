@@ -1,0 +1,44 @@
+"""What normalisation layers share: values less their mean, by their deviation, and the gradient through both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from diopi_impl.jax_cpu.sizes import check_size
+
+Axes = tuple[int, ...]
+
+
+def standardised(x: Array, axes: Axes, eps: float) -> tuple[Array, Array, Array, Array]:
+    """(x − mean)·invstd over axes, with mean, biased variance and invstd, the axes kept."""
+    mean = x.mean(axes, keepdims=True)
+    var = jnp.square(x - mean).mean(axes, keepdims=True)
+    mean, invstd = lax.optimization_barrier((mean, 1 / jnp.sqrt(var + eps)))  # else x - mean is stored and read again
+    return (x - mean) * invstd, mean, var, invstd
+
+
+def affine(x_hat: Array, weight: Array | None, bias: Array | None, shape: Sequence[int]) -> Array:
+    """x̂ · weight + bias, the parameters reshaped to `shape`, whose elements they must have."""
+    check_size(math.prod(shape), weight=weight, bias=bias)
+    if weight is not None:
+        x_hat = x_hat * weight.reshape(shape)
+    return x_hat if bias is None else x_hat + bias.reshape(shape)
+
+
+def through_statistics(g: Array, x_hat: Array, invstd: Array, axes: Axes) -> Array:
+    """The gradient of x from the gradient g of x̂, whose statistics run over axes."""
+    return invstd * (g - g.mean(axes, keepdims=True) - x_hat * (g * x_hat).mean(axes, keepdims=True))
+
+
+def channel_shape(input: Array) -> tuple[int, ...]:
+    """Of what there is one for each channel, so that it broadcasts with the input."""
+    return (1, input.shape[1], *[1] * (input.ndim - 2))
+
+
+def all_but_channel(input: Array) -> Axes:
+    """All axes but that of the channels."""
+    return (0, *range(2, input.ndim))

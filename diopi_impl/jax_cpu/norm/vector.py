@@ -1,0 +1,98 @@
+"""Vector norms, vectors brought to length one, and their gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from diopi_impl.functional import ResultSpec
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.axes import named_axes
+from diopi_impl.jax_cpu.sizes import check_shapes
+from diopi_proto.types import Dtype
+
+Axes = tuple[int, ...]
+
+
+def _axes(input: Array, dim: Sequence[int]) -> Axes:
+    """The axes a dim list names, all of them if it is empty."""
+    return named_axes(input, dim) if dim else tuple(range(input.ndim))
+
+
+def _check_elements(x: Array, p: float, axes: Axes) -> None:
+    """Raise ValueError where the norm is that of nothing at all, and nothing has none of its order."""
+    if (p < 0 or p == math.inf) and not all(x.shape[axis] for axis in axes):
+        raise ValueError(f"input has shape {x.shape}, in which vectors without elements have no norm of order {p}")
+
+
+def _vector_norm(x: Array, p: float, axes: Axes) -> Array:
+    """The norm of order p, the axes kept."""
+    _check_elements(x, p, axes)
+    modulus = jnp.abs(x)
+    if p == 0:
+        return (x != 0).sum(axes, keepdims=True).astype(x.dtype)
+    if math.isinf(p):
+        return (jnp.max if p > 0 else jnp.min)(modulus, axes, keepdims=True)
+    if p == 1:
+        return modulus.sum(axes, keepdims=True)
+    if p == 2:
+        return jnp.sqrt(jnp.square(x).sum(axes, keepdims=True))
+    return jnp.power(jnp.power(modulus, p).sum(axes, keepdims=True), 1 / p)
+
+
+def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
+    """∂norm/∂x, the axes kept in `norm`."""
+    if p == 0:
+        return jnp.zeros_like(x)
+    if math.isinf(p):
+        largest = (jnp.abs(x) == norm) | (jnp.isnan(x) & jnp.isnan(norm))
+        signs = jnp.where(jnp.isnan(x), 0, jnp.sign(x))
+        return signs * largest / largest.sum(axes, keepdims=True)
+    slope = jnp.sign(x) if p == 1 else x / norm if p == 2 else jnp.sign(x) * jnp.power(jnp.abs(x) / norm, p - 1)
+    return jnp.where((x == 0) | (norm == 0), 0, slope)
+
+
+def _widened(input: Array, out: ResultSpec) -> Array:
+    """Input in the type of the result, where that is wider."""
+    return input.astype(jnp.float64) if out.dtype is Dtype.float64 else input
+
+
+@vendor.implements("diopiNorm")
+def norm(input: Array, p: float, dim: Sequence[int], *, out: ResultSpec) -> Array:
+    return _vector_norm(_widened(input, out), p, _axes(input, dim)).reshape(out.shape)
+
+
+@vendor.implements("diopiLinalgVecNorm")
+def linalg_vec_norm(input: Array, ord: float, dim: Sequence[int], keepdim: bool, *, out: ResultSpec) -> Array:
+    return norm(input, ord, dim, out=out)
+
+
+@vendor.implements("diopiForeachnormScalar")
+def foreachnorm_scalar(inputs: Sequence[Array], ord: float, *, out: Sequence[ResultSpec]) -> Any:
+    return [norm(x, ord, (), out=spec) for x, spec in zip(inputs, out, strict=True)]
+
+
+@vendor.implements("diopiNormBackward")
+def norm_backward(grad_output: Array, self: Array, norm: Array, dim: Sequence[int], p: float) -> Array:
+    axes = _axes(self, dim)
+    _check_elements(self, p, axes)
+    kept = [1 if axis in axes else length for axis, length in enumerate(self.shape)]
+    return grad_output.reshape(kept) * _norm_slope(self, norm.reshape(kept), p, axes)
+
+
+@vendor.implements("diopiNormalize")
+def normalize(input: Array, p: float, axis: int, eps: float) -> Array:
+    return input / jnp.maximum(_vector_norm(input, p, named_axes(input, (axis,))), eps)
+
+
+@vendor.implements("diopiNormalizeBackward")
+def normalize_backward(grad_output: Array, input: Array, p: float, axis: int, eps: float) -> Array:
+    check_shapes(input.shape, grad_output=grad_output)
+    axes = named_axes(input, (axis,))
+    r = _vector_norm(input, p, axes)
+    along = (grad_output * input).sum(axes, keepdims=True) / lax.square(r)
+    return jnp.where(r < eps, grad_output / eps, grad_output / r - _norm_slope(input, r, p, axes) * along)
