@@ -41,6 +41,7 @@ from rich.table import Table
 from diopi_impl import find_vendor
 from diopi_proto.types import Error
 from diopi_test.baseline.records import BaselineCase
+from diopi_test.cases.selection import LEVELS
 from lib_rt import Context, Tensor
 
 REPEATS = 3
@@ -210,7 +211,7 @@ def chosen(
 @click.argument("patterns", nargs=-1)
 @click.option("--limit", default=60.0, help="Seconds a call may take, compilation included.")
 @click.option("--settings", default="auto,0,1", help="Values of DIOPI_JAX_OPTIMIZE; auto: not set.")
-@click.option("--level", help="Measure the calls of this level.")
+@click.option("--level", type=click.Choice([*LEVELS]), metavar="LEVEL", help="Measure the calls of this level.")
 @click.option("--least", default=2**16, help="Elements that a tensor has more than, of calls of a level.")
 @click.option("--sample", type=click.IntRange(min=1), help="Measure so many calls.")
 @click.option("--seed", default=1, help="What they are drawn from.")

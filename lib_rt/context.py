@@ -48,7 +48,7 @@ class Context(Owner):
         self._stream = stream
         self._owns_stream = stream is None
         if stream is None:
-            self._handle = _open(device.handle) or refused()
+            self._handle = _open(device._handle or device.handle) or refused()  # the property says why there is none
             device._add(self)
         else:
             self._handle = made(lib.diopirt_context_create, "diopiContextHandle_t", stream.handle)
@@ -121,6 +121,12 @@ class Context(Owner):
         if argument.device is self.device:
             return argument.handle
         raise ForeignObjectError(f"{argument!r} belongs to another device than the context it is used in")
+
+    def accept_tensor(self, tensor: Tensor) -> Any:
+        """As `accept`, of a tensor; one of the context's own is as open as its handle is there."""
+        if tensor.context is self and tensor._handle is not None:
+            return tensor._handle
+        return self.accept(tensor)
 
     def close(self) -> None:
         """Release the context, the tensors made in it, and its stream if that is its own."""

@@ -29,10 +29,11 @@ class Layout:
         where: whether it lies on the device or in host memory.
         storage_offset: position in its storage of the first element, in elements.
         is_sparse: whether the tensor is in compressed sparse row form.
+        is_contiguous: whether the elements lie in row-major order without gaps.
         form: what tensors have in common that differ in their numbers, and where and how those lie, alone.
     """
 
-    __slots__ = ("dtype", "form", "is_sparse", "shape", "storage_offset", "strides", "where")
+    __slots__ = ("dtype", "form", "is_contiguous", "is_sparse", "shape", "storage_offset", "strides", "where")
 
     def __init__(
         self,
@@ -49,7 +50,19 @@ class Layout:
         self.where = where
         self.storage_offset = storage_offset
         self.is_sparse = len(strides) != len(shape)
+        self.is_contiguous = not self.is_sparse and all(
+            stride == row_major or size == 1
+            for size, stride, row_major in zip(shape, strides, contiguous(shape), strict=True)
+        )
         self.form: Hashable = (shape, dtype, where, parts)
+
+
+@lru_cache(maxsize=4096)
+def dense(
+    shape: tuple[int, ...], strides: tuple[int, ...], dtype: Dtype, where: types.Device, storage_offset: int
+) -> Layout:
+    """The layout of dense tensors, which is one object for all of them."""
+    return Layout(shape, strides, dtype, where, storage_offset)
 
 
 Placed = tuple[Layout, Any, Any]
@@ -74,12 +87,12 @@ def placed(
     """
     sizes, steps = size_pointer(shape), None if strides is None else size_pointer(strides)
     core = ffi.new(_LAYOUT, (sizes[0], ffi.NULL if steps is None else steps[0], dtype, where, offset, elements))
-    layout = Layout(shape, contiguous(shape) if strides is None else strides, dtype, where, offset)
+    layout = dense(shape, contiguous(shape) if strides is None else strides, dtype, where, offset)
     return layout, core, (sizes, steps)
 
 
 @lru_cache(maxsize=4096)
-def dense(shape: tuple[int, ...], numpy_type: np.dtype[Any], where: types.Device) -> Placed:
+def placed_alone(shape: tuple[int, ...], numpy_type: np.dtype[Any], where: types.Device) -> Placed:
     """The layout of an array whose storage is just its elements, in row-major order; TypeError if it can't have one."""
     return placed(shape, None, dtypes.from_numpy(numpy_type), where, 0, -1)
 
@@ -98,7 +111,7 @@ def _told(numbers: Iterator[int]) -> Iterator[Layout]:
     for axes in numbers:
         dtype, where, offset = islice(numbers, 3)
         shape, strides = tuple(islice(numbers, axes)), tuple(islice(numbers, axes))
-        yield Layout(shape, strides, Dtype(dtype), types.Device(where), offset)
+        yield dense(shape, strides, Dtype(dtype), types.Device(where), offset)
 
 
 @lru_cache(maxsize=4096)

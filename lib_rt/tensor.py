@@ -15,7 +15,7 @@ from lib_rt import dtypes
 from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
 from lib_rt.errors import ReleasedError
-from lib_rt.layout import Layout, contiguous, dense, elements_at, extent, placed, storage_image, strided
+from lib_rt.layout import Layout, contiguous, dense, elements_at, extent, placed, placed_alone, storage_image, strided
 from lib_rt.library import (
     address,
     array_pointer,
@@ -120,7 +120,7 @@ class Tensor(Owner):
             ValueError: elements that share memory differ, or the storage is too small.
         """
         if dtype is None and strides is None and not offset and storage_elements is None:
-            layout, core, _ = dense(array.shape, array.dtype, where)
+            layout, core, _ = placed_alone(array.shape, array.dtype, where)
             payload = elements_pointer(array)
         else:
             dtype = _checked_dtype(array, dtype)
@@ -182,7 +182,7 @@ class Tensor(Owner):
             return cls(context, handle, _sparse(shape, dtype, where, parts), False, parts)
         strides = _sizes(made(api.diopiGetTensorStride, "diopiSize_t", handle))
         offset = made(api.diopiGetTensorStorageOffset, "int64_t", handle)
-        return cls(context, handle, Layout(shape, strides, dtype, where, offset), False)
+        return cls(context, handle, dense(shape, strides, dtype, where, offset), False)
 
     @classmethod
     def told(cls, context: TensorContext, handle: Any, layout: Layout, data: int) -> Tensor:
@@ -274,10 +274,7 @@ class Tensor(Owner):
     @property
     def is_contiguous(self) -> bool:
         """Whether the elements lie in row-major order without gaps."""
-        return all(
-            stride == dense or size == 1
-            for size, stride, dense in zip(self.shape, self.strides, contiguous(self.shape), strict=True)
-        )
+        return self.layout.is_contiguous
 
     def numpy(self) -> Array:
         """A copy of the elements, after waiting for the stream."""

@@ -39,7 +39,7 @@ def export(vendor: str, folder: Path) -> Path:
     operators = [p for p in prototypes().values() if found.has(p.name) and p.name not in TEXT_QUERIES]
     services = [name for name, function in vars(found.runtime).items() if function is not None]
     text = source(name, found.name, found.version, operators, services)
-    return build(text, folder / LIBRARY, _roots(name), beside=[_HERE / "describe.c", _HERE / "explain.c"])
+    return build(text, folder / LIBRARY, _roots(name), beside=[_HERE / "tell.c", _HERE / "explain.c"])
 
 
 def build(

@@ -1,4 +1,4 @@
-/* What the generated operators share with service.py, which fills in the tables, with describe.c and explain.c. */
+/* What the generated operators share with service.py, which fills in the tables, with tell.c and explain.c. */
 #ifndef DIOPI_EXPORTED_H_
 #define DIOPI_EXPORTED_H_
 

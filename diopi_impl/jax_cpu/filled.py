@@ -91,3 +91,21 @@ def ufunc_of_two(ufunc: np.ufunc, *neutral: object) -> Adapter:
             ufunc(*arguments[:2], out=place)
 
     return or_filled(fits, fill)
+
+
+def _are_rows(arguments: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    """Whether a result of this form is rows of the table, which lie one after the other."""
+    table, indices = arguments[:2]
+    return table.ndim == 2 and table.dtype == dtype and shape == (*indices.shape, table.shape[1])
+
+
+def _take_rows(arguments: Sequence[Any], place: HostArray) -> None:
+    table, indices = arguments[:2]
+    if np.may_share_memory(place, table) or np.may_share_memory(place, indices):
+        place[...] = table[indices]
+    else:
+        np.take(table, indices, 0, out=place, mode="clip")  # of which it makes no array of its own
+
+
+rows_of_table = or_filled(_are_rows, _take_rows)
+"""The adapter for the rows of a table, the first argument, that the second names; the table has all of them."""

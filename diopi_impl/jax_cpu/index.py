@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from diopi_impl.functional import Adapted, Adapter, apply_directly
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.filled import or_filled
+from diopi_impl.jax_cpu.filled import rows_of_table
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.ranges import check_in_range
 from diopi_proto.prototype import Prototype
@@ -368,23 +368,7 @@ def _check_table(table: Array) -> None:
         raise ValueError(f"a table of shape {table.shape} was given, expected two axes")
 
 
-def _are_rows(arguments: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
-    """Whether a result of this form is rows of the table, which lie one after the other."""
-    table, indices = arguments[:2]
-    return table.ndim == 2 and table.dtype == dtype and shape == (*indices.shape, table.shape[1])
-
-
-def _take_rows(arguments: Sequence[Any], place: HostArray) -> None:
-    table, indices = arguments[:2]
-    if np.may_share_memory(place, table) or np.may_share_memory(place, indices):
-        place[...] = table[indices]
-    else:
-        np.take(table, indices, 0, out=place, mode="clip")  # of which it makes no array of its own
-
-
-@vendor.implements(
-    "diopiEmbedding", adapt=_in_table(lambda given: len(given["weight"]), or_filled(_are_rows, _take_rows))
-)
+@vendor.implements("diopiEmbedding", adapt=_in_table(lambda given: len(given["weight"]), rows_of_table))
 def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_byfreq: bool, sparse: bool) -> Array:
     _check_table(weight)
     return jnp.take(weight, indices, 0, mode="clip")

@@ -186,10 +186,12 @@ def nll_loss_v2(
     input: Array, target: Array, weight: Array | None, reduction: Reduction, ignore_index: int
 ) -> tuple[Array, Array]:
     target = _checked_classes(input, target, weight)
-    log_probs = _classes_last(input)
-    hot = _one_hot(target, log_probs.shape[-1], ignore_index)
-    total = jnp.where(hot, _or_one(weight), 0).sum().astype(input.dtype)
-    losses = jnp.where(hot, -_or_one(weight) * log_probs, 0).sum(-1)
+    axis = min(1, input.ndim - 1)
+    counts = (target != ignore_index) & (target >= 0) & (target < input.shape[axis])
+    weights = jnp.where(counts, 1 if weight is None else weight.at[target].get(mode="fill", fill_value=0), 0)
+    log_probs = jnp.take_along_axis(input, jnp.expand_dims(target, axis), axis, mode="fill", fill_value=0)
+    losses = jnp.where(counts, -weights * log_probs.squeeze(axis), 0)
+    total = weights.sum().astype(input.dtype)
     return _reduced(losses, reduction, total), total if reduction != Reduction.none else jnp.zeros_like(total)
 
 

@@ -273,7 +273,23 @@ def cast_dtype(input: Array) -> Array:
     return input
 
 
-@vendor.implements("diopiCopyInp")
+def _broadcast(src: NDArray[Any], *, out: ResultSpec) -> NDArray[Any]:
+    return np.broadcast_to(src, out.shape)
+
+
+def _once(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+    """The adapter for copies: those of elements as they are go to the result from where they lie."""
+    copied, converted = apply_directly(prototype, _broadcast), compiled(prototype, function)
+
+    def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        (src,), (dest,) = arguments, out
+        assert isinstance(dest, ResultSpec)
+        return (copied if src.dtype == to_numpy(dest.dtype) else converted)(arguments, out)
+
+    return adapted
+
+
+@vendor.implements("diopiCopyInp", adapt=_once)
 def copy_(src: Array, *, out: ResultSpec) -> Array:
     return jnp.broadcast_to(src, out.shape)
 

@@ -82,9 +82,9 @@ def _new_handles(context: Context, boxes: Sequence[Box]) -> Any:
 
 
 _MARSHALLERS: dict[Any, Marshaller] = {
-    **dict.fromkeys(kinds.SINGLE_TENSORS, Context.accept),
+    **dict.fromkeys(kinds.SINGLE_TENSORS, Context.accept_tensor),
     **dict.fromkeys(kinds.TENSOR_ARRAYS, _handles),
-    kinds.SparseIn: Context.accept,
+    kinds.SparseIn: Context.accept_tensor,
     kinds.NewOut: _new("diopiTensorHandle_t"),
     kinds.NewOuts: _new_handles,
     kinds.OutF64: _new("double"),

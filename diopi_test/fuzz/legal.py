@@ -6,9 +6,7 @@ whose tensors are not those of its forward function.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -31,6 +29,7 @@ from diopi_test.cases.formats import format_of, is_inexact, ulp
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.cases.open_calls import why_open
 from diopi_test.cases.tensors import Literal
+from diopi_test.fuzz.bounds import bounded
 from diopi_test.fuzz.known import Known, as_tuple, is_choice
 from diopi_test.fuzz.relations import FAILURES, relations
 from diopi_test.oracle.budget import K
@@ -40,9 +39,6 @@ MOST_ELEMENTS = 200_000
 """Elements of all tensors of a call, results included."""
 
 UNRELATED = "a relation does not hold that does in all cases of the function"
-
-LONGEST = 10
-"""Seconds the reference may take, which stop no call but by mistake: sizes are drawn so that it takes less."""
 
 NUMBERS = (kinds.Scalar, kinds.f64, kinds.f32)
 """The kinds of attributes that meet the elements of tensors."""
@@ -68,7 +64,7 @@ def made(known: Known, case: Case) -> BaselineCase:
     if function is None:
         raise IllegalError("there is no reference")
     try:
-        with _at_most(LONGEST):
+        with bounded():
             computed = make_baseline_case(known.prototype, case)
             _check_results(known, case, computed)
             if computed.draws and known.prototype.promise != "random":
@@ -131,8 +127,9 @@ def with_forward_shapes(known: Known, case: Case) -> Case:
     if any(forward.has_effect(p.name, arguments) for p in missing):
         return case
     try:
-        shape = _forward_shape(forward, function, replace(case, arguments=arguments))
-    except FAILURES as error:
+        with bounded():
+            shape = _forward_shape(forward, function, replace(case, arguments=arguments))
+    except (*FAILURES, TimeoutError, MemoryError) as error:
         raise IllegalError(f"the forward function refuses it: {type(error).__name__}") from error
     return replace(case, arguments={**case.arguments, "grad_output": replace(given, shape=shape)})
 
@@ -243,19 +240,3 @@ def _one_judged(one: Expected, jump: NDArray[Any]) -> Expected:
     if lost.any():
         one = replace(one, specified=~lost if one.specified is None else one.specified & ~lost)
     return one if one.unit is None else replace(one, unit=one.unit + np.where(lost, 0, jump))
-
-
-@contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    """TimeoutError if what is done takes longer."""
-
-    def ring(*_: object) -> None:
-        raise TimeoutError(f"not done after {seconds:g} s")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
 from diopi_proto.interface import lookup
-from diopi_proto.types import MemoryFormat
+from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.baseline.generate import functions_with_cases
+from diopi_test.cases.domains import choice
+from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.fuzz import legal
 from diopi_test.fuzz.calls import cases
+from diopi_test.fuzz.changes import resized
 from diopi_test.fuzz.known import known
 from diopi_test.fuzz.legal import IllegalError, made
 from diopi_test.fuzz.search import drawing_by_the_seed_alone
@@ -110,3 +113,9 @@ def test_what_lies_as_its_input_is_not_called_with_another_layout(data: DataObje
     except IllegalError:
         return
     assert not case.smoke or case.arguments["memoryFormat"] != MemoryFormat.Preserve
+
+
+def test_a_call_with_numbers_of_another_type_is_resized() -> None:
+    spec = TensorSpec((3,), Dtype.int8, choice([float("nan"), 1.0]))
+    case = Case("int8-nan", Dtype.int8, {"input": spec, "other": spec})
+    assert resized(known("diopiEqual"), case, {3: 5}).arguments["input"].shape == (5,)
