@@ -1,109 +1,31 @@
-"""Judges of random draws: a right vendor passes, and each way of drawing wrong is refused."""
+"""Judges of random draws: a right vendor passes, and each way of drawing wrong numbers is refused."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.random import Generator, Philox
+from drawing_vendors import (
+    RIGHT,
+    Array,
+    Function,
+    assert_refused,
+    bernoulli,
+    bernoulli_scalar,
+    dropout,
+    multinomial,
+    normal,
+    outcome,
+    random,
+    randperm,
+    rng,
+    uniform,
+)
+from numpy.random import Generator
 
-from diopi_impl import Vendor
-from diopi_impl.drawing import drawing
-from diopi_impl.functional import Adapted, Adapter, OutSpec, apply_directly
-from diopi_impl.host_runtime import HostRuntime
-from diopi_proto.interface import lookup, prototypes
-from diopi_proto.prototype import Prototype
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_proto.interface import prototypes
 from diopi_test.cases.selection import select_cases
-from diopi_test.execution.verdict import Outcome, Verdict
-from diopi_test.harness.run_case import run_case
-from lib_rt.dtypes import to_numpy
-
-Array = np.ndarray[Any, Any]
-Function = Callable[..., Any]
-
-SAMPLE = "float32-sample"
-
-
-def rng(state: Array) -> Generator:
-    """A generator of its own for every seed and offset."""
-    return Generator(Philox(key=state))
-
-
-# A right vendor.
-
-
-def dropout(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
-    if not train:
-        return input, None
-    mask = rng(generator).random(out[1].shape if out[1] else input.shape) >= p
-    return np.where(mask, input / (1 - p) if p < 1 else 0, 0), mask
-
-
-def random(from_: int, to: int | None, generator: Array, *, out: Any) -> Any:
-    last = np.iinfo(to_numpy(out.dtype)).max if to is None else to - 1
-    return rng(generator).integers(from_, last, out.shape, endpoint=True)
-
-
-def uniform(from_: float, to: float, generator: Array, *, out: Any) -> Any:
-    drawn = rng(generator).uniform(from_, to, out.shape).astype(to_numpy(out.dtype))
-    return np.minimum(drawn, np.nextafter(drawn.dtype.type(to), drawn.dtype.type(from_)))
-
-
-def bernoulli(input: Array, generator: Array) -> Any:
-    return rng(generator).random(input.shape) < input
-
-
-def bernoulli_scalar(p: float, generator: Array, *, out: Any) -> Any:
-    return rng(generator).random(out.shape) < p
-
-
-def normal(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
-    return rng(generator).normal(mean, std, out.shape)
-
-
-def randperm(n: int, generator: Array) -> Array:
-    return rng(generator).permutation(n)
-
-
-def multinomial(input: Array, num_samples: int, replacement: bool, generator: Array) -> Array:
-    drawer = rng(generator)
-
-    def row(given: Array) -> Any:
-        weights = given.astype(np.float64)
-        return drawer.choice(len(weights), num_samples, replacement, weights / weights.sum())
-
-    return np.apply_along_axis(row, -1, input)
-
-
-RIGHT: dict[str, Function] = {
-    "diopiDropout": dropout,
-    "diopiRandomInp": random,
-    "diopiUniformInp": uniform,
-    "diopiBernoulli": bernoulli,
-    "diopiBernoulliScalar": bernoulli_scalar,
-    "diopiNormal": normal,
-    "diopiNormalInp": normal,
-    "diopiNormalTensorScalar": normal,
-    "diopiNormalScalarTensor": normal,
-    "diopiNormalTensor": normal,
-    "diopiRandperm": randperm,
-    "diopiMultinomial": multinomial,
-}
-
-
-def outcome(name: str, function: Function, label: str = SAMPLE, adapter: Adapter | None = None) -> Outcome:
-    """What becomes of one case when `function` draws."""
-    vendor = Vendor("drawing", "1", HostRuntime().functions(), host_addressable=True)
-    vendor.implements(name, adapt=adapter or drawing(apply_directly))(function)
-    (case,) = (case for case in select_cases(name, "full") if case.label == label)
-    with vendor.open_device() as device:
-        return run_case(vendor, device, make_baseline_case(lookup(name), case))
-
-
-def assert_refused(outcome: Outcome, words: str) -> None:
-    assert outcome.verdict is Verdict.failed
-    assert words in outcome.message
+from diopi_test.execution.verdict import Verdict
 
 
 @pytest.mark.parametrize(("name", "function"), RIGHT.items(), ids=list(RIGHT))
@@ -116,9 +38,6 @@ def test_what_is_drawn_right_is_accepted(name: str, function: Function) -> None:
 def test_every_function_that_draws_is_tried() -> None:
     drawing_ones = {p.base for p in prototypes().values() if p.family == "random"}
     assert drawing_ones - set(RIGHT) == {"diopiDropoutInp", "diopiBernoulliInp"}  # other names for the same arguments
-
-
-# Wrong numbers.
 
 
 def wrong_dropout(change: Callable[[Array, Array, float, Generator], Any]) -> Function:
@@ -381,99 +300,3 @@ def test_what_is_certain_is_exact() -> None:
     assert_refused(outcome("diopiDropout", always_drawing, "float32-inference"), "values")
     assert_refused(outcome("diopiNormal", normal_std_ignored, "float32-point"), "values")
     assert_refused(outcome("diopiBernoulliScalar", bernoulli_inverted, "float32-p-1"), "values")
-
-
-# Wrong use of the generator.
-
-
-def seed_only(state: Array) -> Any:
-    return state * np.array([1, 0], np.uint64)
-
-
-def offset_only(state: Array) -> Any:
-    return state * np.array([0, 1], np.uint64)
-
-
-def entropy(state: Array) -> Any:
-    return np.random.default_rng().integers(0, 2**63, 2).astype(np.uint64)
-
-
-def drawing_from(change: Callable[[Array], Array]) -> Function:
-    def implementation(from_: float, to: float, generator: Array, *, out: Any) -> Any:
-        return uniform(from_, to, change(generator), out=out)
-
-    return implementation
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (seed_only, "depend on those of the next call"),
-        (offset_only, "depend on those of another seed"),
-        (entropy, "differs when the call is repeated"),
-    ],
-)
-def test_the_state_and_nothing_else_decides(change: Callable[[Array], Array], words: str) -> None:
-    assert_refused(outcome("diopiUniformInp", drawing_from(change)), words)
-
-
-def test_numbers_of_the_call_before_are_not_drawn_again() -> None:
-    def overlapping(from_: float, to: float, generator: Array, *, out: Any) -> Any:
-        count = int(np.prod(out.shape))
-        start = int(generator[1]) // 8
-        stream = rng(seed_only(generator)).uniform(from_, to, start + count)
-        return stream[start:].reshape(out.shape)
-
-    assert_refused(outcome("diopiUniformInp", overlapping), "depend on those of the next call")
-
-
-def leaving(after: Callable[[int, int], tuple[int, int]]) -> Adapter:
-    """An adapter that leaves another state behind."""
-
-    def adapt(prototype: Prototype, function: Function) -> Adapted:
-        def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-            *others, generator = arguments
-            seed, offset = generator.seed, generator.offset
-            result = function(*others, np.array([seed, offset], np.uint64), out=out[0])
-            generator.seed, generator.offset = after(seed, offset)
-            return [result]
-
-        return draw
-
-    return adapt
-
-
-@pytest.mark.parametrize(
-    ("after", "words"),
-    [
-        (lambda seed, offset: (seed, offset), "expected an advanced one"),
-        (lambda seed, offset: (seed, (offset - 5) % 2**64), "expected an advanced one"),
-        (lambda seed, offset: (seed + 1, offset + 1), "the seed of generator changed"),
-    ],
-)
-def test_the_offset_advances_and_the_seed_stays(after: Callable[[int, int], tuple[int, int]], words: str) -> None:
-    assert_refused(outcome("diopiUniformInp", uniform, adapter=leaving(after)), words)
-    assert_refused(outcome("diopiUniformInp", uniform, "float32-rank5", leaving(after)), words)
-
-
-def test_inference_draws_nothing() -> None:
-    def adapt(prototype: Prototype, function: Function) -> Adapted:
-        def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-            arguments[-1].offset += 1
-            return [arguments[0], None]
-
-        return draw
-
-    assert_refused(outcome("diopiDropout", dropout, "float32-inference", adapt), "although train is false")
-
-
-def test_a_generator_of_its_own_advances_too() -> None:
-    def always_the_same(prototype: Prototype, function: Function) -> Adapted:
-        def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-            return [function(*arguments[:-1], np.zeros(2, np.uint64), out=out[0])]
-
-        return draw
-
-    assert outcome("diopiUniformInp", uniform, "float32-own-generator").verdict is Verdict.passed
-    refused = outcome("diopiUniformInp", uniform, "float32-own-generator", always_the_same)
-    assert_refused(refused, "depend on those of the next call")

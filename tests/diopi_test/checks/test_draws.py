@@ -1,0 +1,105 @@
+"""The check of draws: the state of the generator and nothing else decides, and advances."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from drawing_vendors import Array, Function, assert_refused, dropout, outcome, rng, uniform
+
+from diopi_impl.functional import Adapted, Adapter, OutSpec
+from diopi_proto.prototype import Prototype
+from diopi_test.execution.verdict import Verdict
+
+
+def seed_only(state: Array) -> Any:
+    return state * np.array([1, 0], np.uint64)
+
+
+def offset_only(state: Array) -> Any:
+    return state * np.array([0, 1], np.uint64)
+
+
+def entropy(state: Array) -> Any:
+    return np.random.default_rng().integers(0, 2**63, 2).astype(np.uint64)
+
+
+def drawing_from(change: Callable[[Array], Array]) -> Function:
+    def implementation(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+        return uniform(from_, to, change(generator), out=out)
+
+    return implementation
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (seed_only, "depend on those of the next call"),
+        (offset_only, "depend on those of another seed"),
+        (entropy, "differs when the call is repeated"),
+    ],
+)
+def test_the_state_and_nothing_else_decides(change: Callable[[Array], Array], words: str) -> None:
+    assert_refused(outcome("diopiUniformInp", drawing_from(change)), words)
+
+
+def test_numbers_of_the_call_before_are_not_drawn_again() -> None:
+    def overlapping(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+        count = int(np.prod(out.shape))
+        start = int(generator[1]) // 8
+        stream = rng(seed_only(generator)).uniform(from_, to, start + count)
+        return stream[start:].reshape(out.shape)
+
+    assert_refused(outcome("diopiUniformInp", overlapping), "depend on those of the next call")
+
+
+def leaving(after: Callable[[int, int], tuple[int, int]]) -> Adapter:
+    """An adapter that leaves another state behind."""
+
+    def adapt(prototype: Prototype, function: Function) -> Adapted:
+        def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+            *others, generator = arguments
+            seed, offset = generator.seed, generator.offset
+            result = function(*others, np.array([seed, offset], np.uint64), out=out[0])
+            generator.seed, generator.offset = after(seed, offset)
+            return [result]
+
+        return draw
+
+    return adapt
+
+
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        (lambda seed, offset: (seed, offset), "expected an advanced one"),
+        (lambda seed, offset: (seed, (offset - 5) % 2**64), "expected an advanced one"),
+        (lambda seed, offset: (seed + 1, offset + 1), "the seed of generator changed"),
+    ],
+)
+def test_the_offset_advances_and_the_seed_stays(after: Callable[[int, int], tuple[int, int]], words: str) -> None:
+    assert_refused(outcome("diopiUniformInp", uniform, adapter=leaving(after)), words)
+    assert_refused(outcome("diopiUniformInp", uniform, "float32-rank5", leaving(after)), words)
+
+
+def test_inference_draws_nothing() -> None:
+    def adapt(prototype: Prototype, function: Function) -> Adapted:
+        def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+            arguments[-1].offset += 1
+            return [arguments[0], None]
+
+        return draw
+
+    assert_refused(outcome("diopiDropout", dropout, "float32-inference", adapt), "although train is false")
+
+
+def test_a_generator_of_its_own_advances_too() -> None:
+    def always_the_same(prototype: Prototype, function: Function) -> Adapted:
+        def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+            return [function(*arguments[:-1], np.zeros(2, np.uint64), out=out[0])]
+
+        return draw
+
+    assert outcome("diopiUniformInp", uniform, "float32-own-generator").verdict is Verdict.passed
+    refused = outcome("diopiUniformInp", uniform, "float32-own-generator", always_the_same)
+    assert_refused(refused, "depend on those of the next call")

@@ -1,0 +1,101 @@
+"""Functions that draw at random as a right vendor has them, and what becomes of a case when others draw."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator, Philox
+
+from diopi_impl import Vendor
+from diopi_impl.drawing import drawing
+from diopi_impl.functional import Adapter, apply_directly
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.interface import lookup
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.cases.selection import select_cases
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.harness.run_case import run_case
+from lib_rt.dtypes import to_numpy
+
+Array = np.ndarray[Any, Any]
+Function = Callable[..., Any]
+
+SAMPLE = "float32-sample"
+
+
+def rng(state: Array) -> Generator:
+    """A generator of its own for every seed and offset."""
+    return Generator(Philox(key=state))
+
+
+def dropout(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
+    if not train:
+        return input, None
+    mask = rng(generator).random(out[1].shape if out[1] else input.shape) >= p
+    return np.where(mask, input / (1 - p) if p < 1 else 0, 0), mask
+
+
+def random(from_: int, to: int | None, generator: Array, *, out: Any) -> Any:
+    last = np.iinfo(to_numpy(out.dtype)).max if to is None else to - 1
+    return rng(generator).integers(from_, last, out.shape, endpoint=True)
+
+
+def uniform(from_: float, to: float, generator: Array, *, out: Any) -> Any:
+    drawn = rng(generator).uniform(from_, to, out.shape).astype(to_numpy(out.dtype))
+    return np.minimum(drawn, np.nextafter(drawn.dtype.type(to), drawn.dtype.type(from_)))
+
+
+def bernoulli(input: Array, generator: Array) -> Any:
+    return rng(generator).random(input.shape) < input
+
+
+def bernoulli_scalar(p: float, generator: Array, *, out: Any) -> Any:
+    return rng(generator).random(out.shape) < p
+
+
+def normal(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
+    return rng(generator).normal(mean, std, out.shape)
+
+
+def randperm(n: int, generator: Array) -> Array:
+    return rng(generator).permutation(n)
+
+
+def multinomial(input: Array, num_samples: int, replacement: bool, generator: Array) -> Array:
+    drawer = rng(generator)
+
+    def row(given: Array) -> Any:
+        weights = given.astype(np.float64)
+        return drawer.choice(len(weights), num_samples, replacement, weights / weights.sum())
+
+    return np.apply_along_axis(row, -1, input)
+
+
+RIGHT: dict[str, Function] = {
+    "diopiDropout": dropout,
+    "diopiRandomInp": random,
+    "diopiUniformInp": uniform,
+    "diopiBernoulli": bernoulli,
+    "diopiBernoulliScalar": bernoulli_scalar,
+    "diopiNormal": normal,
+    "diopiNormalInp": normal,
+    "diopiNormalTensorScalar": normal,
+    "diopiNormalScalarTensor": normal,
+    "diopiNormalTensor": normal,
+    "diopiRandperm": randperm,
+    "diopiMultinomial": multinomial,
+}
+
+
+def outcome(name: str, function: Function, label: str = SAMPLE, adapter: Adapter | None = None) -> Outcome:
+    """What becomes of one case when `function` draws."""
+    vendor = Vendor("drawing", "1", HostRuntime().functions(), host_addressable=True)
+    vendor.implements(name, adapt=adapter or drawing(apply_directly))(function)
+    (case,) = (case for case in select_cases(name, "full") if case.label == label)
+    with vendor.open_device() as device:
+        return run_case(vendor, device, make_baseline_case(lookup(name), case))
+
+
+def assert_refused(outcome: Outcome, words: str) -> None:
+    assert outcome.verdict is Verdict.failed
+    assert words in outcome.message
