@@ -178,16 +178,27 @@ class Known:
         values = [(self.range_of(name), sampled(spec).real) for name, spec in drawn]
         return all(((low <= its) & (its <= high)).all() for (low, high), its in values)
 
-    def is_held(self, name: str, number: float, dtype: Dtype) -> bool:
-        """Whether an attribute may be this number: one that the element type under test holds, or that a case has."""
+    def is_held(self, name: str, case: Case) -> bool:
+        """Whether a number of a drawn case is one that the element type under test holds, or that a case has.
+
+        Out of the type's range it stands beside the same choices there: an integer is converted to the type, and wraps
+        around, where a quotient is rounded, but not where it is none.
+        """
+        number, dtype = case.arguments[name], case.dtype
         if category(dtype) == 0 or not math.isfinite(number):
             return True
         low, high = (
             integer_range(dtype) if category(dtype) == 1 else (-format_of(dtype).largest, format_of(dtype).largest)
         )
         return low <= number <= high or any(
-            case.arguments[name] == number for case in self.cases if case.dtype is dtype
+            all(one.arguments[given] == case.arguments[given] for given in (name, *self._choices))
+            for one in self.cases
+            if one.dtype is dtype
         )
+
+    @cached_property
+    def _choices(self) -> Sequence[str]:
+        return [p.name for p in self.attributes if is_choice(p)]
 
     def values_of(self, name: str, dtype: Dtype) -> Sequence[Any]:
         """What an attribute is in the cases of a kind of types, each value once, by kind: 1, 1.0 and True are three."""

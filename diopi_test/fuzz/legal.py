@@ -85,7 +85,7 @@ def _check_arguments(known: Known, case: Case) -> None:
         value = case.arguments[p.name]
         if is_choice(p) and (p.name, str(value), category(case.dtype)) not in known.choices:
             raise IllegalError("a choice that no case makes for a type of this kind")
-        if issubclass(p.annotation, NUMBERS) and value is not None and not known.is_held(p.name, value, case.dtype):
+        if issubclass(p.annotation, NUMBERS) and value is not None and not known.is_held(p.name, case):
             raise IllegalError("a number is out of the range of the element type")
 
 

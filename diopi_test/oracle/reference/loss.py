@@ -141,6 +141,7 @@ def sigmoid_focal_loss_backward(
     decay = gamma * p * not_p * sign / (not_p * target + p * (1 - target)) * _bce(input, target)
     scale = alpha_t * modulation * _factor(reduction, input.size) * grad_output
     terms = p + target + np.abs(decay) + (np.abs(p - target) + np.abs(decay)) * cancelled
+    terms += gamma * p * (1 - target) * _bce(input, target)  # of the 1 − p in p′, which cancels
     # a sum over the factors' gradients: zeros, as an alpha of 0 leaves them, have no sign
     return WithTerms((p - target - decay) * scale, np.zeros(input.shape), terms * np.abs(scale))
 

@@ -266,6 +266,8 @@ def _expanded(node: Any) -> list[Any]:
                     pass
                 case _:
                     return []
+            if isinstance(other, ast.Constant):  # what is small beside the other operand is not in the data
+                return []
             operands = (f"np.float32({ast.unparse(operand)})" for operand in (one, other))
             return [ast.parse(EXPANDED.format(*operands), mode="eval").body]
     return []

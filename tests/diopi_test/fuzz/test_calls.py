@@ -16,7 +16,7 @@ from diopi_test.cases.domains import choice
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.fuzz import legal
 from diopi_test.fuzz.calls import cases
-from diopi_test.fuzz.changes import resized
+from diopi_test.fuzz.changes.sizes import resized
 from diopi_test.fuzz.known import known
 from diopi_test.fuzz.legal import IllegalError, made
 from diopi_test.fuzz.search import drawing_by_the_seed_alone

@@ -80,13 +80,13 @@ def test_inputs_that_change_are_found(vendor: Altered) -> None:
 
 def test_what_is_known_of_a_result_is_found_in_another_order_of_its_axes() -> None:
     values = np.arange(24.0).reshape(2, 3, 4)
-    known = Known(Expected(values, Dtype.float32, budget_ulps=values + 1), (12, 4, 1))
+    known = Known(Expected(values, Dtype.float32, unit=values + 1), (12, 4, 1))
     memory = torch.arange(24.0)
     found = known.of(memory.view(2, 3, 4).permute(2, 0, 1))
     assert found is not None
-    assert found.budget_ulps is not None
+    assert found.unit is not None
     np.testing.assert_array_equal(found.values, values.transpose(2, 0, 1))
-    np.testing.assert_array_equal(found.budget_ulps, values.transpose(2, 0, 1) + 1)
+    np.testing.assert_array_equal(found.unit, values.transpose(2, 0, 1) + 1)
     assert known.of(memory.view(2, 3, 4)) is known.expected
     assert known.of(memory.view(2, 3, 4)[:, ::2]) is None
     assert known.of(memory.double().view(2, 3, 4)) is None

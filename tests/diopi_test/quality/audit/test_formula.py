@@ -137,3 +137,7 @@ def test_the_square_of_a_difference_shows_far_from_zero_that_it_is_expanded() ->
     fault = next(one for one in formula_faults("diopiMSELoss") if one.kind == "square of a difference expanded")
     assert try_fault(fault, [loss(Dtype.float32, 1000)]).caught_by == ("float32-made-up", ("values",))
     assert try_fault(fault, [loss(Dtype.float64, 1000)]).effects == {Effect.absent: 1}
+
+
+def test_a_difference_from_a_number_is_not_expanded() -> None:
+    assert "square of a difference expanded" not in {one.kind for one in formula_faults("diopiUpsampleLinear")}
