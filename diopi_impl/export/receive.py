@@ -188,8 +188,8 @@ def _reader(prototype: Prototype, parameter: Parameter) -> Reader:
 
 
 def _may_be_null(parameter: Parameter) -> bool:
-    """Whether NULL can be passed for it, which no reader is given."""
-    return bool(ffi.typeof(parameter.c_type).kind == "pointer")
+    """Whether NULL can be passed for it, which no reader is given. Of bare addresses it is one like all others."""
+    return parameter.annotation is not kinds.Pointer and bool(ffi.typeof(parameter.c_type).kind == "pointer")
 
 
 def _boxes(number: int) -> Reader:

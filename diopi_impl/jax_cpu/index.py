@@ -18,6 +18,7 @@ from diopi_impl.functional import Adapted, Adapter, apply_directly
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.filled import rows_of_table
 from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.norm.vector import vector_norm
 from diopi_impl.jax_cpu.ranges import check_in_range
 from diopi_proto.prototype import Prototype
 
@@ -389,7 +390,7 @@ def embedding_backward(
 @vendor.implements("diopiEmbeddingRenorm_", adapt=_in_table(lambda given: len(given["inout"])))
 def embedding_renorm(inout: Array, indices: Array, max_norm: float, norm_type: float) -> Array:
     _check_table(inout)
-    norms = jnp.linalg.norm(inout, norm_type, axis=1)
+    norms = vector_norm(inout, norm_type, (1,))[:, 0]
     named = jnp.zeros(len(inout), bool).at[indices].set(True)
     factors = jnp.where(named & (norms > max_norm), max_norm / (norms + 1e-7), 1)
     return inout * factors[:, None]

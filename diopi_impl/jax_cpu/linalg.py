@@ -14,6 +14,7 @@ from jax import Array, lax
 
 from diopi_impl.functional import Adapted, OutSpec, ResultSpec
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.extremes import greatest
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.lapack import with_lapack
 from diopi_impl.jax_cpu.programs import PRODUCTS_BY_EIGEN
@@ -229,7 +230,7 @@ def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> A
     if p == 0:
         return jnp.sum(differences != 0, axis=-1)
     if p == jnp.inf:
-        return jnp.max(differences, axis=-1, initial=0)
+        return greatest(differences, -1) if differences.shape[-1] else jnp.zeros(differences.shape[:-1])
     if p == 2:
         return jnp.sqrt(jnp.sum(jnp.square(differences), axis=-1))
     return jnp.sum(differences**p, axis=-1) ** (1 / p)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.extremes import least
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 LOG_MIN = log(2.0**-126)
@@ -91,7 +92,7 @@ def _nearest(points: Array, others: Array) -> tuple[Array, Array]:
         return jnp.zeros(points.shape[:2], points.dtype), jnp.zeros(points.shape[:2], int)
     distances = sum(jnp.square(points[:, :, None, i] - others[:, None, :, i]) for i in range(2))
     assert isinstance(distances, Array)
-    return distances.min(-1), distances.argmin(-1)
+    return least(distances, -1), distances.argmin(-1)
 
 
 @vendor.implements("diopiChamferDistanceMmcv")

@@ -17,6 +17,7 @@ from jax import Array, lax
 from numpy.typing import NDArray
 
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.extremes import larger
 from diopi_impl.jax_cpu.windows import Slides, Windows, adaptive_axes, slides, sliding_axes
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -67,7 +68,8 @@ def _maxima(input: Array, axes: Sequence[Windows]) -> tuple[Array, Array]:
 
 
 def _lowest(input: Array) -> Any:
-    return -jnp.inf if jnp.issubdtype(input.dtype, jnp.floating) else jnp.iinfo(input.dtype).min
+    lowest = -jnp.inf if jnp.issubdtype(input.dtype, jnp.floating) else jnp.iinfo(input.dtype).min
+    return np.array(lowest, input.dtype)
 
 
 def _greatest(input: Array, windows: Slides) -> Array:
@@ -78,7 +80,7 @@ def _greatest(input: Array, windows: Slides) -> Array:
     for axis, (*numbers, margin) in enumerate(sizes, first):
         margins = [margin if i == axis else (0, 0) for i in range(rank)]
         window, steps, spreads = ((*[1] * axis, n, *[1] * (rank - axis - 1)) for n in numbers)
-        result = lax.reduce_window(result, _lowest(input), lax.max, window, steps, margins, window_dilation=spreads)
+        result = lax.reduce_window(result, _lowest(input), larger, window, steps, margins, window_dilation=spreads)
     return result
 
 

@@ -10,6 +10,7 @@ from jax import Array
 from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import check_axes
+from diopi_impl.jax_cpu.extremes import greatest, least
 
 Axes = tuple[int, ...] | None
 
@@ -62,27 +63,27 @@ def _extreme(
 
 @vendor.implements("diopiMax")
 def max_(input: Array, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Array, Array]:
-    return _extreme(jnp.max, jnp.argmax)(input, dim, _keeps(input, out[0]))
+    return _extreme(greatest, jnp.argmax)(input, dim, _keeps(input, out[0]))
 
 
 @vendor.implements("diopiMin")
 def min_(input: Array, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Array, Array]:
-    return _extreme(jnp.min, jnp.argmin)(input, dim, _keeps(input, out[0]))
+    return _extreme(least, jnp.argmin)(input, dim, _keeps(input, out[0]))
 
 
 @vendor.implements("diopiMaxAll")
 def max_all(input: Array) -> Array:
-    return jnp.max(input)
+    return greatest(input)
 
 
 @vendor.implements("diopiMinAll")
 def min_all(input: Array) -> Array:
-    return jnp.min(input)
+    return least(input)
 
 
 @vendor.implements("diopiAmax")
 def amax(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
-    return jnp.max(self, _axes(self, dim), keepdims=keepdim)
+    return greatest(self, _axes(self, dim), keepdims=keepdim)
 
 
 @vendor.implements("diopiAny")

@@ -43,6 +43,8 @@ vendor = TorchVendor(
         Waiver("diopiBCELossBackward[float64-ends-*]", "the least denominator is 1e-12 rounded to float32"),
         Waiver("diopiLayerNorm*Backward[*float16-exact]", "gradients of weights are added up in half precision"),
         Waiver("diopiLayerNorm*Backward[*float16-mixed]", "gradients of weights are added up in half precision"),
+        Waiver("diopiLayerNormGBBackward[float16-half-wide]", "gradients of weights are added up in half precision"),
+        Waiver("diopiUpsampleLinear[float16-half-volume-trilinear]", "weights are rounded to half precision"),
         Waiver("diopiNLLLoss*[*float16-exact-*]", "losses and weights are added up in half precision"),
         Waiver("diopiCrossEntropyLoss[*float16-exact-*]", "losses and weights are added up in half precision"),
         Waiver("diopi*MaxPool*Backward[*float16-exact]", "gradients of one position are added up in half precision"),

@@ -213,6 +213,17 @@ def half_nan(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return values
 
 
+def with_one(value: float, others: Domain) -> Domain:
+    """As `others`, but for this value in the middle."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        values = others(rng, count, dtype)
+        values[count // 2] = value
+        return values
+
+    return draw
+
+
 def special_but(*left_out: float) -> Domain:
     """As `special`, without the values whose result is left open; −0.0 and 0.0 are two."""
 

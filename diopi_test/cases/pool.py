@@ -14,22 +14,11 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, choice, distinct, normal, whole
+from diopi_test.cases.domains import between, choice, distinct, normal, whole, with_one
 from diopi_test.cases.layouts import channels_last, contiguous, expanded, strided, transposed
 from diopi_test.cases.model import Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.template import CaseTemplate, Derive, Types, expand, tensor
 from diopi_test.cases.windows import WINDOWS
-
-
-def _with_one(value: float) -> Domain:
-    """Values in the middle of which is this one."""
-
-    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        values = distinct(rng, count, dtype)
-        values[count // 2] = value
-        return values
-
-    return draw
 
 
 def _nothing_in_half(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -197,7 +186,7 @@ EDGES = (
     CEIL_PADDED.but("negative-ceil-padded", domains={"input": between(-9, -1)}),
     PADDED.but("minus-infinity-padded", domains={"input": _nothing_in_half}, dtypes=Types.leading),
     PADDED.but("some-infinities", domains={"input": choice([*[-inf] * 12, -2.0, 1.5, 1.0, inf])}, dtypes=Types.leading),
-    PADDED.but("nan", domains={"input": _with_one(nan)}),
+    PADDED.but("nan", domains={"input": with_one(nan, distinct)}),
     PADDED.but("ties", domains={"input": TIED}, dtypes=AND_FLOAT16),
     PADDED.but("indices32", indices=Dtype.int32, dtypes=Types.leading),
 )
@@ -216,8 +205,8 @@ MEANS = (
     PADDED.but("excluding-padding", include_pad=False),
     CEIL_PADDED.but("ceil-excluding-padding", include_pad=False),
     CEIL.but("ceil-excluding", include_pad=False, dtypes=Types.leading),
-    PADDED.but("nan", domains={"input": _with_one(nan)}, dtypes=Types.leading),
-    PADDED.but("infinity", domains={"input": _with_one(inf)}, dtypes=Types.leading),
+    PADDED.but("nan", domains={"input": with_one(nan, distinct)}, dtypes=Types.leading),
+    PADDED.but("infinity", domains={"input": with_one(inf, distinct)}, dtypes=Types.leading),
     PADDED.but("large", domains={"input": NEARLY_TOO_LARGE}, include_pad=False, dtypes=(Dtype.float16,)),
     EXACT_SUMS,
 )
@@ -248,7 +237,7 @@ ADAPTIVE = (
     windows("wide", (2, 3, 131), output=(1, 2, 67), leading=(1, 2)),
     windows("no-result", (3, 4, 5), output=(2, 0, 0)),
     windows("negative", (5, 7, 5), output=(3, 4, 2), domains={"input": between(-9, -1)}),
-    windows("nan", (5, 7, 6), output=(3, 4, 4), domains={"input": _with_one(nan)}),
+    windows("nan", (5, 7, 6), output=(3, 4, 4), domains={"input": with_one(nan, distinct)}),
     *(template.but(template.label, output=(2, 3, 4)) for template in LAYOUTS),
 )
 
@@ -259,6 +248,16 @@ ADAPTIVE_MAXIMA = (
     windows("minus-infinity", (3, 4, 5), domains={"input": _nothing_in_half}),
     windows("indices32", (5, 7, 6), output=(3, 4, 4), indices=Dtype.int32),
 )
+
+FEW_AMONG_MANY = windows(
+    "one-nan-of-many",
+    (2, 2, 1031),
+    output=(1, 1, 515),
+    leading=(1, 5),
+    domains={"input": with_one(nan, whole(0, 99))},
+    dtypes=floating,
+)
+"""Maxima are taken by vectors, or by a library, where they are many."""
 
 FEW_WINNERS = {"input": choice([1.0, 2.0]), "grad_output": whole(513, 1023)}
 
@@ -299,6 +298,8 @@ def pooling(prototype: Prototype) -> Iterator[Case]:
     kind = next(kind for kind in KINDS if prototype.name.startswith(f"diopi{kind}"))
     has_divisor = any(p.name == "divisor_override" for p in prototype.arguments)
     yield from _expand(prototype, kind, (one for one in KINDS[kind] if has_divisor or one.sizes.divisor is None))
+    if "Max" in kind and not prototype.name.endswith("Backward"):
+        yield from _expand(prototype, kind, [FEW_AMONG_MANY])
     if "Max" in kind and prototype.name.endswith("Backward"):
         yield from _expand(prototype, kind, [EXACT_GRADIENTS])
         yield from _of_other_values(prototype, kind)

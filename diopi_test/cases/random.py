@@ -256,6 +256,7 @@ DROPOUTS = (
     dropped("byte-mask", p=0.8, results=BYTE_MASK, dtypes=Types.every),
     dropped("no-mask", p=0.6, results=NO_MASK, dtypes=Types.every),
     dropped("inference", (5, 7), train=False, domain=UNUSUAL, dtypes=Types.every),
+    dropped("infinite", domain=choice([*[1.5, -2.0, 0.5] * 9, np.inf, -np.inf, np.nan]), dtypes=Types.every),
     dropped("channels", (40, 30, 3, 2), results=_mask(shape=CHANNELS)),
     dropped("channels-byte", (40, 30, 3, 2), results=_mask(Dtype.uint8, CHANNELS), dtypes=(F16,)),
     dropped("rows", (300, 5), results=_mask(shape=(300, 1))),

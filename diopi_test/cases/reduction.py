@@ -36,6 +36,7 @@ from diopi_test.cases.domains import (
     special_but,
     whole,
     whole_range,
+    with_one,
 )
 from diopi_test.cases.meeting import first_gap
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, cases_for
@@ -256,7 +257,12 @@ EXTREMES = {
 }
 """Floating values among which extrema are hard to find; several may be equal."""
 
+NAN_OF_MANY = with_one(nan, choice([0.0, 1.0, 2.0, 3.0]))
+MANY_ROWS = along("one-nan-of-many", (5, 1031), (1,))
+"""Extrema are found by vectors, or by a library, where there are many elements."""
+
 EQUAL_SLICES = {
+    "one-nan-of-many": "which row has a NaN is in question, and that is one",
     "length-one": "one element is its own extremum, at 0",
     "first-of-equals-long-columns": "where the extremum is, not which number it is, is in question",
     "all-high|all-low": "no element exceeds what a search for the extremum starts from",
@@ -277,6 +283,7 @@ def positions(prototype: Prototype, patterns: Sequence[CaseTemplate]) -> Iterato
     yield drawn(COLUMNS, EXTREMES["infinite"], floating, "infinite")
     for label in ("all-high", "all-low"):
         yield drawn(KEPT_COLUMNS, EXTREMES[label], label=label)
+    yield drawn(MANY_ROWS, NAN_OF_MANY, floating)
     yield drawn(KEPT_COLUMNS, whole_range, integral, "whole-range")
     yield drawn(ROWS, NEIGHBOURS, (Dtype.int64,), "neighbours")
     yield drawn(ROWS, distinct, (F32, Dtype.int64), "int32-positions", results=to_type(Dtype.int32, ROWS.sizes.reduced))
@@ -310,7 +317,8 @@ def extrema(
 
 @cases_for("diopiAmax", weak=EQUAL_SLICES)
 def amax(prototype: Prototype) -> Iterator[Case]:
-    return reductions(prototype, extrema(prototype, (*ONE_AXIS, *KEPT, *SEVERAL_AXES, *ALL_AXES), COLUMNS))
+    own = drawn(MANY_ROWS, NAN_OF_MANY, floating)
+    return reductions(prototype, (*extrema(prototype, (*ONE_AXIS, *KEPT, *SEVERAL_AXES, *ALL_AXES), COLUMNS), own))
 
 
 def _ascending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -331,13 +339,14 @@ WHOLE_TENSORS = (
 )
 
 
-@cases_for("diopiMaxAll", "diopiMinAll", weak={"infinite": "a NaN is the extremum of all"})
+@cases_for("diopiMaxAll", "diopiMinAll", weak={"infinite|one-nan-of-many": "a NaN is the extremum of all"})
 def extremum_of_all(prototype: Prototype) -> Iterator[Case]:
     own = (
         drawn(LONG, domain, (F16, F32, Dtype.int32), label)
         for label, domain in {"ascending": _ascending, "descending": _descending}.items()
     )
-    return reductions(prototype, (*extrema(prototype, WHOLE_TENSORS, along("", (19,), ())), *own))
+    many = drawn(along("one-nan-of-many", (5, 1031), ()), NAN_OF_MANY, floating)
+    return reductions(prototype, (*extrema(prototype, WHOLE_TENSORS, along("", (19,), ())), *own, many))
 
 
 # Truth

@@ -26,7 +26,7 @@ from diopi_test.baseline.evaluate import Evaluation, make_baseline_case
 from diopi_test.baseline.records import BaselineCase, Expected, entries_of, tensors_in
 from diopi_test.cases.data import generator
 from diopi_test.cases.formats import format_of, is_inexact, ulp
-from diopi_test.cases.model import Case, ResultOverride, TensorSpec
+from diopi_test.cases.model import Case, ResultOverride, TensorSpec, tensors_of
 from diopi_test.cases.open_calls import why_open
 from diopi_test.cases.tensors import Literal
 from diopi_test.fuzz.bounds import bounded
@@ -38,6 +38,7 @@ from diopi_test.oracle.reference import Reference, reference_of
 MOST_ELEMENTS = 200_000
 """Elements of all tensors of a call, results included."""
 
+OUT_OF_RANGE = "a number is out of the range of the element type"
 UNRELATED = "a relation does not hold that does in all cases of the function"
 
 NUMBERS = (kinds.Scalar, kinds.f64, kinds.f32)
@@ -66,6 +67,7 @@ def made(known: Known, case: Case) -> BaselineCase:
     try:
         with bounded():
             computed = make_baseline_case(known.prototype, case)
+            _check_elements(known, case, computed)
             _check_results(known, case, computed)
             if computed.draws and known.prototype.promise != "random":
                 raise IllegalError("what it draws is judged for the data of the cases alone")
@@ -86,7 +88,19 @@ def _check_arguments(known: Known, case: Case) -> None:
         if is_choice(p) and (p.name, str(value), category(case.dtype)) not in known.choices:
             raise IllegalError("a choice that no case makes for a type of this kind")
         if issubclass(p.annotation, NUMBERS) and value is not None and not known.is_held(p.name, case):
-            raise IllegalError("a number is out of the range of the element type")
+            raise IllegalError(OUT_OF_RANGE)
+
+
+def _check_elements(known: Known, case: Case, computed: BaselineCase) -> None:
+    """Numbers that are infinite in another type than that of the case they are from mean something else."""
+    for name, value in case.arguments.items():
+        given = tensors_in(computed.arguments[name]) if name in computed.arguments else []
+        for number, (spec, tensor) in enumerate(zip(tensors_of(value), given, strict=False)):
+            if spec.compute is None and is_inexact(spec.dtype):
+                word = f"{name}.{number}" if isinstance(value, list) else name
+                drawn = spec.domain(generator(known.prototype.base, case.label, word), tensor.values.size, spec.dtype)
+                if np.isfinite(drawn).sum() > np.isfinite(tensor.values).sum():
+                    raise IllegalError(OUT_OF_RANGE)
 
 
 def _check_results(known: Known, case: Case, computed: BaselineCase) -> None:

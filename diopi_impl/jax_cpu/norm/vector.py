@@ -12,6 +12,7 @@ from jax import Array, lax
 from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import named_axes
+from diopi_impl.jax_cpu.extremes import greatest, least
 from diopi_impl.jax_cpu.sizes import check_shapes
 from diopi_proto.types import Dtype
 
@@ -29,14 +30,14 @@ def _check_elements(x: Array, p: float, axes: Axes) -> None:
         raise ValueError(f"input has shape {x.shape}, in which vectors without elements have no norm of order {p}")
 
 
-def _vector_norm(x: Array, p: float, axes: Axes) -> Array:
+def vector_norm(x: Array, p: float, axes: Axes) -> Array:
     """The norm of order p, the axes kept."""
     _check_elements(x, p, axes)
     modulus = jnp.abs(x)
     if p == 0:
         return (x != 0).sum(axes, keepdims=True).astype(x.dtype)
     if math.isinf(p):
-        return (jnp.max if p > 0 else jnp.min)(modulus, axes, keepdims=True)
+        return (greatest if p > 0 else least)(modulus, axes, keepdims=True)
     if p == 1:
         return modulus.sum(axes, keepdims=True)
     if p == 2:
@@ -63,7 +64,7 @@ def _widened(input: Array, out: ResultSpec) -> Array:
 
 @vendor.implements("diopiNorm")
 def norm(input: Array, p: float, dim: Sequence[int], *, out: ResultSpec) -> Array:
-    return _vector_norm(_widened(input, out), p, _axes(input, dim)).reshape(out.shape)
+    return vector_norm(_widened(input, out), p, _axes(input, dim)).reshape(out.shape)
 
 
 @vendor.implements("diopiLinalgVecNorm")
@@ -86,13 +87,13 @@ def norm_backward(grad_output: Array, self: Array, norm: Array, dim: Sequence[in
 
 @vendor.implements("diopiNormalize")
 def normalize(input: Array, p: float, axis: int, eps: float) -> Array:
-    return input / jnp.maximum(_vector_norm(input, p, named_axes(input, (axis,))), eps)
+    return input / jnp.maximum(vector_norm(input, p, named_axes(input, (axis,))), eps)
 
 
 @vendor.implements("diopiNormalizeBackward")
 def normalize_backward(grad_output: Array, input: Array, p: float, axis: int, eps: float) -> Array:
     check_shapes(input.shape, grad_output=grad_output)
     axes = named_axes(input, (axis,))
-    r = _vector_norm(input, p, axes)
+    r = vector_norm(input, p, axes)
     along = (grad_output * input).sum(axes, keepdims=True) / lax.square(r)
     return jnp.where(r < eps, grad_output / eps, grad_output / r - _norm_slope(input, r, p, axes) * along)

@@ -12,6 +12,7 @@ from diopi_proto.families import load_families
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.classes import classified
+from diopi_test.cases.large.nans import with_nans
 from diopi_test.cases.layouts import Layout, contiguous, strides
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec, cases_for, cases_of
 from diopi_test.cases.template import TensorTemplate, leading
@@ -29,7 +30,8 @@ def large_cases(prototype: Prototype) -> Sequence[Case]:
     """The large cases of a function, in order."""
     load_families("diopi_test.cases")
     load_families("diopi_test.cases.large")
-    return cases_of(prototype, LARGE)
+    own = cases_of(prototype, LARGE)
+    return *own, *with_nans(prototype, own)
 
 
 def why_small(function: str) -> str:

@@ -93,6 +93,9 @@ def _open_gates(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return 64.0 * rng.integers(0, 2, count)
 
 
+_NEARLY_CLOSED = choice([-15.0, -14.5, -14.0])
+"""Of which six make gates near −87: σ of them is about the smallest normal number of float32."""
+
 PLAIN = basic("plain", 5, 12, 7)
 
 register(
@@ -110,6 +113,7 @@ register(
         CaseTemplate("transposed", (4, 6, 5), layout=transposed, dtypes=Types.every),
         CaseTemplate("steep", (4, 6, 5), domains={"weight1": normal(8)}),
         CaseTemplate("nan", (4, 6, 5), domains={"inoutput": _with_first(nan)}),
+        CaseTemplate("nearly-closed", (4, 6, 17), domains={"inoutput": choice([1.0]), "weight1": _NEARLY_CLOSED}),
         CaseTemplate(
             "exact",
             (6, 4, 6),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import Axes, untried
-from diopi_test.cases.domains import Domain, away_from, between, choice, magnitudes, normal, special, whole
+from diopi_test.cases.domains import Domain, away_from, between, choice, magnitudes, normal, special, whole, with_one
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.model import ResultOf, ResultOverride
 from diopi_test.cases.norm.values import MANY, half_zero, rows, with_first
@@ -42,6 +42,9 @@ FEW_ZEROS = choice([0.0, 1.5, -2.0, 0.25, 3.0])
 ZERO_OR_POSITIVE = choice([0.0, 1.5, 2.0, 0.25, 3.0])
 ONE_NAN = choice([nan, *range(1, 12)])
 """Where a whole vector's gradient is 0, its sign is that of the element."""
+
+
+NAN_OF_MANY = with_one(nan, choice([1.0, 2.0, 3.0, 4.0]))
 
 
 def vectors(
@@ -103,6 +106,8 @@ NORMS = (
     vectors("smallest-special", (20, 1), order=-inf, domain=special),
     vectors("largest-nan", (3, 4), order=inf, domain=with_first(nan)),
     vectors("smallest-nan", (3, 4), order=-inf, domain=with_first(nan)),
+    vectors("largest-nan-of-many", (5, 1031), order=inf, domain=NAN_OF_MANY, dtypes=floating),
+    vectors("smallest-nan-of-many", (5, 1031), order=-inf, domain=NAN_OF_MANY, dtypes=floating),
     vectors("nan", (3, 4), domain=with_first(nan)),
     vectors("one-infinite", (3, 4), order=3, domain=with_first(-inf)),
     vectors("large", (4, 8), domain=LARGE, dtypes=half),
@@ -178,6 +183,7 @@ LENGTHS = (
     lengths("strided", layout=strided),
     lengths("transposed", layout=transposed),
     lengths("nan", order=inf, first=with_first(nan)),
+    lengths("nan-of-many", ((5, 1031), (3,)), order=inf, first=NAN_OF_MANY, dtypes=floating),
     *(lengths(f"order-{p}", order=p, domain=FROM_ONE if p else SOME_ZEROS) for p in ORDERS),
     *(lengths(f"order-{p}", order=p, domain=FROM_ONE, dtypes=(F32, F16)) for p in FURTHER_ORDERS),
 )

@@ -26,7 +26,8 @@ def other_types(draw: DrawFn, known: Known, case: Case) -> Case:
     if category(new) != category(case.dtype) and known.is_made_for_attributes(case):
         return case
     if new is not case.dtype and donors:
-        case = _in_type(known, case, new, draw(st.sampled_from(donors)))
+        changed = _in_type(known, case, new, draw(st.sampled_from(donors)))
+        case = changed if not known.mixes_types or _holds_its_result(known, changed) else case
     if known.mixes_types and draw(SOMETIMES):
         case = _in_several_types(draw, known, case)
     return _ordered(draw, known, case)

@@ -63,6 +63,7 @@ def dropout(answer: Answer) -> Problems:
     if not problems:
         wanted = np.where(mask, input / (1 - p), 0)
         right = np.abs(out - wanted) <= np.where(mask, K * ulp(wanted, _dtype(answer)), 0)
+        right |= (out == wanted) | (np.isnan(out) & (np.isnan(wanted) | ~np.isfinite(input)))  # 0 · ∞, or left out
         problems = list(all_where(name, right, out, "input · mask / (1 - p)"))
     yield from problems or coins("mask", mask, np.asarray(1 - p), of_others(answer, _kept))
 

@@ -8,7 +8,7 @@ gives where it is laid on the image, y[n, c, o]. Position o and kernel element i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, final
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import WithTerms, reference
+from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.products import plus, with_terms
 from diopi_test.oracle.reference.sums import sum_terms
 
@@ -29,7 +29,7 @@ Sizes = Sequence[int]
 class Sliding:
     """A kernel sliding over an image: sizes of image, kernel and positions, and the rest, for every spatial axis.
 
-    Leading axes of images and of what kernels give, the batch, may be absent.
+    Leading axes of images and of what kernels give, the batch, may be absent. `margin` is what images are padded with.
     """
 
     image: Sizes
@@ -39,6 +39,7 @@ class Sliding:
     padding: Sizes
     dilation: Sizes
     groups: int = 1
+    margin: float = 0.0
 
     def result(self, x: Array, w: Array) -> Array:
         """y[n, c, o] = Σ w[c, j, i] · x[n, j, place] over j and i."""
@@ -63,7 +64,8 @@ class Sliding:
         """What the kernel meets of the image, (…, groups, channels, *kernel, *positions)."""
         rank = len(self.kernel)
         spatial = tuple(range(-rank, 0))
-        padded = np.pad(x, [(0, 0)] * (x.ndim - rank) + [(size, size) for size in self.padding])
+        margins = [(0, 0)] * (x.ndim - rank) + [(size, size) for size in self.padding]
+        padded = np.pad(x, margins, constant_values=self.margin)
         reach = [(size - 1) * step + 1 for size, step in zip(self.kernel, self.dilation, strict=True)]
         windows = sliding_window_view(padded, reach, spatial)
         starts = [slice(0, count * step, step) for count, step in zip(self.positions, self.stride, strict=True)]
@@ -141,8 +143,25 @@ def _transposed(
     return Sliding(image, kernel, positions, stride, padding, dilation, groups)
 
 
-def _with_bias(product: WithTerms, bias: Array | None, spatial: int) -> WithTerms:
-    return product if bias is None else plus(product, bias.reshape(-1, *[1] * spatial))
+def _sums_with(sliding: Sliding, sums: str, x: Array, other: Array) -> WithTerms | PartlySpecified:
+    """The result of the kernel `other` on x, or the kernel that gave `other` there; `sums` names the method.
+
+    Open is what else an infinite element or a NaN of `other` does where it meets the zeros around x: a NaN, or nothing.
+    """
+    product = with_terms(getattr(sliding, sums), x, other)
+    if np.isfinite(other).all():
+        return product
+    met = getattr(replace(sliding, margin=1.0), sums)(np.zeros(x.shape), np.where(np.isfinite(other), 0.0, 1.0)) > 0
+    inside = getattr(sliding, sums)(np.ones(x.shape), np.isnan(other) * 1.0) > 0
+    return PartlySpecified(product, inside | ~met) if (met & ~inside).any() else product
+
+
+def _with_bias(product: Any, bias: Array | None, spatial: int) -> Any:
+    if bias is None:
+        return product
+    if isinstance(product, PartlySpecified):
+        return PartlySpecified(_with_bias(product.value, bias, spatial), product.specified)
+    return plus(product, bias.reshape(-1, *[1] * spatial))
 
 
 def _bias_gradient(grad_output: Array, bias_sizes: Sizes | None, spatial: int) -> WithTerms | None:
@@ -157,9 +176,9 @@ def _bias_gradient(grad_output: Array, bias_sizes: Sizes | None, spatial: int) -
 @reference("diopiConvolution2d", "diopiConvolution3d")
 def convolution(
     input: Array, weight: Array, bias: Array | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
-) -> WithTerms:
+) -> Any:
     sliding = _convolution(input, weight, stride, padding, dilation, groups)
-    return _with_bias(with_terms(sliding.result, input, weight), bias, weight.ndim - 2)
+    return _with_bias(_sums_with(sliding, "result", input, weight), bias, weight.ndim - 2)
 
 
 @reference("diopiConvolution2dBackward", "diopiConvolution3dBackward")
@@ -172,11 +191,11 @@ def convolution_backward(
     padding: Sizes,
     dilation: Sizes,
     groups: int,
-) -> tuple[WithTerms, WithTerms, WithTerms | None]:
+) -> tuple[Any, ...]:
     sliding = _convolution(input, weight, stride, padding, dilation, groups)
     return (
         with_terms(sliding.image_of, grad_output, weight),
-        with_terms(sliding.kernel_of, input, grad_output),
+        _sums_with(sliding, "kernel_of", input, grad_output),
         _bias_gradient(grad_output, bias_sizes, weight.ndim - 2),
     )
 
@@ -209,11 +228,11 @@ def conv_transpose_backward(
     dilation: Sizes,
     output_padding: Sizes,
     groups: int,
-) -> tuple[WithTerms, WithTerms, WithTerms | None]:
+) -> tuple[Any, ...]:
     sliding = _transposed(input, weight, stride, padding, output_padding, groups, dilation)
     return (
-        with_terms(sliding.result, grad_output, weight),
-        with_terms(sliding.kernel_of, grad_output, input),
+        _sums_with(sliding, "result", grad_output, weight),
+        _sums_with(sliding, "kernel_of", grad_output, input),
         _bias_gradient(grad_output, bias_sizes, weight.ndim - 2),
     )
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.sampling import ROUNDED
-from diopi_test.oracle.reference.weights import Weights, along_axes, finite, weighted, with_infinite
+from diopi_test.oracle.reference.weights import Weights, along_axes, finite, reached, weighted, with_infinite
 
 Array = NDArray[Any]
 
@@ -147,16 +147,10 @@ def _sampled_linearly(input: Array, weights: Sequence[Array]) -> Array:
     """(N, points, C): sums of elements with weights (N, points, d) along each axis; what has no weight has no part."""
     subscripts = ",".join(f"np{axis}" for axis in "xyz"[: len(weights)])
 
-    def sums(elements: Array, weights: Sequence[Array]) -> Array:
+    def sums(elements: Array, *weights: Array) -> Array:
         return np.asarray(np.einsum(f"nc{'xyz'[: len(weights)]},{subscripts}->npc", elements, *weights))
 
-    total = sums(np.where(np.isfinite(input), input, 0), weights)
-    if not np.isfinite(input).all():
-        for value, places in ((np.inf, input == np.inf), (-np.inf, input == -np.inf), (np.nan, np.isnan(input))):
-            total = np.where(
-                sums(places.astype(np.float64), [np.abs(one) for one in weights]) > 0, total + value, total
-            )
-    return total
+    return reached(sums, input, *weights)
 
 
 def _has_certain_parts(input: Array, indices: Sequence[Array]) -> Array:

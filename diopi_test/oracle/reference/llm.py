@@ -99,6 +99,8 @@ def context_attention_inference(
 
 def _as_heads(x: Array, heads: int, dim: int) -> Array:
     """As [rows, heads, dim]."""
+    if x.shape[-1] not in (dim, heads * dim):
+        raise ValueError(f"rows of shape {x.shape} are not {heads} heads of {dim} numbers")
     return x.reshape(x.size // (heads * dim), heads, dim)
 
 

@@ -166,6 +166,8 @@ def roipoint_pool3d(
 ) -> tuple[Array, Array]:
     pooled, is_empty = pooled_features.copy(), np.zeros(boxes3d.shape[:2], np.int64)
     rows = np.concatenate([xyz, pts_feature], -1)
+    if pooled.shape[-1] != rows.shape[-1]:
+        raise ValueError(f"pooled_features has shape {pooled.shape}, expected {rows.shape[-1]} in the last axis")
     for b, m in np.ndindex(*boxes3d.shape[:2]):
         members = np.flatnonzero(_places(xyz[b], boxes3d[b, m])[1])[: pooled.shape[2]]
         if len(members):

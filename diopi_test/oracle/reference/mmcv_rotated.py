@@ -21,6 +21,7 @@ from diopi_test.oracle.reference.sampling import (
     stacked,
     taken,
 )
+from diopi_test.oracle.reference.weights import reached
 
 Array = NDArray[Any]
 Pair = tuple[int, int]
@@ -111,10 +112,10 @@ def _mixed(channels: WithTerms, matrix: WithTerms, of: str) -> WithTerms:
     o = len(matrix.value)
     shape = channels.value.shape
 
-    def sums(matrix: Array, channels: Array) -> Array:
+    def mixed(channels: Array, matrix: Array) -> Array:
         return np.einsum(of, matrix, channels.reshape(shape[0] // o, o, *shape[1:])).reshape(shape)
 
-    return combined(sums, matrix, channels)
+    return combined(lambda matrix, channels: reached(mixed, channels, matrix), matrix, channels)
 
 
 @reference("diopiRiroiAlignRotatedMmcv")

@@ -179,6 +179,8 @@ def clip_grad_norm(
     grads: Sequence[Array], max_norm: float, norm_type: float, error_if_nonfinite: bool
 ) -> tuple[Any, list[Any]]:
     total = _norm(np.array([_norm(grad.ravel(), norm_type) for grad in grads]), norm_type) if grads else np.float64(0)
+    if error_if_nonfinite and not np.isfinite(total):
+        raise ValueError(f"the norm of the gradients is {total}, and error_if_nonfinite is set")
     factor = np.minimum(1, max_norm / (total + 1e-6))
     sizes = np.abs(np.concatenate([np.zeros(0), *(grad.ravel() for grad in grads)]))
     error = norm_terms(sizes, norm_type, 0).item()

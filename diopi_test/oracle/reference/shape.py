@@ -74,6 +74,8 @@ def pad(input: Array, pad: tuple[int, ...], mode: str, value: float | None) -> A
     margins = np.zeros((input.ndim, 2), int)
     margins[input.ndim - len(pad) // 2 :] = np.reshape(pad, (-1, 2))[::-1]
     added, cut = np.maximum(margins, 0), np.maximum(-margins, 0)
+    if (cut.sum(1) > input.shape).any():
+        raise ValueError(f"pad is {pad} around shape {input.shape}, of which it cuts off more than there is")
     within = np.array(input.shape)[:, np.newaxis] - (mode == "reflect")
     if mode in ("reflect", "circular") and (added > within).any():
         raise ValueError(f"pad is {pad} around shape {input.shape}, which {mode} padding has no elements for")

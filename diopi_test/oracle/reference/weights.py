@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -50,6 +50,15 @@ def weighted(weights: Sequence[Weights], array: Array) -> WithTerms:
     for k, axis in enumerate(weights):
         terms = terms + along_axes([*sizes[:k], axis.terms, *sizes[k + 1 :]], np.abs(array))
     return WithTerms(along_axes([axis.matrix for axis in weights], array), terms)
+
+
+def reached(sums: Callable[..., Array], array: Array, *weights: Array) -> Array:
+    """`sums(array, *weights)`, of which an infinite element or a NaN is a part only where it has a weight."""
+    total = sums(np.where(np.isfinite(array), array, 0), *weights)
+    if not np.isfinite(array).all():
+        for value, places in ((np.inf, array == np.inf), (-np.inf, array == -np.inf), (np.nan, np.isnan(array))):
+            total = np.where(sums(places.astype(np.float64), *map(np.abs, weights)) > 0, total + value, total)
+    return total
 
 
 def finite(array: Array) -> Array:

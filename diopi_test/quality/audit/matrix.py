@@ -26,7 +26,7 @@ from diopi_test.quality.audit.numbers import number_faults
 from diopi_test.quality.audit.ordering import ordering_faults
 from diopi_test.quality.audit.precision import precision_faults
 from diopi_test.quality.audit.results import result_faults
-from diopi_test.quality.audit.size import size_faults
+from diopi_test.quality.audit.size import faults_of_many, size_faults
 from diopi_test.quality.audit.vendor import VendorWithFault
 
 
@@ -191,6 +191,7 @@ def faults_of(function: str, cases: Sequence[BaselineCase]) -> Iterator[Fault]:
     yield from number_faults(function)
     yield from chance_faults(function)
     yield from memory_faults()
+    yield from faults_of_many(function)
     yield from kept_faults(function)
 
 

@@ -42,9 +42,16 @@ def size_faults(function: str) -> Iterator[Fault]:
     for name, offsets in OFFSETS.items():
         yield Fault(f"offsets of the result through {name}", _moved(offsets))
         yield Fault(f"offsets of inputs through {name}", mistaken(partial(_misread, offsets)))
+    yield from faults_of_many(function)
     yield Fault("block sums not added", mistaken(_with_tensors(of_first_block)))
     for dtype in half:
         yield Fault(f"long sums accumulated in {dtype.name}", mistaken(partial(_accumulated, dtype)))
+
+
+def faults_of_many(function: str) -> Iterator[Fault]:
+    """Those of them that a thousand elements show, as some small cases have."""
+    if not is_random(function):
+        yield Fault("NaNs among many elements lost", mistaken(_with_tensors(_without_nans)))
 
 
 # Places in a result
@@ -183,11 +190,16 @@ def _read(tensor: BaselineTensor, values: Array, offsets: Offsets) -> Array | No
     return np.where(known[at] == led, values.reshape(-1)[first[at]], np.nan)
 
 
-# Long sums
+# Long vectors, and sums
+
+
+def _without_nans(array: Array) -> Array:
+    """The array with numbers in place of its NaNs, if it has more than a tile; another array only if it had some."""
+    return np.nan_to_num(array, posinf=np.inf, neginf=-np.inf) if array.size > TILE and np.isnan(array).any() else array
 
 
 def _with_tensors(change: Callable[[Array], Array]) -> Callable[[BaselineCase], Mapping[str, Any] | None]:
-    """All floating tensors changed, of cases with sums long enough to show it."""
+    """All floating tensors changed, of cases that are large enough to show it."""
 
     def changed(value: Any) -> Any:
         if isinstance(value, list):

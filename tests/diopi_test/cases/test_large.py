@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from diopi_proto.interface import lookup, prototypes
@@ -69,6 +70,26 @@ def test_what_is_computed_from_other_arguments_has_the_size_of_the_case() -> Non
             is_quick = not any(isinstance(one, ResultOf) for one in how)
             if is_quick and any(how) and not is_huge(case):
                 assert draw_arguments(prototype, case).keys() <= case.arguments.keys()
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "least"),
+    [
+        ("diopiMaxAll", "input", 2),
+        ("diopiMaxPool2d", "input", 2),
+        ("diopiUnique", "input", 1),
+    ],
+)
+def test_what_may_be_nan_is_among_many_elements(function: str, argument: str, least: int) -> None:
+    (case,) = (one for one in select_cases(function, "large") if one.label.endswith("few-nans"))
+    values = draw_arguments(lookup(function), case)[argument].values
+    assert values.size > MANY
+    assert least <= np.isnan(values.astype(np.float64)).sum() <= values.size / 10_000
+
+
+def test_what_small_cases_have_no_nans_of_has_none_when_large() -> None:
+    for function in ("diopiBitwiseNot", "diopiLinalgQR", "diopiNms"):
+        assert not any(one.label.endswith("few-nans") for one in select_cases(function, "large"))
 
 
 def test_sizes_are_multiples_of_nothing() -> None:

@@ -34,6 +34,28 @@ CROSSED = call(
 """A quadrilateral whose sides cross."""
 
 
+BROADCAST = call(
+    "diopiRotaryEmbedding",
+    dict.fromkeys(("x", "cos", "sin"), normal()),
+    (1, 1),
+    conj=False,
+    interleaved=False,
+)
+"""Where x is made longer: of each cosine there is one number, for two."""
+BROADCAST = replace(BROADCAST, arguments={**BROADCAST.arguments, "x": TensorSpec((1, 4), Dtype.float32)})
+
+POINTS = {"pooled_features": (1, 1, 1, 1), "xyz": (1, 20, 3), "boxes3d": (1, 1, 7), "pts_feature": (1, 20, 1)}
+TOO_FEW_FEATURES = Case(
+    "float32-drawn#1",
+    Dtype.float32,
+    {
+        **{name: TensorSpec(shape, Dtype.float32) for name, shape in POINTS.items()},
+        "pooled_empty_flag": TensorSpec((1, 1), Dtype.int32, choice([0])),
+    },
+)
+"""Of a point there are four numbers."""
+
+
 def expected(case: BaselineCase, name: str = "out") -> Expected:
     one = case.expected[name]
     assert isinstance(one, Expected)
@@ -75,6 +97,14 @@ def test_what_is_exact_stays_exact() -> None:
         ("diopiAmax", call("diopiAmax", {"self": normal()}, (), dim=(1,), keepdim=False), "a fact"),
         ("diopiBoxIouQuadriMmcv", CROSSED, "refuses"),
         ("diopiAbs", call("diopiAbs", {"input": normal()}, (300_000,)), "too many elements"),
+        ("diopiAbs", call("diopiAbs", {"input": choice([1e300])}), "out of the range"),
+        (
+            "diopiPad",
+            call("diopiPad", {"input": normal()}, (1, 1), pad=(-2, -3), mode="constant", value=1.5),
+            "refuses",
+        ),
+        ("diopiRotaryEmbedding", BROADCAST, "refuses"),
+        ("diopiRoipointPool3dMmcv", TOO_FEW_FEATURES, "refuses"),
     ],
 )
 def test_what_is_no_call_says_why(function: str, case: Case, reason: str) -> None:
@@ -87,6 +117,14 @@ def test_what_a_fact_says_is_needed_must_be_there() -> None:
     case = next(case for case in its.cases if case.arguments["gen"] is None)
     with pytest.raises(IllegalError, match=r"a fact|refuses"):
         made(its, replace(case, arguments={**case.arguments, "dropout_p": 0.5}))
+
+
+def test_gradients_without_a_norm_are_refused_where_the_caller_says_so() -> None:
+    its = known("diopiClipGradNorm")
+    case = next(case for case in its.cases if case.arguments["error_if_nonfinite"])
+    endless = [replace(spec, domain=choice([np.inf])) for spec in case.arguments["grads"]]
+    with pytest.raises(IllegalError, match="refuses"):
+        made(its, replace(case, arguments={**case.arguments, "grads": endless}))
 
 
 def test_what_pytorch_leaves_open_is_not_tried() -> None:

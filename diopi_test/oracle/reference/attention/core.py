@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import WithTerms
+from diopi_test.oracle.reference import PartlySpecified, WithTerms
 from diopi_test.oracle.reference.products import with_terms
 from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 
@@ -162,8 +162,12 @@ def attended(q: Array, k: Array, v: Array, sequences: Sequences, rule: Rule, row
 
 def pulled_back(
     g: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, sequences: Sequences, rule: Rule
-) -> tuple[WithTerms, ...]:
-    """The gradients of q, k and v, from g, that of the core's result."""
+) -> tuple[WithTerms | PartlySpecified, ...]:
+    """The gradients of q, k and v, from g, that of the core's result.
+
+    Open is whether a key gets a NaN from a query that is not finite and does not see it: its share of it is 0.
+    """
+    hidden = [np.zeros(x.shape, bool) for x in (k, v)]
     grads = tuple(WithTerms(np.zeros(x.shape), np.zeros(x.shape)) for x in (q, k, v))
     heads, group = q.shape[-2], q.shape[-2] // k.shape[-2]
     for number, (own, others) in enumerate(sequences):
@@ -174,11 +178,19 @@ def pulled_back(
             of_q, of_k, of_v = (x[rows][:, column] for x, (rows, column) in zip((q, k, v), places, strict=True))
             of_out, of_lse = out[own][:, head], lse[number, head, : lengths[0]]
             bias = rule.bias(number, head, *lengths)
+            sound = np.isfinite(np.concatenate([of_q, of_out, g[own][:, head]], 1)).all(1) & ~np.isnan(of_lse)
+            unsound = ~sound[:, np.newaxis]
+            for lost in hidden:
+                lost[others][:, head // group] |= ((~seen & unsound).any(0) & ~(seen & unsound).any(0))[:, np.newaxis]
             found = _pulled_back_head(of_q, of_k, of_v, g[own][:, head], of_out, of_lse, kept[head], rule, bias, seen)
             for grad, one, (rows, column) in zip(grads, found, places, strict=True):
                 grad.value[rows][:, column] += one.value
                 grad.terms[rows][:, column] += one.terms
-    return grads
+    return grads[0], *(_open_where(one, where) for one, where in zip(grads[1:], hidden, strict=True))
+
+
+def _open_where(grad: WithTerms, hidden: Array) -> WithTerms | PartlySpecified:
+    return PartlySpecified(grad, ~hidden) if hidden.any() else grad
 
 
 def _pulled_back_head(

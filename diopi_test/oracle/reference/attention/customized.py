@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import WithTerms, reference
+from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.attention.core import Attended, Rule, Sequences, attended, pulled_back
 from diopi_test.oracle.reference.attention.sequences import all_packed, of_one_length
 from diopi_test.oracle.reference.attention.specified import drawn, unspecified
@@ -36,13 +36,15 @@ def in_rows(x: Array, layout: str, heads: int) -> Array:
             return x.reshape(*x.shape[:2], heads, x.shape[2] // heads).swapaxes(0, 1)
 
 
-def _in_layout(result: WithTerms, layout: str, shape: tuple[int, ...]) -> WithTerms:
+def _in_layout(result: Any, layout: str, shape: tuple[int, ...]) -> Any:
     """What `in_rows` is the view of."""
 
     def laid(x: Array) -> Array:
         x = x.swapaxes(1, 2) if layout == "BNSD" else x.swapaxes(0, 1) if layout == "SBH" else x
         return x.reshape(shape)
 
+    if isinstance(result, PartlySpecified):
+        return PartlySpecified(_in_layout(result.value, layout, shape), laid(result.specified))
     return WithTerms(laid(result.value), laid(result.terms))
 
 

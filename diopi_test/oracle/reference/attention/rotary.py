@@ -31,6 +31,8 @@ def _together(first: WithTerms, second: WithTerms, axis: int) -> WithTerms:
 @reference("diopiRotaryEmbedding")
 def rotary_embedding(x: Array, cos: Array, sin: Array, conj: bool, interleaved: bool) -> WithTerms:
     half = x.shape[-1] // 2
+    if cos.shape[-1] != half:
+        raise ValueError(f"cos has shape {cos.shape}, expected {half} in the last axis, half of {x.shape[-1]}")
     a, b = (x[..., ::2], x[..., 1::2]) if interleaved else (x[..., :half], x[..., half:])
     sin = -sin if conj else sin
     return _together(*_rotated(a, b, cos, sin, cos, sin), axis=-2 if interleaved else -1)

@@ -31,8 +31,9 @@ def unspecified(value: Any) -> PartlySpecified:
     return PartlySpecified(value, np.zeros(np.shape(value), bool))
 
 
-def drawn_gradients(rule: Rule, grads: tuple[WithTerms, ...]) -> Any:
+def drawn_gradients(rule: Rule, grads: tuple[WithTerms | PartlySpecified, ...]) -> Any:
     """With dropout those of q and k follow from a forward result that nobody but the implementation can give."""
     if not 0 < rule.dropped < 1:
         return grads
-    return unspecified(grads[0].value), unspecified(grads[1].value), Judged(grads[2].value)
+    q, k, v = map(bare, grads)
+    return unspecified(q), unspecified(k), Judged(v)

@@ -16,18 +16,23 @@ from diopi_test.oracle.reference.lmdeploy.sizes import size_after
 from diopi_test.oracle.reference.products import with_terms
 from diopi_test.oracle.reference.sums import sum_terms
 
+float32 = np.finfo(np.float32)
+
 Array = NDArray[Any]
 
 
 # Layer kernels
 
 
-def _normed(x: Array, scale: Array, eps: float) -> WithTerms:
-    """x / √(mean(x²) + eps) · scale, with the relative error of the sum under the root, halved by it."""
+def _normed(x: Array, scale: Array, eps: float, own: Any = 0) -> WithTerms:
+    """x / √(mean(x²) + eps) · scale, with the relative error of the sum under the root, halved by it.
+
+    `own` are the terms of x itself.
+    """
     squares = (x**2).mean(-1, keepdims=True) + eps
     value = x / np.sqrt(squares) * scale
     terms = sum_terms(x**2, -1, keepdims=True) / x.shape[-1] / squares / 2
-    return WithTerms(value, np.abs(value) * terms, signed=True)
+    return WithTerms(value, np.abs(value) * terms + np.abs(own * scale) / np.sqrt(squares), signed=True)
 
 
 @reference("diopiRootMeanSquareNormInp")
@@ -39,8 +44,12 @@ def root_mean_square_norm(inoutput: Array, scale: Array, eps: float) -> WithTerm
 def fused_add_root_mean_square_norm(
     inoutput: Array, residual: Array, bias: Array | None, scale: Array, eps: float
 ) -> tuple[WithTerms, WithTerms]:
-    total = residual + inoutput + (0 if bias is None else bias)
-    return _normed(total, scale, eps), WithTerms(total, np.zeros(total.shape))
+    if bias is None:
+        total, terms = residual + inoutput, np.zeros(residual.shape)
+    else:
+        added = np.stack(np.broadcast_arrays(residual, inoutput, bias))
+        total, terms = added.sum(0), sum_terms(added, 0)
+    return _normed(total, scale, eps, terms), WithTerms(total, terms)
 
 
 @reference("diopiFusedSiluFfnInp")
@@ -56,8 +65,12 @@ def fused_silu_ffn(
     if workspace_size < 0:
         return Exact(inoutput), size_after(workspace_size)
     gate = inoutput @ weight1
-    hidden = gate * special.expit(gate) * (inoutput @ weight2)
-    return with_terms(np.matmul, hidden, weight3), size_after(workspace_size)
+    share = special.expit(gate)
+    hidden = gate * share * (inoutput @ weight2)
+    product = with_terms(np.matmul, hidden, weight3)
+    # computed on the way, below the normal numbers they may be taken for 0, as a result may be
+    lost = np.where(np.minimum(share, np.abs(hidden)) < float32.smallest_normal, np.abs(hidden) / float32.eps, 0)
+    return WithTerms(product.value, product.terms + np.sqrt(lost**2 @ weight3**2)), size_after(workspace_size)
 
 
 # Sampling set-up

@@ -276,6 +276,18 @@ def test_gradients_allow_for_shares_below_the_normal_numbers(share: float, is_lo
         assert allowed[0] < 1e-4
 
 
+def test_what_a_query_that_is_nan_gives_to_keys_it_does_not_see_is_open(rng: np.random.Generator) -> None:
+    q, k, v, g = tensors(rng, (1, 4, 1, 3), (1, 4, 1, 3), (1, 4, 1, 3), (1, 4, 1, 3))
+    q[0, 1, 0, 0] = np.nan
+    out, lse = flash(q, k, v, causal=True)
+    reference = reference_of("diopiFlashAttentionBackward")
+    assert reference is not None
+    _, *of_keys = reference(g, None, q, k, v, None, out, lse, 0.0, 1.0, True, -1, -1)
+    for grad in of_keys:
+        assert np.isnan(grad.value.value[0, :2]).all()
+        assert grad.specified[0, :, 0, 0].tolist() == [True, True, False, False]
+
+
 def test_gradients_with_a_mask(rng: np.random.Generator) -> None:
     q, k, v, g = tensors(rng, (8, 2, 3), (11, 1, 3), (11, 1, 3), (8, 2, 3))
     numbers = None, rng.random((5, 5)) < 0.3, 5, 5, 0.0, 0.5, False, -1, -1

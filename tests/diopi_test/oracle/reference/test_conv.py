@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from references import call, difference
+from references import call, difference, raw
 
 Array = np.ndarray[Any, Any]
 
@@ -151,3 +151,15 @@ def test_order_of_columns() -> None:
     columns = call("diopiIm2Col", image, (2, 3), (1, 1), (0, 0), (1, 1))
     for channel, i, j, row, column in product(range(2), range(2), range(3), range(2), range(2)):
         assert columns[0, (channel * 2 + i) * 3 + j, row * 2 + column] == image[0, channel, row + i, column + j]
+
+
+def test_a_nan_that_meets_the_zeros_around_an_image_is_open() -> None:
+    image, kernel, grad = np.ones((1, 1, 3, 3)), np.ones((1, 1, 3, 3)), np.ones((1, 1, 3, 3))
+    grad[0, 0, 0, 1] = np.nan  # the row above the image has no part in it
+    how = [1], (1, 1), (1, 1), (1, 1), 1
+    of_kernel = raw("diopiConvolution2dBackward", grad, image, kernel, *how)[1]
+    assert of_kernel.specified[0, 0].tolist() == [[False] * 3, [True] * 3, [True] * 3]
+    assert np.isnan(of_kernel.value.value).all()
+    kernel[0, 0, 0, 0] = np.nan
+    forward = raw("diopiConvolution2d", image, kernel, np.ones(1), *how[1:])
+    assert forward.specified[0, 0].tolist() == [[False] * 3, [False, True, True], [False, True, True]]

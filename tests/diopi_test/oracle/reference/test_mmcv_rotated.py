@@ -96,6 +96,13 @@ def test_orientations_are_shifted_by_the_angle(clockwise: bool) -> None:
         assert given[k, c, i, j] == pytest.approx((1 - turn + whole) * low + (turn - whole) * high)
 
 
+def test_a_nan_stays_in_the_orientations_that_have_a_part_in_a_result() -> None:
+    features, regions = maps(2, 8, 5, 5), np.array([[0, 2.0, 2.2, 2.5, 1.5, 0.3]])  # between orientations 0 and 1 of 4
+    features[0, 2] = np.nan
+    whole = np.isnan(np.asarray(call("diopiRiroiAlignRotatedMmcv", features, regions, *BINS, 2, 4, 0.8, False)))
+    assert whole[0].any((1, 2)).tolist() == [False, True, True, False, *[False] * 4]
+
+
 def test_one_orientation_is_rotated_pooling() -> None:
     features = maps()
     np.testing.assert_allclose(invariant(features, ROIS, 1), rotate(features, ROIS, 2, 0.8, False, False), atol=1e-12)

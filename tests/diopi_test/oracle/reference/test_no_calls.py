@@ -52,6 +52,23 @@ CORRELATION = (1, 1, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1)
         ("diopiTopk", (ONES(()), 2, 0, True, True), "k is 2"),
         ("diopiPad", (ONES((1, 7)), (7, 4), "reflect", None), "pad"),
         ("diopiPad", (ONES((1, 7)), (8, 4), "circular", None), "pad"),
+        ("diopiPad", (ONES((1, 1)), (-2, -3), "constant", 1.5), "cuts off more"),
+        (
+            "diopiRotaryEmbedding",
+            (ONES((1, 4)), ONES((1, 1)), ONES((1, 1)), False, False),
+            "expected 2 in the last axis",
+        ),
+        (
+            "diopiRoipointPool3dMmcv",
+            (ONES((1, 1, 1, 1)), counts(0)[np.newaxis], ONES((1, 20, 3)), ONES((1, 1, 7)), ONES((1, 20, 1))),
+            "expected 4 in the last axis",
+        ),
+        (
+            "diopiPagedAttention",
+            (ONES((1, 32)), *[ONES((4, 32))] * 2, None, (3,), 4, 1, 8, counts(0, 1), 2),
+            "1 heads of 8",
+        ),
+        ("diopiClipGradNorm", ([np.full(2, np.inf)], 1.0, 2.0, True), "norm of the gradients is inf"),
         ("diopiMultinomial", (np.zeros(1), 2, True, None), "no distribution"),
         ("diopiDiv", (counts(1), counts(0), RoundMode.trunc), "divided by 0"),
         ("diopiRemainderTensor", (counts(1), counts(0)), "divided by 0"),

@@ -64,6 +64,15 @@ def test_offsets_of_inputs_that_float32_does_not_hold(step: int, effect: Effect)
     assert fault.corrupt(Answer.right(case)) is effect
 
 
+@pytest.mark.parametrize(("count", "effect"), [(TILE, Effect.absent), (TILE + 1, Effect.shown)])
+def test_nans_are_lost_where_there_are_many_elements(count: int, effect: Effect) -> None:
+    values = np.where(np.arange(count) == 7, np.nan, 1.0)
+    spec = TensorSpec((count,), Dtype.float32, lambda rng, count, dtype: values)
+    case = make_baseline_case(lookup("diopiSin"), Case("float32", Dtype.float32, {"input": spec}))
+    fault = {one.name: one for one in size_faults("diopiSin")}["NaNs among many elements lost"]
+    assert fault.corrupt(Answer.right(case)) is effect
+
+
 def test_sums_of_which_only_a_block_is_added() -> None:
     ones = np.ones((3, BLOCK + 5))
     assert np.asarray(of_first_block(ones).sum(1)).tolist() == [BLOCK] * 3

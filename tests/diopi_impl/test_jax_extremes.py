@@ -1,0 +1,56 @@
+"""Maxima and minima of jax_cpu: NaN where an element is, however many there are."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from diopi_impl.jax_cpu.extremes import greatest, least
+from diopi_impl.jax_cpu.pool import max_pool
+from diopi_proto.dtypes import floating
+from diopi_proto.types import Dtype
+from lib_rt.dtypes import to_numpy
+
+SHAPES = [(5,), (8, 1031), (40_009,), (7, 11, 13, 17)]
+
+
+def numbers(shape: tuple[int, ...], dtype: Dtype) -> NDArray[Any]:
+    values = np.random.default_rng(0).uniform(-50, 50, shape).astype(to_numpy(dtype))
+    values.reshape(-1)[values.size // 2] = np.nan
+    return values
+
+
+@pytest.mark.parametrize("dtype", floating)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize(("ours", "numpys"), [(greatest, np.max), (least, np.min)])
+def test_nan_reaches_the_extreme_of_its_slice_alone(
+    dtype: Dtype, shape: tuple[int, ...], keepdims: bool, ours: Callable[..., Any], numpys: Callable[..., Any]
+) -> None:
+    values = numbers(shape, dtype)
+    for axes in (None, 0, -1, tuple(range(0, len(shape), 2))):
+        with jax.enable_x64(True):
+            found = np.asarray(jax.jit(lambda x, axes=axes: ours(x, axes, keepdims=keepdims))(values))
+        expected = numpys(values.astype(np.float64), axes, keepdims=keepdims)
+        assert found.dtype == values.dtype
+        np.testing.assert_array_equal(found.astype(np.float64), expected)
+
+
+def test_whole_numbers_and_no_axes() -> None:
+    whole = np.arange(12).reshape(3, 4)
+    assert np.asarray(greatest(whole, 0)).tolist() == [8, 9, 10, 11]
+    assert np.asarray(least(np.float32(3), ())).tolist() == 3
+    with pytest.raises(ValueError, match="zero-size"):
+        greatest(np.zeros((3, 0), np.float32), 1)
+
+
+@pytest.mark.parametrize("dtype", floating)
+def test_windows_of_many_elements(dtype: Dtype) -> None:
+    values = numbers((3, 2, 41, 51), dtype)
+    with jax.enable_x64(True):
+        found = np.asarray(jax.jit(lambda x: max_pool(x, (2, 3), (2, 3), (0, 0), (1, 1), False))(values))
+    windows = values[..., :40, :].astype(np.float64).reshape(3, 2, 20, 2, 17, 3)
+    np.testing.assert_array_equal(found.astype(np.float64), windows.max((3, 5)))
