@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import count
 from threading import Lock
@@ -57,11 +57,19 @@ RESULTS_SHARE = 32
 _QUICKLY_MADE: Options = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": False}
 """Options of XLA that make compilation three times cheaper and change no result beyond rounding."""
 
-PRODUCTS_BY_EIGEN: Options = {
-    "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_REDUCE,LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION"
-}
+YNNPACK = "xla_cpu_experimental_ynn_fusion_type"
+"""The option that says what XLA leaves to that library: of its own choice sums, products and convolutions."""
+
+SUMS, PRODUCTS, CONVOLUTIONS = (
+    f"LIBRARY_FUSION_TYPE_{kind}" for kind in ("REDUCE", "INDIVIDUAL_DOT", "INDIVIDUAL_CONVOLUTION")
+)
+
+PRODUCTS_BY_EIGEN: Options = {YNNPACK: f"{SUMS},{CONVOLUTIONS}"}
 """Options that leave products to Eigen and not to YNNPACK, XLA's own choice: a product of rows with columns takes two
 thirds of the time, one of a few rows with rows up to twenty times as long."""
+
+LONG_ROWS = 2**15
+"""Elements in a row from which on YNNPACK takes ten to two hundred times as long as XLA to add rows up."""
 
 _lowering = Lock()
 """Held while a program is traced and lowered, when JAX imports what it needs: modules that several threads import at
@@ -159,11 +167,36 @@ def _compiled(function: Callable[[Any], Any], arrays: Any, options: Options) -> 
         lent = [i for i, result in enumerate(results) if _bytes(result) > memory.LARGE]
         lowered = _writing(function, [results[i] for i in lent], arrays) if lent else traced.lower()
     largest = max((math.prod(one.shape) for one in jax.tree.leaves((lowered.in_avals, results))), default=0)
+    chosen = _known(_suited(options, traced.jaxpr)) if _optimises(largest) else _QUICKLY_MADE
     with jax.enable_x64(True):
-        program: Program = lowered.compile(compiler_options=_known(options) if _optimises(largest) else _QUICKLY_MADE)
+        program: Program = lowered.compile(compiler_options=chosen)
     if lent:
         program = _lending(program, structure, [(i, results[i].shape, results[i].dtype) for i in lent])
     return _with_wide_types(program) if _has_wide_types(lowered.in_avals) else program
+
+
+def _suited(options: Options, jaxpr: Any) -> Options:
+    """The options of a program, with which XLA makes its sums itself if they are of long rows."""
+    if not any(_is_of_long_rows(equation) for equation in _equations(jaxpr)):
+        return options
+    kinds = str(options.get(YNNPACK, f"{SUMS},{PRODUCTS},{CONVOLUTIONS}")).split(",")
+    return {**options, YNNPACK: ",".join(kind for kind in kinds if kind != SUMS)}
+
+
+def _is_of_long_rows(equation: Any) -> bool:
+    if equation.primitive.name != "reduce_sum":
+        return False
+    last = max(equation.params["axes"], default=-1)
+    return math.prod(equation.invars[0].aval.shape[last + 1 :]) >= LONG_ROWS
+
+
+def _equations(jaxpr: Any) -> Iterator[Any]:
+    """Those of a program, and of the programs that it calls."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for value in jax.tree.leaves(equation.params, is_leaf=lambda one: hasattr(one, "eqns")):
+            if hasattr(value, "eqns"):
+                yield from _equations(value)
 
 
 def _known(options: Options) -> dict[str, str | bool]:

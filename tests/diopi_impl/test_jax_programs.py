@@ -186,6 +186,25 @@ def test_the_environment_is_read_when_a_program_is_made(options: list[Any], monk
     assert options == [QUICKLY_MADE, {}, QUICKLY_MADE]
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis", "by_xla"),
+    [
+        ((2, programs.LONG_ROWS), 0, True),
+        ((2, programs.LONG_ROWS), 1, False),
+        ((2, programs.LONG_ROWS), (0, 1), False),
+        ((programs.LONG_ROWS, 2), 0, False),
+        ((3, 2, programs.LONG_ROWS // 2, 2), 1, True),
+    ],
+)
+def test_sums_of_long_rows_are_left_to_xla(options: list[Any], shape: tuple[int, ...], axis: Any, by_xla: bool) -> None:
+    ones = np.ones(shape, np.float32)
+    run = ProgramCache().program("a sum", lambda: lambda arrays: jnp.mean(arrays[0], axis), programs.PRODUCTS_BY_EIGEN)
+    np.testing.assert_array_equal(np.asarray(run([ones])), ones.mean(axis))
+    kinds = options[-1][programs.YNNPACK].split(",")
+    assert programs.CONVOLUTIONS in kinds
+    assert (programs.SUMS in kinds) != by_xla
+
+
 def test_a_function_may_have_options_of_its_own_where_xla_has_them(options: list[Any]) -> None:
     own = {"xla_cpu_prefer_vector_width": "512", "xla_no_such_option": "1"}
     for elements in (1, LARGE + 1):

@@ -20,6 +20,7 @@ SEVERAL = (
     like("rows", "long-rows", input=(5, 65_537), dim=(1,)),
     like("rows", "many-rows", input=(70_001, 3), dim=(1,)),
     like("rows", "long-columns", input=(32_003, 7), dim=(0,)),
+    like("rows", "long-rows-added", input=(17, 50_021), dim=(0,)),
     like("rows", "six-axes", input=SIX_AXES, dim=(1, 3, 4)),
     like("rows", "half-far-apart", Dtype.float16, input=FAR_ROWS, dim=(1,)),
 )
@@ -40,6 +41,7 @@ ONE = (
     like("rows", "long-rows", input=(5, 65_537)),
     like("rows", "many-rows", input=(70_001, 3)),
     like("rows", "long-columns", input=(32_003, 7), dim=0),
+    like("rows", "long-rows-compared", input=(17, 50_021), dim=0),
     like("rows", "five-axes", input=(11, 7, 67, 3, 17), dim=2),
 )
 """Along one axis; of float16 there are too few numbers for all to differ."""
