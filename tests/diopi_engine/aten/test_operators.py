@@ -172,3 +172,24 @@ def test_a_quotient_is_rounded_as_pytorch_does(pair: Any, mode: str) -> None:
 def test_a_mask_as_index_is_refused() -> None:
     with pytest.raises(NotImplementedError, match="depend on data"):
         OPERATORS["index.Tensor"](as_array(X), [as_array(FLAGS)])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("amax", ([1],)),
+        ("amin", ([0, 1],)),
+        ("max.dim", (1,)),
+        ("min.dim", (0,)),
+        ("max_pool2d_with_indices", ([2, 2],)),
+    ],
+)
+def test_a_nan_is_found_among_many_elements(name: str, arguments: tuple[Any, ...]) -> None:
+    many = numbers(3, 41, 52) if "pool" in name else numbers(8, 1031)
+    many.view(-1)[many.numel() // 2] = torch.nan
+    stem, _, overload = name.partition(".")
+    expected = getattr(getattr(torch.ops.aten, stem), overload or "default")(many, *arguments)
+    found = jax.jit(lambda x: OPERATORS[name](x, *arguments))(as_array(many))
+    first = expected if isinstance(expected, torch.Tensor) else expected[0]
+    assert first.isnan().sum() == 1
+    np.testing.assert_array_equal(np.asarray(found if isinstance(expected, torch.Tensor) else found[0]), first.numpy())
