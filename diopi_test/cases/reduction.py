@@ -262,7 +262,6 @@ MANY_ROWS = along("one-nan-of-many", (5, 1031), (1,))
 """Extrema are found by vectors, or by a library, where there are many elements."""
 
 EQUAL_SLICES = {
-    "one-nan-of-many": "which row has a NaN is in question, and that is one",
     "length-one": "one element is its own extremum, at 0",
     "first-of-equals-long-columns": "where the extremum is, not which number it is, is in question",
     "all-high|all-low": "no element exceeds what a search for the extremum starts from",

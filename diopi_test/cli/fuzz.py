@@ -119,7 +119,8 @@ def _run(search: Search, functions: list[str], rounds: int | None) -> None:
     from diopi_test.harness.interruption import Interruption
 
     try:
-        with Interruption():
+        with Interruption() as interruption:
+            search.check = interruption.check
             search.run(functions, rounds)
     except KeyboardInterrupt as interrupt:
         console.print(str(interrupt) or "interrupted")

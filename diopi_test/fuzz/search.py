@@ -79,6 +79,7 @@ class Search:
     Attributes:
         until: the time (`time.monotonic`) at which it ends.
         report: takes each finding as it comes.
+        check: is called before each call, and raises what ends the search before its time.
         statistics: by function.
     """
 
@@ -86,6 +87,7 @@ class Search:
     seed: int
     until: float
     report: Callable[[FuzzFinding], None]
+    check: Callable[[], None] = lambda: None
     waivers: Waivers = field(default_factory=Waivers)
     statistics: dict[str, Statistics] = field(default_factory=lambda: defaultdict(Statistics))
 
@@ -171,6 +173,7 @@ class Hunt:
 
     def _goes_wrong_too(self, case: Case) -> bool:
         """Whether a smaller call goes wrong as the one found does; it is the smallest then."""
+        self._search.check()
         if time.monotonic() >= self._search.until or self._attempts >= 2 * SHRINKS:
             return False
         try:
@@ -185,6 +188,7 @@ class Hunt:
         return True
 
     def _attempt(self, data: DataObject) -> None:
+        self._search.check()
         if time.monotonic() >= self._search.until or self._attempts >= SHRINKS:
             raise EndError
         drawn = list(self._drawn(data))

@@ -21,6 +21,7 @@ class Interruption:
 
     def __init__(self) -> None:
         self._last = -_PATIENCE
+        self._told = ""
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Interruption:
@@ -33,7 +34,13 @@ class Interruption:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    def check(self) -> None:
+        """Raise what was raised before and is lost, as it is in a finaliser or a callback of the garbage collector."""
+        if self._told:
+            raise KeyboardInterrupt(self._told)
+
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if time.monotonic() - self._last >= _PATIENCE:
             self._last = time.monotonic()
-            raise KeyboardInterrupt(f"interrupted by {signal.Signals(number).name}")
+            self._told = f"interrupted by {signal.Signals(number).name}"
+            raise KeyboardInterrupt(self._told)

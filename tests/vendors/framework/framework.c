@@ -187,7 +187,8 @@ static int failures(void) {
     tell_failure(&session, "shape", diopiSin(&session.context, out, one), out);
     tell_failure(&session, "dtype", diopiBitwiseNot(&session.context, out, out), out);
     tell_failure(&session, "missing", diopiSin(&session.context, out, NULL), out);
-    CHECK(diopiTensorDestructionHook(&session.context, NULL) == diopiSuccess); // an address like any other
+    if (diopiTensorDestructionHook != NULL) // as not in each of the libraries; NULL is an address like any other
+        CHECK(diopiTensorDestructionHook(&session.context, NULL) == diopiSuccess);
     tell_failure(&session, "stream", diopiSin(&no_stream, out, one), out);
     CHECK(device.allocate((uint64_t)1 << 60) == NULL);
     TELL(&session, "\nmemory 1 %s", device.last_error());
