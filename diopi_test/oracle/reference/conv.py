@@ -7,8 +7,9 @@ gives where it is laid on the image, y[n, c, o]. Position o and kernel element i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Any, final
 
@@ -143,16 +144,18 @@ def _transposed(
     return Sliding(image, kernel, positions, stride, padding, dilation, groups)
 
 
-def _sums_with(sliding: Sliding, sums: str, x: Array, other: Array) -> WithTerms | PartlySpecified:
-    """The result of the kernel `other` on x, or the kernel that gave `other` there; `sums` names the method.
+def _sums_with(
+    sliding: Sliding, sums: Callable[[Sliding, Array, Array], Array], x: Array, other: Array
+) -> WithTerms | PartlySpecified:
+    """Sums of the image x, by `Sliding.result` with the kernel `other`, or by `kernel_of` with what it gave there.
 
     Open is what else an infinite element or a NaN of `other` does where it meets the zeros around x: a NaN, or nothing.
     """
-    product = with_terms(getattr(sliding, sums), x, other)
+    product = with_terms(partial(sums, sliding), x, other)
     if np.isfinite(other).all():
         return product
-    met = getattr(replace(sliding, margin=1.0), sums)(np.zeros(x.shape), np.where(np.isfinite(other), 0.0, 1.0)) > 0
-    inside = getattr(sliding, sums)(np.ones(x.shape), np.isnan(other) * 1.0) > 0
+    met = sums(replace(sliding, margin=1.0), np.zeros(x.shape), np.where(np.isfinite(other), 0.0, 1.0)) > 0
+    inside = sums(sliding, np.ones(x.shape), np.isnan(other) * 1.0) > 0
     return PartlySpecified(product, inside | ~met) if (met & ~inside).any() else product
 
 
@@ -178,7 +181,7 @@ def convolution(
     input: Array, weight: Array, bias: Array | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Any:
     sliding = _convolution(input, weight, stride, padding, dilation, groups)
-    return _with_bias(_sums_with(sliding, "result", input, weight), bias, weight.ndim - 2)
+    return _with_bias(_sums_with(sliding, Sliding.result, input, weight), bias, weight.ndim - 2)
 
 
 @reference("diopiConvolution2dBackward", "diopiConvolution3dBackward")
@@ -195,7 +198,7 @@ def convolution_backward(
     sliding = _convolution(input, weight, stride, padding, dilation, groups)
     return (
         with_terms(sliding.image_of, grad_output, weight),
-        _sums_with(sliding, "kernel_of", input, grad_output),
+        _sums_with(sliding, Sliding.kernel_of, input, grad_output),
         _bias_gradient(grad_output, bias_sizes, weight.ndim - 2),
     )
 
@@ -231,8 +234,8 @@ def conv_transpose_backward(
 ) -> tuple[Any, ...]:
     sliding = _transposed(input, weight, stride, padding, output_padding, groups, dilation)
     return (
-        _sums_with(sliding, "result", grad_output, weight),
-        _sums_with(sliding, "kernel_of", grad_output, input),
+        _sums_with(sliding, Sliding.result, grad_output, weight),
+        _sums_with(sliding, Sliding.kernel_of, grad_output, input),
         _bias_gradient(grad_output, bias_sizes, weight.ndim - 2),
     )
 
