@@ -83,6 +83,12 @@ class Known:
         return len({value for _, value in given}) > 1 and all(set(v) <= sizes_of(case) | {1} for case, v in given)
 
     @cached_property
+    def drawing(self) -> frozenset[str]:
+        """The attributes that decide whether a call draws: what a forward call saved is of one that did, or did not."""
+        needed = [p.fact(facts.NeededWhere) for p in self.prototype.arguments if p.annotation in kinds.GENERATORS]
+        return frozenset(fact.argument for fact in needed if fact)
+
+    @cached_property
     def attributes(self) -> Sequence[Parameter]:
         """The arguments that are no tensors."""
         passed = [p for p in self.prototype.arguments if not p.is_tensor and not p.is_tensor_array]
@@ -181,6 +187,8 @@ class Known:
     def is_held(self, name: str, case: Case) -> bool:
         """Whether a number of a drawn case is one that the element type under test holds, or that a case has.
 
+        Below its normal numbers it holds none that all vendors take for what they are.
+
         Out of the type's range it stands beside the same choices there: an integer is converted to the type, and wraps
         around, where a quotient is rounded, but not where it is none.
         """
@@ -190,7 +198,8 @@ class Known:
         low, high = (
             integer_range(dtype) if category(dtype) == 1 else (-format_of(dtype).largest, format_of(dtype).largest)
         )
-        return low <= number <= high or any(
+        vanishes = category(dtype) > 1 and 0 < abs(number) < format_of(dtype).tiny
+        return (low <= number <= high and not vanishes) or any(
             all(one.arguments[given] == case.arguments[given] for given in (name, *self._choices))
             for one in self.cases
             if one.dtype is dtype

@@ -26,7 +26,7 @@ def other_attributes(draw: DrawFn, known: Known, case: Case) -> Case:
     if known.is_made_for_attributes(case):
         return case
     donor = draw(st.sampled_from(known.of_category(case.dtype) or known.cases))
-    free = [p for p in known.attributes if p.name not in known.linked]
+    free = [p for p in known.attributes if p.name not in known.linked | known.drawing]
     together = [p.name for p in free if _is_free_number(p, known) and donor.arguments[p.name] is not None]
     arguments = dict(case.arguments)
     if draw(st.booleans()):

@@ -33,7 +33,7 @@ def other_values(draw: DrawFn, known: Known, case: Case) -> Case:
         return replace(case, arguments=with_tensors(case, lambda n, s: _scaled(known, n, s, exponent)))
     donor = draw(st.sampled_from(donors))
     domains, given = domains_of(donor), domains_of(case)
-    numbers = [p.name for p in known.attributes if issubclass(p.annotation, REAL)]
+    numbers = [p.name for p in known.attributes if issubclass(p.annotation, REAL) and p.name not in known.drawing]
 
     def drawn(name: str, spec: TensorSpec) -> TensorSpec:
         other = domains.get(name)

@@ -92,6 +92,7 @@ def test_what_is_exact_stays_exact() -> None:
     ("function", "case", "reason"),
     [
         ("diopiAdd", call("diopiAdd", {"input": normal(), "other": normal()}, alpha=1e300), "out of the range"),
+        ("diopiAdd", call("diopiAdd", {"input": normal(), "other": normal()}, alpha=1e-300), "out of the range"),
         ("diopiTopk", call("diopiTopk", {"input": normal()}, k=41, dim=0, largest=True, sorted=True), "relation"),
         ("diopiSoftmax", call("diopiSoftmax", {"input": normal()}, dim=4), "refuses"),
         ("diopiAmax", call("diopiAmax", {"self": normal()}, (), dim=(1,), keepdim=False), "a fact"),
