@@ -18,16 +18,21 @@ from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 Array = NDArray[Any]
 
 
-def _reduced(losses: Array, reduction: int, divisor: Any = None, stored: Any = 0.0) -> WithTerms:
+def _reduced(losses: Array, reduction: int, divisor: Any = None, stored: Any = 0.0, *, terms: Any = 0.0) -> WithTerms:
     """Element losses after reduction; mean divides by `divisor`, by default their number.
 
-    The sum has terms as any other; the errors that `stored` terms stand for are independent and add up as squares.
+    The sum has terms as any other; the errors that `terms` and `stored` of the losses stand for are independent and add
+    up as squares.
     """
     if reduction == Reduction.none:
-        return WithTerms(losses, 0.0, stored)
+        return WithTerms(losses, terms, stored)
     scale = _factor(reduction, losses.size if divisor is None else divisor)
-    random_walk = np.sqrt(np.square(stored * np.ones(losses.shape)).sum())
-    return WithTerms(losses.sum() * scale, scale * sum_terms(losses, None), scale * random_walk)
+
+    def random_walk(of_each: Any) -> Any:
+        return np.sqrt(np.square(of_each * np.ones(losses.shape)).sum())
+
+    summed = sum_terms(losses, None) + random_walk(terms)
+    return WithTerms(losses.sum() * scale, scale * summed, scale * random_walk(stored))
 
 
 def _factor(reduction: int, divisor: Any) -> Any:
@@ -240,8 +245,14 @@ def cross_entropy(
     logits = _classes_last(input)
     losses = np.where(share == 0, 0.0, share * -special.log_softmax(logits, -1))
     # l = x − max − ln Σ e^(x − max): x cancels, and the sum's relative error is the logarithm's absolute one
-    terms = np.where(share == 0, 0.0, share * (np.abs(logits) + 1))
-    return _reduced(losses.sum(-1), reduction, divisor, terms.sum(-1))
+    stored = np.where(share == 0, 0.0, share * (np.abs(logits) + 1))
+    terms = np.where(share == 0, 0.0, share * _divided(logits))
+    return _reduced(losses.sum(-1), reduction, divisor, stored.sum(-1), terms=terms.sum(-1))
+
+
+def _divided(logits: Array) -> Array:
+    """The terms of the sum that softmax divides by, relative to it."""
+    return relative_terms(np.exp(logits - logits.max(-1, keepdims=True, initial=-np.inf)), -1)
 
 
 @reference("diopiCrossEntropyLossBackward")
@@ -258,7 +269,7 @@ def cross_entropy_backward(
     logits = _classes_last(input)
     spread = special.softmax(logits, -1) * share.sum(-1, keepdims=True)
     # beside what cancels, the error of the sum that softmax divides by
-    divided = spread * relative_terms(np.exp(logits - logits.max(-1, keepdims=True, initial=-np.inf)), -1)
+    divided = spread * _divided(logits)
     scale = np.where(share.any(-1, keepdims=True), _factor(reduction, divisor) * grad_output[..., None], 0.0)
     value, terms, stored = ((spread - share) * scale, divided * np.abs(scale), (spread + share) * np.abs(scale))
     return WithTerms(*map(_classes_back, (value, terms, stored)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from diopi_proto.types import Dtype
+from diopi_proto.types import Dtype, Reduction
 from diopi_test.cases.formats import ulp
 from diopi_test.oracle.budget import K, R
 from diopi_test.oracle.reference.reduction import cumsum
@@ -54,6 +54,19 @@ def test_so_may_sums_at_one_place_among_others(different: int) -> None:
     added_up = np.array([np.cumsum(values[places == place], 0)[-1] for place in range(3)])
     result = raw("diopiIndexPut", np.zeros((3, COLUMNS)), values.astype(np.float64), [places], True)
     units = in_units(added_up, result.value, result.terms)
+    assert np.sqrt(np.mean(units**2)) < R
+    assert units.max() < K
+
+
+@pytest.mark.parametrize("reduction", [Reduction.none, Reduction.mean])
+def test_so_may_what_cross_entropy_divides_by(reduction: Reduction) -> None:
+    logits = np.random.default_rng(3).uniform(-1, 1, (300, 32_003)).astype(np.float32)
+    target = np.arange(300) * 100
+    total = np.cumsum(np.exp(logits), 1)[:, -1]
+    losses = np.log(total) - logits[np.arange(300), target]
+    added_up = losses if reduction == Reduction.none else np.cumsum(losses)[-1:] / np.float32(300)
+    result = raw("diopiCrossEntropyLoss", logits.astype(np.float64), target, None, reduction, -100, 0.0)
+    units = in_units(added_up, result.value, result.terms + result.stored)
     assert np.sqrt(np.mean(units**2)) < R
     assert units.max() < K
 
