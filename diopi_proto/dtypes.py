@@ -171,3 +171,5 @@ def always(dtype: Dtype) -> ResultRule:
 truth = always(Dtype.bool)
 position = always(Dtype.int64)
 position32 = always(Dtype.int32)
+whole = (truth, position, position32)
+"""The rules of results without fractions, in a tensor of whatever type the caller made."""

@@ -41,9 +41,10 @@ PROMISES = ("exact", "rounded", "any", "random")
 
 exact: the one representable answer, bit for bit; rounded: within the error budget; any: one of several right
 answers, judged by meaning (the order of equal elements, say); random: drawn from a distribution.
-Integer and boolean results of exact and rounded functions are exact. Both kinds of functions give the same bits
-whenever they are called with the same arguments, on the same device, with tensors of the same alignment, but for
-rounded ones that add in no certain order (`Prototype.repeats_bits`).
+Integer and boolean results of exact and rounded functions are exact, truth values and positions in a tensor of any
+type (`Prototype.promise_of`). Both kinds of functions give the same bits whenever they are called with the same
+arguments, on the same device, with tensors of the same alignment, but for rounded ones that add in no certain order
+(`Prototype.repeats_bits`).
 """
 
 
@@ -209,6 +210,13 @@ class Prototype:
         if entry is not None and self.parameter(result).annotation is NewOuts:
             return tuple(self.result.values())[entry]
         return self.result[result]
+
+    def promise_of(self, result: str, entry: int | None = None) -> str:
+        """What `result`, or its entry `entry`, promises: truth values and positions of a rounded function are exact."""
+        has_rule = result not in self._updated or self.is_inplace
+        if self.promise == "rounded" and has_rule and self.rule_of(result, entry) in dtype_sets.whole:
+            return "exact"
+        return self.promise
 
     def infer(
         self, result: str, arguments: Mapping[str, Any], entry: int | None = None, otherwise: Dtype | None = None

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from diopi_proto.dtypes import is_complex
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
@@ -207,10 +208,10 @@ class Evaluation:
 
     def _one(self, slot: _Slot, dtype: Dtype, amplified: NDArray[np.float64], flushed: NDArray[Any] | None) -> Expected:
         override = self.case.results.get(slot.name) or ResultOverride()
-        inexact = is_inexact(dtype)
-        values = _float(slot.array) if inexact else _wrapped(slot.array, dtype)
-        other = None if flushed is None else _float(flushed) if inexact else _wrapped(flushed, dtype)
-        rounded = inexact and not self.case.is_exact(slot.name) and slot.is_rounded(self.prototype.promise)
+        inexact, promise = is_inexact(dtype), self.prototype.promise_of(slot.name, slot.number)
+        values = _in_reference(slot.array, dtype)
+        other = None if flushed is None else _in_reference(flushed, dtype)
+        rounded = inexact and not self.case.is_exact(slot.name) and slot.is_rounded(promise)
         if rounded and slot.is_sum:
             amplified = budget.with_unsigned_zeros(values, amplified, dtype)
         return Expected(
@@ -241,12 +242,15 @@ def _converted(value: Any, dtype: Dtype) -> Any:
     return TensorData(numbers.astype(to_numpy(dtype)), replace(value.spec, dtype=dtype))
 
 
-def _float(array: NDArray[Any]) -> NDArray[Any]:
-    return array if np.iscomplexobj(array) else array.astype(np.float64)
+def _in_reference(array: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
+    """The numbers of a result of type `dtype`: exact ones in its own type, others in float64 or complex128.
 
-
-def _wrapped(array: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
-    """An exact result in its own integer type; integers wrap around, anything nonzero is true."""
+    Integers wrap around, anything nonzero is true, and of complex numbers in a real tensor the imaginary part is lost.
+    """
+    if np.iscomplexobj(array) and not is_complex(dtype) and dtype is not Dtype.bool:
+        array = array.real
+    if is_inexact(dtype):
+        return array if np.iscomplexobj(array) else array.astype(np.float64)
     with np.errstate(all="ignore"):
         return array.astype(to_numpy(dtype))
 

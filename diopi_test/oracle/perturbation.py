@@ -1,13 +1,12 @@
 """Inputs moved by half an ulp, up or down for each element by itself, in eight rounds.
 
 What an input's rounding does may cancel what another's does: x + y does not move if x goes up and y down. So the signs
-of two inputs are orthogonal over the rounds at each element: in half of the rounds they agree, in half they don't.
+of two inputs agree in some rounds at each element, and in others they don't: in half of them, if they have one shape.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import combinations
 from typing import Any, final
 
 import numpy as np
@@ -26,8 +25,11 @@ Pattern = NDArray[np.uint8]
 WALSH = (0x00, 0x55, 0x33, 0x66, 0x0F, 0x5A, 0x3C, 0x69)
 """The rows of the Hadamard matrix of order 8: any two differ in four bits, also if bits of all are flipped."""
 
-BALANCED = np.array([sum(1 << bit for bit in half) for half in combinations(range(ROUNDS), ROUNDS // 2)], np.uint8)
-"""All patterns that go up in four rounds."""
+PARALLEL = np.isin(np.arange(1 << ROUNDS), [*WALSH, *(0xFF ^ row for row in WALSH)])
+"""By the difference of two patterns, whether some row added to one of them makes them equal or opposite."""
+
+NEIGHBOURS = 8
+"""Of so many shapes before it, the last ones, a shape heeds: each of them rules out a sixteenth of the patterns."""
 
 Mover = Callable[[int], Any]
 """From the number of a round to what an argument is in it."""
@@ -37,8 +39,8 @@ Mover = Callable[[int], Any]
 class Signs:
     """The patterns of the tensors of a call, drawn one after the other, smaller ones first.
 
-    Those of one shape are orthogonal, up to eight; of another shape, the first is to the last before that broadcasts to
-    it. Elements of one tensor have nothing to do with each other.
+    Those of one shape are orthogonal, up to eight; none is equal or opposite, at any element, to one before that
+    broadcasts to it. Elements of one tensor have nothing to do with each other.
     """
 
     def __init__(self, rng: Generator) -> None:
@@ -59,11 +61,11 @@ class Signs:
         return pattern
 
     def _first(self, shape: tuple[int, ...]) -> Pattern:
-        for other in reversed(self._drawn):
-            if other != shape and _broadcasts(other, shape):
-                first: Pattern = self._drawn[other][0] ^ self._rng.choice(BALANCED, shape)
-                return first
-        return self._rng.integers(0, 256, shape, np.uint8)
+        others = [self._drawn[other][0] for other in self._drawn if other != shape and _broadcasts(other, shape)]
+        drawn = self._rng.integers(0, 256, shape, np.uint8)
+        while others and (again := np.any([PARALLEL[drawn ^ other] for other in others[-NEIGHBOURS:]], axis=0)).any():
+            drawn = np.where(again, self._rng.integers(0, 256, shape, np.uint8), drawn)
+        return drawn
 
 
 def _broadcasts(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,7 @@ def around_the_first(one: Array, other: Array) -> tuple[Polygon, Polygon]:
 
 def area(polygon: Polygon) -> float:
     """Negative if the corners come clockwise. Far from the origin, areas as seen from there would cancel."""
-    around = [corner - polygon[0] for corner in polygon]
-    return sum(cross(around[i - 1], corner) for i, corner in enumerate(around)) / 2
+    return sum(cross(one - polygon[0], other - polygon[0]) for one, other in pairwise(polygon[1:])) / 2
 
 
 def counter_clockwise(polygon: Polygon) -> Polygon:

@@ -47,8 +47,8 @@ def fused_add_root_mean_square_norm(
     if bias is None:
         total, terms = residual + inoutput, np.zeros(residual.shape)
     else:
-        added = np.stack(np.broadcast_arrays(residual, inoutput, bias))
-        total, terms = added.sum(0), sum_terms(added, 0)
+        total = residual + inoutput + bias
+        terms = sum_terms(np.stack(np.broadcast_arrays(residual, inoutput, bias)), 0)
     return _normed(total, scale, eps, terms), WithTerms(total, terms)
 
 
