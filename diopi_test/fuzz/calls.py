@@ -25,9 +25,9 @@ def cases(draw: DrawFn, known: Known, earlier: Case | None = None) -> Case:
     case = draw(st.sampled_from(known.cases)) if earlier is None else earlier
     changes = changes_for(known)
     taken = [change for change in changes if draw(Take)] if earlier is None else [draw(st.sampled_from(changes))]
-    origin = case.label.partition("-")[2].partition("#")[0]
     for change in taken:
         case = change(draw, known, case)
+    origin = case.label.partition("-")[2].partition("#")[0]
     if not fits(known, case):
         raise IllegalError("it has too many elements")
     case = with_forward_shapes(known, case)

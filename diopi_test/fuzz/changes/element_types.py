@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from diopi_proto import parameters as kinds
-from diopi_proto.dtypes import category, common
+from diopi_proto.dtypes import category, common, is_floating
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.model import Case, ResultOf, TensorSpec
 from diopi_test.fuzz.changes.chances import SOMETIMES
 from diopi_test.fuzz.changes.values import domains_of
 from diopi_test.fuzz.known import Known, named_tensors, with_tensors
+from lib_rt.dtypes import to_numpy
 
 
 def other_types(draw: DrawFn, known: Known, case: Case) -> Case:
@@ -25,12 +26,24 @@ def other_types(draw: DrawFn, known: Known, case: Case) -> Case:
     donors = known.of_category(new)
     if category(new) != category(case.dtype) and known.is_made_for_attributes(case):
         return case
+    if not known.mixes_types and _is_beside_finer(case) and _width(new) != _width(case.dtype):
+        return case
     if new is not case.dtype and donors:
         changed = _in_type(known, case, new, draw(st.sampled_from(donors)))
         case = changed if not known.mixes_types or _holds_its_result(known, changed) else case
     if known.mixes_types and draw(SOMETIMES):
         case = _in_several_types(draw, known, case)
     return _ordered(draw, known, case)
+
+
+def _is_beside_finer(case: Case) -> bool:
+    """Whether finer floating numbers are beside those of the type under test, as are beside half precision."""
+    types = [spec.dtype for _, spec in named_tensors(case) if is_floating(spec.dtype)]
+    return is_floating(case.dtype) and any(_width(dtype) > _width(case.dtype) for dtype in types)
+
+
+def _width(dtype: Dtype) -> int:
+    return to_numpy(dtype).itemsize
 
 
 def _in_type(known: Known, case: Case, new: Dtype, donor: Case) -> Case:
@@ -85,9 +98,10 @@ def _holds_its_result(known: Known, case: Case) -> bool:
 
 
 def _ordered(draw: DrawFn, known: Known, case: Case) -> Case:
-    """A result in another type, of those the caller may order."""
+    """A result in another type, of those the caller may order, which the label names."""
     if not known.prototype.ordered or not draw(SOMETIMES):
         return case
     dtype = draw(st.sampled_from(known.prototype.ordered))
     results = {name: one and replace(one, dtype=dtype) for name, one in case.results.items()}
-    return replace(case, results=results)
+    origin = case.label.partition("#")[0].partition("-ordered-")[0]
+    return replace(case, label=f"{origin}-ordered-{dtype.name}", results=results)

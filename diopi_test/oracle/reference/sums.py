@@ -45,6 +45,7 @@ HARMLESS = 5
 def equal_pairs(array: Array, axes: Axes) -> Array:
     """The share of pairs of elements that are equal and not 0, for each slice along `axes`, told by some of them.
 
+    All are where a slice's elements differ by less than what float32 keeps beside its sum: they are rounded alike, too.
     0 for slices that are too short for it to matter.
     """
     along = tuple(range(array.ndim)) if axes is None else tuple(np.atleast_1d(axes) % array.ndim)
@@ -55,7 +56,10 @@ def equal_pairs(array: Array, axes: Axes) -> Array:
     places = np.unravel_index(order, [array.shape[axis] for axis in along])
     drawn = np.moveaxis(array, along, range(len(along)))[places]
     equal = (drawn[1:] == drawn[:-1]) & (drawn[1:] != 0)
-    return np.asarray(equal.mean(0))
+    with np.errstate(all="ignore"):
+        mean = np.abs(drawn.mean(0))
+        alike = (drawn.std(0) < np.finfo(np.float32).eps * count / 8 * mean) & (mean != 0)
+    return np.where(alike, 1.0, equal.mean(0))
 
 
 def repetition(count: Any, pairs: Array) -> Array:

@@ -16,6 +16,7 @@ from diopi_test.cases.domains import choice
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.fuzz import legal
 from diopi_test.fuzz.calls import cases
+from diopi_test.fuzz.changes.element_types import other_types
 from diopi_test.fuzz.changes.sizes import resized
 from diopi_test.fuzz.known import known
 from diopi_test.fuzz.legal import IllegalError, made
@@ -113,6 +114,17 @@ def test_what_lies_as_its_input_is_not_called_with_another_layout(data: DataObje
     except IllegalError:
         return
     assert not case.smoke or case.arguments["memoryFormat"] != MemoryFormat.Preserve
+
+
+@seed(7)
+@settings(
+    max_examples=40, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+)
+@given(st.data())
+def test_only_half_precision_is_put_where_half_precision_has_finer_numbers_beside_it(data: DataObject) -> None:
+    its = known("diopiLayerNormBackward")
+    mixed = next(case for case in its.cases if case.label == "float16-mixed")
+    assert other_types(data.draw, its, mixed).dtype in (Dtype.float16, Dtype.bfloat16)
 
 
 def test_a_call_with_numbers_of_another_type_is_resized() -> None:

@@ -141,9 +141,16 @@ class Attended:
     top: Array
 
 
+def _group(q: Array, k: Array) -> int:
+    """How many heads of queries have one of keys in common; ValueError if they can't be shared out."""
+    if not k.shape[-2] or q.shape[-2] % k.shape[-2]:
+        raise ValueError(f"there are {q.shape[-2]} heads of queries, expected a multiple of the {k.shape[-2]} of keys")
+    return q.shape[-2] // k.shape[-2]
+
+
 def attended(q: Array, k: Array, v: Array, sequences: Sequences, rule: Rule, rows: int) -> Attended:
     """The attention core; `rows` is how many queries a sequence has at most."""
-    heads, group = q.shape[-2], q.shape[-2] // k.shape[-2]
+    heads, group = q.shape[-2], _group(q, k)
     out, lse = (WithTerms(np.zeros(s), np.zeros(s)) for s in (q.shape, (len(sequences), heads, rows)))
     top = np.zeros(lse.value.shape)
     for number, (own, others) in enumerate(sequences):
@@ -169,7 +176,7 @@ def pulled_back(
     """
     hidden = [np.zeros(x.shape, bool) for x in (k, v)]
     grads = tuple(WithTerms(np.zeros(x.shape), np.zeros(x.shape)) for x in (q, k, v))
-    heads, group = q.shape[-2], q.shape[-2] // k.shape[-2]
+    heads, group = q.shape[-2], _group(q, k)
     for number, (own, others) in enumerate(sequences):
         lengths = len(q[own]), len(k[others])
         seen, kept = rule.visible(number, *lengths), rule.kept(number, heads, *lengths)

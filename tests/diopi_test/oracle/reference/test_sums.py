@@ -40,6 +40,15 @@ def test_sums_of_equal_values_may_be_off_as_their_equal_roundings_make_them(coun
     assert units.max() < K
 
 
+@pytest.mark.parametrize("spread", [1e-5, 1e-3, 1e-1])
+def test_so_may_sums_of_values_that_hardly_differ(spread: float) -> None:
+    values = np.random.default_rng(3).normal(0.7, spread, (40_000, COLUMNS)).astype(np.float32)
+    exact = values.astype(np.float64)
+    units = in_units(np.cumsum(values, 0)[-1], exact.sum(0), sum_terms(exact, 0))
+    assert np.sqrt(np.mean(units**2)) < R
+    assert units.max() < K
+
+
 def test_so_may_running_sums() -> None:
     values = rows(2000, 2)
     running = cumsum(values.astype(np.float64), 0)
