@@ -55,7 +55,6 @@ POOLS = (
     CELLS,
     CELLS.but("whole-cells", shape=(2, 2, 8, 8), bins=(4, 2), given=WIDE, smoke=False),
     CELLS.but("equal-cells", features=whole(-1, 1), extent=(1, 3), smoke=False, layout=strided, result=transposed),
-    CELL.but("fifths", shape=(2, 2, 8, 8), bins=(1, 5), given=WIDE),
     CELL.but("halved", scale=0.5, extent=(1, 3.5)),
     CELL.but("quartered", scale=0.25, bins=(3, 2), regions=5),
     CELL.but("inverted", given=INVERTED),

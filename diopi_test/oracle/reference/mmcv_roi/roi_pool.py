@@ -34,7 +34,8 @@ def _cells(start: float, extent: float, bins: int, length: int) -> tuple[list[ra
 def _is_sure(start: float, width: float, number: int) -> bool:
     """Whether an edge is on its side of the next whole number in float32, too, however it is computed there."""
     offset = number * width
-    is_exact = all(np.float32(part) == part for part in (start, width, offset, start + offset))
+    parts = (start, width, offset, start + offset) if number else (start,)
+    is_exact = all(np.float32(part) == part for part in parts)
     distance = abs(start + offset - round(start + offset))
     return is_exact or distance > 4 * EPS * (abs(start) + abs(offset))
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bilinear import bordered
-from references import call, difference
+from references import call, difference, raw
 
 from diopi_proto.interface import lookup
 from diopi_test.baseline.evaluate import make_baseline_case
@@ -198,6 +198,20 @@ def test_gradient_of_border_align() -> None:
     back = call("diopiBorderAlignBackwardMmcv", np.zeros_like(features), grad, BOXES, places, 2)
     expected = difference(lambda x: call("diopiBorderAlignMmcv", x, BOXES, 2)[0], features, grad)
     np.testing.assert_allclose(back, expected, atol=1e-9)
+
+
+def test_bins_whose_edges_float32_may_miss_are_open() -> None:
+    features, regions = maps(1, 1, 8, 8), np.array([[0, -4, 0, 1, 3]])  # edges at −4 + i · 6/5: the last one is 2
+
+    def specified(bins: tuple[int, int]) -> Any:
+        zeros = np.zeros((1, 1, *bins))
+        results = raw("diopiRoiPoolMmcv", zeros, zeros.astype(int), features, regions, *bins, 1.0)
+        assert (results[0].specified == results[1].specified).all()
+        return results[0].specified[0, 0].tolist()
+
+    assert specified((1, 5)) == [[True, True, True, True, False]]
+    assert specified((2, 3)) == [[True] * 3] * 2  # 6/3 is a number of float32
+    assert specified((4, 4)) == [[True] * 4] * 4
 
 
 def test_no_edge_of_a_bin_is_nearer_to_a_cell_than_rounding() -> None:
