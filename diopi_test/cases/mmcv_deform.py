@@ -140,6 +140,16 @@ CONVOLUTIONS = (
     CONV.but("long-sum", shape=(1, 32, 6, 6), outputs=2, kernel=(3, 3), dtypes=half),
     CONV.but("long-sum-of-outputs", shape=(1, 2, 4, 3), outputs=256, kernel=(2, 2), dtypes=half),
     CONV.but("long-sum-of-places", shape=(1, 4, 20, 20), outputs=8, kernel=(1, 1), padding=(0, 0), dtypes=half),
+    CONV.but(
+        "growing-sum-of-places",
+        shape=(1, 4, 20, 20),
+        outputs=8,
+        kernel=(1, 1),
+        padding=(0, 0),
+        shifts=choice([-0.5, 0.5]),
+        domains=dict.fromkeys(("input", "weight", "grad_output", "gradOutput"), between(0.5, 1.5)),
+        dtypes=half,
+    ),
 )
 
 CONVOLVING = (

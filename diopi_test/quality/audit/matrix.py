@@ -11,7 +11,7 @@ from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.baseline.evaluate import make_baseline_case
-from diopi_test.baseline.records import BaselineCase
+from diopi_test.baseline.records import BaselineCase, entries_of, tensors_in
 from diopi_test.cases.model import is_huge
 from diopi_test.cases.selection import LEVELS, select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
@@ -139,8 +139,8 @@ def audit_function(function: str, level: str = "full") -> FunctionAudit:
     """Try every fault of `function` against its cases at `level`.
 
     At a level whose inputs are drawn, those are the faults of size: all others are for the small cases. The basic cases
-    come first, and then those that caught a fault before: few cases catch nearly all. Only where the order of calls
-    matters it is that of the suite.
+    come first, then those that caught a fault before, and small ones before large ones: a few small cases catch nearly
+    all. Only where the order of calls matters it is that of the suite.
 
     Raises AuditError when a case does not accept its own expected results.
     """
@@ -148,7 +148,7 @@ def audit_function(function: str, level: str = "full") -> FunctionAudit:
     cases = [make_baseline_case(prototype, case) for case in select_cases(function, level) if not is_huge(case)]
     _check_control(function, cases)
     basic, others = [case for case in cases if case.smoke], [case for case in cases if not case.smoke]
-    others.sort(key=lambda case: case.dtype is not Dtype.float32)
+    others.sort(key=lambda case: (case.dtype is not Dtype.float32, _elements(case)))
     audit = FunctionAudit(function, [], [case.label for case in basic])
     for fault in size_faults(function) if LEVELS[level].is_drawn else faults_of(function, cases):
         if fault.is_of_sequences:
@@ -157,6 +157,12 @@ def audit_function(function: str, level: str = "full") -> FunctionAudit:
         audit.trials.append(try_fault(fault, [*basic, *others]))
         _move_to_front(others, audit.trials[-1])
     return audit
+
+
+def _elements(case: BaselineCase) -> int:
+    """How many elements its arguments and results have."""
+    given = sum(tensor.values.size for value in case.arguments.values() for tensor in tensors_in(value))
+    return given + sum(one.values.size for value in case.expected.values() for one in entries_of(value))
 
 
 def _try_in_order(fault: Fault, cases: Sequence[BaselineCase], chosen: Collection[str]) -> Trial:
