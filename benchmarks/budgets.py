@@ -49,9 +49,20 @@ CAUSES = {
     r"NormalizeBackward\[.*length-one": NOTHING,
     r"ClipGradNorm\[.*mixed": "gradients of several types share a norm, in the narrowest of them",
     r"Gelu(Backward)?\[": "the tail, where 1 + erf and 1 + tanh cancel",
-    r"UpsampleLinear\[.*wide": "coordinates of a wide axis, rounded before the weights are made of them",
+    r"UpsampleLinear(Backward)?\[.*(wide|line)": "coordinates of a wide axis, rounded before weights are made of them",
     r"(ConvTranspose3d|InstanceNorm)Backward\[.* grad_(bias|scale)": "few sums, of many terms that cancel",
-    r"GroupNorm\[.*far": "a mean far from 0 that is subtracted",
+    r"(Batch|Group|Instance|Layer)Norm(GB|Backward)?\[.*far": "a mean far from 0 that is subtracted",
+    r"(Riroi|RotatedFeature|(Modulated)?DeformConv|PrroiPool)": "places of samples, which rounding moves in a cell",
+    r"DeformRoiPool(Backward)?Mmcv\[.*adaptive": "bins of a whole size, where the number of samples jumps",
+    r"(Convex(Gi|I)ou|BoxIouRotated)Mmcv\[.*far": "corners far from the origin, whose differences cancel",
+    r"ChamferDistance(Backward)?Mmcv\[.*(equal-points|far)": "points whose differences cancel",
+    r"(.*Attention.*|TokenSoftmaxReduceVInference)\[.*far": "scores far from 0, which are exponents",
+    r"CustomizedFlashAttention(VarLen)?\[.*exact\] softmax_sum": "scores far from 0, which are exponents",
+    r"CustomizedFlashAttentionBackward\[.*mask-all-but-first": NOTHING,
+    r"Top[KP]Sampling\[.*output_log_probs": "logarithms of probabilities near 1",
+    r"MaskedSelectBackward\[.*equal-sum": "equal numbers that are added, and rounded alike",
+    r"FusedSiluFfnInp\[.*nearly-closed": "gates below the normal numbers, which may be taken for 0",
+    r"Div\[int64-with-complex128": "integers are moved as if they became float32",
 }
 """Why budgets are blunt, by a regular expression that `function[label] result` begins with, less "diopi"."""
 
