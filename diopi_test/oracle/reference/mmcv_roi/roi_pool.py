@@ -11,12 +11,9 @@ from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.mmcv_roi.grid import gathered, sample_of
-from diopi_test.oracle.reference.sampling import combined, exact, put, stacked
+from diopi_test.oracle.reference.sampling import ROUNDED, combined, exact, put, stacked
 
 Array = NDArray[Any]
-
-
-EPS = float(np.finfo(np.float32).eps)
 
 
 def _cells(start: float, extent: float, bins: int, length: int) -> tuple[list[range], list[bool]]:
@@ -34,10 +31,9 @@ def _cells(start: float, extent: float, bins: int, length: int) -> tuple[list[ra
 def _is_sure(start: float, width: float, number: int) -> bool:
     """Whether an edge is on its side of the next whole number in float32, too, however it is computed there."""
     offset = number * width
-    parts = (start, width, offset, start + offset) if number else (start,)
-    is_exact = all(np.float32(part) == part for part in parts)
-    distance = abs(start + offset - round(start + offset))
-    return is_exact or distance > 4 * EPS * (abs(start) + abs(offset))
+    edge = start + offset
+    is_exact = all(np.float32(part) == part for part in ((start, width, offset, edge) if number else (start,)))
+    return is_exact or abs(edge - round(edge)) > ROUNDED * (abs(start) + abs(offset))
 
 
 @reference("diopiRoiPoolMmcv")
