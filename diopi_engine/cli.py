@@ -44,12 +44,12 @@ def described(manifest: Manifest, members: dict[str, bytes]) -> list[str]:
         *(_binding(n, binding) for n, binding in enumerate(manifest.bindings)),
         f"scheme of group {manifest.group[:16]}, of which this is engine {manifest.engine}",
         *(
-            f"  {n} {one.name}: device {one.virtual_device}, cores {one.core_mask:#x}, {one.mode}, "
-            f"{one.cores_per_batch} a batch, memory {one.memory} bytes, shared in group {one.memory_group}"
-            for n, one in enumerate(manifest.scheme)
+            f"  {n} {control.name}: device {control.virtual_device}, cores {control.core_mask:#x}, {control.mode}, "
+            f"{control.cores_per_batch} a batch, memory {control.memory} bytes, shared in group {control.memory_group}"
+            for n, control in enumerate(manifest.scheme)
         ),
         "weights",
-        *(f"  {n} {one.name}: {one.dtype} {list(one.shape)}" for n, one in enumerate(manifest.weights)),
+        *(f"  {n} {weight.name}: {weight.dtype} {list(weight.shape)}" for n, weight in enumerate(manifest.weights)),
         "members",
         *(f"  {name}: {len(data)} bytes, sha256 {container.sha256(data)}" for name, data in members.items()),
     ]

@@ -100,17 +100,17 @@ def compile(
     depend on one another, an operator that is not served.
     """
     _check(inputs, mode, cores)
-    has_batch = any(BATCH in one.shape for one in inputs)
-    made = _network(network, weights, inputs)
-    arrays = [_array(key, value) for key, value in made.weights.items()]
-    exported = _exported(made, inputs, arrays, platforms)
+    has_batch = any(BATCH in binding.shape for binding in inputs)
+    converted_network = _network(network, weights, inputs)
+    arrays = [_array(key, value) for key, value in converted_network.weights.items()]
+    exported = _exported(converted_network, inputs, arrays, platforms)
     bindings = _bindings(inputs, outputs, exported)
     max_batch, patch = (max_batch, min(patch, max_batch)) if has_batch else (1, 1)
     together = cores if mode == "weight_split" else 1
     memory = _memory(exported, arrays, bindings, patch, together)
     control = Control(name, 0, 0, mode, together, (1 << cores) - 1, memory)
     manifest = Manifest(FORMAT, COMPILER, name, bindings, max_batch, patch, tuple(platforms), "", 0, (control,), (), {})
-    engine = _engine(manifest, bytes(exported.serialize()), dict(zip(made.weights, arrays, strict=True)))
+    engine = _engine(manifest, bytes(exported.serialize()), dict(zip(converted_network.weights, arrays, strict=True)))
     if has_batch:
         _check_samples(engine)
     return Engine.from_bytes(engine.to_bytes())
@@ -124,23 +124,26 @@ def _engine(manifest: Manifest, network: bytes, weights: Mapping[str, Array]) ->
 
 
 def _check(inputs: Sequence[Input], mode: str, cores: int) -> None:
-    for one in inputs:
-        sizes = one.shape[1:] if one.shape[:1] == (BATCH,) else one.shape
-        if len(one.shape) > MAX_DIMS or not all(isinstance(size, int) and size >= 0 for size in sizes):
+    for binding in inputs:
+        sizes = binding.shape[1:] if binding.shape[:1] == (BATCH,) else binding.shape
+        if len(binding.shape) > MAX_DIMS or not all(isinstance(size, int) and size >= 0 for size in sizes):
             raise CompileError(
-                f"input {one.name} has shape {one.shape}, expected sizes, {BATCH!r} as first one at most"
+                f"input {binding.name} has shape {binding.shape}, expected sizes, {BATCH!r} as first one at most"
             )
-        if one.dtype not in DTYPES or one.layout not in LAYOUTS:
+        if binding.dtype not in DTYPES or binding.layout not in LAYOUTS:
             raise CompileError(
-                f"input {one.name} is {one.dtype} in layout {one.layout}, expected a type of {', '.join(DTYPES)} "
+                f"input {binding.name} is {binding.dtype} in layout {binding.layout}, "
+                f"expected a type of {', '.join(DTYPES)} "
                 f"and a layout of {', '.join(LAYOUTS)}"
             )
-        if one.layout != "LINEAR" and len(one.shape) != 4:
-            raise CompileError(f"input {one.name} has layout {one.layout} and {len(one.shape)} axes, expected 4")
-    if len({one.shape[:1] == (BATCH,) for one in inputs}) != 1:
+        if binding.layout != "LINEAR" and len(binding.shape) != 4:
+            raise CompileError(
+                f"input {binding.name} has layout {binding.layout} and {len(binding.shape)} axes, expected 4"
+            )
+    if len({binding.shape[:1] == (BATCH,) for binding in inputs}) != 1:
         raise CompileError(f"either all inputs have the batch {BATCH!r} as first size, or none has")
-    if len({one.name for one in inputs}) != len(inputs):
-        raise CompileError(f"inputs have the same name: {', '.join(one.name for one in inputs)}")
+    if len({binding.name for binding in inputs}) != len(inputs):
+        raise CompileError(f"inputs have the same name: {', '.join(binding.name for binding in inputs)}")
     if mode not in MODES or not 1 <= cores <= MAX_CORES:
         raise CompileError(f"mode {mode!r} on {cores} cores, expected one of {', '.join(MODES)} on 1 to {MAX_CORES}")
 
@@ -151,16 +154,16 @@ def _network(network: Any, weights: Any, inputs: Sequence[Input]) -> Network:
 
         if weights is not None:
             raise CompileError("weights are given, and a module of PyTorch has its own")
-        return Network(*converted(network, [(one.shape, one.dtype) for one in inputs]), wide=True)
+        return Network(*converted(network, [(binding.shape, binding.dtype) for binding in inputs]), wide=True)
     leaves, tree = jax.tree_util.tree_flatten_with_path(weights)
     names = [jax.tree_util.keystr(path, simple=True, separator=".") or "weight" for path, _ in leaves]
 
     def function(*arguments: Any) -> Sequence[Any]:
-        given = [] if weights is None else [jax.tree.unflatten(tree, arguments[: len(names)])]
-        return jax.tree.leaves(network(*given, *arguments[len(names) :]))
+        weight_arguments = [] if weights is None else [jax.tree.unflatten(tree, arguments[: len(names)])]
+        return jax.tree.leaves(network(*weight_arguments, *arguments[len(names) :]))
 
     arrays = dict(zip(names, (leaf for _, leaf in leaves), strict=True))
-    types = [*(str(jnp.result_type(leaf)) for leaf in arrays.values()), *(one.dtype for one in inputs)]
+    types = [*(str(jnp.result_type(leaf)) for leaf in arrays.values()), *(binding.dtype for binding in inputs)]
     wide = jax.dtypes.canonicalize_dtype("int64") == np.int64 or any(dtype.endswith("64") for dtype in types)
     return Network(function, arrays, wide)
 
@@ -176,14 +179,14 @@ def _exported(
     network: Network, inputs: Sequence[Input], weights: Sequence[Any], platforms: Sequence[str]
 ) -> export.Exported:
     scope = export.SymbolicScope()
-    sizes = [", ".join(map(str, one.shape)) for one in inputs]
-    types = [numpy_type(one.dtype) for one in inputs]
+    sizes = [", ".join(map(str, binding.shape)) for binding in inputs]
+    types = [numpy_type(binding.dtype) for binding in inputs]
     with jax.enable_x64(network.wide):
-        given = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in weights]
+        argument_types = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in weights]
         shapes = [export.symbolic_shape(text, scope=scope) for text in sizes]
-        given += [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in zip(shapes, types, strict=True)]
+        argument_types += [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in zip(shapes, types, strict=True)]
         try:
-            return export.export(jax.jit(network.function), platforms=list(platforms))(*given)
+            return export.export(jax.jit(network.function), platforms=list(platforms))(*argument_types)
         except CompileError:
             raise
         except Exception as error:  # whatever the function raises, and JAX for what can't be exported
@@ -194,14 +197,20 @@ def _bindings(inputs: Sequence[Input], names: Sequence[str], exported: export.Ex
     names = names or [f"output{n}" for n in range(len(exported.out_avals))]
     if len(names) != len(exported.out_avals):
         raise CompileError(f"{len(names)} outputs are named, the network has {len(exported.out_avals)}")
-    given = tuple(
+    input_bindings = tuple(
         Binding(
-            one.name, True, one.dtype, one.layout, tuple(None if size == BATCH else int(size) for size in one.shape)
+            binding.name,
+            True,
+            binding.dtype,
+            binding.layout,
+            tuple(None if size == BATCH else int(size) for size in binding.shape),
         )
-        for one in inputs
+        for binding in inputs
     )
-    has_batch = any(None in one.shape for one in given)
-    return given + tuple(_output(name, aval, has_batch) for name, aval in zip(names, exported.out_avals, strict=True))
+    has_batch = any(None in specification.shape for specification in input_bindings)
+    return input_bindings + tuple(
+        _output(name, aval, has_batch) for name, aval in zip(names, exported.out_avals, strict=True)
+    )
 
 
 def _output(name: str, aval: Any, has_batch: bool) -> Binding:
@@ -218,13 +227,15 @@ def _memory(
 ) -> int:
     """Local memory of a core, in bytes: its part of the weights, and a patch of what it takes, gives and makes."""
     with jax.enable_x64(True):
-        given = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in weights]
-        given += [
-            jax.ShapeDtypeStruct(tuple(patch if size is None else size for size in one.shape), numpy_type(one.dtype))
-            for one in bindings
-            if one.is_input
+        types = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in weights]
+        types += [
+            jax.ShapeDtypeStruct(
+                tuple(patch if size is None else size for size in binding.shape), numpy_type(binding.dtype)
+            )
+            for binding in bindings
+            if binding.is_input
         ]
-        analysis = jax.jit(exported.call).lower(*given).compile().memory_analysis()
+        analysis = jax.jit(exported.call).lower(*types).compile().memory_analysis()
     temporary = int(analysis.temp_size_in_bytes) if analysis is not None else 0
     return -(-sum(array.nbytes for array in weights) // parts) + patch * sum(map(sample_bytes, bindings)) + temporary
 
@@ -234,10 +245,10 @@ def _check_samples(engine: Engine) -> None:
 
     The second sample becomes NaN; the first one's results must not.
     """
-    floating = [jnp.issubdtype(numpy_type(one.dtype), jnp.floating) for one in engine.manifest.inputs]
+    floating = [jnp.issubdtype(numpy_type(binding.dtype), jnp.floating) for binding in engine.manifest.inputs]
     if not any(floating):
         return
-    plain = [np.zeros([2, *one.shape[1:]], numpy_type(one.dtype)) for one in engine.manifest.inputs]  # type: ignore[list-item]  # the batch is the first size alone
+    plain = [np.zeros([2, *binding.shape[1:]], numpy_type(binding.dtype)) for binding in engine.manifest.inputs]  # type: ignore[list-item]  # the batch is the first size alone
     spoilt = [array.copy() for array in plain]
     for array in (array for array, is_floating in zip(spoilt, floating, strict=True) if is_floating):
         array[1] = np.nan

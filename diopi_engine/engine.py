@@ -95,7 +95,7 @@ class Engine:
     def __call__(self, *inputs: Array) -> list[Array]:
         """The outputs for these inputs, on JAX's default device. ValueError for inputs of other sizes or types."""
         with jax.enable_x64(True):
-            return [np.asarray(one) for one in self.exported.call(*self.weights, *inputs)]
+            return [np.asarray(output) for output in self.exported.call(*self.weights, *inputs)]
 
 
 def read_manifest(members: dict[str, bytes]) -> Manifest:
@@ -128,13 +128,15 @@ def _check_members(manifest: Manifest, members: dict[str, bytes]) -> None:
 def _check_types(manifest: Manifest, exported: export.Exported) -> None:
     """EngineFileError unless the network has the arguments and results that the manifest says."""
     weights = [f"{weight.dtype}{list(weight.shape)}" for weight in manifest.weights]
-    for what, avals, expected in (
+    for subject, avals, expected in (
         ("arguments", exported.in_avals, [*weights, *map(_typed, manifest.inputs)]),
         ("results", exported.out_avals, [*map(_typed, manifest.outputs)]),
     ):
-        found = [f"{one.dtype}{[size if isinstance(size, int) else None for size in one.shape]}" for one in avals]
+        found = [f"{aval.dtype}{[size if isinstance(size, int) else None for size in aval.shape]}" for aval in avals]
         if found != expected:
-            raise EngineFileError(f"the network has the {what} {_listed(found)}, the manifest says {_listed(expected)}")
+            raise EngineFileError(
+                f"the network has the {subject} {_listed(found)}, the manifest says {_listed(expected)}"
+            )
 
 
 def _typed(binding: Binding) -> str:

@@ -23,10 +23,10 @@ MAX_CORES = 32
 MODES = ("normal", "weight_split")
 """How the cores of an engine share the work: see hgExecuteMode."""
 
-DTYPES = tuple(one.name.lower() for one in DataType)
+DTYPES = tuple(dtype.name.lower() for dtype in DataType)
 """Element types, as NumPy names them."""
 
-LAYOUTS = tuple(one.name for one in Layout)
+LAYOUTS = tuple(layout.name for layout in Layout)
 """What the axes are: see hgLayout."""
 
 
@@ -140,28 +140,28 @@ class Manifest:
 T = TypeVar("T")
 
 
-def _decoded(kind: type[T], value: Any, where: str) -> T:
+def _decoded(kind: type[T], value: Any, location: str) -> T:
     """A value of JSON as one of `kind`; EngineFileError if it is of another."""
     hints = get_type_hints(kind) if is_dataclass(kind) else {}
     names = [field.name for field in fields(kind)] if is_dataclass(kind) else []
     if not isinstance(value, dict) or list(value) != names:
-        raise EngineFileError(f"{where} is {_short(value)}, expected an object with {', '.join(names)}")
-    return kind(**{name: _value(hints[name], value[name], f"{where}.{name}") for name in names})
+        raise EngineFileError(f"{location} is {_short(value)}, expected an object with {', '.join(names)}")
+    return kind(**{name: _value(hints[name], value[name], f"{location}.{name}") for name in names})
 
 
-def _value(kind: Any, value: Any, where: str) -> Any:
+def _value(kind: Any, value: Any, location: str) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
-        return _decoded(kind, value, where)  # type: ignore[arg-type]  # a class of them, not one
+        return _decoded(kind, value, location)  # type: ignore[arg-type]  # a class of them, not one
     if origin is tuple and isinstance(value, list):
-        return tuple(_value(arguments[0], one, f"{where}[{n}]") for n, one in enumerate(value))
+        return tuple(_value(arguments[0], item, f"{location}[{n}]") for n, item in enumerate(value))
     if origin is Mapping and isinstance(value, dict):
-        return {key: _value(arguments[1], one, f"{where}.{key}") for key, one in value.items()}
+        return {key: _value(arguments[1], item, f"{location}.{key}") for key, item in value.items()}
     if origin is types.UnionType and type(value) in arguments:
         return value
     if origin is None and type(value) is kind:
         return value
-    raise EngineFileError(f"{where} is {_short(value)}, expected {getattr(kind, '__name__', kind)}")
+    raise EngineFileError(f"{location} is {_short(value)}, expected {getattr(kind, '__name__', kind)}")
 
 
 def _short(value: Any) -> str:

@@ -174,7 +174,7 @@ def _tensor_check(prototype: Prototype, parameter: Parameter, accepted: frozense
         elif accepted is not None and value.dtype not in accepted:
             names = ", ".join(dtype.name for dtype in prototype.dtypes_of(parameter.name))
             raise UnsupportedDtypeError(f"{parameter.c_name} is {value.dtype.name}, expected one of {names}")
-        elif on_host and value.where is not Device.host:
+        elif on_host and value.memory_kind is not Device.host:
             raise ValueError(f"{parameter.c_name} lies on the device, expected it in host memory")
 
     return check

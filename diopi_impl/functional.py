@@ -95,9 +95,7 @@ def _converted_first(prototype: Prototype, arguments: Sequence[Any], out: Sequen
     """
     given = {p.name: value for p, value in zip(prototype.arguments, arguments, strict=True)}
     dtypes = {name: from_numpy(value.dtype) for name, value in given.items() if isinstance(value, np.ndarray)}
-    operands = [p.name for p in prototype.operands if given[p.name] is not None]
-    numbers = {name: given[name] for name in operands if name not in dtypes}
-    names, dtype = prototype.converted_first(dtypes, numbers, first_dtype(out))
+    names, dtype = prototype.converted_first(dtypes, given, first_dtype(out))
     return [
         value if name not in names else converted(np.asarray(value), to_numpy(dtype)) for name, value in given.items()
     ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from lib_rt import RuntimeFunctions
-from lib_rt.device import compiled
+from lib_rt.device import cast_to_service
 from lib_rt.library import check, ffi, lib, text
 
 ALIGNMENT: int = lib.DIOPIRT_HOST_ALIGNMENT
@@ -24,11 +24,11 @@ CAPACITY: int = lib.DIOPIRT_HOST_COPIES
 class HostRuntime:
     """The nine runtime functions on host memory. A class derived from it may have its own of any."""
 
-    stream_destroy: Any = compiled("stream_destroy", lib.diopirt_host_stream_destroy)
-    stream_sync: Any = compiled("stream_sync", lib.diopirt_host_stream_sync)
-    malloc: Any = compiled("malloc", lib.diopirt_host_malloc)
-    free: Any = compiled("free", lib.diopirt_host_free)
-    copy: Any = compiled("h2d", lib.diopirt_host_copy)
+    stream_destroy: Any = cast_to_service("stream_destroy", lib.diopirt_host_stream_destroy)
+    stream_sync: Any = cast_to_service("stream_sync", lib.diopirt_host_stream_sync)
+    malloc: Any = cast_to_service("malloc", lib.diopirt_host_malloc)
+    free: Any = cast_to_service("free", lib.diopirt_host_free)
+    copy: Any = cast_to_service("h2d", lib.diopirt_host_copy)
 
     def stream_create(self) -> int:
         """The handle of a new stream."""
@@ -56,4 +56,4 @@ class HostRuntime:
         )
 
 
-_stream_create = compiled("stream_create", lib.diopirt_host_stream_create)
+_stream_create = cast_to_service("stream_create", lib.diopirt_host_stream_create)

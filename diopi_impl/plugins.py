@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
@@ -30,8 +31,10 @@ def find_vendor(name: str) -> BaseVendor:
         return _as_vendor(name, _attribute(name))
     known = known_vendors()
     if name not in known:
+        near = ", ".join(get_close_matches(name, known))
+        hint = f"; did you mean {near}?" if near else ""
         raise VendorNotFoundError(
-            f"unknown vendor {name!r}: known are {', '.join(sorted(known)) or 'none'}, or give module:attribute"
+            f"unknown vendor {name!r}: known are {', '.join(sorted(known)) or 'none'}, or give module:attribute{hint}"
         )
     return _as_vendor(name, _load(known[name]))
 

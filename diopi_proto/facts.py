@@ -85,6 +85,11 @@ class Stored(Fact):
 
 
 @dataclass(frozen=True)
+class Converted(Fact):
+    """The number is converted to the element type of the first tensor before anything is computed."""
+
+
+@dataclass(frozen=True)
 class Exponent(Fact):
     """Given as a number, an integer tensor is raised to it: then it is not negative."""
 
@@ -170,3 +175,10 @@ class ShapeOf(Fact):
     """The result has the shape of an argument, whatever the attributes are."""
 
     tensor: str
+
+
+@dataclass(frozen=True)
+class MayBe(Fact):
+    """The result may be the very tensor of an argument of its shape, element type and layout, which it overwrites."""
+
+    argument: str

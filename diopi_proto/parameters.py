@@ -8,7 +8,8 @@ usual of these have names of their own at the end of the module: `Axis`, `Extent
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from keyword import iskeyword
 from types import NoneType, UnionType
@@ -357,6 +358,14 @@ def _with_facts(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
     return annotation, ()
 
 
+def in_place(parameters: Sequence[Parameter]) -> list[Parameter]:
+    """Return the parameters of an in-place form: without the output, the first input or array of inputs updated."""
+    kept = [p for p in parameters if p.annotation not in (Out, Outs)]
+    first = next(i for i, p in enumerate(kept) if p.role is Role.input)
+    kept[first] = replace(kept[first], annotation=InOuts if kept[first].is_tensor_array else InOut)
+    return kept
+
+
 # Kinds with facts, by the C type they have.
 
 Axis = Annotated[i64, facts.NamesAxis()]
@@ -382,3 +391,4 @@ HostIn = Annotated[In, facts.OnHost()]
 HostOut = Annotated[Out, facts.OnHost()]
 StoredIn = Annotated[In, facts.Stored()]
 StoredScalar = Annotated[Scalar, facts.Stored()]
+ConvertedScalar = Annotated[Scalar, facts.Converted()]

@@ -13,17 +13,16 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from textwrap import wrap
 from typing import Any, get_type_hints
 
 from diopi_proto import dtypes as dtype_sets
+from diopi_proto.callers import CallForm
+from diopi_proto.docstrings import FORM_DOCS, documented
 from diopi_proto.dtypes import DtypeSet, ResultRule, category, is_complex
-from diopi_proto.facts import HasShape, HoldsZeros, SizeOf
+from diopi_proto.facts import Converted, Exponent, HasShape, HoldsZeros, MayBe, NamesAxis, SizeOf
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Factor,
-    InOut,
-    InOuts,
     InOutSize,
     NewOuts,
     Out,
@@ -31,9 +30,10 @@ from diopi_proto.parameters import (
     Parameter,
     Role,
     Scalar,
+    in_place,
     parse,
 )
-from diopi_proto.types import Dtype, Number
+from diopi_proto.types import Dtype, Number, RoundMode
 from diopi_proto.types import Scalar as ScalarValue
 
 PROMISES = ("exact", "rounded", "any", "random")
@@ -50,10 +50,6 @@ arguments, on the same device, with tensors of the same alignment, but for round
 
 class PrototypeError(Exception):
     """A prototype that contradicts itself or the registry."""
-
-
-LINE_LENGTH = 116
-"""Of the lines that are added to a docstring."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +73,8 @@ class Prototype:
         unordered: whether a rounded result may depend on the order in which parallel hardware happens to add, as of
             sums at places an index tensor names; gradients may without saying so.
         ignored: arguments that take no part in the results, and in which calls.
+        beyond_pytorch: element types of arguments and results that the standard accepts and PyTorch does not, by name.
+        call_forms: ranks, NULLs and empty lists that known callers pass.
         base: the function this one is a form of; itself for a plain function.
         form: "plain", "inplace", "scalar" or "inplace_scalar".
         backward: name of its gradient function, if the standard has one.
@@ -97,6 +95,8 @@ class Prototype:
     common_type: bool = False
     unordered: bool = False
     ignored: Sequence[Ignored] = ()
+    beyond_pytorch: Mapping[str, DtypeSet] = field(default_factory=dict)
+    call_forms: Sequence[CallForm] = ()
     base: str = ""
     form: str = "plain"
     backward: str | None = None
@@ -120,27 +120,43 @@ class Prototype:
         )
 
     def converted_first(
-        self, dtypes: Mapping[str, Dtype], numbers: Mapping[str, Number], result: Dtype
+        self, dtypes: Mapping[str, Dtype], arguments: Mapping[str, Any], result: Dtype
     ) -> tuple[list[str], Dtype]:
-        """Which arguments are converted before anything is computed, and to which element type.
+        """Return the arguments that are converted before anything is computed, and the element type they get.
 
-        These are the operands, to their common type, with which numbers are compared in that type too if it is a
-        floating one; or the input of a function whose result the caller orders.
+        These are the operands, to their common type; the numbers that have the fact `Converted`; or the input of a
+        function whose result the caller orders.
 
         Args:
-            dtypes: the element types of the single tensors given.
-            numbers: the numbers given that take part in the types of results.
+            dtypes: the element types of the tensors passed, by name.
+            arguments: all arguments by name; of a number only its kind counts (bool, int or float).
             result: the element type of the first result.
         """
         if self.ordered:
             return list(dtypes), result
+        if numbers := [p.name for p in self.arguments if p.fact(Converted)]:
+            return numbers, next(iter(dtypes.values()))
         tensors = [p.name for p in self.operands if p.name in dtypes]
         if not tensors:
             return [], result
-        lifting = [] if self.truncated and category(result) < 2 else list(numbers.values())
+        others = {p.name: arguments[p.name] for p in self.operands if p.name not in dtypes}
+        kinds = {name: number for name, number in others.items() if number is not None}
+        lifting = [] if self.truncated and category(result) < 2 else list(kinds.values())
         dtype = dtype_sets.common([dtypes[name] for name in tensors], lifting)
-        is_comparison = self.result is dtype_sets.truth and category(dtype) >= 2
-        return [*tensors, *(numbers if is_comparison else ())], dtype
+        numbers = [name for name in kinds if self._converts(name, arguments, dtype)]
+        return [*tensors, *numbers], dtype
+
+    def _converts(self, number: str, arguments: Mapping[str, Any], dtype: Dtype) -> bool:
+        """Whether a number is converted to `dtype`, the common type of the operands.
+
+        Beside integers it wraps around, unless it is an exponent or a true quotient is computed, which is floating.
+        Beside floating operands only comparisons convert it.
+        """
+        if category(dtype) != category(Dtype.int64):
+            return self.result is dtype_sets.truth and category(dtype) >= 2
+        modes = [arguments[p.name] for p in self.arguments if p.annotation is RoundMode]
+        is_exponent = self.parameter(number).fact(Exponent) is not None
+        return not (is_exponent or isinstance(arguments[number], float) or RoundMode.none in modes)
 
     @property
     def operands(self) -> tuple[Parameter, ...]:
@@ -181,6 +197,16 @@ class Prototype:
         """The element types tensor argument `argument` may have."""
         return self.argument_dtypes.get(self.parameter(argument).name, self.dtypes)
 
+    def is_beyond_pytorch(self, name: str, dtype: Dtype) -> bool:
+        """Return whether PyTorch does not accept an argument or result of this element type.
+
+        PyTorch gives positions in int64 only, except where no tensor is searched and the caller orders the type.
+        """
+        if dtype in self.beyond_pytorch.get(name, ()):
+            return True
+        is_position = name in self._written and self.rule_of(name) is dtype_sets.position
+        return is_position and dtype is not Dtype.int64 and bool(self._tensors[0])
+
     def unread(self, arguments: Mapping[str, Any]) -> frozenset[str]:
         """The arguments of which nothing is read in a call with these arguments, by name: they may be anything."""
         facts = [fact for fact in self.ignored if fact.read is Read.nothing and fact.covers(arguments)]
@@ -190,6 +216,20 @@ class Prototype:
         """Whether the value of `argument` may change a result of a call with these arguments."""
         ignores = any(argument in fact.arguments and fact.covers(arguments) for fact in self.ignored)
         return not ignores and argument not in self._settled
+
+    @cached_property
+    def aliases(self) -> Mapping[str, tuple[str, ...]]:
+        """By result, the arguments whose tensor the caller may pass for it, if shape, element type and layout agree.
+
+        The facts of the result say so. Otherwise they are all tensors of a function that computes each element of the
+        result from the same element of its tensors, as `torch.add(x, y, out=x)` requires.
+        """
+        is_pointwise = self.elementwise and not any(p.fact(NamesAxis) for p in self.arguments)
+        read = tuple(p.name for p in self.arguments if p.is_tensor and p.role is Role.input)
+        said = {p.name: tuple(fact.argument for fact in p.facts if isinstance(fact, MayBe)) for p in self.results}
+        whole = [p.name for p in self.results if p.annotation is Out]
+        found = {name: said[name] or (read if is_pointwise else ()) for name in whole}
+        return {name: arguments for name, arguments in found.items() if arguments}
 
     @cached_property
     def shapes(self) -> Mapping[str, tuple[int | str, ...]]:
@@ -255,6 +295,11 @@ class Prototype:
         return usual is None or category(dtype) >= category(usual)
 
     @cached_property
+    def _written(self) -> frozenset[str]:
+        """The tensors that the caller makes for results."""
+        return frozenset(p.name for p in self.parameters if p.annotation in (Out, Outs))
+
+    @cached_property
     def _updated(self) -> frozenset[str]:
         """The arguments that are updated in place."""
         return frozenset(p.name for p in self.parameters if p.role is Role.inout)
@@ -305,6 +350,8 @@ def register(prototype: Prototype) -> Prototype:
     if prototype.promise not in PROMISES:
         raise PrototypeError(f"{prototype.name}: promise {prototype.promise!r} is not one of {PROMISES}")
     _check_ignored(prototype)
+    _check_beyond_pytorch(prototype)
+    _check_call_forms(prototype)
     _check_facts(prototype)
     _registry[prototype.name] = prototype
     return prototype
@@ -318,6 +365,22 @@ def _check_ignored(prototype: Prototype) -> None:
             raise PrototypeError(f"{prototype.name}: {min(unknown)!r} in `ignored` is not one of its arguments")
         if fact.read is Read.nothing and not fact.where and any(arguments[name].is_result for name in fact.arguments):
             raise PrototypeError(f"{prototype.name}: what is updated in place can't be ignored altogether")
+
+
+def _check_beyond_pytorch(prototype: Prototype) -> None:
+    """Raise PrototypeError if `beyond_pytorch` names no tensor of the function."""
+    known = {parameter.name for parameter in prototype.parameters}
+    if unknown := set(prototype.beyond_pytorch) - known:
+        raise PrototypeError(f"{prototype.name}: {min(unknown)!r} in `beyond_pytorch` is not one of its parameters")
+
+
+def _check_call_forms(prototype: Prototype) -> None:
+    """Raise PrototypeError if a call form describes what is not an argument, or two forms have one name."""
+    known = {parameter.name for parameter in prototype.arguments}
+    if unknown := {name for form in prototype.call_forms for name in form.arguments} - known:
+        raise PrototypeError(f"{prototype.name}: {min(unknown)!r} in `call_forms` is not one of its arguments")
+    if len({form.name for form in prototype.call_forms}) < len(prototype.call_forms):
+        raise PrototypeError(f"{prototype.name}: two of its `call_forms` have the same name")
 
 
 def _check_facts(prototype: Prototype) -> None:
@@ -348,7 +411,8 @@ def prototype(
         scalar: name of the scalar form, which takes `scalar_arguments` (default: every tensor input but the
             first) as `diopiScalar_t`.
         inplace_scalar: name of the form that is both.
-        facts: the attributes of `Prototype` from `dtypes` on; the docstring gets a paragraph of what is not read.
+        facts: the attributes of `Prototype` from `dtypes` on; the docstring gets paragraphs that say what is not read
+            and what callers pass.
     """
 
     def declare(function: Callable[..., Any]) -> Prototype:
@@ -375,7 +439,8 @@ def _plain(function: Callable[..., Any], facts: Mapping[str, Any]) -> Prototype:
         base=function.__name__,
         **facts,
     )
-    return replace(plain, doc=_documented(inspect.getdoc(function) or "", plain))
+    doc = documented(inspect.getdoc(function) or "", plain.parameters, plain.ignored, plain.call_forms)
+    return replace(plain, doc=doc)
 
 
 elementwise = partial(prototype, elementwise=True)
@@ -385,32 +450,15 @@ arithmetic = partial(elementwise, common_type=True)
 """`elementwise` for functions whose operands are converted to their common type first."""
 
 
-def _documented(doc: str, prototype: Prototype) -> str:
-    """The docstring, with what is not read as a paragraph at its end."""
-    tensors = [parameter.name for parameter in prototype.parameters if parameter.is_tensor]
-    sentences = " ".join(filter(None, (fact.sentence(tensors) for fact in prototype.ignored)))
-    lines = wrap(sentences, LINE_LENGTH, break_long_words=False, break_on_hyphens=False)
-    return "\n".join([doc, "", *lines]) if lines else doc
-
-
-_FORM_DOCS = {
-    "inplace": "In-place form of `{base}`:\n`{first}` is overwritten with the result, converted to its dtype; it must "
-    "have the result's shape.",
-    "scalar": "Scalar form of `{base}`:\n{scalars} given as `diopiScalar_t`, payload integer or floating.",
-    "inplace_scalar": "In-place scalar form of `{base}`:\n`{first}` is overwritten with the result, converted to its "
-    "dtype; {scalars} given as `diopiScalar_t`.",
-}
-
-
 def _derive(plain: Prototype, form: str, name: str, scalars: Sequence[str]) -> Prototype:
     parameters = list(plain.parameters)
     if form != "inplace":
         parameters = [replace(p, annotation=Scalar) if p.name in scalars else p for p in parameters]
     if form != "scalar":
-        parameters = _in_place(parameters)
+        parameters = in_place(parameters)
     first = next(p.name for p in plain.parameters if p.role is Role.input)
     listed = " and ".join(f"`{scalar}`" for scalar in scalars) + (" is" if len(scalars) == 1 else " are")
-    summary = _FORM_DOCS[form].format(base=plain.name, first=first, scalars=listed)
+    summary = FORM_DOCS[form].format(base=plain.name, first=first, scalars=listed)
     doc = f"{summary}\n\n{plain.doc}"
     derived = replace(plain, name=name, form=form, parameters=tuple(parameters), doc=doc, backward=None)
     return replace(derived, dtypes=_storable(plain)) if derived.is_inplace else derived
@@ -424,11 +472,3 @@ def _storable(plain: Prototype) -> DtypeSet:
     if rule is dtype_sets.component:
         return tuple(dtype for dtype in plain.dtypes if not is_complex(dtype))
     return tuple(dtype for dtype in plain.dtypes if category(rule([dtype])) <= category(dtype))
-
-
-def _in_place(parameters: Sequence[Parameter]) -> list[Parameter]:
-    """Without the output; the first input, or array of inputs, is read and updated instead."""
-    kept = [p for p in parameters if p.annotation not in (Out, Outs)]
-    first = next(i for i, p in enumerate(kept) if p.role is Role.input)
-    kept[first] = replace(kept[first], annotation=InOuts if kept[first].is_tensor_array else InOut)
-    return kept

@@ -30,7 +30,7 @@ def ops(vendor: str, status: str | None) -> None:
         if status in (None, entry.status):
             click.echo(f"{entry.operator}\t{entry.function}\t{entry.status}")
     counts = Counter(entry.status for entry in found)
-    click.echo(", ".join(f"{counts[one]} {one}" for one in (SERVED, FALLBACK, UNSUPPORTED)), err=True)
+    click.echo(", ".join(f"{counts[state]} {state}" for state in (SERVED, FALLBACK, UNSUPPORTED)), err=True)
 
 
 if __name__ == "__main__":

@@ -40,8 +40,10 @@ def multi_head_attention(
 
     What the mask is not 0 for has no weight.
     """
-    given = zip((query, key, value), qkv_weight.chunk(3), qkv_bias.chunk(3), strict=True)
-    queries, keys, values = (functional.linear(*one).unflatten(2, (num_head, -1)).transpose(1, 2) for one in given)
+    projections = zip((query, key, value), qkv_weight.chunk(3), qkv_bias.chunk(3), strict=True)
+    queries, keys, values = (
+        functional.linear(*projection).unflatten(2, (num_head, -1)).transpose(1, 2) for projection in projections
+    )
     scores = queries / math.sqrt(embed_dim / num_head) @ keys.transpose(2, 3)
     if mask is not None:
         hidden = mask[:, None, None] if mask_type == _OF_KEYS else mask

@@ -61,21 +61,21 @@ def _gloo(store: Store, rank: int, size: int, timeout: timedelta) -> Any:
 def _collective(operator: torch._ops.OpOverload, *args: Any) -> Any:
     """Call a collective with the tensors on the host. RuntimeError if gloo does not have it."""
     name = operator._schema.name.removeprefix("c10d::")
-    given = {argument.name: value for argument, value in zip(operator._schema.arguments, args, strict=False)}
-    _check(name, given)
+    arguments = {argument.name: value for argument, value in zip(operator._schema.arguments, args, strict=False)}
+    _check(name, arguments)
     exchange = _Exchange(args[0])
-    returned = operator(*(exchange.sent(value, writes=key not in _READ) for key, value in given.items()))
+    returned = operator(*(exchange.sent(value, writes=key not in _READ) for key, value in arguments.items()))
     if name in _SENDS:
         return returned
     work = dist.Work.unbox(returned[-1] if isinstance(returned, tuple) else returned)
-    made = _Work(work, exchange).boxed()
-    return (args[0], made) if isinstance(returned, tuple) else made
+    boxed = _Work(work, exchange).boxed()
+    return (args[0], boxed) if isinstance(returned, tuple) else boxed
 
 
-def _check(name: str, given: Mapping[str, Any]) -> None:
+def _check(name: str, arguments: Mapping[str, Any]) -> None:
     """RuntimeError for what gloo does not have."""
     called = name.rstrip("_")
-    dtypes = {value.dtype for value in tree_leaves(list(given.values())) if isinstance(value, torch.Tensor)}
+    dtypes = {value.dtype for value in tree_leaves(list(arguments.values())) if isinstance(value, torch.Tensor)}
     lacking = [dtype for dtype in dtypes if dtype in _NOT_IN_GLOO or (called == "gather" and dtype.is_complex)]
     if lacking and name not in _POINT_TO_POINT:
         raise RuntimeError(f"{BACKEND}: gloo has no {called} of {lacking[0]}; convert it to another type first")

@@ -190,7 +190,7 @@ def _record_stream(original: Callable[..., None]) -> Callable[..., None]:
         if self.device.type != NAME:
             original(self, stream)
         else:
-            _ours(stream).keep(self)
+            _ours(stream).retain(self)
 
     return record_stream
 
@@ -250,11 +250,11 @@ def set_rng_state_all(new_states: Sequence[torch.Tensor]) -> None:
         set_rng_state(state)
 
 
-def _usage(device: Any, which: Callable[[Any], Usage]) -> Usage:
+def _usage(device: Any, read: Callable[[Any], Usage]) -> Usage:
     _index(device)
     allocator = backend().allocator
     allocator.collect()
-    return which(allocator)
+    return read(allocator)
 
 
 def memory_allocated(device: Any = None) -> int:

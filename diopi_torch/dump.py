@@ -65,10 +65,10 @@ def _say(name: str, function: str, lines: Sequence[str]) -> None:
 
 
 def _level() -> int:
-    given = os.environ.get(VARIABLE, "0").strip() or "0"
-    if given not in LEVELS:
-        raise SettingError(f"{VARIABLE}: expected {', '.join(LEVELS)}, found {given!r}")
-    return int(given)
+    level = os.environ.get(VARIABLE, "0").strip() or "0"
+    if level not in LEVELS:
+        raise SettingError(f"{VARIABLE}: expected {', '.join(LEVELS)}, found {level!r}")
+    return int(level)
 
 
 def _lines(

@@ -69,8 +69,8 @@ def fall_back(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any
     if dump.KEY in dump.environment:
         dump.dump_fallback(name, operator, args, kwargs)
     transfer = _Transfer(operator)
-    given = transfer.sent(args, kwargs)
-    returned = operator(**given)
+    transferred = transfer.sent(args, kwargs)
+    returned = operator(**transferred)
     transfer.write_back()
     return transfer.received(returned)
 
@@ -95,12 +95,12 @@ class _Transfer:
 
     def sent(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments as the CPU takes them, by name."""
-        given = {argument.name: value for argument, value in zip(self._declared, args, strict=False)} | dict(kwargs)
+        named = {argument.name: value for argument, value in zip(self._declared, args, strict=False)} | dict(kwargs)
         for argument in self._declared:
-            if isinstance(argument.type, torch.TensorType) and isinstance(given.get(argument.name), NUMBERS):
-                given[argument.name] = _tensor_of(given[argument.name], given.values())
-        sent = {a.name: self._sent(a, given[a.name]) for a in self._declared if a.name in given}
-        return sent | self._generator(given)
+            if isinstance(argument.type, torch.TensorType) and isinstance(named.get(argument.name), NUMBERS):
+                named[argument.name] = _tensor_of(named[argument.name], named.values())
+        sent = {a.name: self._sent(a, named[a.name]) for a in self._declared if a.name in named}
+        return sent | self._generator(named)
 
     def _sent(self, argument: Any, value: Any) -> Any:
         writes = argument.alias_info is not None and argument.alias_info.is_write
@@ -122,9 +122,9 @@ class _Transfer:
             self._written.append((tensor, host))
         return host
 
-    def _generator(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _generator(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """A generator of the CPU, seeded by the device's: so seeding that seeds what falls back too."""
-        if any(argument.name == "generator" for argument in self._declared) and given.get("generator") is None:
+        if any(argument.name == "generator" for argument in self._declared) and arguments.get("generator") is None:
             return {"generator": host_generator()}
         return {}
 
@@ -164,15 +164,15 @@ def host_generator() -> torch.Generator:
     """A generator of the CPU whose numbers follow from the device's seed and how much was drawn."""
     generator = backend().generator
     generator.offset += 1
-    made = torch.Generator()
-    made.manual_seed((generator.seed * 0x9E3779B97F4A7C15 + generator.offset) % 2**63)
-    return made
+    host = torch.Generator()
+    host.manual_seed((generator.seed * 0x9E3779B97F4A7C15 + generator.offset) % 2**63)
+    return host
 
 
-def _tensor_of(number: Number | complex, given: Iterable[Any]) -> torch.Tensor:
+def _tensor_of(number: Number | complex, arguments: Iterable[Any]) -> torch.Tensor:
     """A number where an operator takes a tensor, of the element type that it gives the first of the others."""
-    other = next(value for value in given if isinstance(value, torch.Tensor))
-    return torch.tensor(number, dtype=torch.result_type(other, number))
+    tensor = next(value for value in arguments if isinstance(value, torch.Tensor))
+    return torch.tensor(number, dtype=torch.result_type(tensor, number))
 
 
 def _empty_like(tensor: torch.Tensor) -> torch.Tensor:

@@ -73,14 +73,14 @@ class Slot:
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
-class Made:
+class PlaceholderValue:
     """Stands in a plan for what is no tensor, and made for each call: a generator; by its number, too."""
 
     number: int
 
 
 @final
-class GivenNumber(float):
+class PlaceholderNumber(float):
     """Stands in a plan for a number that each call has its own of; the value is that of the call it was found for.
 
     Attributes:
@@ -91,11 +91,11 @@ class GivenNumber(float):
     number: int
 
     @classmethod
-    def at(cls, number: int, value: float) -> GivenNumber:
+    def at_position(cls, number: int, value: float) -> PlaceholderNumber:
         """The one of this place."""
-        made = cls(value)
-        made.number = number
-        return made
+        instance = cls(value)
+        instance.number = number
+        return instance
 
 
 @final
@@ -141,20 +141,24 @@ class PreparedCall:
         call: it, with slots for tensors.
     """
 
-    __slots__ = ("_boxes", "_call", "_constants", "_has_more", "_lists", "_others", "_scalars", "_tensors", "function")
+    __slots__ = ("_boxes", "_call", "_constants", "_has_more", "_lists", "_scalars", "_tensors", "_values", "function")
 
     def __init__(self, call: FunctionCall) -> None:
         self._call = call
         self.function = call.function
         parameters = lookup(call.function).parameters[1:]
         self._constants = [_value(parameter, call) for parameter in parameters]
-        at = list(enumerate(self._constants))
-        self._tensors = [(place, value.number, value.layout) for place, value in at if isinstance(value, Slot)]
-        self._others = [(place, value.number) for place, value in at if isinstance(value, Made | GivenNumber)]
+        numbered = list(enumerate(self._constants))
+        self._tensors = [(place, value.number, value.layout) for place, value in numbered if isinstance(value, Slot)]
+        self._values = [
+            (place, value.number)
+            for place, value in numbered
+            if isinstance(value, PlaceholderValue | PlaceholderNumber)
+        ]
         self._scalars = [place for place, p in enumerate(parameters) if issubclass(p.annotation, kinds.Scalar)]
-        self._lists = [(place, value) for place, value in at if isinstance(value, list)]
-        self._boxes = [(place, parameters[place].name) for place, value in at if isinstance(value, Box)]
-        self._has_more = bool(self._others or self._lists or self._boxes)
+        self._lists = [(place, value) for place, value in numbered if isinstance(value, list)]
+        self._boxes = [(place, parameters[place].name) for place, value in numbered if isinstance(value, Box)]
+        self._has_more = bool(self._values or self._lists or self._boxes)
 
     @property
     def makes(self) -> int:
@@ -194,7 +198,7 @@ class PreparedCall:
         """Lists of tensors, what is none, and places for what the vendor makes."""
         for place, slots in self._lists:
             arguments[place] = [slot and opened(values[slot.number], slot.layout) for slot in slots]
-        for place, number in self._others:
+        for place, number in self._values:
             arguments[place] = Scalar.of(values[number]) if place in self._scalars else values[number]
         for place, _ in self._boxes:
             arguments[place] = Box()
@@ -208,14 +212,14 @@ class PreparedCall:
         def known(value: Any) -> Any:
             if isinstance(value, Slot):
                 return Operand(values[value.number], value.layout)
-            if isinstance(value, Made | GivenNumber):
+            if isinstance(value, PlaceholderValue | PlaceholderNumber):
                 return values[value.number]
             return [known(entry) for entry in value] if isinstance(value, list) else value
 
-        given, results = self._call.arguments, self._call.results
+        arguments, results = self._call.arguments, self._call.results
         return FunctionCall(
             self.function,
-            {name: known(value) for name, value in given.items()},
+            {name: known(value) for name, value in arguments.items()},
             {name: known(value) for name, value in results.items()},
         )
 
@@ -228,8 +232,8 @@ def _call_outside(vendor: BaseVendor, function: str, context: Context, arguments
 
 def refusal(device: Backend, function: str, code: Error) -> Exception:
     """What is raised for a code other than success."""
-    answer = f"{function} answered {code.name}: {device.vendor.last_error()}"
-    return NotServedError(answer) if code in NOT_HERE else RuntimeError(f"{device.vendor.name}: {answer}")
+    message = f"{function} answered {code.name}: {device.vendor.last_error()}"
+    return NotServedError(message) if code in NOT_HERE else RuntimeError(f"{device.vendor.name}: {message}")
 
 
 def _value(parameter: Parameter, call: FunctionCall) -> Any:
@@ -239,7 +243,7 @@ def _value(parameter: Parameter, call: FunctionCall) -> Any:
     if issubclass(parameter.annotation, kinds.NewOut) or parameter.annotation in (kinds.OutBool, kinds.OutI64):
         return Box()
     value = call.results[parameter.name] if parameter.name in call.results else call.arguments.get(parameter.name)
-    if value is None or isinstance(value, Slot | Made | GivenNumber | list):
+    if value is None or isinstance(value, Slot | PlaceholderValue | PlaceholderNumber | list):
         return value
     if issubclass(parameter.annotation, kinds.Scalar):
         return Scalar.of(value)

@@ -102,8 +102,8 @@ def _empty_strided(
             raise OverflowError
         return new(size, dtype or torch.get_default_dtype(), stride)
     except OverflowError:
-        made = f"sizes={list(size)} and strides={list(stride)}"
-        raise RuntimeError(f"Storage size calculation overflowed with {made}") from None
+        arguments = f"sizes={list(size)} and strides={list(stride)}"
+        raise RuntimeError(f"Storage size calculation overflowed with {arguments}") from None
 
 
 def _check_place(device: torch.device | None, pin_memory: bool | None) -> None:
@@ -249,11 +249,11 @@ def _copy_on_device(source: torch.Tensor, target: torch.Tensor) -> None:
 
 def _copy_on_host(source: torch.Tensor, target: torch.Tensor) -> None:
     """Copy a CPU tensor to one of the device that may have gaps, which stay as they are."""
-    held = on_host(target)
-    held.copy_(source)
-    if held.data_ptr() != target.data_ptr():
+    host_array = on_host(target)
+    host_array.copy_(source)
+    if host_array.data_ptr() != target.data_ptr():
         span = [extent(target.shape, target.stride())]
-        copy_bytes(target.as_strided(span, [1]), held.as_strided(span, [1]))
+        copy_bytes(target.as_strided(span, [1]), host_array.as_strided(span, [1]))
 
 
 def _copy_to_device(source: torch.Tensor, target: torch.Tensor) -> None:

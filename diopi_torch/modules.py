@@ -21,9 +21,9 @@ def install() -> None:
     def _apply(self: nn.Module, fn: Callable[..., Any], recurse: bool = True) -> nn.Module:
         shared = _shared(self) if recurse else []
         returned = original(self, fn, recurse)
-        for (module, name), *others in shared:
-            for other, its_name in others:
-                other._parameters[its_name] = module._parameters[name]
+        for (module, name), *aliases in shared:
+            for alias, alias_name in aliases:
+                alias._parameters[alias_name] = module._parameters[name]
         return returned
 
     nn.Module._apply = _apply  # type: ignore[method-assign]  # as said above

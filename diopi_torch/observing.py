@@ -40,9 +40,9 @@ class ObservedKernel(Kernel):
         return self.observer.observe(self.operator, named, lambda: self.plain.served(args, kwargs))
 
 
-def observable(where: str, choice: str) -> frozenset[str]:
+def observable(source: str, choice: str) -> frozenset[str]:
     """The operators in the table that a choice names, as `matching_operators` has it, less those forced to the CPU."""
-    return matching_operators(where, choice, kernels().keys()) - forced_operators()
+    return matching_operators(source, choice, kernels().keys()) - forced_operators()
 
 
 def observe(operators: frozenset[str], observer: Observer) -> Callable[[], None]:

@@ -25,7 +25,7 @@ from diopi_torch.backend import backend
 from diopi_torch.fallback import fall_back, operator_name
 from diopi_torch.functions import NotServedError
 from diopi_torch.layout import Layout, contiguous_strides, layout_of
-from diopi_torch.plans import Plan, Planning, Refusal, forms_of, keep, shared
+from diopi_torch.plans import Plan, Planning, Refusal, cache_plan, forms_of, shared
 from diopi_torch.recurrent import CELLS
 from diopi_torch.sdpa import ABOVE_AUTOGRAD
 from diopi_torch.shapes import layouts_of
@@ -61,39 +61,39 @@ class Kernel:
 
     def served(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Do it by functions; NotServedError if they can't."""
-        given: list[Any] = []
-        form = forms_of(args, given)
+        tensors: list[Any] = []
+        form = forms_of(args, tensors)
         if kwargs:
-            form += [*kwargs, *forms_of(kwargs.values(), given)]
+            form += [*kwargs, *forms_of(kwargs.values(), tensors)]
         if self._writes:
-            form.append(shared(given))
+            form.append(shared(tensors))
         device, key = backend(), (self, *form)
         plan = device.plans.get(key)
         if plan is None:
-            if self._outputs and self._resized(args, kwargs, given):
+            if self._outputs and self._resized(args, kwargs, tensors):
                 return self.served(args, kwargs)
-            plan = self._planned(key, args, kwargs, given)
-        return plan.run(given, device)
+            plan = self._planned(key, args, kwargs, tensors)
+        return plan.run(tensors, device)
 
-    def _resized(self, args: Sequence[Any], kwargs: Mapping[str, Any], given: Sequence[Any]) -> bool:
+    def _resized(self, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Any]) -> bool:
         """Give tensors that are given to be written the sizes that are due; whether some had others."""
-        named = self.named(*_slots(Planning(given, range(len(given))), args, kwargs))
+        named = self.named(*_slots(Planning(tensors, range(len(tensors))), args, kwargs))
         layouts = _listed(layouts_of(self.operator, named, self._outputs))
-        due = [(named[name], one) for name, one in zip(self._outputs, layouts, strict=True)]
-        others = [(slot, one) for slot, one in due if slot.shape != one.shape]
-        for slot, one in others:
-            out = given[slot.number]
-            torch.ops.aten._resize_output_(out, list(one.shape), out.device)
-        return bool(others)
+        pairs = [(named[name], layout) for name, layout in zip(self._outputs, layouts, strict=True)]
+        resized = [(slot, layout) for slot, layout in pairs if slot.shape != layout.shape]
+        for slot, layout in resized:
+            out = tensors[slot.number]
+            torch.ops.aten._resize_output_(out, list(layout.shape), out.device)
+        return bool(resized)
 
     def _planned(
-        self, form: Hashable, args: Sequence[Any], kwargs: Mapping[str, Any], given: Sequence[Any]
+        self, form: Hashable, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Any]
     ) -> Plan | Refusal:
         """How calls of this form are done."""
         found: Plan | Refusal | None = None
         lasts = True
         for inplace in self._ways:
-            planning = Planning(given, shared(given) if self._writes else range(len(given)))
+            planning = Planning(tensors, shared(tensors) if self._writes else range(len(tensors)))
             try:
                 plan = self._plan(planning, self.named(*_slots(planning, args, kwargs)), inplace)
                 found = replace(plan, instead=found if isinstance(found, Plan) else None)
@@ -102,7 +102,7 @@ class Kernel:
             lasts = lasts and planning.lasts
         assert found is not None
         if lasts:
-            keep(form, found)
+            cache_plan(form, found)
         return found
 
     def _plan(self, planning: Planning, named: Mapping[str, Any], inplace: bool) -> Plan:
@@ -110,21 +110,23 @@ class Kernel:
         name = self._name if inplace else self.row.operator
         operator = Operator(name, named, inplace, planning)
         if self._makes_results:
-            return planning.plan(operator, self.row, [], lambda made: made[0] if len(made) == 1 else tuple(made))
+            return planning.plan(
+                operator, self.row, [], lambda results: results[0] if len(results) == 1 else tuple(results)
+            )
         if self._is_inplace:
             layouts_of(self.operator, named)  # raises what PyTorch raises
             target = next(iter(named.values()))
             planning.check_written(_listed(target))
             results = [None] if inplace and isinstance(target, list) else _listed(target)
-            return planning.plan(operator, self.row, results, lambda made: target if self._returns else None)
+            return planning.plan(operator, self.row, results, lambda results: target if self._returns else None)
         if self._outputs:
             outputs = [named[name] for name in self._outputs]
             planning.check_written(outputs)
             return planning.plan(
-                operator, self.row, outputs, lambda made: outputs[0] if len(outputs) == 1 else tuple(outputs)
+                operator, self.row, outputs, lambda results: outputs[0] if len(outputs) == 1 else tuple(outputs)
             )
         returned = _results(planning, layouts_of(self.operator, named))
-        return planning.plan(operator, self.row, _listed(returned), lambda made: returned)
+        return planning.plan(operator, self.row, _listed(returned), lambda results: returned)
 
     def named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """All arguments by name, left out ones included."""
@@ -192,10 +194,10 @@ class UniqueKernel(Kernel):
             operator,
             self.row,
             [None, inverse if wants["return_inverse"] else None],
-            lambda made: (
-                made[0],
+            lambda results: (
+                results[0],
                 inverse if wants["return_inverse"] else nothing,
-                made[1] if wants["return_counts"] else nothing,
+                results[1] if wants["return_counts"] else nothing,
             ),
         )
 
@@ -208,7 +210,7 @@ def _slots(planning: Planning, args: Sequence[Any], kwargs: Mapping[str, Any]) -
 def _results(planning: Planning, layouts: Any) -> Any:
     """Slots for the tensors that are returned; numbers as they are."""
     if isinstance(layouts, list | tuple):
-        return type(layouts)([_results(planning, one) for one in layouts])
+        return type(layouts)([_results(planning, layout) for layout in layouts])
     return planning.result(layouts) if isinstance(layouts, Layout) else layouts
 
 
@@ -254,9 +256,13 @@ def kernels() -> Mapping[str, Kernel]:
 def decompositions() -> Mapping[str, Callable[..., Any]]:
     """The kernels that make an operator of others, by PyTorch's own decompositions or ours, by the overload's name."""
     decomposed = (overload(row.operator) for row in rows().values() if row.function == DECOMPOSED)
-    overloads = (other for one in decomposed for other in _overloads(one))
-    known = (one for one in overloads if one in decomposition_table and not is_composed(one))
-    return {operator_name(one): decomposition_table[one] for one in known} | {**CELLS, **ABOVE_AUTOGRAD, **FAST_PATHS}
+    overloads = (overload for packet in decomposed for overload in _overloads(packet))
+    known = (overload for overload in overloads if overload in decomposition_table and not is_composed(overload))
+    return {operator_name(overload): decomposition_table[overload] for overload in known} | {
+        **CELLS,
+        **ABOVE_AUTOGRAD,
+        **FAST_PATHS,
+    }
 
 
 def overload(name: str) -> torch._ops.OpOverload:
@@ -281,18 +287,18 @@ def _overloads(operator: torch._ops.OpOverload) -> Iterator[torch._ops.OpOverloa
     inplace = getattr(getattr(torch.ops.aten, packet.__name__ + "_", None), operator._overloadname, None)
     if inplace is not None:
         yield inplace
-    for other in (getattr(packet, name) for name in packet.overloads()):
-        if not written_outputs(other) or (makes_memory and has_kernel(other, "CompositeExplicitAutograd")):
+    for overload in (getattr(packet, name) for name in packet.overloads()):
+        if not written_outputs(overload) or (makes_memory and has_kernel(overload, "CompositeExplicitAutograd")):
             continue
-        if _takes_the_same(other, operator):
-            yield other
+        if _takes_the_same(overload, operator):
+            yield overload
 
 
-def _takes_the_same(other: torch._ops.OpOverload, operator: torch._ops.OpOverload) -> bool:
+def _takes_the_same(overload: torch._ops.OpOverload, operator: torch._ops.OpOverload) -> bool:
     """Whether an overload that writes given tensors takes what another does, but for where memory is made."""
-    types, written = _types(operator), written_outputs(other)
-    given = {name: kind for name, kind in _types(other).items() if name not in written}
-    return given.items() <= types.items() and set(types) - set(given) <= _FACTORY_ARGUMENTS
+    types, written = _types(operator), written_outputs(overload)
+    inputs = {name: kind for name, kind in _types(overload).items() if name not in written}
+    return inputs.items() <= types.items() and set(types) - set(inputs) <= _FACTORY_ARGUMENTS
 
 
 def _types(operator: torch._ops.OpOverload) -> Mapping[str, str]:

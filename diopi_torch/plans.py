@@ -18,19 +18,19 @@ from diopi_proto.aten.mapping import FunctionCall, NotMappedError, Operator, fun
 from diopi_proto.aten.table import Row
 from diopi_proto.types import Dtype, Number
 from diopi_torch.backend import Backend, backend
-from diopi_torch.functions import GivenNumber, Made, NotServedError, PreparedCall, Slot, watches
+from diopi_torch.functions import NotServedError, PlaceholderNumber, PlaceholderValue, PreparedCall, Slot, watches
 from diopi_torch.layout import TORCH_DTYPES, Layout, contiguous_strides, layout_of
 from diopi_torch.streams import Stream
-from diopi_torch.tensors import is_ours, made, new, upload
+from diopi_torch.tensors import allocate, is_ours, new, upload
 from lib_rt import Generator
 
-KEPT = 4096
+MAX_CACHED_PLANS = 4096
 """Plans that a device keeps, so that a training loop finds its own."""
 
 Values = MutableSequence[Any]
 """The tensors of a call, and the generators: those of its arguments, those returned, and those made for functions."""
 
-_STANDS, _LISTS = (Slot, Made), (list, tuple)
+_STANDS, _LISTS = (Slot, PlaceholderValue), (list, tuple)
 
 _Tensor = torch.Tensor
 
@@ -75,8 +75,8 @@ def shared(values: Sequence[Any]) -> tuple[int, ...]:
     first: dict[int, int] = {}
     return tuple(
         [
-            first.setdefault(one.untyped_storage().data_ptr(), number) if isinstance(one, torch.Tensor) else number
-            for number, one in enumerate(values)
+            first.setdefault(value.untyped_storage().data_ptr(), number) if isinstance(value, torch.Tensor) else number
+            for number, value in enumerate(values)
         ]
     )
 
@@ -133,16 +133,16 @@ class Plan:
     returned: Any
     instead: Plan | None = None
 
-    def run(self, given: Sequence[Any], device: Backend) -> Any:
+    def run(self, tensors: Sequence[Any], device: Backend) -> Any:
         """Do it with these tensors and generators; what the operator returns.
 
         NotServedError if the vendor does not do it, and nothing was written.
         """
-        values, stream, written = [*given], device.streams.current, False
+        values, stream, written = [*tensors], device.streams.current, False
         for number in self.uploads:
             values[number] = upload(values[number])
         for layout in self.results:
-            values.append(made(layout, device, stream.stream_id))
+            values.append(allocate(layout, device, stream.stream_id))
         for make in self.makes:
             values.append(make(values))
         if self.room:
@@ -161,7 +161,7 @@ class Plan:
                 raise RuntimeError(f"{self.operator} was served in part: {error}") from error
             if self.instead is None:
                 raise
-            return self.instead.run(given, device)
+            return self.instead.run(tensors, device)
         returned = self.returned
         return values[returned.number] if type(returned) is Slot else _filled(returned, values)
 
@@ -173,15 +173,15 @@ class Refusal:
 
     message: str
 
-    def run(self, given: Sequence[Any], device: Backend) -> Any:
+    def run(self, tensors: Sequence[Any], device: Backend) -> Any:
         """NotServedError."""
         raise NotServedError(self.message)
 
 
-def keep(form: Hashable, plan: Plan | Refusal) -> None:
+def cache_plan(form: Hashable, plan: Plan | Refusal) -> None:
     """Use a plan for all calls of a form."""
     plans = backend().plans
-    if len(plans) >= KEPT:
+    if len(plans) >= MAX_CACHED_PLANS:
         plans.clear()
     plans[form] = plan
 
@@ -205,8 +205,8 @@ class Planning:
         lasts: whether the plan serves other calls of the form, too.
     """
 
-    def __init__(self, given: Sequence[Any], memory: Sequence[int]) -> None:
-        self._given = given
+    def __init__(self, tensors: Sequence[Any], memory: Sequence[int]) -> None:
+        self._tensors = tensors
         self._memory = memory
         self._found = 0
         self._uploads: list[int] = []
@@ -227,7 +227,7 @@ class Planning:
             return value
         number = self._next()
         if isinstance(value, torch.Generator):
-            return Made(number)
+            return PlaceholderValue(number)
         layout = layout_of(tuple(value.shape), value.stride(), value.dtype)
         if is_ours(value):
             return Slot(number, layout, self._memory[number])
@@ -244,8 +244,8 @@ class Planning:
         if any(isinstance(slot, Slot) and slot.number in self._uploads for slot in slots):
             raise RuntimeError("Expected all tensors to be on the same device, but what is written is on the CPU")
 
-    def _number_of(self, value: float) -> GivenNumber:
-        return GivenNumber.at(self._next(), value)
+    def _number_of(self, value: float) -> PlaceholderNumber:
+        return PlaceholderNumber.at_position(self._next(), value)
 
     def _next(self) -> int:
         """The number of the next of the given."""
@@ -266,9 +266,9 @@ class Planning:
     @property
     def _number(self) -> int:
         """Of the next tensor."""
-        return len(self._given) + len(self._results) + len(self._makes)
+        return len(self._tensors) + len(self._results) + len(self._makes)
 
-    def made(self, layout: Layout, make: Make, memory: int | None = None) -> Slot:
+    def make_slot(self, layout: Layout, make: Make, memory: int | None = None) -> Slot:
         """A tensor that is made for each call."""
         number = self._noted(make)
         return Slot(number, layout, number if memory is None else memory)
@@ -296,7 +296,7 @@ class Planning:
         for call in calls:
             steps.append(_step(call, first + sum(len(step.apart) for step in steps), operator.inplace))
         room = sum(len(step.apart) for step in steps)
-        received = [Made(first + room + n) for n in range(sum(step.call.makes for step in steps))]
+        received = [PlaceholderValue(first + room + n) for n in range(sum(step.call.makes for step in steps))]
         return Plan(operator.name, self._uploads, self._results, self._makes, steps, room, returned(received))
 
     # what the mapping asks for
@@ -304,40 +304,40 @@ class Planning:
     def of_numbers(self, value: Number | list[int]) -> Slot:
         tensor = torch.tensor(value, dtype=torch.int64 if isinstance(value, list) else self._dtype)
         layout = layout_of(tuple(tensor.shape), tensor.stride(), tensor.dtype)
-        if isinstance(value, GivenNumber):
-            return self.made(
+        if isinstance(value, PlaceholderNumber):
+            return self.make_slot(
                 layout, lambda values: upload(torch.tensor(values[value.number], dtype=layout.torch_dtype))
             )
-        return self.made(layout, lambda values: upload(tensor))
+        return self.make_slot(layout, lambda values: upload(tensor))
 
     def number_in(self, tensor: Slot) -> Number | None:
         if tensor.shape or tensor.layout.torch_dtype.is_complex:
             return None
         self.lasts = False
-        return self._given[tensor.number].item()
+        return self._tensors[tensor.number].item()
 
     def laid_out(self, tensor: Slot, shape: tuple[int, ...], strides: tuple[int, ...]) -> Slot:
         layout = layout_of(shape, strides, tensor.layout.torch_dtype)
-        return self.made(layout, lambda values: values[tensor.number].as_strided(shape, strides), tensor.memory)
+        return self.make_slot(layout, lambda values: values[tensor.number].as_strided(shape, strides), tensor.memory)
 
     def of_type(self, tensor: Slot, dtype: Dtype) -> Slot:
         kind = TORCH_DTYPES[dtype]
         layout = layout_of(tensor.shape, contiguous_strides(tensor.shape), kind)
-        return self.made(layout, lambda values: new(tensor.shape, kind))
+        return self.make_slot(layout, lambda values: new(tensor.shape, kind))
 
-    def generator(self, given: Made | None) -> Made:
+    def generator(self, seed_source: PlaceholderValue | None) -> PlaceholderValue:
         """The device's, or one seeded with the next number that the operator's draws."""
-        if given is None:
-            return Made(self._noted(lambda values: backend().generator))
-        return Made(self._noted(lambda values: _seeded_by(values[given.number])))
+        if seed_source is None:
+            return PlaceholderValue(self._noted(lambda values: backend().generator))
+        return PlaceholderValue(self._noted(lambda values: _seeded_by(values[seed_source.number])))
 
 
-Returned = Callable[[Sequence[Made]], Any]
+Returned = Callable[[Sequence[PlaceholderValue]], Any]
 """From what the vendor makes to what an operator returns."""
 
 
-def _seeded_by(given: torch.Generator) -> Generator:
-    return Generator(backend().device, int(torch.randint(2**63 - 1, (), generator=given)))
+def _seeded_by(generator: torch.Generator) -> Generator:
+    return Generator(backend().device, int(torch.randint(2**63 - 1, (), generator=generator)))
 
 
 def _step(call: FunctionCall, number: int, inplace: bool) -> _Step:

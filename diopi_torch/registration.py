@@ -74,6 +74,6 @@ def register() -> None:
 def _chosen(forced: Collection[str]) -> dict[str, Callable[..., Any]]:
     """The kernels, by operator. What is forced to the CPU gets one too where PyTorch would compose it."""
     falling = {name: overload(name) for name in forced if name not in KERNELS}
-    forcing = {name: partial(fall_back, one) for name, one in falling.items() if not is_composed(one)}
+    forcing = {name: partial(fall_back, operator) for name, operator in falling.items() if not is_composed(operator)}
     table = {name: with_indices_here(kernel.operator, kernel) for name, kernel in kernels().items()}
     return {**table, **decompositions(), **forcing, **KERNELS}

@@ -52,8 +52,8 @@ def scaled_dot_product_attention(
     """PyTorch asks compiled code alone for its choice, and composes attention without that."""
     tensors, flags = (query, key, value), (dropout_p, is_causal)
     if choice(*tensors, attn_mask, *flags) == SDPBackend.OVERRIDEABLE.value:
-        one = torch.ops.aten._scaled_dot_product_fused_attention_overrideable
-        found: Tensor = one(*tensors, None, *flags, scale=scale)[0]
+        overload = torch.ops.aten._scaled_dot_product_fused_attention_overrideable
+        found: Tensor = overload(*tensors, None, *flags, scale=scale)[0]
         return found
     composed = torch.ops.aten.scaled_dot_product_attention.default.decompose
     found = composed(*tensors, attn_mask, *flags, scale=scale, enable_gqa=enable_gqa)
@@ -106,12 +106,12 @@ def attended_backward(
 ) -> tuple[Tensor | None, ...]:
     """The gradients of query, key, value and bias, from what `attended` gave."""
     shares = (_scores(query, key, attn_bias, is_causal, scale) - logsumexp[..., None]).exp()
-    g, q, k, v, result = (one.to(shares.dtype) for one in (grad_out, query, key, value, out))
+    g, q, k, v, result = (tensor.to(shares.dtype) for tensor in (grad_out, query, key, value, out))
     of_scores = shares * (g @ v.mT - (g * result).sum(3, keepdim=True))
     scaled = of_scores * _scale(query, scale)
     gradients = scaled @ k, scaled.mT @ q, shares.mT @ g
     of_bias = None if attn_bias is None else of_scores.sum_to_size(attn_bias.shape).to(attn_bias.dtype)
-    return *(one.to(query.dtype) for one in gradients), of_bias
+    return *(gradient.to(query.dtype) for gradient in gradients), of_bias
 
 
 def _scores(query: Tensor, key: Tensor, bias: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:

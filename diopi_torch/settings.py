@@ -36,21 +36,31 @@ def chosen_operators(variable: str, known: Collection[str]) -> frozenset[str]:
     return matching_operators(variable, os.environ.get(variable, ""), known)
 
 
-def matching_operators(where: str, choice: str, known: Collection[str]) -> frozenset[str]:
-    """The operators among `known` that are chosen: by regular expressions, with commas between them.
+def matching_operators(source: str, choice: str, known: Collection[str]) -> frozenset[str]:
+    """Return the operators that a list of regular expressions selects.
 
-    Each must match the whole name of an operator, overload included, without `aten::`; spaces around it don't count.
-    SettingError, which begins with `where` they were given, for one that is no regular expression, or matches no
-    operator.
+    Args:
+        source: Name of the setting that has the list, for error messages.
+        choice: Regular expressions separated by commas. Each must match the whole name of an operator, including the
+            overload but without `aten::`. Spaces around an expression do not count.
+        known: Names of all operators.
+
+    Returns:
+        The names that at least one expression matches.
+
+    Raises:
+        SettingError: A text is not a regular expression, or does not match an operator.
     """
     chosen: set[str] = set()
     for text in filter(None, map(str.strip, choice.split(","))):
         try:
             expression = re.compile(text)
         except re.error as error:
-            raise SettingError(f"{where}: {text!r} is no regular expression: {error}") from None
+            raise SettingError(f"{source}: {text!r} is not a regular expression: {error}") from None
         matching = {name for name in known if expression.fullmatch(name)}
         if not matching:
-            raise SettingError(f"{where}: {text!r} matches the whole name of no operator, such as add.Tensor or mm")
+            raise SettingError(
+                f"{source}: {text!r} does not match the whole name of an operator, such as add.Tensor or mm"
+            )
         chosen |= matching
     return frozenset(chosen)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from diopi_torch.functions import GivenNumber, Made, NotServedError, Slot
+from diopi_torch.functions import NotServedError, PlaceholderNumber, PlaceholderValue, Slot
 from diopi_torch.layout import Layout, layout_of
 
 Layouts = Layout | int | None | list[Any] | tuple[Any, ...]
@@ -38,16 +38,20 @@ def _as_on_the_cpu(operator: torch._ops.OpOverload, named: Mapping[str, Any], la
 def _normalized(named: Mapping[str, Any], normalized: Layout, *saved: Layout) -> Layouts:
     """Batch normalisation saves statistics in the element type of its parameters, and nothing in evaluation."""
     parameters = (named[name] for name in ("weight", "bias", "running_mean", "running_var"))
-    dtype = next((one.layout.torch_dtype for one in parameters if one is not None), normalized.torch_dtype)
+    dtype = next(
+        (parameter.layout.torch_dtype for parameter in parameters if parameter is not None), normalized.torch_dtype
+    )
     nothing = (0,), (1,)
-    kept = [layout_of(*((one.shape, one.strides) if named["training"] else nothing), dtype) for one in saved]
-    return (normalized, *kept)
+    saved_layouts = [
+        layout_of(*((slot.shape, slot.strides) if named["training"] else nothing), dtype) for slot in saved
+    ]
+    return (normalized, *saved_layouts)
 
 
 def _attended(named: Mapping[str, Any], *layouts: Any) -> Layouts:
     """Attention that draws nothing has no seed and no offset."""
-    *kept, _, _, mask = layouts
-    return (*kept, None, None, mask)
+    *results, _, _, mask = layouts
+    return (*results, None, None, mask)
 
 
 _OTHERS_ON_THE_CPU: Mapping[str, Callable[..., Layouts]] = {
@@ -63,9 +67,9 @@ def _meta(value: Any) -> Any:
         return [_meta(entry) for entry in value]
     if isinstance(value, torch.device):
         return torch.device("meta")
-    if isinstance(value, GivenNumber):
+    if isinstance(value, PlaceholderNumber):
         return float(value)
-    return None if isinstance(value, Made) else value
+    return None if isinstance(value, PlaceholderValue) else value
 
 
 def _unsized(value: Slot) -> torch.Tensor:

@@ -66,13 +66,13 @@ def _product(rows: Tensor, matrix: Tensor) -> Tensor:
     fits = rows.dim() == matrix.dim() == 2 and rows.shape[1] == matrix.shape[0] and rows.dtype == matrix.dtype
     if rows.layout is not torch.sparse_csr or matrix.layout is not torch.strided or not fits:
         raise NotServedError(f"the product of {rows.layout} and {matrix.layout}")
-    made = new((rows.shape[0], matrix.shape[1]), matrix.dtype)
+    product = new((rows.shape[0], matrix.shape[1]), matrix.dtype)
     with ExitStack() as opened:
-        tensors = (made, matrix, *parts(rows).values())
+        tensors = (product, matrix, *parts(rows).values())
         out, mat2, crow, col, values = (opened.enter_context(_over(tensor)) for tensor in tensors)
         sparse = opened.enter_context(NativeTensor.sparse_csr(crow, col, values, tuple(rows.shape)))
         _call("diopiSpMM", out, sparse, mat2)
-    return made
+    return product
 
 
 def _over(tensor: Tensor) -> NativeTensor:
@@ -80,7 +80,7 @@ def _over(tensor: Tensor) -> NativeTensor:
     storage, dtype = tensor.untyped_storage(), DTYPES[tensor.dtype]
     first = int(tensor.storage_offset()) if tensor.numel() else 0
     context, memory = backend().stream.context, (storage.data_ptr(), storage.nbytes())
-    return NativeTensor.over(context, *memory, tuple(tensor.shape), dtype, tensor.stride(), first)
+    return NativeTensor.from_memory(context, *memory, tuple(tensor.shape), dtype, tensor.stride(), first)
 
 
 def _call(function: str, *arguments: NativeTensor) -> None:

@@ -62,10 +62,10 @@ def _resize(original: Callable[..., Any]) -> Callable[..., Any]:
         """Change the size of this storage to so many bytes; the first ones stay as they are."""
         if self.device.type != NAME:
             return original(self, size)
-        other = new([size], torch.uint8)
-        if kept := min(size, self.nbytes()):
-            copy_bytes(other[:kept], _bytes_of(self)[:kept])
-        for replacement in (new([0], torch.uint8), other):  # one of two storages that are swapped has to be empty
+        resized = new([size], torch.uint8)
+        if common := min(size, self.nbytes()):
+            copy_bytes(resized[:common], _bytes_of(self)[:common])
+        for replacement in (new([0], torch.uint8), resized):  # one of two storages that are swapped has to be empty
             self._swap_data_ptr_(replacement.untyped_storage())
         return self
 
@@ -74,6 +74,6 @@ def _resize(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def install() -> None:
     """Put the methods in the place of PyTorch's, which go on for other devices."""
-    for name, made in (("clone", _clone), ("to", _to), ("cpu", _cpu)):
-        setattr(_StorageBase, name, made(getattr(_StorageBase, name)))
+    for name, wrap in (("clone", _clone), ("to", _to), ("cpu", _cpu)):
+        setattr(_StorageBase, name, wrap(getattr(_StorageBase, name)))
     torch.UntypedStorage.resize_ = _resize(torch.UntypedStorage.resize_)  # type: ignore[method-assign]  # as said above

@@ -20,7 +20,7 @@ from diopi_torch.settings import NAME
 from lib_rt import Context, Device, Tensor
 from lib_rt import Stream as NativeStream
 
-KEPT = 2**13
+MAX_CACHED_TENSORS = 2**13
 """Tensors that a stream keeps of those that operators were called with last: programs come back to the same memory."""
 
 _numbers = itertools.count()
@@ -69,7 +69,7 @@ class Stream:
         found = self._tensors.get(place)
         if found is None:
             found = self._tensors[place] = self._open(tensor, layout)
-            if len(self._tensors) > KEPT:
+            if len(self._tensors) > MAX_CACHED_TENSORS:
                 self._tensors.pop(next(iter(self._tensors)), None)
         return found
 
@@ -86,7 +86,7 @@ class Stream:
     def _open(self, tensor: torch.Tensor, layout: Layout) -> Tensor:
         storage, offset = tensor.untyped_storage(), int(tensor.storage_offset()) if layout.nbytes else 0
         memory = storage.data_ptr(), storage.nbytes()
-        return Tensor.over(self.context, *memory, layout.shape, layout.dtype, layout.strides, offset)
+        return Tensor.from_memory(self.context, *memory, layout.shape, layout.dtype, layout.strides, offset)
 
     def forget(self) -> None:
         """Keep no tensors: their memory is about to be another's."""
@@ -111,9 +111,9 @@ class Stream:
         self._native.synchronize()
         used.clear()
 
-    def keep(self, tensor: torch.Tensor) -> None:
+    def retain(self, tensor: torch.Tensor) -> None:
         """Let the memory of a tensor live at least until it was waited for: what is enqueued may use that."""
-        if len(self._used) == KEPT:
+        if len(self._used) == MAX_CACHED_TENSORS:
             self.synchronize()
         self._used.append(tensor.detach())
 

@@ -52,7 +52,7 @@ def _tensor_in(capsule: object) -> Any:
     return _cast(_CAPSULE, id(capsule) + _HEADER)[0]
 
 
-def made(layout: Layout, device: Backend, stream: int) -> torch.Tensor:
+def allocate(layout: Layout, device: Backend, stream: int) -> torch.Tensor:
     """A tensor in fresh memory, which is not written, for work on the stream of this number.
 
     torch.OutOfMemoryError if there is not enough; TypeError for an element type that the standard does not have.
@@ -75,7 +75,7 @@ def new(shape: Sequence[int], dtype: torch.dtype, strides: Sequence[int] | None 
     """A tensor in fresh memory, as `made` gives it, for the current stream; contiguous if no strides are given."""
     sizes, device = tuple(shape), backend()
     layout = layout_of(sizes, contiguous_strides(sizes) if strides is None else tuple(strides), dtype)
-    return made(layout, device, device.stream.stream_id)
+    return allocate(layout, device, device.stream.stream_id)
 
 
 def is_ours(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""The registered runtime: devices, streams, contexts, tensors and generators on the functions a vendor provides."""
+"""The registered runtime: devices, streams, contexts, tensors and generators built on a vendor's functions."""
 
 from diopi_proto.registration import RuntimeFunctions
 from lib_rt.context import Context

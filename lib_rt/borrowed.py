@@ -1,8 +1,8 @@
-"""What a framework lends a vendor for one call: contexts, tensors and generators of its own runtime.
+"""Views of contexts, tensors and generators that belong to a framework, for the duration of one call.
 
-Only that runtime's functions understand the handles, so they answer for them; bytes are moved and streams waited for
-by the vendor's own functions, with which the framework made its memory and streams. Closing what is borrowed releases
-nothing.
+Only the framework's `diopirt.h` functions understand its handles, so every query goes through them. Copies and stream
+synchronization go through the vendor's registered functions, with which the framework created its memory and streams.
+Closing a borrowed object releases nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lib_rt.device import Device
 from lib_rt.dtypes import Array
 from lib_rt.errors import CallError
 from lib_rt.generator import Generator
-from lib_rt.library import address, array_pointer, ffi, made, pointer
+from lib_rt.library import address, array_pointer, call_for_output, ffi, pointer
 from lib_rt.stream import Stream
 from lib_rt.tensor import Tensor
 
@@ -26,12 +26,12 @@ _MISSING = {service.name: service.missing for service in SERVICES}
 
 @final
 class BorrowedDevice(Device):
-    """The vendor's device in a framework.
+    """The vendor's device as a framework uses it.
 
     Args:
-        functions: the vendor's.
-        api: the functions of `diopirt.h` as the framework provides them, as attributes.
-        host_addressable: whether device memory can be read and written by the host directly.
+        functions: The runtime functions that the vendor registered.
+        api: The framework's `diopirt.h` functions, as attributes.
+        host_addressable: Whether the host can read and write device memory directly.
     """
 
     __slots__ = ("api", "functions")
@@ -43,7 +43,15 @@ class BorrowedDevice(Device):
         self.host_addressable = host_addressable
 
     def serve(self, service: str, *arguments: int) -> None:
-        """Call the vendor's function for `service`; CallError if there is none or it fails."""
+        """Call the vendor's function for `service`.
+
+        Args:
+            service: Name of a field of `RuntimeFunctions`.
+            *arguments: Handles, addresses and byte counts, as the C function takes them.
+
+        Raises:
+            CallError: The vendor does not provide the function, or it returns an error code.
+        """
         function = getattr(self.functions, service)
         if function is None:
             raise CallError(_MISSING[service], f"the vendor has no {service}")
@@ -54,7 +62,7 @@ class BorrowedDevice(Device):
 
 @final
 class BorrowedStream(Stream):
-    """The stream of a borrowed context; `native` is the vendor's own handle."""
+    """The stream of a borrowed context. Copies go through the vendor's registered functions."""
 
     __slots__ = ("_native",)
 
@@ -64,22 +72,27 @@ class BorrowedStream(Stream):
         self._native = native
 
     def __del__(self) -> None:
-        """Nothing, as of the context."""
+        """Do nothing: the framework owns the stream."""
 
     @property
     def native(self) -> int:
+        """The vendor's stream handle, as a number."""
         return self._native
 
     def synchronize(self) -> None:
+        """Wait until all work enqueued on the stream is complete."""
         self._serve("stream_sync", self._native)
 
     def h2d(self, destination: int, source: int, nbytes: int) -> None:
+        """Enqueue a copy of `nbytes` from host address `source` to device address `destination`."""
         self._serve("h2d", self._native, destination, source, nbytes)
 
     def d2h(self, destination: int, source: int, nbytes: int) -> None:
+        """Enqueue a copy of `nbytes` from device address `source` to host address `destination`."""
         self._serve("d2h", self._native, destination, source, nbytes)
 
     def d2d(self, destination: int, source: int, nbytes: int) -> None:
+        """Enqueue a copy of `nbytes` between two device addresses."""
         self._serve("d2d", self._native, destination, source, nbytes)
 
     def _serve(self, service: str, *arguments: int) -> None:
@@ -89,7 +102,13 @@ class BorrowedStream(Stream):
 
 @final
 class BorrowedContext(Context):
-    """The context behind `handle`, a cffi pointer, on `device`; `stream` is the vendor's own handle, if it is known."""
+    """A framework's context.
+
+    Args:
+        device: The vendor's device in the framework.
+        handle: The framework's context handle, a cffi pointer.
+        stream: The vendor's stream handle as a number; queried from the framework if None.
+    """
 
     __slots__ = ("_native", "api")
 
@@ -100,41 +119,44 @@ class BorrowedContext(Context):
         self._stream = None
         self._owns_stream = False
         if stream is None:
-            stream = address(made(self.api.diopiGetStream, "diopiStreamHandle_t", handle))
+            stream = address(call_for_output(self.api.diopiGetStream, "diopiStreamHandle_t", handle))
         self._native = stream
 
-    def _taken(self) -> BorrowedStream:
+    def _adopt_stream(self) -> BorrowedStream:
         return BorrowedStream(self.device, self._native)
 
     def synchronize(self) -> None:
+        """Wait until all work enqueued on the context's stream is complete."""
         self.device.serve("stream_sync", self._native)
 
     def fetch(self, tensor: Tensor, start: int, span: Array) -> None:
+        """Copy `span.nbytes` bytes of the tensor's storage, from byte `start`, into `span`; waits for the stream."""
         source, destination = _storage(tensor) + start, address(array_pointer(span))
-        if tensor.where is types.Device.device:
+        if tensor.memory_kind is types.Device.device:
             self.stream.d2h(destination, source, span.nbytes)
         self.stream.synchronize()
-        if tensor.where is types.Device.host:
+        if tensor.memory_kind is types.Device.host:
             ffi.memmove(pointer(destination), pointer(source), span.nbytes)
 
     def store(self, tensor: Tensor, start: int, span: Array) -> None:
+        """Copy `span` to byte `start` of the tensor's storage; waits for the stream."""
         source, destination = address(array_pointer(span)), _storage(tensor) + start
-        if tensor.where is types.Device.device:
+        if tensor.memory_kind is types.Device.device:
             self.stream.h2d(destination, source, span.nbytes)
         self.stream.synchronize()
-        if tensor.where is types.Device.host:
+        if tensor.memory_kind is types.Device.host:
             ffi.memmove(pointer(destination), pointer(source), span.nbytes)
 
     def _release(self, handle: Any) -> None:
         pass
 
     def __del__(self) -> None:
-        """Nothing, without a detour: one is made for each call."""
+        """Do nothing: the framework owns the context."""
 
 
 @final
 class BorrowedGenerator(Generator):
-    """The generator behind `handle`, a cffi pointer, on `device`."""
+    """A framework's random generator; `handle` is a cffi pointer."""
 
     __slots__ = ("api",)
 
@@ -148,5 +170,5 @@ class BorrowedGenerator(Generator):
 
 
 def _storage(tensor: Tensor) -> int:
-    """Address of the tensor's storage."""
+    """Return the address of the tensor's storage."""
     return tensor.data_ptr - tensor.storage_offset * tensor.element_size

@@ -1,4 +1,4 @@
-"""Devices: the functions one vendor provides to the runtime. Several can live in a process."""
+"""Devices: the runtime functions of one vendor. A process can have several devices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol, Self, final
 
 from diopi_proto.registration import SERVICES, RuntimeFunctions, Service
-from lib_rt.library import address, check, ffi, lib, made, pointer, text
+from lib_rt.library import address, call_for_output, check, ffi, lib, pointer, text
 from lib_rt.owner import Parent
 
 _COUNTS = ffi.typeof("int64_t[2]")
@@ -17,26 +17,34 @@ _NUMBER = {service.name: number for number, service in enumerate(SERVICES)}
 
 
 class Device(Parent):
-    """A device a vendor registered. Closing it closes the streams on it.
+    """A device with the runtime functions of a vendor. Closing the device closes its streams.
 
     Args:
-        functions: what the vendor provides.
-        host_addressable: whether device memory can be read and written by the host directly.
+        functions: The vendor's runtime functions; a device without any if None.
+        host_addressable: Whether the host can read and write device memory directly.
     """
 
     __slots__ = ("_callbacks", "host_addressable")
 
     def __init__(self, functions: RuntimeFunctions | None = None, *, host_addressable: bool = False) -> None:
         super().__init__()
-        self._handle = made(lib.diopirt_device_create, "diopirt_device_t")
-        self._callbacks = callbacks(functions) if functions else {}
+        self._handle = call_for_output(lib.diopirt_device_create, "diopirt_device_t")
+        self._callbacks = make_callbacks(functions) if functions else {}
         self.host_addressable = host_addressable
         for name, callback in self._callbacks.items():
             self._exchange(name, callback)
 
     @classmethod
     def from_pointers(cls, pointers: Mapping[str, Any], *, host_addressable: bool = False) -> Self:
-        """A device of compiled functions: service name → C function pointer (cffi, or its address as a number)."""
+        """Create a device from compiled functions.
+
+        Args:
+            pointers: C function pointers (cffi pointers or addresses) by the names of the fields of `RuntimeFunctions`.
+            host_addressable: Whether the host can read and write device memory directly.
+
+        Returns:
+            The device.
+        """
         device = cls(host_addressable=host_addressable)
         for name, function in pointers.items():
             device._exchange(name, function)
@@ -44,57 +52,72 @@ class Device(Parent):
 
     @classmethod
     def from_initializer(cls, initialize: Callable[[], int], *, host_addressable: bool = False) -> Self:
-        """A device filled by `initialize`, a vendor library's `initLibrary`, through the registration functions.
+        """Create a device that `initialize` fills through the C registration functions.
 
-        RuntimeError when `initialize` does not return 0.
+        Args:
+            initialize: A vendor library's `initLibrary`; returns 0 on success.
+            host_addressable: Whether the host can read and write device memory directly.
+
+        Returns:
+            The device.
+
+        Raises:
+            RuntimeError: `initialize` returned another value than 0.
         """
         device = cls(host_addressable=host_addressable)
-        with device._current():
+        with device._use_for_registration():
             code = initialize()
         if code:
             device.close()
-            raise RuntimeError(f"the vendor's initialisation returned {code}")
+            raise RuntimeError(f"the vendor's initLibrary returned {code}; 0 is expected")
         return device
 
     @property
     def pointers(self) -> dict[str, Any]:
-        """The C function of each service that is registered. Not to be asked for while the device is in use."""
-        taken = {name: self._exchange(name, None) for name in _NUMBER}
-        for name, function in taken.items():
+        """The registered C functions by service name. Do not read this property while the device is in use."""
+        functions = {name: self._exchange(name, None) for name in _NUMBER}
+        for name, function in functions.items():
             self._exchange(name, function)
-        return {name: function for name, function in taken.items() if function}
+        return {name: function for name, function in functions.items() if function}
 
     @property
     def live_blocks(self) -> int:
-        """Number of tensor memories alive on the device, those in host memory included."""
+        """Number of live tensor allocations, including those in host memory."""
         return self._live()[0]
 
     @property
     def live_bytes(self) -> int:
-        """Bytes of the tensor memories alive on the device, guards not counted."""
+        """Size in bytes of the live tensor allocations, without their guard zones."""
         return self._live()[1]
 
     @property
     def allocations(self) -> int:
-        """Number of pieces of device memory alive: those of tensors, and bare ones."""
-        return int(made(lib.diopirt_device_allocations, "int64_t", self.handle))
+        """Number of live device allocations: those of tensors and those of `malloc`."""
+        return int(call_for_output(lib.diopirt_device_allocations, "int64_t", self.handle))
 
     @property
     def last_error(self) -> str:
-        """The vendor's own last error text."""
-        return text(made(lib.diopirt_device_last_error, "char const*", self.handle))
+        """The text that the vendor's `last_error` function returns."""
+        return text(call_for_output(lib.diopirt_device_last_error, "char const*", self.handle))
 
     def malloc(self, nbytes: int) -> int:
-        """Address of `nbytes` of bare device memory, without guards; CallError when the vendor has not enough."""
-        return address(made(lib.diopirt_device_malloc, "void*", self.handle, nbytes))
+        """Allocate `nbytes` of device memory without guard zones.
+
+        Returns:
+            The address of the memory.
+
+        Raises:
+            CallError: The vendor does not have enough memory, or no allocation function.
+        """
+        return address(call_for_output(lib.diopirt_device_malloc, "void*", self.handle, nbytes))
 
     def free(self, address: int) -> None:
-        """Free bare device memory."""
+        """Free memory that `malloc` returned."""
         check(lib.diopirt_device_free(self.handle, pointer(address)))
 
     @contextmanager
     def unregistered(self, name: str) -> Iterator[None]:
-        """While it lasts the device lacks the service `name`, a field of `RuntimeFunctions`."""
+        """Unregister the service `name`, a field of `RuntimeFunctions`, for the duration of the `with` block."""
         previous = self._exchange(name, None)
         try:
             yield
@@ -103,7 +126,7 @@ class Device(Parent):
 
     def _exchange(self, name: str, function: Any) -> Any:
         if name not in _NUMBER:
-            raise KeyError(f"{name!r} is no service, they are {', '.join(_NUMBER)}")
+            raise KeyError(f"{name!r} is not a runtime service; the services are {', '.join(_NUMBER)}")
         previous = ffi.new("diopirt_function_t*")
         new = ffi.cast("diopirt_function_t", function or 0)
         check(lib.diopirt_device_exchange(self.handle, _NUMBER[name], new, previous))
@@ -115,7 +138,7 @@ class Device(Parent):
         return counts[0], counts[1]
 
     @contextmanager
-    def _current(self) -> Iterator[None]:
+    def _use_for_registration(self) -> Iterator[None]:
         with _registration_lock:
             previous = lib.diopirt_device_current()
             check(lib.diopirt_device_use(self.handle))
@@ -131,21 +154,21 @@ class Device(Parent):
 
 
 class OnDevice(Protocol):
-    """Anything that belongs to a device and has a handle: a context, a tensor, a generator."""
+    """An object that belongs to a device and has a handle: a context, a tensor or a generator."""
 
     @property
     def device(self) -> Device:
-        """Where it is."""
+        """The device that the object belongs to."""
 
     @property
     def handle(self) -> Any:
-        """Its C handle, a cffi pointer."""
+        """The object's C handle, a cffi pointer."""
 
 
 _registration_lock = threading.Lock()
 
 _NUMERIC = {"diopiStreamHandle_t*": "uintptr_t*", "uint64_t": "uint64_t", "int32_t": "int32_t", "void": "void"}
-"""The C types of services as callbacks have them; all others are pointers, which Python gets cheaper as numbers."""
+"""C types in the signatures of callbacks. Others are pointers, which are passed to Python as numbers."""
 
 
 def _numeric_signature(service: Service) -> str:
@@ -157,19 +180,24 @@ def _numeric_signature(service: Service) -> str:
 
 @final
 class _ErrorText(threading.local):
-    """The last error of each thread: an exception's text until it was read, and the C string handed out last."""
+    """The last error of each thread.
 
-    raised = ""
-    handed_out: Any = None
+    Attributes:
+        message: Text of the last exception that nobody has read yet.
+        c_string: The C string that was returned last; keeps its memory alive.
+    """
+
+    message = ""
+    c_string: Any = None
 
 
-def compiled(name: str, function: Any) -> Any:
-    """A C function that serves as `name`, for `RuntimeFunctions`: called from Python it takes numbers."""
+def cast_to_service(name: str, function: Any) -> Any:
+    """Return C function `function` with the signature of service `name`; callers in Python pass numbers to it."""
     return ffi.cast(_numeric_signature(SERVICES[_NUMBER[name]]), function)
 
 
-def callbacks(functions: RuntimeFunctions) -> dict[str, Any]:
-    """The C functions through which a runtime calls `functions`, by service; they live as long as the result."""
+def make_callbacks(functions: RuntimeFunctions) -> dict[str, Any]:
+    """Return C functions that call `functions`, by service name; keep the result alive while C uses them."""
     errors = _ErrorText()
     provided = ((service, getattr(functions, service.name)) for service in SERVICES)
     return {
@@ -183,58 +211,58 @@ def _callback(service: Service, function: Any, errors: _ErrorText) -> Any:
     return ffi.callback(_numeric_signature(service), _wrapper(service)(function, errors))
 
 
-def _caught(function: Callable[..., Any], errors: _ErrorText, failure: int | None) -> Callable[..., Any]:
-    """`function`, returning `failure` instead of raising."""
+def _return_on_error(function: Callable[..., Any], errors: _ErrorText, failure: int | None) -> Callable[..., Any]:
+    """Return `function` changed so that it stores an exception in `errors` and returns `failure`."""
 
     def call(*arguments: Any) -> Any:
         try:
             return function(*arguments)
         except Exception as error:
-            errors.raised = f"{type(error).__name__}: {error}"
+            errors.message = f"{type(error).__name__}: {error}"
             return failure
 
     return call
 
 
-def _coded(function: Callable[..., int | None], errors: _ErrorText) -> Callable[..., int]:
-    return _caught(lambda *arguments: function(*arguments) or 0, errors, 1)
+def _wrap_status(function: Callable[..., int | None], errors: _ErrorText) -> Callable[..., int]:
+    return _return_on_error(lambda *arguments: function(*arguments) or 0, errors, 1)
 
 
-def _created(function: Callable[[], int], errors: _ErrorText) -> Callable[[Any], int]:
+def _wrap_create(function: Callable[[], int], errors: _ErrorText) -> Callable[[Any], int]:
     def create(result: Any) -> int:
         result[0] = function()
         return 0
 
-    return _caught(create, errors, 1)
+    return _return_on_error(create, errors, 1)
 
 
-def _allocated(function: Callable[[int], int], errors: _ErrorText) -> Callable[[int], int]:
-    return _caught(function, errors, 0)
+def _wrap_malloc(function: Callable[[int], int], errors: _ErrorText) -> Callable[[int], int]:
+    return _return_on_error(function, errors, 0)
 
 
-def _freed(function: Callable[[int], None], errors: _ErrorText) -> Callable[[int], None]:
-    return _caught(function, errors, None)
+def _wrap_free(function: Callable[[int], None], errors: _ErrorText) -> Callable[[int], None]:
+    return _return_on_error(function, errors, None)
 
 
-def _explained(function: Callable[[], str], errors: _ErrorText) -> Callable[[], int]:
+def _wrap_last_error(function: Callable[[], str], errors: _ErrorText) -> Callable[[], int]:
     def last_error() -> int:
-        latest, errors.raised = errors.raised or function(), ""
-        errors.handed_out = ffi.new("char[]", latest.encode())
-        return address(errors.handed_out)
+        message, errors.message = errors.message or function(), ""
+        errors.c_string = ffi.new("char[]", message.encode())
+        return address(errors.c_string)
 
-    return _caught(last_error, errors, 0)
+    return _return_on_error(last_error, errors, 0)
 
 
 _Wrapper = Callable[[Any, _ErrorText], Callable[..., Any]]
 
 _WRAPPERS: dict[str, _Wrapper] = {
-    "int32_t": _coded,
-    "void*": _allocated,
-    "void": _freed,
-    "const char*": _explained,
+    "int32_t": _wrap_status,
+    "void*": _wrap_malloc,
+    "void": _wrap_free,
+    "const char*": _wrap_last_error,
 }
-"""How a function is made one that C can call, by what its service returns."""
+"""Wrappers that make a Python function callable from C, by the return type of the service."""
 
 
 def _wrapper(service: Service) -> _Wrapper:
-    return _created if service.gives_by_pointer else _WRAPPERS[service.returns]
+    return _wrap_create if service.gives_by_pointer else _WRAPPERS[service.returns]

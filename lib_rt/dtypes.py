@@ -1,4 +1,4 @@
-"""Element types in NumPy's terms, and the poison that marks memory not yet written."""
+"""NumPy types of the element types, and the poison pattern that marks unwritten memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMPY: dict[Dtype, np.dtype[Any]] = {
     Dtype.tfloat32: np.dtype(np.float32),
     Dtype.complex32: _COMPLEX32,
 }
-"""The NumPy type of each element type that has one; complex32, which NumPy lacks, is a pair of float16."""
+"""NumPy type by element type. NumPy does not have complex32; a pair of float16 represents it."""
 
 _DTYPE = {numpy_type: dtype for dtype, numpy_type in NUMPY.items() if dtype is not Dtype.tfloat32}
 
@@ -33,45 +33,55 @@ _POISON_BITS = {
     Dtype.tfloat32: 0x7FA5A5A5,
     Dtype.float64: 0x7FF5A5A5A5A5A5A5,
 }
-"""Signalling NaNs; elements of every other type are bytes 0xA5."""
+"""Signaling NaNs by floating-point type. Elements of every other type are filled with bytes 0xA5."""
 
 
 def to_numpy(dtype: Dtype) -> np.dtype[Any]:
-    """The NumPy type of `dtype`; TypeError if it has none."""
+    """Return the NumPy type of `dtype`.
+
+    Raises:
+        TypeError: NumPy does not have the type.
+    """
     try:
         return NUMPY[dtype]
     except KeyError:
-        raise TypeError(f"{dtype.name} has no NumPy type") from None
+        raise TypeError(f"NumPy does not have the element type {dtype.name}") from None
 
 
 def from_numpy(numpy_type: np.dtype[Any]) -> Dtype:
-    """The element type of arrays of `numpy_type`; TypeError if the interface has none."""
+    """Return the element type of arrays of `numpy_type`.
+
+    Raises:
+        TypeError: The interface does not have the type.
+    """
     try:
         return _DTYPE[numpy_type]
     except KeyError:
-        raise TypeError(f"arrays of {numpy_type} can't become tensors") from None
+        raise TypeError(
+            f"arrays of {numpy_type} can't become tensors; the interface has {', '.join(map(str, _DTYPE))}"
+        ) from None
 
 
 _LARGEST_WORD = 8
-"""Bytes of the largest integers that are compared as one; complex128, which is longer, is two of them."""
+"""Size in bytes of the largest integers that are compared at once; a complex128 consists of two of them."""
 
 
 @cache
 def poison_of(dtype: Dtype) -> bytes:
-    """What each element of fresh memory holds: a signalling NaN for floating types, else bytes 0xA5."""
+    """Return the bytes of an unwritten element: a signaling NaN for floating-point types, else bytes 0xA5."""
     part = COMPONENT.get(dtype, dtype)
     size = to_numpy(part).itemsize
     pattern = _POISON_BITS[part].to_bytes(size, "little") if part in _POISON_BITS else b"\xa5" * size
     return pattern * (to_numpy(dtype).itemsize // size)
 
 
-def poisoned(elements: int, dtype: Dtype) -> Array:
-    """An array of `elements` poisoned elements."""
+def poisoned_array(elements: int, dtype: Dtype) -> Array:
+    """Return an array of `elements` poisoned elements."""
     return np.frombuffer(bytearray(poison_of(dtype) * elements), to_numpy(dtype))
 
 
 def is_poison(array: Array) -> npt.NDArray[np.bool]:
-    """Where `array`'s elements are bit for bit poison; integers may look like it by chance."""
+    """Return a mask of the elements that hold the poison pattern; an integer can have that value by chance."""
     elements = np.ascontiguousarray(array).reshape(-1)
     pattern = poison_of(from_numpy(array.dtype))
     words = elements.view(f"u{min(len(pattern), _LARGEST_WORD)}")

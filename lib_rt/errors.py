@@ -1,4 +1,4 @@
-"""What can go wrong in the runtime, as exceptions."""
+"""Exceptions of the runtime."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from diopi_proto.types import Error
 
 
 class CallError(RuntimeError):
-    """The runtime answered an error code.
+    """A function of the runtime returned an error code.
 
     Attributes:
-        code: the code.
-        text: the runtime's explanation.
+        code: The error code.
+        text: The runtime's explanation.
     """
 
     def __init__(self, code: Error, text: str) -> None:
@@ -23,7 +23,7 @@ class GuardError(RuntimeError):
     """Memory outside a tensor was written.
 
     Attributes:
-        offset: first damaged byte, counted from the start of the storage; negative before it.
+        offset: Position of the first damaged byte, counted from the start of the storage; negative if it lies before.
     """
 
     def __init__(self, offset: int, text: str) -> None:
@@ -32,12 +32,12 @@ class GuardError(RuntimeError):
 
 
 class ReleasedError(RuntimeError):
-    """An object was used after it, or what it lives on, had been closed."""
+    """An object was used after it, or the object that owns it, was closed."""
 
 
 class ForeignObjectError(ValueError):
-    """Something of one device was given to another."""
+    """An object of one device was passed to another device."""
 
 
 class LibraryNotFoundError(ImportError):
-    """`libdiopirt.so` is not where it was installed."""
+    """`libdiopirt.so` was not found."""

@@ -1,20 +1,21 @@
-"""Generators: the seed and offset random operators draw from."""
+"""Generators: the state (seed and offset) of random operators."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from lib_rt.device import Device, OnDevice
-from lib_rt.library import check, ffi, lib, made
+from lib_rt.library import call_for_output, check, ffi, lib
 from lib_rt.owner import Owner
 
 
 class Generator(Owner):
-    """A generator for a device, or the device of a context or tensor.
+    """A random generator on a device.
 
     Args:
-        seed: unsigned 64-bit integer.
-        offset: how many numbers were drawn since it was seeded, unsigned 64-bit.
+        place: A device, or a context or tensor whose device is used.
+        seed: Unsigned 64-bit integer.
+        offset: Count of numbers drawn since the generator was seeded, unsigned 64-bit.
     """
 
     __slots__ = ("device",)
@@ -25,11 +26,11 @@ class Generator(Owner):
     def __init__(self, place: Device | OnDevice, seed: int, offset: int = 0) -> None:
         self._handle = None
         self.device = place if isinstance(place, Device) else place.device
-        self._handle = made(lib.diopirt_generator_create, "diopiGeneratorHandle_t", seed, offset)
+        self._handle = call_for_output(lib.diopirt_generator_create, "diopiGeneratorHandle_t", seed, offset)
 
     @property
     def seed(self) -> int:
-        """The seed; setting it leaves the offset."""
+        """The seed. Setting it does not change the offset."""
         return self._seed_and_offset()[0]
 
     @seed.setter
@@ -38,7 +39,7 @@ class Generator(Owner):
 
     @property
     def offset(self) -> int:
-        """How many numbers were drawn."""
+        """Count of numbers drawn since the generator was seeded."""
         return self._seed_and_offset()[1]
 
     @offset.setter

@@ -1,4 +1,4 @@
-"""Layouts: where the elements of a tensor lie in its storage. Tensors that lie alike share one."""
+"""Layouts: shape, strides, element type and memory of tensors. Tensors with equal layouts share one object."""
 
 from __future__ import annotations
 
@@ -20,103 +20,121 @@ _LAYOUT = ffi.typeof("struct diopirt_layout*")
 
 @final
 class Layout:
-    """Everything about a tensor but its memory.
+    """Everything about a tensor except its memory.
 
     Attributes:
-        shape: number of elements along each axis.
-        strides: distance in elements along each axis; empty of a sparse tensor.
-        dtype: element type.
-        where: whether it lies on the device or in host memory.
-        storage_offset: position in its storage of the first element, in elements.
-        is_sparse: whether the tensor is in compressed sparse row form.
-        is_contiguous: whether the elements lie in row-major order without gaps.
-        form: what tensors have in common that differ in their numbers, and where and how those lie, alone.
+        shape: Number of elements along each axis.
+        strides: Distance in elements along each axis; empty for a sparse tensor.
+        dtype: Element type.
+        memory_kind: Whether the tensor lies in device or host memory.
+        storage_offset: Position of the first element in the storage, in elements.
+        is_sparse: Whether the tensor is in compressed sparse row form.
+        is_contiguous: Whether the elements lie in row-major order without gaps.
+        form: Shape, element type and memory kind as a hashable value; it does not depend on strides and offset.
     """
 
-    __slots__ = ("dtype", "form", "is_contiguous", "is_sparse", "shape", "storage_offset", "strides", "where")
+    __slots__ = ("dtype", "form", "is_contiguous", "is_sparse", "memory_kind", "shape", "storage_offset", "strides")
 
     def __init__(
         self,
         shape: tuple[int, ...],
         strides: tuple[int, ...],
         dtype: Dtype,
-        where: types.Device,
+        memory_kind: types.Device,
         storage_offset: int = 0,
         parts: Hashable = (),
     ) -> None:
         self.shape = shape
         self.strides = strides
         self.dtype = dtype
-        self.where = where
+        self.memory_kind = memory_kind
         self.storage_offset = storage_offset
         self.is_sparse = len(strides) != len(shape)
         self.is_contiguous = not self.is_sparse and all(
             stride == row_major or size == 1
             for size, stride, row_major in zip(shape, strides, contiguous(shape), strict=True)
         )
-        self.form: Hashable = (shape, dtype, where, parts)
+        self.form: Hashable = (shape, dtype, memory_kind, parts)
 
 
 @lru_cache(maxsize=4096)
-def dense(
-    shape: tuple[int, ...], strides: tuple[int, ...], dtype: Dtype, where: types.Device, storage_offset: int
+def dense_layout(
+    shape: tuple[int, ...], strides: tuple[int, ...], dtype: Dtype, memory_kind: types.Device, storage_offset: int
 ) -> Layout:
-    """The layout of dense tensors, which is one object for all of them."""
-    return Layout(shape, strides, dtype, where, storage_offset)
+    """Return the layout of a dense tensor; equal arguments return the same object."""
+    return Layout(shape, strides, dtype, memory_kind, storage_offset)
 
 
-Placed = tuple[Layout, Any, Any]
-"""A layout, a pointer to it as the C core takes it, and what has to live as long as that is used."""
+CoreLayout = tuple[Layout, Any, Any]
+"""A layout, a pointer to its C form, and the objects that the caller must keep alive while C uses the pointer."""
 
 
 @lru_cache(maxsize=4096)
-def placed(
+def core_layout(
     shape: tuple[int, ...],
     strides: tuple[int, ...] | None,
     dtype: Dtype,
-    where: types.Device,
+    memory_kind: types.Device,
     offset: int,
     elements: int,
-) -> Placed:
-    """A layout, as the C core takes it too.
+) -> CoreLayout:
+    """Return a layout together with its C form.
 
     Args:
-        strides: in elements; None for contiguous.
-        offset: elements before the first.
-        elements: size of the storage; -1 for just enough.
+        shape: Number of elements along each axis.
+        strides: Distance in elements along each axis; None for contiguous.
+        dtype: Element type.
+        memory_kind: Device or host memory.
+        offset: Number of elements in the storage before the first one of the tensor.
+        elements: Size of the storage in elements; -1 for the smallest that holds the tensor.
+
+    Returns:
+        The layout, a pointer to the C structure, and the objects that the pointer depends on.
     """
     sizes, steps = size_pointer(shape), None if strides is None else size_pointer(strides)
-    core = ffi.new(_LAYOUT, (sizes[0], ffi.NULL if steps is None else steps[0], dtype, where, offset, elements))
-    layout = dense(shape, contiguous(shape) if strides is None else strides, dtype, where, offset)
+    core = ffi.new(_LAYOUT, (sizes[0], ffi.NULL if steps is None else steps[0], dtype, memory_kind, offset, elements))
+    layout = dense_layout(shape, contiguous(shape) if strides is None else strides, dtype, memory_kind, offset)
     return layout, core, (sizes, steps)
 
 
 @lru_cache(maxsize=4096)
-def placed_alone(shape: tuple[int, ...], numpy_type: np.dtype[Any], where: types.Device) -> Placed:
-    """The layout of an array whose storage is just its elements, in row-major order; TypeError if it can't have one."""
-    return placed(shape, None, dtypes.from_numpy(numpy_type), where, 0, -1)
+def contiguous_core_layout(shape: tuple[int, ...], numpy_type: np.dtype[Any], memory_kind: types.Device) -> CoreLayout:
+    """Return the layout of a contiguous array, together with its C form.
+
+    Raises:
+        TypeError: The interface does not have the array's element type.
+    """
+    return core_layout(shape, None, dtypes.from_numpy(numpy_type), memory_kind, 0, -1)
 
 
 NUMBER_BYTES = 8
-"""Of each number in which a framework tells layouts."""
+"""Size of each number in an encoded list of layouts."""
 
 
 @lru_cache(maxsize=4096)
-def told_layouts(numbers: bytes) -> tuple[Layout, ...]:
-    """The layouts that a framework tells: of each its axes, element type, device, offset, the sizes, the strides."""
-    return tuple(_told(iter(memoryview(numbers).cast("q").tolist())))
+def decode_layouts(numbers: bytes) -> tuple[Layout, ...]:
+    """Decode a list of layouts that an exported library received.
+
+    Args:
+        numbers: Native 64-bit integers; for each layout the rank, element type, memory kind, storage offset, sizes and
+            strides.
+
+    Returns:
+        The layouts, in order.
+    """
+    return tuple(_iterate_layouts(iter(memoryview(numbers).cast("q").tolist())))
 
 
-def _told(numbers: Iterator[int]) -> Iterator[Layout]:
+def _iterate_layouts(numbers: Iterator[int]) -> Iterator[Layout]:
     for axes in numbers:
-        dtype, where, offset = islice(numbers, 3)
+        dtype, memory_kind, offset = islice(numbers, 3)
         shape, strides = tuple(islice(numbers, axes)), tuple(islice(numbers, axes))
-        yield dense(shape, strides, Dtype(dtype), types.Device(where), offset)
+        yield dense_layout(shape, strides, Dtype(dtype), types.Device(memory_kind), offset)
 
 
 @lru_cache(maxsize=4096)
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of a row-major tensor, in elements; axes of size 0 count as 1."""
+    """Return the strides of a row-major tensor, in elements; axes of size 0 count as size 1."""
     strides, stride = [], 1
     for size in reversed(shape):
         strides.append(stride)
@@ -126,42 +144,53 @@ def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """Number of elements from the first to the last in memory, both counted."""
+    """Return the number of elements between the first and the last one in memory, both included."""
     if 0 in shape:
         return 0
     return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
 
 
-def strided(memory: Any, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """The elements of `dtype` at `strides`, in elements, of a buffer."""
+def strided_view(memory: Any, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """Return a view of the buffer `memory` with the given shape and strides (in elements)."""
     if 0 in shape:
         return np.empty(shape, dtype)
     return np.ndarray(shape, dtype, memory, 0, [stride * dtype.itemsize for stride in strides])
 
 
 @lru_cache(maxsize=4096)
-def elements_at(place: int, layout: Layout) -> Array:
-    """The elements in memory of somebody else's, from address `place` on: frameworks often give the same again."""
+def view_memory(place: int, layout: Layout) -> Array:
+    """Return a view of foreign memory at address `place`; cached, because frameworks reuse addresses."""
     shape, strides, dtype = layout.shape, layout.strides, dtypes.to_numpy(layout.dtype)
-    return strided(ffi.buffer(pointer(place), extent(shape, strides) * dtype.itemsize), dtype, shape, strides)
+    return strided_view(ffi.buffer(pointer(place), extent(shape, strides) * dtype.itemsize), dtype, shape, strides)
 
 
 def storage_image(array: Array, dtype: Dtype, strides: tuple[int, ...], offset: int, elements: int | None) -> Array:
-    """What a poisoned storage of `elements` (None: just enough) is that holds `array` at `offset` and `strides`.
+    """Return the contents of a poisoned storage that holds an array.
 
-    ValueError when elements that share memory differ, or the storage is too small.
+    Args:
+        array: Values of the tensor.
+        dtype: Element type of the storage.
+        strides: Distance in elements along each axis.
+        offset: Number of elements before the first one of the array.
+        elements: Size of the storage in elements; None for the smallest that holds the array.
+
+    Returns:
+        A one-dimensional array with the elements of the storage.
+
+    Raises:
+        ValueError: Elements that share memory differ, or the storage is too small.
     """
     needed = offset + extent(array.shape, strides)
     if not offset and elements in (None, needed) and strides == contiguous(array.shape):
-        return np.array(array, dtypes.to_numpy(dtype), order="C").reshape(-1)  # as most are, and nothing is poisoned
-    contents = dtypes.poisoned(needed if elements is None else elements, dtype)
+        return np.array(array, dtypes.to_numpy(dtype), order="C").reshape(-1)  # the common case: nothing to poison
+    contents = dtypes.poisoned_array(needed if elements is None else elements, dtype)
     if needed > contents.size or min(strides, default=0) < 0 or offset < 0:
         raise ValueError(
             f"an array of shape {array.shape} at strides {strides} and offset {offset} does not fit a storage of "
             f"{contents.size} elements"
         )
-    view = strided(contents[offset:], contents.dtype, array.shape, strides)
+    view = strided_view(contents[offset:], contents.dtype, array.shape, strides)
     view[...] = array
     if view.tobytes() != array.tobytes():
-        raise ValueError(f"elements that share memory at strides {strides} differ")
+        raise ValueError(f"strides {strides}: elements that share memory have different values")
     return contents

@@ -1,7 +1,7 @@
 """Finds, loads and declares `libdiopirt.so`.
 
-It is loaded with global symbols, so that vendor libraries loaded later find the runtime's functions in it. The
-environment variable DIOPIRT_LIBRARY names another file to load, one built for debugging, say.
+The library is loaded with global symbols, so that vendor libraries that are loaded later find the runtime's functions.
+The environment variable DIOPIRT_LIBRARY names another file to load, for instance a debug build.
 """
 
 from __future__ import annotations
@@ -40,85 +40,101 @@ def _candidates() -> Iterator[Path]:
     yield from (Path(str(file.locate())) for file in installed if file.name == NAME)
 
 
-def _find() -> Path:
-    """Where the runtime lies: beside this package, or where the distribution installed it."""
+def _find_library() -> Path:
+    """Return the path of the runtime: beside this package, or where the distribution installed it."""
     candidates = list(_candidates())
     for path in candidates:
         if path.is_file():
             return path
-    raise LibraryNotFoundError(f"{NAME} was not built: it is neither of {', '.join(map(str, candidates))}")
+    raise LibraryNotFoundError(f"{NAME} was not found; looked for {', '.join(map(str, candidates))}")
 
 
-def declared(header: Path) -> str:
-    """What `header` declares between the comments that say so, as cffi reads it."""
+def read_declarations(header: Path) -> str:
+    """Return the declarations of `header`, between its begin and end comments, in the form that cffi reads."""
     text = header.read_text("utf-8")
     found = re.search(r"/\* begin declarations \*/(.*)/\* end declarations \*/", text, re.DOTALL)
-    assert found is not None, f"{header} declares nothing"
+    assert found is not None, f"{header} has no begin and end comments around its declarations"
     return found.group(1).replace("DIOPI_EXPORT", "")
 
 
 def _service_numbers() -> str:
-    """The enum that diopirt_private.h makes of the table of services, written out: cffi does not know macros."""
+    """Return the enum that diopirt_private.h derives from the table of services; cffi does not expand macros."""
     members = (f"diopirt_{service.name}_service" for service in SERVICES)
     return f"enum diopirt_service {{ {', '.join(members)}, diopirt_service_count }};"
 
 
-path = _find()
-"""The file that was loaded."""
+path = _find_library()
+"""Path of the loaded library."""
 
 ffi: Any = cffi.FFI()
-"""Knows the types of the interface and every function of the runtime; operators can be added with `ffi.cdef`."""
+"""Declares the interface's types and every function of the runtime; add operators with `ffi.cdef`."""
 
-ffi.cdef(runtime_cdef() + _service_numbers() + declared(_PACKAGE / "src" / "diopirt_private.h"))
+ffi.cdef(runtime_cdef() + _service_numbers() + read_declarations(_PACKAGE / "src" / "diopirt_private.h"))
 lib: Any = ffi.dlopen(str(path), ffi.RTLD_GLOBAL | ffi.RTLD_NOW)
 """The functions of the runtime."""
 
 _INTACT = -(2**63)
-"""What stands in a cell for the place of damage before there is any."""
+"""Value of the damage location while no guard zone is damaged."""
 
-_FEW = 4096
-"""Bytes that are copied sooner than their address is asked for."""
+_COPY_LIMIT = 4096
+"""Size in bytes up to which copying an array is faster than asking for its buffer."""
 
 _ADDRESS, _POINTER = ffi.typeof("uintptr_t"), ffi.typeof("void*")
 _NUMBERS, _NUMBER, _SIZE = ffi.typeof("int64_t[]"), ffi.typeof("int64_t*"), ffi.typeof("diopiSize_t*")
 
 
 def last_error() -> str:
-    """The runtime's explanation of the last error in this thread."""
+    """Return the runtime's explanation of the last error in this thread."""
     return text(lib.diopirt_last_error())
 
 
 def text(characters: Any) -> str:
-    """A C string as Python's."""
+    """Return a C string as a Python string."""
     return str(ffi.string(characters), "utf-8", "replace")
 
 
 def check(code: int) -> None:
-    """CallError with the runtime's explanation unless `code` is success."""
+    """Raise an error unless `code` is success.
+
+    Raises:
+        CallError: The code is an error; the text is the runtime's explanation.
+    """
     if code:
         raise CallError(Error(code), last_error())
 
 
-def refused() -> NoReturn:
-    """CallError of the function of the runtime that just answered with NULL instead of a handle."""
+def raise_last_error() -> NoReturn:
+    """Raise the last error, after a function of the runtime returned NULL instead of a handle.
+
+    Raises:
+        CallError: Always.
+    """
     raise CallError(Error(lib.diopirt_last_code()), last_error())
 
 
 @final
-class _Damage(threading.local):
-    """Where the runtime tells the place of damage: a cell for each thread, as a call lets others run."""
+class _DamageLocation(threading.local):
+    """A cell per thread, to which the runtime writes the location of damage; other threads run during a call."""
 
     def __init__(self) -> None:
         self.cell: Any = ffi.new(_NUMBER, _INTACT)
 
 
-damage = _Damage()
-"""`damage.cell` is what functions that compare guards are given."""
+damage_location = _DamageLocation()
+"""Pass `damage_location.cell` to functions that check guard zones."""
 
 
-def fail_guarded(code: int) -> NoReturn:
-    """GuardError or CallError of a function that was given `damage.cell` and answered `code`, which is an error."""
-    cell = damage.cell
+def raise_guarded_error(code: int) -> NoReturn:
+    """Raise the error of a function that checked guard zones.
+
+    Args:
+        code: The error code that the function returned.
+
+    Raises:
+        GuardError: The function reported damage in `damage_location.cell`.
+        CallError: It failed for another reason.
+    """
+    cell = damage_location.cell
     place, cell[0] = cell[0], _INTACT
     if place != _INTACT:
         raise GuardError(place, last_error())
@@ -130,41 +146,50 @@ def _pointer_type(kind: str) -> Any:
     return ffi.typeof(f"{kind}*")  # cached, since cffi takes longer to find a type by its name than to make a value
 
 
-def made(function: Any, kind: str, *arguments: Any) -> Any:
-    """The value of C type `kind` that `function(*arguments, result)` writes; CallError if it fails."""
+def call_for_output(function: Any, kind: str, *arguments: Any) -> Any:
+    """Return the value that `function(*arguments, result)` writes to its last parameter.
+
+    Args:
+        function: A function of the runtime that returns an error code.
+        kind: C type of the value.
+        *arguments: All arguments except the last one.
+
+    Raises:
+        CallError: The function returned an error code.
+    """
     result = ffi.new(_pointer_type(kind))
     check(function(*arguments, result))
     return result[0]
 
 
 def address(pointer: Any) -> int:
-    """A C pointer as a number."""
+    """Return a C pointer as a number."""
     return int(ffi.cast(_ADDRESS, pointer))
 
 
 def pointer(address: int) -> Any:
-    """A number as a C pointer."""
+    """Return an address as a C pointer."""
     return ffi.cast(_POINTER, address)
 
 
 array_pointer: Callable[[Array], Any] = ffi.from_buffer
-"""The address of a contiguous array's first element, which keeps the array alive."""
+"""Return a C pointer to the first element of a contiguous array; the pointer keeps the array alive."""
 
 
 def elements_pointer(array: Array) -> Any:
-    """What C reads the elements of any array from, in row-major order, while it is called."""
-    if array.nbytes <= _FEW:
-        return array.tobytes()  # to get a buffer takes longer
+    """Return an object from which a C call reads the elements of any array in row-major order."""
+    if array.nbytes <= _COPY_LIMIT:
+        return array.tobytes()  # faster than asking for a buffer
     return ffi.from_buffer(np.ascontiguousarray(array))
 
 
 def size_argument(values: Sequence[int]) -> tuple[Any, int]:
-    """`values` as cffi takes a `diopiSize_t` by value, and in a list by pointer; valid as long as it lives."""
+    """Return `values` as an initializer of a `diopiSize_t`; the caller keeps it alive while C uses it."""
     return ffi.new(_NUMBERS, values), len(values)
 
 
 @lru_cache(maxsize=4096)
 def size_pointer(values: tuple[int, ...]) -> tuple[Any, Any]:
-    """`values` as a pointer to a `diopiSize_t` that is only read, and what has to live as long as it is used."""
+    """Return a pointer to a read-only `diopiSize_t` and the buffer that the caller must keep alive with it."""
     numbers = ffi.new(_NUMBERS, values)
     return ffi.new(_SIZE, (numbers, len(values))), numbers

@@ -11,7 +11,10 @@ from lib_rt.errors import CallError, GuardError, ReleasedError
 
 
 class Owner:
-    """Owns a handle until `close`; a context manager. Closing twice is fine, use after closing a `ReleasedError`."""
+    """A context manager that owns a C handle until `close`.
+
+    Closing twice has no effect. Use after closing raises `ReleasedError`.
+    """
 
     __slots__ = ("__weakref__", "_handle")
 
@@ -26,14 +29,16 @@ class Owner:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the object is closed."""
         return self._handle is None
 
     def close(self) -> None:
         """Release the handle.
 
-        CallError when the vendor lacks a function this needs; then nothing was released. Any other error is
-        raised after the release.
+        Raises:
+            CallError: The vendor does not provide a function that the release needs, and nothing is released;
+                or the vendor reports another error, and the handle is released.
+            GuardError: Memory outside a tensor was written; the handle is released.
         """
         if (handle := self._handle) is None:
             return
@@ -63,7 +68,7 @@ class Owner:
 
 
 class Parent(Owner):
-    """An owner on which others live. It refers to them weakly, and closes them before itself."""
+    """An owner of other owners. It refers to its children weakly and closes them before itself."""
 
     __slots__ = ("_children",)
 
@@ -78,5 +83,5 @@ class Parent(Owner):
         self._children.pop(id(child), None)
 
     def _living(self) -> list[Owner]:
-        """The children that somebody else still refers to."""
+        """Return the children that are still referenced elsewhere."""
         return [child for weak in list(self._children.values()) if (child := weak()) is not None]

@@ -13,12 +13,12 @@ from lib_rt.library import check, ffi, lib, text
 @final
 @dataclass(frozen=True)
 class Record:
-    """A span of time an operator named.
+    """A named time span that an operator recorded.
 
     Attributes:
-        name: what the operator called it.
-        depth: number of records of the same thread it lies in.
-        seconds: its duration.
+        name: Name that the operator gave the span.
+        depth: Number of spans of the same thread that enclose it.
+        seconds: Duration.
     """
 
     name: str
@@ -28,17 +28,21 @@ class Record:
 
 @contextmanager
 def recording() -> Iterator[list[Record]]:
-    """Collect the records that end while it lasts; the list is filled when it ends. Process-wide, not nestable."""
+    """Collect the time spans that end within the `with` block, in all threads. Blocks can't be nested.
+
+    Yields:
+        A list that is filled at the end of the block.
+    """
     records: list[Record] = []
     lib.diopirt_record_log(True)
     try:
         yield records
     finally:
-        records.extend(_logged())
+        records.extend(_read_log())
         lib.diopirt_record_log(False)
 
 
-def _logged() -> Iterator[Record]:
+def _read_log() -> Iterator[Record]:
     name, depth, nanoseconds = ffi.new("char const**"), ffi.new("int32_t*"), ffi.new("int64_t*")
     for index in range(lib.diopirt_record_count()):
         check(lib.diopirt_record_logged(index, name, depth, nanoseconds))

@@ -1,30 +1,30 @@
-"""Streams: the queues of a device. Work on one keeps its order; between streams there is none."""
+"""Streams: the work queues of a device. Work on one stream runs in order; separate streams are unordered."""
 
 from __future__ import annotations
 
 from typing import Any, Self
 
 from lib_rt.device import Device
-from lib_rt.library import address, check, lib, made, pointer
+from lib_rt.library import address, call_for_output, check, lib, pointer
 from lib_rt.owner import Owner, Parent
 
 
 class Stream(Parent):
-    """A stream made by the vendor. Closing it closes the contexts on it and waits for its work."""
+    """A stream that the vendor created. Closing it closes the contexts on it and waits for its work."""
 
     __slots__ = ("device",)
 
     def __init__(self, device: Device) -> None:
-        self._own(device, made(lib.diopirt_stream_create, "diopirt_stream_t", device.handle))
+        self._attach(device, call_for_output(lib.diopirt_stream_create, "diopirt_stream_t", device.handle))
 
     @classmethod
-    def taken(cls, device: Device, handle: Any) -> Self:
-        """The stream behind `handle`, which is a context's no longer; None for one that is destroyed."""
+    def adopt(cls, device: Device, handle: Any) -> Self:
+        """Take over the stream behind `handle`, which a context owned; None stands for a destroyed stream."""
         stream = cls.__new__(cls)
-        stream._own(device, handle)
+        stream._attach(device, handle)
         return stream
 
-    def _own(self, device: Device, handle: Any) -> None:
+    def _attach(self, device: Device, handle: Any) -> None:
         super().__init__()
         self._handle = handle
         self.device = device
@@ -32,23 +32,23 @@ class Stream(Parent):
 
     @property
     def native(self) -> int:
-        """The vendor's own handle, `diopiStreamHandle_t`, as a number."""
-        return address(made(lib.diopirt_stream_native, "diopiStreamHandle_t", self.handle))
+        """The vendor's stream handle, `diopiStreamHandle_t`, as a number."""
+        return address(call_for_output(lib.diopirt_stream_native, "diopiStreamHandle_t", self.handle))
 
     def synchronize(self) -> None:
-        """Wait until everything enqueued on the stream is done."""
+        """Wait until all work enqueued on the stream is complete."""
         check(lib.diopirt_stream_synchronize(self.handle))
 
     def h2d(self, destination: int, source: int, nbytes: int) -> None:
-        """Enqueue a bare copy of `nbytes` from host to device memory; both must live until it is done."""
+        """Enqueue a copy of `nbytes` from host to device memory; both must stay allocated until it is complete."""
         self._copy(lib.diopirt_h2d_service, destination, source, nbytes)
 
     def d2h(self, destination: int, source: int, nbytes: int) -> None:
-        """As `h2d`, from device to host memory."""
+        """Enqueue a copy of `nbytes` from device to host memory; both must stay allocated until it is complete."""
         self._copy(lib.diopirt_d2h_service, destination, source, nbytes)
 
     def d2d(self, destination: int, source: int, nbytes: int) -> None:
-        """As `h2d`, within device memory."""
+        """Enqueue a copy of `nbytes` within device memory; both must stay allocated until it is complete."""
         self._copy(lib.diopirt_d2d_service, destination, source, nbytes)
 
     def _copy(self, service: int, destination: int, source: int, nbytes: int) -> None:

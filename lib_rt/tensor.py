@@ -1,4 +1,4 @@
-"""Tensors: NumPy arrays placed in guarded, poisoned memory at any strides, and read back."""
+"""Tensors: copies of NumPy arrays in guarded, poisoned memory with any strides."""
 
 from __future__ import annotations
 
@@ -15,18 +15,28 @@ from lib_rt import dtypes
 from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
 from lib_rt.errors import ReleasedError
-from lib_rt.layout import Layout, contiguous, dense, elements_at, extent, placed, placed_alone, storage_image, strided
+from lib_rt.layout import (
+    Layout,
+    contiguous,
+    contiguous_core_layout,
+    core_layout,
+    dense_layout,
+    extent,
+    storage_image,
+    strided_view,
+    view_memory,
+)
 from lib_rt.library import (
     address,
     array_pointer,
-    damage,
+    call_for_output,
+    damage_location,
     elements_pointer,
-    fail_guarded,
     ffi,
     lib,
-    made,
     pointer,
-    refused,
+    raise_guarded_error,
+    raise_last_error,
     size_pointer,
 )
 from lib_rt.owner import Owner
@@ -35,44 +45,45 @@ from lib_rt.stream import Stream
 _DEVICE = types.Device.device
 
 _POISON = ffi.NULL
-"""What stands for the contents of a fresh storage that are left to the core."""
+"""Initial contents of a storage that the C core poisons."""
 
 _open, _destroy = lib.diopirt_tensor_open, lib.diopirt_tensor_destroy
 
 
 class TensorContext(OnDevice, Protocol):
-    """What a tensor needs of the context it is made in; `lib_rt.Context` is one."""
+    """The part of `lib_rt.Context` that a tensor uses."""
 
     @property
     def api(self) -> Any:
-        """The functions of `diopirt.h` that understand the context and its tensors."""
+        """The `diopirt.h` functions that accept the handles of the context and its tensors."""
 
     @property
     def stream(self) -> Stream:
-        """Where its work is enqueued."""
+        """The stream on which the context's work is enqueued."""
 
     _handle: Any
-    """Its C handle; None once it was closed, and its tensors with it."""
+    """The context's C handle; None after the context and its tensors were closed."""
 
     def fetch(self, tensor: Tensor, start: int, span: Array) -> None:
-        """Copy the tensor's storage from byte `start` on into `span`, after waiting for the stream."""
+        """Copy `span.nbytes` bytes of the tensor's storage, from byte `start`, into `span`; waits for the stream."""
 
     def store(self, tensor: Tensor, start: int, span: Array) -> None:
         """Copy `span` to byte `start` of the tensor's storage, in stream order."""
 
     def accept(self, argument: OnDevice) -> Any:
-        """The handle of `argument` for a call in this context."""
+        """Return the handle of `argument` for a call in this context."""
 
 
 @final
 class Tensor(Owner):
-    """A tensor of a context. Made by the class methods; `close` checks its guards and releases its memory.
+    """A tensor of a context, created by a class method; `close` checks the guard zones and frees the memory.
 
     Attributes:
-        context: what it was made in; closing that releases it too.
-        device: where that is.
-        layout: everything about it but its memory.
-        shape, dtype: as the layout has them.
+        context: The context that owns the tensor; closing it releases the tensor.
+        device: The context's device.
+        layout: Everything about the tensor except its memory.
+        shape: Number of elements along each axis.
+        dtype: Element type.
     """
 
     __slots__ = (
@@ -105,31 +116,37 @@ class Tensor(Owner):
         strides: Sequence[int] | None = None,
         offset: int = 0,
         storage_elements: int | None = None,
-        where: types.Device = _DEVICE,
+        memory_kind: types.Device = _DEVICE,
     ) -> Tensor:
-        """A tensor with the values of `array`, in a fresh storage that is poisoned everywhere else.
+        """Create a tensor with the values of an array; the rest of its storage is poisoned.
 
         Args:
-            dtype: distinguishes tfloat32 from float32; otherwise the array's own.
-            strides: in elements, contiguous when left out. Elements that share memory must be equal.
-            offset: elements before the first.
-            storage_elements: size of the storage, just enough when left out.
+            context: The context that owns the tensor.
+            array: Values of the tensor.
+            dtype: Element type; the array's own if None. Pass it to distinguish tfloat32 from float32.
+            strides: Distance in elements along each axis; contiguous if None. Elements that share memory must be equal.
+            offset: Number of elements in the storage before the first one of the tensor.
+            storage_elements: Size of the storage in elements; the smallest that holds the tensor if None.
+            memory_kind: Device or host memory.
+
+        Returns:
+            The tensor.
 
         Raises:
-            TypeError: the array is not of `dtype`, or of no element type.
-            ValueError: elements that share memory differ, or the storage is too small.
+            TypeError: The array's type is not that of `dtype`, or the interface does not have it.
+            ValueError: Elements that share memory differ, or the storage is too small.
         """
         if dtype is None and strides is None and not offset and storage_elements is None:
-            layout, core, _ = placed_alone(array.shape, array.dtype, where)
+            layout, core, _ = contiguous_core_layout(array.shape, array.dtype, memory_kind)
             payload = elements_pointer(array)
         else:
-            dtype = _checked_dtype(array, dtype)
+            dtype = _check_dtype(array, dtype)
             steps = tuple(strides) if strides is not None else contiguous(array.shape)
             contents = storage_image(array, dtype, steps, offset, storage_elements)
-            layout, core, _ = placed(array.shape, steps, dtype, where, offset, contents.size)
+            layout, core, _ = core_layout(array.shape, steps, dtype, memory_kind, offset, contents.size)
             payload = array_pointer(contents)
-        handle = _open(context._handle or context.handle, core, payload)  # the property says why there is none
-        return cls(context, handle or refused(), layout, True)
+        handle = _open(context._handle or context.handle, core, payload)  # the property raises ReleasedError
+        return cls(context, handle or raise_last_error(), layout, True)
 
     @classmethod
     def empty(
@@ -140,17 +157,17 @@ class Tensor(Owner):
         strides: Sequence[int] | None = None,
         offset: int = 0,
         storage_elements: int | None = None,
-        where: types.Device = _DEVICE,
+        memory_kind: types.Device = _DEVICE,
     ) -> Tensor:
-        """A tensor of poison; `strides`, `offset` and `storage_elements` as in `from_numpy`."""
+        """Create a poisoned tensor; the other parameters are those of `from_numpy`."""
         steps = tuple(strides) if strides is not None else None
         elements = -1 if storage_elements is None else storage_elements
-        layout, core, _ = placed(tuple(shape), steps, dtype, where, offset, elements)
+        layout, core, _ = core_layout(tuple(shape), steps, dtype, memory_kind, offset, elements)
         handle = _open(context._handle or context.handle, core, _POISON)
-        return cls(context, handle or refused(), layout, True)
+        return cls(context, handle or raise_last_error(), layout, True)
 
     @classmethod
-    def over(
+    def from_memory(
         cls,
         context: TensorContext,
         memory: int,
@@ -160,55 +177,81 @@ class Tensor(Owner):
         strides: Sequence[int],
         offset: int = 0,
     ) -> Tensor:
-        """A tensor in device memory of the caller's: the `nbytes` at address `memory`, without poison and guards.
+        """Create a tensor in the caller's device memory, without poison and guard zones.
 
-        The memory lives at least as long as the tensor; closing that does not wait for the stream. `strides` and
-        `offset` are in elements. CallError if the memory is too small.
+        The caller keeps the memory allocated while the tensor is open. Closing the tensor does not wait for the stream.
+
+        Args:
+            context: The context that owns the tensor.
+            memory: Address of the storage.
+            nbytes: Size of the storage in bytes.
+            shape: Number of elements along each axis.
+            dtype: Element type.
+            strides: Distance in elements along each axis.
+            offset: Number of elements in the storage before the first one of the tensor.
+
+        Returns:
+            The tensor.
+
+        Raises:
+            CallError: The storage is too small for the tensor.
         """
-        layout, _, (sizes, steps) = placed(tuple(shape), tuple(strides), dtype, _DEVICE, offset, -1)
+        layout, _, (sizes, steps) = core_layout(tuple(shape), tuple(strides), dtype, _DEVICE, offset, -1)
         kind, place = "diopiTensorHandle_t", pointer(memory)
-        handle = made(lib.diopirt_tensor_over, kind, context.handle, sizes[0], steps[0], dtype, offset, place, nbytes)
+        handle = call_for_output(
+            lib.diopirt_tensor_over, kind, context.handle, sizes[0], steps[0], dtype, offset, place, nbytes
+        )
         return cls(context, handle, layout, True)
 
     @classmethod
     def from_handle(cls, context: TensorContext, handle: Any) -> Tensor:
-        """The tensor behind `handle`, which `context` owns: closing the result releases nothing."""
+        """Return the tensor behind `handle`, which `context` owns; closing the tensor does not release it."""
         api = context.api
-        dtype = Dtype(made(api.diopiGetTensorDtype, "diopiDtype_t", handle))
-        where = types.Device(made(api.diopiGetTensorDevice, "diopiDevice_t", handle))
-        shape = _sizes(made(api.diopiGetTensorShape, "diopiSize_t", handle))
-        if made(api.diopiIsTensorSparse, "bool", handle):
-            parts = _parts(context, handle)
-            return cls(context, handle, _sparse(shape, dtype, where, parts), False, parts)
-        strides = _sizes(made(api.diopiGetTensorStride, "diopiSize_t", handle))
-        offset = made(api.diopiGetTensorStorageOffset, "int64_t", handle)
-        return cls(context, handle, dense(shape, strides, dtype, where, offset), False)
+        dtype = Dtype(call_for_output(api.diopiGetTensorDtype, "diopiDtype_t", handle))
+        memory_kind = types.Device(call_for_output(api.diopiGetTensorDevice, "diopiDevice_t", handle))
+        shape = _unpack_sizes(call_for_output(api.diopiGetTensorShape, "diopiSize_t", handle))
+        if call_for_output(api.diopiIsTensorSparse, "bool", handle):
+            parts = _fetch_parts(context, handle)
+            return cls(context, handle, _sparse_layout(shape, dtype, memory_kind, parts), False, parts)
+        strides = _unpack_sizes(call_for_output(api.diopiGetTensorStride, "diopiSize_t", handle))
+        offset = call_for_output(api.diopiGetTensorStorageOffset, "int64_t", handle)
+        return cls(context, handle, dense_layout(shape, strides, dtype, memory_kind, offset), False)
 
     @classmethod
-    def told(cls, context: TensorContext, handle: Any, layout: Layout, data: int) -> Tensor:
-        """As `from_handle`, of a dense tensor of which the framework told all; `data` is where its first element is."""
+    def from_layout(cls, context: TensorContext, handle: Any, layout: Layout, data: int) -> Tensor:
+        """Return the dense tensor behind `handle`, whose layout and data address the caller knows already."""
         tensor = cls(context, handle, layout, False)
         tensor._data = data
         return tensor
 
     @classmethod
     def sparse_csr(cls, crow: Tensor, col: Tensor, values: Tensor, shape: Sequence[int]) -> Tensor:
-        """A sparse tensor of the given row pointers, columns and values, which live at least as long as it."""
+        """Create a sparse tensor in compressed sparse row form.
+
+        Args:
+            crow: Row pointers, of shape (rows + 1).
+            col: Column indices, one per stored element.
+            values: Stored elements. All three tensors must stay open while the result is open.
+            shape: Rows and columns.
+
+        Returns:
+            The tensor, in the context of `crow`.
+        """
         context = crow.context
         parts = (crow, col, values)
         sizes = size_pointer(tuple(shape))
-        handle = made(
+        handle = call_for_output(
             lib.diopirt_tensor_sparse_csr,
             "diopiTensorHandle_t",
             context.handle,
             sizes[0],
             *(context.accept(part) for part in parts),
         )
-        return cls(context, handle, _sparse(tuple(shape), values.dtype, values.where, parts), True, parts)
+        return cls(context, handle, _sparse_layout(tuple(shape), values.dtype, values.memory_kind, parts), True, parts)
 
     @property
     def handle(self) -> Any:
-        """The C handle, a cffi pointer."""
+        """The tensor's C handle, a cffi pointer."""
         if self._handle is None or self.context._handle is None:
             raise ReleasedError(f"the tensor of shape {self.shape} is closed, or its context is")
         return self._handle
@@ -224,24 +267,24 @@ class Tensor(Owner):
         return self.layout.storage_offset
 
     @property
-    def where(self) -> types.Device:
-        """Whether it lies on the device or in host memory."""
-        return self.layout.where
+    def memory_kind(self) -> types.Device:
+        """Whether the tensor lies in device or host memory."""
+        return self.layout.memory_kind
 
     @property
     def form(self) -> Hashable:
-        """What tensors have in common that differ in their numbers, and where and how those lie, alone."""
+        """Shape, element type and memory kind as a hashable value."""
         return self.layout.form
 
     @property
     def is_sparse(self) -> bool:
-        """Whether it is in compressed sparse row form."""
+        """Whether the tensor is in compressed sparse row form."""
         return self.layout.is_sparse
 
     @property
     def parts(self) -> tuple[Tensor, ...]:
-        """Row pointers, columns and values of a sparse tensor; of a dense one CallError."""
-        return self._parts or _parts(self.context, self.handle)
+        """Row pointers, columns and values of a sparse tensor; raises `CallError` for a dense tensor."""
+        return self._parts or _fetch_parts(self.context, self.handle)
 
     @property
     def numel(self) -> int:
@@ -250,7 +293,7 @@ class Tensor(Owner):
 
     @property
     def element_size(self) -> int:
-        """Bytes an element takes."""
+        """Size of an element in bytes."""
         return dtypes.to_numpy(self.dtype).itemsize
 
     @property
@@ -263,7 +306,7 @@ class Tensor(Owner):
         """Address of the first element."""
         handle = self.handle
         if self._data is None:
-            self._data = address(made(self.context.api.diopiGetTensorDataConst, "void const*", handle))
+            self._data = address(call_for_output(self.context.api.diopiGetTensorDataConst, "void const*", handle))
         return self._data
 
     @property
@@ -277,43 +320,49 @@ class Tensor(Owner):
         return self.layout.is_contiguous
 
     def numpy(self) -> Array:
-        """A copy of the elements, after waiting for the stream."""
+        """Wait for the stream and return a copy of the elements."""
         span = np.empty(extent(self.shape, self.strides), dtypes.to_numpy(self.dtype))
         self.context.fetch(self, self._start, span)
         return (
             span.reshape(self.shape)
             if self.is_contiguous
-            else strided(span, span.dtype, self.shape, self.strides).copy()
+            else strided_view(span, span.dtype, self.shape, self.strides).copy()
         )
 
     def storage(self) -> Array:
-        """A copy of the whole storage as bytes, after waiting for the stream."""
+        """Wait for the stream and return a copy of the whole storage as bytes."""
         contents = np.empty(self.storage_nbytes, np.uint8)
         self.context.fetch(self, 0, contents)
         return contents
 
     def view(self) -> Array:
-        """The elements themselves, not waiting for the stream; valid as long as the tensor is open.
+        """Return a view of the elements without waiting for the stream; it is valid while the tensor is open.
 
-        TypeError when the host can't address them.
+        Raises:
+            TypeError: The host can't address the tensor's memory.
         """
         if self._elements is None or self._handle is None or self.context._handle is None:
             self._check_addressable()
-            self._elements = elements_at(self.data_ptr, self.layout)
+            self._elements = view_memory(self.data_ptr, self.layout)
         return self._elements
 
     def storage_view(self) -> Array:
-        """The bytes of the whole storage themselves, as `view` has the elements."""
+        """Return a view of the whole storage as bytes; see `view`."""
         self._check_addressable()
         place, nbytes = self._storage_memory()
         return np.frombuffer(ffi.buffer(pointer(place), nbytes), np.uint8)
 
     def write(self, array: Array) -> None:
-        """Overwrite the elements with those of `array`, in stream order; gaps between them stay as they are.
+        """Overwrite the elements in stream order; memory between the elements is not changed.
 
-        TypeError when the dtypes differ; ValueError when the shapes do in more than axes of size 1.
+        Args:
+            array: New values. The shape may differ from the tensor's in axes of size 1.
+
+        Raises:
+            TypeError: The element types differ.
+            ValueError: The shapes differ in more than axes of size 1.
         """
-        _checked_dtype(array, self.dtype)
+        _check_dtype(array, self.dtype)
         if [size for size in array.shape if size != 1] != [size for size in self.shape if size != 1]:
             raise ValueError(f"an array of shape {array.shape} can't be written to a tensor of shape {self.shape}")
         if self.is_contiguous:
@@ -321,27 +370,28 @@ class Tensor(Owner):
             return
         span = np.empty(extent(self.shape, self.strides), array.dtype)
         self.context.fetch(self, self._start, span)
-        strided(span, span.dtype, self.shape, self.strides)[...] = array.reshape(self.shape)
+        strided_view(span, span.dtype, self.shape, self.strides)[...] = array.reshape(self.shape)
         self.context.store(self, self._start, span)
 
     def clone(self) -> Tensor:
-        """A tensor of the same geometry whose storage is a device-to-device copy of this one's."""
-        handle = made(lib.diopirt_tensor_clone, "diopiTensorHandle_t", self.handle)
+        """Return a tensor of the same layout whose storage is a device-to-device copy of this one's."""
+        handle = call_for_output(lib.diopirt_tensor_clone, "diopiTensorHandle_t", self.handle)
         return type(self)(self.context, handle, self.layout, True)
 
     def check_guards(self) -> None:
-        """GuardError if memory just outside the storage was written; waits for the stream."""
-        if code := lib.diopirt_tensor_check(self.handle, damage.cell):
-            fail_guarded(code)
+        """Wait for the stream and raise `GuardError` if memory just outside the storage was written."""
+        if code := lib.diopirt_tensor_check(self.handle, damage_location.cell):
+            raise_guarded_error(code)
 
     def close(self) -> None:
-        # one step, where others that own a handle have several: three tensors are closed for each call
+        """Check the guard zones and free the memory; see `Owner.close`."""
+        # All in one function because every operator call closes three tensors.
         if self._handle is None:
             return
-        if self._owns and self.context._handle is not None and (code := _destroy(self._handle, damage.cell)):
+        if self._owns and self.context._handle is not None and (code := _destroy(self._handle, damage_location.cell)):
             if code == Error.ErrorOccurred:
                 self._handle = None
-            fail_guarded(code)
+            raise_guarded_error(code)
         self._handle = None
 
     def __del__(self) -> None:
@@ -355,44 +405,46 @@ class Tensor(Owner):
         return self
 
     def _storage_memory(self) -> tuple[int, int]:
-        """Address and bytes of the storage, which stay as long as the tensor lives and are asked for once."""
+        """Return the address and the size in bytes of the storage, which are queried once."""
         handle = self.handle
         if self._memory is None:
-            place = address(made(self.context.api.diopiGetTensorStoragePtr, "void*", handle))
-            self._memory = place, int(made(self.context.api.diopiGetTensorStorageNbytes, "size_t", handle))
+            place = address(call_for_output(self.context.api.diopiGetTensorStoragePtr, "void*", handle))
+            self._memory = place, int(call_for_output(self.context.api.diopiGetTensorStorageNbytes, "size_t", handle))
         return self._memory
 
     def _check_addressable(self) -> None:
-        if not (self.device.host_addressable or self.where is types.Device.host):
+        if not (self.device.host_addressable or self.memory_kind is types.Device.host):
             raise TypeError("a view of device memory needs a device the host can address")
 
     @property
     def _start(self) -> int:
-        """Where in its storage the first element lies, in bytes."""
+        """Position of the first element in the storage, in bytes."""
         return self.storage_offset * self.element_size
 
 
-def _checked_dtype(array: Array, dtype: Dtype | None) -> Dtype:
-    """`dtype`, or the array's own when None; TypeError unless the array is of it."""
+def _check_dtype(array: Array, dtype: Dtype | None) -> Dtype:
+    """Return `dtype`, or the array's own type if None; raise `TypeError` if the array has another type."""
     if dtype is None:
         return dtypes.from_numpy(array.dtype)
     if dtypes.to_numpy(dtype) != array.dtype:
-        raise TypeError(f"an array of {array.dtype} for a tensor of {dtype.name}")
+        raise TypeError(f"the array has element type {array.dtype}, but the tensor has {dtype.name}")
     return dtype
 
 
-def _sizes(size: Any) -> tuple[int, ...]:
+def _unpack_sizes(size: Any) -> tuple[int, ...]:
     return tuple(ffi.unpack(size.data, size.len)) if size.len else ()
 
 
-def _parts(context: TensorContext, handle: Any) -> tuple[Tensor, ...]:
-    """Row pointers, columns and values of the sparse tensor behind `handle`; CallError of a dense one."""
+def _fetch_parts(context: TensorContext, handle: Any) -> tuple[Tensor, ...]:
+    """Return row pointers, columns and values of the sparse tensor behind `handle`."""
     api = context.api
-    questions = (api.diopiGetTensorCrowIndices, api.diopiGetTensorColIndices, api.diopiGetTensorValues)
-    handles = [made(question, "diopiConstTensorHandle_t", handle) for question in questions]
-    return tuple([Tensor.from_handle(context, one) for one in handles])
+    getters = (api.diopiGetTensorCrowIndices, api.diopiGetTensorColIndices, api.diopiGetTensorValues)
+    handles = [call_for_output(getter, "diopiConstTensorHandle_t", handle) for getter in getters]
+    return tuple([Tensor.from_handle(context, part) for part in handles])
 
 
-def _sparse(shape: tuple[int, ...], dtype: Dtype, where: types.Device, parts: tuple[Tensor, ...]) -> Layout:
-    """The layout of a sparse tensor of these parts, which has no strides."""
-    return Layout(shape, (), dtype, where, parts=tuple([part.form for part in parts]))
+def _sparse_layout(
+    shape: tuple[int, ...], dtype: Dtype, memory_kind: types.Device, parts: tuple[Tensor, ...]
+) -> Layout:
+    """Return the layout of a sparse tensor, which does not have strides."""
+    return Layout(shape, (), dtype, memory_kind, parts=tuple([part.form for part in parts]))

@@ -54,10 +54,10 @@ def _windows(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: S
     stride = _per_axis(stride or kernel, rank)
     pads = []
     for size, k, step, pad, far in zip(x.shape[lead:], kernel, stride, padding, dilation, strict=True):
-        rest = size + 2 * pad - far * (k - 1) - 1
-        count = -(-rest // step) if ceil_mode else rest // step
+        remainder = size + 2 * pad - far * (k - 1) - 1
+        count = -(-remainder // step) if ceil_mode else remainder // step
         count -= ceil_mode and count * step >= size + pad  # no window begins in the padding after the end
-        pads.append((pad, max(count * step - rest, 0) + pad))
+        pads.append((pad, max(count * step - remainder, 0) + pad))
     return (1,) * lead + tuple(kernel), (1,) * lead + stride, (1,) * lead + dilation, [(0, 0)] * lead + pads
 
 
@@ -186,7 +186,11 @@ def group_norm(
     parts = x.reshape(x.shape[0], groups, channels // groups, *x.shape[2:])
     normal = _normalised(parts, range(2, parts.ndim), eps)[0].reshape(x.shape)
     shape = (1, -1, *[1] * (x.ndim - 2))
-    return _affine(normal, *(None if one is None else one.reshape(shape) for one in (weight, bias))), None, None
+    return (
+        _affine(normal, *(None if parameter is None else parameter.reshape(shape) for parameter in (weight, bias))),
+        None,
+        None,
+    )
 
 
 @operator("_native_batch_norm_legit.no_stats")
@@ -195,14 +199,18 @@ def instance_norm(
 ) -> tuple[Array, None, None]:
     normal = _normalised(x, [0, *range(2, x.ndim)], eps)[0]
     shape = (1, -1, *[1] * (x.ndim - 2))
-    return _affine(normal, *(None if one is None else one.reshape(shape) for one in (weight, bias))), None, None
+    return (
+        _affine(normal, *(None if parameter is None else parameter.reshape(shape) for parameter in (weight, bias))),
+        None,
+        None,
+    )
 
 
-def _normalised(x: Array, along: Sequence[int], eps: float) -> tuple[Array, Array, Array]:
+def _normalised(x: Array, dims: Sequence[int], eps: float) -> tuple[Array, Array, Array]:
     """With mean 0 and variance 1 along axes; the mean, and the factor. Half precision in float32, as PyTorch does."""
     x = x.astype(jnp.float32) if x.dtype in (jnp.float16, jnp.bfloat16) else x
-    mean = jnp.mean(x, axes(list(along)), keepdims=True)
-    scale = lax.rsqrt(jnp.var(x, axes(list(along)), keepdims=True) + eps)
+    mean = jnp.mean(x, axes(list(dims)), keepdims=True)
+    scale = lax.rsqrt(jnp.var(x, axes(list(dims)), keepdims=True) + eps)
     return (x - mean) * scale, mean, scale
 
 

@@ -28,10 +28,10 @@ def permute(x: Array, dims: Sequence[int]) -> Array:
 @operator("expand")
 def expand(x: Array, size: Sequence[Any], implicit: bool = False) -> Array:
     added = len(size) - x.ndim
-    kept = (
+    shape = (
         have if isinstance(want, int) and want == -1 else want for want, have in zip(size[added:], x.shape, strict=True)
     )
-    return jnp.broadcast_to(x, (*size[:added], *kept))
+    return jnp.broadcast_to(x, (*size[:added], *shape))
 
 
 @operator("unsqueeze")
@@ -47,16 +47,16 @@ def squeeze(x: Array, dims: int | Sequence[int]) -> Array:
 
 @operator("select.int")
 def select(x: Array, dim: int, index: int) -> Array:
-    return x[_along(x, dim, index)]
+    return x[_index_axis(x, dim, index)]
 
 
 @operator("slice.Tensor")
 def slice_along(x: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Array:
     end = None if isinstance(end, int) and end == END else end
-    return x[_along(x, dim, slice(start, end, step))]
+    return x[_index_axis(x, dim, slice(start, end, step))]
 
 
-def _along(x: Array, dim: int, index: Any) -> tuple[Any, ...]:
+def _index_axis(x: Array, dim: int, index: Any) -> tuple[Any, ...]:
     return (*[slice(None)] * (dim % x.ndim), index)
 
 
@@ -120,9 +120,9 @@ def embedding(weight: Array, indices: Array, *_: Any) -> Array:
 
 @operator("index.Tensor")
 def index(x: Array, indices: Sequence[Array | None]) -> Array:
-    if any(one is not None and one.dtype == bool for one in indices):
+    if any(index is not None and index.dtype == bool for index in indices):
         raise NotImplementedError("a mask as index, by which the sizes of the result depend on data")
-    return x[tuple(slice(None) if one is None else one for one in indices)]
+    return x[tuple(slice(None) if index is None else index for index in indices)]
 
 
 @operator("index_select")
@@ -132,7 +132,7 @@ def index_select(x: Array, dim: int, indices: Array) -> Array:
 
 @operator("index_put")
 def index_put(x: Array, indices: Sequence[Array | None], values: Array, accumulate: bool = False) -> Array:
-    place = x.at[tuple(slice(None) if one is None else one for one in indices)]
+    place = x.at[tuple(slice(None) if index is None else index for index in indices)]
     return place.add(values) if accumulate else place.set(values)
 
 
@@ -155,18 +155,18 @@ def scatter_add(x: Array, dim: int, indices: Array, source: Array) -> Array:
 def _grid(x: Array, dim: int, indices: Array) -> tuple[Array, ...]:
     """The indices along every axis for those along one."""
     grid = jnp.meshgrid(*(jnp.arange(size) for size in indices.shape), indexing="ij") if indices.ndim else []
-    return tuple(indices if axis == dim % x.ndim else one for axis, one in enumerate(grid))
+    return tuple(indices if axis == dim % x.ndim else index for axis, index in enumerate(grid))
 
 
 @operator("select_scatter")
 def select_scatter(x: Array, source: Array, dim: int, index: int) -> Array:
-    return x.at[_along(x, dim, index)].set(source)
+    return x.at[_index_axis(x, dim, index)].set(source)
 
 
 @operator("slice_scatter")
 def slice_scatter(x: Array, source: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Array:
     end = None if isinstance(end, int) and end == END else end
-    return x.at[_along(x, dim, slice(start, end, step))].set(source)
+    return x.at[_index_axis(x, dim, slice(start, end, step))].set(source)
 
 
 @operator("pixel_shuffle")

@@ -99,14 +99,14 @@ def _truncated(x: Array, other: Any) -> Array:
 
 
 @operator("clamp", "clamp.Tensor")
-def clamp(x: Array, least: Any = None, most: Any = None) -> Array:
-    x = x if least is None else jnp.maximum(x, least)
-    return x if most is None else jnp.minimum(x, most)
+def clamp(x: Array, lower: Any = None, upper: Any = None) -> Array:
+    x = x if lower is None else jnp.maximum(x, lower)
+    return x if upper is None else jnp.minimum(x, upper)
 
 
 @operator("hardtanh")
-def hardtanh(x: Array, least: float = -1, most: float = 1) -> Array:
-    return clamp(x, least, most)
+def hardtanh(x: Array, lower: float = -1, upper: float = 1) -> Array:
+    return clamp(x, lower, upper)
 
 
 @operator("gelu")

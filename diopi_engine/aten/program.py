@@ -49,12 +49,12 @@ def converted(
     _leave_out_same_views(program.graph_module.graph)
     if lacking := sorted({_name(node) for node in _calls(program)} - set(OPERATORS) - set(_ASSERTIONS)):
         raise CompileError(f"operators of the network are not served: {', '.join(lacking)}")
-    names = [one.arg.name for one in program.graph_signature.input_specs]
+    names = [spec.arg.name for spec in program.graph_signature.input_specs]
     weights = _weights(program)
     order = [names.index(name) for name in weights] + [
-        n for n, one in enumerate(program.graph_signature.input_specs) if one.kind is InputKind.USER_INPUT
+        n for n, spec in enumerate(program.graph_signature.input_specs) if spec.kind is InputKind.USER_INPUT
     ]
-    targets = {one.arg.name: str(one.target) for one in program.graph_signature.input_specs}
+    targets = {spec.arg.name: str(spec.target) for spec in program.graph_signature.input_specs}
 
     def function(*arguments: Any) -> list[Array]:
         return _run(program, {names[place]: value for place, value in zip(order, arguments, strict=True)})
@@ -98,10 +98,12 @@ def _view(node: Any) -> list[tuple[Any, Any]]:
 def _weights(program: ExportedProgram) -> dict[str, np.ndarray[Any, Any]]:
     """Parameters, buffers and constants that the graph uses, by the name of their node."""
     used = {node.name for node in program.graph.nodes if node.op == "placeholder" and node.users}
-    held = {**program.state_dict, **program.constants}
+    tensors = {**program.state_dict, **program.constants}
     specs = program.graph_signature.input_specs
     kinds = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
-    return {one.arg.name: _array(held[one.target]) for one in specs if one.kind in kinds and one.arg.name in used}
+    return {
+        spec.arg.name: _array(tensors[spec.target]) for spec in specs if spec.kind in kinds and spec.arg.name in used
+    }
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
@@ -114,8 +116,8 @@ def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
 def _calls(program: ExportedProgram) -> list[Any]:
     """The nodes that call an operator of ATen."""
     nodes = [node for node in program.graph.nodes if node.op == "call_function" and node.target not in _ON_SIZES]
-    if other := [str(node.target) for node in nodes if not isinstance(node.target, torch._ops.OpOverload)]:
-        raise CompileError(f"the network calls {', '.join(other)}, which is no operator of ATen")
+    if unsupported := [str(node.target) for node in nodes if not isinstance(node.target, torch._ops.OpOverload)]:
+        raise CompileError(f"the network calls {', '.join(unsupported)}, which is no operator of ATen")
     return nodes
 
 
@@ -130,14 +132,14 @@ def _run(program: ExportedProgram, values: dict[str, Any]) -> list[Array]:
     if kinds:
         raise CompileError(f"the network changes {', '.join(sorted(kinds))}: compile it in the mode of evaluation")
 
-    def of(value: Any) -> Any:
+    def substitute(value: Any) -> Any:
         return torch.fx.node.map_arg(value, lambda node: values[node.name])
 
     for node in program.graph.nodes:
         if node.op == "call_function":
-            values[node.name] = _called(node, of(node.args), of(node.kwargs))
+            values[node.name] = _called(node, substitute(node.args), substitute(node.kwargs))
     output = next(node for node in program.graph.nodes if node.op == "output")
-    return [jnp.asarray(one) for one in of(output.args[0])]
+    return [jnp.asarray(result) for result in substitute(output.args[0])]
 
 
 def _called(node: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
@@ -156,7 +158,7 @@ def _called(node: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> An
 def _typed(result: Any, example: Any) -> Any:
     """Results in the element types that PyTorch gives them."""
     if isinstance(example, list | tuple):
-        return [_typed(one, its) for one, its in zip(result, example, strict=True)]
+        return [_typed(actual, expected) for actual, expected in zip(result, example, strict=True)]
     if result is None or not isinstance(example, torch.Tensor):
         return result
     return jnp.asarray(result).astype(str(example.dtype).removeprefix("torch."))

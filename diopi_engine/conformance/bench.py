@@ -72,11 +72,11 @@ class Bench:
     def check_batch(self, context: Any, size: int, name: str = "layer", seed: int = 0) -> None:
         """A batch is computed right, and nothing but its outputs is written."""
         x, y = batch(size, seed)
-        kept = x.copy()
+        copy = x.copy()
         self.client.execute(context, size, [x, y])
         check_array(f"the output for a batch of {size}", y[:size], networks.expected(name, x))
         check("what lies behind the output", bool((y[size:] == GUARD).all()), True)
-        check("whether the input is as it was", np.array_equal(x, kept), True)
+        check("whether the input is as it was", np.array_equal(x, copy), True)
 
 
 def batch(size: int, seed: int = 0) -> tuple[Array, Array]:
@@ -91,31 +91,31 @@ def case(function: Callable[[Bench], None]) -> Callable[[Bench], None]:
     return function
 
 
-def check(what: str, found: Any, expected: Any) -> None:
+def check(subject: str, found: Any, expected: Any) -> None:
     """NotConformingError unless what was found is what was expected."""
     if found != expected:
-        raise NotConformingError(f"{what} is {found}, expected {expected}")
+        raise NotConformingError(f"{subject} is {found}, expected {expected}")
 
 
-def check_array(what: str, found: Array, expected: Array) -> None:
+def check_array(subject: str, found: Array, expected: Array) -> None:
     """NotConformingError unless arrays agree within the rounding of float32 sums of a few terms."""
-    wrong = ~np.isclose(found, expected, rtol=1e-5, atol=1e-6)
-    if wrong.any():
-        place = tuple(int(index) for index in np.argwhere(wrong)[0])
+    mismatches = ~np.isclose(found, expected, rtol=1e-5, atol=1e-6)
+    if mismatches.any():
+        place = tuple(int(index) for index in np.argwhere(mismatches)[0])
         raise NotConformingError(
-            f"{what} has {int(wrong.sum())} wrong elements of {wrong.size}: at {place} {found[place]}, "
+            f"{subject} has {int(mismatches.sum())} wrong elements of {mismatches.size}: at {place} {found[place]}, "
             f"expected {expected[place]}"
         )
 
 
 @contextmanager
-def refused(what: str, *results: Enumeration) -> Iterator[None]:
+def refused(subject: str, *results: Enumeration) -> Iterator[None]:
     """What is done within must fail, with one of these results."""
     try:
         yield
     except FailedCallError as error:
         if error.result not in results:
             names = " or ".join(result.name for result in results)
-            raise NotConformingError(f"{what} answers {error}, expected {names}") from None
+            raise NotConformingError(f"{subject} answers {error}, expected {names}") from None
         return
-    raise NotConformingError(f"{what} is done, expected {results[0].name}")
+    raise NotConformingError(f"{subject} is done, expected {results[0].name}")

@@ -110,8 +110,8 @@ def the_scheme_is_described(bench: Bench) -> None:
         check("the engine's number", bench.client.get("hgEngineGetEngineID", engine), 1)
         check("the number of engines", bench.client.get("hgSchemeGetEngineCount", scheme), 2)
         controls = [bench.client.get("hgSchemeGetEngineControl", scheme, n) for n in (0, 1)]
-        check("the names", [ffi.string(one.engineName) for one in controls], [b"first", b"second"])
-        check("the virtual cores", [one.coreMask for one in controls], [1, 2])
+        check("the names", [ffi.string(control.engineName) for control in controls], [b"first", b"second"])
+        check("the virtual cores", [control.coreMask for control in controls], [1, 2])
         with refused("engine 2 of 2", Result.ERROR_INVALID_ARGUMENT):
             bench.client.get("hgSchemeGetEngineControl", scheme, 2)
 
@@ -171,9 +171,9 @@ def batches_that_can_not_be(bench: Bench) -> None:
 def bindings_that_can_not_be(bench: Bench) -> None:
     x, y = batch(3)
     with bench.engine() as engine, bench.context(engine) as context:
-        wrong: dict[str, list[Any]] = {"no input": [ffi.NULL, y], "no output": [x, ffi.NULL], "one memory": [y, y]}
-        for what, bindings in wrong.items():
-            with refused(f"bindings with {what}", Result.ERROR_BINDING):
+        invalid: dict[str, list[Any]] = {"no input": [ffi.NULL, y], "no output": [x, ffi.NULL], "one memory": [y, y]}
+        for subject, bindings in invalid.items():
+            with refused(f"bindings with {subject}", Result.ERROR_BINDING):
                 bench.client.execute(context, 3, bindings)
         check("whether the output is as it was", bool((y == GUARD).all()), True)
         bench.check_batch(context, 3)
@@ -237,25 +237,25 @@ def contexts_give_their_cores_back(bench: Bench) -> None:
 def cores_by_mask(bench: Bench) -> None:
     count = bench.attribute(DeviceAttribute.CORE_COUNT)
     wanted = 1 << (count - 1)
-    with bench.engine() as engine, bench.engine("other") as other:
+    with bench.engine() as engine, bench.engine("other") as second:
         for mask in (0, 1 << count):
             with refused(f"a mask of {mask:#x}", Result.ERROR_INVALID_ARGUMENT):
                 bench.client.context(engine, AS_MASK, mask)
         with bench.context(engine, AS_MASK, wanted) as context:
             with refused("cores that another context has", Result.ERROR_CORES_UNAVAILABLE):
-                bench.client.context(other, AS_MASK, wanted)
+                bench.client.context(second, AS_MASK, wanted)
             bench.check_batch(context, 9)
-            rest = bench.client.get("hgDeviceRetain", 0, count - 1, DevicePriority.P0)
-            check("the cores that were left", rest, wanted - 1)
-            bench.client.call("hgDeviceRelease", 0, rest)
+            remaining = bench.client.get("hgDeviceRetain", 0, count - 1, DevicePriority.P0)
+            check("the cores that were left", remaining, wanted - 1)
+            bench.client.call("hgDeviceRelease", 0, remaining)
 
 
 @case
 def no_cores_are_left(bench: Bench) -> None:
-    with bench.engine() as engine, bench.engine("other") as other, bench.context(engine, MAXIMUM) as context:
+    with bench.engine() as engine, bench.engine("other") as second, bench.context(engine, MAXIMUM) as context:
         for policy in (MINIMUM, MAXIMUM):
             with refused("a context without cores", Result.ERROR_CORES_UNAVAILABLE):
-                bench.client.context(other, policy)
+                bench.client.context(second, policy)
         bench.check_batch(context, 2)
 
 
@@ -263,12 +263,12 @@ def no_cores_are_left(bench: Bench) -> None:
 def a_group_takes_its_cores_at_once(bench: Bench) -> None:
     count = bench.free
     with bench.engine("first") as first, bench.engine("second") as second:
-        with bench.context(first) as one:
+        with bench.context(first) as context:
             check("the number of free cores", bench.free, count - 2)
             with bench.context(second) as two:
                 check("the number of free cores", bench.free, count - 2)
                 for _ in range(2):
-                    bench.check_batch(one, 7, "first")
+                    bench.check_batch(context, 7, "first")
                     bench.check_batch(two, 7, "second")
         check("the number of free cores", bench.free, count)
 

@@ -53,11 +53,11 @@ class Client:
 
     def get(self, name: str, *arguments: Any, position: int = -1) -> Any:
         """What a function answers through its pointer, the last argument if no position is given."""
-        function: Function = next(one for one in hgrt.FUNCTIONS if one.name == name)
+        function: Function = next(candidate for candidate in hgrt.FUNCTIONS if candidate.name == name)
         place = position % len(function.parameters)
-        answer = ffi.new(function.parameters[place].type)
-        self.call(name, *arguments[:place], answer, *arguments[place:])
-        return answer[0]
+        output = ffi.new(function.parameters[place].type)
+        self.call(name, *arguments[:place], output, *arguments[place:])
+        return output[0]
 
     def text(self, name: str, *arguments: Any) -> str:
         """The text a function answers."""
@@ -74,8 +74,8 @@ class Client:
     def execute(self, context: Any, batch: int, arrays: Sequence[Any], info: Any = ffi.NULL) -> None:
         """Execute on arrays in system memory, or handles of tensors."""
         pointers = [
-            ffi.cast("void*", one.ctypes.data if isinstance(one, np.ndarray) else ffi.cast("uintptr_t", one))
-            for one in arrays
+            ffi.cast("void*", array.ctypes.data if isinstance(array, np.ndarray) else ffi.cast("uintptr_t", array))
+            for array in arrays
         ]
         self.call("hgExecutionContextExecute", context, batch, ffi.new("void*[]", pointers), info)
 

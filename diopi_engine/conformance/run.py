@@ -41,7 +41,7 @@ class _Worker:
         command = [sys.executable, "-m", f"diopi_engine.conformance.{module}", subject, str(folder), str(writing)]
         self._process: Any = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[writing], text=True)
         os.close(writing)
-        self._answers = os.fdopen(reading)
+        self._replies = os.fdopen(reading)
 
     def run(self, case: str, timeout: float) -> Verdict:
         """Run a case."""
@@ -50,9 +50,9 @@ class _Worker:
             self._process.stdin.flush()
         except BrokenPipeError:
             return self._crashed(case)
-        if not select.select([self._answers], [], [], timeout)[0]:
+        if not select.select([self._replies], [], [], timeout)[0]:
             return Verdict(case, "timed_out", f"it took more than {timeout:g} s")
-        line = self._answers.readline()
+        line = self._replies.readline()
         return Verdict(case, *json.loads(line)) if line else self._crashed(case)
 
     def _crashed(self, case: str) -> Verdict:
@@ -61,7 +61,7 @@ class _Worker:
 
     def close(self) -> None:
         """End the process."""
-        self._answers.close()
+        self._replies.close()
         self._process.kill()
         self._process.communicate()
 

@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 def serve(cases: Mapping[str, Callable[[T], Any]], bench: T, descriptor: int) -> None:
     """Run cases with what they need until there are no more."""
-    with os.fdopen(descriptor, "w") as answers:
+    with os.fdopen(descriptor, "w") as replies:
         for name in sys.stdin:
-            print(json.dumps(verdict_of(cases[name.strip()], bench)), file=answers, flush=True)
+            print(json.dumps(verdict_of(cases[name.strip()], bench)), file=replies, flush=True)
 
 
 def verdict_of(case: Callable[[T], Any], bench: T) -> tuple[str, str]:

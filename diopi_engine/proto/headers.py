@@ -86,12 +86,12 @@ def write(folder: Path) -> None:
 
 def cdef(declarations: Sequence[Declaration]) -> str:
     """Declarations as cffi reads them: without comments and attributes."""
-    return "".join(f"{_plain(one)}\n" for one in declarations)
+    return "".join(f"{_plain(declaration)}\n" for declaration in declarations)
 
 
 def _hgrt() -> str:
     subject = "HanGuangRT: loads compiled networks, and runs them on the cores of a device."
-    body = "\n".join(_documented(one, "HG_EXPORT ") for one in hgrt.DECLARATIONS)
+    body = "\n".join(_documented(declaration, "HG_EXPORT ") for declaration in hgrt.DECLARATIONS)
     return _TEXT.format(subject=subject, guard="HGRT", export=_EXPORT.format("HG_EXPORT"), body=body, cpp="")
 
 
@@ -99,9 +99,9 @@ def _nvdla() -> str:
     subject = (
         "The user-mode driver of NVDLA: the C++ class that loads networks and runs them, and the C layer below it."
     )
-    body = "\n".join(_documented(one, "NVDLA_EXPORT ") for one in nvdla.DECLARATIONS)
-    methods = "\n".join(_indented(_comment(one) + f"virtual {_method(one)} = 0;\n") for one in nvdla.METHODS)
-    factories = "\n".join(_comment(one) + f"NVDLA_EXPORT {_method(one)};\n" for one in nvdla.FACTORIES)
+    body = "\n".join(_documented(declaration, "NVDLA_EXPORT ") for declaration in nvdla.DECLARATIONS)
+    methods = "\n".join(_indented(_comment(method) + f"virtual {_method(method)} = 0;\n") for method in nvdla.METHODS)
+    factories = "\n".join(_comment(method) + f"NVDLA_EXPORT {_method(method)};\n" for method in nvdla.FACTORIES)
     cpp = _CPP.format(methods=methods, factories=factories)
     return _TEXT.format(subject=subject, guard="NVDLA", export=_EXPORT.format("NVDLA_EXPORT"), body=body, cpp=cpp)
 

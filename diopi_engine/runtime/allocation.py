@@ -36,13 +36,13 @@ class Allocation:
     group: str
     devices: Mapping[int, Device]
     lanes: Sequence[Sequence[Lane]]
-    taken: Mapping[int, int]
+    core_masks: Mapping[int, int]
     contexts: set[int]
 
     def serves(self, manifest: Manifest, device: Device) -> bool:
         """Whether an engine of a device, without a context, can have one with these cores."""
-        its = self.devices.get(manifest.control.virtual_device)
-        return self.group == manifest.group and its is device and manifest.engine not in self.contexts
+        mapped = self.devices.get(manifest.control.virtual_device)
+        return self.group == manifest.group and mapped is device and manifest.engine not in self.contexts
 
     def mask(self, engine: int) -> int:
         """The cores of an engine."""
@@ -52,11 +52,11 @@ class Allocation:
         """End the use of all its cores."""
         for device in self.devices.values():
             with device.cores.choosing():
-                device.cores.end_use(self.taken[device.number])
+                device.cores.end_use(self.core_masks[device.number])
 
 
 def allocate(
-    manifest: Manifest, device: Device, every: Sequence[Device], policy: CoreAllocPolicy, mask: int
+    manifest: Manifest, device: Device, devices: Sequence[Device], policy: CoreAllocPolicy, mask: int
 ) -> Allocation:
     """Take cores for the group of an engine of `device`.
 
@@ -70,25 +70,25 @@ def allocate(
         if control.memory > device.local_memory:
             needed = f"engine {control.name!r} needs {control.memory} bytes of local memory"
             raise CallError(Result.ERROR_OUT_OF_MEMORY, f"{needed}, a core has {device.local_memory}")
-    own = manifest.control.virtual_device
-    others = sorted({control.virtual_device for control in manifest.scheme} - {own})
-    free = [one for one in every if one is not device]
-    reason = f"the scheme needs {len(others) + 1} devices, there are {len(every)}"
-    for chosen in permutations(free, len(others)):
-        mapped = {own: device, **dict(zip(others, chosen, strict=True))}
+    virtual_device = manifest.control.virtual_device
+    virtual_others = sorted({control.virtual_device for control in manifest.scheme} - {virtual_device})
+    free = [mapped_device for mapped_device in devices if mapped_device is not device]
+    reason = f"the scheme needs {len(virtual_others) + 1} devices, there are {len(devices)}"
+    for chosen in permutations(free, len(virtual_others)):
+        mapped = {virtual_device: device, **dict(zip(virtual_others, chosen, strict=True))}
         with ExitStack() as stack:
-            for one in sorted(
-                mapped.values(), key=lambda one: one.number
+            for mapped_device in sorted(
+                mapped.values(), key=lambda candidate: candidate.number
             ):  # in one order, so that nobody waits in a ring
-                stack.enter_context(one.cores.choosing())
+                stack.enter_context(mapped_device.cores.choosing())
             try:
-                return _taken(manifest, mapped, policy, mask)
+                return _reserve_cores(manifest, mapped, policy, mask)
             except CallError as error:
                 reason = str(error)
     raise CallError(Result.ERROR_CORES_UNAVAILABLE, reason)
 
 
-def _taken(manifest: Manifest, mapped: Mapping[int, Device], policy: CoreAllocPolicy, mask: int) -> Allocation:
+def _reserve_cores(manifest: Manifest, mapped: Mapping[int, Device], policy: CoreAllocPolicy, mask: int) -> Allocation:
     copies = {
         virtual: _copies(manifest, virtual, device, policy, mask if virtual == manifest.control.virtual_device else 0)
         for virtual, device in mapped.items()
@@ -96,14 +96,14 @@ def _taken(manifest: Manifest, mapped: Mapping[int, Device], policy: CoreAllocPo
     lanes = [lanes_of(control, copies[control.virtual_device]) for control in manifest.scheme]
     if mask:
         lanes[manifest.engine] = _chunks(numbers(mask), manifest.control.cores_per_batch)
-    taken = {
+    masks = {
         device.number: mask_of([*{core for copy in copies[virtual] for core in copy.values()}])
         for virtual, device in mapped.items()
     }
-    taken[mapped[manifest.control.virtual_device].number] |= mask
+    masks[mapped[manifest.control.virtual_device].number] |= mask
     for device in mapped.values():
-        device.cores.use(taken[device.number])
-    return Allocation(manifest.group, mapped, lanes, taken, set())
+        device.cores.use(masks[device.number])
+    return Allocation(manifest.group, mapped, lanes, masks, set())
 
 
 def _copies(
@@ -115,11 +115,11 @@ def _copies(
     fixed: dict[int, int] = {}
     available = device.cores.available
     if mask:
-        own = numbers(manifest.control.core_mask)
+        virtual_cores = numbers(manifest.control.core_mask)
         usable = available | device.cores.free
         if mask & ~usable:
             raise CallError(Result.ERROR_CORES_UNAVAILABLE, f"of cores {mask:#x} only {mask & usable:#x} are free")
-        fixed = dict(zip(own, numbers(mask), strict=False))
+        fixed = dict(zip(virtual_cores, numbers(mask), strict=False))
         available &= ~mask
     left = [core for core in wanted if core not in fixed]
     cores = numbers(available)

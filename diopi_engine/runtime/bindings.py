@@ -38,18 +38,18 @@ def arrays_of(
     return inputs, [array for array, binding in zip(arrays, described, strict=True) if not binding.is_input]
 
 
-def _array(handles: Handles, context: Context, binding: Binding, batch: int, given: int, info: Any) -> Array:
-    if not given:
+def _array(handles: Handles, context: Context, binding: Binding, batch: int, nbytes: int, info: Any) -> Array:
+    if not nbytes:
         raise CallError(Result.ERROR_BINDING, f"binding {binding.name} is NULL")
     shape, dtype = shape_of(binding, batch), numpy_type(binding.dtype)
     size = prod(shape) * dtype.itemsize
     location = info.location if info is not None else MemoryType.SYSTEM
     if location == MemoryType.HOST:
-        memory = _tensor_bytes(handles.find(Tensor, given), context, binding, batch)
+        memory = _tensor_bytes(handles.find(Tensor, nbytes), context, binding, batch)
     elif location == MemoryType.SYSTEM:
         if info is not None and info.size and info.size < size:
             raise CallError(Result.ERROR_BINDING, f"binding {binding.name} has {info.size} bytes, expected {size}")
-        memory = np.frombuffer(memoryview(ffi.buffer(ffi.cast("char*", given), size)), np.uint8)
+        memory = np.frombuffer(memoryview(ffi.buffer(ffi.cast("char*", nbytes), size)), np.uint8)
     else:
         raise CallError(Result.ERROR_INVALID_ARGUMENT, f"binding {binding.name} is at location {location}")
     return memory[:size].view(dtype).reshape(shape)
@@ -76,6 +76,10 @@ def _tensor_bytes(tensor: Tensor, context: Context, binding: Binding, batch: int
 def _check_apart(bindings: Sequence[Binding], arrays: Sequence[Array]) -> None:
     """HG_ERROR_BINDING if an output lies where another binding does."""
     places = [(array.ctypes.data, array.ctypes.data + array.nbytes) for array in arrays]
-    for (one, (start, end)), (other, (its_start, its_end)) in combinations(zip(bindings, places, strict=True), 2):
-        if start < its_end and its_start < end and not (one.is_input and other.is_input):
-            raise CallError(Result.ERROR_BINDING, f"bindings {one.name} and {other.name} overlap, one is an output")
+    for (binding, (start, end)), (second, (second_start, second_end)) in combinations(
+        zip(bindings, places, strict=True), 2
+    ):
+        if start < second_end and second_start < end and not (binding.is_input and second.is_input):
+            raise CallError(
+                Result.ERROR_BINDING, f"bindings {binding.name} and {second.name} overlap, one is an output"
+            )

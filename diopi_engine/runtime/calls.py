@@ -70,9 +70,9 @@ def current() -> Device:
 _TEXTS: dict[str, Any] = {}
 
 
-def _text(text: str, kept: dict[Any, Any] = _TEXTS) -> Any:
-    """A string for C, which lives as long as `kept`."""
-    return kept.setdefault(text, ffi.new("char[]", text.encode()))
+def _text(text: str, cache: dict[Any, Any] = _TEXTS) -> Any:
+    """A string for C, which lives as long as `cache`."""
+    return cache.setdefault(text, ffi.new("char[]", text.encode()))
 
 
 @call
@@ -179,7 +179,7 @@ def hgEngineGetBindingIndex(engine: LoadedEngine, name: Any) -> int:
 
 @call
 def hgEngineGetBindingName(engine: LoadedEngine, index: int) -> Any:
-    return _text(_binding(engine, index).name, engine.kept)
+    return _text(_binding(engine, index).name, engine.c_strings)
 
 
 @call
@@ -232,15 +232,23 @@ def hgSchemeGetEngineCount(scheme: Scheme) -> int:
 
 @call
 def hgSchemeGetEngineControl(scheme: Scheme, number: int) -> Any:
-    controls, kept = scheme.owner.engine.manifest.scheme, scheme.owner.kept
+    controls, cache = scheme.owner.engine.manifest.scheme, scheme.owner.c_strings
     if not 0 <= number < len(controls):
         raise invalid(f"engine {number}, expected one of 0 to {len(controls) - 1}")
-    if number not in kept:
-        one = controls[number]
-        name, mode = _text(one.name, kept), ExecuteMode[one.mode.upper()]
-        fields = [number, name, one.virtual_device, one.memory_group, mode, one.cores_per_batch, one.core_mask]
-        kept[number] = ffi.new("hgEngineControl*", [*fields, one.memory])
-    return kept[number]
+    if number not in cache:
+        control = controls[number]
+        name, mode = _text(control.name, cache), ExecuteMode[control.mode.upper()]
+        fields = [
+            number,
+            name,
+            control.virtual_device,
+            control.memory_group,
+            mode,
+            control.cores_per_batch,
+            control.core_mask,
+        ]
+        cache[number] = ffi.new("hgEngineControl*", [*fields, control.memory])
+    return cache[number]
 
 
 @call
@@ -250,7 +258,11 @@ def hgEngineGetMaxBatchSize(engine: LoadedEngine, flags: int) -> int:
         raise invalid(f"flags are {flags:#x}, of which {flags & ~known:#x} is unknown")
     manifest, copies = engine.engine.manifest, 1
     if flags & BatchSizeFlags.MAX_CORES and manifest.has_batch:
-        masks = [one.core_mask for one in manifest.scheme if one.virtual_device == manifest.control.virtual_device]
+        masks = [
+            control.core_mask
+            for control in manifest.scheme
+            if control.virtual_device == manifest.control.virtual_device
+        ]
         together = len({core for mask in masks for core in cores.numbers(mask)})
         copies = max(engine.device.cores.count // together, 1)
     return manifest.max_batch * copies
@@ -267,8 +279,8 @@ def hgEngineCreateExecutionContext(engine: LoadedEngine, policy: CoreAllocPolicy
     with HANDLES.lock:
         if engine.context is not None:
             raise CallError(Result.ERROR_CONTEXT_EXISTS, "the engine has a context")
-        existing = {id(one.allocation): one.allocation for one in HANDLES.all(Context)}.values()
-        serving = [one for one in existing if one.serves(manifest, device)]
+        existing = {id(context.allocation): context.allocation for context in HANDLES.all(Context)}.values()
+        serving = [allocation for allocation in existing if allocation.serves(manifest, device)]
         allocation = serving[0] if serving else allocate(manifest, device, devices(), policy, mask)
         try:
             if serving and by_mask and allocation.mask(manifest.engine) != mask:
@@ -301,9 +313,9 @@ def hgExecutionContextExecute(context: Context, batch: int, bindings: Any, info:
     manifest = context.owner.engine.manifest
     lanes = len(context.allocation.lanes[manifest.engine])
     copies = lanes * manifest.control.cores_per_batch // manifest.control.core_mask.bit_count()
-    most = manifest.max_batch * copies if manifest.has_batch else 1
-    if not 1 <= batch <= most:
-        raise CallError(Result.ERROR_BATCH_SIZE, f"the batch is {batch}, expected 1 to {most}")
+    limit = manifest.max_batch * copies if manifest.has_batch else 1
+    if not 1 <= batch <= limit:
+        raise CallError(Result.ERROR_BATCH_SIZE, f"the batch is {batch}, expected 1 to {limit}")
     if not bindings:
         raise CallError(Result.ERROR_BINDING, "bindings is NULL")
     inputs, outputs = arrays_of(HANDLES, context, batch, bindings, info)

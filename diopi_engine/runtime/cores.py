@@ -63,8 +63,8 @@ class Cores:
     def free(self) -> int:
         """The cores that no process has."""
         with self._lock:
-            others = sum(1 << core for core in range(self.count) if self._is_locked(core))
-            return ~(others | self.retained | self.used) & ((1 << self.count) - 1)
+            locked = sum(1 << core for core in range(self.count) if self._is_locked(core))
+            return ~(locked | self.retained | self.used) & ((1 << self.count) - 1)
 
     @property
     def available(self) -> int:

@@ -55,9 +55,9 @@ def devices() -> tuple[Device, ...]:
     )
 
 
-def setting(name: str, default: int, most: int) -> int:
+def setting(name: str, default: int, maximum: int) -> int:
     """A number from 1 to `most` that the environment may say; ValueError if it says what can't be."""
     text = os.environ.get(name, str(default))
-    if not text.isdigit() or not 1 <= int(text) <= most:
-        raise ValueError(f"{name} is {text!r}, expected a number from 1 to {most}")
+    if not text.isdigit() or not 1 <= int(text) <= maximum:
+        raise ValueError(f"{name} is {text!r}, expected a number from 1 to {maximum}")
     return int(text)

@@ -19,7 +19,7 @@ class CallError(Exception):
 
 @final
 @dataclass(frozen=True)
-class Answers:
+class ResultCodes:
     """The results by which calls of an interface say that it is done, that there is no memory, that they are broken."""
 
     success: Enumeration
@@ -29,7 +29,7 @@ class Answers:
     def to(self, name: str, function: Callable[..., None], fail: Callable[[str], Any]) -> Callable[..., int]:
         """A function that answers how `function`, the call of a name, ended; `fail` is told why it failed."""
 
-        def answer(*values: Any) -> int:
+        def call(*values: Any) -> int:
             try:
                 function(*values)
             except CallError as error:
@@ -43,4 +43,4 @@ class Answers:
                 return self.internal
             return self.success
 
-        return answer
+        return call

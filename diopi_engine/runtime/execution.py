@@ -57,15 +57,19 @@ class Lane:
         with self._compiling:
             if size not in self._programs:
                 manifest = self._engine.manifest
-                given = [jax.ShapeDtypeStruct(one.shape, one.dtype, sharding=one.sharding) for one in self._weights]
+                types = [
+                    jax.ShapeDtypeStruct(weight.shape, weight.dtype, sharding=weight.sharding)
+                    for weight in self._weights
+                ]
                 shapes = zip(
                     map(shape_of, manifest.inputs, [size] * len(manifest.inputs)), manifest.inputs, strict=True
                 )
-                given += [
-                    jax.ShapeDtypeStruct(shape, numpy_type(one.dtype), sharding=self._whole) for shape, one in shapes
+                types += [
+                    jax.ShapeDtypeStruct(shape, numpy_type(binding.dtype), sharding=self._whole)
+                    for shape, binding in shapes
                 ]
                 function = jax.jit(self._engine.exported.call, out_shardings=self._whole)
-                self._programs[size] = function.lower(*given).compile()
+                self._programs[size] = function.lower(*types).compile()
             return self._programs[size]
 
 

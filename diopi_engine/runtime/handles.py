@@ -27,27 +27,27 @@ class Handles:
         self._objects: dict[int, Any] = {}
         self.lock = threading.RLock()
 
-    def enter(self, made: Any) -> int:
+    def enter(self, instance: Any) -> int:
         """A handle for something."""
         with self.lock:
             number = next(self._numbers)
-            self._objects[number] = made
+            self._objects[number] = instance
             return number
 
     def find(self, kind: type[T], handle: int) -> T:
         """What a handle is of; CallError if nothing of that kind is alive behind it."""
         found = self._objects.get(handle)
         if not isinstance(found, kind):
-            what = "nothing that is alive" if found is None else f"a {type(found).__name__}"
-            raise CallError(self._invalid, f"handle {handle:#x} is of {what}, expected a {kind.__name__}")
+            description = "nothing that is alive" if found is None else f"a {type(found).__name__}"
+            raise CallError(self._invalid, f"handle {handle:#x} is of {description}, expected a {kind.__name__}")
         return found
 
     def remove(self, gone: Any) -> None:
         """Forget the handle of something."""
         with self.lock:
-            self._objects = {handle: one for handle, one in self._objects.items() if one is not gone}
+            self._objects = {handle: instance for handle, instance in self._objects.items() if instance is not gone}
 
     def all(self, kind: type[T]) -> list[T]:
         """Everything of a kind that is alive."""
         with self.lock:
-            return [one for one in self._objects.values() if isinstance(one, kind)]
+            return [instance for instance in self._objects.values() if isinstance(instance, kind)]

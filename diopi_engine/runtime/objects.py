@@ -27,14 +27,14 @@ class LoadedEngine:
 
     Attributes:
         scheme: handle of its scheme.
-        kept: what C has pointers to, which lives as long as the engine.
+        c_strings: what C has pointers to, which lives as long as the engine.
     """
 
     engine: Engine
     device: Device
     scheme: int = 0
     context: Context | None = None
-    kept: dict[Any, Any] = field(default_factory=dict)
+    c_strings: dict[Any, Any] = field(default_factory=dict)
 
 
 @final

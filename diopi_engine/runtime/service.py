@@ -8,7 +8,7 @@ from typing import Any
 from diopi_engine.proto.declarations import Function, Parameter
 from diopi_engine.proto.hgrt import ENUMS, FUNCTIONS, Result
 from diopi_engine.runtime.calls import CALLS, HANDLES, current
-from diopi_engine.runtime.errors import Answers, CallError
+from diopi_engine.runtime.errors import CallError, ResultCodes
 from diopi_engine.runtime.ffi import ffi
 from diopi_engine.runtime.objects import Context, LoadedEngine, Scheme, Tensor
 from diopi_impl.export.once import fill_once
@@ -23,7 +23,7 @@ _KINDS: Mapping[str, Any] = {
 
 _ENUMS = {enum.name: enum.members for enum in ENUMS}
 
-_ANSWERS = Answers(Result.SUCCESS, Result.ERROR_OUT_OF_MEMORY, Result.ERROR_INTERNAL)
+_RESULT_CODES = ResultCodes(Result.SUCCESS, Result.ERROR_OUT_OF_MEMORY, Result.ERROR_INTERNAL)
 
 
 def serve(address: int) -> None:
@@ -33,7 +33,7 @@ def serve(address: int) -> None:
 
 def _fill(address: int) -> list[Any]:
     exported: Any = ffi.cast("struct hgrt_exported*", address)
-    functions = [_callback(one, exported.fail) for one in FUNCTIONS if one.name in CALLS]
+    functions = [_callback(function, exported.fail) for function in FUNCTIONS if function.name in CALLS]
     for number, function in enumerate(functions):
         exported.functions[number] = ffi.cast("function_t", function)
     return functions
@@ -58,13 +58,15 @@ def _receiver(function: Function, fail: Any) -> Callable[..., int]:
         for n in outputs:
             if not values[n]:
                 raise CallError(Result.ERROR_INVALID_ARGUMENT, f"{parameters[n].name} is NULL")
-        given = [_given(one, values[n]) for n, one in enumerate(parameters) if n not in outputs]
-        _write([(parameters[n], values[n]) for n in outputs], call(*given))
+        arguments = [
+            _convert_argument(parameter, values[n]) for n, parameter in enumerate(parameters) if n not in outputs
+        ]
+        _write([(parameters[n], values[n]) for n in outputs], call(*arguments))
 
-    return _ANSWERS.to(function.name, receive, lambda reason: fail(reason.encode()))
+    return _RESULT_CODES.to(function.name, receive, lambda reason: fail(reason.encode()))
 
 
-def _given(parameter: Parameter, value: Any) -> Any:
+def _convert_argument(parameter: Parameter, value: Any) -> Any:
     """An argument of C as the call takes it."""
     if kind := _KINDS.get(parameter.type):
         found = HANDLES.find(kind, int(ffi.cast("uintptr_t", value)))
@@ -79,8 +81,8 @@ def _given(parameter: Parameter, value: Any) -> Any:
     return value
 
 
-def _write(outputs: Sequence[tuple[Parameter, Any]], answer: Any) -> None:
+def _write(outputs: Sequence[tuple[Parameter, Any]], result: Any) -> None:
     """Write the answer of a call, which has one output at most, where C wants it."""
     for parameter, pointer in outputs:
         kind = parameter.type.removesuffix("*").strip()
-        pointer[0] = ffi.cast(kind, answer) if kind in _KINDS else answer
+        pointer[0] = ffi.cast(kind, result) if kind in _KINDS else result

@@ -17,7 +17,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Error
 from lib_rt import Tensor
 from lib_rt.borrowed import BorrowedContext, BorrowedDevice, BorrowedGenerator
-from lib_rt.layout import NUMBER_BYTES, Layout, told_layouts
+from lib_rt.layout import NUMBER_BYTES, Layout, decode_layouts
 from lib_rt.library import address, ffi, text
 
 
@@ -71,7 +71,7 @@ class Receiver:
         if tensors < 0:
             return _Call(BorrowedContext(self._device, ctx), None, count)
         stream, *places = ffi.unpack(told.addresses, 1 + tensors)
-        layouts = told_layouts(ffi.buffer(told.layouts, told.length * NUMBER_BYTES)[:])
+        layouts = decode_layouts(ffi.buffer(told.layouts, told.length * NUMBER_BYTES)[:])
         return _Call(BorrowedContext(self._device, ctx, stream), zip(layouts, places, strict=True), count)
 
 
@@ -101,7 +101,7 @@ Reader = Callable[[_Call, Any], Any]
 def _tensor(call: _Call, handle: Any) -> Tensor:
     if call.told is None:
         return Tensor.from_handle(call.context, handle)
-    return Tensor.told(call.context, handle, *next(call.told))
+    return Tensor.from_layout(call.context, handle, *next(call.told))
 
 
 def _tensors(call: _Call, handles: Any) -> list[Tensor | None]:

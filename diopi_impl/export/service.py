@@ -17,11 +17,11 @@ from diopi_proto.interface import lookup, runtime_prototypes
 from diopi_proto.registration import SERVICES
 from diopi_proto.types import Error
 from lib_rt.borrowed import BorrowedDevice
-from lib_rt.device import callbacks
+from lib_rt.device import make_callbacks
 from lib_rt.errors import CallError
-from lib_rt.library import declared, ffi, text
+from lib_rt.library import ffi, read_declarations, text
 
-ffi.cdef("typedef void (*function_t)(void);" + declared(Path(__file__).with_name("exported.h")))
+ffi.cdef("typedef void (*function_t)(void);" + read_declarations(Path(__file__).with_name("exported.h")))
 
 
 def serve(address: int) -> None:
@@ -34,7 +34,7 @@ def _fill(address: int) -> list[Any]:
     exported: Any = ffi.cast("struct diopi_exported*", address)
     vendor = find_vendor(text(exported.vendor))
     assert isinstance(vendor, Vendor)
-    services = callbacks(vendor.runtime)
+    services = make_callbacks(vendor.runtime)
     for number, service in enumerate(SERVICES):
         exported.services[number] = ffi.cast("function_t", services.get(service.name, 0))
     device = BorrowedDevice(vendor.runtime, _api(exported.runtime), host_addressable=vendor.host_addressable)

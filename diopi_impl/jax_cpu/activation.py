@@ -10,22 +10,21 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.arithmetic import clamp_min, keep_zeros
 from diopi_impl.jax_cpu.axes import check_axes
-
-
-def _converted(number: float, input: Array) -> float:
-    """A number as an element of `input`: without its fraction for integers."""
-    return number if jnp.issubdtype(input.dtype, jnp.floating) else int(number)
 
 
 @vendor.implements("diopiRelu")
 def relu(input: Array) -> Array:
-    return jnp.maximum(input, 0)
+    return clamp_min(input, 0)
 
 
 @vendor.implements("diopiHardtanh")
 def hardtanh(input: Array, min_val: float, max_val: float) -> Array:
-    return jnp.clip(input, _converted(min_val, input), _converted(max_val, input))
+    if not jnp.issubdtype(input.dtype, jnp.floating):
+        return jnp.clip(input, min_val, max_val)
+    raised = keep_zeros(jnp.maximum(input, min_val), input, min_val)
+    return keep_zeros(jnp.minimum(raised, max_val), raised, max_val)
 
 
 @vendor.implements("diopiHardtanhBackward")
@@ -46,12 +45,12 @@ def hardswish_backward(grad_output: Array, input: Array) -> Array:
 
 @vendor.implements("diopiThreshold")
 def threshold(input: Array, threshold: float, value: float) -> Array:
-    return jnp.where(input <= _converted(threshold, input), _converted(value, input), input)
+    return jnp.where(input <= threshold, value, input)
 
 
 @vendor.implements("diopiThresholdBackward")
 def threshold_backward(grad_output: Array, input: Array, threshold: float) -> Array:
-    return jnp.where(input <= _converted(threshold, input), 0, grad_output)
+    return jnp.where(input <= threshold, 0, grad_output)
 
 
 def _pulled_back(function: Callable[[Array], Array], input: Array, grad_output: Array) -> Array:

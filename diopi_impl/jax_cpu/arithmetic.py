@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.convert import element
+from diopi_impl.jax_cpu.extremes import flushed
 from diopi_impl.jax_cpu.filled import ufunc_of_two
 from diopi_impl.jax_cpu.jit import checked_by, compiled
 from diopi_proto.types import RoundMode
@@ -100,10 +101,22 @@ def sub(input: Array, other: Operand, alpha: float) -> Array:
 
 def _float_floor(input: Array, other: Array) -> Array:
     """⌊input / other⌋ by way of the remainder, without which the quotient is nearly whole."""
+    dtype, (input, other, _) = input.dtype, _above_subnormals(input, other)
     left = jnp.fmod(input, other)
     whole = jnp.round((input - left) / other) - ((left != 0) & ((left < 0) != (other < 0)))
     quotient = input / other
-    return jnp.where(other == 0, quotient, jnp.where(whole == 0, jnp.copysign(whole, quotient), whole))
+    result = jnp.where(other == 0, quotient, jnp.where(whole == 0, jnp.copysign(whole, quotient), whole))
+    return result.astype(dtype)
+
+
+def _above_subnormals(dividend: Array, divisor: Array) -> tuple[Array, Array, Array]:
+    """Return the operands in float64 times a power of two, and that power, such that remainders are not subnormal.
+
+    XLA takes subnormal remainders for zeros. Subnormal operands become zeros here, as which XLA takes them at times.
+    """
+    dividend, divisor = (flushed(operand).astype(jnp.float64) for operand in (dividend, divisor))
+    scale = jnp.where((jnp.abs(divisor) < 2.0**-900) & (jnp.abs(dividend) < 2.0**900), 2.0**100, 1.0)
+    return dividend * scale, divisor * scale, scale
 
 
 def _floor(input: Array, other: Array) -> Array:
@@ -137,7 +150,7 @@ def _power(input: Operand, exponent: Operand) -> Array:
     if _are(jnp.complexfloating, base):  # exp(exponent · ln base) multiplies the error of ln by the exponent
         power = jnp.power(base.astype(jnp.complex128), exponent)
         return jnp.where((base == 0) & (exponent.real > 0), 0, power)  # of which XLA makes NaN
-    return jnp.power(base, exponent)
+    return jnp.power(flushed(base), exponent)
 
 
 def _integer_power(base: Array, exponent: Array) -> Array:
@@ -194,7 +207,14 @@ def lerp(input: Array, end: Array, weight: Operand) -> Array:
 
 def _remainder(input: Operand, other: Operand) -> Array:
     dividend, divisor = _common(input, other)
-    left = jnp.fmod(dividend, divisor)  # with the sign of the dividend
+    if not _are(jnp.floating, dividend):
+        return _signed_as_divisor(jnp.fmod(dividend, divisor), divisor)
+    scaled, divisor, scale = _above_subnormals(dividend, divisor)
+    return (_signed_as_divisor(jnp.fmod(scaled, divisor), divisor) / scale).astype(dividend.dtype)
+
+
+def _signed_as_divisor(left: Array, divisor: Array) -> Array:
+    """Return the remainder with the sign of the divisor from that with the sign of the dividend."""
     return jnp.where((left != 0) & ((left < 0) != (divisor < 0)), left + divisor, left)
 
 
@@ -232,6 +252,11 @@ def _bounded(input: Array, bound: Operand, choose: Callable[[Array, Operand], Ar
     is_number = getattr(bound, "weak_type", True)
     if not is_number or not jnp.issubdtype(chosen.dtype, jnp.floating):
         return chosen
+    return keep_zeros(chosen, input, bound)
+
+
+def keep_zeros(chosen: Array, input: Array, bound: Operand) -> Array:
+    """Return `chosen`, with the zeros of `input` as they are where the bound is a zero of either sign."""
     return jnp.where((input == 0) & (bound == 0), jnp.copysign(jnp.zeros_like(chosen), input), chosen)
 
 

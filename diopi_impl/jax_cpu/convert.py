@@ -51,9 +51,9 @@ def converted_first(prototype: Prototype, arguments: Sequence[Any], out: Sequenc
     """
     given = {p.name: value for p, value in zip(prototype.arguments, arguments, strict=True)}
     dtypes = {name: from_numpy(value.dtype) for name, value in given.items() if _is_tensor(value)}
-    operands = [p.name for p in prototype.operands if given[p.name] is not None]
-    numbers = {name: _like(given[name]) for name in operands if name not in dtypes}
-    names, dtype = prototype.converted_first(dtypes, numbers, first_dtype(out))
+    numbers = {p.name: given[p.name] for p in prototype.operands if p.name not in dtypes}
+    kinds = {name: None if number is None else _like(number) for name, number in numbers.items()}
+    names, dtype = prototype.converted_first(dtypes, {**given, **kinds}, first_dtype(out))
     return [stored(jnp.asarray(value), dtype) if name in names else value for name, value in given.items()]
 
 

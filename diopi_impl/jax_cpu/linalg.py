@@ -226,9 +226,10 @@ def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> A
         raise ValueError(f"compute_mode is {compute_mode}, expected NULL, 0, 1 or 2")
     if input1.shape[-1] != input2.shape[-1]:
         raise ValueError(f"rows of input1 have {input1.shape[-1]} elements, those of input2 {input2.shape[-1]}")
-    differences = jnp.abs(input1[..., :, None, :] - input2[..., None, :, :])
+    x, y = input1[..., :, None, :], input2[..., None, :, :]
+    differences = jnp.abs(x - y)
     if p == 0:
-        return jnp.sum(differences != 0, axis=-1)
+        return jnp.sum(jnp.where(jnp.isnan(differences), differences, x != y), axis=-1)
     if p == jnp.inf:
         return greatest(differences, -1) if differences.shape[-1] else jnp.zeros(differences.shape[:-1])
     if p == 2:
@@ -238,11 +239,13 @@ def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> A
 
 @vendor.implements("diopiCdistBackward")
 def cdist_backward(grad_output: Array, input1: Array, input2: Array, p: float, cdist: Array | None) -> Array:
-    difference = input1[..., :, None, :] - input2[..., None, :, :]
-    slope = jnp.sign(difference)
-    if cdist is None:
-        slope *= p  # which is 0 or 1
-    else:
+    x, y = input1[..., :, None, :], input2[..., None, :, :]
+    difference = x - y
+    if p == 0:
+        return jnp.zeros_like(difference).sum(axis=-2)
+    # XLA takes a subnormal difference for zero, but not the numbers it is of
+    slope = jnp.where(x == y, 0, jnp.where(jnp.isnan(difference), difference, jnp.where(x > y, 1, -1)))
+    if cdist is not None:
         size, distance = jnp.abs(difference), cdist[..., None]
         weight = (size == distance).astype(size.dtype) if p == jnp.inf else (size / distance) ** (p - 1)
         slope = jnp.where((size == 0) | (distance == 0), 0, slope * weight)

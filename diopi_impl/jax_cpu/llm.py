@@ -96,10 +96,12 @@ def context_attention_inference(
 # Blocks and padding
 
 
-def _check_rows(rows: int, width: int, **tensors: Array) -> None:
+def _check_rows(batch: int, length: int, width: int, **tensors: Array) -> None:
+    """Raise ValueError unless the tensors have `batch` sequences of `length` rows, in one axis or in two."""
+    flat, apart = (batch * length, width), (batch, length, width)
     for name, tensor in tensors.items():
-        if tensor.shape != (rows, width):
-            raise ValueError(f"{name} has shape {tensor.shape}, expected {(rows, width)}")
+        if tensor.shape not in (flat, apart):
+            raise ValueError(f"{name} has shape {tensor.shape}, expected {flat} or {apart}")
 
 
 def _check_heads(num_heads: int, num_kv_heads: int, dim: int) -> None:
@@ -117,17 +119,20 @@ def paged_attention(
     num_heads: int,
     num_kv_heads: int,
     dim: int,
-    block_table: Array,
+    block_table: Array | None,
     block_size: int,
 ) -> Array:
     _check_heads(num_heads, num_kv_heads, dim)
     batch, longest = len(actual_seq_lengths), max(actual_seq_lengths, default=0)
     if min(actual_seq_lengths, default=1) < 1 or block_size < 1:
         raise ValueError(f"actual_seq_lengths are {actual_seq_lengths}, block_size is {block_size}, expected 1 or more")
-    _check_rows(batch, num_heads * dim, q=q)
+    _check_rows(batch, 1, num_heads * dim, q=q)
     check_shapes((*k.shape[:-1], num_kv_heads * dim), k=k, v=v)
+    cached = k.size // (num_kv_heads * dim)
+    if block_table is None and cached < longest:
+        raise ValueError(f"k has {cached} slots, expected {longest} or more where block_table is NULL")
     slots = _slots(block_table, longest, block_size, batch)
-    keys, values = (x.reshape(x.size // (num_kv_heads * dim), num_kv_heads, dim)[slots] for x in (k, v))
+    keys, values = (x.reshape(cached, num_kv_heads, dim)[slots] for x in (k, v))
     token, lengths = jnp.tile(jnp.arange(longest), (batch, 1)), jnp.array(actual_seq_lengths, int)
     of_keys = Rows(jnp.where(token < lengths[:, None], 0, -1), token)
     of_queries = Rows(jnp.zeros((batch, 1), int), jnp.zeros((batch, 1), int))
@@ -136,9 +141,11 @@ def paged_attention(
     return out.reshape(q.shape)
 
 
-def _slots(block_table: Array, longest: int, block_size: int, batch: int) -> Array:
-    """The slot of each token, of any one beyond a sequence's end."""
+def _slots(block_table: Array | None, longest: int, block_size: int, batch: int) -> Array:
+    """Return the slot of each token, and any slot beyond a sequence's end. Without a table the tokens are in order."""
     token = jnp.arange(longest)
+    if block_table is None:
+        return jnp.tile(token, (batch, 1))
     if block_table.ndim != 2 or block_table.shape[0] != batch or block_table.shape[1] * block_size < longest:
         raise ValueError(f"block_table has shape {block_table.shape}, expected {batch} rows of {longest} tokens")
     slots: Array = block_table[:, token // block_size] * block_size + token % block_size
@@ -166,17 +173,19 @@ def prompt_flash_attention(
     dim: int,
 ) -> Array:
     _check_heads(num_heads, num_kv_heads, dim)
-    batch, length = len(actual_seq_lengths), max_input_len
+    length = max_input_len
     if length < 1 or not all(0 <= one <= length for one in actual_seq_lengths):
         raise ValueError(f"actual_seq_lengths are {actual_seq_lengths}, expected numbers from 0 to {length}")
-    _check_rows(batch * length, num_heads * dim, query=query)
-    _check_rows(batch * length, num_kv_heads * dim, key=key, value=value)
+    lengths = actual_seq_lengths or [length] * (query.size // (length * num_heads * dim))
+    batch = len(lengths)
+    _check_rows(batch, length, num_heads * dim, query=query)
+    _check_rows(batch, length, num_kv_heads * dim, key=key, value=value)
     q, k, v = (
         x.reshape(batch, length, heads, dim)
         for x, heads in ((query, num_heads), (key, num_kv_heads), (value, num_kv_heads))
     )
     queries, keys = of_one_length(q, k)
-    is_there = keys.place < jnp.array(actual_seq_lengths, int)[:, None]
+    is_there = keys.place < jnp.array(lengths, int)[:, None]
     keys = keys._replace(sequence=jnp.where(is_there, keys.sequence, -1))
     sight = Sight(queries, keys, hidden=_hidden_pairs(atten_mask, batch, length))
     out, _ = attend(q, k, v, sight, Rule(1 / math.sqrt(dim), right=0))

@@ -188,11 +188,14 @@ def nll_loss_v2(
     target = _checked_classes(input, target, weight)
     axis = min(1, input.ndim - 1)
     counts = (target != ignore_index) & (target >= 0) & (target < input.shape[axis])
+    if not input.shape[axis]:  # nothing counts, and XLA refuses to gather from nothing
+        input, weight = jnp.zeros_like(jnp.expand_dims(target, axis), input.dtype), None
     weights = jnp.where(counts, 1 if weight is None else weight.at[target].get(mode="fill", fill_value=0), 0)
     log_probs = jnp.take_along_axis(input, jnp.expand_dims(target, axis), axis, mode="fill", fill_value=0)
     losses = jnp.where(counts, -weights * log_probs.squeeze(axis), 0)
     total = weights.sum().astype(input.dtype)
-    return _reduced(losses, reduction, total), total if reduction != Reduction.none else jnp.zeros_like(total)
+    is_counted = reduction != Reduction.none or input.ndim == 1
+    return _reduced(losses, reduction, total), total if is_counted else jnp.zeros_like(total)
 
 
 @vendor.implements("diopiNLLLoss")

@@ -12,6 +12,7 @@ from jax import Array, lax
 
 from diopi_impl.functional import Adapted, OutSpec
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.extremes import ranks
 from diopi_impl.jax_cpu.geometry import (
     areas,
     box_overlaps,
@@ -129,7 +130,7 @@ def _without_gaps(prototype: Prototype, function: Callable[..., Any]) -> Adapted
 def nms(dets: Array, scores: Array, iou_threshold: float, offset: int) -> Array:
     _check_columns(4, dets=dets)
     check_shapes(dets.shape[:1], scores=scores)
-    order = jnp.argsort(scores, descending=True)
+    order = jnp.argsort(ranks(scores), descending=True)
     return jnp.where(kept(len(order), drops_upright(dets[order], iou_threshold, offset)), order, -1)
 
 

@@ -17,7 +17,7 @@ from jax import Array, lax
 from numpy.typing import NDArray
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.extremes import larger
+from diopi_impl.jax_cpu.extremes import from_keys, nan_rank, ranks, to_keys
 from diopi_impl.jax_cpu.windows import Slides, Windows, adaptive_axes, slides, sliding_axes
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -57,36 +57,37 @@ def _inside(axes: Sequence[Windows]) -> NDArray[np.bool_]:
 
 
 def _maxima(input: Array, axes: Sequence[Windows]) -> tuple[Array, Array]:
-    """First maximum of every window, and where in the spatial axes it is; repeated positions change neither."""
+    """First maximum of every window, or last NaN, and where in the spatial axes it is."""
     spatial = input.shape[-len(axes) :]
     offsets = _elements(np.arange(math.prod(spatial)).reshape(spatial), axes)
     candidates = _elements(input, axes)
-    winner = jnp.argmax(candidates, -1)[..., None]
+    is_nan = jnp.isnan(candidates) & _inside(axes)
+    last_nan = is_nan.shape[-1] - 1 - jnp.argmax(jnp.flip(is_nan, -1), -1)
+    winner = jnp.where(is_nan.any(-1), last_nan, jnp.argmax(ranks(candidates), -1))[..., None]
     offsets = jnp.broadcast_to(offsets, candidates.shape)
     values, places = (jnp.take_along_axis(array, winner, -1)[..., 0] for array in (candidates, offsets))
     return values, places
 
 
-def _lowest(input: Array) -> Any:
-    lowest = -jnp.inf if jnp.issubdtype(input.dtype, jnp.floating) else jnp.iinfo(input.dtype).min
-    return np.array(lowest, input.dtype)
+def _lowest(order: Array) -> Any:
+    return np.array(jnp.iinfo(order.dtype).min, order.dtype)
 
 
 def _greatest(input: Array, windows: Slides) -> Array:
     """Maximum of every window: along one axis after the other."""
-    result, rank = input, input.ndim
+    keys, rank = to_keys(input), input.ndim
     first = rank - len(windows.axes)
     sizes = zip(windows.kernel, windows.stride, windows.dilation, windows.margins(input.shape[first:]), strict=True)
     for axis, (*numbers, margin) in enumerate(sizes, first):
         margins = [margin if i == axis else (0, 0) for i in range(rank)]
         window, steps, spreads = ((*[1] * axis, n, *[1] * (rank - axis - 1)) for n in numbers)
-        result = lax.reduce_window(result, _lowest(input), larger, window, steps, margins, window_dilation=spreads)
-    return result
+        keys = lax.reduce_window(keys, _lowest(keys), lax.max, window, steps, margins, window_dilation=spreads)
+    return from_keys(keys, input.dtype)
 
 
 def _first_greatest(input: Array, windows: Slides) -> tuple[Array, Array]:
     """As `_maxima`, by one place in the window after the other."""
-    first, lowest = input.ndim - len(windows.axes), _lowest(input)
+    first, order = input.ndim - len(windows.axes), ranks(input)
     spatial = input.shape[first:]
     margins = [*[(0, 0)] * first, *windows.margins(spatial)]
     strides = [math.prod(spatial[axis + 1 :]) for axis in range(len(spatial))]
@@ -97,10 +98,12 @@ def _first_greatest(input: Array, windows: Slides) -> tuple[Array, Array]:
 
     counts = [len(axis.positions) for axis in windows.axes]
     shape = (*input.shape[:first], *counts)
-    values, places = jnp.full(shape, lowest, input.dtype), jnp.broadcast_to(offset((0,) * len(counts)), shape)
-    for place, candidates in windows.places(jnp.pad(input, margins, constant_values=lowest)):
-        better = (candidates > values) | (jnp.isnan(candidates) & ~jnp.isnan(values))
-        values = jnp.where(better, candidates, values)
+    highest, places = jnp.full(shape, _lowest(order)), jnp.broadcast_to(offset((0,) * len(counts)), shape)
+    values = jnp.zeros(shape, input.dtype)
+    padded, ordered = jnp.pad(input, margins), jnp.pad(order, margins, constant_values=_lowest(order))
+    for (place, candidates), (_, order) in zip(windows.places(padded), windows.places(ordered), strict=True):
+        better = (order > highest) | (order == nan_rank(order))
+        highest, values = jnp.where(better, order, highest), jnp.where(better, candidates, values)
         places = jnp.where(better, offset(place), places)
     return values, places
 

@@ -10,7 +10,7 @@ from jax import Array
 from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import check_axes
-from diopi_impl.jax_cpu.extremes import greatest, least
+from diopi_impl.jax_cpu.extremes import greatest, least, ranks
 
 Axes = tuple[int, ...] | None
 
@@ -50,25 +50,24 @@ def std(input: Array, dim: tuple[int, ...], correction: float | None, *, out: Re
 
 
 def _extreme(
-    value: Callable[..., Array], position: Callable[..., Array]
-) -> Callable[[Array, int, bool], tuple[Array, Array]]:
-    def apply(input: Array, dim: int, keepdims: bool) -> tuple[Array, Array]:
-        check_axes(input, dim)
-        rows = jnp.atleast_1d(input)
-        keepdims = keepdims and input.ndim > 0
-        return value(rows, dim, keepdims=keepdims), position(rows, dim, keepdims=keepdims)
-
-    return apply
+    position: Callable[[Array, int, bool], Array], input: Array, dim: int, keepdims: bool
+) -> tuple[Array, Array]:
+    """Return the elements at positions along an axis, and the positions."""
+    check_axes(input, dim)
+    rows = jnp.atleast_1d(input)
+    places = position(rows, dim, True)
+    both = jnp.take_along_axis(rows, places, dim), places
+    return both if keepdims and input.ndim else (both[0].squeeze(dim), both[1].squeeze(dim))
 
 
 @vendor.implements("diopiMax")
 def max_(input: Array, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Array, Array]:
-    return _extreme(greatest, jnp.argmax)(input, dim, _keeps(input, out[0]))
+    return _extreme(_first_greatest, input, dim, _keeps(input, out[0]))
 
 
 @vendor.implements("diopiMin")
 def min_(input: Array, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Array, Array]:
-    return _extreme(least, jnp.argmin)(input, dim, _keeps(input, out[0]))
+    return _extreme(_first_least, input, dim, _keeps(input, out[0]))
 
 
 @vendor.implements("diopiMaxAll")
@@ -103,18 +102,33 @@ def prod(input: Array, dim: int | None, *, out: ResultSpec) -> Array:
 
 @vendor.implements("diopiArgmax")
 def argmax(input: Array, dim: int | None, keepdim: bool) -> Array:
-    return _position(jnp.argmax, input, dim, keepdim)
+    return _position(_first_greatest, input, dim, keepdim)
 
 
 @vendor.implements("diopiArgmin")
 def argmin(input: Array, dim: int | None, keepdim: bool) -> Array:
-    return _position(jnp.argmin, input, dim, keepdim)
+    return _position(_first_least, input, dim, keepdim)
 
 
-def _position(function: Callable[..., Array], input: Array, dim: int | None, keepdim: bool) -> Array:
+def _position(
+    function: Callable[[Array, int | None, bool], Array], input: Array, dim: int | None, keepdim: bool
+) -> Array:
     if dim is not None:
         check_axes(input, dim)
-    return function(jnp.atleast_1d(input), dim, keepdims=keepdim)
+    return function(jnp.atleast_1d(input), dim, keepdim)
+
+
+def _first_greatest(x: Array, dim: int | None, keepdims: bool) -> Array:
+    """Return the position of the first maximum, or of the first NaN."""
+    return jnp.argmax(ranks(x), dim, keepdims=keepdims)
+
+
+def _first_least(x: Array, dim: int | None, keepdims: bool) -> Array:
+    """Return the position of the first minimum, or of the first NaN."""
+    order = ranks(x)
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        order = jnp.where(jnp.isnan(x), jnp.iinfo(order.dtype).min, order)
+    return jnp.argmin(order, dim, keepdims=keepdims)
 
 
 @vendor.implements("diopiCumsum")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from diopi_impl.functional import apply_directly
 from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.extremes import has_subnormals, ranks
 from diopi_impl.jax_cpu.index import after, check_positions, length_of
 from diopi_proto.dtypes import half
 from lib_rt.dtypes import to_numpy
@@ -30,7 +31,7 @@ def _sorted(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     """Values and positions in order, equal elements in theirs; a number counts as a vector of one."""
     _check(input, dim)
     rows = jnp.atleast_1d(input)
-    order = jnp.argsort(rows, dim, stable=True, descending=descending)
+    order = jnp.argsort(ranks(rows), dim, stable=True, descending=descending)
     return jnp.take_along_axis(rows, order, dim), order
 
 
@@ -58,12 +59,20 @@ def topk(input: Array, k: int, dim: int, largest: bool, sorted: bool) -> tuple[A
 def _first(rows: Array, k: int, largest: bool) -> Array:
     """Positions of the first k of every row in order, equal elements in theirs and NaN above all.
 
-    XLA selects float32 without sorting, but tells zeros and NaNs by their signs.
+    XLA selects float32 without sorting, but tells zeros and NaNs by their signs, and subnormal numbers not at all.
     """
+
+    def sorted_first(rows: Array) -> Array:
+        return jnp.argsort(ranks(rows), -1, stable=True, descending=largest)[..., :k]
+
+    def selected(rows: Array) -> Array:
+        keys = jnp.where(rows == 0, 0, jnp.where(jnp.isnan(rows), jnp.nan, rows))
+        return lax.top_k(keys if largest else -keys, k)[1].astype(jnp.int64)
+
     if rows.dtype != jnp.float32:
-        return jnp.argsort(rows, -1, stable=True, descending=largest)[..., :k]
-    keys = jnp.where(rows == 0, 0, jnp.where(jnp.isnan(rows), jnp.nan, rows))
-    return lax.top_k(keys if largest else -keys, k)[1]
+        return sorted_first(rows)
+    result: Array = lax.cond(has_subnormals(rows), sorted_first, selected, rows)
+    return result
 
 
 def _in_sizes(given: dict[str, Any]) -> None:

@@ -93,7 +93,7 @@ def paged_attention(
     num_heads: int,
     num_kv_heads: int,
     dim: int,
-    block_table: Tensor,
+    block_table: Tensor | None,
     block_size: int,
 ) -> Tensor:
     check_sizes((*k.shape[:-1], num_kv_heads * dim), k=k, v=v)
@@ -107,7 +107,9 @@ def paged_attention(
     out = torch.empty_like(queries)
     for number, length in enumerate(actual_seq_lengths):
         place = torch.arange(length)
-        slots = block_table[number, place // block_size].long() * block_size + place % block_size
+        slots = place
+        if block_table is not None:
+            slots = block_table[number, place // block_size].long() * block_size + place % block_size
         seen = ~hidden[number % len(hidden), :length][None]
         out[number] = attend(queries[number], keys[slots], values[slots], 1 / math.sqrt(dim), seen)[0]
     return out.view(q.shape)
@@ -125,11 +127,14 @@ def prompt_flash_attention(
     num_kv_heads: int,
     dim: int,
 ) -> Tensor:
-    batch, length = len(actual_seq_lengths), max_input_len
-    if min(length, num_heads, num_kv_heads) < 1 or min(actual_seq_lengths) < 0 or num_heads % num_kv_heads:
+    length = max_input_len
+    if min(length, num_heads, num_kv_heads) < 1 or min(actual_seq_lengths, default=0) < 0 or num_heads % num_kv_heads:
         raise ValueError(f"lengths {actual_seq_lengths} of at most {length} or {num_kv_heads} heads do not fit")
-    check_sizes((batch * length, num_heads * dim), query=query)
-    check_sizes((batch * length, num_kv_heads * dim), key=key, value=value)
+    lengths = actual_seq_lengths or [length] * (query.numel() // (length * num_heads * dim))
+    batch = len(lengths)
+    rows = (batch, length) if query.ndim == 3 else (batch * length,)
+    check_sizes((*rows, num_heads * dim), query=query)
+    check_sizes((*rows, num_kv_heads * dim), key=key, value=value)
     q, k, v = (
         x.reshape(batch, length, heads, dim)
         for x, heads in ((query, num_heads), (key, num_kv_heads), (value, num_kv_heads))
@@ -142,12 +147,12 @@ def prompt_flash_attention(
         else atten_mask.reshape(-1, length, length)
     )
     out = torch.zeros_like(q)
-    for number, own in enumerate(actual_seq_lengths):
+    for number, own in enumerate(lengths):
         seen = ~masks[number % len(masks), :own, :own].clone().logical_or(
             torch.ones(own, own, dtype=torch.bool).triu(1)
         )
-        rows = number, slice(own)
-        out[rows] = attend(q[rows], k[rows], v[rows], 1 / math.sqrt(dim), seen)[0]
+        own_rows = number, slice(own)
+        out[own_rows] = attend(q[own_rows], k[own_rows], v[own_rows], 1 / math.sqrt(dim), seen)[0]
     return out.view(query.shape)
 
 

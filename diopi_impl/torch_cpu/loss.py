@@ -145,12 +145,14 @@ def nll_loss_v2(
 ) -> tuple[Any, Any]:
     flat, classes = _two_axes(input, _classes(target))
     out, total = aten.nll_loss_forward(flat, classes, weight, reduction, ignore_index)
-    return out.reshape(target.shape if reduction == 0 else ()), total if reduction else torch.zeros_like(total)
+    return out.reshape(target.shape if reduction == 0 else ()), total
 
 
 def _two_axes(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """(N·d…, C) and (N·d…): the operators behind nll_loss take no more axes."""
-    return input.movedim(min(1, input.ndim - 1), -1).reshape(-1, input.shape[min(1, input.ndim - 1)]), target.flatten()
+    """(N·d…, C) and (N·d…), or (C) and (): the operators behind nll_loss take no more axes."""
+    if input.ndim == 1:
+        return input, target
+    return input.movedim(1, -1).reshape(target.numel(), input.shape[1]), target.flatten()
 
 
 @vendor.implements("diopiNLLLossV2Backward")
@@ -165,7 +167,7 @@ def nll_loss_v2_backward(
 ) -> Tensor:
     flat, classes = _two_axes(input, _classes(target))
     totalWeight = input.new_empty(()) if totalWeight is None else totalWeight
-    outer = grad_output.flatten() if reduction == 0 else grad_output
+    outer = grad_output.reshape(classes.shape) if reduction == 0 else grad_output
     gradient = aten.nll_loss_backward(outer, flat, classes, weight, reduction, ignore_index, totalWeight)
     axis = min(1, input.ndim - 1)
     shape = [*input.shape[:axis], *input.shape[axis + 1 :], input.shape[axis]]

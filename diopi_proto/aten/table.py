@@ -76,7 +76,7 @@ class Row:
 def rows() -> Mapping[str, Row]:
     """The table, by operator."""
     lines = (line.split("\t") for line in FILE.read_text("utf-8").splitlines() if not line.startswith("#"))
-    return {line[0]: _row(*line) for line in lines}
+    return {line[0]: parse_row(*line) for line in lines}
 
 
 def row_of(operator: str) -> Row | None:
@@ -100,7 +100,8 @@ def _forms() -> Mapping[tuple[str, bool, bool], Prototype]:
     return {(p.base, p.is_inplace, p.form.endswith("scalar")): p for p in prototypes().values()}
 
 
-def _row(operator: str, function: str, named: str = "") -> Row:
+def parse_row(operator: str, function: str, named: str = "") -> Row:
+    """Return the row that the columns of a line describe."""
     pairs = [entry.split("=", 1) for entry in named.split()]
     sources = {name: _source(text) for name, text in pairs if not name.startswith(">")}
     return Row(operator, function, sources, {name[1:]: int(text) for name, text in pairs if name.startswith(">")})

@@ -10,19 +10,20 @@ PyTorch function of the same name, for gradients the ATen function named.
 from typing import Literal
 
 from diopi_proto.dtypes import complexes, floated, floating, numeric, real
-from diopi_proto.parameters import Axis, Context, In, Out, Scalar, boolean
+from diopi_proto.parameters import Axis, Context, ConvertedScalar, In, Out, Scalar, boolean
 from diopi_proto.prototype import elementwise
 
 
 @elementwise(dtypes=numeric, promise="exact", inplace="diopiReluInp")
 def diopiRelu(ctx: Context, out: Out, input: In):
-    """Rectifier max(input, 0): +0 for negative input; its sign for −0 is left open. Source: torch.relu."""
+    """Rectifier max(input, 0): +0 for negative input, while −0 stays −0. Source: torch.relu."""
 
 
 @elementwise(dtypes=numeric, promise="exact", inplace="diopiHardtanhInp", backward="diopiHardtanhBackward")
-def diopiHardtanh(ctx: Context, out: Out, input: In, min_val: Scalar, max_val: Scalar):
-    """input bounded to [min_val, max_val]; min_val ≤ max_val. Integer input truncates the bounds to its dtype.
+def diopiHardtanh(ctx: Context, out: Out, input: In, min_val: ConvertedScalar, max_val: ConvertedScalar):
+    """input bounded to [min_val, max_val], min_val ≤ max_val; both numbers are first converted to input's dtype.
 
+    A zero keeps its sign where a bound is 0.
     Source: torch.nn.functional.hardtanh.
     """
 
@@ -52,7 +53,7 @@ def diopiHardswishBackward(ctx: Context, grad_input: Out, grad_output: In, input
 
 
 @elementwise(dtypes=numeric, promise="exact", inplace="diopiThresholdInp", backward="diopiThresholdBackward")
-def diopiThreshold(ctx: Context, out: Out, input: In, threshold: Scalar, value: Scalar):
+def diopiThreshold(ctx: Context, out: Out, input: In, threshold: ConvertedScalar, value: ConvertedScalar):
     """`value` where input ≤ threshold, else input; both numbers are first converted to input's dtype.
 
     Source: torch.nn.functional.threshold.
@@ -60,7 +61,7 @@ def diopiThreshold(ctx: Context, out: Out, input: In, threshold: Scalar, value: 
 
 
 @elementwise(dtypes=numeric, promise="exact")
-def diopiThresholdBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, threshold: Scalar):
+def diopiThresholdBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, threshold: ConvertedScalar):
     """Gradient of `diopiThreshold` from its input: 0 where input ≤ threshold, else grad_output.
 
     With threshold 0 also the gradient of `diopiRelu`, from its input or its result alike. Where input is NaN

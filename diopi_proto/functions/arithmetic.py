@@ -4,10 +4,13 @@ Unless a docstring says otherwise: tensor inputs are of any shape, 0-d and empty
 each other (axes aligned at the last one, an axis of size 1 repeats); `out` has the broadcast shape, and in place
 `input` must have it already. Inputs may differ in dtype: they are converted to their common type first, the result has
 it, and integers wrap around. A `diopiScalar_t` of a higher category (bool < integer < floating) than the tensors lifts
-them, an integer to int64, a floating number to float32 (complex64 stays complex); otherwise the tensors decide, and the
-number takes part at the precision it was given in, but that comparisons with floating tensors convert it too. Factors
-(`alpha`, `value`) have no part in the types. Half precision is computed in float32. NaN in any operand gives NaN. A
-NULL scalar, and shapes that do not broadcast, are rejected. Source: the PyTorch function of the same name.
+them, an integer to int64, a floating number to float32 (complex64 stays complex); otherwise the tensors decide. Beside
+integers the number is converted to their common type and wraps around, as −1 becomes 255 of uint8; an exponent, and the
+operand of a quotient that is not rounded, are not converted. Beside floating tensors the number takes part at the
+precision it was given in, except that comparisons convert it too. Bounds, exponents and factors that an integer type
+does not hold are left open (PyTorch refuses them). Factors (`alpha`, `value`) have no part in the types. Half precision
+is computed in float32. NaN in any operand gives NaN. A NULL scalar, and shapes that do not broadcast, are rejected.
+Source: the PyTorch function of the same name.
 """
 
 from typing import Annotated

@@ -38,9 +38,10 @@ are errors. Sources: Vaswani et al., "Attention Is All You Need" (2017); Dao, "F
 
 from typing import Annotated, Literal
 
+from diopi_proto.callers import CallForm
 from diopi_proto.dtypes import always, floating, index, like, narrow, same, single, statistic, truth
 from diopi_proto.dtypes import boolean as truth_values
-from diopi_proto.facts import AtLeast, AtMostOne, HoldsTruth, NeededWhere, SizesFollow
+from diopi_proto.facts import AtLeast, AtMostOne, HoldsTruth, MayBe, NeededWhere, SizesFollow
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Broadcast,
@@ -67,6 +68,7 @@ from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 BroadcastMask = Annotated[In, HoldsTruth(), SizesFollow(broadcast=True)]
+RotatedOut = Annotated[Out, MayBe("x")]
 SizedMutableIn = Annotated[MutableIn, SizesFollow()]
 Probability = Annotated[f32, AtLeast(0), AtMostOne()]
 WideProbability = Annotated[f64, AtLeast(0), AtMostOne()]
@@ -108,6 +110,29 @@ OWN_RECORDS = Ignored(
 )
 NOT_SHOWN = Ignored(("return_debug_mask",), "what it asks for is left open", read=Read.value)
 BY_MASK = Ignored(("is_causal",), "the mask holds the triangle", {"is_causal": True}, Read.value)
+LMDEPLOY = "LMDeploy's DIPU backend (dlinfer)"
+ROTARY_BY_CALLERS = (
+    CallForm(name="lmdeploy", caller=LMDEPLOY, shapes=dict.fromkeys(("cos", "sin"), (1, "T", 1, "dim"))),
+    CallForm(
+        name="lmdeploy-per-sequence",
+        caller=LMDEPLOY,
+        condition="For several sequences",
+        shapes={"query": ("B", "S", "Hq", "dim"), **dict.fromkeys(("cos", "sin"), ("B", "S", 1, "dim"))},
+    ),
+)
+MASKS_BY_CALLERS = (
+    CallForm(
+        name="lmdeploy",
+        caller=LMDEPLOY,
+        shapes={"q": ("B", "S", "N", "D"), "attention_mask": (1, 1, "S", "S")},
+    ),
+    CallForm(
+        name="lmdeploy-mask-per-sequence",
+        caller=LMDEPLOY,
+        condition="For several sequences",
+        shapes={"q": ("B", "S", "N", "D"), "attention_mask": ("B", 1, "S", "S")},
+    ),
+)
 FLASH = [NOTHING_DRAWN, NO_LATER_KEYS]
 FLASH_VARLEN = [*FLASH, Ignored(("max_seqlen_kv",), LONGEST, read=Read.value)]
 FLASH_VARLEN_BACKWARD = [*FLASH, Ignored(("max_seqlen_q", "max_seqlen_kv"), LONGEST, read=Read.value)]
@@ -115,7 +140,13 @@ FLASH_VARLEN_BACKWARD = [*FLASH, Ignored(("max_seqlen_q", "max_seqlen_kv"), LONG
 
 @prototype(dtypes=floating)
 def diopiRotaryEmbedding(
-    ctx: Context, out: Out, x: In, cos: Broadcast, sin: Broadcast, conj: const_boolean, interleaved: const_boolean
+    ctx: Context,
+    out: RotatedOut,
+    x: In,
+    cos: Broadcast,
+    sin: Broadcast,
+    conj: const_boolean,
+    interleaved: const_boolean,
 ):
     """Rotation of the pairs (a, b) in the last axis of x by the angles whose cosines and sines are given.
 
@@ -125,11 +156,11 @@ def diopiRotaryEmbedding(
 
     x, out: [..., D], D even. cos, sin: last axis D/2, the other axes broadcast against those of x ([S, 1, D/2] for x
     of shape [B, S, H, D], say), normally of x's dtype; others are converted to float32 first, float64 for float64 x.
-    out may be x itself. An odd D is an error. Source: Su et al., "RoFormer" (2021).
+    LMDeploy's DIPU backend (dlinfer) passes x for out. An odd D is an error. Source: Su et al., "RoFormer" (2021).
     """
 
 
-@prototype(dtypes=floating)
+@prototype(dtypes=floating, call_forms=ROTARY_BY_CALLERS)
 def diopiRotaryEmbeddingV2(ctx: Context, query: InOut, key: SizedInOut, cos: Sized, sin: Sized, dim: PositiveExtent):
     """Rotation of query and key in place, head by head, with cosines and sines as wide as a head.
 
@@ -137,7 +168,9 @@ def diopiRotaryEmbeddingV2(ctx: Context, query: InOut, key: SizedInOut, cos: Siz
     y[d] = x[d] · cos[d] + x[d − dim/2] · sin[d] from there on. The two halves of cos and sin need not be equal.
 
     query: [T, Hq · dim] or [..., T, Hq, dim]; key likewise with its own number of heads. cos, sin: [T, 1, dim], the
-    same for all heads. All of one dtype. An odd `dim`, or one that does not divide the last axis, is an error.
+    same for all heads; they may have further axes in front, which are those in front of T, or of size 1. Where query is
+    [T, Hq · dim], the axes in front of the last two hold T tokens in all. All of one dtype. An odd `dim`, or one that
+    does not divide the last axis, is an error.
     Source: Su et al., "RoFormer" (2021).
     """
 
@@ -478,6 +511,7 @@ def diopiMultiHeadAttentionVarLenBackward(
     argument_dtypes={"alibi_slopes": single, "attention_mask": truth_values},
     result=customized_results,
     ignored=[*FLASH, BY_MASK],
+    call_forms=MASKS_BY_CALLERS,
     backward="diopiCustomizedFlashAttentionBackward",
 )
 def diopiCustomizedFlashAttention(
@@ -507,10 +541,10 @@ def diopiCustomizedFlashAttention(
     [B, N, S, D], "BSH" [B, S, N · D], "SBH" [S, B, N · D], the columns of head n being n · D to n · D + D − 1; anything
     else is an error. `head_num` is the number N of query heads; k and v may have fewer.
 
-    attention_mask: bool [Sq, Sk], TRUE where the key is NOT visible; NULL hides nothing. `is_causal` requires a mask
-    holding the causal triangle (true for j > i); when Sq and Sk both exceed 2048, a triangle of 2048 × 2048
-    stands for it. Visible is what the mask leaves and, if `is_causal`, j ≤ i (top-left: unlike the core's rule when
-    Sq ≠ Sk). Slopes and windows may be refused: NULL, −1 and −1 are always served.
+    attention_mask: bool [Sq, Sk], [1, 1, Sq, Sk] or [B, 1, Sq, Sk], TRUE where the key is NOT visible; NULL hides
+    nothing. `is_causal` requires a mask holding the causal triangle (true for j > i); when Sq and Sk both exceed 2048,
+    a triangle of 2048 × 2048 stands for it. Visible is what the mask leaves and, if `is_causal`, j ≤ i (top-left:
+    unlike the core's rule when Sq ≠ Sk). Slopes and windows may be refused: NULL, −1 and −1 are always served.
 
     softmax_max and softmax_sum (float32 [B, N, Sq, 8]: a row's maximum and its Σ exp(s − maximum), eight times over),
     softmax_out (float32, empty) and dropout_mask (uint8, one bit an element of [B, N, Sq, Sk],
@@ -519,7 +553,12 @@ def diopiCustomizedFlashAttention(
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes=customized_arguments, ignored=[NO_LATER_KEYS, OWN_RECORDS, BY_MASK])
+@prototype(
+    dtypes=narrow,
+    argument_dtypes=customized_arguments,
+    ignored=[NO_LATER_KEYS, OWN_RECORDS, BY_MASK],
+    call_forms=MASKS_BY_CALLERS,
+)
 def diopiCustomizedFlashAttentionBackward(
     ctx: Context,
     grad_q: Out,

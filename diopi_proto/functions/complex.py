@@ -42,7 +42,7 @@ def diopiConj(ctx: Context, out: Out, input: In):
     """
 
 
-@elementwise(dtypes=every, result=component, promise="exact")
+@elementwise(dtypes=every, result=component, beyond_pytorch={"out": complexes}, promise="exact")
 def diopiReal(ctx: Context, out: Out, input: In):
     """Real part, a copy; real input is copied as it is. A complex `out` gets it with imaginary part 0.
 
@@ -50,6 +50,6 @@ def diopiReal(ctx: Context, out: Out, input: In):
     """
 
 
-@elementwise(dtypes=complexes, result=component, promise="exact")
+@elementwise(dtypes=complexes, result=component, beyond_pytorch={"out": complexes}, promise="exact")
 def diopiImag(ctx: Context, out: Out, input: In):
     """Imaginary part, a copy. A complex `out` gets it as its real part, with imaginary part 0. Source: torch.imag."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from diopi_proto.dtypes import boolean as truth_values
-from diopi_proto.dtypes import every, floating, index, position, promote
+from diopi_proto.dtypes import every, floating, index, index32, position, promote
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Axis,
@@ -229,6 +229,7 @@ def diopiMaskedSelectBackward(ctx: Context, grad_input: Out, grad_output: In, in
     scalar="diopiIndexFillScalar",
     inplace_scalar="diopiIndexFillInpScalar",
     scalar_arguments=("value",),
+    beyond_pytorch={"index": index32},
 )
 def diopiIndexFill(ctx: Context, out: Out, input: In, dim: Axis, index: In, value: StoredIn):
     """A copy of input with value in all slices along axis dim that index names.
@@ -346,7 +347,7 @@ def diopiEmbeddingRenorm_(ctx: Context, inout: InOut, indices: In, max_norm: f64
     """
 
 
-@prototype(dtypes=index, result=position)
+@prototype(dtypes=index, result=position, beyond_pytorch={"input": index32})
 def diopiOneHot(ctx: Context, out: Out, input: In, num_classes: i64):
     """Ones in the places of classes: out[…, c] = 1 where input[…] = c, else 0.
 

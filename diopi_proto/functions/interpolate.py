@@ -18,10 +18,11 @@ from diopi_proto.types import Dtype
 
 @prototype(dtypes=(*floating, Dtype.uint8), promise="exact", backward="diopiUpsampleNearestBackward")
 def diopiUpsampleNearest(ctx: Context, out: Out, input: In, size: PositiveExtents):
-    """Every result element copies the input element at index ⌊i · d / size⌋ along each of one to three spatial axes.
+    """Every result element copies the input element at index ⌊i · s⌋ along each of one to three spatial axes.
 
-    i is the result's index, d the input's size. Where i · d / size is a whole number that rounds down in the arithmetic
-    used, the element before it is as good. Source: torch.nn.functional.interpolate, mode "nearest".
+    i is the result's index, s = d / size the ratio of the input's size to the result's. Where s has no finite binary
+    expansion but i · s is a whole number, rounding decides between that element and the one before it: either may be
+    copied, and the gradient of both is left open. Source: torch.nn.functional.interpolate, mode "nearest".
     """
 
 

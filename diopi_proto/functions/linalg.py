@@ -189,6 +189,7 @@ def diopiCdist(ctx: Context, out: Out, input1: In, input2: In, p: NonNegative, c
     """Distances of every pair of rows, (Σ |x − y|^p)^(1/p): input1 (…, P, M), input2 (…, R, M), out (…, P, R).
 
     p ≥ 0, negative is rejected; p = 0 counts the unequal coordinates, p = inf takes the largest |x − y|; M = 0 gives 0.
+    The distance is NaN where a difference is NaN, ∞ − ∞ being one; p = inf leaves that open.
     `compute_mode` lets p = 2 be computed by a matrix product as √(|x|² + |y|² − 2 x·y), less exact for close rows: NULL
     or 0 where P > 25 or R > 25, 1 always, 2 never; other numbers are rejected. Source: torch.cdist.
     """
@@ -202,7 +203,8 @@ def diopiCdistBackward(ctx: Context, grad_input: Out, grad_output: In, input1: I
     """Gradient of `diopiCdist` with respect to `input1`, from its result `cdist` (…, P, R), the shape of grad_output.
 
     With d = x − y for rows x of input1 and y of input2, D their distance and g the element of grad_output, row x gets
-    the sum over y of g · sign(d) · (|d| / D)^(p−1); p = inf: g · sign(d) in every coordinate where |d| = D; p = 0: 0.
-    D = 0, and d = 0 in a coordinate, give 0. `grad_input` has the broadcast batch axes, (…, P, M). The gradient for
-    input2 is that of the call with the roles exchanged. Source: torch.ops.aten._cdist_backward.
+    the sum over y of g · sign(d) · (|d| / D)^(p−1); p = inf: g · sign(d) in every coordinate where |d| = D; p = 0: 0,
+    even if d or g is not finite. D = 0, and d = 0 in a coordinate, give 0; p = inf leaves a NaN in d open.
+    `grad_input` has the broadcast batch axes, (…, P, M). The gradient for input2 is that of the call with the roles
+    exchanged. Source: torch.ops.aten._cdist_backward.
     """

@@ -14,6 +14,7 @@ together are errors. Sources: LightLLM, token attention; Kwon et al., "PagedAtte
 
 from typing import Annotated, Literal
 
+from diopi_proto.callers import CallForm
 from diopi_proto.dtypes import boolean as truth_values
 from diopi_proto.dtypes import floating, index, narrow, real
 from diopi_proto.facts import HoldsTruth, SizesFollow
@@ -41,6 +42,29 @@ SAFE_SLOT = Ignored(("other_kv_index",), "it is read in place of nothing", read=
 MOST_IDS = Ignored(("p_max_len_in_batch",), "the positions say it", read=Read.value)
 HINTS = Ignored(("comm_turn", "stream_mode"), "they say how, not what", read=Read.value)
 ONE_RANK = Ignored(("group",), "a group of one adds nothing", read=Read.value)
+LMDEPLOY = "LMDeploy's DIPU backend (dlinfer)"
+CACHE_OF_ONE_BLOCK = dict.fromkeys(("k", "v"), (1, "slots", "num_kv_heads·dim"))
+PAGED_BY_CALLERS = (
+    CallForm(name="lmdeploy", caller=LMDEPLOY, shapes={"q": ("B", 1, "num_heads·dim"), **CACHE_OF_ONE_BLOCK}),
+    CallForm(
+        name="lmdeploy-without-table",
+        caller=LMDEPLOY,
+        condition="For a single sequence",
+        shapes={"q": (1, 1, "num_heads·dim"), **CACHE_OF_ONE_BLOCK},
+        missing=("block_table",),
+    ),
+)
+PROMPTS_BY_CALLERS = (
+    CallForm(
+        name="lmdeploy",
+        caller=LMDEPLOY,
+        shapes={
+            "query": ("B", "max_input_len", "num_heads·dim"),
+            **dict.fromkeys(("key", "value"), ("B", "max_input_len", "num_kv_heads·dim")),
+        },
+        missing=("actual_seq_lengths",),
+    ),
+)
 token_tables = {"b_loc": index, "b_start_loc": index, "b_seq_len": index}
 
 
@@ -114,7 +138,11 @@ def diopiContextAttentionInference(
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes={"attenMask": truth_values, "block_table": int32})
+@prototype(
+    dtypes=narrow,
+    argument_dtypes={"attenMask": truth_values, "block_table": int32},
+    call_forms=PAGED_BY_CALLERS,
+)
 def diopiPagedAttention(
     ctx: Context,
     out: Out,
@@ -126,7 +154,7 @@ def diopiPagedAttention(
     num_heads: PositiveExtent,
     num_kv_heads: PositiveExtent,
     dim: PositiveExtent,
-    block_table: In,
+    block_table: In | None,
     block_size: PositiveExtent,
 ):
     """Decoding: attention of one query a sequence to its tokens in a cache of blocks.
@@ -134,15 +162,16 @@ def diopiPagedAttention(
     Token t of sequence b, t < actual_seq_lengths[b], lies in slot
     block_table[b, t // block_size] · block_size + t mod block_size.
 
-    q, out: [B, num_heads · dim], `dim` being the head size. k, v: slots of num_kv_heads · dim numbers, as [slots, ·] or
-    as [blocks, block_size, ·], which is the same memory. actual_seq_lengths: B host integers ≥ 1. block_table:
-    int32 [B, max_blocks]; entries past a sequence's last block are not read. attenMask: bool [1, L] or [B, L], L the
+    q, out: [B, num_heads · dim] or [B, 1, num_heads · dim], `dim` being the head size. k, v: slots of num_kv_heads ·
+    dim numbers, as [slots, ·] or with the slots in two axes, [blocks, block_size, ·] or [1, slots, ·]: the memory is
+    the same. actual_seq_lengths: B host integers ≥ 1. block_table: int32 [B, max_blocks]; entries past the last
+    block of a sequence are not read; NULL says that token t lies in slot t. attenMask: bool [1, L] or [B, L], L the
     largest length, TRUE where the token is NOT visible; NULL hides none. A query that sees no token gives 0.
     A num_heads that is no multiple of num_kv_heads is an error. Source: Kwon et al., "PagedAttention" (2023).
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes={"atten_mask": truth_values})
+@prototype(dtypes=narrow, argument_dtypes={"atten_mask": truth_values}, call_forms=PROMPTS_BY_CALLERS)
 def diopiPromptFlashAttention(
     ctx: Context,
     out: Out,
@@ -161,9 +190,10 @@ def diopiPromptFlashAttention(
     Place i of sequence b is row b · max_input_len + i. It sees j ≤ i with j < actual_seq_lengths[b] that
     atten_mask does not hide; places i ≥ actual_seq_lengths[b] are padding: 0 is written there, for nobody to rely on.
 
-    query, out: [B · max_input_len, num_heads · dim], `dim` being the head size. key, value: [B · max_input_len,
-    num_kv_heads · dim]. actual_seq_lengths: B host integers. atten_mask: bool [B, L, L], [B, 1, L, L] or [L, L] with
-    L = max_input_len, TRUE where the key is NOT visible, normally the causal triangle; NULL hides nothing more.
+    query, out: [B · max_input_len, num_heads · dim] or [B, max_input_len, num_heads · dim], `dim` being the head size.
+    key, value: likewise with num_kv_heads · dim. actual_seq_lengths: B host integers; an empty list says that every
+    sequence has max_input_len tokens. atten_mask: bool [B, L, L], [B, 1, L, L] or [L, L] with L = max_input_len, TRUE
+    where the key is NOT visible, normally the causal triangle; NULL hides nothing more.
     A query that sees no key gives 0. A num_heads that is no multiple of num_kv_heads is an error.
     Source: Vaswani et al., "Attention Is All You Need" (2017).
     """

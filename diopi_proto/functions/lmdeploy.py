@@ -73,8 +73,8 @@ WORKSPACE = {"workspace": every}
 probability = always(Dtype.float32)
 top_arguments = {"top_ps": single}
 CHOSEN = (
-    Ignored(("top_ks",), "`top_k` is taken", {"top_ks_size": 0}, Read.form),
-    Ignored(("top_ps",), "`top_p` is taken", {"top_ps_size": 0}, Read.form),
+    Ignored(("top_ks",), "`top_k` is taken", {"top_ks_size": (0, 1)}, Read.form),
+    Ignored(("top_ps",), "`top_p` is taken", {"top_ps_size": (0, 1)}, Read.form),
 )
 top_results = {"top_ks": same, "top_ps": probability, "skip_decode": truth}
 sampling_arguments = {
@@ -126,10 +126,11 @@ def diopiFusedSiluFfnInp(
     workspace_size: InOutSize,
     fusion_level: i64,
 ):
-    """Gated feed-forward layer, in place: x becomes (silu(x @ weight1) · (x @ weight2)) @ weight3, silu(a) = a · σ(a).
+    """Gated feed-forward layer, in place: x becomes (silu(x @ weight1) · (x @ weight3)) @ weight2, silu(a) = a · σ(a).
 
-    inoutput: [T, H]. weight1, weight2: [H, I]. weight3: [I, H]. Source: Shazeer, "GLU Variants Improve Transformer"
-    (2020).
+    weight1 is the gate projection, weight3 the up projection, and weight2 the output projection, as LLaMA's w1, w3 and
+    w2. inoutput: [T, H]. weight1, weight3: [H, I]. weight2: [I, H].
+    Source: Shazeer, "GLU Variants Improve Transformer" (2020).
     """
 
 
@@ -238,9 +239,10 @@ def diopiSetupTopkRuntimeArgsInp(
 ):
     """Arguments of top-k sampling made consistent, sequence by sequence, in place.
 
-    k = top_ks[b] if top_ks_size > 0, else top_k; p = top_ps[b] if top_ps_size > 0, else top_p. k = p = 0 means k = 1,
+    k = top_ks[b] if top_ks_size > 1, else top_k; p = top_ps[b] if top_ps_size > 1, else top_p. k = p = 0 means k = 1,
     k > 0 with p = 0 means p = 1. Then top_ks[b] = min(k, 1024), top_ps[b] = p clipped to [0, 1],
-    skip_decode[b] = (k = 0). The sizes are 0 or B; all three tensors have shape [B].
+    skip_decode[b] = (k = 0). The sizes are 0, 1 or B: LMDeploy's TurboMind passes 1 where one value serves all
+    sequences, and reads the tensors only if there are more values. All three tensors have shape [B].
     Source: FasterTransformer, top-k sampling layer.
     """
 

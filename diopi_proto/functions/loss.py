@@ -12,7 +12,7 @@ unspecified.
 
 from typing import Annotated
 
-from diopi_proto.dtypes import floating, index, like, numeric, promoted, real, wide
+from diopi_proto.dtypes import floating, index, index32, like, numeric, promoted, real, wide
 from diopi_proto.facts import AtLeast, AtMostOne, Below, LengthsWithin, SizesFollow
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Broadcast, Context, In, MutableIn, NonNegative, Out, Sized, boolean, f32, f64, i64
@@ -24,6 +24,7 @@ ANY_WEIGHT = {"weight": real}
 ANY_WEIGHTS = {"weight": real, "pos_weight": numeric}
 CLASSES = {"target": (*index, Dtype.uint8)}
 CLASSES_OR_PROBABILITIES = {"target": (*index, Dtype.uint8, *floating)}
+INT32_CLASSES = {"target": index32}
 FORM_OF_INPUT = Ignored(("input",), "it has the shape of the result", read=Read.form)
 NO_CLASSES = Ignored(("ignore_index",), "probabilities name no class", {"target": floating})
 LABELS = {"targets": index, "input_lengths": index, "target_lengths": index}
@@ -116,6 +117,7 @@ def diopiBCEWithLogits(
     σ(x) = 1/(1 + e⁻ˣ); the logarithms are computed without overflow, ln σ(x) = min(x, 0) − ln(1 + e^−|x|).
     input, target: one shape; weight, pos_weight: of any type, pos_weight but for bool, broadcast to it, NULL means 1;
     a pos_weight of 0 in uint8 is left open, for PyTorch wraps 0 − 1 around. mean divides by the number of elements.
+    The loss of x = −∞, and of x = ∞ with target 1, is left open: PyTorch computes ∞ − ∞ there.
     Source: torch.nn.functional.binary_cross_entropy_with_logits.
     """
 
@@ -146,6 +148,7 @@ def diopiSigmoidFocalLoss(
 
     p = σ(x); p_t = p·t + (1 − p)·(1 − t); α_t = alpha·t + (1 − alpha)·(1 − t), or 1 where alpha is negative; BCE as
     `diopiBCEWithLogits` without weights. inputs, targets: floating, one shape; mean divides by the number of elements.
+    Where that leaves a loss open, so does this function.
     Source: Lin et al., "Focal Loss for Dense Object Detection", 2017; torchvision.ops.sigmoid_focal_loss.
     """
 
@@ -171,6 +174,7 @@ def diopiSigmoidFocalLossBackward(
 @prototype(
     dtypes=floating,
     argument_dtypes=CLASSES_OR_PROBABILITIES,
+    beyond_pytorch=INT32_CLASSES,
     ignored=[NO_CLASSES],
     backward="diopiCrossEntropyLossBackward",
 )
@@ -198,7 +202,9 @@ def diopiCrossEntropyLoss(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=CLASSES_OR_PROBABILITIES, ignored=[NO_CLASSES])
+@prototype(
+    dtypes=floating, argument_dtypes=CLASSES_OR_PROBABILITIES, beyond_pytorch=INT32_CLASSES, ignored=[NO_CLASSES]
+)
 def diopiCrossEntropyLossBackward(
     ctx: Context,
     grad_input: Out,
@@ -219,7 +225,7 @@ def diopiCrossEntropyLossBackward(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=CLASSES, backward="diopiNLLLossBackward")
+@prototype(dtypes=floating, argument_dtypes=CLASSES, beyond_pytorch=INT32_CLASSES, backward="diopiNLLLossBackward")
 def diopiNLLLoss(
     ctx: Context, out: Out, input: In, target: Sized, weight: Sized | None, reduction: Reduction, ignore_index: i64
 ):
@@ -231,7 +237,7 @@ def diopiNLLLoss(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=CLASSES, ignored=[FORM_OF_INPUT])
+@prototype(dtypes=floating, argument_dtypes=CLASSES, beyond_pytorch=INT32_CLASSES, ignored=[FORM_OF_INPUT])
 def diopiNLLLossBackward(
     ctx: Context,
     grad_input: Out,
@@ -249,7 +255,7 @@ def diopiNLLLossBackward(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=CLASSES, backward="diopiNLLLossV2Backward")
+@prototype(dtypes=floating, argument_dtypes=CLASSES, beyond_pytorch=INT32_CLASSES, backward="diopiNLLLossV2Backward")
 def diopiNLLLossV2(
     ctx: Context,
     out: Out,
@@ -263,13 +269,14 @@ def diopiNLLLossV2(
     """`diopiNLLLoss` that also gives its divisor.
 
     totalWeight: one element, 0-d or (1), of input's dtype: Σ weight_y over the elements that are not ignored, their
-    number without weight; 0 for reduction none. Source: torch.ops.aten.nll_loss_forward.
+    number without weight; 0 for reduction none, unless input is (C). Source: torch.ops.aten.nll_loss_forward.
     """
 
 
 @prototype(
     dtypes=floating,
     argument_dtypes=CLASSES,
+    beyond_pytorch=INT32_CLASSES,
     ignored=[
         FORM_OF_INPUT,
         Ignored(("totalWeight",), "only a mean is divided by it", {"reduction": (Reduction.none, Reduction.sum)}),

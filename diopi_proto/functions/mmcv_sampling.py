@@ -11,6 +11,7 @@ dilations below 1. Source: the MMCV 1.x operator of the same name, unless anothe
 
 from typing import Annotated
 
+from diopi_proto.callers import CallForm
 from diopi_proto.dtypes import floating, index32, index64, single
 from diopi_proto.facts import HasShape, HoldsZeros, OneOf
 from diopi_proto.parameters import Context, In, InOut, NewOut, Out, PositiveExtent, Workspace, i64
@@ -157,11 +158,14 @@ def diopiCorrelationBackwardMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"kernel": single})
+PLANES_BY_CALLERS = (CallForm(name="mmcv", caller="MMCV's upfirdn2d", shapes={"input": ("N·C", "H", "W", 1)}),)
+
+
+@prototype(dtypes=floating, argument_dtypes={"kernel": single}, call_forms=PLANES_BY_CALLERS)
 def diopiUpfirdn2dOpMmcv(
     ctx: Context,
     out: NewOut,
-    input: Annotated[In, HasShape(("N", "C", "H", "W"))],
+    input: Annotated[In, HasShape(("M", "H", "W", "K"))],
     kernel: Annotated[In, HasShape(("kh", "kw"))],
     up_x: PositiveExtent,
     up_y: PositiveExtent,
@@ -172,14 +176,13 @@ def diopiUpfirdn2dOpMmcv(
     pad_y0: i64,
     pad_y1: i64,
 ):
-    """Upsampling by zeros, padding, FIR filter and downsampling, on each plane by itself.
+    """Upsampling by zeros, padding, FIR filter and downsampling of axes 1 and 2, on each plane by itself.
 
-    input: [N, C, H, W]; kernel: float32 [kh, kw]; out: [N, C, oH, oW], oH as oW below.
+    input: [M, H, W, K]; kernel: float32 [kh, kw]; out: [M, oH, oW, K], oH as oW below.
     oW = ⌊(W·up_x + pad_x0 + pad_x1 − kw) / down_x⌋ + 1. up_x − 1 zeros follow every sample of a row; pad_x0 zeros are
     put before it and pad_x1 after it, negative numbers cut samples off instead; the convolution proper (kernel flipped)
     keeps the places where the kernel fits entirely; of those every down_x-th stays, from the first on. Columns likewise
-    with up_y, pad_y0, pad_y1, down_y. Axes 2 and 3 are the ones filtered, also where a caller has merged N and C into
-    the first axis.
+    with up_y, pad_y0, pad_y1, down_y.
     Rejected: an empty result. Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x upfirdn2d.
     """
 

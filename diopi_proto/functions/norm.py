@@ -258,8 +258,9 @@ def diopiLayerNorm(
 
     normalized_shape: sizes of the trailing axes to normalise, at least one; weight, bias: of that shape.
     save_mean, save_invstd: mean and 1/√(var + eps), of the leading axes' shape, with or without a 1 for every
-    normalised axis; float32 for half-precision input, or whatever floating dtype the caller made them.
-    Errors: input does not end in normalized_shape, weight or bias of another shape.
+    normalised axis; float32 for half-precision input, or whatever floating dtype the caller made them. An infinite mean
+    is left open, as algorithms that update the mean value by value make NaN of it. Of no values the mean is 0 and
+    1/√(var + eps) NaN. Errors: input does not end in normalized_shape, weight or bias of another shape.
     Source: torch.nn.functional.layer_norm, torch.native_layer_norm.
     """
 
@@ -306,6 +307,7 @@ def diopiLayerNormGB(
 
     running_mean and running_var are results with misleading names: the mean and 1/√(var + eps), in the shape of the
     axes before begin_norm_axis, float32 for half-precision input or whatever floating dtype the caller made them.
+    Infinite means, and those of no values, are as `diopiLayerNorm` says.
     weight, bias: of the shape of the normalised axes. begin_norm_axis may be negative and must name an axis of input.
     Source: as `diopiLayerNorm`.
     """
@@ -351,7 +353,8 @@ def diopiGroupNorm(
 
     input: (N, C, …), rank 2 or more; C consecutive channels make num_groups groups of equal size, and a group's mean
     and var run over its channels and all axes after them. weight, bias: (C). save_mean and save_invstd: mean and
-    1/√(var + eps), (N, num_groups), in weight's dtype or whatever floating dtype the caller made them.
+    1/√(var + eps), (N, num_groups), in weight's dtype or whatever floating dtype the caller made them. Infinite means,
+    and those of no values, are as `diopiLayerNorm` says.
     Errors: num_groups < 1 or not a divisor of C, weight or bias of another size.
     Source: torch.nn.functional.group_norm, torch.native_group_norm.
     """

@@ -28,7 +28,7 @@ Half precision is accumulated in float32 and rounded once.
 
 from typing import Literal
 
-from diopi_proto.dtypes import floating, index, position, same
+from diopi_proto.dtypes import floating, index, index32, position, same
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, Extents, In, Out, PositiveExtents, Size, boolean, const_boolean, i64
 from diopi_proto.prototype import prototype
@@ -81,6 +81,7 @@ def diopiMaxPoolWithIndices(
 ):
     """As `diopiMaxPool{rank}d`, and the positions of the maxima in `indices`, of out's shape.
 
+    Of several equal maxima the first counts, of several NaNs the last.
     Source: torch.nn.functional.max_pool{rank}d with return_indices.
     """
 
@@ -91,6 +92,7 @@ def diopiMaxPoolWithIndices(
     "diopiMaxPool3dBackward",
     dtypes=floating,
     argument_dtypes={"indices": index},
+    beyond_pytorch={"indices": index32},
     ignored=[FORM_OF_INPUT, Ignored(("kernel_size", *WINDOWS), BY_POSITION, read=Read.value)],
 )
 def diopiMaxPoolBackward(
@@ -223,6 +225,7 @@ def diopiAdaptiveMaxPool(ctx: Context, out: Out, input: In, output_size: Extents
 def diopiAdaptiveMaxPoolWithIndices(ctx: Context, out: Out, indices: Out, input: In, output_size: Extents):
     """As `diopiAdaptiveMaxPool{rank}d`, and the positions of the maxima in `indices`, of out's shape.
 
+    Of several equal maxima the first counts, of several NaNs the last.
     Source: torch.nn.functional.adaptive_max_pool{rank}d with return_indices.
     """
 
@@ -233,6 +236,7 @@ def diopiAdaptiveMaxPoolWithIndices(ctx: Context, out: Out, indices: Out, input:
     "diopiAdaptiveMaxPool3dBackward",
     dtypes=floating,
     argument_dtypes={"indices": index},
+    beyond_pytorch={"indices": index32},
     ignored=[FORM_OF_INPUT],
 )
 def diopiAdaptiveMaxPoolBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, indices: In):
@@ -283,6 +287,7 @@ def diopiPool(
     "diopiPool3dBackward",
     dtypes=floating,
     argument_dtypes={"indices": index},
+    beyond_pytorch={"indices": index32},
     ignored=[
         FORM_OF_INPUT,
         *OF_ANY_KIND,

@@ -10,9 +10,12 @@ caller made it.
 from diopi_proto.dtypes import chosen, floating, integer, position, real, same, truth
 from diopi_proto.parameters import Context, Generator, In, InOut, Out, boolean, f64, i64
 from diopi_proto.prototype import prototype
+from diopi_proto.types import Dtype
+
+BYTE_MASK = {"mask": (Dtype.uint8,)}
 
 
-@prototype(dtypes=floating, result={"out": same, "mask": truth}, promise="random")
+@prototype(dtypes=floating, result={"out": same, "mask": truth}, beyond_pytorch=BYTE_MASK, promise="random")
 def diopiDropout(
     ctx: Context, out: Out, mask: Out | None, input: In, p: f64, train: boolean, generator: Generator | None
 ):
@@ -25,7 +28,7 @@ def diopiDropout(
     """
 
 
-@prototype(dtypes=floating, result={"mask": truth}, promise="random")
+@prototype(dtypes=floating, result={"mask": truth}, beyond_pytorch=BYTE_MASK, promise="random")
 def diopiDropoutInp(ctx: Context, input: InOut, mask: Out | None, p: f64, train: boolean, generator: Generator | None):
     """`diopiDropout` in place of `input`; where not train, nothing is changed. Source: as `diopiDropout`."""
 
@@ -71,9 +74,9 @@ def diopiBernoulliScalar(ctx: Context, out: Out, p: f64, generator: Generator | 
 
 @prototype(dtypes=floating, result=chosen, promise="random")
 def diopiNormal(ctx: Context, out: Out, mean: f64, std: f64, generator: Generator | None):
-    """Fills `out` with numbers of the normal distribution N(mean, std²); with mean where std is 0.
+    """Fills `out` with numbers of the normal distribution N(mean, std²); with mean if std is 0 or mean is not finite.
 
-    Errors: std < 0. Source: torch.normal.
+    An infinite std leaves the results open. Errors: std < 0. Source: torch.normal.
     """
 
 

@@ -19,6 +19,7 @@ from diopi_proto.dtypes import complexes, component, every, floating, numeric, p
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Axes, Axis, Context, In, Out, Scalar, boolean
 from diopi_proto.prototype import prototype
+from diopi_proto.types import Dtype
 
 KEEPDIM = Ignored(("keepdim",), "the shape of the result says it", read=Read.value)
 
@@ -103,7 +104,7 @@ def diopiProd(ctx: Context, out: Out, input: In, dim: Axis | None):
     """
 
 
-@prototype(dtypes=real, result=position, ignored=[KEEPDIM])
+@prototype(dtypes=real, result=position, beyond_pytorch={"input": (Dtype.bool,)}, ignored=[KEEPDIM])
 def diopiArgmax(ctx: Context, out: Out, input: In, dim: Axis | None, keepdim: boolean):
     """Position of the largest element along axis `dim`; NULL: in the input flattened in row-major order.
 
@@ -112,7 +113,7 @@ def diopiArgmax(ctx: Context, out: Out, input: In, dim: Axis | None, keepdim: bo
     """
 
 
-@prototype(dtypes=real, result=position, ignored=[KEEPDIM])
+@prototype(dtypes=real, result=position, beyond_pytorch={"input": (Dtype.bool,)}, ignored=[KEEPDIM])
 def diopiArgmin(ctx: Context, out: Out, input: In, dim: Axis | None, keepdim: boolean):
     """Position of the smallest element along axis `dim`; NULL: in the input flattened in row-major order.
 

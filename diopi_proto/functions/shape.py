@@ -132,7 +132,8 @@ def diopiPad(
     A negative margin cuts elements off. mode "constant" fills with value, converted to input's dtype, NULL meaning 0;
     "reflect" mirrors about the edge element, "replicate" repeats it, "circular" continues from the other end of what
     is left after the cuts; these three pad the last one, two or three axes of an input with one or two
-    axes more than that. A circular margin larger than what is left gives an unspecified result.
+    axes more than that, whose batch may be empty. A circular margin larger than what is left gives an unspecified
+    result.
     Errors: an odd number of entries or more than two an axis, another mode, an input of another rank than these three
     modes take, a size below 0, a margin not smaller than the axis for reflect or larger than it for circular, a value
     outside the range of input's dtype (bool takes all). Source: torch.nn.functional.pad.

@@ -57,7 +57,7 @@ def _shortened(values: Array, dtype: Dtype) -> Array:
     dropped = _DOUBLE - format_of(dtype).precision - SPARE
     if dropped <= 0:
         return values
-    bits = np.ascontiguousarray(values, np.float64).view(np.uint64)
+    bits = np.asarray(values, np.float64, order="C").view(np.uint64)  # np.ascontiguousarray adds an axis to 0-d
     half, mask = np.uint64(1 << (dropped - 1)), np.uint64(2**64 - (1 << dropped))
     short = ((bits + half) & mask).view(np.float64)
     is_kept = np.isfinite(values) & np.isfinite(short) & (short != 0)
@@ -66,7 +66,7 @@ def _shortened(values: Array, dtype: Dtype) -> Array:
 
 def rounded_up(ulps: NDArray[np.float32]) -> Array:
     """Units in ulps with the 8 significant bits of bfloat16; as they are where one is beyond its range."""
-    bits = np.ascontiguousarray(ulps).view(np.uint32)
+    bits = np.asarray(ulps, order="C").view(np.uint32)
     short = (((bits + np.uint32(0xFFFF)) >> np.uint32(16)).astype(np.uint16)).view(ml_dtypes.bfloat16)
     return short if np.isfinite(short.astype(np.float32)).all() else ulps
 

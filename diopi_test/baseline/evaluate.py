@@ -27,7 +27,7 @@ from diopi_test.cases.data import (
 )
 from diopi_test.cases.formats import FloatArray, is_inexact, ulp
 from diopi_test.cases.model import Case, ResultOf, ResultOverride, Values
-from diopi_test.oracle import budget
+from diopi_test.oracle import budget, overflow
 from diopi_test.oracle.reference import (
     Exact,
     Judged,
@@ -150,6 +150,9 @@ class Evaluation:
             self._one(slot, dtype, amplify, other)
             for slot, dtype, amplify, other in zip(slots, dtypes, amplified, flushed, strict=True)
         ]
+        if form := overflow.range_of(values, dtypes):
+            in_range = overflow.results_in_range(self.arrays, plain_values(values), form)
+            flat = [_open_where_lost(one, other) for one, other in zip(flat, in_range, strict=True)]
         return _unflatten(outputs, flat)
 
     def _converted(self, values: Mapping[str, Any], results: Sequence[Dtype]) -> dict[str, Any]:
@@ -157,8 +160,7 @@ class Evaluation:
         if not results:
             return dict(values)
         tensors = {name: value.spec.dtype for name, value in values.items() if isinstance(value, TensorData)}
-        numbers = {p.name: values[p.name] for p in self.prototype.numbers if values[p.name] is not None}
-        names, dtype = self.prototype.converted_first(tensors, numbers, results[0])
+        names, dtype = self.prototype.converted_first(tensors, values, results[0])
         return {**values, **{name: _converted(values[name], dtype) for name in names}}
 
     def _run(self, plain: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -228,6 +230,16 @@ class Evaluation:
     def _unit(slot: _Slot, values: NDArray[Any], amplified: FloatArray, dtype: Dtype) -> FloatArray:
         unit = budget.unit(values, amplified, slot.terms, slot.stored, dtype)
         return np.where(slot.exact, budget.EXACT * ulp(values, dtype), unit) if np.any(slot.exact) else unit
+
+
+def _open_where_lost(expected: Expected, in_range: NDArray[Any]) -> Expected:
+    """An expectation that is open where the result may be lost on the way because numbers leave the type's range."""
+    if expected.judged:
+        return expected
+    lost = overflow.is_lost(expected.values, _in_reference(in_range, expected.dtype), expected.unit, expected.dtype)
+    if not lost.any():
+        return expected
+    return replace(expected, specified=~lost if expected.specified is None else expected.specified & ~lost)
 
 
 def _converted(value: Any, dtype: Dtype) -> Any:

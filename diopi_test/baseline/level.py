@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import final
 
 from diopi_proto.interface import prototypes
 from diopi_test.baseline import manifest
+from diopi_test.baseline.described import remedy_for
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.files import read_verified
 from diopi_test.baseline.manifest import FileEntry, ListedCase, Manifest
@@ -34,6 +36,28 @@ def open_level(folder: Path) -> Level:
     level = Level(folder, read, digest)
     level.check_names()
     return level
+
+
+def level_of(path: Path) -> Level:
+    """The level in whose folder the baseline file at `path` lies.
+
+    Raises BaselineError as `open_level`, or if the manifest does not list the file.
+    """
+    folder = path.absolute().parent
+    try:
+        found = (folder / manifest.NAME).stat()
+        level = _open_cached(folder, found.st_mtime_ns, found.st_ino)
+    except OSError:
+        level = open_level(folder)  # which says what is wrong
+    if path.stem not in level.functions:
+        raise BaselineError(f"{path} is not in {folder / manifest.NAME}; {_remedy(folder)}")
+    return level
+
+
+@lru_cache(maxsize=8)
+def _open_cached(folder: Path, _modified: int, _inode: int) -> Level:
+    """The level in `folder`, whose manifest was not written since."""
+    return open_level(folder)
 
 
 @final
@@ -96,4 +120,4 @@ class Level:
 
 
 def _remedy(folder: Path) -> str:
-    return f"make it with diopi-test gen-data --level {folder.name}"
+    return f"make it with diopi-test {remedy_for(folder.parent, folder.name)}"

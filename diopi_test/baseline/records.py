@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
@@ -68,7 +68,8 @@ class BaselineCase:
     """A complete case: `arguments` by name (BaselineTensor, list of them, None, attribute), `expected` by name.
 
     An entry of `expected` is None for a result tensor the caller leaves out, a list for an array of results. `smoke`
-    marks the basic cases, which are called more than once.
+    marks the basic cases, which are called more than once. `aliases` names, by result, the argument whose tensor is
+    passed for it as well.
     """
 
     function: str
@@ -78,6 +79,7 @@ class BaselineCase:
     expected: Mapping[str, Expected | list[Expected] | None]
     smoke: bool = False
     case_class: CaseClass = CaseClass.basic
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -98,10 +100,9 @@ class BaselineCase:
         prototype = lookup(self.function)
         results = [one for value in self.expected.values() for one in entries_of(value)]
         dtypes = {name: value.dtype for name, value in self.arguments.items() if isinstance(value, BaselineTensor)}
-        numbers = {p.name: plain[p.name] for p in prototype.numbers if plain[p.name] is not None}
         if not results:
             return plain
-        names, dtype = prototype.converted_first(dtypes, numbers, results[0].dtype)
+        names, dtype = prototype.converted_first(dtypes, plain, results[0].dtype)
         return {**plain, **{name: converted(plain[name], dtype) for name in names}}
 
     def _plain(self, name: str, value: Any) -> Any:

@@ -109,12 +109,20 @@ JUMPS: Domains = {"grad_output": choice([1.5, -0.75, 3.0]), "input": choice([-3.
 """Rounding does not move what lies where the slope of hardswish jumps."""
 
 ELEMENTWISE: Mapping[str, Sequence[CaseTemplate]] = {
-    "diopiRelu": [*in_all({"input": whole_range}), on(SPECIAL, {"input": special_but(-0.0)})],
+    "diopiRelu": [*in_all({"input": whole_range}), on(SPECIAL, {"input": special})],
     "diopiHardtanh": [
         *in_all({"input": _around_limits}, arguments=_limits(1.0)),
         on(ONE_OF_EVERY, {"input": _around_limits}, "truncated-bounds", _limits(1.3)),
         on(SPECIAL, {"input": special}, arguments=_limits(1.0)),
         on(ONE, {"input": choice([-0.0, 0.0, 1.0, -1.0])}, "zeros-at-bound", {"min_val": -2.0, "max_val": 0.0}),
+        on(
+            ONE,
+            {"input": choice([-0.0, 0.0, 1.0, -1.0])},
+            "zeros",
+            {"min_val": 0.0, "max_val": 0.0},
+            floating,
+            weak="both bounds are 0",
+        ),
         *variants({"input": normal(2)}, BOUNDS, shapes=ONE),
         on(ONE, {"input": normal(2)}, "point", POINT, weak="both bounds are one number"),
         on(ONE, {"input": NEIGHBOURS}, "neighbours", {"min_val": 2**62 + 3, "max_val": 2**62 + 8}, [Dtype.int64]),
@@ -142,6 +150,7 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate]] = {
         on(ONE_OF_EVERY, {"input": whole(-3, 3)}, "fractions", {"threshold": 1.7, "value": 9.6}),
         on(ONE, {"input": whole(-3, 3)}, "negative", {"threshold": -1.7, "value": -8.6}, NOT_UINT8),
         on(ONE, {"input": whole(-3, 3)}, "zeros", {"threshold": 0, "value": 0.0}, NOT_UINT8),
+        on(ONE, {"input": whole(2, 9)}, "wrapped-numbers", {"threshold": 5 - 256, "value": 77 - 256}, [Dtype.uint8]),
         on(ONE, {"input": NEIGHBOURS}, "neighbours", {"threshold": 2**62 + 5, "value": 2**62 + 9}, [Dtype.int64]),
         on(SPECIAL, {"input": special}, arguments={"threshold": 0.75, "value": 1.5}),
     ],

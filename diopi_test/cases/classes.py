@@ -7,7 +7,7 @@ start, and an argument that most callers leave out is left out there.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -33,24 +33,28 @@ LEAST, MOST = 32, 1 << 16
 """How many elements are drawn to see whether special ones are among them; those of small tensors several times."""
 
 FEW = 1 / 16
-"""Part of the elements that may be subnormal by chance."""
+"""Part of the elements that may be subnormal or negative zeros by chance."""
 
 Demands = Mapping[CaseClass, frozenset[str]]
 """By class, the parameters of which a case demands it."""
 
 
-def classified(prototype: Prototype, cases: Sequence[Case]) -> tuple[Case, ...]:
-    """The cases of a function, all of them, each with its class."""
+def classified(prototype: Prototype, cases: Sequence[Case], *, int32_indices: bool = False) -> tuple[Case, ...]:
+    """Return the cases of a function, all of them, each with its class.
+
+    Args:
+        int32_indices: whether the run asks for int32 indices: what is open only for these has a demanded class.
+    """
     demands = [_demands(prototype, case) for case in cases]
-    given = [_said(prototype, case) for case in cases]
+    given = [_said(prototype, case, int32_indices) for case in cases]
     each = list(zip(cases, demands, given, strict=True))
     usual = _first(prototype, [(case, its) for case, its, said in each if said is None])
     return tuple(replace(case, case_class=said or _class(its, usual)) for case, its, said in each)
 
 
-def _said(prototype: Prototype, case: Case) -> CaseClass | None:
+def _said(prototype: Prototype, case: Case, int32_indices: bool) -> CaseClass | None:
     """The class that is not derived: of what PyTorch does not serve, and of what its author says."""
-    if why_open(prototype, case):
+    if why_open(prototype, case, int32_indices=int32_indices):
         return CaseClass.open
     return None if case.case_class is CaseClass.basic else case.case_class
 
@@ -79,42 +83,59 @@ def _demands(prototype: Prototype, case: Case) -> Demands:
     laid = [name for name, spec in passed if spec.layout(spec.shape) != contiguous(spec.shape)]
     return {
         CaseClass.special: frozenset(
-            [name for name, spec in tensors if _has_special_values(spec)] + _special_numbers(prototype, case)
+            [name for name, spec in tensors if _has_values(spec, _gives_special)]
+            + [f"{name}: -0" for name, spec in tensors if _has_values(spec, _gives_any_special)]
+            + _special_numbers(prototype, case)
         ),
-        CaseClass.empty: frozenset(name for name, spec in passed if 0 in spec.shape),
+        CaseClass.empty: frozenset([name for name, spec in passed if 0 in spec.shape] + _empty_lists(prototype, case)),
         CaseClass.optional: frozenset(_left_out(prototype, case)),
         CaseClass.layout: frozenset(laid + [name for name, result in results if result.layout is not contiguous]),
         CaseClass.types: frozenset([case.dtype.name, *(f"{name}: {dtype.name}" for name, dtype in typed)]),
     }
 
 
-def _has_special_values(spec: TensorSpec) -> bool:
-    """Whether special values are among those drawn for a tensor; what is computed from earlier ones is as they are."""
+def _has_values(spec: TensorSpec, gives: Callable[[Domain, int, Dtype], bool]) -> bool:
+    """Return whether a domain gives certain values for a tensor; what is computed from earlier ones is as it is."""
     count = min(math.prod(spec.shape), MOST)
-    return (
-        spec.compute is None
-        and is_inexact(spec.dtype)
-        and bool(count)
-        and _gives_special(spec.domain, count, spec.dtype)
-    )
+    return spec.compute is None and is_inexact(spec.dtype) and bool(count) and gives(spec.domain, count, spec.dtype)
+
+
+def _empty_lists(prototype: Prototype, case: Case) -> list[str]:
+    """Return the arrays of tensors that have no entry."""
+    arrays = (p.name for p in prototype.arguments if p.is_tensor_array)
+    return [name for name in arrays if isinstance(case.arguments[name], list) and not case.arguments[name]]
 
 
 @cache
 def _gives_special(domain: Domain, count: int, dtype: Dtype) -> bool:
-    """Whether a domain gives NaN, infinities, or subnormal numbers other than by chance, in tensors of this size."""
+    """Return whether a domain gives NaN, infinities, or subnormal numbers other than by chance, in so many elements."""
+    parts = _drawn_parts(domain, count, dtype)
+    subnormal = max(is_subnormal(part, dtype).mean() for part in parts)
+    return subnormal > FEW or not all(np.isfinite(part).all() for part in parts)
+
+
+@cache
+def _gives_any_special(domain: Domain, count: int, dtype: Dtype) -> bool:
+    """Return whether a domain gives such values, or negative zeros other than by chance, in so many elements."""
+    parts = _drawn_parts(domain, count, dtype)
+    zeros = max(((part == 0) & np.signbit(part)).mean() for part in parts)
+    return zeros > FEW or _gives_special(domain, count, dtype)
+
+
+def _drawn_parts(domain: Domain, count: int, dtype: Dtype) -> Sequence[NDArray[Any]]:
+    """Return what a domain gives for so many elements, real and imaginary parts by themselves."""
     rng = np.random.default_rng(0)
     drawn = [np.asarray(domain(rng, count, dtype)).ravel() for _ in range(-(-LEAST // count))]
     values: NDArray[Any] = np.concatenate(drawn)
-    parts = (values.real, values.imag) if np.iscomplexobj(values) else (values,)
-    subnormal = max(is_subnormal(part, dtype).mean() for part in parts)
-    return not np.isfinite(values).all() or subnormal > FEW
+    return (values.real, values.imag) if np.iscomplexobj(values) else (values,)
 
 
 def _special_numbers(prototype: Prototype, case: Case) -> list[str]:
-    """The numbers among the operands that are not finite; an order of a norm is none."""
+    """Return the numbers among the operands that are not finite or a negative zero; an order of a norm is none."""
     operands = (p for p in prototype.arguments if issubclass(p.annotation, Scalar) and not p.fact(facts.NormOrder))
     given = ((p.name, case.arguments[p.name]) for p in operands)
-    return [name for name, value in given if isinstance(value, float) and not math.isfinite(value)]
+    numbers = [(name, value) for name, value in given if isinstance(value, float)]
+    return [name for name, value in numbers if not math.isfinite(value) or (value == 0 and math.copysign(1, value) < 0)]
 
 
 def _left_out(prototype: Prototype, case: Case) -> Iterator[str]:

@@ -182,6 +182,21 @@ def special_values(dtype: Dtype) -> NDArray[Any]:
     return values
 
 
+def subnormal(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Subnormal numbers of both signs and a zero, which are equal only if subnormal numbers are taken for zero."""
+    multiples = np.array([0, 1, -1, 2, -2, 7, -7, 100, -100])
+    return rng.permutation(np.resize(multiples, count)) * format_of(dtype).subnormal
+
+
+def near_least(*multiples: float) -> Domain:
+    """Multiples of the least normal number of the type, whose differences and remainders may be subnormal."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        return rng.permutation(np.resize(np.array(multiples), count)) * format_of(dtype).tiny
+
+    return draw
+
+
 def special(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """The special values of the type in their order, repeated to the number of elements."""
     return np.resize(special_values(dtype), count)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
@@ -27,6 +29,11 @@ NEARBY = off_whole(-2, 2)
 
 HALVES = choice([-1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2])
 """Shifts onto cells and to the middle between them."""
+
+
+def _rising(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Draw positive numbers that are larger in each channel than in those before it, so that their sums differ."""
+    return between(0.5, 1.5)(rng, count, dtype) * np.linspace(1, 4, count)
 
 
 @dataclass(frozen=True)
@@ -147,7 +154,7 @@ CONVOLUTIONS = (
         kernel=(1, 1),
         padding=(0, 0),
         shifts=choice([-0.5, 0.5]),
-        domains=dict.fromkeys(("input", "weight", "grad_output", "gradOutput"), between(0.5, 1.5)),
+        domains=dict.fromkeys(("input", "weight", "grad_output", "gradOutput"), _rising),
         dtypes=half,
     ),
 )

@@ -178,8 +178,9 @@ def with_numbers_untried(prototype: Prototype, own: Sequence[Case]) -> Iterator[
     for demand in demands(prototype):
         if not demand.met(cases):
             usual = (case for case in own if case.dtype in demand.dtypes and _may_differ(prototype, case, demand.name))
-            others = (_with_number(case, demand) for case in sorted(usual, key=_rarity))
-            found = next((case for case in others if not why_open(prototype, case)), None)
+            others = [_with_number(case, demand) for case in sorted(usual, key=_rarity)]
+            served = [case for case in others if not why_open(prototype, case)]
+            found = next(iter(served or others), None)
             if found:
                 cases.append(found)
                 yield found

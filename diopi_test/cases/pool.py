@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from math import inf, nan
 from typing import Any
 
+import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -15,6 +16,7 @@ from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import between, choice, distinct, normal, whole, with_one
+from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import channels_last, contiguous, expanded, strided, transposed
 from diopi_test.cases.model import Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.template import CaseTemplate, Derive, Types, expand, tensor
@@ -25,6 +27,20 @@ def _nothing_in_half(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """-inf in the first half of the elements, all different numbers in the other."""
     values = distinct(rng, count, dtype)
     values[: count // 2] = -inf
+    return values
+
+
+def _all_subnormal(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Draw different subnormal numbers from the whole range of either sign, in random order."""
+    form = format_of(dtype)
+    multiples = rng.permutation(np.arange(count) - count // 2)
+    return multiples * (2 * form.tiny // (form.subnormal * (count + 1))) * form.subnormal
+
+
+def _several_nan_in_half(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Draw different numbers, and in the first half replace some by NaN: several in nearly every window."""
+    values = distinct(rng, count, dtype)
+    values[: count // 2][rng.random(count // 2) < 0.5] = nan
     return values
 
 
@@ -188,6 +204,8 @@ EDGES = (
     PADDED.but("some-infinities", domains={"input": choice([*[-inf] * 12, -2.0, 1.5, 1.0, inf])}, dtypes=Types.leading),
     PADDED.but("nan", domains={"input": with_one(nan, distinct)}),
     PADDED.but("ties", domains={"input": TIED}, dtypes=AND_FLOAT16),
+    PADDED.but("several-nan", domains={"input": _several_nan_in_half}, dtypes=AND_FLOAT16),
+    PADDED.but("subnormal", domains={"input": _all_subnormal}, dtypes=AND_FLOAT16),
     PADDED.but("indices32", indices=Dtype.int32, dtypes=Types.leading),
 )
 """For maxima by sliding windows only."""
@@ -245,6 +263,8 @@ TOO_LARGE = ADAPTIVE[0].but("large", domains={"input": NEARLY_TOO_LARGE}, dtypes
 
 ADAPTIVE_MAXIMA = (
     windows("ties", (5, 7, 6), output=(3, 4, 4), domains={"input": TIED}, dtypes=AND_FLOAT16),
+    windows("several-nan", (5, 7, 6), output=(3, 4, 4), domains={"input": _several_nan_in_half}, dtypes=AND_FLOAT16),
+    windows("subnormal", (5, 7, 6), output=(3, 4, 4), domains={"input": _all_subnormal}, dtypes=AND_FLOAT16),
     windows("minus-infinity", (3, 4, 5), domains={"input": _nothing_in_half}),
     windows("indices32", (5, 7, 6), output=(3, 4, 4), indices=Dtype.int32),
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,7 @@ register(
         filled("standard", numbers=moments(0.0, 1.0), dtypes=Types.every),
         filled("point", (4, 5), numbers=moments(-0.75, 0.0), dtypes=Types.every),
         filled("narrow", numbers=moments(8.0, 0.125)),
+        *(filled(f"mean-{mean}", (4, 5), numbers=moments(mean, 2.0), dtypes=(F32, F16)) for mean in (inf, -inf, nan)),
         filled("large", numbers=moments(1e200, 1e199), dtypes=(F64,)),
     ),
 )
@@ -193,6 +195,7 @@ register(
 )
 
 MEANS = choice([-4.0, 0.0, 8.0])
+INFINITE_MEANS = choice([-4.0, inf, 8.0, -inf, 0.0, nan])
 DEVIATIONS = choice([0.0, 0.5, 2.0])
 SOME_DEVIATION = choice([0.5, 2.0])
 
@@ -204,7 +207,13 @@ def normals(mean: Any, std: Any, point: Any) -> tuple[CaseTemplate, ...]:
     return (*samples(draw), at_points, draw("mixed", SAMPLE, strided, transposed))
 
 
-register("diopiNormalTensorScalar", templates=normals(MEANS, 1.5, 0.0))
+register(
+    "diopiNormalTensorScalar",
+    templates=(
+        *normals(MEANS, 1.5, 0.0),
+        drawn("infinite-means", arguments={"mean": INFINITE_MEANS, "std": 1.5}, dtypes=(F32, F16)),
+    ),
+)
 
 register("diopiNormalScalarTensor", templates=normals(-2.5, DEVIATIONS, choice([0.0])))
 
@@ -223,6 +232,7 @@ register(
     templates=(
         *usual,
         mixed.but(arguments={"std": tensor(*SAMPLE, domain=DEVIATIONS, layout=transposed)}),
+        drawn("infinite-means", arguments={"mean": INFINITE_MEANS, "std": DEVIATIONS}),
         two_tensors("row", SAMPLE, SAMPLE[1:]),
         two_tensors("column", (SAMPLE[0], 1), SAMPLE),
         two_tensors("outer", (60, 1), (1, 70), dtypes=(F32, BF16)),

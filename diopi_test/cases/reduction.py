@@ -34,6 +34,7 @@ from diopi_test.cases.domains import (
     magnitudes,
     normal,
     special_but,
+    subnormal,
     whole,
     whole_range,
     with_one,
@@ -282,6 +283,7 @@ def positions(prototype: Prototype, patterns: Sequence[CaseTemplate]) -> Iterato
     yield drawn(COLUMNS, EXTREMES["infinite"], floating, "infinite")
     for label in ("all-high", "all-low"):
         yield drawn(KEPT_COLUMNS, EXTREMES[label], label=label)
+    yield drawn(COLUMNS, subnormal, floating, "subnormal")
     yield drawn(MANY_ROWS, NAN_OF_MANY, floating)
     yield drawn(KEPT_COLUMNS, whole_range, integral, "whole-range")
     yield drawn(ROWS, NEIGHBOURS, (Dtype.int64,), "neighbours")
@@ -308,7 +310,12 @@ def extrema(
 ) -> Iterator[CaseTemplate]:
     """The values of extrema; no slice has zeros of both signs."""
     yield from everywhere(patterns, whole_range, prototype.dtypes)
-    ranges = {"special": special_but(0.0, -0.0, nan), "negative": between(-9, -1), "positive": between(1, 9)}
+    ranges = {
+        "special": special_but(0.0, -0.0, nan),
+        "subnormal": subnormal,
+        "negative": between(-9, -1),
+        "positive": between(1, 9),
+    }
     for label, domain in {**EXTREMES, **ranges}.items():
         yield drawn(whole_tensor, domain, floating, label)
     yield drawn(whole_tensor, NEIGHBOURS, (Dtype.int64,), "neighbours")

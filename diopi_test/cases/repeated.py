@@ -13,6 +13,7 @@ from diopi_proto.dtypes import promoted
 from diopi_proto.parameters import Role, Scalar
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.callers import caller_cases
 from diopi_test.cases.domains import Domain, whole
 from diopi_test.cases.layouts import another, layout_named
 from diopi_test.cases.model import Case, TensorSpec, tensors_of
@@ -149,4 +150,5 @@ MAKERS = (
     with_tensors_in_the_other_order,
     with_other_attributes,
     with_numbers_untried,
+    caller_cases,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.classes import classified
 from diopi_test.cases.large import large_cases
-from diopi_test.cases.model import Case, cases_of, check_cases
+from diopi_test.cases.model import Case, CaseClass, cases_of, check_cases
 from diopi_test.cases.models import model_keys, models_cases
 from diopi_test.cases.repeated import repeated_cases
 from diopi_test.models.files import model_names
@@ -105,3 +105,26 @@ def select_cases(function: str, level: str) -> tuple[Case, ...]:
     cases = tuple(LEVELS[level].cases(prototype))
     check_cases(prototype, cases)
     return cases if LEVELS[level].has_classes else classified(prototype, cases)
+
+
+@cache
+def classes_with_int32_indices(function: str, level: str) -> Mapping[str, CaseClass]:
+    """Return the classes of the cases that are open only because of int32 indices, in a run that asks for these.
+
+    Levels of networks' calls have no such cases, nor has a level that is not built in.
+    """
+    if level not in WHOLE_LEVELS or level == MODELS:
+        return {}
+    prototype = lookup(function)
+    cases = select_cases(function, "full" if level == "smoke" else level)
+    again = classified(prototype, [replace(case, case_class=_undecided(case)) for case in cases], int32_indices=True)
+    return {
+        new.label: new.case_class
+        for old, new in zip(cases, again, strict=True)
+        if old.case_class is CaseClass.open and new.case_class.is_demanded
+    }
+
+
+def _undecided(case: Case) -> CaseClass:
+    """Return the class that a case's author gave: of derived ones, the one that is to be derived again."""
+    return CaseClass.callers if case.case_class is CaseClass.callers else CaseClass.basic

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating, half, integer
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import untried
-from diopi_test.cases.domains import Domain, between, choice, distinct, integer_range, whole, whole_range
+from diopi_test.cases.domains import Domain, between, choice, distinct, integer_range, subnormal, whole, whole_range
 from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, transposed
 from diopi_test.cases.model import ResultOverride
@@ -106,6 +106,8 @@ SORT = (
     ordered("any-order-of-equals", (26,), 0, True, False, EQUALS, dtypes=half),
     ordered("infinite", (9,), 0, False, None, INFINITE, dtypes=floating),
     ordered("infinite-descending", (9,), 0, True, None, INFINITE),
+    ordered("subnormal", (9,), 0, False, True, subnormal, dtypes=floating),
+    ordered("subnormal-descending", (27,), 0, True, True, subnormal),
     ordered("whole-range", (5, 8), 1, False, True, whole_range, dtypes=integer),
     ordered("whole-range-descending", (5, 8), 0, True, True, whole_range, dtypes=(Dtype.int8, Dtype.uint8)),
     ordered("neighbours", (40,), 0, False, None, neighbours, dtypes=PRECISE),
@@ -172,6 +174,8 @@ TOPK = (
     largest("equals-smallest", (3, 26), 1, 9, False, True, EQUALS, dtypes=(Dtype.float32, Dtype.float16)),
     largest("infinite", (9,), 0, 4, True, True, INFINITE, dtypes=floating),
     largest("infinite-smallest", (9,), 0, 8, False, True, INFINITE),
+    largest("subnormal", (9,), 0, 4, True, True, subnormal, dtypes=floating),
+    largest("subnormal-smallest", (9,), 0, 4, False, True, subnormal),
     largest("whole-range", (5, 8), 1, 3, True, True, whole_range, dtypes=integer),
     largest("neighbours", (40,), 0, 17, False, True, neighbours, dtypes=PRECISE),
     largest("int32-positions", (4, 9), 1, 3, False, True, results={"indices": INT32}),

@@ -182,14 +182,26 @@ def _is_flushed_exactly(given: NDArray[Any], expected: Expected) -> Mask:
 
 
 def _is_flushed(given: NDArray[Any], expected: Expected) -> Mask:
-    """Where a subnormal result is given as zero, or subnormal inputs were taken for zero."""
-    with np.errstate(all="ignore"):
-        tiny = np.abs(expected.values) < format_of(expected.dtype).tiny + K * _unit(expected)
-    flushed: Mask = (given == 0) & (expected.values != 0) & tiny
+    """Where a subnormal result, or a subnormal part of it, is zero, or subnormal inputs were taken for zero."""
+    restored, is_restored = _restored(given, expected.values, format_of(expected.dtype).tiny + K * _unit(expected))
+    flushed = is_restored & (_units(restored, expected) <= K)
     if expected.flushed is None:
         return flushed
     unit = from_ulps(in_ulps(expected), expected.flushed, expected.dtype)
     return flushed | (_units(given, replace(expected, values=expected.flushed, unit=unit)) <= K)
+
+
+def _restored(given: NDArray[Any], values: NDArray[Any], limit: FloatArray) -> tuple[NDArray[Any], Mask]:
+    """Return `given` with the expected values for zeros where these are below a limit, and where that changes it."""
+    if np.iscomplexobj(given) or np.iscomplexobj(values):
+        real, is_real = _restored(given.real, values.real, limit)
+        imaginary, is_imaginary = _restored(given.imag, values.imag, limit)
+        restored = given.astype(np.complex128)
+        restored.real, restored.imag = real, imaginary
+        return restored, is_real | is_imaginary
+    with np.errstate(all="ignore"):
+        is_restored: Mask = (given == 0) & (values != 0) & (np.abs(values) < limit)
+    return np.where(is_restored, values, given), is_restored
 
 
 def _unit(expected: Expected) -> FloatArray:

@@ -6,7 +6,9 @@ it runs: so `--help` and wrong usage answer at once, and `doctor` where somethin
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -25,8 +27,25 @@ COMMANDS = {
 """By the name of a command, in the order of `--help`, the name of its module, and of the command in it."""
 
 
+class CannotRunError(click.ClickException):
+    """The command can't do its work, although the command line is correct."""
+
+    exit_code = 3
+
+
 class Commands(click.Group):
     """The commands, each imported when it is asked for."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; an interruption, and a working directory that was deleted, end it with status 3."""
+        try:
+            os.getcwd()
+        except OSError as error:
+            raise CannotRunError(f"the working directory can't be used: {error}; change to another one") from error
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            raise CannotRunError(str(interrupt) or "interrupted") from interrupt
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Their names."""

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
-from rich.progress import Progress
 
 from diopi_test.cli.options import (
-    COLUMNS,
     console,
     dask_option,
     output_option,
@@ -22,6 +20,7 @@ from diopi_test.cli.options import (
     workers_option,
     write_report,
 )
+from diopi_test.harness.progress import VisibleProgress
 
 if TYPE_CHECKING:
     from diopi_test.baseline.parallel import Spread
@@ -92,7 +91,7 @@ def _smoke_selection(audits: Sequence[FunctionAudit]) -> dict[str, Sequence[str]
 def _with_progress(text: str, work: Callable[[str], T], functions: list[str], spread: Spread) -> dict[str, T]:
     """What `work` gives for each function, in their order, with a bar to watch."""
     results = {}
-    with Progress(*COLUMNS, console=console) as progress:
+    with VisibleProgress(console) as progress:
         task = progress.add_task(text, total=len(functions))
         for name, result in spread(work, functions):
             results[name] = result

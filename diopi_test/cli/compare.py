@@ -44,7 +44,7 @@ def compare(
     """Compare the runs BEFORE and AFTER, each a log or a report that `diopi-test run --json` has written.
 
     Exit status: 1 if a case that counts is broken (it passed and does not any more, or was not executed and goes wrong
-    now), else 0; 2 usage, 3 a file can't be written.
+    now), else 0; 2 usage, 3 a run has errors (its log is damaged, say), or a file can't be written.
     """
     from diopi_test.baseline.codec import to_json
     from diopi_test.reporting import html, markdown

@@ -38,7 +38,7 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("submit run.log.jsonl run.diopi.zip --sign key", "signed with a private key of OpenSSH"),
     ],
     "verify": [
-        ("verify run.diopi.zip", "is it evidence of what it says?"),
+        ("verify run.diopi.zip", "is it evidence of what it says? Nobody's identity is checked"),
         ("verify run.diopi.zip --signers signers --signer lab@example.org", "and signed by whom it should be?"),
     ],
     "waive": [("waive report.json --out waivers.toml", "a first file, of which people write the reasons")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 import traceback
@@ -92,7 +93,7 @@ def fuzz(
             search = Search(trials, seed, time.monotonic() + 60 * minutes, report)
             search.waivers = given + Waivers.of_vendor(said.name, said.waivers)
             _run(search, functions, rounds)
-    _tell(search, writer, statistics)
+    _tell(search, writer, statistics, vendor)
     sys.exit(1 if writer.found else 0)
 
 
@@ -126,7 +127,7 @@ def _run(search: Search, functions: list[str], rounds: int | None) -> None:
         console.print(str(interrupt) or "interrupted")
 
 
-def _tell(search: Search, writer: FindingsWriter, statistics: bool) -> None:
+def _tell(search: Search, writer: FindingsWriter, statistics: bool, vendor: str) -> None:
     """Print what was drawn and found; Unusable if no call was run."""
     from diopi_test.fuzz.statistics import show, summary
 
@@ -138,4 +139,5 @@ def _tell(search: Search, writer: FindingsWriter, statistics: bool) -> None:
     number = len(writer.found)
     console.print(f"{number} finding{'' if number == 1 else 's'}; repeat with --seed {search.seed}", highlight=False)
     if number:
-        console.print(f"diopi-test run --data {writer.folder}", highlight=False, soft_wrap=True)
+        command = shlex.join(["diopi-test", "run", "--vendor", vendor, "--data", str(writer.folder)])
+        console.print(command, highlight=False, markup=False, soft_wrap=True)

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.progress import Progress, TaskID
+from rich.progress import TaskID
 
 from diopi_test.cli.options import (
-    COLUMNS,
     console,
     dask_option,
     data_option,
@@ -22,6 +21,7 @@ from diopi_test.cli.options import (
     workers_option,
 )
 from diopi_test.cli.original_words import explain_original_words
+from diopi_test.harness.progress import VisibleProgress
 
 if TYPE_CHECKING:
     from diopi_test.harness.selection import Selection
@@ -56,7 +56,7 @@ def gen_data(
         generate.functions_with_cases(level), selection, lambda name: len(select_cases(name, level))
     )
     folder = (data / level if data else folder_to_write(level)).absolute()  # workers may be elsewhere
-    with spreading(workers, dask) as spread, Progress(*COLUMNS, console=console) as progress:
+    with spreading(workers, dask) as spread, VisibleProgress(console) as progress:
 
         def advance(task: TaskID) -> Callable[[str, object], None]:
             return lambda function, _: progress.update(task, advance=1, description=function)

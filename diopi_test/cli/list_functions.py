@@ -9,7 +9,7 @@ import click
 from rich.table import Table
 
 from diopi_test.cases.selection import WHOLE_LEVELS
-from diopi_test.cli.options import console, selection_options
+from diopi_test.cli.options import print_table, selection_options
 
 if TYPE_CHECKING:
     from diopi_test.harness.selection import Selection
@@ -29,7 +29,9 @@ def list_functions(selection: Selection, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=1))
         return
-    table = Table("function", "header", "family", "reference", *WHOLE_LEVELS, "vendors")
+    table = Table()
+    for title in ("function", "header", "family", "reference", *WHOLE_LEVELS, "vendors"):
+        table.add_column(title, overflow="fold")  # a terminal that is too narrow breaks names rather than shortens them
     for row in rows:
         vendors = ", ".join(name for name, has in row["vendors"].items() if has)
         table.add_row(
@@ -40,4 +42,4 @@ def list_functions(selection: Selection, as_json: bool) -> None:
             *(str(row["cases"][level]) for level in WHOLE_LEVELS),
             vendors,
         )
-    console.print(table)
+    print_table(table)

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,15 +16,18 @@ import click
 from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from diopi_impl.plugins import known_vendors
 from diopi_proto.families import families
 from diopi_proto.interface import prototypes
 from diopi_proto.types import Dtype
+from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.shuffle import RANDOM, seed_of
 from diopi_test.cases.model import CaseClass
 from diopi_test.cases.selection import LEVELS, WHOLE_LEVELS, level_of_model
 from diopi_test.harness import output
+from diopi_test.harness.collection import RUNTIME, collect_level, collect_runtime
 from diopi_test.harness.keywords import SelectionError
 from diopi_test.harness.options import known_checks
 from diopi_test.harness.output import Terminal
@@ -36,6 +40,9 @@ if TYPE_CHECKING:
 
 
 console = Console(file=cast(IO[str], Terminal()))
+
+WIDEST = 10_000
+"""Columns of a table that is written to a file or a pipe, at most."""
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -79,6 +86,21 @@ class OutputFile(click.Path):
         except OSError as error:
             self.fail(str(error), param, ctx)
         return path
+
+
+@final
+class LevelName(click.ParamType[str]):
+    """The name of a level; an unknown one is answered with names like it."""
+
+    name = "level"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in LEVELS:
+            return str(value)
+        known = ", ".join(map(repr, WHOLE_LEVELS))
+        similar = get_close_matches(value, LEVELS, n=1)
+        suggestion = f" Did you mean {similar[0]!r}?" if similar else ""
+        self.fail(f"{value!r} is not one of {known}.{suggestion}", param, ctx)
 
 
 def default_workers() -> int:
@@ -135,7 +157,8 @@ vendor_option = click.option(
 )
 level_option = click.option(
     "--level",
-    type=click.Choice(LEVELS),
+    type=LevelName(),
+    shell_complete=completing(lambda: LEVELS),
     metavar=f"[{'|'.join(WHOLE_LEVELS)}|{level_of_model('NAME')}]",
     default="smoke",
     show_default=True,
@@ -205,6 +228,26 @@ def _names(option: str, variable: str, what: str) -> Callable[[F], F]:
     return click.option(option, variable, multiple=True, metavar="[no-]NAME", help=text, shell_complete=complete)
 
 
+def _complete_case(context: click.Context, option: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Return the ids of cases that begin so; before the bracket only the functions, each with an open bracket."""
+    from diopi_test.baseline.level import open_level
+    from diopi_test.baseline.location import folder_to_read
+
+    function, bracket, _ = begun.partition("[")
+    if not bracket:
+        return [CompletionItem(f"{name}[") for name in (RUNTIME, *prototypes()) if name.startswith(begun)]
+    if function == RUNTIME:
+        cases = list(collect_runtime())
+    else:
+        level, data = context.params.get("level") or "smoke", context.params.get("data")
+        folder = data / level if data else folder_to_read(level)
+        try:
+            cases = collect_level(open_level(folder), lambda name: name == function)
+        except BaselineError:  # it has not been made
+            cases = []
+    return [CompletionItem(case.id) for case in cases if case.id.startswith(begun)]
+
+
 _SELECTING: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "functions": _names("--function", "functions", "standard function"),
     "families": _names("--family", "families", "family of functions"),
@@ -214,7 +257,12 @@ _SELECTING: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
         "-k", "expression", metavar="EXPR", help="Only what matches this pytest keyword expression."
     ),
     "cases": click.option(
-        "--case", "cases", multiple=True, metavar="ID", help="Only this case. May be given more than once."
+        "--case",
+        "cases",
+        multiple=True,
+        metavar="ID",
+        help="Only this case. May be given more than once.",
+        shell_complete=_complete_case,
     ),
     "failed": click.option(
         "--failed-in",
@@ -262,6 +310,19 @@ def _known_names(context: click.Context, option: click.Parameter, names: tuple[s
     return names
 
 
+INT32_ALIASES = ("--four-bytes", "--four_bytes")
+"""Deprecated names of `--int32-indices`."""
+
+
+def _remember_alias(context: click.Context, option: click.Parameter, value: bool) -> None:
+    context.meta[INT32_ALIASES[0]] = value
+
+
+def _or_alias(context: click.Context, option: click.Parameter, value: bool) -> bool:
+    """Return whether an option or its deprecated alias is given."""
+    return value or context.meta.get(INT32_ALIASES[0], False)
+
+
 judging_options = _all_of(
     [
         click.option(
@@ -270,6 +331,7 @@ judging_options = _all_of(
             multiple=True,
             metavar="[no-]NAME",
             callback=_known_names,
+            shell_complete=completing(known_checks),
             help="Only this check judges, or with no- all but it. May be given more than once.",
         ),
         click.option(
@@ -278,15 +340,17 @@ judging_options = _all_of(
         click.option("--list", "only_list", is_flag=True, help="Print what would run, without running it."),
         click.option("--nhwc", is_flag=True, help="4-D and 5-D tensors with channels in channels-last."),
         click.option(
-            "--four-bytes",
-            "--four_bytes",
-            "four_bytes",
+            "--int32-indices",
             is_flag=True,
-            help="int32 in place of int64 for indices, where both are standard.",
+            callback=_or_alias,
+            help="int32 in place of int64 for indices, where both are standard; cases with int32 indices count.",
+        ),
+        click.option(
+            *INT32_ALIASES, is_flag=True, is_eager=True, hidden=True, expose_value=False, callback=_remember_alias
         ),
     ]
 )
-"""What else a run may be told: `checks`, `max_failures`, `only_list`, `nhwc` and `four_bytes`."""
+"""What else a run may be told: `checks`, `max_failures`, `only_list`, `nhwc` and `int32_indices`."""
 
 
 durations_option = click.option(
@@ -301,6 +365,12 @@ durations_option = click.option(
 def output_option(name: str, variable: str, text: str) -> Callable[[F], F]:
     """An option that names a file to be written."""
     return click.option(name, variable, type=OutputFile(), help=text)
+
+
+def print_table(table: Table) -> None:
+    """Print a table; where it does not go to a terminal, as wide as its content, so that nothing is shortened."""
+    width = console.width if console.is_terminal else WIDEST
+    Console(file=console.file, width=width, force_terminal=console.is_terminal).print(table)
 
 
 def write_report(file: Path, content: Any) -> None:

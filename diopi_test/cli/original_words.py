@@ -1,4 +1,4 @@
-"""Words of the original suite's command line: each is answered by what to say instead."""
+"""Options of the original suite's command line: each is answered by what replaces it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _of_function(name: str) -> str:
+def _function_options(name: str) -> str:
     from diopi_test.original.names import meanings, near
 
     if name in ("all", "all_ops"):
@@ -20,30 +20,58 @@ def _of_function(name: str) -> str:
     return f"say {chosen or '--function NAME'}; `diopi-test list` has the names"
 
 
-_MODES: Mapping[str, str] = {
+MODES: Mapping[str, str] = {
     "gen_data": "say `diopi-test gen-data --level full`; the level smoke ships, and needs none",
     "gen_case": "there is no such step: `diopi-test run` finds the cases in the baseline",
     "run_test": "say `diopi-test run`",
+    "utest": "say `diopi-test run -k runtime`",
+    "utest_diopi_test": "run `pytest` in the source tree: these are the tests of the suite itself",
 }
+"""What replaces each value of --mode."""
 
 
-def _of_mode(mode: str) -> str:
-    return _MODES.get(mode) or "say `diopi-test gen-data` (gen_data) or `diopi-test run` (run_test)"
+def _network_option(name: str) -> str:
+    from diopi_test.original.networks import replacements
 
+    commands = " or ".join(f"--level models --model {network}" for network in replacements(name.lower(), ()))
+    return f"say {commands or '--level models --model NAME'}; docs/models.md has the networks"
+
+
+def _always(answer: str) -> Callable[[str], str]:
+    return lambda _: answer
+
+
+_CASE_FILES = "there are no files of cases: select cases with --function, --family, -k or --case"
+_DATABASE = "every run writes a log; say `diopi-test report LOG --json FILE` for what the tables have"
 
 WORDS: Mapping[str, Callable[[str], str]] = {
-    "--fname": _of_function,
-    "--mode": _of_mode,
-    "--filter_dtype": lambda name: f"say --dtype no-{name}",
-    "--html_report": lambda _: "say `diopi-test report LOG --html FILE`, of the log that a run names at its end",
-    "--model_name": lambda name: f"say --level models --model {name}; docs/models.md has the networks",
-    "--nhwc": lambda _: "say it to `diopi-test run`: the stored data are the same",
-    "--four_bytes": lambda _: "say --four-bytes to `diopi-test run`: the stored data are the same",
+    "--mode": lambda mode: MODES.get(mode) or "say `diopi-test gen-data` (gen_data) or `diopi-test run` (run_test)",
+    "--fname": _function_options,
+    "--model_name": _network_option,
+    "--get_model_list": _always(
+        "see docs/models.md for the networks; `diopi-test run --level models --list` has calls"
+    ),
+    "--impl_folder": _always(
+        "say --vendor PATH of libdiopi_impl.so; `diopi-test import-config` translates device_configs.py to waivers"
+    ),
+    "--filter_dtype": lambda name: f"say --dtype no-{name or 'NAME'}, once for each type",
+    "--nhwc": _always("say it to `diopi-test run`: the stored data are the same"),
+    "--nhwc_min_dim": _always("leave it out: `diopi-test run --nhwc` converts tensors with 4 and 5 axes"),
+    "--four_bytes": _always("say --int32-indices to `diopi-test run`: the stored data are the same"),
+    "--case_output_dir": _always(_CASE_FILES),
+    "--test_cases_path": _always(_CASE_FILES),
+    "--file_or_dir": _always(_CASE_FILES),
+    "--pytest_args": _always("say `pytest baseline_data/smoke --vendor NAME` with these arguments"),
+    "--failure_debug_level": _always("say `diopi-test show CASE`, or --dump DIR to `diopi-test run`"),
+    "--html_report": _always("say `diopi-test report LOG --html FILE`, of the log that a run names at its end"),
+    "--test_result_path": _always("say `diopi-test report LOG --json FILE`; docs/original.md makes a table of it"),
+    "--use_db": _always(_DATABASE),
+    "--db_path": _always(_DATABASE),
 }
-"""By option, from its value to what is to be said instead."""
+"""For each option, a function from its value to what replaces it."""
 
-SWITCHES = ("--html_report", "--nhwc", "--four_bytes")
-"""Those that may stand without a value."""
+SWITCHES = ("--get_model_list", "--nhwc", "--four_bytes", "--html_report", "--use_db", "--filter_dtype")
+"""The options that may stand without a value."""
 
 
 def explain_original_words(*, but: Collection[str] = ()) -> Callable[[F], F]:
@@ -59,9 +87,10 @@ def explain_original_words(*, but: Collection[str] = ()) -> Callable[[F], F]:
 
 
 def _option(word: str, answer: Callable[[str], str]) -> Callable[[F], F]:
-    usual = "" if word in SWITCHES else None
     refused = _refused(word, answer)
-    return click.option(word, expose_value=False, hidden=True, is_flag=False, flag_value=usual, callback=refused)
+    if word in SWITCHES:
+        return click.option(word, expose_value=False, hidden=True, is_flag=False, flag_value="", callback=refused)
+    return click.option(word, expose_value=False, hidden=True, callback=refused)
 
 
 def _refused(word: str, answer: Callable[[str], str]) -> Callable[[click.Context, click.Parameter, str | None], None]:

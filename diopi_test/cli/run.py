@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import click
 
 from diopi_test.cli.options import (
     Unusable,
+    completing,
     console,
     dask_option,
     data_option,
@@ -30,6 +32,7 @@ from diopi_test.cli.options import (
 )
 from diopi_test.cli.original_words import explain_original_words
 from diopi_test.harness.options import MAX_LOST, TIMEOUT, RunOptions
+from diopi_test.models.files import model_names
 
 if TYPE_CHECKING:
     from diopi_test.harness.recorder import LogContent
@@ -39,7 +42,12 @@ if TYPE_CHECKING:
 @click.command()
 @vendor_option
 @level_option
-@click.option("--model", metavar="NAME", help="With --level models: only what this network calls; see docs/models.md.")
+@click.option(
+    "--model",
+    metavar="NAME",
+    help="With --level models: only what this network calls; see docs/models.md.",
+    shell_complete=completing(model_names),
+)
 @data_option
 @selection_options()
 @workers_option
@@ -135,14 +143,15 @@ def run(
 def _level_of(level: str, model: str | None) -> str:
     """The level that is asked for; click.UsageError if there is no such model, or if the level is not of models."""
     from diopi_test.cases.selection import LEVELS, MODELS, level_of_model
-    from diopi_test.models.files import model_names
 
     if model is None:
         return level
     if level != MODELS:
         raise click.UsageError(f"--model is for --level {MODELS}, not for {level}")
     if level_of_model(model) not in LEVELS:
-        raise click.UsageError(f"there is no model {model!r}; known are {', '.join(model_names())}")
+        near = get_close_matches(model, model_names())
+        known = f"near are {', '.join(near)}" if near else f"known are {', '.join(model_names())}"
+        raise click.UsageError(f"there is no model {model!r}; {known}")
     return level_of_model(model)
 
 
@@ -152,12 +161,12 @@ def _as_errors() -> Iterator[None]:
     from diopi_impl import VendorNotFoundError
     from diopi_test.baseline.errors import BaselineError
     from diopi_test.harness.keywords import SelectionError
-    from diopi_test.harness.log import LogError
+    from diopi_test.harness.log import LogError, LogExistsError
     from diopi_test.harness.tables import TableError
 
     try:
         yield
-    except (VendorNotFoundError, SelectionError, TableError) as error:
+    except (VendorNotFoundError, SelectionError, TableError, LogExistsError) as error:
         raise click.UsageError(str(error)) from error
     except (BaselineError, LogError) as error:
         raise Unusable(str(error)) from error
@@ -185,16 +194,50 @@ def _debug(options: RunOptions) -> int:
     return 0 if outcome.verdict is Verdict.passed else 1
 
 
+NEVER_RESUMED = frozenset({"--json", "--log", "--dump", "--plan", "--debug", "--dask", "--resume", "--resumed"})
+"""Options that the command in a log never has: they write files, or run something else."""
+
+
+def _words_to_resume(log: Path, command: str, folder: str) -> list[str]:
+    """The words after `diopi-test run` of the command in a log; LogError if it must not be run.
+
+    The command loads a vendor, and so runs its code: a log that came from elsewhere could name any. Logs in the user's
+    folder for state were written here; any other log is resumed only where its command was given.
+    """
+    from diopi_test.harness.log import LogError, state_folder
+
+    try:
+        program, name, *words = shlex.split(command)
+    except ValueError as error:
+        raise LogError(f"the command in {log} can't be read: {error}: {command!r}") from error
+    if (program, name) != ("diopi-test", "run") or any(word.partition("=")[0] in NEVER_RESUMED for word in words):
+        raise LogError(f"the command in {log} is none that a run writes to its log: {command!r}")
+    is_own = log.resolve().parent == state_folder().resolve()
+    if not is_own and os.path.realpath(folder) != os.path.realpath(os.getcwd()):
+        raise LogError(
+            f"{log} would run this command in {folder}: {shlex.join(['diopi-test', 'run', *words])}; "
+            "if you trust the log, change to that folder and resume it there"
+        )
+    return words
+
+
 def _resume(log: Path, json_file: Path | None, options: RunOptions, durations: int) -> None:
-    """Run the command of a log once more, where it was given, for the cases that are left."""
+    """Show the command of a log, and run it once more, where it was given, for the cases that are left."""
+    from diopi_test.harness.log import LogError
+    from diopi_test.harness.output import printable
     from diopi_test.harness.recorder import LogContent
 
     header = LogContent.read(log).header
-    words = shlex.split(header.command)[2:]
+    words = _words_to_resume(log, header.command, header.folder)
+    shown_command = f"resuming in {header.folder}: {shlex.join(['diopi-test', 'run', *words])}"
+    console.print(printable(shown_command), highlight=False, markup=False, soft_wrap=True)
     output = ["--json", str(json_file.absolute())] if json_file else []
     cluster = ["--dask", options.dask] if options.dask else []
     log = log.absolute()
-    os.chdir(header.folder)
+    try:
+        os.chdir(header.folder)
+    except OSError as error:
+        raise LogError(f"the folder in which the run of {log} began can't be used: {error}") from error
     shown = ["--durations", str(durations)]
     more = ["-n", str(options.workers), *cluster, *output, *shown, "--log", str(log), "--resumed"]
     run.main([*words, *more], standalone_mode=False)

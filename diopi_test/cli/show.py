@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from diopi_test.cli.options import Unusable, data_option, level_option
+from diopi_test.cli.options import Unusable, console, data_option, level_option
 
 if TYPE_CHECKING:
     from diopi_proto.types import Error
@@ -32,25 +32,49 @@ def show(words: str, level: str, data: Path | None, full: bool) -> None:
 
     Exit status: 0 shown, 2 no case, or more than one, is meant, 3 the baseline is unusable.
     """
+    from diopi_test.baseline.described import remedy_for
+    from diopi_test.baseline.level import level_of
     from diopi_test.baseline.location import folder_to_read
-    from diopi_test.baseline.store import SUFFIX, BaselineError, BaselineFile
+    from diopi_test.baseline.readable import check_readable
+    from diopi_test.baseline.store import SUFFIX, BaselineError
     from diopi_test.harness.call_text import case_text
     from diopi_test.harness.lookup import CaseLookupError, find, make
 
     folder = data / level if data else folder_to_read(level)
+    try:
+        _compute(folder, words)
+    except BaselineError as error:
+        raise Unusable(str(error)) from error
     paths = sorted(folder.glob(f"*{SUFFIX}"))
     if not paths:
-        made_by = f"diopi-test gen-data --level {level}"
+        made_by = f"diopi-test {remedy_for(folder.parent, level)}"
         raise Unusable(f"there is no baseline in {folder}; make it with {made_by}, or name its folder with --data")
     try:
         path, collected = find(paths, words)
-        made = make(BaselineFile(path), collected)
+        listed = level_of(path)
+        check_readable({path: listed.sha256(path.stem)})
+        made = make(listed.open(path.stem), collected)
     except CaseLookupError as error:
         raise click.UsageError(str(error)) from error
     except BaselineError as error:
         raise Unusable(str(error)) from error
     for line in (*case_text(made, full=full), *_checked(made)):
         click.echo(line)
+
+
+def _compute(folder: Path, words: str) -> None:
+    """Compute the missing results of the case that is meant, if the folder's parent describes it."""
+    from diopi_test.baseline.described import is_described
+    from diopi_test.harness.collection import collect_described
+    from diopi_test.harness.described import compute_results
+
+    data = folder.parent
+    if not is_described(data):
+        return
+    meant = [case for case in collect_described(data, lambda function: True) if words in case.id]
+    if len(meant) > 1:
+        raise click.UsageError(f"{words!r} is a part of {len(meant)} ids: {meant[0].id}, {meant[1].id}, …")
+    compute_results(data, folder.name, [case.function for case in meant], console)
 
 
 def _checked(made: MadeCase) -> Iterator[str]:

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
+UNCHECKED = "nobody's identity was checked: anyone may have made this archive; pass --signers and --signer"
+
+UNCHECKED_STATUS = 4
+"""The exit status of an archive that is consistent, but may be anybody's."""
+
 
 @click.command()
 @click.argument("archive", type=_FILE)
@@ -23,27 +28,28 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 def verify(archive: Path, signers: Path | None, signer: str | None) -> None:
     """Check ARCHIVE, which `diopi-test submit` has written: nothing is missing or changed, and the log says the same.
 
-    Exit status: 0 it is evidence of the run it shows, whatever that ended in; 1 it is not, 2 usage.
+    Exit status: 0 it is evidence of the run it shows, whatever that ended in, and SIGNER has signed it; 1 it is no
+    evidence; 2 usage; 4 it is evidence, but without --signers and --signer nobody's identity was checked.
     """
     from diopi_test.reporting.evidence import Archive, EvidenceError
 
     if (signers is None) != (signer is None):
         raise click.UsageError("--signers and --signer need each other")
     try:
-        content = Archive(archive.read_bytes())
+        content = Archive.read(archive)
         problems = list(content.problems())
-        notes = [] if problems else [_signature(content, signers, signer)]
+        signature = "" if problems else _signature(content, signers, signer)
     except EvidenceError as error:
         problems = [str(error)]
     for problem in problems:
         console.print(f"{archive}: {problem}", style="red", highlight=False, markup=False, soft_wrap=True)
     if problems:
         sys.exit(1)
-    for line in (content.members["summary.md"].decode(), *notes):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
     evidence = content.evidence
     said = f"{archive}: evidence of a run of status {evidence.exit_status}, made by {evidence.command}"
-    console.print(said, highlight=False, markup=False, soft_wrap=True)
+    for line in (*([UNCHECKED] if signers is None else []), content.members["summary.md"].decode(), signature, said):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    sys.exit(UNCHECKED_STATUS if signers is None else 0)
 
 
 def _signature(content: Archive, signers: Path | None, signer: str | None) -> str:

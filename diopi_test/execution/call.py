@@ -24,7 +24,7 @@ from diopi_test.execution.call_record import Bytes, CallRecord, GeneratorRecord,
 from diopi_test.execution.case_taker import takes_cases
 from diopi_test.execution.forks import end_copies
 from lib_rt import Context, Device, Generator, Tensor
-from lib_rt.dtypes import poisoned, to_numpy
+from lib_rt.dtypes import poisoned_array, to_numpy
 from lib_rt.errors import GuardError
 from lib_rt.layout import storage_image
 
@@ -107,6 +107,7 @@ class Call:
         self._placed: list[_Placed] = []
         self._earlier: list[_Placed] = []
         self._boxes: list[_Boxed] = []
+        self._overwritten: dict[str, Tensor] = {}
         self._generators: dict[str, Generator] = {}
         self._seeds: dict[str, int] = {}
         self._read_first: list[Bytes] = []
@@ -169,7 +170,7 @@ class Call:
         if takes_cases(self.vendor):
             self.vendor.take_case(self.case)
         self._earlier += self._placed
-        self._placed, self._boxes = [], []
+        self._placed, self._boxes, self._overwritten = [], [], {}
         values = [self._value(parameter) for parameter in self.prototype.parameters[1:]]
         return partial(self.vendor.call, self.case.function, self.context, *values)
 
@@ -211,7 +212,7 @@ class Call:
         for placed in self._placed:
             if placed.role is Role.output or placed.before is None:
                 continue
-            if placed.tensor.where is types.Device.host:
+            if placed.tensor.memory_kind is types.Device.host:
                 np.copyto(placed.tensor.storage_view(), placed.before)
             else:
                 self.context.store(placed.tensor, 0, placed.before)
@@ -241,9 +242,9 @@ class Call:
         tensors = [placed.tensor for placed in self._placed]
         contents = [np.empty(tensor.storage_nbytes, np.uint8) for tensor in tensors]
         for placed, tensor, target in zip(self._placed, tensors, contents, strict=True):
-            if tensor.where is types.Device.host and placed.before is not None:
+            if tensor.memory_kind is types.Device.host and placed.before is not None:
                 np.copyto(target, tensor.storage_view())
-            elif tensor.where is types.Device.host:
+            elif tensor.memory_kind is types.Device.host:
                 self.context.fetch(tensor, 0, target)
             elif target.nbytes:
                 self.context.stream.d2h(target.ctypes.data, tensor.storage_ptr, target.nbytes)
@@ -270,6 +271,9 @@ class Call:
 
     def _value(self, parameter: Parameter) -> Any:
         """What is passed for `parameter`."""
+        for result, argument in self.case.aliases.items():
+            if parameter.name in (result, argument):
+                return self._overwritten_tensor(result, argument)
         if parameter.role is Role.count:
             return self.case.arguments.get(parameter.name, self._count())
         if parameter.role is Role.output:
@@ -295,6 +299,13 @@ class Call:
         if parameter.annotation is kinds.InOutSize and argument is not None:
             return self._box(parameter.name, expected, argument)
         return as_attribute(parameter, argument)
+
+    def _overwritten_tensor(self, result: str, argument: str) -> Tensor:
+        """Return the tensor of an argument that is passed for a result as well."""
+        if result not in self._overwritten:
+            given, expected = self.case.arguments[argument], self.case.expected[result]
+            self._overwritten[result] = self._argument(result, Role.inout, given, expected)
+        return self._overwritten[result]
 
     def _sparse(self, parameter: Parameter, parts: list[Any]) -> Tensor:
         """A sparse matrix of these parts, with a column for every row of the matrix it is multiplied by."""
@@ -345,7 +356,7 @@ class Call:
 
     def _poisoned(self, name: str, expected: Expected) -> Tensor:
         place = self._place(expected.layout, expected.values.shape, expected.dtype)
-        image = poisoned(place.storage_elements, expected.dtype)
+        image = poisoned_array(place.storage_elements, expected.dtype)
         tensor = self._empty(name, expected.values.shape, expected.dtype, place)
         return self._keep(name, Role.output, tensor, image, expected)
 
@@ -361,7 +372,7 @@ class Call:
             strides=place.strides,
             offset=place.offset,
             storage_elements=place.storage_elements,
-            where=self._where.get(name, types.Device.device),
+            memory_kind=self._where.get(name, types.Device.device),
         )
 
     def _keep(self, name: str, role: Role, tensor: Tensor, image: NDArray[Any], expected: Any) -> Tensor:

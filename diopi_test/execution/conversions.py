@@ -51,7 +51,7 @@ def channels_last(case: BaselineCase) -> BaselineCase:
     return _changed(case, relaid)
 
 
-def four_bytes(case: BaselineCase) -> BaselineCase:
+def int32_indices(case: BaselineCase) -> BaselineCase:
     """The case with int32 in place of int64 for indices, given or found, where the standard has both.
 
     The same case where there is none, or where a number is out of the range of int32.
@@ -70,7 +70,7 @@ def four_bytes(case: BaselineCase) -> BaselineCase:
     return _changed(case, narrow) if fits else case
 
 
-CONVERSIONS: dict[str, Callable[[BaselineCase], BaselineCase]] = {"nhwc": channels_last, "four_bytes": four_bytes}
+CONVERSIONS: dict[str, Callable[[BaselineCase], BaselineCase]] = {"nhwc": channels_last, "int32_indices": int32_indices}
 """The conversions by the names that options of a run have for them."""
 
 

@@ -40,5 +40,9 @@ def _argument(run: CallRecord, name: str) -> Iterator[tuple[str, str]]:
         yield record.name, tensor_in_words(record.dtype, record.shape, record.strides, record.offset)
     if len(found) > ENTRIES:
         yield f"{name}.…", f"{len(found)} tensors in all"
+    for result, argument in run.case.aliases.items():
+        if argument == name:
+            yield name, f"the tensor of {result}"
+            return
     if not found and name in run.case.arguments:
         yield name, attribute_in_words(run.case.arguments[name])

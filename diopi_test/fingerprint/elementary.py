@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import narrow
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import format_of, ulp
+from diopi_test.cases.model import ResultOverride
 from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
 from diopi_test.fingerprint.samples import sweep
 from diopi_test.fingerprint.subnormals import flush
-from diopi_test.oracle.reference import bare, reference_of
+from diopi_test.oracle.reference import bare, reference_of, wants_out
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +56,7 @@ def ask(operator: Operator, dtype: Dtype) -> Answers:
     numbers = sweep(dtype)
     with np.errstate(all="ignore"):
         exact = numbers.astype(np.float64)
-        truth, flushed = (_truth(operator.name, values) for values in (exact, flush(exact, dtype)))
+        truth, flushed = (_truth(operator.name, values, dtype) for values in (exact, flush(exact, dtype)))
         result = operator(numbers, shape=numbers.shape, dtype=dtype).astype(np.float64)
         errors = error(result, truth, dtype)
         special = ~np.isfinite(truth) | (truth == 0)
@@ -88,10 +89,12 @@ def _same(result: Floats, truth: Floats) -> NDArray[np.bool_]:
     return same | (np.isnan(result) & np.isnan(truth))
 
 
-def _truth(name: str, values: Floats) -> Floats:
+def _truth(name: str, values: Floats, dtype: Dtype) -> Floats:
+    """Return the reference's results for a result tensor of element type `dtype`."""
     function = reference_of(name)
     assert function is not None
-    return np.asarray(bare(function(values)), np.float64)
+    keywords = {"out": ResultOverride(dtype)} if wants_out(function) else {}
+    return np.asarray(bare(function(values, **keywords)), np.float64)
 
 
 def error(result: Floats, truth: Floats, dtype: Dtype) -> Floats:

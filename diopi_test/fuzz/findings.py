@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import final
 
 from diopi_proto.interface import lookup
-from diopi_test.baseline.index_view import IndexView
-from diopi_test.baseline.manifest import NAME, ListedCase
+from diopi_test.baseline.manifest import NAME
 from diopi_test.baseline.manifest_writer import ManifestWriter
 from diopi_test.baseline.records import BaselineCase, BaselineTensor
 from diopi_test.baseline.store import file_of
 from diopi_test.execution.description import attribute_in_words
+from diopi_test.execution.listing import list_stored_cases
 from diopi_test.execution.verdict import Outcome
 from diopi_test.fuzz.trial import LEVEL, write_calls
 
@@ -88,7 +88,7 @@ class CallsWriter:
         self._calls[function] += calls
         self._level.mkdir(parents=True, exist_ok=True)
         write_calls(file_of(self._level, function), self._calls[function])
-        manifest = ManifestWriter(self._level, LEVEL, stored_alone)
+        manifest = ManifestWriter(self._level, LEVEL, list_stored_cases)
         manifest.enter(function)
         manifest.save()
 
@@ -123,8 +123,3 @@ class FindingsWriter:
         self._writer.add(finding.function, named)
         self.found.append(replace(finding, calls=named))
         return self.found[-1]
-
-
-def stored_alone(file: IndexView) -> tuple[ListedCase, ...]:
-    """The cases that are stored in a file alone."""
-    return tuple(ListedCase(label, file.dtype(label), file.case_class(label)) for label in file.labels)

@@ -189,11 +189,11 @@ class Known:
 
         Below its normal numbers it holds none that all vendors take for what they are.
 
-        Out of the type's range it stands beside the same choices there: an integer is converted to the type, and wraps
-        around, where a quotient is rounded, but not where it is none.
+        An integer beside integers wraps around where PyTorch does not refuse it (`unheld`). Any other number out of
+        the type's range stands beside the same choices in a case.
         """
         number, dtype = case.arguments[name], case.dtype
-        if category(dtype) == 0 or not math.isfinite(number):
+        if category(dtype) == 0 or not math.isfinite(number) or (category(dtype) == 1 and isinstance(number, int)):
             return True
         low, high = (
             integer_range(dtype) if category(dtype) == 1 else (-format_of(dtype).largest, format_of(dtype).largest)

@@ -6,33 +6,28 @@ whose tensors are not those of its forward function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
-from numpy.typing import NDArray
 
 from diopi_proto import facts
 from diopi_proto import parameters as kinds
 from diopi_proto.dtypes import category
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
-from diopi_proto.types import Dtype
 from diopi_test.baseline.evaluate import Evaluation, make_baseline_case
-from diopi_test.baseline.records import BaselineCase, Expected, entries_of, tensors_in
+from diopi_test.baseline.records import BaselineCase, entries_of, tensors_in
+from diopi_test.baseline.stable import UnstableError, judged_where_stable
 from diopi_test.cases.data import generator
-from diopi_test.cases.formats import format_of, is_inexact, ulp
+from diopi_test.cases.formats import is_inexact
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec, tensors_of
 from diopi_test.cases.open_calls import why_open
 from diopi_test.cases.tensors import Literal
 from diopi_test.fuzz.bounds import bounded
 from diopi_test.fuzz.known import Known, as_tuple, is_choice
 from diopi_test.fuzz.relations import FAILURES, relations
-from diopi_test.oracle.budget import K
+from diopi_test.fuzz.unheld import is_refused
 from diopi_test.oracle.reference import Reference, reference_of
 
 MOST_ELEMENTS = 200_000
@@ -43,13 +38,6 @@ UNRELATED = "a relation does not hold that does in all cases of the function"
 
 NUMBERS = (kinds.Scalar, kinds.f64, kinds.f32)
 """The kinds of attributes that meet the elements of tensors."""
-
-ROUNDS = 3
-"""How often inputs are moved by K half-ulps, each element in a direction drawn for it."""
-
-TOGETHER = 3
-"""Of so many inputs, all elements are moved in one direction as well, in all combinations: a quotient jumps where one
-goes up and the other down."""
 
 
 class IllegalError(Exception):
@@ -74,6 +62,8 @@ def made(known: Known, case: Case) -> BaselineCase:
             return judged_where_stable(computed, Evaluation(known.prototype, function, case), computed)
     except IllegalError:
         raise
+    except UnstableError as error:
+        raise IllegalError(str(error)) from error
     except TimeoutError as error:
         raise IllegalError("the reference takes too long") from error
     except (*FAILURES, MemoryError) as error:
@@ -83,6 +73,8 @@ def made(known: Known, case: Case) -> BaselineCase:
 def _check_arguments(known: Known, case: Case) -> None:
     if not known.prototype.elementwise and not relations(known).hold(case.arguments, []):
         raise IllegalError(UNRELATED)
+    if is_refused(known.prototype, case):
+        raise IllegalError(OUT_OF_RANGE)
     for p in known.attributes:
         value = case.arguments[p.name]
         if is_choice(p) and (p.name, str(value), category(case.dtype)) not in known.choices:
@@ -168,89 +160,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value.compute, Literal) and value.compute.array.shape == value.shape:
         return value.compute.array
     return np.ones(value.shape) if is_inexact(value.dtype) else np.zeros(value.shape, np.int64)
-
-
-# What is judged of it.
-
-
-def judged_where_stable(made: BaselineCase, evaluation: Evaluation, case: BaselineCase) -> BaselineCase:
-    """A case judged by no more than what holds on both sides of a jump (a rounded quotient, the bound of a window).
-
-    The author of a case keeps its data away from jumps; of drawn data nobody does. A jump within K half-ulps of the
-    inputs is added to the unit of an element: either side is right, and as likely, so it is no more than R allows. A
-    whole number, or an infinity, that changes is not judged.
-    """
-    if evaluation.prototype.promise != "rounded":
-        return made
-    plain, rng = made.plain_arguments(), generator(made.id, "far")
-    flat = [one for value in made.expected.values() for one in entries_of(value)]
-    dtypes = [one.dtype for one in flat if is_inexact(one.dtype)]
-    jumps: list[NDArray[Any]] = [np.zeros(one.values.shape) for one in flat]
-    for signs in _directions(plain, rng):
-        steps = {n: _step(v, made.arguments[n], dtypes, signs.get(n, np.ones)) for n, v in plain.items()}
-        moved = [evaluation.arrays({n: _moved(v, steps[n], part) for n, v in plain.items()}) for part in (0.5, 1.0)]
-        if any([array.shape for array in arrays] != [one.values.shape for one in flat] for arrays in moved):
-            raise IllegalError("the shape of its result hangs on rounding")
-        jumps = [np.maximum(j, _jump(one.values, *m)) for j, one, *m in zip(jumps, flat, *moved, strict=True)]
-    judged = iter([_one_judged(one, jump) for one, jump in zip(flat, jumps, strict=True)])
-    return replace(
-        made,
-        expected={
-            name: [next(judged) for _ in value] if isinstance(value, list) else value and next(judged)
-            for name, value in made.expected.items()
-        },
-    )
-
-
-Signs = Callable[[tuple[int, ...]], Any]
-"""Up or down, 1 or −1, for the elements of a tensor of a shape."""
-
-
-def _directions(plain: Mapping[str, Any], rng: Generator) -> Iterator[Mapping[str, Signs]]:
-    """The directions in which the floating inputs are moved in each round, by name; the others are moved up."""
-    names = [name for name, value in plain.items() if isinstance(value, np.ndarray) and value.dtype.kind in "fc"]
-    for combination in product((1, -1), repeat=min(len(names), TOGETHER)):
-        yield {name: partial(np.full, fill_value=sign) for name, sign in zip(names, combination, strict=False)}
-    for _ in range(ROUNDS):
-        yield {name: partial(rng.choice, [-1, 1]) for name in plain}
-
-
-def _step(plain: Any, given: Any, results: list[Dtype], signs: Signs) -> Any:
-    """K half-ulps of an argument as the reference takes it, in its own type, or the results' if finer; None if it is
-    not moved."""
-    if isinstance(plain, list):
-        return [_step(one, its, results, signs) for one, its in zip(plain, given, strict=True)]
-    if not isinstance(plain, np.ndarray) or plain.dtype.kind not in "fc" or not is_inexact(given.dtype):
-        return None
-    dtype = max([given.dtype, *results], key=lambda one: format_of(one).precision)
-    steps = K / 2 * signs(plain.shape)
-    with np.errstate(all="ignore"):
-        if plain.dtype.kind == "c":
-            return steps * (ulp(plain.real, dtype) + 1j * ulp(plain.imag, dtype))
-        return np.where(np.isfinite(plain) & (plain != 0), steps * ulp(plain, dtype), 0)
-
-
-def _moved(plain: Any, step: Any, part: float) -> Any:
-    """An argument moved by a part of a step."""
-    if isinstance(plain, list):
-        return [_moved(one, its, part) for one, its in zip(plain, step, strict=True)]
-    with np.errstate(all="ignore"):
-        return plain if step is None else plain + part * step
-
-
-def _jump(values: NDArray[Any], halfway: NDArray[Any], there: NDArray[Any]) -> NDArray[Any]:
-    """By how much a result does not go on as it began: 0 where it is smooth, infinite where it changes its kind."""
-    with np.errstate(all="ignore"):
-        if values.dtype.kind not in "fc":
-            same = (values == halfway.astype(values.dtype)) & (values == there.astype(values.dtype))
-            return np.where(same, 0.0, np.inf)
-        jump = np.abs((there - halfway) - (halfway - values))
-        finite = np.isfinite([values, halfway, there])
-    return np.where(finite.all(0), jump, np.where(finite.any(0), np.inf, 0.0))
-
-
-def _one_judged(one: Expected, jump: NDArray[Any]) -> Expected:
-    lost = ~np.isfinite(jump)
-    if lost.any():
-        one = replace(one, specified=~lost if one.specified is None else one.specified & ~lost)
-    return one if one.unit is None else replace(one, unit=one.unit + np.where(lost, 0, jump))

@@ -53,16 +53,19 @@ def _origin(made: MadeCase) -> Iterator[str]:
     if made.flaw is not None:
         yield f"  must be refused, and change nothing: {made.flaw.text}"
     else:
-        yield f"  must have the results of that case: {_why_ignored(made.base)}"
+        yield f"  must have the results of that case: {_why_same(made, made.base)}"
     for before, after in ((made.base.arguments, made.case.arguments), (made.base.expected, made.case.expected)):
         for name in [name for name in after if after[name] is not before.get(name)]:
             yield f"  changed: {name} was {_short(before.get(name))}, is {_short(after[name])}"
 
 
-def _why_ignored(case: BaselineCase) -> str:
-    prototype = lookup(case.function)
+def _why_same(made: MadeCase, base: BaselineCase) -> str:
+    """Return why a made case has the results of its base: it overwrites an argument, or nothing depends on one."""
+    if made.case.aliases:
+        return " ".join(f"`{result}` is the tensor of `{argument}`." for result, argument in made.case.aliases.items())
+    prototype = lookup(base.function)
     tensors = [parameter.name for parameter in prototype.parameters if parameter.is_tensor]
-    return " ".join(fact.sentence(tensors) for fact in prototype.ignored if fact.covers(case.arguments))
+    return " ".join(fact.sentence(tensors) for fact in prototype.ignored if fact.covers(base.arguments))
 
 
 def _short(value: Any) -> str:

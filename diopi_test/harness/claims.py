@@ -12,6 +12,8 @@ from rich.table import Table
 from diopi_impl import Claim
 from diopi_proto.types import Dtype
 from diopi_test.baseline.index_view import IndexView
+from diopi_test.baseline.level import level_of
+from diopi_test.baseline.readable import check_readable
 from diopi_test.harness.records import CaseRecord, ClaimsReport, Use
 
 
@@ -37,7 +39,8 @@ def _show(title: str, uses: Sequence[Use], console: Console, rows: int = 20) -> 
 def compare_claims(claims: Sequence[Claim], cases: Sequence[CaseRecord], files: Sequence[Path]) -> ClaimsReport | None:
     """Compare `claims` with the records of cases of the baseline `files`; None without claims.
 
-    Cases that are not stored, those of the runtime and those made of others, take no part.
+    Cases that are not stored, those of the runtime and those made of others, take no part. BaselineError if a file is
+    not the one of its level's manifest, or can't be read.
     """
     if not claims:
         return None
@@ -55,7 +58,9 @@ def _is_declared(use: Use, claims: Sequence[Claim]) -> bool:
 
 def _uses(cases: Sequence[CaseRecord], files: Sequence[Path]) -> list[Use]:
     functions = {case.function for case in cases}
-    views = {path.stem: IndexView(path) for path in files if path.stem in functions}
+    digests = {path: level_of(path).sha256(path.stem) for path in files if path.stem in functions}
+    check_readable(digests)
+    views = {path.stem: IndexView(path, sha256) for path, sha256 in digests.items()}
     verdicts: dict[tuple[str, Dtype, tuple[str, ...]], Counter[str]] = {}
     for case in cases:
         if case.base or case.function not in views:

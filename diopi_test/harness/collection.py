@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from diopi_proto.interface import prototypes
-from diopi_test.baseline.index_view import IndexView
-from diopi_test.baseline.level import Level
+from diopi_test.baseline.described import described_cases, described_functions
+from diopi_test.baseline.level import Level, level_of
 from diopi_test.baseline.manifest import ListedCase
 from diopi_test.cases.model import CaseClass, is_huge
-from diopi_test.cases.selection import select_cases
-from diopi_test.execution.listing import list_cases
+from diopi_test.cases.selection import classes_with_int32_indices, select_cases
 from diopi_test.execution.runtime_cases import RUNTIME_CASES
 from diopi_test.execution.verdict import Outcome
 from diopi_test.harness.records import CaseRecord
@@ -68,6 +67,21 @@ def collect_level(level: Level, wanted: Callable[[str], bool] | None = None) -> 
     return [_collected(function, case) for function in functions for case in level.cases(function)]
 
 
+def counting_int32_indices(cases: Sequence[Collected], level: str) -> list[Collected]:
+    """Return the cases, those with demanded classes that are open only because of int32 indices."""
+
+    def of_class(case: Collected) -> Collected:
+        if case.case_class is not CaseClass.open:
+            return case
+        classes = classes_with_int32_indices(case.function, level)
+        demanded = classes.get(case.base or case.label)
+        if demanded is None:
+            return case
+        return replace(case, case_class=CaseClass.callers if case.base else demanded)
+
+    return [of_class(case) for case in cases]
+
+
 def collect_drawn(level: str, wanted: Callable[[str], bool], *, huge: bool) -> list[Collected]:
     """The cases of a level whose inputs are drawn, of those functions that are `wanted`, made or not.
 
@@ -82,10 +96,19 @@ def collect_drawn(level: str, wanted: Callable[[str], bool], *, huge: bool) -> l
     ]
 
 
+def collect_described(data: Path, wanted: Callable[[str], bool]) -> list[Collected]:
+    """Return the cases that the folder `data` describes of functions that are `wanted`, with or without results."""
+    return [
+        Collected(function, case.label, case.dtype.name, case.case_class)
+        for function in described_functions(data)
+        if wanted(function)
+        for case in described_cases(data, function)
+    ]
+
+
 def collect_file(path: Path) -> Iterator[Collected]:
-    """The cases of a baseline file, derived from what it holds; BaselineError if it is unusable."""
-    file = IndexView(path)
-    return (_collected(file.function, case) for case in list_cases(file))
+    """The cases of a baseline file, which is not opened; BaselineError if the manifest of its level is unusable."""
+    return (_collected(path.stem, case) for case in level_of(path).cases(path.stem))
 
 
 def _collected(function: str, case: ListedCase) -> Collected:

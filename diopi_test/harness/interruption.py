@@ -1,4 +1,4 @@
-"""Being told to stop: Ctrl-C and the polite signal to end, taken in one way."""
+"""Interruptions: Ctrl-C, a request to end, and a terminal that is closed are handled in the same way."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import time
 from types import FrameType
 from typing import Any
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _PATIENCE = 5.0
 """Seconds a process told to stop takes to do so; who says it again meanwhile is being heard already."""
 
 
 class Interruption:
-    """A context in which SIGINT and SIGTERM raise KeyboardInterrupt, whose message names the signal.
+    """A context in which SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt, whose message names the signal.
 
-    What is ignored (SIGINT is in the background of a shell) stays so.
+    A signal that is ignored stays ignored: SIGINT in the background of a shell, SIGHUP under `nohup`.
     """
 
     def __init__(self) -> None:

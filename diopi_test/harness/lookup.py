@@ -8,9 +8,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import final
 
+from diopi_proto.interface import lookup
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.cases.model import CaseClass
+from diopi_test.execution.aliased import aliased_targets, make_aliased_case
 from diopi_test.execution.conversions import convert
 from diopi_test.execution.flaw import Flaw
 from diopi_test.execution.ignored import make_ignored_case
@@ -49,6 +51,9 @@ def make(file: BaselineFile, collected: Collected, conversions: Sequence[str] = 
     if collected.case_class is CaseClass.refusal:
         negative = make_negative_case(stored, collected.label)
         return MadeCase(negative.case, stored, negative.flaw)
+    prototype = lookup(stored.function)
+    if collected.label in aliased_targets(prototype):
+        return MadeCase(make_aliased_case(stored, collected.label, prototype), stored)
     return MadeCase(make_ignored_case(stored, collected.label), stored)
 
 

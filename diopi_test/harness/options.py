@@ -21,7 +21,7 @@ EVERYTHING = Selection()
 OF_REFUSALS = ("refused", "untouched")
 """The checks that refusals alone have."""
 
-CONVERSIONS = ("nhwc", "four_bytes")
+CONVERSIONS = ("nhwc", "int32_indices")
 """The options that name a conversion of `diopi_test.execution.conversions`."""
 
 
@@ -57,12 +57,14 @@ class CaseOptions:
         conversions: the names of those each case goes through, see `diopi_test.execution.conversions`.
         dump: the folder into which what fails is written; None for none.
         perf: whether the calls of cases that pass are timed.
+        draws_inputs: whether inputs are drawn again, for which the fork server imports the oracle.
     """
 
     judging: tuple[str, ...] | None = None
     conversions: tuple[str, ...] = ()
     dump: Path | None = None
     perf: bool = False
+    draws_inputs: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class RunOptions:
         max_lost: cases of a function that may crash, hang or run out of memory before the rest of it is not run.
         max_failures: after how many cases that did not succeed the run stops; None for never.
         checks: the names of the checks that judge, with `no-` before them of those that don't; empty for all.
-        nhwc, four_bytes: the conversions each case goes through, see `diopi_test.execution.conversions`.
+        nhwc, int32_indices: the conversions each case goes through, see `diopi_test.execution.conversions`.
         waivers: files of waivers.
         dump: the folder into which what fails is written; None for none.
         dask: the address of the scheduler of the Dask cluster that runs the cases; None for this machine.
@@ -100,7 +102,7 @@ class RunOptions:
     max_failures: int | None = None
     checks: tuple[str, ...] = ()
     nhwc: bool = False
-    four_bytes: bool = False
+    int32_indices: bool = False
     waivers: tuple[Path, ...] = ()
     dump: Path | None = None
     dask: str | None = None
@@ -119,8 +121,11 @@ class RunOptions:
     @property
     def of_cases(self) -> CaseOptions:
         """How a case is run and judged."""
+        from diopi_test.cases.selection import LEVELS
+
         judging = tuple(name for name in known_checks() if is_named(name, self.checks)) if self.checks else None
-        return CaseOptions(judging, tuple(name for name in CONVERSIONS if getattr(self, name)), self.dump, self.perf)
+        conversions = tuple(name for name in CONVERSIONS if getattr(self, name))
+        return CaseOptions(judging, conversions, self.dump, self.perf, LEVELS[self.level].is_drawn)
 
     def command(self) -> str:
         """A command line that repeats the run, in one process, where the cases come in exactly the same order."""

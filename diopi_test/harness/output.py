@@ -64,10 +64,15 @@ def _replace(path: Path, content: bytes) -> None:
 
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
+_BIDIRECTIONAL = {
+    code: f"\\u{code:04x}" for code in (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
+"""Characters of the Unicode bidirectional algorithm, which reorder the text around them."""
+
 
 def printable(text: str) -> str:
-    """The text with what no terminal should get as an escape: control characters, and halves of characters."""
-    return text.translate(_CONTROL).encode("utf-8", "backslashreplace").decode("utf-8")
+    """Return `text` with escapes for control characters, bidirectional ones included, and for halves of characters."""
+    return text.translate(_CONTROL | _BIDIRECTIONAL).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class Terminal(io.TextIOBase):

@@ -13,13 +13,15 @@ import pytest
 
 from diopi_impl import VendorError
 from diopi_test.baseline.codec import to_json
+from diopi_test.baseline.level import level_of
 from diopi_test.baseline.shuffle import RANDOM, seed_of, shuffled
 from diopi_test.baseline.store import SUFFIX, BaselineError
-from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
-from diopi_test.harness.collection import Collected, collect_file, collect_runtime
+from diopi_test.cases.selection import LEVELS
+from diopi_test.execution.verdict import EXECUTED, UNSUCCESSFUL, Outcome, Verdict
+from diopi_test.harness.collection import RUNTIME, Collected, collect_file, collect_runtime
 from diopi_test.harness.isolation.executor import Due, Executor
 from diopi_test.harness.isolation.nursery import NurseryError
-from diopi_test.harness.options import TIMEOUT, Limits
+from diopi_test.harness.options import TIMEOUT, CaseOptions, Limits
 from diopi_test.harness.waivers import Waivers
 
 PROPERTY = "diopi"
@@ -31,6 +33,7 @@ _SEED = "diopi_seed"
 _executor_key = pytest.StashKey[Executor]()
 _waivers_key = pytest.StashKey[Waivers]()
 _seed_key = pytest.StashKey[int]()
+_drawn_key = pytest.StashKey[bool]()
 
 
 class CaseFailedError(Exception):
@@ -53,8 +56,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(ExecutedCases(), "diopi_executed_cases")
     if (given := config.getoption("shuffle")) is not None:
         config.stash[_seed_key] = getattr(config, "workerinput", {}).get(_SEED, _seed(given))
+
+
+@final
+class ExecutedCases:
+    """Counts the cases that were executed; a run in which all were skipped does not end with status 0."""
+
+    def __init__(self) -> None:
+        self._reported = self._executed = 0
+
+    @property
+    def _has_none(self) -> bool:
+        return self._reported > 0 and self._executed == 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count a case by its verdict."""
+        properties: Iterable[tuple[str, Any]] = report.user_properties
+        verdicts = [record["verdict"] for name, record in properties if name == PROPERTY]
+        if report.when == "call" and verdicts:
+            self._reported += 1
+            self._executed += verdicts[0] in EXECUTED
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Exit as if no test had been collected if no case was executed."""
+        if exitstatus == pytest.ExitCode.OK and self._has_none:
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say why the status is not 0."""
+        if self._has_none:
+            terminalreporter.write_line(f"diopi: none of {self._reported} cases was executed; see -rs for the reasons")
 
 
 def _seed(given: str) -> int:
@@ -76,7 +110,11 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def executor_of(config: pytest.Config) -> Executor:
     """This process's executor, made at first use; VendorError when the vendor does not start."""
     if _executor_key not in config.stash:
-        executor = Executor(config.getoption("vendor"), 1, Limits(config.getoption("case_timeout")))
+        limits, options = (
+            Limits(config.getoption("case_timeout")),
+            CaseOptions(draws_inputs=config.stash.get(_drawn_key, False)),
+        )
+        executor = Executor(config.getoption("vendor"), 1, limits, options)
         config.stash[_executor_key] = executor.__enter__()
         description = executor.describe()
         config.stash[_waivers_key] = Waivers.of_vendor(description.name, description.waivers)
@@ -112,14 +150,17 @@ class CaseItem(pytest.Item):
 
     @classmethod
     def of(cls, parent: pytest.Collector, case: Collected) -> CaseItem:
-        """The item of a case."""
-        item: CaseItem = cls.from_parent(parent, name=case.id, case=case)
+        """Return the item of a case.
+
+        The node ID is a text, which pytest parses as it parses those in its cache: `--lf` compares the two.
+        """
+        item: CaseItem = cls.from_parent(parent, name=case.id, case=case, nodeid=f"{parent.nodeid}::{case.id}")
         return item
 
     def runtest(self) -> None:
         """Run the case and turn its verdict into pytest's terms."""
         try:
-            executor_of(self.config).run([[Due(self.path, self.case)]], self._take)
+            executor_of(self.config).run([[self._due()]], self._take)
         except (VendorError, NurseryError) as error:
             self.session.shouldstop = str(error)
             raise CaseFailedError(str(error)) from error
@@ -132,6 +173,12 @@ class CaseItem(pytest.Item):
             raise CaseFailedError(f"{record.verdict}: {record.message}")
         if record.verdict is not Verdict.passed:
             pytest.skip(f"{record.verdict}: {record.message}")
+
+    def _due(self) -> Due:
+        """The case with its file, whose digest the device process compares again."""
+        if self.case.function == RUNTIME:
+            return Due(self.path, self.case)
+        return Due(self.path, self.case, level_of(self.path).sha256(self.path.stem))
 
     def _take(self, case: Collected, outcome: Outcome, seconds: float) -> None:
         self._record = case.record(outcome, seconds)
@@ -150,7 +197,11 @@ class BaselineCollector(pytest.File):
     """A baseline file; its cases, and those made of them, are the items."""
 
     def collect(self) -> Iterable[pytest.Item]:
+        level = LEVELS.get(self.path.parent.name)
+        if level is not None and level.is_drawn:
+            self.config.stash[_drawn_key] = True
         try:
+            level_of(self.path).verify([self.path.stem])
             for case in collect_file(self.path):
                 yield CaseItem.of(self, case)
         except BaselineError as error:

@@ -11,12 +11,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import final
 
+from diopi_impl import VendorError
 from diopi_proto.types import VERSION
-from diopi_test.baseline.codec import from_json, to_json
+from diopi_test.baseline.codec import RecordError, from_json, read_value, to_json
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
 from diopi_test.harness.isolation.description import Description
-from diopi_test.harness.log import Entry, LogError, LogWriter, read_log
+from diopi_test.harness.log import Entry, LogError, LogWriter, checked_lines, damaged_lines, whole_entries
 from diopi_test.harness.models import model_reports
 from diopi_test.harness.options import RunOptions
 from diopi_test.harness.records import (
@@ -102,10 +103,13 @@ class Recorder:
         self._log.write("due", list(ids))
 
     def vendor(self, description: Description) -> None:
-        """What the vendor says of itself."""
+        """Record the vendor; VendorError if the run is resumed and began with another one."""
         library = Path(self._options.vendor)
         digest = hashlib.sha256(library.read_bytes()).hexdigest() if library.is_file() else ""
-        self._log.write("vendor", to_json(VendorInfo(description.name, description.version, digest)))
+        vendor, content = VendorInfo(description.name, description.version, digest), self.content()
+        if content.has_vendor and content.vendor != vendor:
+            raise VendorError(f"{self._log.path} {_two_vendors(content.vendor, vendor)}; begin a new run")
+        self._log.write("vendor", to_json(vendor))
 
     def case(self, record: CaseRecord) -> None:
         """How a case ended."""
@@ -131,11 +135,18 @@ class Recorder:
         """The run, or this part of it, took so long."""
         self._log.write("end", round(seconds, 3))
 
+    def discard(self) -> None:
+        """Delete the log if no case has ended."""
+        if not any(entry.kind == "case" for entry in self._log.entries()):
+            self._log.discard()
+
     def content(self) -> LogContent:
         """What the log has by now."""
-        content = LogContent.of(self._log.entries(), self._log.path)
-        if self._log.failure:
-            content.errors.append(f"the log is not complete: {self._log.failure}")
+        lines = self._log.lines()
+        if not self._log.failure:
+            return LogContent.of_lines(lines, self._log.path)
+        content = LogContent.of(whole_entries(lines), self._log.path)
+        content.errors.append(f"the log is not complete: {self._log.failure}")
         return content
 
 
@@ -153,6 +164,8 @@ class LogContent:
         claims: how what the vendor declares compares with what works; None if it declares nothing.
         waivers: which cases may end otherwise than passed.
         seconds: how long it took, in all parts.
+        has_vendor: whether the vendor has started, so that `vendor` is what it says of itself.
+        has_ended: whether the run, or the latest part of it, came to its end.
     """
 
     path: Path
@@ -165,11 +178,24 @@ class LogContent:
     claims: ClaimsReport | None = None
     waivers: Waivers = field(default_factory=Waivers)
     seconds: float = 0.0
+    has_vendor: bool = False
+    has_ended: bool = True
 
     @classmethod
     def read(cls, path: Path) -> LogContent:
-        """What the log at `path` tells; LogError if it is none."""
-        return cls.of(read_log(path), path)
+        """What the log at `path` tells, of a run that may still go on; LogError if it is none."""
+        lines = checked_lines(path)
+        goes_on = not lines[-1].endswith(b"\n")  # the last line is being written
+        return cls.of_lines(lines[:-1] if goes_on else lines, path)
+
+    @classmethod
+    def of_lines(cls, lines: Sequence[bytes], path: Path) -> LogContent:
+        """What these lines of a log tell; damaged ones are an error of the run."""
+        content = cls.of(whole_entries(lines), path)
+        if damaged := damaged_lines(lines):
+            number = "1 line" if len(damaged) == 1 else f"{len(damaged)} lines"
+            content.errors.append(f"the log is damaged: {number} can't be read, the first is line {damaged[0]}")
+        return content
 
     @classmethod
     def of_failed(cls, options: RunOptions, reason: str) -> LogContent:
@@ -183,34 +209,51 @@ class LogContent:
         first = next(entries, None)
         if first is None or first.kind != "run":
             raise LogError(f"{path} is no log of a run: it begins with {first.kind if first else 'nothing'!r}")
-        header = from_json(Header, first.content)
-        content = cls(path, header, VendorInfo(header.vendor, ""))
+        try:
+            header = from_json(Header, first.content)
+        except RecordError as error:
+            raise LogError(f"the first line of {path} is malformed: {error}") from error
+        content = cls(path, header, VendorInfo(header.vendor, ""), has_ended=False)
         for entry in entries:
             content._take(entry)
         return content
 
     def _take(self, entry: Entry) -> None:
+        try:
+            self._take_content(entry)
+        except RecordError as error:
+            raise LogError(f"a line of kind {entry.kind} in {self.path} is malformed: {error}") from error
+
+    def _take_content(self, entry: Entry) -> None:
         match entry.kind:
             case "case":
                 record = from_json(CaseRecord, entry.content)
                 if record.id not in self.cases or record.verdict in UNSUCCESSFUL:
                     self.cases[record.id] = record
             case "due":
-                self.due = entry.content
+                self.due = read_value(tuple[str, ...], entry.content, "due")
             case "vendor":
-                self.vendor = from_json(VendorInfo, entry.content)
+                self._take_vendor(from_json(VendorInfo, entry.content))
+            case "run":
+                raise LogError(f"{self.path} has the lines of more than one run")
             case "error":
-                self.errors.append(entry.content)
+                self.errors.append(read_value(str, entry.content, "error"))
             case "stopped":
-                self.stopped = entry.content
+                self.stopped = read_value(str, entry.content, "stopped")
             case "resumed":
-                self.stopped = ""
+                self.stopped, self.has_ended = "", False
             case "claims":
                 self.claims = from_json(ClaimsReport, entry.content)
             case "waivers":
                 self.waivers = from_json(Waivers, entry.content)
             case "end":
-                self.seconds += entry.content
+                self.seconds += read_value(float, entry.content, "end")
+                self.has_ended = True
+
+    def _take_vendor(self, vendor: VendorInfo) -> None:
+        if self.has_vendor and vendor != self.vendor:
+            raise LogError(f"{self.path} {_two_vendors(self.vendor, vendor)}")
+        self.vendor, self.has_vendor = vendor, True
 
     def report(self) -> Report:
         """The report."""
@@ -242,6 +285,8 @@ class LogContent:
         if not reason and (missed := [name for name in not_run if not self._is_excused(name)]):
             given_up = next((self.cases[name].message for name in missed if name in self.cases), "")
             reason = given_up or "the others ended without one"
+        if not reason and not self.has_ended:
+            reason = "the run has not ended: it still goes on, or was killed"
         return Summary(
             **count(cases),
             collected=None if self.due is None else len(self.due),
@@ -257,6 +302,14 @@ class LogContent:
         """Whether a case was given up, after others of its function, that does not decide about the vendor anyway."""
         record = self.cases.get(name)
         return record is not None and not self.header.strict and not record.class_.is_demanded
+
+
+def _two_vendors(first: VendorInfo, second: VendorInfo) -> str:
+    """What is wrong with a log of two vendors; digests are named where nothing else differs."""
+    texts = [vendor.title for vendor in (first, second)]
+    if texts[0] == texts[1]:
+        texts = [f"{vendor.title} (SHA-256 {vendor.digest})" for vendor in (first, second)]
+    return f"has results of the vendor {texts[0]}, and the vendor is {texts[1]}"
 
 
 def environment() -> Environment:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from diopi_impl import VendorError, VendorNotFoundError
 from diopi_proto.interface import prototypes
@@ -17,13 +16,23 @@ from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.level import Level, open_level
 from diopi_test.baseline.location import folder_to_read
 from diopi_test.baseline.parallel import processes
+from diopi_test.baseline.readable import check_readable
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.cases.selection import LEVELS
 from diopi_test.execution.listing import list_cases
 from diopi_test.execution.verdict import LOST, UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.harness.case_executor import CaseExecutor, executor_of
 from diopi_test.harness.claims import compare_claims
-from diopi_test.harness.collection import RUNTIME, Collected, collect_drawn, collect_level, collect_runtime
+from diopi_test.harness.collection import (
+    RUNTIME,
+    Collected,
+    collect_described,
+    collect_drawn,
+    collect_level,
+    collect_runtime,
+    counting_int32_indices,
+)
+from diopi_test.harness.described import compute_results, described_folder, with_results
 from diopi_test.harness.dump import DumpError, dump
 from diopi_test.harness.isolation.executor import Due
 from diopi_test.harness.isolation.nursery import NurseryError
@@ -31,6 +40,7 @@ from diopi_test.harness.keywords import SelectionError
 from diopi_test.harness.log import LogError, LogWriter
 from diopi_test.harness.lookup import make
 from diopi_test.harness.options import RunOptions
+from diopi_test.harness.progress import VisibleProgress
 from diopi_test.harness.recorder import LogContent, Recorder
 from diopi_test.harness.waivers import Waivers
 
@@ -47,11 +57,12 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
 
     A run that is `resumed` has part of its cases in the log: the others are run. What ends a run before its time is
     recorded. VendorNotFoundError if there is no such vendor, SelectionError if there is no such case, BaselineError if
-    the baseline is unusable, LogError if the log is, TableError if waivers are: then nothing was run.
+    the baseline is unusable, LogError if the log is, TableError if waivers are: then nothing was run, and there is no
+    new log.
     """
     waivers = Waivers.read(options.waivers)
-    prepare(options, console)
-    recorder = Recorder(LogWriter(log), options)
+    errors = prepare(options, console)
+    recorder = Recorder(LogWriter(log, resumed=resumed), options)
     start = time.monotonic()
     try:
         with executor_of(options) as executor:
@@ -60,9 +71,11 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
                 _run_cases(due, executor, recorder, waivers, Monitor(recorder, len(due), console, options))
                 if options.dump is not None:
                     _dump_lost(due, recorder, options)
-        for note in executor.notes:
+        for note in (*errors, *executor.notes):
             recorder.error(note)
-    except VendorNotFoundError:
+    except (VendorNotFoundError, SelectionError, BaselineError, LogError):
+        if not resumed:
+            recorder.discard()
         raise
     except (VendorError, NurseryError, ClusterError, EnoughError) as error:
         recorder.stopped(str(error))
@@ -72,13 +85,13 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
     return recorder.content()
 
 
-def prepare(options: RunOptions, console: Console) -> None:
+def prepare(options: RunOptions, console: Console) -> list[str]:
     """Of a level whose inputs are drawn, make the results that are missing, or out of date, for what is selected.
 
-    BaselineError if that fails.
+    Returns a line for each internal error. BaselineError if that fails.
     """
-    if not LEVELS[options.level].is_drawn:
-        return
+    if not _is_drawn(options):
+        return []
     from diopi_test.baseline.generate import generate  # needs the oracle, which other levels do without
 
     def tell(function: str, made: int) -> None:
@@ -86,8 +99,16 @@ def prepare(options: RunOptions, console: Console) -> None:
             console.print(f"made the results of {made} cases of {function}", highlight=False)
 
     functions = sorted({case.function for case in list_drawn(options)} - {RUNTIME})
+    if data := described_folder(options):
+        return compute_results(data, options.level, functions, console, workers=options.workers)
     if functions:
         generate(functions, options.level, _folder(options), processes(options.workers), tell, list_cases)
+    return []
+
+
+def _is_drawn(options: RunOptions) -> bool:
+    """Whether the inputs of the cases are drawn again: those of the level, or those that the folder describes."""
+    return LEVELS[options.level].is_drawn or described_folder(options) is not None
 
 
 def collect(options: RunOptions) -> tuple[Level, list[Collected]]:
@@ -96,19 +117,22 @@ def collect(options: RunOptions) -> tuple[Level, list[Collected]]:
     SelectionError if a case that was named is not there.
     """
     level = open_level(_folder(options))
-    if LEVELS[options.level].is_drawn:
+    if described_folder(options):
+        return level, with_results(level, list_drawn(options))
+    if _is_drawn(options):
         return level, list_drawn(options)
     return level, _selected(options, level.functions, collect_level(level, options.selection.wants_function))
 
 
 def list_cases_of(options: RunOptions) -> list[Collected]:
     """The cases that are selected, as `collect` gives them, though results may be missing."""
-    return list_drawn(options) if LEVELS[options.level].is_drawn else collect(options)[1]
+    return list_drawn(options) if _is_drawn(options) else collect(options)[1]
 
 
 def list_drawn(options: RunOptions) -> list[Collected]:
     """The selected cases of a level whose inputs are drawn: which there are does not depend on what has been made."""
-    known = collect_drawn(options.level, options.selection.wants_function, huge=options.huge)
+    wanted, data = options.selection.wants_function, described_folder(options)
+    known = collect_described(data, wanted) if data else collect_drawn(options.level, wanted, huge=options.huge)
     return _selected(options, list(prototypes()), known)
 
 
@@ -118,6 +142,8 @@ def _folder(options: RunOptions) -> Path:
 
 def _selected(options: RunOptions, functions: Sequence[str], cases: Sequence[Collected]) -> list[Collected]:
     """The cases that are selected of those there are, and of those of the runtime."""
+    if options.int32_indices:
+        cases = counting_int32_indices(cases, options.level)
     known = [*(collect_runtime() if options.selection.wants_function(RUNTIME) else ()), *cases]
     if absent := options.selection.absent(known):
         near = options.selection.near(functions, known)
@@ -130,11 +156,12 @@ def _begin(options: RunOptions, recorder: Recorder, resumed: bool) -> Sequence[D
     level, cases = collect(options)
     functions = sorted({case.function for case in cases} - {RUNTIME})
     level.verify(functions)
+    ids = [case.id for case in cases]
     if resumed:
-        done = _resume(recorder, level)
+        done = _resume(recorder, level, ids)
     else:
         recorder.begin(level.digest)
-        recorder.due([case.id for case in cases])
+        recorder.due(ids)
         done = set()
     if not cases:
         recorder.stopped(options.selection.nothing(level.functions, cases))
@@ -143,8 +170,11 @@ def _begin(options: RunOptions, recorder: Recorder, resumed: bool) -> Sequence[D
     return [Due(path, case, sha256) for case, path, sha256 in left]
 
 
-def _resume(recorder: Recorder, level: Level) -> set[str]:
-    """The ids of the cases that have a verdict; LogError if that is on another baseline."""
+def _resume(recorder: Recorder, level: Level, ids: Sequence[str]) -> set[str]:
+    """The ids of the cases that have a verdict; LogError if that is on another baseline.
+
+    `ids` are recorded as those of the cases to be run if the log was cut before it had them.
+    """
     content = recorder.content()
     if content.header.baseline.digest != level.digest:
         raise LogError(
@@ -152,6 +182,8 @@ def _resume(recorder: Recorder, level: Level) -> set[str]:
             f"that of {level.folder} is {level.digest}"
         )
     recorder.resume()
+    if content.due is None:
+        recorder.due(ids)
     return {case.id for case in content.cases.values() if case.verdict is not Verdict.not_run}
 
 
@@ -166,19 +198,24 @@ def _run_cases(
         executor.run(in_batches(due), monitor.report, monitor.waivers.retries_for)
     if description.claims:
         paths = sorted({one.path for one in due if one.case.function != RUNTIME})
-        if claims := compare_claims(description.claims, recorder.content().report().cases, paths):
-            recorder.claims(claims)
+        try:
+            if claims := compare_claims(description.claims, recorder.content().report().cases, paths):
+                recorder.claims(claims)
+        except BaselineError as error:
+            recorder.error(str(error))
 
 
 def _dump_lost(due: Sequence[Due], recorder: Recorder, options: RunOptions) -> None:
     """Write what was given to those cases that took their process with them, which could not do it."""
     assert options.dump is not None
     lost = {case.id for case in recorder.content().cases.values() if case.verdict in LOST}
+    stored = [(one, one.sha256) for one in due if one.case.id in lost and one.sha256 is not None]
     try:
-        for one in due:
-            if one.case.id in lost and one.case.function != RUNTIME:
-                made = make(BaselineFile(one.path, one.sha256), one.case, options.of_cases.conversions)
-                dump(made.case, {}, options.dump)
+        if stored:
+            check_readable({one.path: sha256 for one, sha256 in stored})
+        for one, sha256 in stored:
+            made = make(BaselineFile(one.path, sha256), one.case, options.of_cases.conversions)
+            dump(made.case, {}, options.dump)
     except (DumpError, BaselineError) as error:
         recorder.error(str(error))
 
@@ -202,9 +239,7 @@ class Monitor:
         self._most = options.max_failures
         self._strict = options.strict
         self._failed = 0
-        self._progress = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
-        )
+        self._progress = VisibleProgress(console)
         self._task = self._progress.add_task("running", total=number)
 
     def __enter__(self) -> Monitor:

@@ -184,6 +184,8 @@ class Selection:
 
     def nothing(self, functions: Iterable[str], cases: Iterable[Collected]) -> str:
         """Says that no case is selected, and what is near, of what `near` takes."""
+        if self.failed is not None and not self.failed.ids:
+            return f"nothing is left to repeat: no case failed in {self.failed.report}, and none is without a verdict"
         asked = self.described()
         return f"no case matches {asked}{self.near(functions, cases)}" if asked else "there are none"
 

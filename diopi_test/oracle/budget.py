@@ -122,19 +122,27 @@ def unit(reference: NDArray[Any], amplified: FloatArray, terms: Any, stored: Any
 
 
 def flushed(value: Any) -> Any:
-    """An argument as an implementation sees it that takes subnormal numbers for zero."""
+    """An argument as an implementation sees it that takes subnormal numbers, or parts of them, for zero."""
     if isinstance(value, list):
         return [flushed(entry) for entry in value]
     exact = plain(value)
-    if not isinstance(value, TensorData) or not is_inexact(value.spec.dtype) or np.iscomplexobj(exact):
+    if not isinstance(value, TensorData) or not is_inexact(value.spec.dtype):
         return exact
-    return np.where(is_subnormal(exact, value.spec.dtype), np.copysign(0.0, exact), exact)
+    if not np.iscomplexobj(exact):
+        return _flushed(exact, value.spec.dtype)
+    parts = exact.copy()
+    parts.real, parts.imag = _flushed(exact.real, value.spec.dtype), _flushed(exact.imag, value.spec.dtype)
+    return parts
+
+
+def _flushed(numbers: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
+    return np.where(is_subnormal(numbers, dtype), np.copysign(0.0, numbers), numbers)
 
 
 def has_subnormals(value: Any) -> bool:
-    """Whether an argument holds subnormal numbers of its element type."""
+    """Whether an argument holds subnormal numbers of its element type, or complex numbers with such parts."""
     if isinstance(value, list):
         return any(has_subnormals(entry) for entry in value)
     if not isinstance(value, TensorData) or not is_inexact(value.spec.dtype):
         return False
-    return bool(is_subnormal(value.exact, value.spec.dtype).any())
+    return any(bool(is_subnormal(part, value.spec.dtype).any()) for part in (value.exact.real, value.exact.imag))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
 from diopi_proto import parameters as kinds
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
-from diopi_proto.types import Reduction, RoundMode
 from diopi_test.original.entries import EntryError
 
 USUAL: Mapping[str, Any] = {
@@ -59,13 +59,17 @@ USUAL_OF: Mapping[tuple[str, str], Any] = {
     **{(f"diopi{function}", "dim"): () for function in ("Sum", "Mean", "Std", "Amax")},
     ("diopiBatchNorm", "momentum"): 0.1,
     ("diopiBatchNorm", "training"): False,
+    ("diopiCholesky", "checkerror"): False,
     ("diopiCdist", "p"): 2.0,
     ("diopiDropout", "p"): 0.5,
     ("diopiDropout", "train"): True,
+    **{(f"diopiPool{axes}d", "mode"): "max" for axes in (1, 2, 3)},
+    **{(f"diopi{function}", "dim"): 0 for function in ("Slice", "SliceScatter", "SplitWithSizes")},
     ("diopiNorm", "p"): 2,
     ("diopiScatter", "reduce"): "",
     ("diopiScatterScalar", "reduce"): "",
     ("diopiSgd", "dampening"): 0.0,
+    ("diopiSortBackward", "keepdim"): True,
     ("diopiTriangularSolve", "upper"): True,
     ("diopiSgd", "momentum"): 0.0,
     ("diopiSgd", "nesterov"): False,
@@ -73,8 +77,11 @@ USUAL_OF: Mapping[tuple[str, str], Any] = {
 }
 """As `USUAL`, where it depends on the function."""
 
-_LIST_OF_WINDOW = ("stride", "padding", "dilation", "kernel_size", "output_padding", "output_size")
+_LIST_OF_WINDOW = ("stride", "padding", "dilation", "kernel_size", "ksize", "output_padding", "output_size")
 """Attributes of which one number stands for all axes of a window."""
+
+_AXES_OF_WINDOW = {"diopiIm2Col": 2, "diopiCol2Im": 2}
+"""The axes of a window where the function's name does not say them."""
 
 
 def is_usual(function: str, name: str) -> bool:
@@ -96,7 +103,7 @@ def converted(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
     kind = parameter.annotation
     if value is None and parameter.optional:
         return None
-    if issubclass(kind, Reduction | RoundMode):
+    if issubclass(kind, Enum):
         return _member(kind, parameter, value)
     if issubclass(kind, kinds.Size):
         return _size(prototype, parameter, value)
@@ -114,6 +121,8 @@ def converted(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
 
 
 def _member(kind: Any, parameter: Parameter, value: Any) -> Any:
+    if type(value) is int and value in [int(member) for member in kind]:
+        return kind(value)
     name = "none" if value is None else value
     if name not in kind.__members__:
         raise EntryError(f"{parameter.name}: expected one of {', '.join(kind.__members__)}, found {value!r}")
@@ -122,10 +131,11 @@ def _member(kind: Any, parameter: Parameter, value: Any) -> Any:
 
 def _size(prototype: Prototype, parameter: Parameter, value: Any) -> tuple[int, ...]:
     window = re.search(r"([123])d", prototype.base)
-    axes = int(window[1]) if window and parameter.name in _LIST_OF_WINDOW else 1
+    axes = int(window[1]) if window else _AXES_OF_WINDOW.get(prototype.base, 1)
+    axes = axes if parameter.name in _LIST_OF_WINDOW else 1
     if value is None:
         return ()
-    if isinstance(value, Sequence) and all(type(one) is int for one in value):
+    if isinstance(value, list | tuple) and all(type(one) is int for one in value):
         return tuple(value)
     if type(value) is not int:
         raise EntryError(f"{parameter.name}: expected whole numbers, found {value!r}")

@@ -2,29 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from numpy.typing import NDArray
-
+from diopi_proto.facts import HoldsZeros
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.parameters import Parameter, Size
 from diopi_proto.prototype import Prototype
-from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import Evaluation, result_of
-from diopi_test.cases.data import materialise, plain_values, with_masks
-from diopi_test.cases.domains import normal
+from diopi_test.baseline.described import PendingTensor
 from diopi_test.cases.layouts import contiguous
 from diopi_test.cases.model import Case, ResultOf, ResultOverride, TensorSpec
 from diopi_test.cases.models import SAVED
-from diopi_test.fuzz.relations import FAILURES
-from diopi_test.oracle.reference import reference_of
+from diopi_test.cases.named_domains import NamedDomain
 from diopi_test.original.attributes import converted, usual
 from diopi_test.original.entries import EntryError
+from diopi_test.original.values import NORMAL
 
-DRIVING = ("grad_output", "grad_out", "grad")
-"""The names of the gradient of the result."""
+DRIVING: Mapping[str, str] = {
+    "grad_output": "",
+    "grad_out": "",
+    "grad": "",
+    "grad_x": "out",
+    "grad_cloned_mat": "cloned_mat",
+}
+"""The arguments that are gradients of a result, by name, and the result; "" for the first one."""
+
+SAVED_ALSO: Mapping[str, Mapping[str, ResultOf]] = {
+    **SAVED,
+    **{
+        f"diopi{kind}Backward": {"indices": ResultOf(f"diopi{kind}WithIndices", "indices")}
+        for kind in ("MaxPool1d", "AdaptiveMaxPool1d", "AdaptiveMaxPool3d")
+    },
+    "diopiCholeskyBackward": {"L": ResultOf("diopiCholesky")},
+    "diopiNormBackward": {"norm": ResultOf("diopiNorm", renamed={"input": "self"})},
+    "diopiTriangularSolveBackward": {"x": ResultOf("diopiTriangularSolve")},
+}
+"""By gradient function, the arguments that are results of the call: of those that networks call, and of others."""
+
+SIZES: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], Any]] = {
+    ("diopiEmbeddingBackward", "num_weights"): lambda given: given["weight"].shape[0],
+    ("diopiSortBackward", "sizes"): lambda given: given["input"].shape,
+    **{
+        (f"diopiUpsample{kind}Backward", name): size
+        for kind in ("Nearest", "Linear")
+        for name, size in (
+            ("out_size", lambda given: given["size"]),
+            ("in_size", lambda given: given["input"].shape),
+        )
+    },
+}
+"""Attributes of gradients that are sizes of the call, by function and name."""
 
 
 def gradient_of(forward: Prototype) -> str | None:
@@ -34,25 +63,49 @@ def gradient_of(forward: Prototype) -> str | None:
 
 
 def gradient_case(forward: Prototype, case: Case) -> tuple[Prototype, Case]:
-    """The case of the gradient of a call of `forward`; EntryError if that takes what the call does not say."""
+    """Return the case of the gradient of a call of `forward`, without computing what the call gives.
+
+    Raises:
+        EntryError: The gradient takes an argument that the call does not say.
+    """
     prototype = lookup(gradient_of(forward) or "")
     drawn: dict[str, Any] = {}
     saved: dict[str, Any] = {}
+    hidden: dict[str, Any] = {}
     for parameter in prototype.arguments:
-        rule = SAVED.get(prototype.name, {}).get(parameter.name) or _result_of(forward, prototype, parameter)
+        rule = SAVED_ALSO.get(prototype.name, {}).get(parameter.name) or _result_of(forward, prototype, parameter)
+        if parameter.name == "indices" and case.arguments.get("mode") == "max":
+            rule = _positions(forward, case)
+        if parameter.name in DRIVING:
+            rule = _rule(forward, prototype, DRIVING[parameter.name] or forward.results[0].name)
         if rule is None:
-            drawn[parameter.name] = _argument(prototype, parameter, forward, case)
+            drawn[parameter.name] = _argument(prototype, parameter, case)
             continue
-        rule = replace(rule, given={**rule.given, **_attributes(forward, case)})
-        saved[parameter.name] = _saved(forward, case, rule)
-        hidden = {name: rule.renamed.get(name, name) for name in case.arguments}
-        drawn |= {h: replace(case.arguments[n], layout=contiguous) for n, h in hidden.items() if h.startswith("_")}
-    known = {parameter.name for parameter in prototype.arguments}
-    ordered = {name: value for name, value in drawn.items() if name not in known} | {
-        name: value for name, value in drawn.items() if name in known
-    }
+        hidden_names = _rule(forward, prototype, rule.result).renamed
+        rule = replace(
+            rule, renamed={**hidden_names, **rule.renamed}, given={**rule.given, **_attributes(forward, case)}
+        )
+        saved[parameter.name] = _tensor(forward, case, rule, is_driving=parameter.name in DRIVING)
+        named = {name: rule.renamed.get(name, name) for name in case.arguments}
+        hidden |= {new: _dense(case.arguments[name]) for name, new in named.items() if new.startswith("_")}
     results = {p.name: ResultOverride() for p in prototype.results}
-    return prototype, Case(case.label, case.dtype, {**ordered, **saved}, results)
+    return prototype, Case(case.label, case.dtype, {**hidden, **drawn, **saved}, results)
+
+
+def _positions(forward: Prototype, case: Case) -> ResultOf | None:
+    """Return the positions of the maxima of a pooling that its attributes choose; None if it is no such pooling."""
+    if not forward.base.startswith("diopiPool"):
+        return None
+    kind = "AdaptiveMax" if case.arguments["adaptive"] else "Max"
+    name = forward.base.replace("diopiPool", f"diopi{kind}Pool")
+    return ResultOf(f"{name}WithIndices", "indices", {"kernel_size": "ksize"})
+
+
+def _dense(value: Any) -> Any:
+    """Return a tensor argument, or an array of them, that lies row by row."""
+    if isinstance(value, list):
+        return [_dense(entry) for entry in value]
+    return replace(value, layout=contiguous) if isinstance(value, TensorSpec) else value
 
 
 def _result_of(forward: Prototype, prototype: Prototype, parameter: Parameter) -> ResultOf | None:
@@ -61,18 +114,30 @@ def _result_of(forward: Prototype, prototype: Prototype, parameter: Parameter) -
     name = "out" if parameter.name == "output" and "out" in results else parameter.name
     if not parameter.is_tensor or name not in results or parameter.name in DRIVING:
         return None
+    return _rule(forward, prototype, name)
+
+
+def _rule(forward: Prototype, prototype: Prototype, result: str) -> ResultOf:
+    """Return a result of the call; tensors that the gradient does not take have names that begin with `_`."""
     names = {p.name for p in prototype.arguments}
-    return ResultOf(
-        forward.name, name, {p.name: f"_{p.name}" for p in forward.arguments if p.is_tensor and p.name not in names}
-    )
+    tensors = [p.name for p in forward.arguments if p.is_tensor or p.is_tensor_array]
+    return ResultOf(forward.name, result, {name: f"_{name}" for name in tensors if name not in names})
 
 
-def _argument(prototype: Prototype, parameter: Parameter, forward: Prototype, case: Case) -> Any:
+def _argument(prototype: Prototype, parameter: Parameter, case: Case) -> Any:
     name, given = parameter.name, case.arguments
-    if name in DRIVING:
-        return TensorSpec(_results(forward, case)[0].shape, case.dtype, normal())
     if name in given:
         return given[name]
+    if name == "self" and "input" in given:
+        return given["input"]
+    if size := SIZES.get((prototype.name, name)):
+        return size(given)
+    if isinstance(found := given.get(f"{name}s"), TensorSpec) and parameter.is_tensor:
+        return found
+    if isinstance(like := given.get(re.sub("^(grad|zeros_like)_", "", name)), TensorSpec) and _holds_zeros(
+        name, parameter
+    ):
+        return TensorSpec(like.shape, like.dtype, NamedDomain("constant", (0,)))
     sized = given.get(name.removesuffix("_sizes")) if name.endswith("_sizes") else None
     if issubclass(parameter.annotation, Size) and (isinstance(sized, TensorSpec) or parameter.optional):
         return sized.shape if isinstance(sized, TensorSpec) else None
@@ -83,35 +148,21 @@ def _argument(prototype: Prototype, parameter: Parameter, forward: Prototype, ca
     return converted(prototype, parameter, usual(prototype.name, name))
 
 
+def _holds_zeros(name: str, parameter: Parameter) -> bool:
+    """Whether the caller fills the tensor with zeros, which the gradient is added to."""
+    return parameter.is_tensor and (parameter.fact(HoldsZeros) is not None or name.startswith("zeros_like_"))
+
+
 def _attributes(forward: Prototype, case: Case) -> Mapping[str, Any]:
-    """The arguments of the call that are no tensors."""
-    plain = [p.name for p in forward.arguments if not p.is_tensor and not p.is_tensor_array]
-    return {name: case.arguments[name] for name in plain}
+    """The arguments of the call that are no tensors, and None for the tensors that it leaves out."""
+    return {name: value for name, value in case.arguments.items() if not isinstance(value, TensorSpec | list)}
 
 
-def _saved(forward: Prototype, case: Case, rule: ResultOf) -> TensorSpec:
-    """The tensor that holds a result of the call, or of another function's for the same arguments."""
-    names = [p.name for p in forward.results]
-    if rule.function == forward.name and rule.result in names:
-        array = _results(forward, case)[names.index(rule.result)]
-    else:
-        plain = _values(forward, case)
-        try:
-            array = result_of(rule, {rule.renamed.get(name, name): value for name, value in plain.items()})
-        except FAILURES as error:
-            raise EntryError(f"what its gradient needs of {rule.function} is not known: {error}") from error
-    dtype = {"b": Dtype.bool, "i": Dtype.int64}.get(array.dtype.kind, case.dtype)
-    return TensorSpec(array.shape, dtype, compute=rule)
-
-
-def _results(forward: Prototype, case: Case) -> list[NDArray[Any]]:
-    """The results of the call."""
-    function = reference_of(forward.name)
-    assert function is not None
-    undecided = replace(case, results={p.name: case.results.get(p.name) or ResultOverride() for p in forward.results})
-    return Evaluation(forward, function, undecided).arrays(_values(forward, case))
-
-
-def _values(forward: Prototype, case: Case) -> Mapping[str, Any]:
-    """The arguments of the call as the reference takes them."""
-    return plain_values(with_masks(forward, materialise(forward, case, result_of)))
+def _tensor(forward: Prototype, case: Case, rule: ResultOf, *, is_driving: bool) -> Any:
+    """Return the tensor that holds a result of the call, or a gradient of it; its shape may have to be computed."""
+    override = case.results.get(rule.result) if rule.function == forward.name else None
+    if override is None or override.shape is None:
+        return PendingTensor(rule, NORMAL if is_driving else None)
+    if is_driving:
+        return TensorSpec(override.shape, case.dtype, NORMAL)
+    return TensorSpec(override.shape, case.dtype, compute=rule)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,13 +25,29 @@ SPELT_OUT: Mapping[str, str] = {
     "interpolate": "upsample",
     "clip_grad_norm_": "clipgradnorm",
     "split": "splitwithsizes",
+    "slice_op": "slice",
+    "rotary_emb": "rotaryembedding",
 }
 """Original names whose functions spell a word otherwise."""
 
-RENAMED: Mapping[str, str] = {"x": "input", "self": "input", "tensor": "input", "param_grad": "grad"}
+RENAMED: Mapping[str, str] = {
+    "x": "input",
+    "self": "input",
+    "tensor": "input",
+    "param_grad": "grad",
+    "dimension": "dim",
+    "axis": "dim",
+    "kernel_size": "ksize",
+    "idx": "indices",
+    "start": "from",
+}
 """Arguments that some original functions name otherwise, and the prototypes' names."""
 
 RENAMED_OF: Mapping[str, Mapping[str, str]] = {
+    "diopiCopyInp": {"other": "src", "input": "dest"},
+    "diopiRotaryEmbedding": {"input": "x"},
+    "diopiUniformInp": {"end": "to"},
+    "diopiRandomInp": {"end": "to"},
     "diopiCdist": {"x1": "input1", "x2": "input2"},
     "diopiEmbedding": {"input": "indices"},
     "diopiNms": {"scores": "confidence"},
@@ -41,7 +58,6 @@ RENAMED_OF: Mapping[str, Mapping[str, str]] = {
 
 SAID: Mapping[str, Mapping[str, Any]] = {
     "diopiStd": {"unbiased": True},
-    "diopiUnique": {"return_inverse": False},
     "diopiUpsampleNearest": {"mode": "nearest", "align_corners": False},
 }
 """By function, arguments of the original one that it has not, with the value for which it stands."""
@@ -61,6 +77,23 @@ class Meaning:
     prototype: Prototype
     renamed: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, Any] = field(default_factory=dict)
+
+    def entry(self, name: str) -> tuple[str, int] | None:
+        """Return the array of tensors of which `name` is an entry, and its place: `idx2` is the second of `indices`."""
+        found = re.fullmatch(r"([a-z]+?)_?([1-9])", name)
+        if found is None:
+            return None
+        arrays = {p.name for p in self.prototype.arguments if p.is_tensor_array}
+        array = next((n for n in (self.parameter(found[1]), self.parameter(f"{found[1]}s")) if n in arrays), None)
+        return None if array is None else (array, int(found[2]) - 1)
+
+    def result(self, name: str) -> str | None:
+        """Return the result that the caller's tensor `name` is for; None if it is for no result."""
+        results = {_squeezed(p.name): p.name for p in self.prototype.results}
+        wanted = RENAMED_OF.get(self.prototype.base, {}).get(name, name)
+        if found := results.get(_squeezed(wanted)):
+            return found
+        return self.prototype.results[0].name if wanted in ("input", "self") and self.prototype.results else None
 
     def parameter(self, name: str) -> str | None:
         """The prototype's name of an argument; None if it has no such argument."""

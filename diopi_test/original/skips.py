@@ -1,18 +1,24 @@
-"""From the `Skip(…)` of a vendor's configuration to waivers for the cases that are meant."""
+"""From the skips of a vendor's `device_configs.py` to waivers for the cases of the same entries.
+
+As in the original suite, an entry of `device_configs.py` is about the entry of the same name in the case configuration,
+and about no other case.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+from diopi_impl.base import matches
 from diopi_proto.types import Dtype
-from diopi_test.original.entries import Entry
+from diopi_test.cases.selection import select_cases
+from diopi_test.original.device import DeviceEntry, SkipKind, SkipRule
+from diopi_test.original.entries import Entry, TensorArguments
 from diopi_test.original.names import meanings
-from diopi_test.original.source import Skipped
-from diopi_test.original.translate import NotTranslated, Translated, label_of
+from diopi_test.original.translate import NotTranslated, label_of
 
 
 @final
@@ -30,96 +36,167 @@ class ImportedWaiver:
 
 
 @final
-@dataclass(frozen=True)
-class _Skip:
-    """One `Skip(…)`: of which list it is an entry (`of` names the tensor or attribute), and what it skips."""
+@dataclass(frozen=True, kw_only=True)
+class ImportedCase:
+    """A translated case, as far as skips need it.
 
-    skipped: Skipped
-    kind: str
-    of: str
-
-    def means(self, one: Translated) -> bool:
-        """Whether a translated case has the value."""
-        if self.kind == "name":
-            return bool(one.origin.function == self.skipped.value)
-        if self.kind == "dtype":
-            own = [dtype for name, dtype in one.origin.dtypes.items() if not self.of or name == self.of]
-            return self.skipped.value in own
-        return self.of in one.origin.given and _same(one.origin.given[self.of], self.skipped.value)
-
-    @property
-    def shown(self) -> str:
-        """The skip in words."""
-        value = self.skipped.value
-        of = f" of {self.of}" if self.of and self.kind in ("dtype", "shape") else ""
-        shown = value.name if isinstance(value, Dtype) else repr(value)
-        return f"Skip({shown}) for {self.kind}{of}"
-
-
-def waivers(file: str, entry: Entry, translated: Sequence[Translated]) -> Iterator[ImportedWaiver | NotTranslated]:
-    """The waivers for what an entry of a vendor's configuration skips, among the translated cases.
-
-    What is skipped of an entry of which no case is translated is looked for among the project's own cases: an element
-    type is part of their names, other values are not.
+    Attributes:
+        id: The ID of the case.
+        entry: The entry of the case configuration.
+        function: The original name of the function.
+        number: The number of the case in the entry.
+        dtypes: The element types of the tensors, by name.
     """
-    own = [one for one in translated if one.origin.entry == entry.name and _is_of(entry, one)]
-    for skip in _skips(entry):
-        reason = f"{file}, line {skip.skipped.line}: {skip.shown} in {entry.name}"
-        patterns = _of_cases(skip, own) if own else _of_own(skip, entry)
-        yield from (ImportedWaiver(pattern, reason) for pattern in patterns)
-        if not patterns:
-            why = f"no case of {entry.name} has it" if own else _why(entry)
-            yield NotTranslated(skip.skipped.line, f"{entry.name}: {skip.shown}", why)
+
+    id: str
+    entry: Entry
+    function: str
+    number: int
+    dtypes: Mapping[str, Dtype]
 
 
-def _is_of(entry: Entry, one: Translated) -> bool:
-    """Whether a case is of one of an entry's functions, if it names any."""
-    return not entry.functions or one.origin.function in entry.functions
+@final
+class ImportedCases:
+    """The translated cases that skips can be about.
+
+    Attributes:
+        entries: The names of the entries of the case configurations, with or without cases.
+    """
+
+    def __init__(self, cases: Iterable[ImportedCase], entries: Collection[str]) -> None:
+        """Index cases by entry, and their IDs by function."""
+        self.entries = entries
+        self._by_entry: dict[str, list[ImportedCase]] = defaultdict(list)
+        self._ids_by_function: dict[str, list[str]] = defaultdict(list)
+        for one in cases:
+            self._by_entry[one.entry.name].append(one)
+            self._ids_by_function[_function_of(one.id)].append(one.id)
+
+    def of(self, device: DeviceEntry) -> list[ImportedCase]:
+        """Return the cases that an entry of a vendor's configuration is about."""
+        names = device.functions
+        return [one for one in self._by_entry.get(device.name, ()) if not names or one.function in names]
+
+    def matching(self, pattern: str) -> list[str]:
+        """Return the IDs of the imported cases that match a pattern for cases of one function."""
+        return [id for id in self._ids_by_function[_function_of(pattern)] if matches(pattern, id)]
 
 
-def _skips(entry: Entry) -> Iterator[_Skip]:
-    yield from (_Skip(one, "name", "") for one in entry.skipped)
-    listed: list[tuple[str, str, Sequence[Any]]] = [("dtype", "", entry.dtypes)]
-    listed += [(name, name, values) for name, values in entry.parameters.items()]
-    for tensors in entry.tensors:
+def waivers(file: str, device: DeviceEntry, imported: ImportedCases) -> Iterator[ImportedWaiver | NotTranslated]:
+    """Yield waivers for the cases that an entry of a vendor's configuration skips.
+
+    Args:
+        file: The name of the vendor's configuration, for the reasons of the waivers.
+        device: The entry.
+        imported: What was translated from case configurations.
+
+    Yields:
+        One waiver or more for each skip; what is not translated, and why, for a skip that is about no case.
+    """
+    own = imported.of(device)
+    for rule in device.skips:
+        skipped = [one for one in own if is_skipped(one, rule)]
+        reason = f"{file}, line {rule.line}: {rule} in {device.name}"
+        yield from (ImportedWaiver(pattern, reason) for pattern in _patterns(skipped, imported))
+        if not skipped:
+            yield NotTranslated(rule.line, f"{device.name}: {rule}", _why_no_case(device, own, imported.entries))
+    for problem in device.not_read:
+        yield NotTranslated(problem.line, device.name, problem.why)
+
+
+def is_skipped(case: ImportedCase, rule: SkipRule) -> bool:
+    """Return whether a rule skips a case of its entry."""
+    if rule.kind is SkipKind.entry:
+        return True
+    if rule.kind is SkipKind.function:
+        return bool(case.function == rule.value)
+    if rule.kind is SkipKind.dtype and not rule.argument:
+        return rule.value in case.dtypes.values()
+    return any(_is_equal(value, rule.value) for value in _values(case, rule))
+
+
+def _values(case: ImportedCase, rule: SkipRule) -> Iterator[Any]:
+    """Yield what a case has for the argument of a rule: its value, or what the rule compares of a tensor."""
+    for name, values in case.entry.parameters.items():
+        if rule.kind in (SkipKind.attribute, SkipKind.value) and _is_argument(case, name, rule.argument):
+            yield values[case.number]
+    for tensors in case.entry.tensors:
         for name in tensors.names:
-            listed += [("dtype", name, tensors.dtypes or ()), ("shape", name, tensors.shapes or ())]
-    yield from (_Skip(one, kind, of) for kind, of, values in listed for one in values if isinstance(one, Skipped))
+            if _is_argument(case, name, rule.argument):
+                yield from _values_of_tensor(case, tensors, name, rule.kind)
 
 
-def _of_cases(skip: _Skip, own: Sequence[Translated]) -> list[str]:
-    """Patterns for those of an entry's cases that a skip means: one for all of an element type, where it means all."""
-    meant = [one for one in own if skip.means(one)]
-    ids, groups = {one.case.id for one in meant}, defaultdict(list)
-    for one in own:
-        groups[f"{one.case.function}[{one.case.dtype.name}-{label_of(one.origin.entry)}-*]"].append(one.case.id)
-    patterns = []
-    for pattern, members in groups.items():
-        wanted = [id for id in members if id in ids]
-        patterns += [pattern] if len(wanted) == len(members) > 1 else wanted
-    return patterns
+def _values_of_tensor(case: ImportedCase, tensors: TensorArguments, name: str, kind: SkipKind) -> Iterator[Any]:
+    """Yield what can be compared of a tensor: what `kind` says, or everything if the rule takes it for an attribute."""
+    lists = {SkipKind.shape: tensors.shapes, SkipKind.stride: tensors.strides, SkipKind.value: tensors.values}
+    for key, values in lists.items():
+        if kind in (key, SkipKind.attribute) and values is not None and case.number < len(values):
+            yield values[case.number]
+    if kind in (SkipKind.dtype, SkipKind.attribute) and name in case.dtypes:
+        yield case.dtypes[name]
 
 
-def _of_own(skip: _Skip, entry: Entry) -> list[str]:
-    """Patterns for the project's own cases of the entry's functions."""
-    names = [skip.skipped.value] if skip.kind == "name" else entry.functions
-    functions = dict.fromkeys(found[0].prototype.name for name in names if (found := meanings(name)))
-    if skip.kind == "name":
-        return [f"{function}[*]" for function in functions]
-    value = skip.skipped.value
-    return [f"{function}[{value.name}-*]" for function in functions] if isinstance(value, Dtype) else []
+def _is_argument(case: ImportedCase, name: str, wanted: str) -> bool:
+    """Return whether an argument of an entry is the one that a rule names, maybe by another of its names."""
+    if name == wanted:
+        return True
+    known = {one for tensors in case.entry.tensors for one in tensors.names} | case.entry.parameters.keys()
+    if wanted in known:
+        return False
+    return any(meaning.parameter(name) == meaning.parameter(wanted) is not None for meaning in meanings(case.function))
 
 
-def _why(entry: Entry) -> str:
-    if not entry.functions or not any(meanings(name) for name in entry.functions):
-        return f"{', '.join(entry.functions) or 'it'} names no standard function"
-    return f"no case of {entry.name} is translated: name the case configuration, too"
+def _is_equal(one: Any, other: Any) -> bool:
+    """Return whether two values of configurations are equal: lists and tuples are alike, True and 1 are not."""
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_is_equal, one, other))
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    return bool(one == other) or (one != one and other != other)
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether two values of a configuration are one; lists and tuples are alike, True and 1 are not."""
-    return repr(_plain(one)) == repr(_plain(other))
+def _patterns(skipped: Sequence[ImportedCase], imported: ImportedCases) -> Iterator[str]:
+    """Yield patterns that match the skipped cases and nothing else: one for many cases if possible, else their IDs."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for one in skipped:
+        dtype = one.id.partition("[")[2].partition("-")[0]
+        groups[f"{_function_of(one.id)}[{dtype}-{label_of(one.entry.name)}-*]"].append(one.id)
+    for pattern, ids in groups.items():
+        is_exact = len(ids) > 1 and len(ids) == len(imported.matching(pattern)) and not _matches_own_case(pattern)
+        yield from [pattern] if is_exact else ids
 
 
-def _plain(value: Any) -> Any:
-    return tuple(_plain(entry) for entry in value) if isinstance(value, list | tuple) else value
+def _matches_own_case(pattern: str) -> bool:
+    """Return whether a pattern matches a case that ships with the suite."""
+    function = _function_of(pattern)
+    return any(matches(pattern, f"{function}[{case.label}]") for case in select_cases(function, "full"))
+
+
+def _function_of(text: str) -> str:
+    """Return the function of a case ID or of a pattern for cases of one function."""
+    return text.partition("[")[0]
+
+
+def _why_no_case(device: DeviceEntry, own: Sequence[ImportedCase], entries: Collection[str]) -> str:
+    if own:
+        return f"no translated case of {device.name} has it"
+    if not entries:
+        return "import the case configuration in the same command, so that its cases are known"
+    if device.name not in entries:
+        return f"the case configuration has no entry {device.name}"
+    return f"no case of {device.name} is translated" + (
+        f" for {', '.join(device.functions)}" if device.functions else ""
+    )
+
+
+def tolerance_notes(file: str, device: DeviceEntry, imported: ImportedCases) -> Iterator[str]:
+    """Yield what to do instead of the tolerances that an entry of a vendor's configuration sets."""
+    if not device.tolerances:
+        return
+    given = ", ".join(f"{key}={value!r}" for key, value in device.tolerances.items())
+    functions = sorted({_function_of(one.id) for one in imported.of(device)})
+    patterns = ", ".join(f"{function}[*-{label_of(device.name)}-*]" for function in functions)
+    yield (
+        f"{file}:{device.line}: {device.name}: {given}: not applied, because error budgets are derived. If a case "
+        f"exceeds its budget for a reason you accept, add a waiver with max_ratio for {patterns or 'this case'}."
+    )

@@ -1,11 +1,15 @@
-"""From an entry of a case configuration to cases of our own, each with what is called and why it can't be."""
+"""From an entry of a case configuration to cases of our own, each with what is called and why it can't be.
+
+No reference runs: the cases are described, and `diopi_test.baseline.on_demand` computes their results when a run needs
+them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, prod
+from math import ceil
 from typing import Any, final
 
 from diopi_proto import facts
@@ -15,30 +19,25 @@ from diopi_proto.dtypes import is_complex, is_floating
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import Evaluation, make_baseline_case
-from diopi_test.baseline.records import BaselineCase
-from diopi_test.cases.domains import Domain
-from diopi_test.cases.layouts import Layout, contiguous, strides
-from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec
+from diopi_test.baseline.described import PendingTensor
+from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec, tensors_of
 from diopi_test.cases.open_calls import why_open
-from diopi_test.fuzz.known import known, named_tensors
-from diopi_test.fuzz.legal import IllegalError, judged_where_stable
-from diopi_test.fuzz.relations import FAILURES
-from diopi_test.oracle.reference import reference_of
+from diopi_test.oracle.reference import reference_of, wants_out
+from diopi_test.original.adapters import Call, adapt
 from diopi_test.original.attributes import converted, is_usual, usual
 from diopi_test.original.entries import Entry, EntryError, TensorArguments, dtypes_by_tensor, number_of_cases
 from diopi_test.original.gradients import gradient_case, gradient_of
 from diopi_test.original.names import Meaning, meanings, near
-from diopi_test.original.values import domain_of, given
+from diopi_test.original.tensors import single_tensor, sizes_of, tensor_argument
 
 SEED = 0
 """Of the generator of functions that draw."""
 
+WITH_NEW_AXIS = ("diopiStack",)
+"""Functions whose axis is one of the result, which has one more than the tensors."""
+
 MOST_CASES = 10_000
 """Cases of an entry at most."""
-
-MOST_ELEMENTS = 2**24
-"""Elements of a tensor at most: the level large has larger ones, which are not stored."""
 
 
 @final
@@ -55,25 +54,67 @@ class Origin:
 
 @final
 @dataclass(frozen=True)
-class Translated:
-    """A case with its data and expected results, and where it comes from."""
+class FunctionCase:
+    """A case and the function that it calls."""
 
-    case: BaselineCase
+    function: str
+    case: Case
+
+    @property
+    def label(self) -> str:
+        """What distinguishes the case from the function's other cases."""
+        return self.case.label
+
+    @property
+    def dtype(self) -> Dtype:
+        """The element type under test."""
+        return self.case.dtype
+
+    @property
+    def id(self) -> str:
+        """`function[label]`."""
+        return f"{self.function}[{self.label}]"
+
+
+@final
+@dataclass(frozen=True)
+class Translated:
+    """A case, and where it comes from."""
+
+    case: FunctionCase
     origin: Origin
 
 
 @final
 @dataclass(frozen=True)
 class NotTranslated:
-    """What could not be translated, and why."""
+    """What could not be translated, and why; `is_internal` if an error of the project's is the reason."""
 
     line: int
     what: str
     why: str
+    is_internal: bool = False
 
 
 def translate(entry: Entry) -> Iterator[Translated | NotTranslated]:
-    """The cases of an entry, and what of it can't be one; gradients follow where tensors require them."""
+    """The cases of an entry, and what of it can't be one; gradients follow where tensors require them.
+
+    Cases of one function have different labels.
+    """
+    yield from (NotTranslated(entry.line, entry.name, note) for note in entry.notes)
+    taken: set[str] = set()
+    for made in _all_of(entry):
+        if isinstance(made, Translated):
+            case, number = made.case, 2
+            while case.id in taken:
+                label = f"{made.case.label}-{number}"
+                case, number = replace(case, case=replace(case.case, label=label)), number + 1
+            taken.add(case.id)
+            made = replace(made, case=case)
+        yield made
+
+
+def _all_of(entry: Entry) -> Iterator[Translated | NotTranslated]:
     if not entry.functions:
         yield NotTranslated(entry.line, entry.name, "it names no function")
         return
@@ -102,20 +143,23 @@ def translate(entry: Entry) -> Iterator[Translated | NotTranslated]:
 def _translated(
     entry: Entry, name: str, found: Sequence[Meaning], number: int, dtypes: Mapping[str, Dtype]
 ) -> Iterator[Translated | NotTranslated]:
+    """The cases with one number and element type: of the call, of its form in place and of its gradient."""
     what = f"{entry.name}: {name}, case {number}, {', '.join(dict.fromkeys(dtype.name for dtype in dtypes.values()))}"
     try:
         origin = Origin(entry.name, name, number, _given(entry, number), dtypes)
         prototype, case = _case(entry, found, number, dtypes)
-        yield Translated(_made(prototype, case), origin)
+        yield Translated(_checked(prototype, case), origin)
         if entry.is_inplace and (form := form_of(prototype.base, inplace=True, scalar=prototype.form == "scalar")):
             changed = replace(
                 case, results={k: v for k, v in case.results.items() if k not in _names(prototype.results)}
             )
-            yield Translated(_made(form, changed), origin)
+            yield Translated(_checked(form, changed), origin)
         if _requires_grad(entry) and gradient_of(prototype) and is_floating(case.dtype):
-            yield Translated(_made(*gradient_case(prototype, case)), origin)
+            yield Translated(_checked(*gradient_case(prototype, case)), origin)
     except EntryError as error:
         yield NotTranslated(entry.line, what, str(error))
+    except Exception as error:  # an error of this module costs one case, and is reported as what it is
+        yield NotTranslated(entry.line, what, f"internal error: {type(error).__name__}: {error}", is_internal=True)
 
 
 def _requires_grad(entry: Entry) -> bool:
@@ -134,17 +178,41 @@ def _names(parameters: Sequence[Parameter]) -> list[str]:
     return [parameter.name for parameter in parameters]
 
 
-def _made(prototype: Prototype, case: Case) -> BaselineCase:
-    """A case with its data and what must come of it; EntryError if the reference refuses it."""
-    function = reference_of(prototype.name)
-    if function is None:
+def _checked(prototype: Prototype, case: Case) -> FunctionCase:
+    """A case of the class it belongs to; EntryError if the arguments contradict a fact of the prototype."""
+    if reference_of(prototype.name) is None:
         raise EntryError(f"{prototype.name} has no reference")
-    case = replace(case, case_class=CaseClass.open if why_open(prototype, case) else CaseClass.basic)
-    try:
-        computed = make_baseline_case(prototype, case)
-        return judged_where_stable(computed, Evaluation(prototype, function, case), computed)
-    except (*FAILURES, MemoryError, IllegalError) as error:
-        raise EntryError(f"{prototype.name} refuses it: {type(error).__name__}: {error}") from error
+    _check_axes(prototype, case)
+    _check_choices(prototype, case)
+    known = {name: TensorSpec((), case.dtype) if _is_pending(v) else v for name, v in case.arguments.items()}
+    case_class = CaseClass.open if why_open(prototype, replace(case, arguments=known)) else CaseClass.basic
+    return FunctionCase(prototype.name, replace(case, case_class=case_class))
+
+
+def _is_pending(value: Any) -> bool:
+    """Whether the shape of a tensor is not known yet; the case is classified again once it is."""
+    return isinstance(value, PendingTensor)
+
+
+def _check_axes(prototype: Prototype, case: Case) -> None:
+    """EntryError if an axis is out of range for the tensor with the most axes."""
+    ranks = [len(spec.shape) for value in case.arguments.values() for spec in tensors_of(value)]
+    for parameter in prototype.arguments:
+        value, rank = case.arguments[parameter.name], max([1, *ranks]) + (prototype.base in WITH_NEW_AXIS)
+        if parameter.fact(facts.NamesAxis) and value is not None and ranks:
+            for axis in value if isinstance(value, tuple) else (value,):
+                if not -rank <= axis < rank:
+                    why = f"{parameter.name} {axis} is out of range for {rank} axes"
+                    raise EntryError(f"{prototype.name} refuses it: {why}")
+
+
+def _check_choices(prototype: Prototype, case: Case) -> None:
+    """EntryError if an attribute is none of the values that it may have."""
+    for parameter in prototype.arguments:
+        value, choices = case.arguments[parameter.name], parameter.fact(facts.OneOf)
+        if choices and value is not None and value not in choices.choices:
+            expected = ", ".join(map(repr, choices.choices))
+            raise EntryError(f"{prototype.name} refuses it: {parameter.name} is {value!r}, expected one of {expected}")
 
 
 def _given(entry: Entry, number: int) -> dict[str, Any]:
@@ -165,31 +233,65 @@ def _case(entry: Entry, found: Sequence[Meaning], number: int, dtypes: Mapping[s
 
 
 def _case_of(meaning: Meaning, entry: Entry, number: int, dtypes: Mapping[str, Dtype]) -> tuple[Prototype, Case]:
-    values: dict[str, Any] = dict(meaning.constants)
-    ordered: dict[str, Any] = {}
-    prototype = meaning.prototype
-    tensors = {name: (one, dtypes[name]) for one in entry.tensors for name in one.names}
-    for name, (one, dtype) in tensors.items():
-        parameter = _parameter(meaning, name)
-        values[parameter.name] = _tensor(prototype, parameter, one, entry, number, dtype)
+    call = Call(meaning.prototype, dict(meaning.constants))
+    for one in entry.tensors:
+        for name in one.names:
+            _enter_tensor(call, meaning, name, one, entry, number, dtypes[name])
     for name, listed in entry.parameters.items():
-        value = listed[number]
-        if (found := meaning.parameter(name)) is not None:
-            values[found] = value
-        elif name in OF_RESULTS:
-            ordered[name] = value
-        elif not meaning.says(name, value):
-            raise EntryError(f"{prototype.name} has no argument {name!r}")
+        _enter_attribute(call, meaning, name, listed[number])
+    adapt(call)
+    for name, value in call.others.items():
+        if not meaning.says(name, value):
+            raise EntryError(f"{call.prototype.name} has no argument {name!r}")
+    prototype = _form(call)
+    arguments = {p.name: _argument(prototype, p, call.values) for p in prototype.arguments}
+    dtype = _tested(arguments, call.results, dtypes)
+    label = f"{dtype.name}-{label_of(entry.label or entry.name)}-{number}"
+    return prototype, Case(label, dtype, arguments, {**_results(call, prototype, arguments, dtype), **call.results})
+
+
+def _form(call: Call) -> Prototype:
+    """The function, or its scalar form if a number stands where it takes a tensor."""
+    prototype, values = call.prototype, call.values
     numbers = [p for p in prototype.arguments if p.is_tensor and isinstance(values.get(p.name), bool | int | float)]
-    if numbers and prototype.form == "plain":
-        scalar = form_of(prototype.base, inplace=False, scalar=True)
-        if scalar is None:
-            raise EntryError(f"{prototype.name} takes no number for {numbers[0].name}")
-        prototype = scalar
-    arguments = {p.name: _argument(prototype, p, values) for p in prototype.arguments}
-    dtype = _tested(arguments, dtypes)
-    label = f"{dtype.name}-{label_of(entry.name)}-{number}"
-    return prototype, Case(label, dtype, arguments, _results(prototype, ordered, arguments, dtype))
+    if not numbers or prototype.form != "plain":
+        return prototype
+    scalar = form_of(prototype.base, inplace=False, scalar=True)
+    if scalar is None:
+        raise EntryError(f"{prototype.name} takes no number for {numbers[0].name}")
+    return scalar
+
+
+def _enter_tensor(
+    call: Call, meaning: Meaning, name: str, one: TensorArguments, entry: Entry, number: int, dtype: Dtype
+) -> None:
+    """Enter a tensor as the argument of its name, as an entry of an array of tensors, or as the caller's result."""
+    prototype = call.prototype
+    if (found := meaning.parameter(name)) is not None:
+        call.values[found] = tensor_argument(prototype, prototype.parameter(found), one, entry, number, dtype)
+    elif (place := meaning.entry(name)) is not None:
+        array = call.values.setdefault(place[0], [])
+        array += [None] * (place[1] + 1 - len(array))
+        array[place[1]] = single_tensor(prototype, prototype.parameter(place[0]), one, entry, number, dtype)
+    elif (result := meaning.result(name)) is not None and one.shapes is not None:
+        shape = one.shapes[number]
+        if shape is not None:
+            call.results[result] = ResultOverride(dtype, shape=sizes_of(prototype.parameter(result), shape))
+    else:
+        raise EntryError(f"{prototype.name} has no argument {name!r}")
+
+
+def _enter_attribute(call: Call, meaning: Meaning, name: str, value: Any) -> None:
+    """Enter an attribute as the argument of its name, as what orders the result, or for the adapters."""
+    if (found := meaning.parameter(name)) is not None:
+        call.values[found] = value
+    elif name in OF_RESULTS:
+        call.ordered[name] = value
+    elif (place := meaning.entry(name)) is None or value is not None:
+        call.others[name] = value
+    else:
+        array = call.values.setdefault(place[0], [])
+        array += [None] * (place[1] + 1 - len(array))
 
 
 def label_of(entry: str) -> str:
@@ -197,29 +299,22 @@ def label_of(entry: str) -> str:
     return re.sub(r"[^\w.-]", "_", entry)
 
 
-def _parameter(meaning: Meaning, name: str) -> Parameter:
-    found = meaning.parameter(name)
-    if found is None:
-        raise EntryError(f"{meaning.prototype.name} has no argument {name!r}")
-    return meaning.prototype.parameter(found)
-
-
 OF_RESULTS = ("dtype", "size", "shape", "keepdim")
 """Attributes by which the original function orders its result; here the caller's tensor says it."""
 
 
 def _results(
-    prototype: Prototype, ordered: Mapping[str, Any], arguments: Mapping[str, Any], dtype: Dtype
-) -> dict[str, ResultOverride]:
+    call: Call, prototype: Prototype, arguments: Mapping[str, Any], dtype: Dtype
+) -> dict[str, ResultOverride | None]:
     """What the caller's result tensors are, as the call orders them."""
-    first = prototype.results[0] if prototype.results else None
-    results: dict[str, ResultOverride] = {}
+    first, ordered = next(iter(prototype.results), None), call.ordered
+    results: dict[str, ResultOverride | None] = {}
     if isinstance(ordered.get("dtype"), Dtype) and first is not None:
         results[first.name] = ResultOverride(dtype=ordered["dtype"])
     if (size := ordered.get("size", ordered.get("shape"))) is not None and first is not None:
-        if not first.fact(facts.ShapeChosen):
+        if not _is_shape_chosen(prototype, first):
             raise EntryError(f"{prototype.name} has no argument for the size of its result")
-        results[first.name] = ResultOverride(shape=_sizes(first, size))
+        results[first.name] = ResultOverride(ordered.get("dtype"), shape=sizes_of(first, size))
     if prototype.base == "diopiArange" and first is not None:
         start, end, step = (arguments[name] for name in ("start", "end", "step"))
         if not step:
@@ -227,8 +322,18 @@ def _results(
         results[first.name] = ResultOverride(dtype, shape=(max(0, ceil((end - start) / step)),))
     if ordered.get("keepdim") is True:
         shape = _kept(prototype, arguments)
-        results |= {p.name: replace(results.get(p.name, ResultOverride()), shape=shape) for p in prototype.results}
+        kept = {p.name: results.get(p.name) or ResultOverride() for p in prototype.results}
+        results |= {name: replace(result, shape=shape) for name, result in kept.items()}
     return results
+
+
+def _is_shape_chosen(prototype: Prototype, result: Parameter) -> bool:
+    """Whether the caller chooses the shape of a result: by a fact, or because no argument says it."""
+    reference = reference_of(prototype.name)
+    is_written_alone = not any(p.is_tensor or p.is_tensor_array for p in prototype.arguments)
+    return result.fact(facts.ShapeChosen) is not None or (
+        is_written_alone and reference is not None and wants_out(reference)
+    )
 
 
 def _kept(prototype: Prototype, arguments: Mapping[str, Any]) -> tuple[int, ...]:
@@ -239,71 +344,6 @@ def _kept(prototype: Prototype, arguments: Mapping[str, Any]) -> tuple[int, ...]
     rank = len(reduced.shape)
     listed = {axis % rank for axis in (axes if isinstance(axes, tuple) else [axes]) if axis is not None and rank}
     return tuple(1 if axis in listed or not listed else size for axis, size in enumerate(reduced.shape))
-
-
-def _tensor(
-    prototype: Prototype, parameter: Parameter, one: TensorArguments, entry: Entry, number: int, dtype: Dtype
-) -> TensorSpec | list[TensorSpec] | None:
-    """A tensor argument of a case, an array of them, or None where it is left out."""
-    if not parameter.is_tensor and not parameter.is_tensor_array:
-        raise EntryError(f"{prototype.name} takes no tensor for {parameter.name}")
-    generated = one.generated or entry.generated
-    if one.values is not None:
-        shape, domain = given(one.values[number])
-    elif one.shapes is None:
-        raise EntryError(f"{parameter.name} has neither shape nor value")
-    else:
-        shape = one.shapes[number]
-        domain = (domain_of(generated) if generated else None) or _own_domain(prototype, parameter.name)
-    layout = contiguous if one.strides is None or one.strides[number] is None else _strides(one.strides[number])
-    if shape is None:
-        return None
-    if parameter.is_tensor_array:
-        if not isinstance(shape, list | tuple):
-            raise EntryError(f"shape of {parameter.name}: expected the shapes of an array of tensors, found {shape!r}")
-        return [_spec(prototype, parameter, each, dtype, domain, layout) for each in shape]
-    return _spec(prototype, parameter, shape, dtype, domain, layout)
-
-
-def _strides(given: Any) -> Layout:
-    try:
-        return strides(*given)
-    except (TypeError, ValueError) as error:
-        raise EntryError(f"stride: expected numbers, none negative, found {given!r}") from error
-
-
-def _spec(
-    prototype: Prototype, parameter: Parameter, shape: Any, dtype: Dtype, domain: Domain, layout: Layout
-) -> TensorSpec:
-    sizes = _sizes(parameter, shape)
-    if dtype not in prototype.dtypes_of(parameter.name):
-        raise EntryError(f"{prototype.name} takes no {dtype.name} for {parameter.name}")
-    try:
-        storage = layout(sizes).storage_elements
-    except ValueError as error:
-        raise EntryError(f"stride of {parameter.name}: {error}") from error
-    if storage > MOST_ELEMENTS:
-        raise EntryError(f"stride of {parameter.name}: its storage has more than {MOST_ELEMENTS:,} elements")
-    return TensorSpec(sizes, dtype, domain, layout)
-
-
-def _sizes(parameter: Parameter, shape: Any) -> tuple[int, ...]:
-    """A shape; a number is that of one axis."""
-    sizes = (shape,) if type(shape) is int else shape
-    if not isinstance(sizes, list | tuple) or not all(type(size) is int and size >= 0 for size in sizes):
-        raise EntryError(f"shape of {parameter.name}: expected whole numbers, found {shape!r}")
-    if prod(sizes) > MOST_ELEMENTS:
-        raise EntryError(f"shape of {parameter.name}: it has more than {MOST_ELEMENTS:,} elements: {shape!r}")
-    return tuple(sizes)
-
-
-def _own_domain(prototype: Prototype, name: str) -> Domain:
-    """Where the function's own cases draw this argument, for a generator that is not known."""
-    specs = [spec for case in known(prototype.name).cases for n, spec in named_tensors(case) if n == name]
-    found = next((spec.domain for spec in specs if spec.compute is None), None)
-    if found is None:
-        raise EntryError(f"how {name} is drawn is not known")
-    return found
 
 
 def _argument(prototype: Prototype, parameter: Parameter, values: Mapping[str, Any]) -> Any:
@@ -317,15 +357,18 @@ def _argument(prototype: Prototype, parameter: Parameter, values: Mapping[str, A
         return None
     if parameter.is_tensor or parameter.is_tensor_array:
         raise EntryError(f"{prototype.name} needs a tensor for {name}")
-    if values.get(name) is None and name == "stride" and "kernel_size" in values:
-        return converted(prototype, parameter, values["kernel_size"])  # windows lie side by side
+    kernel = values.get("kernel_size", values.get("ksize"))
+    if values.get(name) is None and name == "stride" and kernel is not None:
+        return converted(prototype, parameter, kernel)  # windows lie side by side
     if values.get(name) is None and (name not in values or is_usual(prototype.base, name)):
         return converted(prototype, parameter, usual(prototype.base, name))
     return converted(prototype, parameter, values[name])
 
 
-def _tested(arguments: Mapping[str, Any], dtypes: Mapping[str, Dtype]) -> Dtype:
+def _tested(
+    arguments: Mapping[str, Any], results: Mapping[str, ResultOverride | None], dtypes: Mapping[str, Dtype]
+) -> Dtype:
     """The element type under test: of the first floating tensor, or of the first if there is none."""
-    listed = [one for value in arguments.values() for one in (value if isinstance(value, list) else [value])]
-    found = [one.dtype for one in listed if isinstance(one, TensorSpec)] or list(dtypes.values())
+    found = [spec.dtype for value in arguments.values() for spec in tensors_of(value)]
+    found = found or [one.dtype for one in results.values() if one and one.dtype] or list(dtypes.values())
     return next((dtype for dtype in found if is_floating(dtype) or is_complex(dtype)), found[0])

@@ -23,11 +23,12 @@ from diopi_proto.dtypes import truth
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
-from diopi_test.baseline import store
 from diopi_test.baseline.evaluate import Evaluation
+from diopi_test.baseline.level import level_of
 from diopi_test.baseline.parallel import Spread
 from diopi_test.baseline.records import BaselineCase, Expected, entries_of
 from diopi_test.baseline.shuffle import shuffled
+from diopi_test.baseline.store import file_of
 from diopi_test.cases.model import Case
 from diopi_test.cases.selection import select_cases
 from diopi_test.checks.values import compare
@@ -360,7 +361,7 @@ def weak_cases(function: str, level: str, folder: Path, seed: int | None = None)
 
     Rules about all cases together do not apply to the smoke level.
     """
-    baseline = store.BaselineFile(store.file_of(folder, function))
+    baseline = level_of(file_of(folder, function)).open(function)
     selected = enumerate(select_cases(function, level))
     cases = [Examined(case, baseline.case(case.label), place) for place, case in selected]
     weak = [(one, finding) for one, finding in findings(shuffled(cases, seed, _label)) if not one.case.weak]

@@ -88,11 +88,16 @@ class Slower:
 @final
 @dataclass(frozen=True)
 class RunInfo:
-    """One of the runs that are compared."""
+    """One of the runs that are compared.
+
+    Attributes:
+        errors: what broke the run, or is damaged in its log.
+    """
 
     vendor: VendorInfo
     baseline: BaselineInfo
     incomplete: bool
+    errors: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
 
 
 @final
@@ -133,11 +138,14 @@ class Comparison:
         for name, run in (("before", self.before), ("after", self.after)):
             if run.incomplete:
                 yield f"the run {name} is incomplete: cases that are gone, or new, may not have been run"
+            yield from (f"the run {name} has an error: {error}" for error in run.errors)
 
     @property
     def exit_status(self) -> int:
-        """1 if a case that counts is broken, 0 if none is."""
-        return int(any(case.counts for case in self.of(Change.broken)))
+        """1 if a case that counts is broken, 3 if none is but a run has errors, else 0."""
+        if any(case.counts for case in self.of(Change.broken)):
+            return 1
+        return 3 if self.before.errors or self.after.errors else 0
 
 
 def compare(before: Report, after: Report, factor: float = FACTOR) -> Comparison:
@@ -148,8 +156,8 @@ def compare(before: Report, after: Report, factor: float = FACTOR) -> Comparison
     told = tuple(case for case in changed if case is not None)
     return Comparison(
         SCHEMA_VERSION,
-        RunInfo(before.vendor, before.baseline, before.summary.incomplete),
-        RunInfo(after.vendor, after.baseline, after.summary.incomplete),
+        RunInfo(before.vendor, before.baseline, before.summary.incomplete, before.errors),
+        RunInfo(after.vendor, after.baseline, after.summary.incomplete, after.errors),
         len(changed) - len(told),
         told,
         tuple(sorted(_less_accurate(both, factor), key=lambda one: one.before / one.after)),

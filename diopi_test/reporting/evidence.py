@@ -21,7 +21,7 @@ from typing import final
 from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.baseline.manifest import digest_of
 from diopi_test.execution.verdict import OPTIONAL
-from diopi_test.harness.log import LogError, is_whole, whole_entries
+from diopi_test.harness.log import LogError, damaged_lines, whole_entries
 from diopi_test.harness.recorder import LogContent
 from diopi_test.harness.records import BaselineInfo, Report, VendorInfo
 from diopi_test.reporting import html, markdown
@@ -35,7 +35,7 @@ SUFFIX = ".diopi.zip"
 INDEX, LOG, MANIFEST, SIGNATURE = "evidence.json", "log.jsonl", "manifest.json", "evidence.json.sig"
 
 LARGEST = 1 << 30
-"""Bytes of a member that are read."""
+"""Bytes of an archive that are read; its members are stored as they are, and so have no more together."""
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -116,6 +116,18 @@ def archive(members: Mapping[str, bytes]) -> bytes:
 class Archive:
     """An archive that is to be believed, or not; EvidenceError if it can't even be opened."""
 
+    @classmethod
+    def read(cls, path: Path) -> Archive:
+        """The archive at `path`; EvidenceError if it can't be opened or is too large."""
+        try:
+            with path.open("rb") as file:
+                content = file.read(LARGEST + 1)
+        except OSError as error:
+            raise EvidenceError(f"it can't be read: {error}") from error
+        if len(content) > LARGEST:
+            raise EvidenceError(f"it has more than {LARGEST} bytes")
+        return cls(content)
+
     def __init__(self, content: bytes) -> None:
         self.members: Mapping[str, bytes] = _members(content)
         self._content = content
@@ -163,8 +175,10 @@ def _members(content: bytes) -> Mapping[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as file:
             found = file.infolist()
-            if any(one.file_size > LARGEST for one in found):
-                raise EvidenceError(f"a member has more than {LARGEST} bytes")
+            if any(one.compress_type != zipfile.ZIP_STORED for one in found):
+                raise EvidenceError("it was packed anew: a member is compressed")
+            if (size := sum(one.file_size for one in found)) > len(content):
+                raise EvidenceError(f"its members have {size} bytes, more than its own {len(content)}")
             if len({one.filename for one in found}) != len(found):
                 raise EvidenceError("a name is there twice")
             return {one.filename: file.read(one) for one in found}
@@ -185,9 +199,8 @@ def _examined(log: bytes, manifest: bytes) -> tuple[LogContent | None, list[str]
 
 def _damages(lines: list[bytes]) -> Iterator[str]:
     """That lines of a log are not as they were written."""
-    damaged = [number for number, line in enumerate(lines) if not is_whole(line) and not _ends_a_part(lines, number)]
-    if damaged:
-        yield f"line {damaged[0] + 1} of the log is damaged or was changed, as {len(damaged) - 1} more"
+    if damaged := damaged_lines(lines):
+        yield f"line {damaged[0]} of the log is damaged or was changed, as {len(damaged) - 1} more"
 
 
 def _differences(content: LogContent, manifest: bytes) -> Iterator[str]:
@@ -197,12 +210,6 @@ def _differences(content: LogContent, manifest: bytes) -> Iterator[str]:
         yield "the baseline's manifest does not end with its sha256: it was changed"
     if digest != content.header.baseline.digest:
         yield f"the run had another baseline: {content.header.baseline.digest}, the manifest's is {digest}"
-
-
-def _ends_a_part(lines: list[bytes], number: int) -> bool:
-    """Whether a line is what a killed process left, after which the run was resumed."""
-    after = next((line for line in lines[number + 1 :] if is_whole(line)), b"")
-    return after.startswith(b'{"kind":"resumed"')
 
 
 def _encoded(content: object) -> bytes:

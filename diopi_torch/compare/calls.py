@@ -36,9 +36,9 @@ class RecordedCall:
     contents: Mapping[str, Content]
 
     @classmethod
-    def of(cls, call: FunctionCall) -> RecordedCall:
+    def from_call(cls, call: FunctionCall) -> RecordedCall:
         """A call, with its tensors as they are now."""
-        return cls(call, {name: Content.of(one.tensor) for name, one in _operands(call)})
+        return cls(call, {name: Content.from_tensor(operand.tensor) for name, operand in _operands(call)})
 
     @property
     def prototype(self) -> Prototype:
@@ -54,7 +54,7 @@ class RecordedCall:
 
     def _tested(self) -> Dtype:
         """The element type under test: of the first floating tensor, or of the first if there is none."""
-        dtypes = [one.dtype for _, one in _operands(self.call)]
+        dtypes = [operand.dtype for _, operand in _operands(self.call)]
         inexact = (dtype for dtype in dtypes if is_floating(dtype) or is_complex(dtype))
         return next(inexact, next(iter(dtypes), Dtype.float32))
 
@@ -64,7 +64,7 @@ class RecordedCall:
             return self._spec(parameter.name)
         if isinstance(value, list):
             names = [f"{parameter.name}.{number}" for number in range(len(value))]
-            return [None if one is None else self._spec(name) for name, one in zip(names, value, strict=True)]
+            return [None if item is None else self._spec(name) for name, item in zip(names, value, strict=True)]
         if isinstance(value, Generator):
             return value.seed
         if issubclass(parameter.annotation, Reduction | RoundMode):
@@ -76,7 +76,7 @@ class RecordedCall:
         data = self.contents[name].data
         return TensorSpec(data.spec.shape, data.dtype, layout=data.spec.layout, compute=lambda _: data.values)
 
-    def left_behind(self, case: BaselineCase, made: Mapping[str, Any]) -> CallRecord:
+    def left_behind(self, case: BaselineCase, results: Mapping[str, Any]) -> CallRecord:
         """What the call left behind, as soon as it is made.
 
         Args:
@@ -85,12 +85,12 @@ class RecordedCall:
         """
         tensors = [self._record(case, name, content) for name, content in self.contents.items()]
         values: list[ValueRecord] = []
-        for name, value in made.items():
+        for name, value in results.items():
             expected = case.expected[name]
             if expected is None or isinstance(expected, list):
                 continue
             if isinstance(value, torch.Tensor):
-                after, role = Content.of(value), self.prototype.parameter(name).role
+                after, role = Content.from_tensor(value), self.prototype.parameter(name).role
                 shape, steps = tuple(value.shape), tuple(value.stride())
                 tensors.append(TensorRecord(name, role, after.dtype, shape, steps, 0, None, after.stored, expected))
             else:
@@ -100,9 +100,9 @@ class RecordedCall:
     def _record(self, case: BaselineCase, name: str, content: Content) -> TensorRecord:
         parameter, _, number = name.partition(".")
         expected, role = case.expected.get(parameter), self._role(name)
-        one = expected[int(number)] if isinstance(expected, list) else expected
-        others = [other for path, other in self.contents.items() if self._role(path) is not Role.input]
-        return content.record(name, role, content.read_again(others if role is Role.input else ()), one)
+        result = expected[int(number)] if isinstance(expected, list) else expected
+        written = [content for path, content in self.contents.items() if self._role(path) is not Role.input]
+        return content.record(name, role, content.read_again(written if role is Role.input else ()), result)
 
     def _role(self, name: str) -> Role:
         return self.prototype.parameter(name.partition(".")[0]).role
@@ -114,7 +114,9 @@ def _operands(call: FunctionCall) -> list[tuple[str, Operand]]:
     for name, value in (*call.arguments.items(), *call.results.items()):
         entries = enumerate(value) if isinstance(value, list) else [(None, value)]
         found += [
-            (name if number is None else f"{name}.{number}", one) for number, one in entries if isinstance(one, Operand)
+            (name if number is None else f"{name}.{number}", operand)
+            for number, operand in entries
+            if isinstance(operand, Operand)
         ]
     return found
 

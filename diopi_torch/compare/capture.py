@@ -38,12 +38,12 @@ class Capture(Observation):
     SettingError for operators that there are not; FileExistsError if there are cases in the folder.
     """
 
-    def __init__(self, folder: Path, operators: str, where: str) -> None:
-        chosen = observable(where, operators)
+    def __init__(self, folder: Path, operators: str, source: str) -> None:
+        chosen = observable(source, operators)
         self._writer = CallsWriter(folder)
         self._writer.check("name another folder")
         self._seen: set[str] = set()
-        self._kept: dict[str, list[BaselineCase]] = defaultdict(list)
+        self._stored: dict[str, list[BaselineCase]] = defaultdict(list)
         self.left_out: Counter[str] = Counter()
         super().__init__(chosen)
 
@@ -53,13 +53,13 @@ class Capture(Observation):
             return serve()
 
     def _watch(self, operator: str, call: FunctionCall, perform: Performed) -> Mapping[str, Any]:
-        recorded = RecordedCall.of(call)
-        made = perform()
+        recorded = RecordedCall.from_call(call)
+        results = perform()
         with self._lock:
-            self._keep(operator, recorded)
-        return made
+            self._store(operator, recorded)
+        return results
 
-    def _keep(self, operator: str, recorded: RecordedCall) -> None:
+    def _store(self, operator: str, recorded: RecordedCall) -> None:
         """Keep a call unless there is one like it."""
         function, case = recorded.call.function, recorded.case(f"{operator}-{len(self._seen)}")
         likeness = _likeness(function, case)
@@ -67,12 +67,12 @@ class Capture(Observation):
             return
         self._seen.add(likeness)
         try:
-            self._kept[function].append(expected(recorded.prototype, case))
+            self._stored[function].append(expected(recorded.prototype, case))
         except UnjudgedError as error:
             self.left_out[f"{function}: {error}"] += 1
 
     def _write(self) -> None:
-        for function, calls in self._kept.items():
+        for function, calls in self._stored.items():
             if calls:
                 self._writer.add(function, calls)
 
@@ -80,7 +80,10 @@ class Capture(Observation):
 def _likeness(function: str, case: Case) -> str:
     """What calls have in common that differ in their values alone."""
     arguments = {name: _form(value) for name, value in case.arguments.items()}
-    results = {name: None if one is None else (one.dtype, one.layout.__name__) for name, one in case.results.items()}
+    results = {
+        name: None if expected is None else (expected.dtype, expected.layout.__name__)
+        for name, expected in case.results.items()
+    }
     return f"{function} {arguments} {results}"
 
 

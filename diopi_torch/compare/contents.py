@@ -56,7 +56,7 @@ class Content:
     address: int
 
     @classmethod
-    def of(cls, tensor: torch.Tensor) -> Content:
+    def from_tensor(cls, tensor: torch.Tensor) -> Content:
         """A tensor of the device, or of the CPU, as it is now."""
         return cls(tensor, tuple(tensor.shape), tuple(tensor.stride()), span(tensor), tensor.data_ptr())
 
@@ -78,12 +78,12 @@ class Content:
     def read_again(self, written: Iterable[Content]) -> Bytes:
         """The bytes as they are now; those that are elements of other tensors, which are written, as they were."""
         now = span(self.tensor)
-        for other in written:
-            begin = max(self.address, other.address)
-            end = min(self.address + now.size, other.address + other.stored.size)
+        for content in written:
+            begin = max(self.address, content.address)
+            end = min(self.address + now.size, content.address + content.stored.size)
             if begin < end:
-                here, there = slice(begin - self.address, end - self.address), slice(begin - other.address, None)
-                is_its = ~other.record("", Role.output, other.stored).gaps[there][: end - begin]
+                here, there = slice(begin - self.address, end - self.address), slice(begin - content.address, None)
+                is_its = ~content.record("", Role.output, content.stored).gaps[there][: end - begin]
                 now[here] = np.where(is_its, self.stored[here], now[here])
         return now
 
@@ -98,7 +98,7 @@ class Content:
 def array_of(tensor: torch.Tensor) -> NDArray[Any]:
     """The elements of a tensor, of the device or the CPU, in NumPy's type for theirs."""
     plain = tensor.detach() if is_ours(tensor) else tensor.detach().resolve_conj().resolve_neg()
-    return Content.of(plain).data.values
+    return Content.from_tensor(plain).data.values
 
 
 def mapped(change: Callable[[str, torch.Tensor], Any], value: Any, name: str) -> Any:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.evaluate import Evaluation, make_baseline_case
 from diopi_test.baseline.records import BaselineCase, Expected
+from diopi_test.baseline.stable import judged_where_stable
 from diopi_test.cases.model import Case
 from diopi_test.cases.open_calls import why_open
 from diopi_test.checks import CHECKS, form, gaps, inputs
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.verdict import Outcome
-from diopi_test.fuzz.legal import IllegalError, judged_where_stable
 from diopi_test.fuzz.relations import FAILURES
 from diopi_test.harness.run_case import judge_findings
 from diopi_test.oracle.budget import with_unsigned_zeros
@@ -34,29 +34,31 @@ def expected(prototype: Prototype, case: Case) -> BaselineCase:
     if reason := why_open(prototype, case):
         raise UnjudgedError(reason)
     try:
-        made = _with_unsigned_zeros(make_baseline_case(prototype, case))
-        return made if made.draws else judged_where_stable(made, Evaluation(prototype, function, case), made)
-    except (IllegalError, *FAILURES, MemoryError) as error:
+        baseline_case = _with_unsigned_zeros(make_baseline_case(prototype, case))
+        if baseline_case.draws:
+            return baseline_case
+        return judged_where_stable(baseline_case, Evaluation(prototype, function, case), baseline_case)
+    except (*FAILURES, MemoryError) as error:
         raise UnjudgedError(f"the reference refuses it: {error}") from error
 
 
-def _with_unsigned_zeros(made: BaselineCase) -> BaselineCase:
+def _with_unsigned_zeros(case: BaselineCase) -> BaselineCase:
     """A case in which a 0 that comes of rounding may have either sign.
 
     Cases ask for signs on purpose. What programs compute is full of zeros, as those that dropout leaves, and which sign
     they get depends on the order of factors.
     """
     expected = {
-        name: [_unsigned(one) for one in value] if isinstance(value, list) else value and _unsigned(value)
-        for name, value in made.expected.items()
+        name: [_unsigned(result) for result in value] if isinstance(value, list) else value and _unsigned(value)
+        for name, value in case.expected.items()
     }
-    return replace(made, expected=expected)
+    return replace(case, expected=expected)
 
 
-def _unsigned(one: Expected) -> Expected:
-    if one.unit is None:
-        return one
-    return replace(one, unit=with_unsigned_zeros(one.values, one.unit, one.dtype))
+def _unsigned(expected: Expected) -> Expected:
+    if expected.unit is None:
+        return expected
+    return replace(expected, unit=with_unsigned_zeros(expected.values, expected.unit, expected.dtype))
 
 
 def judged(record: CallRecord) -> Outcome:

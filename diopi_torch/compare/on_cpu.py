@@ -36,7 +36,7 @@ class CpuCall:
     def __init__(self, operator: torch._ops.OpOverload, named: Mapping[str, Any]) -> None:
         self.operator = operator
         self.named = named
-        self.contents = {name: Content.of(tensor) for name, tensor in tensors_in(named)}
+        self.contents = {name: Content.from_tensor(tensor) for name, tensor in tensors_in(named)}
         declared = operator._schema.arguments
         written = {a.name for a in declared if a.alias_info is not None and a.alias_info.is_write}
         self._written = written | HIDDEN_WRITES.get(operator._schema.name, frozenset())
@@ -55,8 +55,12 @@ class CpuCall:
         """What a call gave, by name: what it returned, and the arguments that it wrote."""
         written = {name: tensor for name, tensor in tensors_in(named) if self.is_written(name)}
         results = tensors_in({"result": returned})
-        others = {name: one for name, one in results if all(one is not other for other in written.values())}
-        return {**others, **written}
+        not_written = {
+            name: tensor
+            for name, tensor in results
+            if all(tensor is not written_tensor for written_tensor in written.values())
+        }
+        return {**not_written, **written}
 
     def done(self, tensors: Mapping[str, torch.Tensor], numbers: Mapping[str, float]) -> dict[str, torch.Tensor]:
         """The outputs for these tensors of the CPU, which it may write, and these numbers in the place of the call's.
@@ -75,8 +79,8 @@ class CpuCall:
 
     def here(self) -> dict[str, NDArray[Any]]:
         """The outputs on the CPU in the call's own element types, by name. Raises what the operator raises."""
-        given = {name: content.on_cpu() for name, content in self.contents.items()}
-        return {name: array_of(tensor) for name, tensor in self.done(given, {}).items()}
+        tensors = {name: content.on_cpu() for name, content in self.contents.items()}
+        return {name: array_of(tensor) for name, tensor in self.done(tensors, {}).items()}
 
 
 @final
@@ -99,7 +103,7 @@ class PreciseCall:
         """s + ulp of each element of an output, as `diopi_test.oracle.budget` derives it."""
         results = list(self.outputs.values())
         amplified = budget.amplification(
-            lambda given: list(self._evaluate(given).values()),
+            lambda inputs: list(self._evaluate(inputs).values()),
             {**self._values, **self._numbers},
             results,
             [dtype] * len(results),
@@ -113,9 +117,9 @@ class PreciseCall:
 
     def _evaluate(self, values: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """The outputs for tensors and numbers with these values."""
-        given = {name: _in_float64(content, values[name]) for name, content in self._call.contents.items()}
+        in_float64 = {name: _in_float64(content, values[name]) for name, content in self._call.contents.items()}
         numbers = {name: values[name] for name in self._numbers if name in values}
-        outputs = self._call.done(given, numbers)
+        outputs = self._call.done(in_float64, numbers)
         return {name: widen(array_of(tensor), DTYPES[tensor.dtype]) for name, tensor in outputs.items()}
 
 

@@ -35,7 +35,7 @@ class ComparedTensor:
     """
 
     name: str
-    right: bool
+    is_correct: bool
     lines: tuple[str, ...]
 
 
@@ -52,29 +52,29 @@ class Known:
     expected: Expected
     strides: tuple[int, ...]
 
-    def of(self, tensor: torch.Tensor) -> Expected | None:
+    def view_as(self, tensor: torch.Tensor) -> Expected | None:
         """The same of a tensor over that memory, whose axes may be in another order; None if it has other elements."""
-        one, form = self.expected, (tuple(tensor.shape), tensor.stride())
-        if one.dtype is not DTYPES[tensor.dtype]:
+        expected, form = self.expected, (tuple(tensor.shape), tensor.stride())
+        if expected.dtype is not DTYPES[tensor.dtype]:
             return None
-        if (one.values.shape, self.strides) == form:
-            return one
-        mine, its = _places(one.values.shape, self.strides), _places(*form)
-        if not np.array_equal(np.sort(mine), np.sort(its)):
+        if (expected.values.shape, self.strides) == form:
+            return expected
+        mine, theirs = _places(expected.values.shape, self.strides), _places(*form)
+        if not np.array_equal(np.sort(mine), np.sort(theirs)):
             return None
-        order = np.argsort(mine)[np.argsort(np.argsort(its))]
+        order = np.argsort(mine)[np.argsort(np.argsort(theirs))]
 
         def moved(array: NDArray[Any] | None) -> Any:
             if array is None:
                 return None
-            return np.broadcast_to(array, one.values.shape).ravel()[order].reshape(form[0])
+            return np.broadcast_to(array, expected.values.shape).ravel()[order].reshape(form[0])
 
         return replace(
-            one,
-            values=moved(one.values),
-            unit=moved(one.unit),
-            flushed=moved(one.flushed),
-            specified=moved(one.specified),
+            expected,
+            values=moved(expected.values),
+            unit=moved(expected.unit),
+            flushed=moved(expected.flushed),
+            specified=moved(expected.specified),
         )
 
 
@@ -94,8 +94,8 @@ def compared(call: CpuCall, returned: Any, known: Mapping[int, Known]) -> Iterat
         returned: what it returned on the device.
         known: what the standard says of results, by the address of their memory.
     """
-    given = call.outputs(returned, call.named)
-    yield from _outputs_of(call, given, known)
+    outputs = call.outputs(returned, call.named)
+    yield from _outputs_of(call, outputs, known)
     written = [content for name, content in call.contents.items() if call.is_written(name)]
     for name, content in call.contents.items():
         if not call.is_written(name):
@@ -103,17 +103,19 @@ def compared(call: CpuCall, returned: Any, known: Mapping[int, Known]) -> Iterat
 
 
 def _outputs_of(
-    call: CpuCall, given: Mapping[str, torch.Tensor], known: Mapping[int, Known]
+    call: CpuCall, outputs: Mapping[str, torch.Tensor], known: Mapping[int, Known]
 ) -> Iterator[ComparedTensor]:
     try:
         wanted = call.here()
     except (RuntimeError, NotImplementedError) as error:
-        told = f"not compared: the CPU can't do it: {str(error).splitlines()[0]}"
-        yield from (ComparedTensor(name, True, (f"{name}: {told}",)) for name in given)
+        reason = f"not compared: the CPU can't do it: {str(error).splitlines()[0]}"
+        yield from (ComparedTensor(name, True, (f"{name}: {reason}",)) for name in outputs)
         return
     precise = _precise(call)
-    for name, tensor in given.items():
-        yield _output(name, tensor, wanted[name], None if call.draws else _Truth.of(tensor, name, precise, known))
+    for name, tensor in outputs.items():
+        yield _output(
+            name, tensor, wanted[name], None if call.draws else _Truth.for_result(tensor, name, precise, known)
+        )
 
 
 def _precise(call: CpuCall) -> PreciseCall | None:
@@ -124,8 +126,8 @@ def _precise(call: CpuCall) -> PreciseCall | None:
 
 
 def _input(name: str, untouched: bool) -> ComparedTensor:
-    told = "untouched" if untouched else "was written, though the operator's schema does not say so"
-    return ComparedTensor(name, untouched, (f"{name}: {told}",))
+    statement = "untouched" if untouched else "was written, though the operator's schema does not say so"
+    return ComparedTensor(name, untouched, (f"{name}: {statement}",))
 
 
 @final
@@ -144,10 +146,12 @@ class _Truth:
     unit: FloatArray | None
 
     @classmethod
-    def of(cls, tensor: torch.Tensor, name: str, precise: PreciseCall | None, known: Mapping[int, Known]) -> _Truth:
+    def for_result(
+        cls, tensor: torch.Tensor, name: str, precise: PreciseCall | None, known: Mapping[int, Known]
+    ) -> _Truth:
         """Of an output: by the standard's budgets if it is a function's result, else by those of the operator."""
         dtype, found = DTYPES[tensor.dtype], known.get(tensor.data_ptr())
-        expected = None if found is None else found.of(tensor)
+        expected = None if found is None else found.view_as(tensor)
         exact = precise.outputs.get(name) if precise else None
         if exact is None or exact.shape != tuple(tensor.shape):
             exact = None
@@ -157,59 +161,59 @@ class _Truth:
             return cls(expected, exact, expected.unit)
         return cls(None, exact, precise.unit(name, dtype) if precise and exact is not None else None)
 
-    def wrong(self, given: NDArray[Any], wanted: NDArray[Any], dtype: Dtype) -> NDArray[np.bool_]:
+    def exceeds_budget(self, actual: NDArray[Any], wanted: NDArray[Any], dtype: Dtype) -> NDArray[np.bool_]:
         """The elements farther than allowed from what the CPU gives in this element type, and from the exact number."""
         if self.expected is not None and self.expected.judged:
-            return np.zeros(given.shape, bool)
+            return np.zeros(actual.shape, bool)
         if is_inexact(dtype):
             unit = ulp(wanted, dtype) if self.unit is None else self.unit
             allowed = K * unit + format_of(dtype).tiny
-            wrong = _is_off(given, wanted, allowed)
+            mask = _is_off(actual, wanted, allowed)
             if self.exact is not None:
-                wrong &= _is_off(given, self.exact, allowed)
+                mask &= _is_off(actual, self.exact, allowed)
         else:
-            wrong = given != wanted
+            mask = actual != wanted
         if self.expected is not None and self.expected.specified is not None:
-            wrong &= self.expected.specified
-        return wrong
+            mask &= self.expected.specified
+        return mask
 
 
-def _is_off(given: NDArray[Any], wanted: NDArray[Any], allowed: FloatArray) -> NDArray[np.bool_]:
+def _is_off(actual: NDArray[Any], wanted: NDArray[Any], allowed: FloatArray) -> NDArray[np.bool_]:
     """Where two arrays differ by more than is allowed; NaN is equal to NaN."""
     with np.errstate(all="ignore"):
-        same = (given == wanted) | (np.isnan(given) & np.isnan(wanted)) | (np.abs(given - wanted) <= allowed)
+        same = (actual == wanted) | (np.isnan(actual) & np.isnan(wanted)) | (np.abs(actual - wanted) <= allowed)
     return np.logical_not(same)
 
 
 def _output(name: str, tensor: torch.Tensor, wanted: NDArray[Any], truth: _Truth | None) -> ComparedTensor:
     """One output; of one that is drawn, the form alone is compared."""
-    given, dtype = array_of(tensor), DTYPES[tensor.dtype]
-    if given.shape != wanted.shape or given.dtype != wanted.dtype:
-        told = f"{name}: {given.dtype}{list(given.shape)}, on the CPU {wanted.dtype}{list(wanted.shape)}"
-        return ComparedTensor(name, False, (told,))
+    actual, dtype = array_of(tensor), DTYPES[tensor.dtype]
+    if actual.shape != wanted.shape or actual.dtype != wanted.dtype:
+        statement = f"{name}: {actual.dtype}{list(actual.shape)}, on the CPU {wanted.dtype}{list(wanted.shape)}"
+        return ComparedTensor(name, False, (statement,))
     if truth is None:
         return ComparedTensor(name, True, (f"{name}: drawn at random, of the same form",))
-    here, there = widen(given, dtype), widen(wanted, dtype)
-    wrong = truth.wrong(here, there, dtype)
-    if not wrong.any():
+    here, there = widen(actual, dtype), widen(wanted, dtype)
+    mask = truth.exceeds_budget(here, there, dtype)
+    if not mask.any():
         return ComparedTensor(name, True, (f"{name}: allclose",))
-    return ComparedTensor(name, False, tuple(_told(name, tensor, here, there, wrong)))
+    return ComparedTensor(name, False, tuple(_describe_difference(name, tensor, here, there, mask)))
 
 
-def _told(
-    name: str, tensor: torch.Tensor, given: NDArray[Any], wanted: NDArray[Any], wrong: NDArray[np.bool_]
+def _describe_difference(
+    name: str, tensor: torch.Tensor, actual: NDArray[Any], wanted: NDArray[Any], mask: NDArray[np.bool_]
 ) -> Iterator[str]:
     """What is to be said of a tensor that is wrong."""
     with np.errstate(all="ignore"):
-        apart = np.where(wrong, np.abs(given * 1.0 - wanted * 1.0), 0)
-        everywhere = np.abs(given * 1.0 - wanted * 1.0)
-    place = np.unravel_index(int(np.argmax(np.where(np.isnan(apart), np.inf, apart))), given.shape)
+        apart = np.where(mask, np.abs(actual * 1.0 - wanted * 1.0), 0)
+        distances = np.abs(actual * 1.0 - wanted * 1.0)
+    place = np.unravel_index(int(np.argmax(np.where(np.isnan(apart), np.inf, apart))), actual.shape)
     index = tuple(map(int, place))
     yield (
-        f"{name}: {int(wrong.sum())} of {wrong.size} elements differ, most at {index}: {given[index]} and "
-        f"{wanted[index]}, by {apart[index]:.6g}; mean absolute error {everywhere.mean():.6g}"
+        f"{name}: {int(mask.sum())} of {mask.size} elements differ, most at {index}: {actual[index]} and "
+        f"{wanted[index]}, by {apart[index]:.6g}; mean absolute error {distances.mean():.6g}"
     )
     form = f"{DTYPES[tensor.dtype].name}{list(tensor.shape)} strides {list(tensor.stride())}"
-    for where, array in (("device", given), ("CPU", wanted)):
+    for side, array in (("device", actual), ("CPU", wanted)):
         first = ", ".join(f"{value:.6g}" if array.dtype.kind == "f" else str(value) for value in array.flat[:FIRST])
-        yield f"  {where}: {form}: {first}{', …' if array.size > FIRST else ''}"
+        yield f"  {side}: {form}: {first}{', …' if array.size > FIRST else ''}"

@@ -35,7 +35,7 @@ from diopi_torch.fallback import operator_name
 from diopi_torch.functions import Performed, watched
 from diopi_torch.observing import observable
 
-KEPT = 8
+MAX_CAPTURED_CASES = 8
 """Failed calls of a function that are kept as cases."""
 
 
@@ -67,9 +67,9 @@ class JudgedCall:
 
 def perform_judged(call: FunctionCall, perform: Performed, label: str) -> tuple[Mapping[str, Any], JudgedCall]:
     """Make a function's call, and judge it; what the vendor made, and how the call ended."""
-    recorded = RecordedCall.of(call)
+    recorded = RecordedCall.from_call(call)
     began = time.perf_counter()
-    made = perform()
+    returned = perform()
     backend().stream.synchronize()
     seconds = time.perf_counter() - began
     case = recorded.case(label)
@@ -77,13 +77,13 @@ def perform_judged(call: FunctionCall, perform: Performed, label: str) -> tuple[
         wanted = expected(recorded.prototype, case)
     except UnjudgedError as error:
         outcome = Outcome(Verdict.passed, "", [Finding("reference", True, f"not judged: {error}")])
-        return made, JudgedCall(call.function, case.label, case.dtype, None, outcome, {}, seconds)
-    record = recorded.left_behind(wanted, made)
+        return returned, JudgedCall(call.function, case.label, case.dtype, None, outcome, {}, seconds)
+    record = recorded.left_behind(wanted, returned)
     tensors = {name: content.tensor for name, content in recorded.contents.items()}
-    tensors |= {name: one for name, one in made.items() if isinstance(one, torch.Tensor)}
-    results = [(tensors[tensor.name], one) for tensor, one in record.results()]
-    known = {tensor.data_ptr(): Known(one, tensor.stride()) for tensor, one in results}
-    return made, JudgedCall(call.function, case.label, case.dtype, wanted, judged(record), known, seconds)
+    tensors |= {name: value for name, value in returned.items() if isinstance(value, torch.Tensor)}
+    results = [(tensors[tensor.name], expected) for tensor, expected in record.results()]
+    known = {tensor.data_ptr(): Known(expected, tensor.stride()) for tensor, expected in results}
+    return returned, JudgedCall(call.function, case.label, case.dtype, wanted, judged(record), known, seconds)
 
 
 @final
@@ -103,8 +103,8 @@ class Comparison(Observation):
     are cases in the folder.
     """
 
-    def __init__(self, operators: str, report: Path | None, say: Callable[[str], object], where: str) -> None:
-        chosen = observable(where, operators)
+    def __init__(self, operators: str, report: Path | None, say: Callable[[str], object], source: str) -> None:
+        chosen = observable(source, operators)
         self._report = report
         self._writer = CallsWriter(report.with_suffix(".cases")) if report else None
         if report and self._writer:
@@ -112,7 +112,7 @@ class Comparison(Observation):
             self._writer.check("give the report another name, or remove the folder")
         self._say = say
         self._records: dict[str, CaseRecord] = {}
-        self._kept: Counter[str] = Counter()
+        self._captured: Counter[str] = Counter()
         self._number = 0
         self._began = time.perf_counter()
         self.counts: dict[str, Counter[str]] = {}
@@ -126,9 +126,9 @@ class Comparison(Observation):
             label = f"{name}-{self._number}"
 
         def watch(call: FunctionCall, perform: Performed) -> Mapping[str, Any]:
-            made, judged_call = perform_judged(call, perform, f"{label}.{len(calls)}" if calls else label)
+            results, judged_call = perform_judged(call, perform, f"{label}.{len(calls)}" if calls else label)
             calls.append(judged_call)
-            return made
+            return results
 
         before = CpuCall(operator, named)
         with watched(watch):
@@ -141,12 +141,12 @@ class Comparison(Observation):
 
     def _take(self, name: str, calls: list[JudgedCall], tensors: Sequence[ComparedTensor]) -> None:
         """Tell and count how a call of an operator ended."""
-        wrong = [tensor for tensor in tensors if not tensor.right]
+        incorrect = [tensor for tensor in tensors if not tensor.is_correct]
         if calls:
-            message = "; ".join(tensor.lines[0] for tensor in wrong)
-            outcome = with_findings(calls[-1].outcome, [Finding("operator", not wrong, message)])
+            message = "; ".join(tensor.lines[0] for tensor in incorrect)
+            outcome = with_findings(calls[-1].outcome, [Finding("operator", not incorrect, message)])
             calls[-1] = replace(calls[-1], outcome=outcome)
-        failed = bool(wrong) or any(call.outcome.verdict is Verdict.failed for call in calls)
+        failed = bool(incorrect) or any(call.outcome.verdict is Verdict.failed for call in calls)
         counts = self.counts.setdefault(name, Counter())
         counts.update({"compared": 1, "wrong": int(failed)})
         self._say(f"{name} ({', '.join(call.function for call in calls) or '-'}): {'wrong' if failed else 'right'}")
@@ -163,8 +163,8 @@ class Comparison(Observation):
             return
         record = call.record()
         repeats = any(not finding.passed and finding.check != "operator" for finding in call.outcome.findings)
-        if call.case is not None and repeats and self._kept[call.function] < KEPT:
-            self._kept[call.function] += 1
+        if call.case is not None and repeats and self._captured[call.function] < MAX_CAPTURED_CASES:
+            self._captured[call.function] += 1
             self._writer.add(call.function, [call.case])
             record = replace(record, command=self._options().command_of(record.id))
         self._records[record.id] = record

@@ -345,7 +345,7 @@ def test_a_device_that_is_not_addressable(tmp_path: Path) -> None:
         np.testing.assert_array_equal(out.numpy(), -np.arange(6, dtype=np.float32))
         cells = Tensor.from_numpy(context, np.zeros((1, 3), np.int32))
         points, size, bounds = np.float32([[1, 2, 4]]), np.float32([0.5, 1, 2]), np.float32([0, 1, 2, 9, 9, 9])
-        grid = (Tensor.from_numpy(context, array, where=types.Device.host) for array in (size, bounds))
+        grid = (Tensor.from_numpy(context, array, memory_kind=types.Device.host) for array in (size, bounds))
         code = library.call("diopiDynamicVoxelizeMmcv", context, cells, Tensor.from_numpy(context, points), *grid, 3)
         assert code is Error.Success, library.last_error()
         assert cells.numpy().tolist() == [[1, 1, 2]]

@@ -1,14 +1,15 @@
-"""Maxima and minima of jax_cpu: NaN where an element is, however many there are."""
+"""Order in jax_cpu: extremes are NaN where an element is, however many there are, and subnormal numbers differ."""
 
 from collections.abc import Callable
 from typing import Any
 
 import jax
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from diopi_impl.jax_cpu.extremes import greatest, least
+from diopi_impl.jax_cpu.extremes import greatest, has_subnormals, least, nan_rank, ranks
 from diopi_impl.jax_cpu.pool import max_pool
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
@@ -54,3 +55,21 @@ def test_windows_of_many_elements(dtype: Dtype) -> None:
         found = np.asarray(jax.jit(lambda x: max_pool(x, (2, 3), (2, 3), (0, 0), (1, 1), False))(values))
     windows = values[..., :40, :].astype(np.float64).reshape(3, 2, 20, 2, 17, 3)
     np.testing.assert_array_equal(found.astype(np.float64), windows.max((3, 5)))
+
+
+SUBNORMALS = np.array([3, 0.0, -2, -0.0, 7, 1, -1])
+
+
+@pytest.mark.parametrize("dtype", floating)
+def test_subnormal_numbers_are_in_order(dtype: Dtype) -> None:
+    numpy_type = to_numpy(dtype)
+    values = (SUBNORMALS * float(ml_dtypes.finfo(numpy_type).smallest_subnormal)).astype(numpy_type)
+    with jax.enable_x64(True):
+        order = np.asarray(jax.jit(ranks)(np.append(values, numpy_type.type(np.nan))))
+        assert jax.jit(greatest)(values) == values[4]
+        assert jax.jit(least)(values) == values[2]
+        assert bool(jax.jit(has_subnormals)(values))
+        assert not bool(jax.jit(has_subnormals)(np.array([0.0, -0.0, 1.0, np.inf, np.nan], numpy_type)))
+    assert np.argsort(order, kind="stable").tolist() == [2, 6, 1, 3, 5, 0, 4, 7]
+    assert order[1] == order[3] == 0
+    assert order[-1] == nan_rank(order)

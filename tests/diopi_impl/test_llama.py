@@ -93,7 +93,7 @@ class Engine:
         self.call("diopiMm", projected, x, own[llama.OUTPUT])
         norm = own[llama.SECOND_NORM]
         self.call("diopiFusedAddRootMeanSquareNormInp", projected, residual, None, norm, llama.EPS)
-        weights = {"weight1": own[llama.GATE], "weight2": own[llama.UP], "weight3": own[llama.DOWN]}
+        weights = {"weight1": own[llama.GATE], "weight2": own[llama.DOWN], "weight3": own[llama.UP]}
         self.sized("diopiFusedSiluFfnInp", inoutput=projected, **weights, fusion_level=0)
         return projected
 

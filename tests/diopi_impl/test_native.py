@@ -162,7 +162,7 @@ def test_the_library_is_started_once_and_ended_when_nobody_uses_it(c_vendor: Pat
 
 def test_a_library_that_does_not_start(tmp_path: Path) -> None:
     vendor = NativeVendor(library(tmp_path, "int initLibrary(void) { return 5; }"))
-    with pytest.raises(VendorError, match="initialisation returned 5"):
+    with pytest.raises(VendorError, match="initLibrary returned 5"):
         vendor.open_device()
 
 

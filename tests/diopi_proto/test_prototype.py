@@ -5,11 +5,13 @@ from typing import Annotated
 
 import pytest
 
+from diopi_proto.callers import CallForm
 from diopi_proto.dtypes import boolean, complexes, component, floated, floating, index, integer, promoted, real, same
 from diopi_proto.dtypes import position as positions
-from diopi_proto.facts import Below
+from diopi_proto.facts import Below, MayBe
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
+    Axis,
     Context,
     Count,
     Factor,
@@ -22,6 +24,7 @@ from diopi_proto.parameters import (
     Outs,
     Parameter,
     Scalar,
+    Size,
     Text,
     f64,
     i64,
@@ -386,3 +389,58 @@ def test_a_gradient_is_what_another_function_names_as_its_own() -> None:
     assert not replace(combine, unordered=True).repeats_bits
     assert replace(combine, unordered=True, promise="exact").repeats_bits
     assert not replace(combine, promise="any").repeats_bits
+
+
+# What callers pass.
+
+
+def declare_scaling(*forms: CallForm) -> Prototype:
+    @prototype(dtypes=real, call_forms=forms)
+    def diopiScaling(
+        ctx: Context, out: Annotated[Out, MayBe("input")], input: In, table: In | None, sizes: Size
+    ) -> None:
+        """Scales input. Source: nowhere."""
+
+    return diopiScaling
+
+
+def test_docstring_says_what_callers_pass() -> None:
+    form = CallForm(name="a", caller="Somebody", shapes={"input": ("B", 1, "H·D")}, missing=("table", "sizes"))
+    other = replace(form, name="b", condition="At night", shapes={}, missing=("table",))
+    ignored, called, overwritten = declare_scaling(form, other).doc.split("\n\n")
+    assert called.replace("\n", " ") == (
+        "Somebody passes `input` as [B, 1, H·D], NULL for `table`, an empty list for `sizes`. "
+        "At night, Somebody passes NULL for `table`."
+    )
+    assert (ignored, overwritten) == ("Scales input. Source: nowhere.", "`out` may be the tensor of `input`.")
+
+
+def test_forms_of_callers_name_arguments_and_have_names_of_their_own() -> None:
+    with pytest.raises(PrototypeError, match="'out' in `call_forms` is not one of its arguments"):
+        declare_scaling(CallForm(name="a", caller="Somebody", shapes={"out": ("B",)}))
+    with pytest.raises(PrototypeError, match="two of its `call_forms` have the same name"):
+        declare_scaling(CallForm(name="a", caller="Somebody"), CallForm(name="a", caller="Somebody else"))
+
+
+def test_results_that_may_overwrite_arguments() -> None:
+    assert declare_scaling().aliases == {"out": ("input",)}
+    with pytest.raises(PrototypeError, match="a fact speaks of 'x', which is not one of its parameters"):
+
+        @prototype(dtypes=real)
+        def diopiOther(ctx: Context, out: Annotated[Out, MayBe("x")], input: In) -> None:
+            """Does nothing. Source: nowhere."""
+
+
+def test_pointwise_results_may_overwrite_every_tensor() -> None:
+    @arithmetic(dtypes=real, inplace="diopiPlusInp", scalar="diopiPlusScalar")
+    def diopiPlus(ctx: Context, out: Out, input: In, other: In) -> None:
+        """Sum. Source: nowhere."""
+
+    @arithmetic(dtypes=real)
+    def diopiShares(ctx: Context, out: Out, input: In, dim: Axis) -> None:
+        """Shares along an axis. Source: nowhere."""
+
+    assert diopiPlus.aliases == {"out": ("input", "other")}
+    assert registered()["diopiPlusScalar"].aliases == {"out": ("input",)}
+    assert not registered()["diopiPlusInp"].aliases
+    assert not diopiShares.aliases

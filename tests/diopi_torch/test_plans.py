@@ -99,7 +99,7 @@ def test_what_is_made_or_read_for_a_call_is_its_own(found: mock.Mock) -> None:
 
 
 def test_plans_are_not_kept_for_ever(found: mock.Mock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plans, "KEPT", 3)
+    monkeypatch.setattr(plans, "MAX_CACHED_PLANS", 3)
     for size in range(1, 10):
         assert torch.ones(size, device=DEVICE).neg().tolist() == [-1] * size
     assert len(backend().plans) <= 3

@@ -4,12 +4,16 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from diopi_test.cli import main
 
 PAGE = Path(__file__).parents[2] / "docs" / "compiled_vendors.md"
 
@@ -45,6 +49,15 @@ def run(command: str, folder: Path) -> str:
     done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def test_the_expression_selects_the_square_root_and_the_runtime() -> None:
+    suite = commands(PAGE.read_text("utf-8"))[2]
+    assert suite.startswith("diopi-test run ")
+    listed = CliRunner().invoke(main, [*shlex.split(suite)[1:], "--list"])
+    assert listed.exit_code == 0, listed.output
+    ids = listed.output.splitlines()[:-1]
+    assert {case.partition("[")[0] for case in ids} == {"diopiSqrt", "diopiSqrtInp", "runtime"}
 
 
 def test_the_first_operator_passes(project: Path) -> None:

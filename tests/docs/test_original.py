@@ -1,31 +1,51 @@
-"""The example in docs/original.md is translated as the page says, and the cases pass."""
+"""The examples in docs/original.md do what the page says, and every original option is explained."""
 
+import csv
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
 
-from click.testing import CliRunner
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console
 
 from diopi_impl import find_vendor
+from diopi_test.baseline.described import described_functions
 from diopi_test.baseline.store import BaselineFile
-from diopi_test.cli import main
-from diopi_test.cli.original_words import WORDS
+from diopi_test.cli import COMMANDS, main
+from diopi_test.cli.original_words import MODES, WORDS
 from diopi_test.execution.verdict import Verdict
+from diopi_test.harness.described import compute_results
 from diopi_test.harness.run_case import run_case
 
 PAGE = (Path(__file__).parents[2] / "docs" / "original.md").read_text("utf-8")
 
 
-def test_the_example(tmp_path: Path, monkeypatch: Any) -> None:
+@pytest.fixture
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a working directory with the files of the page."""
     monkeypatch.chdir(tmp_path)
     for name, text in re.findall(r"`(\w+\.py)`:\n\n```python\n(.*?)```", PAGE, re.DOTALL):
         Path(name).write_text(text, "utf-8")
-    command = re.search(r"^    diopi-test (import-config .*)$", PAGE, re.MULTILINE)
-    shown = re.search(r"<!-- import -->\n```\n(.*?)```", PAGE, re.DOTALL)
-    assert command and shown
-    done = CliRunner().invoke(main, command[1].split())
-    assert done.exit_code == 1
-    assert done.output == shown[1]
+    return tmp_path
+
+
+def run_example(number: int, heading: str) -> Result:
+    """Run the page's import command with this number, and compare the output with what the page shows."""
+    command = re.findall(r"^    diopi-test (import-config .*)$", PAGE, re.MULTILINE)[number]
+    shown = re.search(rf"<!-- {heading} -->\n```\n(.*?)```", PAGE, re.DOTALL)
+    done = CliRunner().invoke(main, command.split())
+    assert shown and done.output == shown[1]
+    return done
+
+
+@pytest.mark.usefixtures("example")
+def test_the_example() -> None:
+    assert run_example(0, "import").exit_code == 1
+    data = Path("imported")
+    assert compute_results(data, "smoke", described_functions(data), Console(quiet=True)) == []
     vendor = find_vendor("jax_cpu")
     ended = {}
     for path in Path("imported/smoke").glob("*.h5"):
@@ -36,6 +56,38 @@ def test_the_example(tmp_path: Path, monkeypatch: Any) -> None:
     assert set(ended.values()) == {Verdict.passed} and "diopiConvolution2d[float16-conv_2d-0]" in ended
 
 
+def test_the_example_of_a_network(example: Path) -> None:
+    entry = "dict(name=['conv2d'], interface=['torch'], tensor_para=dict(args=[dict(ins=['input'], shape=((2, 3),))]))"
+    (example / "resnet50_config.py").write_text(f"resnet50_config = {{'conv2d': {entry}}}")
+    assert run_example(1, "network").exit_code == 0
+
+
+def test_the_program_that_makes_tables(example: Path) -> None:
+    words = ["run", "-n", "1", "--function", "diopiNeg", "--dtype", "float32", "--json", "report.json"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    program = re.search(r"makes two tables.*?```python\n(.*?)```", PAGE, re.DOTALL)
+    assert program
+    subprocess.run([sys.executable, "-c", program[1]], check=True)
+    cases = json.loads((example / "report.json").read_text())["cases"]
+    with (example / "cases.csv").open(newline="") as file:
+        assert [row["id"] for row in csv.DictReader(file)] == [case["id"] for case in cases] != []
+    with (example / "functions.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row == {"function": "diopiNeg", "cases": str(len(cases)), "passed": str(len(cases)), "success rate": "1.0"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_has_a_line(mode: str) -> None:
+    assert f"| `--mode {mode}` |" in PAGE
+
+
+def test_every_replacement_of_an_option_is_a_command_of_the_suite() -> None:
+    answers = [answer("resnet50") for answer in WORDS.values()] + list(MODES.values())
+    commands = {word for answer in answers for word in re.findall(r"diopi-test ([\w-]+)", answer)}
+    assert commands <= set(COMMANDS) and len(commands) > 4
+
+
 def test_every_option_of_the_original_suite_has_a_line() -> None:
-    rows = set(re.findall(r"^\| `(--\w+)", PAGE, re.MULTILINE))
+    section = PAGE.partition("\n## Options of main.py\n")[2].partition("\n## ")[0]
+    rows = set(re.findall(r"^\| `(--\w+)", section, re.MULTILINE))
     assert rows == set(WORDS)

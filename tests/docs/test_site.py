@@ -15,6 +15,8 @@ TRANSLATED = {
     "README.md": "docs/zh/README.md",
     "docs/tutorial.md": "docs/zh/tutorial.md",
     "docs/guide.md": "docs/zh/guide.md",
+    "docs/running.md": "docs/zh/running.md",
+    "docs/verdicts.md": "docs/zh/verdicts.md",
 }
 
 

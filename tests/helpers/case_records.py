@@ -28,5 +28,6 @@ def report_of(records: Sequence[CaseRecord], vendor: str = "small") -> Report:
         Entry("vendor", to_json(VendorInfo(vendor, "1.0"))),
         Entry("due", [record.id for record in records]),
         *(Entry("case", to_json(record)) for record in records),
+        Entry("end", 0.0),
     ]
     return LogContent.of(entries, Path("log")).report()

@@ -1,26 +1,43 @@
-"""Command lines parsed as `diopi-test` does before it runs a command, with the files they name."""
+"""Command lines of a shell and of `diopi-test`, parsed without running them."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
+from itertools import dropwhile, groupby
 from pathlib import Path
 
 import click
 
 from diopi_test.cli import main
 
-FILE = re.compile(r"[\w./]+\.(json|jsonl|toml|py|zip)|key|signers|LOG|BEFORE|AFTER")
+FILE = re.compile(r"[\w./]+\.(json|jsonl|toml|py|zip)|[\w./]*id_ed25519|key|signers|trusted_keys|LOG|BEFORE|AFTER")
 
 CONTENT = {".json": '{"cases": []}'}
 """What a file has that an option reads at once, by suffix."""
+
+
+_SEPARATORS = {"&&", "||", "|", ";", "&"}
+
+
+def simple_commands(line: str) -> Iterator[list[str]]:
+    """Yield the words of each program that a command line of a shell runs, without the assignments before the program.
+
+    Quoted words stay whole, so the command in `eval "$(command)"` is an argument of `eval`.
+    """
+    words = shlex.shlex(line, posix=True, punctuation_chars="&|;")
+    words.whitespace_split, words.commenters = True, ""
+    for is_separator, group in groupby(words, _SEPARATORS.__contains__):
+        if not is_separator:
+            yield list(dropwhile(re.compile(r"\w+=").match, group))
 
 
 def parse(words: str) -> None:
     """Parse the words after `diopi-test`, files in the working directory; click.UsageError if they mean nothing."""
     command, *given = shlex.split(words)
     for word in filter(FILE.fullmatch, given):
-        Path(word).parent.mkdir(exist_ok=True)
+        Path(word).parent.mkdir(parents=True, exist_ok=True)
         Path(word).write_text(CONTENT.get(Path(word).suffix, ""))
     found = main.get_command(click.Context(main), command)
     if found is None:

@@ -25,6 +25,7 @@ from leaving import WAYS, raising
 
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Error
+from diopi_test.harness.isolation.messages import MAGIC
 from diopi_test.quality.echo import EchoVendor
 from lib_rt import Context, Device
 
@@ -105,6 +106,20 @@ def close_streams() -> None:
             os.close(descriptor)
 
 
+def write_to_strange_files() -> None:
+    """Write to all descriptors; whoever reads a length at the beginning waits for a mebibyte."""
+    for descriptor in range(3, 1024):
+        with suppress(OSError):  # not open, or not for writing
+            os.write(descriptor, b"\x00\x10\x00\x00not mine")
+
+
+def write_a_bit() -> None:
+    """Write to all descriptors what could be the beginning of a message."""
+    for descriptor in range(3, 1024):
+        with suppress(OSError):
+            os.write(descriptor, MAGIC)
+
+
 def warn_with_errors() -> None:
     warnings.simplefilter("error")
 
@@ -148,6 +163,8 @@ FAULTS: dict[str, Callable[[], object]] = {
     "warnings": warn_with_errors,
     "bytes": say_bytes,
     "close": close_streams,
+    "stray": write_to_strange_files,
+    "stray_beginning": write_a_bit,
 }
 
 

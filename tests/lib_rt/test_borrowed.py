@@ -24,7 +24,7 @@ def lent(request: pytest.FixtureRequest, host: HostRuntime, context: Context) ->
 
 @pytest.fixture(params=list(Where), ids=[where.name for where in Where])
 def owned(request: pytest.FixtureRequest, context: Context) -> Iterator[Tensor]:
-    with Tensor.from_numpy(context, VALUES, strides=(5, 2), offset=3, where=request.param) as tensor:
+    with Tensor.from_numpy(context, VALUES, strides=(5, 2), offset=3, memory_kind=request.param) as tensor:
         yield tensor
 
 

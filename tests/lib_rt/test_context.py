@@ -19,9 +19,9 @@ def test_required_tensors_are_listed_in_order(context: Context) -> None:
     assert context.required == []
     first = context.require_tensor((2, 3), Dtype.float16)
     Tensor.from_numpy(context, np.ones(3))
-    second = context.require_tensor((4,), Dtype.int64, where=types.Device.host)
+    second = context.require_tensor((4,), Dtype.int64, memory_kind=types.Device.host)
     assert [tensor.handle for tensor in context.required] == [first.handle, second.handle]
-    assert [(tensor.shape, tensor.dtype, tensor.where) for tensor in context.required] == [
+    assert [(tensor.shape, tensor.dtype, tensor.memory_kind) for tensor in context.required] == [
         ((2, 3), Dtype.float16, types.Device.device),
         ((4,), Dtype.int64, types.Device.host),
     ]

@@ -70,7 +70,7 @@ def test_require_tensor_without_malloc_has_its_code(context: Context) -> None:
 
 
 def test_unregistered_names_the_services() -> None:
-    with Device(RuntimeFunctions()) as device, pytest.raises(KeyError, match="'mallok' is no service, they are str"):
+    with Device(RuntimeFunctions()) as device, pytest.raises(KeyError, match="'mallok' is not a runtime service"):
         device.unregistered("mallok").__enter__()
 
 
@@ -112,8 +112,8 @@ def test_registration_functions_fill_the_new_device_only(device: Device, host: H
     assert kept
 
 
-def test_failing_initializer_is_told() -> None:
-    with pytest.raises(RuntimeError, match="initialisation returned 3"):
+def test_from_initializer_raises_when_init_library_fails() -> None:
+    with pytest.raises(RuntimeError, match="initLibrary returned 3"):
         Device.from_initializer(lambda: 3)
 
 
@@ -185,7 +185,7 @@ def test_live_counts_follow_tensors(device: Device, context: Context) -> None:
 
 def test_allocations_are_those_of_tensors_and_bare_ones(device: Device, context: Context) -> None:
     tensor = Tensor.from_numpy(context, VALUES)
-    on_host = Tensor.empty(context, (3,), Dtype.int64, where=types.Device.host)
+    on_host = Tensor.empty(context, (3,), Dtype.int64, memory_kind=types.Device.host)
     block = device.malloc(64)
     assert device.allocations == 2
     tensor.close()

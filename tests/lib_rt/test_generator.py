@@ -30,7 +30,7 @@ def test_seed_and_offset(context: Context, seed: int, offset: int) -> None:
 def test_state_is_a_host_tensor_of_the_context(context: Context) -> None:
     generator = Generator(context, 0x0102030405060708, 0x11)
     state = state_of(context, generator)
-    assert (state.shape, state.dtype, state.where) == ((16,), Dtype.uint8, types.Device.host)
+    assert (state.shape, state.dtype, state.memory_kind) == ((16,), Dtype.uint8, types.Device.host)
     assert state.numpy().tolist() == [8, 7, 6, 5, 4, 3, 2, 1, 0x11, 0, 0, 0, 0, 0, 0, 0]
     assert [tensor.handle for tensor in context.required] == [state.handle]
 
@@ -38,7 +38,7 @@ def test_state_is_a_host_tensor_of_the_context(context: Context) -> None:
 @pytest.mark.parametrize("where", list(types.Device))
 def test_state_is_restored_from_host_or_device(context: Context, where: types.Device) -> None:
     source, target = Generator(context, LARGEST - 3, 99), Generator(context, 0)
-    state = Tensor.from_numpy(context, state_of(context, source).numpy(), offset=5, where=where)
+    state = Tensor.from_numpy(context, state_of(context, source).numpy(), offset=5, memory_kind=where)
     assert lib.diopiGeneratorSetState(target.handle, state.handle) == 0
     assert (target.seed, target.offset) == (LARGEST - 3, 99)
 

@@ -28,7 +28,7 @@ def test_damage_is_told_to_the_byte(
     device: Device, context: Context, where: types.Device, nbytes: int, distance: int, side: str
 ) -> None:
     offset = -1 - distance if side == "before" else nbytes + distance
-    tensor = Tensor.empty(context, (nbytes,), Dtype.uint8, where=where)
+    tensor = Tensor.empty(context, (nbytes,), Dtype.uint8, memory_kind=where)
     tensor.check_guards()
     flip(tensor.storage_ptr + offset)
     with pytest.raises(GuardError, match=rf"tensor of {nbytes} bytes is damaged at byte {offset}$") as checked:
@@ -83,9 +83,9 @@ def test_writing_inside_is_no_damage(context: Context) -> None:
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("dtype", NUMPY, ids=lambda dtype: dtype.name)
 def test_fresh_memory_is_poison(context: Context, dtype: Dtype, where: types.Device) -> None:
-    tensor = Tensor.empty(context, (3, 5), dtype, where=where)
+    tensor = Tensor.empty(context, (3, 5), dtype, memory_kind=where)
     assert tensor.storage().tobytes() == poison_of(dtype) * 15
-    required = context.require_tensor((7,), dtype, where=where)
+    required = context.require_tensor((7,), dtype, memory_kind=where)
     assert required.storage().tobytes() == poison_of(dtype) * 7
 
 
@@ -100,7 +100,7 @@ def test_floating_poison_is_not_a_number(context: Context, dtype: Dtype) -> None
 @pytest.mark.parametrize("where", PLACES)
 def test_memory_is_aligned(context: Context, where: types.Device) -> None:
     for size in (0, 1, 17, 300):
-        assert Tensor.empty(context, (size,), Dtype.uint8, where=where).storage_ptr % 256 == 0
+        assert Tensor.empty(context, (size,), Dtype.uint8, memory_kind=where).storage_ptr % 256 == 0
 
 
 def test_large_memory_round_trips(context: Context) -> None:

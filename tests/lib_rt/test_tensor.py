@@ -43,9 +43,9 @@ def numbered(shape: tuple[int, ...], dtype: Dtype = Dtype.float32) -> np.ndarray
 @pytest.mark.parametrize(("shape", "strides", "offset", "elements"), LAYOUTS)
 def test_values_round_trip_and_gaps_stay_poison(context: Context, shape, strides, offset, elements, where) -> None:
     values = np.arange(1, np.prod(shape) + 1, dtype=np.float32).reshape(shape)
-    placed = {"strides": strides, "offset": offset, "storage_elements": elements, "where": where}
+    placed = {"strides": strides, "offset": offset, "storage_elements": elements, "memory_kind": where}
     tensor = Tensor.from_numpy(context, values, **placed)
-    assert (tensor.shape, tensor.storage_offset, tensor.where) == (shape, offset, where)
+    assert (tensor.shape, tensor.storage_offset, tensor.memory_kind) == (shape, offset, where)
     np.testing.assert_array_equal(tensor.numpy(), values)
     storage = tensor.storage().view(np.float32)
     assert tensor.storage_nbytes == storage.nbytes
@@ -92,7 +92,7 @@ def test_expanded_and_overlapping_layouts(context: Context) -> None:
     tensor = Tensor.from_numpy(context, windows, strides=(1, 1))
     assert tensor.storage_nbytes == 48
     np.testing.assert_array_equal(tensor.numpy(), windows)
-    with pytest.raises(ValueError, match=r"share memory at strides \(0, 1\) differ"):
+    with pytest.raises(ValueError, match=r"strides \(0, 1\)"):
         Tensor.from_numpy(context, np.arange(12.0).reshape(4, 3), strides=(0, 1))
 
 
@@ -106,14 +106,14 @@ def test_layouts_that_do_not_fit_are_refused(context: Context, strides, offset, 
 
 
 def test_dtype_must_be_the_arrays(context: Context) -> None:
-    with pytest.raises(TypeError, match="an array of float64 for a tensor of float32"):
+    with pytest.raises(TypeError, match=r"float64.*float32"):
         Tensor.from_numpy(context, np.ones(3), dtype=Dtype.float32)
     assert Tensor.from_numpy(context, np.ones(3, np.float32), dtype=Dtype.tfloat32).dtype is Dtype.tfloat32
 
 
 def test_write_checks_dtype_and_shape(context: Context) -> None:
     tensor = Tensor.from_numpy(context, np.zeros((1, 3, 2)))
-    with pytest.raises(TypeError, match="an array of int64 for a tensor of float64"):
+    with pytest.raises(TypeError, match=r"int64.*float64"):
         tensor.write(np.ones((1, 3, 2), np.int64))
     with pytest.raises(ValueError, match=r"shape \(2, 3\) can't be written to a tensor of shape \(1, 3, 2\)"):
         tensor.write(np.ones((2, 3)))
@@ -134,9 +134,9 @@ def test_write_takes_the_values_at_once(context: Context) -> None:
 @pytest.mark.parametrize("where", PLACES)
 def test_clone_copies_the_whole_storage(context: Context, where: types.Device) -> None:
     values = np.arange(6.0).reshape(2, 3)
-    tensor = Tensor.from_numpy(context, values, strides=(4, 1), offset=2, storage_elements=12, where=where)
+    tensor = Tensor.from_numpy(context, values, strides=(4, 1), offset=2, storage_elements=12, memory_kind=where)
     clone = tensor.clone()
-    assert (clone.strides, clone.storage_offset, clone.where) == (tensor.strides, 2, where)
+    assert (clone.strides, clone.storage_offset, clone.memory_kind) == (tensor.strides, 2, where)
     assert clone.storage().tobytes() == tensor.storage().tobytes()
     clone.write(values + 1)
     np.testing.assert_array_equal(tensor.numpy(), values)
@@ -164,7 +164,7 @@ def test_views_need_memory_the_host_can_address(host: HostRuntime) -> None:
             Tensor.from_numpy(context, np.ones(3)).view()
         with pytest.raises(TypeError, match="a device the host can address"):
             Tensor.from_numpy(context, np.ones(3)).storage_view()
-        on_host = Tensor.from_numpy(context, np.ones(3), strides=(2,), where=types.Device.host)
+        on_host = Tensor.from_numpy(context, np.ones(3), strides=(2,), memory_kind=types.Device.host)
         assert on_host.view().sum() == 3
         on_host.storage_view()[...] = 0
         assert not on_host.storage().any()
@@ -227,7 +227,7 @@ def test_unknown_dtype_has_its_own_code(context: Context) -> None:
 
 def test_unknown_place_is_refused(context: Context) -> None:
     with pytest.raises(CallError, match="2 is neither host nor device"):
-        context.require_tensor((2,), Dtype.int8, where=2)
+        context.require_tensor((2,), Dtype.int8, memory_kind=2)
 
 
 def test_use_after_close_is_an_error(context: Context) -> None:
@@ -271,7 +271,7 @@ def test_a_tensor_over_memory_of_the_callers_neither_guards_nor_frees_it(device:
         stream = context.stream
         image = np.arange(16, dtype=np.float32)
         stream.h2d(memory, image.__array_interface__["data"][0], image.nbytes)
-        over = Tensor.over(context, memory, 64, (2, 3), Dtype.float32, (1, 4), offset=2)
+        over = Tensor.from_memory(context, memory, 64, (2, 3), Dtype.float32, (1, 4), offset=2)
         assert (over.storage_ptr, over.storage_nbytes, over.data_ptr) == (memory, 64, memory + 8)
         np.testing.assert_array_equal(over.numpy(), [[2, 6, 10], [3, 7, 11]])
         over.write(np.full((2, 3), -1, np.float32))
@@ -282,7 +282,7 @@ def test_a_tensor_over_memory_of_the_callers_neither_guards_nor_frees_it(device:
         over.close()
         copy.close()
         assert (device.live_blocks, device.allocations) == (0, 1)
-        Tensor.over(context, memory, 64, (16,), Dtype.float32, (1,))  # the context closes it
+        Tensor.from_memory(context, memory, 64, (16,), Dtype.float32, (1,))  # the context closes it
     device.free(memory)
     assert device.allocations == 0
 
@@ -293,13 +293,13 @@ def test_a_tensor_over_memory_of_the_callers_neither_guards_nor_frees_it(device:
 )
 def test_memory_of_the_callers_has_to_be_there(context: Context, memory, nbytes, dtype, message) -> None:
     with pytest.raises(CallError, match=message):
-        Tensor.over(context, memory, nbytes, (2, 3), dtype, (3, 1))
+        Tensor.from_memory(context, memory, nbytes, (2, 3), dtype, (3, 1))
 
 
 def test_memory_of_the_callers_has_to_be_large_enough(device: Device, context: Context) -> None:
     memory = device.malloc(20)
     with pytest.raises(CallError, match="the tensor needs 6 elements, its storage has 5"):
-        Tensor.over(context, memory, 20, (2, 3), Dtype.float32, (3, 1))
+        Tensor.from_memory(context, memory, 20, (2, 3), Dtype.float32, (3, 1))
     with pytest.raises(CallError, match="255 is no element type"):
-        Tensor.over(context, memory, 20, (2, 3), Dtype.unsupported, (3, 1))
+        Tensor.from_memory(context, memory, 20, (2, 3), Dtype.unsupported, (3, 1))
     device.free(memory)

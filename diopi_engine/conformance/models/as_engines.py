@@ -32,12 +32,12 @@ def _execute(bench: Bench, context: Any, name: str, samples: Samples) -> None:
     """A batch is computed within its budgets, and nothing but its outputs is written."""
     size = len(samples.inputs[0])
     inputs = [np.ascontiguousarray(array) for array in samples.inputs]
-    outputs = [np.full((size + 1, *one.values.shape[1:]), GUARD, np.float32) for one in samples.outputs]
+    outputs = [np.full((size + 1, *expected.values.shape[1:]), GUARD, np.float32) for expected in samples.outputs]
     bench.client.execute(context, size, [*inputs, *outputs])
     samples.check(f"{name} for a batch of {size}", [output[:size] for output in outputs])
     check("what lies behind the outputs", all(bool((output[size:] == GUARD).all()) for output in outputs), True)
-    kept = all(np.array_equal(one, other) for one, other in zip(inputs, samples.inputs, strict=True))
-    check("whether the inputs are as they were", kept, True)
+    unchanged = all(np.array_equal(array, original) for array, original in zip(inputs, samples.inputs, strict=True))
+    check("whether the inputs are as they were", unchanged, True)
 
 
 CASES: Mapping[str, Callable[[Bench], None]] = {name: partial(run, names) for name, names in AS_ENGINES.items()}

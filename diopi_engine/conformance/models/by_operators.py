@@ -27,7 +27,7 @@ def run(name: str, folder: Path) -> str:
     try:
         module = build(name).module.to("diopi")
         outputs = outputs_of(module, [torch.from_numpy(array).to("diopi") for array in samples.inputs])
-        found = [one.cpu().numpy() for one in outputs]
+        found = [output.cpu().numpy() for output in outputs]
     except RuntimeError as error:  # as PyTorch raises what a vendor refuses
         raise NotConformingError(f"the network does not run: {error}") from error
     samples.check(name, found)

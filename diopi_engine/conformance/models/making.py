@@ -42,7 +42,7 @@ def engine_of(name: str, network: Network) -> Engine:
 def samples_of(network: Network, count: int) -> Samples:
     """So many samples of a network's inputs, with what must come of them."""
     inputs = network.samples(count)
-    return Samples([one.numpy() for one in inputs], truth(network, inputs))
+    return Samples([tensor.numpy() for tensor in inputs], truth(network, inputs))
 
 
 def _linked(engines: Mapping[str, Engine]) -> Mapping[str, Engine]:

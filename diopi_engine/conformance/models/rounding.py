@@ -86,7 +86,7 @@ class Rounding(TorchDispatchMode):
         if func.is_view or func in EXACT:
             return result
         terms = _terms(func, args, kwargs, result)
-        moved = tree_map_only(Tensor, lambda one: self.moved(one, terms), result)
+        moved = tree_map_only(Tensor, lambda tensor: self.moved(tensor, terms), result)
         return result.copy_(moved) if func._schema.is_mutable else moved
 
     def moved(self, tensor: Tensor, terms: Tensor | float = 0.0) -> Tensor:

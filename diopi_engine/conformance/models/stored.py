@@ -27,14 +27,17 @@ class Samples:
 
     def part(self, chosen: slice | Array) -> Samples:
         """Some of the samples."""
-        outputs = [replace(one, values=one.values[chosen], unit=np.asarray(one.unit)[chosen]) for one in self.outputs]
+        outputs = [
+            replace(output, values=output.values[chosen], unit=np.asarray(output.unit)[chosen])
+            for output in self.outputs
+        ]
         return Samples([array[chosen] for array in self.inputs], outputs)
 
     def save(self, path: Path) -> None:
         """Write them."""
         arrays = {f"input{n}": array for n, array in enumerate(self.inputs)}
-        for n, one in enumerate(self.outputs):
-            arrays |= {f"values{n}": one.values, f"unit{n}": np.asarray(one.unit)}
+        for n, output in enumerate(self.outputs):
+            arrays |= {f"values{n}": output.values, f"unit{n}": np.asarray(output.unit)}
         np.savez(path, allow_pickle=False, **arrays)
 
     @classmethod
@@ -46,26 +49,26 @@ class Samples:
             outputs = [Expected(file[f"values{n}"], Dtype.float32, unit=file[f"unit{n}"]) for n in range(count)]
         return cls(inputs, outputs)
 
-    def check(self, what: str, found: Sequence[Array]) -> float:
+    def check(self, subject: str, found: Sequence[Array]) -> float:
         """The largest error of outputs over their budgets; NotConformingError if one is beyond, or R is exceeded."""
         return max(
-            _check(f"output {n} of {what}", *pair) for n, pair in enumerate(zip(found, self.outputs, strict=True))
+            _check(f"output {n} of {subject}", *pair) for n, pair in enumerate(zip(found, self.outputs, strict=True))
         )
 
 
-def _check(what: str, found: Array, expected: Expected) -> float:
+def _check(subject: str, found: Array, expected: Expected) -> float:
     if found.shape != expected.values.shape:
-        raise NotConformingError(f"{what} has shape {list(found.shape)}, expected {list(expected.values.shape)}")
+        raise NotConformingError(f"{subject} has shape {list(found.shape)}, expected {list(expected.values.shape)}")
     comparison = compare(found, expected)
     if comparison.wrong.any():
         place = tuple(int(index) for index in np.argwhere(comparison.wrong)[0])
         budget = K * np.asarray(expected.unit)[place]
         raise NotConformingError(
-            f"{what} has {int(comparison.wrong.sum())} wrong elements of {found.size}: at {place} {found[place]}, "
+            f"{subject} has {int(comparison.wrong.sum())} wrong elements of {found.size}: at {place} {found[place]}, "
             f"expected {expected.values[place]:.9g} ± {budget:.2g}"
         )
     if comparison.rms is not None and comparison.rms > R:
         raise NotConformingError(
-            f"the errors of {what} have root mean square {comparison.rms:.3g} units, at most {R:g} is allowed"
+            f"the errors of {subject} have root mean square {comparison.rms:.3g} units, at most {R:g} is allowed"
         )
     return comparison.ratio or 0.0

@@ -27,26 +27,26 @@ def truth(network: Network, inputs: Sequence[Tensor]) -> list[Expected]:
     inputs and what each operator gives.
     """
     exact = _evaluated(network, inputs, None)
-    largest = [np.zeros(one.shape) for one in exact]
+    largest = [np.zeros(array.shape) for array in exact]
     for seed in range(ROUNDS):
         moved = _evaluated(network, inputs, Rounding(np.random.default_rng(seed)))
-        largest = [np.maximum(most, np.abs(a - b)) for most, a, b in zip(largest, exact, moved, strict=True)]
+        largest = [np.maximum(maximum, np.abs(a - b)) for maximum, a, b in zip(largest, exact, moved, strict=True)]
     return [
-        Expected(one, Dtype.float32, unit=unit(one, most, 0.0, 0.0, Dtype.float32))
-        for one, most in zip(exact, largest, strict=True)
+        Expected(array, Dtype.float32, unit=unit(array, maximum, 0.0, 0.0, Dtype.float32))
+        for array, maximum in zip(exact, largest, strict=True)
     ]
 
 
 def _evaluated(network: Network, inputs: Sequence[Tensor], rounding: Rounding | None) -> list[NDArray[Any]]:
     module = copy.deepcopy(network.module).double()
-    given = [one.double() if one.is_floating_point() else one for one in inputs]
+    precise = [tensor.double() if tensor.is_floating_point() else tensor for tensor in inputs]
     with sdpa_kernel(SDPBackend.MATH):  # of operators that can be seen one by one
         if rounding is None:
-            return [one.numpy() for one in outputs_of(module, given)]
+            return [output.numpy() for output in outputs_of(module, precise)]
         _move(module, rounding)
-        given = [rounding.moved(one) for one in given]
+        precise = [rounding.moved(tensor) for tensor in precise]
         with rounding:
-            return [one.numpy() for one in outputs_of(module, given)]
+            return [output.numpy() for output in outputs_of(module, precise)]
 
 
 def _move(module: nn.Module, rounding: Rounding) -> None:

@@ -36,12 +36,14 @@ class Network:
     def samples(self, count: int, seed: int = 0) -> list[Tensor]:
         """Inputs for so many samples: normal numbers, or tokens."""
         generator = torch.Generator().manual_seed(seed)
-        shapes = [[count if size == BATCH else int(size) for size in one.shape] for one in self.inputs]
+        shapes = [
+            [count if size == BATCH else int(size) for size in specification.shape] for specification in self.inputs
+        ]
         return [
             torch.randn(shape, generator=generator)
-            if one.dtype == "float32"
+            if specification.dtype == "float32"
             else torch.randint(self.vocabulary, shape, generator=generator)
-            for one, shape in zip(self.inputs, shapes, strict=True)
+            for specification, shape in zip(self.inputs, shapes, strict=True)
         ]
 
 
@@ -80,7 +82,9 @@ def resnet(width: int = 64, stages: int = 4, blocks: int = 2, classes: int = 100
         for inputs, outputs in itertools.pairwise([width, *widths])
     ]
     body = [
-        block for first, its in zip(firsts, widths, strict=True) for block in (first, *_same_blocks(its, blocks - 1))
+        block
+        for first, width in zip(firsts, widths, strict=True)
+        for block in (first, *_same_blocks(width, blocks - 1))
     ]
     head = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], classes))
     return nn.Sequential(conv_norm(3, width, 7, 2), nn.MaxPool2d(3, 2, 1), *body, *head)
@@ -104,7 +108,7 @@ class Transformer(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         x = self.tokens(tokens) + self.places
         split = (
-            one.unflatten(-1, (self.heads, -1)).transpose(1, 2) for one in self.joint(self.norms[0](x)).chunk(3, -1)
+            part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.joint(self.norms[0](x)).chunk(3, -1)
         )
         mixed = nn.functional.scaled_dot_product_attention(*split)
         x = x + self.out(mixed.transpose(1, 2).flatten(2))
@@ -176,8 +180,8 @@ class Detector(nn.Module):
 
     def forward(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
         x = self.backbone(pictures)
-        left, right = self.boxes(x).sigmoid().flatten(2).mT.split(2, -1)
-        boxes = torch.cat([self.centres - left / 4, self.centres + right / 4], -1)
+        left, opposite = self.boxes(x).sigmoid().flatten(2).mT.split(2, -1)
+        boxes = torch.cat([self.centres - left / 4, self.centres + opposite / 4], -1)
         return boxes, self.scores(x).sigmoid().flatten(1)
 
 

@@ -30,7 +30,7 @@ CASES: dict[str, Callable[[Bench], None]] = {}
 KINDS = ("Input", "Output")
 """Of tensors, as methods are named after them."""
 
-MOST = 1 << 36
+MAX_HEAP_BYTES = 1 << 36
 """Bytes that a heap has at most: one that gives more has no limit."""
 
 
@@ -81,11 +81,13 @@ class Bound:
         self.handles: dict[str, list[Any]] = {}
         self.arrays: dict[str, list[Array]] = {}
         for kind in KINDS:
-            memories = [runtime.allocate(one.bufferSize * largest + GUARD.nbytes) for one in runtime.tensors(kind)]
+            memories = [
+                runtime.allocate(tensor.bufferSize * largest + GUARD.nbytes) for tensor in runtime.tensors(kind)
+            ]
             self.handles[kind] = [handle for handle, _ in memories]
             self.arrays[kind] = [
-                as_array(address, one.bufferSize // 4 * largest + 1)
-                for one, (_, address) in zip(runtime.tensors(kind), memories, strict=True)
+                as_array(address, tensor.bufferSize // 4 * largest + 1)
+                for tensor, (_, address) in zip(runtime.tensors(kind), memories, strict=True)
             ]
             for number, handle in enumerate(self.handles[kind]):
                 runtime.call(f"bind{kind}Tensor", number, handle)
@@ -93,18 +95,18 @@ class Bound:
     def check_batch(self, size: int = 1, name: str = "pair", seed: int = 0) -> None:
         """A batch is computed right, and nothing but the outputs is written."""
         set_batch(self.runtime, size)
-        given = inputs(size, seed)
-        for array, value in zip(self.arrays["Input"], given, strict=True):
+        arrays = inputs(size, seed)
+        for array, value in zip(self.arrays["Input"], arrays, strict=True):
             array[: value.size] = value.ravel()
         for array in self.arrays["Output"]:
             array[:] = GUARD
         self.runtime.call("submit")
-        for number, value in enumerate(networks.expected(name, *given)):
+        for number, value in enumerate(networks.expected(name, *arrays)):
             found = self.arrays["Output"][number]
             check_array(f"output {number} for a batch of {size}", found[: value.size].reshape(value.shape), value)
             check(f"what lies behind output {number}", bool((found[value.size :] == GUARD).all()), True)
-        kept = [array[: value.size] for array, value in zip(self.arrays["Input"], given, strict=True)]
-        same = all(np.array_equal(array, value.ravel()) for array, value in zip(kept, given, strict=True))
+        current = [array[: value.size] for array, value in zip(self.arrays["Input"], arrays, strict=True)]
+        same = all(np.array_equal(array, value.ravel()) for array, value in zip(current, arrays, strict=True))
         check("whether the inputs are as they were", same, True)
 
 
@@ -141,9 +143,9 @@ def fill(device: Device, heap: Heap) -> list[Block]:
             if error.result is not Error.Error_InsufficientMemory:
                 raise
             size //= 2
-        if size_of(blocks) > MOST:
+        if size_of(blocks) > MAX_HEAP_BYTES:
             empty(device, blocks)
-            raise NotConformingError(f"{heap.name} has no limit: it gives {MOST} bytes")
+            raise NotConformingError(f"{heap.name} has no limit: it gives {MAX_HEAP_BYTES} bytes")
     return blocks
 
 

@@ -20,8 +20,8 @@ NO_DEVICE, UNSUPPORTED = Error.Error_DeviceNotFound, Error.Error_NotSupported
 @case
 def devices_are_counted(bench: Bench) -> None:
     with bench.runtime() as runtime:
-        most, count = runtime.invoke("getMaxDevices"), runtime.invoke("getNumDevices")
-        check("whether there is a device, and no more than are supported", 1 <= count <= most, True)
+        maximum, count = runtime.invoke("getMaxDevices"), runtime.invoke("getNumDevices")
+        check("whether there is a device, and no more than are supported", 1 <= count <= maximum, True)
 
 
 @case
@@ -107,8 +107,10 @@ def one_network_at_a_time(bench: Bench) -> None:
 @case
 def tensors_are_described(bench: Bench) -> None:
     with bench.loaded() as runtime:
-        check("the names of the inputs", [ffi.string(one.name) for one in runtime.tensors("Input")], [b"x", b"s"])
-        check("the names of the outputs", [ffi.string(one.name) for one in runtime.tensors("Output")], [b"y", b"z"])
+        check("the names of the inputs", [ffi.string(tensor.name) for tensor in runtime.tensors("Input")], [b"x", b"s"])
+        check(
+            "the names of the outputs", [ffi.string(tensor.name) for tensor in runtime.tensors("Output")], [b"y", b"z"]
+        )
         y = runtime.get("getOutputTensorDesc", 0)
         check("the bytes of y", y.bufferSize, networks.OUTPUTS * 4)
         check("type and format of y", (y.dataType, y.dataFormat), (DataType.FLOAT, DataFormat.LINEAR))
@@ -142,9 +144,9 @@ def the_batch_is_that_of_all_tensors(bench: Bench) -> None:
         for size, kind, number in ((5, "Input", 1), (networks.MAX_BATCH, "Output", 0), (1, "Input", 0)):
             set_batch(runtime, size, kind, number)
             tensors = [*runtime.tensors("Input"), *runtime.tensors("Output")]
-            check("the batch of all tensors", [one.dims[0] for one in tensors], [size] * 4)
+            check("the batch of all tensors", [tensor.dims[0] for tensor in tensors], [size] * 4)
             widths = (networks.INPUTS, networks.INPUTS, networks.OUTPUTS, networks.INPUTS)
-            check("their bytes", [one.bufferSize for one in tensors], [width * size * 4 for width in widths])
+            check("their bytes", [tensor.bufferSize for tensor in tensors], [width * size * 4 for width in widths])
 
 
 @case
@@ -254,12 +256,12 @@ def tensors_are_bound_anew(bench: Bench) -> None:
 
 @case
 def two_runtimes(bench: Bench) -> None:
-    with bench.loaded() as one, bench.loaded("other") as two:
-        first, second = Bound(one, 6), Bound(two, 6)
+    with bench.loaded() as runtime, bench.loaded("other") as other_runtime:
+        first, second = Bound(runtime, 6), Bound(other_runtime, 6)
         for seed in range(2):
             first.check_batch(6, seed=seed)
             second.check_batch(3, "other", seed)
-        one.call("unload", 0)
+        runtime.call("unload", 0)
         second.check_batch(6, "other")
 
 

@@ -29,7 +29,7 @@ class _Caller:
     """Calls functions by their prototypes."""
 
     def __init__(self, prototypes: Sequence[Function]) -> None:
-        self._prototypes = {one.name: one for one in prototypes}
+        self._prototypes = {prototype.name: prototype for prototype in prototypes}
 
     def invoke(self, name: str, *arguments: Any) -> Any:
         """Call a function, and return what it returns."""
@@ -44,9 +44,9 @@ class _Caller:
 
     def get(self, name: str, *arguments: Any) -> Any:
         """What a function answers through the pointer that stands where there are no arguments any more."""
-        answer = ffi.new(self._prototypes[name].parameters[len(arguments)].type)
-        self.call(name, *arguments, answer)
-        return answer[0]
+        output = ffi.new(self._prototypes[name].parameters[len(arguments)].type)
+        self.call(name, *arguments, output)
+        return output[0]
 
 
 class Client(_Caller):
@@ -65,10 +65,10 @@ class Client(_Caller):
 
     def runtime(self) -> Runtime:
         """A new runtime."""
-        made = self.invoke(CREATE)
-        if not made:
+        handle = self.invoke(CREATE)
+        if not handle:
             raise FailedCallError(None, "createRuntime answers NULL")
-        return Runtime(self, made)
+        return Runtime(self, handle)
 
     def open(self, instance: int = 0) -> Device:
         """A device, in a session of its own."""
@@ -82,7 +82,7 @@ class Runtime(_Caller):
         super().__init__(METHODS)
         self._client = client
         self._pointer = pointer
-        self._places = {one.name: place for place, one in enumerate(METHODS)}
+        self._places = {method.name: place for place, method in enumerate(METHODS)}
 
     def invoke(self, name: str, *arguments: Any) -> Any:
         """Call a method."""
@@ -140,5 +140,5 @@ class Device:
     def submit(self, *tasks: tuple[int, Sequence[tuple[Any, int]]]) -> None:
         """Run tasks: each a batch, and memories as handles with sizes."""
         lists = [ffi.new("NvDlaMemDesc[]", memories) for _, memories in tasks]
-        made = [(batch, len(memories), list_) for (batch, memories), list_ in zip(tasks, lists, strict=True)]
-        self.call("NvDlaSubmit", ffi.new("NvDlaTask[]", made), len(made))
+        native_tasks = [(batch, len(memories), list_) for (batch, memories), list_ in zip(tasks, lists, strict=True)]
+        self.call("NvDlaSubmit", ffi.new("NvDlaTask[]", native_tasks), len(native_tasks))

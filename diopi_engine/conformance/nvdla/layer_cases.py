@@ -31,18 +31,18 @@ def sessions_and_devices(bench: Bench) -> None:
 
 @case
 def handles_of_other_sessions(bench: Bench) -> None:
-    with bench.device() as device, bench.device() as other:
-        handle, address = other.allocate(100, Heap.DRAM)
+    with bench.device() as device, bench.device() as second:
+        handle, address = second.allocate(100, Heap.DRAM)
         with refused("allocating on a device of another session", UNKNOWN):
             pointers = ffi.new("void**"), ffi.new("void**")
-            bench.client.call("NvDlaAllocMem", device.session, other.handle, *pointers, 100, Heap.DRAM)
+            bench.client.call("NvDlaAllocMem", device.session, second.handle, *pointers, 100, Heap.DRAM)
         with refused("freeing memory of another session", UNKNOWN):
             device.call("NvDlaFreeMem", handle, address, 100)
         with refused("a session for a device", UNKNOWN):
             bench.client.call("NvDlaFreeMem", device.session, device.session, handle, address, 100)
         with refused("running memory of another session", UNKNOWN):
             device.submit((1, [(handle, 100)]))
-        other.call("NvDlaFreeMem", handle, address, 100)
+        second.call("NvDlaFreeMem", handle, address, 100)
 
 
 @case
@@ -53,9 +53,9 @@ def memory_of_both_heaps(bench: Bench) -> None:
             memory = as_array(address, 250)
             memory[:] = 1
             check(f"the sum of what was written to {heap.name}", memory.sum(), 250)
-            for what, wrong in {"address": (ffi.cast("char*", address) + 4, 1000), "size": (address, 999)}.items():
-                with refused(f"freeing memory with another {what}", BAD):
-                    device.call("NvDlaFreeMem", handle, *wrong)
+            for subject, invalid in {"address": (ffi.cast("char*", address) + 4, 1000), "size": (address, 999)}.items():
+                with refused(f"freeing memory with another {subject}", BAD):
+                    device.call("NvDlaFreeMem", handle, *invalid)
             device.call("NvDlaFreeMem", handle, address, 1000)
             with refused("freeing memory twice", UNKNOWN):
                 device.call("NvDlaFreeMem", handle, address, 1000)
@@ -82,8 +82,8 @@ def heaps_have_limits(bench: Bench) -> None:
 def closing_frees_memory(bench: Bench) -> None:
     with bench.device() as device:
         before = room(device, Heap.SRAM)
-        with bench.device() as other:
-            other.allocate(1000, Heap.SRAM)
+        with bench.device() as second:
+            second.allocate(1000, Heap.SRAM)
             check("whether memory is taken", room(device, Heap.SRAM) < before, True)
         check("what can be allocated when the device is closed", room(device, Heap.SRAM), before)
 
@@ -92,13 +92,13 @@ def closing_frees_memory(bench: Bench) -> None:
 def tasks_run_in_order(bench: Bench) -> None:
     with bench.device() as device:
         program, (x, s, y, z, end) = _program(bench, device), _memories(device, 5)
-        given = inputs(3)
-        for (_, address, _), value in zip((x, s), given, strict=True):
+        arrays = inputs(3)
+        for (_, address, _), value in zip((x, s), arrays, strict=True):
             as_array(address, value.size)[:] = value.ravel()
         tasks = [[program, *map(_described, memories)] for memories in ((x, s, y, z), (z, s, y, end))]
         device.submit(*[(3, memories) for memories in tasks])
-        first = networks.expected("pair", *given)
-        for place, value in zip((z, y, end), [first[1], *networks.expected("pair", first[1], given[1])], strict=True):
+        first = networks.expected("pair", *arrays)
+        for place, value in zip((z, y, end), [first[1], *networks.expected("pair", first[1], arrays[1])], strict=True):
             check_array("an output", as_array(place[1], value.size).reshape(value.shape), value)
 
 
@@ -110,9 +110,14 @@ def tasks_that_can_not_be(bench: Bench) -> None:
         good = [program, *map(_described, memories)]
         lacking, small = good[:-1], [*good[:-1], (good[-1][0], 15)]
         large, shared = [*good[:-1], (good[-1][0], WIDTH + 1)], [*good[:-1], good[1]]
-        wrong = {"a tensor too few": lacking, "too small": small, "beyond their ends": large, "for two tensors": shared}
-        for what, list_ in wrong.items():
-            with refused(f"memories {what}", BAD):
+        invalid = {
+            "a tensor too few": lacking,
+            "too small": small,
+            "beyond their ends": large,
+            "for two tensors": shared,
+        }
+        for subject, list_ in invalid.items():
+            with refused(f"memories {subject}", BAD):
                 device.submit((1, good), (1, list_))
         for batch in (0, networks.MAX_BATCH + 1):
             with refused(f"a batch of {batch}", BAD):
@@ -134,10 +139,10 @@ def _program(bench: Bench, device: Device) -> tuple[object, int]:
 
 def _memories(device: Device, count: int) -> list[tuple[object, object, int]]:
     """Memories for tensors, all zero."""
-    made = [(*device.allocate(WIDTH, Heap.DRAM), WIDTH) for _ in range(count)]
-    for _, address, _ in made:
+    allocations = [(*device.allocate(WIDTH, Heap.DRAM), WIDTH) for _ in range(count)]
+    for _, address, _ in allocations:
         as_array(address, WIDTH // 4)[:] = 0
-    return made
+    return allocations
 
 
 def _described(block: tuple[object, object, int]) -> tuple[object, int]:

@@ -42,15 +42,15 @@ def one_memory_for_two_tensors(bench: Bench) -> None:
 
 @case
 def handles_of_nothing(bench: Bench) -> None:
-    with bench.loaded() as runtime, bench.loaded("other") as other:
-        theirs, _ = other.allocate(1000)
-        for what, handle in {"of another runtime": theirs, "of nothing": ffi.cast("void*", 8)}.items():
+    with bench.loaded() as runtime, bench.loaded("other") as second:
+        theirs, _ = second.allocate(1000)
+        for subject, handle in {"of another runtime": theirs, "of nothing": ffi.cast("void*", 8)}.items():
             for kind in KINDS:
-                with refused(f"binding memory {what}", UNKNOWN):
+                with refused(f"binding memory {subject}", UNKNOWN):
                     runtime.call(f"bind{kind}Tensor", 0, handle)
-            with refused(f"freeing memory {what}", UNKNOWN):
+            with refused(f"freeing memory {subject}", UNKNOWN):
                 runtime.call("freeSystemMemory", handle, 1000)
-        other.call("freeSystemMemory", theirs, 1000)
+        second.call("freeSystemMemory", theirs, 1000)
 
 
 @case

@@ -76,10 +76,10 @@ void nvdla::destroyRuntime(IRuntime* runtime) {{
 
 def build(folder: Path) -> Path:
     """Build the library in `folder`, which is made; its path. ExportError when it can't be built."""
-    functions = "".join(_function(number, one) for number, one in enumerate(SERVED))
-    layer = _listed(f"(function_t){one.name}" for one in PORTABILITY)
+    functions = "".join(_function(number, method) for number, method in enumerate(SERVED))
+    layer = _listed(f"(function_t){function.name}" for function in PORTABILITY)
     text = _C.format(table=TABLE, count=len(SERVED), layer=layer, functions=functions)
-    declarations = "".join(f"{_signature(one)};\n" for one in INNER)
+    declarations = "".join(f"{_signature(declaration)};\n" for declaration in INNER)
     class_ = _CPP.format(declarations=declarations, methods="".join(map(_method, METHODS)))
     roots = [Path(headers.__file__).parents[2]]
     return build_library(text, folder / LIBRARY, roots, include=headers.INCLUDE_DIR, in_cpp=class_)

@@ -209,8 +209,8 @@ def _set(loaded: Loaded, binding: Binding, tensor: Any) -> None:
     if not tensor:
         raise bad("tensor is NULL")
     batch = batch_of(tensor, binding, loaded.batch, loaded.manifest.max_batch)
-    for one, memory in loaded.bound.items():
-        _check_size(one, memory, batch)
+    for name, memory in loaded.bound.items():
+        _check_size(name, memory, batch)
     loaded.batch = batch
 
 
@@ -232,7 +232,7 @@ def freeSystemMemory(runtime: Runtime, handle: Any, size: int) -> None:
     memory = runtime.memory(handle)
     if size != memory.size:
         raise bad(f"{size} bytes are freed, {memory.size} were allocated")
-    if used := [one.name for one, its in runtime.bound.items() if its is memory]:
+    if used := [name.name for name, bound_memory in runtime.bound.items() if bound_memory is memory]:
         raise CallError(Error.Error_Busy, f"the memory is bound to {', '.join(used)}")
     runtime.free(memory)
     del runtime.memories[number_of(handle)]
@@ -259,8 +259,8 @@ def _bind(runtime: Runtime, bindings: Sequence[Binding], number: int, handle: An
 @call
 def submit(runtime: Runtime) -> None:
     loaded = runtime.loaded
-    if missing := [one.name for one in loaded.manifest.bindings if one not in loaded.bound]:
+    if missing := [binding.name for binding in loaded.manifest.bindings if binding not in loaded.bound]:
         raise CallError(Error.Error_NotInitialized, f"not bound: {', '.join(missing)}")
-    memories = [loaded.loadable, *(loaded.bound[one] for one in loaded.manifest.bindings)]
+    memories = [loaded.loadable, *(loaded.bound[binding] for binding in loaded.manifest.bindings)]
     described = [(memory.handle, memory.size) for memory in memories]
     runtime.layer.submit(runtime.session, runtime.devices[loaded.instance], loaded.batch, described)

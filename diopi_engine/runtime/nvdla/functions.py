@@ -10,12 +10,12 @@ from diopi_engine.proto.nvdla import METHODS, PORTABILITY
 
 def _inner(method: Function) -> Function:
     """What a method calls: its runtime is a parameter, and what is no NvError an output."""
-    answer = f"{method.returns}* answer" if method.returns != "NvError" else ""
-    declared = ", ".join(text for text in ("void* runtime", method.declared, answer) if text)
+    output = f"{method.returns}* answer" if method.returns != "NvError" else ""
+    declared = ", ".join(text for text in ("void* runtime", method.declared, output) if text)
     return replace(method, declared=declared, returns="NvError")
 
 
-LAYER = [one for one in PORTABILITY if one.name != "NvDlaDebugPrintf"]
+LAYER = [function for function in PORTABILITY if function.name != "NvDlaDebugPrintf"]
 """The portability layer, but for what needs no Python."""
 
 INNER = [

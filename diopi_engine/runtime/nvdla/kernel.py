@@ -157,13 +157,13 @@ def _job(opened: OpenDevice, task: Any) -> tuple[Program, int, list[Array]]:
     if not task.addressList or not task.numAddresses:
         raise bad(f"a task has {task.numAddresses} memories at {task.addressList}, expected those of a loadable")
     described = [task.addressList[n] for n in range(task.numAddresses)]
-    memories = [HANDLES.find(Memory, number_of(one.handle)) for one in described]
-    for memory, one in zip(memories, described, strict=True):
+    memories = [HANDLES.find(Memory, number_of(descriptor.handle)) for descriptor in described]
+    for memory, descriptor in zip(memories, described, strict=True):
         _check_of(opened, memory)
-        if one.size > len(memory.bytes):
-            raise bad(f"a task uses {one.size} bytes of memory that has {len(memory.bytes)}")
+        if descriptor.size > len(memory.bytes):
+            raise bad(f"a task uses {descriptor.size} bytes of memory that has {len(memory.bytes)}")
     program = memories[0].program(described[0].size, opened.device)
-    _check(program, task.batchSize, memories, [one.size for one in described])
+    _check(program, task.batchSize, memories, [descriptor.size for descriptor in described])
     return program, task.batchSize, [memory.bytes for memory in memories[1:]]
 
 
@@ -178,5 +178,5 @@ def _check(program: Program, batch: int, memories: Sequence[Memory], sizes: Sequ
         needed = bytes_of(binding, batch)
         if size < needed:
             raise bad(f"{binding.name} has {size} bytes, a batch of {batch} needs {needed}")
-        if not binding.is_input and sum(memory is one for one in memories) > 1:
+        if not binding.is_input and sum(memory is candidate for candidate in memories) > 1:
             raise bad(f"output {binding.name} is in memory that is used for something else")

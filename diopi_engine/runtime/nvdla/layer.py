@@ -16,14 +16,15 @@ class Layer:
 
     def __init__(self, functions: Any) -> None:
         self._functions = {
-            one.name: ffi.cast(_pointer(one), function) for one, function in zip(PORTABILITY, functions, strict=True)
+            prototype.name: ffi.cast(_pointer(prototype), function)
+            for prototype, function in zip(PORTABILITY, functions, strict=True)
         }
 
     def call(self, name: str, *arguments: Any) -> None:
         """Call a function; CallError with what it answers if it fails."""
-        answered = self._functions[name](*arguments)
-        if answered is not None and answered != Error.Success:
-            raise CallError(Error.find(answered) or Error.Error_Internal, f"{name} answers {answered}")
+        result = self._functions[name](*arguments)
+        if result is not None and result != Error.Success:
+            raise CallError(Error.find(result) or Error.Error_Internal, f"{name} answers {result}")
 
     def initialize(self) -> Any:
         """A session."""

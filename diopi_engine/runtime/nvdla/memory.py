@@ -30,23 +30,23 @@ class HeapSpace:
     def __init__(self, name: str, limit: int) -> None:
         self._name = name
         self.limit = limit
-        self.taken = 0
+        self.used = 0
 
     def allocate(self, size: int) -> Array:
         """So many bytes, all zero. NvError_InsufficientMemory, with nothing taken."""
-        if _whole(size) > self.limit - self.taken:
-            reason = f"{size} bytes of {self._name}, of whose {self.limit} {self.limit - self.taken} are free"
+        if _whole(size) > self.limit - self.used:
+            reason = f"{size} bytes of {self._name}, of whose {self.limit} {self.limit - self.used} are free"
             raise CallError(Error.Error_InsufficientMemory, reason)
         try:
             room: Any = mmap.mmap(-1, _whole(size), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except OSError as error:
             raise CallError(Error.Error_InsufficientMemory, f"{size} bytes of the system's memory: {error}") from None
-        self.taken += _whole(size)
+        self.used += _whole(size)
         return np.frombuffer(room, np.uint8)[:size]
 
     def free(self, memory: Array) -> None:
         """Count memory as free; it goes when nothing uses it any more."""
-        self.taken -= _whole(len(memory))
+        self.used -= _whole(len(memory))
 
 
 def _whole(size: int) -> int:

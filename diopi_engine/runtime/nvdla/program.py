@@ -51,15 +51,15 @@ class Program:
         engine = read_engine(data)
         self.manifest = engine.manifest
         lanes = [[device.jax_devices[core] for core in lane] for lane in _lanes(engine, device)]
-        with _answered():
+        with _report_errors():
             self._execution = Execution(engine, lanes)
 
     def run(self, batch: int, memories: Sequence[Array]) -> None:
         """Run it on inputs and outputs, in the order of its bindings, that have bytes enough."""
         bindings = self.manifest.bindings
-        arrays = [_array(memory, one, batch) for memory, one in zip(memories, bindings, strict=True)]
+        arrays = [_array(memory, binding, batch) for memory, binding in zip(memories, bindings, strict=True)]
         inputs = len(self.manifest.inputs)
-        with _answered():
+        with _report_errors():
             self._execution.execute(batch, arrays[:inputs], arrays[inputs:])
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ def _lanes(engine: Engine, device: Device) -> list[Lane]:
 
 
 @contextmanager
-def _answered() -> Iterator[None]:
+def _report_errors() -> Iterator[None]:
     try:
         yield
     except CallError as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 from diopi_engine.proto.declarations import Function, Parameter
 from diopi_engine.proto.nvdla import PORTABILITY, Error, Heap
-from diopi_engine.runtime.errors import Answers
+from diopi_engine.runtime.errors import ResultCodes
 from diopi_engine.runtime.nvdla.driver import runtime_of
 from diopi_engine.runtime.nvdla.ffi import CALLS, bad, ffi, number_of
 from diopi_engine.runtime.nvdla.functions import SERVED
@@ -22,7 +22,7 @@ _KINDS: dict[str, type[Any]] = {"session_handle": Session, "device_handle": Open
 _OUTPUTS = ("void**", "int*", "NvU16*", "NvDlaTensor*")
 """Pointers to what a call answers."""
 
-_ANSWERS = Answers(Error.Success, Error.Error_InsufficientMemory, Error.Error_Internal)
+_RESULT_CODES = ResultCodes(Error.Success, Error.Error_InsufficientMemory, Error.Error_Internal)
 
 
 def serve(address: int) -> None:
@@ -33,7 +33,7 @@ def serve(address: int) -> None:
 def _fill(address: int) -> list[Any]:
     exported: Any = ffi.cast("struct nvdla_exported*", address)
     layer = Layer(exported.layer[0 : len(PORTABILITY)])
-    functions = [_callback(one, layer) for one in SERVED]
+    functions = [_callback(function, layer) for function in SERVED]
     for number, function in enumerate(functions):
         exported.functions[number] = ffi.cast("function_t", function)
     return functions
@@ -41,10 +41,10 @@ def _fill(address: int) -> list[Any]:
 
 def _callback(function: Function, layer: Layer) -> Any:
     types = ", ".join(parameter.type for parameter in function.parameters)
-    answer = _ANSWERS.to(function.name, _receiver(function, layer), layer.print)
+    callback = _RESULT_CODES.to(function.name, _receiver(function, layer), layer.print)
     if function.returns == "void":
-        return ffi.callback(f"void({types})", lambda *values: (answer(*values), None)[1])
-    return ffi.callback(f"NvError({types})", answer, error=Error.Error_Internal)
+        return ffi.callback(f"void({types})", lambda *values: (callback(*values), None)[1])
+    return ffi.callback(f"NvError({types})", callback, error=Error.Error_Internal)
 
 
 def _receiver(function: Function, layer: Layer) -> Callable[..., None]:
@@ -58,13 +58,15 @@ def _receiver(function: Function, layer: Layer) -> Callable[..., None]:
         for n in outputs:
             if not values[n]:
                 raise bad(f"{parameters[n].name} is NULL")
-        given = [_given(one, values[n]) for n, one in enumerate(parameters) if n not in outputs]
-        _write([values[n] for n in outputs], call(*given))
+        arguments = [
+            _convert_argument(parameter, values[n]) for n, parameter in enumerate(parameters) if n not in outputs
+        ]
+        _write([values[n] for n in outputs], call(*arguments))
 
     return receive
 
 
-def _given(parameter: Parameter, value: Any) -> Any:
+def _convert_argument(parameter: Parameter, value: Any) -> Any:
     """An argument of C as the call takes it."""
     if kind := _KINDS.get(parameter.name):
         return HANDLES.find(kind, number_of(value))
@@ -79,8 +81,8 @@ def _given(parameter: Parameter, value: Any) -> Any:
     return value
 
 
-def _write(outputs: Sequence[Any], answer: Any) -> None:
+def _write(outputs: Sequence[Any], result: Any) -> None:
     """Write what a call returned, several values as a tuple."""
-    answers = answer if isinstance(answer, tuple) else [answer][: len(outputs)]
-    for pointer, one in zip(outputs, answers, strict=True):
-        pointer[0] = ffi.cast("void*", one) if ffi.typeof(pointer) is ffi.typeof("void**") else one
+    results = result if isinstance(result, tuple) else [result][: len(outputs)]
+    for pointer, value in zip(outputs, results, strict=True):
+        pointer[0] = ffi.cast("void*", value) if ffi.typeof(pointer) is ffi.typeof("void**") else value

@@ -38,9 +38,11 @@ def batch_of(tensor: Any, binding: Binding, batch: int, max_batch: int) -> int:
         raise bad(f"{binding.name} is set to a batch of {wanted}, expected 1 to {max_batch}")
     expected = ffi.new("NvDlaTensor*", described(binding, wanted, max_batch))
     for field in ("name", "dataType", "dataFormat", "numDims", "dims", "maxBatch"):
-        its, found = _plain(getattr(expected, field)), _plain(getattr(tensor, field))
-        if its != found:
-            raise CallError(Error.Error_NotSupported, f"{field} of {binding.name} is set to {found}, it is {its}")
+        described_value, found = _plain(getattr(expected, field)), _plain(getattr(tensor, field))
+        if described_value != found:
+            raise CallError(
+                Error.Error_NotSupported, f"{field} of {binding.name} is set to {found}, it is {described_value}"
+            )
     return wanted
 
 

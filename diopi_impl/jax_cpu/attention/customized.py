@@ -14,6 +14,8 @@ from diopi_impl.jax_cpu.attention.flash import draws
 from diopi_impl.jax_cpu.attention.sequences import rule_of, sight_of_one_length, sight_of_packed
 from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
+Shape = tuple[int, ...]
+
 COPIES = 8
 """How many times a saved statistic is there."""
 
@@ -49,15 +51,20 @@ def _in_rows_each(q: Array, k: Array, v: Array, layout: str, heads: int) -> tupl
     return queries, _in_rows(k, layout, key_heads), _in_rows(v, layout, key_heads)
 
 
-def _hidden(mask: Array | None, causal: bool, queries: int, keys: int) -> Array | None:
-    """The mask, unless a small triangle stands for a large one, which the rule has already."""
+def _hidden(mask: Array | None, causal: bool, pairs: Shape, fronts: Sequence[Shape] = ((),)) -> Array | None:
+    """Return the mask; None if there is none, and where a small triangle stands for what the causal rule has already.
+
+    `pairs` are the numbers of queries and keys; `fronts` are the axes that the mask may have in front of these.
+    """
     if mask is None:
         if causal:
             raise ValueError("attention_mask is NULL, expected the causal triangle where is_causal is set")
         return None
-    if causal and mask.shape == (TRIANGLE,) * 2 and min(queries, keys) > TRIANGLE:
+    if causal and mask.shape[-2:] == (TRIANGLE,) * 2 and min(pairs) > TRIANGLE:
         return None
-    check_shapes((queries, keys), attention_mask=mask)
+    shapes = [(*front, *pairs) for front in fronts]
+    if mask.shape not in shapes:
+        raise ValueError(f"attention_mask has shape {mask.shape}, expected {' or '.join(map(str, shapes))}")
     return mask
 
 
@@ -91,8 +98,10 @@ def _saved_lse(softmax_max: Array, softmax_sum: Array, statistics: Sequence[int]
 def _sight_of_layout(q: Array, k: Array, slopes: Array | None, mask: Array | None, causal: bool, gen: Array) -> Sight:
     """Of tensors as [batch, rows, heads, head size]."""
     sight = sight_of_one_length(q, k, slopes, gen, top_left=True)
-    hidden = _hidden(mask, causal, q.shape[1], k.shape[1])
-    return sight._replace(hidden=None if hidden is None else hidden[None])
+    hidden = _hidden(mask, causal, (q.shape[1], k.shape[1]), ((), (1, 1), (q.shape[0], 1)))
+    if hidden is None:
+        return sight
+    return sight._replace(hidden=hidden[None] if hidden.ndim == 2 else hidden[:, 0])
 
 
 @draws("diopiCustomizedFlashAttention")
@@ -165,7 +174,7 @@ def _sight_of_ends(
     """Of packed tensors: the corner of the mask that belongs to a sequence hides its keys."""
     begins = jnp.array((0, *ends[0])), jnp.array((0, *ends[1]))
     sight = sight_of_packed(q, k, begins, slopes, gen, top_left=True)
-    hidden = _hidden(mask, causal, *longest)
+    hidden = _hidden(mask, causal, longest)
     if hidden is None:
         return sight
     places = (jnp.clip(rows.place[0], 0, most - 1) for rows, most in zip(sight[:2], longest, strict=True))

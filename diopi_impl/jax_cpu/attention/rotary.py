@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,6 @@ import jax.numpy as jnp
 from jax import Array
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.sizes import check_shapes
 
 
 def _rotated(a: Array, b: Array, cos: Sequence[Array], sin: Sequence[Array]) -> tuple[Array, Array]:
@@ -42,6 +42,19 @@ def _rotated_heads(name: str, x: Array, cos: Array, sin: Array, dim: int) -> Arr
     if x.shape[-1] % dim or (x.ndim > 2 and x.shape[-1] != dim):
         raise ValueError(f"{name} has shape {x.shape}, expected heads of {dim} elements in the last axis")
     heads = x.reshape(len(x), x.shape[1] // dim, dim) if x.ndim == 2 else x
-    check_shapes((heads.shape[-3], 1, dim), cos=cos, sin=sin)
+    cos, sin = (_angles(which, angles, x, heads, dim) for which, angles in (("cos", cos), ("sin", sin)))
     (first, second), cosines, sines = (jnp.split(part, 2, -1) for part in (heads, cos, sin))
     return jnp.concatenate(_rotated(first, second, cosines, sines), -1).reshape(x.shape)
+
+
+def _angles(name: str, angles: Array, x: Array, heads: Array, dim: int) -> Array:
+    """Return cosines or sines in a shape that broadcasts against `heads`; ValueError if they do not fit its tokens."""
+    given, tokens = angles.shape, heads.shape[:-2]
+    if x.ndim == 2 and angles.ndim > 2:
+        angles = angles.reshape(math.prod(given[:-2]), *given[-2:])
+    while angles.ndim > heads.ndim and angles.shape[0] == 1:
+        angles = angles[0]
+    fits = angles.shape[-3:] == (tokens[-1], 1, dim) and angles.ndim <= heads.ndim
+    if not fits or any(n not in (1, size) for n, size in zip(angles.shape[-4::-1], tokens[-2::-1], strict=False)):
+        raise ValueError(f"{name} has shape {given}, expected {(*tokens, 1, dim)} or {(tokens[-1], 1, dim)}")
+    return angles

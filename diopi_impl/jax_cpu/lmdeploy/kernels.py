@@ -47,17 +47,17 @@ def fused_silu_ffn(
     workspace_size: int,
     fusion_level: int,
 ) -> tuple[Array]:
-    check_shapes(weight1.shape, weight2=weight2)
-    check_shapes(weight1.shape[::-1], weight3=weight3)
-    return ((jax.nn.silu(inoutput @ weight1) * (inoutput @ weight2)) @ weight3,)
+    check_shapes(weight1.shape[::-1], weight2=weight2)
+    check_shapes(weight1.shape, weight3=weight3)
+    return ((jax.nn.silu(inoutput @ weight1) * (inoutput @ weight3)) @ weight2,)
 
 
 # Sampling set-up
 
 
 def _chosen(values: Array, size: int, value: float) -> Array:
-    """Those of the sequences if there are any, else one for all."""
-    return values if size > 0 else jnp.full_like(values, value)
+    """The sequences' own values if there are several, else one value for all sequences."""
+    return values if size > 1 else jnp.full_like(values, value)
 
 
 @vendor.implements("diopiSetupTopkRuntimeArgsInp")

@@ -25,18 +25,18 @@ def upfirdn2d(
     check_rank(4, input=input)
     check_rank(2, kernel=kernel)
     check_positive(up_x=up_x, up_y=up_y, down_x=down_x, down_y=down_y)
-    (n, c, h, w), (kh, kw) = input.shape, kernel.shape
+    (major, h, w, minor), (kh, kw) = input.shape, kernel.shape
     size = (h * up_y + pad_y0 + pad_y1 - kh) // down_y + 1, (w * up_x + pad_x0 + pad_x1 - kw) // down_x + 1
     if min(*size, kh, kw) < 1:
         raise ValueError(f"input has shape {input.shape}, kernel {kernel.shape}, which leaves a result of size {size}")
-    if not n * c:
-        return jnp.zeros((n, c, *size), input.dtype)
+    if not major * minor:
+        return jnp.zeros((major, *size, minor), input.dtype)
     filtered = lax.conv_general_dilated(
-        input.reshape(n * c, 1, h, w),
+        jnp.moveaxis(input, 3, 1).reshape(major * minor, 1, h, w),
         kernel[jnp.newaxis, jnp.newaxis, ::-1, ::-1].astype(input.dtype),
         (down_y, down_x),
         ((pad_y0, pad_y1 + up_y - 1), (pad_x0, pad_x1 + up_x - 1)),
         lhs_dilation=(up_y, up_x),
         precision="highest",
     )
-    return filtered.reshape(n, c, *size)
+    return jnp.moveaxis(filtered.reshape(major, minor, *size), 1, 3)

@@ -14,8 +14,9 @@ Axes = tuple[int, ...]
 
 
 def standardised(x: Array, axes: Axes, eps: float) -> tuple[Array, Array, Array, Array]:
-    """(x − mean)·invstd over axes, with mean, biased variance and invstd, the axes kept."""
-    mean = x.mean(axes, keepdims=True)
+    """(x − mean)·invstd over axes, with mean, biased variance and invstd, the axes kept; no values have the mean 0."""
+    is_empty = any(x.shape[axis] == 0 for axis in axes)
+    mean = x.sum(axes, keepdims=True) if is_empty else x.mean(axes, keepdims=True)
     var = jnp.square(x - mean).mean(axes, keepdims=True)
     mean, invstd = lax.optimization_barrier((mean, 1 / jnp.sqrt(var + eps)))  # else x - mean is stored and read again
     return (x - mean) * invstd, mean, var, invstd

@@ -160,20 +160,21 @@ DIOPI_WEAK diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTe
                                                diopiConstTensorHandle_t running_var, diopiConstTensorHandle_t save_mean,
                                                diopiConstTensorHandle_t save_invstd, bool training, double eps);
 
-/** Rectifier max(input, 0): +0 for negative input; its sign for −0 is left open. Source: torch.relu. */
+/** Rectifier max(input, 0): +0 for negative input, while −0 stays −0. Source: torch.relu. */
 DIOPI_WEAK diopiError_t diopiRelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiRelu`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Rectifier max(input, 0): +0 for negative input; its sign for −0 is left open. Source: torch.relu.
+ * Rectifier max(input, 0): +0 for negative input, while −0 stays −0. Source: torch.relu.
  */
 DIOPI_WEAK diopiError_t diopiReluInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * input bounded to [min_val, max_val]; min_val ≤ max_val. Integer input truncates the bounds to its dtype.
+ * input bounded to [min_val, max_val], min_val ≤ max_val; both numbers are first converted to input's dtype.
  *
+ * A zero keeps its sign where a bound is 0.
  * Source: torch.nn.functional.hardtanh.
  */
 DIOPI_WEAK diopiError_t diopiHardtanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
@@ -183,8 +184,9 @@ DIOPI_WEAK diopiError_t diopiHardtanh(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place form of `diopiHardtanh`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * input bounded to [min_val, max_val]; min_val ≤ max_val. Integer input truncates the bounds to its dtype.
+ * input bounded to [min_val, max_val], min_val ≤ max_val; both numbers are first converted to input's dtype.
  *
+ * A zero keeps its sign where a bound is 0.
  * Source: torch.nn.functional.hardtanh.
  */
 DIOPI_WEAK diopiError_t diopiHardtanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
@@ -319,6 +321,7 @@ DIOPI_WEAK diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t ctx, diopiTe
 /**
  * As `diopiMaxPool1d`, and the positions of the maxima in `indices`, of out's shape.
  *
+ * Of several equal maxima the first counts, of several NaNs the last.
  * Source: torch.nn.functional.max_pool1d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool1dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -350,6 +353,7 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1d(diopiContextHandle_t ctx, diopiTe
 /**
  * As `diopiAdaptiveMaxPool1d`, and the positions of the maxima in `indices`, of out's shape.
  *
+ * Of several equal maxima the first counts, of several NaNs the last.
  * Source: torch.nn.functional.adaptive_max_pool1d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -446,6 +450,7 @@ DIOPI_WEAK diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * As `diopiMaxPool2d`, and the positions of the maxima in `indices`, of out's shape.
  *
+ * Of several equal maxima the first counts, of several NaNs the last.
  * Source: torch.nn.functional.max_pool2d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -524,6 +529,7 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2d(diopiContextHandle_t ctx, diopiTe
 /**
  * As `diopiAdaptiveMaxPool2d`, and the positions of the maxima in `indices`, of out's shape.
  *
+ * Of several equal maxima the first counts, of several NaNs the last.
  * Source: torch.nn.functional.adaptive_max_pool2d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -581,6 +587,7 @@ DIOPI_WEAK diopiError_t diopiMSELossBackward(diopiContextHandle_t ctx, diopiTens
  *
  * p = σ(x); p_t = p·t + (1 − p)·(1 − t); α_t = alpha·t + (1 − alpha)·(1 − t), or 1 where alpha is negative; BCE as
  * `diopiBCEWithLogits` without weights. inputs, targets: floating, one shape; mean divides by the number of elements.
+ * Where that leaves a loss open, so does this function.
  * Source: Lin et al., "Focal Loss for Dense Object Detection", 2017; torchvision.ops.sigmoid_focal_loss.
  */
 DIOPI_WEAK diopiError_t diopiSigmoidFocalLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -664,7 +671,7 @@ DIOPI_WEAK diopiError_t diopiNLLLossBackward(diopiContextHandle_t ctx, diopiTens
  * `diopiNLLLoss` that also gives its divisor.
  *
  * totalWeight: one element, 0-d or (1), of input's dtype: Σ weight_y over the elements that are not ignored, their
- * number without weight; 0 for reduction none. Source: torch.ops.aten.nll_loss_forward.
+ * number without weight; 0 for reduction none, unless input is (C). Source: torch.ops.aten.nll_loss_forward.
  */
 DIOPI_WEAK diopiError_t diopiNLLLossV2(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiTensorHandle_t totalWeight, diopiConstTensorHandle_t input,
@@ -691,6 +698,7 @@ DIOPI_WEAK diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTe
  * σ(x) = 1/(1 + e⁻ˣ); the logarithms are computed without overflow, ln σ(x) = min(x, 0) − ln(1 + e^−|x|).
  * input, target: one shape; weight, pos_weight: of any type, pos_weight but for bool, broadcast to it, NULL means 1;
  * a pos_weight of 0 in uint8 is left open, for PyTorch wraps 0 − 1 around. mean divides by the number of elements.
+ * The loss of x = −∞, and of x = ∞ with target 1, is left open: PyTorch computes ∞ − ∞ there.
  * Source: torch.nn.functional.binary_cross_entropy_with_logits.
  */
 DIOPI_WEAK diopiError_t diopiBCEWithLogits(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -2674,6 +2682,7 @@ DIOPI_WEAK diopiError_t diopiCumsumBackward(diopiContextHandle_t ctx, diopiTenso
  * Distances of every pair of rows, (Σ |x − y|^p)^(1/p): input1 (…, P, M), input2 (…, R, M), out (…, P, R).
  *
  * p ≥ 0, negative is rejected; p = 0 counts the unequal coordinates, p = inf takes the largest |x − y|; M = 0 gives 0.
+ * The distance is NaN where a difference is NaN, ∞ − ∞ being one; p = inf leaves that open.
  * `compute_mode` lets p = 2 be computed by a matrix product as √(|x|² + |y|² − 2 x·y), less exact for close rows: NULL
  * or 0 where P > 25 or R > 25, 1 always, 2 never; other numbers are rejected. Source: torch.cdist.
  */
@@ -2684,9 +2693,10 @@ DIOPI_WEAK diopiError_t diopiCdist(diopiContextHandle_t ctx, diopiTensorHandle_t
  * Gradient of `diopiCdist` with respect to `input1`, from its result `cdist` (…, P, R), the shape of grad_output.
  *
  * With d = x − y for rows x of input1 and y of input2, D their distance and g the element of grad_output, row x gets
- * the sum over y of g · sign(d) · (|d| / D)^(p−1); p = inf: g · sign(d) in every coordinate where |d| = D; p = 0: 0.
- * D = 0, and d = 0 in a coordinate, give 0. `grad_input` has the broadcast batch axes, (…, P, M). The gradient for
- * input2 is that of the call with the roles exchanged. Source: torch.ops.aten._cdist_backward.
+ * the sum over y of g · sign(d) · (|d| / D)^(p−1); p = inf: g · sign(d) in every coordinate where |d| = D; p = 0: 0,
+ * even if d or g is not finite. D = 0, and d = 0 in a coordinate, give 0; p = inf leaves a NaN in d open.
+ * `grad_input` has the broadcast batch axes, (…, P, M). The gradient for input2 is that of the call with the roles
+ * exchanged. Source: torch.ops.aten._cdist_backward.
  *
  * Where `p` is 0 or 1, `cdist` is not read and may be anything, NULL too: every slope is 0, 1 or −1.
  */
@@ -2830,6 +2840,7 @@ DIOPI_WEAK diopiError_t diopiMaxPool3d(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * As `diopiMaxPool3d`, and the positions of the maxima in `indices`, of out's shape.
  *
+ * Of several equal maxima the first counts, of several NaNs the last.
  * Source: torch.nn.functional.max_pool3d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool3dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -2873,6 +2884,7 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3d(diopiContextHandle_t ctx, diopiTe
 /**
  * As `diopiAdaptiveMaxPool3d`, and the positions of the maxima in `indices`, of out's shape.
  *
+ * Of several equal maxima the first counts, of several NaNs the last.
  * Source: torch.nn.functional.adaptive_max_pool3d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -3039,7 +3051,8 @@ DIOPI_WEAK diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle
  * A negative margin cuts elements off. mode "constant" fills with value, converted to input's dtype, NULL meaning 0;
  * "reflect" mirrors about the edge element, "replicate" repeats it, "circular" continues from the other end of what
  * is left after the cuts; these three pad the last one, two or three axes of an input with one or two
- * axes more than that. A circular margin larger than what is left gives an unspecified result.
+ * axes more than that, whose batch may be empty. A circular margin larger than what is left gives an unspecified
+ * result.
  * Errors: an odd number of entries or more than two an axis, another mode, an input of another rank than these three
  * modes take, a size below 0, a margin not smaller than the axis for reflect or larger than it for circular, a value
  * outside the range of input's dtype (bool takes all). Source: torch.nn.functional.pad.
@@ -3097,6 +3110,7 @@ DIOPI_WEAK diopiError_t diopiNormBackward(diopiContextHandle_t ctx, diopiTensorH
  *
  * running_mean and running_var are results with misleading names: the mean and 1/√(var + eps), in the shape of the
  * axes before begin_norm_axis, float32 for half-precision input or whatever floating dtype the caller made them.
+ * Infinite means, and those of no values, are as `diopiLayerNorm` says.
  * weight, bias: of the shape of the normalised axes. begin_norm_axis may be negative and must name an axis of input.
  * Source: as `diopiLayerNorm`.
  */
@@ -3121,7 +3135,8 @@ DIOPI_WEAK diopiError_t diopiForeachnormScalar(diopiContextHandle_t ctx, diopiTe
  *
  * input: (N, C, …), rank 2 or more; C consecutive channels make num_groups groups of equal size, and a group's mean
  * and var run over its channels and all axes after them. weight, bias: (C). save_mean and save_invstd: mean and
- * 1/√(var + eps), (N, num_groups), in weight's dtype or whatever floating dtype the caller made them.
+ * 1/√(var + eps), (N, num_groups), in weight's dtype or whatever floating dtype the caller made them. Infinite means,
+ * and those of no values, are as `diopiLayerNorm` says.
  * Errors: num_groups < 1 or not a divisor of C, weight or bias of another size.
  * Source: torch.nn.functional.group_norm, torch.native_group_norm.
  */
@@ -3425,9 +3440,9 @@ DIOPI_WEAK diopiError_t diopiRandperm(diopiContextHandle_t ctx, diopiTensorHandl
                                       diopiGeneratorHandle_t generator);
 
 /**
- * Fills `out` with numbers of the normal distribution N(mean, std²); with mean where std is 0.
+ * Fills `out` with numbers of the normal distribution N(mean, std²); with mean if std is 0 or mean is not finite.
  *
- * Errors: std < 0. Source: torch.normal.
+ * An infinite std leaves the results open. Errors: std < 0. Source: torch.normal.
  */
 DIOPI_WEAK diopiError_t diopiNormal(diopiContextHandle_t ctx, diopiTensorHandle_t out, double mean, double std,
                                     diopiGeneratorHandle_t generator);
@@ -3499,8 +3514,9 @@ DIOPI_WEAK diopiError_t diopiMultinomial(diopiContextHandle_t ctx, diopiTensorHa
  *
  * normalized_shape: sizes of the trailing axes to normalise, at least one; weight, bias: of that shape.
  * save_mean, save_invstd: mean and 1/√(var + eps), of the leading axes' shape, with or without a 1 for every
- * normalised axis; float32 for half-precision input, or whatever floating dtype the caller made them.
- * Errors: input does not end in normalized_shape, weight or bias of another shape.
+ * normalised axis; float32 for half-precision input, or whatever floating dtype the caller made them. An infinite mean
+ * is left open, as algorithms that update the mean value by value make NaN of it. Of no values the mean is 0 and
+ * 1/√(var + eps) NaN. Errors: input does not end in normalized_shape, weight or bias of another shape.
  * Source: torch.nn.functional.layer_norm, torch.native_layer_norm.
  */
 DIOPI_WEAK diopiError_t diopiLayerNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
@@ -3595,10 +3611,11 @@ DIOPI_WEAK diopiError_t diopiNormalizeBackward(diopiContextHandle_t ctx, diopiTe
 DIOPI_WEAK diopiError_t diopiCopyInp(diopiContextHandle_t ctx, diopiConstTensorHandle_t src, diopiTensorHandle_t dest);
 
 /**
- * Every result element copies the input element at index ⌊i · d / size⌋ along each of one to three spatial axes.
+ * Every result element copies the input element at index ⌊i · s⌋ along each of one to three spatial axes.
  *
- * i is the result's index, d the input's size. Where i · d / size is a whole number that rounds down in the arithmetic
- * used, the element before it is as good. Source: torch.nn.functional.interpolate, mode "nearest".
+ * i is the result's index, s = d / size the ratio of the input's size to the result's. Where s has no finite binary
+ * expansion but i · s is a whole number, rounding decides between that element and the one before it: either may be
+ * copied, and the gradient of both is left open. Source: torch.nn.functional.interpolate, mode "nearest".
  */
 DIOPI_WEAK diopiError_t diopiUpsampleNearest(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiSize_t size);

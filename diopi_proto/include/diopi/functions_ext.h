@@ -18,7 +18,9 @@ extern "C" {
  *
  * x, out: [..., D], D even. cos, sin: last axis D/2, the other axes broadcast against those of x ([S, 1, D/2] for x
  * of shape [B, S, H, D], say), normally of x's dtype; others are converted to float32 first, float64 for float64 x.
- * out may be x itself. An odd D is an error. Source: Su et al., "RoFormer" (2021).
+ * LMDeploy's DIPU backend (dlinfer) passes x for out. An odd D is an error. Source: Su et al., "RoFormer" (2021).
+ *
+ * `out` may be the tensor of `x`.
  */
 DIOPI_WEAK diopiError_t diopiRotaryEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t x, diopiConstTensorHandle_t cos,
@@ -170,10 +172,10 @@ DIOPI_WEAK diopiError_t diopiFlashAttentionBackward(diopiContextHandle_t ctx, di
  * [B, N, S, D], "BSH" [B, S, N · D], "SBH" [S, B, N · D], the columns of head n being n · D to n · D + D − 1; anything
  * else is an error. `head_num` is the number N of query heads; k and v may have fewer.
  *
- * attention_mask: bool [Sq, Sk], TRUE where the key is NOT visible; NULL hides nothing. `is_causal` requires a mask
- * holding the causal triangle (true for j > i); when Sq and Sk both exceed 2048, a triangle of 2048 × 2048
- * stands for it. Visible is what the mask leaves and, if `is_causal`, j ≤ i (top-left: unlike the core's rule when
- * Sq ≠ Sk). Slopes and windows may be refused: NULL, −1 and −1 are always served.
+ * attention_mask: bool [Sq, Sk], [1, 1, Sq, Sk] or [B, 1, Sq, Sk], TRUE where the key is NOT visible; NULL hides
+ * nothing. `is_causal` requires a mask holding the causal triangle (true for j > i); when Sq and Sk both exceed 2048,
+ * a triangle of 2048 × 2048 stands for it. Visible is what the mask leaves and, if `is_causal`, j ≤ i (top-left:
+ * unlike the core's rule when Sq ≠ Sk). Slopes and windows may be refused: NULL, −1 and −1 are always served.
  *
  * softmax_max and softmax_sum (float32 [B, N, Sq, 8]: a row's maximum and its Σ exp(s − maximum), eight times over),
  * softmax_out (float32, empty) and dropout_mask (uint8, one bit an element of [B, N, Sq, Sk],
@@ -182,6 +184,9 @@ DIOPI_WEAK diopiError_t diopiFlashAttentionBackward(diopiContextHandle_t ctx, di
  *
  * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
  * `window_size_right` is not read and may be anything: a causal call sees no later keys.
+ *
+ * LMDeploy's DIPU backend (dlinfer) passes `q` as [B, S, N, D], `attention_mask` as [1, 1, S, S]. For several
+ * sequences, LMDeploy's DIPU backend (dlinfer) passes `q` as [B, S, N, D], `attention_mask` as [B, 1, S, S].
  */
 DIOPI_WEAK diopiError_t diopiCustomizedFlashAttention(diopiContextHandle_t ctx, diopiTensorHandle_t attention_out,
                                                       diopiTensorHandle_t* dropout_mask,
@@ -203,6 +208,9 @@ DIOPI_WEAK diopiError_t diopiCustomizedFlashAttention(diopiContextHandle_t ctx, 
  * Source: the attention core in the module's description.
  *
  * Where `is_causal` is true, `window_size_right` is not read and may be anything: a causal call sees no later keys.
+ *
+ * LMDeploy's DIPU backend (dlinfer) passes `q` as [B, S, N, D], `attention_mask` as [1, 1, S, S]. For several
+ * sequences, LMDeploy's DIPU backend (dlinfer) passes `q` as [B, S, N, D], `attention_mask` as [B, 1, S, S].
  */
 DIOPI_WEAK diopiError_t diopiCustomizedFlashAttentionBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_q,
                                                               diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v,
@@ -425,11 +433,16 @@ DIOPI_WEAK diopiError_t diopiTokenSoftmaxReduceVInference(diopiContextHandle_t c
  * Token t of sequence b, t < actual_seq_lengths[b], lies in slot
  * block_table[b, t // block_size] · block_size + t mod block_size.
  *
- * q, out: [B, num_heads · dim], `dim` being the head size. k, v: slots of num_kv_heads · dim numbers, as [slots, ·] or
- * as [blocks, block_size, ·], which is the same memory. actual_seq_lengths: B host integers ≥ 1. block_table:
- * int32 [B, max_blocks]; entries past a sequence's last block are not read. attenMask: bool [1, L] or [B, L], L the
+ * q, out: [B, num_heads · dim] or [B, 1, num_heads · dim], `dim` being the head size. k, v: slots of num_kv_heads ·
+ * dim numbers, as [slots, ·] or with the slots in two axes, [blocks, block_size, ·] or [1, slots, ·]: the memory is
+ * the same. actual_seq_lengths: B host integers ≥ 1. block_table: int32 [B, max_blocks]; entries past the last
+ * block of a sequence are not read; NULL says that token t lies in slot t. attenMask: bool [1, L] or [B, L], L the
  * largest length, TRUE where the token is NOT visible; NULL hides none. A query that sees no token gives 0.
  * A num_heads that is no multiple of num_kv_heads is an error. Source: Kwon et al., "PagedAttention" (2023).
+ *
+ * LMDeploy's DIPU backend (dlinfer) passes `q` as [B, 1, num_heads·dim], `k` and `v` as [1, slots, num_kv_heads·dim].
+ * For a single sequence, LMDeploy's DIPU backend (dlinfer) passes `q` as [1, 1, num_heads·dim], `k` and `v` as
+ * [1, slots, num_kv_heads·dim], NULL for `block_table`.
  */
 DIOPI_WEAK diopiError_t diopiPagedAttention(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                             diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
@@ -457,8 +470,13 @@ DIOPI_WEAK diopiError_t diopiContextAttentionInference(diopiContextHandle_t ctx,
  * y[d] = x[d] · cos[d] + x[d − dim/2] · sin[d] from there on. The two halves of cos and sin need not be equal.
  *
  * query: [T, Hq · dim] or [..., T, Hq, dim]; key likewise with its own number of heads. cos, sin: [T, 1, dim], the
- * same for all heads. All of one dtype. An odd `dim`, or one that does not divide the last axis, is an error.
+ * same for all heads; they may have further axes in front, which are those in front of T, or of size 1. Where query is
+ * [T, Hq · dim], the axes in front of the last two hold T tokens in all. All of one dtype. An odd `dim`, or one that
+ * does not divide the last axis, is an error.
  * Source: Su et al., "RoFormer" (2021).
+ *
+ * LMDeploy's DIPU backend (dlinfer) passes `cos` and `sin` as [1, T, 1, dim]. For several sequences, LMDeploy's DIPU
+ * backend (dlinfer) passes `query` as [B, S, Hq, dim], `cos` and `sin` as [B, S, 1, dim].
  */
 DIOPI_WEAK diopiError_t diopiRotaryEmbeddingV2(diopiContextHandle_t ctx, diopiTensorHandle_t query,
                                                diopiTensorHandle_t key, diopiConstTensorHandle_t cos,
@@ -484,11 +502,15 @@ DIOPI_WEAK diopiError_t diopiMatmulAllReduce(diopiContextHandle_t ctx, diopiTens
  * Place i of sequence b is row b · max_input_len + i. It sees j ≤ i with j < actual_seq_lengths[b] that
  * atten_mask does not hide; places i ≥ actual_seq_lengths[b] are padding: 0 is written there, for nobody to rely on.
  *
- * query, out: [B · max_input_len, num_heads · dim], `dim` being the head size. key, value: [B · max_input_len,
- * num_kv_heads · dim]. actual_seq_lengths: B host integers. atten_mask: bool [B, L, L], [B, 1, L, L] or [L, L] with
- * L = max_input_len, TRUE where the key is NOT visible, normally the causal triangle; NULL hides nothing more.
+ * query, out: [B · max_input_len, num_heads · dim] or [B, max_input_len, num_heads · dim], `dim` being the head size.
+ * key, value: likewise with num_kv_heads · dim. actual_seq_lengths: B host integers; an empty list says that every
+ * sequence has max_input_len tokens. atten_mask: bool [B, L, L], [B, 1, L, L] or [L, L] with L = max_input_len, TRUE
+ * where the key is NOT visible, normally the causal triangle; NULL hides nothing more.
  * A query that sees no key gives 0. A num_heads that is no multiple of num_kv_heads is an error.
  * Source: Vaswani et al., "Attention Is All You Need" (2017).
+ *
+ * LMDeploy's DIPU backend (dlinfer) passes `query` as [B, max_input_len, num_heads·dim], `key` and `value` as
+ * [B, max_input_len, num_kv_heads·dim], an empty list for `actual_seq_lengths`.
  */
 DIOPI_WEAK diopiError_t diopiPromptFlashAttention(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                   diopiConstTensorHandle_t query, diopiConstTensorHandle_t key,

@@ -10,10 +10,11 @@ extern "C" {
 #endif
 
 /**
- * Gated feed-forward layer, in place: x becomes (silu(x @ weight1) · (x @ weight2)) @ weight3, silu(a) = a · σ(a).
+ * Gated feed-forward layer, in place: x becomes (silu(x @ weight1) · (x @ weight3)) @ weight2, silu(a) = a · σ(a).
  *
- * inoutput: [T, H]. weight1, weight2: [H, I]. weight3: [I, H]. Source: Shazeer, "GLU Variants Improve Transformer"
- * (2020).
+ * weight1 is the gate projection, weight3 the up projection, and weight2 the output projection, as LLaMA's w1, w3 and
+ * w2. inoutput: [T, H]. weight1, weight3: [H, I]. weight2: [I, H].
+ * Source: Shazeer, "GLU Variants Improve Transformer" (2020).
  *
  * Where `workspace_size` is negative, `inoutput`, `weight1`, `weight2`, `weight3` and `workspace` are not read and may
  * be anything, NULL too: the call only asks for a size and changes nothing else.
@@ -102,13 +103,14 @@ DIOPI_WEAK diopiError_t diopiFusedDecoderAttentionInp(diopiContextHandle_t ctx, 
 /**
  * Arguments of top-k sampling made consistent, sequence by sequence, in place.
  *
- * k = top_ks[b] if top_ks_size > 0, else top_k; p = top_ps[b] if top_ps_size > 0, else top_p. k = p = 0 means k = 1,
+ * k = top_ks[b] if top_ks_size > 1, else top_k; p = top_ps[b] if top_ps_size > 1, else top_p. k = p = 0 means k = 1,
  * k > 0 with p = 0 means p = 1. Then top_ks[b] = min(k, 1024), top_ps[b] = p clipped to [0, 1],
- * skip_decode[b] = (k = 0). The sizes are 0 or B; all three tensors have shape [B].
+ * skip_decode[b] = (k = 0). The sizes are 0, 1 or B: LMDeploy's TurboMind passes 1 where one value serves all
+ * sequences, and reads the tensors only if there are more values. All three tensors have shape [B].
  * Source: FasterTransformer, top-k sampling layer.
  *
- * Where `top_ks_size` is 0, `top_ks` gives its shape and dtype alone: `top_k` is taken. Where `top_ps_size` is 0,
- * `top_ps` gives its shape and dtype alone: `top_p` is taken.
+ * Where `top_ks_size` is 0 or 1, `top_ks` gives its shape and dtype alone: `top_k` is taken. Where `top_ps_size` is 0
+ * or 1, `top_ps` gives its shape and dtype alone: `top_p` is taken.
  */
 DIOPI_WEAK diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
                                                      diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
@@ -155,8 +157,8 @@ DIOPI_WEAK diopiError_t diopiTopKSampling(diopiContextHandle_t ctx, diopiTensorH
  * top_p_reset_ids_buf[b] = top_p_reset_ids, −1 standing for no reset. All tensors have shape [B].
  * Source: FasterTransformer, top-p sampling layer.
  *
- * Where `top_ks_size` is 0, `top_ks` gives its shape and dtype alone: `top_k` is taken. Where `top_ps_size` is 0,
- * `top_ps` gives its shape and dtype alone: `top_p` is taken.
+ * Where `top_ks_size` is 0 or 1, `top_ks` gives its shape and dtype alone: `top_k` is taken. Where `top_ps_size` is 0
+ * or 1, `top_ps` gives its shape and dtype alone: `top_p` is taken.
  */
 DIOPI_WEAK diopiError_t diopiSetupToppRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
                                                      diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,

@@ -932,15 +932,16 @@ DIOPI_WEAK diopiError_t diopiTinShiftBackwardMmcv(diopiContextHandle_t ctx, diop
                                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t shift);
 
 /**
- * Upsampling by zeros, padding, FIR filter and downsampling, on each plane by itself.
+ * Upsampling by zeros, padding, FIR filter and downsampling of axes 1 and 2, on each plane by itself.
  *
- * input: [N, C, H, W]; kernel: float32 [kh, kw]; out: [N, C, oH, oW], oH as oW below.
+ * input: [M, H, W, K]; kernel: float32 [kh, kw]; out: [M, oH, oW, K], oH as oW below.
  * oW = ⌊(W·up_x + pad_x0 + pad_x1 − kw) / down_x⌋ + 1. up_x − 1 zeros follow every sample of a row; pad_x0 zeros are
  * put before it and pad_x1 after it, negative numbers cut samples off instead; the convolution proper (kernel flipped)
  * keeps the places where the kernel fits entirely; of those every down_x-th stays, from the first on. Columns likewise
- * with up_y, pad_y0, pad_y1, down_y. Axes 2 and 3 are the ones filtered, also where a caller has merged N and C into
- * the first axis.
+ * with up_y, pad_y0, pad_y1, down_y.
  * Rejected: an empty result. Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x upfirdn2d.
+ *
+ * MMCV's upfirdn2d passes `input` as [N·C, H, W, 1].
  */
 DIOPI_WEAK diopiError_t diopiUpfirdn2dOpMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t kernel,

@@ -24,6 +24,7 @@ from diopi_test.cases.arithmetic.values import (
     few_specials,
     truths_or,
     wide_integers,
+    wrapping_to,
 )
 from diopi_test.cases.domains import Domain, between, choice, normal, special_values, whole, whole_range
 from diopi_test.cases.elementwise import (
@@ -137,6 +138,7 @@ def _clamp_by_numbers(prototype: Prototype, domains: Domains) -> Iterator[CaseTe
     yield from variants(ZEROS, ZERO_BOUNDS, [F32, F16])
     yield from variants(domains, WHOLE_BOUNDS, [Dtype.int32, Dtype.uint8])
     yield on(ROW, {"input": wide_integers}, "wide", {"min": 2**62 - 1, "max": 2**62 + 1}, [Dtype.int64])
+    yield on(ROW, domains, "wrapped-number", {"min": wrapping_to(90), "max": wrapping_to(170)}, [Dtype.uint8])
     yield from few_specials(prototype, {"min": -1.5, "max": 2.5}, floating)
     yield from HALVES
     yield from (into(Dtype.int32, each).but(case_class=CALLERS) for each in HALVES)
@@ -163,6 +165,7 @@ def bound(prototype: Prototype) -> Iterator[Case]:
         templates += mixed(prototype, {"input": SMALL, name: WIDE})
     else:
         templates += variants(domains, numbers("at", name, NUMBERS), [F32, F16])
+        templates.append(on(ROW, domains, "wrapped-number", {name: wrapping_to(120)}, [Dtype.uint8]))
         templates += variants(ZEROS, numbers("at", name, {"zero": 0.0, "minus-zero": -0.0}), [F32, F16])
         templates += few_specials(prototype, {name: -1.5}, floating)
         few = {"input": whole(-3, 3)}

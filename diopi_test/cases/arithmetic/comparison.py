@@ -15,6 +15,7 @@ from diopi_proto.dtypes import category, complexes, floating, is_complex, signed
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import (
+    INTEGERS,
     TABLE,
     both,
     by_category,
@@ -23,6 +24,7 @@ from diopi_test.cases.arithmetic.values import (
     either_way,
     few_specials,
     truths_or,
+    wrapping_to,
 )
 from diopi_test.cases.domains import Domain, choice, normal, whole_range
 from diopi_test.cases.elementwise import ROW, elementwise_cases, into, mixed, numbers, on, pattern, spread, variants
@@ -73,6 +75,7 @@ TO_NUMBER = (
     on(ROW, {"input": choice([1 / 3, 0.25, 0.5])}, "to-third", {"other": 1 / 3}, floating),
     on(ROW, {"input": held(F16)}, "to-whole", {"other": 2049}, [F16]),
     on(ROW, {"input": choice([GAP + 1, GAP + 3, GAP - 1])}, "to-whole", {"other": float(GAP)}, [Dtype.int32]),
+    on(ROW, {"input": choice([2, 3, 4])}, "wrapped-number", {"other": wrapping_to(3)}, INTEGERS),
 )
 
 
@@ -139,6 +142,7 @@ def bitwise(prototype: Prototype) -> Iterator[Case]:
     ]
     if prototype.form == "scalar":
         templates.append(on(ROW, domains, "number", {"other": 5 if is_and else 6}, [Dtype.bool]))
+        templates.append(on(ROW, domains, "wrapped-number", {"other": wrapping_to(0x5A)}, INTEGERS[2:]))
     return elementwise_cases(prototype, templates)
 
 

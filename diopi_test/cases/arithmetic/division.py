@@ -15,6 +15,7 @@ from diopi_proto.types import Dtype, RoundMode
 from diopi_test.cases.arithmetic.values import (
     CALLERS,
     ENDS,
+    INTEGERS,
     SMALL,
     TABLE,
     WIDE,
@@ -25,8 +26,19 @@ from diopi_test.cases.arithmetic.values import (
     few_specials,
     nonzero,
     wide_integers,
+    wrapping_to,
 )
-from diopi_test.cases.domains import Domain, between, choice, magnitudes, off_whole, whole, whole_range
+from diopi_test.cases.domains import (
+    Domain,
+    between,
+    choice,
+    magnitudes,
+    near_least,
+    off_whole,
+    subnormal,
+    whole,
+    whole_range,
+)
 from diopi_test.cases.elementwise import (
     BASIC_ROW,
     ROW,
@@ -96,6 +108,7 @@ def div(prototype: Prototype) -> Iterator[Case]:
     ]
     if prototype.form == "scalar":
         templates.append(on(ROW, DIVISION, "float-number", {"other": 2.5, **TRUE}, [Dtype.int32, Dtype.bool]))
+        templates += [_by_wrapped_number(mode) for mode in RoundMode if mode != RoundMode.END]
     if not prototype.is_inplace:
         templates += meetings(prototype, dividends, TRUE)
         wide = {"input": between(2**40, 2**50), "other": between(-9, 9)}
@@ -123,13 +136,27 @@ def _rounded(mode: RoundMode) -> list[CaseTemplate]:
     ]
 
 
+def _by_wrapped_number(mode: RoundMode) -> CaseTemplate:
+    """Integers divided by a number out of their range: a true quotient is that by the number itself."""
+    arguments = {"other": wrapping_to(7), "rounding_mode": mode}
+    return on(ROW, {"input": whole_range}, f"{mode.name}-wrapped-number", arguments, INTEGERS)
+
+
 WHOLE = {"input": whole(-20, 20), "other": nonzero(whole(-4, 4))}
 TENTHS = {"input": whole(1, 20), "other": choice([0.1, -0.1, 0.7])}
 """As many tenths as there are, since the nearest number of a type is not 0.1."""
 
+NEAR_LEAST = {"input": near_least(2.5, -2.5, 3.5), "other": near_least(2, -2)}
+"""What is left of the quotients is subnormal."""
+
+OF_LEAST = ByDtype(lambda dtype: 3.5 * format_of(dtype).tiny)
+TWICE_LEAST = {"other": ByDtype(lambda dtype: -2 * format_of(dtype).tiny)}
+BY_LEAST = {"floor-near-least": {**TWICE_LEAST, "rounding_mode": RoundMode.floor}}
+
 ROUNDED = (
     *_rounded(RoundMode.trunc),
     *_rounded(RoundMode.floor),
+    *variants(NEAR_LEAST, BY_LEAST, floating, EXACT_TABLE),
     on(EXACT_TABLE, TENTHS, "floor-nearly-whole", {"other": 0.1, "rounding_mode": RoundMode.floor}, [F32, F64]),
 )
 
@@ -159,11 +186,16 @@ FOURS: Labelled = {"whole-4": {"input": 20, "other": 4}}
 NEGATIVE_FOURS: Labelled = {**FOURS, "whole--4": {"input": -20, "other": -4}}
 BELOW_HIGHEST = ByDtype(lambda dtype: _highest(dtype) - 1)
 
+FAR_ENDS = by_dtype(lambda dtype: choice([format_of(dtype).largest, -format_of(dtype).largest]))
+FAR_END = ByDtype(lambda dtype: -format_of(dtype).largest)
+
 REMAINDERS = (
     *variants(SMALL_WHOLE, NEGATIVE_FOURS, (*floating, *signed), EXACT_TABLE),
     *variants(SMALL_WHOLE, FOURS, [Dtype.uint8], EXACT_TABLE),
     *variants(OF_ENDS, _ends(2.0, -3.0, 0.0, inf, -inf, nan), [F32], EXACT_TABLE),
     *variants(OF_ENDS, _ends(-inf), OTHER_FLOATS, EXACT_TABLE),
+    on(TABLE, NEAR_LEAST, "near-least", {**TWICE_LEAST, "input": OF_LEAST}, floating),
+    on(TABLE, {"input": subnormal, "other": FAR_ENDS}, "subnormal", {"input": 2.0, "other": FAR_END}, floating),
     on(ROW, {"input": HIGH, "other": QUARTERS}, "far", {"input": BELOW_HIGHEST, "other": -0.75}, floating, exact=True),
 )
 
@@ -175,6 +207,7 @@ BY_NUMBER = (
     on(ROW, {"input": choice([-11, 11, 8, 3])}, "long-fraction", {"other": 2.7527864096894143}, [Dtype.int32]),
     on(BASIC_ROW, TRUTHS_BY_NUMBER, "by-3", {"other": 3}, [Dtype.bool], **EXACT_HABIT),
     on(BASIC_ROW, TRUTHS_BY_NUMBER, "by-a-fraction", {"other": 0.75}, [Dtype.bool], **EXACT_HABIT),
+    on(ROW, {"input": whole_range}, "wrapped-number", {"other": wrapping_to(7)}, INTEGERS),
     on(ROW, {"input": whole(-9, 9)}, "by-truth", {"other": True}, [Dtype.int32], case_class=CALLERS),
 )
 
@@ -203,6 +236,7 @@ def remainder(prototype: Prototype) -> Iterator[Case]:
 OF_NUMBER = (
     *REMAINDERS,
     on(ROW, {"other": choice([7, -11])}, "wide", {"input": 2**62 + 3}, [Dtype.int64]),
+    on(ROW, {"other": choice([7, 5, 11])}, "wrapped-number", {"input": wrapping_to(101)}, INTEGERS),
     on(ROW, {"other": nonzero(whole(-6, 6))}, "float-number", {"input": 7.5}, [Dtype.int32], exact=True),
     on(BASIC_ROW, {"other": choice([True])}, "of-5", {"input": 5}, [Dtype.bool], **EXACT_HABIT),
     on(BASIC_ROW, {"other": choice([True, False])}, "of-a-fraction", {"input": -2.25}, [Dtype.bool], **EXACT_HABIT),

@@ -8,8 +8,16 @@ from math import inf, nan
 from diopi_proto.dtypes import floating, integer, signed
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.arithmetic.values import CALLERS, TABLE, by_category, by_kind, truths_or
-from diopi_test.cases.domains import between, choice, whole
+from diopi_test.cases.arithmetic.values import (
+    CALLERS,
+    INTEGERS,
+    TABLE,
+    by_category,
+    by_kind,
+    truths_or,
+    wrapping_to,
+)
+from diopi_test.cases.domains import between, choice, near_least, whole
 from diopi_test.cases.elementwise import (
     BASIC_ROW,
     ROW,
@@ -48,10 +56,17 @@ NEGATIVE = {"input": between(-3, -0.3), "exponent": whole(-4, 4)}
 INVERSES = {"input": choice([-3, -1, 1, 2]), "exponent": whole(-3, 2)}
 TRUTHS = {"input": choice([True, False, False]), "exponent": choice([True, False])}
 
+SUBNORMAL_BASES: Domains = {
+    "input": near_least(0.0, 0.25, 0.375, 0.5, 0.75, -0.5),
+    "exponent": choice([-0.5, 0.5, -0.25]),
+}
+"""Subnormal numbers so large that half an ulp is little beside them."""
+
 POWERS = (
     *variants(BASES, numbers("to", "exponent", EXPONENTS)),
     *variants(NEGATIVE, numbers("negative-to", "exponent", WHOLE_OR_THIRD), [F32, F16, Dtype.complex64]),
     *variants({"input": ENDS, "exponent": ENDS}, numbers("ends-to", "exponent", (-1.0, 3, 0.0)), floating, TABLE),
+    *variants(SUBNORMAL_BASES, numbers("subnormal-to", "exponent", (-0.5, 0.25)), floating, TABLE),
     *variants(WIDE_POWERS, {"wide": {"exponent": 21}, "to-0": {"exponent": 0}}, [Dtype.int64]),
     *variants({"input": choice([2, 3, -3, -5, 7]), "exponent": whole(60, 127)}, FAR, signed, TABLE),
     *variants({"input": choice([2, 3, 5, 7]), "exponent": whole(60, 127)}, FAR, [Dtype.uint8], TABLE),
@@ -103,6 +118,7 @@ OF_NUMBER = (
     *variants({"exponent": whole(-3, 2)}, numbers("negative-of", "input", (2, -1, 1)), [Dtype.int8, Dtype.int64]),
     on(ROW, {"exponent": whole(20, 22)}, "wide", {"input": 7}, [Dtype.int64]),
     on(ROW, {"exponent": whole(60, 127)}, "far", {"input": 3}, integer),
+    on(ROW, {"exponent": whole(0, 5)}, "wrapped-number", {"input": wrapping_to(3)}, INTEGERS),
     on(ROW, {"exponent": choice([0, 1, 0, 2])}, "of-truth", {"input": False}, [Dtype.int32], case_class=CALLERS),
 )
 

@@ -12,6 +12,7 @@ from diopi_test.cases.arithmetic.values import (
     CALLERS,
     CUBE,
     FEW,
+    INTEGERS,
     SMALL,
     SMALL_BY_WIDE,
     TERNARY,
@@ -22,6 +23,7 @@ from diopi_test.cases.arithmetic.values import (
     few_specials,
     truths_or,
     wide_integers,
+    wrapping_to,
 )
 from diopi_test.cases.domains import Domain, between, choice, magnitudes, normal, whole, whole_range
 from diopi_test.cases.elementwise import (
@@ -71,6 +73,8 @@ TRUTHS = (
 UNHELD = {"input": choice([2**24 + 1, 2**24 + 3, 2**24 + 2])}
 """Integers of which float32 holds the last alone: beside a floating number they are converted before anything else."""
 
+WRAPPED = {"other": wrapping_to(99), "alpha": 1}
+
 LIFTS = numbers("", "alpha", {"float-number": 1.5, "float-number-alpha-int": 2}, other=2.5)
 
 
@@ -85,13 +89,14 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
     dtypes = [dtype for dtype in prototype.dtypes if not (without_bool and dtype is Dtype.bool)]
     opposite = {"other": -(2.0**24) if is_add else 2.0**24, "alpha": 1}
     cancelled = on(ROW, UNHELD, "float-number-cancels", opposite, [Dtype.int32], exact=True)
+    wrapped = on(ROW, TERMS, "wrapped-number", WRAPPED, INTEGERS)
     given = {"other": by_category(-1 if is_add else 1, 5, 1.75), "alpha": by_category(1, 3, -0.75)}
     templates = [
         *spread(prototype, TERMS, given, dtypes),
         *few_specials(prototype, {"other": by_category(1, 1, 0.0), "alpha": 1}),
         *SUMS,
         *(TRUTHS if is_add else ()),
-        *((*variants(TERMS, LIFTS, LIFTED), cancelled) if prototype.form == "scalar" else ()),
+        *((*variants(TERMS, LIFTS, LIFTED), cancelled, wrapped) if prototype.form == "scalar" else ()),
         *meetings(prototype, either_way, {"alpha": 1}),
         *mixed(prototype, SMALL_BY_WIDE, {"alpha": 3}, of_bool=not without_bool),
         *beside_one(prototype, SMALL_BY_WIDE, {"alpha": 3}),
@@ -115,6 +120,7 @@ def mul(prototype: Prototype) -> Iterator[Case]:
     lifted = [
         on(ROW, FACTORS, "float-number", {"other": 2.5}, LIFTED),
         on(ROW, UNHELD, "float-number-unheld", {"other": 3.0}, [Dtype.int32], exact=True),
+        on(ROW, FACTORS, "wrapped-number", {"other": wrapping_to(5)}, INTEGERS),
     ]
     templates = [
         *spread(prototype, FACTORS, {"other": by_category(-1, -5, 1.7)}),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import category, floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, choice, whole
+from diopi_test.cases.domains import Domain, choice, integer_range, whole
 from diopi_test.cases.elementwise import Arguments, Domains, pattern, specials
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.meeting import held, unheld
@@ -95,6 +95,20 @@ FEW = choice([0.0, -0.0, 1.5, inf, -inf, nan])
 def either_way(dtype: Dtype) -> Domains:
     """The integers in one operand and the numbers they become in the other."""
     return both(by_kind(held(dtype), unheld(dtype)))
+
+
+INTEGERS = (Dtype.uint8, Dtype.int8, Dtype.int16, Dtype.int32)
+"""Integer types that do not hold each `diopiScalar_t`."""
+
+
+def wrapping_to(value: int) -> ByDtype:
+    """The nearest number out of the range of an integer type that is converted to `value`: negative for uint8."""
+
+    def number(dtype: Dtype) -> int:
+        low, high = integer_range(dtype)
+        return value + (high - low + 1) * (1 if low else -1)
+
+    return ByDtype(number)
 
 
 def few_specials(

@@ -59,6 +59,11 @@ def _mask(kind: str, queries: int, keys: int) -> Any:
     return literal(masks[kind], Dtype.bool) if kind else None
 
 
+def _mask_of_each(batch: int, queries: int, keys: int) -> Any:
+    """Other keys are hidden in each sequence, [batch, 1, queries, keys]."""
+    return literal((np.arange(batch * queries * keys) % 5 == 1).reshape(batch, 1, queries, keys), Dtype.bool)
+
+
 def _in_layout(sizes: Heads, rows: int, heads: int) -> Shape:
     match sizes.layout:
         case "BSND":
@@ -126,9 +131,20 @@ LAID_OUT = (
     square("causal", CAUSAL, batch=1, mask="triangle", **BASIC),
     square("causal-sbh", CAUSAL, mask="triangle", layout="SBH"),
     square("causal-bnsd", CAUSAL, mask="triangle", layout="BNSD"),
-    square("causal-and-some-hidden", CAUSAL, mask="both"),
+    square(
+        "causal-and-some-hidden",
+        CAUSAL,
+        queries=4,
+        keys=4,
+        heads=2,
+        key_heads=1,
+        size=4,
+        mask="both",
+        dtypes=Types.every,
+    ),
     attention("mask", mask="some", dtypes=Types.every),
     attention("mask-bsh", mask="some", layout="BSH"),
+    attention("mask-of-each", {"attention_mask": _mask_of_each(3, 3, 5)}, batch=3, size=4, dtypes=[F32]),
     attention("mask-all-but-first", mask="all-but-first", dtypes=[F32]),
     attention("as-many-key-heads", key_heads=4),
     attention("one-key-head-bsh", key_heads=1, layout="BSH"),

@@ -26,7 +26,7 @@ grown(
 )
 grown(
     "diopiFusedSiluFfnInp",
-    cases=[like("plain", "wide", inoutput=(131, 513), weight1=(513, 1_031), weight3=(1_031, 513))],
+    cases=[like("plain", "wide", inoutput=(131, 513), weight1=(513, 1_031), weight2=(1_031, 513))],
 )
 
 HEADS = {"local_head_num": 8, "local_kv_head_num": 2}

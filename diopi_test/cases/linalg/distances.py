@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import away_from, choice, normal, whole
+from diopi_test.cases.domains import away_from, choice, near_least, normal, whole, with_one
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.linalg.operands import EXACT, TO_TRANSPOSED, expand_in_order, operands
 from diopi_test.cases.model import Case, ResultOf, Values, cases_for
@@ -87,6 +87,12 @@ WHOLE_DISTANCES = CaseTemplate(
 )
 """Rows 3 and 4, 5 and 12, 8 and 15 away from others, where squares and their sums and roots are exact."""
 
+NEAR_LEAST = near_least(2.0, 2.25, 2.5)
+"""Numbers whose differences are subnormal."""
+
+UNEQUAL_NEAR_LEAST = {"input1": near_least(2.0, 2.5), "input2": near_least(2.25, 2.75)}
+"""As `NEAR_LEAST`, without differences of 0, where the modulus has a kink."""
+
 CDIST = (
     *(distances(MATRICES, p, None, domains=COUNTED if p == 0 else {}, smoke=True) for p in POWERS),
     *(distances(LAYOUTS, p, 0, domains=COUNTED if p == 0 else {}) for p in POWERS),
@@ -99,6 +105,8 @@ CDIST = (
     close("close-25", 25, None),
     *(distances(of_whole_numbers(far), p, None, "exact") for p, far in ((0.0, 2), (1.0, 2), (np.inf, 50))),
     WHOLE_DISTANCES,
+    distances(MATRICES, 0.0, None, "special", domains=dict.fromkeys(("input1", "input2"), partly_infinite)),
+    distances(MATRICES, 0.0, None, "near-least", domains=dict.fromkeys(("input1", "input2"), NEAR_LEAST)),
     *(distances(MATRICES, p, None, "special", domains={"input1": partly_infinite}) for p in (0.5, 1.0, 2.0, 3.0)),
     *(distances(few, p, None) for few, p in product(FEW, (2.0, np.inf))),
     *(distances(FAR_APART, p, None) for p in (1.5, 3.0)),
@@ -130,10 +138,15 @@ def on_axes(p: float) -> CaseTemplate:
     return CaseTemplate(f"on-axes-p{p:g}", (rows, others), {"p": p}, grad, dtypes=Types.every, exact=True)
 
 
+INFINITE = dict.fromkeys(("input1", "input2"), with_one(np.inf, normal()))
+"""Rows of which two have an infinite coordinate, once the same one."""
+
 GRADIENTS = (
     *(gradients(MATRICES.but(smoke=True), p) for p in POWERS),
     *(gradients(LAYOUTS, p) for p in POWERS),
     *(on_axes(p) for p in (1.0, 2.0, np.inf)),
+    *(gradients(MATRICES, p).but(f"infinite-p{p:g}", domains=INFINITE, exact=False) for p in (0.0, 1.0)),
+    MATRICES.but("near-least-p1", {"p": 1.0}, domains=UNEQUAL_NEAR_LEAST),
     *(gradients(few, p) for few, p in product(FEW, (1.5, 2.0))),
     *(gradients(MATRICES.but(dtypes=Types.leading), p) for p in FURTHER_POWERS),
 )

@@ -15,6 +15,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import by_turns, choice, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import FAR, I32, ONES, POWERS, SMALL, Shape
+from diopi_test.cases.model import CaseClass
 from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
 from diopi_test.cases.tensors import literal
 
@@ -26,6 +27,7 @@ class Paged:
     Attributes:
         masked: rows of the mask: none, one for all, or one for each.
         is_3d: whether the cache is [blocks, block size, ·].
+        has_table: whether the call has a table; without one, token t lies in slot t.
     """
 
     lengths: Sequence[int]
@@ -35,6 +37,7 @@ class Paged:
     size: int = 8
     masked: str = ""
     is_3d: bool = False
+    has_table: bool = True
 
 
 def paged(label: str, *lengths: int, **about: Any) -> CaseTemplate:
@@ -63,7 +66,7 @@ def of_paged(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         "num_heads": sizes.heads,
         "num_kv_heads": sizes.key_heads,
         "dim": sizes.size,
-        "block_table": literal(table, I32),
+        "block_table": literal(table, I32) if sizes.has_table else None,
         "block_size": sizes.block,
     }
 
@@ -77,7 +80,8 @@ register(
         paged("mask", 3, 9, 4, masked="each", dtypes=Types.every),
         paged("row-mask", 7, 9, 5, masked="row", dtypes=Types.every),
         paged("blocks-3d", 3, 9, 4, is_3d=True, dtypes=Types.every),
-        paged("one-sequence", 11),
+        paged("one-sequence", 11, dtypes=Types.every),
+        paged("without-table", 3, 9, 4, has_table=False, masked="each", case_class=CaseClass.open),
         paged("one-head-each", 3, 9, key_heads=4, dtypes=Types.every),
         paged("one-key-head", 3, 9, key_heads=1),
         paged("block-of-1", 3, 5, block=1),

@@ -57,6 +57,9 @@ def of_padded(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 PROMPTS = padded("exact", 8, 8, 5, domains={"query": ONES, "value": SMALL}, dtypes=Types.every, exact=True)
 
+ROWS_APART = {"query": tensor(2, 5, 32), "key": tensor(2, 5, 16), "value": tensor(2, 5, 16)}
+"""The rows of each of two sequences in an axis of their own."""
+
 register(
     "diopiPromptFlashAttention",
     templates=(
@@ -71,6 +74,8 @@ register(
         padded("one-head-each", 4, 4, 2, key_heads=4),
         padded("one-key-head", 4, 4, 2, key_heads=1, masked=2),
         padded("empty-sequence", 4, 3, 0, 4),
+        padded("apart", 5, 5, 3, masked=3).but(arguments=ROWS_APART),
+        padded("no-lengths", 5, 5, 5, masked=4).but(arguments={"actual_seq_lengths": ()}),
         padded("long", 300, 300, heads=1, key_heads=1, size=4, dtypes=Types.every),
         padded("head-size-64", 4, 4, 3, size=64, dtypes=Types.every),
         padded("head-size-80", 4, 4, 3, size=80),

@@ -82,8 +82,8 @@ def _ffn(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     return {
         "inoutput": tensor(rows, width, layout=template.layout),
         "weight1": tensor(width, inner, **weights),
-        "weight2": tensor(width, inner, **weights),
-        "weight3": tensor(inner, width, **weights),
+        "weight2": tensor(inner, width, **weights),
+        "weight3": tensor(width, inner, **weights),
         **NO_WORKSPACE,
     }
 
@@ -105,6 +105,7 @@ register(
         CaseTemplate("wide", (3, 6, 29), dtypes=Types.every),
         CaseTemplate("one-row", (1, 16, 11), dtypes=Types.every),
         CaseTemplate("one-inside", (4, 5, 1)),
+        CaseTemplate("as-wide-inside", (4, 6, 6), dtypes=Types.every),
         CaseTemplate("many-rows", (37, 4, 6), dtypes=half),
         CaseTemplate("no-rows", (0, 4, 6)),
         CaseTemplate("long", (2, 515, 9), dtypes=(F32, Dtype.bfloat16)),
@@ -120,8 +121,8 @@ register(
             domains={
                 "inoutput": choice([0.0, 1.0]),
                 "weight1": _open_gates,
-                "weight2": choice([-1.0, 1.0, 0.0]),
-                "weight3": choice([-1.0, 1.0]),
+                "weight2": choice([-1.0, 1.0]),
+                "weight3": choice([-1.0, 1.0, 0.0]),
             },
             dtypes=Types.every,
             exact=True,

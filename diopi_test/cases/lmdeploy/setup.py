@@ -44,6 +44,8 @@ SETUP = (
     of_each("strided", layout=strided, dtypes=Types.every),
     of_each("two", 2),
     of_each("one", 1, arguments={"top_ks_size": 0, "top_ps_size": 0}),
+    of_each("one-of-size-1", 1, dtypes=Types.every),
+    of_each("one-value-for-all", arguments={"top_ks_size": 1, "top_ps_size": 1}, dtypes=Types.every),
     of_each("many", 300),
     of_each("narrow", 17, dtypes=(I32,)),
     of_each("far", 17, (2**40 + 5, 0, 3, 2**32), dtypes=(I64,)),
@@ -62,9 +64,10 @@ SETUP = (
 )
 
 SAME = {
-    "one-k|no-k|large-k|one-p|no-p|large-p|negative-p|one-of-both|none-of-both|k-without-p|p-without-k|one|two": (
-        "what stands for all sequences is the same for all"
-    )
+    (
+        "one-k|no-k|large-k|one-p|no-p|large-p|negative-p|one-of-both|none-of-both|k-without-p|p-without-k|one|two|"
+        "one-of-size-1|one-value-for-all"
+    ): "what stands for all sequences is the same for all"
 }
 
 register("diopiSetupTopkRuntimeArgsInp", templates=SETUP, weak=SAME)

@@ -82,6 +82,9 @@ def drawn(templates: Iterable[CaseTemplate], logits: Domain) -> list[CaseTemplat
 NEGATIVE = choice([0, 1, -1, 2, 3, 4, 3, 4, -1, 0])
 """Classes among which −1 is to be ignored."""
 
+NONE_OF_THEM = choice([-100])
+"""The index that is ignored by default."""
+
 CLASSES = (
     classes("none", reduction=NONE, dtypes=floating, smoke=True),
     classes("mean-weight", weighted=True, dtypes=floating, smoke=True, total=VECTOR),
@@ -103,6 +106,10 @@ CLASSES = (
     classes("sum-empty", (0, 4), SUM),
     classes("none-empty", (0, 4, 3), NONE),
     classes("none-one-class", (4, 1), NONE),
+    classes("none-no-classes", (4, 0), NONE, True, targets=NONE_OF_THEM),
+    classes("sum-no-classes", (2, 0, 3, 2), SUM, True, targets=NONE_OF_THEM),
+    classes("mean-no-classes", (4, 0), targets=NONE_OF_THEM),
+    classes("none-no-classes-vector", (0,), NONE, targets=NONE_OF_THEM),
     classes("mean-channels-last", (2, 4, 3, 2), MEAN, True, layout=channels_last),
     classes("none-strided", (4, 5), NONE, True, layout=strided),
     classes("mean-rank5", (2, 3, 2, 1, 2), MEAN, True, 1),
@@ -202,7 +209,7 @@ NLL_ALONE = drawn([masked("impossible-classes")], _masked_beyond_first)
 NLL_CERTAIN = drawn([masked("certain")], choice([0.0, -0.0, -1.5, -3.0]))
 NLL_EXACT = drawn(EXACT, whole(-80, 0))
 
-NOTHING_LEFT = {"(mean|sum|smooth)-all-ignored": "nothing is left where every target is ignored"}
+NOTHING_LEFT = {"(mean|sum|smooth)-all-ignored|no-classes": "nothing is left where every target is ignored"}
 NO_OTHER_CLASS = {"none-one-class": "no other target is a class"}
 ONE_CLASS = {"none-one-class": "the softmax of one class is 1"}
 ONE_TARGET = {"none-many-classes": "of all classes only the target has a gradient"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Any
 
 from diopi_proto.dtypes import floating, integer, integral
@@ -232,6 +233,9 @@ BCE_WITH_LOGITS = (
     *plain(logits("far", floating, input=between(-30, 30), target=CERTAIN, weight=ROW, pos_weight=ROW)),
 )
 
+INFINITE = choice([inf, -inf, 1.5, -0.25, 2.0])
+"""Logits of which −∞ has no loss that is demanded."""
+
 POWERS, QUARTERS = choice([0.25, 0.5, 1.0, 2.0]), choice([0.0, 0.25, 0.5, 0.75, 1.0])
 
 LINEAR = logits(input=choice([-128.0, 128.0]), target=QUARTERS, weight=tensor(-1, 1, domain=POWERS), pos_weight=POWERS)
@@ -240,7 +244,8 @@ LINEAR = logits(input=choice([-128.0, 128.0]), target=QUARTERS, weight=tensor(-1
 
 @cases_for("diopiBCEWithLogits", "diopiBCEWithLogitsBackward")
 def bce_with_logits(prototype: Prototype) -> Iterator[Case]:
-    return loss_cases(prototype, BCE_WITH_LOGITS, of_loss=exact(LINEAR))
+    infinite = shaped(logits("infinite", (F32, F16), input=INFINITE), PLAIN[0])
+    return loss_cases(prototype, (*BCE_WITH_LOGITS, infinite), of_loss=exact(LINEAR))
 
 
 def focal(
@@ -274,4 +279,5 @@ STEEP = focal(input=choice([-160.0, 160.0]))
 
 @cases_for("diopiSigmoidFocalLoss", "diopiSigmoidFocalLossBackward")
 def sigmoid_focal(prototype: Prototype) -> Iterator[Case]:
-    return loss_cases(prototype, FOCAL, of_loss=exact(STEEP))
+    infinite = shaped(focal("infinite", input=INFINITE, target=choice([0.0])), PLAIN[0])
+    return loss_cases(prototype, FOCAL, of_loss=[*exact(STEEP), infinite])

@@ -16,7 +16,13 @@ from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tens
 
 @dataclass(frozen=True)
 class Filtered:
-    """Sizes of a filter; pairs are along H and along W, margins before and after."""
+    """Sizes of a filter.
+
+    Attributes:
+        shape: batch, channels, height and width of the planes; the channels are the last axis of the input.
+        kernel, up, down: along the height and along the width.
+        rows, columns: margins before and after the height and the width.
+    """
 
     shape: Shape4 = (2, 2, 4, 5)
     kernel: Pair = (2, 3)
@@ -28,8 +34,9 @@ class Filtered:
 
 def filtered(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes: Filtered = template.sizes
+    batch, channels, *plane = sizes.shape
     return {
-        "input": tensor(*sizes.shape, layout=template.layout),
+        "input": tensor(batch, *plane, channels, layout=template.layout),
         "kernel": tensor(*sizes.kernel, dtype=F32, layout=template.layout),
         **{
             f"{name}_{axis}": pair[k]

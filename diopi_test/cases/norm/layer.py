@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from math import prod
+from math import inf, prod
 from typing import Any
 
 from diopi_proto.dtypes import floating, half
@@ -26,7 +26,7 @@ from diopi_test.cases.norm.usual import (
     saved,
     single,
 )
-from diopi_test.cases.norm.values import FAR, SHIFTED, level, two_values
+from diopi_test.cases.norm.values import FAR, SHIFTED, level, two_values, with_first
 from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
@@ -82,6 +82,8 @@ layer_norm(
     templates=(
         *LAYER_NORM,
         layer("far", (5, 37), FAR),
+        layer("infinite", (3, 4, 5), with_first(inf)),
+        layer("no-elements", (3, 0), dtypes=(F32, F16)),
         NO_WEIGHT,
         NO_BIAS,
         layer("equal-values", (4, 6), level(6)),
@@ -147,6 +149,8 @@ group_norm(
     templates=(
         *GROUP_NORM,
         layer("far", (2, 6, 13), FAR),
+        layer("infinite", (3, 4, 5), with_first(-inf)),
+        layer("no-elements", (2, 4, 0)),
         NO_WEIGHT,
         NO_BIAS,
         layer("equal-values", (4, 6, 2), level(6)),

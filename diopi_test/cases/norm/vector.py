@@ -13,7 +13,19 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import Axes, untried
-from diopi_test.cases.domains import Domain, away_from, between, choice, magnitudes, normal, special, whole, with_one
+from diopi_test.cases.domains import (
+    Domain,
+    away_from,
+    between,
+    choice,
+    magnitudes,
+    near_least,
+    normal,
+    special,
+    subnormal,
+    whole,
+    with_one,
+)
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.model import ResultOf, ResultOverride
 from diopi_test.cases.norm.values import MANY, half_zero, rows, with_first
@@ -43,6 +55,9 @@ ZERO_OR_POSITIVE = choice([0.0, 1.5, 2.0, 0.25, 3.0])
 ONE_NAN = choice([nan, *range(1, 12)])
 """Where a whole vector's gradient is 0, its sign is that of the element."""
 
+
+ALL_SUBNORMAL = near_least(*(part / 32 for part in range(-13, 14)))
+"""Different subnormal numbers, so that the rows' largest differ."""
 
 NAN_OF_MANY = with_one(nan, choice([1.0, 2.0, 3.0, 4.0]))
 
@@ -104,6 +119,8 @@ NORMS = (
     vectors("minus-infinity", (5, 6), (0,), -inf, dtypes=floating),
     vectors("largest-special", (20, 1), order=inf, domain=special),
     vectors("smallest-special", (20, 1), order=-inf, domain=special),
+    vectors("largest-subnormal", (3, 9), (1,), inf, ALL_SUBNORMAL),
+    vectors("smallest-subnormal", (3, 9), (1,), -inf, subnormal),
     vectors("largest-nan", (3, 4), order=inf, domain=with_first(nan)),
     vectors("smallest-nan", (3, 4), order=-inf, domain=with_first(nan)),
     vectors("largest-nan-of-many", (5, 1031), order=inf, domain=NAN_OF_MANY, dtypes=floating),

@@ -257,6 +257,9 @@ def margins(pad: tuple[int, ...], mode: str = "constant", value: float | None = 
 fill = partial(margins, value=0.0)
 
 
+MIRRORED = ("reflect", "replicate", "circular")
+"""Modes that fill margins with the elements of the input."""
+
 CUTS: Mapping[str, Sequence[tuple[Shape, tuple[int, ...]]]] = {
     "constant": (
         ((7,), (-2, -3)),
@@ -275,7 +278,7 @@ CUTS: Mapping[str, Sequence[tuple[Shape, tuple[int, ...]]]] = {
             ((1, 2, 5, 6), (-1, -2, -2, -1)),
             ((1, 2, 4, 5, 6), (-1, 2, 2, -1, -2, 1)),
         )
-        for mode in ("reflect", "replicate", "circular")
+        for mode in MIRRORED
     },
 }
 """Shapes, and margins some of which cut elements off, beside others that add some."""
@@ -311,6 +314,8 @@ PADDED = (
     CaseTemplate("reflect-as-far-as-can-be", (1, 2, 4, 3), margins((2, 2, 3, 3), "reflect")),
     CaseTemplate("replicate-long", (3, 331), margins((2, 40), "replicate"), dtypes=Types.widths),
     CaseTemplate("constant-long", (3, 331), margins((5, 3), value=3.0), dtypes=Types.widths),
+    *(CaseTemplate(f"{mode}-no-batch", (0, 3, 3), margins((1, 2), mode)) for mode in MIRRORED),
+    *(CaseTemplate(f"{mode}-no-samples", (0, 2, 4, 3), margins((2, 1, 0, 3), mode)) for mode in MIRRORED),
     CaseTemplate("reflect-long", (3, 331), margins((7, 4), "reflect"), dtypes=Types.widths),
     CaseTemplate("constant-no-value", (3, 2), margins((2, 1)), dtypes=Types.widths),
     CaseTemplate("constant-converted", (2, 3), margins((1, 1, 0, 1), value=2.7), dtypes=Types.every),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import faulthandler
-import json
 import os
+import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from diopi_test.execution.forks import ForkWatch, watch_forks
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.collection import Collected
 from diopi_test.harness.isolation.description import Description, opened
+from diopi_test.harness.isolation.messages import CHUNK, MessageReader, frame
 from diopi_test.harness.isolation.surroundings import Surroundings, findings
 from diopi_test.harness.options import CaseOptions
 from diopi_test.harness.output import printable
@@ -34,7 +34,7 @@ MOST_OUTPUT = 2**20
 """Bytes of output that are kept from one case to the next."""
 
 
-def serve(channel: Connection, vendor_name: str, options: CaseOptions) -> None:
+def serve(channel: socket.socket, vendor_name: str, options: CaseOptions) -> None:
     """Run the cases that come over `channel` on a vendor until there are no more, and answer each with its outcome.
 
     First a message {"loaded": description}, then {"ready": true}; or {"refused": reason, "found": …} as the only one.
@@ -52,7 +52,7 @@ def serve(channel: Connection, vendor_name: str, options: CaseOptions) -> None:
         return
     surroundings = Surroundings()  # once: they are put back after each case
     _send(channel, {"ready": True})
-    while (tasks := _received(channel)) is not None:
+    for tasks in _received(channel):
         for task in tasks:
             outcome, seconds = _timed(session, surroundings, forks, *task)
             _send(channel, {"outcome": to_json(outcome), "seconds": seconds, "output": _output_size()})
@@ -113,12 +113,13 @@ def _output_size() -> int:
         return 0
 
 
-def _send(channel: Connection, message: Any) -> None:
-    channel.send_bytes(json.dumps(message).encode())
+def _send(channel: socket.socket, message: Any) -> None:
+    channel.sendall(frame(message))
 
 
-def _received(channel: Connection) -> Any:
-    try:
-        return json.loads(channel.recv_bytes())
-    except EOFError:
-        return None
+def _received(channel: socket.socket) -> Iterator[Any]:
+    """The messages as they come, until there are no more."""
+    reader = MessageReader()
+    while content := channel.recv(CHUNK):
+        reader.feed(content)
+        yield from reader.messages()

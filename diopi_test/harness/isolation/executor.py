@@ -164,6 +164,9 @@ class Executor:
         finally:
             self._selector.close()
             self._nursery.close()
+            for slot in self._slots:
+                if slot.process is not None:
+                    slot.process.close()
 
     def renew(self) -> None:
         """End the processes, which have nothing to do: the next case is the first of a new one."""
@@ -342,7 +345,15 @@ class Executor:
                     raise (VendorError if found else VendorNotFoundError)(reason)
         if was_open and not process.is_open:
             self._selector.unregister(process.channel)
-            slot.deadline = time.monotonic() + LAST_WORDS  # it has ended, or will never answer
+            self._hang_up_on(slot, process)
+
+    def _hang_up_on(self, slot: _Slot, process: DeviceProcess) -> None:
+        """Nothing more is read from the process of a slot: it has ended, or the vendor has misused its channel."""
+        if process.is_damaged and not slot.is_busy:
+            self.notes.append(f"after {slot.latest}, in no case, the vendor {process.misuse}")
+            self._retire(slot)
+        else:
+            slot.deadline = time.monotonic() + (0.0 if process.is_damaged else LAST_WORDS)
 
     def _lose(self, slot: _Slot, ended: Ended) -> None:
         """The process of a slot has ended: by itself, or as it was told to."""
@@ -392,7 +403,8 @@ class Executor:
         if slot.why is not None:
             self._end(slot, slot.why, signal.SIGKILL)
         elif not process.is_open:
-            self._end(slot, (Verdict.crashed, "the vendor closed a file that was not its own"), signal.SIGKILL)
+            text = f"the vendor {process.misuse}" if slot.is_ready else process.misuse
+            self._end(slot, (Verdict.crashed, text), signal.SIGKILL)
         elif slot.is_ready:
             reason = f"not done after {self._limits.timeout:g} s"
             self._end(slot, (Verdict.timed_out, reason), signal.SIGABRT)

@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from typing import Any, final
 
 from diopi_test.baseline.codec import to_json
+from diopi_test.harness.isolation.messages import CHUNK, MessageError, MessageReader, frame
 from diopi_test.harness.options import CaseOptions
 from diopi_test.harness.output import printable
 
@@ -28,11 +28,15 @@ _BOOTSTRAP = (
 FAREWELL = 1.0
 """Seconds the nursery has to end by itself."""
 
+ANSWERING, TAKING = 300.0, 30.0
+"""Seconds the nursery has to answer, which imports everything first; and any process to take a message."""
 
 _STACK = b"Fatal Python error: "
 """How faulthandler begins; what the vendor itself wrote stands before it."""
 
 _LONGEST_STACK = 2**16
+
+_HAS_ENDED = "the process that starts device processes has ended"
 
 
 class NurseryError(Exception):
@@ -53,32 +57,55 @@ class Ended:
 class DeviceProcess:
     """A device process as its parent knows it: its number, the channel to it, and what it writes to its output.
 
-    `is_open` tells whether there may be more messages.
+    Attributes:
+        is_open: whether there may be more messages.
+        is_damaged: whether bytes came that are no message.
     """
 
-    def __init__(self, number: int, channel: Connection, output: int) -> None:
+    def __init__(self, number: int, channel: socket.socket, output: int) -> None:
         self.number = number
         self.channel = channel
         self.is_open = True
+        self.is_damaged = False
+        self._messages = MessageReader()
         self._output = output
 
     def send(self, tasks: Sequence[Any]) -> None:
-        """Hand over tasks; nothing happens if the process has ended, which the nursery tells."""
-        with suppress(BrokenPipeError, ConnectionResetError):
-            self.channel.send_bytes(json.dumps(tasks).encode())
+        """Hand over tasks; nothing happens if the process has ended, or does not take them: it has a deadline."""
+        self.channel.settimeout(TAKING)
+        with suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
+            self.channel.sendall(frame(tasks))
 
     def received(self) -> Iterator[Any]:
-        """The messages that have come by now."""
+        """The messages that have come by now, without waiting for any."""
         try:
-            while self.is_open and self.channel.poll():
-                yield json.loads(self.channel.recv_bytes())
-        except (EOFError, ConnectionResetError):
-            self.is_open = False
+            while self.is_open and (content := self._available()) is not None:
+                self._messages.feed(content)
+                yield from self._messages.messages()
+                if not content:
+                    self.is_open = False
+        except MessageError:
+            self.is_open, self.is_damaged = False, True
+
+    @property
+    def misuse(self) -> str:
+        """What the vendor did, if it did not end."""
+        return f"{'wrote to' if self.is_damaged else 'closed'} a file descriptor that was not its own"
+
+    def _available(self) -> bytes | None:
+        """Bytes that have come, empty ones if the channel was closed; None if there is nothing."""
+        self.channel.settimeout(0.0)
+        try:
+            return self.channel.recv(CHUNK)
+        except BlockingIOError:
+            return None
+        except ConnectionResetError:
+            return b""
 
     def hang_up(self) -> None:
         """Tell it that there are no more tasks: it closes its device and ends."""
-        with suppress(OSError), socket.socket(fileno=os.dup(self.channel.fileno())) as channel:
-            channel.shutdown(socket.SHUT_WR)
+        with suppress(OSError):
+            self.channel.shutdown(socket.SHUT_WR)
 
     def output_since(self, start: int, longest: int = 4000) -> str:
         """What it has written from that byte on, and its stack if Python told it in the end.
@@ -122,7 +149,7 @@ class Nursery:
                 [sys.executable, "-c", _BOOTSTRAP, *words], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
             )
         self._control = ours
-        self._buffer = b""
+        self._reader = MessageReader()
         self._messages: deque[dict[str, Any]] = deque()
 
     def fileno(self) -> int:
@@ -135,20 +162,21 @@ class Nursery:
         output = _new_output()
         try:
             with theirs:
-                command = json.dumps({"start": [vendor, to_json(options)]}).encode() + b"\n"
+                command = frame({"start": [vendor, to_json(options)]})
                 number = self._started(command, [theirs.fileno(), output])
         except BaseException:
             ours.close()
             os.close(output)
             raise
-        return DeviceProcess(number, Connection(ours.detach()), output)
+        return DeviceProcess(number, ours, output)
 
     def _started(self, command: bytes, files: Sequence[int]) -> int:
         """Give the command to start a process, and wait for its number."""
+        self._control.settimeout(TAKING)
         try:
             socket.send_fds(self._control, [command], files)
         except OSError as error:
-            raise NurseryError(f"the process that starts device processes has ended: {error}") from error
+            raise NurseryError(f"{_HAS_ENDED}: {error}") from error
         others: list[dict[str, Any]] = []
         while "started" not in (message := self._next()):
             others.append(message)
@@ -156,12 +184,16 @@ class Nursery:
         return int(message["started"])
 
     def signal(self, process: DeviceProcess, number: int) -> None:
-        """Send a signal to a device process and all it has started."""
-        self._control.sendall(json.dumps({"signal": [process.number, int(number)]}).encode() + b"\n")
+        """Send a signal to a device process and all it has started. NurseryError if the nursery itself has ended."""
+        self._control.settimeout(TAKING)
+        try:
+            self._control.sendall(frame({"signal": [process.number, int(number)]}))
+        except OSError as error:
+            raise NurseryError(f"{_HAS_ENDED}: {error}") from error
 
     def ended(self) -> Iterator[Ended]:
         """The processes that have ended by now, each told once. NurseryError if the nursery itself has."""
-        self._receive(wait=False)
+        self._receive(0.0)
         while self._messages:
             yield Ended(*self._messages.popleft()["ended"])
 
@@ -176,20 +208,24 @@ class Nursery:
 
     def _next(self) -> dict[str, Any]:
         while not self._messages:
-            self._receive(wait=True)
+            self._receive(ANSWERING)
         return self._messages.popleft()
 
-    def _receive(self, *, wait: bool) -> None:
+    def _receive(self, seconds: float) -> None:
+        """Take in what the nursery says within so many seconds; with 0 it may be nothing."""
+        self._control.settimeout(seconds)
         try:
-            content = self._control.recv(2**16, 0 if wait else socket.MSG_DONTWAIT)
+            content = self._control.recv(CHUNK)
+            self._reader.feed(content)
+            self._messages += self._reader.messages()
         except BlockingIOError:
             return
-        except OSError as error:
-            raise NurseryError(f"the process that starts device processes has ended: {error}") from error
+        except TimeoutError as error:
+            raise NurseryError(f"the process that starts device processes gave no answer in {seconds:g} s") from error
+        except (OSError, MessageError) as error:
+            raise NurseryError(f"{_HAS_ENDED}: {error}") from error
         if not content:
-            raise NurseryError("the process that starts device processes has ended")
-        *complete, self._buffer = (self._buffer + content).split(b"\n")
-        self._messages += map(json.loads, complete)
+            raise NurseryError(_HAS_ENDED)
 
 
 def _new_output() -> int:

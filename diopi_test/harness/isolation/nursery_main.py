@@ -1,13 +1,12 @@
 """The nursery: a process that has imported everything, holds no vendor, and forks device processes.
 
-It takes `start` (with two files: the channel, and where output goes) and `signal` as lines of JSON, and tells of each
+It takes the messages `start` (with two files: the channel, and where output goes) and `signal`, and tells of each
 process that it has `started` and how it has `ended`. It and its processes end with the process that started it.
 """
 
 from __future__ import annotations
 
 import gc
-import json
 import os
 import signal
 import socket
@@ -15,17 +14,16 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from select import select
 from typing import Any, NoReturn, final
 
 from diopi_impl.native.library import prepare
 from diopi_test.baseline.codec import from_json
 from diopi_test.harness.isolation.device_main import serve
+from diopi_test.harness.isolation.imports import import_judges, import_oracle
 from diopi_test.harness.isolation.lifeline import end_with
+from diopi_test.harness.isolation.messages import CHUNK, MessageReader, frame
 from diopi_test.harness.options import CaseOptions
-
-_CHUNK = 2**16
 
 
 @final
@@ -34,7 +32,7 @@ class Nursery:
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._buffer = b""
+        self._reader = MessageReader()
         self._files: list[int] = []
         self._alive: set[int] = set()
         self._wakeup, written = os.pipe()
@@ -48,8 +46,8 @@ class Nursery:
         """Serve until the parent is gone, then end all processes."""
         commands: dict[str, Callable[..., None]] = {"start": self._start, "signal": self._signal}
         try:
-            for line in self._lines():
-                for command, arguments in line.items():
+            for message in self._commands():
+                for command, arguments in message.items():
                     commands[command](*arguments)
         except (BrokenPipeError, ConnectionResetError):  # the parent ended in the middle of an answer
             pass
@@ -57,42 +55,47 @@ class Nursery:
             for process in self._alive:
                 _end_group(process)
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
+    def _commands(self) -> Iterator[dict[str, Any]]:
         """The commands, as they come; the end of processes is told in between."""
         while True:
             sources: list[Any] = [self._control, self._wakeup]
             ready, _, _ = select(sources, [], [])
             if self._wakeup in ready:
                 with suppress(BlockingIOError):
-                    os.read(self._wakeup, _CHUNK)
+                    os.read(self._wakeup, CHUNK)
                 self._tell_ended()
             if self._control in ready:
-                content, files, _, _ = socket.recv_fds(self._control, _CHUNK, 16)
+                content, files, _, _ = socket.recv_fds(self._control, CHUNK, 16)
                 if not content:
                     return
                 self._files += files
-                *complete, self._buffer = (self._buffer + content).split(b"\n")
-                yield from map(json.loads, complete)
+                self._reader.feed(content)
+                yield from self._reader.messages()
 
     def _start(self, vendor: str, options: Any) -> None:
         channel, output = self._files[:2]
         del self._files[:2]
+        case_options = from_json(CaseOptions, options)
+        if case_options.draws_inputs:
+            import_oracle()
         nursery = os.getpid()
         process = os.fork()
         if not process:
-            self._become_device_process(nursery, vendor, options, channel, output)
+            self._become_device_process(nursery, vendor, case_options, channel, output)
         os.setpgid(process, process)
         os.close(channel)
         os.close(output)
         self._alive.add(process)
         self._tell({"started": process})
 
-    def _become_device_process(self, nursery: int, vendor: str, options: Any, channel: int, output: int) -> NoReturn:
+    def _become_device_process(
+        self, nursery: int, vendor: str, options: CaseOptions, channel: int, output: int
+    ) -> NoReturn:
         status = 1
         try:
             os.setpgid(0, 0)  # the parent does so as well: whoever comes first
             end_with(nursery)
-            signal.set_wakeup_fd(-1)
+            os.close(signal.set_wakeup_fd(-1))
             for number in (signal.SIGCHLD, signal.SIGINT):
                 signal.signal(number, signal.SIG_DFL)
             self._control.close()
@@ -100,7 +103,7 @@ class Nursery:
             for standard in (1, 2):
                 os.dup2(output, standard)
             os.close(output)
-            serve(Connection(channel), vendor, from_json(CaseOptions, options))
+            serve(socket.socket(fileno=channel), vendor, options)
             status = 0
         except BaseException:
             traceback.print_exc()
@@ -126,7 +129,7 @@ class Nursery:
             self._tell({"ended": [process, status, usage.ru_utime + usage.ru_stime]})
 
     def _tell(self, message: Any) -> None:
-        self._control.sendall(json.dumps(message).encode() + b"\n")
+        self._control.sendall(frame(message))
 
 
 def _end_group(process: int) -> None:
@@ -138,5 +141,6 @@ def main(control: int, parent: int) -> None:
     """Serve the process `parent` over the socket whose file descriptor is `control`."""
     end_with(parent)
     prepare()
+    import_judges()
     gc.freeze()  # what was imported stays, and need not be copied when the collector visits it
     Nursery(socket.socket(fileno=control)).run()

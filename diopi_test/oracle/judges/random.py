@@ -27,7 +27,7 @@ from diopi_test.oracle.judges.chance import (
     standard_normal,
     whole_numbers,
 )
-from diopi_test.oracle.judges.kinds import all_where, distinct_positions
+from diopi_test.oracle.judges.kinds import all_where, distinct_positions, equal
 from lib_rt.dtypes import to_numpy
 
 
@@ -37,6 +37,12 @@ def _name(answer: Answer) -> str:
 
 def _dtype(answer: Answer) -> Dtype:
     return answer.dtypes[_name(answer)]
+
+
+def _is_flushed(result: Array, wanted: Array, dtype: Dtype) -> Array:
+    """Return where a zero stands for a subnormal number."""
+    flushed: Array = (result == 0) & (np.abs(wanted) < format_of(dtype).tiny)
+    return flushed
 
 
 # Bernoulli trials.
@@ -63,6 +69,7 @@ def dropout(answer: Answer) -> Problems:
     if not problems:
         wanted = np.where(mask, input / (1 - p), 0)
         right = np.abs(out - wanted) <= np.where(mask, K * ulp(wanted, _dtype(answer)), 0)
+        right |= _is_flushed(out, wanted, _dtype(answer))
         right |= (out == wanted) | (np.isnan(out) & (np.isnan(wanted) | ~np.isfinite(input)))  # 0 · ∞, or left out
         problems = list(all_where(name, right, out, "input · mask / (1 - p)"))
     yield from problems or coins("mask", mask, np.asarray(1 - p), of_others(answer, _kept))
@@ -113,9 +120,11 @@ def normal(answer: Answer) -> Problems:
     drawn = answer.result
     mean = np.broadcast_to(answer.arguments["mean"], drawn.shape)
     std = np.broadcast_to(answer.arguments["std"], drawn.shape)
-    free = std > 0
-    right = np.isfinite(drawn) & (free | (drawn == mean))
-    problems = list(all_where("the result", right, drawn, "finite numbers, and the mean where std is 0"))
+    free = _is_random(mean, std)
+    certain = equal(drawn, mean) | _is_flushed(drawn, mean, _dtype(answer)) | np.isinf(std)
+    right = np.where(free, np.isfinite(drawn), certain)
+    wanted = "finite numbers, and the mean where std is 0 or the mean is not finite"
+    problems = list(all_where("the result", right, drawn, wanted))
     if not problems:
         z = _deviations(drawn, mean, std)
         slack = format_of(_dtype(answer)).epsilon * (np.abs(mean[free]) / std[free] + np.abs(z) + 1)
@@ -124,9 +133,15 @@ def normal(answer: Answer) -> Problems:
     yield from problems or independent("the result", norm.cdf(_deviations(drawn, mean, std)), others)
 
 
+def _is_random(mean: Array, std: Array) -> Array:
+    """Return where the distribution has more than one value, and finite ones."""
+    result: Array = (std > 0) & np.isfinite(mean) & np.isfinite(std)
+    return result
+
+
 def _deviations(drawn: Array, mean: Array, std: Array) -> Array:
     """How many standard deviations each element is above its mean, where there is a deviation."""
-    free = std > 0
+    free = _is_random(mean, std)
     result: Array = (drawn[free] - mean[free]) / std[free]
     return result
 

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, final
 
+import numpy as np
+
 from diopi_proto.families import load_families
 from diopi_proto.interface import lookup
 
@@ -69,6 +71,11 @@ class PartlySpecified(Remark):
     """
 
     specified: Any
+
+
+def open_where(is_open: Any, result: Any) -> Any:
+    """Return `result` without a demand where `is_open` is true, which broadcasts to it."""
+    return PartlySpecified(result, np.logical_not(is_open)) if np.any(is_open) else result
 
 
 def bare(result: Any) -> Any:

@@ -17,22 +17,16 @@ from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 Array = NDArray[Any]
 
 
-def _converted(number: float, input: Array) -> float:
-    """A number as an element of `input`: without its fraction for integers."""
-    return number if input.dtype.kind == "f" else int(number)
-
-
 @reference("diopiRelu")
 def relu(input: Array) -> Any:
-    return np.maximum(input, 0)
+    return np.where(input < 0, 0, input)  # −0 stays
 
 
 @reference("diopiHardtanh")
 def hardtanh(input: Array, min_val: float, max_val: float) -> Any:
     if min_val > max_val:
         raise ValueError(f"min_val is {min_val}, expected at most {max_val}, which is max_val")
-    low, high = _converted(min_val, input), _converted(max_val, input)
-    return np.where(input < low, low, np.where(input > high, high, input))  # −0 stays where a bound is 0
+    return np.where(input < min_val, min_val, np.where(input > max_val, max_val, input))  # −0 stays where a bound is 0
 
 
 @reference("diopiHardtanhBackward")
@@ -55,12 +49,12 @@ def hardswish_backward(grad_output: Array, input: Array) -> WithTerms:
 
 @reference("diopiThreshold")
 def threshold(input: Array, threshold: float, value: float) -> Any:
-    return np.where(input <= _converted(threshold, input), _converted(value, input), input)
+    return np.where(input <= threshold, value, input)
 
 
 @reference("diopiThresholdBackward")
 def threshold_backward(grad_output: Array, input: Array, threshold: float) -> Any:
-    return np.where(input <= _converted(threshold, input), 0, grad_output)
+    return np.where(input <= threshold, 0, grad_output)
 
 
 def _tanh_argument(x: Array) -> tuple[Array, Array]:

@@ -206,8 +206,8 @@ def masked_select_backward(grad_output: Array, input: Array, mask: Array) -> Wit
     spread[np.broadcast_to(mask, spread.shape)] = grad_output
     total = sum_to(spread, input.shape)
     n = spread.size / max(total.size, 1)
-    if n == 1:
-        return Exact(total)
+    if n == 1:  # nothing is added, not even to the sign of a zero
+        return Exact(spread.reshape(input.shape))
     magnitudes, squares = (sum_to(np.abs(spread) ** p, input.shape) for p in (1, 2))
     numbers = np.broadcast_to(np.arange(total.size).reshape(total.shape), spread.shape)
     repeated = repetition_at(numbers, spread, np.full(total.shape, n))

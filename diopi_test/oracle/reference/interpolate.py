@@ -6,7 +6,8 @@ Resizing is linear and works on one axis after the other: a matrix of weights (s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
+from functools import reduce
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
@@ -37,17 +38,41 @@ def _nearest_weights(d: int, size: int) -> Weights:
     return Weights(_placed(np.ones(places.shape), places, d), np.zeros((size, d)))
 
 
+def _is_decided_by_rounding(d: int, size: int) -> Array:
+    """At which indices i of the result i · d / size is whole, although d / size has no finite binary expansion."""
+    denominator = size // gcd(d, size)
+    i = np.arange(size)
+    return (i > 0) & (i % denominator == 0) & (denominator & (denominator - 1) != 0)
+
+
+def _anywhere(axes: Sequence[Array], shape: tuple[int, ...]) -> Array:
+    """Whether an element of a tensor is at one of these places of an axis, for each of its last axes."""
+    return np.broadcast_to(reduce(np.logical_or.outer, axes), shape)
+
+
 @reference("diopiUpsampleNearest")
-def upsample_nearest(input: Array, size: tuple[int, ...]) -> Array:
+def upsample_nearest(input: Array, size: tuple[int, ...]) -> PartlySpecified:
+    undecided = [_is_decided_by_rounding(d, length) for d, length in zip(input.shape[2:], size, strict=True)]
     for axis, length in enumerate(size, 2):
         input = np.take(input, _nearest_indices(input.shape[axis], length), axis)
-    return input
+    return PartlySpecified(input, ~_anywhere(undecided, input.shape))
 
 
 @reference("diopiUpsampleNearestBackward")
-def upsample_nearest_backward(grad_output: Array, out_size: tuple[int, ...], in_size: tuple[int, ...]) -> Any:
-    axes = zip(in_size[2:], out_size, strict=True)
-    return _gathered([_nearest_weights(d, size) for d, size in axes], grad_output)
+def upsample_nearest_backward(
+    grad_output: Array, out_size: tuple[int, ...], in_size: tuple[int, ...]
+) -> PartlySpecified:
+    sizes = list(zip(in_size[2:], out_size, strict=True))
+    gathered = _gathered([_nearest_weights(d, size) for d, size in sizes], grad_output)
+    specified = gathered.specified if isinstance(gathered, PartlySpecified) else True
+    given = gathered.value if isinstance(gathered, PartlySpecified) else gathered
+    return PartlySpecified(given, specified & ~_anywhere([_undecided_sources(*axis) for axis in sizes], in_size))
+
+
+def _undecided_sources(d: int, size: int) -> Array:
+    """Which elements of the input may have copies that belong to the next one, or the one before."""
+    sources = _nearest_indices(d, size)[_is_decided_by_rounding(d, size)]
+    return np.isin(np.arange(d), [sources, sources - 1])
 
 
 def _coordinates(d: int, size: int, align_corners: bool) -> tuple[Array, Array]:

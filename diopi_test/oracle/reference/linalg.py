@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
+from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, open_where, reference
 from diopi_test.oracle.reference.products import plus, sum_to, times, with_terms
 from diopi_test.oracle.reference.sums import norm_terms
 
@@ -259,9 +259,10 @@ def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> A
     x, y = input1[..., :, np.newaxis, :], input2[..., np.newaxis, :, :]
     differences = np.abs(x - y)
     if p == 0:
-        return Exact(np.sum(differences > 0, axis=-1, dtype=np.float64))
-    if p == np.inf:
-        return differences.max(axis=-1, initial=0)
+        unequal = np.where(np.isnan(differences), np.nan, differences > 0)
+        return Exact(np.sum(unequal, axis=-1))
+    if p == np.inf:  # PyTorch takes no notice of NaN there
+        return open_where(np.isnan(differences).any(axis=-1), differences.max(axis=-1, initial=0))
     powers = np.sum(differences**p, axis=-1)
     distances = powers ** (1 / p)
     if p == 2 and _may_multiply(input1, input2, compute_mode):
@@ -277,15 +278,16 @@ def _may_multiply(input1: Array, input2: Array, compute_mode: int | None) -> boo
 
 
 @reference("diopiCdistBackward")
-def cdist_backward(grad_output: Array, input1: Array, input2: Array, p: float, cdist: Array) -> WithTerms:
+def cdist_backward(grad_output: Array, input1: Array, input2: Array, p: float, cdist: Array) -> Any:
     difference = input1[..., :, np.newaxis, :] - input2[..., np.newaxis, :, :]
     g, distance = grad_output[..., np.newaxis], cdist[..., np.newaxis]
     if p == 0:
-        weight = np.zeros_like(difference)
-    elif p == np.inf:
+        return WithTerms(np.zeros_like(difference).sum(axis=-2), 0.0)  # whatever the gradient is
+    if p == np.inf:
         weight = np.where(np.abs(difference) == distance, np.sign(difference), 0)
     else:
         weight = np.sign(difference) * (np.abs(difference) / distance) ** (p - 1)
     weight = np.where(difference == 0, 0, weight)
     terms = np.sum(np.abs(g * weight), axis=-2) / np.sqrt(max(difference.shape[-2], 1))
-    return WithTerms(np.sum(g * weight, axis=-2), terms)
+    gradient = WithTerms(np.sum(g * weight, axis=-2), terms)
+    return open_where(np.isnan(difference).any(axis=-2) & (p == np.inf), gradient)

@@ -114,13 +114,15 @@ def paged_attention(
     num_heads: int,
     num_kv_heads: int,
     dim: int,
-    block_table: Array,
+    block_table: Array | None,
     block_size: int,
 ) -> WithTerms:
     queries, keys, values = _as_heads(q, num_heads, dim), *(_as_heads(x, num_kv_heads, dim) for x in (k, v))
     places = [np.arange(length) for length in actual_seq_lengths]
-    blocks = zip(block_table, places, strict=True)
-    slots = [table[place // block_size] * block_size + place % block_size for table, place in blocks]
+    slots = places
+    if block_table is not None:
+        blocks = zip(block_table, places, strict=True)
+        slots = [table[place // block_size] * block_size + place % block_size for table, place in blocks]
     hidden = None
     if attenMask is not None:
         hidden = np.broadcast_to(attenMask, (len(q), attenMask.shape[-1]))[:, None]
@@ -143,18 +145,19 @@ def prompt_flash_attention(
     num_kv_heads: int,
     dim: int,
 ) -> PartlySpecified:
-    batch, length = len(actual_seq_lengths), max_input_len
+    length = max_input_len
+    batch = query.size // (length * num_heads * dim)
     q, k, v = (
         x.reshape(batch, length, heads, dim)
         for x, heads in ((query, num_heads), (key, num_kv_heads), (value, num_kv_heads))
     )
-    is_there = np.arange(length) < np.reshape(actual_seq_lengths, (batch, 1))
+    is_there = np.arange(length) < np.reshape(actual_seq_lengths or [length] * batch, (batch, 1))
     hidden = np.broadcast_to(~is_there[:, None], (batch, length, length))
     if atten_mask is not None:
         hidden = hidden | atten_mask.reshape(-1, length, length)
     found = attended(q, k, v, of_one_length(q), Rule(1 / np.sqrt(dim), causal=True, hidden=hidden), length).out
     result = WithTerms(found.value.reshape(query.shape), found.terms.reshape(query.shape))
-    return PartlySpecified(result, np.broadcast_to(is_there.reshape(-1, 1), query.shape))
+    return PartlySpecified(result, np.broadcast_to(is_there.reshape(*query.shape[:-1], 1), query.shape))
 
 
 # Penalties

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from scipy import special
 
 from diopi_proto.types import Reduction
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
+from diopi_test.oracle.reference import PartlySpecified, WithTerms, open_where, reference
 from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 
 Array = NDArray[Any]
@@ -96,13 +96,18 @@ def bce_loss_backward(
 
 
 @reference("diopiBCEWithLogits")
-def bce_with_logits(
-    input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int
-) -> WithTerms:
+def bce_with_logits(input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int) -> Any:
     loss = _or_one(pos_weight) * target * _softplus(-input) + (1 - target) * _softplus(input)
     # PyTorch's form is (1 − t)·x + (1 − t + p·t)·ln(1 + e⁻ˣ): where x < 0, (1 − t)·x cancels
     cancelled = np.where(input < 0, np.abs((1 - target) * input), 0)
-    return _reduced(_or_one(weight) * loss, reduction, stored=np.abs(_or_one(weight)) * cancelled)
+    reduced = _reduced(_or_one(weight) * loss, reduction, stored=np.abs(_or_one(weight)) * cancelled)
+    return _with_undecided(input, target, reduced, reduction)
+
+
+def _with_undecided(logits: Array, target: Array, losses: WithTerms, reduction: int) -> Any:
+    """Leave binary cross entropies open where PyTorch's form has ∞ − ∞ or 0 · ∞, which other forms have not."""
+    undecided = (logits == -np.inf) | ((logits == np.inf) & (target == 1))
+    return open_where(undecided if reduction == Reduction.none else undecided.any(), losses)
 
 
 @reference("diopiBCEWithLogitsBackward")
@@ -128,12 +133,12 @@ def _bce(x: Array, t: Array) -> Array:
 
 
 @reference("diopiSigmoidFocalLoss")
-def sigmoid_focal_loss(inputs: Array, targets: Array, alpha: float, gamma: float, reduction: int) -> WithTerms:
+def sigmoid_focal_loss(inputs: Array, targets: Array, alpha: float, gamma: float, reduction: int) -> Any:
     alpha_t, _, modulation, cancelled = _focal(inputs, targets, alpha, gamma)
     loss = alpha_t * modulation * _bce(inputs, targets)
     # as in `bce_with_logits`, and 1 − p_t
     terms = alpha_t * modulation * np.where(inputs < 0, np.abs((1 - targets) * inputs), 0) + np.abs(loss) * cancelled
-    return _reduced(loss, reduction, stored=terms)
+    return _with_undecided(inputs, targets, _reduced(loss, reduction, stored=terms), reduction)
 
 
 @reference("diopiSigmoidFocalLossBackward")
@@ -189,7 +194,8 @@ def nll_loss_v2(
     hot = _one_hot(target, log_probs.shape[-1], ignore_index)
     total = (hot * _or_one(weight)).sum()
     losses = np.where(hot, -_or_one(weight) * log_probs, 0.0).sum(-1)
-    reported = total if reduction != Reduction.none else np.float64(0)
+    is_counted = reduction != Reduction.none or input.ndim == 1
+    reported = total if is_counted else np.float64(0)
     shape = out[1].shape if out[1] else None
     loss = _reduced(losses, reduction, total)
     if reduction == Reduction.none:  # −0 where an element is picked, +0 where those of other classes are added as 0
@@ -243,11 +249,16 @@ def cross_entropy(
 ) -> WithTerms:
     share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
-    losses = np.where(share == 0, 0.0, share * -special.log_softmax(logits, -1))
+    losses = np.where(share == 0, 0.0, share * -_of_rows(special.log_softmax, logits))
     # l = x − max − ln Σ e^(x − max): x cancels, and the sum's relative error is the logarithm's absolute one
     stored = np.where(share == 0, 0.0, share * (np.abs(logits) + 1))
     terms = np.where(share == 0, 0.0, share * _divided(logits))
     return _reduced(losses.sum(-1), reduction, divisor, stored.sum(-1), terms=terms.sum(-1))
+
+
+def _of_rows(function: Callable[[Array, int], Array], logits: Array) -> Array:
+    """Return a function of the rows; rows without classes, which SciPy refuses, have no results."""
+    return function(logits, -1) if logits.shape[-1] else logits
 
 
 def _divided(logits: Array) -> Array:
@@ -267,7 +278,7 @@ def cross_entropy_backward(
 ) -> WithTerms:
     share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
-    spread = special.softmax(logits, -1) * share.sum(-1, keepdims=True)
+    spread = _of_rows(special.softmax, logits) * share.sum(-1, keepdims=True)
     # beside what cancels, the error of the sum that softmax divides by
     divided = spread * _divided(logits)
     scale = np.where(share.any(-1, keepdims=True), _factor(reduction, divisor) * grad_output[..., None], 0.0)

@@ -80,17 +80,24 @@ def _empty_result(input: Array, axes: Sequence[Axis], dtype: type) -> Array:
 
 
 def _maxima(input: Array, axes: Sequence[Axis]) -> tuple[Array, Array]:
-    """The first largest element of every window, a NaN before all others, and its offset in the spatial axes."""
+    """The first largest element of every window, its last NaN if it has one, and its offset in the spatial axes."""
     values, positions = _empty_result(input, axes, float), _empty_result(input, axes, int)
     leading = _leading(input, axes)
     spatial = input.shape[len(leading) :]
     offsets = np.arange(np.prod(spatial, dtype=int)).reshape(spatial)
     for o, elements, _ in _windows(axes):
         candidates = input[elements].reshape(*leading, offsets[elements].size)
-        first = candidates.argmax(-1)
-        values[o] = np.take_along_axis(candidates, first[..., None], -1)[..., 0]
-        positions[o] = offsets[elements].ravel()[first]
+        winner = _last_nan_or_first_largest(candidates)
+        values[o] = np.take_along_axis(candidates, winner[..., None], -1)[..., 0]
+        positions[o] = offsets[elements].ravel()[winner]
     return values, positions
+
+
+def _last_nan_or_first_largest(candidates: Array) -> Array:
+    """Positions along the last axis."""
+    is_nan = np.isnan(candidates)
+    last_nan = candidates.shape[-1] - 1 - np.flip(is_nan, -1).argmax(-1)
+    return np.where(is_nan.any(-1), last_nan, candidates.argmax(-1))
 
 
 def _scattered(grad_output: Array, input: Array, indices: Array, rank: int) -> WithTerms:

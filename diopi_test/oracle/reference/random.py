@@ -66,13 +66,14 @@ def bernoulli_scalar(p: float, generator: int | None, *, out: ResultOverride) ->
 
 @reference("diopiNormal", "diopiNormalInp")
 def normal(mean: float, std: float, generator: int | None, *, out: ResultOverride) -> Any:
-    return _uncertain(out.shape, std == 0, mean)
+    return _uncertain(out.shape, std == 0 or (np.isfinite(std) and not np.isfinite(mean)), mean)
 
 
 @reference("diopiNormalTensorScalar", "diopiNormalScalarTensor", "diopiNormalTensor")
 def normal_tensor(mean: Any, std: Any, generator: int | None) -> Any:
-    certain, means = np.all(std == 0), np.broadcast_arrays(mean, std)[0]
-    return means if certain else _drawn(means.shape)
+    certain = (std == 0) | (np.isfinite(std) & ~np.isfinite(mean))
+    means = np.broadcast_arrays(mean, std)[0]
+    return means if np.all(certain) else _drawn(means.shape)
 
 
 @reference("diopiRandperm")

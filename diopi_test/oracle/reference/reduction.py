@@ -54,16 +54,20 @@ def std(input: Array, dim: tuple[int, ...], correction: float | None, *, out: Re
 
 @reference("diopiMax")
 def max_(input: Array, dim: int, *, out: tuple[ResultOverride, ...]) -> tuple[Array, Array]:
-    return _extreme(np.max, np.argmax, input, dim, _keeps(input, out[0]))
+    return _extreme(np.argmax, input, dim, _keeps(input, out[0]))
 
 
 @reference("diopiMin")
 def min_(input: Array, dim: int, *, out: tuple[ResultOverride, ...]) -> tuple[Array, Array]:
-    return _extreme(np.min, np.argmin, input, dim, _keeps(input, out[0]))
+    return _extreme(np.argmin, input, dim, _keeps(input, out[0]))
 
 
-def _extreme(value: Any, position: Any, input: Array, dim: int, keepdims: bool) -> tuple[Array, Array]:
-    return value(input, axis=dim, keepdims=keepdims), position(input, axis=dim, keepdims=keepdims)
+def _extreme(position: Any, input: Array, dim: int, keepdims: bool) -> tuple[Array, Array]:
+    """Return the elements at positions along an axis, and the positions; a number is a vector of one."""
+    rows = np.atleast_1d(input)
+    places = position(rows, axis=dim, keepdims=True)
+    both = np.take_along_axis(rows, places, dim), places
+    return both if keepdims and input.ndim else (both[0].squeeze(dim), both[1].squeeze(dim))
 
 
 @reference("diopiMaxAll")

@@ -76,7 +76,7 @@ def pad(input: Array, pad: tuple[int, ...], mode: str, value: float | None) -> A
     added, cut = np.maximum(margins, 0), np.maximum(-margins, 0)
     if (cut.sum(1) > input.shape).any():
         raise ValueError(f"pad is {pad} around shape {input.shape}, of which it cuts off more than there is")
-    within = np.array(input.shape)[:, np.newaxis] - (mode == "reflect")
+    within = np.maximum(np.array(input.shape)[:, np.newaxis] - (mode == "reflect"), 0)  # a batch may be empty
     if mode in ("reflect", "circular") and (added > within).any():
         raise ValueError(f"pad is {pad} around shape {input.shape}, which {mode} padding has no elements for")
     if mode == "constant":

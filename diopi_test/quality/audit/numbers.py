@@ -41,6 +41,8 @@ def number_faults(function: str) -> Iterator[Fault]:
         yield Fault("type of operands without axes ignored", mistaken(_as_those_with_axes))
     if operands:
         yield Fault("arguments not converted first", mistaken(_not_converted))
+    if prototype.numbers and Dtype.int32 in prototype.dtypes:
+        yield Fault("integers beside integers not converted first", mistaken(_integers_not_converted))
     yield Fault("result in its usual type, converted", _in_its_usual_type)
 
 
@@ -161,6 +163,15 @@ def _not_converted(case: BaselineCase) -> Mapping[str, Any] | None:
     numbers = {p.name: case.arguments[p.name] for p in prototype.arguments if issubclass(p.annotation, Scalar)}
     raw = {name: widen(tensor.values, tensor.dtype) for name, tensor in tensors.items() if name not in masks}
     return {**numbers, **raw} if raw else None
+
+
+def _integers_not_converted(case: BaselineCase) -> Mapping[str, Any] | None:
+    """The integers among the numbers as they are given, where the standard converts them to an integer type first."""
+    plain = case.plain_arguments()
+    numbers = {p.name: case.arguments[p.name] for p in lookup(case.function).numbers}
+    return {
+        name: number for name, number in numbers.items() if isinstance(number, int) and number != plain[name]
+    } or None
 
 
 def _as_the_first(case: BaselineCase) -> Mapping[str, Any] | None:

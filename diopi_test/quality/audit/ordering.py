@@ -1,4 +1,7 @@
-"""Faults of sorting: equal elements in another order than theirs, a selection that is not in order."""
+"""Faults of sorting: equal elements in another order than theirs, a selection that is not in order.
+
+And of comparing: subnormal numbers are in the order of zeros.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from functools import partial
 
 import numpy as np
 
+from diopi_proto.dtypes import position, same
 from diopi_proto.interface import lookup
+from diopi_test.cases.formats import is_inexact, is_subnormal
 from diopi_test.quality.audit.fault import Answer, Effect, Fault
 
 STABLE = ("stable", "pStable")
@@ -22,6 +27,28 @@ def ordering_faults(function: str) -> Iterator[Fault]:
             yield Fault(f"{name} ignored", partial(_unstable, name), None, "attribute ignored", name)
     if {"sorted", "k"} <= set(names):
         yield Fault("sorted ignored", _unsorted, None, "attribute ignored", "sorted")
+    if {"input", "dim"} <= set(names) and _gives_elements_and_positions(function):
+        yield Fault("subnormal numbers compared as zeros", _compared_as_zeros)
+
+
+def _gives_elements_and_positions(function: str) -> bool:
+    prototype = lookup(function)
+    return [prototype.rule_of(result.name) for result in prototype.results] == [same, position]
+
+
+def _compared_as_zeros(answer: Answer) -> Effect:
+    """Positions are those among zeros; the elements there are taken as they are."""
+    arguments = answer.case.plain_arguments()
+    input, dim, dtype = arguments["input"], arguments["dim"], answer.case.dtype
+    is_zero = is_subnormal(input, dtype) if is_inexact(dtype) else np.zeros(input.shape, bool)
+    if input.ndim == 0 or not is_zero.any():
+        return Effect.absent
+    effect = answer.answer_to(input=np.where(is_zero, 0, input))
+    values, places = answer.results.values()
+    elements = values[0].shape if values[0].ndim == input.ndim else np.expand_dims(values[0], dim).shape
+    taken = np.take_along_axis(input, places[0].reshape(elements), dim)
+    values[0] = taken.reshape(values[0].shape).astype(values[0].dtype)
+    return effect
 
 
 def _unstable(name: str, answer: Answer) -> Effect:

@@ -160,8 +160,8 @@ def test_tensors_in_host_memory(vendor: Vendor, context: Context) -> None:
     single = Tensor.from_numpy(context, np.zeros((1, 1, 3), np.float32))
     coors, counts = (Tensor.from_numpy(context, np.zeros(shape, np.int32)) for shape in ((1, 3), (1,)))
     points = Tensor.from_numpy(context, floats(1, 2, 3)[None])
-    size, bounds = (Tensor.from_numpy(context, floats(*range(count)), where=Device.host) for count in (3, 6))
-    told, elsewhere = (Tensor.empty(context, (), Dtype.int64, where=where) for where in Device)
+    size, bounds = (Tensor.from_numpy(context, floats(*range(count)), memory_kind=Device.host) for count in (3, 6))
+    told, elsewhere = (Tensor.empty(context, (), Dtype.int64, memory_kind=where) for where in Device)
     rest = points, size, bounds, 1, 1, 3, True
     assert vendor.call("diopiHardVoxelizeMmcv", context, single, coors, counts, elsewhere, *rest) is Error.ErrorOccurred
     assert vendor.last_error() == "diopiHardVoxelizeMmcv: voxel_num lies on the device, expected it in host memory"

@@ -24,6 +24,15 @@ def test_values_move_by_a_small_part_of_an_ulp(dtype: Dtype) -> None:
     assert (short != values).any() == (dtype is not Dtype.float64)
 
 
+@pytest.mark.parametrize("dtype", [*FLOATING, Dtype.complex64])
+@pytest.mark.parametrize("shape", [(), (1,), (0, 3), (2, 1)])
+def test_the_shape_of_a_result_stays(dtype: Dtype, shape: tuple[int, ...]) -> None:
+    values = np.full(shape, 1.5)
+    for unit in (None, np.ones(shape)):
+        assert compacted(Expected(values, dtype, unit=unit, flushed=values)).values.shape == shape
+    assert rounded_up(np.ones(shape, np.float32)).shape == shape
+
+
 def test_what_is_no_ordinary_number_stays() -> None:
     values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -1e-310, np.finfo(np.float64).max])
     short = compacted(Expected(values, Dtype.float32, unit=ulp(values, Dtype.float32))).values

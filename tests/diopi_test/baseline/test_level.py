@@ -18,9 +18,11 @@ from baselines import make_level, petabyte
 from diopi_proto.types import VERSION_NUMBER
 from diopi_test.baseline import manifest
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.level import open_level
+from diopi_test.baseline.index_view import IndexView
+from diopi_test.baseline.level import level_of, open_level
 from diopi_test.baseline.store import FORMAT, BaselineFile
 from diopi_test.cases.model import CaseClass
+from diopi_test.execution.listing import list_cases
 from diopi_test.harness.collection import collect_file, collect_level
 
 FUNCTIONS = ("diopiExp", "diopiSoftmax", "diopiSqrt")
@@ -99,9 +101,24 @@ def test_the_digest_is_that_of_everything(folder: Path) -> None:
     assert open_level(folder).digest != before
 
 
+def test_the_level_of_a_file_is_that_of_its_folder(folder: Path) -> None:
+    path = folder / "diopiSqrt.h5"
+    before = level_of(path)
+    assert (before.folder, level_of(path)) == (folder, before)
+    forge_manifest(folder, lambda content: content["files"]["diopiExp"].update(key="another"))
+    assert level_of(path).digest != before.digest
+    with pytest.raises(BaselineError, match=r"diopiNeg\.h5 is not in .*manifest\.json"):
+        level_of(folder / "diopiNeg.h5")
+    (folder / manifest.NAME).unlink()
+    with pytest.raises(BaselineError, match="there is no baseline in"):
+        level_of(path)
+
+
 def test_cases_are_collected_without_opening_a_file(folder: Path) -> None:
-    every = [case for function in FUNCTIONS for case in collect_file(folder / f"{function}.h5")]
     level = open_level(folder)
+    for function in FUNCTIONS:
+        assert level.cases(function) == list_cases(IndexView(folder / f"{function}.h5"))
+    every = [case for function in FUNCTIONS for case in collect_file(folder / f"{function}.h5")]
     for function in FUNCTIONS:
         (folder / f"{function}.h5").unlink()
     assert collect_level(level) == every

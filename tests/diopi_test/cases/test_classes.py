@@ -104,7 +104,7 @@ def test_a_case_is_of_one_class_at_every_level(function: str) -> None:
 TRUTHS_WITHOUT_BETA = {f"float32-target-truths-beta0-{reduction}" for reduction in ("none", "mean")}
 
 OPEN = {
-    "diopiSub": {"bool-with-int32"},
+    "diopiSub": {"bool-with-int32", "float16-with-one-float32"},
     "diopiSubInp": {"int64-with-bool", "bool-with-int32"},
     "diopiSmoothL1Loss": TRUTHS_WITHOUT_BETA,
     "diopiSmoothL1LossBackward": {
@@ -112,10 +112,17 @@ OPEN = {
         *(f"{dtype}-ties-beta0" for dtype in ("float16", "bfloat16", "float32", "float64")),
     },
     "diopiSigmoidFocalLoss": {f"float32-soft-targets-{name}" for name in ("none", "mean", "sum")},
-    "diopiPad": {f"{dtype}-constant-no-value" for dtype in ("int8", "float16", "float32", "int64", "complex128")},
-    "diopiGroupNormBackward": {"float32-empty"},
+    "diopiPad": {f"{dtype}-constant-no-value" for dtype in ("int8", "float16", "float32", "int64", "complex128")}
+    | {"bool-reflect", "bool-replicate"},
+    "diopiGroupNormBackward": {f"float32-{label}" for label in ("empty", "expanded", "strided", "transposed")},
     "diopiAddInpScalar": {"bool-matrix", "bool-long", "bool-alpha-0-row"},
-    "diopiAddScalar": set[str](),
+    "diopiAddScalar": {
+        "int32-float-number-row",
+        "int32-float-number-alpha-int-row",
+        "int32-float-number-cancels-row",
+        "int32-number-as-float",
+    },
+    "diopiEmbeddingBackward": {"float32-sparse"},
     "diopiEqInpScalar": set[str](),
     "diopiMaskedFillInpScalar": set[str](),
 }
@@ -129,8 +136,43 @@ def test_what_pytorch_refuses_or_leaves_open_is_not_demanded(function: str) -> N
     assert all(bool(why_open(lookup(function), case)) is not case.case_class.is_demanded for case in cases)
 
 
+def test_negative_zeros_are_special_where_the_first_case_has_none() -> None:
+    clamped = by_label("diopiClampMaxScalar")
+    assert clamped["float32-at-zero-row"] is CaseClass.special
+    assert clamped["float32-at-minus-zero-row"] is CaseClass.special
+    assert by_label("diopiHardtanh")["float32-zeros-at-bound-matrix"] is CaseClass.special
+    assert by_label("diopiFill")["float32-negative-zero"] is CaseClass.special
+    assert by_label("diopiLogicalNot")["float32-special"] is CaseClass.special, "NaN is another demand than −0"
+    assert by_label("diopiLogicalAnd")["float32-long"] is CaseClass.basic
+
+
+def test_a_list_without_tensors_is_empty() -> None:
+    assert by_label("diopiClipGradNorm")["float32-no-gradients"] is CaseClass.empty
+    assert by_label("diopiAmpForeachNonFiniteCheckAndUnscaleInp")["float32-no-gradients"] is CaseClass.empty
+
+
+def test_an_axis_counted_from_the_end_is_open_where_pytorch_has_no_axis() -> None:
+    labels = {case.label: case for case in select_cases("diopiLayerNormGB", "full")}
+    for case in labels.values():
+        assert (case.case_class is CaseClass.open) == (case.arguments["begin_norm_axis"] < 0)
+
+
+RARE = ("no-gradients", "minus-zero", "zeros-at-bound")
+"""What labels of cases say that demand something of every vendor."""
+
+
+def test_no_basic_case_is_named_after_a_demand() -> None:
+    cases = [(name, case) for name in prototypes() for case in select_cases(name, "full")]
+    basic = [f"{name}[{case.label}]" for name, case in cases if case.case_class is CaseClass.basic]
+    assert [name for name in basic if any(word in name.replace("]", "-") for word in RARE)] == []
+
+
 def test_every_reason_has_its_cases() -> None:
-    named = {name for calls in OPEN_CALLS for name in calls.functions} | {"diopiAddInpScalar"}
+    named = {name for calls in OPEN_CALLS for name in calls.functions} | {
+        "diopiAddInpScalar",
+        "diopiOneHot",
+        "diopiMul",
+    }
     cases = [(lookup(name), case) for name in named | {"diopiSubScalar"} for case in select_cases(name, "full")]
     for calls in OPEN_CALLS:
         assert any(why_open(prototype, case) == calls.reason for prototype, case in cases), calls.reason

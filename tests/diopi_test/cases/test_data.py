@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from diopi_proto.interface import lookup
-from diopi_proto.types import Dtype
+from diopi_proto.types import Dtype, RoundMode
 from diopi_test.baseline.evaluate import draw_arguments, make_baseline_case
 from diopi_test.baseline.records import Expected
 from diopi_test.cases.data import stored
@@ -36,7 +36,26 @@ CONVERTED: dict[str, tuple[str, dict[str, Dtype], dict[str, float], Dtype, list[
     "operands": ("diopiAdd", {"input": I32, "other": F16}, {}, F16, ["input", "other"], F16),
     "lifted": ("diopiMulScalar", {"input": I32}, {"other": 0.5}, F32, ["input"], F32),
     "compared": ("diopiEqScalar", {"input": F32}, {"other": 0.1}, BOOL, ["input", "other"], F32),
-    "compared as integers": ("diopiEqScalar", {"input": I32}, {"other": 1}, BOOL, ["input"], I32),
+    "compared as integers": ("diopiEqScalar", {"input": I32}, {"other": 1}, BOOL, ["input", "other"], I32),
+    "wrapped": ("diopiRemainder", {"other": I32}, {"input": 2**32 + 1}, I32, ["other", "input"], I32),
+    "divided": ("diopiDivScalar", {"input": I32}, {"other": 3, "rounding_mode": RoundMode.none}, F32, ["input"], I32),
+    "rounded": (
+        "diopiDivScalar",
+        {"input": I32},
+        {"other": 3, "rounding_mode": RoundMode.trunc},
+        F32,
+        ["input", "other"],
+        I32,
+    ),
+    "raised": ("diopiPow", {"input": I32}, {"exponent": 3}, I32, ["input"], I32),
+    "bounded": (
+        "diopiHardtanh",
+        {"input": F16},
+        {"min_val": 0, "max_val": 0.1},
+        F16,
+        ["min_val", "max_val"],
+        F16,
+    ),
     "cut": ("diopiClampMinScalar", {"input": I32}, {"min": 0.5}, I32, ["input"], I32),
     "not cut": ("diopiClampMinScalar", {"input": I32}, {"min": 0.5}, F32, ["input"], F32),
     "ordered": ("diopiSum", {"input": F32}, {}, I32, ["input"], I32),
@@ -46,8 +65,8 @@ CONVERTED: dict[str, tuple[str, dict[str, Dtype], dict[str, float], Dtype, list[
 
 @pytest.mark.parametrize("call", CONVERTED)
 def test_what_is_converted_first(call: str) -> None:
-    function, dtypes, numbers, result, names, common = CONVERTED[call]
-    found, dtype = lookup(function).converted_first(dtypes, numbers, result)
+    function, dtypes, arguments, result, names, common = CONVERTED[call]
+    found, dtype = lookup(function).converted_first(dtypes, arguments, result)
     assert found == names
     assert not names or dtype is common
 

@@ -40,7 +40,7 @@ def test_tensors_of_another_context_are_a_leak(where: Place) -> None:
 
     def make_tensor(arguments: dict[str, Any]) -> None:
         context = Context(arguments["out"].context.device)
-        context.require_tensor((3,), Dtype.float32, where=where)
+        context.require_tensor((3,), Dtype.float32, memory_kind=where)
         kept.append(context)
 
     outcome = judged(make_tensor)

@@ -1,6 +1,7 @@
 """What the values check accepts, and what it doesn't."""
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -68,7 +69,7 @@ def test_nothing_wrong_is_within_a_multiple_of_the_budget(given: Any, expected: 
         values=[result],
         tensors=[],
         prototype=lookup("diopiSum"),
-        case=SimpleNamespace(arguments={}),
+        case=SimpleNamespace(arguments={}, aliases={}),
     )
     assert check(run).ratio == ratio
     run.values.append(slightly_off)
@@ -163,3 +164,15 @@ def test_each_part_of_an_exact_complex_number_is_compared() -> None:
     expected = Expected(np.array([complex(nan, 1), complex(1, nan), complex(0.0, -0.0)]), Dtype.complex64)
     assert wrong([complex(nan, 1), complex(1, nan), complex(-0.0, 0.0)], expected) == [False] * 3
     assert wrong([complex(nan, 2), complex(2, nan), complex(0, nan)], expected) == [True] * 3
+
+
+def test_subnormal_parts_of_complex_numbers_may_be_flushed() -> None:
+    values = np.array([1e-37 + 1e-40j, 1e-40 + 1j, 1e-40 - 1e-41j])
+    exact = Expected(values, Dtype.complex64)
+    rounded = replace(exact, unit=np.full(3, 2.0**-149))
+    for expected in (exact, rounded):
+        given = np.array([1e-37 + 0j, 1j, 0j], np.complex64)
+        comparison = compare(given, expected)
+        assert not comparison.wrong.any()
+        assert comparison.flushed == 3 if expected is rounded else comparison.flushed >= 3
+        assert compare(np.array([0, 1j, 1e-20], np.complex64), expected).wrong.tolist() == [True, False, True]

@@ -14,11 +14,45 @@ def invoke(*words: object) -> Result:
     return CliRunner().invoke(main, [str(word) for word in words])
 
 
+@pytest.mark.parametrize("command", ["run", "report", "fuzz"])
+def test_a_command_that_is_interrupted_while_it_is_imported_has_status_3(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("diopi_test.cli.import_module", interrupt)
+    done = invoke(command)
+    assert (done.exit_code, done.output) == (3, "Error: interrupted\n")
+
+
+def test_a_deleted_working_directory_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    done = invoke("run", "--function", "diopiNeg")
+    assert done.exit_code == 3
+    assert done.output.startswith("Error: the working directory can't be used")
+
+
 def test_list_shows_every_function(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "width", 200)
     done = invoke("list")
     assert done.exit_code == 0
     assert "diopiSoftmax" in done.output and "jax_cpu" in done.output
+
+
+def test_list_in_a_pipe_shortens_no_name() -> None:
+    family = ("--family", "mmcv_norm")
+    names = {row["function"] for row in json.loads(invoke("list", "--json", *family).output)}
+    lines = invoke("list", *family).output.splitlines()
+    assert names <= {line.split("│")[1].strip() for line in lines if line.startswith("│")}
+    assert not [line for line in lines if "…" in line]
+
+
+def test_list_on_a_narrow_terminal_breaks_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console, "width", 60)
+    monkeypatch.setattr(console, "_force_terminal", True)
+    assert "…" not in invoke("list", "--family", "norm").output
 
 
 def test_list_as_json_has_a_record_a_function() -> None:

@@ -50,7 +50,7 @@ def test_without_the_runtime_library_the_doctor_still_speaks() -> None:
     done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 1, done.stderr
     assert (
-        "missing runtime library: libdiopirt.so was not built" in done.stdout and "cmake --build build" in done.stdout
+        "missing runtime library: libdiopirt.so was not found" in done.stdout and "cmake --build build" in done.stdout
     )
     examined = [
         line.split()[1].rstrip(":") for line in done.stdout.splitlines() if line.startswith(("ok", "note", "missing"))

@@ -31,7 +31,8 @@ def test_a_run_is_packed_and_believed(log: Path, tmp_path: Path) -> None:
     packed = call("submit", log, archive)
     assert packed.exit_code == 0, packed.output
     done = call("verify", archive)
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 4, done.output
+    assert done.output.startswith("nobody's identity was checked: ")
     assert "not signed" in done.output and "cases passed" in done.output
     content = archive.read_bytes()
     archive.write_bytes(content.replace(b'"verdict":"passed"', b'"verdict":"failed"', 1))
@@ -63,8 +64,12 @@ def test_signatures(log: Path, tmp_path: Path) -> None:
     assert call("submit", log, unsigned).exit_code == 0
     assert call("submit", log, stranger, "--sign", tmp_path / "other").exit_code == 0
     trust = ("--signers", signers, "--signer", "me@chips")
-    assert 'Good "diopi-evidence" signature for me@chips' in call("verify", archive, *trust).output
-    assert call("verify", archive).exit_code == 0
+    believed = call("verify", archive, *trust)
+    assert (believed.exit_code, 'Good "diopi-evidence" signature for me@chips' in believed.output) == (0, True)
+    assert "nobody's identity was checked" not in believed.output
+    anybodys = call("verify", archive)
+    assert anybodys.exit_code == 4
+    assert anybodys.output.startswith("nobody's identity was checked: ")
     assert "expected a signature of me@chips" in call("verify", unsigned, *trust).output
     refused = call("verify", stranger, *trust)
     assert refused.exit_code == 1 and "its signature is not right" in refused.output

@@ -15,6 +15,7 @@ from command_lines import parse
 
 from diopi_test.cli import COMMANDS, main
 from diopi_test.cli.examples import EXAMPLES
+from diopi_test.harness.collection import collect_runtime
 
 ROOT = Path(__file__).parents[3]
 VARIABLE = "_DIOPI_TEST_COMPLETE"
@@ -61,7 +62,37 @@ def test_what_is_completed() -> None:
     assert completed("run", "--function", "diopiSoftmaxB") == ["diopiSoftmaxBackward"]
     assert completed("run", "--class", "opt") == ["optional"]
     assert completed("run", "--vendor", "jax") == ["jax_cpu"]
+    assert completed("run", "--level", "models-resnet1") == ["models-resnet18"]
+    assert completed("run", "--check", "val") == ["values"]
+    assert completed("run", "--check", "no-val") == ["no-values"]
+    assert completed("run", "--model", "resnet5") == ["resnet50"]
+    assert completed("run", "--case", "diopiSoftmaxB") == ["diopiSoftmaxBackward["]
+    assert completed("run", "--case", "diopiSqrt[float32-sp") == ["diopiSqrt[float32-special]"]
+    assert completed("run", "--case", "runtime[") == [case.id for case in collect_runtime()]
     assert "html_report" not in " ".join(completed("run", "--"))
+
+
+def test_a_case_of_a_level_that_was_not_made_is_not_completed(tmp_path: Path) -> None:
+    assert completed("run", "--data", str(tmp_path), "--case", "diopiSqrt[float32") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "suggestion"),
+    [
+        (("--level", "smok"), "'smok' is not one of 'smoke', 'full', 'large', 'models'. Did you mean 'smoke'?"),
+        (("--level", "models-resnet5"), "Did you mean 'models-resnet50'?"),
+        (("--level", "xyz"), "'xyz' is not one of 'smoke', 'full', 'large', 'models'."),
+        (("--level", "models", "--model", "resnet5"), "there is no model 'resnet5'; near are resnet50"),
+        (("--vendor", "jaxcpu", "-k", "diopiSqrt"), "did you mean jax_cpu?"),
+        (("--family", "activaton"), "near are activation"),
+        (("--case", "diopiAdd[float32-rwo]"), "near are diopiAdd[float32-row]"),
+        (("--case", "diopiSqr[float32-matrix]"), "diopiSqrt"),
+    ],
+)
+def test_a_misspelled_name_is_answered_with_names_like_it(words: tuple[str, ...], suggestion: str) -> None:
+    done = CliRunner().invoke(main, ["run", *words], terminal_width=400)
+    assert done.exit_code == 2
+    assert suggestion in " ".join(done.output.split())
 
 
 def test_the_script_for_bash_completes(tmp_path: Path) -> None:

@@ -1,12 +1,21 @@
 """`diopi-test import-config`: the folder it writes is run; nothing half written; and the original suite's options."""
 
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from diopi_proto.prototype import Prototype
+from diopi_test.baseline.errors import BaselineError
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.records import BaselineCase
+from diopi_test.cases.model import Case
 from diopi_test.cli import main
+from diopi_test.cli.options import INT32_ALIASES
+from diopi_test.original.entries import Entry
+from diopi_test.original.translate import translate
 
 CASES = "configs = {'a': dict(name=['neg'], tensor_para=dict(args=[dict(ins=['input'], shape=((2, 3),))]))}\n"
 
@@ -26,7 +35,7 @@ def test_what_is_imported_is_listed_and_shown(config: Path, tmp_path: Path) -> N
     done = invoke("import-config", config, "--output", tmp_path / "out")
     assert done.exit_code == 0, done.output
     assert "1 cases of 1 functions, 0 waivers, 0 not translated" in done.output
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["not_translated.txt", "smoke"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["described", "entries", "not_translated.txt"]
     assert "diopiNeg[float32-a-0]" in invoke("run", "--data", tmp_path / "out", "--list").output
     assert "float32 (2, 3)" in invoke("show", "diopiNeg[float32-a-0]", "--data", tmp_path / "out").output
 
@@ -51,7 +60,11 @@ def test_names_that_no_file_and_no_terminal_takes(config: Path, tmp_path: Path) 
 
 def test_a_folder_with_something_in_it_is_refused(config: Path, tmp_path: Path) -> None:
     done = invoke("import-config", config, "--output", tmp_path)
-    assert done.exit_code == 2 and "is not empty; name another folder with --output" in done.output
+    assert done.exit_code == 2 and "has something else than an import of these files" in done.output
+    other = tmp_path / "other.py"
+    other.write_text(CASES.replace("'a'", "'b'"))
+    assert invoke("import-config", config, "--output", tmp_path / "out").exit_code == 0
+    assert invoke("import-config", other, "--output", tmp_path / "out").exit_code == 2
 
 
 def test_a_file_that_is_no_source_is_refused_and_nothing_written(config: Path, tmp_path: Path) -> None:
@@ -61,14 +74,115 @@ def test_a_file_that_is_no_source_is_refused_and_nothing_written(config: Path, t
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_cannot_be_written_leaves_nothing(config: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_folder_that_cannot_be_written_ends_with_status_3(config: Path, tmp_path: Path, monkeypatch: Any) -> None:
     def fails(*given: object) -> None:
-        raise OSError("the disk is full")
+        raise BaselineError("the disk is full")
 
-    monkeypatch.setattr("diopi_test.original.folder.write_calls", fails)
+    monkeypatch.setattr("diopi_test.original.folder.write_whole", fails)
     done = invoke("import-config", config, "--output", tmp_path / "out")
     assert done.exit_code == 3 and "the disk is full" in done.output
-    assert [path.name for path in tmp_path.iterdir()] == ["configs.py"]
+
+
+def write_entries(path: Path, *names: str) -> None:
+    entry = "dict(name=['neg'], tensor_para=dict(args=[dict(shape=((2, 3),))]))"
+    path.write_text("configs = {" + ", ".join(f"{name!r}: {entry}" for name in names) + "}")
+
+
+def test_an_interrupted_import_goes_on_with_the_next_entry(config: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    names = [f"e{number}" for number in range(20)]
+    write_entries(config, *names)
+    done: list[str] = []
+
+    def counting(entry: Entry) -> Iterator[Any]:
+        done.append(entry.name)
+        if len(done) == 8:
+            raise KeyboardInterrupt
+        return translate(entry)
+
+    monkeypatch.setattr("diopi_test.original.folder.translate", counting)
+    stopped = invoke("import-config", config, "--output", tmp_path / "out")
+    assert stopped.exit_code == 3 and "repeat the command to go on" in stopped.output
+    assert len(list((tmp_path / "out" / "entries").glob("*.json"))) == 7
+    assert not (tmp_path / "out" / "described").exists()
+    resumed = invoke("import-config", config, "--output", tmp_path / "out")
+    assert resumed.exit_code == 0 and "7 entries had been translated before" in resumed.output
+    assert "20 cases of 1 functions" in resumed.output and "10 of 20 entries: e10" in resumed.output
+    assert done == [*names[:8], *names[7:]]
+
+
+def test_an_entry_that_changed_is_translated_again_and_one_that_is_gone_is_removed(
+    config: Path, tmp_path: Path
+) -> None:
+    write_entries(config, "a", "b", "c")
+    assert invoke("import-config", config, "--output", tmp_path / "out").exit_code == 0
+    config.write_text(config.read_text().replace("(2, 3)", "(2, 4)", 1).replace("'c'", "'d'"))
+    done = invoke("import-config", config, "--output", tmp_path / "out")
+    assert "1 entries had been translated before" in done.output
+    text = (tmp_path / "out" / "described" / "diopiNeg.json").read_text()
+    assert "float32-a-0" in text and "[2,4]" in text and "float32-d-0" in text and "float32-c-0" not in text
+
+
+def test_entries_are_chosen_by_a_pattern_and_those_before_stay(config: Path, tmp_path: Path) -> None:
+    write_entries(config, "conv_1", "conv_2", "pool")
+    first = invoke("import-config", config, "--output", tmp_path / "out", "--entry", "conv*")
+    assert "2 cases of 1 functions" in first.output
+    second = invoke("import-config", config, "--output", tmp_path / "out", "--entry", "pool")
+    assert "3 cases of 1 functions" in second.output and "2 entries had been" in second.output
+
+
+def test_no_reference_runs_at_import(config: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    def fails(*given: object) -> None:
+        raise AssertionError("a reference runs")
+
+    monkeypatch.setattr("diopi_test.baseline.evaluate.Evaluation._run", fails)
+    monkeypatch.setattr("diopi_test.baseline.evaluate.result_of", fails)
+    config.write_text(
+        "configs = {'a': dict(name=['softmax'], para=dict(dim=[0]),"
+        "tensor_para=dict(args=[dict(shape=((2, 3),), requires_grad=[True])]))}"
+    )
+    done = invoke("import-config", config, "--output", tmp_path / "out")
+    assert done.exit_code == 0 and "2 cases of 2 functions" in done.output
+
+
+def test_an_internal_error_is_reported_as_one_and_not_as_a_refusal(
+    config: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    def fails(*given: object) -> None:
+        raise TypeError("something is broken")
+
+    monkeypatch.setattr("diopi_test.original.translate._case", fails)
+    done = invoke("import-config", config, "--output", tmp_path / "out")
+    assert done.exit_code == 3 and "internal error: TypeError: something is broken" in done.output
+    assert "1 internal errors: please report them" in done.output
+
+
+@pytest.mark.parametrize(("error", "status"), [(ValueError("too small"), 0), (AttributeError("broken"), 3)])
+def test_a_run_leaves_out_what_the_reference_refuses_and_fails_for_internal_errors(
+    config: Path, tmp_path: Path, monkeypatch: Any, error: Exception, status: int
+) -> None:
+    write_entries(config, "a", "b")
+    assert invoke("import-config", config, "--output", tmp_path / "out").exit_code == 0
+
+    def fails(prototype: Prototype, case: Case) -> BaselineCase:
+        if case.label == "float32-b-0":
+            raise error
+        return make_baseline_case(prototype, case)
+
+    monkeypatch.setattr("diopi_test.baseline.on_demand.make_baseline_case", fails)
+    monkeypatch.setattr("diopi_test.harness.described.processes", lambda workers: in_turn)
+    words = ("run", "--data", tmp_path / "out", "-n", 1, "--function", "diopiNeg", "--log", tmp_path / "log")
+    done = invoke(*words)
+    assert done.exit_code == status, done.output
+    assert "1 passed" in done.output
+    listed = (tmp_path / "out" / "refused" / "diopiNeg.txt").read_text()
+    assert listed.startswith("diopiNeg[float32-b-0]: ") and str(error) in listed
+    assert ("refuses 1 cases of diopiNeg" in done.output) == (status == 0)
+    assert ("internal error" in done.output) == (status == 3)
+
+
+def in_turn(work: Callable[[str], Any], items: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Do the work in this process."""
+    return ((item, work(item)) for item in items)
 
 
 @pytest.mark.parametrize(
@@ -84,8 +198,23 @@ def test_a_folder_that_cannot_be_written_leaves_nothing(config: Path, tmp_path: 
         ("--mode gen_case", "there is no such step"),
         ("--mode run_test", "`diopi-test run`"),
         ("--mode anything", "gen_data"),
+        ("--mode utest", "`diopi-test run -k runtime`"),
+        ("--mode utest_diopi_test", "run `pytest` in the source tree"),
+        ("--get_model_list", "docs/models.md"),
+        ("run --filter_dtype float64 int64", "--dtype no-float64"),
+        ("run --model_name FASTER_RCNN_R50", "--level models --model retinanet or --level models --model resnet50"),
+        ("run --impl_folder ../impl/my_device", "`diopi-test import-config` translates device_configs.py"),
+        ("run --nhwc_min_dim 4", "`diopi-test run --nhwc`"),
+        ("run --case_output_dir gencases", "there are no files of cases"),
+        ("run --test_cases_path gencases", "--function, --family, -k or --case"),
+        ("run --file_or_dir gencases", "--function, --family, -k or --case"),
+        ("run --pytest_args=-x", "`pytest baseline_data/smoke --vendor NAME`"),
+        ("run --failure_debug_level 1", "`diopi-test show CASE`"),
+        ("run --test_result_path report.xlsx", "`diopi-test report LOG --json FILE`"),
+        ("run --use_db", "every run writes a log"),
+        ("run --use_db --db_path sqlite:///records.db", "every run writes a log"),
         ("gen-data --nhwc", "`diopi-test run`"),
-        ("gen-data --four_bytes", "--four-bytes"),
+        ("gen-data --four_bytes", "--int32-indices"),
     ],
 )
 def test_words_of_the_original_suite_are_answered(words: str, answer: str) -> None:
@@ -94,6 +223,9 @@ def test_words_of_the_original_suite_are_answered(words: str, answer: str) -> No
     assert "is an option of the original suite; here " in done.output and answer in done.output
 
 
-def test_four_bytes_is_understood_as_it_was_written() -> None:
-    words = ("run", "--list", "-k", "diopiCopyInp")
-    assert invoke(*words, "--four_bytes").output == invoke(*words, "--four-bytes").output != invoke(*words).output + "x"
+@pytest.mark.parametrize("alias", INT32_ALIASES)
+def test_deprecated_names_ask_for_int32_indices(alias: str) -> None:
+    words = ("run", "--list", "-k", "diopiSort and int32")
+    done = invoke(*words, alias)
+    assert (done.exit_code, done.output) == (0, invoke(*words, "--int32-indices").output)
+    assert alias not in invoke("run", "--help").output

@@ -64,7 +64,7 @@ def test_nothing_is_selected_by_default() -> None:
     done, given = parsed()
     assert done.exit_code == 0, done.output
     assert given["selection"] == Selection()
-    options = {"checks": (), "max_failures": None, "only_list": False, "nhwc": False, "four_bytes": False}
+    options = {"checks": (), "max_failures": None, "only_list": False, "nhwc": False, "int32_indices": False}
     assert {name: given[name] for name in options} == options
 
 
@@ -82,7 +82,7 @@ def test_the_command_of_a_run_selects_and_judges_the_same(report: Path) -> None:
         checks=("values", "no-form"),
         max_failures=4,
         nhwc=True,
-        four_bytes=True,
+        int32_indices=True,
     )
     done, given = parsed(*shlex.split(options.command())[2:])
     assert done.exit_code == 0, done.output

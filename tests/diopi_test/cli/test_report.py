@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -30,8 +31,14 @@ def write_log(path: Path, cases: Sequence[CaseRecord], *due: str) -> Path:
     """A log of a run of these cases, and of others that were due but did not end."""
     names = [*(case.id for case in cases), *due]
     entries = [Entry("run", to_json(Header.of(RunOptions("small"), ""))), Entry("due", names)]
-    path.write_bytes(b"".join(map(sealed, [*entries, *(Entry("case", to_json(case)) for case in cases)])))
+    ended = [*(Entry("case", to_json(case)) for case in cases), Entry("end", 0.5)]
+    path.write_bytes(b"".join(map(sealed, [*entries, *ended])))
     return path
+
+
+def append(path: Path, *entries: Entry) -> None:
+    with path.open("ab") as file:
+        file.write(b"".join(map(sealed, entries)))
 
 
 def test_every_form_is_made_of_a_log(tmp_path: Path) -> None:
@@ -97,6 +104,67 @@ def test_many_changes_are_counted(tmp_path: Path) -> None:
     done = call("compare", write_log(tmp_path / "a", [RIGHT]), write_log(tmp_path / "b", [RIGHT, *cases]))
     assert "… and 10 more" in done.output
     assert done.output.endswith("30 new, 1 alike\n")
+
+
+def test_a_run_that_has_not_ended_is_incomplete(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log", [RIGHT])
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:-1]))
+    done = call("report", log)
+    assert done.exit_code == 3
+    assert "the run has not ended" in done.output
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_a_flipped_bit_in_an_error_is_no_success(bit: int, tmp_path: Path) -> None:
+    log, other = (write_log(tmp_path / name, [RIGHT]) for name in ("log", "other"))
+    append(log, Entry("error", "the vendor was ended by SIGSEGV"), Entry("end", 0.5))
+    assert call("report", log).exit_code == 3
+    content = bytearray(log.read_bytes())
+    content[content.index(b"SIGSEGV")] ^= 1 << bit
+    log.write_bytes(content)
+    told = "the log is damaged: 1 line can't be read, the first is line 5"
+    done = call("report", log)
+    assert (done.exit_code, told in done.output) == (3, True)
+    compared = call("compare", log, other)
+    assert (compared.exit_code, f"note: the run before has an error: {told}" in compared.output) == (3, True)
+
+
+MALFORMED = {
+    "a verdict that is none": Entry("case", to_json(RIGHT) | {"verdict": "excellent"}),
+    "a case that is a number": Entry("case", 5),
+    "due cases that are a number": Entry("due", 5),
+    "an error that is a list": Entry("error", []),
+    "a time that is a text": Entry("end", "late"),
+    "a stop without a reason": Entry("stopped", None),
+    "waivers that are a text": Entry("waivers", "all"),
+    "a second run": Entry("run", {}),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+@pytest.mark.parametrize("words", [("report",), ("compare", "LOG"), ("submit", "TO"), ("run", "--resume")])
+def test_a_malformed_line_is_one_message(name: str, words: tuple[str, ...], tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log", [RIGHT])
+    append(log, MALFORMED[name])
+    command, *more = words
+    given = {"LOG": [log, log], "TO": [log, tmp_path / "archive.zip"], "--resume": ["--resume", log]}
+    done = call(command, *(given[more[0]] if more else [log]))
+    assert done.exit_code in (2, 3), done.output
+    assert isinstance(done.exception, SystemExit)
+    assert "malformed" in done.output or "more than one run" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("text", ["5", "[]", '{"kind":"case"}', '{"kind":5,"content":5}', "[" * 100_000, "{]"])
+def test_a_line_that_is_no_entry_is_one_message(text: str, tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log", [RIGHT])
+    content = f"{text[:-1]}}}".encode()
+    with log.open("ab") as file:
+        file.write(content[:-1] + f',"crc32":"{zlib.crc32(content):08x}"}}\n'.encode())
+    done = call("report", log)
+    assert done.exit_code == 2
+    assert isinstance(done.exception, SystemExit)
+    assert "though its checksum is right" in " ".join(done.output.split())
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"kind":"due"}', '{"schema_version": 99}', "\x00"])

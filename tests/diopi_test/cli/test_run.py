@@ -8,8 +8,11 @@ import pytest
 from baselines import make_level
 from click.testing import CliRunner, Result
 
+from diopi_test.baseline.codec import to_json
 from diopi_test.cli import main
-from diopi_test.harness.log import read_log
+from diopi_test.harness.log import Entry, read_log, sealed
+from diopi_test.harness.options import RunOptions
+from diopi_test.harness.recorder import Header
 
 ECHO = "diopi_test.quality.echo:vendor"
 
@@ -29,6 +32,14 @@ def invoke(data: Path, *words: object) -> Result:
     return CliRunner().invoke(main, ["run", "--vendor", ECHO, "--data", str(data), "-n", "1", *map(str, words)])
 
 
+def resume(log: Path, *words: str) -> Result:
+    folder = os.getcwd()
+    try:
+        return CliRunner().invoke(main, ["run", "--resume", str(log), "-n", "1", *words])
+    finally:
+        os.chdir(folder)
+
+
 def test_what_would_run_is_listed_without_a_vendor(data: Path) -> None:
     done = invoke(data, "--vendor", "nobody", "--list", "--dtype", "float64")
     lines = done.output.splitlines()
@@ -43,15 +54,85 @@ def test_a_run_that_was_cut_goes_on_where_it_ended(data: Path, tmp_path: Path) -
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:12]) + lines[12][:20])  # killed in the middle of a line
     told = sum(entry.kind == "case" for entry in read_log(log))
-    folder = os.getcwd()
-    done = CliRunner().invoke(main, ["run", "--resume", str(log), "-n", "1", "--json", str(report)])
-    os.chdir(folder)
+    done = resume(log, "--json", str(report))
     summary = json.loads(report.read_text())["summary"]
     assert done.exit_code == 0, done.output
     assert summary["total"] == summary["passed"] == summary["collected"] > told > 0
     kinds = [entry.kind for entry in read_log(log)]
     assert kinds.count("case") == summary["total"]
     assert kinds.count("resumed") == 1
+
+
+def test_a_run_is_not_appended_to_the_log_of_another(data: Path, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    words = ("--log", log, "--case", "diopiSqrt[float32-matrix]")
+    assert invoke(data, *words).exit_code == 0
+    before = log.read_bytes()
+    done = invoke(data, "--vendor", "faulty:failing", *words)
+    assert done.exit_code == 2
+    assert "exists; name a new file" in " ".join(done.output.split())
+    assert log.read_bytes() == before
+
+
+def test_a_run_that_cannot_begin_leaves_no_log(data: Path, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    for wrong in (("--vendor", "nobody"), ("--case", "diopiSqrt[float32-matrx]")):
+        assert invoke(data, *wrong, "--log", log).exit_code == 2
+        assert not log.exists()
+
+
+def test_a_run_whose_log_was_cut_before_its_cases_goes_on(data: Path, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    words = ("--case", "diopiSqrt[float32-matrix]", "--log", log)
+    assert invoke(data, *words).exit_code == 0
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(lines[0] + lines[1][:20])
+    assert json.loads(lines[1])["kind"] == "due"
+    done = resume(log)
+    assert done.exit_code == 0, done.output
+    assert [entry.kind for entry in read_log(log)][:3] == ["run", "resumed", "due"]
+
+
+def test_the_command_of_a_log_is_shown_before_it_is_run(data: Path, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    assert invoke(data, "--case", "diopiSqrt[float32-matrix]", "--log", log).exit_code == 0
+    command = json.loads(log.read_bytes().splitlines()[0])["content"]["command"]
+    assert resume(log).output.startswith(f"resuming in {os.getcwd()}: {command}\n")
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ({"folder": "/elsewhere"}, "would run this command in /elsewhere: diopi-test run --vendor evil:vendor"),
+        ({"command": "diopi-test run --vendor evil:vendor --dump /etc"}, "is none that a run writes to its log"),
+        ({"command": "diopi-test run --vendor evil:vendor --log=/etc/passwd"}, "is none that a run writes to its log"),
+        ({"command": "sh -c 'do evil'"}, "is none that a run writes to its log"),
+        ({"command": "diopi-test"}, "can't be read"),
+        ({"command": "diopi-test run 'evil"}, "can't be read"),
+    ],
+)
+def test_the_command_of_a_foreign_log_is_shown_and_not_run(
+    header: dict[str, str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "evil.py").write_text("raise SystemExit('evil was done')")
+    monkeypatch.syspath_prepend(tmp_path)
+    begun = to_json(Header.of(RunOptions("evil:vendor"), "")) | header
+    log = tmp_path / "run.log"
+    log.write_bytes(sealed(Entry("run", begun)))
+    done = resume(log)
+    assert done.exit_code == 3
+    assert message in " ".join(done.output.split())
+    assert "evil was done" not in done.output and "resuming" not in done.output
+
+
+def test_an_unusable_folder_for_logs_is_one_message(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    done = invoke(data, "--case", "diopiSqrt[float32-matrix]")
+    assert done.exit_code == 3
+    assert "can't be used for logs" in done.output
 
 
 def test_calls_are_timed_if_asked_for(data: Path, tmp_path: Path) -> None:

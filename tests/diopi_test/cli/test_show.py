@@ -1,9 +1,11 @@
 """`diopi-test show`: a stored or derived case, found by its id or a part of it, with all that belongs to the call."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from baselines import enter
 from click.testing import CliRunner, Result
 from trials import baseline_case
 
@@ -25,6 +27,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for function, labels in LABELS.items():
         cases = [baseline_case(function, label) for label in labels]
         write(file_of(folder / "smoke", function), function, cases, Provenance("smoke", "key", {}))
+    enter(folder / "smoke", *LABELS)
     return folder
 
 
@@ -115,4 +118,15 @@ def test_no_baseline_and_a_damaged_one_are_status_3(data: Path, tmp_path: Path) 
     file.write_bytes(b"nothing")
     done = show(tmp_path, "diopiAdd")
     assert done.exit_code == 3
-    assert "is not a readable baseline file" in done.output
+    assert "it has no manifest.json" in done.output
+
+
+def test_a_file_with_a_flipped_bit_is_not_shown(data: Path, tmp_path: Path) -> None:
+    spoiled = Path(shutil.copytree(data, tmp_path / "data"))
+    path = file_of(spoiled / "smoke", "diopiAdd")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    done = show(spoiled, "diopiAdd[float32-row]")
+    assert done.exit_code == 3
+    assert "sha256" in done.output

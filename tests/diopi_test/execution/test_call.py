@@ -68,7 +68,7 @@ def test_results_in_host_memory_are_there_when_the_call_returns() -> None:
     zero = np.zeros((), np.int64)
 
     def at_once(ctx: Any, voxel_num: Any, points: Any, voxel_size: Any) -> None:
-        assert voxel_num.where is Device.host
+        assert voxel_num.memory_kind is Device.host
         voxel_num.view()[...] = 0
 
     def with_the_stream(ctx: Any, voxel_num: Any, points: Any, voxel_size: Any) -> None:
@@ -84,7 +84,7 @@ def test_arguments_in_host_memory_are_there_while_others_are_on_their_way() -> N
     seen: list[Any] = []
 
     def look(ctx: Any, voxel_num: Any, points: Any, voxel_size: Any) -> None:
-        seen.append((voxel_size.where, voxel_size.view().tolist(), is_poison(points.view()).all()))
+        seen.append((voxel_size.memory_kind, voxel_size.view().tolist(), is_poison(points.view()).all()))
 
     vendor = having(VOXELIZE, voxelizing(look))
     with vendor.open_device() as device, Call(vendor, device, case_of(VOXELIZE, "float32-points"), QUEUED) as call:

@@ -14,7 +14,7 @@ from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
 from diopi_test.baseline.index_view import IndexView
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected, entries_of
-from diopi_test.execution.conversions import CONVERSIONS, channels_last, convert, four_bytes, is_converted
+from diopi_test.execution.conversions import CONVERSIONS, channels_last, convert, int32_indices, is_converted
 from diopi_test.execution.ignored import ignored_labels, make_ignored_case
 from diopi_test.execution.refusals import make_negative_case, negative_labels
 from diopi_test.execution.verdict import Outcome, Verdict
@@ -74,10 +74,10 @@ def test_points_have_no_channels() -> None:
     assert layouts(channels_last(case)) == {"input": "channels_last", "grid": "contiguous"}
 
 
-def test_indices_come_in_four_bytes() -> None:
+def test_indices_come_in_int32() -> None:
     index = BaselineTensor(np.array([2, -(2**31)]), Dtype.int64, "strided")
     case = made("diopiIndex", {"input": tensor(3, 3), "indices": [None, index, tensor(2)]})
-    converted = four_bytes(case)
+    converted = int32_indices(case)
     assert [None if one is None else one.dtype.name for one in converted.arguments["indices"]] == [
         None,
         "int32",
@@ -86,13 +86,13 @@ def test_indices_come_in_four_bytes() -> None:
     narrow = converted.arguments["indices"][1]
     assert (narrow.values.dtype, narrow.values.tolist(), narrow.layout) == (np.int32, [2, -(2**31)], "strided")
     assert converted.arguments["input"] is case.arguments["input"]
-    assert four_bytes(converted) is converted
+    assert int32_indices(converted) is converted
     assert case.arguments["indices"][1] is index
 
 
-def test_positions_are_expected_in_four_bytes_and_stay_what_they_are() -> None:
+def test_positions_are_expected_in_int32_and_stay_what_they_are() -> None:
     expected = Expected(np.array([1, 2]), Dtype.int64, judged=True)
-    converted = four_bytes(made("diopiSort", {"input": tensor(2, dtype=Dtype.int64)}, indices=expected))
+    converted = int32_indices(made("diopiSort", {"input": tensor(2, dtype=Dtype.int64)}, indices=expected))
     narrow = converted.expected["indices"]
     assert isinstance(narrow, Expected)
     assert (narrow.dtype, narrow.judged) == (Dtype.int32, True)
@@ -104,12 +104,12 @@ def test_positions_are_expected_in_four_bytes_and_stay_what_they_are() -> None:
 def test_what_does_not_fit_stays_as_it_is(position: int) -> None:
     huge = BaselineTensor(np.array([0, position]), Dtype.int64, "contiguous")
     case = made("diopiGather", {"input": tensor(3), "index": huge})
-    assert four_bytes(case) is case
+    assert int32_indices(case) is case
     expected = Expected(np.array([position]), Dtype.int64)
     case = made("diopiArgmax", {"input": tensor(3)}, out=expected)
-    assert four_bytes(case) is case
+    assert int32_indices(case) is case
     empty = BaselineTensor(np.zeros(0, np.int64), Dtype.int64, "contiguous")
-    assert is_converted(made("diopiGather", {"input": tensor(3), "index": empty}), ["four_bytes"])
+    assert is_converted(made("diopiGather", {"input": tensor(3), "index": empty}), ["int32_indices"])
 
 
 @pytest.mark.parametrize("function", ["diopiAdd", "diopiMSELoss", "diopiNonzero", "diopiCumsum"])
@@ -117,7 +117,7 @@ def test_numbers_and_what_the_callee_makes_stay(function: str) -> None:
     given = {parameter.name: tensor(3, dtype=Dtype.int64) for parameter in lookup(function).arguments}
     results = {result.name: Expected(np.zeros(3, np.int64), Dtype.int64) for result in lookup(function).results}
     case = made(function, given, **results)
-    assert four_bytes(case) is case
+    assert int32_indices(case) is case
 
 
 def test_every_function_has_an_answer() -> None:
@@ -133,7 +133,7 @@ def test_converted_cases_are_standard_and_what_is_made_of_stored_ones_is_made_of
         view, prototype = IndexView(path), lookup(path.stem)
         cases = {case.label: case for case in view.cases(first=Dtype.float32)}
         for case in cases.values():
-            changed = four_bytes(case)
+            changed = int32_indices(case)
             converted.update(name for name in CONVERSIONS if is_converted(case, [name]))
             for name, value in changed.expected.items() if changed is not case else ():
                 assert all(prototype.can_hold(name, one.dtype, changed.arguments) for one in entries_of(value)), case.id
@@ -145,7 +145,7 @@ def test_converted_cases_are_standard_and_what_is_made_of_stored_ones_is_made_of
             assert make_negative_case(convert(cases[base], CONVERSIONS), label)
         for label, base in ignored_labels(prototype, cases.values()):
             assert make_ignored_case(convert(cases[base], CONVERSIONS), label)
-    assert all(number > 100 for number in (converted["nhwc"], converted["four_bytes"]))
+    assert all(number > 100 for number in (converted["nhwc"], converted["int32_indices"]))
 
 
 def outcome_of(vendor: BaseVendor, case: BaselineCase) -> Outcome:
@@ -177,7 +177,7 @@ def first_converted(function: str, dtype: str, name: str) -> BaselineCase:
 
 @pytest.mark.parametrize(
     ("function", "dtype", "name"),
-    [*((*case, "nhwc") for case in IMAGES), *((*case, "four_bytes") for case in INDICES)],
+    [*((*case, "nhwc") for case in IMAGES), *((*case, "int32_indices") for case in INDICES)],
 )
 def test_a_correct_vendor_passes_what_is_converted(function: str, dtype: str, name: str) -> None:
     outcome = outcome_of(find_vendor("jax_cpu"), first_converted(function, dtype, name))
@@ -194,7 +194,7 @@ def test_a_vendor_that_does_not_look_at_layouts_fails() -> None:
 
 
 def test_a_vendor_that_knows_eight_bytes_alone_fails() -> None:
-    case = first_converted("diopiArgmax", "float32", "four_bytes")
+    case = first_converted("diopiArgmax", "float32", "int32_indices")
     vendor = faulty.FaultyVendor("eight bytes", faulty.in_eight_bytes)
     assert outcome_of(vendor, baseline_case(case.function, case.label)).verdict is Verdict.passed
     assert failed_checks(outcome_of(vendor, case))

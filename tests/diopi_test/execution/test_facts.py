@@ -252,6 +252,8 @@ def test_every_fact_is_looked_for() -> None:
         facts.ShapeChosen,
         facts.NormOrder,
         facts.HoldsZeros,
+        facts.Converted,
+        facts.MayBe,
         facts.OnHost,
     }
     found: dict[type[Fact], bool] = {}

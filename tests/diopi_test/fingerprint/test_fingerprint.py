@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from small_vendor import Array, small_vendor, summed, vendor
 from toolchain import VENDORS, build
 
 from diopi_impl import UnsupportedDtypeError, find_vendor
+from diopi_impl.plugins import known_vendors
 from diopi_proto.types import Dtype
 from diopi_test.fingerprint import Finding, Fingerprint
 from diopi_test.fingerprint.probe import REFUSED
@@ -76,6 +78,18 @@ def test_two_fingerprints_of_one_vendor_are_the_same(name: str) -> None:
     one, other = (Fingerprint.of(probed, FEW).to_json() for _ in range(2))
     assert one == other
     assert any(REFUSED not in finding["answers"] for finding in one["findings"])
+
+
+@pytest.mark.parametrize("name", sorted(known_vendors()))
+def test_every_installed_vendor_answers_every_probe(name: str) -> None:
+    if name == "torch_cpu":
+        pytest.importorskip("torch", reason="torch_cpu needs PyTorch: pip install 'diopi[torch]'")
+    one_type_each = {
+        family: [replace(probe, variants=probe.variants[:1]) for probe in probes] for family, probes in FAMILIES.items()
+    }
+    taken = Fingerprint.of(find_vendor(name), one_type_each)
+    assert len(taken.findings) == sum(map(len, FAMILIES.values()))
+    assert [finding for finding in taken.findings if finding.answers.get(REFUSED) == "not implemented"] == []
 
 
 def test_all_of_the_table_is_asked() -> None:

@@ -55,6 +55,7 @@ def test_what_is_wrong_in_large_tensors_is_shrunk_to_the_smallest(seed: int, tmp
     done = fuzz("beyond", tmp_path, *WORDS[:-1], seed)
     assert done.exit_code == 1, done.output
     assert shapes(found(tmp_path)[0]) == [(narrow.MOST + 1,)]
+    assert done.output.splitlines()[-1] == f"diopi-test run --vendor narrow:beyond --data {tmp_path}"
 
 
 def test_what_is_wrong_in_a_rank_is_shrunk_to_one_element(tmp_path: Path) -> None:

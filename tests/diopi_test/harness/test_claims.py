@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,6 +18,7 @@ from rich.console import Console
 
 from diopi_impl import Claim
 from diopi_proto.types import Dtype
+from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.index_view import IndexView
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import Outcome, Verdict
@@ -53,6 +55,15 @@ def compare(data: Path, claims: list[Claim], cases: list[CaseRecord]) -> ClaimsR
 
 def found(uses: Any) -> set[tuple[str, str]]:
     return {(use.function, use.dtype.name) for use in uses}
+
+
+def test_claims_are_not_compared_with_a_file_that_was_changed(data: Path, tmp_path: Path) -> None:
+    spoiled = Path(shutil.copytree(data / "smoke", tmp_path / "smoke")) / "diopiSqrt.h5"
+    content = bytearray(spoiled.read_bytes())
+    content[len(content) // 2] ^= 1
+    spoiled.write_bytes(content)
+    with pytest.raises(BaselineError, match="sha256"):
+        compare_claims([Claim("*")], records(data, "diopiSqrt"), [spoiled])
 
 
 def test_true_claims(data: Path) -> None:

@@ -77,7 +77,16 @@ def is_alive(process: int) -> bool:
     return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-@pytest.mark.parametrize(("number", "whom"), [(signal.SIGINT, "all"), (signal.SIGTERM, "all"), (signal.SIGTERM, "one")])
+_INTERRUPTIONS = [
+    (signal.SIGINT, "all"),
+    (signal.SIGTERM, "all"),
+    (signal.SIGTERM, "one"),
+    (signal.SIGHUP, "all"),
+    (signal.SIGHUP, "one"),
+]
+
+
+@pytest.mark.parametrize(("number", "whom"), _INTERRUPTIONS)
 def test_an_interrupted_run_tells_how_far_it_came(data: Path, tmp_path: Path, number: int, whom: str) -> None:
     process = begin(data, "leaving:slowly", tmp_path, "-k", "float")
     wait_for(tmp_path)
@@ -96,14 +105,15 @@ def test_an_interrupted_run_tells_how_far_it_came(data: Path, tmp_path: Path, nu
     assert not [process for process in processes(tmp_path) if is_alive(process)]
 
 
-def test_who_is_interrupted_before_the_first_case_says_so(data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_who_is_interrupted_before_the_first_case_says_so(data: Path, tmp_path: Path, number: signal.Signals) -> None:
     process = begin(data, "leaving:slowly", tmp_path, LEAVING_WHERE="first", LEAVING_WAY="hang")
     wait_for(tmp_path)
-    process.terminate()
+    process.send_signal(number)
     status, output, summary = finish(process, tmp_path)
     assert (status, summary["total"], summary["incomplete"]) == (3, 0, True)
     assert summary["not_run"] == summary["collected"] > 20
-    assert "interrupted by SIGTERM" in output
+    assert f"interrupted by {number.name}" in output
 
 
 @pytest.mark.parametrize("way", ["exiting", "interrupting", "skipping", "pytest_exiting"])
@@ -179,6 +189,7 @@ def content_of(folder: Path, collected: list[Collected], **verdicts: Verdict) ->
     for case in collected:
         if case.label in verdicts:
             recorder.case(case.record(Outcome(verdicts[case.label]), 0.5))
+    recorder.end(0.5)
     return recorder.content()
 
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from baselines import enter
 from trials import baseline_case
 
 from diopi_impl import VendorError
@@ -37,6 +38,7 @@ debug(vendor, path, collected, CaseOptions(), lambda line: print(line, flush=Tru
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = file_of(tmp_path_factory.mktemp("data"), "diopiSqrt")
     write(path, "diopiSqrt", [baseline_case("diopiSqrt", "float32-matrix")], Provenance("smoke", "key", {}))
+    enter(path.parent, "diopiSqrt")
     return path
 
 

@@ -20,6 +20,7 @@ ENDS = [
     Fault("throw_number", words="(?s)SIGABRT.*'int'"),
     Fault("bad_alloc", "crashed out_of_memory", "std::bad_alloc"),
     Fault("close", "crashed failed"),
+    Fault("stray", "crashed", "the vendor wrote to a file descriptor that was not its own"),
     Fault("loud_abort", words="the tile does not fit"),
 ]
 
@@ -138,8 +139,9 @@ STARTS = {
     "constructor=exit0": "exit code 0",
     "constructor=abort": "(?s)SIGABRT.*the tile does not fit",
     "constructor=hang": r"\d s\b",
+    "initLibrary=stray": "does not start: it wrote to a file descriptor that was not its own",
     "initLibrary=exit7": "exit code 7",
-    "initLibrary=fail": "initialisation returned 1",
+    "initLibrary=fail": "initLibrary returned 1",
     "register_malloc=fail": "NoRegisteredDeviceMemoryMallocFunction|no memory malloc function",
     "register_create=fail": "NoRegisteredStreamCreateFunction|no stream create function",
     "create=fail": "stream create function returned 1: it is to fail here",

@@ -54,6 +54,8 @@ STATE = [
     Fault("warnings", "passed failed"),
     Fault("bytes", "passed"),
     Fault("close", "passed failed"),
+    Fault("stray", "crashed", "the vendor wrote to a file descriptor that was not its own"),
+    Fault("stray_beginning", "crashed", "the vendor wrote to a file descriptor that was not its own"),
 ]
 
 LATE = [
@@ -92,6 +94,8 @@ STARTS = {
     "device=base": "NotEvenAnError: not even an error",
     "device=end": "exit code 0",
     "device=lock": r"\d s\b",
+    "import=stray": "does not start: it wrote to a file descriptor that was not its own",
+    "device=stray": "does not start: it wrote to a file descriptor that was not its own",
 }
 
 

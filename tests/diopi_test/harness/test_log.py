@@ -5,13 +5,25 @@ from pathlib import Path
 
 import pytest
 
-from diopi_test.harness.log import KEPT, SUFFIX, Entry, LogError, LogWriter, new_log, read_log, sealed, whole_entries
+from diopi_test.harness.log import (
+    KEPT,
+    SUFFIX,
+    Entry,
+    LogError,
+    LogExistsError,
+    LogWriter,
+    damaged_lines,
+    new_log,
+    read_log,
+    sealed,
+    whole_entries,
+)
 
 ENTRIES = [Entry("run", {"a": 1}), Entry("case", {"text": "\udc80 …"}), Entry("end", 1.5)]
 
 
-def write(path: Path, *entries: Entry) -> LogWriter:
-    writer = LogWriter(path)
+def write(path: Path, *entries: Entry, resumed: bool = False) -> LogWriter:
+    writer = LogWriter(path, resumed=resumed)
     for entry in entries:
         writer.write(entry.kind, entry.content)
     return writer
@@ -43,7 +55,23 @@ def test_a_changed_line_is_passed_over() -> None:
 def test_a_log_goes_on_after_a_half_line(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(sealed(ENTRIES[0]) + sealed(ENTRIES[1])[:20])
-    assert list(write(path, ENTRIES[2]).entries()) == [ENTRIES[0], ENTRIES[2]]
+    assert list(write(path, ENTRIES[2], resumed=True).entries()) == [ENTRIES[0], ENTRIES[2]]
+
+
+def test_a_new_log_is_not_appended_to_an_existing_one(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.touch()  # an empty file is no log
+    write(path, ENTRIES[0])
+    with pytest.raises(LogExistsError, match=f"the log {path} exists; name a new file, or .* --resume {path}"):
+        LogWriter(path)
+    assert list(read_log(path)) == [ENTRIES[0]]
+
+
+def test_a_changed_line_is_damage_and_a_torn_one_before_a_resumption_is_not() -> None:
+    whole, torn = sealed(ENTRIES[1]), sealed(ENTRIES[1])[:20] + b"\n"
+    changed, resumed = whole.replace(b"text", b"tent"), sealed(Entry("resumed", {}))
+    assert damaged_lines([whole, torn, resumed, whole]) == []
+    assert damaged_lines([whole, changed, resumed, torn]) == [2, 4]
 
 
 @pytest.mark.parametrize("device", ["/dev/null", "/dev/full"])
@@ -61,6 +89,13 @@ def test_what_is_no_log_is_told(tmp_path: Path) -> None:
         read_log(tmp_path / "nothing")
     with pytest.raises(LogError, match="can't be written"):
         LogWriter(tmp_path / "no" / "folder")
+
+
+def test_a_folder_that_cannot_hold_logs_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    (tmp_path / "file").touch()
+    with pytest.raises(LogError, match=r"can't be used for logs: .*; name a log with --log"):
+        new_log()
 
 
 def test_new_logs_replace_the_oldest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

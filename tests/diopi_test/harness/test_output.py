@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from diopi_test.harness.output import check_writable, write_text
+from diopi_test.harness.output import check_writable, printable, write_text
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
 needs_a_user = pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -129,3 +129,8 @@ def test_a_report_that_can_not_be_written_is_told(tmp_path: Path) -> None:
     assert "Error: /dev/full can't be written: [Errno 28] No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
     assert Path("/dev/full").is_char_device()
+
+
+@pytest.mark.parametrize("character", ["\u061c", "\u200f", "\u202e", "\u2066", "\u2069"])
+def test_characters_that_change_the_direction_of_text_are_escaped(character: str) -> None:
+    assert printable(f"passed{character}deliaf") == f"passed\\u{ord(character):04x}deliaf"

@@ -162,7 +162,7 @@ ALL = RunOptions(
     max_failures=9,
     checks=("values",),
     nhwc=True,
-    four_bytes=True,
+    int32_indices=True,
     waivers=(Path(__file__),),
     strict=True,
 )

@@ -186,6 +186,13 @@ def report(path: Path, **verdicts: str) -> Path:
     return path
 
 
+def test_a_report_without_failures_leaves_nothing_to_repeat(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"cases": [{"id": "diopiAdd[float32-row]", "verdict": "passed"}]}))
+    selection = Selection(failed=FailedCases.read(report))
+    assert selection.nothing([], []).startswith("nothing is left to repeat: no case failed in ")
+
+
 def test_what_failed_in_a_report_is_read(tmp_path: Path) -> None:
     path = report(tmp_path / "r.json", a="passed", b="failed", c="crashed", d="not_run", e="waived", f="unsupported")
     failed = FailedCases.read(path)

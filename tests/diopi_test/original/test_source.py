@@ -37,6 +37,7 @@ def value(folder: Path, expression: str) -> Any:
         ("[np.float16, np.int64, np.bool_]", [Dtype.float16, Dtype.int64, Dtype.bool]),
         ("[float('inf'), -np.inf, math.pi]", [inf, -inf, pi]),
         ("Skip(np.float16)", Skipped(2, Dtype.float16)),
+        ("[Skip(i) for i in range(2)]", [Skipped(2, 0), Skipped(2, 1)]),
         ("[Genfunc.rand, Genfunc.randint(0, high=3)]", [Generated("rand"), Generated("randint", {"0": 0, "high": 3})]),
     ],
 )
@@ -47,8 +48,11 @@ def test_what_is_read(tmp_path: Path, expression: str, expected: Any) -> None:
 @pytest.mark.parametrize(
     "expression",
     [
-        "[i for i in range(3)]",
+        "[i for i in 3]",
+        "[i for i in range(3) if i]",
+        "[[[0 for i in range(1000)] for i in range(1000)] for i in range(1000)]",
         "lambda x: x",
+        "(lambda x: x)(1)",
         "open('touched', 'w')",
         "__import__('os').getcwd()",
         "unknown",
@@ -80,6 +84,56 @@ def test_what_is_not_read_says_so_and_does_nothing(tmp_path: Path, monkeypatch: 
     assert not (tmp_path / "touched").exists()
 
 
+ALIASES = """
+from skip import Skip as Omit
+Without = Skip
+half = [np.float16]
+each = lambda *values: [Without(value) for value in values]
+rows = lambda size, width=2: Omit((size, width))
+looped = lambda: looped()
+twice = lambda value: [rows(value), rows(value)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("Omit(1)", Skipped(10, 1)),
+        ("Without(half)", Skipped(10, [Dtype.float16])),
+        ("each(1, 2)", [Skipped(10, 1), Skipped(10, 2)]),
+        ("rows(3)", Skipped(10, (3, 2))),
+        ("rows(width=3, size=4)", Skipped(10, (4, 3))),
+    ],
+)
+def test_functions_that_the_file_names_are_read(tmp_path: Path, expression: str, expected: Any) -> None:
+    (entry,) = read(tmp_path, f"{ALIASES}\nconfigs = {{'a': dict(x={expression})}}").entries
+    assert entry.content["x"] == expected
+
+
+@pytest.mark.parametrize("expression", ["rows()", "rows(1, 2, 3)", "looped()", "twice(1)", "rows", "unknown(1)"])
+def test_a_call_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, expression: str) -> None:
+    (entry,) = read(tmp_path, f"{ALIASES}\nconfigs = {{'a': dict(x={expression})}}").entries
+    assert {problem.line for problem in problems_in(entry.content)} == {10}
+
+
+@pytest.mark.parametrize("element", ["{0}, {0}", "Skip({0}), {0}", "{0}, {{'x': {0}}}"])
+def test_values_that_double_with_each_name_are_not_read(tmp_path: Path, element: str) -> None:
+    lines = [f"a{number + 1} = [{element.format(f'a{number}')}]" for number in range(40)]
+    text = "\n".join(["a0 = [1]", *lines, "configs = {'small': dict(x=a3), 'large': dict(x=[a15] * 900)}"])
+    small, large = read(tmp_path, text).entries
+    assert problems_in(small.content) == []
+    assert [(problem.line, problem.why.partition(",")[0]) for problem in problems_in(large.content)] == [
+        (42, "more than 1")
+    ]
+
+
+def test_deep_values_are_not_read(tmp_path: Path) -> None:
+    lines = [f"a{number + 1} = [a{number}]" for number in range(5000)]
+    (entry,) = read(tmp_path, "\n".join(["a0 = [1]", *lines, "configs = {'a': dict(x=a5000)}"])).entries
+    (problem,) = problems_in(entry.content)
+    assert "50 levels" in problem.why
+
+
 def test_only_what_cannot_be_read_is_lost(tmp_path: Path) -> None:
     source = read(tmp_path, "import x\n'''text'''\nconfigs = {'a': {'x': f()}, 'b': dict(x=1)}\ndef f():\n    pass\n")
     assert [(entry.name, entry.line, bool(problems_in(entry.content))) for entry in source.entries] == [
@@ -87,6 +141,13 @@ def test_only_what_cannot_be_read_is_lost(tmp_path: Path) -> None:
         ("b", 3, False),
     ]
     assert source.not_read == (NotRead(4, "a statement that is no data: def f():"),)
+
+
+def test_an_entry_that_is_not_read_is_kept_among_entries(tmp_path: Path) -> None:
+    text = "configs = {'a': make(1), 'b': dict(x=1)}\nothers = {'level': logging.INFO, 'count': 1}\n"
+    found, read_well = read(tmp_path, text).entries
+    assert (found.name, read_well.name) == ("a", "b")
+    assert [problem.line for problem in problems_in(found.content)] == [1]
 
 
 def test_a_dictionary_may_be_called(tmp_path: Path) -> None:

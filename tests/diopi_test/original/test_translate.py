@@ -1,16 +1,24 @@
 """Entries of case configurations become cases; what can't be says why."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pytest
 
 from diopi_proto.types import Dtype, Reduction
+from diopi_test.baseline.described import described_functions
+from diopi_test.baseline.on_demand import Made, make_described
 from diopi_test.baseline.records import BaselineCase, Expected
+from diopi_test.baseline.store import BaselineFile
 from diopi_test.cases.model import CaseClass
+from diopi_test.execution.listing import list_stored_cases
 from diopi_test.original.folder import Imported, import_files
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 RANDN = "gen_fn='Genfunc.randn'"
 INPUT = f"tensor_para=dict({RANDN}, args=[dict(ins=['input'], shape=((2, 3),))])"
@@ -21,14 +29,28 @@ def imported(folder: Path, *entries: str) -> Imported:
     path.write_text(
         "import numpy as np\nconfigs = {\n" + ",\n".join(f"'{i}': {e}" for i, e in enumerate(entries)) + "}"
     )
-    return import_files([path], lambda name: None)
+    return import_files([path], folder / "imported", lambda *done: None)
 
 
 def cases(folder: Path, *entries: str) -> dict[str, BaselineCase]:
-    """The cases of entries all of which can be translated, by id."""
+    """The cases of entries all of which can be translated, with their results, by id."""
     found = imported(folder, *entries)
     assert found.lacking == []
-    return {case.id: case for cases in found.cases.values() for case in cases}
+    return {case.id: case for case in computed(folder / "imported")}
+
+
+def computed(data: Path) -> list[BaselineCase]:
+    """All cases of a folder, none of which the reference refuses, with their results."""
+    functions = described_functions(data)
+    made: list[Made] = []
+    make_described(data, "smoke", functions, in_turn, list_stored_cases, lambda name, one: made.append(one))
+    assert not [line for one in made for line in (*one.refused, *one.errors)]
+    return [case for function in functions for case in BaselineFile(data / "smoke" / f"{function}.h5")]
+
+
+def in_turn(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
+    """Do the work in this process, as `parallel.processes` does it in several."""
+    return ((item, work(item)) for item in items)
 
 
 def shapes(case: BaselineCase) -> dict[str, tuple[int, ...]]:
@@ -78,6 +100,17 @@ def test_what_a_gradient_needs_is_the_forward_calls_result(tmp_path: Path) -> No
     found = pooled.arguments["input"].values.reshape(1, 2, 16).max(axis=2)
     taken = np.take_along_axis(pooled.arguments["input"].values.reshape(1, 2, 16), indices.values.reshape(1, 2, 4), 2)
     assert indices.dtype is Dtype.int64 and np.array_equal(taken.max(axis=2), found)
+
+
+def test_group_normalization_with_its_gradient(tmp_path: Path) -> None:
+    """The gradient of the result has no layout yet when the class of the case is found."""
+    tensors = [
+        "dict(ins=['input'], requires_grad=[True], shape=((2, 4, 3),))",
+        "dict(ins=['weight', 'bias'], requires_grad=[True], shape=((4,),))",
+    ]
+    para = "para=dict(num_groups=[2], eps=[1e-5])"
+    found = cases(tmp_path, f"dict(name=['group_norm'], {para}, tensor_para=dict(args=[{', '.join(tensors)}]))")
+    assert list(found) == ["diopiGroupNorm[float32-0-0]", "diopiGroupNormBackward[float32-0-0]"]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +173,8 @@ def test_values_strides_and_the_callers_result(tmp_path: Path) -> None:
         ("Genfunc.uniform(4, 5)", 4, 5),
         ("dict(fn=Genfunc.randint, high=1)", 0, 0),
         ("dict(fn='Genfunc.full', fill_value=7)", 7, 7),
-        ("'Genfunc.positive'", 0, 3),
+        ("'Genfunc.positive'", 0, 10),
+        ("'Genfunc.uniform'", 0, 10),
         ("'Genfunc.nobody_knows'", -1000, 1000),
     ],
 )
@@ -179,6 +213,185 @@ def test_arguments_that_are_called_or_said_otherwise(tmp_path: Path, entry: str,
     ]
     (case,) = cases(tmp_path, f"dict({begin}, tensor_para=dict(args=[{', '.join(args)}]))").values()
     assert {name: case.arguments[name] for name in arguments} == arguments
+
+
+@pytest.mark.parametrize(
+    ("entry", "function", "arguments"),
+    [
+        ("name=['copy_']|input=float32(2,3) other=float64(3)", "diopiCopyInp", {}),
+        (
+            "name=['index_put'], para=dict(accumulate=[bool(3)])"
+            "|input=float32(5,2) values=float32(4,2) indices1=int64(4)",
+            "diopiIndexPut",
+            {"accumulate": True},
+        ),
+        ("name=['index']|input=float32(5,4) idx1=int64(3) idx2=int64(3)", "diopiIndex", {}),
+        (
+            "name=['pool1d'], para=dict(mode=['max'], kernel_size=[3])|input=float32(1,2,9)",
+            "diopiPool1d",
+            {"mode": "max", "ksize": (3,), "stride": (3,), "adaptive": False},
+        ),
+        (
+            "name=['pool2d'], para=dict(mode=['avg'], kernel_size=[3], stride=[2], padding=[(1, 0)],"
+            "count_include_pad=[False])|input=float32(1,2,8,8)",
+            "diopiPool2d",
+            {"ksize": (3, 3), "stride": (2, 2), "padding": (1, 0), "exclusive": True, "adaptive": False},
+        ),
+        (
+            "name=['pool3d'], para=dict(mode=['avg'], output_size=[(2, 2, 2)])|input=float32(1,2,4,4,4)",
+            "diopiPool3d",
+            {"adaptive": True, "output_size": (2, 2, 2)},
+        ),
+        ("name=['cast_dtype']|input=float32(2,3) out=int64(2,3)", "diopiCastDtype", {}),
+        ("name=['cast_dtype'], para=dict(dtype=[np.int64])|input=float32(2,3)", "diopiCastDtype", {}),
+        ("name=['zero_']|input=float32(2,3)", "diopiZeroInp", {}),
+        ("name=['fill_'], para=dict(value=[2])|input=float32(2,3)", "diopiFill", {"value": 2}),
+        (
+            "name=['uniform'], para=dict(start=[1], end=[3])|input=float32(2,3)",
+            "diopiUniformInp",
+            {"from_": 1, "to": 3},
+        ),
+        (
+            "name=['unfold'], para=dict(dim=[1], size=[2], step=[1])|input=float32(2,5)",
+            "diopiUnfold",
+            {"dim": 1, "size": 2, "step": 1},
+        ),
+        (
+            "name=['unique'], para=dict(sorted=[True], return_inverse=[True], return_counts=[True], dim=[None])"
+            "|input=int64(7)",
+            "diopiUnique",
+            {"return_counts": True, "dim": None},
+        ),
+        (
+            "name=['rotary_emb'], para=dict(conj=[False], interleaved=[True])"
+            "|input=float32(2,3,4) cos=float32(3,2) sin=float32(3,2)",
+            "diopiRotaryEmbedding",
+            {"conj": False, "interleaved": True},
+        ),
+        (
+            "name=['slice_op'], para=dict(dim=[1], index=[slice(0, None, 2)])|input=float32(2,5)",
+            "diopiSlice",
+            {"dim": 1, "start": 0, "end": 5, "step": 2},
+        ),
+        (
+            "name=['slice_scatter'], para=dict(dim=[0], start=[1], end=[None], step=[1])"
+            "|input=float32(4,2) src=float32(3,2)",
+            "diopiSliceScatter",
+            {"start": 1, "end": 4},
+        ),
+        (
+            "name=['cdist'], para=dict(compute_mode=['use_mm_for_euclid_dist'])|x1=float32(3,2) x2=float32(4,2)",
+            "diopiCdist",
+            {"compute_mode": 1},
+        ),
+        ("name=['gelu'], para=dict(approximate=['tanh'])|input=float32(3)", "diopiGelu", {"approximate": "tanh"}),
+        ("name=['gelu'], para=dict(approximate=[None])|input=float32(3)", "diopiGelu", {"approximate": "none"}),
+    ],
+)
+def test_original_forms_of_calls(tmp_path: Path, entry: str, function: str, arguments: dict[str, object]) -> None:
+    begin, _, tensors = entry.partition("|")
+    args = [
+        f"dict(ins=['{name}'], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.{dtype}],"
+        f"shape=(({shape},),))"
+        for name, dtype, shape in re.findall(r"(\w+)=(\w+)\(([\d,]+)\)", tensors)
+    ]
+    (case,) = cases(tmp_path, f"dict({begin}, tensor_para=dict(args=[{', '.join(args)}]))").values()
+    assert case.function == function
+    assert {name: case.arguments[name] for name in arguments} == arguments
+
+
+def test_the_caller_s_result_is_a_tensor_of_the_entry(tmp_path: Path) -> None:
+    made = cases(
+        tmp_path,
+        "dict(name=['copy_'], tensor_para=dict(args=[dict(shape=((2, 3),), dtype=[np.float16]),"
+        "dict(ins=['other'], shape=((3,),), dtype=[np.float32])]))",
+        "dict(name=['cast_dtype'], tensor_para=dict(args=[dict(shape=((2, 3),)),"
+        "dict(ins=['out'], shape=((2, 3),), dtype=[np.int64])]))",
+        "dict(name=['zero_'], tensor_para=dict(args=[dict(shape=((2, 3),), dtype=[np.int32])]))",
+        "dict(name=['expand'], para=dict(size=[(4, -1, 2)]), tensor_para=dict(args=[dict(shape=((3, 1),))]))",
+        "dict(name=['unique'], para=dict(return_inverse=[True, False]),"
+        "tensor_para=dict(args=[dict(shape=((5,), (5,)), gen_fn='Genfunc.randint')]))",
+    )
+    copied = result(made["diopiCopyInp[float32-0-0]"], "dest")
+    assert (copied.values.shape, copied.dtype) == ((2, 3), Dtype.float16)
+    assert result(made["diopiCastDtype[float32-1-0]"]).dtype is Dtype.int64
+    assert result(made["diopiZeroInp[int32-2-0]"], "self").values.tolist() == [[0, 0, 0]] * 2
+    assert result(made["diopiExpand[float32-3-0]"]).values.shape == (4, 3, 2)
+    assert made["diopiUnique[float32-4-0]"].expected["indices"] is not None
+    assert made["diopiUnique[float32-4-1]"].expected["indices"] is None
+
+
+def test_element_types_are_read_side_by_side(tmp_path: Path) -> None:
+    made = cases(
+        tmp_path,
+        "dict(name=['add'], tensor_para=dict(args=[dict(shape=((3,), (4,)), dtype=[np.float64, np.int32, np.float16]),"
+        "dict(ins=['other'], shape=((3,), (4,)), dtype=[np.int32, np.int64, np.float16])]))",
+        "dict(name=['where'], dtype=[np.float32, np.float64], tensor_para=dict(args=["
+        "dict(ins=['condition'], shape=((3,),), dtype=[np.bool_]), dict(shape=((3,),)),"
+        "dict(ins=['other'], shape=((3,),))]))",
+        "dict(name=['mul'], tensor_para=dict(args=[dict(shape=((3,),), dtype=[np.float32, np.float64, np.float16]),"
+        "dict(ins=['other'], shape=((3,),), dtype=[np.float32, np.float64])]))",
+    )
+    pairs = [(case.id, *(case.arguments[name].dtype.name for name in ("input", "other"))) for case in made.values()]
+    assert sorted(pairs) == [
+        ("diopiAdd[float16-0-0]", "float16", "float16"),
+        ("diopiAdd[float16-0-1]", "float16", "float16"),
+        ("diopiAdd[float64-0-0]", "float64", "int32"),
+        ("diopiAdd[float64-0-1]", "float64", "int32"),
+        ("diopiAdd[int32-0-0]", "int32", "int64"),
+        ("diopiAdd[int32-0-1]", "int32", "int64"),
+        ("diopiMul[float32-2-0]", "float32", "float32"),
+        ("diopiMul[float64-2-0]", "float64", "float64"),
+        ("diopiWhere[float32-1-0]", "float32", "float32"),
+        ("diopiWhere[float64-1-0]", "float64", "float64"),
+    ]
+
+
+def test_positive_values_are_magnitudes_of_normal_ones(tmp_path: Path) -> None:
+    entry = "dict(name=['neg'], tensor_para=dict(gen_fn='Genfunc.positive', args=[dict(shape=((1000,),))]))"
+    values = cases(tmp_path, entry)["diopiNeg[float32-0-0]"].arguments["input"].values
+    assert values.min() >= 0 and abs(values.mean() - np.sqrt(2 / np.pi)) < 0.1 and values.max() > 2
+
+
+def test_uniform_values_reach_ten(tmp_path: Path) -> None:
+    entry = "dict(name=['neg'], tensor_para=dict(gen_fn='Genfunc.uniform', args=[dict(shape=((1000,),))]))"
+    values = cases(tmp_path, entry)["diopiNeg[float32-0-0]"].arguments["input"].values
+    assert values.min() >= 0 and abs(values.mean() - 5) < 0.5 and values.max() > 9
+
+
+def test_keys_without_a_meaning_cost_nothing(tmp_path: Path) -> None:
+    made = cases(
+        tmp_path,
+        "dict(name=['neg'], atol_half=1e-1, rtol_half=1e-1, mismatch_ratio_threshold=1e-3, tag=[unknown(1)],"
+        "no_output_ref=True, requires_backward=[0], saved_args=dict(out=0), gen_policy='default', tensor_para=dict("
+        "gen_policy='odd', dtype=[np.float64], gen_fn='Genfunc.randn',"
+        "args=[dict(shape=((2, 3),), gen_policy='gen_tensor_by_value', no_contiguous=True)]))",
+    )
+    assert list(made) == ["diopiNeg[float32-0-0]"]
+
+
+def test_strides_shorter_than_the_shapes(tmp_path: Path) -> None:
+    made = cases(
+        tmp_path,
+        "dict(name=['neg'], tensor_para=dict(args=[dict(shape=((2, 3), (2, 3), (2, 3)), stride=((1, 2), (2,)))]))",
+    )
+    layouts = [case.arguments["input"].layout for case in made.values()]
+    assert layouts == ["strides(1,2)", "strides(5,2)", "contiguous"]
+
+
+def test_an_array_of_tensors_of_one_shape(tmp_path: Path) -> None:
+    made = cases(
+        tmp_path,
+        "dict(name=['cat'], para=dict(dim=[0, 0, 0]), tensor_para=dict(args=[dict(ins=['tensors'],"
+        "gen_policy='gen_tensor_list', gen_num_range=[2, 4], shape=((2, 3),) * 3)]))",
+    )
+    assert [len(case.arguments["tensors"]) for case in made.values()] == [2, 3, 2]
+
+
+def test_symmetric_matrices_are_positive_definite(tmp_path: Path) -> None:
+    entry = of("['cholesky']", "shape=((2, 4, 4),), gen_fn='Genfunc.sym_mat'", ins="mat", para="dict(upper=[False])")
+    (case,) = cases(tmp_path, entry).values()
+    assert np.linalg.eigvalsh(case.arguments["mat"].values).min() > 0
 
 
 def test_a_gradient_s_attributes_that_the_call_has_not(tmp_path: Path) -> None:
@@ -238,7 +451,7 @@ def of(name: str = "['neg']", args: str = "shape=((2, 3),)", *, ins: str = "inpu
         (of("[3]"), "name: expected names"),
         (of("['softmax']"), "needs dim, which is not given"),
         (of("['mse_loss']"), "needs a tensor for target"),
-        (of(colour="1"), "'colour' is not known; known are atol, dtype"),
+        (of(colour="1"), "'colour' is not known, and not taken over"),
         (of(para="dict(speed=[1])"), "diopiNeg has no argument 'speed'"),
         (of(para="3"), "para: expected a dict"),
         (of(para="dict(a=3)"), "para: a: expected a list"),
@@ -261,8 +474,13 @@ def of(name: str = "['neg']", args: str = "shape=((2, 3),)", *, ins: str = "inpu
         (of(args="shape=3"), "args: shape: expected a list"),
         (of("['cat']", ins="tensors", args="shape=(2,)"), "an array of tensors"),
         (of(args="shape=((2, 3),), stride=((-1, 1),)"), "stride: expected numbers"),
-        (of(args="shape=((2, 3),), stride=((1,),)"), "is for 1 axes, not for shape (2, 3)"),
+        (of(args="shape=((2, 3),), stride=((1, 1, 1),)"), "is for 3 axes, not for shape (2, 3)"),
         (of(args="shape=((2, 3),), stride=((10**9, 1),)"), "its storage has more than"),
+        (of("['expand']", para="dict(size=[(-1, 2, 3)])"), "-1 stands for no axis of the input"),
+        (of("['slice_op']", para="dict(dim=[0], index=[3])"), "index: expected slice(…), found 3"),
+        (of("['cdist']", para="dict(compute_mode=['x'])", ins="x1', 'x2"), "expected one of use_mm_for_euclid_dist_if"),
+        (of("['cat']", ins="tensors", args="shape=((2, 3),), gen_num_range=3"), "expected two whole numbers"),
+        (of("['pool2d']", para="dict(mode=['x'], kernel_size=[1])"), "mode is 'x', expected one of"),
         (of(args="value=(['a'],)"), "value: expected numbers"),
         (of(args="value=([[1], [1, 2]],)"), "expected an array"),
         (of(args="shape=((2,),), gen_fn=3"), "gen_fn: expected 'Genfunc.NAME'"),
@@ -280,7 +498,6 @@ def of(name: str = "['neg']", args: str = "shape=((2, 3),)", *, ins: str = "inpu
         ("dict(name=['arange'], para=dict(start=[1], end=[2], step=[0]))", "expected another number than 0"),
         ("dict(name=['neg'], tensor_para=3)", "tensor_para: expected a dict"),
         ("dict(name=['neg'], tensor_para=dict(args=3))", "args: expected a list of dicts"),
-        ("dict(name=['neg'], tensor_para=dict(gen_policy='x'))", "gen_policy 'x' is not known"),
     ],
 )
 def test_what_cannot_be_translated_says_why(tmp_path: Path, entry: str, why: str) -> None:

@@ -8,6 +8,8 @@ import json
 import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from copy import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +37,7 @@ def log_of(*more: bytes, verdict: str = "failed") -> bytes:
         Entry("vendor", to_json(VendorInfo("small", "1.0"))),
         Entry("due", [case.id for case in cases]),
         *(Entry("case", to_json(case)) for case in cases),
+        Entry("end", 0.5),
     ]
     return b"".join([*map(sealed, entries), *more])
 
@@ -133,7 +136,6 @@ def test_what_was_packed_anew_is_named() -> None:
     whole = members()
     for packed in (
         packed_by_others(whole),
-        packed_by_others(whole, compression=zipfile.ZIP_DEFLATED),
         evidence.archive(dict(reversed(whole.items()))),
         b"more" + evidence.archive(whole),
     ):
@@ -177,8 +179,36 @@ def test_what_a_killed_run_left_is_no_damage_if_it_was_resumed() -> None:
     torn = b'{"kind":"case","content":{"id":"dio\n'
     resumed = sealed(Entry("resumed", {}))
     assert evidence.pack(log_of(torn, resumed), SEALED)
-    with pytest.raises(EvidenceError, match="line 6 of the log is damaged"):
+    with pytest.raises(EvidenceError, match="line 7 of the log is damaged"):
         evidence.pack(log_of(torn), SEALED)
+
+
+def test_an_archive_with_compressed_members_is_not_unpacked() -> None:
+    bomb = packed_by_others({**members(), LOG: bytes(2**26)}, compression=zipfile.ZIP_DEFLATED)
+    assert len(bomb) < 2**20
+    with pytest.raises(EvidenceError, match="it was packed anew: a member is compressed"):
+        Archive(bomb)
+
+
+def test_members_that_share_their_bytes_are_not_read() -> None:
+    """A directory may list the same bytes many times."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr(zipfile.ZipInfo(LOG), bytes(2**16))
+        for number in range(100):
+            copied = copy(file.filelist[0])
+            copied.filename = f"{number:0{len(LOG)}}"
+            file.filelist.append(copied)
+    with pytest.raises(EvidenceError, match=r"its members have \d+ bytes, more than its own \d+"):
+        Archive(buffer.getvalue())
+
+
+def test_an_archive_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "LARGEST", 100)
+    path = tmp_path / "large.zip"
+    path.write_bytes(evidence.archive(members()))
+    with pytest.raises(EvidenceError, match="it has more than 100 bytes"):
+        Archive.read(path)
 
 
 def test_a_log_that_is_none_is_not_packed() -> None:

@@ -25,7 +25,7 @@ def lines(name: str, named: dict[str, Any], returned: torch.Tensor) -> list[str]
     """What is said of a call that returned this, but for its inputs."""
     call = CpuCall(overload(name), {key: to_device(value) for key, value in named.items()})
     tensors = list(compared(call, returned.to("diopi"), {}))
-    assert all(tensor.right for tensor in tensors if tensor.name in named)
+    assert all(tensor.is_correct for tensor in tensors if tensor.name in named)
     return [line for tensor in tensors if tensor.name not in named for line in tensor.lines]
 
 
@@ -74,7 +74,7 @@ def test_inputs_that_change_are_found(vendor: Altered) -> None:
     call = CpuCall(overload("exp"), {"self": x})
     x += 1
     result, given = compared(call, X.exp().to("diopi"), {})
-    assert result.right and not given.right
+    assert result.is_correct and not given.is_correct
     assert given.lines == ("self: was written, though the operator's schema does not say so",)
 
 
@@ -82,11 +82,11 @@ def test_what_is_known_of_a_result_is_found_in_another_order_of_its_axes() -> No
     values = np.arange(24.0).reshape(2, 3, 4)
     known = Known(Expected(values, Dtype.float32, unit=values + 1), (12, 4, 1))
     memory = torch.arange(24.0)
-    found = known.of(memory.view(2, 3, 4).permute(2, 0, 1))
+    found = known.view_as(memory.view(2, 3, 4).permute(2, 0, 1))
     assert found is not None
     assert found.unit is not None
     np.testing.assert_array_equal(found.values, values.transpose(2, 0, 1))
     np.testing.assert_array_equal(found.unit, values.transpose(2, 0, 1) + 1)
-    assert known.of(memory.view(2, 3, 4)) is known.expected
-    assert known.of(memory.view(2, 3, 4)[:, ::2]) is None
-    assert known.of(memory.double().view(2, 3, 4)) is None
+    assert known.view_as(memory.view(2, 3, 4)) is known.expected
+    assert known.view_as(memory.view(2, 3, 4)[:, ::2]) is None
+    assert known.view_as(memory.double().view(2, 3, 4)) is None

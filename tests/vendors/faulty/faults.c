@@ -262,6 +262,16 @@ static diopiError_t close_descriptors(const Call* call) {
     return diopiSuccess;
 }
 
+/* As if each of them were open for this: the first bytes are those of a large number, for whoever reads a length. */
+static diopiError_t write_to_descriptors(const Call* call) {
+    static const char foreign[] = {0, 0x10, 0, 0, 'n', 'o', 't', ' ', 'm', 'i', 'n', 'e'};
+    (void)call;
+    for (int descriptor = 3; descriptor < 1024; descriptor++) {
+        if (write(descriptor, foreign, sizeof foreign) < 0) continue; /* not open, or not for writing */
+    }
+    return diopiSuccess;
+}
+
 /* Texts. */
 
 static char text[MANY + 1];
@@ -364,6 +374,7 @@ static const struct {
     {"ignore", ignore_signals},
     {"chdir", change_folder},
     {"close", close_descriptors},
+    {"stray", write_to_descriptors},
     {"loud", say_much},
     {"loud_abort", say_much_and_abort},
     {"long", fail_at_length},

@@ -141,7 +141,7 @@ static diopiTensorHandle_t hidden(diopiTensorHandle_t x, diopiTensorHandle_t res
         CALL(diopiMm(ctx, projected, x, layers[n][OUTPUT]));
         CALL(diopiFusedAddRootMeanSquareNormInp(ctx, projected, residual, NULL, layers[n][SECOND_NORM], EPS));
         CALL(diopiFusedSiluFfnInp(ctx, NULL, NULL, NULL, NULL, NULL, &size, 0));
-        CALL(diopiFusedSiluFfnInp(ctx, projected, layers[n][GATE], layers[n][UP], layers[n][DOWN], workspace(size),
+        CALL(diopiFusedSiluFfnInp(ctx, projected, layers[n][GATE], layers[n][DOWN], layers[n][UP], workspace(size),
                                   &size, 0));
         diopiTensorHandle_t norm = n + 1 < LAYERS ? layers[n + 1][NORM] : last_norm;
         CALL(diopiFusedAddRootMeanSquareNormInp(ctx, projected, residual, NULL, norm, EPS));

@@ -58,8 +58,10 @@ def _rows_of(q: Array, k: Array, v: Array, layout: str, heads: int) -> tuple[Arr
 
 def _masked_rule(rule: Rule, mask: Array | None, queries: int, keys: int) -> Rule:
     """The rule with a mask; a small triangle stands for a large one, which `causal` gives already."""
-    is_triangle = rule.causal and mask is not None and mask.shape == (TRIANGLE,) * 2 and min(queries, keys) > TRIANGLE
-    return replace(rule, hidden=None if is_triangle else mask, top_left=True)
+    if mask is None or (rule.causal and mask.shape[-2:] == (TRIANGLE,) * 2 and min(queries, keys) > TRIANGLE):
+        return replace(rule, top_left=True)
+    own = mask if mask.ndim == 2 else mask[:, 0]
+    return replace(rule, hidden=own[0] if own.ndim == 3 and len(own) == 1 else own, top_left=True)
 
 
 def _own_records(found: Attended, sequences: Sequences, q: Array, scores: int, rule: Rule) -> list[Any]:

@@ -45,7 +45,10 @@ def rotary_embedding_v2(query: Array, key: Array, cos: Array, sin: Array, dim: i
 
 def _rotated_heads(x: Array, cos: Array, sin: Array, dim: int) -> WithTerms:
     """Each head of `dim` numbers rotated, with cosines and sines for both of its halves."""
-    heads = x.reshape(len(x), x.shape[1] // dim, dim) if x.ndim == 2 else x
+    heads = x
+    if x.ndim == 2:
+        heads = x.reshape(len(x), x.shape[1] // dim, dim)
+        cos, sin = (angles.reshape(len(x), 1, dim) for angles in (cos, sin))
     half = dim // 2
     first = cos[..., :half], sin[..., :half]
     result = _together(

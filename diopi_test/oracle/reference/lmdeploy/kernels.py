@@ -64,21 +64,24 @@ def fused_silu_ffn(
 ) -> Any:
     if workspace_size < 0:
         return Exact(inoutput), size_after(workspace_size)
-    gate = inoutput @ weight1
-    share = special.expit(gate)
-    hidden = gate * share * (inoutput @ weight2)
-    product = with_terms(np.matmul, hidden, weight3)
+    gate, up = (with_terms(np.matmul, inoutput, weight) for weight in (weight1, weight3))
+    share = special.expit(gate.value)
+    silu, slope = gate.value * share, share * (1 + gate.value * (1 - share))
+    hidden = silu * up.value
+    product = with_terms(np.matmul, hidden, weight2)
+    rounding = np.hypot(slope * up.value * gate.terms, silu * up.terms)
     # computed on the way, below the normal numbers they may be taken for 0, as a result may be
     lost = np.where(np.minimum(share, np.abs(hidden)) < float32.smallest_normal, np.abs(hidden) / float32.eps, 0)
-    return WithTerms(product.value, product.terms + np.sqrt(lost**2 @ weight3**2)), size_after(workspace_size)
+    terms = product.terms + np.sqrt((lost**2 + rounding**2) @ weight2**2)
+    return WithTerms(product.value, terms), size_after(workspace_size)
 
 
 # Sampling set-up
 
 
 def _chosen(values: Array, size: int, value: float) -> Array:
-    """Those of the sequences if there are any, else one for all."""
-    return values if size > 0 else np.full(values.shape, value)
+    """The sequences' own values if there are several, else one value for all sequences."""
+    return values if size > 1 else np.full(values.shape, value)
 
 
 @reference("diopiSetupTopkRuntimeArgsInp")

@@ -27,16 +27,16 @@ def upfirdn2d(
     pad_y0: int,
     pad_y1: int,
 ) -> WithTerms:
-    n, c, h, w = input.shape
+    major, h, w, minor = input.shape
     margins = (pad_y0, pad_y1), (pad_x0, pad_x1)
     ends = h * up_y, w * up_x
     kept = tuple(slice(max(-a, 0), end - max(-b, 0)) for (a, b), end in zip(margins, ends, strict=True))
 
     def filtered(planes: Array, factors: Array) -> Array:
-        apart = np.zeros((n, c, *ends))
-        apart[:, :, ::up_y, ::up_x] = planes
-        padded = np.pad(apart[:, :, *kept], [(0, 0), (0, 0), *((max(a, 0), max(b, 0)) for a, b in margins)])
-        windows = sliding_window_view(padded, kernel.shape, (2, 3))[:, :, ::down_y, ::down_x]
-        return np.asarray(np.einsum("nchwij,ij->nchw", windows, factors[::-1, ::-1]))
+        apart = np.zeros((major, *ends, minor))
+        apart[:, ::up_y, ::up_x] = planes
+        padded = np.pad(apart[:, *kept], [(0, 0), *((max(a, 0), max(b, 0)) for a, b in margins), (0, 0)])
+        windows = sliding_window_view(padded, kernel.shape, (1, 2))[:, ::down_y, ::down_x]
+        return np.asarray(np.einsum("mhwkij,ij->mhwk", windows, factors[::-1, ::-1]))
 
     return with_terms(filtered, input, kernel)

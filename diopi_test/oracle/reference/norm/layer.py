@@ -42,7 +42,7 @@ def _layer_norm(
     moments = moments_of(input, tuple(range(begin, input.ndim)))
     of_mean, of_invstd = (_saved_shape(input, begin, override) for override in out[1:])
     result = normalised_by(input, moments, eps, _or(weight, 1), _or(bias, 0))
-    return result, moments.saved_mean(of_mean), moments.saved_invstd(eps, of_invstd)
+    return result, moments.streamed_mean(of_mean), moments.saved_invstd(eps, of_invstd)
 
 
 def _saved_shape(input: Array, begin: int, override: ResultOverride | None) -> tuple[int, ...]:
@@ -139,7 +139,7 @@ def group_norm(input: Array, weight: Array | None, bias: Array | None, num_group
     w, b = per_channel(weight, input, 1), per_channel(bias, input)
     result = normalised_by(input, moments, eps, w, b, lambda statistic: _ungrouped(statistic, input))
     shape = moments.mean.shape[:2]
-    return result, moments.saved_mean(shape), moments.saved_invstd(eps, shape)
+    return result, moments.streamed_mean(shape), moments.saved_invstd(eps, shape)
 
 
 @reference("diopiGroupNormBackward")

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import WithTerms
+from diopi_test.oracle.reference import WithTerms, open_where
 from diopi_test.oracle.reference.sums import SHARED, sum_terms
 
 Array = NDArray[Any]
@@ -36,6 +36,10 @@ class Moments:
         """The mean as a result of this shape."""
         return WithTerms(self.mean.reshape(shape), self.mean_terms.reshape(shape))
 
+    def streamed_mean(self, shape: Sequence[int]) -> Any:
+        """Return the saved mean, left open where it is infinite: an algorithm that updates a mean makes NaN of it."""
+        return open_where(np.isinf(self.mean).reshape(shape), self.saved_mean(shape))
+
     def saved_invstd(self, eps: float, shape: Sequence[int]) -> WithTerms:
         """1 / √(variance + eps) as a result of this shape: the error of the sum under the root."""
         invstd, terms = self.invstd(eps)
@@ -53,8 +57,9 @@ class Moments:
 
 
 def moments_of(x: Array, axes: Axes) -> Moments:
-    """Mean and variance along these axes."""
-    mean, count = mean_along(x, axes), max(count_along(x, axes), 1)
+    """Mean and variance along these axes; of no values, the mean is 0 and the variance NaN."""
+    count = max(count_along(x, axes), 1)
+    mean = np.asarray(x.sum(axes, dtype=np.longdouble, keepdims=True) / count, np.float64)
     squares = (x - mean) ** 2
     terms = [sum_terms(values, axes, keepdims=True) / count for values in (x, squares)]
     return Moments(mean, mean_along(squares, axes), *terms)

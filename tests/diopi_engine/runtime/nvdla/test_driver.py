@@ -164,7 +164,7 @@ def test_memory_that_the_system_has_not() -> None:
     space = HeapSpace("a heap", 1 << 62)
     with pytest.raises(CallError, match="bytes of the system's memory") as raised:
         space.allocate(1 << 61)
-    assert (raised.value.result, space.taken) == (Error.Error_InsufficientMemory, 0)
+    assert (raised.value.result, space.used) == (Error.Error_InsufficientMemory, 0)
 
 
 def test_a_loadable_that_leads_to_where_no_memory_is(engine: Engine) -> None:

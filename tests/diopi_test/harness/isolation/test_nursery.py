@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from multiprocessing.connection import Connection
 from socket import socketpair
 
 import pytest
@@ -17,7 +16,7 @@ def output() -> Iterator[tuple[int, DeviceProcess]]:
     """The file a process writes its output to, and the process."""
     file = os.memfd_create("output")
     ours, theirs = socketpair()
-    process = DeviceProcess(1, Connection(ours.detach()), os.dup(file))
+    process = DeviceProcess(1, ours, os.dup(file))
     with theirs:
         yield file, process
     process.close()

@@ -6,6 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.records import Expected
+from diopi_test.cases.domains import choice
+from diopi_test.cases.model import Case, TensorSpec
 from tests.helpers.references import call
 
 Array = np.ndarray[Any, Any]
@@ -113,10 +119,20 @@ def test_gelu_forms_agree_roughly_and_keep_their_tail() -> None:
     assert call("diopiGelu", np.array([-20.0]), "none")[0] == pytest.approx(-5.507248237212467e-88)  # -20 Φ(-20)
 
 
-def test_integers_truncate_numbers() -> None:
-    x = np.arange(-4, 5)
-    np.testing.assert_array_equal(call("diopiHardtanh", x, -2.7, 3.6), np.clip(x, -2, 3))
-    np.testing.assert_array_equal(call("diopiThreshold", x, 1.7, 9.6), np.where(x <= 1, 9, x))
+@pytest.mark.parametrize(
+    ("function", "numbers", "values", "results"),
+    [
+        ("diopiHardtanh", {"min_val": -2.7, "max_val": 3.6}, [-9, 9], {-2, 3}),
+        ("diopiThreshold", {"threshold": 1.7, "value": 9.6}, [1, 2], {9, 2}),
+    ],
+)
+def test_numbers_beside_integers_lose_their_fraction(
+    function: str, numbers: dict[str, float], values: list[int], results: set[int]
+) -> None:
+    case = Case("int32", Dtype.int32, {"input": TensorSpec((64,), Dtype.int32, choice(values)), **numbers})
+    expected = make_baseline_case(lookup(function), case).expected["out"]
+    assert isinstance(expected, Expected)
+    assert set(expected.values.ravel().tolist()) == results
 
 
 def test_hardswish_ends() -> None:

@@ -128,6 +128,21 @@ def test_rotation_in_place_is_that_of_each_head(rng: np.random.Generator) -> Non
         close(given.ravel(), x.ravel())
 
 
+def test_rotation_in_place_by_angles_of_more_axes(rng: np.random.Generator) -> None:
+    """LMDeploy passes cosines and sines as [1, T, 1, D], or [B, S, 1, D] for several sequences."""
+    q, k, cos, sin = tensors(rng, (2, 5, 3, 8), (2, 5, 1, 8), (2, 5, 1, 8), (2, 5, 1, 8))
+    each = call("diopiRotaryEmbeddingV2", q, k, cos, sin, 8)
+    for b in range(2):
+        alone = call("diopiRotaryEmbeddingV2", q[b], k[b], cos[b], sin[b], 8)
+        in_batch = call("diopiRotaryEmbeddingV2", q[b], k[b], cos[b : b + 1], sin[b : b + 1], 8)
+        for part, one, same in zip(each, alone, in_batch, strict=True):
+            close(part[b], one)
+            close(same, one)
+    packed = call("diopiRotaryEmbeddingV2", q.reshape(10, 24), k.reshape(10, 8), cos, sin, 8)
+    for part, same in zip(each, packed, strict=True):
+        close(same.ravel(), part.ravel())
+
+
 # Packed sequences, layouts, masks
 
 ENDS_Q, ENDS_K = [0, 3, 3, 8], [0, 4, 6, 11]
@@ -172,6 +187,17 @@ def test_layouts(rng: np.random.Generator, layout: str) -> None:
     pairs = zip(backward("BSND", lambda x: x, plain), backward(layout, laid, other), strict=True)
     for one, same in pairs:
         close(same, laid(one))
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_masks_of_each_sequence(rng: np.random.Generator, batch: int) -> None:
+    """LMDeploy passes masks as [1, 1, S, S] and [B, 1, S, S]."""
+    q, k, v = tensors(rng, (2, 5, 4, 3), (2, 5, 2, 3), (2, 5, 2, 3))
+    mask = rng.random((batch, 1, 5, 5)) < 0.3
+    out = call("diopiCustomizedFlashAttention", None, q, k, v, None, mask, 0.0, 0.5, False, -1, -1, 4, "BSND")[0]
+    for b in range(2):
+        own = mask[b % batch, 0]
+        close(out[b], by_loops(q[b], k[b], v[b], 0.5, lambda i, j, own=own: not own[i, j], [0] * 4)[0])
 
 
 def test_a_mask_of_packed_sequences_serves_each_with_its_corner(rng: np.random.Generator) -> None:

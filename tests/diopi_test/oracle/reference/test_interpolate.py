@@ -1,5 +1,7 @@
 """The references of resizing and grid sampling: what they must reproduce, and gradients by finite differences."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from references import call, difference, raw
@@ -79,6 +81,18 @@ def test_no_nearest_case_depends_on_the_arithmetic_of_the_index() -> None:
             exact = np.arange(size) * d // size
             in_float32 = np.floor(np.arange(size, dtype=np.float32) * (np.float32(d) / np.float32(size)))
             assert in_float32.tolist() == exact.tolist(), (case.label, d, size)
+
+
+@pytest.mark.parametrize(("d", "size"), [(39, 3), (3, 39), (3, 21), (7, 112), (119, 9), (5, 25), (33, 44)])
+def test_nearest_resizing_is_open_where_rounding_decides(d: int, size: int) -> None:
+    line = np.arange(float(d)).reshape(1, 1, d)
+    result = reference_of("diopiUpsampleNearest")(line, (size,))
+    errors = [0.0] if Fraction(d, size).denominator in (1, 2, 4, 8, 16) else [0.0, 2.0**-24, -(2.0**-24)]
+    found = [np.minimum(np.floor(np.arange(size) * (d / size) * (1 + error)), d - 1) for error in errors]
+    assert result.specified[0, 0].tolist() == (np.ptp(found, axis=0) == 0).tolist()
+    copies = reference_of("diopiUpsampleNearestBackward")(np.ones((1, 1, size)), (size,), (1, 1, d))
+    moved = result.value[~result.specified].astype(int)
+    assert np.flatnonzero(~copies.specified[0, 0]).tolist() == sorted({*moved, *(moved - 1)})
 
 
 @pytest.mark.parametrize("mode", ["nearest", "bilinear"])

@@ -266,3 +266,13 @@ def test_equal_rows_have_no_distance_gradient() -> None:
     for p in (0.0, 0.5, 1.0, 2.0, np.inf):
         distances = call("diopiCdist", rows[:1], rows[:1], p, None)
         np.testing.assert_equal(call("diopiCdistBackward", np.ones((1, 1)), rows[:1], rows[:1], p, distances), [[0, 0]])
+
+
+def test_count_of_unequal_coordinates_is_nan_where_a_difference_is() -> None:
+    rows = np.array([[np.nan, 1.0], [np.inf, 1.0], [2.0, 1.0]])
+    counts = call("diopiCdist", rows, rows, 0.0, None)
+    assert np.isnan(counts[0]).all()
+    assert np.isnan(counts[:, 0]).all()
+    assert np.isnan(counts[1, 1])
+    assert counts[1, 2] == counts[2, 1] == 1
+    assert not call("diopiCdistBackward", np.ones((3, 3)), rows, rows, 0.0, counts).any()

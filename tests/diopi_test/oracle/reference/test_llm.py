@@ -135,6 +135,29 @@ def test_prefill_of_padded_sequences(rng: np.random.Generator, shape: tuple[int,
         assert found.specified[rows].all() and not found.specified[rows.stop : 7 * b + 7].any()
 
 
+def test_without_a_table_the_tokens_are_in_order(rng: np.random.Generator) -> None:
+    """LMDeploy passes rank 3, one query, one cache of all slots, and no table."""
+    q, k, v = rng.normal(size=(1, 1, 12)), rng.normal(size=(1, 9, 6)), rng.normal(size=(1, 9, 6))
+    out = call("diopiPagedAttention", q, k, v, None, (7,), 4, 2, 3, None, 128)
+    assert out.shape == q.shape
+    heads = q.reshape(1, 4, 3), k[0, :7].reshape(7, 2, 3), v[0, :7].reshape(7, 2, 3)
+    close(out.reshape(1, 4, 3), attention(*heads))
+    table = np.arange(3).reshape(1, 3)
+    close(call("diopiPagedAttention", q[0], k[0], v[0], None, (7,), 4, 2, 3, table, 3), out[0])
+
+
+def test_no_lengths_stand_for_full_sequences_of_rank_3(rng: np.random.Generator) -> None:
+    q, k, v = rng.normal(size=(2, 5, 12)), rng.normal(size=(2, 5, 6)), rng.normal(size=(2, 5, 6))
+    reference = reference_of("diopiPromptFlashAttention")
+    assert reference is not None
+    of_callers = reference(q, k, v, None, (), 5, 4, 2, 3)
+    flat = reference(q.reshape(10, 12), k.reshape(10, 6), v.reshape(10, 6), None, (5, 5), 5, 4, 2, 3)
+    assert isinstance(of_callers, PartlySpecified)
+    assert isinstance(flat, PartlySpecified)
+    assert of_callers.specified.all()
+    close(of_callers.value.value, flat.value.value.reshape(2, 5, 12))
+
+
 def test_penalties(rng: np.random.Generator) -> None:
     logits, presence, frequency = rng.normal(size=(2, 9)), rng.normal(size=2), rng.normal(size=2)
     ids, counts, ends = np.array([4, 0, 8, 4]), np.array([1, 3, 2, 5]), np.array([0, 3, 4])

@@ -44,7 +44,7 @@ def test_the_feed_forward_layer_element_by_element() -> None:
         for j in range(5):
             a, b = math.fsum(x[i] * gate[:, j]), math.fsum(x[i] * up[:, j])
             wanted[i] += a / (1 + math.exp(-a)) * b * down[j]
-    result, size = call("diopiFusedSiluFfnInp", x, gate, up, down, None, 7, 0)
+    result, size = call("diopiFusedSiluFfnInp", x, gate, down, up, None, 7, 0)
     np.testing.assert_allclose(result, wanted, rtol=1e-12)
     assert size == 7
 
@@ -326,3 +326,11 @@ def test_arguments_of_sampling_one_by_one() -> None:
     )
     assert (k.tolist(), p.tolist(), first.tolist()) == ([1, 0, 3, 2000, 7], [0, 0.5, 0, 1, 0], [0, 0.5, 0, 1, 0])
     assert (skip.tolist(), set(decay), set(least), set(reset)) == ([True, False, True, True, True], {1.0}, {0.25}, {-1})
+
+
+def test_sampling_arguments_of_size_1_are_not_read() -> None:
+    """TurboMind's kernels read the tensors only if there are several values."""
+    ks, ps = np.array([40, 7]), np.array([0.75, 0.25])
+    for function, rest in (("diopiSetupTopkRuntimeArgsInp", ()), ("diopiSetupToppRuntimeArgsInp", (0.5, 0.25, -1))):
+        k, p, *_ = call(function, ks, ps, 2, 9, 1, 0.5, 1, *rest)
+        assert (k.tolist(), p.tolist()) == ([9, 9], [0.5, 0.5])

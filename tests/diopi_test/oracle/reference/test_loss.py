@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from references import Array, call, difference
+from references import Array, call, difference, raw
 from scipy import special
 
 from diopi_proto.types import Reduction
@@ -230,3 +230,27 @@ def test_ctc_gradient_without_an_alignment_is_nan() -> None:
     assert np.isnan(given[:4, 3]).all()
     assert (given[4:, 3] == 0).all()
     assert np.isfinite(given[:, :3]).all()
+
+
+@pytest.mark.parametrize("reduction", [Reduction.none, Reduction.sum, Reduction.mean])
+def test_total_weight_of_one_sample_without_batch_is_reported_for_each_reduction(reduction: Reduction) -> None:
+    log_probs, weight = np.array([-1.0, -2.0, -3.0]), np.array([1.0, 4.0, 2.0])
+    total = call("diopiNLLLossV2", log_probs, np.array(1), weight, reduction, -100, out=(None, None))[1]
+    assert total.item() == 4
+
+
+def test_losses_over_no_classes_ignore_all_targets() -> None:
+    scores, target = np.zeros((2, 0)), np.full(2, -100)
+    for loss in ("diopiNLLLoss", "diopiCrossEntropyLoss"):
+        smoothing = [0.0] if loss == "diopiCrossEntropyLoss" else []
+        assert call(loss, scores, target, None, Reduction.sum, -100, *smoothing) == 0
+        assert np.isnan(call(loss, scores, target, None, Reduction.mean, -100, *smoothing))
+        gradient = call(f"{loss}Backward", np.ones(()), scores, target, None, Reduction.sum, -100, *smoothing)
+        assert gradient.shape == (2, 0)
+
+
+def test_binary_cross_entropy_of_an_infinite_logit_is_open_where_pytorch_subtracts_infinities() -> None:
+    logits, target = np.array([-np.inf, np.inf, np.inf, 1.0]), np.array([0.5, 1.0, 0.5, 0.5])
+    loss = raw("diopiBCEWithLogits", logits, target, None, None, Reduction.none)
+    assert loss.specified.tolist() == [False, False, True, True]
+    assert not raw("diopiBCEWithLogits", logits, target, None, None, Reduction.mean).specified

@@ -111,24 +111,31 @@ def test_correlation_gradients_by_differences(sizes: Any) -> None:
 )
 def test_fir_written_out(up: Any, down: Any, rows: Any, columns: Any) -> None:
     """Each result as a sum over the samples that its weights meet, the last weight the first sample."""
-    planes, kernel = RNG.normal(size=(2, 2, 5, 6)), RNG.normal(size=(3, 2))
+    planes, kernel = RNG.normal(size=(2, 5, 6, 2)), RNG.normal(size=(3, 2))
     given = call("diopiUpfirdn2dOpMmcv", planes, kernel, up[1], up[0], down[1], down[0], *columns, *rows)
-    lengths = [(planes.shape[2 + k] * up[k] + sum((rows, columns)[k]) - kernel.shape[k]) // down[k] + 1 for k in (0, 1)]
-    expected = np.zeros((2, 2, *lengths))
+    lengths = [(planes.shape[1 + k] * up[k] + sum((rows, columns)[k]) - kernel.shape[k]) // down[k] + 1 for k in (0, 1)]
+    expected = np.zeros((2, *lengths, 2))
     for y, x, i, j in np.ndindex(*lengths, *kernel.shape):
         row = y * down[0] + kernel.shape[0] - 1 - i - rows[0]
         column = x * down[1] + kernel.shape[1] - 1 - j - columns[0]
         if 0 <= row < 5 * up[0] and 0 <= column < 6 * up[1] and row % up[0] == column % up[1] == 0:
-            expected[:, :, y, x] += kernel[i, j] * planes[:, :, row // up[0], column // up[1]]
+            expected[:, y, x] += kernel[i, j] * planes[:, row // up[0], column // up[1]]
     np.testing.assert_allclose(given, expected, atol=1e-12)
 
 
 def test_fir_of_a_lone_sample_is_the_kernel() -> None:
     """A convolution proper, not a correlation: the impulse response is the kernel as it is."""
-    planes, kernel = np.zeros((1, 1, 5, 5)), RNG.normal(size=(3, 3))
-    planes[0, 0, 2, 2] = 1
+    planes, kernel = np.zeros((1, 5, 5, 1)), RNG.normal(size=(3, 3))
+    planes[0, 2, 2, 0] = 1
     given = call("diopiUpfirdn2dOpMmcv", planes, kernel, 1, 1, 1, 1, 0, 0, 0, 0)
-    np.testing.assert_array_equal(given[0, 0], kernel)
+    np.testing.assert_array_equal(given[0, :, :, 0], kernel)
+
+
+def test_fir_of_planes_as_mmcv_passes_them() -> None:
+    """MMCV merges batch and channels into the first axis and adds a last one of size 1: no plane is lost."""
+    planes, kernel = RNG.normal(size=(6, 4, 5, 1)), RNG.normal(size=(2, 3))
+    given = call("diopiUpfirdn2dOpMmcv", planes, kernel, 1, 1, 1, 1, 0, 0, 0, 0)
+    assert given.shape == (6, 3, 3, 1)
 
 
 @pytest.mark.parametrize(("mask", "half"), [((3, 5), (1, 2)), ((2, 3), (0, 2)), ((7, 9), (3, 4))])

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from references import call, difference
+from references import call, difference, raw
 
 from diopi_test.cases.model import ResultOverride
 
@@ -179,3 +179,15 @@ def test_short_vectors_are_divided_by_eps() -> None:
     close(call("diopiNormalize", x, 2, 1, 10.0), x / 10)
     close(call("diopiNormalizeBackward", x, x, 2, 1, 10.0), x / 10)
     close(call("diopiNormalizeBackward", x, x, 2, 1, 1.0), 0)
+
+
+def test_mean_of_no_values_is_zero() -> None:
+    _, mean, invstd = call("diopiLayerNorm", np.zeros((3, 0)), None, None, (0,), EPS, out=OUT)
+    assert mean.tolist() == [0, 0, 0]
+    assert np.isnan(invstd).all()
+
+
+def test_infinite_mean_is_left_open() -> None:
+    x = np.array([[np.inf, 1.0], [np.nan, 1.0], [2.0, 1.0]])
+    _, mean, _ = raw("diopiLayerNorm", x, None, None, (2,), EPS, out=OUT)
+    assert mean.specified.tolist() == [False, True, True]

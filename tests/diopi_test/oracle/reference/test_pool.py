@@ -91,6 +91,13 @@ def test_a_last_window_that_starts_in_the_padding_is_dropped() -> None:
     np.testing.assert_array_equal(call("diopiMaxPool1d", x, (2,), (3,), (1,), (1,), True), [[0, 3]])
 
 
+@pytest.mark.parametrize(("row", "place"), [([1, np.nan, 2, np.nan, 3], 3), ([np.nan, 9, 1, 1, 1], 0)])
+def test_last_nan_of_a_window_wins(row: list[float], place: int) -> None:
+    x = np.array([[row]])
+    assert call("diopiMaxPool1dWithIndices", x, (5,), (), (0,), (1,), False)[1].item() == place
+    assert call("diopiAdaptiveMaxPool1dWithIndices", x, (1,))[1].item() == place
+
+
 def test_first_maximum_wins_and_a_nan_before_all() -> None:
     x = np.array([[[1, 3], [3, 2]]], float)
     assert call("diopiMaxPool2dWithIndices", x, (2, 2), (), (0, 0), (1, 1), False)[1].item() == 1

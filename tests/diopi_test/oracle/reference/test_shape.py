@@ -116,3 +116,8 @@ def test_integers_are_counted_from_the_nearer_end() -> None:
     tenths = linspace(6, -3, 91, out=ResultOverride(Dtype.int32))
     assert 0 < np.count_nonzero(~tenths.specified) < 9, "where it depends on how often is rounded"
     assert linspace(3.9, 9, 1, out=ResultOverride(Dtype.int8)).value.tolist() == [3]
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+def test_empty_batch_is_padded(mode: str) -> None:
+    assert call("diopiPad", np.zeros((0, 3, 3)), (1, 2), mode, None).shape == (0, 3, 6)

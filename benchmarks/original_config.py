@@ -1,0 +1,183 @@
+"""What `diopi-test import-config` costs for a configuration of the size that the original suite has.
+
+    python benchmarks/original_config.py FILE [--entries 350] [--cases 14143]
+    /usr/bin/time -v diopi-test import-config FILE --output /tmp/imported
+
+FILE is written: a Python module in the form of the original's configurations, with one dictionary of entries. The
+entries are made of the project's own cases, so that every function that an original name can mean is among them: each
+list has the shapes and attributes of one function's cases, repeated until the entry has as many as are wanted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, final
+
+import click
+
+from diopi_proto.interface import prototypes
+from diopi_proto.parameters import Generators, InOutSize, Pointer
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.baseline.evaluate import draw_arguments
+from diopi_test.baseline.records import BaselineTensor
+from diopi_test.cases.model import Case, CaseClass, TensorSpec
+from diopi_test.cases.selection import select_cases
+from diopi_test.original.gradients import gradient_of
+from diopi_test.original.names import meanings
+
+MOST = 120
+"""Cases of an entry at most, element types included."""
+
+TYPES = (Dtype.float16, Dtype.float32, Dtype.float64)
+"""The element types that most entries of the original have."""
+
+
+@final
+@dataclass(frozen=True)
+class ConfigEntry:
+    """An entry of a configuration.
+
+    Attributes:
+        name: The original name of the function.
+        prototype: The function.
+        dtypes: The element types of each tensor argument, which are read side by side.
+        cases: The cases whose shapes and attributes the lists have.
+    """
+
+    name: str
+    prototype: Prototype
+    dtypes: Mapping[str, Sequence[Dtype]]
+    cases: Sequence[Case]
+
+    @property
+    def size(self) -> int:
+        """The number of cases, element types included."""
+        return len(self.cases) * max(map(len, self.dtypes.values()), default=1)
+
+    def resized(self, size: int) -> ConfigEntry:
+        """Return the entry with about as many cases."""
+        count = max(1, min(size, MOST) // max(map(len, self.dtypes.values()), default=1))
+        repeated = [self.cases[number % len(self.cases)] for number in range(count)]
+        return ConfigEntry(self.name, self.prototype, self.dtypes, repeated)
+
+    def source(self, title: str) -> str:
+        """Return the entry as Python source."""
+        attributes = [p.name for p in self.prototype.arguments if p.name not in self.dtypes and p.name != "generator"]
+        para = {name: _listed([_plain(case.arguments[name]) for case in self.cases]) for name in attributes}
+        args = [self._argument(name) for name in self.dtypes]
+        lines = [
+            f"    {title!r}: dict(",
+            f"        name=[{self.name!r}],",
+            '        interface=["torch"],',
+            "        atol=1e-3, rtol=1e-4, atol_half=1e-2, rtol_half=1e-2, tag=[],",
+            f"        para=dict({', '.join(f'{name}={values}' for name, values in para.items())}),",
+            '        tensor_para=dict(gen_policy="default", args=[',
+            *(f"            {argument}," for argument in args),
+            "        ]),",
+            "    ),",
+        ]
+        return "\n".join(lines)
+
+    def _argument(self, name: str) -> str:
+        values = [case.arguments[name] for case in self.cases]
+        shapes = tuple(_shape(value) for value in values)
+        types = ", ".join(f"np.{dtype.name}" for dtype in self.dtypes[name])
+        floating = any(dtype.name.startswith("float") for dtype in self.dtypes[name])
+        grad = ", requires_grad=[True]" if floating and gradient_of(self.prototype) else ""
+        if not floating and any(one is Dtype.float32 for column in self.dtypes.values() for one in column):
+            given = [draw_arguments(self.prototype, case)[name] for case in self.cases]  # positions, say
+            if all(isinstance(one, BaselineTensor) for one in given):
+                return f"dict(ins=[{name!r}], value={[one.values.tolist() for one in given]!r}, dtype=[{types}])"
+        return f"dict(ins=[{name!r}], shape={shapes!r}, dtype=[{types}]{grad})"
+
+
+def _listed(values: Sequence[Any]) -> str:
+    return re.sub(r"(?<![\w'])(inf|nan)(?![\w'])", r'float("\1")', repr(values))
+
+
+def _plain(value: Any) -> Any:
+    return value.name if isinstance(value, Enum) else list(value) if isinstance(value, range) else value
+
+
+def _shape(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_shape(one) for one in value)
+    return value.shape if isinstance(value, TensorSpec) else None
+
+
+def entries(functions: Iterable[Prototype] | None = None) -> Iterator[ConfigEntry]:
+    """Yield an entry for each of the functions, or of all, that an original name means."""
+    for prototype in functions or prototypes().values():
+        if prototype.form == "plain" and not prototype.is_gradient and not _has_addresses(prototype):
+            name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", prototype.name.removeprefix("diopi")).lower()
+            if prototype.name in {meaning.prototype.name for meaning in meanings(name)}:
+                yield from _entries_of(name, prototype)
+
+
+def _has_addresses(prototype: Prototype) -> bool:
+    """Whether a function takes workspaces, which the original has no way to describe."""
+    return any(issubclass(p.annotation, InOutSize | Pointer | Generators) for p in prototype.arguments)
+
+
+def _entries_of(name: str, prototype: Prototype) -> Iterator[ConfigEntry]:
+    """Yield an entry for each set of arguments that cases of the function give, with all of their element types."""
+    groups: dict[tuple[str, ...], dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
+    for case in select_cases(prototype.name, "full"):
+        if case.case_class in (CaseClass.basic, CaseClass.types) and _is_drawn(case):
+            tensors = tuple(n for n, v in case.arguments.items() if isinstance(v, TensorSpec) or _is_array(v))
+            groups[tensors][case.label.partition("-")[2]].append(case)
+    if not groups:
+        return
+    tensors, by_label = max(groups.items(), key=lambda group: len(group[1]))
+    rows = {tuple(_dtype(case.arguments[n]) for n in tensors) for cases in by_label.values() for case in cases}
+    usual = [row for row in rows if row and row[0] in TYPES] or sorted(rows, key=str)[:3]
+    columns = {name: [row[i] for row in sorted(usual, key=str)] for i, name in enumerate(tensors)}
+    yield ConfigEntry(name, prototype, columns, [cases[0] for cases in by_label.values()])
+
+
+def _is_drawn(case: Case) -> bool:
+    """Whether all tensors are drawn, and results are as usual, which an entry can say."""
+    specs = [
+        s for v in case.arguments.values() for s in (v if isinstance(v, list) else [v]) if isinstance(s, TensorSpec)
+    ]
+    ours = not any(name.startswith("_") for name in case.arguments) and all(spec.compute is None for spec in specs)
+    return ours and not any(one is None or one.dtype or one.shape for one in case.results.values())
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, TensorSpec) for one in value)
+
+
+def _dtype(value: Any) -> Dtype:
+    found: Dtype = value[0].dtype if isinstance(value, list) else value.dtype
+    return found
+
+
+def configuration(kinds: Sequence[ConfigEntry], number: int, cases: int) -> str:
+    """Return a configuration with so many entries of these kinds, and so many cases if the entries can have them."""
+    chosen = [kinds[place % len(kinds)] for place in range(number)]
+    left, lines = cases, []
+    for place, entry in enumerate(chosen):
+        sized = entry.resized(min(MOST, 2 * left // (number - place)) if place % 2 else left // (2 * (number - place)))
+        left -= sized.size
+        lines.append(sized.source(f"{entry.name}_{place}"))
+    return "import numpy as np\nfrom gen_input import Genfunc\n\ndiopi_configs = {\n" + "\n".join(lines) + "\n}\n"
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--entries", "number", default=350, show_default=True)
+@click.option("--cases", default=14_143, show_default=True)
+def main(file: Path, number: int, cases: int) -> None:
+    """Write a configuration of the original's size to FILE."""
+    file.write_text(configuration(list(entries()), number, cases), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Which operators of ATen are equivalent to which functions.
+
+Most equivalents are the lines of `diopi_proto.aten.table`, read from function to operator. That table has only
+operators that reach a device; `equivalents.tsv` adds those that PyTorch composes of others. It has the same columns,
+and two additions: `<name=1` is a constant argument of the operator, and `gradient:name` stands for the gradient that
+autograd computes of an operator.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from diopi_proto.aten.mapping import RULES
+from diopi_proto.aten.table import DECOMPOSED, NO_CALL, Row, parse_row, rows
+
+FILE = Path(__file__).parent / "equivalents.tsv"
+
+GRADIENT = "gradient:"
+"""What stands before an operator whose gradient is meant."""
+
+
+@dataclass(frozen=True)
+class Equivalent:
+    """An operator that computes what a function computes.
+
+    Attributes:
+        row: which operator it is, and where its arguments come from.
+        constants: arguments of the operator that are the same in every call, by name.
+        is_gradient: whether the gradient of the operator is meant.
+    """
+
+    row: Row
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    is_gradient: bool = False
+
+    def operator(self, *, inplace: bool) -> Any:
+        """Return the operator, or its in-place variant; None if there is no in-place variant."""
+        name, _, overload = self.row.operator.partition(".")
+        if inplace and not name.endswith("_"):
+            name += "_"
+        return getattr(getattr(torch.ops.aten, name, None), overload or "default", None)
+
+    def writing(self, operator: Any) -> Any:
+        """Return the variant of an operator that writes tensors of the caller's; None if there is none."""
+        declared = [(argument.name, str(argument.type)) for argument in operator._schema.arguments]
+        packet = operator.overloadpacket
+        for overload in packet.overloads():
+            found = getattr(packet, overload)
+            written = [a for a in found._schema.arguments if a.kwarg_only and a.alias_info is not None]
+            if written and [(a.name, str(a.type)) for a in found._schema.arguments[: -len(written)]] == declared:
+                return found
+        return None
+
+
+@cache
+def equivalents() -> Mapping[str, Sequence[Equivalent]]:
+    """Return the equivalent operators of every function that has some; derived forms have those of their base."""
+    found: dict[str, list[Equivalent]] = {}
+    for equivalent in (*_composed(), *map(Equivalent, rows().values())):
+        if equivalent.row.function not in (DECOMPOSED, NO_CALL, *RULES):
+            found.setdefault(equivalent.row.function, []).append(equivalent)
+    return found
+
+
+def _composed() -> list[Equivalent]:
+    lines = [line.split("\t") for line in FILE.read_text("utf-8").splitlines() if not line.startswith("#")]
+    return [_equivalent(*line) for line in lines]
+
+
+def _equivalent(operator: str, function: str, named: str = "") -> Equivalent:
+    words = named.split()
+    constants = dict(word[1:].split("=", 1) for word in words if word.startswith("<"))
+    sources = " ".join(word for word in words if not word.startswith("<"))
+    return Equivalent(
+        parse_row(operator.removeprefix(GRADIENT), function, sources),
+        {name: json.loads(text) for name, text in constants.items()},
+        operator.startswith(GRADIENT),
+    )

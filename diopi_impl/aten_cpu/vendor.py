@@ -1,0 +1,243 @@
+"""`AtenVendor`: calls of functions become calls of operators, and their results are the caller's as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from diopi_impl.aten_cpu.binding import FunctionCall, NoEquivalentError, bind, function_call
+from diopi_impl.aten_cpu.equivalents import Equivalent, equivalents
+from diopi_impl.aten_cpu.limits import LIMITS
+from diopi_impl.base import BaseVendor, Box
+from diopi_impl.host_runtime import HostRuntime
+from diopi_impl.torch_cpu import vendor as torch_cpu
+from diopi_proto.interface import lookup, prototypes
+from diopi_proto.parameters import InOut, NewOuts
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype, Error
+from lib_rt import Context, Device
+from lib_rt.dtypes import to_numpy
+
+NO_KERNEL = "not implemented for"
+"""What PyTorch says when it lacks an operator for an element type."""
+
+NO_OPERATOR = "with arguments from the 'CPU' backend"
+"""What PyTorch says of an operator that only accelerators have."""
+
+
+class RefusedError(Exception):
+    """PyTorch refuses the call, or gives other results than the caller made tensors for."""
+
+
+class AtenVendor(BaseVendor):
+    """The operators of ATen on the CPU, called with the caller's own tensors."""
+
+    def __init__(self) -> None:
+        super().__init__("aten_cpu", torch.__version__, waivers=(*torch_cpu.waivers, *LIMITS))
+        self._why = ""
+
+    def has(self, name: str) -> bool:
+        return name in prototypes() and lookup(name).base in equivalents()
+
+    def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        context.synchronize()
+        try:
+            _call(context, lookup(name), arguments)
+        except NoEquivalentError as error:
+            self._why = f"{name}: {error}"
+            return Error.NoImplement
+        except Exception as error:
+            self._why = f"{name}: {type(error).__name__}: {error}"
+            if NO_OPERATOR in str(error):
+                return Error.NoImplement
+            return Error.DtypeNotSupported if NO_KERNEL in str(error) else Error.ErrorOccurred
+        return Error.Success
+
+    def last_error(self) -> str:
+        return self._why
+
+    def open_device(self) -> Device:
+        torch.set_num_threads(1)
+        return Device(HostRuntime().functions(), host_addressable=True)
+
+
+def _call(context: Context, prototype: Prototype, values: Sequence[Any]) -> None:
+    """Make the call by the first equivalent operator that accepts it; raises what the first of them raised."""
+    refusals: list[Exception] = []
+    lacks: list[Exception] = []
+    call = function_call(prototype, values)
+    for equivalent in equivalents()[prototype.base]:
+        try:
+            returned = _returned(call, equivalent)
+            _deliver(context, call, equivalent, values, returned)
+            return
+        except NoEquivalentError as error:
+            lacks.append(error)
+        except Exception as error:
+            refusals.append(error)
+    raise [*refusals, *lacks][0]
+
+
+def _returned(call: FunctionCall, equivalent: Equivalent) -> Sequence[Any]:
+    """Call the operator, and return its results in order."""
+    operator = _operator(call, equivalent)
+    bound = bind(call, equivalent, operator)
+    call.check_mask()
+    call.seed()
+    _check_written(call, operator, bound)
+    if equivalent.is_gradient:
+        return _gradients(call, operator, bound)
+    returned = _as_results(call, _invoke(operator, bound))
+    writing = equivalent.writing(operator)
+    if writing is None or _has_dtypes(call, equivalent, returned):
+        return returned
+    return _as_results(call, _invoke(writing, {**bound, **_places(call, equivalent, writing)}))
+
+
+def _has_dtypes(call: FunctionCall, equivalent: Equivalent, returned: Sequence[Any]) -> bool:
+    """Whether the results have the element types of the tensors that the caller made for them."""
+    for number, (parameter, made) in enumerate(zip(call.prototype.results, call.results, strict=True)):
+        place = equivalent.row.results.get(parameter.name, number)
+        if isinstance(made, torch.Tensor) and place < len(returned) and made.dtype != returned[place].dtype:
+            return False
+    return True
+
+
+def _places(call: FunctionCall, equivalent: Equivalent, writing: Any) -> dict[str, Any]:
+    """Return what a variant that writes the caller's tensors gets for its results."""
+    written = [a for a in writing._schema.arguments if a.kwarg_only and a.alias_info is not None]
+    results = {
+        equivalent.row.results.get(p.name, number): made
+        for number, (p, made) in enumerate(zip(call.prototype.results, call.results, strict=True))
+    }
+    if any(results.get(number) is None for number in range(len(written))):
+        raise RefusedError("the results have other element types than the caller's, who left some out")
+    return {argument.name: results[number] for number, argument in enumerate(written)}
+
+
+def _operator(call: FunctionCall, equivalent: Equivalent) -> Any:
+    """Return the operator for the form that is called; the plain one where it has no in-place variant."""
+    found = equivalent.operator(inplace=True) if call.prototype.is_inplace else None
+    return found or equivalent.operator(inplace=False)
+
+
+def _check_written(call: FunctionCall, operator: Any, bound: dict[str, Any]) -> None:
+    """NoEquivalentError if the operator would write a tensor that the function only reads."""
+    results = {id(entry) for value in call.results for entry in (value if isinstance(value, list) else [value])}
+    for argument in operator._schema.arguments:
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            value = bound.get(argument.name)
+            written = value if isinstance(value, list) else [value]
+            if any(id(entry) not in results for entry in written if entry is not None):
+                raise NoEquivalentError(f"{operator} writes {argument.name}")
+
+
+def _invoke(operator: Any, bound: dict[str, Any]) -> Any:
+    declared = operator._schema.arguments
+    defaults = {a.name: a.default_value for a in declared if a.has_default_value()}
+    values = {**defaults, **bound}
+    positional = [values[a.name] for a in declared if not a.kwarg_only]
+    keywords = {a.name: bound[a.name] for a in declared if a.kwarg_only and a.name in bound}
+    return operator(*positional, **keywords)
+
+
+def _as_results(call: FunctionCall, returned: Any) -> Sequence[Any]:
+    """Return one value for each result: an array of tensors is one, and so is a tuple's entry."""
+    if returned is None or returned == ():
+        return call.results
+    if isinstance(returned, tuple):
+        return returned
+    return [returned]
+
+
+def _gradients(call: FunctionCall, operator: Any, bound: dict[str, Any]) -> Sequence[Any]:
+    """Return the gradients that autograd computes of the operator, of the arguments that the results name."""
+    names = [p.name.removeprefix("grad_") for p in call.prototype.results]
+    sources = {"self": "self" if "self" in bound else "input", "input": "input" if "input" in bound else "self"}
+    names = [sources.get(name, name) for name in names]
+    made = dict(zip(names, call.results, strict=True))
+    wanted = {name: bound.get(name, torch.zeros_like(result)) for name, result in made.items() if result is not None}
+    leaves = {name: tensor.detach().requires_grad_() for name, tensor in wanted.items()}
+    outer = next(call.values[name] for name in ("grad_output", "grad_out") if name in call.values)
+    result = _invoke(operator, {**bound, **leaves})
+    if result.shape != outer.shape:
+        raise RefusedError(f"grad_output has shape {tuple(outer.shape)}, the result has {tuple(result.shape)}")
+    gradients = torch.autograd.grad(result, list(leaves.values()), outer, materialize_grads=True)
+    found = dict(zip(leaves, gradients, strict=True))
+    return [found.get(name) for name in names]
+
+
+def _deliver(
+    context: Context, call: FunctionCall, equivalent: Equivalent, values: Sequence[Any], returned: Sequence[Any]
+) -> None:
+    """Hand the caller the results; RefusedError if they are of other shapes or element types than the caller's."""
+    boxes = dict(zip((p.name for p in call.prototype.parameters[1:]), values, strict=True))
+    pairs = []
+    for number, parameter in enumerate(call.prototype.results):
+        place = equivalent.row.results.get(parameter.name, number)
+        if boxes[parameter.name] is None:
+            continue
+        if place >= len(returned) and parameter.annotation is InOut:
+            continue  # the operator has written it
+        if place >= len(returned):
+            raise NoEquivalentError(f"the operator has no result for {parameter.name}")
+        if parameter.annotation is NewOuts:
+            _make_each(context, boxes[parameter.name], returned[place:])
+        elif isinstance(boxes[parameter.name], Box):
+            _hand_back(context, boxes[parameter.name], returned[place])
+        else:
+            pairs.append((parameter.name, call.values[parameter.name], returned[place]))
+    for name, target, value in pairs:
+        _check(name, target, value)
+    for _, target, value in pairs:
+        _copy(target, value)
+
+
+def _check(name: str, target: Any, value: Any) -> None:
+    if isinstance(target, list):
+        for entry, one in zip(target, value, strict=True):
+            _check(name, entry, one)
+    elif (
+        target is not None
+        and not _is_left_out(target, value)
+        and (target.dtype, _axes(target)) != (value.dtype, _axes(value))
+    ):
+        given, made = (f"{one.dtype}{list(one.shape)}" for one in (target, value))
+        raise RefusedError(f"{name} is {given}, and PyTorch gives {made}")
+
+
+def _copy(target: Any, value: Any) -> None:
+    if isinstance(target, list):
+        for entry, one in zip(target, value, strict=True):
+            _copy(entry, one)
+    elif target is not None and target is not value and not _is_left_out(target, value):
+        target.copy_(value.detach().reshape(target.shape))
+
+
+def _is_left_out(target: torch.Tensor, value: torch.Tensor | None) -> bool:
+    """Whether the operator gives nothing for a result, as statistics of batch normalization outside of training."""
+    return value is None or (value.numel() == 0 and target.numel() > 0)
+
+
+def _axes(tensor: torch.Tensor) -> list[int]:
+    """Return the sizes of a tensor but for those that are 1, which some results have in addition."""
+    return [size for size in tensor.shape if size != 1]
+
+
+def _make_each(context: Context, boxes: Sequence[Box], values: Sequence[Any]) -> None:
+    for box, value in zip(boxes, values, strict=False):
+        _hand_back(context, box, value)
+
+
+def _hand_back(context: Context, box: Box, value: Any) -> None:
+    """Fill a box with a number, or with a tensor of the context."""
+    if not isinstance(value, torch.Tensor):
+        box.value = value
+        return
+    dtype = Dtype[str(value.dtype).removeprefix("torch.")]
+    box.value = context.require_tensor(tuple(value.shape), dtype)
+    dense = value.contiguous()
+    array = dense.view(torch.int16).numpy().view(to_numpy(dtype)) if dtype is Dtype.bfloat16 else dense.numpy()
+    box.value.write(array)

@@ -1,0 +1,43 @@
+"""What is added to the docstring of a prototype: paragraphs that its facts give, and the summaries of derived forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import wrap
+from typing import Protocol
+
+from diopi_proto.callers import NO_BREAK
+from diopi_proto.facts import MayBe
+from diopi_proto.parameters import Parameter
+
+LINE_LENGTH = 116
+"""Length of the lines that are added to a docstring."""
+
+FORM_DOCS = {
+    "inplace": "In-place form of `{base}`:\n`{first}` is overwritten with the result, converted to its dtype; it must "
+    "have the result's shape.",
+    "scalar": "Scalar form of `{base}`:\n{scalars} given as `diopiScalar_t`, payload integer or floating.",
+    "inplace_scalar": "In-place scalar form of `{base}`:\n`{first}` is overwritten with the result, converted to its "
+    "dtype; {scalars} given as `diopiScalar_t`.",
+}
+"""The summary of a derived form, by form."""
+
+
+class Described(Protocol):
+    """A fact that has a sentence in the docstring."""
+
+    def sentence(self, tensors: Sequence[str]) -> str:
+        """Return the sentence; `tensors` names the arguments of the function that are tensors."""
+
+
+def documented(doc: str, parameters: Sequence[Parameter], *described: Sequence[Described]) -> str:
+    """Return the docstring followed by paragraphs: one for each sequence of facts, and what a result may overwrite."""
+    tensors = [parameter.name for parameter in parameters if parameter.is_tensor]
+    for facts in described:
+        sentences = " ".join(filter(None, (fact.sentence(tensors) for fact in facts)))
+        lines = wrap(sentences, LINE_LENGTH, break_long_words=False, break_on_hyphens=False)
+        doc = "\n".join([doc, "", *lines]) if lines else doc
+    for parameter in parameters:
+        if fact := parameter.fact(MayBe):
+            doc += f"\n\n`{parameter.name}` may be the tensor of `{fact.argument}`."
+    return doc.replace(NO_BREAK, " ")

@@ -1,0 +1,232 @@
+"""Cases that a folder describes, instead of a module: how they are written and read.
+
+`DATA/described/<function>.json` lists the cases of a function: shapes, element types, layouts, attributes, and the
+domains of values. Nothing in it is computed: `diopi_test.baseline.on_demand` computes the results when a run needs
+them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from diopi_proto.interface import lookup, prototypes
+from diopi_proto.parameters import Parameter
+from diopi_proto.types import Dtype
+from diopi_test.baseline.errors import BaselineError
+from diopi_test.baseline.files import read_regular
+from diopi_test.cases.layouts import contiguous, layout_named
+from diopi_test.cases.model import Case, CaseClass, ResultOf, ResultOverride, TensorSpec, check_cases
+from diopi_test.cases.named_domains import Described, from_record, to_record
+
+FOLDER = "described"
+"""The folder beside those of levels that holds the descriptions."""
+
+FORMAT = 1
+"""Version of the descriptions' layout."""
+
+LIMIT = 256 * 2**20
+"""Bytes a file of descriptions has at most."""
+
+
+@final
+@dataclass(frozen=True)
+class PendingTensor:
+    """A tensor whose shape is that of a forward function's result, and is known once the result is computed.
+
+    Attributes:
+        rule: The result.
+        domain: The domain of the values; None if the tensor holds the result itself.
+    """
+
+    rule: ResultOf
+    domain: Described | None = None
+
+
+def file_of_descriptions(data: Path, function: str) -> Path:
+    """Return the path of the file that describes the cases of `function`."""
+    return data / FOLDER / f"{function}.json"
+
+
+def is_described(data: Path) -> bool:
+    """Return whether the folder `data` describes its cases."""
+    return (data / FOLDER).is_dir()
+
+
+def remedy_for(data: Path, level: str) -> str:
+    """Return the command of diopi-test that makes the files of a level in `data`."""
+    return f"run --data {data}" if is_described(data) else f"gen-data --level {level}"
+
+
+def described_functions(data: Path) -> list[str]:
+    """Return the functions whose cases `data` describes, sorted.
+
+    Raises:
+        BaselineError: A file is named after no standard function.
+    """
+    names = sorted(path.stem for path in (data / FOLDER).glob("*.json"))
+    if unknown := [name for name in names if name not in prototypes()]:
+        raise BaselineError(f"{data / FOLDER} describes functions that the standard does not have: {unknown[0]}")
+    return names
+
+
+def described_cases(data: Path, function: str) -> Sequence[Case]:
+    """Return the cases that `data` describes for `function`.
+
+    Raises:
+        BaselineError: The file is missing, too large or malformed.
+    """
+    path = file_of_descriptions(data, function)
+    return _read(path, path.stat().st_mtime_ns if path.is_file() else 0)
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, changed: int) -> Sequence[Case]:
+    """Read a file of descriptions; `changed` is when it was last modified."""
+    content = read_regular(path, LIMIT)
+    try:
+        record = json.loads(content)
+        if record["format"] != FORMAT or record["function"] != path.stem:
+            raise ValueError(f"expected format {FORMAT} and function {path.stem}")
+        cases = tuple(case_from_record(path.stem, one) for one in record["cases"])
+        check_cases(lookup(path.stem), cases)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise BaselineError(f"{path} does not describe cases: {type(error).__name__}: {error}") from error
+    return cases
+
+
+def line_of(case: Case) -> str:
+    """Return the description of a case as a line of its function's file."""
+    return json.dumps(case_to_record(case), separators=(",", ":"))
+
+
+def file_content(function: str, lines: Sequence[str]) -> bytes:
+    """Return the content of a file that describes the cases of a function, from the lines of the cases."""
+    text = ",\n".join(lines)
+    return f'{{"format": {FORMAT}, "function": {json.dumps(function)}, "cases": [\n{text}\n]}}\n'.encode()
+
+
+def case_to_record(case: Case) -> dict[str, Any]:
+    """Return the description of a case as JSON."""
+    return {
+        "label": case.label,
+        "dtype": case.dtype.name,
+        "class": case.case_class.value,
+        "arguments": {name: _argument_to_record(value) for name, value in case.arguments.items()},
+        "results": {name: _override_to_record(value) for name, value in case.results.items()},
+    }
+
+
+def case_from_record(function: str, record: Mapping[str, Any]) -> Case:
+    """Return the case of a description; raise KeyError, TypeError or ValueError if it does not describe one."""
+    parameters = {parameter.name: parameter for parameter in lookup(function).arguments}
+    return Case(
+        str(record["label"]),
+        Dtype[record["dtype"]],
+        {name: _argument_from_record(parameters.get(name), value) for name, value in record["arguments"].items()},
+        {name: _override_from_record(value) for name, value in record["results"].items()},
+        case_class=CaseClass(record["class"]),
+    )
+
+
+def _argument_to_record(value: Any) -> Any:
+    match value:
+        case TensorSpec():
+            made = {"result": _rule_to_record(value.compute)} if isinstance(value.compute, ResultOf) else {}
+            drawn = {} if made else {"domain": to_record(value.domain)}  # type: ignore[arg-type]  # described ones only
+            layout = {} if value.layout is contiguous else {"layout": value.layout.__name__}
+            return {"tensor": list(value.shape), "dtype": value.dtype.name, **layout, **drawn, **made}
+        case PendingTensor():
+            drawn = {} if value.domain is None else {"domain": to_record(value.domain)}
+            return {"pending": _rule_to_record(value.rule), **drawn}
+        case list():
+            return {"list": [_argument_to_record(entry) for entry in value]}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _argument_from_record(parameter: Parameter | None, value: Any) -> Any:
+    match value:
+        case {"tensor": shape, "dtype": dtype}:
+            layout = layout_named(value["layout"]) if "layout" in value else contiguous
+            if "result" in value:
+                return TensorSpec(
+                    _sizes(shape), Dtype[dtype], layout=layout, compute=_rule_from_record(value["result"])
+                )
+            return TensorSpec(_sizes(shape), Dtype[dtype], from_record(value["domain"]), layout)
+        case {"pending": rule}:
+            return PendingTensor(_rule_from_record(rule), from_record(value["domain"]) if "domain" in value else None)
+        case {"list": entries}:
+            return [_argument_from_record(None, entry) for entry in entries]
+    return _attribute(parameter, value)
+
+
+def _attribute(parameter: Parameter | None, value: Any) -> Any:
+    """Return an attribute as cases have it: sizes are tuples, and choices are members of their enumeration."""
+    if isinstance(value, list):
+        return tuple(value)
+    kind: Any = parameter.annotation if parameter else object
+    return kind(value) if value is not None and issubclass(kind, Enum) else value
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    if not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(f"expected sizes, found {shape!r}")
+    return tuple(shape)
+
+
+def _rule_to_record(rule: ResultOf) -> dict[str, Any]:
+    given = {name: _argument_to_record(value) for name, value in rule.given.items()}
+    return {"function": rule.function, "result": rule.result, "renamed": dict(rule.renamed), "given": given}
+
+
+def _rule_from_record(record: Mapping[str, Any]) -> ResultOf:
+    parameters = {parameter.name: parameter for parameter in lookup(record["function"]).arguments}
+    given = {name: _argument_from_record(parameters.get(name), value) for name, value in record["given"].items()}
+    return ResultOf(record["function"], record["result"], dict(record["renamed"]), given)
+
+
+def _override_to_record(value: ResultOverride | None) -> Any:
+    if value is None:
+        return None
+    return {"dtype": value.dtype and value.dtype.name, "shape": value.shape and list(value.shape)} | (
+        {"shape": []} if value.shape == () else {}
+    )
+
+
+def _override_from_record(record: Any) -> ResultOverride | None:
+    if record is None:
+        return None
+    dtype, shape = record["dtype"], record["shape"]
+    return ResultOverride(Dtype[dtype] if dtype else None, shape=None if shape is None else _sizes(shape))
+
+
+def with_shapes(function: str, case: Case) -> Case:
+    """Return the case with the shapes of its pending tensors, which the reference computes.
+
+    Raises:
+        ValueError: The reference of the forward function rejects the arguments.
+    """
+    from diopi_test.baseline.evaluate import result_of  # needs the oracle, which what is stored does not
+    from diopi_test.cases.data import materialise, plain_values
+
+    for name, value in case.arguments.items():
+        if isinstance(value, PendingTensor):
+            known = {n: v for n, v in case.arguments.items() if not isinstance(v, PendingTensor)}
+            values = plain_values(materialise(lookup(function), replace(case, arguments=known), result_of))
+            array = np.asarray(result_of(value.rule, values))
+            case = replace(case, arguments={**case.arguments, name: _of_shape(array, value, case.dtype)})
+    return case
+
+
+def _of_shape(array: Any, pending: PendingTensor, dtype: Dtype) -> TensorSpec:
+    if pending.domain is not None:
+        return TensorSpec(array.shape, dtype, pending.domain)
+    kept = {"b": Dtype.bool, "i": Dtype.int64}.get(array.dtype.kind, dtype)
+    return TensorSpec(array.shape, kept, compute=pending.rule)

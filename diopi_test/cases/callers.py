@@ -1,0 +1,127 @@
+"""Cases in the forms in which known programs call a function: their ranks, NULLs and empty lists.
+
+They follow from the prototype's call forms (`diopi_proto.callers`): each form is applied to cases of the usual form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.callers import CallForm
+from diopi_proto.parameters import Size
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.layouts import contiguous
+from diopi_test.cases.model import Case, CaseClass, ResultOf, TensorSpec, Values
+
+Sizes = dict[str, int]
+"""By name, sizes that the attributes and tensors of a case give."""
+
+
+def caller_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
+    """Yield one case per call form and element type, made of the first of `cases` that the form can be applied to.
+
+    Cases in which no named size is 1 go first: a size of 1 would not show which axis is meant.
+    """
+    for form in prototype.call_forms:
+        formed: dict[Dtype, tuple[bool, Case]] = {}
+        for case in cases:
+            applied = _apply(prototype, form, case)
+            if applied is not None and (case.dtype not in formed or (applied[0] and not formed[case.dtype][0])):
+                formed[case.dtype] = applied
+        yield from (case for _, case in formed.values())
+
+
+def _apply(prototype: Prototype, form: CallForm, case: Case) -> tuple[bool, Case] | None:
+    """Return whether all named sizes are above 1, and the case in the form; None if the form does not fit the case.
+
+    A form fits cases without a class of their own whose tensors are contiguous and have elements.
+    """
+    specs = [case.arguments[name] for name in form.shapes]
+    if case.case_class is not CaseClass.basic or not all(_is_usual(spec) for spec in specs):
+        return None
+    sizes: Sizes = {name: value for name, value in case.arguments.items() if type(value) is int}
+    changed: dict[str, Any] = {
+        name: () if issubclass(prototype.parameter(name).annotation, Size) else None for name in form.missing
+    }
+    for name, wanted in form.shapes.items():
+        shape = _shape(case.arguments[name].shape, wanted, sizes)
+        if shape is None:
+            return None
+        changed[name] = _reshaped(case.arguments[name], shape)
+    named = {size for wanted in form.shapes.values() for size in wanted if isinstance(size, str)}
+    label = f"{case.label.partition('-')[0]}-called-by-{form.name}"
+    arguments = {**case.arguments, **changed}
+    formed = replace(
+        case, label=label, arguments=arguments, smoke=True, exact=False, case_class=CaseClass.callers, weak=""
+    )
+    return all(_size(size, sizes) != 1 for size in named), formed
+
+
+def _is_usual(spec: Any) -> bool:
+    return isinstance(spec, TensorSpec) and spec.layout is contiguous and 0 not in spec.shape
+
+
+def _shape(given: tuple[int, ...], wanted: Sequence[int | str], sizes: Sizes) -> tuple[int, ...] | None:
+    """Return the sizes that a form wants in place of those given, and add the names that they settle to `sizes`.
+
+    With as many axes as given, a name stands for the size given there. Otherwise one name may be open, which stands for
+    the rest of the elements. None if that contradicts what is given.
+    """
+    if len(given) == len(wanted):
+        for size, name in zip(given, wanted, strict=True):
+            if isinstance(name, str) and _size(name, sizes) is None:
+                sizes[name] = size
+            if isinstance(name, str) and _size(name, sizes) != size:
+                return None
+        return tuple(size if isinstance(name, str) else name for size, name in zip(given, wanted, strict=True))
+    unknown = [size for size in wanted if isinstance(size, str) and _size(size, sizes) is None]
+    if len(unknown) > 1:
+        return None
+    for name in unknown:
+        sizes[name] = prod(given) // prod(known for size in wanted if (known := _size(size, sizes)) is not None)
+    shape = tuple(known for size in wanted if (known := _size(size, sizes)) is not None)
+    return shape if prod(shape) == prod(given) or _broadcasts(given, shape) else None
+
+
+def _size(size: int | str, sizes: Sizes) -> int | None:
+    """Return what a size of a form stands for, None if nothing has settled it yet."""
+    if isinstance(size, int) or size in sizes:
+        return size if isinstance(size, int) else sizes[size]
+    factors = [sizes.get(name) for name in size.split("·")]
+    return None if None in factors else prod(factor for factor in factors if factor is not None)
+
+
+def _broadcasts(given: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    aligned = given[len(given) - min(len(given), len(shape)) :]
+    return len(given) <= len(shape) and all(
+        one in (1, other) for one, other in zip(aligned, shape[len(shape) - len(aligned) :], strict=True)
+    )
+
+
+def _reshaped(spec: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
+    compute = spec.compute
+    if compute is not None and not isinstance(compute, ResultOf):
+        compute = Reshaped(compute, spec.shape, shape)
+    return replace(spec, shape=shape, compute=compute)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Reshaped:
+    """Computes values of one shape and gives them another: the elements in their order, or broadcast."""
+
+    compute: Any
+    shape: tuple[int, ...]
+    wanted: tuple[int, ...]
+
+    def __call__(self, values: Values) -> NDArray[Any]:
+        computed = np.broadcast_to(np.asarray(self.compute(values)), self.shape)
+        fits = prod(self.shape) == prod(self.wanted)
+        return computed.reshape(self.wanted) if fits else np.broadcast_to(computed, self.wanted)

@@ -1,0 +1,159 @@
+"""Domains that a file can describe: a name and its numbers, or the values themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from math import prod
+from typing import Any, final
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, between, choice, normal, whole
+from diopi_test.cases.model import tensors_of
+from diopi_test.cases.selection import select_cases
+from diopi_test.cases.template import leading
+
+
+def absolute_normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
+    """Return a domain of the magnitudes of normally distributed numbers."""
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        return np.abs(normal(scale, mean)(rng, count, dtype))
+
+    return draw
+
+
+def positive_definite(size: float) -> Domain:
+    """Return a domain of symmetric positive definite matrices with so many rows, one after the other."""
+    rows = int(size)
+
+    def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        factors = normal()(rng, count, dtype).reshape(-1, rows, rows)
+        matrices = factors @ np.conj(np.swapaxes(factors, -1, -2)) / rows + np.eye(rows)
+        return np.asarray(matrices).reshape(-1)
+
+    return draw
+
+
+_MAKERS: Mapping[str, Callable[..., Domain]] = {
+    "normal": normal,
+    "absolute_normal": absolute_normal,
+    "positive_definite": positive_definite,
+    "between": between,
+    "whole": lambda low, high: whole(int(low), int(high)),
+    "constant": lambda value: choice([value]),
+}
+"""The domains by name; each takes numbers."""
+
+
+@final
+@dataclass(frozen=True)
+class NamedDomain:
+    """A domain with a name.
+
+    Attributes:
+        name: A key of the table of domains.
+        numbers: The arguments of the domain.
+    """
+
+    name: str
+    numbers: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if there is no such domain, or if it does not take these numbers."""
+        try:
+            self._domain  # noqa: B018 - making the domain is the check
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"there is no domain {self.name}{self.numbers}") from error
+
+    @cached_property
+    def _domain(self) -> Domain:
+        return _MAKERS[self.name](*self.numbers)
+
+    def __call__(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """Draw `count` values."""
+        return self._domain(rng, count, dtype)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GivenValues:
+    """A domain that has exactly as many values as its tensor."""
+
+    values: NDArray[Any]
+
+    def __call__(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """Return the values in order."""
+        return self.values.reshape(-1)
+
+
+@final
+@dataclass(frozen=True)
+class UsualDomain:
+    """The domain from which the function's own cases draw a tensor argument."""
+
+    function: str
+    parameter: str
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if no case of the function draws the argument."""
+        if _usual(self.function, self.parameter) is None:
+            raise ValueError(f"no case of {self.function} draws {self.parameter}")
+
+    def __call__(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+        """Draw `count` values; repeat those of a domain that has a fixed number of them."""
+        domain = _usual(self.function, self.parameter)
+        assert domain is not None
+        values = np.asarray(domain(rng, count, dtype)).reshape(-1)
+        return values if values.size == count else np.resize(values, count)
+
+
+@cache
+def _usual(function: str, parameter: str) -> Domain | None:
+    """Return the domain of the argument in the simplest case of the function that draws it, or None."""
+    prototype = lookup(function)
+    demanded = [case for case in select_cases(function, "full") if case.case_class.is_demanded]
+    usual = leading(prototype.dtypes) if prototype.dtypes else None
+
+    def rank(case: Any) -> tuple[bool, bool, int]:
+        specs = [spec for value in case.arguments.values() for spec in tensors_of(value)]
+        return case.case_class != "basic", case.dtype is not usual, sum(prod(spec.shape) for spec in specs)
+
+    specs = (spec for case in sorted(demanded, key=rank) for spec in tensors_of(case.arguments.get(parameter)))
+    return next((spec.domain for spec in specs if spec.compute is None), None)
+
+
+Described = NamedDomain | GivenValues | UsualDomain
+"""The domains that a file can describe."""
+
+
+def to_record(domain: Described) -> dict[str, Any]:
+    """Return a domain as JSON."""
+    match domain:
+        case GivenValues(values=values):
+            flat = values.reshape(-1)
+            parts = [flat.real.tolist(), flat.imag.tolist()] if np.iscomplexobj(flat) else [flat.tolist()]
+            return {"values": parts, "type": flat.dtype.name}
+        case UsualDomain(function=function, parameter=parameter):
+            return {"usual": [function, parameter]}
+        case NamedDomain(name=name, numbers=numbers):
+            return {"name": name, "numbers": list(numbers)}
+
+
+def from_record(record: Mapping[str, Any]) -> Described:
+    """Return the domain of a JSON record; raise ValueError, TypeError or KeyError if it is not one."""
+    if "values" in record:
+        real, *imaginary = (
+            np.asarray(part, np.float64 if record["type"][0] == "c" else None) for part in record["values"]
+        )
+        flat = real + 1j * imaginary[0] if imaginary else real
+        return GivenValues(flat.astype(np.dtype(record["type"])))
+    if "usual" in record:
+        return UsualDomain(*record["usual"])
+    return NamedDomain(record["name"], tuple(record["numbers"]))

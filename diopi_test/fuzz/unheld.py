@@ -1,0 +1,56 @@
+"""Numbers that an integer tensor's type does not hold: which of them PyTorch converts, and which it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from diopi_proto.dtypes import category, common
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import integer_range
+from diopi_test.cases.model import Case, tensors_of
+
+CHECKED: Mapping[str, Sequence[str]] = {
+    "diopiAdd": ["alpha"],
+    "diopiSub": ["alpha"],
+    "diopiAddcmul": ["value"],
+    "diopiPowTensor": ["exponent"],
+    "diopiClamp": ["min", "max"],
+    "diopiClampMin": ["min"],
+    "diopiClampMax": ["max"],
+    "diopiThreshold": ["threshold", "value"],
+    "diopiThresholdBackward": ["threshold"],
+    "diopiHardtanh": ["min_val", "max_val"],
+    "diopiAddmm": ["beta", "alpha"],
+    "diopiBaddbmm": ["beta", "alpha"],
+    "diopiPad": ["value"],
+    "diopiFill": ["value"],
+    "diopiMaskedFill": ["value"],
+    "diopiIndexFill": ["value"],
+    "diopiScatterScalar": ["value"],
+}
+"""By function, the numbers that PyTorch refuses if they overflow; all other integers wrap around beside integers."""
+
+NEVER_NEGATIVE = ("diopiHardtanh", "diopiPad")
+"""Functions of which PyTorch refuses negative numbers beside uint8; elsewhere −1 becomes 255."""
+
+
+def is_refused(prototype: Prototype, case: Case) -> bool:
+    """Whether PyTorch refuses the call because a number "cannot be converted to type … without overflow"."""
+    given = [case.arguments.get(name) for name in CHECKED.get(prototype.base, ())]
+    numbers = [number for number in given if isinstance(number, float | int)]
+    dtype = _converted_to(prototype, case)
+    if category(dtype) != category(Dtype.int64):
+        return False
+    low, high = integer_range(dtype)
+    lowest = low if prototype.base in NEVER_NEGATIVE else min(low, -high)
+    return not all((lowest if isinstance(number, int) else low) <= number <= high for number in numbers)
+
+
+def _converted_to(prototype: Prototype, case: Case) -> Dtype:
+    """The element type to which the numbers of a call are converted."""
+    tensors = [spec.dtype for value in case.arguments.values() for spec in tensors_of(value)]
+    if not prototype.common_type:
+        return next(iter(tensors), case.dtype)
+    operands = [case.arguments[p.name] for p in prototype.operands]
+    return common(tensors, [operand for operand in operands if isinstance(operand, float | int)])

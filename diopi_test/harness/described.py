@@ -1,0 +1,58 @@
+"""A run of cases that a folder describes: their results are computed before it, where they are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from diopi_test.baseline.described import is_described
+from diopi_test.baseline.level import Level
+from diopi_test.baseline.parallel import processes
+from diopi_test.execution.listing import list_stored_cases
+from diopi_test.harness.collection import RUNTIME, Collected, collect_level
+from diopi_test.harness.options import RunOptions
+
+if TYPE_CHECKING:
+    from diopi_test.baseline.on_demand import Made
+
+
+def described_folder(options: RunOptions) -> Path | None:
+    """Return the folder that describes the cases of a run; None if a level does."""
+    return options.data if options.data is not None and is_described(options.data) else None
+
+
+def compute_results(
+    data: Path, level: str, functions: Sequence[str], console: Console, *, workers: int = 1
+) -> list[str]:
+    """Compute the missing results of the functions, and say which cases have none because the reference refuses them.
+
+    Returns:
+        A line for each internal error.
+
+    Raises:
+        BaselineError: The results cannot be written.
+    """
+    from diopi_test.baseline.on_demand import make_described, refused_file, without_results  # they need the oracle
+
+    def tell(function: str, made: Made) -> None:
+        console.print(f"computed the results of {made.cases} cases of {function}", highlight=False)
+
+    make_described(data, level, functions, processes(workers), list_stored_cases, tell)
+    errors = []
+    for function in functions:
+        refused, failed = without_results(data, function)
+        errors += failed
+        if refused:
+            where = refused_file(data, function)
+            line = f"the reference refuses {len(refused)} cases of {function}, which are not run; see {where}"
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+    return errors
+
+
+def with_results(level: Level, cases: Sequence[Collected]) -> list[Collected]:
+    """Return the cases that have results, and those of the runtime, which need none."""
+    made = {case.id: case for case in collect_level(level)}
+    return [made.get(case.id, case) for case in cases if case.function == RUNTIME or case.id in made]

@@ -1,0 +1,21 @@
+"""What the fork server imports before it forks, so that no case spends its time limit on an import."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from diopi_proto.families import load_families
+
+
+def import_judges() -> None:
+    """Import the judges of all families, and with them `scipy.stats`."""
+    load_families("diopi_test.oracle.judges")
+
+
+@cache
+def import_oracle() -> None:
+    """Import the references and cases of all families, which draw the inputs of a level that does not store them."""
+    import_module("diopi_test.baseline.drawn")
+    for package in ("diopi_test.cases", "diopi_test.cases.large", "diopi_test.oracle.reference"):
+        load_families(package)

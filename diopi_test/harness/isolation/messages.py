@@ -1,0 +1,74 @@
+"""Messages between the processes of a run, in frames that tell them from other bytes.
+
+A vendor may write to any file descriptor of its process. Hence a frame has a magic number, the length and the CRC-32 of
+its content; the content is JSON. A reader never waits for a number of bytes that it has only been told.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Any, final
+
+MAGIC = b"\xd1OPI\r\n\x1a\n"
+
+LONGEST = 64 * 2**20
+"""Bytes of a message at most."""
+
+CHUNK = 2**16
+"""Bytes that are read at a time."""
+
+_HEADER = struct.Struct(f">{len(MAGIC)}sII")
+
+
+class MessageError(Exception):
+    """Bytes that are no message, or a message that is too long; the error's text says which."""
+
+
+def frame(message: Any) -> bytes:
+    """Return the frame of a message; MessageError if the message is too long."""
+    content = json.dumps(message).encode()
+    if len(content) > LONGEST:
+        raise MessageError(f"a message has {len(content)} bytes, expected at most {LONGEST}")
+    return _HEADER.pack(MAGIC, len(content), zlib.crc32(content)) + content
+
+
+@final
+class MessageReader:
+    """Takes bytes as they come, and finds the messages in them."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, content: bytes) -> None:
+        """Take in bytes that have come."""
+        self._buffer += content
+
+    def messages(self) -> Iterator[Any]:
+        """Remove and return the complete messages; MessageError at bytes that are no part of one."""
+        while (content := self._next_content()) is not None:
+            try:
+                yield json.loads(content)
+            except ValueError as error:
+                raise MessageError(f"a message is no JSON: {error}") from error
+
+    def _next_content(self) -> bytes | None:
+        """The content of the first frame, which is removed; None if it is not complete."""
+        begun = bytes(self._buffer[: len(MAGIC)])
+        if not MAGIC.startswith(begun):
+            raise MessageError(f"a message begins with {begun!r}, expected {MAGIC!r}")
+        if len(self._buffer) < _HEADER.size:
+            return None
+        _, length, checksum = _HEADER.unpack_from(self._buffer)
+        if length > LONGEST:
+            raise MessageError(f"a message has {length} bytes, expected at most {LONGEST}")
+        end = _HEADER.size + length
+        if len(self._buffer) < end:
+            return None
+        content = bytes(self._buffer[_HEADER.size : end])
+        if zlib.crc32(content) != checksum:
+            raise MessageError(f"a message of {length} bytes has another checksum than its header says")
+        del self._buffer[:end]
+        return content

@@ -1,0 +1,44 @@
+"""How far a command has come: a bar on a terminal, lines in a file or a pipe."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+PERIOD = 10.0
+"""Seconds between two lines about the progress."""
+
+
+@final
+class VisibleProgress(Progress):
+    """A progress bar that also tells how far its tasks have come where the console is no terminal."""
+
+    def __init__(self, console: Console, period: float = PERIOD) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        super().__init__(*columns, console=console)
+        self._period = period
+        self._next_line = time.monotonic() + period
+
+    def advance(self, task_id: TaskID, advance: float = 1) -> None:
+        """Advance a task, and print lines if it is time to."""
+        super().advance(task_id, advance)
+        self._print_lines()
+
+    def update(self, task_id: TaskID, **changes: Any) -> None:
+        """Update a task, and print lines if it is time to."""
+        super().update(task_id, **changes)
+        self._print_lines()
+
+    def _print_lines(self) -> None:
+        """Print a line for each task that has begun and not finished, unless the console is a terminal."""
+        now = time.monotonic()
+        if self.console.is_terminal or now < self._next_line:
+            return
+        self._next_line = now + self._period
+        for task in self.tasks:
+            if task.completed and not task.finished:
+                count = f"{task.completed:,.0f} of {task.total or 0:,.0f} in {task.elapsed or 0:.0f} s"
+                self.console.print(f"{task.description}: {count}", highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,146 @@
+"""Entries of a vendor's `device_configs.py`: which cases of an entry are skipped, and the tolerances it sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, final
+
+from diopi_proto.types import Dtype
+from diopi_test.original.source import NotRead, RawEntry, Skipped, Source, problems_in
+
+DICTIONARY = "device_configs"
+"""The name of the dictionary in a vendor's file."""
+
+TOLERANCES = ("atol", "rtol", "atol_half", "rtol_half", "mismatch_ratio_threshold")
+"""Keys that change how results are compared in the original suite."""
+
+SKIP_ALL = "skip_all"
+"""The key of an entry that is skipped altogether: True, or a list of function names."""
+
+
+class SkipKind(Enum):
+    """What a skip compares its value with."""
+
+    entry = "the entry"
+    function = "name"
+    attribute = "para"
+    dtype = "dtype"
+    shape = "shape"
+    stride = "stride"
+    value = "value"
+
+
+TENSOR_KEYS = (SkipKind.dtype, SkipKind.shape, SkipKind.stride, SkipKind.value)
+"""What a vendor's file can skip of a tensor."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SkipRule:
+    """One skip of an entry.
+
+    Attributes:
+        line: The line of the file.
+        kind: What the value is compared with.
+        argument: The name of the tensor or attribute; "" for any tensor.
+        value: The value that is skipped.
+    """
+
+    line: int
+    kind: SkipKind
+    argument: str = ""
+    value: Any = None
+
+    def __str__(self) -> str:
+        """Describe the skip: `Skip(float16) for dtype of input`."""
+        if self.kind is SkipKind.entry:
+            return SKIP_ALL
+        value = self.value.name if isinstance(self.value, Dtype) else repr(self.value)
+        if self.kind is SkipKind.attribute:
+            return f"Skip({value}) for {self.argument}"
+        return f"Skip({value}) for {self.kind.value}" + (f" of {self.argument}" if self.argument else "")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DeviceEntry:
+    """An entry of a vendor's `device_configs.py`.
+
+    Attributes:
+        name: The name of the entry of the case configuration that is meant.
+        line: The line of the file.
+        functions: The names of the functions that are meant; empty for all functions of the entry.
+        skips: Which cases are skipped.
+        tolerances: The tolerances that the entry sets, by key.
+        not_read: Expressions that could not be read; they cost only themselves.
+    """
+
+    name: str
+    line: int
+    functions: tuple[str, ...]
+    skips: tuple[SkipRule, ...]
+    tolerances: Mapping[str, Any]
+    not_read: tuple[NotRead, ...]
+
+
+def is_device_configuration(source: Source) -> bool:
+    """Return whether a source is a vendor's `device_configs.py`, which skips cases, and not a case configuration."""
+    return any(entry.dictionary == DICTIONARY or _has_skip(entry.content) for entry in source.entries)
+
+
+def read_device_entry(raw: RawEntry) -> DeviceEntry:
+    """Return what an entry of a vendor's `device_configs.py` says."""
+    content: Mapping[Any, Any] = raw.content
+    return DeviceEntry(
+        name=raw.name,
+        line=raw.line,
+        functions=tuple(_plain(name) for name in _list(content.get("name")) if isinstance(_plain(name), str)),
+        skips=tuple(_rules(raw.line, content)),
+        tolerances={key: content[key] for key in TOLERANCES if key in content},
+        not_read=tuple(problems_in(content)),
+    )
+
+
+def _rules(line: int, content: Mapping[Any, Any]) -> Iterator[SkipRule]:
+    whole = content.get(SKIP_ALL)
+    if isinstance(whole, list | tuple | str):
+        yield from (SkipRule(line=line, kind=SkipKind.function, value=_plain(name)) for name in _list(whole))
+    elif whole is True:
+        yield SkipRule(line=line, kind=SkipKind.entry)
+    yield from _skipped(SkipKind.function, "", content.get("name"))
+    yield from _skipped(SkipKind.dtype, "", content.get("dtype"))
+    for name, values in _dict(content.get("para")).items():
+        yield from _skipped(SkipKind.attribute, str(name), values)
+    for tensors in map(_dict, _list(_dict(content.get("tensor_para")).get("args"))):
+        for name in _list(tensors.get("ins", "input")):
+            for kind in TENSOR_KEYS:
+                yield from _skipped(kind, str(name), tensors.get(kind.value))
+
+
+def _skipped(kind: SkipKind, argument: str, values: Any) -> Iterator[SkipRule]:
+    """Yield a rule for each `Skip(…)` of a list; like the original suite, ignore other values."""
+    for one in _list(values):
+        if isinstance(one, Skipped) and not problems_in(one):
+            yield SkipRule(line=one.line, kind=kind, argument=argument, value=one.value)
+
+
+def _has_skip(value: object) -> bool:
+    if isinstance(value, dict):
+        return SKIP_ALL in value or any(map(_has_skip, value.values()))
+    return isinstance(value, Skipped) or (isinstance(value, list | tuple) and any(map(_has_skip, value)))
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Skipped) else value
+
+
+def _dict(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any] | tuple[Any, ...]:
+    if isinstance(value, list | tuple):
+        return value
+    return () if value is None else (value,)

@@ -1,0 +1,60 @@
+"""Baseline files are read in a process with a time limit before another one reads them."""
+
+import hashlib
+import json
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from baselines import make_level
+
+from diopi_test.baseline import readable
+from diopi_test.baseline.errors import BaselineError
+from diopi_test.baseline.level import open_level
+from diopi_test.baseline.readable import check_readable
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_level(tmp_path_factory.mktemp("baseline") / "smoke", "diopiSqrt") / "diopiSqrt.h5"
+
+
+def test_a_file_that_can_be_read(path: Path) -> None:
+    check_readable({path: open_level(path.parent).sha256("diopiSqrt")})
+
+
+def test_a_file_with_another_digest_is_not_given_to_hdf5(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(BaselineError, match=r"diopiSqrt\.h5 .*sha256"):
+        check_readable({path: "0" * 64})
+    with pytest.raises(BaselineError, match="can't be read"):
+        check_readable({tmp_path / "nothing.h5": "0" * 64})
+
+
+def test_what_is_no_hdf5_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "diopiSqrt.h5"
+    path.write_bytes(b"no HDF5")
+    with pytest.raises(BaselineError, match="is not a readable baseline file"):
+        check_readable({path: hashlib.sha256(b"no HDF5").hexdigest()})
+
+
+def test_a_reader_that_hangs_or_crashes_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readable, "STARTING", 0.1)
+    monkeypatch.setattr(readable, "READING", 0.0)
+    monkeypatch.setattr(readable, "_BOOTSTRAP", "while True: pass")
+    with pytest.raises(BaselineError, match=r"HDF5 did not read diopiSqrt\.h5 in 0\.1 s: a file is damaged"):
+        check_readable({path: ""})
+    monkeypatch.setattr(readable, "STARTING", 60.0)
+    monkeypatch.setattr(readable, "_BOOTSTRAP", "import os; os.abort()")
+    with pytest.raises(BaselineError, match="the reader ended with -6"):
+        check_readable({path: ""})
+
+
+def test_the_reader_says_why_it_fails(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The reader itself, in this process."""
+    monkeypatch.setattr(sys, "stdin", StringIO(json.dumps({str(path): "0" * 64})))
+    with pytest.raises(SystemExit, match="1"):
+        readable.main()
+    assert "sha256" in capsys.readouterr().out

@@ -1,0 +1,193 @@
+"""A demanded case that has an equivalent in PyTorch is one that PyTorch accepts and passes, called directly."""
+
+import os
+import random
+from dataclasses import replace
+
+import pytest
+
+from diopi_proto.interface import lookup, prototypes
+from diopi_proto.types import Dtype
+from diopi_test.cases.layouts import channels_last, strided
+from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec
+from diopi_test.cases.open_calls import why_open
+from diopi_test.cases.selection import classes_with_int32_indices, select_cases
+from diopi_test.execution.conversions import int32_indices
+from diopi_test.execution.verdict import Verdict
+from diopi_test.harness.waivers import waiver_problems
+
+torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+
+from direct_calls import functions_with_equivalent, outcomes, unmet_demands  # noqa: E402 - needs PyTorch
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch's warnings are no refusals
+
+SAMPLE = 12
+"""Functions that are tried when the test is not asked for all of them."""
+
+
+def test_pytorch_meets_what_a_drawn_sample_of_functions_demands() -> None:
+    """With DIOPI_DIRECT_SEED another run tries the same functions."""
+    seed = int(os.environ.get("DIOPI_DIRECT_SEED", random.SystemRandom().randrange(2**32)))
+    print(f"DIOPI_DIRECT_SEED={seed}")
+    names = functions_with_equivalent()
+    functions = sorted(random.Random(seed).sample(names, SAMPLE))
+    assert unmet_demands(functions) == [], f"DIOPI_DIRECT_SEED={seed}"
+
+
+@pytest.mark.exhaustive
+def test_pytorch_meets_what_all_functions_demand(request: pytest.FixtureRequest) -> None:
+    if "exhaustive" not in request.config.getoption("markexpr"):
+        pytest.skip("it calls PyTorch with every smoke case: pytest -m exhaustive")
+    names = functions_with_equivalent()
+    assert len(names) > 300
+    assert unmet_demands(names) == []
+
+
+def test_waivers_of_the_direct_vendor_are_valid() -> None:
+    from diopi_impl.aten_cpu import vendor
+
+    assert [problem for waiver in vendor.waivers for problem in waiver_problems(waiver)] == []
+
+
+def test_direct_calls_show_what_the_adapter_hides() -> None:
+    """`torch_cpu` converts indices and operands first, so that it passes what PyTorch refuses."""
+    found = {case.id: (case_class, outcome) for case, case_class, outcome in outcomes(["diopiOneHot", "diopiArgmin"])}
+    for case_id in ("diopiOneHot[int32-vector]", "diopiArgmin[bool-rows]"):
+        case_class, outcome = found[case_id]
+        assert case_class is CaseClass.open
+        assert outcome.verdict is Verdict.failed
+        assert "Error" in outcome.message
+
+
+def case_of(function: str, label: str = "float32", /, **arguments: object) -> Case:
+    given = {p.name: arguments.get(p.name) for p in lookup(function).arguments}
+    return Case(label, Dtype.float32, given)
+
+
+def spec(dtype: Dtype, *shape: int) -> TensorSpec:
+    return TensorSpec(shape, dtype)
+
+
+F16, F32, F64, I32, I64, BOOL = (
+    Dtype.float16,
+    Dtype.float32,
+    Dtype.float64,
+    Dtype.int32,
+    Dtype.int64,
+    Dtype.bool,
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (spec(F16, 3, 4), spec(F32)),
+        (spec(I32), spec(Dtype.int8, 2)),
+        (spec(F32, 2), spec(F64)),
+        (spec(I32, 2), spec(F16)),
+        (spec(F32, 2), spec(Dtype.complex128)),
+        (spec(BOOL, 2), spec(I64)),
+        (spec(F16, 3, 4), spec(F32, 1)),
+        (spec(F32), spec(F64)),
+    ],
+    ids=lambda tensor: f"{tensor.dtype.name}{tensor.shape}",
+)
+def test_tensors_without_axes_count_as_in_pytorch(first: TensorSpec, second: TensorSpec) -> None:
+    """The call is open where the common type is another one than `torch.result_type` says."""
+    made = [torch.empty(spec.shape, dtype=getattr(torch, spec.dtype.name)) for spec in (first, second)]
+    in_pytorch = str(torch.result_type(*made)).removeprefix("torch.")
+    case = case_of("diopiMul", input=first, other=second)
+    standard = lookup("diopiMul").infer("out", case.arguments)
+    assert standard is not None
+    assert bool(why_open(lookup("diopiMul"), case)) == (standard.name != in_pytorch)
+
+
+def test_results_that_an_integer_tensor_cannot_hold_in_place_are_open() -> None:
+    half = case_of("diopiPowInpTensor", input=spec(I32, 4), exponent=spec(F16, 4))
+    assert "in place" in why_open(lookup("diopiPowInpTensor"), half)
+    assert not why_open(
+        lookup("diopiPowInpTensor"), case_of("diopiPowInpTensor", input=spec(F32, 4), exponent=spec(I32, 4))
+    )
+    assert "in place" in why_open(
+        lookup("diopiForeachmulInpScalar"), case_of("diopiForeachmulInpScalar", inputs=[spec(I32, 4)], other=2.0)
+    )
+
+
+def test_integers_beside_a_floating_number_are_open_where_float32_rounds_them() -> None:
+    prototype = lookup("diopiMulScalar")
+    assert why_open(prototype, case_of("diopiMulScalar", input=spec(I32, 4), other=2.5))
+    assert not why_open(prototype, case_of("diopiMulScalar", input=spec(I32, 4), other=2))
+    assert not why_open(prototype, case_of("diopiMulScalar", input=spec(Dtype.int8, 4), other=2.5))
+
+
+def test_layouts_that_pytorch_misreads_are_open() -> None:
+    prototype = lookup("diopiGroupNorm")
+    usual = TensorSpec((2, 4, 3, 3), F32)
+    for layout, is_open in ((channels_last, False), (strided, True)):
+        case = case_of("diopiGroupNorm", input=replace(usual, layout=layout), num_groups=2, eps=1e-5)
+        assert bool(why_open(prototype, case)) is is_open
+
+
+def test_unbatched_convolutions_are_open() -> None:
+    labels = {
+        name: {case.case_class for case in select_cases(name, "full") if case.label.endswith("unbatched")}
+        for name in prototypes()
+        if name.startswith(("diopiConvolution", "diopiConvTranspose"))
+    }
+    assert len(labels) == 8
+    assert set(map(frozenset, labels.values())) == {frozenset({CaseClass.open})}
+
+
+# Indices
+
+
+def test_prototypes_say_which_index_types_pytorch_refuses() -> None:
+    assert lookup("diopiIndexFill").is_beyond_pytorch("index", I32)
+    assert not lookup("diopiIndexFill").is_beyond_pytorch("index", I64)
+    assert not lookup("diopiGather").is_beyond_pytorch("index", I32)
+    assert lookup("diopiSort").is_beyond_pytorch("indices", I32)
+    assert not lookup("diopiRandperm").is_beyond_pytorch("out", I32), "the caller orders its type"
+
+
+WITH_INDICES = ("diopiSort", "diopiGather", "diopiIndexSelect", "diopiOneHot", "diopiNLLLoss", "diopiEmbedding")
+
+
+@pytest.mark.parametrize("function", WITH_INDICES)
+def test_int32_indices_are_open_exactly_where_pytorch_refuses_them(function: str) -> None:
+    prototype = lookup(function)
+    names = [*prototype.argument_dtypes, *(p.name for p in prototype.arguments), *(p.name for p in prototype.results)]
+    declared = any(prototype.is_beyond_pytorch(name, I32) for name in names)
+    from diopi_impl.aten_cpu import vendor
+    from diopi_test.harness.run_case import run_case
+
+    found = [case for case, case_class, outcome in outcomes([function]) if outcome.verdict is Verdict.passed][:5]
+    device = vendor.open_device()
+    verdicts = [
+        run_case(vendor, device, replace(converted, smoke=False)).verdict
+        for case in found
+        if (converted := int32_indices(case)) is not case
+    ]
+    device.close()
+    assert verdicts
+    assert {verdict is Verdict.passed for verdict in verdicts} == {not declared}
+
+
+def test_int32_indices_count_when_a_run_asks_for_them() -> None:
+    classes = classes_with_int32_indices("diopiIndexFill", "full")
+    assert len(classes) == 13
+    assert all(one.is_demanded for one in classes.values())
+    argmin = classes_with_int32_indices("diopiArgmin", "full")
+    assert argmin
+    assert not any(label.startswith("bool") for label in argmin), "bool stays open"
+    assert classes_with_int32_indices("diopiGather", "full") == {}
+    assert classes_with_int32_indices("diopiSort", "models") == {}
+
+
+def test_a_result_in_int32_is_open() -> None:
+    prototype = lookup("diopiTopk")
+    base = case_of("diopiTopk", input=spec(F32, 4), k=2, dim=0, largest=True, sorted=True)
+    made = replace(base, results={"values": None, "indices": ResultOverride(I32)})
+    assert why_open(prototype, made)
+    assert not why_open(prototype, made, int32_indices=True)
+    assert not why_open(prototype, base)

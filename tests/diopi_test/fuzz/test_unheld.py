@@ -1,0 +1,122 @@
+"""Numbers that an integer type does not hold: the reference converts them as PyTorch does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype, RoundMode
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.records import Expected
+from diopi_test.cases.domains import choice
+from diopi_test.cases.model import Case, TensorSpec
+from diopi_test.fuzz.unheld import is_refused
+
+torch = pytest.importorskip("torch")
+
+INTEGERS = (Dtype.uint8, Dtype.int8, Dtype.int16, Dtype.int32)
+NUMBERS = (-1, -3, -156, -300, 131, 300, 65_537, -70_001, 2**31 + 5, -(2**31) - 5, 2**40 + 7)
+
+OWN = Dtype.float64
+"""Stands for the element type under test."""
+
+Call = Callable[[Any, int], Any]
+"""From a tensor and a number to a result of PyTorch."""
+
+
+def _first_place(shape: tuple[int, ...]) -> Any:
+    return torch.zeros(shape, dtype=torch.int64)
+
+
+CALLS: dict[str, tuple[dict[str, Any], str, Call]] = {
+    "diopiEqScalar": ({}, "other", lambda x, n: torch.eq(x, n)),
+    "diopiNeScalar": ({}, "other", lambda x, n: torch.ne(x, n)),
+    "diopiLtScalar": ({}, "other", lambda x, n: torch.lt(x, n)),
+    "diopiLeScalar": ({}, "other", lambda x, n: torch.le(x, n)),
+    "diopiGtScalar": ({}, "other", lambda x, n: torch.gt(x, n)),
+    "diopiGeScalar": ({}, "other", lambda x, n: torch.ge(x, n)),
+    "diopiRemainderScalar": ({}, "other", lambda x, n: torch.remainder(x, n)),
+    "diopiRemainder": ({}, "input", lambda x, n: torch.remainder(n, x)),
+    "diopiAddScalar": ({"alpha": 1}, "other", lambda x, n: torch.add(x, n)),
+    "diopiSubScalar": ({"other": 2}, "alpha", lambda x, n: torch.sub(x, 2, alpha=n)),
+    "diopiMulScalar": ({}, "other", lambda x, n: torch.mul(x, n)),
+    "diopiDivScalar": ({"rounding_mode": RoundMode.none}, "other", lambda x, n: torch.div(x, n)),
+    "diopiDivScalar, floor": (
+        {"rounding_mode": RoundMode.floor},
+        "other",
+        lambda x, n: torch.div(x, n, rounding_mode="floor").float(),
+    ),
+    "diopiPow": ({}, "exponent", lambda x, n: torch.pow(x, n)),
+    "diopiBitwiseAndScalar": ({}, "other", lambda x, n: torch.bitwise_and(x, n)),
+    "diopiBitwiseOrScalar": ({}, "other", lambda x, n: torch.bitwise_or(x, n)),
+    "diopiClampMaxScalar": ({}, "max", lambda x, n: torch.clamp_max(x, n)),
+    "diopiClampMinScalar": ({}, "min", lambda x, n: torch.clamp_min(x, n)),
+    "diopiClampScalar": ({"max": 100}, "min", lambda x, n: torch.clamp(x, n, 100)),
+    "diopiThreshold": ({"value": 7}, "threshold", lambda x, n: torch.nn.functional.threshold(x, n, 7)),
+    "diopiThresholdInp": ({"threshold": 7}, "value", lambda x, n: torch.nn.functional.threshold(x, 7, n)),
+    "diopiThresholdBackward": (
+        {"input": TensorSpec((3,), OWN, choice([57]))},
+        "threshold",
+        lambda x, n: torch.ops.aten.threshold_backward(x, x.clone().fill_(57), n),
+    ),
+    "diopiHardtanh": ({"max_val": 2**50}, "min_val", lambda x, n: torch.nn.functional.hardtanh(x, n, 2**50)),
+    "diopiAddcmul": (
+        {"tensor1": TensorSpec((3,), OWN, choice([2])), "tensor2": TensorSpec((3,), OWN, choice([3]))},
+        "value",
+        lambda x, n: torch.addcmul(x, x.clone().fill_(2), x.clone().fill_(3), value=n),
+    ),
+    "diopiMaskedFillScalar": (
+        {"mask": TensorSpec((3,), Dtype.bool, choice([True]))},
+        "value",
+        lambda x, n: x.masked_fill(torch.ones(3, dtype=torch.bool), n),
+    ),
+    "diopiIndexFillScalar": (
+        {"dim": 0, "index": TensorSpec((1,), Dtype.int64, choice([0]))},
+        "value",
+        lambda x, n: x.index_fill(0, _first_place((1,)), n),
+    ),
+    "diopiScatterScalar": (
+        {"dim": 0, "index": TensorSpec((1,), Dtype.int64, choice([0])), "reduce": ""},
+        "value",
+        lambda x, n: x.scatter(0, _first_place((1,)), n),
+    ),
+    "diopiPad": (
+        {"pad": (1, 1), "mode": "constant"},
+        "value",
+        lambda x, n: torch.nn.functional.pad(x, (1, 1), value=n),
+    ),
+}
+
+
+def _case(call: str, dtype: Dtype, number: int) -> tuple[str, Case]:
+    arguments, name, _ = CALLS[call]
+    prototype = lookup(call.split(",")[0])
+    tensor = next(p.name for p in prototype.arguments if p.is_tensor)
+    own = {key: replace(spec, dtype=dtype) for key, spec in arguments.items() if isinstance(spec, TensorSpec)}
+    own = {key: spec if arguments[key].dtype is OWN else arguments[key] for key, spec in own.items()}
+    given = {tensor: TensorSpec((3,), dtype, choice([1, 127, 57])), **arguments, **own, name: number}
+    return tensor, Case(f"{dtype.name}-unheld", dtype, {p.name: given.get(p.name) for p in prototype.arguments})
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_unheld_numbers_are_converted_as_pytorch_converts_them(call: str) -> None:
+    prototype = lookup(call.split(",")[0])
+    for dtype in INTEGERS:
+        for number in NUMBERS:
+            name, case = _case(call, dtype, number)
+            made = None if is_refused(prototype, case) else make_baseline_case(prototype, case)
+            values = torch.tensor([1, 127, 57], dtype=getattr(torch, dtype.name))
+            if made is None:
+                with pytest.raises(RuntimeError, match=r"without overflow|unsigned|negative"):
+                    CALLS[call][2](values, number)
+                continue
+            given = torch.from_numpy(made.arguments[name].values)
+            if prototype.base == "diopiPowTensor" and number < 0:
+                continue  # which the prototype and PyTorch refuse
+            (expected,) = made.expected.values()
+            assert isinstance(expected, Expected)
+            assert CALLS[call][2](given, number).tolist() == pytest.approx(expected.values.tolist()), (dtype, number)

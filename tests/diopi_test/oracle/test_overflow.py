@@ -1,0 +1,120 @@
+"""Results that are finite in float64, but lost on the way in the range of the type that is computed in, are open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.records import Expected
+from diopi_test.cases.formats import format_of
+from diopi_test.cases.model import Case, ResultOverride, TensorSpec
+from diopi_test.cases.products import given
+from diopi_test.oracle.overflow import Ranged
+
+MAX, FAR = format_of(Dtype.float32).largest, format_of(Dtype.float64).largest
+
+
+def expected(function: str, dtype: Dtype = Dtype.float32, **arguments: Any) -> Expected:
+    """The first result of a call whose lists are vectors, and nested lists matrices, of `dtype`."""
+    made = {
+        name: TensorSpec(np.shape(value), dtype, given(list(np.ravel(value)))) if isinstance(value, list) else value
+        for name, value in arguments.items()
+    }
+    results = {"out": ResultOverride()} if function in ("diopiSum", "diopiMean", "diopiNorm", "diopiStd") else {}
+    case = make_baseline_case(lookup(function), Case(f"{dtype.name}-far", dtype, made, results))
+    first = next(iter(case.expected.values()))
+    assert isinstance(first, Expected)
+    return first
+
+
+def is_open(one: Expected) -> list[bool]:
+    specified = np.ones(one.values.shape, bool) if one.specified is None else one.specified
+    return [not known for known in np.ravel(specified)]
+
+
+OPEN: dict[str, tuple[str, dict[str, Any]]] = {
+    "product of matrices": ("diopiMm", {"input": [[MAX, MAX]], "mat2": [[2.0], [-1.0]]}),
+    "product before a quotient": ("diopiAddcdiv", {"input": [1.0], "tensor1": [MAX], "tensor2": [4.0], "value": 3.0}),
+    "sum": ("diopiSum", {"input": [MAX, MAX, -MAX], "dim": (0,)}),
+    "mean": ("diopiMean", {"input": [MAX, MAX], "dim": (0,)}),
+    "pooling": ("diopiAdaptiveAvgPool2d", {"input": [[[[MAX, MAX]]]], "output_size": (1, 1)}),
+    "polynomial": ("diopiGeluBackward", {"grad_output": [1.0], "input": [-1e20], "approximate": "tanh"}),
+    "sum of squares": ("diopiNorm", {"input": [1e30, 1.0], "p": 2.0, "dim": (0,)}),
+    "variance": ("diopiStd", {"input": [1e30, 1.0], "dim": (0,), "correction": 1}),
+    "difference": ("diopiLerpScalar", {"input": [MAX], "end": [-MAX], "weight": 0.5}),
+    "activation": ("diopiHardswish", {"input": [MAX]}),
+}
+
+KNOWN: dict[str, tuple[str, dict[str, Any]]] = {
+    "no product overflows": ("diopiMm", {"input": [[MAX, MAX]], "mat2": [[0.5], [0.25]]}),
+    "no order of the sum overflows": ("diopiSum", {"input": [MAX, 1.0, -MAX], "dim": (0,)}),
+    "the result itself overflows": ("diopiSum", {"input": [MAX, MAX], "dim": (0,)}),
+    "an operand is infinite": ("diopiSum", {"input": [np.inf, MAX, MAX], "dim": (0,)}),
+    "differences overflow in the result": ("diopiLogSoftmax", {"input": [MAX, 1.0, -MAX], "dim": 0}),
+    "the exponential vanishes": ("diopiSilu", {"input": [MAX, -MAX, 1e38]}),
+    "numbers are moved": ("diopiRelu", {"input": [MAX, -MAX]}),
+}
+
+
+@pytest.mark.parametrize("kind", OPEN)
+def test_results_lost_on_the_way_are_open(kind: str) -> None:
+    function, arguments = OPEN[kind]
+    assert is_open(expected(function, **arguments)) == [True]
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_results_that_no_algorithm_loses_are_specified(kind: str) -> None:
+    function, arguments = KNOWN[kind]
+    assert not any(is_open(expected(function, **arguments)))
+
+
+def test_half_precision_has_the_range_of_float32_on_the_way() -> None:
+    largest = format_of(Dtype.float16).largest
+    assert is_open(expected("diopiMean", Dtype.float16, input=[largest] * 3, dim=(0,))) == [False]
+    assert is_open(expected("diopiMean", Dtype.bfloat16, input=[3e38, 3e38], dim=(0,))) == [True]
+
+
+def test_what_overflows_in_the_reference_is_open_in_float64() -> None:
+    assert is_open(expected("diopiMean", Dtype.float64, input=[FAR, FAR], dim=(0,))) == [True]
+    assert is_open(expected("diopiSum", Dtype.float64, input=[FAR, FAR], dim=(0,))) == [False]
+
+
+def test_only_the_elements_that_are_lost_are_open() -> None:
+    assert is_open(expected("diopiCumsum", input=[1.0, MAX, MAX, -MAX], dim=0)) == [False, False, False, True]
+
+
+def ranged(values: Any) -> Any:
+    array = np.array(values).view(Ranged)
+    array.bound = 100.0
+    return array
+
+
+def limited(array: Any) -> NDArray[Any]:
+    bare: NDArray[Any] = np.asarray(array).view(np.ndarray)
+    return bare
+
+
+def test_ranged_numbers_overflow_at_their_bound() -> None:
+    assert limited(ranged([60.0, -60.0, 30.0]) * 2).tolist() == [np.inf, -np.inf, 60.0]
+    assert limited(ranged([60.0 + 1j]) * 2).tolist() == [complex(np.inf, 2)]
+    in_place = ranged([60.0])
+    in_place += in_place
+    assert limited(in_place).tolist() == [np.inf]
+
+
+def test_ranged_sums_are_lost_where_an_order_overflows() -> None:
+    terms = ranged([60.0, 60.0, -60.0])
+    assert np.isnan(limited(terms.sum()))
+    assert limited(terms[1:].sum()) == 0
+    assert np.isnan(limited(np.einsum("i,i->", terms, ranged([1.0, 1.0, 1.0]))))
+    assert np.isnan(limited(terms.astype(complex) @ ranged([1.0, 1.0, 1.0])))
+    sums = np.zeros(2).view(Ranged)
+    sums.bound = 100.0
+    np.add.at(sums, np.array([0, 0, 0, 1]), ranged([60.0, 60.0, -60.0, 60.0]))
+    assert np.isnan(limited(sums)).tolist() == [True, False]

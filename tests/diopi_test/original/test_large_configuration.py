@@ -1,0 +1,50 @@
+"""A configuration that `benchmarks/original_config.py` makes is translated, and the references accept its cases."""
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from diopi_proto.interface import lookup
+from diopi_test.baseline.described import described_functions
+from diopi_test.baseline.on_demand import Made, make_described
+from diopi_test.baseline.parallel import processes
+from diopi_test.execution.listing import list_stored_cases
+from diopi_test.original.folder import import_files
+
+SCRIPT = Path(__file__).parents[3] / "benchmarks" / "original_config.py"
+
+FUNCTIONS = (
+    *("Convolution2d", "BatchNorm", "GroupNorm", "Softmax", "Gelu", "MaxPool1d", "Pool2d"),
+    *("Cat", "Sort", "Norm", "Embedding", "Add", "Cholesky"),
+)
+
+
+@pytest.fixture
+def script() -> Iterator[ModuleType]:
+    """The script, as a module."""
+    spec = importlib.util.spec_from_file_location("original_config", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules["original_config"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["original_config"]
+
+
+def test_the_cases_of_a_configuration_are_translated_and_the_references_accept_them(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    kinds = list(script.entries([lookup(f"diopi{name}") for name in FUNCTIONS]))
+    path, folder = tmp_path / "configs.py", tmp_path / "imported"
+    path.write_text(script.configuration(kinds, 14, 120))
+    imported = import_files([path], folder, lambda *done: None)
+    assert imported.lacking == []
+    assert {f"diopi{name}" for name in FUNCTIONS} <= imported.cases.keys() and imported.cases.total() > 120
+    made: list[Made] = []
+    functions = described_functions(folder)
+    make_described(folder, "smoke", functions, processes(1), list_stored_cases, lambda name, one: made.append(one))
+    assert [line for one in made for line in (*one.refused, *one.errors)] == []
+    assert sum(one.cases for one in made) == imported.cases.total()

@@ -1,0 +1,46 @@
+"""Calls PyTorch directly with the cases of the smoke level, and says which demanded cases it does not meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from diopi_impl.aten_cpu import vendor
+from diopi_proto.interface import prototypes
+from diopi_test.baseline.location import folder_to_read
+from diopi_test.baseline.records import BaselineCase
+from diopi_test.baseline.store import BaselineFile, file_of
+from diopi_test.cases.model import CaseClass
+from diopi_test.cases.selection import select_cases
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.harness.run_case import run_case
+
+
+def functions_with_equivalent() -> list[str]:
+    """Return the functions that have an equivalent operator in PyTorch and cases at the smoke level."""
+    return [name for name in prototypes() if vendor.has(name) and select_cases(name, "smoke")]
+
+
+def outcomes(functions: Iterable[str]) -> Iterator[tuple[BaselineCase, CaseClass, Outcome]]:
+    """Yield each stored smoke case with its class and what a direct call of PyTorch gives; one call per case."""
+    device = vendor.open_device()
+    try:
+        for function in functions:
+            classes = {case.label: case.case_class for case in select_cases(function, "smoke")}
+            for case in BaselineFile(file_of(folder_to_read("smoke"), function)):
+                if case.label in classes:
+                    yield case, classes[case.label], run_case(vendor, device, replace(case, smoke=False))
+    finally:
+        device.close()
+
+
+def unmet_demands(functions: Iterable[str]) -> list[str]:
+    """Return the demanded cases that PyTorch refuses or does not pass, with the reasons; waived limits aside."""
+    passing = (Verdict.passed, Verdict.not_implemented)
+    return [
+        f"{case.id}: {outcome.message}"
+        for case, case_class, outcome in outcomes(functions)
+        if case_class.is_demanded
+        and outcome.verdict not in passing
+        and not any(waiver.matches(case.id) for waiver in vendor.waivers)
+    ]

@@ -1,0 +1,203 @@
+"""A folder with the files that the commands of the documentation assume: vendors, baselines, reports, logs, keys."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import h5py
+
+from diopi_test.baseline.location import package_folder
+from diopi_test.baseline.manifest_writer import ManifestWriter
+from diopi_test.execution.listing import list_cases
+
+ROOT = Path(__file__).parents[2]
+
+FUNCTIONS = (
+    *("diopiAdd", "diopiIm2Col", "diopiNeg", "diopiPool2dBackward", "diopiSoftmax", "diopiSoftmaxBackward"),
+    *("diopiSqrt", "diopiSqrtInp"),
+)
+"""The functions of the baseline in the folder, which is all that a command runs."""
+
+MORE_OPERATORS = """
+
+@vendor.implements("diopiAdd")
+def add(input, other, alpha):
+    from diopi_impl import UnsupportedDtypeError
+
+    if {input.dtype, np.asarray(other).dtype} != {np.dtype(np.float32)}:
+        raise UnsupportedDtypeError("only float32 is supported")
+    return input + np.float32(alpha) * other
+
+
+@vendor.implements("diopiNeg")
+def neg(input):
+    from diopi_impl import UnsupportedDtypeError
+
+    if input.dtype != np.float32:
+        raise UnsupportedDtypeError("only float32 is supported")
+    return -input
+"""
+
+WRONG_OPERATOR = """
+
+@vendor.implements("diopiNeg")
+def neg(input):
+    return input
+"""
+
+NETWORK = """
+import argparse
+import torch
+
+batch = argparse.ArgumentParser()
+batch.add_argument("--batch", type=int, default=2)
+print(torch.nn.functional.softmax(torch.ones(batch.parse_known_args()[0].batch, 3), 1))
+"""
+
+CONFIGURATION = """
+import numpy as np
+
+diopi_configs = {
+    "sigmoid": dict(
+        name=["sigmoid"],
+        interface=["torch"],
+        tensor_para=dict(args=[dict(ins=["input"], shape=((3, 4),), dtype=[np.float32, np.float64])]),
+    )
+}
+"""
+
+DEVICE_CONFIGURATION = """
+import numpy as np
+from skip import Skip
+
+device_configs = {
+    "sigmoid": dict(name=["sigmoid"], tensor_para=dict(args=[dict(ins=["input"], dtype=[Skip(np.float64)])])),
+}
+"""
+
+PLAN = """
+[[run]]
+name = "all"
+vendor = "my_vendor"
+waivers = ["waivers.toml"]
+"""
+
+WAIVERS = """
+[[waiver]]
+pattern = "diopiAdd[float16-*]"
+reason = "the sums of half precision are being rewritten"
+verdict = "failed"
+"""
+
+ENTRY_POINTS = "[diopi.vendors]\nmy_vendor = my_vendor:vendor\n"
+METADATA = "Metadata-Version: 2.1\nName: my-vendor\nVersion: 0.1\n"
+
+
+def prepare(folder: Path) -> None:
+    """Write the files of the documentation's commands into `folder`, which is empty."""
+    _write_vendors(folder)
+    texts = {
+        "net.py": NETWORK,
+        "plan.toml": PLAN,
+        "waivers.toml": WAIVERS,
+        "trusted_keys": "",
+        **dict.fromkeys(("configs.py", "diopi_configs.py"), CONFIGURATION),
+        "device_configs.py": DEVICE_CONFIGURATION,
+        "diopi_test/cases/smoke_selection.json": "{}\n",
+        "docs/audit.md": "",
+    }
+    for name, text in texts.items():
+        folder.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
+        folder.joinpath(name).write_text(text, "utf-8")
+    _make_baselines(folder)
+    execute("diopi-test export --vendor my_vendor --out build", folder)
+    _run_vendors(folder)
+    _sign(folder)
+
+
+def _write_vendors(folder: Path) -> None:
+    """Write `my_vendor`, registered as if it were installed, `my_package.module` and a vendor with a mistake."""
+    example = (ROOT / "examples" / "numpy_vendor" / "numpy_vendor.py").read_text("utf-8")
+    texts = {
+        "my_vendor.py": example + MORE_OPERATORS,
+        "my_package/__init__.py": "",
+        "my_package/module.py": "from diopi_impl.jax_cpu import vendor\n",
+        "earlier.py": example + WRONG_OPERATOR,
+        "my_vendor-0.1.dist-info/entry_points.txt": ENTRY_POINTS,
+        "my_vendor-0.1.dist-info/METADATA": METADATA,
+        "baseline_data/__init__.py": "",
+    }
+    for name, text in texts.items():
+        folder.joinpath(name).parent.mkdir(exist_ok=True)
+        folder.joinpath(name).write_text(text, "utf-8")
+
+
+def _make_baselines(folder: Path) -> None:
+    """Make levels of a few functions: smoke, which comes before the one that is installed, and full, in two places."""
+    levels = {
+        **{folder / name: "smoke" for name in ("baseline_data", "fuzz-3")},
+        **{data: "full" for data in (folder / "build" / "data", _cache(folder))},
+    }
+    for data, level in levels.items():
+        data.joinpath(level).mkdir(parents=True)
+        manifest = ManifestWriter(data / level, level, list_cases)
+        for name in FUNCTIONS:
+            copy = shutil.copy(package_folder() / "smoke" / f"{name}.h5", data / level)
+            with h5py.File(copy, "r+") as file:
+                file.attrs["level"] = level
+            manifest.enter(name)
+        manifest.save()
+
+
+def _cache(folder: Path) -> Path:
+    """Return where commands find the baselines that they have made before."""
+    return folder / "cache" / "diopi" / version("diopi") / "baseline"
+
+
+def _run_vendors(folder: Path) -> None:
+    """Write the reports, logs and findings of runs."""
+    run = "diopi-test run --vendor my_vendor -n 1"
+    execute(f"{run} --log run.log.jsonl --json after.json", folder)
+    execute(f"{run} -k diopiSqrt --log LOG --json AFTER", folder)
+    execute("diopi-test run --vendor earlier:vendor -n 1 --json report.json", folder, status=None)
+    for name in ("before.json", "BEFORE"):
+        shutil.copy(folder / "report.json", folder / name)
+    execute("diopi-test import-config configs.py device_configs.py --output imported", folder)
+
+
+def _sign(folder: Path) -> None:
+    """Make a key pair, lists of trusted keys, and two archives of evidence, one of them signed."""
+    folder.joinpath(".ssh").mkdir(mode=0o700)
+    execute("ssh-keygen -q -t ed25519 -N '' -f key && cp key key.pub .ssh && mv .ssh/key .ssh/id_ed25519", folder)
+    public = folder.joinpath("key.pub").read_text()
+    folder.joinpath("signers").write_text(f"lab@example.org {public}")
+    folder.joinpath("trusted_keys").write_text(f"me@chips.example {public}")
+    for archive in ("run.diopi.zip", "result.diopi.zip"):
+        execute(f"diopi-test submit run.log.jsonl {archive} --sign key", folder)
+
+
+def environment_of(folder: Path) -> Mapping[str, str]:
+    """Return the environment of a command: a home and caches in `folder`, where Python looks for modules first."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    python_path = os.pathsep.join([str(folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
+    own = {"HOME": folder, "XDG_CACHE_HOME": folder / "cache", "XDG_STATE_HOME": folder / "state"}
+    more = {"PATH": path, "PYTHONPATH": python_path, "GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return {**inherited, **{name: str(value) for name, value in own.items()}, **more}
+
+
+def execute(command: str, folder: Path, status: int | None = 0) -> str:
+    """Run a command with a shell in `folder`, and return what it prints; AssertionError for another exit status."""
+    words: Sequence[str] = ["bash", "-o", "pipefail", "-c", command]
+    done = subprocess.run(
+        words, cwd=folder, env=environment_of(folder), capture_output=True, text=True, timeout=1800, check=False
+    )
+    told = done.stdout + done.stderr
+    assert status is None or done.returncode == status, f"{command}: status {done.returncode}\n{told}"
+    return told
