@@ -142,7 +142,7 @@ def _unread(prototype: Prototype, values: Sequence[Any]) -> frozenset[int]:
     """The numbers of the arguments of which nothing is read in a call with these values."""
     given = [value.value if isinstance(value, Box) else value for value in values]
     arguments = {p.name: value for p, value in zip(prototype.parameters[1:], given, strict=True)}
-    names = prototype.unread(arguments)
+    names = prototype.unread_arguments(arguments)
     return frozenset(i for i, name in enumerate(arguments) if name in names)
 
 

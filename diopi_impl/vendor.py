@@ -64,8 +64,9 @@ class Vendor(BaseVendor):
 
         It takes the values of the prototype's inputs and attributes, by their names and in their order (arrays,
         plain numbers, tuples), and returns the results in their order. A keyword-only parameter `out` receives the
-        `ResultSpec` of each result tensor. An argument of which nothing is read in a call (`Prototype.unread`) is None,
-        whatever the caller passed. `adapt` replaces the vendor's own adapter for this function.
+        `ResultSpec` of each result tensor. An argument that a call does not read
+        (`Prototype.unread_arguments`) is None, whatever the caller passed. `adapt` replaces the vendor's own adapter
+        for this function.
 
         Raises VendorError when there is no such prototype, the parameters differ from it, or it is taken.
         """

@@ -36,15 +36,18 @@ from diopi_proto.parameters import (
 from diopi_proto.types import Dtype, Number, RoundMode
 from diopi_proto.types import Scalar as ScalarValue
 
-PROMISES = ("exact", "rounded", "any", "random")
-"""What a floating result promises.
+GUARANTEES = ("exact", "rounded", "any_of", "random")
+"""What a prototype can guarantee of a floating-point result.
 
-exact: the one representable answer, bit for bit; rounded: within the error budget; any: one of several right
-answers, judged by meaning (the order of equal elements, say); random: drawn from a distribution.
-Integer and boolean results of exact and rounded functions are exact, truth values and positions in a tensor of any
-type (`Prototype.promise_of`). Both kinds of functions give the same bits whenever they are called with the same
-arguments, on the same device, with tensors of the same alignment, but for rounded ones that add in no certain order
-(`Prototype.repeats_bits`).
+- `exact`: the result is the one representable value, bit for bit.
+- `rounded`: the result lies within the error budget.
+- `any_of`: the result is one of several valid results; equal elements may be sorted in any order, for example.
+- `random`: the result is a sample of a distribution.
+
+Integer and boolean results of exact and rounded functions are exact. So are truth values and positions, whatever the
+element type of the tensor that holds them (`Prototype.guarantee_of`). Exact and rounded functions return the same bits
+for the same arguments on the same device, if the alignment of the tensors is the same. The exceptions are rounded
+functions that add in an unspecified order (`Prototype.repeats_bits`).
 """
 
 
@@ -67,7 +70,7 @@ class Prototype:
             first and computes in it.
         truncated: whether numbers lift an integer result only if its tensor is floating; in an integer one it has no
             fraction.
-        promise: what a floating result promises, one of `PROMISES`.
+        guarantee: what the standard guarantees of a floating-point result, one of `GUARANTEES`.
         elementwise: whether the tensor inputs have one shape, or broadcast to one.
         common_type: whether operands, tensors and numbers, are converted to their common type first.
         unordered: whether a rounded result may depend on the order in which parallel hardware happens to add, as of
@@ -90,7 +93,7 @@ class Prototype:
     result: ResultRule | Mapping[str, ResultRule] = dtype_sets.same
     ordered: DtypeSet = ()
     truncated: bool = False
-    promise: str = "rounded"
+    guarantee: str = "rounded"
     elementwise: bool = False
     common_type: bool = False
     unordered: bool = False
@@ -182,8 +185,8 @@ class Prototype:
         Exact results have no choice. Rounded ones have, but for gradients and sums at indices: there parallel hardware
         adds in the order it happens to come in, as PyTorch lists under `torch.use_deterministic_algorithms`.
         """
-        if self.promise != "rounded":
-            return self.promise == "exact"
+        if self.guarantee != "rounded":
+            return self.guarantee == "exact"
         return not self.unordered and not self.is_gradient
 
     def parameter(self, name: str) -> Parameter:
@@ -207,8 +210,8 @@ class Prototype:
         is_position = name in self._written and self.rule_of(name) is dtype_sets.position
         return is_position and dtype is not Dtype.int64 and bool(self._tensors[0])
 
-    def unread(self, arguments: Mapping[str, Any]) -> frozenset[str]:
-        """The arguments of which nothing is read in a call with these arguments, by name: they may be anything."""
+    def unread_arguments(self, arguments: Mapping[str, Any]) -> frozenset[str]:
+        """Return the names of the arguments that a call with these values does not read: they may be anything."""
         facts = [fact for fact in self.ignored if fact.read is Read.nothing and fact.covers(arguments)]
         return frozenset(name for fact in facts for name in fact.arguments)
 
@@ -251,12 +254,12 @@ class Prototype:
             return tuple(self.result.values())[entry]
         return self.result[result]
 
-    def promise_of(self, result: str, entry: int | None = None) -> str:
-        """What `result`, or its entry `entry`, promises: truth values and positions of a rounded function are exact."""
+    def guarantee_of(self, result: str, entry: int | None = None) -> str:
+        """Return the guarantee of a result or of one of its entries; truth values and positions are never rounded."""
         has_rule = result not in self._updated or self.is_inplace
-        if self.promise == "rounded" and has_rule and self.rule_of(result, entry) in dtype_sets.whole:
+        if self.guarantee == "rounded" and has_rule and self.rule_of(result, entry) in dtype_sets.whole:
             return "exact"
-        return self.promise
+        return self.guarantee
 
     def infer(
         self, result: str, arguments: Mapping[str, Any], entry: int | None = None, otherwise: Dtype | None = None
@@ -347,8 +350,8 @@ def register(prototype: Prototype) -> Prototype:
         raise PrototypeError(f"{prototype.name} is declared twice: in {families}")
     if not prototype.doc:
         raise PrototypeError(f"{prototype.name} has no docstring: its meaning is the standard")
-    if prototype.promise not in PROMISES:
-        raise PrototypeError(f"{prototype.name}: promise {prototype.promise!r} is not one of {PROMISES}")
+    if prototype.guarantee not in GUARANTEES:
+        raise PrototypeError(f"{prototype.name}: guarantee {prototype.guarantee!r} is not one of {GUARANTEES}")
     _check_ignored(prototype)
     _check_beyond_pytorch(prototype)
     _check_call_forms(prototype)

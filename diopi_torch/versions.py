@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 SUPPORTED = ("2.13",)
-"""Major and minor versions of PyTorch that the device was tested with: it relies on what only these promise."""
+"""Major and minor versions of PyTorch that the device was tested with; it relies on details of these versions."""
 
 
 def check_version(version: str) -> None:

@@ -14,12 +14,12 @@ from diopi_proto.parameters import Axis, Context, ConvertedScalar, In, Out, Scal
 from diopi_proto.prototype import elementwise
 
 
-@elementwise(dtypes=numeric, promise="exact", inplace="diopiReluInp")
+@elementwise(dtypes=numeric, guarantee="exact", inplace="diopiReluInp")
 def diopiRelu(ctx: Context, out: Out, input: In):
     """Rectifier max(input, 0): +0 for negative input, while −0 stays −0. Source: torch.relu."""
 
 
-@elementwise(dtypes=numeric, promise="exact", inplace="diopiHardtanhInp", backward="diopiHardtanhBackward")
+@elementwise(dtypes=numeric, guarantee="exact", inplace="diopiHardtanhInp", backward="diopiHardtanhBackward")
 def diopiHardtanh(ctx: Context, out: Out, input: In, min_val: ConvertedScalar, max_val: ConvertedScalar):
     """input bounded to [min_val, max_val], min_val ≤ max_val; both numbers are first converted to input's dtype.
 
@@ -28,7 +28,7 @@ def diopiHardtanh(ctx: Context, out: Out, input: In, min_val: ConvertedScalar, m
     """
 
 
-@elementwise(dtypes=floating, promise="exact")
+@elementwise(dtypes=floating, guarantee="exact")
 def diopiHardtanhBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, min_val: Scalar, max_val: Scalar):
     """Gradient of `diopiHardtanh` from its input: grad_output where min_val < input < max_val, else 0.
 
@@ -52,7 +52,7 @@ def diopiHardswishBackward(ctx: Context, grad_input: Out, grad_output: In, input
     """
 
 
-@elementwise(dtypes=numeric, promise="exact", inplace="diopiThresholdInp", backward="diopiThresholdBackward")
+@elementwise(dtypes=numeric, guarantee="exact", inplace="diopiThresholdInp", backward="diopiThresholdBackward")
 def diopiThreshold(ctx: Context, out: Out, input: In, threshold: ConvertedScalar, value: ConvertedScalar):
     """`value` where input ≤ threshold, else input; both numbers are first converted to input's dtype.
 
@@ -60,7 +60,7 @@ def diopiThreshold(ctx: Context, out: Out, input: In, threshold: ConvertedScalar
     """
 
 
-@elementwise(dtypes=numeric, promise="exact")
+@elementwise(dtypes=numeric, guarantee="exact")
 def diopiThresholdBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, threshold: ConvertedScalar):
     """Gradient of `diopiThreshold` from its input: 0 where input ≤ threshold, else grad_output.
 

@@ -131,7 +131,7 @@ def diopiRemainder(ctx: Context, out: Out, input: Scalar, other: In):
     dtypes=numeric,
     result=promoted,
     truncated=True,
-    promise="exact",
+    guarantee="exact",
     inplace="diopiClampInp",
     scalar="diopiClampScalar",
     inplace_scalar="diopiClampInpScalar",
@@ -151,7 +151,7 @@ def diopiClamp(ctx: Context, out: Out, input: In, min: In | None, max: In | None
     dtypes=real,
     result=promoted,
     truncated=True,
-    promise="exact",
+    guarantee="exact",
     inplace="diopiClampMinInp",
     scalar="diopiClampMinScalar",
     inplace_scalar="diopiClampMinInpScalar",
@@ -167,7 +167,7 @@ def diopiClampMin(ctx: Context, out: Out, input: In, min: In):
     dtypes=real,
     result=promoted,
     truncated=True,
-    promise="exact",
+    guarantee="exact",
     inplace="diopiClampMaxInp",
     scalar="diopiClampMaxScalar",
     inplace_scalar="diopiClampMaxInpScalar",
@@ -179,12 +179,12 @@ def diopiClampMax(ctx: Context, out: Out, input: In, max: In):
     """
 
 
-@arithmetic(dtypes=real, result=promoted, promise="exact")
+@arithmetic(dtypes=real, result=promoted, guarantee="exact")
 def diopiMaximum(ctx: Context, out: Out, input: In, other: In):
     """The larger of input and other; either zero where both are zeros. Source: torch.maximum."""
 
 
-@arithmetic(dtypes=real, result=promoted, promise="exact")
+@arithmetic(dtypes=real, result=promoted, guarantee="exact")
 def diopiMinimum(ctx: Context, out: Out, input: In, other: In):
     """The smaller of input and other; either zero where both are zeros. Source: torch.minimum."""
 

@@ -20,7 +20,7 @@ Attention core
     - `scale` is taken as it is given; the usual 1/√D is the caller's business.
     - Dropout with probability P: p' = p · M / (1 − P) takes the place of p in `out`, M being 1 with probability 1 − P
       and else 0; P = 1 gives 0. lse knows nothing of it. `gen` may be NULL when P = 0, and is required otherwise. M is
-      free: which elements fall is up to the implementation, and the promise below is for P = 0.
+      random: the implementation chooses which elements are dropped. The guarantee of the result holds for P = 0.
     - lse is natural, of the scaled and biased scores, never of half precision.
 
     Gradients, for dO = the gradient of out, with p rebuilt as exp(s − lse):

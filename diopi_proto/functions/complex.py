@@ -17,7 +17,7 @@ def complexed(inputs: Sequence[Dtype]) -> Dtype:
     return next(whole for whole, part in COMPONENT.items() if part is inputs[0])
 
 
-@elementwise(dtypes=wide, result=complexed, promise="exact")
+@elementwise(dtypes=wide, result=complexed, guarantee="exact")
 def diopiComplex(ctx: Context, out: Out, real: In, imag: In):
     """The complex number real + i · imag. Both inputs have one dtype: float32 gives complex64, float64 complex128.
 
@@ -34,7 +34,7 @@ def diopiPolar(ctx: Context, out: Out, abs: In, angle: In):
     """
 
 
-@elementwise(dtypes=every, promise="exact")
+@elementwise(dtypes=every, guarantee="exact")
 def diopiConj(ctx: Context, out: Out, input: In):
     """Complex conjugate: the imaginary part negated, a zero one too; real input is copied.
 
@@ -42,7 +42,7 @@ def diopiConj(ctx: Context, out: Out, input: In):
     """
 
 
-@elementwise(dtypes=every, result=component, beyond_pytorch={"out": complexes}, promise="exact")
+@elementwise(dtypes=every, result=component, beyond_pytorch={"out": complexes}, guarantee="exact")
 def diopiReal(ctx: Context, out: Out, input: In):
     """Real part, a copy; real input is copied as it is. A complex `out` gets it with imaginary part 0.
 
@@ -50,6 +50,6 @@ def diopiReal(ctx: Context, out: Out, input: In):
     """
 
 
-@elementwise(dtypes=complexes, result=component, beyond_pytorch={"out": complexes}, promise="exact")
+@elementwise(dtypes=complexes, result=component, beyond_pytorch={"out": complexes}, guarantee="exact")
 def diopiImag(ctx: Context, out: Out, input: In):
     """Imaginary part, a copy. A complex `out` gets it as its real part, with imaginary part 0. Source: torch.imag."""

@@ -124,7 +124,7 @@ def diopiConvTransposeBackward(
     """
 
 
-@prototype(dtypes=(*floating, *complexes), promise="exact")
+@prototype(dtypes=(*floating, *complexes), guarantee="exact")
 def diopiIm2Col(
     ctx: Context,
     out: Out,

@@ -9,7 +9,7 @@ from diopi_proto.parameters import Context, In, NewOut, Out, boolean, f64, i64
 from diopi_proto.prototype import prototype
 
 
-@prototype(dtypes=floating, result=position, promise="exact")
+@prototype(dtypes=floating, result=position, guarantee="exact")
 def diopiNms(ctx: Context, out: NewOut, boxes: In, confidence: In, iou_threshold: f64):
     """Non-maximum suppression: the positions of the boxes kept, highest confidence first.
 

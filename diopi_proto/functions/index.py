@@ -49,7 +49,7 @@ def branches(inputs: Sequence[Dtype]) -> Dtype:
     return promote(*inputs[1:])
 
 
-@prototype(dtypes=every, argument_dtypes=BY_INDICES_OR_MASKS, promise="exact", backward="diopiIndexBackward")
+@prototype(dtypes=every, argument_dtypes=BY_INDICES_OR_MASKS, guarantee="exact", backward="diopiIndexBackward")
 def diopiIndex(ctx: Context, out: NewOut, input: In, indices: MasksOrIndices, nums: Count):
     """Advanced indexing input[indices[0], …, indices[nums − 1]]; axes beyond the list are taken whole.
 
@@ -96,7 +96,7 @@ def diopiIndexPut(
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_INDEX, promise="exact", backward="diopiIndexSelectBackward")
+@prototype(dtypes=every, argument_dtypes=BY_INDEX, guarantee="exact", backward="diopiIndexSelectBackward")
 def diopiIndexSelect(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     """The slices of input along axis dim that index names, in its order.
 
@@ -115,7 +115,7 @@ def diopiIndexSelectBackward(ctx: Context, grad_input: Out, grad: In, input_size
     """
 
 
-@prototype(dtypes=every, promise="exact", backward="diopiSelectBackward")
+@prototype(dtypes=every, guarantee="exact", backward="diopiSelectBackward")
 def diopiSelect(ctx: Context, out: Out, input: In, dim: Axis, index: Index):
     """The slice `index` of input along axis dim, without that axis; a negative index counts from the end.
 
@@ -123,7 +123,7 @@ def diopiSelect(ctx: Context, out: Out, input: In, dim: Axis, index: Index):
     """
 
 
-@prototype(dtypes=every, promise="exact")
+@prototype(dtypes=every, guarantee="exact")
 def diopiSelectBackward(ctx: Context, grad_input: Out, grad_output: In, input_sizes: Extents, dim: Axis, index: Index):
     """Gradient of `diopiSelect`: zeros of shape input_sizes with grad_output as the slice `index` along dim.
 
@@ -131,7 +131,7 @@ def diopiSelectBackward(ctx: Context, grad_input: Out, grad_output: In, input_si
     """
 
 
-@prototype(dtypes=every, promise="exact")
+@prototype(dtypes=every, guarantee="exact")
 def diopiSelectScatter(ctx: Context, out: Out, input: In, src: In, dim: Axis, index: Index):
     """A copy of input with src, converted to its dtype, as the slice `index` along axis dim.
 
@@ -140,7 +140,7 @@ def diopiSelectScatter(ctx: Context, out: Out, input: In, src: In, dim: Axis, in
     """
 
 
-@prototype(dtypes=every, promise="exact", backward="diopiSliceBackward")
+@prototype(dtypes=every, guarantee="exact", backward="diopiSliceBackward")
 def diopiSlice(ctx: Context, null_out: Out, input: In, dim: Axis, start: i64, end: i64, step: PositiveExtent):
     """The indices start, start + step, … below `end` of axis dim, as Python slices: input[start:end:step] along dim.
 
@@ -150,7 +150,7 @@ def diopiSlice(ctx: Context, null_out: Out, input: In, dim: Axis, start: i64, en
     """
 
 
-@prototype(dtypes=every, promise="exact")
+@prototype(dtypes=every, guarantee="exact")
 def diopiSliceBackward(
     ctx: Context,
     grad_input: Out,
@@ -167,7 +167,7 @@ def diopiSliceBackward(
     """
 
 
-@prototype(dtypes=every, promise="exact")
+@prototype(dtypes=every, guarantee="exact")
 def diopiSliceScatter(
     ctx: Context, out: Out, input: In, src: In, dim: Axis, start: i64, end: i64, step: PositiveExtent
 ):
@@ -180,7 +180,7 @@ def diopiSliceScatter(
 @prototype(
     dtypes=every,
     argument_dtypes=BY_MASK,
-    promise="exact",
+    guarantee="exact",
     inplace="diopiMaskedFillInp",
     scalar="diopiMaskedFillScalar",
     inplace_scalar="diopiMaskedFillInpScalar",
@@ -194,7 +194,7 @@ def diopiMaskedFill(ctx: Context, out: Out, input: In, mask: Mask, value: Stored
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_MASK, promise="exact")
+@prototype(dtypes=every, argument_dtypes=BY_MASK, guarantee="exact")
 def diopiMaskedScatter(ctx: Context, out: Out, input: In, mask: Mask, source: In):
     """Input with its i-th masked element, in row-major order, replaced by the i-th element of source.
 
@@ -204,7 +204,7 @@ def diopiMaskedScatter(ctx: Context, out: Out, input: In, mask: Mask, source: In
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_MASK, promise="exact", backward="diopiMaskedSelectBackward")
+@prototype(dtypes=every, argument_dtypes=BY_MASK, guarantee="exact", backward="diopiMaskedSelectBackward")
 def diopiMaskedSelect(ctx: Context, out: NewOut, input: In, mask: Mask):
     """The elements of input where mask is true, in row-major order; input and mask are broadcast together.
 
@@ -224,7 +224,7 @@ def diopiMaskedSelectBackward(ctx: Context, grad_input: Out, grad_output: In, in
 @prototype(
     dtypes=every,
     argument_dtypes=BY_INDEX,
-    promise="exact",
+    guarantee="exact",
     inplace="diopiIndexFillInp",
     scalar="diopiIndexFillScalar",
     inplace_scalar="diopiIndexFillInpScalar",
@@ -239,7 +239,7 @@ def diopiIndexFill(ctx: Context, out: Out, input: In, dim: Axis, index: In, valu
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_INDEX, promise="exact", backward="diopiGatherBackward")
+@prototype(dtypes=every, argument_dtypes=BY_INDEX, guarantee="exact", backward="diopiGatherBackward")
 def diopiGather(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     """Picks one element along axis dim for every index: out[i, j, k] = input[i, index[i, j, k], k] for dim = 1.
 
@@ -287,7 +287,7 @@ def diopiScatterScalar(
     """
 
 
-@prototype(dtypes=every, argument_dtypes={"condition": (Dtype.bool, Dtype.uint8)}, result=branches, promise="exact")
+@prototype(dtypes=every, argument_dtypes={"condition": (Dtype.bool, Dtype.uint8)}, result=branches, guarantee="exact")
 def diopiWhere(ctx: Context, out: Out, condition: Mask, input: In, other: In):
     """input where condition is true (of uint8: not 0), other elsewhere; the three are broadcast together.
 
@@ -298,7 +298,7 @@ def diopiWhere(ctx: Context, out: Out, condition: Mask, input: In, other: In):
 @prototype(
     dtypes=floating,
     argument_dtypes=BY_INDICES,
-    promise="exact",
+    guarantee="exact",
     ignored=[Ignored(("padding_idx", "scale_grad_byfreq", "sparse"), "they are for the gradient")],
     backward="diopiEmbeddingBackward",
 )

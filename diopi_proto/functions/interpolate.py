@@ -16,7 +16,7 @@ from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 
-@prototype(dtypes=(*floating, Dtype.uint8), promise="exact", backward="diopiUpsampleNearestBackward")
+@prototype(dtypes=(*floating, Dtype.uint8), guarantee="exact", backward="diopiUpsampleNearestBackward")
 def diopiUpsampleNearest(ctx: Context, out: Out, input: In, size: PositiveExtents):
     """Every result element copies the input element at index ⌊i · s⌋ along each of one to three spatial axes.
 

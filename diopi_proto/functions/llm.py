@@ -68,7 +68,7 @@ PROMPTS_BY_CALLERS = (
 token_tables = {"b_loc": index, "b_start_loc": index, "b_seq_len": index}
 
 
-@prototype(dtypes=real, argument_dtypes={"dest_loc": index}, promise="exact")
+@prototype(dtypes=real, argument_dtypes={"dest_loc": index}, guarantee="exact")
 def diopiDestIndexCopyKV(ctx: Context, out: InOut, k: Sized, dest_loc: Sized):
     """Tokens copied into their slots: out[dest_loc[t], …] = k[t, …]; the other slots of out keep their contents.
 

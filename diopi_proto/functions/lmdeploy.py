@@ -297,7 +297,7 @@ COUNTED = Ignored(("batch_size",), "the rows of logits say it", read=Read.value)
 @prototype(
     dtypes=narrow,
     argument_dtypes={**sampling_arguments, **WORKSPACE, "runtime_top_k": index},
-    promise="random",
+    guarantee="random",
     ignored=(*sizes_of("workspace_size", tensors=(*SAMPLING, "runtime_top_k")), COUNTED),
 )
 def diopiTopKSampling(
@@ -341,7 +341,7 @@ def diopiTopKSampling(
 @prototype(
     dtypes=narrow,
     argument_dtypes={**sampling_arguments, **WORKSPACE, "persistent_workspace": every},
-    promise="random",
+    guarantee="random",
     ignored=(
         *sizes_of("persistent_workspace_size", "workspace_size", tensors=(*SAMPLING, "persistent_workspace")),
         COUNTED,
@@ -438,7 +438,7 @@ def diopiBatchApplyRepetitionPenaltyInp(
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes={"output_ids": index, "bad_words": index}, promise="exact")
+@prototype(dtypes=narrow, argument_dtypes={"output_ids": index, "bad_words": index}, guarantee="exact")
 def diopiBanBadWordsInp(
     ctx: Context,
     logits: InOut,
@@ -509,7 +509,7 @@ def diopiLengthCriterion(
     """
 
 
-@prototype(dtypes=index, promise="exact")
+@prototype(dtypes=index, guarantee="exact")
 def diopiGatherOutput(
     ctx: Context,
     output_ids: InOut,
@@ -560,7 +560,7 @@ def diopiUpdatePaddingCount(
     """
 
 
-@prototype(dtypes=(*narrow, *index), promise="exact")
+@prototype(dtypes=(*narrow, *index), guarantee="exact")
 def diopiTransposeAxis01(
     ctx: Context,
     output: Out,
@@ -575,7 +575,7 @@ def diopiTransposeAxis01(
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes={"all_ids": index}, promise="exact")
+@prototype(dtypes=narrow, argument_dtypes={"all_ids": index}, guarantee="exact")
 def diopiEmbeddingLookupPosEncoding(
     ctx: Context,
     from_tensor: Out,
@@ -592,7 +592,7 @@ def diopiEmbeddingLookupPosEncoding(
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes={"input_ids": index}, result=like(1), promise="exact")
+@prototype(dtypes=narrow, argument_dtypes={"input_ids": index}, result=like(1), guarantee="exact")
 def diopiInputIdsEmbeddingLookupPosEncoding(
     ctx: Context,
     from_tensor: Out,

@@ -89,7 +89,7 @@ def diopiNmsRotatedMmcv(
     """
 
 
-@prototype(dtypes=wide, promise="exact")
+@prototype(dtypes=wide, guarantee="exact")
 def diopiPointsInPolygonsMmcv(ctx: Context, output: Out, points: In, polygons: Sized):
     """Which quadrilaterals contain each point: 1 inside, 0 outside, in points' dtype.
 
@@ -99,7 +99,7 @@ def diopiPointsInPolygonsMmcv(ctx: Context, output: Out, points: In, polygons: S
     """
 
 
-@prototype(dtypes=wide, promise="any")
+@prototype(dtypes=wide, guarantee="any_of")
 def diopiMinAreaPolygonsMmcv(ctx: Context, polygons: Out, pointsets: In):
     """The rectangle of least area around each set of nine points.
 

@@ -44,7 +44,7 @@ def diopiIou3dBoxesOverlapBevMmcv(ctx: Context, ans_overlap: Out, boxes_a: In, b
     """
 
 
-@prototype(dtypes=wide, result=position, promise="any")
+@prototype(dtypes=wide, result=position, guarantee="any_of")
 def diopiIou3dNms3dMmcv(ctx: Context, keep: Out, keep_num: Out, boxes: In, nms_overlap_thresh: f32):
     """Non-maximum suppression of rotated boxes in the bird's-eye view.
 
@@ -54,7 +54,7 @@ def diopiIou3dNms3dMmcv(ctx: Context, keep: Out, keep_num: Out, boxes: In, nms_o
     """
 
 
-@prototype(dtypes=wide, result=position, promise="any")
+@prototype(dtypes=wide, result=position, guarantee="any_of")
 def diopiIou3dNms3dNormalMmcv(ctx: Context, keep: Out, keep_num: Out, boxes: In, nms_overlap_thresh: f32):
     """`diopiIou3dNms3dMmcv` with the headings ignored: rectangles x ± dx/2, y ± dy/2."""
 
@@ -141,7 +141,7 @@ def diopiRoiawarePool3dBackwardMmcv(
     argument_dtypes={"pooled_empty_flag": index32},
     result={"pooled_features": _of_features, "pooled_empty_flag": position32},
     ignored=[Ignored(("pooled_features", "pooled_empty_flag"), ZEROS, read=Read.value)],
-    promise="exact",
+    guarantee="exact",
 )
 def diopiRoipointPool3dMmcv(
     ctx: Context,

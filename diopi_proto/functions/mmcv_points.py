@@ -68,7 +68,7 @@ def diopiStackBallQueryMmcv(
     """
 
 
-@prototype(dtypes=wide, result=position32, promise="any")
+@prototype(dtypes=wide, result=position32, guarantee="any_of")
 def diopiFurthestPointSamplingMmcv(
     ctx: Context,
     temp_tensor: Workspace,
@@ -86,7 +86,7 @@ def diopiFurthestPointSamplingMmcv(
     """
 
 
-@prototype(dtypes=wide, result=position32, promise="any")
+@prototype(dtypes=wide, result=position32, guarantee="any_of")
 def diopiFurthestPointSamplingWithDistMmcv(
     ctx: Context,
     temp_tensor: Workspace,
@@ -103,7 +103,7 @@ def diopiFurthestPointSamplingWithDistMmcv(
     """
 
 
-@prototype(dtypes=single, result={"idx_tensor": position32, "dist2_tensor": same}, promise="any")
+@prototype(dtypes=single, result={"idx_tensor": position32, "dist2_tensor": same}, guarantee="any_of")
 def diopiKnnMmcv(
     ctx: Context,
     idx_tensor: Out,
@@ -180,7 +180,9 @@ def diopiThreeInterpolateBackwardMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"idx": index32}, promise="exact", backward="diopiGatherPointsBackwardMmcv")
+@prototype(
+    dtypes=floating, argument_dtypes={"idx": index32}, guarantee="exact", backward="diopiGatherPointsBackwardMmcv"
+)
 def diopiGatherPointsMmcv(
     ctx: Context,
     out: Out,
@@ -214,7 +216,9 @@ def diopiGatherPointsBackwardMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"idx": index32}, promise="exact", backward="diopiGroupPointsBackwardMmcv")
+@prototype(
+    dtypes=floating, argument_dtypes={"idx": index32}, guarantee="exact", backward="diopiGroupPointsBackwardMmcv"
+)
 def diopiGroupPointsMmcv(
     ctx: Context,
     out: Out,
@@ -253,7 +257,7 @@ def diopiGroupPointsBackwardMmcv(
 @prototype(
     dtypes=floating,
     argument_dtypes=dict.fromkeys(("features_batch_cnt_tensor", "idx_tensor", "idx_batch_cnt_tensor"), index32),
-    promise="exact",
+    guarantee="exact",
     backward="diopiStackGroupPointsBackwardMmcv",
 )
 def diopiStackGroupPointsMmcv(

@@ -88,7 +88,7 @@ def diopiRoiAlignBackwardMmcv(
 @prototype(
     dtypes=floating,
     result={"output": same, "argmax": position32},
-    promise="exact",
+    guarantee="exact",
     backward="diopiRoiPoolBackwardMmcv",
     argument_dtypes={"argmax": index32},
 )

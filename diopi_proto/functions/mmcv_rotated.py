@@ -153,7 +153,7 @@ def diopiRotatedFeatureAlignBackwardMmcv(
 @prototype(
     dtypes=floating,
     argument_dtypes={"indices": index32},
-    promise="exact",
+    guarantee="exact",
     backward="diopiActiveRotatedFilterBackwardMmcv",
 )
 def diopiActiveRotatedFilterMmcv(

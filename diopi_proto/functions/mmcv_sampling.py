@@ -187,7 +187,7 @@ def diopiUpfirdn2dOpMmcv(
     """
 
 
-@prototype(dtypes=floating, promise="exact", backward="diopiPsamaskBackwardMmcv")
+@prototype(dtypes=floating, guarantee="exact", backward="diopiPsamaskBackwardMmcv")
 def diopiPsamaskMmcv(
     ctx: Context,
     output: Annotated[InOut, HoldsZeros(), HasShape(("num_", "H·W", "h_feature", "w_feature"))],
@@ -213,7 +213,7 @@ def diopiPsamaskMmcv(
     """
 
 
-@prototype(dtypes=floating, promise="exact")
+@prototype(dtypes=floating, guarantee="exact")
 def diopiPsamaskBackwardMmcv(
     ctx: Context,
     grad_input: Annotated[InOut, HoldsZeros(), HasShape(("num_", "h_mask·w_mask", "h_feature", "w_feature"))],
@@ -234,7 +234,7 @@ def diopiPsamaskBackwardMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"mask_h_idx": index64, "mask_w_idx": index64}, promise="exact")
+@prototype(dtypes=floating, argument_dtypes={"mask_h_idx": index64, "mask_w_idx": index64}, guarantee="exact")
 def diopiMaskedIm2colMmcv(
     ctx: Context,
     col: Out,
@@ -254,7 +254,7 @@ def diopiMaskedIm2colMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"mask_h_idx": index64, "mask_w_idx": index64}, promise="exact")
+@prototype(dtypes=floating, argument_dtypes={"mask_h_idx": index64, "mask_w_idx": index64}, guarantee="exact")
 def diopiMaskedCol2imMmcv(
     ctx: Context,
     im: Annotated[InOut, HoldsZeros(), HasShape((1, "channels", "height", "width"))],
@@ -274,7 +274,7 @@ def diopiMaskedCol2imMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"shift": index32}, promise="exact", backward="diopiTinShiftBackwardMmcv")
+@prototype(dtypes=floating, argument_dtypes={"shift": index32}, guarantee="exact", backward="diopiTinShiftBackwardMmcv")
 def diopiTinShiftMmcv(
     ctx: Context,
     output: Annotated[InOut, HoldsZeros(), HasShape(("N", "T", "C", "S"))],
@@ -289,7 +289,7 @@ def diopiTinShiftMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"shift": index32}, promise="any")
+@prototype(dtypes=floating, argument_dtypes={"shift": index32}, guarantee="any_of")
 def diopiTinShiftBackwardMmcv(
     ctx: Context,
     grad_input: Annotated[InOut, HoldsZeros(), HasShape(("N", "T", "C", "S"))],

@@ -60,7 +60,7 @@ UNDIVIDED = Ignored(("reduce_count",), "only a mean is divided by it", {"reduce_
     dtypes=floating,
     argument_dtypes={"coors": index32, "num_points_per_voxel": index32, **GRID},
     result={"voxels": same, "coors": position32, "num_points_per_voxel": position32, "voxel_num": position},
-    promise="any",
+    guarantee="any_of",
     ignored=[ANY_ORDER],
 )
 def diopiHardVoxelizeMmcv(
@@ -89,7 +89,7 @@ def diopiHardVoxelizeMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes={"coors": index32, **GRID}, result=position32, promise="exact")
+@prototype(dtypes=floating, argument_dtypes={"coors": index32, **GRID}, result=position32, guarantee="exact")
 def diopiDynamicVoxelizeMmcv(
     ctx: Context,
     coors: Annotated[InOut, HoldsZeros(), HasShape(("N", 3))],
@@ -210,7 +210,7 @@ def diopiFusedIndiceConvBatchnormMmcv(
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=PAIRS, promise="exact", backward="diopiIndiceMaxpoolBackwardMmcv")
+@prototype(dtypes=floating, argument_dtypes=PAIRS, guarantee="exact", backward="diopiIndiceMaxpoolBackwardMmcv")
 def diopiIndiceMaxpoolMmcv(
     ctx: Context,
     out: NewOut,

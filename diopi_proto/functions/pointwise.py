@@ -21,7 +21,7 @@ from diopi_proto.parameters import Context, In, Out
 from diopi_proto.prototype import elementwise
 
 
-@elementwise(dtypes=(*numeric, *complexes, *boolean), result=component, promise="exact", inplace="diopiAbsInp")
+@elementwise(dtypes=(*numeric, *complexes, *boolean), result=component, guarantee="exact", inplace="diopiAbsInp")
 def diopiAbs(ctx: Context, out: Out, input: In):
     """Absolute value |input|; of a complex number its modulus, a real result. The smallest integer stays as it is.
 
@@ -29,17 +29,17 @@ def diopiAbs(ctx: Context, out: Out, input: In):
     """
 
 
-@elementwise(dtypes=(*numeric, *complexes), promise="exact", inplace="diopiNegInp")
+@elementwise(dtypes=(*numeric, *complexes), guarantee="exact", inplace="diopiNegInp")
 def diopiNeg(ctx: Context, out: Out, input: In):
     """Negative −input; a floating zero changes its sign, integers wrap around. Source: torch.neg."""
 
 
-@elementwise(dtypes=real, promise="exact")
+@elementwise(dtypes=real, guarantee="exact")
 def diopiSign(ctx: Context, out: Out, input: In):
     """Sign of input: −1, 0 or 1 in input's dtype, 0 for zeros of either sign and for NaN. Source: torch.sign."""
 
 
-@elementwise(dtypes=every, promise="exact", inplace="diopiSgnInp")
+@elementwise(dtypes=every, guarantee="exact", inplace="diopiSgnInp")
 def diopiSgn(ctx: Context, out: Out, input: In):
     """Sign of a real input as `diopiSign`; of a complex input the unit number input / |input|, rounded, 0 at 0.
 
@@ -47,12 +47,12 @@ def diopiSgn(ctx: Context, out: Out, input: In):
     """
 
 
-@elementwise(dtypes=numeric, promise="exact", inplace="diopiFloorInp")
+@elementwise(dtypes=numeric, guarantee="exact", inplace="diopiFloorInp")
 def diopiFloor(ctx: Context, out: Out, input: In):
     """The largest whole number ≤ input; −0.0 stays −0.0, integers are unchanged. Source: torch.floor."""
 
 
-@elementwise(dtypes=numeric, promise="exact", inplace="diopiCeilInp")
+@elementwise(dtypes=numeric, guarantee="exact", inplace="diopiCeilInp")
 def diopiCeil(ctx: Context, out: Out, input: In):
     """The smallest whole number ≥ input; −0.5 gives −0.0, integers are unchanged. Source: torch.ceil."""
 

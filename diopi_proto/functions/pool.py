@@ -45,7 +45,7 @@ OF_ANY_KIND = (
 )
 
 
-@prototype_per_rank("diopiMaxPool1d", "diopiMaxPool2d", "diopiMaxPool3d", dtypes=floating, promise="exact")
+@prototype_per_rank("diopiMaxPool1d", "diopiMaxPool2d", "diopiMaxPool3d", dtypes=floating, guarantee="exact")
 def diopiMaxPool(
     ctx: Context,
     out: Out,
@@ -65,7 +65,7 @@ def diopiMaxPool(
     "diopiMaxPool3dWithIndices",
     dtypes=floating,
     result={"out": same, "indices": position},
-    promise="exact",
+    guarantee="exact",
     backward="diopiMaxPool{rank}dBackward",
 )
 def diopiMaxPoolWithIndices(
@@ -207,7 +207,7 @@ def diopiAdaptiveAvgPoolBackward(ctx: Context, grad_input: Out, grad_output: In,
 
 
 @prototype_per_rank(
-    "diopiAdaptiveMaxPool1d", "diopiAdaptiveMaxPool2d", "diopiAdaptiveMaxPool3d", dtypes=floating, promise="exact"
+    "diopiAdaptiveMaxPool1d", "diopiAdaptiveMaxPool2d", "diopiAdaptiveMaxPool3d", dtypes=floating, guarantee="exact"
 )
 def diopiAdaptiveMaxPool(ctx: Context, out: Out, input: In, output_size: Extents):
     """Maximum over adaptive windows of input (N, C, {axes}). Source: torch.nn.functional.adaptive_max_pool{rank}d."""
@@ -219,7 +219,7 @@ def diopiAdaptiveMaxPool(ctx: Context, out: Out, input: In, output_size: Extents
     "diopiAdaptiveMaxPool3dWithIndices",
     dtypes=floating,
     result={"out": same, "indices": position},
-    promise="exact",
+    guarantee="exact",
     backward="diopiAdaptiveMaxPool{rank}dBackward",
 )
 def diopiAdaptiveMaxPoolWithIndices(ctx: Context, out: Out, indices: Out, input: In, output_size: Extents):

@@ -15,7 +15,7 @@ from diopi_proto.types import Dtype
 BYTE_MASK = {"mask": (Dtype.uint8,)}
 
 
-@prototype(dtypes=floating, result={"out": same, "mask": truth}, beyond_pytorch=BYTE_MASK, promise="random")
+@prototype(dtypes=floating, result={"out": same, "mask": truth}, beyond_pytorch=BYTE_MASK, guarantee="random")
 def diopiDropout(
     ctx: Context, out: Out, mask: Out | None, input: In, p: f64, train: boolean, generator: Generator | None
 ):
@@ -28,12 +28,12 @@ def diopiDropout(
     """
 
 
-@prototype(dtypes=floating, result={"mask": truth}, beyond_pytorch=BYTE_MASK, promise="random")
+@prototype(dtypes=floating, result={"mask": truth}, beyond_pytorch=BYTE_MASK, guarantee="random")
 def diopiDropoutInp(ctx: Context, input: InOut, mask: Out | None, p: f64, train: boolean, generator: Generator | None):
     """`diopiDropout` in place of `input`; where not train, nothing is changed. Source: as `diopiDropout`."""
 
 
-@prototype(dtypes=real, result=chosen, promise="random")
+@prototype(dtypes=real, result=chosen, guarantee="random")
 def diopiRandomInp(ctx: Context, inout: Out, from_: i64, to: i64 | None, generator: Generator | None):
     """Fills `inout` with whole numbers, uniform in [from, to).
 
@@ -43,7 +43,7 @@ def diopiRandomInp(ctx: Context, inout: Out, from_: i64, to: i64 | None, generat
     """
 
 
-@prototype(dtypes=floating, result=chosen, promise="random")
+@prototype(dtypes=floating, result=chosen, guarantee="random")
 def diopiUniformInp(ctx: Context, inout: Out, from_: f64, to: f64, generator: Generator | None):
     """Fills `inout` with numbers uniform in [from, to); with from where both are equal.
 
@@ -51,7 +51,7 @@ def diopiUniformInp(ctx: Context, inout: Out, from_: f64, to: f64, generator: Ge
     """
 
 
-@prototype(dtypes=floating, promise="random")
+@prototype(dtypes=floating, guarantee="random")
 def diopiBernoulli(ctx: Context, out: Out, input: In, generator: Generator | None):
     """1 with the probability given by input's element, else 0, in the dtype of `out`; both tensors have one shape.
 
@@ -59,7 +59,7 @@ def diopiBernoulli(ctx: Context, out: Out, input: In, generator: Generator | Non
     """
 
 
-@prototype(dtypes=floating, promise="random")
+@prototype(dtypes=floating, guarantee="random")
 def diopiBernoulliInp(ctx: Context, inout: InOut, generator: Generator | None):
     """`diopiBernoulli` in place: every element is the probability of the 1 that replaces it.
 
@@ -67,12 +67,12 @@ def diopiBernoulliInp(ctx: Context, inout: InOut, generator: Generator | None):
     """
 
 
-@prototype(dtypes=real, result=chosen, promise="random")
+@prototype(dtypes=real, result=chosen, guarantee="random")
 def diopiBernoulliScalar(ctx: Context, out: Out, p: f64, generator: Generator | None):
     """Fills `out` with 1 with probability p, else 0. Errors: p outside [0, 1]. Source: torch.Tensor.bernoulli_."""
 
 
-@prototype(dtypes=floating, result=chosen, promise="random")
+@prototype(dtypes=floating, result=chosen, guarantee="random")
 def diopiNormal(ctx: Context, out: Out, mean: f64, std: f64, generator: Generator | None):
     """Fills `out` with numbers of the normal distribution N(mean, std²); with mean if std is 0 or mean is not finite.
 
@@ -80,17 +80,17 @@ def diopiNormal(ctx: Context, out: Out, mean: f64, std: f64, generator: Generato
     """
 
 
-@prototype(dtypes=floating, result=chosen, promise="random")
+@prototype(dtypes=floating, result=chosen, guarantee="random")
 def diopiNormalInp(ctx: Context, inout: Out, mean: f64, std: f64, generator: Generator | None):
     """Fills `inout` as `diopiNormal` does. Source: torch.Tensor.normal_."""
 
 
-@prototype(dtypes=floating, promise="random")
+@prototype(dtypes=floating, guarantee="random")
 def diopiNormalTensorScalar(ctx: Context, out: Out, mean: In, std: f64, generator: Generator | None):
     """Each element of N(mean, std²) with its own mean; out has mean's shape. Errors: std < 0. Source: torch.normal."""
 
 
-@prototype(dtypes=floating, promise="random")
+@prototype(dtypes=floating, guarantee="random")
 def diopiNormalScalarTensor(ctx: Context, out: Out, mean: f64, std: In, generator: Generator | None):
     """Each element of N(mean, std²) with its own std; out has std's shape.
 
@@ -98,7 +98,7 @@ def diopiNormalScalarTensor(ctx: Context, out: Out, mean: f64, std: In, generato
     """
 
 
-@prototype(dtypes=floating, promise="random")
+@prototype(dtypes=floating, guarantee="random")
 def diopiNormalTensor(ctx: Context, out: Out, mean: In, std: In, generator: Generator | None):
     """Each element of N(mean, std²) with its own mean and std, the two broadcast together to the shape of `out`.
 
@@ -106,7 +106,7 @@ def diopiNormalTensor(ctx: Context, out: Out, mean: In, std: In, generator: Gene
     """
 
 
-@prototype(dtypes=(*floating, *integer), result=position, promise="random")
+@prototype(dtypes=(*floating, *integer), result=position, guarantee="random")
 def diopiRandperm(ctx: Context, out: Out, n: i64, generator: Generator | None):
     """The numbers 0 … n − 1 in random order, every order equally likely.
 
@@ -114,7 +114,7 @@ def diopiRandperm(ctx: Context, out: Out, n: i64, generator: Generator | None):
     """
 
 
-@prototype(dtypes=floating, result=position, promise="random")
+@prototype(dtypes=floating, result=position, guarantee="random")
 def diopiMultinomial(
     ctx: Context, out: Out, input: In, num_samples: i64, replacement: boolean, generator: Generator | None
 ):

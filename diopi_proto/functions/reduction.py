@@ -49,7 +49,7 @@ def diopiStd(ctx: Context, out: Out, input: In, dim: Axes, correction: Scalar | 
     """
 
 
-@prototype(dtypes=real, result={"min": same, "min_indices": position}, promise="exact")
+@prototype(dtypes=real, result={"min": same, "min_indices": position}, guarantee="exact")
 def diopiMin(ctx: Context, min: Out, min_indices: Out, input: In, dim: Axis):
     """Smallest element along axis `dim`, and its position there; both results have one shape.
 
@@ -57,12 +57,12 @@ def diopiMin(ctx: Context, min: Out, min_indices: Out, input: In, dim: Axis):
     """
 
 
-@prototype(dtypes=real, promise="exact")
+@prototype(dtypes=real, guarantee="exact")
 def diopiMinAll(ctx: Context, min: Out, input: In):
     """Smallest of all elements, 0-d; empty input is rejected. Source: torch.min."""
 
 
-@prototype(dtypes=real, result={"max": same, "max_indices": position}, promise="exact")
+@prototype(dtypes=real, result={"max": same, "max_indices": position}, guarantee="exact")
 def diopiMax(ctx: Context, max: Out, max_indices: Out, input: In, dim: Axis):
     """Largest element along axis `dim`, and its position there; both results have one shape.
 
@@ -70,12 +70,12 @@ def diopiMax(ctx: Context, max: Out, max_indices: Out, input: In, dim: Axis):
     """
 
 
-@prototype(dtypes=real, promise="exact")
+@prototype(dtypes=real, guarantee="exact")
 def diopiMaxAll(ctx: Context, max: Out, input: In):
     """Largest of all elements, 0-d; empty input is rejected. Source: torch.max."""
 
 
-@prototype(dtypes=real, promise="exact")
+@prototype(dtypes=real, guarantee="exact")
 def diopiAmax(ctx: Context, out: Out, self: In, dim: Axes, keepdim: boolean):
     """Largest element along the axes `dim`, without a position. Source: torch.amax."""
 

@@ -16,7 +16,7 @@ STABLE = "the order of equal elements is judged by its meaning"
 @prototype(
     dtypes=real,
     result={"values": same, "indices": position},
-    promise="any",
+    guarantee="any_of",
     ignored=[Ignored(("pStable",), STABLE, read=Read.value)],
     backward="diopiSortBackward",
 )
@@ -30,7 +30,7 @@ def diopiSort(
     """
 
 
-@prototype(dtypes=(*floating, *complexes), argument_dtypes={"indices": index}, promise="exact")
+@prototype(dtypes=(*floating, *complexes), argument_dtypes={"indices": index}, guarantee="exact")
 def diopiSortBackward(
     ctx: Context, grad_input: Out, grad_output: In, dim: Axis, indices: In, sizes: Extents, keepdim: boolean
 ):
@@ -46,7 +46,7 @@ def diopiSortBackward(
 @prototype(
     dtypes=numeric,
     result={"values": same, "indices": position},
-    promise="any",
+    guarantee="any_of",
     ignored=[Ignored(("sorted",), "sorted results are right for either", read=Read.value)],
 )
 def diopiTopk(
@@ -60,7 +60,7 @@ def diopiTopk(
     """
 
 
-@prototype(dtypes=real, result=position, promise="any", ignored=[Ignored(("stable",), STABLE, read=Read.value)])
+@prototype(dtypes=real, result=position, guarantee="any_of", ignored=[Ignored(("stable",), STABLE, read=Read.value)])
 def diopiArgsort(ctx: Context, out: Out, input: In, stable: boolean, dim: Axis | None, descending: boolean):
     """The positions that sort input along axis `dim`, NULL for the last: the `indices` of `diopiSort`.
 
@@ -71,7 +71,7 @@ def diopiArgsort(ctx: Context, out: Out, input: In, stable: boolean, dim: Axis |
 @prototype(
     dtypes=real,
     result={"out": same, "indices": position, "counts": position},
-    promise="any",
+    guarantee="any_of",
     ignored=[Ignored(("sorted",), "the values are always sorted")],
 )
 def diopiUnique(

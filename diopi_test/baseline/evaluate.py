@@ -210,10 +210,10 @@ class Evaluation:
 
     def _one(self, slot: _Slot, dtype: Dtype, amplified: NDArray[np.float64], flushed: NDArray[Any] | None) -> Expected:
         override = self.case.results.get(slot.name) or ResultOverride()
-        inexact, promise = is_inexact(dtype), self.prototype.promise_of(slot.name, slot.number)
+        inexact, guarantee = is_inexact(dtype), self.prototype.guarantee_of(slot.name, slot.number)
         values = _in_reference(slot.array, dtype)
         other = None if flushed is None else _in_reference(flushed, dtype)
-        rounded = inexact and not self.case.is_exact(slot.name) and slot.is_rounded(promise)
+        rounded = inexact and not self.case.is_exact(slot.name) and slot.is_rounded(guarantee)
         if rounded and slot.is_sum:
             amplified = budget.with_unsigned_zeros(values, amplified, dtype)
         return Expected(
@@ -318,10 +318,10 @@ class _Slot:
         """The result with the terms that are declared; without any where none are."""
         return self._result if isinstance(self._result, WithTerms) else WithTerms(self._result, 0.0)
 
-    def is_rounded(self, promise: str) -> bool:
+    def is_rounded(self, guarantee: str) -> bool:
         """Whether the result may differ from the reference by its budget."""
         exact = isinstance(self._result, Exact | Judged)
-        return isinstance(self._result, WithTerms) or (promise == "rounded" and not exact)
+        return isinstance(self._result, WithTerms) or (guarantee == "rounded" and not exact)
 
 
 def _slots(outputs: Sequence[tuple[str, Any]]) -> list[_Slot]:

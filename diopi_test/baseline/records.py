@@ -92,7 +92,7 @@ class BaselineCase:
         prototype = lookup(self.function)
         has_generator = any(parameter.annotation is Generator for parameter in prototype.arguments)
         judged = any(one.judged for value in self.expected.values() for one in entries_of(value))
-        return prototype.promise == "random" or (has_generator and judged)
+        return prototype.guarantee == "random" or (has_generator and judged)
 
     def plain_arguments(self) -> dict[str, Any]:
         """The arguments as the reference takes them, those converted that the standard converts first."""

@@ -38,7 +38,7 @@ def judged_where_stable(made: BaselineCase, evaluation: Evaluation, case: Baseli
     inputs is added to the unit of an element: either side is right, and as likely, so it is no more than R allows. A
     whole number, or an infinity, that changes is not judged.
     """
-    if evaluation.prototype.promise != "rounded":
+    if evaluation.prototype.guarantee != "rounded":
         return made
     plain, rng = made.plain_arguments(), generator(made.id, "far")
     flat = [one for value in made.expected.values() for one in entries_of(value)]

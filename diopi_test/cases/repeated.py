@@ -28,7 +28,7 @@ def repeated_cases(prototype: Prototype, own: Sequence[Case]) -> Iterator[Case]:
 
 def with_other_data(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
     """A basic case with other data, and what it updates in place in another layout; nothing else differs."""
-    if prototype.promise == "random":
+    if prototype.guarantee == "random":
         return  # two calls with equal arguments draw different numbers already
     basic = [case for case in cases if case.smoke and _has_elements(case)]
     chosen = next((case for case in basic if case.dtype is Dtype.float32), next(iter(basic), None))

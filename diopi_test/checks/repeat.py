@@ -23,10 +23,10 @@ PROBLEM = "have other bits"
 def check(sequence: CallSequence) -> Finding | None:
     """A second call with equal inputs gives right results again, and bit for bit the same ones.
 
-    The tensors of the second call are others and lie at other offsets in their storages, by a multiple of 256 bytes: a
-    sound kernel may work, and so round, in another order if the alignment changes. Only right, not equal, need be: the
-    results of functions that promise no bits (`Prototype.repeats_bits`), those whose meaning is judged, and elements
-    the standard leaves open.
+    The second call gets new tensors at other offsets in their storages. The offsets differ by multiples of 256 bytes,
+    because a sound kernel may work, and so round, in another order if the alignment changes. Some results must be right
+    but need not be equal: those of functions that do not guarantee equal bits (`Prototype.repeats_bits`), those whose
+    meaning is judged, and elements that the standard leaves open.
     """
     if sequence.queued is None or sequence.first.run is None:
         return None

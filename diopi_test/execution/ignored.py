@@ -81,7 +81,7 @@ def _targets(prototype: Prototype) -> Mapping[str, tuple[Change, Parameter]]:
 
 
 def _can_be_made(prototype: Prototype, case: BaselineCase, change: Change, parameter: Parameter) -> bool:
-    if parameter.name not in prototype.unread(case.arguments):
+    if parameter.name not in prototype.unread_arguments(case.arguments):
         return False
     given = case.arguments[parameter.name]
     return change(prototype, parameter, given) is not given

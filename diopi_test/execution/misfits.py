@@ -78,7 +78,7 @@ def _is_said(prototype: Prototype, case: BaselineCase, name: str, axis: int, siz
         (other, i)
         for other, sizes in prototype.shapes.items()
         for i, its in enumerate(sizes)
-        if its == size and case.arguments[other] is not None and other not in prototype.unread(case.arguments)
+        if its == size and case.arguments[other] is not None and other not in prototype.unread_arguments(case.arguments)
     ]
     return isinstance(size, int) or size in case.arguments or any(one != (name, axis) for one in others)
 

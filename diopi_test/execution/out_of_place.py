@@ -21,7 +21,7 @@ def out_of_place(case: BaselineCase) -> BaselineCase | None:
     """
     prototype = lookup(case.function)
     plain = _plain_form(prototype)
-    if plain is None or prototype.promise not in ("exact", "rounded"):
+    if plain is None or prototype.guarantee not in ("exact", "rounded"):
         return None
     updated, (result,) = prototype.results[0].name, plain.results
     expected = case.expected[updated]

@@ -79,7 +79,7 @@ def _targets(prototype: Prototype) -> Mapping[str, tuple[Mutation, Parameter]]:
 
 def _flaw(mutation: Mutation, prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     """What a mutation makes of a valid case; nothing is wrong with what is not read in it."""
-    if parameter.name in prototype.unread(case.arguments):
+    if parameter.name in prototype.unread_arguments(case.arguments):
         return None
     return mutation.flaw(prototype, parameter, case)
 

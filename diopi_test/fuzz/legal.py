@@ -57,7 +57,7 @@ def made(known: Known, case: Case) -> BaselineCase:
             computed = make_baseline_case(known.prototype, case)
             _check_elements(known, case, computed)
             _check_results(known, case, computed)
-            if computed.draws and known.prototype.promise != "random":
+            if computed.draws and known.prototype.guarantee != "random":
                 raise IllegalError("what it draws is judged for the data of the cases alone")
             return judged_where_stable(computed, Evaluation(known.prototype, function, case), computed)
     except IllegalError:

@@ -111,7 +111,7 @@ def _facts(prototype: Prototype) -> Iterator[str]:
         yield f"element types: {', '.join(dtype.name for dtype in prototype.dtypes)}"
     for name, dtypes in prototype.argument_dtypes.items():
         yield f"element types of `{name}`: {', '.join(dtype.name for dtype in dtypes)}"
-    yield f"promise: {prototype.promise}"
+    yield f"guarantee: {prototype.guarantee}"
     forms = [p.name for p in prototypes().values() if p.base == prototype.base and p.name != prototype.name]
     for what, names in (("other forms", forms), ("gradient", [prototype.backward] if prototype.backward else [])):
         if names:

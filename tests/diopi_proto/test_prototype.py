@@ -29,7 +29,7 @@ from diopi_proto.parameters import (
     f64,
     i64,
 )
-from diopi_proto.prototype import PROMISES, Prototype, PrototypeError, arithmetic, prototype, registered
+from diopi_proto.prototype import GUARANTEES, Prototype, PrototypeError, arithmetic, prototype, registered
 from diopi_proto.types import Dtype
 from diopi_proto.types import Scalar as Scalar_
 
@@ -77,7 +77,7 @@ def test_a_function_becomes_a_prototype() -> None:
         Parameter("high", In),
         Parameter("alpha", f64),
     )
-    assert (combine.dtypes, combine.promise, combine.backward) == (real, "rounded", "diopiCombineBackward")
+    assert (combine.dtypes, combine.guarantee, combine.backward) == (real, "rounded", "diopiCombineBackward")
     assert combine.returns == "diopiError_t"
 
 
@@ -191,14 +191,14 @@ def test_meaning_is_required() -> None:
     assert registered() == {}
 
 
-def test_promises_are_known() -> None:
-    with pytest.raises(PrototypeError, match=r"diopiRash: promise 'precise' is not one of .*'exact'"):
+def test_an_unknown_guarantee_is_rejected() -> None:
+    with pytest.raises(PrototypeError, match=r"diopiRash: guarantee 'precise' is not one of .*'exact'"):
 
-        @prototype(dtypes=real, promise="precise")
+        @prototype(dtypes=real, guarantee="precise")
         def diopiRash(ctx: Context, out: Out, input: In) -> None:
             """Rash."""
 
-    assert PROMISES == ("exact", "rounded", "any", "random")
+    assert GUARANTEES == ("exact", "rounded", "any_of", "random")
 
 
 def test_unknown_annotations_are_refused() -> None:
@@ -214,7 +214,7 @@ def declare_search() -> Prototype:
         dtypes=real,
         argument_dtypes={"mask": boolean, "start": index},
         result={"values": same, "indices": positions, "state": same},
-        promise="any",
+        guarantee="any_of",
     )
     def diopiSearch(
         ctx: Context,
@@ -290,8 +290,8 @@ def test_what_is_not_read_in_a_call() -> None:
         Ignored(("factor",), "it says how", read=Read.value),
         Ignored(("input",), "all is 0", {"factor": 0}, Read.form),
     )
-    assert pooling.unread(call("avg")) == {"places"}
-    assert pooling.unread(call("max")) == set()
+    assert pooling.unread_arguments(call("avg")) == {"places"}
+    assert pooling.unread_arguments(call("max")) == set()
     assert not pooling.has_effect("places", call("avg"))
     assert pooling.has_effect("places", call("max"))
     assert not pooling.has_effect("factor", call("max"))
@@ -387,8 +387,8 @@ def test_a_gradient_is_what_another_function_names_as_its_own() -> None:
     assert not diopiCombineBackward.repeats_bits
     assert combine.repeats_bits
     assert not replace(combine, unordered=True).repeats_bits
-    assert replace(combine, unordered=True, promise="exact").repeats_bits
-    assert not replace(combine, promise="any").repeats_bits
+    assert replace(combine, unordered=True, guarantee="exact").repeats_bits
+    assert not replace(combine, guarantee="any_of").repeats_bits
 
 
 # What callers pass.

@@ -17,13 +17,13 @@ Bytes = NDArray[np.uint8]
 
 
 class RuntimeCaseError(Exception):
-    """The vendor's functions did something else than they promise; the message says what, and what was expected."""
+    """A runtime function violated its contract; the message says what it did and what was expected."""
 
 
 @final
 @dataclass(frozen=True)
 class RuntimeCase:
-    """A case of the runtime: `run` raises when the vendor's functions don't do what they promise."""
+    """A case of the runtime: `run` raises an error when a runtime function of the vendor violates its contract."""
 
     name: str
     run: Callable[[BaseVendor], None]

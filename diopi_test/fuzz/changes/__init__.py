@@ -37,7 +37,7 @@ OF_DRAWS: tuple[Change, ...] = (other_sizes, other_shapes)
 
 def changes_for(known: Known) -> Sequence[Change]:
     """The changes that a function's calls may have."""
-    return OF_DRAWS if known.prototype.promise == "random" else CHANGES
+    return OF_DRAWS if known.prototype.guarantee == "random" else CHANGES
 
 
 def fits(known: Known, case: Case) -> bool:

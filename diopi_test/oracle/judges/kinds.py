@@ -1,4 +1,4 @@
-"""Kinds of promise that several answers can keep, each proved by itself."""
+"""Checkers for the kinds of guarantee that several results can satisfy."""
 
 from __future__ import annotations
 

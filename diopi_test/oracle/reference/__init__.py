@@ -37,8 +37,8 @@ class WithTerms(Remark):
     Both broadcast to the result; eps times them is added to the error budget (docs/budgets.md): the eps of float32 for
     the `terms` of a computation, which is done in float32 at least; that of the result's own type for what may be
     `stored` in it on the way, as where operators follow each other. A result with terms, even 0, is rounded although
-    its function promises exact results in general. Zeros that sums leave have no sign; those of products are `signed`.
-    Where `exact` is true nothing is rounded, as where the result is what was there before.
+    its function guarantees exact results in general. Zeros that sums leave have no sign; those of products are
+    `signed`. Where `exact` is true nothing is rounded, as where the result is what was there before.
     """
 
     terms: Any

@@ -26,7 +26,7 @@ Form = tuple[Any, tuple[int, ...], tuple[int, ...]]
 
 def is_random(function: str) -> bool:
     """Whether a function draws random numbers."""
-    return lookup(function).promise == "random"
+    return lookup(function).guarantee == "random"
 
 
 def _generator_of(function: str) -> str:

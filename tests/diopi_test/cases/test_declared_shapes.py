@@ -54,7 +54,7 @@ def _of_results(prototype: Prototype, case: Case, shapes: dict[str, tuple[int, .
 def _of_sizes(prototype: Prototype, case: Case, shapes: dict[str, tuple[int, ...]]) -> Iterator[str]:
     sizes: dict[int | str, int] = {}
     for name, declared in prototype.shapes.items():
-        if name in prototype.unread(case.arguments) or name not in shapes:
+        if name in prototype.unread_arguments(case.arguments) or name not in shapes:
             continue
         if len(declared) != len(shapes[name]):
             yield f"{name} has the shape {shapes[name]}, the prototype says {declared}"

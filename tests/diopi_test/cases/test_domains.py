@@ -1,4 +1,4 @@
-"""Domains draw what they promise, for every element type."""
+"""Domains sample only values that they are defined to contain, for every element type."""
 
 from collections.abc import Iterable
 

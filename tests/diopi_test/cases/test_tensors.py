@@ -1,4 +1,4 @@
-"""What the makers of tensors promise of the values drawn."""
+"""The functions that generate tensors sample the values that their docstrings specify."""
 
 from __future__ import annotations
 

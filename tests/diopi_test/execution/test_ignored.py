@@ -32,7 +32,7 @@ TRIED = 3
 FACTS = [
     pytest.param(prototype, fact, argument, id=f"{name}-{number}-{argument}")
     for name, prototype in prototypes().items()
-    if reference_of(name) is not None and prototype.promise != "random"  # what is drawn differs in any case
+    if reference_of(name) is not None and prototype.guarantee != "random"  # what is drawn differs in any case
     for number, fact in enumerate(prototype.ignored)
     for argument in fact.arguments
     if not prototype.parameter(argument).is_result or fact.read is not Read.nothing  # else it stays as it is
