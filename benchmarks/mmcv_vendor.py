@@ -1,7 +1,7 @@
-"""MMCV's own operators on the CPU as a vendor, `mmcv_vendor:vendor`, made for `mmcv_judge.py`.
+"""MMCV's own operators on the CPU as a vendor, `mmcv_vendor:vendor`, made for `mmcv_comparison.py`.
 
-It needs the package MMCV 2.2.0, built with its operators, on the path (docs/mmcv_judge.md). What one of its operators
-takes is read from its signature; where a name differs from the prototype's, `OPERATORS` says so.
+It needs the package MMCV 2.2.0, built with its operators, on the path (docs/mmcv_comparison.md). What one of its
+operators takes is read from its signature; where a name differs from the prototype's, `OPERATORS` says so.
 """
 
 from __future__ import annotations

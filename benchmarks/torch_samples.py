@@ -6,8 +6,8 @@
 Samples are those of `torch.testing._internal.common_methods_invocations.op_db` in one element type, the first of each
 operator, or of each N-th one. Results and gradients are compared with the CPU's; of operators that draw, or leave
 memory as it is, the shapes and types. A line an operator, with what fell back; then how many ended how, and how many
-samples did of those that call operators which are in the table. With --compare each call of a function is judged too,
-by `diopi_torch.autocompare`.
+samples did of those that call operators which are in the table. With --compare the script also checks each call of a
+function, by `diopi_torch.autocompare`.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=3, help="of each operator")
     parser.add_argument("--first", type=int, default=0, help="number of the operator to begin with")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="each N-th operator")
-    parser.add_argument("--compare", action="store_true", help="judge each call of a function, which takes long")
+    parser.add_argument("--compare", action="store_true", help="check each call of a function, which takes long")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if not options.compare:

@@ -19,7 +19,7 @@ FORBIDDEN = {
     "diopi_engine/proto": {"lib_rt", "diopi_impl", "jax", "torch"},
     "diopi_test": {"diopi_torch", "diopi_engine", "torch"},
     "diopi_test/oracle/reference": {"jax", "torch", "diopi_impl", "ml_dtypes"},
-    "diopi_test/oracle/judges": {"jax", "torch", "diopi_impl", "ml_dtypes"},
+    "diopi_test/oracle/validators": {"jax", "torch", "diopi_impl", "ml_dtypes"},
     "diopi_test/cases": {"jax", "torch", "diopi_impl"},
 }
 CHAPTERS = (
@@ -177,8 +177,8 @@ def test_reading_a_stored_file_imports_no_reference(reader: str) -> None:
     assert not [name for name in loaded if name.startswith("diopi_test.oracle") or name == "scipy"]
 
 
-def test_a_judge_borrows_nothing_from_the_reference() -> None:
-    seen = [(path, name) for path in modules("diopi_test/oracle/judges") for name in project_imports(path)]
+def test_validators_import_nothing_from_the_reference() -> None:
+    seen = [(path, name) for path in modules("diopi_test/oracle/validators") for name in project_imports(path)]
     assert seen
     assert not [(path, name) for path, name in seen if name.startswith("oracle.reference")]
 

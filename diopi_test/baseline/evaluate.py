@@ -29,8 +29,8 @@ from diopi_test.cases.formats import FloatArray, is_inexact, ulp
 from diopi_test.cases.model import Case, ResultOf, ResultOverride, Values
 from diopi_test.oracle import budget, overflow
 from diopi_test.oracle.reference import (
+    AnyOf,
     Exact,
-    Judged,
     PartlySpecified,
     Reference,
     WithTerms,
@@ -223,7 +223,7 @@ class Evaluation:
             self._unit(slot, values, amplified, dtype) if rounded else None,
             None if other is None or np.array_equal(values, other, equal_nan=inexact) else other,
             slot.specified,
-            isinstance(slot.output, Judged),
+            isinstance(slot.output, AnyOf),
         )
 
     @staticmethod
@@ -234,7 +234,7 @@ class Evaluation:
 
 def _open_where_lost(expected: Expected, in_range: NDArray[Any]) -> Expected:
     """An expectation that is open where the result may be lost on the way because numbers leave the type's range."""
-    if expected.judged:
+    if expected.needs_validator:
         return expected
     lost = overflow.is_lost(expected.values, _in_reference(in_range, expected.dtype), expected.unit, expected.dtype)
     if not lost.any():
@@ -320,7 +320,7 @@ class _Slot:
 
     def is_rounded(self, guarantee: str) -> bool:
         """Whether the result may differ from the reference by its budget."""
-        exact = isinstance(self._result, Exact | Judged)
+        exact = isinstance(self._result, Exact | AnyOf)
         return isinstance(self._result, WithTerms) or (guarantee == "rounded" and not exact)
 
 

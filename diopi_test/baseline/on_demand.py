@@ -20,7 +20,7 @@ from diopi_test.baseline.generate import versions
 from diopi_test.baseline.manifest_writer import Lister, ManifestWriter
 from diopi_test.baseline.parallel import Spread
 from diopi_test.baseline.records import BaselineCase, entries_of
-from diopi_test.baseline.stable import judged_where_stable
+from diopi_test.baseline.stable import restrict_to_stable
 from diopi_test.cases.model import Case, CaseClass
 from diopi_test.cases.open_calls import why_open
 from diopi_test.oracle.reference import reference_of
@@ -151,4 +151,4 @@ def _with_results(prototype: Prototype, case: Case) -> BaselineCase:
     if why_open(prototype, case):
         case = replace(case, case_class=CaseClass.open)
     computed = make_baseline_case(prototype, case)
-    return judged_where_stable(computed, Evaluation(prototype, function, case), computed)
+    return restrict_to_stable(computed, Evaluation(prototype, function, case), computed)

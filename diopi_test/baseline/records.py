@@ -38,7 +38,8 @@ class Expected:
         unit: s + ulp + eps·m of each element, of which its error is at most K; None where the result must be exact.
         flushed: the reference's result if subnormal inputs are taken for zero, where that differs.
         specified: which elements the standard specifies; None where it is all of them.
-        judged: whether `values` is one of several right results, so that its meaning decides and not equality.
+        needs_validator: whether `values` is one of several valid results, so that the function's validator decides
+            whether an actual result is valid.
     """
 
     values: NDArray[Any]
@@ -47,7 +48,7 @@ class Expected:
     unit: FloatArray | None = None
     flushed: NDArray[Any] | None = None
     specified: NDArray[np.bool_] | None = None
-    judged: bool = False
+    needs_validator: bool = False
 
 
 def tensors_in(value: Any) -> list[BaselineTensor]:
@@ -91,8 +92,8 @@ class BaselineCase:
         """Whether results are drawn at random: in all calls of the function, or in this one, from its generator."""
         prototype = lookup(self.function)
         has_generator = any(parameter.annotation is Generator for parameter in prototype.arguments)
-        judged = any(one.judged for value in self.expected.values() for one in entries_of(value))
-        return prototype.guarantee == "random" or (has_generator and judged)
+        needs_validator = any(one.needs_validator for value in self.expected.values() for one in entries_of(value))
+        return prototype.guarantee == "random" or (has_generator and needs_validator)
 
     def plain_arguments(self) -> dict[str, Any]:
         """The arguments as the reference takes them, those converted that the standard converts first."""

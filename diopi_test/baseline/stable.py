@@ -1,4 +1,4 @@
-"""Cases whose data nobody chose, judged by what holds on both sides of the jumps that the data may lie at."""
+"""Restrict the expected results of random cases to what holds on both sides of a discontinuity."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class UnstableError(ValueError):
     """The shape of a result depends on rounding, so that nothing can be compared with it."""
 
 
-def judged_where_stable(made: BaselineCase, evaluation: Evaluation, case: BaselineCase) -> BaselineCase:
-    """A case judged by no more than what holds on both sides of a jump (a rounded quotient, the bound of a window).
+def restrict_to_stable(made: BaselineCase, evaluation: Evaluation, case: BaselineCase) -> BaselineCase:
+    """Restrict a case to what holds on both sides of a jump (a rounded quotient, the bound of a window).
 
     The author of a case keeps its data away from jumps; of drawn data nobody does. A jump within K half-ulps of the
     inputs is added to the unit of an element: either side is right, and as likely, so it is no more than R allows. A
-    whole number, or an infinity, that changes is not judged.
+    whole number, or an infinity, that changes is not specified.
     """
     if evaluation.prototype.guarantee != "rounded":
         return made
@@ -50,11 +50,11 @@ def judged_where_stable(made: BaselineCase, evaluation: Evaluation, case: Baseli
         if any([array.shape for array in arrays] != [one.values.shape for one in flat] for arrays in moved):
             raise UnstableError("the shape of its result hangs on rounding")
         jumps = [np.maximum(j, _jump(one.values, *m)) for j, one, *m in zip(jumps, flat, *moved, strict=True)]
-    judged = iter([_one_judged(one, jump) for one, jump in zip(flat, jumps, strict=True)])
+    restricted = iter([_restrict(one, jump) for one, jump in zip(flat, jumps, strict=True)])
     return replace(
         made,
         expected={
-            name: [next(judged) for _ in value] if isinstance(value, list) else value and next(judged)
+            name: [next(restricted) for _ in value] if isinstance(value, list) else value and next(restricted)
             for name, value in made.expected.items()
         },
     )
@@ -107,7 +107,7 @@ def _jump(values: NDArray[Any], halfway: NDArray[Any], there: NDArray[Any]) -> N
     return np.where(finite.all(0), jump, np.where(finite.any(0), np.inf, 0.0))
 
 
-def _one_judged(one: Expected, jump: NDArray[Any]) -> Expected:
+def _restrict(one: Expected, jump: NDArray[Any]) -> Expected:
     lost = ~np.isfinite(jump)
     if lost.any():
         one = replace(one, specified=~lost if one.specified is None else one.specified & ~lost)

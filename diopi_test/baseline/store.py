@@ -293,7 +293,7 @@ class BaselineFile:
         values, dtype = arrays["values"], Dtype[value["dtype"]]
         if "budget_ulps" in arrays:
             arrays["unit"] = units.from_ulps(compact.widened(arrays.pop("budget_ulps")), values, dtype)
-        return Expected(dtype=dtype, layout=value["layout"], judged=value.get("judged", False), **arrays)
+        return Expected(dtype=dtype, layout=value["layout"], needs_validator=value.get("judged", False), **arrays)
 
 
 def _encode_case(case: BaselineCase, block: _Block) -> dict[str, Any]:
@@ -330,7 +330,7 @@ def _encode_expected(value: Expected | list[Expected] | None, block: _Block) -> 
     record: dict[str, Any] = {"dtype": value.dtype.name, "layout": value.layout}
     arrays = {"values": value.values, **_units(value, block), "flushed": value.flushed, "specified": value.specified}
     record |= {name: block.add(array) for name, array in arrays.items() if array is not None}
-    if value.judged:
+    if value.needs_validator:
         record["judged"] = True
     return record
 

@@ -114,10 +114,10 @@ def unary(prototype: Prototype) -> Iterator[Case]:
     ]
     usual = (on(shapes, {"input": DOMAINS[prototype.base]}) for shapes in ALL)
     cases = elementwise_cases(prototype, [*usual, *specials(prototype), *further])
-    return (_judged(prototype.base, case) for case in cases)
+    return (_classified(prototype.base, case) for case in cases)
 
 
-def _judged(function: str, case: Case) -> Case:
+def _classified(function: str, case: Case) -> Case:
     """The case with its class, and why it is weak if it is."""
     is_inexact = category(case.dtype) > 1
     if function == "diopiAbs" and case.dtype is Dtype.bool:

@@ -1,7 +1,7 @@
 """The checks, one module each: what must hold of a call, or of the calls of a sequence.
 
 A check gives one finding, or None where it does not apply. Imports what calls leave behind (`execution`), expectations
-(`baseline`) and the oracle's budgets and judges; never a vendor.
+(`baseline`), error budgets and validators (`oracle`); never a vendor.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from diopi_test.checks import (
     inputs,
     layout,
     leaks,
-    meaning,
     order,
     repeat,
+    validity,
     values,
     written,
 )
@@ -31,7 +31,7 @@ CHECKS: tuple[Callable[[CallRecord], Finding | None], ...] = (
     form.check,
     written.check,
     values.check,
-    meaning.check,
+    validity.check,
     draws.check,
     inputs.check,
     gaps.check,

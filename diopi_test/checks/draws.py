@@ -23,7 +23,7 @@ def _states(run: CallRecord) -> Iterator[str]:
 
     Of several generators, some may have rested.
     """
-    drawn = any(expected.judged and record.values.size for record, expected in run.results())
+    drawn = any(expected.needs_validator and record.values.size for record, expected in run.results())
     drawn &= not run.prototype.is_gradient
     advances = [(generator.after[1] - generator.before[1]) % _OFFSETS for generator in run.generators]
     for generator, advance in zip(run.generators, advances, strict=True):
@@ -41,7 +41,7 @@ def _repetition(run: CallRecord) -> Iterator[str]:
     if run.again is None:
         return
     for (one, expected), (other, _) in zip(run.results(), run.again.results(), strict=True):
-        if expected.judged and one.values.tobytes() != other.values.tobytes():
+        if expected.needs_validator and one.values.tobytes() != other.values.tobytes():
             yield f"{one.name} differs when the call is repeated from the same generator state"
     if [g.after for g in run.generators] != [g.after for g in run.again.generators]:
         yield "the generator advances differently when the call is repeated from the same state"

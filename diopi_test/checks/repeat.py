@@ -25,8 +25,8 @@ def check(sequence: CallSequence) -> Finding | None:
 
     The second call gets new tensors at other offsets in their storages. The offsets differ by multiples of 256 bytes,
     because a sound kernel may work, and so round, in another order if the alignment changes. Some results must be right
-    but need not be equal: those of functions that do not guarantee equal bits (`Prototype.repeats_bits`), those whose
-    meaning is judged, and elements that the standard leaves open.
+    but need not be equal: those of functions that do not guarantee equal bits (`Prototype.repeats_bits`), those that
+    a validator decides about, and elements that the standard leaves open.
     """
     if sequence.queued is None or sequence.first.run is None:
         return None
@@ -47,7 +47,7 @@ def _repeats_bits(prototype: Prototype) -> bool:
 def _differences(first: CallRecord, again: CallRecord) -> Iterator[Difference]:
     """Where the bits of the results differ."""
     for (one, expected), (other, _) in zip(first.results(), again.results(), strict=True):
-        if expected.judged or is_same(one.values, other.values):
+        if expected.needs_validator or is_same(one.values, other.values):
             continue
         if (differ := _differ(one.values, other.values, expected)).any():
             yield where.locate_in(again, other, PROBLEM, differ, one.values)

@@ -46,7 +46,7 @@ class Comparison:
 def check(run: CallRecord) -> Finding:
     """Every result element is exact or within its budget, and the errors' root mean square is at most R.
 
-    A result whose meaning is judged is left to its judge.
+    The check `validity` covers results that need a validator.
     """
     problems: list[str] = []
     places: list[Difference] = []
@@ -104,7 +104,7 @@ class _Result:
 
 def _results(run: CallRecord) -> Iterator[_Result]:
     for record, expected in run.results():
-        if not expected.judged:
+        if not expected.needs_validator:
             strides = record.strides if record.shape == expected.values.shape else ()
             yield _Result(record.name, record.values, expected, strides)
     for value in run.values:

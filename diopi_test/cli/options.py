@@ -29,7 +29,7 @@ from diopi_test.cases.selection import LEVELS, WHOLE_LEVELS, level_of_model
 from diopi_test.harness import output
 from diopi_test.harness.collection import RUNTIME, collect_level, collect_runtime
 from diopi_test.harness.keywords import SelectionError
-from diopi_test.harness.options import known_checks
+from diopi_test.harness.options import known_checks, rename_check
 from diopi_test.harness.output import Terminal
 from diopi_test.harness.selection import NOT, FailedCases, Selection, Shard, check_names
 
@@ -304,10 +304,14 @@ def selection_options(*fields: str) -> Callable[[Callable[..., Any]], Callable[.
 
 
 def _known_names(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of checks; wrong usage if there is no such check."""
+    """Return the current names of checks; wrong usage if a check does not exist."""
+    for name in names:
+        if rename_check(name) != name:
+            click.echo(f"--check {name} is deprecated: use --check {rename_check(name)}", err=True)
+    current = tuple(map(rename_check, names))
     with _as_usage():
-        check_names("--check", names, known_checks)
-    return names
+        check_names("--check", current, known_checks)
+    return current
 
 
 INT32_ALIASES = ("--four-bytes", "--four_bytes")
@@ -323,7 +327,7 @@ def _or_alias(context: click.Context, option: click.Parameter, value: bool) -> b
     return value or context.meta.get(INT32_ALIASES[0], False)
 
 
-judging_options = _all_of(
+check_options = _all_of(
     [
         click.option(
             "--check",
@@ -332,7 +336,7 @@ judging_options = _all_of(
             metavar="[no-]NAME",
             callback=_known_names,
             shell_complete=completing(known_checks),
-            help="Only this check judges, or with no- all but it. May be given more than once.",
+            help="Evaluate only this check; with no-, all checks except this one. Can be repeated.",
         ),
         click.option(
             "--max-failures", type=click.IntRange(min=1), help="Stop after so many cases that did not succeed."

@@ -15,13 +15,13 @@ import click
 
 from diopi_test.cli.options import (
     Unusable,
+    check_options,
     completing,
     console,
     dask_option,
     data_option,
     default_workers,
     durations_option,
-    judging_options,
     level_option,
     list_cases,
     output_option,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 @selection_options()
 @workers_option
 @dask_option
-@judging_options
+@check_options
 @click.option(
     "--waivers",
     multiple=True,

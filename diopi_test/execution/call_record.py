@@ -124,7 +124,7 @@ class GeneratorRecord:
 @final
 @dataclass(frozen=True)
 class CallRecord:
-    """Everything there is to judge about one successful call.
+    """The observable effects of one successful call, for the checks.
 
     Attributes:
         prototype, case: what was called with what.

@@ -73,7 +73,7 @@ class CallSequence:
     """The calls of one case.
 
     Attributes:
-        first: the call whose results are judged. Its inputs had arrived on the device.
+        first: the call whose results are checked. Its inputs had arrived on the device.
         queued: the same call with tensors elsewhere in memory and the copies of its inputs still in the stream's queue;
             None where the first went wrong, and at other levels than smoke.
         waited: as `queued`, but with inputs that had arrived; None unless `queued` went wrong.

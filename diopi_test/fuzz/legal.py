@@ -18,7 +18,7 @@ from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.evaluate import Evaluation, make_baseline_case
 from diopi_test.baseline.records import BaselineCase, entries_of, tensors_in
-from diopi_test.baseline.stable import UnstableError, judged_where_stable
+from diopi_test.baseline.stable import UnstableError, restrict_to_stable
 from diopi_test.cases.data import generator
 from diopi_test.cases.formats import is_inexact
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec, tensors_of
@@ -59,7 +59,7 @@ def made(known: Known, case: Case) -> BaselineCase:
             _check_results(known, case, computed)
             if computed.draws and known.prototype.guarantee != "random":
                 raise IllegalError("what it draws is judged for the data of the cases alone")
-            return judged_where_stable(computed, Evaluation(known.prototype, function, case), computed)
+            return restrict_to_stable(computed, Evaluation(known.prototype, function, case), computed)
     except IllegalError:
         raise
     except UnstableError as error:

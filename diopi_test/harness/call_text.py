@@ -109,8 +109,8 @@ def _results(parameter: Parameter, case: BaselineCase, refused: bool, full: bool
 
 def _demands(expected: Expected) -> Iterator[str]:
     """How exact a result must be."""
-    if expected.judged:
-        yield "one of several right answers, its meaning is judged; for example"
+    if expected.needs_validator:
+        yield "one of several valid results; a validator decides whether a result is valid. For example"
     elif expected.unit is None:
         yield "exact"
     elif expected.unit.size:

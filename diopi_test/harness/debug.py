@@ -44,7 +44,7 @@ def debug(
     Args:
         vendor_name: as `find_vendor` takes it.
         path: of the baseline file; None for a case of the runtime.
-        options: how the case is run and judged.
+        options: how the case is run and checked.
         say: takes the lines for the user, at once.
     """
     faulthandler.enable(all_threads=True)

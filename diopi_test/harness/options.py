@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from diopi_test.harness.selection import Selection, check_names, is_named
+from diopi_test.harness.selection import NOT, Selection, check_names, is_named
 
 TIMEOUT = 120.0
 """Seconds after which a case counts as hanging, if nobody says."""
@@ -23,6 +23,17 @@ OF_REFUSALS = ("refused", "untouched")
 
 CONVERSIONS = ("nhwc", "int32_indices")
 """The options that name a conversion of `diopi_test.execution.conversions`."""
+
+
+RENAMED_CHECKS = {"meaning": "validity"}
+"""Current names of checks, by the names under which older versions report them."""
+
+
+def rename_check(name: str) -> str:
+    """Return the current name of a check; `name`, with `no-` before it or not, may be the name in an older version."""
+    prefix = NOT if name.startswith(NOT) else ""
+    check = name.removeprefix(NOT)
+    return prefix + RENAMED_CHECKS.get(check, check)
 
 
 def known_checks() -> list[str]:
@@ -50,17 +61,16 @@ class Limits:
 
 @dataclass(frozen=True)
 class CaseOptions:
-    """How each case is run and judged.
-
+    """How each case is run and checked.
     Attributes:
-        judging: the names of the checks that judge; None for all.
+        enabled_checks: the names of the checks that decide the verdict; None for all.
         conversions: the names of those each case goes through, see `diopi_test.execution.conversions`.
         dump: the folder into which what fails is written; None for none.
         perf: whether the calls of cases that pass are timed.
         draws_inputs: whether inputs are drawn again, for which the fork server imports the oracle.
     """
 
-    judging: tuple[str, ...] | None = None
+    enabled_checks: tuple[str, ...] | None = None
     conversions: tuple[str, ...] = ()
     dump: Path | None = None
     perf: bool = False
@@ -81,7 +91,7 @@ class RunOptions:
         memory: MiB a device process may have; None for any number.
         max_lost: cases of a function that may crash, hang or run out of memory before the rest of it is not run.
         max_failures: after how many cases that did not succeed the run stops; None for never.
-        checks: the names of the checks that judge, with `no-` before them of those that don't; empty for all.
+        checks: the names of the enabled checks, or with `no-` before them of the disabled ones; empty for all.
         nhwc, int32_indices: the conversions each case goes through, see `diopi_test.execution.conversions`.
         waivers: files of waivers.
         dump: the folder into which what fails is written; None for none.
@@ -111,6 +121,7 @@ class RunOptions:
     perf: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "checks", tuple(map(rename_check, self.checks)))
         check_names("--check", self.checks, known_checks)
 
     @property
@@ -120,12 +131,12 @@ class RunOptions:
 
     @property
     def of_cases(self) -> CaseOptions:
-        """How a case is run and judged."""
+        """How a case is run and checked."""
         from diopi_test.cases.selection import LEVELS
 
-        judging = tuple(name for name in known_checks() if is_named(name, self.checks)) if self.checks else None
+        enabled_checks = tuple(name for name in known_checks() if is_named(name, self.checks)) if self.checks else None
         conversions = tuple(name for name in CONVERSIONS if getattr(self, name))
-        return CaseOptions(judging, conversions, self.dump, self.perf, LEVELS[self.level].is_drawn)
+        return CaseOptions(enabled_checks, conversions, self.dump, self.perf, LEVELS[self.level].is_drawn)
 
     def command(self) -> str:
         """A command line that repeats the run, in one process, where the cases come in exactly the same order."""

@@ -29,13 +29,13 @@ def run_case(
     vendor: BaseVendor,
     device: Device,
     case: BaselineCase,
-    judging: Container[str] | None = None,
+    enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Run `case` on `vendor`, whose device is `device`, and judge it; nothing of the suite's stays allocated.
+    """Run `case` on `vendor`, whose device is `device`, and check its results; the suite leaves nothing allocated.
 
-    A case of the smoke level is called more than once, see `CallSequence`. `judging` has the names of the checks that
-    count, None stands for all; `observe` takes what the calls left behind.
+    A case of the smoke level is called more than once, see `CallSequence`. `enabled_checks` has the names of the checks
+    that count, None stands for all; `observe` takes what the calls left behind.
     """
     if not vendor.has(case.function):
         return Outcome(Verdict.not_implemented, f"{vendor.name} does not implement {case.function}")
@@ -48,7 +48,7 @@ def run_case(
     if observe:
         observe(sequence.records)
     compared = [finding for compare in COMPARISONS if (finding := compare(sequence)) is not None]
-    return judge_findings([*sequence.findings, *compared], judging)
+    return derive_outcome([*sequence.findings, *compared], enabled_checks)
 
 
 def _attempt(vendor: BaseVendor, device: Device, case: BaselineCase, mode: CallMode) -> Attempt:
@@ -104,9 +104,9 @@ def _out_of_place(vendor: BaseVendor, device: Device, case: BaselineCase) -> Cal
     return None
 
 
-def judge_findings(findings: Sequence[Finding], judging: Container[str] | None) -> Outcome:
-    """Passed if every check that is `judging` passed, all if that is None; else failed."""
-    heard = [finding for finding in findings if judging is None or finding.check in judging]
+def derive_outcome(findings: Sequence[Finding], enabled_checks: Container[str] | None) -> Outcome:
+    """Derive the outcome from the enabled checks, all if None: passed if every one of them passed, else failed."""
+    heard = [finding for finding in findings if enabled_checks is None or finding.check in enabled_checks]
     message = "; ".join(f"{finding.check}: {finding.message}" for finding in heard if not finding.passed)
     return Outcome(Verdict.failed if message else Verdict.passed, message, heard)
 

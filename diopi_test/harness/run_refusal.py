@@ -11,7 +11,7 @@ from diopi_test.execution.call import Call
 from diopi_test.execution.flaw import Flaw
 from diopi_test.execution.refusals import NegativeCase
 from diopi_test.execution.verdict import Finding, Outcome, Verdict
-from diopi_test.harness.run_case import Observe, judge_findings
+from diopi_test.harness.run_case import Observe, derive_outcome
 from lib_rt import Device
 
 
@@ -19,10 +19,10 @@ def run_negative_case(
     vendor: BaseVendor,
     device: Device,
     negative: NegativeCase,
-    judging: Container[str] | None = None,
+    enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Call `vendor` with `negative`, on its device `device`, and judge how it refuses; nothing stays allocated."""
+    """Call `vendor` with `negative` on `device`, and check that it rejects the call; nothing stays allocated."""
     case = negative.case
     if not vendor.has(case.function):
         return Outcome(Verdict.not_implemented, f"{vendor.name} does not implement {case.function}")
@@ -33,7 +33,7 @@ def run_negative_case(
     if code is Error.NoImplement:
         return Outcome(Verdict.not_implemented, f"{code.name}: {last_error}")
     findings = [check(run) for check in (untouched.check, inputs.check, guards.check)]
-    return judge_findings([_refused(negative.flaw, code, last_error), *findings], judging)
+    return derive_outcome([_refused(negative.flaw, code, last_error), *findings], enabled_checks)
 
 
 def _refused(flaw: Flaw, code: Error, last_error: str) -> Finding:

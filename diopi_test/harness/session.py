@@ -66,7 +66,7 @@ class Session:
         if self._options.dump is not None:
             outcome = self._run_and_dump(made, self._options.dump)
         else:
-            outcome = run_made(self.vendor, self.device, made, self._options.judging)
+            outcome = run_made(self.vendor, self.device, made, self._options.enabled_checks)
         is_timed = self._options.perf and outcome.verdict is Verdict.passed and made.flaw is None
         return self._timed(outcome, made.case) if is_timed else outcome
 
@@ -85,7 +85,7 @@ class Session:
     def _run_and_dump(self, made: MadeCase, folder: Path) -> Outcome:
         """Run a case, and write what it was given and made into a file if it does not pass."""
         records: dict[str, CallRecord] = {}
-        outcome = run_made(self.vendor, self.device, made, self._options.judging, records.update)
+        outcome = run_made(self.vendor, self.device, made, self._options.enabled_checks, records.update)
         if outcome.verdict not in UNSUCCESSFUL:
             return outcome
         try:
@@ -111,10 +111,10 @@ def run_made(
     vendor: BaseVendor,
     device: Device,
     made: MadeCase,
-    judging: Container[str] | None = None,
+    enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
     """Run a case of whatever kind, see `run_case`."""
     if made.flaw is not None:
-        return run_negative_case(vendor, device, NegativeCase(made.case, made.flaw), judging, observe)
-    return run_case(vendor, device, made.case, judging, observe)
+        return run_negative_case(vendor, device, NegativeCase(made.case, made.flaw), enabled_checks, observe)
+    return run_case(vendor, device, made.case, enabled_checks, observe)

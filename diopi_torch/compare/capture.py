@@ -15,7 +15,7 @@ from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.model import Case, tensors_of
 from diopi_test.fuzz.findings import CallsWriter
 from diopi_torch.compare.calls import RecordedCall
-from diopi_torch.compare.judged import UnjudgedError, expected
+from diopi_torch.compare.comparison import NotComparableError, compute_expected
 from diopi_torch.compare.observation import Observation
 from diopi_torch.fallback import operator_name
 from diopi_torch.functions import Performed, watched
@@ -67,8 +67,8 @@ class Capture(Observation):
             return
         self._seen.add(likeness)
         try:
-            self._stored[function].append(expected(recorded.prototype, case))
-        except UnjudgedError as error:
+            self._stored[function].append(compute_expected(recorded.prototype, case))
+        except NotComparableError as error:
             self.left_out[f"{function}: {error}"] += 1
 
     def _write(self) -> None:

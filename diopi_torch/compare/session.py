@@ -1,4 +1,4 @@
-"""Accuracy compared as a program runs: each call of chosen operators judged, told, and put into the suite's report."""
+"""Compare the accuracy of chosen operators while a program runs, and report each call as the suite does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from diopi_test.harness.records import CaseRecord, VendorInfo
 from diopi_test.harness.run_case import with_findings
 from diopi_torch.backend import backend, chosen_vendor
 from diopi_torch.compare.calls import RecordedCall
-from diopi_torch.compare.judged import UnjudgedError, expected, judged
+from diopi_torch.compare.comparison import NotComparableError, compute_expected, derive_call_outcome
 from diopi_torch.compare.observation import Observation
 from diopi_torch.compare.on_cpu import CpuCall
 from diopi_torch.compare.outputs import ComparedTensor, Known, compared
@@ -41,7 +41,7 @@ MAX_CAPTURED_CASES = 8
 
 @final
 @dataclass(frozen=True)
-class JudgedCall:
+class ComparedCall:
     """A function's call within that of an operator.
 
     Attributes:
@@ -65,8 +65,8 @@ class JudgedCall:
         return Collected(self.function, self.label, self.dtype.name).record(self.outcome, self.seconds)
 
 
-def perform_judged(call: FunctionCall, perform: Performed, label: str) -> tuple[Mapping[str, Any], JudgedCall]:
-    """Make a function's call, and judge it; what the vendor made, and how the call ended."""
+def perform_compared(call: FunctionCall, perform: Performed, label: str) -> tuple[Mapping[str, Any], ComparedCall]:
+    """Perform a function's call and check it; return the vendor's results and the compared call."""
     recorded = RecordedCall.from_call(call)
     began = time.perf_counter()
     returned = perform()
@@ -74,16 +74,18 @@ def perform_judged(call: FunctionCall, perform: Performed, label: str) -> tuple[
     seconds = time.perf_counter() - began
     case = recorded.case(label)
     try:
-        wanted = expected(recorded.prototype, case)
-    except UnjudgedError as error:
-        outcome = Outcome(Verdict.passed, "", [Finding("reference", True, f"not judged: {error}")])
-        return returned, JudgedCall(call.function, case.label, case.dtype, None, outcome, {}, seconds)
+        wanted = compute_expected(recorded.prototype, case)
+    except NotComparableError as error:
+        outcome = Outcome(Verdict.passed, "", [Finding("reference", True, f"not compared: {error}")])
+        return returned, ComparedCall(call.function, case.label, case.dtype, None, outcome, {}, seconds)
     record = recorded.left_behind(wanted, returned)
     tensors = {name: content.tensor for name, content in recorded.contents.items()}
     tensors |= {name: value for name, value in returned.items() if isinstance(value, torch.Tensor)}
     results = [(tensors[tensor.name], expected) for tensor, expected in record.results()]
     known = {tensor.data_ptr(): Known(expected, tensor.stride()) for tensor, expected in results}
-    return returned, JudgedCall(call.function, case.label, case.dtype, wanted, judged(record), known, seconds)
+    return returned, ComparedCall(
+        call.function, case.label, case.dtype, wanted, derive_call_outcome(record), known, seconds
+    )
 
 
 @final
@@ -120,14 +122,14 @@ class Comparison(Observation):
 
     def observe(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], serve: Callable[[], Any]) -> Any:
         """Have an operator done, and compare what it gives and leaves behind."""
-        name, calls = operator_name(operator), list[JudgedCall]()
+        name, calls = operator_name(operator), list[ComparedCall]()
         with self._lock:
             self._number += 1
             label = f"{name}-{self._number}"
 
         def watch(call: FunctionCall, perform: Performed) -> Mapping[str, Any]:
-            results, judged_call = perform_judged(call, perform, f"{label}.{len(calls)}" if calls else label)
-            calls.append(judged_call)
+            results, compared_call = perform_compared(call, perform, f"{label}.{len(calls)}" if calls else label)
+            calls.append(compared_call)
             return results
 
         before = CpuCall(operator, named)
@@ -139,7 +141,7 @@ class Comparison(Observation):
             self._take(name, calls, tensors)
         return returned
 
-    def _take(self, name: str, calls: list[JudgedCall], tensors: Sequence[ComparedTensor]) -> None:
+    def _take(self, name: str, calls: list[ComparedCall], tensors: Sequence[ComparedTensor]) -> None:
         """Tell and count how a call of an operator ended."""
         incorrect = [tensor for tensor in tensors if not tensor.is_correct]
         if calls:
@@ -157,7 +159,7 @@ class Comparison(Observation):
                 self._say(f"  {call.function}[{call.label}]: {call.outcome.message}")
             self._record(call)
 
-    def _record(self, call: JudgedCall) -> None:
+    def _record(self, call: ComparedCall) -> None:
         """Keep how a function's call ended, and it itself if it failed, unless there are many such."""
         if self._report is None or self._writer is None:
             return

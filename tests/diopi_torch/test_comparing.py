@@ -128,7 +128,7 @@ def test_what_nobody_can_say_is_told(on: Callable[[Any], Any], tmp_path: Path, c
     assert "result: not compared: the CPU can't do it: argmax(): does not support bool input" in capsys.readouterr().err
     (case,) = read_report(tmp_path / "r.json")["cases"]
     assert case["verdict"] == "passed"
-    assert {"check": "reference", "passed": True, "message": f"not judged: {REFUSED}"} in case["checks"]
+    assert {"check": "reference", "passed": True, "message": f"not compared: {REFUSED}"} in case["checks"]
 
 
 def test_of_several_calls_the_operator_has_the_budget(

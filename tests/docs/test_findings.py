@@ -131,7 +131,7 @@ EXAMPLES: Mapping[str, Example] = {
     "values": Example(
         "that is off by 0.1 % in every other column", "diopiAdd", "float32-row", corrupted(scaled_columns)
     ),
-    "meaning": Example(
+    "validity": Example(
         "that finds the right values, at other positions",
         "diopiSort",
         "float32-equals-ascending-None",

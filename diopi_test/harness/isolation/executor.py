@@ -67,7 +67,7 @@ class _Repetition:
     neighbour: str
     attempts: int = 1
 
-    def judged(self, alone: Outcome) -> Outcome:
+    def resolve(self, alone: Outcome) -> Outcome:
         """The outcome, now that there is a second one."""
         if alone.verdict not in UNSUCCESSFUL and self.before.verdict in UNSUCCESSFUL:
             ran = f"in a process in which {self.neighbour} had run before" if self.attempts == 1 else "at first"
@@ -275,7 +275,7 @@ class Executor:
             first = repetition or _Repetition(outcome, neighbour, 0)
             self._again.append((due, _Repetition(first.before, first.neighbour, attempts + 1)))
             return
-        outcome = repetition.judged(outcome) if repetition else outcome
+        outcome = repetition.resolve(outcome) if repetition else outcome
         self._confirmed[due.case.function] += wrong
         self._lost[due.case.function] += outcome.verdict in LOST
         self._report(due.case, outcome, seconds)

@@ -8,9 +8,9 @@ from importlib import import_module
 from diopi_proto.families import load_families
 
 
-def import_judges() -> None:
-    """Import the judges of all families, and with them `scipy.stats`."""
-    load_families("diopi_test.oracle.judges")
+def import_validators() -> None:
+    """Import the validators of all families, and with them `scipy.stats`."""
+    load_families("diopi_test.oracle.validators")
 
 
 @cache

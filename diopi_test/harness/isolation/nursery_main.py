@@ -20,7 +20,7 @@ from typing import Any, NoReturn, final
 from diopi_impl.native.library import prepare
 from diopi_test.baseline.codec import from_json
 from diopi_test.harness.isolation.device_main import serve
-from diopi_test.harness.isolation.imports import import_judges, import_oracle
+from diopi_test.harness.isolation.imports import import_oracle, import_validators
 from diopi_test.harness.isolation.lifeline import end_with
 from diopi_test.harness.isolation.messages import CHUNK, MessageReader, frame
 from diopi_test.harness.options import CaseOptions
@@ -141,6 +141,6 @@ def main(control: int, parent: int) -> None:
     """Serve the process `parent` over the socket whose file descriptor is `control`."""
     end_with(parent)
     prepare()
-    import_judges()
+    import_validators()
     gc.freeze()  # what was imported stays, and need not be copied when the collector visits it
     Nursery(socket.socket(fileno=control)).run()

@@ -55,10 +55,10 @@ class Exact(Remark):
 
 @final
 @dataclass(frozen=True)
-class Judged(Remark):
+class AnyOf(Remark):
     """One of several right results, where ties or a free order leave a choice.
 
-    What a vendor gives is not compared with it: the function's judge (`diopi_test.oracle.judges`) proves it right.
+    What a vendor gives is not compared with it: the function's judge (`diopi_test.oracle.validators`) proves it right.
     """
 
 

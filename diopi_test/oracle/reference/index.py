@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import Exact, Judged, PartlySpecified, WithTerms, bare, reference
+from diopi_test.oracle.reference import AnyOf, Exact, PartlySpecified, WithTerms, bare, reference
 from diopi_test.oracle.reference.conversion import converted
 from diopi_test.oracle.reference.products import in_any_order, sum_to
 from diopi_test.oracle.reference.sums import accumulated, norm_terms, repetition_at
@@ -57,12 +57,12 @@ def _added(base: Array, places: Places, values: Array) -> WithTerms | Exact:
     return WithTerms(total, accumulated(count, magnitudes, squares, total, repetition_at(numbers, values, count)))
 
 
-def _written(base: Array, places: Places, values: Any) -> Exact | Judged:
+def _written(base: Array, places: Places, values: Any) -> Exact | AnyOf:
     """`base` with `values` written at `places`; any one of them where there are several for one."""
     out = base.copy()
     np.atleast_1d(out)[places] = values
     numbers = numbers_of(base.shape, places)
-    return Judged(out) if len(np.unique(numbers)) < numbers.size else Exact(out)
+    return AnyOf(out) if len(np.unique(numbers)) < numbers.size else Exact(out)
 
 
 # By lists of index tensors and masks
@@ -86,7 +86,7 @@ def index_backward(zeros_like_input: Array, indices: Sequence[Array | None], gra
 @reference("diopiIndexPut")
 def index_put(
     input: Array, values: Array, indices: Sequence[Array | None], accumulate: bool
-) -> WithTerms | Exact | Judged:
+) -> WithTerms | Exact | AnyOf:
     put = _added if accumulate else _written
     return put(input, selection(indices), values)
 
@@ -257,7 +257,7 @@ def used_part(src: Array, index: Array) -> Array:
 def scatter_scalar(input: Array, dim: int, value: Any, index: Array, reduce: str | None, *, out: ResultOverride) -> Any:
     src = np.full(index.shape, np.asarray(value).astype(input.dtype))
     result = _scattered(_scatters(out)[reduce or ""], input, dim, src, index)
-    return Exact(result.value) if isinstance(result, Judged) else result  # all values are one
+    return Exact(result.value) if isinstance(result, AnyOf) else result  # all values are one
 
 
 def _multiplied(base: Array, places: Places, values: Array, dtype: Dtype | None) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import Judged, WithTerms, reference
+from diopi_test.oracle.reference import AnyOf, WithTerms, reference
 from diopi_test.oracle.reference.geometry import (
     Polygon,
     area,
@@ -139,10 +139,10 @@ def drops_turned(corners: Sequence[Polygon], threshold: float, least: float = 0.
 
 
 @reference("diopiNmsMmcv")
-def nms(dets: Array, scores: Array, iou_threshold: float, offset: int) -> Array | Judged:
+def nms(dets: Array, scores: Array, iou_threshold: float, offset: int) -> Array | AnyOf:
     order = np.argsort(-scores, kind="stable")
     kept = np.array(suppressed(list(order), drops_upright(dets, iou_threshold, offset)), np.int64)
-    return kept if len(np.unique(scores)) == len(scores) else Judged(kept)
+    return kept if len(np.unique(scores)) == len(scores) else AnyOf(kept)
 
 
 @reference("diopiNmsRotatedMmcv")
@@ -177,8 +177,8 @@ def points_in_polygons(points: Array, polygons: Array) -> Array:
 
 
 @reference("diopiMinAreaPolygonsMmcv")
-def min_area_polygons(pointsets: Array) -> Judged:
-    return Judged(np.reshape([_smallest_rectangle(points(row)) for row in pointsets], (len(pointsets), 8)))
+def min_area_polygons(pointsets: Array) -> AnyOf:
+    return AnyOf(np.reshape([_smallest_rectangle(points(row)) for row in pointsets], (len(pointsets), 8)))
 
 
 def _smallest_rectangle(corners: Polygon) -> Array:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from diopi_test.oracle.budget import NEAR
-from diopi_test.oracle.reference import Judged, WithTerms, reference
+from diopi_test.oracle.reference import AnyOf, WithTerms, reference
 from diopi_test.oracle.reference.sums import accumulated
 
 Array = NDArray[Any]
@@ -102,14 +102,14 @@ def softmax_focal_loss_backward(
 # Point sets
 
 
-def _nearest(points: Array, others: Array) -> tuple[Array, Array | Judged]:
+def _nearest(points: Array, others: Array) -> tuple[Array, Array | AnyOf]:
     """For each point the squared distance to the nearest of the others, and its position."""
     distances = np.square(points[:, :, np.newaxis] - others[:, np.newaxis]).sum(-1)
     if not distances.size:
         return np.zeros(points.shape[:2]), np.zeros(points.shape[:2], np.int64)
     nearest, positions = distances.min(-1), distances.argmin(-1)
     near = np.less_equal(distances, nearest[..., np.newaxis] * (1 + NEAR)).sum(-1) > 1
-    return nearest, Judged(positions) if near.any() else positions
+    return nearest, AnyOf(positions) if near.any() else positions
 
 
 @reference("diopiChamferDistanceMmcv")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import Judged, WithTerms, reference
+from diopi_test.oracle.reference import AnyOf, WithTerms, reference
 from diopi_test.oracle.reference.products import with_terms
 
 Array = NDArray[Any]
@@ -95,19 +95,17 @@ def _furthest(distances_from: Callable[[int], Array], points: int, count: int) -
 
 
 @reference("diopiFurthestPointSamplingMmcv")
-def furthest_point_sampling(temp_tensor: Array, points_xyz: Array, B: int, N: int, num_points: int) -> Judged:
+def furthest_point_sampling(temp_tensor: Array, points_xyz: Array, B: int, N: int, num_points: int) -> AnyOf:
     def chosen(points: Array) -> Array:
         return _furthest(lambda i: _squared_distances(points[i : i + 1], points)[0], len(points), num_points)
 
-    return Judged(np.reshape([chosen(points) for points in points_xyz], (len(points_xyz), num_points)))
+    return AnyOf(np.reshape([chosen(points) for points in points_xyz], (len(points_xyz), num_points)))
 
 
 @reference("diopiFurthestPointSamplingWithDistMmcv")
-def furthest_point_sampling_with_dist(
-    temp_tensor: Array, points_dist: Array, B: int, N: int, num_points: int
-) -> Judged:
+def furthest_point_sampling_with_dist(temp_tensor: Array, points_dist: Array, B: int, N: int, num_points: int) -> AnyOf:
     rows = [_furthest(one.__getitem__, one.shape[0], num_points) for one in points_dist]
-    return Judged(np.reshape(rows, (points_dist.shape[0], num_points)))
+    return AnyOf(np.reshape(rows, (points_dist.shape[0], num_points)))
 
 
 # Nearest points
@@ -124,9 +122,9 @@ def _nearest(centers: Array, points: Array, count: int, missing: float) -> tuple
 
 
 @reference("diopiKnnMmcv")
-def knn(xyz_tensor: Array, new_xyz_tensor: Array, b: int, n: int, m: int, nsample: int) -> tuple[Judged, WithTerms]:
+def knn(xyz_tensor: Array, new_xyz_tensor: Array, b: int, n: int, m: int, nsample: int) -> tuple[AnyOf, WithTerms]:
     nearest, indices = _nearest(new_xyz_tensor, xyz_tensor, nsample, FAR)
-    return Judged(indices), WithTerms(nearest, 0.0)
+    return AnyOf(indices), WithTerms(nearest, 0.0)
 
 
 @reference("diopiThreeNnMmcv")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import Exact, Judged, PartlySpecified, Remark, WithTerms, reference
+from diopi_test.oracle.reference import AnyOf, Exact, PartlySpecified, Remark, WithTerms, reference
 from diopi_test.oracle.reference.products import plus, with_terms
 
 Array = NDArray[Any]
@@ -49,7 +49,7 @@ def hard_voxelize(
         own = points_of_cell[cell][:max_points]
         collected[voxel, : len(own)], numbers[voxel] = points[own], len(own)
         places[voxel] = cells[first[cell]]
-    told = (collected, places, numbers) if deterministic else map(Judged, (collected, places, numbers))
+    told = (collected, places, numbers) if deterministic else map(AnyOf, (collected, places, numbers))
     return *told, np.asarray(len(in_order))
 
 

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import Judged, PartlySpecified, reference
+from diopi_test.oracle.reference import AnyOf, PartlySpecified, reference
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 
 
-def _drawn(shape: Shape | None) -> Judged:
+def _drawn(shape: Shape | None) -> AnyOf:
     """A result that is left to chance."""
     if shape is None:
         raise ValueError("the case must give the shape of a tensor that is only filled")
-    return Judged(np.zeros(shape))
+    return AnyOf(np.zeros(shape))
 
 
 def _uncertain(shape: Shape | None, certain: bool, value: float) -> Any:

@@ -156,4 +156,6 @@ def draw_with(fault: Fault, case: BaselineCase, sources: Sequence[Generator], ca
 
 
 def _is_left_to_chance(case: BaselineCase) -> bool:
-    return any(entry.judged and entry.values.size for value in case.expected.values() for entry in entries_of(value))
+    return any(
+        entry.needs_validator and entry.values.size for value in case.expected.values() for entry in entries_of(value)
+    )

@@ -37,7 +37,7 @@ def _each_expected(
         corrupted = False
         for name, arrays in answer.results.items():
             for number, expected in enumerate(entries_of(answer.case.expected[name])):
-                by_chance = expected.judged and answer.case.draws
+                by_chance = expected.needs_validator and answer.case.draws
                 wrong = change(arrays[number], expected) if of_draws or not by_chance else None
                 if wrong is not None:
                     corrupted |= _is_wrong(wrong.reshape(arrays[number].shape), arrays[number], expected.specified)

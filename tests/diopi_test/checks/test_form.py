@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 @pytest.fixture
-def judge() -> Iterator[Callable[[str, str, Callable[..., Array]], Outcome]]:
+def run_vendor_case() -> Iterator[Callable[[str, str, Callable[..., Array]], Outcome]]:
     """Runs one case on a vendor that has nothing but this implementation of its function."""
     vendor = Vendor("one function", "1", HostRuntime().functions(), host_addressable=True)
     device = vendor.open_device()
@@ -32,24 +32,24 @@ def judge() -> Iterator[Callable[[str, str, Callable[..., Array]], Outcome]]:
     device.close()
 
 
-def test_a_result_in_the_wrong_order_fails(judge: Callable[..., Outcome]) -> None:
+def test_a_result_in_the_wrong_order_fails(run_vendor_case: Callable[..., Outcome]) -> None:
     def row_by_row(input: Array, memoryFormat: int) -> Array:
         return np.ascontiguousarray(input)
 
-    outcome = judge("diopiContiguous", "float32-channels-last", row_by_row)
+    outcome = run_vendor_case("diopiContiguous", "float32-channels-last", row_by_row)
     assert outcome.verdict is Verdict.failed
     assert outcome.message == "form: out has strides (12, 4, 2, 1), expected (12, 1, 6, 3)"
 
 
-def test_a_result_in_the_order_asked_for_passes(judge: Callable[..., Outcome]) -> None:
+def test_a_result_in_the_order_asked_for_passes(run_vendor_case: Callable[..., Outcome]) -> None:
     def channels_innermost(input: Array, memoryFormat: int) -> Array:
         return np.moveaxis(np.ascontiguousarray(np.moveaxis(input, 1, -1)), -1, 1)
 
-    assert judge("diopiContiguous", "float32-channels-last", channels_innermost).verdict is Verdict.passed
+    assert run_vendor_case("diopiContiguous", "float32-channels-last", channels_innermost).verdict is Verdict.passed
 
 
-def test_elsewhere_the_order_is_the_callees_affair(judge: Callable[..., Outcome]) -> None:
+def test_elsewhere_the_order_is_the_callees_affair(run_vendor_case: Callable[..., Outcome]) -> None:
     def column_by_column(in_: Array, format: int) -> Array:
         return np.asfortranarray(in_)
 
-    assert judge("diopiNativeMemoryFormatCast", "float32-matrix", column_by_column).verdict is Verdict.passed
+    assert run_vendor_case("diopiNativeMemoryFormatCast", "float32-matrix", column_by_column).verdict is Verdict.passed

@@ -11,7 +11,7 @@ from diopi_proto.types import Error
 from diopi_test.execution.verdict import Verdict
 
 
-def judged(corrupt: Corruption, label: str = "float32-matrix") -> Any:
+def run_corrupted(corrupt: Corruption, label: str = "float32-matrix") -> Any:
     return outcome_of(FaultyVendor("faulty", corrupt), "diopiSqrt", label)
 
 
@@ -28,19 +28,19 @@ def strides_ignored(arguments: dict[str, Any]) -> None:
 
 
 def test_strides_must_not_be_ignored() -> None:
-    outcome = judged(strides_ignored)
+    outcome = run_corrupted(strides_ignored)
     assert failed_checks(outcome) == ["layout"]
     assert "layout: with inputs in another layout: values: out: " in outcome.message
 
 
 def test_right_results_are_the_same_for_another_layout() -> None:
-    outcome = judged(lambda arguments: None)
+    outcome = run_corrupted(lambda arguments: None)
     assert outcome.verdict is Verdict.passed
     assert "layout" in [finding.check for finding in outcome.findings]
 
 
 def test_layouts_are_tried_in_one_element_type() -> None:
-    outcome = judged(strides_ignored, "float16-matrix")
+    outcome = run_corrupted(strides_ignored, "float16-matrix")
     assert baseline_case("diopiSqrt", "float16-matrix").smoke
     assert outcome.verdict is Verdict.passed
     assert "layout" not in [finding.check for finding in outcome.findings]
@@ -48,11 +48,11 @@ def test_layouts_are_tried_in_one_element_type() -> None:
 
 @pytest.mark.parametrize(("code", "failed"), [(Error.ErrorOccurred, ["layout"]), (Error.NoImplement, [])])
 def test_only_what_is_not_implemented_may_be_refused(code: Error, failed: list[str]) -> None:
-    outcome = judged(lambda arguments: None if is_contiguous(arguments["input"]) else code)
+    outcome = run_corrupted(lambda arguments: None if is_contiguous(arguments["input"]) else code)
     assert failed_checks(outcome) == failed
 
 
 def test_what_such_a_call_does_to_memory_is_told_by_the_check_of_it() -> None:
-    outcome = judged(lambda arguments: None if is_contiguous(arguments["input"]) else input_written(arguments))
+    outcome = run_corrupted(lambda arguments: None if is_contiguous(arguments["input"]) else input_written(arguments))
     assert failed_checks(outcome) == ["inputs"]
     assert "inputs: in a call with inputs in another layout, " in outcome.message

@@ -12,12 +12,12 @@ from diopi_test.execution.verdict import Verdict
 from lib_rt import Context, Tensor
 
 
-def judged(corrupt: Any) -> Any:
+def run_corrupted(corrupt: Any) -> Any:
     return outcome_of(FaultyVendor("leaky", corrupt), "diopiSqrt", "float32-matrix")
 
 
 def test_what_belongs_to_the_call_is_released_with_it() -> None:
-    outcome = judged(lambda arguments: arguments["out"].context.require_tensor((3,), Dtype.float32) and None)
+    outcome = run_corrupted(lambda arguments: arguments["out"].context.require_tensor((3,), Dtype.float32) and None)
     assert outcome.verdict is Verdict.passed
     assert "leaks" in [finding.check for finding in outcome.findings]
 
@@ -29,7 +29,7 @@ def test_bare_memory_of_every_call_is_a_leak() -> None:
         device = arguments["out"].context.device
         kept.append((device, device.malloc(64)))
 
-    outcome = judged(allocate)
+    outcome = run_corrupted(allocate)
     assert failed_checks(outcome) == ["leaks"]
     assert "a second call left 0 tensors and 1 pieces of device memory allocated" in outcome.message
 
@@ -43,7 +43,7 @@ def test_tensors_of_another_context_are_a_leak(where: Place) -> None:
         context.require_tensor((3,), Dtype.float32, memory_kind=where)
         kept.append(context)
 
-    outcome = judged(make_tensor)
+    outcome = run_corrupted(make_tensor)
     assert failed_checks(outcome) == ["leaks"]
     assert "a second call left 1 tensors" in outcome.message
 
@@ -56,5 +56,5 @@ def test_what_is_kept_for_the_next_call_is_none() -> None:
         if device not in tables:
             tables[device] = Tensor.empty(Context(device), (256,), Dtype.float32)
 
-    assert judged(look_up).verdict is Verdict.passed
+    assert run_corrupted(look_up).verdict is Verdict.passed
     assert len(tables) == 1

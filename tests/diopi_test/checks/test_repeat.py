@@ -27,20 +27,20 @@ class Calls:
         return self._corrupt(arguments) if self._corrupted(self.number) else None
 
 
-def judged(corrupt: Corruption, function: str = "diopiSqrt", label: str = "float32-matrix") -> Any:
+def run_corrupted(corrupt: Corruption, function: str = "diopiSqrt", label: str = "float32-matrix") -> Any:
     return outcome_of(FaultyVendor("faulty", corrupt), function, label)
 
 
 def test_equal_bits_are_a_repetition() -> None:
     calls = Calls(off_by_an_ulp, lambda number: True)  # wrong by an ulp, which the budget allows, each time
-    outcome = judged(calls)
+    outcome = run_corrupted(calls)
     assert outcome.verdict is Verdict.passed
     assert "repeat" in [finding.check for finding in outcome.findings]
     assert calls.number == 3  # the third is for the check of layouts
 
 
 def test_other_bits_within_the_budget_are_none() -> None:
-    outcome = judged(Calls(off_by_an_ulp, lambda number: number == 2))
+    outcome = run_corrupted(Calls(off_by_an_ulp, lambda number: number == 2))
     assert failed_checks(outcome) == ["repeat"]
     assert "out: 1 of 35 elements have other bits, the first at (6, 4)" in outcome.message
 
@@ -50,14 +50,14 @@ def test_state_that_calls_leave_behind_shows() -> None:
         arguments["out"].view()[...] *= 2
 
     calls = Calls(added_up, lambda number: number > 1)
-    outcome = judged(calls)
+    outcome = run_corrupted(calls)
     assert failed_checks(outcome) == ["repeat"]
     assert "repeat: a second call: values: out: 35 of 35 elements are wrong" in outcome.message
     assert calls.number == 3  # the third tells that the inputs' being on their way is not the reason
 
 
 def test_a_second_call_must_not_fail() -> None:
-    outcome = judged(Calls(lambda arguments: Error.ErrorOccurred, lambda number: number > 1))
+    outcome = run_corrupted(Calls(lambda arguments: Error.ErrorOccurred, lambda number: number > 1))
     assert failed_checks(outcome) == ["repeat"]
     assert "repeat: a second call: ErrorOccurred: corrupted" in outcome.message
 
@@ -66,7 +66,7 @@ def test_a_second_call_must_not_fail() -> None:
     ("corrupt", "check"), [(byte_after, "guards"), (input_written, "inputs"), (gap_written, "gaps")]
 )
 def test_what_a_second_call_does_to_memory_is_told_by_the_check_of_it(corrupt: Corruption, check: str) -> None:
-    outcome = judged(Calls(corrupt, lambda number: number > 1))
+    outcome = run_corrupted(Calls(corrupt, lambda number: number > 1))
     assert failed_checks(outcome) == [check]
     assert f"{check}: in a second call, " in outcome.message
 
@@ -79,14 +79,14 @@ def test_where_tensors_lie_must_not_matter() -> None:
         with np.errstate(invalid="ignore"):
             np.copyto(out.view(), np.sqrt(contents).reshape(out.shape))
 
-    outcome = judged(start_of_storage)
+    outcome = run_corrupted(start_of_storage)
     assert failed_checks(outcome) == ["repeat"]
 
 
 def test_where_several_answers_are_right_a_second_one_may_differ() -> None:
     """Equal elements may come in any order, and in another order each time."""
     calls = Calls(_equal_neighbours_swapped, lambda number: number == 2)
-    assert judged(calls, "diopiSort", "bool-rows").verdict is Verdict.passed
+    assert run_corrupted(calls, "diopiSort", "bool-rows").verdict is Verdict.passed
     assert calls.number == 2
 
 
@@ -103,7 +103,7 @@ def _equal_neighbours_swapped(arguments: dict[str, Any]) -> None:
 
 def test_a_call_that_went_wrong_is_not_repeated() -> None:
     calls = Calls(element_off_by_ulps(100), lambda number: True)
-    outcome = judged(calls)
+    outcome = run_corrupted(calls)
     assert failed_checks(outcome) == ["values"]
     assert "repeat" not in [finding.check for finding in outcome.findings]
     assert calls.number == 1
@@ -112,5 +112,5 @@ def test_a_call_that_went_wrong_is_not_repeated() -> None:
 def test_only_cases_of_the_smoke_level_are_repeated() -> None:
     assert not baseline_case("diopiSqrt", "float32-scalar").smoke
     calls = Calls(off_by_an_ulp, lambda number: number > 1)
-    assert judged(calls, label="float32-scalar").verdict is Verdict.passed
+    assert run_corrupted(calls, label="float32-scalar").verdict is Verdict.passed
     assert calls.number == 1

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from diopi_test.cli.options import (
-    judging_options,
+    check_options,
     list_cases,
     selection_options,
     vendor_option,
@@ -24,14 +24,14 @@ Given = dict[str, Any]
 
 
 def parsed(*words: object) -> tuple[Result, Given]:
-    """What a command with all options of selecting and judging makes of these words."""
+    """Return what a command with all options for selection and checks makes of these words."""
     given: Given = {}
 
     @click.command()
     @vendor_option
     @click.option("--level")
     @selection_options()
-    @judging_options
+    @check_options
     @workers_option
     def command(selection: Selection, **options: Any) -> None:
         given.update(options, selection=selection)
@@ -75,7 +75,7 @@ def test_the_words_of_a_selection_make_it_again(report: Path) -> None:
     assert given["selection"] == selection
 
 
-def test_the_command_of_a_run_selects_and_judges_the_same(report: Path) -> None:
+def test_the_command_of_a_run_selects_and_checks_the_same(report: Path) -> None:
     options = RunOptions(
         "any vendor",
         selection=everything(report),
@@ -91,12 +91,20 @@ def test_the_command_of_a_run_selects_and_judges_the_same(report: Path) -> None:
     )
 
 
-def test_the_command_of_a_case_judges_it_as_the_run_does(report: Path) -> None:
+def test_the_command_of_a_case_checks_it_as_the_run_does(report: Path) -> None:
     options = RunOptions("any", selection=everything(report), checks=("values",), max_failures=4, nhwc=True)
     done, given = parsed(*shlex.split(options.command_of("diopiCos[int8-a]"))[2:])
     assert done.exit_code == 0, done.output
     assert given["selection"] == Selection(cases=("diopiCos[int8-a]",), seed=7)
     assert (given["checks"], given["nhwc"], given["max_failures"]) == (("values",), True, None)
+
+
+def test_former_name_of_a_check_is_deprecated() -> None:
+    done, given = parsed("--check", "no-meaning", "--check", "no-values")
+    assert done.exit_code == 0, done.output
+    assert given["checks"] == ("no-validity", "no-values")
+    (line,) = done.stderr.splitlines()
+    assert "no-meaning" in line and "no-validity" in line
 
 
 @pytest.mark.parametrize(

@@ -91,11 +91,11 @@ def test_indices_come_in_int32() -> None:
 
 
 def test_positions_are_expected_in_int32_and_stay_what_they_are() -> None:
-    expected = Expected(np.array([1, 2]), Dtype.int64, judged=True)
+    expected = Expected(np.array([1, 2]), Dtype.int64, needs_validator=True)
     converted = int32_indices(made("diopiSort", {"input": tensor(2, dtype=Dtype.int64)}, indices=expected))
     narrow = converted.expected["indices"]
     assert isinstance(narrow, Expected)
-    assert (narrow.dtype, narrow.judged) == (Dtype.int32, True)
+    assert (narrow.dtype, narrow.needs_validator) == (Dtype.int32, True)
     assert narrow.values is expected.values
     assert converted.arguments["input"].dtype is Dtype.int64, "numbers are no indices"
 

@@ -172,7 +172,7 @@ def test_what_can_not_be_made_is_refused() -> None:
 
 
 @pytest.fixture
-def judge() -> Iterator[Callable[..., Outcome]]:
+def run_vendor_case() -> Iterator[Callable[..., Outcome]]:
     """Runs one case on a vendor, on a device that must be empty afterwards."""
     devices = []
 
@@ -189,31 +189,33 @@ def judge() -> Iterator[Callable[..., Outcome]]:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_jax_cpu_serves(judge: Callable[..., Outcome], function: str) -> None:
+def test_jax_cpu_serves(run_vendor_case: Callable[..., Outcome], function: str) -> None:
     for label in labels(function):
-        outcome = judge(find_vendor("diopi_impl.jax_cpu:vendor"), function, label)
+        outcome = run_vendor_case(find_vendor("diopi_impl.jax_cpu:vendor"), function, label)
         assert outcome.verdict is Verdict.passed, f"{function}[{label}]: {outcome.message}"
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_torch_cpu_serves(judge: Callable[..., Outcome], function: str) -> None:
+def test_torch_cpu_serves(run_vendor_case: Callable[..., Outcome], function: str) -> None:
     for label in labels(function):
-        outcome = judge(find_vendor("diopi_impl.torch_cpu:vendor"), function, label)
+        outcome = run_vendor_case(find_vendor("diopi_impl.torch_cpu:vendor"), function, label)
         assert outcome.verdict in (Verdict.passed, Verdict.not_implemented), f"{function}[{label}]: {outcome.message}"
 
 
-def test_refusing_what_nobody_reads_fails(judge: Callable[..., Outcome]) -> None:
+def test_refusing_what_nobody_reads_fails(run_vendor_case: Callable[..., Outcome]) -> None:
     vendor = careless.CarelessVendor("careless", careless.refuses)
-    outcome = judge(vendor, "diopiLayerNormBackward", "callers-bias-null")
+    outcome = run_vendor_case(vendor, "diopiLayerNormBackward", "callers-bias-null")
     assert (outcome.verdict, outcome.message) == (Verdict.failed, "ErrorOccurred: no")
 
 
-def test_reading_what_nobody_reads_fails(judge: Callable[..., Outcome]) -> None:
+def test_reading_what_nobody_reads_fails(run_vendor_case: Callable[..., Outcome]) -> None:
     def adds_the_bias(arguments: Sequence[Any], results: list[Any]) -> careless.Answer:
         results[0].write(np.zeros(results[0].shape, np.float32) + arguments[6].numpy().sum())
         return careless.trusts(arguments, results)
 
-    outcome = judge(careless.CarelessVendor("greedy", adds_the_bias), "diopiLayerNormBackward", "callers-bias-shape")
+    outcome = run_vendor_case(
+        careless.CarelessVendor("greedy", adds_the_bias), "diopiLayerNormBackward", "callers-bias-shape"
+    )
     assert outcome.verdict is Verdict.failed
     assert "values: " in outcome.message

@@ -231,7 +231,7 @@ def test_what_can_not_be_made_is_refused() -> None:
 
 
 @pytest.fixture
-def judge() -> Iterator[Callable[..., Outcome]]:
+def run_vendor_case() -> Iterator[Callable[..., Outcome]]:
     """Runs one negative case on a vendor, on a device that must be empty afterwards."""
     devices = []
 
@@ -252,18 +252,18 @@ def refused_by(answer: Any, name: str = "careless") -> BaseVendor:
 
 
 @pytest.mark.parametrize("function", SAMPLE)
-def test_jax_cpu_refuses(judge: Callable[..., Outcome], function: str) -> None:
+def test_jax_cpu_refuses(run_vendor_case: Callable[..., Outcome], function: str) -> None:
     for label in labels(function):
-        outcome = judge(find_vendor("diopi_impl.jax_cpu:vendor"), function, label)
+        outcome = run_vendor_case(find_vendor("diopi_impl.jax_cpu:vendor"), function, label)
         assert outcome.verdict is Verdict.passed, f"{function}[{label}]: {outcome.message}"
         assert [finding.check for finding in outcome.findings] == ["refused", "untouched", "inputs", "guards"]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 @pytest.mark.parametrize("function", SAMPLE)
-def test_torch_cpu_refuses(judge: Callable[..., Outcome], function: str) -> None:
+def test_torch_cpu_refuses(run_vendor_case: Callable[..., Outcome], function: str) -> None:
     for label in labels(function):
-        outcome = judge(find_vendor("diopi_impl.torch_cpu:vendor"), function, label)
+        outcome = run_vendor_case(find_vendor("diopi_impl.torch_cpu:vendor"), function, label)
         assert outcome.verdict in (Verdict.passed, Verdict.not_implemented), f"{function}[{label}]: {outcome.message}"
 
 
@@ -290,45 +290,47 @@ def test_torch_cpu_refuses(judge: Callable[..., Outcome], function: str) -> None
         (careless.changes_inputs, "negative-out-shape", Verdict.failed, "bytes of input changed, the first at"),
     ],
 )
-def test_verdicts(judge: Callable[..., Outcome], answer: Any, label: str, verdict: Verdict, message: str) -> None:
-    outcome = judge(refused_by(answer), "diopiSoftmax", label)
+def test_verdicts(
+    run_vendor_case: Callable[..., Outcome], answer: Any, label: str, verdict: Verdict, message: str
+) -> None:
+    outcome = run_vendor_case(refused_by(answer), "diopiSoftmax", label)
     assert outcome.verdict is verdict
     assert message in outcome.message
 
 
-def test_what_is_updated_in_place_must_stay(judge: Callable[..., Outcome]) -> None:
-    outcome = judge(refused_by(careless.writes_first), "diopiAddInp", "negative-other-shape")
+def test_what_is_updated_in_place_must_stay(run_vendor_case: Callable[..., Outcome]) -> None:
+    outcome = run_vendor_case(refused_by(careless.writes_first), "diopiAddInp", "negative-other-shape")
     assert outcome.verdict is Verdict.failed
     assert "untouched: 4 bytes of input changed" in outcome.message
 
 
-def test_every_entry_of_an_array_of_results_must_stay(judge: Callable[..., Outcome]) -> None:
-    outcome = judge(refused_by(careless.writes_first), "diopiSplitWithSizes", "negative-dim-after-the-last")
+def test_every_entry_of_an_array_of_results_must_stay(run_vendor_case: Callable[..., Outcome]) -> None:
+    outcome = run_vendor_case(refused_by(careless.writes_first), "diopiSplitWithSizes", "negative-dim-after-the-last")
     assert "untouched: 4 bytes of outs.1 changed" in outcome.message
 
 
-def test_nothing_is_handed_back(judge: Callable[..., Outcome]) -> None:
-    outcome = judge(refused_by(careless.refuses, "generous"), "diopiNonzero", "negative-input-dtype")
+def test_nothing_is_handed_back(run_vendor_case: Callable[..., Outcome]) -> None:
+    outcome = run_vendor_case(refused_by(careless.refuses, "generous"), "diopiNonzero", "negative-input-dtype")
     assert outcome.verdict is Verdict.failed
     assert outcome.message == "untouched: out was handed back"
 
 
-def test_a_byte_beside_a_result_is_seen(judge: Callable[..., Outcome]) -> None:
+def test_a_byte_beside_a_result_is_seen(run_vendor_case: Callable[..., Outcome]) -> None:
     def spills(arguments: Any, results: list[Tensor]) -> tuple[Error, str]:
         import ctypes
 
         ctypes.c_ubyte.from_address(results[0].storage_ptr + results[0].storage_nbytes).value ^= 1
         return Error.ErrorOccurred, "no"
 
-    outcome = judge(refused_by(spills), "diopiSoftmax", "negative-dim-after-the-last")
+    outcome = run_vendor_case(refused_by(spills), "diopiSoftmax", "negative-dim-after-the-last")
     assert outcome.verdict is Verdict.failed
     assert outcome.message.startswith("guards: ")
 
 
-def test_what_a_vendor_lacks_is_not_implemented(judge: Callable[..., Outcome]) -> None:
+def test_what_a_vendor_lacks_is_not_implemented(run_vendor_case: Callable[..., Outcome]) -> None:
     vendor = refused_by(careless.trusts)
     vendor.has = lambda name: False  # type: ignore[method-assign]  # a vendor of nothing
-    outcome = judge(vendor, "diopiSoftmax", "negative-input-null")
+    outcome = run_vendor_case(vendor, "diopiSoftmax", "negative-input-null")
     assert (outcome.verdict, outcome.message) == (
         Verdict.not_implemented,
         "careless does not implement diopiSoftmax",

@@ -1,4 +1,4 @@
-"""The options of a run: the checks that judge."""
+"""The options of a run: the enabled checks."""
 
 import pytest
 
@@ -8,8 +8,15 @@ from diopi_test.harness.options import CaseOptions, RunOptions, known_checks
 
 def test_checks_are_chosen_or_left_out() -> None:
     assert set(known_checks()) >= {"form", "values", "guards", "layout", "refused", "untouched"}
-    assert RunOptions("any").of_cases == CaseOptions(judging=None)
-    assert set(RunOptions("any", checks=("values", "form")).of_cases.judging or ()) == {"values", "form"}
-    assert set(RunOptions("any", checks=("no-values",)).of_cases.judging or ()) == set(known_checks()) - {"values"}
+    assert RunOptions("any").of_cases == CaseOptions(enabled_checks=None)
+    assert set(RunOptions("any", checks=("values", "form")).of_cases.enabled_checks or ()) == {"values", "form"}
+    assert set(RunOptions("any", checks=("no-values",)).of_cases.enabled_checks or ()) == set(known_checks()) - {
+        "values"
+    }
     with pytest.raises(SelectionError, match="--check: 'value' is not known; near are values"):
         RunOptions("any", checks=("value",))
+
+
+def test_run_options_accept_the_former_name_of_a_check() -> None:
+    assert RunOptions("any", checks=("meaning",)) == RunOptions("any", checks=("validity",))
+    assert RunOptions("any", checks=("no-meaning",)).checks == ("no-validity",)

@@ -26,7 +26,7 @@ def cases(function: str) -> dict[str, BaselineCase]:
 
 
 @pytest.fixture
-def judge() -> Iterator[Callable[..., Outcome]]:
+def run_vendor_case() -> Iterator[Callable[..., Outcome]]:
     """Runs one case on a vendor, on a device that must be empty afterwards."""
     devices = []
 
@@ -52,8 +52,8 @@ def echo() -> EchoVendor:
     return vendor
 
 
-def test_right_results_pass(judge: Callable[..., Outcome]) -> None:
-    outcome = judge(echo(), "diopiSin", "float32-strided")
+def test_right_results_pass(run_vendor_case: Callable[..., Outcome]) -> None:
+    outcome = run_vendor_case(echo(), "diopiSin", "float32-strided")
     assert outcome.verdict is Verdict.passed
     of_one_call = ["form", "written", "values", "inputs", "gaps", "guards"]
     assert [finding.check for finding in outcome.findings] == [*of_one_call, "repeat", "order", "layout", "leaks"]
@@ -73,18 +73,20 @@ def test_right_results_pass(judge: Callable[..., Outcome]) -> None:
         (faulty.gap_written, "gaps", "float32-strided"),
     ],
 )
-def test_each_fault_is_caught_by_its_check(judge: Callable[..., Outcome], corrupt: Any, check: str, label: str) -> None:
+def test_each_fault_is_caught_by_its_check(
+    run_vendor_case: Callable[..., Outcome], corrupt: Any, check: str, label: str
+) -> None:
     function = (
         "diopiFloor" if label == "float32-exact" else "diopiLogicalNot" if label.startswith("bool") else "diopiSqrt"
     )
-    outcome = judge(corrupted(corrupt), function, label.replace("exact", "matrix"))
+    outcome = run_vendor_case(corrupted(corrupt), function, label.replace("exact", "matrix"))
     assert outcome.verdict is Verdict.failed
     assert check in [finding.check for finding in outcome.findings if not finding.passed]
     assert outcome.message
 
 
-def test_a_small_error_within_the_budget_passes(judge: Callable[..., Outcome]) -> None:
-    outcome = judge(corrupted(faulty.element_off_by_ulps(4)), "diopiSqrt", "float32-matrix")
+def test_a_small_error_within_the_budget_passes(run_vendor_case: Callable[..., Outcome]) -> None:
+    outcome = run_vendor_case(corrupted(faulty.element_off_by_ulps(4)), "diopiSqrt", "float32-matrix")
     assert outcome.verdict is Verdict.passed
     assert max(finding.ratio or 0 for finding in outcome.findings) > 0.1
 
@@ -97,25 +99,25 @@ def test_a_small_error_within_the_budget_passes(judge: Callable[..., Outcome]) -
         (faulty.refuses_dtype, Verdict.unsupported),
     ],
 )
-def test_error_codes(judge: Callable[..., Outcome], corrupt: Any, verdict: Verdict) -> None:
-    outcome = judge(corrupted(corrupt), "diopiSin", "float32-matrix")
+def test_error_codes(run_vendor_case: Callable[..., Outcome], corrupt: Any, verdict: Verdict) -> None:
+    outcome = run_vendor_case(corrupted(corrupt), "diopiSin", "float32-matrix")
     assert outcome.verdict is verdict
     assert "corrupted" in outcome.message
 
 
-def test_a_function_the_vendor_lacks_is_not_implemented(judge: Callable[..., Outcome]) -> None:
+def test_a_function_the_vendor_lacks_is_not_implemented(run_vendor_case: Callable[..., Outcome]) -> None:
     vendor = Vendor("empty", "1", echo().runtime)
-    outcome = judge(vendor, "diopiSin", "float32-matrix")
+    outcome = run_vendor_case(vendor, "diopiSin", "float32-matrix")
     assert outcome.verdict is Verdict.not_implemented
     assert outcome.message == "empty does not implement diopiSin"
 
 
-def test_arithmetic_of_the_wrong_width_shows_in_the_root_mean_square(judge: Callable[..., Outcome]) -> None:
+def test_arithmetic_of_the_wrong_width_shows_in_the_root_mean_square(run_vendor_case: Callable[..., Outcome]) -> None:
     def through_bfloat16(arguments: dict[str, Any]) -> None:
         view = arguments["out"].view()
         view[...] = view.astype("bfloat16").astype(np.float16)
 
-    outcome = judge(corrupted(through_bfloat16), "diopiSin", "float16-long")
+    outcome = run_vendor_case(corrupted(through_bfloat16), "diopiSin", "float16-long")
     values = next(finding for finding in outcome.findings if finding.check == "values")
     assert outcome.verdict is Verdict.failed
     assert values.rms is not None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import Judged, PartlySpecified, WithTerms, bare
+from diopi_test.oracle.reference import AnyOf, PartlySpecified, WithTerms, bare
 from diopi_test.oracle.reference.attention.core import Rule, Sequences
 
 Array = NDArray[Any]
@@ -23,7 +23,7 @@ def specified_lse(lse: WithTerms, q: Array, sequences: Sequences, rule: Rule) ->
 
 def drawn(rule: Rule, result: Any) -> Any:
     """A result that is left to chance, if it is."""
-    return Judged(bare(result)) if 0 < rule.dropped < 1 else result
+    return AnyOf(bare(result)) if 0 < rule.dropped < 1 else result
 
 
 def unspecified(value: Any) -> PartlySpecified:
@@ -36,4 +36,4 @@ def drawn_gradients(rule: Rule, grads: tuple[WithTerms | PartlySpecified, ...]) 
     if not 0 < rule.dropped < 1:
         return grads
     q, k, v = map(bare, grads)
-    return unspecified(q), unspecified(k), Judged(v)
+    return unspecified(q), unspecified(k), AnyOf(v)

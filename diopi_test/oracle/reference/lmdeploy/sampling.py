@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import Exact, Judged, WithTerms, reference
+from diopi_test.oracle.reference import AnyOf, Exact, WithTerms, reference
 from diopi_test.oracle.reference.lmdeploy.sizes import size_after
 
 Array = NDArray[Any]
@@ -179,8 +179,8 @@ def _results(sequences: Sequence[Ranked | None], draw: Draw) -> tuple[list[Any],
     """`output_ids` alone, then the others; judged where they depend on what is drawn."""
     ids, finished, lengths, cum, own = draw(np.full(len(sequences), 0.5))
     if not all(ranked.is_certain for ranked in sequences if ranked is not None):
-        judged = [None if array is None else Judged(array) for array in (finished, cum, own)]
-        return [Judged(ids)], [judged[0], lengths, *judged[1:]]
+        judged = [None if array is None else AnyOf(array) for array in (finished, cum, own)]
+        return [AnyOf(ids)], [judged[0], lengths, *judged[1:]]
     terms = np.array([_terms(ranked) for ranked in sequences])
     logarithms = [None if array is None else WithTerms(array, terms, exact=terms == 0) for array in (cum, own)]
     return [ids], [finished, lengths, *logarithms]

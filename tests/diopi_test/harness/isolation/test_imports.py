@@ -13,11 +13,11 @@ from diopi_test.harness.options import RunOptions
 _SERVER = """
 import sys
 from diopi_impl.native.library import prepare
-from diopi_test.harness.isolation.imports import import_judges, import_oracle
+from diopi_test.harness.isolation.imports import import_validators, import_oracle
 from diopi_test.harness.isolation.nursery_main import main  # imports what a device process needs
 
 prepare()
-import_judges()
+import_validators()
 """
 
 CASES_OF_ALL_FUNCTIONS = """

@@ -8,7 +8,7 @@ import pytest
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import Exact, Judged, WithTerms
+from diopi_test.oracle.reference import AnyOf, Exact, WithTerms
 from tests.helpers.references import call, difference, raw
 
 Array = np.ndarray[Any, Any]
@@ -59,12 +59,12 @@ def test_put_writes_or_adds() -> None:
 
 def test_what_leaves_a_choice_and_what_rounds() -> None:
     x, values = random(5), random(2)
-    assert isinstance(raw("diopiIndexPut", x, values, [np.array([3, -2])], False), Judged)
+    assert isinstance(raw("diopiIndexPut", x, values, [np.array([3, -2])], False), AnyOf)
     assert isinstance(raw("diopiIndexPut", x, values, [np.array([3, -1])], False), Exact)
     assert isinstance(raw("diopiIndexPut", x, values, [np.array([3, -1])], True), WithTerms)
     assert isinstance(raw("diopiIndexBackward", 0 * x, [np.array([3, -1])], values), Exact)
     assert isinstance(raw("diopiIndexBackward", 0 * x, [np.array([3, -2])], values), WithTerms)
-    assert isinstance(raw("diopiScatter", x, 0, values, np.array([1, 1]), None), Judged)
+    assert isinstance(raw("diopiScatter", x, 0, values, np.array([1, 1]), None), AnyOf)
     assert isinstance(raw("diopiScatterScalar", x, 0, 3, np.array([1, 1]), None), Exact)
 
 

@@ -11,7 +11,7 @@ from shapely import MultiPoint, Point, Polygon, affinity, box
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.oracle.judges import Answer, judge_of
+from diopi_test.oracle.validators import Answer, find_validator
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -142,9 +142,9 @@ def test_suppression_of_rotated_boxes(rng: np.random.Generator, threshold: float
     np.testing.assert_array_equal(given, expected)
 
 
-def _judged(name: str, arguments: dict[str, Any], result: Any, output: str, dtype: Dtype) -> list[str]:
+def find_problems(name: str, arguments: dict[str, Any], result: Any, output: str, dtype: Dtype) -> list[str]:
     answer = Answer(arguments, {output: np.asarray(result)}, {}, {output: dtype})
-    return list(judge_of(lookup(name))(answer))
+    return list(find_validator(lookup(name))(answer))
 
 
 def test_boxes_of_equal_scores_may_be_taken_in_any_order() -> None:
@@ -152,7 +152,7 @@ def test_boxes_of_equal_scores_may_be_taken_in_any_order() -> None:
     arguments = {"dets": boxes, "scores": np.array([0.5, 0.5, 0.5, 0.75]), "iou_threshold": 0.7, "offset": 0}
 
     def problems(kept: list[int]) -> list[str]:
-        return _judged("diopiNmsMmcv", arguments, kept, "out", Dtype.int64)
+        return find_problems("diopiNmsMmcv", arguments, kept, "out", Dtype.int64)
 
     for right in ([3, 0], [3, 1, 2], [3, 2, 1]):
         assert not problems(right)
@@ -187,7 +187,7 @@ def test_the_judge_of_smallest_rectangles_refuses_others(rng: np.random.Generato
     right = call("diopiMinAreaPolygonsMmcv", sets)
 
     def problems(result: Array) -> list[str]:
-        return _judged("diopiMinAreaPolygonsMmcv", {"pointsets": sets}, result, "polygons", Dtype.float32)
+        return find_problems("diopiMinAreaPolygonsMmcv", {"pointsets": sets}, result, "polygons", Dtype.float32)
 
     assert not problems(right) and not problems(np.roll(right, 2, 1)) and not problems(right + 1e-7)
     corners = right.reshape(5, 4, 2)

@@ -43,7 +43,7 @@ CERTAIN: list[tuple[str, str, str, Any]] = [
 @pytest.mark.parametrize(("name", "label", "result", "value"), CERTAIN)
 def test_what_is_certain(name: str, label: str, result: str, value: Any) -> None:
     told = expected(name, label, result)
-    assert not told.judged and told.unit is None
+    assert not told.needs_validator and told.unit is None
     assert told.values.size and (told.values == np.array(value)).all()
 
 
@@ -51,7 +51,7 @@ def test_certain_tensors() -> None:
     bernoulli, normal = case_of("diopiBernoulli", "float32-certain"), case_of("diopiNormalTensor", "float32-point")
     for case, source in ((bernoulli, "input"), (normal, "mean")):
         told = case.expected["out"]
-        assert isinstance(told, Expected) and not told.judged
+        assert isinstance(told, Expected) and not told.needs_validator
         assert np.array_equal(told.values, case.plain_arguments()[source])
 
 
@@ -78,5 +78,5 @@ def test_what_is_drawn_has_a_form_and_no_values(
     name: str, label: str, result: str, shape: tuple[int, ...], dtype: Dtype
 ) -> None:
     told = expected(name, label, result)
-    assert told.judged and not told.values.any()
+    assert told.needs_validator and not told.values.any()
     assert (told.values.shape, told.dtype) == (shape, dtype)

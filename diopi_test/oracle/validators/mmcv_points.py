@@ -11,8 +11,8 @@ import numpy as np
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import format_of
 from diopi_test.oracle.budget import K
-from diopi_test.oracle.judges import Answer, Array, Problems, judges
-from diopi_test.oracle.judges.kinds import all_where, distinct_positions
+from diopi_test.oracle.validators import Answer, Array, Problems, validates
+from diopi_test.oracle.validators.kinds import all_where, distinct_positions
 
 FAR = 1e10
 """What a squared distance counts as that is not known."""
@@ -47,7 +47,7 @@ def _furthest(name: str, chosen: Array, distances_from: Callable[[int], Array], 
             return
 
 
-@judges("diopiFurthestPointSamplingMmcv")
+@validates("diopiFurthestPointSamplingMmcv")
 def furthest_point_sampling(answer: Answer) -> Problems:
     for batch, (chosen, points) in enumerate(zip(answer.result, answer.arguments["points_xyz"], strict=True)):
 
@@ -57,7 +57,7 @@ def furthest_point_sampling(answer: Answer) -> Problems:
         yield from _furthest(f"idx_tensor[{batch}]", chosen, distances_from, len(points), _slack(Dtype.float32))
 
 
-@judges("diopiFurthestPointSamplingWithDistMmcv")
+@validates("diopiFurthestPointSamplingWithDistMmcv")
 def furthest_point_sampling_with_dist(answer: Answer) -> Problems:
     """The distances are compared as they are given: nothing is rounded."""
     for batch, (chosen, distances) in enumerate(zip(answer.result, answer.arguments["points_dist"], strict=True)):
@@ -67,7 +67,7 @@ def furthest_point_sampling_with_dist(answer: Answer) -> Problems:
 # Nearest neighbours
 
 
-@judges("diopiKnnMmcv")
+@validates("diopiKnnMmcv")
 def knn(answer: Answer) -> Problems:
     """The points named are at the distances of the nearest ones, and no point is named twice; slots left over are 0."""
     points, centers = answer.arguments["xyz_tensor"], answer.arguments["new_xyz_tensor"]

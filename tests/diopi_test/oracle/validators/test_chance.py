@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from diopi_test.oracle.judges import chance
+from diopi_test.oracle.validators import chance
 
 SEEDS = range(200)
 

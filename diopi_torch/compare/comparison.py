@@ -1,4 +1,4 @@
-"""How a function's call ended: judged by the suite's reference, budgets and checks."""
+"""Compare a function's call with the suite's reference, budgets and checks."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import replace
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.evaluate import Evaluation, make_baseline_case
 from diopi_test.baseline.records import BaselineCase, Expected
-from diopi_test.baseline.stable import judged_where_stable
+from diopi_test.baseline.stable import restrict_to_stable
 from diopi_test.cases.model import Case
 from diopi_test.cases.open_calls import why_open
 from diopi_test.checks import CHECKS, form, gaps, inputs
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.verdict import Outcome
 from diopi_test.fuzz.relations import FAILURES
-from diopi_test.harness.run_case import judge_findings
+from diopi_test.harness.run_case import derive_outcome
 from diopi_test.oracle.budget import with_unsigned_zeros
 from diopi_test.oracle.reference import reference_of
 
@@ -22,24 +22,32 @@ OF_DRAWS = (form.check, inputs.check, gaps.check)
 """The checks of a call that draws: the device's generator is not the case's, and a call is not made again."""
 
 
-class UnjudgedError(Exception):
-    """The reference can't say what must come of a call; the message says why."""
+class NotComparableError(Exception):
+    """The reference can't compute a call's expected results; the message says why."""
 
 
-def expected(prototype: Prototype, case: Case) -> BaselineCase:
-    """A case with what must come of it, as drawn calls are judged; UnjudgedError if nobody can say."""
+def compute_expected(prototype: Prototype, case: Case) -> BaselineCase:
+    """Return a case with its expected results, computed as for a fuzzed call.
+
+    Args:
+        prototype: the prototype of the function that is called.
+        case: the arguments of the call.
+
+    Raises:
+        NotComparableError: The reference can't compute the results.
+    """
     function = reference_of(prototype.name)
     if function is None:
-        raise UnjudgedError("there is no reference")
+        raise NotComparableError("there is no reference")
     if reason := why_open(prototype, case):
-        raise UnjudgedError(reason)
+        raise NotComparableError(reason)
     try:
         baseline_case = _with_unsigned_zeros(make_baseline_case(prototype, case))
         if baseline_case.draws:
             return baseline_case
-        return judged_where_stable(baseline_case, Evaluation(prototype, function, case), baseline_case)
+        return restrict_to_stable(baseline_case, Evaluation(prototype, function, case), baseline_case)
     except (*FAILURES, MemoryError) as error:
-        raise UnjudgedError(f"the reference refuses it: {error}") from error
+        raise NotComparableError(f"the reference refuses it: {error}") from error
 
 
 def _with_unsigned_zeros(case: BaselineCase) -> BaselineCase:
@@ -61,7 +69,7 @@ def _unsigned(expected: Expected) -> Expected:
     return replace(expected, unit=with_unsigned_zeros(expected.values, expected.unit, expected.dtype))
 
 
-def judged(record: CallRecord) -> Outcome:
-    """How a call ended."""
+def derive_call_outcome(record: CallRecord) -> Outcome:
+    """Check a call and return its outcome."""
     checks = OF_DRAWS if record.case.draws else CHECKS
-    return judge_findings([finding for check in checks if (finding := check(record)) is not None], None)
+    return derive_outcome([finding for check in checks if (finding := check(record)) is not None], None)

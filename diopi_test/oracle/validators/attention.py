@@ -15,9 +15,9 @@ import numpy as np
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import format_of, ulp
 from diopi_test.oracle.budget import K
-from diopi_test.oracle.judges import Answer, Array, Problems, judges
-from diopi_test.oracle.judges.chance import coins, of_others
-from diopi_test.oracle.judges.kinds import all_where
+from diopi_test.oracle.validators import Answer, Array, Problems, validates
+from diopi_test.oracle.validators.chance import coins, of_others
+from diopi_test.oracle.validators.kinds import all_where
 
 FORWARD = {
     "diopiFlashAttention": "attention_out",
@@ -57,6 +57,6 @@ def _dropout(name: str, axes: str, answer: Answer) -> Problems:
 
 
 for _forward, _result in FORWARD.items():
-    judges(_forward)(partial(_dropout, _result, "ihj"))
+    validates(_forward)(partial(_dropout, _result, "ihj"))
     if not _forward.startswith("diopiCustomized"):
-        judges(f"{_forward}Backward")(partial(_dropout, "grad_v", "jhi"))
+        validates(f"{_forward}Backward")(partial(_dropout, "grad_v", "jhi"))

@@ -6,14 +6,14 @@ import numpy as np
 
 from diopi_test.cases.formats import format_of
 from diopi_test.oracle.budget import R_ELEMENTS, K, R
-from diopi_test.oracle.judges import Answer, Array, Problems, judges
-from diopi_test.oracle.judges.kinds import all_where, distinct_positions
+from diopi_test.oracle.validators import Answer, Array, Problems, validates
+from diopi_test.oracle.validators.kinds import all_where, distinct_positions
 
 ROUNDINGS = 2
 """The unit of a corner's error in roundings of the largest coordinate, one for each of two turns by a rounded angle."""
 
 
-@judges("diopiNmsMmcv")
+@validates("diopiNmsMmcv")
 def nms(answer: Answer) -> Problems:
     """No box kept drops another kept one, and each box that is not kept is dropped by one that comes before it."""
     boxes, scores, kept = answer.arguments["dets"], answer.arguments["scores"], answer.result
@@ -46,7 +46,7 @@ def _overlap(box: Array, boxes: Array, threshold: float, offset: int) -> Array:
     return np.asarray(common > threshold * (area(*box) + area(*boxes.T) - common))
 
 
-@judges("diopiMinAreaPolygonsMmcv")
+@validates("diopiMinAreaPolygonsMmcv")
 def min_area_polygons(answer: Answer) -> Problems:
     """Each result is a smallest rectangle around all points, its corners clockwise from any of them on."""
     points = answer.arguments["pointsets"].reshape(-1, 9, 2)

@@ -7,14 +7,14 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.oracle.judges import Answer, judge_of
+from diopi_test.oracle.validators import Answer, find_validator
 
 Array = np.ndarray[Any, Any]
 
 
 def problems(function: str, name: str, result: Any, **arguments: Any) -> list[str]:
     results = {name: np.asarray(result)}
-    return list(judge_of(lookup(function))(Answer(arguments, results, results, {name: Dtype.float32})))
+    return list(find_validator(lookup(function))(Answer(arguments, results, results, {name: Dtype.float32})))
 
 
 # Suppression: boxes 0 and 1 are alike and of one score, 2 overlaps both by half and has a lower one, 3 is alone.

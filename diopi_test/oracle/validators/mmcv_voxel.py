@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
-from diopi_test.oracle.judges import Answer, Array, Problems, judges
+from diopi_test.oracle.validators import Answer, Array, Problems, validates
 
 
-@judges("diopiHardVoxelizeMmcv")
+@validates("diopiHardVoxelizeMmcv")
 def hard_voxelize(answer: Answer) -> Problems:
     """Each voxel is a cell with points of its own, as many of them as there is room for; what is left over is 0."""
     given = answer.arguments

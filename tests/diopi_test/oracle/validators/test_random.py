@@ -31,8 +31,8 @@ from diopi_test.execution.verdict import Verdict
 @pytest.mark.parametrize(("name", "function"), RIGHT.items(), ids=list(RIGHT))
 def test_what_is_drawn_right_is_accepted(name: str, function: Function) -> None:
     for case in select_cases(name, "smoke"):
-        judged = outcome(name, function, case.label)
-        assert judged.verdict is Verdict.passed, judged.message
+        result = outcome(name, function, case.label)
+        assert result.verdict is Verdict.passed, result.message
 
 
 def test_every_function_that_draws_is_tried() -> None:

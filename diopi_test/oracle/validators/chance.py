@@ -12,7 +12,7 @@ import numpy as np
 from scipy import fft
 from scipy.stats import binom, chi2, kstwo, norm, poisson
 
-from diopi_test.oracle.judges import Answer, Array, Problems
+from diopi_test.oracle.validators import Answer, Array, Problems
 
 FALSE_ALARM = 1e-9
 """Probability that a case refuses a right answer."""

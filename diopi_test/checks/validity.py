@@ -1,4 +1,4 @@
-"""Result meaning: where several answers are right, that the one given is one of them."""
+"""Result validity: if several results are valid, the actual result is one of them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import numpy as np
 from diopi_test.cases.data import widen
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.verdict import Finding
-from diopi_test.oracle.judges import Answer, judge_of
+from diopi_test.oracle.validators import Answer, find_validator
 
 
 def check(run: CallRecord) -> Finding | None:
-    """The function's judge accepts the results; None where all of them have but one right value."""
+    """Check that the function's validator accepts the results; None if each result has only one valid value."""
     results = list(run.results())
-    if not any(expected.judged for _, expected in results):
+    if not any(expected.needs_validator for _, expected in results):
         return None
     problems = [
         f"{record.name} has shape {record.shape}, expected {expected.values.shape}"
@@ -21,8 +21,8 @@ def check(run: CallRecord) -> Finding | None:
         if record.values.size != expected.values.size
     ]
     with np.errstate(all="ignore"):  # wrong answers may be anything
-        problems = problems or list(judge_of(run.prototype)(_answer(run)))
-    return Finding("meaning", not problems, "; ".join(problems))
+        problems = problems or list(find_validator(run.prototype)(_answer(run)))
+    return Finding("validity", not problems, "; ".join(problems))
 
 
 def _answer(run: CallRecord) -> Answer:

@@ -49,29 +49,29 @@ class Answer:
 Problems = Iterator[str]
 """What is wrong, in words that name the result."""
 
-Judge = Callable[[Answer], Problems]
-J = TypeVar("J", bound=Judge)
+Validator = Callable[[Answer], Problems]
+V = TypeVar("V", bound=Validator)
 
-_judges: dict[str, Judge] = {}
+_validators: dict[str, Validator] = {}
 
 
-def judges(*names: str) -> Callable[[J], J]:
+def validates(*names: str) -> Callable[[V], V]:
     """Register the decorated function as the judge of these functions and of the forms derived from them."""
 
-    def register(judge: J) -> J:
+    def register(validator: V) -> V:
         for name in names:
-            if name in _judges:
+            if name in _validators:
                 raise ValueError(f"{name} has two judges")
-            _judges[lookup(name).name] = judge
-        return judge
+            _validators[lookup(name).name] = validator
+        return validator
 
     return register
 
 
-def judge_of(prototype: Prototype) -> Judge:
+def find_validator(prototype: Prototype) -> Validator:
     """The judge of a function or of the function it is a form of; LookupError if there is none."""
     load_families(__name__)
-    judge = _judges.get(prototype.name) or _judges.get(prototype.base)
-    if judge is None:
+    validator = _validators.get(prototype.name) or _validators.get(prototype.base)
+    if validator is None:
         raise LookupError(f"{prototype.name} has results that only a judge can accept, and no judge")
-    return judge
+    return validator

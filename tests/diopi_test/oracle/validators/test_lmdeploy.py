@@ -14,8 +14,8 @@ from diopi_proto.interface import lookup
 from diopi_test.baseline.evaluate import make_baseline_case
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.selection import select_cases
-from diopi_test.oracle.judges import Answer, judge_of
 from diopi_test.oracle.reference.lmdeploy.sampling import UPDATED, top_k_draw, top_p_draw
+from diopi_test.oracle.validators import Answer, find_validator
 
 Array = np.ndarray[Any, Any]
 
@@ -43,7 +43,7 @@ def answered(case: BaselineCase, arguments: Any, numbers: Array, others: bool = 
 
 
 def problems(case: BaselineCase, answer: Answer) -> list[str]:
-    return list(judge_of(lookup(case.function))(answer))
+    return list(find_validator(lookup(case.function))(answer))
 
 
 @pytest.mark.parametrize("function", DRAWS)

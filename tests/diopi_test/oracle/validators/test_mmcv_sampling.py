@@ -6,7 +6,7 @@ import numpy as np
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.oracle.judges import Answer, judge_of
+from diopi_test.oracle.validators import Answer, find_validator
 
 Array = np.ndarray[Any, Any]
 
@@ -19,7 +19,7 @@ def problems(one: list[int], other: list[int]) -> list[str]:
     result = np.array([one, other], float).T.reshape(GRAD.shape)
     arguments = {"grad_output": GRAD, "shift": np.array([[1, -2]])}
     answer = Answer(arguments, {"grad_input": result}, {"grad_input": result}, {"grad_input": Dtype.float32})
-    return list(judge_of(lookup("diopiTinShiftBackwardMmcv"))(answer))
+    return list(find_validator(lookup("diopiTinShiftBackwardMmcv"))(answer))
 
 
 def test_either_direction_is_right() -> None:

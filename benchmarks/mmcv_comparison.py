@@ -1,13 +1,13 @@
-"""MMCV judges: what its own operators make of the suite's cases and of drawn calls, beside reference and jax_cpu.
+"""Compare MMCV's own operators with the reference and with jax_cpu, on the suite's cases and on random calls.
 
-    PYTHONPATH=PATH/TO/mmcv-2.2.0 python benchmarks/mmcv_judge.py [PATTERN …] [--drawn 20] [--seed 1]
+    PYTHONPATH=PATH/TO/mmcv-2.2.0 python benchmarks/mmcv_comparison.py [PATTERN …] [--drawn 20] [--seed 1]
         [--level full --data DIR] [--log FILE]
 
 PATTERN is that of functions' names without "diopi". Of each function that MMCV computes on the CPU (`mmcv_vendor.py`),
 the cases of a level and so many drawn calls (docs/fuzzing.md) are run by MMCV, the drawn ones by jax_cpu as well, and
-judged by the reference as a run of the suite judges. The level is smoke, or one that `gen-data` made, in DIR.
+compared with the reference as in a run of the suite. The level is smoke, or one that `gen-data` made, in DIR.
 Printed are, for each function, how many calls agree, and the largest error as a part of the budget, and then each call
-that does not agree. How MMCV is built, and what was found, is in docs/mmcv_judge.md.
+that does not agree. How MMCV is built, and what was found, is in docs/mmcv_comparison.md.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from diopi_test.fuzz.legal import IllegalError, made
 from diopi_test.fuzz.search import drawing_by_the_seed_alone
 from diopi_test.fuzz.trial import Trials
 
-JUDGE, OURS = "mmcv_vendor:vendor", "jax_cpu"
+MMCV, OURS = "mmcv_vendor:vendor", "jax_cpu"
 
 TIMEOUT = 60.0
 """Seconds a call may take."""
@@ -135,10 +135,10 @@ def main(patterns: Sequence[str], drawn: int, seed: int, level: str, data: Path 
     for column in ("function", "cases", "", "", "", "drawn", "", "", "", "jax_cpu", "", "", ""):
         table.add_column(column)
     differences: list[str] = []
-    with Trials(JUDGE, TIMEOUT) as judge, Trials(OURS, TIMEOUT) as ours:
+    with Trials(MMCV, TIMEOUT) as mmcv, Trials(OURS, TIMEOUT) as ours:
         for function in functions(patterns):
             calls = drawn_calls(function, drawn, seed)
-            scores = score(judge, stored_calls(function, level, data)), score(judge, calls), score(ours, calls)
+            scores = score(mmcv, stored_calls(function, level, data)), score(mmcv, calls), score(ours, calls)
             table.add_row(function.removeprefix("diopi"), *(cell for one in scores for cell in one.cells))
             for name, one in zip(("mmcv", "mmcv", "jax_cpu"), scores, strict=True):
                 differences += [f"{name}: {text}" for text in one.differences]

@@ -15,8 +15,8 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import integer_range
 from diopi_test.cases.formats import format_of, ulp
 from diopi_test.oracle.budget import K
-from diopi_test.oracle.judges import Answer, Array, Problems, judges
-from diopi_test.oracle.judges.chance import (
+from diopi_test.oracle.validators import Answer, Array, Problems, validates
+from diopi_test.oracle.validators.chance import (
     FEWEST,
     coins,
     counts,
@@ -27,7 +27,7 @@ from diopi_test.oracle.judges.chance import (
     standard_normal,
     whole_numbers,
 )
-from diopi_test.oracle.judges.kinds import all_where, distinct_positions, equal
+from diopi_test.oracle.validators.kinds import all_where, distinct_positions, equal
 from lib_rt.dtypes import to_numpy
 
 
@@ -52,7 +52,7 @@ def _truths(name: str, values: Array) -> list[str]:
     return list(all_where(name, (values == 0) | (values == 1), values, "0 or 1"))
 
 
-@judges("diopiBernoulli", "diopiBernoulliInp", "diopiBernoulliScalar")
+@validates("diopiBernoulli", "diopiBernoulliInp", "diopiBernoulliScalar")
 def bernoulli(answer: Answer) -> Problems:
     given = answer.arguments
     (p,) = (given[name] for name in ("input", "inout", "p") if name in given)
@@ -60,7 +60,7 @@ def bernoulli(answer: Answer) -> Problems:
     yield from _truths("the result", answer.result) or coins("the result", answer.result, np.asarray(p), others)
 
 
-@judges("diopiDropout", "diopiDropoutInp")
+@validates("diopiDropout", "diopiDropoutInp")
 def dropout(answer: Answer) -> Problems:
     """The mask, or where it is left out the elements kept, are coins, and the result follows from them."""
     p, input, (name, out) = answer.arguments["p"], answer.arguments["input"], next(iter(answer.results.items()))
@@ -84,7 +84,7 @@ def _kept(answer: Answer) -> Array:
 # Numbers in a range.
 
 
-@judges("diopiRandomInp")
+@validates("diopiRandomInp")
 def random(answer: Answer) -> Problems:
     drawn, low, last = answer.result, answer.arguments["from_"], answer.arguments["to"]
     last = _last_number(_dtype(answer)) if last is None else last - 1
@@ -99,7 +99,7 @@ def _last_number(dtype: Dtype) -> int:
     return int(2 ** format_of(dtype).precision) if is_floating(dtype) else integer_range(dtype)[1]
 
 
-@judges("diopiUniformInp")
+@validates("diopiUniformInp")
 def uniform(answer: Answer) -> Problems:
     """In [from, to), both rounded to the element type; rounding may move a number by an ulp of the larger of them."""
     drawn, form = answer.result, to_numpy(_dtype(answer)).type
@@ -115,7 +115,7 @@ def uniform(answer: Answer) -> Problems:
 # The normal distribution.
 
 
-@judges("diopiNormal", "diopiNormalInp", "diopiNormalTensorScalar", "diopiNormalScalarTensor", "diopiNormalTensor")
+@validates("diopiNormal", "diopiNormalInp", "diopiNormalTensorScalar", "diopiNormalScalarTensor", "diopiNormalTensor")
 def normal(answer: Answer) -> Problems:
     drawn = answer.result
     mean = np.broadcast_to(answer.arguments["mean"], drawn.shape)
@@ -149,7 +149,7 @@ def _deviations(drawn: Array, mean: Array, std: Array) -> Array:
 # Positions.
 
 
-@judges("diopiRandperm")
+@validates("diopiRandperm")
 def randperm(answer: Answer) -> Problems:
     drawn = answer.result
     problems = list(all_where("out", np.isfinite(drawn), drawn, "positions"))
@@ -159,7 +159,7 @@ def randperm(answer: Answer) -> Problems:
     yield from independent("out", drawn, of_others(answer, lambda other: other.result))
 
 
-@judges("diopiMultinomial")
+@validates("diopiMultinomial")
 def multinomial(answer: Answer) -> Problems:
     weights = np.atleast_2d(answer.arguments["input"])
     rows = np.atleast_2d(answer.result)

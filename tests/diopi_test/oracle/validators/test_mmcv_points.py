@@ -7,7 +7,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.oracle.judges import Answer, judge_of
+from diopi_test.oracle.validators import Answer, find_validator
 
 Array = np.ndarray[Any, Any]
 
@@ -18,7 +18,7 @@ SQUARE = np.array([[[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]])
 def problems(function: str, results: dict[str, Any], **arguments: Any) -> list[str]:
     arrays = {name: np.asarray(value) for name, value in results.items()}
     dtypes = dict.fromkeys(arrays, Dtype.float32)
-    return list(judge_of(lookup(function))(Answer(arguments, arrays, arrays, dtypes)))
+    return list(find_validator(lookup(function))(Answer(arguments, arrays, arrays, dtypes)))
 
 
 @pytest.mark.parametrize("chosen", [[0, 3, 1, 2], [0, 3, 2, 1]])

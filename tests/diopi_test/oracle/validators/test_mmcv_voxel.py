@@ -7,7 +7,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.oracle.judges import Answer, judge_of
+from diopi_test.oracle.validators import Answer, find_validator
 
 Array = np.ndarray[Any, Any]
 
@@ -28,7 +28,7 @@ def problems(voxels: Any, coors: Any, counts: Any, *, most: int = 3) -> list[str
     given = {"voxels": np.array(voxels), "coors": np.array(coors), "num_points_per_voxel": np.array(counts)}
     results = {**given, "voxel_num": np.array(min(2, most))}
     return list(
-        judge_of(lookup("diopiHardVoxelizeMmcv"))(
+        find_validator(lookup("diopiHardVoxelizeMmcv"))(
             Answer(arguments, results, results, dict.fromkeys(results, Dtype.float32))
         )
     )

@@ -13,9 +13,9 @@ import numpy as np
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import format_of
 from diopi_test.oracle.budget import K
-from diopi_test.oracle.judges import Answer, Array, Problems, judges
-from diopi_test.oracle.judges.chance import counts, independent, of_others
-from diopi_test.oracle.judges.kinds import all_where
+from diopi_test.oracle.validators import Answer, Array, Problems, validates
+from diopi_test.oracle.validators.chance import counts, independent, of_others
+from diopi_test.oracle.validators.kinds import all_where
 
 SLACK = 1e-4
 """Part of the reach that rounding of a running sum may add to it."""
@@ -67,7 +67,7 @@ class Ranked:
 Sequences = Sequence[Ranked | None]
 
 
-@judges("diopiTopKSampling")
+@validates("diopiTopKSampling")
 def top_k(answer: Answer) -> Problems:
     """Of the k largest, by their own sum."""
     given = answer.arguments
@@ -82,7 +82,7 @@ def top_k(answer: Answer) -> Problems:
     yield from _judged(answer, _sequences(answer, ranked, ends_count=False))
 
 
-@judges("diopiTopPSampling")
+@validates("diopiTopPSampling")
 def top_p(answer: Answer) -> Problems:
     """Of all, unless the largest is as much as the share; then the lowest id among equals."""
     given = answer.arguments

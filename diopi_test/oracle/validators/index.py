@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from diopi_test.oracle.judges import Answer, Array, Problems, judges
-from diopi_test.oracle.judges.kinds import one_of_those_written
+from diopi_test.oracle.validators import Answer, Array, Problems, validates
+from diopi_test.oracle.validators.kinds import one_of_those_written
 
 
 def _numbered(array: Array) -> Array:
@@ -16,7 +16,7 @@ def _numbered(array: Array) -> Array:
     return np.arange(array.size).reshape(array.shape or (1,))
 
 
-@judges("diopiIndexPut")
+@validates("diopiIndexPut")
 def index_put(answer: Answer) -> Problems:
     given = answer.arguments
     places = _numbered(given["input"])[tuple(slice(None) if index is None else index for index in given["indices"])]
@@ -24,7 +24,7 @@ def index_put(answer: Answer) -> Problems:
     yield from one_of_those_written("the result", answer.result, given["input"], places, values)
 
 
-@judges("diopiScatter")
+@validates("diopiScatter")
 def scatter(answer: Answer) -> Problems:
     """Along `dim` the index says the place; along the other axes, of which it may cover a part, its own position."""
     given = answer.arguments

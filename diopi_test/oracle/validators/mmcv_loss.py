@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from diopi_test.oracle.budget import NEAR
-from diopi_test.oracle.judges import Answer, Array, Problems, judges
-from diopi_test.oracle.judges.kinds import all_where
+from diopi_test.oracle.validators import Answer, Array, Problems, validates
+from diopi_test.oracle.validators.kinds import all_where
 
 
-@judges("diopiChamferDistanceMmcv")
+@validates("diopiChamferDistanceMmcv")
 def chamfer_distance(answer: Answer) -> Problems:
     one, other = answer.arguments["xyz1"], answer.arguments["xyz2"]
     yield from _nearest("idx1", answer.results["idx1"], one, other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from diopi_test.oracle.judges import Answer, Array, Problems, judges
+from diopi_test.oracle.validators import Answer, Array, Problems, validates
 
 
 def _moved(frames: Array, shift: Array, direction: int) -> Array:
@@ -23,7 +23,7 @@ def _equal(one: Array, other: Array) -> bool:
     return np.array_equal(one, other, equal_nan=True) and bool(signs.all())
 
 
-@judges("diopiTinShiftBackwardMmcv")
+@validates("diopiTinShiftBackwardMmcv")
 def tin_shift_backward(answer: Answer) -> Problems:
     """All of it in one direction, no bit changed."""
     given, shift = answer.arguments["grad_output"], answer.arguments["shift"]

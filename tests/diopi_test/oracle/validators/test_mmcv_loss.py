@@ -7,7 +7,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.oracle.judges import Answer, judge_of
+from diopi_test.oracle.validators import Answer, find_validator
 
 ONE = np.array([[[0.0, 0], [3, 4]]])
 OTHER = np.array([[[1.0, 0], [0, 1], [9, 9]]])
@@ -17,7 +17,7 @@ OTHER = np.array([[[1.0, 0], [0, 1], [9, 9]]])
 def problems(first: Any, second: Any) -> list[str]:
     results = {"idx1": np.array([first]), "idx2": np.array([second])}
     answer = Answer({"xyz1": ONE, "xyz2": OTHER}, results, results, dict.fromkeys(results, Dtype.int32))
-    return list(judge_of(lookup("diopiChamferDistanceMmcv"))(answer))
+    return list(find_validator(lookup("diopiChamferDistanceMmcv"))(answer))
 
 
 @pytest.mark.parametrize("nearest", [0, 1])
@@ -45,4 +45,4 @@ def test_what_rounding_can_exchange_is_as_near() -> None:
     near[0, 0] *= 1 + 2.0**-24
     results = {"idx1": np.array([[0, 1]]), "idx2": np.array([[0, 0, 1]])}
     answer = Answer({"xyz1": ONE, "xyz2": near}, results, results, dict.fromkeys(results, Dtype.int32))
-    assert not list(judge_of(lookup("diopiChamferDistanceMmcv"))(answer))
+    assert not list(find_validator(lookup("diopiChamferDistanceMmcv"))(answer))

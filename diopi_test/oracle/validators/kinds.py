@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.judges import Array, Problems
+from diopi_test.oracle.validators import Array, Problems
 
 Mask = NDArray[np.bool_]
 

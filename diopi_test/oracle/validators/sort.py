@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from diopi_test.oracle.judges import Answer, Array, Problems, judges
-from diopi_test.oracle.judges.kinds import (
+from diopi_test.oracle.validators import Answer, Array, Problems, validates
+from diopi_test.oracle.validators.kinds import (
     all_where,
     distinct_positions,
     equal,
@@ -24,7 +24,7 @@ def _selection(answer: Answer, positions: Array, name: str, axis: int) -> tuple[
     return problems, positions if problems else np.take_along_axis(input, positions, axis)
 
 
-@judges("diopiSort")
+@validates("diopiSort")
 def sort(answer: Answer) -> Problems:
     axis, values = answer.arguments["dim"], np.atleast_1d(answer.results["values"])
     problems, elements = _selection(answer, answer.results["indices"], "indices", axis)
@@ -34,7 +34,7 @@ def sort(answer: Answer) -> Problems:
         yield from in_order("values", values, axis, answer.arguments["descending"])
 
 
-@judges("diopiArgsort")
+@validates("diopiArgsort")
 def argsort(answer: Answer) -> Problems:
     dim = answer.arguments["dim"]
     axis = -1 if dim is None else dim
@@ -42,7 +42,7 @@ def argsort(answer: Answer) -> Problems:
     yield from problems or in_order("the elements out points at", elements, axis, answer.arguments["descending"])
 
 
-@judges("diopiTopk")
+@validates("diopiTopk")
 def topk(answer: Answer) -> Problems:
     axis, values = answer.arguments["dim"], np.atleast_1d(answer.results["values"])
     problems, elements = _selection(answer, answer.results["indices"], "indices", axis)
@@ -54,7 +54,7 @@ def topk(answer: Answer) -> Problems:
             yield from in_order("values", values, axis, answer.arguments["largest"])
 
 
-@judges("diopiUnique")
+@validates("diopiUnique")
 def unique(answer: Answer) -> Problems:
     """The distinct values are known but for the sign of zero; they must be elements, or slices, that input has."""
     input, dim, out = answer.arguments["input"], answer.arguments["dim"], answer.results["out"]
