@@ -13,7 +13,7 @@ from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Error
 from diopi_test.baseline.evaluate import make_case_to_call
 from diopi_test.baseline.records import BaselineCase
-from diopi_test.cases.model import Case, is_huge, tensors_of
+from diopi_test.cases.model import Case, is_huge, tensor_specs
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.call import Call
 from lib_rt import Device
@@ -46,7 +46,7 @@ def calls_of(level: str, least: int) -> Iterator[CaseCall]:
 
 def elements(case: Case) -> int:
     """Of the largest tensor that is passed."""
-    shapes = [spec.shape for value in case.arguments.values() for spec in tensors_of(value)]
+    shapes = [spec.shape for value in case.arguments.values() for spec in tensor_specs(value)]
     return max(map(prod, shapes), default=0)
 
 

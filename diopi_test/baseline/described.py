@@ -182,8 +182,8 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def _rule_to_record(rule: ResultOf) -> dict[str, Any]:
-    given = {name: _argument_to_record(value) for name, value in rule.given.items()}
-    return {"function": rule.function, "result": rule.result, "renamed": dict(rule.renamed), "given": given}
+    given = {name: _argument_to_record(value) for name, value in rule.extra_arguments.items()}
+    return {"function": rule.function, "result": rule.result, "renamed": dict(rule.argument_names), "given": given}
 
 
 def _rule_from_record(record: Mapping[str, Any]) -> ResultOf:

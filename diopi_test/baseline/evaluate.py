@@ -18,12 +18,12 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.cases.data import (
     TensorData,
-    converted,
-    generator,
+    convert,
+    convert_array,
+    decode_masks,
     materialise,
     plain_values,
-    stored,
-    with_masks,
+    random_generator,
 )
 from diopi_test.cases.formats import FloatArray, is_inexact, ulp
 from diopi_test.cases.model import Case, ResultOf, ResultOverride, Values
@@ -72,7 +72,7 @@ def _made(
         case.label,
         case.dtype,
         {p.name: _stored(passed[p.name]) for p in prototype.arguments},
-        expected(evaluation, with_masks(prototype, passed)),
+        expected(evaluation, decode_masks(prototype, passed)),
         case.smoke,
         case.case_class,
     )
@@ -97,7 +97,9 @@ def result_of(wanted: ResultOf, values: Values) -> NDArray[Any]:
     if reference is None:
         raise ValueError(f"{wanted.function} has no reference")
     arguments = {
-        p.name: wanted.given[p.name] if p.name in wanted.given else values[wanted.renamed.get(p.name, p.name)]
+        p.name: wanted.extra_arguments[p.name]
+        if p.name in wanted.extra_arguments
+        else values[wanted.argument_names.get(p.name, p.name)]
         for p in prototype.arguments
     }
     undecided = (ResultOverride(),) * len(prototype.results)
@@ -188,7 +190,7 @@ class Evaluation:
         return replace(override, dtype=usual)
 
     def _seed(self) -> Generator:
-        return generator(self.prototype.base, self.case.label, "perturbation")
+        return random_generator(self.prototype.base, self.case.label, "perturbation")
 
     def arrays(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
         """The reference's results for argument values as it takes them, those the caller leaves out not among them."""
@@ -245,8 +247,8 @@ def _open_where_lost(expected: Expected, in_range: NDArray[Any]) -> Expected:
 def _converted(value: Any, dtype: Dtype) -> Any:
     """A tensor or number converted to an element type; the same where that changes nothing."""
     if not isinstance(value, TensorData):
-        return converted(value, dtype)
-    numbers = stored(value.exact, dtype)
+        return convert(value, dtype)
+    numbers = convert_array(value.exact, dtype)
     with np.errstate(all="ignore"):
         back = (numbers if np.iscomplexobj(value.exact) else numbers.real).astype(value.exact.dtype)
     if np.array_equal(back, value.exact, equal_nan=is_inexact(value.spec.dtype)):

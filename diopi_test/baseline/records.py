@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Generator
 from diopi_proto.types import Dtype
-from diopi_test.cases.data import converted, is_mask, widen
+from diopi_test.cases.data import convert, is_mask, widen
 from diopi_test.cases.formats import FloatArray
 from diopi_test.cases.model import CaseClass
 
@@ -104,7 +104,7 @@ class BaselineCase:
         if not results:
             return plain
         names, dtype = prototype.converted_first(dtypes, plain, results[0].dtype)
-        return {**plain, **{name: converted(plain[name], dtype) for name in names}}
+        return {**plain, **{name: convert(plain[name], dtype) for name in names}}
 
     def _plain(self, name: str, value: Any) -> Any:
         if isinstance(value, list):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from diopi_proto.types import Dtype
 from diopi_test.baseline.evaluate import Evaluation
 from diopi_test.baseline.records import BaselineCase, Expected, entries_of
-from diopi_test.cases.data import generator
+from diopi_test.cases.data import random_generator
 from diopi_test.cases.formats import format_of, is_inexact, ulp
 from diopi_test.oracle.budget import K
 
@@ -40,7 +40,7 @@ def restrict_to_stable(made: BaselineCase, evaluation: Evaluation, case: Baselin
     """
     if evaluation.prototype.guarantee != "rounded":
         return made
-    plain, rng = made.plain_arguments(), generator(made.id, "far")
+    plain, rng = made.plain_arguments(), random_generator(made.id, "far")
     flat = [one for value in made.expected.values() for one in entries_of(value)]
     dtypes = [one.dtype for one in flat if is_inexact(one.dtype)]
     jumps: list[NDArray[Any]] = [np.zeros(one.values.shape) for one in flat]

@@ -13,41 +13,41 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import every, floating, half, real
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.axes import ONE_AXIS, ROWS, along, along_untried
+from diopi_test.cases.axes import ONE_AXIS, ROWS, axes_template, untested_axes_templates
 from diopi_test.cases.domains import (
     Domain,
-    away_from,
-    between,
+    avoid_points,
     choice,
+    full_range,
+    integer_values,
+    non_integers,
     normal,
-    off_whole,
     special,
-    special_but,
-    whole,
-    whole_range,
+    special_except,
+    uniform,
 )
 from diopi_test.cases.elementwise import (
     UNIFORM,
     Arguments,
     Domains,
     Labelled,
+    argument_variants,
     elementwise_cases,
-    numbers,
-    on,
     pattern,
-    variants,
+    vary_argument,
+    with_domains,
 )
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, Values, cases_for
-from diopi_test.cases.template import ByDtype, CaseTemplate, TensorTemplate, Types, expand, tensor
+from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
-ALL = [shapes.but(dtypes=Types.every if shapes.smoke else Types.leading) for shapes in UNIFORM]
+ALL = [shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM]
 """All patterns in float32, few in the other element types."""
 
 ONE = pattern("matrix", (7, 5))
-ONE_OF_EVERY = ONE.but(dtypes=Types.every)
-SPECIAL = pattern("special", (19,), smoke=True, dtypes=Types.every)
-ENDS = pattern("ends", (6, 19), smoke=True, dtypes=Types.every)
+ONE_OF_EVERY = ONE.replace(dtypes=DtypeSelection.all)
+SPECIAL = pattern("special", (19,), smoke=True, dtypes=DtypeSelection.all)
+ENDS = pattern("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
 """Every special value of grad_output with several values of the other tensor."""
 
 MODERATE = choice([1.5, -0.75, 3.0, nan, -0.3])
@@ -65,7 +65,7 @@ NOT_UINT8 = [dtype for dtype in every if dtype is not Dtype.uint8]
 
 def in_all(domains: Domains, label: str = "", arguments: Arguments | None = None) -> list[CaseTemplate]:
     """A template for every pattern."""
-    return [on(shapes, domains, label, arguments) for shapes in ALL]
+    return [with_domains(shapes, domains, label, arguments) for shapes in ALL]
 
 
 BOUNDS: dict[str, Mapping[str, float]] = {
@@ -87,35 +87,37 @@ def _limits(factor: float) -> Mapping[str, ByDtype]:
 
 
 def _around_limits(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    return (between(0, 9) if dtype is Dtype.uint8 else normal(3))(rng, count, dtype)
+    return (uniform(0, 9) if dtype is Dtype.uint8 else normal(3))(rng, count, dtype)
 
 
 def _beside(bounds: Mapping[str, float]) -> Domains:
-    return {"grad_output": normal(), "input": away_from([*bounds.values()], normal(2))}
+    return {"grad_output": normal(), "input": avoid_points([*bounds.values()], normal(2))}
 
 
-CUTS = numbers("", "threshold", {"zero": 0, "integer": 1, "fraction": 1.7})
+CUTS = vary_argument("", "threshold", {"zero": 0, "integer": 1, "fraction": 1.7})
 
 FORMULAS: Labelled = {name: {"approximate": name} for name in ("none", "tanh")}
 
-SLOPES = numbers("", "negative_slope", {"default": 0.01, "integer": 2, "zero": 0, "negative": -0.5})
+SLOPES = vary_argument("", "negative_slope", {"default": 0.01, "integer": 2, "zero": 0, "negative": -0.5})
 OF_RESULT, OF_INPUT = {"input_is_result": True}, {"input_is_result": False}
 ONE_SIGN = "with a positive slope, input and result have one sign"
 
 NORMAL: Domains = {"grad_output": normal(), "input": normal()}
 JUMPING: Domains = {"grad_output": special, "input": KINKS}
-WHOLE: Domains = {"grad_output": whole_range, "input": whole(-2, 2)}
+WHOLE: Domains = {"grad_output": full_range, "input": integer_values(-2, 2)}
 JUMPS: Domains = {"grad_output": choice([1.5, -0.75, 3.0]), "input": choice([-3.0, 3.0, -4.0, 4.0])}
 """Rounding does not move what lies where the slope of hardswish jumps."""
 
 ELEMENTWISE: Mapping[str, Sequence[CaseTemplate]] = {
-    "diopiRelu": [*in_all({"input": whole_range}), on(SPECIAL, {"input": special})],
+    "diopiRelu": [*in_all({"input": full_range}), with_domains(SPECIAL, {"input": special})],
     "diopiHardtanh": [
         *in_all({"input": _around_limits}, arguments=_limits(1.0)),
-        on(ONE_OF_EVERY, {"input": _around_limits}, "truncated-bounds", _limits(1.3)),
-        on(SPECIAL, {"input": special}, arguments=_limits(1.0)),
-        on(ONE, {"input": choice([-0.0, 0.0, 1.0, -1.0])}, "zeros-at-bound", {"min_val": -2.0, "max_val": 0.0}),
-        on(
+        with_domains(ONE_OF_EVERY, {"input": _around_limits}, "truncated-bounds", _limits(1.3)),
+        with_domains(SPECIAL, {"input": special}, arguments=_limits(1.0)),
+        with_domains(
+            ONE, {"input": choice([-0.0, 0.0, 1.0, -1.0])}, "zeros-at-bound", {"min_val": -2.0, "max_val": 0.0}
+        ),
+        with_domains(
             ONE,
             {"input": choice([-0.0, 0.0, 1.0, -1.0])},
             "zeros",
@@ -123,92 +125,104 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate]] = {
             floating,
             weak="both bounds are 0",
         ),
-        *variants({"input": normal(2)}, BOUNDS, shapes=ONE),
-        on(ONE, {"input": normal(2)}, "point", POINT, weak="both bounds are one number"),
-        on(ONE, {"input": NEIGHBOURS}, "neighbours", {"min_val": 2**62 + 3, "max_val": 2**62 + 8}, [Dtype.int64]),
+        *argument_variants({"input": normal(2)}, BOUNDS, shapes=ONE),
+        with_domains(ONE, {"input": normal(2)}, "point", POINT, weak="both bounds are one number"),
+        with_domains(
+            ONE, {"input": NEIGHBOURS}, "neighbours", {"min_val": 2**62 + 3, "max_val": 2**62 + 8}, [Dtype.int64]
+        ),
     ],
     "diopiHardtanhBackward": [
         *in_all(_beside({"min_val": -1.25, "max_val": 0.75}), arguments={"min_val": -1.25, "max_val": 0.75}),
-        *(on(ONE, _beside(bounds), label, bounds) for label, bounds in BOUNDS.items()),
-        on(ONE, _beside(POINT), "point", POINT, weak="nothing lies between bounds that are one number"),
-        on(ENDS, {"grad_output": special, "input": AROUND_ONE}, arguments={"min_val": -1, "max_val": 1.0}),
+        *(with_domains(ONE, _beside(bounds), label, bounds) for label, bounds in BOUNDS.items()),
+        with_domains(ONE, _beside(POINT), "point", POINT, weak="nothing lies between bounds that are one number"),
+        with_domains(ENDS, {"grad_output": special, "input": AROUND_ONE}, arguments={"min_val": -1, "max_val": 1.0}),
     ],
     "diopiHardswish": [
-        *in_all({"input": between(-5, 5)}),
-        on(ONE, {"input": between(-1, 1)}, "middle"),
-        on(ONE_OF_EVERY, {"input": choice([-3, 3, 3.5, -3.5, 100])}, "ends"),
-        on(SPECIAL, {"input": special_but(-inf)}),
+        *in_all({"input": uniform(-5, 5)}),
+        with_domains(ONE, {"input": uniform(-1, 1)}, "middle"),
+        with_domains(ONE_OF_EVERY, {"input": choice([-3, 3, 3.5, -3.5, 100])}, "ends"),
+        with_domains(SPECIAL, {"input": special_except(-inf)}),
     ],
     "diopiHardswishBackward": [
-        *in_all({"grad_output": normal(), "input": away_from([-3, 3], between(-5, 5))}),
-        on(ENDS, {"grad_output": special, "input": choice([-3.0, 3.0, -4.0, 4.0, inf, -inf])}),
-        on(ONE_OF_EVERY, JUMPS, "jumps", exact=True),
+        *in_all({"grad_output": normal(), "input": avoid_points([-3, 3], uniform(-5, 5))}),
+        with_domains(ENDS, {"grad_output": special, "input": choice([-3.0, 3.0, -4.0, 4.0, inf, -inf])}),
+        with_domains(ONE_OF_EVERY, JUMPS, "jumps", exact=True),
     ],
     "diopiThreshold": [
-        *in_all({"input": off_whole(-9, 9)}, arguments={"threshold": 1.0, "value": 20.0}),
-        on(ONE_OF_EVERY, {"input": whole(-3, 3)}, "integers", {"threshold": 1, "value": 9}),
-        on(ONE_OF_EVERY, {"input": whole(-3, 3)}, "fractions", {"threshold": 1.7, "value": 9.6}),
-        on(ONE, {"input": whole(-3, 3)}, "negative", {"threshold": -1.7, "value": -8.6}, NOT_UINT8),
-        on(ONE, {"input": whole(-3, 3)}, "zeros", {"threshold": 0, "value": 0.0}, NOT_UINT8),
-        on(ONE, {"input": whole(2, 9)}, "wrapped-numbers", {"threshold": 5 - 256, "value": 77 - 256}, [Dtype.uint8]),
-        on(ONE, {"input": NEIGHBOURS}, "neighbours", {"threshold": 2**62 + 5, "value": 2**62 + 9}, [Dtype.int64]),
-        on(SPECIAL, {"input": special}, arguments={"threshold": 0.75, "value": 1.5}),
+        *in_all({"input": non_integers(-9, 9)}, arguments={"threshold": 1.0, "value": 20.0}),
+        with_domains(ONE_OF_EVERY, {"input": integer_values(-3, 3)}, "integers", {"threshold": 1, "value": 9}),
+        with_domains(ONE_OF_EVERY, {"input": integer_values(-3, 3)}, "fractions", {"threshold": 1.7, "value": 9.6}),
+        with_domains(ONE, {"input": integer_values(-3, 3)}, "negative", {"threshold": -1.7, "value": -8.6}, NOT_UINT8),
+        with_domains(ONE, {"input": integer_values(-3, 3)}, "zeros", {"threshold": 0, "value": 0.0}, NOT_UINT8),
+        with_domains(
+            ONE,
+            {"input": integer_values(2, 9)},
+            "wrapped-numbers",
+            {"threshold": 5 - 256, "value": 77 - 256},
+            [Dtype.uint8],
+        ),
+        with_domains(
+            ONE, {"input": NEIGHBOURS}, "neighbours", {"threshold": 2**62 + 5, "value": 2**62 + 9}, [Dtype.int64]
+        ),
+        with_domains(SPECIAL, {"input": special}, arguments={"threshold": 0.75, "value": 1.5}),
     ],
     "diopiThresholdBackward": [
-        *in_all({"grad_output": whole_range, "input": away_from([0.6], normal())}, arguments={"threshold": 0.6}),
-        *variants(WHOLE, CUTS, Types.every, ONE),
-        on(ONE, WHOLE, "negative", {"threshold": -1.7}, NOT_UINT8),
-        on(ENDS, JUMPING, "", {"threshold": 0.0}, floating),
+        *in_all({"grad_output": full_range, "input": avoid_points([0.6], normal())}, arguments={"threshold": 0.6}),
+        *argument_variants(WHOLE, CUTS, DtypeSelection.all, ONE),
+        with_domains(ONE, WHOLE, "negative", {"threshold": -1.7}, NOT_UINT8),
+        with_domains(ENDS, JUMPING, "", {"threshold": 0.0}, floating),
     ],
     "diopiGelu": [
         template
         for label, formula in FORMULAS.items()
         for template in (
-            *in_all({"input": between(-4, 4)}, label, formula),
-            on(ONE, {"input": between(-6, -2)}, f"{label}-tail", formula),
-            on(ONE, {"input": between(-0.01, 0.01)}, f"{label}-near-zero", formula),
-            on(SPECIAL, {"input": special_but(-inf)}, label, formula),
+            *in_all({"input": uniform(-4, 4)}, label, formula),
+            with_domains(ONE, {"input": uniform(-6, -2)}, f"{label}-tail", formula),
+            with_domains(ONE, {"input": uniform(-0.01, 0.01)}, f"{label}-near-zero", formula),
+            with_domains(SPECIAL, {"input": special_except(-inf)}, label, formula),
         )
     ],
     "diopiGeluBackward": [
         template
         for label, formula in FORMULAS.items()
         for template in (
-            *in_all({"grad_output": normal(), "input": between(-4, 4)}, label, formula),
-            on(ONE, {"grad_output": normal(), "input": between(-12, -4)}, f"{label}-tail", formula),
-            on(ENDS, {"grad_output": MODERATE, "input": choice([0.0, -0.0, 0.5, -0.5, 2.0, nan])}, label, formula),
+            *in_all({"grad_output": normal(), "input": uniform(-4, 4)}, label, formula),
+            with_domains(ONE, {"grad_output": normal(), "input": uniform(-12, -4)}, f"{label}-tail", formula),
+            with_domains(
+                ENDS, {"grad_output": MODERATE, "input": choice([0.0, -0.0, 0.5, -0.5, 2.0, nan])}, label, formula
+            ),
         )
     ],
     "diopiLeakyRelu": [
         *in_all({"input": normal()}, arguments={"negative_slope": 0.3}),
-        *variants({"input": normal()}, SLOPES, shapes=ONE),
-        on(SPECIAL, {"input": special}, arguments={"negative_slope": 0.25}),
+        *argument_variants({"input": normal()}, SLOPES, shapes=ONE),
+        with_domains(SPECIAL, {"input": special}, arguments={"negative_slope": 0.25}),
     ],
     "diopiLeakyReluBackward": [
         *in_all(NORMAL, arguments={"negative_slope": 0.3, **OF_INPUT}),
-        on(ONE_OF_EVERY, NORMAL, "of-result", {"negative_slope": 0.3, **OF_RESULT}, weak=ONE_SIGN),
-        *(on(ONE, NORMAL, label, {**slope, **OF_INPUT}) for label, slope in SLOPES.items()),
-        on(ENDS, JUMPING, "", {"negative_slope": 0.25, **OF_RESULT}, weak=ONE_SIGN),
+        with_domains(ONE_OF_EVERY, NORMAL, "of-result", {"negative_slope": 0.3, **OF_RESULT}, weak=ONE_SIGN),
+        *(with_domains(ONE, NORMAL, label, {**slope, **OF_INPUT}) for label, slope in SLOPES.items()),
+        with_domains(ENDS, JUMPING, "", {"negative_slope": 0.25, **OF_RESULT}, weak=ONE_SIGN),
     ],
     "diopiSigmoid": [
-        *in_all({"input": between(-9, 9)}),
-        on(ONE, {"input": between(-80, 80)}, "wide", dtypes=floating),
-        on(ONE, {"input": between(-700, -90)}, "far-left", dtypes=(Dtype.float64, Dtype.complex128)),
-        on(SPECIAL, {"input": special}, dtypes=real),
+        *in_all({"input": uniform(-9, 9)}),
+        with_domains(ONE, {"input": uniform(-80, 80)}, "wide", dtypes=floating),
+        with_domains(ONE, {"input": uniform(-700, -90)}, "far-left", dtypes=(Dtype.float64, Dtype.complex128)),
+        with_domains(SPECIAL, {"input": special}, dtypes=real),
     ],
     "diopiSigmoidBackward": [
-        *in_all({"grad_output": normal(), "output": between(0, 1)}),
-        on(ENDS, {"grad_output": special, "output": choice([0.0, 1.0, 0.5, nan])}, dtypes=floating),
+        *in_all({"grad_output": normal(), "output": uniform(0, 1)}),
+        with_domains(ENDS, {"grad_output": special, "output": choice([0.0, 1.0, 0.5, nan])}, dtypes=floating),
     ],
     "diopiSilu": [
-        *in_all({"input": between(-9, 9)}),
-        on(ONE_OF_EVERY, {"input": between(-80, 80)}, "wide"),
-        on(SPECIAL, {"input": special_but(-inf)}),
+        *in_all({"input": uniform(-9, 9)}),
+        with_domains(ONE_OF_EVERY, {"input": uniform(-80, 80)}, "wide"),
+        with_domains(SPECIAL, {"input": special_except(-inf)}),
     ],
     "diopiSiluBackward": [
-        *in_all({"grad_output": normal(), "input": between(-9, 9)}),
-        on(ONE_OF_EVERY, {"grad_output": normal(), "input": between(-60, 60)}, "tails"),
-        on(ENDS, {"grad_output": MODERATE, "input": choice([0.0, -0.0, 1.0, -1.0, 20.0, nan])}),
+        *in_all({"grad_output": normal(), "input": uniform(-9, 9)}),
+        with_domains(ONE_OF_EVERY, {"grad_output": normal(), "input": uniform(-60, 60)}, "tails"),
+        with_domains(ENDS, {"grad_output": MODERATE, "input": choice([0.0, -0.0, 1.0, -1.0, 20.0, nan])}),
     ],
 }
 
@@ -221,9 +235,13 @@ def activation(prototype: Prototype) -> Iterator[Case]:
 # Softmax
 
 
-AXES = (*ONE_AXIS, along("many-rows", (24, 150), (1,), common=True), along("empty-slices", (3, 0), (1,)))
-OTHER_AXES = along_untried(AXES)
-LONG = along("", (2, 2000), (1,))
+AXES = (
+    *ONE_AXIS,
+    axes_template("many-rows", (24, 150), (1,), all_dtypes=True),
+    axes_template("empty-slices", (3, 0), (1,)),
+)
+OTHER_AXES = untested_axes_templates(AXES)
+LONG = axes_template("", (2, 2000), (1,))
 """A sum of so many shows the width of the accumulator."""
 
 TRIVIAL = {
@@ -296,9 +314,9 @@ LOG_SOFTMAX = (
     _on_axis(ROWS, "steep", normal(30)),
     _on_axis(ROWS, "masked", MASKED),
     _on_axis(ROWS, "far-apart", choice([900.0, -900.0, 0.0, 3.0, 450.0])),
-    _on_axis(along("", (24, 150), (1,)), "one-far-above", _one_far_above, dtypes=(Dtype.float32,)),
+    _on_axis(axes_template("", (24, 150), (1,)), "one-far-above", _one_far_above, dtypes=(Dtype.float32,)),
     _on_axis(ROWS, "special", special, smoke=True),
-    _on_axis(along("", (6, 3), (0,), common=True), "all-masked", choice([-inf])),
+    _on_axis(axes_template("", (6, 3), (0,), all_dtypes=True), "all-masked", choice([-inf])),
     _on_axis(LONG, "accumulated", normal(0.5), dtypes=half),
     _wider(Dtype.float16, Dtype.float32),
     _wider(Dtype.bfloat16, Dtype.float32),
@@ -307,7 +325,10 @@ LOG_SOFTMAX = (
     _ordered(Dtype.float32, Dtype.float16),
     *map(_on_axis, OTHER_AXES),
 )
-SOFTMAX = (*LOG_SOFTMAX, _on_axis(along("", (6, 600), (1,), common=True), "exact", _powers_of_two, exact=True))
+SOFTMAX = (
+    *LOG_SOFTMAX,
+    _on_axis(axes_template("", (6, 600), (1,), all_dtypes=True), "exact", _powers_of_two, exact=True),
+)
 
 
 @cases_for("diopiSoftmax", "diopiLogSoftmax", weak=TRIVIAL)
@@ -323,7 +344,7 @@ GRADIENTS = (
     _on_axis(ROWS, "steep", normal(30)),
     _on_axis(ROWS, "masked", MASKED),
     _on_axis(ROWS, "nan", choice([1.0, 2.0, nan, *range(9)])),
-    _on_axis(LONG, "positive", normal(), between(0.5, 1), dtypes=half),
+    _on_axis(LONG, "positive", normal(), uniform(0.5, 1), dtypes=half),
     *map(_on_axis, OTHER_AXES),
 )
 
@@ -346,8 +367,8 @@ def softmax_backward(prototype: Prototype) -> Iterator[Case]:
     yield from expand(prototype, GRADIENTS, tensors)
     # powers of two, or logarithms of 1 and 0: sums and products are exact
     shares = tensor(3, 1031, domain=choice([0.0, -inf] if is_log else [0.125, 0.25, 0.5]))
-    arguments = {"grad_output": tensor(3, 1031, domain=whole(-9, 8)), "output": shares, "dim": -1}
-    yield from expand(prototype, [CaseTemplate("exact", (), arguments, dtypes=Types.every, exact=True)])
+    arguments = {"grad_output": tensor(3, 1031, domain=integer_values(-9, 8)), "output": shares, "dim": -1}
+    yield from expand(prototype, [CaseTemplate("exact", (), arguments, dtypes=DtypeSelection.all, exact=True)])
 
 
 def _shares(values: Values, dim: int, is_log: bool) -> NDArray[Any]:

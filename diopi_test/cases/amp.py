@@ -9,9 +9,9 @@ import numpy as np
 
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, choice, magnitudes, normal
+from diopi_test.cases.domains import Domain, choice, log_uniform, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.template import CaseTemplate, TensorTemplate, Types, register, tensor
+from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, register, tensor
 
 F16, BF16, F32, F64 = floating
 
@@ -75,7 +75,7 @@ UNSCALINGS = (
     unscaling("found-twice", 0.25, found_inf=1.0, unusual={0: _last_is(np.nan)}, weak=FOUND),
     unscaling("overflowing-result", 4.0, unusual={0: _last_is(6e4)}, dtypes=(F16,)),
     unscaling("overflowing-result", 2.0**9, unusual={0: _last_is(2.0**120)}, dtypes=(BF16, F32)),
-    unscaling("tiny-scale", 2.0**-16, domain=magnitudes(4, 14), dtypes=floating),
+    unscaling("tiny-scale", 2.0**-16, domain=log_uniform(4, 14), dtypes=floating),
     unscaling("strided", shapes=TWO, layout=strided, dtypes=floating),
     unscaling("transposed", 0.3, TWO, layout=transposed, dtypes=(F32, BF16)),
     unscaling("mixed", 0.3, others=F16),
@@ -114,7 +114,7 @@ def update(
         "scale_backoff_factor": backoff,
         "growth_interval": interval,
     }
-    return CaseTemplate(label, arguments=arguments, dtypes=Types.every, **about)
+    return CaseTemplate(label, arguments=arguments, dtypes=DtypeSelection.all, **about)
 
 
 RESET = "an infinity sets the tracker back, wherever it is"

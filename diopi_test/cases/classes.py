@@ -22,9 +22,9 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain
 from diopi_test.cases.formats import is_inexact, is_subnormal
 from diopi_test.cases.layouts import contiguous
-from diopi_test.cases.model import Case, CaseClass, TensorSpec, tensors_of
+from diopi_test.cases.model import Case, CaseClass, TensorSpec, tensor_specs
 from diopi_test.cases.open_calls import why_open
-from diopi_test.cases.template import leading
+from diopi_test.cases.template import leading_dtype
 
 PRECEDENCE = (CaseClass.special, CaseClass.empty, CaseClass.optional, CaseClass.layout, CaseClass.types)
 """Of a case that makes several demands, the one that counts comes first. What the author of a case says goes before."""
@@ -39,7 +39,7 @@ Demands = Mapping[CaseClass, frozenset[str]]
 """By class, the parameters of which a case demands it."""
 
 
-def classified(prototype: Prototype, cases: Sequence[Case], *, int32_indices: bool = False) -> tuple[Case, ...]:
+def classify_cases(prototype: Prototype, cases: Sequence[Case], *, int32_indices: bool = False) -> tuple[Case, ...]:
     """Return the cases of a function, all of them, each with its class.
 
     Args:
@@ -68,14 +68,14 @@ def _first(prototype: Prototype, cases: Iterable[tuple[Case, Demands]]) -> Deman
 
     def is_other(one: tuple[Case, Demands]) -> tuple[bool, bool]:
         case, _ = one
-        return bool(prototype.dtypes) and case.dtype is not leading(prototype.dtypes), not case.smoke
+        return bool(prototype.dtypes) and case.dtype is not leading_dtype(prototype.dtypes), not case.smoke
 
     return next((demands for _, demands in sorted(cases, key=is_other)), dict.fromkeys(PRECEDENCE, frozenset()))
 
 
 def _demands(prototype: Prototype, case: Case) -> Demands:
     """What a case demands, by itself."""
-    tensors = [(name, spec) for name, value in case.arguments.items() for spec in tensors_of(value)]
+    tensors = [(name, spec) for name, value in case.arguments.items() for spec in tensor_specs(value)]
     passed = [(name, spec) for name, spec in tensors if not name.startswith("_")]
     results = [(name, result) for name, result in case.results.items() if result is not None]
     typed = [(name, spec.dtype) for name, spec in passed]

@@ -11,11 +11,11 @@ import numpy as np
 from diopi_proto.dtypes import half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, special, whole
+from diopi_test.cases.domains import Domain, integer_values, special
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
 from diopi_test.cases.model import Case, ResultOverride, cases_for
 from diopi_test.cases.products import exact_numbers, partly_infinite
-from diopi_test.cases.template import CaseTemplate, Derive, Types, expand, tensor
+from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, expand, tensor
 from diopi_test.cases.windows import BEGINNING, WINDOWS
 
 Sizes = tuple[int, ...]
@@ -76,15 +76,15 @@ class Convolution:
 
 ATTRIBUTES = ("stride", "padding", "dilation", "groups", "output_padding")
 
-conv = CaseTemplate("", Convolution()).but
-every = CaseTemplate("", Convolution(), dtypes=Types.every).but
+conv = CaseTemplate("", Convolution()).replace
+every = CaseTemplate("", Convolution(), dtypes=DtypeSelection.all).replace
 """A template for float32, for all element types: all tensors but the bias have its layout."""
 
 
 def also_in(dtypes: Sequence[Dtype], every: int, *templates: CaseTemplate) -> tuple[CaseTemplate, ...]:
     """The templates for float32, and every second, third, … one in these types too."""
     return tuple(
-        template.but(dtypes=(Dtype.float32, *(() if number % every else dtypes)))
+        template.replace(dtypes=(Dtype.float32, *(() if number % every else dtypes)))
         for number, template in enumerate(templates)
     )
 
@@ -93,7 +93,7 @@ def drawn(template: CaseTemplate, words: str, domain: Domain, **changes: Any) ->
     """The template with all tensors drawn from `domain`, in cases that are no basic ones."""
     label = f"{template.label}-{words}" if words else template.label
     domains = dict.fromkeys(("grad_output", "input", "weight", "bias"), domain)
-    return template.but(label, domains=domains, smoke=False, **changes)
+    return template.replace(label, domains=domains, smoke=False, **changes)
 
 
 EVERY = (
@@ -163,9 +163,9 @@ GROWING = conv("accumulated", channels=(73, 2), input=(2, 3, 3), kernel=(2, 3, 3
 _ALIKE = conv("alike", input=(5, 5, 5), kernel=(2, 2, 2), stride=(3, 3, 3), padding=(1, 1, 1), channels=(1, 2), batch=1)
 ALIKE = (
     _ALIKE,
-    _ALIKE.but("alike-stride", stride=(4, 4, 4)),
-    _ALIKE.but("alike-padding", padding=(0, 0, 0)),
-    _ALIKE.but("alike-dilation", dilation=(2, 2, 2)),
+    _ALIKE.replace("alike-stride", stride=(4, 4, 4)),
+    _ALIKE.replace("alike-padding", padding=(0, 0, 0)),
+    _ALIKE.replace("alike-dilation", dilation=(2, 2, 2)),
 )
 """Of which all tensors have the same shapes: they differ in one attribute alone."""
 
@@ -219,17 +219,17 @@ def _of_vectors(template: CaseTemplate) -> Layout:
 def _with_results(template: CaseTemplate) -> CaseTemplate:
     """The template with results in its layout, but for the bias's gradient, if there is one."""
     bias = ResultOverride(layout=_of_vectors(template)) if template.sizes.bias else None
-    return template.but(result=template.layout, results={"grad_bias": bias, **template.results})
+    return template.replace(result=template.layout, results={"grad_bias": bias, **template.results})
 
 
 def _common(prototype: Prototype, first: str) -> Iterator[CaseTemplate]:
     """What convolutions and their gradients share; `first` is the tensor that is not all finite, or expanded."""
     yield from (*EVERY, *SOME, *(TRANSPOSED if _is_transposed(prototype) else ()))
     yield from (drawn(template, "exact", exact_numbers, exact=True) for template in EVERY)
-    plain = EVERY[0].but(smoke=False)
-    yield plain.but("plain-special", domains={first: partly_infinite})
+    plain = EVERY[0].replace(smoke=False)
+    yield plain.replace("plain-special", domains={first: partly_infinite})
     view = replace(_arguments(prototype)(plain, Dtype.float32)[first], layout=expanded)  # as gradients of sums are
-    yield plain.but("plain-expanded", {first: view}, dtypes=Types.leading)
+    yield plain.replace("plain-expanded", {first: view}, dtypes=DtypeSelection.leading)
 
 
 def _more(prototype: Prototype) -> Iterator[CaseTemplate]:
@@ -239,7 +239,7 @@ def _more(prototype: Prototype) -> Iterator[CaseTemplate]:
 
 @cases_for("diopiConvolution2d", "diopiConvolution3d", "diopiConvTranspose2d", "diopiConvTranspose3d")
 def convolutions(prototype: Prototype) -> Iterator[Case]:
-    growing = drawn(GROWING, "", whole(1, 7), dtypes=half, exact=True)
+    growing = drawn(GROWING, "", integer_values(1, 7), dtypes=half, exact=True)
     templates = [*_common(prototype, "input"), growing, *_more(prototype)]
     return expand(prototype, map(_with_results, templates), _arguments(prototype))
 
@@ -247,7 +247,7 @@ def convolutions(prototype: Prototype) -> Iterator[Case]:
 def without(template: CaseTemplate, *absent: str) -> CaseTemplate:
     """The template, of which the caller does not want these gradients."""
     label = "-".join([template.label, *(f"no-{name}" for name in absent)])
-    return template.but(label, results=dict.fromkeys(absent), smoke=False)
+    return template.replace(label, results=dict.fromkeys(absent), smoke=False)
 
 
 @cases_for(
@@ -257,13 +257,13 @@ def without(template: CaseTemplate, *absent: str) -> CaseTemplate:
     "diopiConvTranspose3dBackward",
 )
 def gradients(prototype: Prototype) -> Iterator[Case]:
-    growing = GROWING.but(channels=(2, 73), input=(2, 5, 5), padding=(0, 1, 1), bias=True)
+    growing = GROWING.replace(channels=(2, 73), input=(2, 5, 5), padding=(0, 1, 1), bias=True)
     templates = [
         *_common(prototype, "grad_output"),
         *(without(EVERY[1], name) for name in GRADIENTS),
-        *(drawn(large, "", whole(1, 7), dtypes=half, exact=True) for large in (LARGE_IMAGE, growing)),
+        *(drawn(large, "", integer_values(1, 7), dtypes=half, exact=True) for large in (LARGE_IMAGE, growing)),
         *(
-            without(EVERY[0], *(name for name in GRADIENTS if name != wanted)).but(dtypes=Types.leading)
+            without(EVERY[0], *(name for name in GRADIENTS if name != wanted)).replace(dtypes=DtypeSelection.leading)
             for wanted in GRADIENTS
         ),
         *(() if _is_transposed(prototype) else ALIKE),
@@ -322,7 +322,7 @@ def unrolled(prototype: Prototype) -> Iterator[Case]:
     moved = [drawn(PATCHES[1], "special", special)]
     summed = [drawn(template, "exact", exact_numbers, exact=True) for template in PATCHES]
     templates = (*PATCHES, *PATCHES_FEW, *(moved if unrolls else summed), *windowed(False))
-    placed = (one.but(result=_of_rows(one) if unrolls else one.layout) for one in templates)
+    placed = (one.replace(result=_of_rows(one) if unrolls else one.layout) for one in templates)
     return expand(prototype, placed, arguments)
 
 

@@ -18,7 +18,7 @@ from diopi_proto.facts import HoldsTruth
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import is_inexact
-from diopi_test.cases.layouts import Placement, apart
+from diopi_test.cases.layouts import Placement, is_non_overlapping
 from diopi_test.cases.model import Case, ResultOf, TensorSpec, Values
 from lib_rt.dtypes import to_numpy
 
@@ -50,7 +50,7 @@ def widen(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
     return values if values.dtype == bool else values.astype(np.int64)
 
 
-def stored(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
+def convert_array(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
     """`values`, in the reference's arithmetic, as a tensor of type `dtype` holds them once they are converted."""
     if dtype is Dtype.bool:
         return np.asarray(values != 0)
@@ -58,13 +58,13 @@ def stored(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
         return widen((values if is_complex(dtype) else values.real).astype(to_numpy(dtype)), dtype)
 
 
-def converted(value: Any, dtype: Dtype) -> Any:
+def convert(value: Any, dtype: Dtype) -> Any:
     """An array or a number, in the reference's arithmetic, converted to an element type."""
-    numbers = stored(np.asarray(value), dtype)
+    numbers = convert_array(np.asarray(value), dtype)
     return numbers if isinstance(value, np.ndarray) else numbers.item()
 
 
-def generator(*key: str) -> Generator:
+def random_generator(*key: str) -> Generator:
     """A counter-based random generator that depends on the words of `key` alone (Philox, Salmon et al. 2011)."""
     digest = hashlib.sha256("\0".join(key).encode()).digest()
     return Generator(Philox(key=int.from_bytes(digest[:16], "little")))
@@ -92,17 +92,17 @@ def materialise(prototype: Prototype, case: Case, oracle: Oracle) -> Mapping[str
 
 def plain_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Materialised arguments as the reference takes them."""
-    return {name: each_tensor(value, lambda tensor: tensor.exact) for name, value in values.items()}
+    return {name: map_tensors(value, lambda tensor: tensor.exact) for name, value in values.items()}
 
 
-def each_tensor(value: Any, change: Callable[[TensorData], Any]) -> Any:
+def map_tensors(value: Any, change: Callable[[TensorData], Any]) -> Any:
     """One materialised argument with its tensors, if it has any, changed."""
     if isinstance(value, list):
-        return [each_tensor(entry, change) for entry in value]
+        return [map_tensors(entry, change) for entry in value]
     return change(value) if isinstance(value, TensorData) else value
 
 
-def with_masks(prototype: Prototype, values: Mapping[str, Any]) -> dict[str, Any]:
+def decode_masks(prototype: Prototype, values: Mapping[str, Any]) -> dict[str, Any]:
     """Materialised arguments with uint8 tensors turned into the bool ones they stand for."""
 
     def truth(name: str, tensor: TensorData) -> TensorData:
@@ -110,7 +110,7 @@ def with_masks(prototype: Prototype, values: Mapping[str, Any]) -> dict[str, Any
             return tensor
         return TensorData(tensor.values != 0, replace(tensor.spec, dtype=Dtype.bool))
 
-    return {name: each_tensor(value, partial(truth, name)) for name, value in values.items()}
+    return {name: map_tensors(value, partial(truth, name)) for name, value in values.items()}
 
 
 def is_mask(prototype: Prototype, name: str, dtype: Dtype) -> bool:
@@ -125,8 +125,8 @@ def _draw(prototype: Prototype, case: Case, name: str, spec: TensorSpec, earlier
         raw = np.broadcast_to(np.asarray(spec.compute(plain_values(earlier))), spec.shape)
     else:
         count = int(np.prod(spec.shape))
-        raw = spec.domain(generator(prototype.base, case.label, name), count, spec.dtype).reshape(spec.shape)
-    if not apart(place := spec.layout(spec.shape), spec.shape):
+        raw = spec.domain(random_generator(prototype.base, case.label, name), count, spec.dtype).reshape(spec.shape)
+    if not is_non_overlapping(place := spec.layout(spec.shape), spec.shape):
         raw = _first_at_each_place(raw, place)
     with np.errstate(all="ignore"):
         return TensorData(raw.astype(to_numpy(spec.dtype)), spec)

@@ -10,10 +10,10 @@ import numpy as np
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, choice, distinct, half_nan, whole
+from diopi_test.cases.domains import Domain, choice, distinct, half_nan, integer_values, uniform
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.model import Case, Values, cases_for
-from diopi_test.cases.template import CaseTemplate, TensorTemplate, Types, expand, tensor
+from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 F32, F64 = Dtype.float32, Dtype.float64
 
@@ -35,8 +35,8 @@ def boxes(
 ) -> CaseTemplate:
     """Boxes of whole numbers, whose areas all element types hold exactly."""
     arguments = {
-        "_corners": tensor(n, 2, domain=whole(-2, 4), dtype=F64),
-        "_extents": tensor(n, 2, domain=whole(*extents), dtype=F64),
+        "_corners": tensor(n, 2, domain=integer_values(-2, 4), dtype=F64),
+        "_extents": tensor(n, 2, domain=integer_values(*extents), dtype=F64),
         "boxes": tensor(n, 4, layout=layout, compute=_boxes),
         "confidence": tensor(n, domain=confidence, layout=contiguous if layout is contiguous else strided),
         "iou_threshold": threshold,
@@ -55,9 +55,9 @@ def one_half(label: str, threshold: float) -> CaseTemplate:
 
 
 SUPPRESSIONS = (
-    boxes("half", 30, 0.5, dtypes=Types.every, smoke=True),
-    boxes("quarter", 15, 0.25, layout=strided, dtypes=Types.every),
-    boxes("equal-confidence", 14, 0.25, confidence=choice([0.25, 0.5]), dtypes=Types.every),
+    boxes("half", 30, 0.5, dtypes=DtypeSelection.all, smoke=True),
+    boxes("quarter", 15, 0.25, layout=strided, dtypes=DtypeSelection.all),
+    boxes("equal-confidence", 14, 0.25, confidence=choice([0.25, 0.5]), dtypes=DtypeSelection.all),
     boxes("tenth", 16, 0.11, layout=transposed),
     boxes("high", 20, 0.7, (4, 6)),
     boxes("zero", 12, 0.0),
@@ -110,8 +110,8 @@ class Pooling:
     def drawn_regions(self, layout: Layout) -> Mapping[str, TensorTemplate]:
         """Regions in any sample."""
         return {
-            "_starts": tensor(self.regions, 2, domain=between(*self.starts), dtype=F64),
-            "_sizes": tensor(self.regions, 2, domain=between(*self.extent), dtype=F64),
+            "_starts": tensor(self.regions, 2, domain=uniform(*self.starts), dtype=F64),
+            "_sizes": tensor(self.regions, 2, domain=uniform(*self.extent), dtype=F64),
             "rois": tensor(self.regions, 5, layout=layout, compute=self._regions),
         }
 
@@ -151,9 +151,9 @@ def pooling(
     return CaseTemplate(label, arguments={**tensors, **regions, **sizes.attributes}, result=layout, **about)
 
 
-EVERYWHERE: Mapping[str, Any] = {"dtypes": Types.every, "smoke": True}
-WHOLE = dict.fromkeys(("input", "grad"), whole(-4, 4))
-EXACT: Mapping[str, Any] = {"domains": WHOLE, "dtypes": Types.every, "exact": True}
+EVERYWHERE: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
+WHOLE = dict.fromkeys(("input", "grad"), integer_values(-4, 4))
+EXACT: Mapping[str, Any] = {"domains": WHOLE, "dtypes": DtypeSelection.all, "exact": True}
 
 HALVES = [1, 0, 2, 8, 10], [0, 4, 2, 8, 6]
 """Regions with samples at halves of an element."""

@@ -52,7 +52,7 @@ def _by_parts(draw: Domain) -> Domain:
     return draw_parts
 
 
-def between(low: float, high: float) -> Domain:
+def uniform(low: float, high: float) -> Domain:
     """Uniform in [low, high); whole numbers of the closed interval for integer types."""
 
     @_by_parts
@@ -76,7 +76,7 @@ def normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
     return draw
 
 
-def magnitudes(low_exponent: int, high_exponent: int, *, signed: bool = True) -> Domain:
+def log_uniform(low_exponent: int, high_exponent: int, *, signed: bool = True) -> Domain:
     """Log-uniform magnitudes 2^low … 2^high within the normal numbers of the format, of either sign if `signed`."""
 
     @_by_parts
@@ -91,7 +91,7 @@ def magnitudes(low_exponent: int, high_exponent: int, *, signed: bool = True) ->
     return draw
 
 
-def whole(low: int, high: int) -> Domain:
+def integer_values(low: int, high: int) -> Domain:
     """Small whole numbers in [low, high], whatever the type: sums and products of them are exact."""
 
     @_by_parts
@@ -103,15 +103,15 @@ def whole(low: int, high: int) -> Domain:
 
 
 @_by_parts
-def whole_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def full_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Every value of an integer type alike, so that arithmetic wraps around; floats of magnitudes 2^-8 … 2^8."""
     if is_floating(dtype):
-        return magnitudes(-8, 8)(rng, count, dtype)
+        return log_uniform(-8, 8)(rng, count, dtype)
     return _integers(rng, count, *integer_range(dtype), dtype)
 
 
-def off_whole(low: int, high: int, margin: float = 0.1) -> Domain:
-    """As `between`, but floating values keep `margin` away from every whole number, where floor and its like jump."""
+def non_integers(low: int, high: int, margin: float = 0.1) -> Domain:
+    """As `uniform`, but floating values keep `margin` away from every whole number, where floor and its like jump."""
 
     @_by_parts
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -122,7 +122,7 @@ def off_whole(low: int, high: int, margin: float = 0.1) -> Domain:
     return draw
 
 
-def away_from(points: Sequence[float], domain: Domain, margin: float = 0.05) -> Domain:
+def avoid_points(points: Sequence[float], domain: Domain, margin: float = 0.05) -> Domain:
     """As `domain`, but floating values nearer than `margin` to one of `points` are pushed out to that distance."""
 
     @_by_parts
@@ -137,7 +137,7 @@ def away_from(points: Sequence[float], domain: Domain, margin: float = 0.05) -> 
     return draw
 
 
-def by_turns(width: int, *domains: Domain) -> Domain:
+def alternating_rows(width: int, *domains: Domain) -> Domain:
     """Rows of so many numbers, one of each domain after the other."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -188,7 +188,7 @@ def subnormal(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return rng.permutation(np.resize(multiples, count)) * format_of(dtype).subnormal
 
 
-def near_least(*multiples: float) -> Domain:
+def tiny_multiples(*multiples: float) -> Domain:
     """Multiples of the least normal number of the type, whose differences and remainders may be subnormal."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -203,19 +203,19 @@ def special(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 @_by_parts
-def anything(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def any_value(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """The whole range of the type, with special values but subnormal ones scattered in it: for data that is moved."""
     ends = special_values(dtype)
     if is_floating(dtype):
         ends = ends[~is_subnormal(ends, dtype)]
-    values = whole_range(rng, count, dtype)
+    values = full_range(rng, count, dtype)
     values[::3] = rng.choice(ends, len(values[::3]))
     return rng.permutation(values)
 
 
-def with_zeros(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """As `anything`, but half of the elements are zeros, of either sign."""
-    values = anything(rng, count, dtype)
+def half_zeros(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """As `any_value`, but half of the elements are zeros, of either sign."""
+    values = any_value(rng, count, dtype)
     is_exact = not is_floating(dtype) and not is_complex(dtype)
     zeros = np.zeros(count, np.int64) if is_exact else np.where(rng.random(count) < 0.5, 0.0, -0.0)
     return np.asarray(np.where(rng.random(count) < 0.5, zeros, values))
@@ -228,7 +228,7 @@ def half_nan(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return values
 
 
-def with_one(value: float, others: Domain) -> Domain:
+def with_value_in_middle(value: float, others: Domain) -> Domain:
     """As `others`, but for this value in the middle."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -239,7 +239,7 @@ def with_one(value: float, others: Domain) -> Domain:
     return draw
 
 
-def special_but(*left_out: float) -> Domain:
+def special_except(*left_out: float) -> Domain:
     """As `special`, without the values whose result is left open; −0.0 and 0.0 are two."""
 
     def is_left_out(value: complex) -> bool:

@@ -1,8 +1,8 @@
 """What the cases of all element-wise functions share: shapes, layouts, special values, element types that meet.
 
 A template's `sizes` are its operands: the shapes and layouts of the tensor arguments in order; the last one repeats.
-Patterns are templates of these alone; `on` and its neighbours cross them with domains and numbers. A number for an
-argument that is a tensor in some form is left out there.
+Patterns are templates that have only operands; `with_domains` and the functions after it combine patterns with domains
+and numbers. If a form of a function takes a tensor for an argument, numbers for that argument are left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, special_values
 from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, transposed
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec
-from diopi_test.cases.template import CaseTemplate, TensorTemplate, Types, expand, leading, tensor
+from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, leading_dtype, tensor
 
 Arguments = Mapping[str, Any]
 Labelled = Mapping[str, Arguments]
@@ -30,15 +30,15 @@ Domains = Mapping[str, Domain]
 
 
 def pattern(
-    label: str, *shapes: tuple[int, ...], layouts: Sequence[Layout] = (contiguous,), **about: Any
+    label: str, *shapes: tuple[int, ...], layouts: Sequence[Layout] = (contiguous,), **attributes: Any
 ) -> CaseTemplate:
     """A template of operands with these shapes and layouts, the last ones of which repeat."""
     count = max(len(shapes), len(layouts))
-    operands = (tensor(*_at(shapes, i), layout=_at(layouts, i)) for i in range(count))
-    return CaseTemplate(label, tuple(operands), **about)
+    operands = (tensor(*_item_or_last(shapes, i), layout=_item_or_last(layouts, i)) for i in range(count))
+    return CaseTemplate(label, tuple(operands), **attributes)
 
 
-def _at(sequence: Sequence[Any], position: int) -> Any:
+def _item_or_last(sequence: Sequence[Any], position: int) -> Any:
     return sequence[min(position, len(sequence) - 1)]
 
 
@@ -57,7 +57,7 @@ UNIFORM = (
 """All tensors of one shape."""
 
 ROW = pattern("row", (4, 5), (5,))
-BASIC_ROW = ROW.but(smoke=True)
+BASIC_ROW = ROW.replace(smoke=True)
 
 BROADCAST = (
     BASIC_ROW,
@@ -80,9 +80,9 @@ def elementwise_cases(prototype: Prototype, templates: Iterable[CaseTemplate]) -
     names = tensor_arguments(prototype)
 
     def operands(template: CaseTemplate, dtype: Dtype) -> Mapping[str, TensorTemplate]:
-        return {name: _at(template.sizes, i) for i, name in enumerate(names)}
+        return {name: _item_or_last(template.sizes, i) for i, name in enumerate(names)}
 
-    suitable = (_with_tensors(template, names) for template in templates if fits(prototype, template))
+    suitable = (_with_tensors(template, names) for template in templates if is_applicable(prototype, template))
     return expand(prototype, _distinct(suitable), operands)
 
 
@@ -91,11 +91,11 @@ def tensor_arguments(prototype: Prototype) -> list[str]:
     return [p.name for p in prototype.arguments if p.is_tensor]
 
 
-def fits(prototype: Prototype, template: CaseTemplate) -> bool:
+def is_applicable(prototype: Prototype, template: CaseTemplate) -> bool:
     """Whether the operands suit the prototype: an in-place result must have the shape of the broadcast inputs."""
     if not prototype.is_inplace:
         return True
-    operands = [_at(template.sizes, i) for i in range(len(tensor_arguments(prototype)))]
+    operands = [_item_or_last(template.sizes, i) for i in range(len(tensor_arguments(prototype)))]
     shape = np.broadcast_shapes(*(operand.shape for operand in operands))
     return shape == operands[0].shape and operands[0].layout is not expanded
 
@@ -120,37 +120,41 @@ def _distinct(templates: Iterable[CaseTemplate]) -> Iterator[CaseTemplate]:
 # Templates
 
 
-def on(
+def with_domains(
     shapes: CaseTemplate,
     domains: Domains,
     label: str = "",
     arguments: Arguments | None = None,
-    dtypes: Types | Sequence[Dtype] | None = None,
-    **about: Any,
+    dtypes: DtypeSelection | Sequence[Dtype] | None = None,
+    **attributes: Any,
 ) -> CaseTemplate:
     """A template with the operands of a pattern, drawn from these domains; by default it has the pattern's types."""
     full = "-".join(filter(None, [label, shapes.label]))
-    return shapes.but(full, arguments, dtypes=shapes.dtypes if dtypes is None else dtypes, domains=domains, **about)
+    return shapes.replace(
+        full, arguments, dtypes=shapes.dtypes if dtypes is None else dtypes, domains=domains, **attributes
+    )
 
 
-def variants(
+def argument_variants(
     domains: Domains,
     values: Labelled,
-    dtypes: Types | Sequence[Dtype] | None = None,
+    dtypes: DtypeSelection | Sequence[Dtype] | None = None,
     shapes: CaseTemplate = ROW,
-    **about: Any,
+    **attributes: Any,
 ) -> list[CaseTemplate]:
     """A template for each set of arguments, by label."""
-    return [on(shapes, domains, label, arguments, dtypes, **about) for label, arguments in values.items()]
+    return [
+        with_domains(shapes, domains, label, arguments, dtypes, **attributes) for label, arguments in values.items()
+    ]
 
 
-def numbers(label: str, argument: str, values: Mapping[str, Any] | Sequence[Any], **others: Any) -> Labelled:
-    """Sets of arguments for `variants` that differ in one number, labelled by its name or itself."""
+def vary_argument(label: str, argument: str, values: Mapping[str, Any] | Sequence[Any], **fixed: Any) -> Labelled:
+    """Sets of arguments for `argument_variants` that differ in one number, labelled by its name or itself."""
     named = values if isinstance(values, Mapping) else {str(value): value for value in values}
-    return {"-".join(filter(None, [label, name])): {**others, argument: value} for name, value in named.items()}
+    return {"-".join(filter(None, [label, name])): {**fixed, argument: value} for name, value in named.items()}
 
 
-def spread(
+def distribute_patterns(
     prototype: Prototype,
     domains: Domains,
     arguments: Arguments | None = None,
@@ -159,15 +163,15 @@ def spread(
     """Every pattern in one element type; in each of the others the basic pattern and one more in turn."""
     chosen = [dtype for dtype in dtypes or prototype.dtypes if dtype in prototype.dtypes]
     several = len(tensor_arguments(prototype)) > 1
-    patterns = [shapes for shapes in (*UNIFORM, *(BROADCAST if several else ())) if fits(prototype, shapes)]
+    patterns = [shapes for shapes in (*UNIFORM, *(BROADCAST if several else ())) if is_applicable(prototype, shapes)]
     basic = BASIC_ROW if several else MATRIX
     others = [shapes for shapes in patterns if shapes is not basic]
     for turn, dtype in enumerate(chosen):
-        for shapes in patterns if dtype is leading(chosen) else (basic, others[turn % len(others)]):
-            yield on(shapes, domains, "", arguments, [dtype])
+        for shapes in patterns if dtype is leading_dtype(chosen) else (basic, others[turn % len(others)]):
+            yield with_domains(shapes, domains, "", arguments, [dtype])
 
 
-def specials(
+def special_value_pairs(
     prototype: Prototype,
     arguments: Arguments | None = None,
     dtypes: Sequence[Dtype] | None = None,
@@ -180,10 +184,16 @@ def specials(
         shapes = [tuple(count if axis == i else 1 for axis in range(len(names))) for i in range(len(names))]
         if prototype.is_inplace:
             shapes[0] = (count,) * len(names)
-        yield on(pattern("special", *shapes, smoke=smoke), dict.fromkeys(names, _spanning), "", arguments, [dtype])
+        yield with_domains(
+            pattern("special", *shapes, smoke=smoke),
+            dict.fromkeys(names, _special_values_along_axis),
+            "",
+            arguments,
+            [dtype],
+        )
 
 
-def _spanning(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _special_values_along_axis(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """The special values along one axis, or along the first of a whole cube, which an in-place tensor spans."""
     values = special_values(dtype)
     return values.repeat(count // len(values))
@@ -212,13 +222,13 @@ INPLACE_PAIRS = (
 """Element types that meet in one call and whose common type is of the first's category."""
 
 
-def mixed(
+def mixed_types(
     prototype: Prototype,
     domains: Domains,
     arguments: Arguments | None = None,
     pairs: Sequence[tuple[Dtype, Dtype]] | None = None,
     of_bool: bool = True,
-    **about: Any,
+    **attributes: Any,
 ) -> Iterator[CaseTemplate]:
     """The first tensor, which may be one `of_bool`, of one type and the others of another; exact by default."""
     first, *others = tensor_arguments(prototype)
@@ -226,30 +236,34 @@ def mixed(
         if not of_bool and one is Dtype.bool:
             continue
         if others and one in prototype.dtypes_of(first) and other in prototype.dtypes_of(others[0]):
-            yield on(two_types("with", one, other, 16), domains, "", arguments, **{"exact": True, **about})
+            yield with_domains(
+                operands_of_two_types("with", one, other, 16), domains, "", arguments, **{"exact": True, **attributes}
+            )
 
 
-def beside_one(
-    prototype: Prototype, domains: Domains, arguments: Arguments | None = None, **about: Any
+def with_wider_scalar_tensor(
+    prototype: Prototype, domains: Domains, arguments: Arguments | None = None, **attributes: Any
 ) -> Iterator[CaseTemplate]:
     """The second tensor without axes and of a wider type, which counts as that of any other operand."""
     one, other = Dtype.float16, Dtype.float32
     if len(tensor_arguments(prototype)) > 1 and not prototype.is_inplace:
-        yield on(two_types("with-one", one, other), domains, "", arguments, **{"exact": True, **about})
+        yield with_domains(
+            operands_of_two_types("with-one", one, other), domains, "", arguments, **{"exact": True, **attributes}
+        )
 
 
-def two_types(relation: str, one: Dtype, other: Dtype, *shape: int) -> CaseTemplate:
+def operands_of_two_types(relation: str, one: Dtype, other: Dtype, *shape: int) -> CaseTemplate:
     """Operands of two element types, the first of which is said to be under test, the other ones of this shape."""
     operands = tensor(3, *(shape or (16,))), tensor(*shape, dtype=other)
     return CaseTemplate(f"{relation}-{other.name}", operands, dtypes=[one])
 
 
-def into(dtype: Dtype, template: CaseTemplate) -> CaseTemplate:
+def with_result_dtype(dtype: Dtype, template: CaseTemplate) -> CaseTemplate:
     """The same with a result tensor of type `dtype`, where the result has a tensor of its own."""
     results = {"out": ResultOverride(dtype, template.result)}
-    return template.but(f"{template.label}-into-{dtype.name}", results=results, inplace=False)
+    return template.replace(f"{template.label}-into-{dtype.name}", results=results, inplace=False)
 
 
-def callers(cases: Iterable[Case]) -> Iterator[Case]:
+def mark_as_callers(cases: Iterable[Case]) -> Iterator[Case]:
     """The same cases as habits of callers."""
     return (replace(case, case_class=CaseClass.callers) for case in cases)

@@ -10,10 +10,19 @@ import numpy as np
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, anything, between, choice, half_nan, normal, special, whole
+from diopi_test.cases.domains import Domain, any_value, choice, half_nan, integer_values, normal, special, uniform
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec, Values, cases_for
-from diopi_test.cases.template import BASIC, ByDtype, CaseTemplate, Types, expand, register, tensor, throughout
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    ByDtype,
+    CaseTemplate,
+    DtypeSelection,
+    expand,
+    register,
+    same_layout,
+    tensor,
+)
 
 Shape = tuple[int, ...]
 
@@ -49,20 +58,20 @@ def resize_cases(
     def placed(template: CaseTemplate) -> CaseTemplate:
         given, made = (template.layout, template.result)[:: -1 if is_backward else 1]
         result = ByDtype(lambda dtype: ResultOverride(dtype if typed and not template.exact else None, made))
-        return template.but(layout=given, results={"out": result, "grad_input": result})
+        return template.replace(layout=given, results={"out": result, "grad_input": result})
 
     return expand(prototype, [placed(template) for template in templates], arguments)
 
 
 NEAREST = (
-    resize("up", (1, 2, 2, 3), (5, 4), **BASIC),
-    resize("strided", (2, 1, 5), (3,), **throughout(strided), **BASIC),
+    resize("up", (1, 2, 2, 3), (5, 4), **SMOKE_IN_ALL_DTYPES),
+    resize("strided", (2, 1, 5), (3,), **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
     resize("down", (2, 2, 7, 5), (3, 2)),
-    resize("channels-last", (2, 3, 4, 3), (2, 8), **throughout(channels_last)),
-    resize("up-and-down", (1, 2, 3, 8), (7, 3), **throughout(transposed)),
+    resize("channels-last", (2, 3, 4, 3), (2, 8), **same_layout(channels_last)),
+    resize("up-and-down", (1, 2, 3, 8), (7, 3), **same_layout(transposed)),
     resize("line", (2, 3, 4), (11,)),
     resize("volume", (1, 2, 2, 3, 4), (3, 2, 9)),
-    resize("volume-channels-last", (2, 2, 3, 2, 2), (2, 5, 4), **throughout(channels_last)),
+    resize("volume-channels-last", (2, 2, 3, 2, 2), (2, 5, 4), **same_layout(channels_last)),
     resize("doubled", (1, 1, 3, 4), (6, 8)),
     resize("same", (2, 2, 3, 5), (3, 5)),
     resize("to-one", (2, 5, 4, 5), (1, 1)),
@@ -96,14 +105,14 @@ UNDEFINED = resize("undefined", (1, 2, 2, 3), (5, 4), domain=half_nan)
 @cases_for("diopiUpsampleNearest")
 def upsample_nearest(prototype: Prototype) -> Iterator[Case]:
     view = resize("expanded", (1, 2, 2, 3), (5, 4), layout=expanded, smoke=True)
-    extremes = resize("special", (1, 1, 4, 5), (5, 4), domain=special, **BASIC)
-    return resize_cases(prototype, [*NEAREST, view, extremes, *FURTHER_RATIOS], anything)
+    extremes = resize("special", (1, 1, 4, 5), (5, 4), domain=special, **SMOKE_IN_ALL_DTYPES)
+    return resize_cases(prototype, [*NEAREST, view, extremes, *FURTHER_RATIOS], any_value)
 
 
 @cases_for("diopiUpsampleNearestBackward")
 def upsample_nearest_backward(prototype: Prototype) -> Iterator[Case]:
     view = resize("expanded", (1, 2, 2, 3), (5, 4), result=expanded)
-    exact = resize("exact", (1, 3, 2, 3), (33, 20), domain=whole(-4, 4), dtypes=Types.every, exact=True)
+    exact = resize("exact", (1, 3, 2, 3), (33, 20), domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True)
     return resize_cases(prototype, [*NEAREST, UNDEFINED, view, exact, *FURTHER_RATIOS], normal())
 
 
@@ -111,14 +120,14 @@ MODES = {3: ["linear"], 4: ["bilinear", "bicubic"], 5: ["trilinear"]}
 """By rank of the input."""
 
 LINEAR = (
-    resize("up", (1, 2, 2, 3), (5, 4), **BASIC),
-    resize("line", (2, 1, 4), (7,), **throughout(strided), **BASIC),
-    resize("volume", (1, 1, 2, 3, 2), (3, 2, 4), **BASIC),
+    resize("up", (1, 2, 2, 3), (5, 4), **SMOKE_IN_ALL_DTYPES),
+    resize("line", (2, 1, 4), (7,), **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
+    resize("volume", (1, 1, 2, 3, 2), (3, 2, 4), **SMOKE_IN_ALL_DTYPES),
     resize("down", (2, 2, 7, 5), (3, 2)),
-    resize("channels-last", (2, 3, 4, 3), (2, 7), **throughout(channels_last)),
-    resize("up-and-down", (1, 2, 3, 9), (7, 4), **throughout(transposed)),
+    resize("channels-last", (2, 3, 4, 3), (2, 7), **same_layout(channels_last)),
+    resize("up-and-down", (1, 2, 3, 9), (7, 4), **same_layout(transposed)),
     resize("line-down", (2, 3, 9), (4,)),
-    resize("volume-channels-last", (2, 2, 3, 2, 2), (2, 5, 4), **throughout(channels_last)),
+    resize("volume-channels-last", (2, 2, 3, 2, 2), (2, 5, 4), **same_layout(channels_last)),
     resize("same", (2, 2, 3, 5), (3, 5)),
     resize("to-one", (2, 5, 4, 5), (1, 1)),
     resize("from-one", (1, 2, 1, 1), (3, 4)),
@@ -141,13 +150,13 @@ def in_every_mode(template: CaseTemplate) -> Iterator[CaseTemplate]:
     """In each mode for the rank, with both rules for the corners."""
     for mode in MODES[len(template.sizes[0])]:
         for suffix, align_corners in (("", False), ("-corners", True)):
-            yield template.but(f"{template.label}-{mode}{suffix}", {"mode": mode, "align_corners": align_corners})
+            yield template.replace(f"{template.label}-{mode}{suffix}", {"mode": mode, "align_corners": align_corners})
 
 
 def exact_linear() -> Iterator[CaseTemplate]:
     for label, (shape, size) in EXACT.items():
-        template = resize(label, shape, size, domain=whole(-4, 4), dtypes=Types.every, exact=True)
-        yield template.but(arguments={"mode": MODES[len(shape)][0], "align_corners": False})
+        template = resize(label, shape, size, domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True)
+        yield template.replace(arguments={"mode": MODES[len(shape)][0], "align_corners": False})
 
 
 @cases_for("diopiUpsampleLinear", "diopiUpsampleLinearBackward")
@@ -179,10 +188,10 @@ def sampling(
     """
     grid = (shape[0], *points, len(points))
     given = tensor(*shape, domain=domain or normal(), layout=layouts[0])
-    anywhere = tensor(*grid, domain=between(-reach, reach), layout=layouts[1])
+    anywhere = tensor(*grid, domain=uniform(-reach, reach), layout=layouts[1])
     linear = {"input": given, "grid": anywhere, "mode": "bilinear"}
     yield CaseTemplate(f"{label}-bilinear", arguments=linear, **about)
-    moved = {"input": tensor(*shape, domain=anything, layout=layouts[0])}
+    moved = {"input": tensor(*shape, domain=any_value, layout=layouts[0])}
     nearest = {**moved, **near_elements(grid, shape[2:], layouts[1]), "mode": "nearest"}
     yield CaseTemplate(f"{label}-nearest", arguments=nearest, **about)
 
@@ -196,14 +205,14 @@ def near_elements(grid: Shape, sizes: Shape, layout: Layout) -> dict[str, Any]:
         indices = nearest + np.clip(ends - nearest, -0.35, 0.35)
         return ((2 * indices + 1) / np.array(sizes) - 1)[..., ::-1]  # coordinates, the last axis first
 
-    where = TensorSpec(grid, Dtype.float64, between(0, 1))
+    where = TensorSpec(grid, Dtype.float64, uniform(0, 1))
     return {"_where": where, "grid": tensor(*grid, layout=layout, compute=near)}
 
 
 def given_points(label: str, mode: str, points: Sequence[float], **about: Any) -> CaseTemplate:
     """Sampling whole numbers at random pairs of these coordinates, so that every weight and result is exact."""
     grid = tensor(1, len(points), len(points), 2, domain=choice(points))
-    arguments = {"input": tensor(1, 2, 4, 2, domain=whole(-4, 4)), "grid": grid, "mode": mode}
+    arguments = {"input": tensor(1, 2, 4, 2, domain=integer_values(-4, 4)), "grid": grid, "mode": mode}
     return CaseTemplate(f"{label}-{mode}", arguments=arguments, exact=True, **about)
 
 
@@ -214,8 +223,8 @@ HALVES = [-1.25, -1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1, 1.25]
 FAR_OUTSIDE = [-100, -3, -0.5, 0.25, 0.75, 3, 1e12]
 
 SAMPLINGS = (
-    *sampling("plane", (2, 2, 4, 3), (3, 2), **BASIC),
-    *sampling("volume", (1, 2, 2, 3, 4), (1, 2, 3), (strided, strided), result=strided, **BASIC),
+    *sampling("plane", (2, 2, 4, 3), (3, 2), **SMOKE_IN_ALL_DTYPES),
+    *sampling("volume", (1, 2, 2, 3, 4), (1, 2, 3), (strided, strided), result=strided, **SMOKE_IN_ALL_DTYPES),
     *sampling("channels-last", (2, 3, 3, 5), (4, 2), (channels_last, transposed), result=channels_last),
     *sampling("transposed", (2, 3, 4, 5), (2, 6), (transposed, contiguous), result=transposed),
     *sampling("volume-channels-last", (2, 2, 3, 2, 4), (2, 3, 2), (channels_last, contiguous), result=channels_last),
@@ -226,8 +235,8 @@ SAMPLINGS = (
     *sampling("no-points", (2, 2, 3, 3), (0, 2)),
     *sampling("undefined", (2, 2, 3, 4), (3, 2), domain=half_nan, reach=0.9),
     *sampling("long", (2, 8, 5, 6), (7, 9)),
-    given_points("exact", "bilinear", EIGHTHS, dtypes=Types.every),
-    given_points("exact", "nearest", HALVES, dtypes=Types.every),
+    given_points("exact", "bilinear", EIGHTHS, dtypes=DtypeSelection.all),
+    given_points("exact", "nearest", HALVES, dtypes=DtypeSelection.all),
     given_points("far-outside", "bilinear", FAR_OUTSIDE),
     given_points("far-outside", "nearest", FAR_OUTSIDE),
 )

@@ -94,7 +94,7 @@ def strides(*steps: int, offset: int = 0) -> Strides:
     return Strides(steps, offset)
 
 
-def apart(placed: Placement, shape: Sequence[int]) -> bool:
+def is_non_overlapping(placed: Placement, shape: Sequence[int]) -> bool:
     """Whether no two elements share memory; False also of strides too close together to tell at once."""
     end = 0
     for step, length in sorted(zip(placed.strides, shape, strict=True)):
@@ -122,7 +122,7 @@ def layout_named(name: str) -> Layout:
     return Strides(tuple(int(step) for step in steps.split(",")) if steps else (), int(offset or 0))
 
 
-def another(layout: str, shape: Sequence[int]) -> str:
+def different_layout(layout: str, shape: Sequence[int]) -> str:
     """The name of a layout in which the elements of a tensor lie in other places: row by row, if they don't yet."""
     if layout != "contiguous":
         return "contiguous"

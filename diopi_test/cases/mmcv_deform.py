@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, choice, half_nan, off_whole, whole
+from diopi_test.cases.domains import Domain, choice, half_nan, integer_values, non_integers, uniform
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal, zeros
 
 F64, I64 = Dtype.float64, Dtype.int64
 
 Pair = tuple[int, int]
 
-NEARBY = off_whole(-2, 2)
+NEARBY = non_integers(-2, 2)
 """Shifts of samples by up to two cells, to between cells."""
 
 HALVES = choice([-1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2])
@@ -33,7 +33,7 @@ HALVES = choice([-1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2])
 
 def _rising(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw positive numbers that are larger in each channel than in those before it, so that their sums differ."""
-    return between(0.5, 1.5)(rng, count, dtype) * np.linspace(1, 4, count)
+    return uniform(0.5, 1.5)(rng, count, dtype) * np.linspace(1, 4, count)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def convolution(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         "mask": (b, taps, *sizes.size),
         "output": (b, sizes.outputs, *sizes.size),
     }
-    domains = {"offset": sizes.shifts, "mask": between(0.2, 1)}
+    domains = {"offset": sizes.shifts, "mask": uniform(0.2, 1)}
     given = {name: tensor(*shape, domain=domains.get(name), layout=layout) for name, shape in shapes.items()}
     return {
         **given,
@@ -102,12 +102,12 @@ def convolution(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 CONV = CaseTemplate("", Deform())
-EACH = CONV.but(dtypes=Types.every)
-WHOLE = dict.fromkeys(("input", "weight", "bias", "mask", "grad_output", "gradOutput"), whole(-2, 2))
+EACH = CONV.replace(dtypes=DtypeSelection.all)
+WHOLE = dict.fromkeys(("input", "weight", "bias", "mask", "grad_output", "gradOutput"), integer_values(-2, 2))
 
 CONVOLUTIONS = (
-    CONV.but("plain", shape=(1, 2, 3, 4), kernel=(2, 2), padding=(1, 0), **BASIC),
-    EACH.but(
+    CONV.replace("plain", shape=(1, 2, 3, 4), kernel=(2, 2), padding=(1, 0), **SMOKE_IN_ALL_DTYPES),
+    EACH.replace(
         "all",
         shape=(2, 4, 6, 5),
         kernel=(3, 2),
@@ -120,34 +120,36 @@ CONVOLUTIONS = (
         layout=strided,
         result=transposed,
     ),
-    EACH.but("exact", shape=(1, 2, 4, 3), shifts=HALVES, domains=WHOLE, exact=True),
-    CONV.but("exact-groups", shape=(1, 4, 4, 3), deform_groups=2, groups=2, shifts=HALVES, domains=WHOLE, exact=True),
-    CONV.but("strided-kernel", shape=(2, 2, 7, 6), stride=(3, 2)),
-    CONV.but("strided-the-other-way", shape=(2, 2, 7, 6), stride=(2, 3), padding=(0, 2)),
-    CONV.but("padded", padding=(2, 0), scale=2.0),
-    CONV.but("dilated", shape=(2, 2, 6, 7), dilation=(2, 1)),
-    CONV.but("dilated-the-other-way", shape=(2, 2, 6, 7), dilation=(1, 3), scale=-1.0),
-    CONV.but("groups", shape=(2, 4, 4, 5), outputs=6, groups=2),
-    CONV.but("deformable-groups", shape=(2, 4, 4, 5), deform_groups=2),
-    CONV.but("more-deformable-groups", shape=(2, 6, 4, 3), outputs=4, groups=2, deform_groups=3),
-    CONV.but("depthwise", shape=(2, 4, 4, 5), outputs=4, groups=4),
-    CONV.but("one-by-one", kernel=(1, 1), padding=(0, 0), outputs=3),
-    CONV.but("one-channel", shape=(2, 1, 5, 4), outputs=1, kernel=(3, 3)),
-    CONV.but("one-place", shape=(3, 4, 2, 3), padding=(0, 0)),
-    CONV.but("steps", shape=(4, 2, 3, 4), step=2),
-    CONV.but("step-by-step", shape=(3, 2, 3, 4), step=1),
-    CONV.but("far-shifts", shape=(2, 2, 5, 6), shifts=off_whole(-9, 9)),
-    CONV.but("room-to-work-in", workspace=(5, 7)),
-    CONV.but("without-bias", with_bias=False, outputs=3, workspace=(5, 7), smoke=True),
-    CONV.but("without-bias-given", with_bias=False, bias_given=False),
-    CONV.but("undefined", shape=(2, 2, 6, 6), domains={"input": half_nan}),
-    CONV.but("channels-last", **throughout(channels_last)),
-    CONV.but("transposed", layout=transposed, result=strided),
-    CONV.but("long", shape=(1, 40, 9, 8), outputs=33, kernel=(3, 3)),
-    CONV.but("long-sum", shape=(1, 32, 6, 6), outputs=2, kernel=(3, 3), dtypes=half),
-    CONV.but("long-sum-of-outputs", shape=(1, 2, 4, 3), outputs=256, kernel=(2, 2), dtypes=half),
-    CONV.but("long-sum-of-places", shape=(1, 4, 20, 20), outputs=8, kernel=(1, 1), padding=(0, 0), dtypes=half),
-    CONV.but(
+    EACH.replace("exact", shape=(1, 2, 4, 3), shifts=HALVES, domains=WHOLE, exact=True),
+    CONV.replace(
+        "exact-groups", shape=(1, 4, 4, 3), deform_groups=2, groups=2, shifts=HALVES, domains=WHOLE, exact=True
+    ),
+    CONV.replace("strided-kernel", shape=(2, 2, 7, 6), stride=(3, 2)),
+    CONV.replace("strided-the-other-way", shape=(2, 2, 7, 6), stride=(2, 3), padding=(0, 2)),
+    CONV.replace("padded", padding=(2, 0), scale=2.0),
+    CONV.replace("dilated", shape=(2, 2, 6, 7), dilation=(2, 1)),
+    CONV.replace("dilated-the-other-way", shape=(2, 2, 6, 7), dilation=(1, 3), scale=-1.0),
+    CONV.replace("groups", shape=(2, 4, 4, 5), outputs=6, groups=2),
+    CONV.replace("deformable-groups", shape=(2, 4, 4, 5), deform_groups=2),
+    CONV.replace("more-deformable-groups", shape=(2, 6, 4, 3), outputs=4, groups=2, deform_groups=3),
+    CONV.replace("depthwise", shape=(2, 4, 4, 5), outputs=4, groups=4),
+    CONV.replace("one-by-one", kernel=(1, 1), padding=(0, 0), outputs=3),
+    CONV.replace("one-channel", shape=(2, 1, 5, 4), outputs=1, kernel=(3, 3)),
+    CONV.replace("one-place", shape=(3, 4, 2, 3), padding=(0, 0)),
+    CONV.replace("steps", shape=(4, 2, 3, 4), step=2),
+    CONV.replace("step-by-step", shape=(3, 2, 3, 4), step=1),
+    CONV.replace("far-shifts", shape=(2, 2, 5, 6), shifts=non_integers(-9, 9)),
+    CONV.replace("room-to-work-in", workspace=(5, 7)),
+    CONV.replace("without-bias", with_bias=False, outputs=3, workspace=(5, 7), smoke=True),
+    CONV.replace("without-bias-given", with_bias=False, bias_given=False),
+    CONV.replace("undefined", shape=(2, 2, 6, 6), domains={"input": half_nan}),
+    CONV.replace("channels-last", **same_layout(channels_last)),
+    CONV.replace("transposed", layout=transposed, result=strided),
+    CONV.replace("long", shape=(1, 40, 9, 8), outputs=33, kernel=(3, 3)),
+    CONV.replace("long-sum", shape=(1, 32, 6, 6), outputs=2, kernel=(3, 3), dtypes=half),
+    CONV.replace("long-sum-of-outputs", shape=(1, 2, 4, 3), outputs=256, kernel=(2, 2), dtypes=half),
+    CONV.replace("long-sum-of-places", shape=(1, 4, 20, 20), outputs=8, kernel=(1, 1), padding=(0, 0), dtypes=half),
+    CONV.replace(
         "growing-sum-of-places",
         shape=(1, 4, 20, 20),
         outputs=8,
@@ -173,7 +175,7 @@ register(*CONVOLVING, templates=CONVOLUTIONS, derive=convolution, weak=ALONE)
 
 # Multi-scale deformable attention
 
-BETWEEN_CELLS = between(0.1, 0.9)
+BETWEEN_CELLS = uniform(0.1, 0.9)
 """Where samples are between the cells around them."""
 
 
@@ -228,7 +230,7 @@ def attention(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     layout, result, shape = template.layout, template.result, sizes.shape
     value = (sizes.b, sum(sizes.cells), sizes.heads, sizes.d)
     return {
-        "_places": tensor(*shape, 2, domain=between(0, 1), dtype=F64),
+        "_places": tensor(*shape, 2, domain=uniform(0, 1), dtype=F64),
         "_parts": tensor(*shape, 2, domain=sizes.parts, dtype=F64),
         "grad_value": zeros(*value, layout=result),
         "grad_sampling_loc": zeros(*shape, 2, layout=result),
@@ -237,38 +239,38 @@ def attention(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         "spatial_shapes": literal(np.reshape(sizes.levels, (-1, 2)), I64),
         "level_start_index": literal(sizes.starts, I64),
         "sampling_loc": tensor(*shape, 2, layout=layout, compute=sizes.locations),
-        "attn_weight": tensor(*shape, domain=between(-0.5, 1), layout=layout),
+        "attn_weight": tensor(*shape, domain=uniform(-0.5, 1), layout=layout),
         "grad_output": tensor(sizes.b, sizes.q, sizes.heads * sizes.d, layout=layout),
         "im2col_step": sizes.step,
     }
 
 
-ATTENTION = CaseTemplate("two-levels", Attention(), **BASIC)
-ATTEND = ATTENTION.but(dtypes=Types.leading, smoke=False)
-WHOLE_ATTENTION = dict.fromkeys(("value", "attn_weight", "grad_output"), whole(-2, 2))
+ATTENTION = CaseTemplate("two-levels", Attention(), **SMOKE_IN_ALL_DTYPES)
+ATTEND = ATTENTION.replace(dtypes=DtypeSelection.leading, smoke=False)
+WHOLE_ATTENTION = dict.fromkeys(("value", "attn_weight", "grad_output"), integer_values(-2, 2))
 
 ATTENTIONS = (
     ATTENTION,
-    ATTENTION.but(
+    ATTENTION.replace(
         "exact", levels=((4, 8), (2, 4)), parts=choice([0, 0.5]), domains=WHOLE_ATTENTION, exact=True, smoke=False
     ),
-    ATTENTION.but("other-order", order=(1, 0), smoke=False, layout=strided, result=transposed),
-    ATTEND.but("one-level", levels=((5, 3),), points=4),
-    ATTEND.but("four-levels", levels=((6, 5), (3, 4), (2, 2), (1, 1)), points=1),
-    ATTEND.but("three-in-other-order", levels=((3, 4), (2, 5), (4, 2)), order=(2, 0, 1)),
-    ATTEND.but("one-head", heads=1, d=5),
-    ATTEND.but("many-heads", heads=8, d=1, q=2),
-    ATTEND.but("one-query", q=1, b=3),
-    ATTEND.but("more-queries", q=9, b=1, points=3),
-    ATTEND.but("steps", b=4, step=2, q=2),
-    ATTEND.but("step-by-step", b=3, step=1, q=2),
-    ATTEND.but("one-cell", levels=((1, 1), (1, 1)), q=7),
-    ATTEND.but("wide-heads", d=33, q=2),
-    ATTEND.but("undefined", domains={"value": half_nan}),
-    ATTEND.but("transposed", layout=transposed, result=strided),
-    ATTEND.but("long", levels=((12, 11), (6, 7)), b=1, q=40, heads=3, d=17, points=4),
-    ATTEND.but("no-queries", q=0),
-    ATTEND.but("no-points", points=0),
+    ATTENTION.replace("other-order", order=(1, 0), smoke=False, layout=strided, result=transposed),
+    ATTEND.replace("one-level", levels=((5, 3),), points=4),
+    ATTEND.replace("four-levels", levels=((6, 5), (3, 4), (2, 2), (1, 1)), points=1),
+    ATTEND.replace("three-in-other-order", levels=((3, 4), (2, 5), (4, 2)), order=(2, 0, 1)),
+    ATTEND.replace("one-head", heads=1, d=5),
+    ATTEND.replace("many-heads", heads=8, d=1, q=2),
+    ATTEND.replace("one-query", q=1, b=3),
+    ATTEND.replace("more-queries", q=9, b=1, points=3),
+    ATTEND.replace("steps", b=4, step=2, q=2),
+    ATTEND.replace("step-by-step", b=3, step=1, q=2),
+    ATTEND.replace("one-cell", levels=((1, 1), (1, 1)), q=7),
+    ATTEND.replace("wide-heads", d=33, q=2),
+    ATTEND.replace("undefined", domains={"value": half_nan}),
+    ATTEND.replace("transposed", layout=transposed, result=strided),
+    ATTEND.replace("long", levels=((12, 11), (6, 7)), b=1, q=40, heads=3, d=17, points=4),
+    ATTEND.replace("no-queries", q=0),
+    ATTEND.replace("no-points", points=0),
 )
 
 register(

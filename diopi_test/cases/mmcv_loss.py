@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, choice, normal, whole
+from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.model import ResultOf, Values
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import literal
 
 NORMAL = normal()
-WEIGHTS = between(0.25, 2)
-MODERATE = between(-4, 4)
+WEIGHTS = uniform(0.25, 2)
+MODERATE = uniform(-4, 4)
 
 SATURATED = choice([inf, -inf, 100.0, -100.0, 90.5, -90.5])
 """Logits whose smaller probability is below the least that a logarithm is taken of, or its float32 is 0."""
@@ -62,24 +62,24 @@ def _of_rows(layout: Layout) -> Layout:
 
 
 SIGMOID = (
-    sigmoid("plain", weights=WEIGHTS, **BASIC),
-    sigmoid("background", (7, 3), **BASIC),
-    sigmoid("strided", (5, 4), weights=WEIGHTS, layout=strided, dtypes=Types.every),
-    sigmoid("transposed", (4, 7), layout=transposed, dtypes=Types.every),
+    sigmoid("plain", weights=WEIGHTS, **SMOKE_IN_ALL_DTYPES),
+    sigmoid("background", (7, 3), **SMOKE_IN_ALL_DTYPES),
+    sigmoid("strided", (5, 4), weights=WEIGHTS, layout=strided, dtypes=DtypeSelection.all),
+    sigmoid("transposed", (4, 7), layout=transposed, dtypes=DtypeSelection.all),
     sigmoid("no-focus", gamma=0.0, alpha=0.4, weights=WEIGHTS),
     sigmoid("linear-focus", (6, 4), gamma=1.0, alpha=0.7),
-    sigmoid("fractional-focus", (6, 4), gamma=0.7, alpha=0.3, weights=WEIGHTS, dtypes=Types.every),
-    sigmoid("strong-focus", (6, 4), between(-2, 2), gamma=5.0),
+    sigmoid("fractional-focus", (6, 4), gamma=0.7, alpha=0.3, weights=WEIGHTS, dtypes=DtypeSelection.all),
+    sigmoid("strong-focus", (6, 4), uniform(-2, 2), gamma=5.0),
     sigmoid("all-positive", gamma=1.5, alpha=1.0),
     sigmoid("all-negative", gamma=1.5, alpha=0.0),
-    sigmoid("near-zero", (6, 4), between(-0.02, 0.02), weights=WEIGHTS),
+    sigmoid("near-zero", (6, 4), uniform(-0.02, 0.02), weights=WEIGHTS),
     sigmoid("weight-zero", (9, 3), weights=choice([0.0, 1.5, 0.5])),
-    sigmoid("one-class", (9, 1), dtypes=Types.every),
+    sigmoid("one-class", (9, 1), dtypes=DtypeSelection.all),
     sigmoid("one-row", (1, 9), weights=WEIGHTS),
-    sigmoid("saturated", (6, 4), SATURATED, weights=WEIGHTS, dtypes=Types.every),
+    sigmoid("saturated", (6, 4), SATURATED, weights=WEIGHTS, dtypes=DtypeSelection.all),
     sigmoid("undefined", (6, 4), choice([nan, 0.5, -0.5]), gamma=1.0),
     sigmoid("no-rows", (0, 4), weights=WEIGHTS),
-    sigmoid("no-classes", (4, 0), target=whole(0, 0)),
+    sigmoid("no-classes", (4, 0), target=integer_values(0, 0)),
     sigmoid("large", (300, 40), weights=WEIGHTS),
     sigmoid("exact", (4, 5), choice([0.0, -0.0]), gamma=1.0, alpha=0.5),
 )
@@ -129,19 +129,19 @@ CERTAIN = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.25, 0.75],
 HALVES = [[0.5, 0.25, 0.25], [0.5, 0.0, 0.5], [0.25, 0.5, 0.25]]
 
 SOFTMAX = (
-    softmax("plain", weights=WEIGHTS, **BASIC),
-    softmax("unweighted", (7, 3), **BASIC),
-    softmax("strided", (5, 4), weights=WEIGHTS, layout=strided, dtypes=Types.every),
-    softmax("transposed", (4, 7), layout=transposed, dtypes=Types.every),
-    softmax("no-target", (9, 3), weights=WEIGHTS, low=-2, dtypes=Types.every),
+    softmax("plain", weights=WEIGHTS, **SMOKE_IN_ALL_DTYPES),
+    softmax("unweighted", (7, 3), **SMOKE_IN_ALL_DTYPES),
+    softmax("strided", (5, 4), weights=WEIGHTS, layout=strided, dtypes=DtypeSelection.all),
+    softmax("transposed", (4, 7), layout=transposed, dtypes=DtypeSelection.all),
+    softmax("no-target", (9, 3), weights=WEIGHTS, low=-2, dtypes=DtypeSelection.all),
     softmax("no-target-unweighted", (9, 3), gamma=1.5, low=-1),
     softmax("no-focus", gamma=0.0, alpha=0.4, weights=WEIGHTS),
     softmax("linear-focus", (6, 4), gamma=1.0, alpha=0.7),
-    softmax("fractional-focus", (6, 4), gamma=0.7, alpha=0.3, weights=WEIGHTS, dtypes=Types.every),
-    softmax("strong-focus", (6, 4), between(-2, 2), gamma=5.0),
+    softmax("fractional-focus", (6, 4), gamma=0.7, alpha=0.3, weights=WEIGHTS, dtypes=DtypeSelection.all),
+    softmax("strong-focus", (6, 4), uniform(-2, 2), gamma=5.0),
     softmax("whole-alpha", gamma=1.5, alpha=1.0),
-    softmax("unlikely", (9, 4), between(-12, 0), weights=WEIGHTS),
-    softmax("certain", (5, 3), weights=WEIGHTS, given=CERTAIN, dtypes=Types.every),
+    softmax("unlikely", (9, 4), uniform(-12, 0), weights=WEIGHTS),
+    softmax("certain", (5, 3), weights=WEIGHTS, given=CERTAIN, dtypes=DtypeSelection.all),
     softmax("one-row", (1, 9), weights=WEIGHTS),
     softmax("no-rows", (0, 4), weights=WEIGHTS),
     softmax("large", (300, 40), weights=WEIGHTS),
@@ -176,8 +176,8 @@ def points(
         **nearest,
         "grad_dist1": tensor(batches, n, domain=domain, layout=layout),
         "grad_dist2": tensor(batches, m, domain=domain, layout=layout),
-        "grad_xyz1": tensor(batches, n, 2, domain=whole(0, 0), layout=layout),
-        "grad_xyz2": tensor(batches, m, 2, domain=whole(0, 0), layout=layout),
+        "grad_xyz1": tensor(batches, n, 2, domain=integer_values(0, 0), layout=layout),
+        "grad_xyz2": tensor(batches, m, 2, domain=integer_values(0, 0), layout=layout),
     }
     return CaseTemplate(label, arguments=arguments, result=layout, **about)
 
@@ -191,21 +191,21 @@ CROWDED = {
 WHOLE = {
     "xyz1": choice([-5.0, -3.0, -1.0, 1.0, 3.0, 5.0]),
     "xyz2": choice([-8.0, -2.0, 0.0, 2.0, 6.0]),
-    "grad_dist1": whole(1, 5),
-    "grad_dist2": whole(1, 5),
+    "grad_dist1": integer_values(1, 5),
+    "grad_dist2": integer_values(1, 5),
 }
 """Small numbers whose squares and sums every element type holds, and differences that are not 0."""
 
 NO_CHOICE = "there is one point that can be the nearest"
 
 POINTS = (
-    points("plain", 2, 7, 5, **BASIC),
-    points("strided", 2, 4, 6, layout=strided, dtypes=Types.every),
-    points("transposed", 3, 5, 4, layout=transposed, dtypes=Types.every),
-    points("whole", 2, 6, 9, exact=True, domains=WHOLE, dtypes=Types.every),
+    points("plain", 2, 7, 5, **SMOKE_IN_ALL_DTYPES),
+    points("strided", 2, 4, 6, layout=strided, dtypes=DtypeSelection.all),
+    points("transposed", 3, 5, 4, layout=transposed, dtypes=DtypeSelection.all),
+    points("whole", 2, 6, 9, exact=True, domains=WHOLE, dtypes=DtypeSelection.all),
     points("equal-points", 1, 4, 4, choice([0.5]), weak="all distances are 0"),
     points("one-point", 2, 1, 5, weak=NO_CHOICE),
-    points("one-other", 2, 6, 1, dtypes=Types.every, weak=NO_CHOICE),
+    points("one-other", 2, 6, 1, dtypes=DtypeSelection.all, weak=NO_CHOICE),
     points("one-each", 3, 1, 1, weak=NO_CHOICE),
     points("far", 1, 8, 7, normal(0.5, 1000)),
     points("tiny", 1, 8, 7, normal(1e-4)),
@@ -217,5 +217,5 @@ POINTS = (
 register("diopiChamferDistanceMmcv", templates=POINTS)
 register(
     "diopiChamferDistanceBackwardMmcv",
-    templates=(*POINTS, points("crowded", 2, 40, 3, positions=CROWDED, dtypes=Types.every)),
+    templates=(*POINTS, points("crowded", 2, 40, 3, positions=CROWDED, dtypes=DtypeSelection.all)),
 )

@@ -7,13 +7,20 @@ from math import inf, nan
 from typing import Any
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, choice, magnitudes, normal, whole
+from diopi_test.cases.domains import Domain, choice, integer_values, log_uniform, normal, uniform
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
-from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, register, tensor
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    CaseTemplate,
+    DtypeSelection,
+    TensorTemplate,
+    register,
+    tensor,
+)
 
 F32 = Dtype.float32
 NORMAL = normal()
-POSITIVE = between(0.5, 2)
+POSITIVE = uniform(0.5, 2)
 
 # Statistics
 
@@ -47,26 +54,28 @@ def batch(
 
 
 BATCHES = (
-    batch("plain", **BASIC),
-    batch("one-sample", (1, 3, 7), dtypes=Types.every),
-    batch("no-space", (6, 3, 1), dtypes=Types.every),
+    batch("plain", **SMOKE_IN_ALL_DTYPES),
+    batch("one-sample", (1, 3, 7), dtypes=DtypeSelection.all),
+    batch("no-space", (6, 3, 1), dtypes=DtypeSelection.all),
     batch("one-channel", (3, 1, 6)),
-    batch("channels-last", (2, 5, 4), layout=channels_last, result=strided, dtypes=Types.every),
+    batch("channels-last", (2, 5, 4), layout=channels_last, result=strided, dtypes=DtypeSelection.all),
     batch("transposed", (3, 4, 2), layout=transposed, result=contiguous),
-    batch("strided", (2, 3, 5), layout=strided, dtypes=Types.every),
-    batch("long", (4, 2, 700), dtypes=Types.every),
+    batch("strided", (2, 3, 5), layout=strided, dtypes=DtypeSelection.all),
+    batch("long", (4, 2, 700), dtypes=DtypeSelection.all),
     batch("many-channels", (2, 150, 3)),
-    batch("offset", (4, 3, 9), normal(1, 10), centre=normal(1, 10), dtypes=Types.every),
+    batch("offset", (4, 3, 9), normal(1, 10), centre=normal(1, 10), dtypes=DtypeSelection.all),
     batch("undefined", (2, 3, 4), choice([nan, 0.5, 1.5, -2.0, 0.25, 1.0, 2.0, 0.75])),
     batch("infinite", (2, 4, 4), choice([inf, 0.5, 1.5, -2.0, 0.25, 1.0, 2.0, 0.75])),
     batch("no-channels", (2, 0, 4)),
 )
 
 EXACT: Mapping[str, Any] = {
-    "domains": {name: whole(1, 3) for name in ("input", "mean", "grad_output", "norm", "grad_weight", "grad_bias")}
+    "domains": {
+        name: integer_values(1, 3) for name in ("input", "mean", "grad_output", "norm", "grad_weight", "grad_bias")
+    }
     | {name: choice([1.0, 2.0, 4.0]) for name in ("weight", "std")},
     "exact": True,
-    "dtypes": Types.every,
+    "dtypes": DtypeSelection.all,
 }
 """Small whole numbers, of which there is a power of two in a channel."""
 
@@ -117,36 +126,36 @@ def output(
 
 
 EXACT_OUTPUT = {
-    "running_mean": whole(1, 4),
-    "running_var": whole(1, 4),
-    "input": whole(-4, 4),
+    "running_mean": integer_values(1, 4),
+    "running_var": integer_values(1, 4),
+    "input": integer_values(-4, 4),
     "mean": choice([0.5, 1.5, -0.5]),
     "var": choice([3.0, 15.0]),
-    "weight": whole(1, 3),
-    "bias": whole(1, 3),
+    "weight": integer_values(1, 3),
+    "bias": integer_values(1, 3),
 }
 """With eps 1 all square roots are powers of two, and with nine elements a channel n / (n − 1) is 9/8."""
 
 OUTPUTS = (
-    output("plain", **BASIC),
-    output("two-devices", (2, 3, 4), group_size=2, **BASIC),
-    output("no-affine", affine=False, dtypes=Types.every),
-    output("no-running", running=False, dtypes=Types.every),
-    output("not-saved", saved=False, dtypes=Types.every),
+    output("plain", **SMOKE_IN_ALL_DTYPES),
+    output("two-devices", (2, 3, 4), group_size=2, **SMOKE_IN_ALL_DTYPES),
+    output("no-affine", affine=False, dtypes=DtypeSelection.all),
+    output("no-running", running=False, dtypes=DtypeSelection.all),
+    output("not-saved", saved=False, dtypes=DtypeSelection.all),
     output("output-alone", affine=False, running=False, saved=False),
-    output("channels-last", (2, 5, 4), layout=channels_last, dtypes=Types.every),
-    output("strided", (2, 3, 5), layout=strided, dtypes=Types.every),
+    output("channels-last", (2, 5, 4), layout=channels_last, dtypes=DtypeSelection.all),
+    output("strided", (2, 3, 5), layout=strided, dtypes=DtypeSelection.all),
     output("transposed", (3, 4, 2), layout=transposed),
-    output("large-eps", eps=0.3, dtypes=Types.every),
+    output("large-eps", eps=0.3, dtypes=DtypeSelection.all),
     output("no-momentum", momentum=0.0),
     output("whole-momentum", momentum=1.0),
-    output("one-element", (1, 5, 1), momentum=0.4, dtypes=Types.every),
+    output("one-element", (1, 5, 1), momentum=0.4, dtypes=DtypeSelection.all),
     output("one-element-each-of-two", (1, 5, 1), momentum=0.4, group_size=2),
     output("many-devices", (2, 3, 1), momentum=0.7, group_size=8),
     output("long", (4, 2, 300)),
     output("undefined", (2, 3, 4), choice([nan, inf, -inf, 0.5, 1.5, -2.0])),
     output("no-channels", (2, 0, 4)),
-    output("exact", (3, 5, 3), eps=1.0, momentum=0.5, domains=EXACT_OUTPUT, exact=True, dtypes=Types.every),
+    output("exact", (3, 5, 3), eps=1.0, momentum=0.5, domains=EXACT_OUTPUT, exact=True, dtypes=DtypeSelection.all),
 )
 
 register("diopiSyncBnOutputMmcv", templates=OUTPUTS)
@@ -189,30 +198,30 @@ REFER = choice([0.0, -0.0, 1.5, -1.5, 0.75, -0.75, 3.0, -3.0])
 ZERO = "the second derivative is 0"
 
 ACTIVATIONS = (
-    activation("plain", **BASIC),
-    activation("gradient-and-bias", grad=1, **BASIC),
-    activation("no-refer", refer=False, dtypes=Types.every),
-    activation("neither", bias=False, refer=False, dtypes=Types.every),
-    activation("gradient", (2, 3, 7), grad=1, bias=False, dtypes=Types.every),
+    activation("plain", **SMOKE_IN_ALL_DTYPES),
+    activation("gradient-and-bias", grad=1, **SMOKE_IN_ALL_DTYPES),
+    activation("no-refer", refer=False, dtypes=DtypeSelection.all),
+    activation("neither", bias=False, refer=False, dtypes=DtypeSelection.all),
+    activation("gradient", (2, 3, 7), grad=1, bias=False, dtypes=DtypeSelection.all),
     activation("second", grad=2, weak=ZERO),
-    activation("linear", act=1, dtypes=Types.every),
+    activation("linear", act=1, dtypes=DtypeSelection.all),
     activation("linear-gradient", act=1, grad=1, bias=False),
     activation("linear-second", act=1, grad=2, weak=ZERO),
     activation("matrix", (7, 5), alpha=-0.3),
     activation("rank-5", (2, 3, 2, 2, 3), scale=-0.7),
-    activation("strided", (2, 3, 5), layout=strided, dtypes=Types.every),
+    activation("strided", (2, 3, 5), layout=strided, dtypes=DtypeSelection.all),
     activation("transposed", (3, 4, 2), layout=transposed),
     activation("channels-last", (2, 3, 4, 2), grad=1, layout=channels_last),
     activation("steep", alpha=1.5, scale=0.5),
     activation("no-slope", (4, 9), alpha=0.0),
     activation("no-scale", (4, 9), scale=0.0, weak="scale is 0"),
-    activation("magnitudes", (6, 9), magnitudes(-8, 8)),
+    activation("magnitudes", (6, 9), log_uniform(-8, 8)),
     activation("special", (6, 3), choice([nan, inf, -inf, 1.5, -0.75]), bias=False, alpha=0.25, scale=2.0),
     activation("special-gradient", (6, 3), choice([nan, inf, -inf, 1.5]), bias=False, grad=1, alpha=0.25, scale=2.0),
     activation("one-channel", (9, 1, 3)),
     activation("large", (3, 40, 70)),
     activation("no-samples", (0, 3, 4)),
-    activation("exact", (4, 5, 3), whole(-4, 4), alpha=0.25, scale=2.0, exact=True, dtypes=Types.every),
+    activation("exact", (4, 5, 3), integer_values(-4, 4), alpha=0.25, scale=2.0, exact=True, dtypes=DtypeSelection.all),
 )
 
 register("diopiFusedBiasLeakyreluMmcv", templates=ACTIVATIONS)

@@ -11,10 +11,18 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, choice, half_nan, normal, whole
+from diopi_test.cases.domains import Domain, choice, half_nan, integer_values, normal, uniform
 from diopi_test.cases.layouts import channels_last, contiguous, strided, transposed
 from diopi_test.cases.model import Values
-from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    CaseTemplate,
+    DtypeSelection,
+    TensorTemplate,
+    register,
+    same_layout,
+    tensor,
+)
 from diopi_test.cases.tensors import arbitrary, zeros
 
 F64, I32 = Dtype.float64, Dtype.int32
@@ -22,7 +30,7 @@ F64, I32 = Dtype.float64, Dtype.int32
 FEATURES = normal()
 """What feature maps hold as usual."""
 
-ANY_ANGLE = between(-3, 3)
+ANY_ANGLE = uniform(-3, 3)
 """Angles all around."""
 
 # Rotated RoIs
@@ -69,8 +77,8 @@ class Rotated:
         if self.given:
             return {"rois": tensor(self.number, 6, compute=lambda values: self.given)}
         return {
-            "_centers": tensor(self.regions, 2, domain=between(*self.centers), dtype=F64),
-            "_sizes": tensor(self.regions, 2, domain=between(*self.extent), dtype=F64),
+            "_centers": tensor(self.regions, 2, domain=uniform(*self.centers), dtype=F64),
+            "_sizes": tensor(self.regions, 2, domain=uniform(*self.extent), dtype=F64),
             "_angles": tensor(self.regions, 1, domain=self.angles, dtype=F64),
             "rois": tensor(self.regions, 6, compute=self._regions),
         }
@@ -105,8 +113,8 @@ def rotated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-ROTATED = CaseTemplate("rotated", Rotated(), **BASIC)
-ROTATION = ROTATED.but(dtypes=Types.leading, smoke=False)
+ROTATED = CaseTemplate("rotated", Rotated(), **SMOKE_IN_ALL_DTYPES)
+ROTATION = ROTATED.replace(dtypes=DtypeSelection.leading, smoke=False)
 NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])
 """Whole numbers whose sums with weights are zero where they cancel, or where nothing is sampled: never below zero."""
 
@@ -120,9 +128,11 @@ EDGES = [1, 1.5, 1.5, 6, 5, 0], [0, 1.5, 1.5, 6, 5, 0]
 
 ROTATIONS = (
     ROTATED,
-    ROTATED.but("clockwise", scale=0.5, aligned=False, clockwise=True, smoke=False, **throughout(strided)),
-    ROTATED.but("exact", bins=(2, 2), ratio=1, aligned=False, given=UPRIGHT, domains=WHOLE, exact=True, smoke=False),
-    ROTATED.but(
+    ROTATED.replace("clockwise", scale=0.5, aligned=False, clockwise=True, smoke=False, **same_layout(strided)),
+    ROTATED.replace(
+        "exact", bins=(2, 2), ratio=1, aligned=False, given=UPRIGHT, domains=WHOLE, exact=True, smoke=False
+    ),
+    ROTATED.replace(
         "exact-edges",
         shape=(2, 4, 4, 4),
         bins=(2, 3),
@@ -133,23 +143,23 @@ ROTATIONS = (
         exact=True,
         smoke=False,
     ),
-    ROTATION.but("adaptive", ratio=0, bins=(3, 2)),
-    ROTATION.but("adaptive-clockwise", ratio=-1, scale=0.25, clockwise=True, aligned=False, extent=(0.5, 3)),
-    ROTATION.but("one-sample", ratio=1, bins=(3, 1)),
-    ROTATION.but("three-samples", ratio=3, bins=(1, 2), scale=2.0),
-    ROTATION.but("smaller-than-one", aligned=False, extent=(0.05, 0.2), regions=5),
-    ROTATION.but("smaller-than-one-aligned", extent=(0.05, 0.2), regions=5),
-    ROTATION.but("beyond-the-features", extent=(2, 5), regions=5),
-    ROTATION.but("nearly-around", angles=choice([6.1, -6.1, 4.5, -4.5]), regions=4),
-    ROTATION.but("scaled-by-tenths", scale=0.3, bins=(3, 2)),
-    ROTATION.but("two-orientations", orientations=2, shape=(2, 6, 4, 5)),
-    ROTATION.but("eight-orientations", orientations=8, shape=(2, 8, 4, 5), regions=5),
-    ROTATION.but("one-orientation", orientations=1, shape=(2, 3, 4, 5)),
-    ROTATION.but("undefined", features=half_nan, centers=(0.4, 0.6), extent=(0.1, 0.3)),
-    ROTATION.but("channels-last", **throughout(channels_last)),
-    ROTATION.but("transposed", layout=transposed, result=strided),
-    ROTATION.but("long", shape=(2, 8, 7, 9), bins=(3, 4), regions=9),
-    ROTATION.but("no-regions", regions=0),
+    ROTATION.replace("adaptive", ratio=0, bins=(3, 2)),
+    ROTATION.replace("adaptive-clockwise", ratio=-1, scale=0.25, clockwise=True, aligned=False, extent=(0.5, 3)),
+    ROTATION.replace("one-sample", ratio=1, bins=(3, 1)),
+    ROTATION.replace("three-samples", ratio=3, bins=(1, 2), scale=2.0),
+    ROTATION.replace("smaller-than-one", aligned=False, extent=(0.05, 0.2), regions=5),
+    ROTATION.replace("smaller-than-one-aligned", extent=(0.05, 0.2), regions=5),
+    ROTATION.replace("beyond-the-features", extent=(2, 5), regions=5),
+    ROTATION.replace("nearly-around", angles=choice([6.1, -6.1, 4.5, -4.5]), regions=4),
+    ROTATION.replace("scaled-by-tenths", scale=0.3, bins=(3, 2)),
+    ROTATION.replace("two-orientations", orientations=2, shape=(2, 6, 4, 5)),
+    ROTATION.replace("eight-orientations", orientations=8, shape=(2, 8, 4, 5), regions=5),
+    ROTATION.replace("one-orientation", orientations=1, shape=(2, 3, 4, 5)),
+    ROTATION.replace("undefined", features=half_nan, centers=(0.4, 0.6), extent=(0.1, 0.3)),
+    ROTATION.replace("channels-last", **same_layout(channels_last)),
+    ROTATION.replace("transposed", layout=transposed, result=strided),
+    ROTATION.replace("long", shape=(2, 8, 7, 9), bins=(3, 4), regions=9),
+    ROTATION.replace("no-regions", regions=0),
 )
 
 ROTATING = (
@@ -193,8 +203,8 @@ def aligned(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         "features": tensor(*sizes.shape, domain=sizes.features, layout=template.layout),
         "bottom_grad": zeros(*sizes.shape, layout=template.result),
         "top_grad": tensor(*sizes.shape, layout=template.layout),
-        "_centers": tensor(n, h, w, 2, domain=between(*sizes.centers), dtype=F64),
-        "_sizes": tensor(n, h, w, 2, domain=between(*sizes.extent), dtype=F64),
+        "_centers": tensor(n, h, w, 2, domain=uniform(*sizes.centers), dtype=F64),
+        "_sizes": tensor(n, h, w, 2, domain=uniform(*sizes.extent), dtype=F64),
         "_angles": tensor(n, h, w, 1, domain=sizes.angles, dtype=F64),
         "best_bboxes": tensor(n, h, w, 5, layout=template.layout, compute=sizes.boxes),
         "spatial_scale": sizes.scale,
@@ -202,30 +212,30 @@ def aligned(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-ALIGN = CaseTemplate("corners", Alignment(), **BASIC)
-ALIGNED = ALIGN.but(dtypes=Types.leading, smoke=False)
+ALIGN = CaseTemplate("corners", Alignment(), **SMOKE_IN_ALL_DTYPES)
+ALIGNED = ALIGN.replace(dtypes=DtypeSelection.leading, smoke=False)
 UPRIGHT_BOXES: Mapping[str, Any] = {"angles": choice([0.0]), "quarters": True, "domains": WHOLE, "exact": True}
 
 ALIGNMENTS = (
     ALIGN,
-    ALIGN.but("centre", points=1, scale=0.5, smoke=False, layout=strided, result=transposed),
-    ALIGN.but("exact", smoke=False, **UPRIGHT_BOXES),
-    ALIGN.but("exact-around", scale=0.25, centers=(-0.6, 1.6), extent=(0, 4), smoke=False, **UPRIGHT_BOXES),
-    ALIGN.but("exact-centre", points=1, centers=(-0.5, 1.5), smoke=False, **UPRIGHT_BOXES),
-    ALIGNED.but("doubled", scale=2.0),
-    ALIGNED.but("tenths", scale=0.3, points=1),
-    ALIGNED.but("small-boxes", extent=(0.05, 0.3)),
-    ALIGNED.but("large-boxes", extent=(3, 9)),
-    ALIGNED.but("outside", centers=(-0.6, 1.6)),
-    ALIGNED.but("one-channel", shape=(3, 1, 5, 2)),
-    ALIGNED.but("many-channels", shape=(1, 9, 2, 3)),
-    ALIGNED.but("one-place", shape=(4, 2, 1, 1), extent=(0.05, 0.5)),
-    ALIGNED.but("undefined", features=half_nan),
-    ALIGNED.but("channels-last", **throughout(channels_last)),
-    ALIGNED.but("transposed", layout=transposed, result=strided),
-    ALIGNED.but("long", shape=(1, 5, 13, 14)),
-    ALIGNED.but("no-images", shape=(0, 2, 3, 4)),
-    ALIGNED.but("no-channels", shape=(2, 0, 3, 4)),
+    ALIGN.replace("centre", points=1, scale=0.5, smoke=False, layout=strided, result=transposed),
+    ALIGN.replace("exact", smoke=False, **UPRIGHT_BOXES),
+    ALIGN.replace("exact-around", scale=0.25, centers=(-0.6, 1.6), extent=(0, 4), smoke=False, **UPRIGHT_BOXES),
+    ALIGN.replace("exact-centre", points=1, centers=(-0.5, 1.5), smoke=False, **UPRIGHT_BOXES),
+    ALIGNED.replace("doubled", scale=2.0),
+    ALIGNED.replace("tenths", scale=0.3, points=1),
+    ALIGNED.replace("small-boxes", extent=(0.05, 0.3)),
+    ALIGNED.replace("large-boxes", extent=(3, 9)),
+    ALIGNED.replace("outside", centers=(-0.6, 1.6)),
+    ALIGNED.replace("one-channel", shape=(3, 1, 5, 2)),
+    ALIGNED.replace("many-channels", shape=(1, 9, 2, 3)),
+    ALIGNED.replace("one-place", shape=(4, 2, 1, 1), extent=(0.05, 0.5)),
+    ALIGNED.replace("undefined", features=half_nan),
+    ALIGNED.replace("channels-last", **same_layout(channels_last)),
+    ALIGNED.replace("transposed", layout=transposed, result=strided),
+    ALIGNED.replace("long", shape=(1, 5, 13, 14)),
+    ALIGNED.replace("no-images", shape=(0, 2, 3, 4)),
+    ALIGNED.replace("no-channels", shape=(2, 0, 3, 4)),
 )
 
 register("diopiRotatedFeatureAlignMmcv", "diopiRotatedFeatureAlignBackwardMmcv", templates=ALIGNMENTS, derive=aligned)
@@ -264,24 +274,24 @@ def filters(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-FILTER = CaseTemplate("filters", Filters(), **BASIC)
-FILTERED = FILTER.but(dtypes=Types.leading, smoke=False)
+FILTER = CaseTemplate("filters", Filters(), **SMOKE_IN_ALL_DTYPES)
+FILTERED = FILTER.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 FILTERS = (
     FILTER,
-    FILTER.but("exact", domains={"grad_out": whole(-9, 9)}, exact=True, smoke=False),
-    FILTER.but("square", shape=(3, 2, 1, 3, 3), rotations=8, smoke=False, layout=strided, result=transposed),
-    FILTERED.but("one-rotation", rotations=1),
-    FILTERED.but("one-entry", shape=(5, 4, 1, 1, 1)),
-    FILTERED.but("many-orientations", shape=(1, 2, 8, 1, 1), rotations=8),
-    FILTERED.but("one-filter", shape=(1, 1, 2, 3, 3), rotations=4),
-    FILTERED.but("many-filters", shape=(17, 9, 1, 2, 2)),
-    FILTERED.but("strided", **throughout(strided)),
-    FILTERED.but("transposed", layout=transposed, result=strided),
-    FILTERED.but("transposed-result", layout=strided, result=transposed),
-    FILTERED.but("long", shape=(5, 7, 4, 3, 3), rotations=8),
-    FILTERED.but("no-filters", shape=(0, 3, 2, 2, 3)),
-    FILTERED.but("no-channels", shape=(2, 0, 2, 2, 3)),
+    FILTER.replace("exact", domains={"grad_out": integer_values(-9, 9)}, exact=True, smoke=False),
+    FILTER.replace("square", shape=(3, 2, 1, 3, 3), rotations=8, smoke=False, layout=strided, result=transposed),
+    FILTERED.replace("one-rotation", rotations=1),
+    FILTERED.replace("one-entry", shape=(5, 4, 1, 1, 1)),
+    FILTERED.replace("many-orientations", shape=(1, 2, 8, 1, 1), rotations=8),
+    FILTERED.replace("one-filter", shape=(1, 1, 2, 3, 3), rotations=4),
+    FILTERED.replace("many-filters", shape=(17, 9, 1, 2, 2)),
+    FILTERED.replace("strided", **same_layout(strided)),
+    FILTERED.replace("transposed", layout=transposed, result=strided),
+    FILTERED.replace("transposed-result", layout=strided, result=transposed),
+    FILTERED.replace("long", shape=(5, 7, 4, 3, 3), rotations=8),
+    FILTERED.replace("no-filters", shape=(0, 3, 2, 2, 3)),
+    FILTERED.replace("no-channels", shape=(2, 0, 2, 2, 3)),
 )
 
 register(

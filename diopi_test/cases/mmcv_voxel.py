@@ -10,10 +10,18 @@ import numpy as np
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import anything, choice, half_nan, whole
+from diopi_test.cases.domains import any_value, choice, half_nan, integer_values
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.model import ResultOf
-from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    CaseTemplate,
+    DtypeSelection,
+    TensorTemplate,
+    register,
+    same_layout,
+    tensor,
+)
 from diopi_test.cases.tensors import literal, zeros
 
 I32, F32 = Dtype.int32, Dtype.float32
@@ -65,7 +73,7 @@ def voxelized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     return {
         **{name: grid.along(axis) for axis, name in enumerate(("_x", "_y", "_z"))},
         "_fractions": tensor(grid.points, 3, domain=choice(grid.inner)),
-        "_features": tensor(grid.points, grid.features - 3, domain=anything),
+        "_features": tensor(grid.points, grid.features - 3, domain=any_value),
         "voxel_size": literal(size, F32, layout),
         "coors_range": literal(np.concatenate([low, low + size * grid.cells]), F32, layout),
         "points": tensor(grid.points, grid.features, layout=layout, compute=_placed),
@@ -84,43 +92,43 @@ def celled(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     return {**voxelized(template, dtype), "coors": zeros(grid.points, 3, dtype=I32, layout=template.result)}
 
 
-VOXELIZED = CaseTemplate("points", Grid(), **BASIC)
-VOXELIZE = VOXELIZED.but(dtypes=Types.leading, smoke=False)
+VOXELIZED = CaseTemplate("points", Grid(), **SMOKE_IN_ALL_DTYPES)
+VOXELIZE = VOXELIZED.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 POINTS = (
     VOXELIZED,
-    VOXELIZED.but("on-faces", inner=(0.0, 0.5), smoke=False),
-    VOXELIZE.but("strided", **throughout(strided)),
-    VOXELIZE.but("transposed", layout=transposed, result=strided),
-    VOXELIZE.but("transposed-results", layout=strided, result=transposed),
-    VOXELIZE.but("coordinates-alone", features=3),
-    VOXELIZE.but("many-features", features=17),
-    VOXELIZE.but("one-cell", cells=(1, 1, 1), points=20, room=5),
-    VOXELIZE.but("flat", cells=(5, 4, 1), low=(-40.0, -30.0, -3.0), size=(16.0, 15.0, 4.0)),
-    VOXELIZE.but("tall", cells=(1, 2, 9), size=(4.0, 0.5, 0.125)),
-    VOXELIZE.but("uneven-cells", low=(-0.7, 0.3, -1.9), size=(0.3, 0.7, 1.1)),
-    VOXELIZE.but("far-away", low=(100.0, -300.0, 50.0)),
-    VOXELIZE.but("all-inside", margin=0),
-    VOXELIZE.but("far-outside", margin=5, points=200),
-    VOXELIZE.but("one-point", points=1, voxels=3, margin=0),
-    VOXELIZE.but("long", points=1100, cells=(9, 7, 5), voxels=250),
-    VOXELIZE.but("none-inside", low=(9000.0, 0.0, 0.0), points=9, arguments={"points": tensor(9, 4)}),
-    VOXELIZE.but("no-points", points=0),
+    VOXELIZED.replace("on-faces", inner=(0.0, 0.5), smoke=False),
+    VOXELIZE.replace("strided", **same_layout(strided)),
+    VOXELIZE.replace("transposed", layout=transposed, result=strided),
+    VOXELIZE.replace("transposed-results", layout=strided, result=transposed),
+    VOXELIZE.replace("coordinates-alone", features=3),
+    VOXELIZE.replace("many-features", features=17),
+    VOXELIZE.replace("one-cell", cells=(1, 1, 1), points=20, room=5),
+    VOXELIZE.replace("flat", cells=(5, 4, 1), low=(-40.0, -30.0, -3.0), size=(16.0, 15.0, 4.0)),
+    VOXELIZE.replace("tall", cells=(1, 2, 9), size=(4.0, 0.5, 0.125)),
+    VOXELIZE.replace("uneven-cells", low=(-0.7, 0.3, -1.9), size=(0.3, 0.7, 1.1)),
+    VOXELIZE.replace("far-away", low=(100.0, -300.0, 50.0)),
+    VOXELIZE.replace("all-inside", margin=0),
+    VOXELIZE.replace("far-outside", margin=5, points=200),
+    VOXELIZE.replace("one-point", points=1, voxels=3, margin=0),
+    VOXELIZE.replace("long", points=1100, cells=(9, 7, 5), voxels=250),
+    VOXELIZE.replace("none-inside", low=(9000.0, 0.0, 0.0), points=9, arguments={"points": tensor(9, 4)}),
+    VOXELIZE.replace("no-points", points=0),
 )
 LIMITS = (
-    VOXELIZE.but("all-voxels", voxels=30),
-    VOXELIZE.but("few-voxels", voxels=5),
-    VOXELIZE.but("one-voxel", voxels=1, room=4),
-    VOXELIZE.but("one-point-a-voxel", room=1),
-    VOXELIZE.but("room-for-all", room=50, voxels=30),
-    VOXELIZE.but("few-cells", cells=(2, 1, 1), points=60, room=7),
-    VOXELIZE.but("no-voxels", voxels=0),
+    VOXELIZE.replace("all-voxels", voxels=30),
+    VOXELIZE.replace("few-voxels", voxels=5),
+    VOXELIZE.replace("one-voxel", voxels=1, room=4),
+    VOXELIZE.replace("one-point-a-voxel", room=1),
+    VOXELIZE.replace("room-for-all", room=50, voxels=30),
+    VOXELIZE.replace("few-cells", cells=(2, 1, 1), points=60, room=7),
+    VOXELIZE.replace("no-voxels", voxels=0),
 )
 
 
 def in_any_order(template: CaseTemplate) -> CaseTemplate:
     label = "in-any-order" if template.label == "points" else f"in-any-order-{template.label}"
-    return template.but(label, deterministic=False)
+    return template.replace(label, deterministic=False)
 
 
 NONE_INSIDE = {"none-inside": "no point is in the grid"}
@@ -190,7 +198,7 @@ def reduced_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     given, rows, layout = reduced(template, dtype), sizes.rows(), template.layout
 
     def forward(result: str) -> ResultOf:
-        return ResultOf("diopiDynamicPointToVoxelMmcv", result, renamed={"coors": "_coors"})
+        return ResultOf("diopiDynamicPointToVoxelMmcv", result, argument_names={"coors": "_coors"})
 
     return {
         "feats": given["feats"],
@@ -203,26 +211,26 @@ def reduced_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-SUMMANDS = {"feats": whole(-9, 9), "grad_reduced_feats": whole(-9, 9)}
-SUMMED = CaseTemplate("sum", Reduction(), **BASIC)
-MEANS = SUMMED.but("mean", reduce_type=MEAN)
-LARGEST = SUMMED.but("maximum", reduce_type=MAXIMUM, domains=SUMMANDS, exact=True)
+SUMMANDS = {"feats": integer_values(-9, 9), "grad_reduced_feats": integer_values(-9, 9)}
+SUMMED = CaseTemplate("sum", Reduction(), **SMOKE_IN_ALL_DTYPES)
+MEANS = SUMMED.replace("mean", reduce_type=MEAN)
+LARGEST = SUMMED.replace("maximum", reduce_type=MAXIMUM, domains=SUMMANDS, exact=True)
 """Many points attain a maximum, and a feature does to the last bit."""
 
 
 def varied(template: CaseTemplate) -> list[CaseTemplate]:
     """A reduction of points of all sorts."""
-    label, one = template.label, template.but(dtypes=Types.leading, smoke=False)
+    label, one = template.label, template.replace(dtypes=DtypeSelection.leading, smoke=False)
     return [
         template,
-        one.but(f"{label}-all-inside", outside=False),
-        one.but(f"{label}-strided", **throughout(strided)),
-        one.but(f"{label}-transposed", layout=transposed),
-        one.but(f"{label}-one-axis", grid=(9,)),
-        one.but(f"{label}-one-channel", channels=1),
-        one.but(f"{label}-many-channels", channels=33),
-        one.but(f"{label}-one-point", points=1),
-        one.but(f"{label}-no-points", points=0),
+        one.replace(f"{label}-all-inside", outside=False),
+        one.replace(f"{label}-strided", **same_layout(strided)),
+        one.replace(f"{label}-transposed", layout=transposed),
+        one.replace(f"{label}-one-axis", grid=(9,)),
+        one.replace(f"{label}-one-channel", channels=1),
+        one.replace(f"{label}-many-channels", channels=33),
+        one.replace(f"{label}-one-point", points=1),
+        one.replace(f"{label}-no-points", points=0),
     ]
 
 
@@ -230,13 +238,13 @@ REDUCTIONS = (
     *varied(SUMMED),
     *varied(MEANS),
     *varied(LARGEST),
-    SUMMED.but("exact", domains=SUMMANDS, exact=True, smoke=False),
-    SUMMED.but("long", points=1100, grid=(7, 5, 4), dtypes=Types.leading, smoke=False),
-    MEANS.but("one-row", grid=(1, 1), outside=False, dtypes=Types.leading, smoke=False),
-    MEANS.but("undefined", domains={"feats": half_nan}, dtypes=Types.leading, smoke=False),
-    LARGEST.but("four-axes", grid=(2, 2, 3, 2), points=60, dtypes=Types.leading, smoke=False),
+    SUMMED.replace("exact", domains=SUMMANDS, exact=True, smoke=False),
+    SUMMED.replace("long", points=1100, grid=(7, 5, 4), dtypes=DtypeSelection.leading, smoke=False),
+    MEANS.replace("one-row", grid=(1, 1), outside=False, dtypes=DtypeSelection.leading, smoke=False),
+    MEANS.replace("undefined", domains={"feats": half_nan}, dtypes=DtypeSelection.leading, smoke=False),
+    LARGEST.replace("four-axes", grid=(2, 2, 3, 2), points=60, dtypes=DtypeSelection.leading, smoke=False),
 )
-NONE_KEPT = SUMMED.but("none-kept", arguments={"coors": literal(np.full((5, 3), -1), I32)}, points=5, smoke=False)
+NONE_KEPT = SUMMED.replace("none-kept", arguments={"coors": literal(np.full((5, 3), -1), I32)}, points=5, smoke=False)
 
 register(
     "diopiDynamicPointToVoxelMmcv",
@@ -306,37 +314,44 @@ def convolved(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-CONVOLVED = CaseTemplate("plain", Sparse(), **BASIC)
-CONVOLVE = CONVOLVED.but(dtypes=Types.leading, smoke=False)
-WHOLE = dict.fromkeys(("features", "filters", "bias", "outGrad"), whole(-3, 3))
+CONVOLVED = CaseTemplate("plain", Sparse(), **SMOKE_IN_ALL_DTYPES)
+CONVOLVE = CONVOLVED.replace(dtypes=DtypeSelection.leading, smoke=False)
+WHOLE = dict.fromkeys(("features", "filters", "bias", "outGrad"), integer_values(-3, 3))
 
 CONVOLUTIONS = (
     CONVOLVED,
-    CONVOLVED.but("exact", rows=6, outputs=7, domains=WHOLE, exact=True, smoke=False),
-    CONVOLVED.but("submanifold", outputs=7, submanifold=1, layout=strided, smoke=False),
-    CONVOLVE.but("inverse", inverse=1),
-    CONVOLVE.but("square", outputs=7, pairs=7),
-    CONVOLVE.but("square-inverse", outputs=7, pairs=7, inverse=1),
-    CONVOLVE.but("square-submanifold", outputs=7, pairs=7, submanifold=1),
-    CONVOLVE.but("square-submanifold-inverse", outputs=7, pairs=7, submanifold=1, inverse=1),
-    CONVOLVE.but("cube", kernel=(3, 3, 3), rows=20, outputs=17, pairs=11),
-    CONVOLVE.but("cube-submanifold", kernel=(3, 3, 3), rows=20, outputs=20, pairs=11, submanifold=1),
-    CONVOLVE.but("line", kernel=(5,)),
-    CONVOLVE.but("one-position", kernel=(1, 1)),
-    CONVOLVE.but("one-channel", ci=1, co=1),
-    CONVOLVE.but("many-channels", ci=33, co=17),
-    CONVOLVE.but("more-results", outputs=23),
-    CONVOLVE.but("one-row", rows=1, outputs=4, pairs=2),
-    CONVOLVE.but("one-result", rows=9, outputs=1, pairs=2, kernel=(3, 3)),
-    CONVOLVE.but("undefined", rows=12, outputs=15, pairs=5, kernel=(1, 2), domains={"features": half_nan}),
-    CONVOLVE.but("transposed", layout=transposed),
-    CONVOLVE.but("long", rows=300, outputs=250, pairs=200, ci=8, co=5),
-    CONVOLVE.but(
-        "long-sum", rows=9, outputs=3, pairs=3, ci=130, kernel=(5, 5), domains={"bias": whole(-900, 900)}, dtypes=half
+    CONVOLVED.replace("exact", rows=6, outputs=7, domains=WHOLE, exact=True, smoke=False),
+    CONVOLVED.replace("submanifold", outputs=7, submanifold=1, layout=strided, smoke=False),
+    CONVOLVE.replace("inverse", inverse=1),
+    CONVOLVE.replace("square", outputs=7, pairs=7),
+    CONVOLVE.replace("square-inverse", outputs=7, pairs=7, inverse=1),
+    CONVOLVE.replace("square-submanifold", outputs=7, pairs=7, submanifold=1),
+    CONVOLVE.replace("square-submanifold-inverse", outputs=7, pairs=7, submanifold=1, inverse=1),
+    CONVOLVE.replace("cube", kernel=(3, 3, 3), rows=20, outputs=17, pairs=11),
+    CONVOLVE.replace("cube-submanifold", kernel=(3, 3, 3), rows=20, outputs=20, pairs=11, submanifold=1),
+    CONVOLVE.replace("line", kernel=(5,)),
+    CONVOLVE.replace("one-position", kernel=(1, 1)),
+    CONVOLVE.replace("one-channel", ci=1, co=1),
+    CONVOLVE.replace("many-channels", ci=33, co=17),
+    CONVOLVE.replace("more-results", outputs=23),
+    CONVOLVE.replace("one-row", rows=1, outputs=4, pairs=2),
+    CONVOLVE.replace("one-result", rows=9, outputs=1, pairs=2, kernel=(3, 3)),
+    CONVOLVE.replace("undefined", rows=12, outputs=15, pairs=5, kernel=(1, 2), domains={"features": half_nan}),
+    CONVOLVE.replace("transposed", layout=transposed),
+    CONVOLVE.replace("long", rows=300, outputs=250, pairs=200, ci=8, co=5),
+    CONVOLVE.replace(
+        "long-sum",
+        rows=9,
+        outputs=3,
+        pairs=3,
+        ci=130,
+        kernel=(5, 5),
+        domains={"bias": integer_values(-900, 900)},
+        dtypes=half,
     ),
-    CONVOLVE.but("no-pairs", pairs=0),
-    CONVOLVE.but("no-rows", rows=0),
-    CONVOLVE.but("no-results", outputs=0),
+    CONVOLVE.replace("no-pairs", pairs=0),
+    CONVOLVE.replace("no-rows", rows=0),
+    CONVOLVE.replace("no-results", outputs=0),
 )
 
 
@@ -365,7 +380,7 @@ def pooled(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 def pooled_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes: Sparse = template.sizes
     rows, layout = (sizes.outputs, sizes.ci), template.layout
-    forward = ResultOf("diopiIndiceMaxpoolMmcv", given={"numAct": sizes.outputs})
+    forward = ResultOf("diopiIndiceMaxpoolMmcv", extra_arguments={"numAct": sizes.outputs})
     given = pooled(template, dtype)
     return {
         **given,
@@ -376,29 +391,31 @@ def pooled_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 def exactly(template: CaseTemplate) -> CaseTemplate:
     """With whole numbers: a feature has the gradient or not, by whether it is the maximum to the last bit."""
-    return template.but(domains={"features": whole(-9, 25), "outGrad": whole(-9, 9), **template.domains}, exact=True)
+    return template.replace(
+        domains={"features": integer_values(-9, 25), "outGrad": integer_values(-9, 9), **template.domains}, exact=True
+    )
 
 
-POOLED = CONVOLVED.but("plain", kernel=(3, 3))
-POOL = POOLED.but(dtypes=Types.leading, smoke=False)
+POOLED = CONVOLVED.replace("plain", kernel=(3, 3))
+POOL = POOLED.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 POOLS = (
     POOLED,
-    POOLED.but("exact", rows=6, outputs=7, domains=WHOLE, exact=True, smoke=False, layout=strided),
-    POOL.but("cube", kernel=(2, 2, 2), rows=20, outputs=9, pairs=9),
-    POOL.but("cube-transposed", kernel=(2, 2, 2), rows=20, outputs=9, pairs=9, layout=transposed),
-    POOL.but("line", kernel=(5,)),
-    POOL.but("one-position", kernel=(1,), pairs=5),
-    POOL.but("one-channel", ci=1, rows=15, outputs=9, pairs=9),
-    POOL.but("many-channels", ci=33),
-    POOL.but("more-results", outputs=13, pairs=7),
-    POOL.but("one-row", rows=1, outputs=4, pairs=2, ci=9),
-    POOL.but("one-result", rows=3, outputs=1, pairs=2, ci=9),
-    POOL.but("many-equal", rows=9, domains={"features": whole(-1, 1)}),
-    POOL.but("long", rows=300, outputs=250, pairs=200, ci=8),
-    POOL.but("no-pairs", pairs=0),
-    POOL.but("no-rows", rows=0),
-    POOL.but("no-results", outputs=0),
+    POOLED.replace("exact", rows=6, outputs=7, domains=WHOLE, exact=True, smoke=False, layout=strided),
+    POOL.replace("cube", kernel=(2, 2, 2), rows=20, outputs=9, pairs=9),
+    POOL.replace("cube-transposed", kernel=(2, 2, 2), rows=20, outputs=9, pairs=9, layout=transposed),
+    POOL.replace("line", kernel=(5,)),
+    POOL.replace("one-position", kernel=(1,), pairs=5),
+    POOL.replace("one-channel", ci=1, rows=15, outputs=9, pairs=9),
+    POOL.replace("many-channels", ci=33),
+    POOL.replace("more-results", outputs=13, pairs=7),
+    POOL.replace("one-row", rows=1, outputs=4, pairs=2, ci=9),
+    POOL.replace("one-result", rows=3, outputs=1, pairs=2, ci=9),
+    POOL.replace("many-equal", rows=9, domains={"features": integer_values(-1, 1)}),
+    POOL.replace("long", rows=300, outputs=250, pairs=200, ci=8),
+    POOL.replace("no-pairs", pairs=0),
+    POOL.replace("no-rows", rows=0),
+    POOL.replace("no-results", outputs=0),
 )
 
 register("diopiIndiceMaxpoolMmcv", templates=POOLS, derive=pooled)

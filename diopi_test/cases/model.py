@@ -60,8 +60,8 @@ class ResultOf:
 
     function: str
     result: str = "out"
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    given: Mapping[str, Any] = field(default_factory=dict)
+    argument_names: Mapping[str, str] = field(default_factory=dict)
+    extra_arguments: Mapping[str, Any] = field(default_factory=dict)
     unspecified: float | None = 0.0
 
 
@@ -164,7 +164,7 @@ def _none(prototype: Prototype) -> Iterable[Case]:
     return ()
 
 
-def cases_of(prototype: Prototype, level: str = FULL) -> tuple[Case, ...]:
+def registered_cases(prototype: Prototype, level: str = FULL) -> tuple[Case, ...]:
     """The cases of a function's own maker, in order; none when nobody makes any."""
     names = (level, prototype.name), (level, prototype.base)
     maker, reasons = _makers.get(names[0]) or _makers.get(names[1]) or (_none, {})
@@ -199,12 +199,12 @@ HUGE = 2**31
 
 def is_huge(case: Case) -> bool:
     """Whether a tensor of a case lies in a storage of more than `HUGE` bytes."""
-    specs = (spec for name, value in case.arguments.items() if not name.startswith("_") for spec in tensors_of(value))
+    specs = (spec for name, value in case.arguments.items() if not name.startswith("_") for spec in tensor_specs(value))
     sizes = (spec.layout(spec.shape).storage_elements * to_numpy(spec.dtype).itemsize for spec in specs)
     return any(size > HUGE for size in sizes)
 
 
-def tensors_of(value: Any) -> Sequence[TensorSpec]:
+def tensor_specs(value: Any) -> Sequence[TensorSpec]:
     """The tensor specs in one argument: none, one, or those of a list."""
     if isinstance(value, TensorSpec):
         return [value]

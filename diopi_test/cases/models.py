@@ -20,10 +20,10 @@ from diopi_proto.families import load_families
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction, RoundMode
-from diopi_test.cases.domains import Domain, normal, whole
+from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.layouts import Layout, contiguous, strides
-from diopi_test.cases.model import Case, CaseClass, ResultOf, ResultOverride, TensorSpec, cases_of, tensors_of
-from diopi_test.cases.tensors import no_position_twice
+from diopi_test.cases.model import Case, CaseClass, ResultOf, ResultOverride, TensorSpec, registered_cases, tensor_specs
+from diopi_test.cases.tensors import distinct_positions
 from diopi_test.models.calls import Call, TracedTensor
 from diopi_test.models.files import model_names, shipped
 
@@ -36,25 +36,27 @@ SAVED: Mapping[str, Mapping[str, ResultOf]] = {
         "save_mean": ResultOf("diopiBatchNormStats", "mean"),
         "save_invstd": ResultOf("diopiBatchNormStats", "invstd"),
     },
-    "diopiCTCLoss": {"log_probs": ResultOf("diopiLogSoftmax", renamed={"input": "_logits"}, given={"dim": 2})},
+    "diopiCTCLoss": {
+        "log_probs": ResultOf("diopiLogSoftmax", argument_names={"input": "_logits"}, extra_arguments={"dim": 2})
+    },
     "diopiCTCLossBackward": {
-        "log_probs": ResultOf("diopiLogSoftmax", renamed={"input": "_logits"}, given={"dim": 2}),
+        "log_probs": ResultOf("diopiLogSoftmax", argument_names={"input": "_logits"}, extra_arguments={"dim": 2}),
         "neg_log_likelihood": ResultOf("diopiCTCLoss", "neg_log_likelihood"),
         "log_alpha": ResultOf("diopiCTCLoss", "log_alpha"),
     },
     "diopiCdistBackward": {"cdist": ResultOf("diopiCdist")},
     "diopiGroupNormBackward": {
-        "mean": ResultOf("diopiGroupNorm", "save_mean", given={"bias": None, "eps": 1e-5}),
-        "rstd": ResultOf("diopiGroupNorm", "save_invstd", given={"bias": None, "eps": 1e-5}),
+        "mean": ResultOf("diopiGroupNorm", "save_mean", extra_arguments={"bias": None, "eps": 1e-5}),
+        "rstd": ResultOf("diopiGroupNorm", "save_invstd", extra_arguments={"bias": None, "eps": 1e-5}),
     },
     "diopiLayerNormBackward": {
-        "mean": ResultOf("diopiLayerNorm", "save_mean", given={"eps": 1e-5}),
-        "rstd": ResultOf("diopiLayerNorm", "save_invstd", given={"eps": 1e-5}),
+        "mean": ResultOf("diopiLayerNorm", "save_mean", extra_arguments={"eps": 1e-5}),
+        "rstd": ResultOf("diopiLayerNorm", "save_invstd", extra_arguments={"eps": 1e-5}),
     },
-    "diopiLogSoftmaxBackward": {"output": ResultOf("diopiLogSoftmax", renamed={"input": "_input"})},
+    "diopiLogSoftmaxBackward": {"output": ResultOf("diopiLogSoftmax", argument_names={"input": "_input"})},
     "diopiNLLLossV2Backward": {"totalWeight": ResultOf("diopiNLLLossV2", "totalWeight")},
     "diopiRMSNormBackward": {"inv_rms": ResultOf("diopiRMSNorm", "inv_rms")},
-    "diopiSoftmaxBackward": {"output": ResultOf("diopiSoftmax", renamed={"input": "_input"})},
+    "diopiSoftmaxBackward": {"output": ResultOf("diopiSoftmax", argument_names={"input": "_input"})},
 }
 """By gradient function, the arguments that the forward function has saved; drawn for them is what `renamed` names."""
 
@@ -62,14 +64,14 @@ PLACES = {"diopiScatter": "input", "diopiScatterScalar": "input"}
 """Functions that write at positions along an axis of a tensor, which must differ for the result to have one answer."""
 
 
-_numbers, _usual = cache(whole), cache(normal)
+_numbers, _usual = cache(integer_values), cache(normal)
 """Domains that are one object for equal bounds, which what is known of domains is kept by."""
 
 
 def models_cases(prototype: Prototype, names: Iterable[str] | None = None) -> Sequence[Case]:
     """The cases of a function that these networks give, or all; equal calls of several networks are one case."""
     load_families("diopi_test.cases")
-    donors = [case for case in cases_of(prototype) if _may_lend(case)]
+    donors = [case for case in registered_cases(prototype) if _may_lend(case)]
     return [_case(prototype, call, donors) for _, call in sorted(_calls(prototype.name, names).items())]
 
 
@@ -140,7 +142,7 @@ def _case(prototype: Prototype, call: Call, donors: Sequence[Case]) -> Case:
         rule = SAVED.get(prototype.base, {}).get(parameter.name)
         if rule is not None and isinstance(value, TracedTensor):
             saved[parameter.name] = TensorSpec(value.shape, value.dtype, layout=_layout(value), compute=rule)
-            for hidden in (name for name in rule.renamed.values() if name.startswith("_")):
+            for hidden in (name for name in rule.argument_names.values() if name.startswith("_")):
                 drawn[hidden] = TensorSpec(value.shape, value.dtype, _usual())
         else:
             drawn[parameter.name] = _argument(prototype, parameter, call, donor)
@@ -153,7 +155,7 @@ def _likeness(case: Case, call: Call, dtype: Dtype) -> tuple[int, ...]:
     names = [name for name in call.arguments if name in case.arguments]
     same = sum(_is_tensor(case.arguments[n]) == _is_tensor(call.arguments[n]) for n in names)
     equal = sum(_name_of(case.arguments[n]) == call.arguments[n] for n in names if not _is_tensor(call.arguments[n]))
-    drawn = sum(spec.compute is None for n in names for spec in tensors_of(case.arguments[n]))
+    drawn = sum(spec.compute is None for n in names for spec in tensor_specs(case.arguments[n]))
     return same, equal, drawn, case.dtype is dtype, case.smoke
 
 
@@ -168,7 +170,7 @@ def _is_tensor(value: Any) -> bool:
 def _argument(prototype: Prototype, parameter: Parameter, call: Call, donor: Case | None) -> Any:
     """An argument of the case of a call, with the donor's domain if it is a tensor."""
     value = call.arguments[parameter.name]
-    lent = [] if donor is None else tensors_of(donor.arguments.get(parameter.name))
+    lent = [] if donor is None else tensor_specs(donor.arguments.get(parameter.name))
     domain = next((spec.domain for spec in lent if spec.compute is None), None)
     if isinstance(value, list):
         return [None if one is None else _spec(prototype, parameter, one, call, domain) for one in value]
@@ -188,7 +190,7 @@ def _spec(
     if parameter.name == "index" and written and tensor.shape:
         axis = call.arguments["dim"]
         below = call.arguments[written].shape[axis]
-        return no_position_twice(*tensor.shape, below=below, axis=axis, dtype=tensor.dtype, layout=layout)
+        return distinct_positions(*tensor.shape, below=below, axis=axis, dtype=tensor.dtype, layout=layout)
     if tensor.bounds is not None and _names_places(prototype, parameter):
         least, most = tensor.bounds
         return TensorSpec(tensor.shape, tensor.dtype, _numbers(max(least, min(0, most)), most), layout)

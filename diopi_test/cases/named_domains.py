@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, choice, normal, whole
-from diopi_test.cases.model import tensors_of
+from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
+from diopi_test.cases.model import tensor_specs
 from diopi_test.cases.selection import select_cases
-from diopi_test.cases.template import leading
+from diopi_test.cases.template import leading_dtype
 
 
 def absolute_normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
@@ -45,8 +45,8 @@ _MAKERS: Mapping[str, Callable[..., Domain]] = {
     "normal": normal,
     "absolute_normal": absolute_normal,
     "positive_definite": positive_definite,
-    "between": between,
-    "whole": lambda low, high: whole(int(low), int(high)),
+    "between": uniform,
+    "whole": lambda low, high: integer_values(int(low), int(high)),
     "constant": lambda value: choice([value]),
 }
 """The domains by name; each takes numbers."""
@@ -119,13 +119,13 @@ def _usual(function: str, parameter: str) -> Domain | None:
     """Return the domain of the argument in the simplest case of the function that draws it, or None."""
     prototype = lookup(function)
     demanded = [case for case in select_cases(function, "full") if case.case_class.is_demanded]
-    usual = leading(prototype.dtypes) if prototype.dtypes else None
+    usual = leading_dtype(prototype.dtypes) if prototype.dtypes else None
 
     def rank(case: Any) -> tuple[bool, bool, int]:
-        specs = [spec for value in case.arguments.values() for spec in tensors_of(value)]
+        specs = [spec for value in case.arguments.values() for spec in tensor_specs(value)]
         return case.case_class != "basic", case.dtype is not usual, sum(prod(spec.shape) for spec in specs)
 
-    specs = (spec for case in sorted(demanded, key=rank) for spec in tensors_of(case.arguments.get(parameter)))
+    specs = (spec for case in sorted(demanded, key=rank) for spec in tensor_specs(case.arguments.get(parameter)))
     return next((spec.domain for spec in specs if spec.compute is None), None)
 
 

@@ -19,7 +19,7 @@ from diopi_proto.interface import header_of
 from diopi_proto.parameters import Factor, Parameter, Scalar, f32, f64
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.model import Case, CaseClass, tensors_of
+from diopi_test.cases.model import Case, CaseClass, tensor_specs
 from diopi_test.cases.open_calls import why_open
 
 REGIONS = {"zero": 0.0, "negative": -0.625, "whole": 1.0, "fraction": 0.375}
@@ -188,7 +188,7 @@ def with_numbers_untried(prototype: Prototype, own: Sequence[Case]) -> Iterator[
 
 def _may_differ(prototype: Prototype, case: Case, name: str) -> bool:
     """Whether a case can have any other number of this name, and shows it."""
-    tensors = [spec for value in case.arguments.values() for spec in tensors_of(value)]
+    tensors = [spec for value in case.arguments.values() for spec in tensor_specs(value)]
     return (
         case.arguments[name] is not None
         and prototype.has_effect(name, case.arguments)

@@ -9,7 +9,7 @@ from diopi_proto.dtypes import COMPLEX, ELEMENT_SIZE, category, common, lift, pr
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Number
 from diopi_test.cases.layouts import Layout, channels_last, contiguous
-from diopi_test.cases.model import Case, TensorSpec, tensors_of
+from diopi_test.cases.model import Case, TensorSpec, tensor_specs
 
 Holds = Callable[[Prototype, Case], bool]
 """Whether a call is one of these, of the functions that are meant."""
@@ -102,7 +102,7 @@ def _is_beyond_pytorch(prototype: Prototype, case: Case) -> bool:
 
 def _refused_types(prototype: Prototype, case: Case) -> set[Dtype]:
     """Return the element types of arguments and results that PyTorch does not accept where they are."""
-    typed = [(name, spec.dtype) for name, value in case.arguments.items() for spec in tensors_of(value)]
+    typed = [(name, spec.dtype) for name, value in case.arguments.items() for spec in tensor_specs(value)]
     typed += [(name, made.dtype) for name, made in case.results.items() if made is not None and made.dtype is not None]
     return {dtype for name, dtype in typed if prototype.is_beyond_pytorch(name, dtype)}
 

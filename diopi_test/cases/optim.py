@@ -16,16 +16,16 @@ import numpy as np
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, away_from, between, choice, normal, whole
+from diopi_test.cases.domains import Domain, avoid_points, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.model import Case, cases_for
 from diopi_test.cases.template import CaseTemplate, TensorTemplate, expand, tensor
 
 F16, BF16, F32, F64 = floating
 
-POSITIVE = between(0.05, 2)
+POSITIVE = uniform(0.05, 2)
 ZERO = choice([0.0])
-GRADIENT = away_from([0], normal())
+GRADIENT = avoid_points([0], normal())
 
 # Single steps
 
@@ -53,7 +53,7 @@ def step(label: str, numbers: Mapping[str, Any], states: Mapping[str, Domain], d
 def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate]) -> Iterator[Case]:
     """The first step in all patterns, every other as a matrix."""
     first, *others = steps
-    templates = [_shaped(first.but(dtypes=p.dtypes, smoke=p.smoke), p) for p in PATTERNS]
+    templates = [_shaped(first.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in PATTERNS]
     templates += [_shaped(other, MATRIX) for other in others]
 
     def tensors(template: CaseTemplate, dtype: Dtype) -> Mapping[str, TensorTemplate | None]:
@@ -70,7 +70,7 @@ def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate]) -> Iterator[
 def _shaped(template: CaseTemplate, pattern: CaseTemplate) -> CaseTemplate:
     """A step with tensors of a pattern."""
     label = f"{template.label}-{pattern.label}"
-    return template.but(label, arguments=pattern.arguments, sizes=pattern.sizes, layout=pattern.layout)
+    return template.replace(label, arguments=pattern.arguments, sizes=pattern.sizes, layout=pattern.layout)
 
 
 # Steps with a state for each parameter
@@ -95,7 +95,7 @@ SGD = (
     sgd_step("first-nesterov", momentum=0.75, weight_decay=0.5, nesterov=True, buf=False),
     sgd_step("usual", floating, lr=0.01, momentum=0.9, dampening=0.1, weight_decay=1e-4),
     sgd_step("idle-nesterov", nesterov=True, buf=False),
-    *(sgd_step(f"momentum-{momentum}", momentum=momentum).but(smoke=()) for momentum in (0.1, 0.5, 0.99)),
+    *(sgd_step(f"momentum-{momentum}", momentum=momentum).replace(smoke=()) for momentum in (0.1, 0.5, 0.99)),
 )
 
 
@@ -146,7 +146,7 @@ ADADELTA = (
     adadelta_step("usual", floating, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.01),
     adadelta_step("slow", (F32,), lr=2.0, rho=0.96875, eps=0.0625, weight_decay=0.25),
     adadelta_step("without-eps", (F32, BF16), lr=1.0, rho=0.5, eps=0.0, weight_decay=0.0),
-    adadelta_step("first", (F32, F64, BF16), ZERO, lr=0.125, rho=0.75, eps=0.25, weight_decay=0.5).but(smoke=()),
+    adadelta_step("first", (F32, F64, BF16), ZERO, lr=0.125, rho=0.75, eps=0.25, weight_decay=0.5).replace(smoke=()),
 )
 
 
@@ -155,7 +155,7 @@ def adadelta(prototype: Prototype) -> Iterator[Case]:
     return step_cases(prototype, ADADELTA)
 
 
-RMS_STATES: Mapping[str, Domain] = {"square_avg": between(1, 4), "grad_avg": normal(0.25), "momentum_buf": normal()}
+RMS_STATES: Mapping[str, Domain] = {"square_avg": uniform(1, 4), "grad_avg": normal(0.25), "momentum_buf": normal()}
 
 
 def rmsprop_step(
@@ -179,9 +179,9 @@ RMSPROP = (
     rmsprop_step("idle-both", mean=True, velocity=True),
     rmsprop_step("usual", floating, lr=0.01, alpha=0.99, eps=1e-8, weight_decay=0.01),
     rmsprop_step("usual-momentum", velocity=True, lr=0.01, alpha=0.99, eps=1e-8, momentum=0.9),
-    rmsprop_step("first", (F32, BF16), weight_decay=0.0).but(domains={"square_avg": ZERO}, smoke=()),
-    rmsprop_step("no-memory", alpha=0.0).but(weak="the mean of squares has no part of those before", smoke=()),
-    *(rmsprop_step(f"momentum-{m}", velocity=True, momentum=m).but(smoke=()) for m in (0.1, 0.99)),
+    rmsprop_step("first", (F32, BF16), weight_decay=0.0).replace(domains={"square_avg": ZERO}, smoke=()),
+    rmsprop_step("no-memory", alpha=0.0).replace(weak="the mean of squares has no part of those before", smoke=()),
+    *(rmsprop_step(f"momentum-{m}", velocity=True, momentum=m).replace(smoke=()) for m in (0.1, 0.99)),
 )
 
 
@@ -324,7 +324,7 @@ CLIPS = (
     clip("count-of-some", 4.0, 0.0, THREE, _zero_vectors(5), dtypes=floating, exact=True),
     clip("count-of-nothing", 0.5, 0.0, TWO, ZERO, exact=True, weak=NO_LENGTH),
     clip("nothing", 1.0, 2.0, TWO, ZERO, exact=True, weak=NO_LENGTH),
-    clip("max-norm-0", 0.0, domain=between(0.5, 2), weak="nothing remains of gradients clipped to length 0"),
+    clip("max-norm-0", 0.0, domain=uniform(0.5, 2), weak="nothing remains of gradients clipped to length 0"),
     clip("no-gradients", shapes=(), exact=True),
     clip("with-empty", 1.0, 2.0, ((2, 3), (0, 3), (4,))),
     clip("single", 0.75, 2.0, ((4, 5),), dtypes=floating),
@@ -339,9 +339,9 @@ CLIPS = (
     clip("long", 3.0, 2.0, ((1031,), (7,)), dtypes=(F32, BF16)),
     clip("long-one", 6000.0, 1.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
     clip("long-two", 6000.0, 2.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
-    clip("very-many", 1.0, 2.0, ((2,),) * 150, whole(-4, 4)),
-    clip("many", 1.0, 2.0, ((3,),) * 12, whole(-4, 4)),
-    *(clip(f"order-{p}", 0.0005 if p < 0 else 1.0, p, domain=between(0.5, 2)) for p in FURTHER_ORDERS),
+    clip("very-many", 1.0, 2.0, ((2,),) * 150, integer_values(-4, 4)),
+    clip("many", 1.0, 2.0, ((3,),) * 12, integer_values(-4, 4)),
+    *(clip(f"order-{p}", 0.0005 if p < 0 else 1.0, p, domain=uniform(0.5, 2)) for p in FURTHER_ORDERS),
 )
 
 

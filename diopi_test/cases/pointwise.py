@@ -13,55 +13,65 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import category, complexes, floating, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, choice, magnitudes, normal, off_whole, special, whole, whole_range
-from diopi_test.cases.elementwise import UNIFORM, elementwise_cases, on, pattern, specials
+from diopi_test.cases.domains import (
+    Domain,
+    choice,
+    full_range,
+    integer_values,
+    log_uniform,
+    non_integers,
+    normal,
+    special,
+    uniform,
+)
+from diopi_test.cases.elementwise import UNIFORM, elementwise_cases, pattern, special_value_pairs, with_domains
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.model import Case, CaseClass, cases_for
-from diopi_test.cases.template import Types
+from diopi_test.cases.template import DtypeSelection
 
 
 def _half_of(*values: float) -> Domain:
     """Numbers in [−1, 1], of the floating ones about half replaced by these values."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        others = between(-1, 1)(rng, count, dtype)
+        others = uniform(-1, 1)(rng, count, dtype)
         return others if category(dtype) < 2 else np.where(rng.random(count) < 0.5, rng.choice(values, count), others)
 
     return draw
 
 
 DOMAINS = {
-    "diopiAbs": whole_range,
-    "diopiNeg": whole_range,
+    "diopiAbs": full_range,
+    "diopiNeg": full_range,
     "diopiSign": normal(),
     "diopiSgn": normal(),
-    "diopiFloor": off_whole(-20, 20),
-    "diopiCeil": off_whole(-20, 20),
-    "diopiSqrt": magnitudes(-12, 12, signed=False),
-    "diopiRsqrt": magnitudes(-12, 12, signed=False),
-    "diopiReciprocal": magnitudes(-7, 7),
-    "diopiSin": between(-10, 10),
-    "diopiCos": between(-10, 10),
-    "diopiTan": between(-10, 10),
-    "diopiAsin": between(-1, 1),
-    "diopiAcos": between(-1, 1),
-    "diopiAtan": magnitudes(-6, 6),
-    "diopiSinh": between(-5, 5),
-    "diopiCosh": between(-5, 5),
-    "diopiTanh": between(-4, 4),
-    "diopiAsinh": magnitudes(-6, 6),
-    "diopiAcosh": between(1, 50),
-    "diopiAtanh": between(-1, 1),
-    "diopiExp": between(-8, 8),
-    "diopiExpm1": between(-4, 4),
-    "diopiLog": magnitudes(-12, 12, signed=False),
-    "diopiLog2": magnitudes(-12, 12, signed=False),
-    "diopiLog10": magnitudes(-12, 12, signed=False),
-    "diopiLog1p": between(-0.9, 9),
-    "diopiErf": between(-3, 3),
-    "diopiErfinv": between(-1, 1),
+    "diopiFloor": non_integers(-20, 20),
+    "diopiCeil": non_integers(-20, 20),
+    "diopiSqrt": log_uniform(-12, 12, signed=False),
+    "diopiRsqrt": log_uniform(-12, 12, signed=False),
+    "diopiReciprocal": log_uniform(-7, 7),
+    "diopiSin": uniform(-10, 10),
+    "diopiCos": uniform(-10, 10),
+    "diopiTan": uniform(-10, 10),
+    "diopiAsin": uniform(-1, 1),
+    "diopiAcos": uniform(-1, 1),
+    "diopiAtan": log_uniform(-6, 6),
+    "diopiSinh": uniform(-5, 5),
+    "diopiCosh": uniform(-5, 5),
+    "diopiTanh": uniform(-4, 4),
+    "diopiAsinh": log_uniform(-6, 6),
+    "diopiAcosh": uniform(1, 50),
+    "diopiAtanh": uniform(-1, 1),
+    "diopiExp": uniform(-8, 8),
+    "diopiExpm1": uniform(-4, 4),
+    "diopiLog": log_uniform(-12, 12, signed=False),
+    "diopiLog2": log_uniform(-12, 12, signed=False),
+    "diopiLog10": log_uniform(-12, 12, signed=False),
+    "diopiLog1p": uniform(-0.9, 9),
+    "diopiErf": uniform(-3, 3),
+    "diopiErfinv": uniform(-1, 1),
     "diopiIsNan": _half_of(float("nan"), -float("nan")),
-    "diopiBitwiseNot": whole_range,
+    "diopiBitwiseNot": full_range,
     "diopiLogicalNot": _half_of(0.0, -0.0),
 }
 """Where each function's values are drawn from: all of its range, and away from where it jumps."""
@@ -75,7 +85,7 @@ def _to_overflow(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 def _far(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Many periods from 0, as far as the numbers of the type are close together there."""
-    return magnitudes(*((0, 3) if dtype in half else (4, 12)))(rng, count, dtype)
+    return log_uniform(*((0, 3) if dtype in half else (4, 12)))(rng, count, dtype)
 
 
 INEXACT = (*floating, *complexes)
@@ -84,36 +94,36 @@ EVERYWHERE = (-1100, 1100)
 """Exponents beyond those of every type."""
 
 FURTHER: dict[str, tuple[Domain, str]] = {
-    "small": (magnitudes(-24, -3), "Sin Tan Asin Atan Sinh Tanh Asinh Atanh Expm1 Log1p Erf Erfinv"),
-    "near-one": (between(0.9, 1.1), "Log Log2 Log10"),
-    "above-one": (between(1, 1.1), "Acosh"),
+    "small": (log_uniform(-24, -3), "Sin Tan Asin Atan Sinh Tanh Asinh Atanh Expm1 Log1p Erf Erfinv"),
+    "near-one": (uniform(0.9, 1.1), "Log Log2 Log10"),
+    "above-one": (uniform(1, 1.1), "Acosh"),
     "far": (_far, "Sin Cos Tan"),
-    "nearly-saturated": (between(1, 4), "Tanh Erf"),
-    "saturated": (between(-20, 20), "Tanh Erf"),
+    "nearly-saturated": (uniform(1, 4), "Tanh Erf"),
+    "saturated": (uniform(-20, 20), "Tanh Erf"),
     "to-overflow": (_to_overflow, "Exp Expm1 Sinh Cosh"),
-    "wide": (magnitudes(*EVERYWHERE), "Abs Neg Sign Sgn Floor Ceil Reciprocal Atan Asinh"),
-    "wide-positive": (magnitudes(*EVERYWHERE, signed=False), "Sqrt Rsqrt Log Log2 Log10 Log1p"),
-    "wide-above-one": (magnitudes(0, EVERYWHERE[1], signed=False), "Acosh"),
-    "fractions": (magnitudes(-2, 26), "Floor Ceil"),
+    "wide": (log_uniform(*EVERYWHERE), "Abs Neg Sign Sgn Floor Ceil Reciprocal Atan Asinh"),
+    "wide-positive": (log_uniform(*EVERYWHERE, signed=False), "Sqrt Rsqrt Log Log2 Log10 Log1p"),
+    "wide-above-one": (log_uniform(0, EVERYWHERE[1], signed=False), "Acosh"),
+    "fractions": (log_uniform(-2, 26), "Floor Ceil"),
 }
 """Where else floating functions go wrong, and which: near their zeros, where they saturate, far out, everywhere."""
 
-ALL = [shapes.but(dtypes=Types.every) for shapes in UNIFORM]
+ALL = [shapes.replace(dtypes=DtypeSelection.all) for shapes in UNIFORM]
 LINE = pattern("row", (137,))
 
-OUTER = pattern("all-by-all", (6, 19), (6, 1), smoke=True, dtypes=Types.every)
+OUTER = pattern("all-by-all", (6, 19), (6, 1), smoke=True, dtypes=DtypeSelection.all)
 """All values of the first tensor, as many as floating types have special ones, with all of the second."""
 
 
 @cases_for(*DOMAINS)
 def unary(prototype: Prototype) -> Iterator[Case]:
     further = [
-        on(LINE, {"input": domain}, label, dtypes=INEXACT)
+        with_domains(LINE, {"input": domain}, label, dtypes=INEXACT)
         for label, (domain, functions) in FURTHER.items()
         if prototype.base.removeprefix("diopi") in functions.split()
     ]
-    usual = (on(shapes, {"input": DOMAINS[prototype.base]}) for shapes in ALL)
-    cases = elementwise_cases(prototype, [*usual, *specials(prototype), *further])
+    usual = (with_domains(shapes, {"input": DOMAINS[prototype.base]}) for shapes in ALL)
+    cases = elementwise_cases(prototype, [*usual, *special_value_pairs(prototype), *further])
     return (_classified(prototype.base, case) for case in cases)
 
 
@@ -132,13 +142,15 @@ def _classified(function: str, case: Case) -> Case:
 
 
 ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, float("nan")])
-EVERY_END = pattern("ends", (6, 19), smoke=True, dtypes=Types.every)
+EVERY_END = pattern("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
 HALVES = choice([0.0, 0.5, -0.5, 0.25, 1.0, -1.0])
 
 TANH_BACKWARD = (
-    *(on(shapes, {"grad_output": normal(), "output": between(-1, 1)}) for shapes in ALL),
-    on(EVERY_END, {"grad_output": special, "output": ENDS}),
-    on(LINE, {"grad_output": whole(-8, 8), "output": HALVES}, "exact", dtypes=Types.every, exact=True),
+    *(with_domains(shapes, {"grad_output": normal(), "output": uniform(-1, 1)}) for shapes in ALL),
+    with_domains(EVERY_END, {"grad_output": special, "output": ENDS}),
+    with_domains(
+        LINE, {"grad_output": integer_values(-8, 8), "output": HALVES}, "exact", dtypes=DtypeSelection.all, exact=True
+    ),
 )
 
 

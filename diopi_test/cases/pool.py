@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import between, choice, distinct, normal, whole, with_one
+from diopi_test.cases.domains import choice, distinct, integer_values, normal, uniform, with_value_in_middle
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import channels_last, contiguous, expanded, strided, transposed
 from diopi_test.cases.model import Case, ResultOf, ResultOverride, cases_for
-from diopi_test.cases.template import CaseTemplate, Derive, Types, expand, tensor
+from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, expand, tensor
 from diopi_test.cases.windows import WINDOWS
 
 
@@ -119,7 +119,7 @@ def windows(
     **about: Any,
 ) -> CaseTemplate:
     """Cases for float32; `about` are other attributes of `Windows` and of the template."""
-    return CaseTemplate(label, Windows(size, kernel, stride, padding)).but(**about)
+    return CaseTemplate(label, Windows(size, kernel, stride, padding)).replace(**about)
 
 
 def _arguments(prototype: Prototype, kind: str) -> Derive:
@@ -130,7 +130,7 @@ def _arguments(prototype: Prototype, kind: str) -> Derive:
         sizes, layout = template.sizes, template.layout
         attributes = sizes.attributes(rank)
         result = (*sizes.leading, *sizes.pooled(rank, kind))
-        places = ResultOf(f"diopi{kind}{rank}dWithIndices", "indices", given=attributes)
+        places = ResultOf(f"diopi{kind}{rank}dWithIndices", "indices", extra_arguments=attributes)
         return {
             "input": tensor(*sizes.leading, *sizes.size[-rank:], domain=distinct, layout=layout),
             **attributes,
@@ -150,7 +150,7 @@ def _expand(
 def _with_results(template: CaseTemplate) -> CaseTemplate:
     """The template with results in the layout of the input, unless it is for inputs only."""
     layout = contiguous if template.layout is expanded else template.layout
-    return template.but(result=layout, results={"indices": ResultOverride(template.sizes.indices, layout)})
+    return template.replace(result=layout, results={"indices": ResultOverride(template.sizes.indices, layout)})
 
 
 AND_FLOAT16, AND_BFLOAT16 = (Dtype.float32, Dtype.float16), (Dtype.float32, Dtype.bfloat16)
@@ -163,10 +163,10 @@ CEIL_PADDED = windows("ceil-padded", (4, 6, 6), (3, 3, 3), (2, 2, 2), (1, 1, 1),
 BOX = windows("box", (4, 5, 6), (2, 3, 2), output=(3, 2, 4))
 
 LAYOUTS = (
-    BOX.but("unbatched", leading=(3,)),
+    BOX.replace("unbatched", leading=(3,)),
     windows("no-samples", (4, 5, 6), (2, 3, 2), leading=(0, 3)),
     windows("one-channel", (3, 4, 7), (2, 2, 3), leading=(3, 1)),
-    BOX.but("channels-last", leading=(2, 3), layout=channels_last, dtypes=AND_FLOAT16),
+    BOX.replace("channels-last", leading=(2, 3), layout=channels_last, dtypes=AND_FLOAT16),
     windows("many-channels-last", (2, 3, 5), leading=(1, 37), layout=channels_last, domains={"input": normal()}),
     windows("strided", (3, 4, 6), (2, 2, 3), layout=strided),
     windows("transposed", (3, 4, 5), (2, 3, 2), layout=transposed),
@@ -179,7 +179,7 @@ SLIDING = (
     PADDED,
     CEIL,
     CEIL_PADDED,
-    CEIL.but("floor", ceil_mode=False, dtypes=Types.leading),
+    CEIL.replace("floor", ceil_mode=False, dtypes=DtypeSelection.leading),
     windows("ceil-dropped", (4, 4, 4), (2, 2, 2), (3, 3, 3), (1, 1, 1), ceil_mode=True),
     windows("ceil-touching", (3, 5, 8), (2, 3, 3), (4, 3, 3), (1, 1, 1), ceil_mode=True),
     windows("ceil-fitting", (4, 6, 6), (2, 2, 2), (2, 2, 2), ceil_mode=True),
@@ -196,51 +196,53 @@ DILATED = windows("dilated", (5, 6, 8), (2, 3, 3), (1, 2, 1), dilation=(2, 1, 3)
 
 EDGES = (
     DILATED,
-    DILATED.but("dilated-padded", padding=(1, 1, 1), dtypes=Types.leading),
-    DILATED.but("dilated-ceil", padding=(1, 1, 1), stride=(2, 3, 3), ceil_mode=True, dtypes=Types.leading),
-    PADDED.but("negative-padded", domains={"input": between(-9, -1)}),
-    CEIL_PADDED.but("negative-ceil-padded", domains={"input": between(-9, -1)}),
-    PADDED.but("minus-infinity-padded", domains={"input": _nothing_in_half}, dtypes=Types.leading),
-    PADDED.but("some-infinities", domains={"input": choice([*[-inf] * 12, -2.0, 1.5, 1.0, inf])}, dtypes=Types.leading),
-    PADDED.but("nan", domains={"input": with_one(nan, distinct)}),
-    PADDED.but("ties", domains={"input": TIED}, dtypes=AND_FLOAT16),
-    PADDED.but("several-nan", domains={"input": _several_nan_in_half}, dtypes=AND_FLOAT16),
-    PADDED.but("subnormal", domains={"input": _all_subnormal}, dtypes=AND_FLOAT16),
-    PADDED.but("indices32", indices=Dtype.int32, dtypes=Types.leading),
+    DILATED.replace("dilated-padded", padding=(1, 1, 1), dtypes=DtypeSelection.leading),
+    DILATED.replace("dilated-ceil", padding=(1, 1, 1), stride=(2, 3, 3), ceil_mode=True, dtypes=DtypeSelection.leading),
+    PADDED.replace("negative-padded", domains={"input": uniform(-9, -1)}),
+    CEIL_PADDED.replace("negative-ceil-padded", domains={"input": uniform(-9, -1)}),
+    PADDED.replace("minus-infinity-padded", domains={"input": _nothing_in_half}, dtypes=DtypeSelection.leading),
+    PADDED.replace(
+        "some-infinities", domains={"input": choice([*[-inf] * 12, -2.0, 1.5, 1.0, inf])}, dtypes=DtypeSelection.leading
+    ),
+    PADDED.replace("nan", domains={"input": with_value_in_middle(nan, distinct)}),
+    PADDED.replace("ties", domains={"input": TIED}, dtypes=AND_FLOAT16),
+    PADDED.replace("several-nan", domains={"input": _several_nan_in_half}, dtypes=AND_FLOAT16),
+    PADDED.replace("subnormal", domains={"input": _all_subnormal}, dtypes=AND_FLOAT16),
+    PADDED.replace("indices32", indices=Dtype.int32, dtypes=DtypeSelection.leading),
 )
 """For maxima by sliding windows only."""
 
 EXACT: Mapping[str, Any] = {"dtypes": floating, "exact": True}
-ALL_LARGE = dict.fromkeys(("input", "grad_output"), whole(129, 255))
+ALL_LARGE = dict.fromkeys(("input", "grad_output"), integer_values(129, 255))
 
 EXACT_SUMS = windows("exact", (2, 4, 32), (2, 2, 16), (1, 2, 8), output=(1, 2, 2), domains=ALL_LARGE, **EXACT)
 """Sums that float32 holds exactly and half precision does not, divided by powers of two."""
 
-NEARLY_TOO_LARGE = between(50000, 65000)
+NEARLY_TOO_LARGE = uniform(50000, 65000)
 """Sums of these are beyond the range of float16, their means are not."""
 
 MEANS = (
-    PADDED.but("excluding-padding", include_pad=False),
-    CEIL_PADDED.but("ceil-excluding-padding", include_pad=False),
-    CEIL.but("ceil-excluding", include_pad=False, dtypes=Types.leading),
-    PADDED.but("nan", domains={"input": with_one(nan, distinct)}, dtypes=Types.leading),
-    PADDED.but("infinity", domains={"input": with_one(inf, distinct)}, dtypes=Types.leading),
-    PADDED.but("large", domains={"input": NEARLY_TOO_LARGE}, include_pad=False, dtypes=(Dtype.float16,)),
+    PADDED.replace("excluding-padding", include_pad=False),
+    CEIL_PADDED.replace("ceil-excluding-padding", include_pad=False),
+    CEIL.replace("ceil-excluding", include_pad=False, dtypes=DtypeSelection.leading),
+    PADDED.replace("nan", domains={"input": with_value_in_middle(nan, distinct)}, dtypes=DtypeSelection.leading),
+    PADDED.replace("infinity", domains={"input": with_value_in_middle(inf, distinct)}, dtypes=DtypeSelection.leading),
+    PADDED.replace("large", domains={"input": NEARLY_TOO_LARGE}, include_pad=False, dtypes=(Dtype.float16,)),
     EXACT_SUMS,
 )
 
 DIVISORS = (
-    PADDED.but("divided-by-3", divisor=3),
-    PADDED.but("divided-by-minus-2", divisor=-2, include_pad=False, dtypes=Types.leading),
-    CEIL_PADDED.but("ceil-divided-by-1", divisor=1),
+    PADDED.replace("divided-by-3", divisor=3),
+    PADDED.replace("divided-by-minus-2", divisor=-2, include_pad=False, dtypes=DtypeSelection.leading),
+    CEIL_PADDED.replace("ceil-divided-by-1", divisor=1),
 )
 
 _ALIKE = windows("alike", (5, 5, 5), (2, 2, 2), (3, 3, 3), (1, 1, 1), leading=(1, 2))
 ALIKE = (
     _ALIKE,
-    _ALIKE.but("alike-kernel", kernel=(3, 3, 3)),
-    _ALIKE.but("alike-stride", stride=(4, 4, 4)),
-    _ALIKE.but("alike-padding", padding=(0, 0, 0)),
+    _ALIKE.replace("alike-kernel", kernel=(3, 3, 3)),
+    _ALIKE.replace("alike-stride", stride=(4, 4, 4)),
+    _ALIKE.replace("alike-padding", padding=(0, 0, 0)),
 )
 """Of which input and result have the same shapes: they differ in one attribute alone."""
 
@@ -254,12 +256,12 @@ ADAPTIVE = (
     windows("one-axis-whole", (3, 4, 6), output=(3, 1, 4)),
     windows("wide", (2, 3, 131), output=(1, 2, 67), leading=(1, 2)),
     windows("no-result", (3, 4, 5), output=(2, 0, 0)),
-    windows("negative", (5, 7, 5), output=(3, 4, 2), domains={"input": between(-9, -1)}),
-    windows("nan", (5, 7, 6), output=(3, 4, 4), domains={"input": with_one(nan, distinct)}),
-    *(template.but(template.label, output=(2, 3, 4)) for template in LAYOUTS),
+    windows("negative", (5, 7, 5), output=(3, 4, 2), domains={"input": uniform(-9, -1)}),
+    windows("nan", (5, 7, 6), output=(3, 4, 4), domains={"input": with_value_in_middle(nan, distinct)}),
+    *(template.replace(template.label, output=(2, 3, 4)) for template in LAYOUTS),
 )
 
-TOO_LARGE = ADAPTIVE[0].but("large", domains={"input": NEARLY_TOO_LARGE}, dtypes=(Dtype.float16,), smoke=False)
+TOO_LARGE = ADAPTIVE[0].replace("large", domains={"input": NEARLY_TOO_LARGE}, dtypes=(Dtype.float16,), smoke=False)
 
 ADAPTIVE_MAXIMA = (
     windows("ties", (5, 7, 6), output=(3, 4, 4), domains={"input": TIED}, dtypes=AND_FLOAT16),
@@ -274,19 +276,19 @@ FEW_AMONG_MANY = windows(
     (2, 2, 1031),
     output=(1, 1, 515),
     leading=(1, 5),
-    domains={"input": with_one(nan, whole(0, 99))},
+    domains={"input": with_value_in_middle(nan, integer_values(0, 99))},
     dtypes=floating,
 )
 """Maxima are taken by vectors, or by a library, where they are many."""
 
-FEW_WINNERS = {"input": choice([1.0, 2.0]), "grad_output": whole(513, 1023)}
+FEW_WINNERS = {"input": choice([1.0, 2.0]), "grad_output": integer_values(513, 1023)}
 
 EXACT_GRADIENTS = windows("exact", (3, 4, 6), (2, 2, 4), (1, 1, 1), output=(4, 5, 8), domains=FEW_WINNERS, **EXACT)
 """Many windows have one winner; float32 holds the sums of their gradients exactly, half precision does not."""
 
 
 WINDOWED = tuple(
-    windows(label, window.lengths, leading=(1, 2), ceil_mode=window.stride > 2).but(**window.attributes)
+    windows(label, window.lengths, leading=(1, 2), ceil_mode=window.stride > 2).replace(**window.attributes)
     for label, window in WINDOWS.items()
 )
 UNDILATED = tuple(template for template in WINDOWED if template.sizes.dilation == (1, 1, 1))
@@ -331,11 +333,13 @@ def _of_other_values(prototype: Prototype, kind: str) -> Iterator[Case]:
     def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         usual = _arguments(prototype, kind)(template, dtype)
         indices = usual["indices"]
-        places = replace(indices.compute, renamed={"input": "_drawn"})
+        places = replace(indices.compute, argument_names={"input": "_drawn"})
         return {"_drawn": usual["input"], **usual, "indices": replace(indices, compute=places)}
 
     template = ADAPTIVE[0] if "Adaptive" in kind else PADDED
-    shown = template.but("other-values", domains={"input": choice([nan])}, dtypes=Types.leading, smoke=False)
+    shown = template.replace(
+        "other-values", domains={"input": choice([nan])}, dtypes=DtypeSelection.leading, smoke=False
+    )
     return _expand(prototype, kind, [shown], arguments)
 
 
@@ -347,15 +351,15 @@ CHOICES = {
         "AvgPool",
         (
             *(*SLIDING[:6], *MEANS, *LAYOUTS[:4], *ALIKE),
-            PADDED.but("dilation-ignored", dilation=(2, 2, 2), output=(1, 1, 1)),
-            PADDED.but("indices-ignored", {"indices": tensor(1, dtype=Dtype.int64, domain=choice([-7]))}),
+            PADDED.replace("dilation-ignored", dilation=(2, 2, 2), output=(1, 1, 1)),
+            PADDED.replace("indices-ignored", {"indices": tensor(1, dtype=Dtype.int64, domain=choice([-7]))}),
         ),
     ),
     ("max", True): (
         "AdaptiveMaxPool",
-        (*ADAPTIVE[:6], *ADAPTIVE_MAXIMA, *LAYOUTS[:4], ADAPTIVE[2].but("zeros", **NOTHING)),
+        (*ADAPTIVE[:6], *ADAPTIVE_MAXIMA, *LAYOUTS[:4], ADAPTIVE[2].replace("zeros", **NOTHING)),
     ),
-    ("avg", True): ("AdaptiveAvgPool", (*ADAPTIVE[:6], *LAYOUTS[:4], ADAPTIVE[2].but("zeros", **NOTHING))),
+    ("avg", True): ("AdaptiveAvgPool", (*ADAPTIVE[:6], *LAYOUTS[:4], ADAPTIVE[2].replace("zeros", **NOTHING))),
 }
 """The kind of pooling for every mode and `adaptive`, and its windows; some have attributes that don't count."""
 
@@ -371,10 +375,10 @@ FURTHER_CHOICES = {
 def pool(prototype: Prototype) -> Iterator[Case]:
     for (mode, adaptive), (kind, templates) in (*CHOICES.items(), *FURTHER_CHOICES.items()):
         chosen = (
-            template.but(
+            template.replace(
                 f"{kind}-{template.label}",
                 {"mode": mode, "adaptive": adaptive},
-                dtypes=template.dtypes if template.smoke or template.exact else Types.leading,
+                dtypes=template.dtypes if template.smoke or template.exact else DtypeSelection.leading,
                 smoke=template.smoke if mode == "max" or not template.smoke else (Dtype.float32,),
             )
             for template in templates

@@ -17,8 +17,8 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_range
 from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, transposed
 from diopi_test.cases.model import ResultOverride
-from diopi_test.cases.products import given
-from diopi_test.cases.template import ByDtype, CaseTemplate, Types, register, tensor
+from diopi_test.cases.products import fixed_values
+from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
 
 Shape = tuple[int, ...]
 Numbers = Mapping[str, Any]
@@ -52,7 +52,7 @@ def seeded(template: Template) -> Iterator[CaseTemplate]:
 
 def samples(template: Template) -> Iterator[CaseTemplate]:
     """A sample of every element type, a small one of every form, and all that a generator can be."""
-    yield template("sample", dtypes=Types.every, smoke=True)
+    yield template("sample", dtypes=DtypeSelection.all, smoke=True)
     yield from (template(label, *form) for label, form in FORMS.items())
     yield from seeded(template)
 
@@ -101,9 +101,9 @@ register(
     "diopiUniformInp",
     templates=(
         *samples(partial(filled, numbers=bounds(-3.0, 0.5))),
-        filled("unit", numbers=bounds(0.0, 1.0), dtypes=Types.every),
-        filled("binade", numbers=bounds(1.0, 2.0), dtypes=Types.every),
-        filled("point", (4, 5), numbers=bounds(0.75, 0.75), dtypes=Types.every),
+        filled("unit", numbers=bounds(0.0, 1.0), dtypes=DtypeSelection.all),
+        filled("binade", numbers=bounds(1.0, 2.0), dtypes=DtypeSelection.all),
+        filled("point", (4, 5), numbers=bounds(0.75, 0.75), dtypes=DtypeSelection.all),
         filled("far", numbers=bounds(1e6, 1e6 + 4)),
         filled("wide", numbers=bounds(-1e300, 3e300), dtypes=(F64,)),
         filled("small", numbers=bounds(0.0, 1e-30), dtypes=(F64,)),
@@ -126,8 +126,8 @@ register(
     "diopiNormalInp",
     templates=(
         *samples(partial(filled, numbers=moments(-1.5, 2.5))),
-        filled("standard", numbers=moments(0.0, 1.0), dtypes=Types.every),
-        filled("point", (4, 5), numbers=moments(-0.75, 0.0), dtypes=Types.every),
+        filled("standard", numbers=moments(0.0, 1.0), dtypes=DtypeSelection.all),
+        filled("point", (4, 5), numbers=moments(-0.75, 0.0), dtypes=DtypeSelection.all),
         filled("narrow", numbers=moments(8.0, 0.125)),
         *(filled(f"mean-{mean}", (4, 5), numbers=moments(mean, 2.0), dtypes=(F32, F16)) for mean in (inf, -inf, nan)),
         filled("large", numbers=moments(1e200, 1e199), dtypes=(F64,)),
@@ -153,8 +153,8 @@ def _longest(dtype: Dtype) -> int:
 register(
     "diopiRandperm",
     templates=(
-        permutation("sample", _longest, dtypes=Types.every, smoke=True),
-        permutation("few", 15, dtypes=Types.every),
+        permutation("sample", _longest, dtypes=DtypeSelection.all, smoke=True),
+        permutation("few", 15, dtypes=DtypeSelection.all),
         *(permutation(f"n-{n}", n, dtypes=(Dtype.int64, F32)) for n in (0, 1, 2)),
         permutation("strided", 300, strided, dtypes=(Dtype.int64, F32)),
         permutation("long", 70_001),
@@ -182,7 +182,10 @@ def _probable(domain: Domain) -> Numbers:
 
 
 bernoulli = partial(drawn, arguments=_probable(PROBABILITIES))
-BERNOULLI = (*samples(bernoulli), drawn("certain", (4, 5), arguments=_probable(choice([0.0, 1.0])), dtypes=Types.every))
+BERNOULLI = (
+    *samples(bernoulli),
+    drawn("certain", (4, 5), arguments=_probable(choice([0.0, 1.0])), dtypes=DtypeSelection.all),
+)
 
 register("diopiBernoulliInp", templates=BERNOULLI)
 register(
@@ -203,7 +206,7 @@ SOME_DEVIATION = choice([0.5, 2.0])
 def normals(mean: Any, std: Any, point: Any) -> tuple[CaseTemplate, ...]:
     """Domains of tensors, or numbers; the deviation is once `point`. In the last, layouts differ."""
     draw = partial(drawn, arguments={"mean": mean, "std": std})
-    at_points = drawn("point", (4, 5), arguments={"mean": mean, "std": point}, dtypes=Types.every)
+    at_points = drawn("point", (4, 5), arguments={"mean": mean, "std": point}, dtypes=DtypeSelection.all)
     return (*samples(draw), at_points, draw("mixed", SAMPLE, strided, transposed))
 
 
@@ -231,7 +234,7 @@ register(
     "diopiNormalTensor",
     templates=(
         *usual,
-        mixed.but(arguments={"std": tensor(*SAMPLE, domain=DEVIATIONS, layout=transposed)}),
+        mixed.replace(arguments={"std": tensor(*SAMPLE, domain=DEVIATIONS, layout=transposed)}),
         drawn("infinite-means", arguments={"mean": INFINITE_MEANS, "std": DEVIATIONS}),
         two_tensors("row", SAMPLE, SAMPLE[1:]),
         two_tensors("column", (SAMPLE[0], 1), SAMPLE),
@@ -263,10 +266,10 @@ UNUSUAL = choice([-0.0, 1.5, -2.0, np.inf, np.nan])
 
 DROPOUTS = (
     *samples(dropped),
-    dropped("byte-mask", p=0.8, results=BYTE_MASK, dtypes=Types.every),
-    dropped("no-mask", p=0.6, results=NO_MASK, dtypes=Types.every),
-    dropped("inference", (5, 7), train=False, domain=UNUSUAL, dtypes=Types.every),
-    dropped("infinite", domain=choice([*[1.5, -2.0, 0.5] * 9, np.inf, -np.inf, np.nan]), dtypes=Types.every),
+    dropped("byte-mask", p=0.8, results=BYTE_MASK, dtypes=DtypeSelection.all),
+    dropped("no-mask", p=0.6, results=NO_MASK, dtypes=DtypeSelection.all),
+    dropped("inference", (5, 7), train=False, domain=UNUSUAL, dtypes=DtypeSelection.all),
+    dropped("infinite", domain=choice([*[1.5, -2.0, 0.5] * 9, np.inf, -np.inf, np.nan]), dtypes=DtypeSelection.all),
     dropped("channels", (40, 30, 3, 2), results=_mask(shape=CHANNELS)),
     dropped("channels-byte", (40, 30, 3, 2), results=_mask(Dtype.uint8, CHANNELS), dtypes=(F16,)),
     dropped("rows", (300, 5), results=_mask(shape=(300, 1))),
@@ -307,7 +310,7 @@ def weighted(
 ) -> CaseTemplate:
     """Every row a permutation of the weights that is turned by its number, modulo three."""
     turned = np.array([np.roll(weights, row % 3) for row in range(*rows or (1,))])
-    domain = given(turned if turned.size else [0.0])
+    domain = fixed_values(turned if turned.size else [0.0])
     arguments = {"input": domain, "num_samples": num_samples, "replacement": replacement}
     return drawn(label, (*rows, len(weights)), *layouts, arguments=arguments, **about)
 
@@ -315,10 +318,10 @@ def weighted(
 replaced = partial(weighted, replacement=True)
 
 WEIGHTED = (
-    replaced("sample", dtypes=Types.every, smoke=True),
-    weighted("put-aside", SOME, 2, (6000,), dtypes=Types.every, smoke=True),
-    replaced("zeros", ZEROS, dtypes=Types.every),
-    replaced("rows", SOME, 700, (6,), dtypes=Types.every),
+    replaced("sample", dtypes=DtypeSelection.all, smoke=True),
+    weighted("put-aside", SOME, 2, (6000,), dtypes=DtypeSelection.all, smoke=True),
+    replaced("zeros", ZEROS, dtypes=DtypeSelection.all),
+    replaced("rows", SOME, 700, (6,), dtypes=DtypeSelection.all),
     *(
         template
         for label, layouts in {"transposed": [transposed], "strided": [strided], "mixed": [strided, transposed]}.items()

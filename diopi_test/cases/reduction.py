@@ -16,53 +16,53 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import (
     ALL_AXES,
-    KEPT,
+    KEEPDIM,
     NO_ELEMENTS,
     ONE_AXIS,
     ROWS,
     SEVERAL_AXES,
     Axes,
-    along,
-    along_untried,
-    narrowed,
+    axes_template,
+    restrict_dtypes,
+    untested_axes_templates,
 )
 from diopi_test.cases.domains import (
     Domain,
-    between,
     choice,
     distinct,
-    magnitudes,
+    full_range,
+    integer_values,
+    log_uniform,
     normal,
-    special_but,
+    special_except,
     subnormal,
-    whole,
-    whole_range,
-    with_one,
+    uniform,
+    with_value_in_middle,
 )
-from diopi_test.cases.meeting import first_gap
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, cases_for
-from diopi_test.cases.template import CaseTemplate, Types, expand, tensor
+from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tensor
+from diopi_test.cases.type_promotion import first_gap
 
 F16, BF16, F32, F64 = floating
 INEXACT = (*floating, *complexes)
 
-LONG = along("long", (1031,), (0,))
-LONG_COLUMNS = along("long-columns", (517, 3), (0,))
-LONG_ROWS = along("long-rows", (24, 130), (-1,))
-COLUMNS = along("", (6, 19), (0,))
-COLUMNS_OF_16 = along("", (16, 5), (0,))
+LONG = axes_template("long", (1031,), (0,))
+LONG_COLUMNS = axes_template("long-columns", (517, 3), (0,))
+LONG_ROWS = axes_template("long-rows", (24, 130), (-1,))
+COLUMNS = axes_template("", (6, 19), (0,))
+COLUMNS_OF_16 = axes_template("", (16, 5), (0,))
 ALL = ALL_AXES[0]
-KEPT_COLUMNS = KEPT[0]
-ORDERED = along("", (11, 4), (1,))
+KEPT_COLUMNS = KEEPDIM[0]
+ORDERED = axes_template("", (11, 4), (1,))
 
-SUMMABLE = (*ONE_AXIS, *KEPT, *SEVERAL_AXES, *ALL_AXES, *NO_ELEMENTS)
-ONE_OR_ALL = (*ONE_AXIS, *KEPT, *ALL_AXES, *NO_ELEMENTS)
+SUMMABLE = (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES, *NO_ELEMENTS)
+ONE_OR_ALL = (*ONE_AXIS, *KEEPDIM, *ALL_AXES, *NO_ELEMENTS)
 
 
 def reductions(
     prototype: Prototype,
     templates: Iterable[CaseTemplate],
-    shape: Callable[[Axes], tuple[int, ...]] = lambda sizes: sizes.reduced,
+    shape: Callable[[Axes], tuple[int, ...]] = lambda sizes: sizes.reduced_shape,
 ) -> Iterator[Case]:
     """The cases of a function of one tensor, drawn from what the templates have for "input"; `shape` is a result's.
 
@@ -71,36 +71,42 @@ def reductions(
     first, names = prototype.arguments[0].name, {p.name: p.annotation for p in prototype.arguments}
     own = list(templates)
     rows = next((template for template in own if template.label == ROWS.label), None)
-    others = [one.but(arguments=rows.arguments, domains=rows.domains) for one in along_untried(own) if rows]
+    others = [
+        one.replace(arguments=rows.arguments, domains=rows.domains) for one in untested_axes_templates(own) if rows
+    ]
 
     def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         sizes = template.sizes
         return {
             first: tensor(*sizes.shape, domain=template.domains["input"], layout=template.layout),
             "dim": sizes.axes if names.get("dim") is Size else sizes.axis,
-            "keepdim": sizes.kept,
+            "keepdim": sizes.keepdim,
         }
 
     def decided(template: CaseTemplate) -> CaseTemplate:
         usual = ResultOverride(layout=template.result, shape=shape(template.sizes))
-        return template.but(results={**{p.name: usual for p in prototype.results}, **template.results})
+        return template.replace(results={**{p.name: usual for p in prototype.results}, **template.results})
 
     return expand(prototype, map(decided, [*own, *others]), arguments)
 
 
 def drawn(
-    pattern: CaseTemplate, domain: Domain, dtypes: Types | Sequence[Dtype] = (F32,), label: str = "", **about: Any
+    pattern: CaseTemplate,
+    domain: Domain,
+    dtypes: DtypeSelection | Sequence[Dtype] = (F32,),
+    label: str = "",
+    **about: Any,
 ) -> CaseTemplate:
     """A pattern with numbers of `domain`; it is a basic case under its own label alone."""
     smoke = pattern.smoke and not label
-    return pattern.but(label or pattern.label, domains={"input": domain}, dtypes=dtypes, smoke=smoke, **about)
+    return pattern.replace(label or pattern.label, domains={"input": domain}, dtypes=dtypes, smoke=smoke, **about)
 
 
 def everywhere(
     patterns: Iterable[CaseTemplate], domain: Domain, dtypes: Sequence[Dtype], **about: Any
 ) -> Iterator[CaseTemplate]:
     """All patterns in float32, the common ones in the other element types."""
-    return (narrowed(pattern, dtypes).but(domains={"input": domain}, **about) for pattern in patterns)
+    return (restrict_dtypes(pattern, dtypes).replace(domains={"input": domain}, **about) for pattern in patterns)
 
 
 def by_type(of: Callable[[Dtype], Domain]) -> Domain:
@@ -115,7 +121,7 @@ def to_type(dtype: Dtype, shape: tuple[int, ...]) -> dict[str, ResultOverride]:
 
 # Sums
 
-POWERS = along("", (2, 1024), (1,))
+POWERS = axes_template("", (2, 1024), (1,))
 WIDER = {F16: F32, BF16: F32, F32: F64}
 """Types of a result that hold a sum exactly which the summands' own type can't hold."""
 
@@ -132,14 +138,14 @@ def _cancelling(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 def _largest(dtype: Dtype) -> Domain:
     """Whole numbers of which a type that is not wider holds no sum."""
     largest = 2**24 if dtype is F32 else 9
-    return whole(largest // 2, largest)
+    return integer_values(largest // 2, largest)
 
 
 SUMS = (
     *everywhere(SUMMABLE, normal(mean=0.5), INEXACT),
-    drawn(POWERS, whole(1, 9), INEXACT, "exact", exact=True),
+    drawn(POWERS, integer_values(1, 9), INEXACT, "exact", exact=True),
     drawn(COLUMNS_OF_16, _cancelling, INEXACT, "exact-cancelling", exact=True),
-    drawn(LONG_ROWS, magnitudes(-6, 4, signed=False), (*half, F32, Dtype.complex64), "long-rows-positive"),
+    drawn(LONG_ROWS, log_uniform(-6, 4, signed=False), (*half, F32, Dtype.complex64), "long-rows-positive"),
     *(
         drawn(POWERS, _largest(narrow), (narrow,), f"to-{wide.name}", results=to_type(wide, (2,)), exact=True)
         for narrow, wide in WIDER.items()
@@ -181,21 +187,23 @@ MULTIPLIED: dict[tuple[Dtype, Dtype], Domain] = {
 
 
 def ordered(
-    prototype: Prototype, numbers: Mapping[tuple[Dtype, Dtype], Domain], shape: tuple[int, ...] = ORDERED.sizes.reduced
+    prototype: Prototype,
+    numbers: Mapping[tuple[Dtype, Dtype], Domain],
+    shape: tuple[int, ...] = ORDERED.sizes.reduced_shape,
 ) -> Iterator[CaseTemplate]:
     """Templates whose result has an element type that the caller orders."""
     for (source, target), domain in numbers.items():
         if target in prototype.ordered:
             template = drawn(ORDERED, domain, (source,), f"ordered-{target.name}", case_class=CaseClass.callers)
             exact = numbers is not MULTIPLIED and domain is not PARTS
-            yield template.but(results=to_type(target, shape), exact=exact)
+            yield template.replace(results=to_type(target, shape), exact=exact)
 
 
 @cases_for("diopiSum")
 def sum_(prototype: Prototype) -> Iterator[Case]:
     integers = (
-        *(drawn(pattern, whole_range, integral) for pattern in (ROWS, KEPT_COLUMNS, ALL, NO_ELEMENTS[0])),
-        drawn(LONG, whole_range, (Dtype.bool, Dtype.uint8, Dtype.int32)),
+        *(drawn(pattern, full_range, integral) for pattern in (ROWS, KEPT_COLUMNS, ALL, NO_ELEMENTS[0])),
+        drawn(LONG, full_range, (Dtype.bool, Dtype.uint8, Dtype.int32)),
     )
     return reductions(prototype, (*SUMS, *ordered(prototype, ADDED), *integers))
 
@@ -205,7 +213,7 @@ def mean(prototype: Prototype) -> Iterator[Case]:
     # PyTorch's means in half precision are of the input in float32, whatever its own type
     added = {types: domain for types, domain in ADDED.items() if types[1] not in half}
     # their sum is beyond the range of the type, their mean is not
-    large = drawn(ROWS, between(50000, 65000), (F16,), "large")
+    large = drawn(ROWS, uniform(50000, 65000), (F16,), "large")
     return reductions(prototype, (*SUMS, *ordered(prototype, added), large))
 
 
@@ -227,19 +235,19 @@ def _ever_wider(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 def deviation(
     label: str, pattern: CaseTemplate, correction: float | None, domain: Domain = STANDARD, **about: Any
 ) -> CaseTemplate:
-    return drawn(pattern, domain, label=label, arguments={"correction": correction}).but(**about)
+    return drawn(pattern, domain, label=label, arguments={"correction": correction}).replace(**about)
 
 
-ROW = along("", (7, 5), (1,))
+ROW = axes_template("", (7, 5), (1,))
 DEVIATIONS = (
     *everywhere(SUMMABLE, STANDARD, INEXACT, arguments={"correction": None}),
-    *(deviation(f"correction-{number}", ROW, number, dtypes=Types.every) for number in (0, 1.5)),
+    *(deviation(f"correction-{number}", ROW, number, dtypes=DtypeSelection.all) for number in (0, 1.5)),
     *(deviation(f"correction-{number}", ROW, number) for number in (1, 2, 1.0, 5, 7)),
-    deviation("far-from-zero", LONG_ROWS, 0, normal(1, 16), dtypes=Types.every),
-    deviation("one-element", along("", (3, 1), (1,)), None),
-    deviation("one-element-correction-0", along("", (1, 3), (0,)), 0),
-    deviation("very-long-rows", along("", (20, 400), (1,)), None, _ever_wider, dtypes=half),
-    deviation("large", ROW, 0, between(300, 3000), dtypes=(F16,)),  # their squares are beyond the range of the type
+    deviation("far-from-zero", LONG_ROWS, 0, normal(1, 16), dtypes=DtypeSelection.all),
+    deviation("one-element", axes_template("", (3, 1), (1,)), None),
+    deviation("one-element-correction-0", axes_template("", (1, 3), (0,)), 0),
+    deviation("very-long-rows", axes_template("", (20, 400), (1,)), None, _ever_wider, dtypes=half),
+    deviation("large", ROW, 0, uniform(300, 3000), dtypes=(F16,)),  # their squares are beyond the range of the type
     deviation("infinite", COLUMNS, 1, choice([nan, inf, -inf, *[1.0, -2.0, 0.5, -3.0] * 7]), dtypes=floating),
 )
 
@@ -258,8 +266,8 @@ EXTREMES = {
 }
 """Floating values among which extrema are hard to find; several may be equal."""
 
-NAN_OF_MANY = with_one(nan, choice([0.0, 1.0, 2.0, 3.0]))
-MANY_ROWS = along("one-nan-of-many", (5, 1031), (1,))
+NAN_OF_MANY = with_value_in_middle(nan, choice([0.0, 1.0, 2.0, 3.0]))
+MANY_ROWS = axes_template("one-nan-of-many", (5, 1031), (1,))
 """Extrema are found by vectors, or by a library, where there are many elements."""
 
 EQUAL_SLICES = {
@@ -277,44 +285,46 @@ def positions(prototype: Prototype, patterns: Sequence[CaseTemplate]) -> Iterato
     rarely = [0, 1, 0, 0, 0, 0] if "max" in prototype.name.lower() else [1, 0, 1, 1, 1, 1]
     yield from everywhere(patterns, distinct, [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool])
     yield from everywhere(patterns, choice(rarely), (Dtype.bool,))
-    yield drawn(ROWS, choice([0, 1, 1, 1, 2]), Types.every, "first-of-equals")
+    yield drawn(ROWS, choice([0, 1, 1, 1, 2]), DtypeSelection.all, "first-of-equals")
     for pattern in (LONG, LONG_COLUMNS):
-        yield drawn(pattern, whole(0, 9), (*half, F32, Dtype.int64), f"first-of-equals-{pattern.label}")
+        yield drawn(pattern, integer_values(0, 9), (*half, F32, Dtype.int64), f"first-of-equals-{pattern.label}")
     yield drawn(COLUMNS, EXTREMES["infinite"], floating, "infinite")
     for label in ("all-high", "all-low"):
         yield drawn(KEPT_COLUMNS, EXTREMES[label], label=label)
     yield drawn(COLUMNS, subnormal, floating, "subnormal")
     yield drawn(MANY_ROWS, NAN_OF_MANY, floating)
-    yield drawn(KEPT_COLUMNS, whole_range, integral, "whole-range")
+    yield drawn(KEPT_COLUMNS, full_range, integral, "whole-range")
     yield drawn(ROWS, NEIGHBOURS, (Dtype.int64,), "neighbours")
-    yield drawn(ROWS, distinct, (F32, Dtype.int64), "int32-positions", results=to_type(Dtype.int32, ROWS.sizes.reduced))
+    yield drawn(
+        ROWS, distinct, (F32, Dtype.int64), "int32-positions", results=to_type(Dtype.int32, ROWS.sizes.reduced_shape)
+    )
 
 
 @cases_for("diopiMax", "diopiMin", weak=EQUAL_SLICES)
 def extremum_and_position(prototype: Prototype) -> Iterator[Case]:
-    return reductions(prototype, positions(prototype, (*ONE_AXIS, *KEPT)))
+    return reductions(prototype, positions(prototype, (*ONE_AXIS, *KEEPDIM)))
 
 
 @cases_for("diopiArgmax", "diopiArgmin", weak=EQUAL_SLICES)
 def position(prototype: Prototype) -> Iterator[Case]:
     own = (
         drawn(ALL, distinct, (F32, F16, Dtype.int64), "all-to-vector", results={"out": ResultOverride(shape=(1,))}),
-        drawn(ALL, whole(0, 2), label="first-of-all"),
+        drawn(ALL, integer_values(0, 2), label="first-of-all"),
         drawn(ALL, EXTREMES["infinite"], label="infinite-of-all"),
     )
-    return reductions(prototype, (*positions(prototype, (*ONE_AXIS, *KEPT, *ALL_AXES)), *own))
+    return reductions(prototype, (*positions(prototype, (*ONE_AXIS, *KEEPDIM, *ALL_AXES)), *own))
 
 
 def extrema(
     prototype: Prototype, patterns: Iterable[CaseTemplate], whole_tensor: CaseTemplate
 ) -> Iterator[CaseTemplate]:
     """The values of extrema; no slice has zeros of both signs."""
-    yield from everywhere(patterns, whole_range, prototype.dtypes)
+    yield from everywhere(patterns, full_range, prototype.dtypes)
     ranges = {
-        "special": special_but(0.0, -0.0, nan),
+        "special": special_except(0.0, -0.0, nan),
         "subnormal": subnormal,
-        "negative": between(-9, -1),
-        "positive": between(1, 9),
+        "negative": uniform(-9, -1),
+        "positive": uniform(1, 9),
     }
     for label, domain in {**EXTREMES, **ranges}.items():
         yield drawn(whole_tensor, domain, floating, label)
@@ -324,7 +334,7 @@ def extrema(
 @cases_for("diopiAmax", weak=EQUAL_SLICES)
 def amax(prototype: Prototype) -> Iterator[Case]:
     own = drawn(MANY_ROWS, NAN_OF_MANY, floating)
-    return reductions(prototype, (*extrema(prototype, (*ONE_AXIS, *KEPT, *SEVERAL_AXES, *ALL_AXES), COLUMNS), own))
+    return reductions(prototype, (*extrema(prototype, (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES), COLUMNS), own))
 
 
 def _ascending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -337,11 +347,11 @@ def _descending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 WHOLE_TENSORS = (
-    along("matrix", (7, 5), (), common=True, smoke=True),
-    *(pattern for pattern in ALL_AXES if not pattern.sizes.kept),
-    along("rank5", (2, 1, 3, 2, 2), ()),
-    along("one", (1,), ()),
-    along("long", (1031,), ()),
+    axes_template("matrix", (7, 5), (), all_dtypes=True, smoke=True),
+    *(pattern for pattern in ALL_AXES if not pattern.sizes.keepdim),
+    axes_template("rank5", (2, 1, 3, 2, 2), ()),
+    axes_template("one", (1,), ()),
+    axes_template("long", (1031,), ()),
 )
 
 
@@ -351,8 +361,8 @@ def extremum_of_all(prototype: Prototype) -> Iterator[Case]:
         drawn(LONG, domain, (F16, F32, Dtype.int32), label)
         for label, domain in {"ascending": _ascending, "descending": _descending}.items()
     )
-    many = drawn(along("one-nan-of-many", (5, 1031), ()), NAN_OF_MANY, floating)
-    return reductions(prototype, (*extrema(prototype, WHOLE_TENSORS, along("", (19,), ())), *own, many))
+    many = drawn(axes_template("one-nan-of-many", (5, 1031), ()), NAN_OF_MANY, floating)
+    return reductions(prototype, (*extrema(prototype, WHOLE_TENSORS, axes_template("", (19,), ())), *own, many))
 
 
 # Truth
@@ -391,8 +401,8 @@ def truth(prototype: Prototype) -> Iterator[Case]:
     templates = (
         *everywhere(short, by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype))), prototype.dtypes),
         drawn(LONG_ROWS, by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype), 200))),
-        drawn(ROWS, by_type(lambda dtype: choice(_false(dtype))), Types.every, "false"),
-        drawn(ROWS, by_type(lambda dtype: choice(_true(dtype))), Types.every, "true"),
+        drawn(ROWS, by_type(lambda dtype: choice(_false(dtype))), DtypeSelection.all, "false"),
+        drawn(ROWS, by_type(lambda dtype: choice(_true(dtype))), DtypeSelection.all, "true"),
         *(drawn(ROWS, choice([high, *[0] * (6 * some)]), (dtype,), "high-bits") for dtype, high in HIGH_BITS.items()),
     )
     return reductions(prototype, templates)
@@ -408,14 +418,14 @@ def _balanced(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 PRODUCTS = (
-    *everywhere(ONE_OR_ALL, magnitudes(-1, 1), INEXACT),
+    *everywhere(ONE_OR_ALL, log_uniform(-1, 1), INEXACT),
     *everywhere(ONE_OR_ALL, choice([1, 1, 1, 1, 1, 1, 1, 0]), (Dtype.bool,)),
-    *everywhere(ONE_OR_ALL, whole_range, integer),
+    *everywhere(ONE_OR_ALL, full_range, integer),
     drawn(ROWS, choice([3.0, 5.0, -7.0]), floating, "exact", exact=True),
     drawn(ROWS, choice([1 + 2j, -3j, 2 - 1j]), complexes, "exact", exact=True),
     drawn(COLUMNS, choice([inf, nan, -inf, *[0.5, -2.0, 4.0, 1.0] * 6]), floating, "infinite"),
     drawn(COLUMNS, choice([0.0, -0.0, *[0.5, -2.0, 4.0] * 4]), floating, "zeros", exact=True),
-    drawn(along("", (5, 18), (1,)), _balanced, (F16,), "partial-overflow", exact=True),
+    drawn(axes_template("", (5, 18), (1,)), _balanced, (F16,), "partial-overflow", exact=True),
 )
 
 
@@ -426,15 +436,15 @@ def prod(prototype: Prototype) -> Iterator[Case]:
 
 # Running sums
 
-RUNNING = (*ONE_AXIS, along("empty-slices", (3, 0), (1,), common=True))
+RUNNING = (*ONE_AXIS, axes_template("empty-slices", (3, 0), (1,), all_dtypes=True))
 
 
 @cases_for("diopiCumsum", "diopiCumsumBackward")
 def cumsum(prototype: Prototype) -> Iterator[Case]:
     templates = (
         *ordered(prototype, ADDED, ORDERED.sizes.shape),
-        *everywhere(RUNNING, by_type(lambda dtype: normal() if category(dtype) > 1 else whole_range), prototype.dtypes),
-        drawn(LONG, whole(0, 9), (*INEXACT, Dtype.bool), "exact", exact=True),
+        *everywhere(RUNNING, by_type(lambda dtype: normal() if category(dtype) > 1 else full_range), prototype.dtypes),
+        drawn(LONG, integer_values(0, 9), (*INEXACT, Dtype.bool), "exact", exact=True),
         drawn(COLUMNS, choice([nan, inf, -inf, *[1.0, -2.0, 0.5] * 9]), floating, "infinite"),
     )
     return reductions(prototype, templates, lambda sizes: sizes.shape)

@@ -14,9 +14,9 @@ from diopi_proto.parameters import Role, Scalar
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.callers import caller_cases
-from diopi_test.cases.domains import Domain, whole
-from diopi_test.cases.layouts import another, layout_named
-from diopi_test.cases.model import Case, TensorSpec, tensors_of
+from diopi_test.cases.domains import Domain, integer_values
+from diopi_test.cases.layouts import different_layout, layout_named
+from diopi_test.cases.model import Case, TensorSpec, tensor_specs
 from diopi_test.cases.numbers import with_numbers_untried
 
 
@@ -39,7 +39,7 @@ def with_other_data(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Cas
 
 
 def _has_elements(case: Case) -> bool:
-    tensors = [tensor for name, value in case.arguments.items() for tensor in tensors_of(value)]
+    tensors = [tensor for name, value in case.arguments.items() for tensor in tensor_specs(value)]
     return bool(tensors) and all(0 not in tensor.shape for tensor in tensors)
 
 
@@ -48,7 +48,7 @@ def _relaid(value: Any) -> Any:
         return [_relaid(entry) for entry in value]
     if not isinstance(value, TensorSpec):
         return value
-    return replace(value, layout=layout_named(another(value.layout.__name__, value.shape)))
+    return replace(value, layout=layout_named(different_layout(value.layout.__name__, value.shape)))
 
 
 UNUSED = (2, 11)
@@ -71,7 +71,7 @@ def with_scalars_of_other_kinds(prototype: Prototype, cases: Sequence[Case]) -> 
     if names and lifts and Dtype.float32 in prototype.dtypes:
         case = _of_integers(cases, Dtype.int32, names)
         numbers = {name: case.arguments[name] for name in names}
-        domain = None if prototype.base.startswith(("diopiPow", "diopiClamp")) else whole(1, 100)
+        domain = None if prototype.base.startswith(("diopiPow", "diopiClamp")) else integer_values(1, 100)
         yield from _in_both_kinds(case, numbers, (float, int), domain)
     if names and lifts and prototype.base in NEUTRAL:
         numbers = dict.fromkeys(names, NEUTRAL[prototype.base])

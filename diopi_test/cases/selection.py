@@ -11,9 +11,9 @@ from pathlib import Path
 from diopi_proto.families import load_families
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
-from diopi_test.cases.classes import classified
+from diopi_test.cases.classes import classify_cases
 from diopi_test.cases.large import large_cases
-from diopi_test.cases.model import Case, CaseClass, cases_of, check_cases
+from diopi_test.cases.model import Case, CaseClass, check_cases, registered_cases
 from diopi_test.cases.models import model_keys, models_cases
 from diopi_test.cases.repeated import repeated_cases
 from diopi_test.models.files import model_names
@@ -32,7 +32,7 @@ def smoke_selection() -> Mapping[str, Sequence[str]]:
 
 def _full(prototype: Prototype) -> Sequence[Case]:
     load_families("diopi_test.cases")
-    own = cases_of(prototype)
+    own = registered_cases(prototype)
     return *own, *repeated_cases(prototype, own)
 
 
@@ -104,7 +104,7 @@ def select_cases(function: str, level: str) -> tuple[Case, ...]:
     prototype = lookup(function)
     cases = tuple(LEVELS[level].cases(prototype))
     check_cases(prototype, cases)
-    return cases if LEVELS[level].has_classes else classified(prototype, cases)
+    return cases if LEVELS[level].has_classes else classify_cases(prototype, cases)
 
 
 @cache
@@ -117,7 +117,9 @@ def classes_with_int32_indices(function: str, level: str) -> Mapping[str, CaseCl
         return {}
     prototype = lookup(function)
     cases = select_cases(function, "full" if level == "smoke" else level)
-    again = classified(prototype, [replace(case, case_class=_undecided(case)) for case in cases], int32_indices=True)
+    again = classify_cases(
+        prototype, [replace(case, case_class=_undecided(case)) for case in cases], int32_indices=True
+    )
     return {
         new.label: new.case_class
         for old, new in zip(cases, again, strict=True)

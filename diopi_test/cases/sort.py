@@ -13,13 +13,22 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating, half, integer
 from diopi_proto.types import Dtype
-from diopi_test.cases.axes import untried
-from diopi_test.cases.domains import Domain, between, choice, distinct, integer_range, subnormal, whole, whole_range
+from diopi_test.cases.axes import untested_axes
+from diopi_test.cases.domains import (
+    Domain,
+    choice,
+    distinct,
+    full_range,
+    integer_range,
+    integer_values,
+    subnormal,
+    uniform,
+)
 from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, transposed
 from diopi_test.cases.model import ResultOverride
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, by_turns, register
-from diopi_test.cases.tensors import arbitrary, literal, no_position_twice, one_tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, cycle_layouts, register
+from diopi_test.cases.tensors import arbitrary, derive_single_tensor, distinct_positions, literal
 
 INFINITE = choice([inf, -inf, 0.25, -3.0, 1e4, -1e-4, 2.0, 0.0, nan])
 """Nine different numbers; the only NaN counts as the largest."""
@@ -38,7 +47,7 @@ def neighbours(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 PRECISE = (Dtype.float32, Dtype.float64, Dtype.int32, Dtype.int64)
 """Element types with far more numbers than a narrower one has."""
 
-REPEATED = whole(0, 3)
+REPEATED = integer_values(0, 3)
 
 ONE_PLACE = "along an axis of length one there is but place 0"
 
@@ -61,7 +70,7 @@ AXES: Mapping[str, tuple[tuple[int, ...], int]] = {
 
 def also_along(templates: Iterable[CaseTemplate]) -> list[tuple[str, tuple[int, ...], int]]:
     """Labels, shapes and axes of calls along the axes that none of the templates is along."""
-    return list(untried({(len(template.sizes), template.arguments["dim"]) for template in templates}))
+    return list(untested_axes({(len(template.sizes), template.arguments["dim"]) for template in templates}))
 
 
 PLACES = [(layout, contiguous) for layout in (contiguous, transposed, strided, contiguous)]
@@ -93,14 +102,26 @@ WAYS = tuple(product((False, True), (None, False, True)))
 """Whether descending, and whether stable."""
 
 SORT = (
-    ordered("rows", (6, 7), 1, False, None, **BASIC),
-    ordered("inner-descending", (2, 6, 3), -2, True, False, layout=strided, result=transposed, dtypes=Types.every),
-    ordered("stable", (4, 9), 1, False, True, REPEATED, **BASIC),
+    ordered("rows", (6, 7), 1, False, None, **SMOKE_IN_ALL_DTYPES),
     ordered(
-        "stable-descending", (9, 4), 0, True, True, REPEATED, layout=transposed, result=strided, dtypes=Types.every
+        "inner-descending", (2, 6, 3), -2, True, False, layout=strided, result=transposed, dtypes=DtypeSelection.all
     ),
-    ordered("any-order", (4, 9), 1, False, None, REPEATED, dtypes=Types.every),
-    *by_turns([ordered(label, *AXES[label], *way) for label, way in zip(AXES, cycle(WAYS), strict=False)], *PLACES),
+    ordered("stable", (4, 9), 1, False, True, REPEATED, **SMOKE_IN_ALL_DTYPES),
+    ordered(
+        "stable-descending",
+        (9, 4),
+        0,
+        True,
+        True,
+        REPEATED,
+        layout=transposed,
+        result=strided,
+        dtypes=DtypeSelection.all,
+    ),
+    ordered("any-order", (4, 9), 1, False, None, REPEATED, dtypes=DtypeSelection.all),
+    *cycle_layouts(
+        [ordered(label, *AXES[label], *way) for label, way in zip(AXES, cycle(WAYS), strict=False)], *PLACES
+    ),
     *(ordered(f"equals-{'descending' if way[0] else 'ascending'}-{way[1]}", (4, 26), 1, *way, EQUALS) for way in WAYS),
     ordered("equals-of-halves", (26,), 0, True, True, EQUALS, dtypes=half),
     ordered("any-order-of-equals", (26,), 0, True, False, EQUALS, dtypes=half),
@@ -108,15 +129,15 @@ SORT = (
     ordered("infinite-descending", (9,), 0, True, None, INFINITE),
     ordered("subnormal", (9,), 0, False, True, subnormal, dtypes=floating),
     ordered("subnormal-descending", (27,), 0, True, True, subnormal),
-    ordered("whole-range", (5, 8), 1, False, True, whole_range, dtypes=integer),
-    ordered("whole-range-descending", (5, 8), 0, True, True, whole_range, dtypes=(Dtype.int8, Dtype.uint8)),
+    ordered("whole-range", (5, 8), 1, False, True, full_range, dtypes=integer),
+    ordered("whole-range-descending", (5, 8), 0, True, True, full_range, dtypes=(Dtype.int8, Dtype.uint8)),
     ordered("neighbours", (40,), 0, False, None, neighbours, dtypes=PRECISE),
     ordered("all-equal", (4, 6), -1, False, None, equal_rows(6), dtypes=(Dtype.float32, Dtype.int64)),
     ordered("expanded", (4, 6), 1, False, True, layout=expanded),
     ordered("long-of-few", (1031,), 0, True, True, REPEATED, dtypes=(Dtype.float32, Dtype.uint8)),
     ordered("stable-long-rows", (3, 300), -1, False, True, REPEATED, dtypes=(Dtype.float32, *half)),
     ordered("stable-power-of-two", (256, 2), 0, True, True, REPEATED),
-    ordered("very-long", (4099,), 0, True, True, whole(-999, 999)),
+    ordered("very-long", (4099,), 0, True, True, integer_values(-999, 999)),
     ordered("long-any-order", (1031,), 0, False, False, REPEATED, dtypes=(Dtype.float32, Dtype.bool)),
     ordered("int32-positions", (4, 9), 1, True, True, REPEATED, results={"indices": INT32, "out": INT32}),
     ordered("int32-positions-any-order", (4, 9), 1, True, None, REPEATED, results={"indices": INT32, "out": INT32}),
@@ -128,8 +149,8 @@ OTHER_AXES = tuple(
 
 ARGSORT = (*SORT, ordered("no-axis", (4, 3, 7), None, True, False), *OTHER_AXES)
 
-register("diopiSort", templates=(*SORT, *OTHER_AXES), derive=one_tensor(), weak={"length-one": ONE_PLACE})
-register("diopiArgsort", templates=ARGSORT, derive=one_tensor(), weak={"length-one": ONE_PLACE})
+register("diopiSort", templates=(*SORT, *OTHER_AXES), derive=derive_single_tensor(), weak={"length-one": ONE_PLACE})
+register("diopiArgsort", templates=ARGSORT, derive=derive_single_tensor(), weak={"length-one": ONE_PLACE})
 
 
 def largest(
@@ -155,17 +176,28 @@ def by_half() -> Iterator[CaseTemplate]:
 
 
 TOPK = (
-    largest("rows", (4, 9), 1, 3, True, True, **BASIC),
-    largest("smallest", (9, 4), 0, 4, False, True, **BASIC),
-    largest("inner", (2, 6, 3), -2, 2, True, True, layout=strided, result=transposed, dtypes=Types.every),
-    largest("any-order", (4, 9), 1, 5, True, False, dtypes=Types.every),
-    largest("any-of-equals", (4, 9), 1, 4, True, True, REPEATED, layout=transposed, result=strided, dtypes=Types.every),
+    largest("rows", (4, 9), 1, 3, True, True, **SMOKE_IN_ALL_DTYPES),
+    largest("smallest", (9, 4), 0, 4, False, True, **SMOKE_IN_ALL_DTYPES),
+    largest("inner", (2, 6, 3), -2, 2, True, True, layout=strided, result=transposed, dtypes=DtypeSelection.all),
+    largest("any-order", (4, 9), 1, 5, True, False, dtypes=DtypeSelection.all),
+    largest(
+        "any-of-equals",
+        (4, 9),
+        1,
+        4,
+        True,
+        True,
+        REPEATED,
+        layout=transposed,
+        result=strided,
+        dtypes=DtypeSelection.all,
+    ),
     largest("smallest-of-equals", (4, 9), 1, 4, False, False, REPEATED),
-    *by_turns(by_half(), *PLACES),
+    *cycle_layouts(by_half(), *PLACES),
     largest("one", (4, 7), 1, 1, True, False),
     largest("few-of-many", (3, 1300), 1, 5, True, True, dtypes=(Dtype.float32, Dtype.int32)),
     largest("many-of-very-many", (4099,), 0, 1025, False, True),
-    largest("negative", (4, 9), 1, 3, True, True, between(-9, -1)),
+    largest("negative", (4, 9), 1, 3, True, True, uniform(-9, -1)),
     largest("all", (4, 7), 1, 7, True, True),
     largest("all-smallest", (4, 7), 0, 4, False, True),
     largest("all-any-order", (4, 7), 1, 7, True, False),
@@ -176,7 +208,7 @@ TOPK = (
     largest("infinite-smallest", (9,), 0, 8, False, True, INFINITE),
     largest("subnormal", (9,), 0, 4, True, True, subnormal, dtypes=floating),
     largest("subnormal-smallest", (9,), 0, 4, False, True, subnormal),
-    largest("whole-range", (5, 8), 1, 3, True, True, whole_range, dtypes=integer),
+    largest("whole-range", (5, 8), 1, 3, True, True, full_range, dtypes=integer),
     largest("neighbours", (40,), 0, 17, False, True, neighbours, dtypes=PRECISE),
     largest("int32-positions", (4, 9), 1, 3, False, True, results={"indices": INT32}),
     largest("int32-positions-any-order", (4, 9), 1, 3, True, False, results={"indices": INT32}),
@@ -187,43 +219,43 @@ TOPK_ALONG = tuple(
     for (label, shape, dim), way in zip(also_along(TOPK), cycle(product((True, False), (True, False))), strict=False)
 )
 
-register("diopiTopk", templates=(*TOPK, *TOPK_ALONG), derive=one_tensor(), weak={"length-one": ONE_PLACE})
+register("diopiTopk", templates=(*TOPK, *TOPK_ALONG), derive=derive_single_tensor(), weak={"length-one": ONE_PLACE})
 
-MATRIX = no_position_twice(4, 6, below=6, axis=1)
-CUBE = no_position_twice(3, 5, 4, below=5, axis=1, layout=transposed)
+MATRIX = distinct_positions(4, 6, below=6, axis=1)
+CUBE = distinct_positions(3, 5, 4, below=5, axis=1, layout=transposed)
 
 SORT_BACKWARD = (
-    CaseTemplate("rows", ((4, 6), 1, True, MATRIX), **BASIC),
-    CaseTemplate("maxima", ((4, 6), 0, False, literal([3, 0, 2, 2, 1, 0])), **BASIC),
-    CaseTemplate("inner", ((3, 5, 4), -2, True, CUBE), layout=strided, result=transposed, dtypes=Types.every),
+    CaseTemplate("rows", ((4, 6), 1, True, MATRIX), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("maxima", ((4, 6), 0, False, literal([3, 0, 2, 2, 1, 0])), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("inner", ((3, 5, 4), -2, True, CUBE), layout=strided, result=transposed, dtypes=DtypeSelection.all),
     CaseTemplate(
         "topk",
-        ((7, 3), 0, True, no_position_twice(4, 3, below=7)),
+        ((7, 3), 0, True, distinct_positions(4, 3, below=7)),
         layout=transposed,
         result=strided,
-        dtypes=Types.every,
+        dtypes=DtypeSelection.all,
     ),
     CaseTemplate("maxima-of-last", ((3, 4), -1, False, literal([3, 0, 2])), layout=strided),
     CaseTemplate("maxima-of-inner", ((2, 4, 3), 1, False, literal([[3, 0, 2], [1, 1, 0]], layout=transposed))),
     CaseTemplate("maxima-of-first-of-4", ((3, 2, 1, 2), -4, False, literal([[[2, 0]], [[1, 1]]]))),
     CaseTemplate("kept-maxima", ((2, 4, 3), -2, True, literal([[[3, 0, 2]], [[1, 1, 0]]]))),
     CaseTemplate("maximum", ((5,), 0, False, literal(3))),
-    CaseTemplate("cube", ((4, 4, 4), -2, True, no_position_twice(4, 4, 4, below=4, axis=1))),
-    CaseTemplate("cube-first", ((4, 4, 4), 0, True, no_position_twice(4, 4, 4, below=4))),
+    CaseTemplate("cube", ((4, 4, 4), -2, True, distinct_positions(4, 4, 4, below=4, axis=1))),
+    CaseTemplate("cube-first", ((4, 4, 4), 0, True, distinct_positions(4, 4, 4, below=4))),
     CaseTemplate("maxima-of-cube", ((4, 4, 4), -2, False, literal([[3, 0, 2, 1], [1, 1, 0, 2]] * 2))),
-    CaseTemplate("vector", ((6,), -1, True, no_position_twice(6, below=6, layout=strided))),
-    CaseTemplate("int32", ((4, 6), 1, True, no_position_twice(4, 6, below=6, axis=1, dtype=Dtype.int32))),
+    CaseTemplate("vector", ((6,), -1, True, distinct_positions(6, below=6, layout=strided))),
+    CaseTemplate("int32", ((4, 6), 1, True, distinct_positions(4, 6, below=6, axis=1, dtype=Dtype.int32))),
     CaseTemplate("number", ((), 0, True, literal(0))),
     CaseTemplate("maximum-of-number", ((), -1, False, literal(0))),
-    CaseTemplate("nothing-taken", ((4, 3), 1, True, no_position_twice(4, 0, below=3, axis=1))),
-    CaseTemplate("no-rows", ((0, 3), 1, True, no_position_twice(0, 3, below=3, axis=1))),
-    CaseTemplate("long", ((1031,), 0, True, no_position_twice(515, below=1031))),
+    CaseTemplate("nothing-taken", ((4, 3), 1, True, distinct_positions(4, 0, below=3, axis=1))),
+    CaseTemplate("no-rows", ((0, 3), 1, True, distinct_positions(0, 3, below=3, axis=1))),
+    CaseTemplate("long", ((1031,), 0, True, distinct_positions(515, below=1031))),
 )
 """Sizes are the shape of what was sorted, the axis, whether it was kept, and the places."""
 
 SORT_BACKWARD_ALONG = tuple(
-    CaseTemplate(label, (shape, dim, True, no_position_twice(*shape, below=shape[dim], axis=dim)))
-    for label, shape, dim in untried({(len(one.sizes[0]), one.sizes[1]) for one in SORT_BACKWARD})
+    CaseTemplate(label, (shape, dim, True, distinct_positions(*shape, below=shape[dim], axis=dim)))
+    for label, shape, dim in untested_axes({(len(one.sizes[0]), one.sizes[1]) for one in SORT_BACKWARD})
 )
 
 
@@ -253,7 +285,7 @@ def few_slices(shape: tuple[int, ...], dim: int, different: int) -> Domain:
 
 def choice_of_whole_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Few values from the whole range, each several times."""
-    return rng.choice(whole_range(rng, max(count // 3, 1), dtype), count)
+    return rng.choice(full_range(rng, max(count // 3, 1), dtype), count)
 
 
 ZEROS = choice([0.0, -0.0, 1.0, -0.0, -2.0, 0.0])
@@ -277,14 +309,14 @@ def different(
 
 def lying(layout: Layout) -> dict[str, Any]:
     """In every element type, with this layout of the input and of the only result that the caller makes."""
-    return {"layout": layout, "results": {"indices": ResultOverride(layout=layout)}, "dtypes": Types.every}
+    return {"layout": layout, "results": {"indices": ResultOverride(layout=layout)}, "dtypes": DtypeSelection.all}
 
 
 UNMAPPED: Mapping[str, Any] = {"results": {"indices": None}}
 
 UNIQUE = (
-    different("matrix", (4, 5), **BASIC),
-    different("rows", (7, 3), 0, **BASIC),
+    different("matrix", (4, 5), **SMOKE_IN_ALL_DTYPES),
+    different("rows", (7, 3), 0, **SMOKE_IN_ALL_DTYPES),
     different("inner", (2, 6, 3), -2, **lying(strided)),
     different("columns", (4, 6), 1, False, **lying(transposed)),
     different("any-order", (4, 5), None, False, **lying(transposed)),
@@ -296,7 +328,7 @@ UNIQUE = (
     different("slices-alone", (7, 3), 0, False, counted=False, **UNMAPPED),
     different("all-different", (9,), domain=distinct),
     different("all-slices-different", (5, 4), 1, domain=distinct),
-    different("all-equal", (3, 4), domain=whole(2, 2)),
+    different("all-equal", (3, 4), domain=integer_values(2, 2)),
     different("all-slices-equal", (3, 4), -1, domain=few_slices((3, 4), -1, 1)),
     different("number", ()),
     different("nothing", (0,)),
@@ -313,8 +345,8 @@ UNIQUE = (
     different("not-a-number", (9,), domain=choice([nan, inf, -inf, inf, 2.0, -inf, 0.5, inf, 2.0]), dtypes=floating),
     different("whole-range", (4, 6), domain=choice_of_whole_range, dtypes=integer),
     different("neighbours", (60,), domain=neighbours, dtypes=PRECISE),
-    different("long", (1031,), domain=whole(0, 99), dtypes=(Dtype.float32, Dtype.int32)),
-    different("many-different", (2, 1031), domain=whole(0, 1500)),
+    different("long", (1031,), domain=integer_values(0, 99), dtypes=(Dtype.float32, Dtype.int32)),
+    different("many-different", (2, 1031), domain=integer_values(0, 1500)),
     different("long-slices", (130, 5), 0, domain=few_slices((130, 5), 0, 6)),
     different("wide-slices", (9, 140), 0, domain=few_slices((9, 140), 0, 4)),
     different("cube", (4, 4, 4), 1),
@@ -330,6 +362,6 @@ UNIQUE_ALONG = tuple(
 register(
     "diopiUnique",
     templates=(*UNIQUE, *UNIQUE_ALONG),
-    derive=one_tensor(),
+    derive=derive_single_tensor(),
     weak={"all-different": "no value occurs twice", "all-equal": "equal elements have one place"},
 )

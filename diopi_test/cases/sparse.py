@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import anything, choice, normal
+from diopi_test.cases.domains import any_value, choice, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.products import exact_numbers
-from diopi_test.cases.template import BASIC, CaseTemplate, register, tensor, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, register, same_layout, tensor
 from diopi_test.cases.tensors import literal
 
 
@@ -70,7 +70,7 @@ _INFINITE = choice([1.0, inf, -2.0, nan, 0.5, 3.0])
 register(
     "diopiSpMM",
     templates=(
-        sparse("", 2, 0, 3, 1, **BASIC),
+        sparse("", 2, 0, 3, 1, **SMOKE_IN_ALL_DTYPES),
         sparse("int64", 2, 0, 3, 1, index=Dtype.int64),
         sparse("columns-in-no-order", 4, 3, 5, order="mixed"),
         sparse("columns-repeated", 4, 3, 5, order="repeated"),
@@ -86,11 +86,11 @@ register(
         sparse("no-entries", 0, 0, 0),
         sparse("no-columns", 2, 1, columns=0),
         sparse("no-rows"),
-        sparse("transposed", 2, 3, 1, **throughout(transposed)),
-        sparse("strided", 2, 3, 1, **throughout(strided)),
+        sparse("transposed", 2, 3, 1, **same_layout(transposed)),
+        sparse("strided", 2, 3, 1, **same_layout(strided)),
         sparse("strided-parts", 2, 3, 1, parts=strided),
         sparse("special", 2, 0, 3, 1, domains={"mat2": _INFINITE}),
-        sparse("large-and-small", 3, 4, 2, domains={"mat2": anything}),
+        sparse("large-and-small", 3, 4, 2, domains={"mat2": any_value}),
         sparse("exact", 4, 6, 5, domains=dict.fromkeys(("input", "mat2"), exact_numbers), exact=True),
         sparse(
             "exact-repeated",

@@ -31,18 +31,18 @@ from diopi_test.cases.model import (
 )
 
 
-class Types(Enum):
+class DtypeSelection(Enum):
     """Which of a function's element types a template is for."""
 
     leading = "leading"
     """float32, or the function's first type if it does not take that."""
-    widths = "widths"
+    one_per_size = "widths"
     """One type of each size."""
-    every = "every"
+    all = "every"
     """All of them."""
 
 
-BASIC: Mapping[str, Any] = {"dtypes": Types.every, "smoke": True}
+SMOKE_IN_ALL_DTYPES: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
 """The attributes of a template of basic cases in every element type."""
 
 WIDTHS: DtypeSet = (Dtype.int8, Dtype.float16, Dtype.float32, Dtype.int64, Dtype.complex128)
@@ -65,9 +65,9 @@ class TensorTemplate:
         return TensorSpec(self.shape, own, self.domain, self.layout, self.compute)
 
 
-def tensor(*shape: int, domain: Domain | None = None, **about: Any) -> TensorTemplate:
+def tensor(*shape: int, domain: Domain | None = None, **attributes: Any) -> TensorTemplate:
     """A tensor of these sizes; `about` are the other attributes of `TensorTemplate`."""
-    return TensorTemplate(shape, domain or normal(), **about)
+    return TensorTemplate(shape, domain or normal(), **attributes)
 
 
 @dataclass(frozen=True)
@@ -103,14 +103,14 @@ class CaseTemplate:
     layout: Layout = contiguous
     result: Layout = contiguous
     results: Mapping[str, Any] = field(default_factory=dict)
-    dtypes: Types | Sequence[Dtype] = Types.leading
+    dtypes: DtypeSelection | Sequence[Dtype] = DtypeSelection.leading
     smoke: bool | Collection[Dtype] = False
     exact: bool | Collection[str] = False
     inplace: bool = True
     case_class: CaseClass = CaseClass.basic
     weak: str = ""
 
-    def but(
+    def replace(
         self, label: str | None = None, /, arguments: Mapping[str, Any] | None = None, **changes: Any
     ) -> CaseTemplate:
         """Another template: this one with some attributes changed, and `arguments` added to its own.
@@ -122,31 +122,31 @@ class CaseTemplate:
             changes["sizes"] = replace(self.sizes, **changed)
         return replace(self, label=own, arguments={**self.arguments, **(arguments or {})}, **changes)
 
-    def types(self, prototype: Prototype) -> Sequence[Dtype]:
+    def dtypes_for(self, prototype: Prototype) -> Sequence[Dtype]:
         """The element types of its cases for a function or form."""
         taken = prototype.dtypes
-        if self.dtypes is Types.every:
+        if self.dtypes is DtypeSelection.all:
             return taken
-        if self.dtypes is Types.leading:
-            return [leading(taken)]
-        listed = WIDTHS if isinstance(self.dtypes, Types) else self.dtypes
+        if self.dtypes is DtypeSelection.leading:
+            return [leading_dtype(taken)]
+        listed = WIDTHS if isinstance(self.dtypes, DtypeSelection) else self.dtypes
         return [dtype for dtype in listed if dtype in taken]
 
 
-def throughout(layout: Layout) -> dict[str, Any]:
+def same_layout(layout: Layout) -> dict[str, Any]:
     """The attributes of a template whose arguments and results lie in one way."""
     return {"layout": layout, "result": layout}
 
 
-def by_turns(templates: Iterable[CaseTemplate], *places: tuple[Layout, Layout]) -> list[CaseTemplate]:
+def cycle_layouts(templates: Iterable[CaseTemplate], *places: tuple[Layout, Layout]) -> list[CaseTemplate]:
     """The templates with these layouts of arguments and result, one pair after the other."""
     return [
-        template.but(layout=given, result=made)
+        template.replace(layout=given, result=made)
         for template, (given, made) in zip(templates, cycle(places), strict=False)
     ]
 
 
-def leading(dtypes: Sequence[Dtype]) -> Dtype:
+def leading_dtype(dtypes: Sequence[Dtype]) -> Dtype:
     """The element type that stands for all: float32, or the first where that is not among them."""
     return Dtype.float32 if Dtype.float32 in dtypes else dtypes[0]
 
@@ -155,22 +155,22 @@ Derive = Callable[[CaseTemplate, Dtype], Mapping[str, Any]]
 """From a template and the element type under test to arguments by name."""
 
 
-def _nothing(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _derive_nothing(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     return {}
 
 
-def expand(prototype: Prototype, templates: Iterable[CaseTemplate], derive: Derive = _nothing) -> Iterator[Case]:
+def expand(prototype: Prototype, templates: Iterable[CaseTemplate], derive: Derive = _derive_nothing) -> Iterator[Case]:
     """The cases of all templates; `derive` makes the arguments that a template does not name."""
     for template in templates:
         if template.inplace or not prototype.is_inplace:
-            for dtype in template.types(prototype):
+            for dtype in template.dtypes_for(prototype):
                 yield _case(prototype, template, dtype, {**derive(template, dtype), **template.arguments})
 
 
 def register(
     *names: str,
     templates: Sequence[CaseTemplate],
-    derive: Derive = _nothing,
+    derive: Derive = _derive_nothing,
     weak: Reasons | None = None,
     level: str = FULL,
 ) -> None:
@@ -185,12 +185,12 @@ def _case(prototype: Prototype, template: CaseTemplate, dtype: Dtype, arguments:
         f"{dtype.name}-{template.label}" if template.label else dtype.name,
         dtype,
         {
-            name: _resolved(value, dtype, template.domains.get(name))
+            name: _resolve(value, dtype, template.domains.get(name))
             for name, value in arguments.items()
             if name in names or name.startswith("_")
         },
         {
-            p.name: _resolved(template.results.get(p.name, usual), dtype, None)
+            p.name: _resolve(template.results.get(p.name, usual), dtype, None)
             for p in prototype.results
             if p.role is Role.output
         },
@@ -201,9 +201,9 @@ def _case(prototype: Prototype, template: CaseTemplate, dtype: Dtype, arguments:
     )
 
 
-def _resolved(value: Any, dtype: Dtype, domain: Domain | None) -> Any:
+def _resolve(value: Any, dtype: Dtype, domain: Domain | None) -> Any:
     """An argument when `dtype` is under test, drawn from `domain` if there is one."""
     if isinstance(value, list):
-        return [_resolved(entry, dtype, domain) for entry in value]
+        return [_resolve(entry, dtype, domain) for entry in value]
     given = value.of(dtype) if isinstance(value, TensorTemplate | ByDtype) else value
     return replace(given, domain=domain) if domain is not None and isinstance(given, TensorSpec) else given

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, anything, whole
+from diopi_test.cases.domains import Domain, any_value, integer_values
 from diopi_test.cases.layouts import Layout, contiguous
 from diopi_test.cases.model import TensorSpec, Values
 from diopi_test.cases.template import Derive, TensorTemplate, tensor
@@ -18,7 +18,7 @@ from diopi_test.cases.template import Derive, TensorTemplate, tensor
 
 def arbitrary(*shape: int, layout: Layout = contiguous) -> TensorTemplate:
     """A tensor of the element type under test, with any numbers of it: for data that is moved."""
-    return tensor(*shape, domain=anything, layout=layout)
+    return tensor(*shape, domain=any_value, layout=layout)
 
 
 def zeros(*shape: int, dtype: Dtype | None = None, layout: Layout = contiguous) -> TensorTemplate:
@@ -26,7 +26,7 @@ def zeros(*shape: int, dtype: Dtype | None = None, layout: Layout = contiguous) 
     return tensor(*shape, dtype=dtype, layout=layout, compute=lambda _: 0)
 
 
-def one_tensor(domain: Domain = anything, name: str = "input") -> Derive:
+def derive_single_tensor(domain: Domain = any_value, name: str = "input") -> Derive:
     """Derives a single tensor argument: the sizes of a template are its shape."""
     return lambda template, dtype: {name: tensor(*template.sizes, domain=domain, layout=template.layout)}
 
@@ -48,14 +48,14 @@ def literal(values: Any, dtype: Dtype = Dtype.int64, layout: Layout = contiguous
     return TensorSpec(array.shape, dtype, layout=layout, compute=Literal(array))
 
 
-def positions(
+def random_positions(
     *shape: int, below: int, low: int = 0, dtype: Dtype = Dtype.int64, layout: Layout = contiguous
 ) -> TensorSpec:
     """A tensor of random positions in [low, below), the same one several times."""
-    return TensorSpec(shape, dtype, whole(low, below - 1), layout)
+    return TensorSpec(shape, dtype, integer_values(low, below - 1), layout)
 
 
-def no_position_twice(
+def distinct_positions(
     *shape: int, below: int, axis: int = 0, dtype: Dtype = Dtype.int64, layout: Layout = contiguous
 ) -> TensorSpec:
     """A tensor of random positions in [0, below), different ones along `axis`."""
@@ -69,18 +69,18 @@ def no_position_twice(
     return TensorSpec(shape, dtype, draw, layout)
 
 
-def pattern(*shape: int, every: int = 3, dtype: Dtype = Dtype.bool, layout: Layout = contiguous) -> TensorSpec:
+def periodic_mask(*shape: int, period: int = 3, dtype: Dtype = Dtype.bool, layout: Layout = contiguous) -> TensorSpec:
     """A mask, true at one element of `every`; uint8 ones have other numbers than 1 too."""
     numbers = np.arange(int(np.prod(shape))).reshape(shape)
-    return literal(np.where(numbers % every == 1, 1 + numbers % 2 * 2, 0), dtype, layout)
+    return literal(np.where(numbers % period == 1, 1 + numbers % 2 * 2, 0), dtype, layout)
 
 
-def constant(value: bool, *shape: int) -> TensorSpec:
+def constant_mask(value: bool, *shape: int) -> TensorSpec:
     """A mask that is true everywhere, or nowhere."""
     return literal(np.full(shape, value), Dtype.bool)
 
 
-def truth(mask: TensorSpec) -> Any:
+def mask_values(mask: TensorSpec) -> Any:
     """Where a mask of given values is true."""
     assert callable(mask.compute)
     return np.asarray(mask.compute({})) != 0

@@ -18,7 +18,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.types import Dtype, Error, MemoryFormat, Reduction, RoundMode, Scalar
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
-from diopi_test.cases.layouts import Placement, another, layout_named
+from diopi_test.cases.layouts import Placement, different_layout, layout_named
 from diopi_test.execution.ballast import Ballast
 from diopi_test.execution.call_record import Bytes, CallRecord, GeneratorRecord, TensorRecord, ValueRecord
 from diopi_test.execution.case_taker import takes_cases
@@ -335,7 +335,9 @@ class Call:
     def _argument(self, name: str, role: Role, argument: BaselineTensor, expected: Any) -> Tensor:
         shape = argument.values.shape
         is_relaid = self.mode.relaid and role is Role.input
-        place = self._place(another(argument.layout, shape) if is_relaid else argument.layout, shape, argument.dtype)
+        place = self._place(
+            different_layout(argument.layout, shape) if is_relaid else argument.layout, shape, argument.dtype
+        )
         image = storage_image(argument.values, argument.dtype, place.strides, place.offset, place.storage_elements)
         return self._keep(name, role, self._empty(name, shape, argument.dtype, place), image, expected)
 

@@ -25,9 +25,9 @@ from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.cases.domains import Domain, integer_range
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import contiguous, expanded
-from diopi_test.cases.model import Case, CaseClass, ResultOf, TensorSpec, tensors_of
+from diopi_test.cases.model import Case, CaseClass, ResultOf, TensorSpec, tensor_specs
 from diopi_test.cases.selection import select_cases
-from diopi_test.cases.template import leading
+from diopi_test.cases.template import leading_dtype
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class Known:
     def cases(self) -> Sequence[Case]:
         """Its own cases, the simplest first, but for those that PyTorch leaves open."""
         legal = [case for case in select_cases(self.prototype.name, "full") if case.case_class.is_demanded]
-        usual = leading(self.prototype.dtypes) if self.prototype.dtypes else None
+        usual = leading_dtype(self.prototype.dtypes) if self.prototype.dtypes else None
         return sorted(legal, key=lambda case: (case.case_class != "basic", case.dtype is not usual, elements(case)))
 
     def of_category(self, dtype: Dtype) -> Sequence[Case]:
@@ -151,7 +151,7 @@ class Known:
             lies
             or is_shaped
             or self.orders_memory
-            or any(not isinstance(one, ResultOf) or one.given for one in computed)
+            or any(not isinstance(one, ResultOf) or one.extra_arguments for one in computed)
         )
 
     @cached_property
@@ -259,7 +259,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 def named_tensors(case: Case) -> Iterator[tuple[str, TensorSpec]]:
     """The tensors of a case, those among them that others are computed from, with their arguments' names."""
-    return ((name, spec) for name, value in case.arguments.items() for spec in tensors_of(value))
+    return ((name, spec) for name, value in case.arguments.items() for spec in tensor_specs(value))
 
 
 def sizes_of(case: Case) -> frozenset[int]:
@@ -289,4 +289,4 @@ def with_tensors(case: Case, change: Callable[[str, TensorSpec], TensorSpec]) ->
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:
-    return next((spec.shape for spec in tensors_of(value)), None)
+    return next((spec.shape for spec in tensor_specs(value)), None)

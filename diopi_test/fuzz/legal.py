@@ -19,9 +19,9 @@ from diopi_proto.prototype import Prototype
 from diopi_test.baseline.evaluate import Evaluation, make_baseline_case
 from diopi_test.baseline.records import BaselineCase, entries_of, tensors_in
 from diopi_test.baseline.stable import UnstableError, restrict_to_stable
-from diopi_test.cases.data import generator
+from diopi_test.cases.data import random_generator
 from diopi_test.cases.formats import is_inexact
-from diopi_test.cases.model import Case, ResultOverride, TensorSpec, tensors_of
+from diopi_test.cases.model import Case, ResultOverride, TensorSpec, tensor_specs
 from diopi_test.cases.open_calls import why_open
 from diopi_test.cases.tensors import Literal
 from diopi_test.fuzz.bounds import bounded
@@ -87,10 +87,12 @@ def _check_elements(known: Known, case: Case, computed: BaselineCase) -> None:
     """Numbers that are infinite in another type than that of the case they are from mean something else."""
     for name, value in case.arguments.items():
         given = tensors_in(computed.arguments[name]) if name in computed.arguments else []
-        for number, (spec, tensor) in enumerate(zip(tensors_of(value), given, strict=False)):
+        for number, (spec, tensor) in enumerate(zip(tensor_specs(value), given, strict=False)):
             if spec.compute is None and is_inexact(spec.dtype):
                 word = f"{name}.{number}" if isinstance(value, list) else name
-                drawn = spec.domain(generator(known.prototype.base, case.label, word), tensor.values.size, spec.dtype)
+                drawn = spec.domain(
+                    random_generator(known.prototype.base, case.label, word), tensor.values.size, spec.dtype
+                )
                 if np.isfinite(drawn).sum() > np.isfinite(tensor.values).sum():
                     raise IllegalError(OUT_OF_RANGE)
 

@@ -27,7 +27,7 @@ from diopi_proto import facts
 from diopi_proto import parameters as kinds
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.evaluate import Evaluation, result_of
-from diopi_test.cases.data import materialise, plain_values, with_masks
+from diopi_test.cases.data import decode_masks, materialise, plain_values
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.fuzz.known import WHOLE, Known
 from diopi_test.oracle.reference import reference_of
@@ -109,7 +109,7 @@ def _numbers_of_case(prototype: Prototype, case: Case) -> Numbers | None:
     values = materialise(prototype, case, result_of)
     names = {parameter.name for parameter in prototype.arguments}
     passed = {name: value for name, value in values.items() if name in names}
-    plain = plain_values(with_masks(prototype, passed))
+    plain = plain_values(decode_masks(prototype, passed))
     try:
         results = Evaluation(prototype, function, case).arrays(plain)
     except FAILURES:  # of numbers that are to be converted first

@@ -8,7 +8,7 @@ from diopi_proto.dtypes import category, common
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import integer_range
-from diopi_test.cases.model import Case, tensors_of
+from diopi_test.cases.model import Case, tensor_specs
 
 CHECKED: Mapping[str, Sequence[str]] = {
     "diopiAdd": ["alpha"],
@@ -49,7 +49,7 @@ def is_refused(prototype: Prototype, case: Case) -> bool:
 
 def _converted_to(prototype: Prototype, case: Case) -> Dtype:
     """The element type to which the numbers of a call are converted."""
-    tensors = [spec.dtype for value in case.arguments.values() for spec in tensors_of(value)]
+    tensors = [spec.dtype for value in case.arguments.values() for spec in tensor_specs(value)]
     if not prototype.common_type:
         return next(iter(tensors), case.dtype)
     operands = [case.arguments[p.name] for p in prototype.operands]

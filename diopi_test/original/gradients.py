@@ -36,7 +36,7 @@ SAVED_ALSO: Mapping[str, Mapping[str, ResultOf]] = {
         for kind in ("MaxPool1d", "AdaptiveMaxPool1d", "AdaptiveMaxPool3d")
     },
     "diopiCholeskyBackward": {"L": ResultOf("diopiCholesky")},
-    "diopiNormBackward": {"norm": ResultOf("diopiNorm", renamed={"input": "self"})},
+    "diopiNormBackward": {"norm": ResultOf("diopiNorm", argument_names={"input": "self"})},
     "diopiTriangularSolveBackward": {"x": ResultOf("diopiTriangularSolve")},
 }
 """By gradient function, the arguments that are results of the call: of those that networks call, and of others."""
@@ -81,12 +81,14 @@ def gradient_case(forward: Prototype, case: Case) -> tuple[Prototype, Case]:
         if rule is None:
             drawn[parameter.name] = _argument(prototype, parameter, case)
             continue
-        hidden_names = _rule(forward, prototype, rule.result).renamed
+        hidden_names = _rule(forward, prototype, rule.result).argument_names
         rule = replace(
-            rule, renamed={**hidden_names, **rule.renamed}, given={**rule.given, **_attributes(forward, case)}
+            rule,
+            argument_names={**hidden_names, **rule.argument_names},
+            extra_arguments={**rule.extra_arguments, **_attributes(forward, case)},
         )
         saved[parameter.name] = _tensor(forward, case, rule, is_driving=parameter.name in DRIVING)
-        named = {name: rule.renamed.get(name, name) for name in case.arguments}
+        named = {name: rule.argument_names.get(name, name) for name in case.arguments}
         hidden |= {new: _dense(case.arguments[name]) for name, new in named.items() if new.startswith("_")}
     results = {p.name: ResultOverride() for p in prototype.results}
     return prototype, Case(case.label, case.dtype, {**hidden, **drawn, **saved}, results)

@@ -75,7 +75,7 @@ class Meaning:
     """
 
     prototype: Prototype
-    renamed: Mapping[str, str] = field(default_factory=dict)
+    argument_names: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, Any] = field(default_factory=dict)
 
     def entry(self, name: str) -> tuple[str, int] | None:
@@ -99,7 +99,7 @@ class Meaning:
         """The prototype's name of an argument; None if it has no such argument."""
         known = {_squeezed(p.name): p.name for p in self.prototype.arguments}
         first = self.prototype.arguments[0].name if self.prototype.arguments else ""
-        wanted = {**RENAMED_OF.get(self.prototype.base, {}), **self.renamed}.get(name, name)
+        wanted = {**RENAMED_OF.get(self.prototype.base, {}), **self.argument_names}.get(name, name)
         if found := known.get(_squeezed(wanted)) or known.get(RENAMED.get(wanted, "")):
             return found
         return first if wanted == "input" and first in ("self", "inputs") else None
@@ -113,7 +113,7 @@ class Meaning:
 def meanings(name: str) -> list[Meaning]:
     """The functions that `name` may mean, the likeliest first; none if it means nothing."""
     found = [*_of_operator(name), *(Meaning(prototype) for prototype in _of_name(name))]
-    return list({(one.prototype.name, str(one.renamed), str(one.constants)): one for one in found}.values())
+    return list({(one.prototype.name, str(one.argument_names), str(one.constants)): one for one in found}.values())
 
 
 def near(name: str) -> list[str]:

@@ -20,7 +20,7 @@ from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.baseline.described import PendingTensor
-from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec, tensors_of
+from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec, tensor_specs
 from diopi_test.cases.open_calls import why_open
 from diopi_test.oracle.reference import reference_of, wants_out
 from diopi_test.original.adapters import Call, adapt
@@ -196,7 +196,7 @@ def _is_pending(value: Any) -> bool:
 
 def _check_axes(prototype: Prototype, case: Case) -> None:
     """EntryError if an axis is out of range for the tensor with the most axes."""
-    ranks = [len(spec.shape) for value in case.arguments.values() for spec in tensors_of(value)]
+    ranks = [len(spec.shape) for value in case.arguments.values() for spec in tensor_specs(value)]
     for parameter in prototype.arguments:
         value, rank = case.arguments[parameter.name], max([1, *ranks]) + (prototype.base in WITH_NEW_AXIS)
         if parameter.fact(facts.NamesAxis) and value is not None and ranks:
@@ -369,6 +369,6 @@ def _tested(
     arguments: Mapping[str, Any], results: Mapping[str, ResultOverride | None], dtypes: Mapping[str, Dtype]
 ) -> Dtype:
     """The element type under test: of the first floating tensor, or of the first if there is none."""
-    found = [spec.dtype for value in arguments.values() for spec in tensors_of(value)]
+    found = [spec.dtype for value in arguments.values() for spec in tensor_specs(value)]
     found = found or [one.dtype for one in results.values() if one and one.dtype] or list(dtypes.values())
     return next((dtype for dtype in found if is_floating(dtype) or is_complex(dtype)), found[0])

@@ -12,7 +12,7 @@ import torch
 
 from diopi_proto.aten.mapping import FunctionCall
 from diopi_test.baseline.records import BaselineCase
-from diopi_test.cases.model import Case, tensors_of
+from diopi_test.cases.model import Case, tensor_specs
 from diopi_test.fuzz.findings import CallsWriter
 from diopi_torch.compare.calls import RecordedCall
 from diopi_torch.compare.comparison import NotComparableError, compute_expected
@@ -88,5 +88,5 @@ def _likeness(function: str, case: Case) -> str:
 
 
 def _form(value: Any) -> Any:
-    specs = [(spec.shape, spec.dtype.name, spec.layout.__name__) for spec in tensors_of(value)]
+    specs = [(spec.shape, spec.dtype.name, spec.layout.__name__) for spec in tensor_specs(value)]
     return specs or value

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.data import generator, widen
+from diopi_test.cases.data import random_generator, widen
 from diopi_test.cases.formats import FloatArray, is_inexact
 from diopi_test.oracle import budget
 from diopi_torch.compare.contents import Content, array_of, mapped, tensors_in
@@ -113,7 +113,7 @@ class PreciseCall:
         return budget.unit(self.outputs[name], amplified, 0.0, 0.0, dtype)
 
     def _seed(self) -> Generator:
-        return generator(operator_name(self._call.operator), "perturbation")
+        return random_generator(operator_name(self._call.operator), "perturbation")
 
     def _evaluate(self, values: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """The outputs for tensors and numbers with these values."""

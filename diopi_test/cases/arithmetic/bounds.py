@@ -26,20 +26,20 @@ from diopi_test.cases.arithmetic.values import (
     wide_integers,
     wrapping_to,
 )
-from diopi_test.cases.domains import Domain, between, choice, normal, special_values, whole, whole_range
+from diopi_test.cases.domains import Domain, choice, full_range, integer_values, normal, special_values, uniform
 from diopi_test.cases.elementwise import (
     ROW,
     Domains,
     Labelled,
+    argument_variants,
+    distribute_patterns,
     elementwise_cases,
-    into,
-    mixed,
-    numbers,
-    on,
+    mixed_types,
     pattern,
-    spread,
     tensor_arguments,
-    variants,
+    vary_argument,
+    with_domains,
+    with_result_dtype,
 )
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.model import Case, cases_for
@@ -58,7 +58,7 @@ def lone_in_the_middle(domain: Domain) -> Domain:
     """As `domain`, but a number all alone is between −0.5 and 0.5, so that some of the others lie on either side."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        return (between(-0.5, 0.5) if count == 1 and is_floating(dtype) else domain)(rng, count, dtype)
+        return (uniform(-0.5, 0.5) if count == 1 and is_floating(dtype) else domain)(rng, count, dtype)
 
     return draw
 
@@ -66,8 +66,8 @@ def lone_in_the_middle(domain: Domain) -> Domain:
 def _around_bounds(prototype: Prototype) -> Domains:
     """Values around zero, the bounds closer to it, so that about a third of the values lie on either side."""
     is_upper = prototype.base in ("diopiClampMax", "diopiMinimum")
-    domains = {"input": normal(3), "min": between(-2, 1), "max": between(0, 2), "other": normal(3)}
-    integers = truths_or(is_upper, whole_range)
+    domains = {"input": normal(3), "min": uniform(-2, 1), "max": uniform(0, 2), "other": normal(3)}
+    integers = truths_or(is_upper, full_range)
     names = tensor_arguments(prototype)
     return {name: by_kind(lone_in_the_middle(domains[name]), integers) for name in names}
 
@@ -85,7 +85,7 @@ CROSSED = "with the lower bound above the upper, the upper bound is the result"
 @cases_for("diopiClamp", weak={"crossed": CROSSED, "nan-min|nan-max": NAN_BOUND})
 def clamp(prototype: Prototype) -> Iterator[Case]:
     domains = _around_bounds(prototype)
-    usual = spread(prototype, domains, {"min": middle(0, 60, 2, -0.3), "max": middle(1, 180, 90, 1.1)})
+    usual = distribute_patterns(prototype, domains, {"min": middle(0, 60, 2, -0.3), "max": middle(1, 180, 90, 1.1)})
     others = _clamp_by_tensors if "min" in domains else _clamp_by_numbers
     return elementwise_cases(prototype, [*usual, *others(prototype, domains)])
 
@@ -93,15 +93,15 @@ def clamp(prototype: Prototype) -> Iterator[Case]:
 def _clamp_by_tensors(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate]:
     either = {**domains, "min": domains["max"]}
     for shapes in (ROW, pattern("matrix", (3, 4), layouts=[transposed, strided])):
-        yield on(shapes, either, "no-min", {"min": None}, [F32, BF16, Dtype.int16])
-        yield on(shapes, either, "no-max", {"max": None}, [F32, BF16, Dtype.int16])
+        yield with_domains(shapes, either, "no-min", {"min": None}, [F32, BF16, Dtype.int16])
+        yield with_domains(shapes, either, "no-max", {"max": None}, [F32, BF16, Dtype.int16])
     for shapes in TERNARY:
-        yield on(shapes, domains)
+        yield with_domains(shapes, domains)
     ends = choice([0.0, 1.5, inf, -inf, nan, -2.0])
-    yield on(CUBE, dict.fromkeys(domains, ends), "special", dtypes=floating)
-    yield on(ROW, {**domains, "min": between(0.5, 1), "max": between(-1, 0)}, "crossed")
-    yield on(ROW, dict.fromkeys(domains, wide_integers), "wide", dtypes=[Dtype.int64])
-    yield from mixed(prototype, dict.fromkeys(domains, SMALL))
+    yield with_domains(CUBE, dict.fromkeys(domains, ends), "special", dtypes=floating)
+    yield with_domains(ROW, {**domains, "min": uniform(0.5, 1), "max": uniform(-1, 0)}, "crossed")
+    yield with_domains(ROW, dict.fromkeys(domains, wide_integers), "wide", dtypes=[Dtype.int64])
+    yield from mixed_types(prototype, dict.fromkeys(domains, SMALL))
 
 
 BOUNDS: Labelled = {
@@ -129,21 +129,26 @@ WHOLE_BOUNDS: Labelled = {
     "no-max": {"min": INNER, "max": None},
     "crossed": {"min": 9, "max": 4},
 }
-HALF_BOUNDS = numbers("", "max", {"float-bounds": 2.5, "float-min": None}, min=-1.5)
-HALVES = variants({"input": whole(-5, 5)}, HALF_BOUNDS, [Dtype.int32], inplace=False)
+HALF_BOUNDS = vary_argument("", "max", {"float-bounds": 2.5, "float-min": None}, min=-1.5)
+HALVES = argument_variants({"input": integer_values(-5, 5)}, HALF_BOUNDS, [Dtype.int32], inplace=False)
 
 
 def _clamp_by_numbers(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate]:
-    yield from variants(domains, BOUNDS, [F32, F16])
-    yield from variants(ZEROS, ZERO_BOUNDS, [F32, F16])
-    yield from variants(domains, WHOLE_BOUNDS, [Dtype.int32, Dtype.uint8])
-    yield on(ROW, {"input": wide_integers}, "wide", {"min": 2**62 - 1, "max": 2**62 + 1}, [Dtype.int64])
-    yield on(ROW, domains, "wrapped-number", {"min": wrapping_to(90), "max": wrapping_to(170)}, [Dtype.uint8])
+    yield from argument_variants(domains, BOUNDS, [F32, F16])
+    yield from argument_variants(ZEROS, ZERO_BOUNDS, [F32, F16])
+    yield from argument_variants(domains, WHOLE_BOUNDS, [Dtype.int32, Dtype.uint8])
+    yield with_domains(ROW, {"input": wide_integers}, "wide", {"min": 2**62 - 1, "max": 2**62 + 1}, [Dtype.int64])
+    yield with_domains(ROW, domains, "wrapped-number", {"min": wrapping_to(90), "max": wrapping_to(170)}, [Dtype.uint8])
     yield from few_specials(prototype, {"min": -1.5, "max": 2.5}, floating)
     yield from HALVES
-    yield from (into(Dtype.int32, each).but(case_class=CALLERS) for each in HALVES)
-    yield on(
-        ROW, {"input": whole(-5, 5)}, "truth-max", {"min": -3, "max": True}, [Dtype.int32, F32], case_class=CALLERS
+    yield from (with_result_dtype(Dtype.int32, each).replace(case_class=CALLERS) for each in HALVES)
+    yield with_domains(
+        ROW,
+        {"input": integer_values(-5, 5)},
+        "truth-max",
+        {"min": -3, "max": True},
+        [Dtype.int32, F32],
+        case_class=CALLERS,
     )
 
 
@@ -157,19 +162,19 @@ def bound(prototype: Prototype) -> Iterator[Case]:
     name = prototype.arguments[1].name
     domains = _around_bounds(prototype)
     templates = [
-        *spread(prototype, domains, {name: middle(int(prototype.base == "diopiClampMax"), 90, 7, 0.3)}),
-        on(ROW, dict.fromkeys(domains, wide_integers), "wide", {name: 2**62 + 1}, [Dtype.int64]),
+        *distribute_patterns(prototype, domains, {name: middle(int(prototype.base == "diopiClampMax"), 90, 7, 0.3)}),
+        with_domains(ROW, dict.fromkeys(domains, wide_integers), "wide", {name: 2**62 + 1}, [Dtype.int64]),
     ]
     if name in domains:
-        templates.append(on(SQUARE, dict.fromkeys(domains, without_negative_zero), "special"))
-        templates += mixed(prototype, {"input": SMALL, name: WIDE})
+        templates.append(with_domains(SQUARE, dict.fromkeys(domains, without_negative_zero), "special"))
+        templates += mixed_types(prototype, {"input": SMALL, name: WIDE})
     else:
-        templates += variants(domains, numbers("at", name, NUMBERS), [F32, F16])
-        templates.append(on(ROW, domains, "wrapped-number", {name: wrapping_to(120)}, [Dtype.uint8]))
-        templates += variants(ZEROS, numbers("at", name, {"zero": 0.0, "minus-zero": -0.0}), [F32, F16])
+        templates += argument_variants(domains, vary_argument("at", name, NUMBERS), [F32, F16])
+        templates.append(with_domains(ROW, domains, "wrapped-number", {name: wrapping_to(120)}, [Dtype.uint8]))
+        templates += argument_variants(ZEROS, vary_argument("at", name, {"zero": 0.0, "minus-zero": -0.0}), [F32, F16])
         templates += few_specials(prototype, {name: -1.5}, floating)
-        few = {"input": whole(-3, 3)}
-        templates.append(on(ROW, few, "float-number", {name: 0.5}, [Dtype.int32, Dtype.bool], inplace=False))
-        cut = on(ROW, few, "float-number", {name: -1.5}, [Dtype.int32], case_class=CALLERS)
-        templates.append(into(Dtype.int32, cut))
+        few = {"input": integer_values(-3, 3)}
+        templates.append(with_domains(ROW, few, "float-number", {name: 0.5}, [Dtype.int32, Dtype.bool], inplace=False))
+        cut = with_domains(ROW, few, "float-number", {name: -1.5}, [Dtype.int32], case_class=CALLERS)
+        templates.append(with_result_dtype(Dtype.int32, cut))
     return elementwise_cases(prototype, templates)

@@ -26,13 +26,23 @@ from diopi_test.cases.arithmetic.values import (
     truths_or,
     wrapping_to,
 )
-from diopi_test.cases.domains import Domain, choice, normal, whole_range
-from diopi_test.cases.elementwise import ROW, elementwise_cases, into, mixed, numbers, on, pattern, spread, variants
+from diopi_test.cases.domains import Domain, choice, full_range, normal
+from diopi_test.cases.elementwise import (
+    ROW,
+    argument_variants,
+    distribute_patterns,
+    elementwise_cases,
+    mixed_types,
+    pattern,
+    vary_argument,
+    with_domains,
+    with_result_dtype,
+)
 from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.meeting import MEETINGS, first_gap, held, meetings
 from diopi_test.cases.model import Case, cases_for
-from diopi_test.cases.template import CaseTemplate, Derive, TensorTemplate, Types, expand, tensor
+from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, TensorTemplate, expand, tensor
+from diopi_test.cases.type_promotion import PROMOTED_PAIRS, first_gap, promotion_templates, representable_neighbors
 
 F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 
@@ -67,15 +77,17 @@ FRACTIONS = {"input": choice([0.25, 0.5, -0.25, 1]), "other": choice([0.25, 0.5,
 NEIGHBOURS = both(choice([2**62 + 1, 2**62, 2**62 + 2]))
 
 COMPARISONS = (
-    *variants(FRACTIONS, numbers("to", "other", {"fraction": 0.5, "int": 0, "nan": nan, "inf": inf}), [F32, BF16]),
-    on(ROW, NEIGHBOURS, "wide", {"other": 2**62 + 1}, [Dtype.int64]),
+    *argument_variants(
+        FRACTIONS, vary_argument("to", "other", {"fraction": 0.5, "int": 0, "nan": nan, "inf": inf}), [F32, BF16]
+    ),
+    with_domains(ROW, NEIGHBOURS, "wide", {"other": 2**62 + 1}, [Dtype.int64]),
 )
 TO_NUMBER = (
     # thirds, which no format holds, and one of which is that number in the format
-    on(ROW, {"input": choice([1 / 3, 0.25, 0.5])}, "to-third", {"other": 1 / 3}, floating),
-    on(ROW, {"input": held(F16)}, "to-whole", {"other": 2049}, [F16]),
-    on(ROW, {"input": choice([GAP + 1, GAP + 3, GAP - 1])}, "to-whole", {"other": float(GAP)}, [Dtype.int32]),
-    on(ROW, {"input": choice([2, 3, 4])}, "wrapped-number", {"other": wrapping_to(3)}, INTEGERS),
+    with_domains(ROW, {"input": choice([1 / 3, 0.25, 0.5])}, "to-third", {"other": 1 / 3}, floating),
+    with_domains(ROW, {"input": representable_neighbors(F16)}, "to-whole", {"other": 2049}, [F16]),
+    with_domains(ROW, {"input": choice([GAP + 1, GAP + 3, GAP - 1])}, "to-whole", {"other": float(GAP)}, [Dtype.int32]),
+    with_domains(ROW, {"input": choice([2, 3, 4])}, "wrapped-number", {"other": wrapping_to(3)}, INTEGERS),
 )
 
 
@@ -86,18 +98,21 @@ def comparison(prototype: Prototype) -> Iterator[Case]:
     few = three(3 if prototype.base in ("diopiEq", "diopiNe") else 1)
     domains = {"input": few, "other": truths_or(bool(truth), few)}
     templates = [
-        *spread(prototype, domains, {"other": by_category(truth, 1, 1.0)}),
+        *distribute_patterns(prototype, domains, {"other": by_category(truth, 1, 1.0)}),
         *few_specials(prototype, {"other": by_category(1, 0, 0.0)}),
         *COMPARISONS,
-        *(into(dtype, on(ROW, domains, "", {"other": 1}, [F32])) for dtype in (F32, Dtype.int64)),
+        *(
+            with_result_dtype(dtype, with_domains(ROW, domains, "", {"other": 1}, [F32]))
+            for dtype in (F32, Dtype.int64)
+        ),
     ]
     if prototype.parameter("other").is_tensor:
-        templates += mixed(prototype, {"input": few, "other": just_off(few)})
-        templates += meetings(prototype, either_way)
-        templates.append(on(TABLE, both(POINTS), "special", dtypes=complexes))
+        templates += mixed_types(prototype, {"input": few, "other": just_off(few)})
+        templates += promotion_templates(prototype, either_way)
+        templates.append(with_domains(TABLE, both(POINTS), "special", dtypes=complexes))
     else:
-        to_no_element = numbers("", "other", {"float-number": 0.5, "negative-float-number": -0.5, "0": 0})
-        templates += [*TO_NUMBER, *variants(domains, to_no_element, [Dtype.int32, Dtype.uint8, Dtype.bool])]
+        to_no_element = vary_argument("", "other", {"float-number": 0.5, "negative-float-number": -0.5, "0": 0})
+        templates += [*TO_NUMBER, *argument_variants(domains, to_no_element, [Dtype.int32, Dtype.uint8, Dtype.bool])]
     return elementwise_cases(prototype, templates)
 
 
@@ -123,26 +138,26 @@ def truths(first: bool) -> Domain:
 @cases_for("diopiLogicalAnd", "diopiLogicalOr", weak={"special": "few of the special values are false"})
 def logic(prototype: Prototype) -> Iterator[Case]:
     domains = both(truths(prototype.base == "diopiLogicalAnd"))
-    templates = [*spread(prototype, domains), *few_specials(prototype), *mixed(prototype, domains)]
+    templates = [*distribute_patterns(prototype, domains), *few_specials(prototype), *mixed_types(prototype, domains)]
     return elementwise_cases(prototype, templates)
 
 
 @cases_for("diopiBitwiseAnd", "diopiBitwiseOr", weak={"0|all": "0 has no bit, −1 has them all"})
 def bitwise(prototype: Prototype) -> Iterator[Case]:
     is_and = prototype.base == "diopiBitwiseAnd"
-    domains = both(truths_or(is_and, whole_range))
-    masks = numbers("", "other", {"0": 0, "all": -1, "low": 1, "negative": -86})
+    domains = both(truths_or(is_and, full_range))
+    masks = vary_argument("", "other", {"0": 0, "all": -1, "low": 1, "negative": -86})
     templates = [
-        *spread(prototype, domains, {"other": by_category(int(is_and), 0x5A, 0)}),
+        *distribute_patterns(prototype, domains, {"other": by_category(int(is_and), 0x5A, 0)}),
         *few_specials(prototype, {"other": -2}, signed),
-        *variants(domains, masks, signed),
-        on(ROW, domains, "wide", {"other": 0x5A5A_0F0F_3333_0001}, [Dtype.int64]),
-        on(ROW, domains, "0", {"other": 0}, [Dtype.bool]),
-        *mixed(prototype, domains),
+        *argument_variants(domains, masks, signed),
+        with_domains(ROW, domains, "wide", {"other": 0x5A5A_0F0F_3333_0001}, [Dtype.int64]),
+        with_domains(ROW, domains, "0", {"other": 0}, [Dtype.bool]),
+        *mixed_types(prototype, domains),
     ]
     if prototype.form == "scalar":
-        templates.append(on(ROW, domains, "number", {"other": 5 if is_and else 6}, [Dtype.bool]))
-        templates.append(on(ROW, domains, "wrapped-number", {"other": wrapping_to(0x5A)}, INTEGERS[2:]))
+        templates.append(with_domains(ROW, domains, "number", {"other": 5 if is_and else 6}, [Dtype.bool]))
+        templates.append(with_domains(ROW, domains, "wrapped-number", {"other": wrapping_to(0x5A)}, INTEGERS[2:]))
     return elementwise_cases(prototype, templates)
 
 
@@ -150,7 +165,7 @@ def bitwise(prototype: Prototype) -> Iterator[Case]:
 
 
 EQUAL_PATTERNS = (
-    pattern("matrix", (4, 5), smoke=True, dtypes=Types.every),
+    pattern("matrix", (4, 5), smoke=True, dtypes=DtypeSelection.all),
     pattern("scalar", (), dtypes=[F32, Dtype.int64]),
     pattern("layouts", (4, 6), layouts=[transposed, strided], dtypes=[F32, Dtype.int64]),
     pattern("long", (1031,), dtypes=[F32, Dtype.int64]),
@@ -192,8 +207,8 @@ EQUAL_PAIRS = (
     _pair("with-int32-other", (200, 56), (Dtype.uint8, Dtype.int32)),
     _pair("with-int8", (100, 100), (Dtype.uint8, Dtype.int8)),
     _pair("with-int8-other", (200, -56), (Dtype.uint8, Dtype.int8)),
-    *(_meeting("", types, 0) for types in MEETINGS),
-    *(_meeting("-other", types, 4) for types in MEETINGS),
+    *(_meeting("", types, 0) for types in PROMOTED_PAIRS),
+    *(_meeting("-other", types, 4) for types in PROMOTED_PAIRS),
 )
 
 
@@ -201,7 +216,9 @@ EQUAL_PAIRS = (
 def equal(prototype: Prototype) -> Iterator[Case]:
     places: Mapping[str, Sequence[int]] = {"same": [], "first": [0], "last": [-1]}
     for label, altered in places.items():
-        yield from expand(prototype, [on(shapes, {}, label) for shapes in EQUAL_PATTERNS], _altered_copy(altered))
+        yield from expand(
+            prototype, [with_domains(shapes, {}, label) for shapes in EQUAL_PATTERNS], _altered_copy(altered)
+        )
     yield from expand(prototype, EQUAL_PAIRS)
 
 
@@ -217,7 +234,7 @@ def _altered_copy(places: Sequence[int]) -> Derive:
             flat[places] = flat[places] * (1 + format_of(dtype).epsilon) if is_inexact(dtype) else flat[places] ^ 1
             return copy
 
-        domain = by_kind(normal(), whole_range)
+        domain = by_kind(normal(), full_range)
         return {"input": replace(one, domain=domain), "other": replace(other, compute=altered)}
 
     return operands

@@ -30,43 +30,49 @@ from diopi_test.cases.arithmetic.values import (
 )
 from diopi_test.cases.domains import (
     Domain,
-    between,
     choice,
-    magnitudes,
-    near_least,
-    off_whole,
+    full_range,
+    integer_values,
+    log_uniform,
+    non_integers,
     subnormal,
-    whole,
-    whole_range,
+    tiny_multiples,
+    uniform,
 )
 from diopi_test.cases.elementwise import (
     BASIC_ROW,
     ROW,
     Domains,
     Labelled,
-    beside_one,
+    argument_variants,
+    distribute_patterns,
     elementwise_cases,
-    mixed,
-    numbers,
-    on,
+    mixed_types,
     pattern,
-    spread,
-    variants,
+    vary_argument,
+    with_domains,
+    with_wider_scalar_tensor,
 )
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.meeting import BEYOND, divisor, first_gap, meetings, unheld
 from diopi_test.cases.model import Case, cases_for
 from diopi_test.cases.template import ByDtype, CaseTemplate, expand, tensor
+from diopi_test.cases.type_promotion import (
+    ABOVE_FLOAT16,
+    first_gap,
+    prime_factor,
+    promotion_templates,
+    unrepresentable_integers,
+)
 
 F32, F64 = Dtype.float32, Dtype.float64
 
-EXACT_TABLE = TABLE.but(exact=True)
+EXACT_TABLE = TABLE.replace(exact=True)
 OF_ENDS = both(ENDS)
 OTHER_FLOATS = [dtype for dtype in floating if dtype is not F32]
 
 OFF_JUMPS = (
-    BASIC_ROW.but(dtypes=floating),
+    BASIC_ROW.replace(dtypes=floating),
     pattern("long", (1031,)),
     pattern("layouts", (4, 6), layouts=[transposed, strided], result=strided),
 )
@@ -80,39 +86,39 @@ def off_jumps(prototype: Prototype, label: str = "", **arguments: Any) -> Iterat
         shape = np.broadcast_shapes(dividend.shape, other.shape)
         by_tensor = prototype.parameter("other").is_tensor
         return {
-            "_quotient": tensor(*shape, dtype=F64, domain=off_whole(-6, 6, margin=0.15)),
-            "other": replace(other, domain=magnitudes(-2, 2)) if by_tensor else -1.375,
+            "_quotient": tensor(*shape, dtype=F64, domain=non_integers(-6, 6, margin=0.15)),
+            "other": replace(other, domain=log_uniform(-2, 2)) if by_tensor else -1.375,
             "input": replace(dividend, shape=shape, compute=lambda values: values["_quotient"] * values["other"]),
         }
 
-    return expand(prototype, [on(shapes, {}, label, arguments) for shapes in OFF_JUMPS], operands)
+    return expand(prototype, [with_domains(shapes, {}, label, arguments) for shapes in OFF_JUMPS], operands)
 
 
 DIVISION: Domains = {
-    "input": by_kind(magnitudes(-6, 6), whole(-99, 99)),
-    "other": by_kind(magnitudes(-6, 6), nonzero(whole(-9, 9))),
+    "input": by_kind(log_uniform(-6, 6), integer_values(-99, 99)),
+    "other": by_kind(log_uniform(-6, 6), nonzero(integer_values(-9, 9))),
 }
 TRUE = {"rounding_mode": RoundMode.none}
-DIVISORS = numbers("by", "other", {"0": 0.0, "inf": -inf, "nan": nan, "third": 1 / 3, "int": 3}, **TRUE)
+DIVISORS = vary_argument("by", "other", {"0": 0.0, "inf": -inf, "nan": nan, "third": 1 / 3, "int": 3}, **TRUE)
 
 
 @cases_for("diopiDiv", weak={"by-(inf|nan)|(trunc|floor)-ends-by-nan": "a quotient by infinity is 0, by NaN it is NaN"})
 def div(prototype: Prototype) -> Iterator[Case]:
     templates = [
-        *spread(prototype, DIVISION, {"other": by_category(2, -7, 1.7), **TRUE}),
+        *distribute_patterns(prototype, DIVISION, {"other": by_category(2, -7, 1.7), **TRUE}),
         *few_specials(prototype, {"other": by_category(0, 0, -0.0), **TRUE}),
-        *variants(DIVISION, DIVISORS),
-        *mixed(prototype, {"input": SMALL, "other": nonzero(WIDE)}, TRUE, exact=False),
-        *beside_one(prototype, {"input": SMALL, "other": nonzero(WIDE)}, TRUE, exact=False),
+        *argument_variants(DIVISION, DIVISORS),
+        *mixed_types(prototype, {"input": SMALL, "other": nonzero(WIDE)}, TRUE, exact=False),
+        *with_wider_scalar_tensor(prototype, {"input": SMALL, "other": nonzero(WIDE)}, TRUE, exact=False),
         *ROUNDED,
     ]
     if prototype.form == "scalar":
-        templates.append(on(ROW, DIVISION, "float-number", {"other": 2.5, **TRUE}, [Dtype.int32, Dtype.bool]))
+        templates.append(with_domains(ROW, DIVISION, "float-number", {"other": 2.5, **TRUE}, [Dtype.int32, Dtype.bool]))
         templates += [_by_wrapped_number(mode) for mode in RoundMode if mode != RoundMode.END]
     if not prototype.is_inplace:
-        templates += meetings(prototype, dividends, TRUE)
-        wide = {"input": between(2**40, 2**50), "other": between(-9, 9)}
-        templates += mixed(prototype, wide, TRUE, [(Dtype.int64, Dtype.complex128)], exact=False)
+        templates += promotion_templates(prototype, dividends, TRUE)
+        wide = {"input": uniform(2**40, 2**50), "other": uniform(-9, 9)}
+        templates += mixed_types(prototype, wide, TRUE, [(Dtype.int64, Dtype.complex128)], exact=False)
     yield from elementwise_cases(prototype, templates)
     for mode in (RoundMode.trunc, RoundMode.floor):
         yield from off_jumps(prototype, mode.name, rounding_mode=mode)
@@ -120,8 +126,8 @@ def div(prototype: Prototype) -> Iterator[Case]:
 
 def dividends(dtype: Dtype) -> dict[str, Domain]:
     """Whole numbers that a floating type can't hold while it holds a divisor and the quotient of what they become."""
-    whole_numbers = [first_gap(dtype) + 3, -first_gap(dtype) - 3, *([BEYOND] if dtype is Dtype.float16 else [])]
-    return {"input": choice(whole_numbers), "other": choice([divisor(dtype), -divisor(dtype)])}
+    whole_numbers = [first_gap(dtype) + 3, -first_gap(dtype) - 3, *([ABOVE_FLOAT16] if dtype is Dtype.float16 else [])]
+    return {"input": choice(whole_numbers), "other": choice([prime_factor(dtype), -prime_factor(dtype)])}
 
 
 def _rounded(mode: RoundMode) -> list[CaseTemplate]:
@@ -130,23 +136,25 @@ def _rounded(mode: RoundMode) -> list[CaseTemplate]:
     negative = {"other": ByDtype(lambda dtype: 3 if dtype is Dtype.uint8 else -3), **rounding}
     by_ends = f"{mode.name}-ends-by"
     return [
-        on(EXACT_TABLE, WHOLE, f"{mode.name}-whole", negative, numeric),
-        *variants(OF_ENDS, numbers(by_ends, "other", (2.0, -inf, 0.0, nan), **rounding), [F32], EXACT_TABLE),
-        *variants(OF_ENDS, numbers(by_ends, "other", (-inf,), **rounding), OTHER_FLOATS, EXACT_TABLE),
+        with_domains(EXACT_TABLE, WHOLE, f"{mode.name}-whole", negative, numeric),
+        *argument_variants(
+            OF_ENDS, vary_argument(by_ends, "other", (2.0, -inf, 0.0, nan), **rounding), [F32], EXACT_TABLE
+        ),
+        *argument_variants(OF_ENDS, vary_argument(by_ends, "other", (-inf,), **rounding), OTHER_FLOATS, EXACT_TABLE),
     ]
 
 
 def _by_wrapped_number(mode: RoundMode) -> CaseTemplate:
     """Integers divided by a number out of their range: a true quotient is that by the number itself."""
     arguments = {"other": wrapping_to(7), "rounding_mode": mode}
-    return on(ROW, {"input": whole_range}, f"{mode.name}-wrapped-number", arguments, INTEGERS)
+    return with_domains(ROW, {"input": full_range}, f"{mode.name}-wrapped-number", arguments, INTEGERS)
 
 
-WHOLE = {"input": whole(-20, 20), "other": nonzero(whole(-4, 4))}
-TENTHS = {"input": whole(1, 20), "other": choice([0.1, -0.1, 0.7])}
+WHOLE = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-4, 4))}
+TENTHS = {"input": integer_values(1, 20), "other": choice([0.1, -0.1, 0.7])}
 """As many tenths as there are, since the nearest number of a type is not 0.1."""
 
-NEAR_LEAST = {"input": near_least(2.5, -2.5, 3.5), "other": near_least(2, -2)}
+NEAR_LEAST = {"input": tiny_multiples(2.5, -2.5, 3.5), "other": tiny_multiples(2, -2)}
 """What is left of the quotients is subnormal."""
 
 OF_LEAST = ByDtype(lambda dtype: 3.5 * format_of(dtype).tiny)
@@ -156,8 +164,10 @@ BY_LEAST = {"floor-near-least": {**TWICE_LEAST, "rounding_mode": RoundMode.floor
 ROUNDED = (
     *_rounded(RoundMode.trunc),
     *_rounded(RoundMode.floor),
-    *variants(NEAR_LEAST, BY_LEAST, floating, EXACT_TABLE),
-    on(EXACT_TABLE, TENTHS, "floor-nearly-whole", {"other": 0.1, "rounding_mode": RoundMode.floor}, [F32, F64]),
+    *argument_variants(NEAR_LEAST, BY_LEAST, floating, EXACT_TABLE),
+    with_domains(
+        EXACT_TABLE, TENTHS, "floor-nearly-whole", {"other": 0.1, "rounding_mode": RoundMode.floor}, [F32, F64]
+    ),
 )
 
 
@@ -168,7 +178,7 @@ NO_REMAINDER = {
     "by-truth|with-bool|of-5": "division by true, which is 1, leaves nothing, that by false is left open",
 }
 QUARTERS = choice([0.75, 1.25, -7.5, -0.25, 3.0])
-SMALL_WHOLE = {"input": whole(-20, 20), "other": nonzero(whole(-6, 6))}
+SMALL_WHOLE = {"input": integer_values(-20, 20), "other": nonzero(integer_values(-6, 6))}
 """One remainder in three is 0."""
 
 
@@ -181,7 +191,7 @@ def _highest(dtype: Dtype) -> float:
     return 2.0 ** (format_of(dtype).precision - 2)
 
 
-HIGH = by_dtype(lambda dtype: whole(int(_highest(dtype) / 2), int(_highest(dtype))))
+HIGH = by_dtype(lambda dtype: integer_values(int(_highest(dtype) / 2), int(_highest(dtype))))
 FOURS: Labelled = {"whole-4": {"input": 20, "other": 4}}
 NEGATIVE_FOURS: Labelled = {**FOURS, "whole--4": {"input": -20, "other": -4}}
 BELOW_HIGHEST = ByDtype(lambda dtype: _highest(dtype) - 1)
@@ -190,62 +200,78 @@ FAR_ENDS = by_dtype(lambda dtype: choice([format_of(dtype).largest, -format_of(d
 FAR_END = ByDtype(lambda dtype: -format_of(dtype).largest)
 
 REMAINDERS = (
-    *variants(SMALL_WHOLE, NEGATIVE_FOURS, (*floating, *signed), EXACT_TABLE),
-    *variants(SMALL_WHOLE, FOURS, [Dtype.uint8], EXACT_TABLE),
-    *variants(OF_ENDS, _ends(2.0, -3.0, 0.0, inf, -inf, nan), [F32], EXACT_TABLE),
-    *variants(OF_ENDS, _ends(-inf), OTHER_FLOATS, EXACT_TABLE),
-    on(TABLE, NEAR_LEAST, "near-least", {**TWICE_LEAST, "input": OF_LEAST}, floating),
-    on(TABLE, {"input": subnormal, "other": FAR_ENDS}, "subnormal", {"input": 2.0, "other": FAR_END}, floating),
-    on(ROW, {"input": HIGH, "other": QUARTERS}, "far", {"input": BELOW_HIGHEST, "other": -0.75}, floating, exact=True),
+    *argument_variants(SMALL_WHOLE, NEGATIVE_FOURS, (*floating, *signed), EXACT_TABLE),
+    *argument_variants(SMALL_WHOLE, FOURS, [Dtype.uint8], EXACT_TABLE),
+    *argument_variants(OF_ENDS, _ends(2.0, -3.0, 0.0, inf, -inf, nan), [F32], EXACT_TABLE),
+    *argument_variants(OF_ENDS, _ends(-inf), OTHER_FLOATS, EXACT_TABLE),
+    with_domains(TABLE, NEAR_LEAST, "near-least", {**TWICE_LEAST, "input": OF_LEAST}, floating),
+    with_domains(
+        TABLE, {"input": subnormal, "other": FAR_ENDS}, "subnormal", {"input": 2.0, "other": FAR_END}, floating
+    ),
+    with_domains(
+        ROW, {"input": HIGH, "other": QUARTERS}, "far", {"input": BELOW_HIGHEST, "other": -0.75}, floating, exact=True
+    ),
 )
 
 TRUTHS_BY_NUMBER = {"input": choice([True, False]), "other": choice([1, 3, -2])}
 EXACT_HABIT: Mapping[str, Any] = {"exact": True, "case_class": CALLERS}
 
 BY_NUMBER = (
-    on(ROW, {"input": whole(-20, 20)}, "float-number", {"other": 2.5}, [Dtype.int32], exact=True),
-    on(ROW, {"input": choice([-11, 11, 8, 3])}, "long-fraction", {"other": 2.7527864096894143}, [Dtype.int32]),
-    on(BASIC_ROW, TRUTHS_BY_NUMBER, "by-3", {"other": 3}, [Dtype.bool], **EXACT_HABIT),
-    on(BASIC_ROW, TRUTHS_BY_NUMBER, "by-a-fraction", {"other": 0.75}, [Dtype.bool], **EXACT_HABIT),
-    on(ROW, {"input": whole_range}, "wrapped-number", {"other": wrapping_to(7)}, INTEGERS),
-    on(ROW, {"input": whole(-9, 9)}, "by-truth", {"other": True}, [Dtype.int32], case_class=CALLERS),
+    with_domains(ROW, {"input": integer_values(-20, 20)}, "float-number", {"other": 2.5}, [Dtype.int32], exact=True),
+    with_domains(
+        ROW, {"input": choice([-11, 11, 8, 3])}, "long-fraction", {"other": 2.7527864096894143}, [Dtype.int32]
+    ),
+    with_domains(BASIC_ROW, TRUTHS_BY_NUMBER, "by-3", {"other": 3}, [Dtype.bool], **EXACT_HABIT),
+    with_domains(BASIC_ROW, TRUTHS_BY_NUMBER, "by-a-fraction", {"other": 0.75}, [Dtype.bool], **EXACT_HABIT),
+    with_domains(ROW, {"input": full_range}, "wrapped-number", {"other": wrapping_to(7)}, INTEGERS),
+    with_domains(ROW, {"input": integer_values(-9, 9)}, "by-truth", {"other": True}, [Dtype.int32], case_class=CALLERS),
 )
 
 
 @cases_for("diopiRemainderTensor", weak=NO_REMAINDER)
 def remainder(prototype: Prototype) -> Iterator[Case]:
     templates = [
-        *spread(prototype, {"input": whole_range, "other": nonzero(whole(-9, 9))}, {"other": 7}, integer),
+        *distribute_patterns(
+            prototype, {"input": full_range, "other": nonzero(integer_values(-9, 9))}, {"other": 7}, integer
+        ),
         *REMAINDERS,
-        on(ROW, {"input": wide_integers, "other": choice([7, -11])}, "wide", {"other": 2**53 + 1}, [Dtype.int64]),
+        with_domains(
+            ROW, {"input": wide_integers, "other": choice([7, -11])}, "wide", {"other": 2**53 + 1}, [Dtype.int64]
+        ),
     ]
     if prototype.form == "scalar":
         templates += BY_NUMBER
     else:
         truths = [(Dtype.bool, Dtype.int32), (Dtype.bool, F32)]
-        by_truths = {"input": whole(-9, 9), "other": choice([True])}
-        templates += mixed(prototype, {"input": SMALL, "other": nonzero(WIDE)}, of_bool=False)
-        templates += beside_one(prototype, {"input": SMALL, "other": nonzero(WIDE)})
-        templates += meetings(prototype, lambda dtype: {"input": unheld(dtype), "other": choice([3, -9])})
-        templates += mixed(prototype, TRUTHS_BY_NUMBER, {}, truths, smoke=True, case_class=CALLERS)
-        templates += mixed(prototype, by_truths, {}, [(Dtype.int32, Dtype.bool)], case_class=CALLERS)
+        by_truths = {"input": integer_values(-9, 9), "other": choice([True])}
+        templates += mixed_types(prototype, {"input": SMALL, "other": nonzero(WIDE)}, of_bool=False)
+        templates += with_wider_scalar_tensor(prototype, {"input": SMALL, "other": nonzero(WIDE)})
+        templates += promotion_templates(
+            prototype, lambda dtype: {"input": unrepresentable_integers(dtype), "other": choice([3, -9])}
+        )
+        templates += mixed_types(prototype, TRUTHS_BY_NUMBER, {}, truths, smoke=True, case_class=CALLERS)
+        templates += mixed_types(prototype, by_truths, {}, [(Dtype.int32, Dtype.bool)], case_class=CALLERS)
     yield from off_jumps(prototype)
     yield from elementwise_cases(prototype, templates)
 
 
 OF_NUMBER = (
     *REMAINDERS,
-    on(ROW, {"other": choice([7, -11])}, "wide", {"input": 2**62 + 3}, [Dtype.int64]),
-    on(ROW, {"other": choice([7, 5, 11])}, "wrapped-number", {"input": wrapping_to(101)}, INTEGERS),
-    on(ROW, {"other": nonzero(whole(-6, 6))}, "float-number", {"input": 7.5}, [Dtype.int32], exact=True),
-    on(BASIC_ROW, {"other": choice([True])}, "of-5", {"input": 5}, [Dtype.bool], **EXACT_HABIT),
-    on(BASIC_ROW, {"other": choice([True, False])}, "of-a-fraction", {"input": -2.25}, [Dtype.bool], **EXACT_HABIT),
-    on(ROW, {"other": QUARTERS}, "of-truth", {"input": True}, [F32], **EXACT_HABIT),
+    with_domains(ROW, {"other": choice([7, -11])}, "wide", {"input": 2**62 + 3}, [Dtype.int64]),
+    with_domains(ROW, {"other": choice([7, 5, 11])}, "wrapped-number", {"input": wrapping_to(101)}, INTEGERS),
+    with_domains(
+        ROW, {"other": nonzero(integer_values(-6, 6))}, "float-number", {"input": 7.5}, [Dtype.int32], exact=True
+    ),
+    with_domains(BASIC_ROW, {"other": choice([True])}, "of-5", {"input": 5}, [Dtype.bool], **EXACT_HABIT),
+    with_domains(
+        BASIC_ROW, {"other": choice([True, False])}, "of-a-fraction", {"input": -2.25}, [Dtype.bool], **EXACT_HABIT
+    ),
+    with_domains(ROW, {"other": QUARTERS}, "of-truth", {"input": True}, [F32], **EXACT_HABIT),
 )
 
 
 @cases_for("diopiRemainder", weak=NO_REMAINDER)
 def remainder_of_number(prototype: Prototype) -> Iterator[Case]:
-    once_to_thrice = by_kind(between(4.7, 6.5), nonzero(whole(-9, 9)))
-    usual = spread(prototype, {"other": once_to_thrice}, {"input": by_category(0, 47, -13.7)}, numeric)
+    once_to_thrice = by_kind(uniform(4.7, 6.5), nonzero(integer_values(-9, 9)))
+    usual = distribute_patterns(prototype, {"other": once_to_thrice}, {"input": by_category(0, 47, -13.7)}, numeric)
     return elementwise_cases(prototype, [*usual, *OF_NUMBER])

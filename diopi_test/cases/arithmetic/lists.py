@@ -11,10 +11,10 @@ from diopi_proto.dtypes import category
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import by_category, by_kind
-from diopi_test.cases.domains import choice, normal, whole, whole_range
+from diopi_test.cases.domains import choice, full_range, integer_values, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.model import Case, TensorSpec, cases_for
-from diopi_test.cases.template import ByDtype, CaseTemplate, Types, expand, tensor
+from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, expand, tensor
 
 F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 
@@ -35,7 +35,7 @@ def listed(
     **about: Any,
 ) -> CaseTemplate:
     """Tensors of these shapes and, in turn, types, and a number or a tensor of it, whose shape are the `sizes`."""
-    domain = whole(-9, 9) if about.get("exact") else by_kind(normal(3), whole_range)
+    domain = integer_values(-9, 9) if about.get("exact") else by_kind(normal(3), full_range)
     inputs = [
         tensor(*shape, dtype=dtype, domain=domain, layout=layout)
         for shape, dtype in zip(shapes, cycle(types), strict=False)
@@ -67,7 +67,7 @@ ABSORBING = {"by-(0|inf|nan)": "0, infinity and NaN leave nothing of the element
 @cases_for("diopiForeachaddScalar", "diopiForeachmulScalar", "diopiForeachmulTensor", weak=ABSORBING)
 def foreach(prototype: Prototype) -> Iterator[Case]:
     number = by_category("mul" in prototype.name, 3, 1.7)
-    templates: Sequence[CaseTemplate] = [listed("three", number, dtypes=Types.every, smoke=True), *LISTS]
+    templates: Sequence[CaseTemplate] = [listed("three", number, dtypes=DtypeSelection.all, smoke=True), *LISTS]
     by_tensor = prototype.parameter("other").is_tensor
     return expand(prototype, map(_by_tensor, templates) if by_tensor else templates)
 
@@ -81,4 +81,4 @@ def _by_tensor(template: CaseTemplate) -> CaseTemplate:
         lifted = isinstance(number, float) and category(dtype) < 2
         return TensorSpec(template.sizes, F32 if lifted else dtype, choice([number]))
 
-    return template.but(arguments={"other": ByDtype(other)})
+    return template.replace(arguments={"other": ByDtype(other)})

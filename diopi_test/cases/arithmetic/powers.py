@@ -17,20 +17,20 @@ from diopi_test.cases.arithmetic.values import (
     truths_or,
     wrapping_to,
 )
-from diopi_test.cases.domains import between, choice, near_least, whole
+from diopi_test.cases.domains import choice, integer_values, tiny_multiples, uniform
 from diopi_test.cases.elementwise import (
     BASIC_ROW,
     ROW,
     Domains,
+    argument_variants,
+    distribute_patterns,
     elementwise_cases,
-    mixed,
-    numbers,
-    on,
-    spread,
-    variants,
+    mixed_types,
+    vary_argument,
+    with_domains,
 )
-from diopi_test.cases.meeting import BEYOND
 from diopi_test.cases.model import Case, cases_for
+from diopi_test.cases.type_promotion import ABOVE_FLOAT16
 
 F16, F32 = Dtype.float16, Dtype.float32
 
@@ -41,89 +41,99 @@ NO_POWER = {
 ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, inf, -inf, nan])
 
 BASES: Domains = {
-    "input": by_kind(between(0.2, 3), whole(-5, 5)),
-    "exponent": by_kind(between(-3, 3), whole(0, 5)),
+    "input": by_kind(uniform(0.2, 3), integer_values(-5, 5)),
+    "exponent": by_kind(uniform(-3, 3), integer_values(0, 5)),
 }
 EXPONENTS = {
     **{"0": 0.0, "1": 1, "2": 2, "half": 0.5, "minus-half": -0.5, "minus-1": -1, "3": 3.0, "minus-2": -2.0},
     **{"inf": inf, "nan": nan},
 }
 WHOLE_OR_THIRD = {"3": 3, "minus-2": -2.0, "third": 1 / 3}
-OF_TRUTHS = numbers("to", "exponent", {"2": 2, "no-power": 0, "half": 0.5})
-FAR = numbers("far", "exponent", (64, 101))
-WIDE_POWERS = {"input": choice([3, -3, 7]), "exponent": whole(20, 22)}
-NEGATIVE = {"input": between(-3, -0.3), "exponent": whole(-4, 4)}
-INVERSES = {"input": choice([-3, -1, 1, 2]), "exponent": whole(-3, 2)}
+OF_TRUTHS = vary_argument("to", "exponent", {"2": 2, "no-power": 0, "half": 0.5})
+FAR = vary_argument("far", "exponent", (64, 101))
+WIDE_POWERS = {"input": choice([3, -3, 7]), "exponent": integer_values(20, 22)}
+NEGATIVE = {"input": uniform(-3, -0.3), "exponent": integer_values(-4, 4)}
+INVERSES = {"input": choice([-3, -1, 1, 2]), "exponent": integer_values(-3, 2)}
 TRUTHS = {"input": choice([True, False, False]), "exponent": choice([True, False])}
 
 SUBNORMAL_BASES: Domains = {
-    "input": near_least(0.0, 0.25, 0.375, 0.5, 0.75, -0.5),
+    "input": tiny_multiples(0.0, 0.25, 0.375, 0.5, 0.75, -0.5),
     "exponent": choice([-0.5, 0.5, -0.25]),
 }
 """Subnormal numbers so large that half an ulp is little beside them."""
 
 POWERS = (
-    *variants(BASES, numbers("to", "exponent", EXPONENTS)),
-    *variants(NEGATIVE, numbers("negative-to", "exponent", WHOLE_OR_THIRD), [F32, F16, Dtype.complex64]),
-    *variants({"input": ENDS, "exponent": ENDS}, numbers("ends-to", "exponent", (-1.0, 3, 0.0)), floating, TABLE),
-    *variants(SUBNORMAL_BASES, numbers("subnormal-to", "exponent", (-0.5, 0.25)), floating, TABLE),
-    *variants(WIDE_POWERS, {"wide": {"exponent": 21}, "to-0": {"exponent": 0}}, [Dtype.int64]),
-    *variants({"input": choice([2, 3, -3, -5, 7]), "exponent": whole(60, 127)}, FAR, signed, TABLE),
-    *variants({"input": choice([2, 3, 5, 7]), "exponent": whole(60, 127)}, FAR, [Dtype.uint8], TABLE),
+    *argument_variants(BASES, vary_argument("to", "exponent", EXPONENTS)),
+    *argument_variants(NEGATIVE, vary_argument("negative-to", "exponent", WHOLE_OR_THIRD), [F32, F16, Dtype.complex64]),
+    *argument_variants(
+        {"input": ENDS, "exponent": ENDS}, vary_argument("ends-to", "exponent", (-1.0, 3, 0.0)), floating, TABLE
+    ),
+    *argument_variants(SUBNORMAL_BASES, vary_argument("subnormal-to", "exponent", (-0.5, 0.25)), floating, TABLE),
+    *argument_variants(WIDE_POWERS, {"wide": {"exponent": 21}, "to-0": {"exponent": 0}}, [Dtype.int64]),
+    *argument_variants({"input": choice([2, 3, -3, -5, 7]), "exponent": integer_values(60, 127)}, FAR, signed, TABLE),
+    *argument_variants({"input": choice([2, 3, 5, 7]), "exponent": integer_values(60, 127)}, FAR, [Dtype.uint8], TABLE),
 )
 BY_TENSOR = (
-    on(TABLE, INVERSES, "negative", dtypes=[Dtype.int8, Dtype.int64]),
-    on(TABLE, TRUTHS, dtypes=[Dtype.bool], smoke=True, case_class=CALLERS),
+    with_domains(TABLE, INVERSES, "negative", dtypes=[Dtype.int8, Dtype.int64]),
+    with_domains(TABLE, TRUTHS, dtypes=[Dtype.bool], smoke=True, case_class=CALLERS),
 )
 BY_NUMBER = (
-    on(ROW, {"input": whole(-9, 9)}, "to-truth", {"exponent": True}, [Dtype.int32, F16], case_class=CALLERS),
-    on(BASIC_ROW, TRUTHS, "to-truth", {"exponent": True}, [Dtype.bool], case_class=CALLERS),
+    with_domains(
+        ROW, {"input": integer_values(-9, 9)}, "to-truth", {"exponent": True}, [Dtype.int32, F16], case_class=CALLERS
+    ),
+    with_domains(BASIC_ROW, TRUTHS, "to-truth", {"exponent": True}, [Dtype.bool], case_class=CALLERS),
 )
 BY_NUMBER_OF_ANY_TYPE = (
-    on(ROW, {"input": whole(0, 9)}, "to-float", {"exponent": 0.5}, [Dtype.int32, Dtype.uint8]),
-    *variants(TRUTHS, OF_TRUTHS, [Dtype.bool], BASIC_ROW, case_class=CALLERS),
+    with_domains(ROW, {"input": integer_values(0, 9)}, "to-float", {"exponent": 0.5}, [Dtype.int32, Dtype.uint8]),
+    *argument_variants(TRUTHS, OF_TRUTHS, [Dtype.bool], BASIC_ROW, case_class=CALLERS),
 )
 
 
 @cases_for("diopiPowTensor", weak=NO_POWER)
 def power(prototype: Prototype) -> Iterator[Case]:
     without_bool = [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
-    templates = [*spread(prototype, BASES, {"exponent": by_category(1, 3, 2.3)}, without_bool), *POWERS]
+    templates = [*distribute_patterns(prototype, BASES, {"exponent": by_category(1, 3, 2.3)}, without_bool), *POWERS]
     if prototype.form in ("plain", "inplace"):
         templates += BY_TENSOR
-        small = {"input": whole(1, 4), "exponent": whole(0, 5)}
-        roots = {"input": choice([BEYOND, 4]), "exponent": choice([0.5, 1])}
-        templates += mixed(prototype, small, of_bool=False, exact=False)
-        templates += mixed(prototype, roots, pairs=[(Dtype.int32, F16)], exact=False)
+        small = {"input": integer_values(1, 4), "exponent": integer_values(0, 5)}
+        roots = {"input": choice([ABOVE_FLOAT16, 4]), "exponent": choice([0.5, 1])}
+        templates += mixed_types(prototype, small, of_bool=False, exact=False)
+        templates += mixed_types(prototype, roots, pairs=[(Dtype.int32, F16)], exact=False)
     else:
         templates += BY_NUMBER
     if prototype.form == "plain":
-        truths = dict.fromkeys(BASES, truths_or(True, whole(1, 4)))
+        truths = dict.fromkeys(BASES, truths_or(True, integer_values(1, 4)))
         pairs = [(Dtype.bool, Dtype.int32), (Dtype.bool, F32), (Dtype.int32, Dtype.bool)]
-        templates += mixed(prototype, truths, {}, pairs, exact=False, case_class=CALLERS)
+        templates += mixed_types(prototype, truths, {}, pairs, exact=False, case_class=CALLERS)
     elif prototype.form == "scalar":
         templates += BY_NUMBER_OF_ANY_TYPE
     return elementwise_cases(prototype, templates)
 
 
 ONE_POWER = "any power of 1 is 1, of NaN it is NaN"
-EXPONENT = by_kind(between(-3, 3), whole(0, 6))
+EXPONENT = by_kind(uniform(-3, 3), integer_values(0, 6))
 NUMBERS = {"0": 0.0, "1": 1, "2": 2, "third": 1 / 3, "inf": inf, "nan": nan}
 
 OF_NUMBER = (
-    *variants({"exponent": EXPONENT}, numbers("of", "input", NUMBERS)),
-    on(ROW, {"exponent": whole(-4, 4)}, "of-negative", {"input": -1.5}, [F32, F16]),
-    *variants({"exponent": ENDS}, numbers("ends-of", "input", (-2.0, 0.0, 1.0, 0.5)), shapes=TABLE),
-    on(ROW, {"exponent": EXPONENT}, "of-float", {"input": 1.5}, [Dtype.int32, Dtype.bool]),
-    *variants({"exponent": whole(-3, 2)}, numbers("negative-of", "input", (2, -1, 1)), [Dtype.int8, Dtype.int64]),
-    on(ROW, {"exponent": whole(20, 22)}, "wide", {"input": 7}, [Dtype.int64]),
-    on(ROW, {"exponent": whole(60, 127)}, "far", {"input": 3}, integer),
-    on(ROW, {"exponent": whole(0, 5)}, "wrapped-number", {"input": wrapping_to(3)}, INTEGERS),
-    on(ROW, {"exponent": choice([0, 1, 0, 2])}, "of-truth", {"input": False}, [Dtype.int32], case_class=CALLERS),
+    *argument_variants({"exponent": EXPONENT}, vary_argument("of", "input", NUMBERS)),
+    with_domains(ROW, {"exponent": integer_values(-4, 4)}, "of-negative", {"input": -1.5}, [F32, F16]),
+    *argument_variants({"exponent": ENDS}, vary_argument("ends-of", "input", (-2.0, 0.0, 1.0, 0.5)), shapes=TABLE),
+    with_domains(ROW, {"exponent": EXPONENT}, "of-float", {"input": 1.5}, [Dtype.int32, Dtype.bool]),
+    *argument_variants(
+        {"exponent": integer_values(-3, 2)},
+        vary_argument("negative-of", "input", (2, -1, 1)),
+        [Dtype.int8, Dtype.int64],
+    ),
+    with_domains(ROW, {"exponent": integer_values(20, 22)}, "wide", {"input": 7}, [Dtype.int64]),
+    with_domains(ROW, {"exponent": integer_values(60, 127)}, "far", {"input": 3}, integer),
+    with_domains(ROW, {"exponent": integer_values(0, 5)}, "wrapped-number", {"input": wrapping_to(3)}, INTEGERS),
+    with_domains(
+        ROW, {"exponent": choice([0, 1, 0, 2])}, "of-truth", {"input": False}, [Dtype.int32], case_class=CALLERS
+    ),
 )
 
 
 @cases_for("diopiPowScalar", weak={"of-(1|nan)|ends-of-1.0|negative-of-1": ONE_POWER})
 def power_of_number(prototype: Prototype) -> Iterator[Case]:
-    usual = spread(prototype, {"exponent": EXPONENT}, {"input": by_category(3, -3, 1.7)})
+    usual = distribute_patterns(prototype, {"exponent": EXPONENT}, {"input": by_category(3, -3, 1.7)})
     return elementwise_cases(prototype, [*usual, *OF_NUMBER])

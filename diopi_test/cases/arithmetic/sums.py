@@ -25,31 +25,31 @@ from diopi_test.cases.arithmetic.values import (
     wide_integers,
     wrapping_to,
 )
-from diopi_test.cases.domains import Domain, between, choice, magnitudes, normal, whole, whole_range
+from diopi_test.cases.domains import Domain, choice, full_range, integer_values, log_uniform, normal, uniform
 from diopi_test.cases.elementwise import (
     ROW,
     Domains,
-    beside_one,
+    argument_variants,
+    distribute_patterns,
     elementwise_cases,
-    into,
-    mixed,
-    numbers,
-    on,
-    spread,
-    variants,
+    mixed_types,
+    vary_argument,
+    with_domains,
+    with_result_dtype,
+    with_wider_scalar_tensor,
 )
-from diopi_test.cases.meeting import first_gap, meetings, unheld
 from diopi_test.cases.model import Case, cases_for
-from diopi_test.cases.template import Types
+from diopi_test.cases.template import DtypeSelection
+from diopi_test.cases.type_promotion import first_gap, promotion_templates, unrepresentable_integers
 
 F16, F32 = Dtype.float16, Dtype.float32
 
 LIFTED = [Dtype.int32, Dtype.uint8, Dtype.bool]
 
-TERMS = both(by_kind(normal(3), whole_range))
+TERMS = both(by_kind(normal(3), full_range))
 
 SUMS = (
-    *variants(
+    *argument_variants(
         TERMS,
         {
             "alpha-1": {"other": 2, "alpha": 1},
@@ -58,24 +58,26 @@ SUMS = (
             "other-inf": {"other": inf, "alpha": 0.0},
         },
     ),
-    on(ROW, TERMS, "alpha-third", {"other": 0.1, "alpha": 1 / 3}, [F32, F16]),
-    on(ROW, {"input": normal(), "other": FEW}, "ends-alpha-0", {"other": nan, "alpha": 0}),
-    on(ROW, both(wide_integers), "wide", {"other": 2**53 + 1, "alpha": -1}, [Dtype.int64]),
-    on(ROW, both(wide_integers), "alpha-0", {"other": 9, "alpha": 0}, [Dtype.int64]),
-    into(F32, on(ROW, SMALL_BY_WIDE, "whole", {"other": 2999, "alpha": -2}, [Dtype.int32], exact=True)),
+    with_domains(ROW, TERMS, "alpha-third", {"other": 0.1, "alpha": 1 / 3}, [F32, F16]),
+    with_domains(ROW, {"input": normal(), "other": FEW}, "ends-alpha-0", {"other": nan, "alpha": 0}),
+    with_domains(ROW, both(wide_integers), "wide", {"other": 2**53 + 1, "alpha": -1}, [Dtype.int64]),
+    with_domains(ROW, both(wide_integers), "alpha-0", {"other": 9, "alpha": 0}, [Dtype.int64]),
+    with_result_dtype(
+        F32, with_domains(ROW, SMALL_BY_WIDE, "whole", {"other": 2999, "alpha": -2}, [Dtype.int32], exact=True)
+    ),
 )
 TRUTHS = (
-    on(ROW, TERMS, "alpha-0", {"other": 3, "alpha": 0}, [Dtype.bool]),
-    on(ROW, TERMS, "truth-alpha-0", {"other": True, "alpha": 0}, [Dtype.bool], case_class=CALLERS),
-    on(ROW, TERMS, "truth-alpha-3", {"other": False, "alpha": 3}, [Dtype.bool], case_class=CALLERS),
-    on(ROW, TERMS, "truth-alpha-truth", {"other": False, "alpha": True}, [Dtype.bool], case_class=CALLERS),
+    with_domains(ROW, TERMS, "alpha-0", {"other": 3, "alpha": 0}, [Dtype.bool]),
+    with_domains(ROW, TERMS, "truth-alpha-0", {"other": True, "alpha": 0}, [Dtype.bool], case_class=CALLERS),
+    with_domains(ROW, TERMS, "truth-alpha-3", {"other": False, "alpha": 3}, [Dtype.bool], case_class=CALLERS),
+    with_domains(ROW, TERMS, "truth-alpha-truth", {"other": False, "alpha": True}, [Dtype.bool], case_class=CALLERS),
 )
 UNHELD = {"input": choice([2**24 + 1, 2**24 + 3, 2**24 + 2])}
 """Integers of which float32 holds the last alone: beside a floating number they are converted before anything else."""
 
 WRAPPED = {"other": wrapping_to(99), "alpha": 1}
 
-LIFTS = numbers("", "alpha", {"float-number": 1.5, "float-number-alpha-int": 2}, other=2.5)
+LIFTS = vary_argument("", "alpha", {"float-number": 1.5, "float-number-alpha-int": 2}, other=2.5)
 
 
 @cases_for(
@@ -88,95 +90,105 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
     without_bool = not is_add and prototype.parameter("other").is_tensor
     dtypes = [dtype for dtype in prototype.dtypes if not (without_bool and dtype is Dtype.bool)]
     opposite = {"other": -(2.0**24) if is_add else 2.0**24, "alpha": 1}
-    cancelled = on(ROW, UNHELD, "float-number-cancels", opposite, [Dtype.int32], exact=True)
-    wrapped = on(ROW, TERMS, "wrapped-number", WRAPPED, INTEGERS)
+    cancelled = with_domains(ROW, UNHELD, "float-number-cancels", opposite, [Dtype.int32], exact=True)
+    wrapped = with_domains(ROW, TERMS, "wrapped-number", WRAPPED, INTEGERS)
     given = {"other": by_category(-1 if is_add else 1, 5, 1.75), "alpha": by_category(1, 3, -0.75)}
     templates = [
-        *spread(prototype, TERMS, given, dtypes),
+        *distribute_patterns(prototype, TERMS, given, dtypes),
         *few_specials(prototype, {"other": by_category(1, 1, 0.0), "alpha": 1}),
         *SUMS,
         *(TRUTHS if is_add else ()),
-        *((*variants(TERMS, LIFTS, LIFTED), cancelled, wrapped) if prototype.form == "scalar" else ()),
-        *meetings(prototype, either_way, {"alpha": 1}),
-        *mixed(prototype, SMALL_BY_WIDE, {"alpha": 3}, of_bool=not without_bool),
-        *beside_one(prototype, SMALL_BY_WIDE, {"alpha": 3}),
+        *((*argument_variants(TERMS, LIFTS, LIFTED), cancelled, wrapped) if prototype.form == "scalar" else ()),
+        *promotion_templates(prototype, either_way, {"alpha": 1}),
+        *mixed_types(prototype, SMALL_BY_WIDE, {"alpha": 3}, of_bool=not without_bool),
+        *with_wider_scalar_tensor(prototype, SMALL_BY_WIDE, {"alpha": 3}),
     ]
     if without_bool:
-        templates += mixed(prototype, both(whole(-1, 1)), {"alpha": 1}, [(Dtype.bool, Dtype.int32)], smoke=True)
+        templates += mixed_types(
+            prototype, both(integer_values(-1, 1)), {"alpha": 1}, [(Dtype.bool, Dtype.int32)], smoke=True
+        )
     return elementwise_cases(prototype, templates)
 
 
-FACTORS = both(by_kind(magnitudes(-6, 6), truths_or(True, whole_range)))
+FACTORS = both(by_kind(log_uniform(-6, 6), truths_or(True, full_range)))
 PRODUCTS = (
-    *variants(FACTORS, numbers("by", "other", {"0": 0.0, "inf": inf, "nan": nan, "tiny": 1e-3, "int": -3})),
-    on(ROW, FACTORS, "by-wide", {"other": 2**53 + 1}, [Dtype.int64]),
-    on(ROW, FACTORS, "by-0", {"other": 0}, [Dtype.bool]),
-    into(F32, on(ROW, SMALL_BY_WIDE, "whole", {"other": 2999}, [Dtype.int32], exact=True)),
+    *argument_variants(
+        FACTORS, vary_argument("by", "other", {"0": 0.0, "inf": inf, "nan": nan, "tiny": 1e-3, "int": -3})
+    ),
+    with_domains(ROW, FACTORS, "by-wide", {"other": 2**53 + 1}, [Dtype.int64]),
+    with_domains(ROW, FACTORS, "by-0", {"other": 0}, [Dtype.bool]),
+    with_result_dtype(F32, with_domains(ROW, SMALL_BY_WIDE, "whole", {"other": 2999}, [Dtype.int32], exact=True)),
 )
 
 
 @cases_for("diopiMul", weak={"by-(0|nan)": "a product with 0 or NaN is that"})
 def mul(prototype: Prototype) -> Iterator[Case]:
     lifted = [
-        on(ROW, FACTORS, "float-number", {"other": 2.5}, LIFTED),
-        on(ROW, UNHELD, "float-number-unheld", {"other": 3.0}, [Dtype.int32], exact=True),
-        on(ROW, FACTORS, "wrapped-number", {"other": wrapping_to(5)}, INTEGERS),
+        with_domains(ROW, FACTORS, "float-number", {"other": 2.5}, LIFTED),
+        with_domains(ROW, UNHELD, "float-number-unheld", {"other": 3.0}, [Dtype.int32], exact=True),
+        with_domains(ROW, FACTORS, "wrapped-number", {"other": wrapping_to(5)}, INTEGERS),
     ]
     templates = [
-        *spread(prototype, FACTORS, {"other": by_category(-1, -5, 1.7)}),
+        *distribute_patterns(prototype, FACTORS, {"other": by_category(-1, -5, 1.7)}),
         *few_specials(prototype, {"other": by_category(1, -2, -2.0)}),
         *PRODUCTS,
         *(lifted if prototype.form == "scalar" else ()),
-        *mixed(prototype, SMALL_BY_WIDE),
-        *beside_one(prototype, SMALL_BY_WIDE),
-        *meetings(prototype, lambda dtype: both(by_kind(choice([3, -3]), unheld(dtype)))),
+        *mixed_types(prototype, SMALL_BY_WIDE),
+        *with_wider_scalar_tensor(prototype, SMALL_BY_WIDE),
+        *promotion_templates(prototype, lambda dtype: both(by_kind(choice([3, -3]), unrepresentable_integers(dtype)))),
     ]
     return elementwise_cases(prototype, templates)
 
 
-THREE = {"input": normal(3), "tensor1": normal(2), "tensor2": magnitudes(-2, 2)}
-THREE_OF_ANY: Domains = {name: by_kind(domain, whole_range) for name, domain in THREE.items()}
+THREE = {"input": normal(3), "tensor1": normal(2), "tensor2": log_uniform(-2, 2)}
+THREE_OF_ANY: Domains = {name: by_kind(domain, full_range) for name, domain in THREE.items()}
 
 SUMS_OF_PRODUCTS = (
-    *(on(shapes, THREE_OF_ANY, arguments={"value": 0.5}) for shapes in TERNARY),
-    *variants(THREE_OF_ANY, numbers("value", "value", {"1": 1, "0": 0, "int": -2})),
-    on(ROW, THREE_OF_ANY, "value-third", {"value": 1 / 3}, [F32, F16]),
-    on(CUBE, dict.fromkeys(THREE, FEW), "special", {"value": -1}, floating),
-    on(CUBE, dict.fromkeys(THREE, FEW), "special-value-0", {"value": 0}, floating),
+    *(with_domains(shapes, THREE_OF_ANY, arguments={"value": 0.5}) for shapes in TERNARY),
+    *argument_variants(THREE_OF_ANY, vary_argument("value", "value", {"1": 1, "0": 0, "int": -2})),
+    with_domains(ROW, THREE_OF_ANY, "value-third", {"value": 1 / 3}, [F32, F16]),
+    with_domains(CUBE, dict.fromkeys(THREE, FEW), "special", {"value": -1}, floating),
+    with_domains(CUBE, dict.fromkeys(THREE, FEW), "special-value-0", {"value": 0}, floating),
 )
 
 
 @cases_for("diopiAddcmul", "diopiAddcdiv", weak={"value-0": "0 times the other two is 0 whatever they are"})
 def addcmul_and_addcdiv(prototype: Prototype) -> Iterator[Case]:
-    templates = [*spread(prototype, THREE_OF_ANY, {"value": by_category(1, -3, 1.7)}), *SUMS_OF_PRODUCTS]
+    templates = [*distribute_patterns(prototype, THREE_OF_ANY, {"value": by_category(1, -3, 1.7)}), *SUMS_OF_PRODUCTS]
     if prototype.base == "diopiAddcmul":
-        truncated = on(ROW, THREE_OF_ANY, "value-truncated", {"value": 2.75}, [Dtype.int32])
-        templates.append(truncated if prototype.is_inplace else into(Dtype.int32, truncated))
-        templates += mixed(prototype, {"input": SMALL, "tensor1": SMALL, "tensor2": whole(-9, 9)}, {"value": 3})
-        templates += meetings(prototype, _products, {"value": 1}, floats_first=True)
+        truncated = with_domains(ROW, THREE_OF_ANY, "value-truncated", {"value": 2.75}, [Dtype.int32])
+        templates.append(truncated if prototype.is_inplace else with_result_dtype(Dtype.int32, truncated))
+        templates += mixed_types(
+            prototype, {"input": SMALL, "tensor1": SMALL, "tensor2": integer_values(-9, 9)}, {"value": 3}
+        )
+        templates += promotion_templates(prototype, _products, {"value": 1}, floats_first=True)
     else:
-        templates += mixed(prototype, THREE, {"value": 3}, exact=False)
+        templates += mixed_types(prototype, THREE, {"value": 3}, exact=False)
     return elementwise_cases(prototype, templates)
 
 
 def _products(dtype: Dtype) -> dict[str, Domain]:
     """Summands and factors, two of them integers that become others, whose results a floating type holds."""
-    return {"input": choice([0, -first_gap(dtype)]), "tensor1": unheld(dtype, signs=[1]), "tensor2": choice([3])}
+    return {
+        "input": choice([0, -first_gap(dtype)]),
+        "tensor1": unrepresentable_integers(dtype, signs=[1]),
+        "tensor2": choice([3]),
+    }
 
 
-SPAN = {"input": normal(3), "end": normal(3, mean=1), "weight": between(-0.5, 1.5)}
+SPAN = {"input": normal(3), "end": normal(3, mean=1), "weight": uniform(-0.5, 1.5)}
 WEIGHTS = {"below-half": 0.49, "half": 0.5, "int": 2, "negative": -1.3, "third": 2 / 3}
 AT_ENDS = {**SPAN, "weight": choice([0.0, 1.0])}
 FEW_WEIGHTS = {"input": FEW, "end": FEW, "weight": choice([0, 1, 0.25, 2, nan, 0.5])}
 
 LERPS = (
-    *(on(shapes, SPAN, arguments={"weight": 0.7}) for shapes in TERNARY),
-    *variants(SPAN, numbers("weight", "weight", WEIGHTS), [F32, F16, Dtype.complex64]),
-    *variants(AT_ENDS, numbers("weight", "weight", (0, 1.0)), Types.every, exact=True),
-    on(CUBE, FEW_WEIGHTS, "special", {"weight": 0.25}, floating),
+    *(with_domains(shapes, SPAN, arguments={"weight": 0.7}) for shapes in TERNARY),
+    *argument_variants(SPAN, vary_argument("weight", "weight", WEIGHTS), [F32, F16, Dtype.complex64]),
+    *argument_variants(AT_ENDS, vary_argument("weight", "weight", (0, 1.0)), DtypeSelection.all, exact=True),
+    with_domains(CUBE, FEW_WEIGHTS, "special", {"weight": 0.25}, floating),
 )
 
 
 @cases_for("diopiLerpTensor", weak={"weight-(0|1.0)": "one end has all the weight"})
 def lerp(prototype: Prototype) -> Iterator[Case]:
-    return elementwise_cases(prototype, [*spread(prototype, SPAN, {"weight": 0.3}), *LERPS])
+    return elementwise_cases(prototype, [*distribute_patterns(prototype, SPAN, {"weight": 0.3}), *LERPS])

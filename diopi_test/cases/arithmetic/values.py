@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import category, floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, choice, integer_range, whole
-from diopi_test.cases.elementwise import Arguments, Domains, pattern, specials
+from diopi_test.cases.domains import Domain, choice, integer_range, integer_values
+from diopi_test.cases.elementwise import Arguments, Domains, pattern, special_value_pairs
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.meeting import held, unheld
 from diopi_test.cases.model import CaseClass
-from diopi_test.cases.template import ByDtype, CaseTemplate, leading
+from diopi_test.cases.template import ByDtype, CaseTemplate, leading_dtype
+from diopi_test.cases.type_promotion import representable_neighbors, unrepresentable_integers
 
 CALLERS = CaseClass.callers
 
@@ -77,11 +77,11 @@ def wide_integers(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 def _wide_floats(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Whole numbers in [−16000, 16000], every second one divided by 1024."""
-    return whole(-16000, 16000)(rng, count, dtype) / np.where(np.arange(count) % 2 == 0, 1, 1024)
+    return integer_values(-16000, 16000)(rng, count, dtype) / np.where(np.arange(count) % 2 == 0, 1, 1024)
 
 
-SMALL = whole(-250, 250)
-WIDE = by_kind(_wide_floats, whole(-3000, 3000))
+SMALL = integer_values(-250, 250)
+WIDE = by_kind(_wide_floats, integer_values(-3000, 3000))
 """Numbers whose sums and products with `SMALL` are exact in float32, while half precision can't hold them all."""
 SMALL_BY_WIDE: Domains = {"input": SMALL, "other": WIDE}
 
@@ -94,7 +94,7 @@ FEW = choice([0.0, -0.0, 1.5, inf, -inf, nan])
 
 def either_way(dtype: Dtype) -> Domains:
     """The integers in one operand and the numbers they become in the other."""
-    return both(by_kind(held(dtype), unheld(dtype)))
+    return both(by_kind(representable_neighbors(dtype), unrepresentable_integers(dtype)))
 
 
 INTEGERS = (Dtype.uint8, Dtype.int8, Dtype.int16, Dtype.int32)
@@ -115,4 +115,4 @@ def few_specials(
     prototype: Prototype, arguments: Arguments | None = None, dtypes: Sequence[Dtype] = (*floating, Dtype.int8)
 ) -> Iterator[CaseTemplate]:
     """`specials` in these types; for their size, basic cases in one of them only."""
-    return specials(prototype, arguments, dtypes, smoke=[leading(dtypes)])
+    return special_value_pairs(prototype, arguments, dtypes, smoke=[leading_dtype(dtypes)])

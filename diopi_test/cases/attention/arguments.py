@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import F32, F64, NUMBERS, WEAK, Heads, Shape
-from diopi_test.cases.domains import between, whole
+from diopi_test.cases.domains import integer_values, uniform
 from diopi_test.cases.model import ResultOf
 from diopi_test.cases.template import CaseTemplate, Derive, TensorTemplate, register, tensor
 from diopi_test.cases.tensors import literal
 
-SMALL = whole(-2, 2)
+SMALL = integer_values(-2, 2)
 
 
 def _identity(rows: int) -> Callable[[Any], NDArray[Any]]:
@@ -59,7 +59,7 @@ def saved_results(forward: str, shapes: Mapping[str, Shape], dtype: Dtype, templ
     """
     result, lse = shapes
     everything = {"p_dropout": 1.0, "dropout_p": 1.0} if template.arguments.get("p_dropout") == 1 else {}
-    of = ResultOf(forward, result, given={**WITHOUT_DROPOUT, **everything}, unspecified=inf)
+    of = ResultOf(forward, result, extra_arguments={**WITHOUT_DROPOUT, **everything}, unspecified=inf)
     return {
         result: tensor(*shapes[result], compute=of, layout=template.layout),
         lse: tensor(*shapes[lse], dtype=lse_type(dtype), compute=replace(of, result=lse)),
@@ -69,7 +69,7 @@ def saved_results(forward: str, shapes: Mapping[str, Shape], dtype: Dtype, templ
 def slopes(sizes: Heads, sequences: int) -> Any:
     """Slopes of ALiBi, of all sequences or of each; None where there are none."""
     shape: Shape = ((), (sizes.heads,), (sequences, sizes.heads))[sizes.slopes]
-    return tensor(*shape, domain=between(0.1, 1), dtype=F32) if sizes.slopes else None
+    return tensor(*shape, domain=uniform(0.1, 1), dtype=F32) if sizes.slopes else None
 
 
 def shapes_of(sizes: Heads) -> tuple[Shape, Shape]:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import choice, normal, whole
+from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.model import CaseClass
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, same_layout
 
 Shape = tuple[int, ...]
 F16, BF16, F32, F64 = floating
@@ -85,7 +85,7 @@ def ragged(label: str, numbers: Mapping[str, Any] | None = None, **about: Any) -
 
 
 CAUSAL = {"is_causal": True}
-TRANSPOSED, STRIDED = {"laid": throughout(transposed)}, {"laid": throughout(strided)}
+TRANSPOSED, STRIDED = {"laid": same_layout(transposed)}, {"laid": same_layout(strided)}
 
 
 def window(left: int, right: int) -> Mapping[str, int]:
@@ -113,9 +113,9 @@ EXACT: dict[str, Any] = {
     "heads": 2,
     "key_heads": 2,
     "size": 8,
-    "domains": {"q": _in_one_direction, "k": _by_turns, "v": whole(-8, 8)},
+    "domains": {"q": _in_one_direction, "k": _by_turns, "v": integer_values(-8, 8)},
     "exact": ("attention_out", "out"),
-    "dtypes": Types.every,
+    "dtypes": DtypeSelection.all,
 }
 """Every other key has the same score, and the rest one so far below that their shares are 0, not merely small.
 
@@ -123,29 +123,32 @@ Where there are 4, 8 or 16 keys, the shares are powers of two, and all that is a
 """
 
 ONE_LENGTH = (
-    attention("", batch=1, **BASIC),
-    square("causal", CAUSAL, batch=1, **BASIC),
-    attention("as-many-key-heads", key_heads=4, dtypes=Types.every),
+    attention("", batch=1, **SMOKE_IN_ALL_DTYPES),
+    square("causal", CAUSAL, batch=1, **SMOKE_IN_ALL_DTYPES),
+    attention("as-many-key-heads", key_heads=4, dtypes=DtypeSelection.all),
     attention("scale-1", {"softmax_scale": 1.0}),
     attention("negative-scale", {"softmax_scale": -0.7}),
-    attention("head-size-64", size=64, batch=1, dtypes=Types.every),
+    attention("head-size-64", size=64, batch=1, dtypes=DtypeSelection.all),
     attention("head-size-80", size=80, batch=1, heads=2),
     attention("head-size-128", size=128, batch=1, heads=2, dtypes=half),
     attention("head-size-3", size=3, heads=2),
     attention("one-query", queries=1, keys=9),
-    attention("long", queries=4, keys=LONG, batch=1, heads=2, dtypes=Types.every),
+    attention("long", queries=4, keys=LONG, batch=1, heads=2, dtypes=DtypeSelection.all),
     square("long-causal", CAUSAL, queries=LONG, keys=LONG, batch=1, heads=1, key_heads=1, size=4),
     attention("far", domains=FAR, dtypes=(F32, BF16)),
-    attention("steep", domains=STEEP, dtypes=Types.every),
+    attention("steep", domains=STEEP, dtypes=DtypeSelection.all),
     attention("transposed", **TRANSPOSED),
-    attention("strided", **STRIDED, dtypes=Types.every),
+    attention("strided", **STRIDED, dtypes=DtypeSelection.all),
     attention("nan", domains=NOT_NUMBERS, batch=3, heads=2),
     attention("no-batch", batch=0),
     attention("no-queries", queries=0),
 )
 """Sequences of one length."""
 
-GROUPED = (attention("groups-of-2", heads=6, key_heads=3), attention("one-key-head", key_heads=1, dtypes=Types.every))
+GROUPED = (
+    attention("groups-of-2", heads=6, key_heads=3),
+    attention("one-key-head", key_heads=1, dtypes=DtypeSelection.all),
+)
 
 BOTTOM_RIGHT = (
     attention("causal-few-queries", CAUSAL, queries=3, keys=7, **OPEN),
@@ -153,13 +156,13 @@ BOTTOM_RIGHT = (
 )
 
 FEATURES = (
-    square("window", window(2, 1), dtypes=Types.every),
+    square("window", window(2, 1), dtypes=DtypeSelection.all),
     square("window-left", window(1, -1)),
     square("window-right", window(-1, 2)),
     square("window-of-one-place", window(0, 2)),
-    square("causal-window", {**CAUSAL, **window(2, -1)}, dtypes=Types.every),
+    square("causal-window", {**CAUSAL, **window(2, -1)}, dtypes=DtypeSelection.all),
     square("causal-window-both", {**CAUSAL, **window(1, 3)}),
-    square("alibi", slopes=1, dtypes=Types.every),
+    square("alibi", slopes=1, dtypes=DtypeSelection.all),
     square("alibi-of-each", slopes=2),
     square("alibi-window", window(3, 2), slopes=1),
 )
@@ -174,41 +177,41 @@ EXACT_SHARES = (attention("exact", keys=16, queries=5, **EXACT),)
 RAGGED_EXACT_SHARES = (ragged("exact", queries=(3, 2), keys=(8, 4), **EXACT),)
 """For forward functions alone: gradients rebuild the shares from a logarithm, which is rounded."""
 
-ALIBI_CAUSAL = (square("alibi-causal", CAUSAL, slopes=1, dtypes=Types.every),)
+ALIBI_CAUSAL = (square("alibi-causal", CAUSAL, slopes=1, dtypes=DtypeSelection.all),)
 """For forward functions alone: the logarithms of the sums may lack a part that gradients would need."""
 
 RAGGED = (
-    ragged("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **BASIC),
-    ragged("causal", CAUSAL, queries=(3, 1, 4), keys=(3, 1, 4), heads=2, size=4, **BASIC),
-    ragged("one-sequence", queries=(5,), keys=(6,), dtypes=Types.every),
+    ragged("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **SMOKE_IN_ALL_DTYPES),
+    ragged("causal", CAUSAL, queries=(3, 1, 4), keys=(3, 1, 4), heads=2, size=4, **SMOKE_IN_ALL_DTYPES),
+    ragged("one-sequence", queries=(5,), keys=(6,), dtypes=DtypeSelection.all),
     ragged("without-rows", queries=(3, 0, 2), keys=(4, 2, 3)),
     ragged("without-keys", queries=(3, 2, 2), keys=(4, 0, 3)),
     ragged("many-sequences", queries=(1,) * 17, keys=(3, 5) * 8 + (2,), heads=2),
     ragged("head-size-64", size=64, dtypes=half),
     ragged("head-size-80", size=80, heads=2),
     ragged("head-size-128", size=128, heads=2),
-    ragged("long", queries=(2, 3), keys=(LONG, 40), heads=2, size=4, dtypes=Types.every),
-    ragged("steep", domains=STEEP, dtypes=Types.every),
+    ragged("long", queries=(2, 3), keys=(LONG, 40), heads=2, size=4, dtypes=DtypeSelection.all),
+    ragged("steep", domains=STEEP, dtypes=DtypeSelection.all),
     ragged("scale-1", {"softmax_scale": 1.0}),
-    ragged("causal-same-lengths", CAUSAL, queries=(5, 2, 3), keys=(5, 2, 3), dtypes=Types.every),
+    ragged("causal-same-lengths", CAUSAL, queries=(5, 2, 3), keys=(5, 2, 3), dtypes=DtypeSelection.all),
     ragged("transposed", **TRANSPOSED),
-    ragged("strided", **STRIDED, dtypes=Types.every),
+    ragged("strided", **STRIDED, dtypes=DtypeSelection.all),
     ragged("no-sequences", queries=(), keys=()),
     ragged("as-many-key-heads", key_heads=4),
 )
 """Packed sequences."""
 
 RAGGED_BOTTOM_RIGHT = (
-    ragged("causal-few-queries", CAUSAL, keys=(6, 7), dtypes=Types.every),
+    ragged("causal-few-queries", CAUSAL, keys=(6, 7), dtypes=DtypeSelection.all),
     ragged("causal-few-keys", CAUSAL, keys=(3, 4)),
 )
 
 RAGGED_FEATURES = (
-    ragged("window", window(2, 1), dtypes=Types.every),
+    ragged("window", window(2, 1), dtypes=DtypeSelection.all),
     ragged("window-left", window(1, -1)),
     ragged("window-right", window(-1, 0)),
-    ragged("causal-window", {**CAUSAL, **window(2, -1)}, dtypes=Types.every),
-    ragged("alibi", slopes=1, dtypes=Types.every),
+    ragged("causal-window", {**CAUSAL, **window(2, -1)}, dtypes=DtypeSelection.all),
+    ragged("alibi", slopes=1, dtypes=DtypeSelection.all),
     ragged("alibi-of-each", slopes=2),
 )
 RAGGED_ALIBI_CAUSAL = (ragged("alibi-causal", CAUSAL, slopes=1),)
@@ -233,11 +236,11 @@ def dropped(label: str, p: float = 0.3, *, rows: int = 32, seed: int = SEED, **a
 
 
 DROPOUT = (
-    dropped("dropout", dtypes=Types.every),
+    dropped("dropout", dtypes=DtypeSelection.all),
     dropped("dropout-most", 0.8),
     dropped("dropout-seed-0", seed=0),
     dropped("dropout-largest-seed", seed=2**63 - 1),
 )
-RAGGED_DROPOUT = tuple(t.but(queries=(t.sizes.queries,), keys=(t.sizes.keys,)) for t in DROPOUT)
+RAGGED_DROPOUT = tuple(t.replace(queries=(t.sizes.queries,), keys=(t.sizes.keys,)) for t in DROPOUT)
 EVERYTHING = (attention("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
 RAGGED_EVERYTHING = (ragged("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)

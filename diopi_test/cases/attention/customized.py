@@ -41,9 +41,9 @@ from diopi_test.cases.attention.calls import (
     square,
     window,
 )
-from diopi_test.cases.domains import between, by_turns
+from diopi_test.cases.domains import alternating_rows, uniform
 from diopi_test.cases.model import ResultOf
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, tensor
 from diopi_test.cases.tensors import literal
 
 COPIES = 8
@@ -78,7 +78,9 @@ def _in_layout(sizes: Heads, rows: int, heads: int) -> Shape:
 
 def _records(forward: str, shape: Shape, result: Shape, template: CaseTemplate) -> dict[str, Any]:
     """What the forward function gives its gradient: without dropout nothing but statistics."""
-    of = {n: ResultOf(forward, n, given=WITHOUT_DROPOUT, unspecified=None) for n in ("attention_out", *RECORDS)}
+    of = {
+        n: ResultOf(forward, n, extra_arguments=WITHOUT_DROPOUT, unspecified=None) for n in ("attention_out", *RECORDS)
+    }
     return {
         "attention_out": tensor(*result, compute=of["attention_out"], layout=template.layout),
         **{name: tensor(*shape, COPIES, dtype=F32, compute=of[name]) for name in RECORDS},
@@ -123,12 +125,12 @@ def of_customized_var_len(template: CaseTemplate, dtype: Dtype) -> Mapping[str, 
 
 
 LAID_OUT = (
-    attention("", batch=2, heads=2, **BASIC),
+    attention("", batch=2, heads=2, **SMOKE_IN_ALL_DTYPES),
     *(
-        attention(layout.lower(), layout=layout, batch=3, heads=4, size=4, dtypes=Types.every)
+        attention(layout.lower(), layout=layout, batch=3, heads=4, size=4, dtypes=DtypeSelection.all)
         for layout in ("BNSD", "BSH", "SBH")
     ),
-    square("causal", CAUSAL, batch=1, mask="triangle", **BASIC),
+    square("causal", CAUSAL, batch=1, mask="triangle", **SMOKE_IN_ALL_DTYPES),
     square("causal-sbh", CAUSAL, mask="triangle", layout="SBH"),
     square("causal-bnsd", CAUSAL, mask="triangle", layout="BNSD"),
     square(
@@ -140,9 +142,9 @@ LAID_OUT = (
         key_heads=1,
         size=4,
         mask="both",
-        dtypes=Types.every,
+        dtypes=DtypeSelection.all,
     ),
-    attention("mask", mask="some", dtypes=Types.every),
+    attention("mask", mask="some", dtypes=DtypeSelection.all),
     attention("mask-bsh", mask="some", layout="BSH"),
     attention("mask-of-each", {"attention_mask": _mask_of_each(3, 3, 5)}, batch=3, size=4, dtypes=[F32]),
     attention("mask-all-but-first", mask="all-but-first", dtypes=[F32]),
@@ -152,11 +154,11 @@ LAID_OUT = (
     attention("head-size-64", size=64, batch=1, heads=2, dtypes=[F16]),
     attention("head-size-80-bsh", size=80, batch=1, heads=2, layout="BSH"),
     attention("head-size-128", size=128, batch=1, heads=2, layout="SBH"),
-    attention("long", queries=4, keys=300, batch=1, heads=2, dtypes=Types.every),
-    attention("steep", domains=STEEP, mask="some", dtypes=Types.every),
+    attention("long", queries=4, keys=300, batch=1, heads=2, dtypes=DtypeSelection.all),
+    attention("steep", domains=STEEP, mask="some", dtypes=DtypeSelection.all),
     attention("scale-1", {"softmax_scale": 1.0}),
     attention("transposed", **TRANSPOSED),
-    attention("strided", **STRIDED, layout="BSH", dtypes=Types.every),
+    attention("strided", **STRIDED, layout="BSH", dtypes=DtypeSelection.all),
     attention("no-batch", batch=0),
     square("window", window(2, 1), **OPEN),
     square("causal-window", {**CAUSAL, **window(2, -1)}, mask="triangle", **OPEN),
@@ -165,17 +167,19 @@ LAID_OUT = (
 )
 
 TWO_KINDS = {
-    "q": between(0.5, 1),
-    "k": by_turns(8, between(0.9, 1), between(-1, -0.9)),
-    "v": by_turns(4, between(0.9, 1), between(2, 2.2), between(0.5, 0.6), between(1.2, 1.3)),
+    "q": uniform(0.5, 1),
+    "k": alternating_rows(8, uniform(0.9, 1), uniform(-1, -0.9)),
+    "v": alternating_rows(4, uniform(0.9, 1), uniform(2, 2.2), uniform(0.5, 0.6), uniform(1.2, 1.3)),
 }
 """Keys of two kinds by turns, and positive values, of either kind and head others, whose sums show the accumulator."""
 
 PACKED = (
-    ragged("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **BASIC),
-    ragged("causal", CAUSAL, queries=(3, 1, 4), keys=(3, 1, 4), heads=2, size=4, mask="triangle", **BASIC),
-    ragged("one-sequence", queries=(5,), keys=(6,), dtypes=Types.every),
-    ragged("mask", mask="some", dtypes=Types.every),
+    ragged("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **SMOKE_IN_ALL_DTYPES),
+    ragged(
+        "causal", CAUSAL, queries=(3, 1, 4), keys=(3, 1, 4), heads=2, size=4, mask="triangle", **SMOKE_IN_ALL_DTYPES
+    ),
+    ragged("one-sequence", queries=(5,), keys=(6,), dtypes=DtypeSelection.all),
+    ragged("mask", mask="some", dtypes=DtypeSelection.all),
     ragged("causal-and-some-hidden", CAUSAL, queries=(5, 4), keys=(5, 4), mask="both"),
     ragged("many-sequences", queries=(1,) * 17, keys=(3, 5) * 8 + (2,), heads=2, mask="some"),
     ragged("without-rows", queries=(3, 0, 2), keys=(4, 2, 3)),
@@ -184,12 +188,12 @@ PACKED = (
     ragged("head-size-64", size=64, dtypes=[F16]),
     ragged("head-size-80", size=80, heads=2),
     ragged("head-size-128", size=128, heads=2),
-    ragged("long", queries=(2, 3), keys=(300, 40), heads=2, size=4, dtypes=Types.every),
+    ragged("long", queries=(2, 3), keys=(300, 40), heads=2, size=4, dtypes=DtypeSelection.all),
     ragged("accumulated", queries=(4, 3), keys=(300, 40), heads=2, size=4, domains=TWO_KINDS, dtypes=half),
-    ragged("steep", domains=STEEP, dtypes=Types.every),
+    ragged("steep", domains=STEEP, dtypes=DtypeSelection.all),
     ragged("scale-1", {"softmax_scale": 1.0}),
     ragged("transposed", **TRANSPOSED),
-    ragged("strided", **STRIDED, dtypes=Types.every),
+    ragged("strided", **STRIDED, dtypes=DtypeSelection.all),
     ragged("window", window(2, 1), queries=(5, 4), keys=(5, 4), **OPEN),
     ragged("alibi", queries=(5, 4), keys=(5, 4), slopes=1, **OPEN),
     ragged("alibi-of-each", queries=(5, 4), keys=(5, 4), slopes=2, **OPEN),

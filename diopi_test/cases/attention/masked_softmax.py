@@ -11,10 +11,10 @@ import numpy as np
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import F16, F32, Shape
-from diopi_test.cases.domains import choice, normal, whole
+from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.model import ResultOf
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal
 
 
@@ -45,36 +45,36 @@ def of_masked(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     some = np.arange(prod(sizes.mask)).reshape(sizes.mask) % 3 == 1
     mask = literal(some if sizes.dtype is Dtype.bool else np.where(some, -0.5, 0), sizes.dtype, layout)
     given = {"scale": template.arguments["scale"], "fixed_triu_mask": template.arguments["fixed_triu_mask"]}
-    forward = ResultOf("diopiScaledMaskedSoftmax", "output", given=given)
+    forward = ResultOf("diopiScaledMaskedSoftmax", "output", extra_arguments=given)
     return {
         "input": scores,
         "_input": scores,
         "grad_output": tensor(*sizes.shape, layout=layout),
         "mask": mask,
-        "output": tensor(*sizes.shape, layout=layout, compute=replace(forward, renamed={"input": "_input"})),
+        "output": tensor(*sizes.shape, layout=layout, compute=replace(forward, argument_names={"input": "_input"})),
     }
 
 
 SCORES = (2, 3, 4, 5)
 
 SOFTMAX = (
-    masked("", SCORES, 2, 1, 4, 5, **BASIC),
-    masked("triangle", (2, 5, 5), 2, 5, 5, triangle=True, **BASIC),
+    masked("", SCORES, 2, 1, 4, 5, **SMOKE_IN_ALL_DTYPES),
+    masked("triangle", (2, 5, 5), 2, 5, 5, triangle=True, **SMOKE_IN_ALL_DTYPES),
     masked("no-triangle", (2, 5, 5), 2, 5, 5),
-    masked("whole-mask", SCORES, *SCORES, dtypes=Types.every),
+    masked("whole-mask", SCORES, *SCORES, dtypes=DtypeSelection.all),
     masked("row-mask", (3, 4, 7), 7),
     masked("rows-masked", (3, 5, 4), 3, 5, 1),
     masked("float-mask", (2, 4, 5), 2, 4, 5, of=F32),
     masked("half-mask", (2, 4, 5), 4, 5, of=F16, dtypes=(F16,)),
     masked("wide-triangle", (2, 3, 7), 3, 7, triangle=True),
     masked("tall-triangle", (2, 7, 3), 7, 3, triangle=True),
-    masked("matrix", (6, 9), 6, 9, dtypes=Types.every),
+    masked("matrix", (6, 9), 6, 9, dtypes=DtypeSelection.all),
     masked("negative-scale", (2, 4, 5), 2, 4, 5, scale=-1.3),
     masked("scale-1", (2, 4, 5), 2, 4, 5, scale=1.0),
-    masked("steep", (3, 4, 9), 4, 9, scale=6.0, dtypes=Types.every),
-    masked("long", (2, 2, 1031), 1, 1031, dtypes=Types.every),
-    masked("transposed", (3, 4, 5), 3, 4, 5, **throughout(transposed)),
-    masked("strided", (3, 4, 5), 3, 4, 5, **throughout(strided), dtypes=Types.every),
+    masked("steep", (3, 4, 9), 4, 9, scale=6.0, dtypes=DtypeSelection.all),
+    masked("long", (2, 2, 1031), 1, 1031, dtypes=DtypeSelection.all),
+    masked("transposed", (3, 4, 5), 3, 4, 5, **same_layout(transposed)),
+    masked("strided", (3, 4, 5), 3, 4, 5, **same_layout(strided), dtypes=DtypeSelection.all),
     masked("empty", (0, 4, 5), 1, 4, 5),
 )
 
@@ -84,7 +84,7 @@ register(
         *SOFTMAX,
         masked("special", (12, 7), 12, 7, domains={"input": choice([1.0, -inf, 0.5, nan, 2.0, *range(9)])}),
         masked("far", (3, 4, 9), 4, 9, domains={"input": choice([2000.0, -2000.0, 0.0, 1990.0, 5.0])}, scale=1.0),
-        masked("unmasked", (3, 8), 3, 8).but(arguments={"mask": literal(np.zeros((3, 8)), Dtype.bool)}),
+        masked("unmasked", (3, 8), 3, 8).replace(arguments={"mask": literal(np.zeros((3, 8)), Dtype.bool)}),
     ),
     derive=of_masked,
 )
@@ -94,9 +94,9 @@ register(
     templates=(
         *SOFTMAX,
         masked("special", (12, 7), 12, 7, domains={"grad_output": choice([1.0, 0.5, nan, 2.0, *range(9)])}),
-        masked("exact", (6, 64), 6, 64, scale=0.5, dtypes=Types.every, exact=True).but(
+        masked("exact", (6, 64), 6, 64, scale=0.5, dtypes=DtypeSelection.all, exact=True).replace(
             arguments={"output": tensor(6, 64, domain=choice([0.125, 0.25, 0.5]))},
-            domains={"grad_output": whole(-4, 4)},
+            domains={"grad_output": integer_values(-4, 4)},
         ),
     ),
     derive=of_masked,

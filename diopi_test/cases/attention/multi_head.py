@@ -31,7 +31,7 @@ from diopi_test.cases.attention.calls import (
     ragged,
 )
 from diopi_test.cases.model import ResultOverride
-from diopi_test.cases.template import CaseTemplate, Types
+from diopi_test.cases.template import CaseTemplate, DtypeSelection
 
 NAMES = {"p_dropout": "dropout_p", "softmax_scale": "scale"}
 LACKING = ("window_size_left", "window_size_right")
@@ -73,7 +73,7 @@ def _multi(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
     """The templates for as many key heads as query heads, most without a debug mask, and no name twice."""
     results = {"debug_attn_mask": None}
     return [
-        t.but(arguments={}, key_heads=t.sizes.heads, results={**results, **t.results})
+        t.replace(arguments={}, key_heads=t.sizes.heads, results={**results, **t.results})
         for t in templates
         if t.label != "as-many-key-heads"
     ]
@@ -91,7 +91,7 @@ register_both(
     of_multi_head,
     _multi((*ONE_LENGTH, *BOTTOM_RIGHT, *DROPOUT, *EVERYTHING)),
     [
-        t.but(key_heads=4)
+        t.replace(key_heads=4)
         for t in (
             attention("debug-mask", WRITTEN, results={"debug_attn_mask": ResultOverride()}),
             attention("debug-mask-not-wanted", results=_debug(0)),
@@ -108,11 +108,11 @@ register_both(
             *RAGGED_BOTTOM_RIGHT,
             *RAGGED_DROPOUT,
             *RAGGED_EVERYTHING,
-            ragged("int32", batch=0, dtypes=Types.every),
+            ragged("int32", batch=0, dtypes=DtypeSelection.all),
         )
     ),
     [
-        t.but(key_heads=4)
+        t.replace(key_heads=4)
         for t in (
             ragged("debug-mask", WRITTEN, results={"debug_attn_mask": ResultOverride()}),
             ragged("debug-mask-not-wanted", results=_debug(0)),

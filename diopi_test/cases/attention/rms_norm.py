@@ -11,10 +11,10 @@ from diopi_proto.dtypes import floating, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import F16, F32, F64, Shape
-from diopi_test.cases.domains import choice, normal, whole
+from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.model import Case, ResultOf, ResultOverride, cases_for
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, expand, tensor, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, expand, same_layout, tensor
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def of_normed(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         *sizes.shape[:begin],
         dtype=statistic,
         layout=layout,
-        compute=ResultOf("diopiRMSNorm", "inv_rms", given={"weight": None, "bias": None}),
+        compute=ResultOf("diopiRMSNorm", "inv_rms", extra_arguments={"weight": None, "bias": None}),
     )
     return {
         "grad_output": tensor(*sizes.shape, layout=layout),
@@ -62,13 +62,13 @@ def of_normed(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 NORMS = (
-    normed("", (3, 8), **BASIC),
-    normed("no-bias", (3, 8), without=WITHOUT, dtypes=Types.every, smoke=True),
-    normed("no-weight", (4, 6), without=NO_WEIGHT, dtypes=Types.every),
+    normed("", (3, 8), **SMOKE_IN_ALL_DTYPES),
+    normed("no-bias", (3, 8), without=WITHOUT, dtypes=DtypeSelection.all, smoke=True),
+    normed("no-weight", (4, 6), without=NO_WEIGHT, dtypes=DtypeSelection.all),
     normed("no-weight-one-axis", (3, 4, 5), without=NO_WEIGHT),
     normed("no-weight-two-axes", (3, 4, 5), 2, without=NO_WEIGHT),
     normed("batch", (2, 3, 12), dtypes=(F16, F32)),
-    normed("two-axes", (3, 4, 5), 2, dtypes=Types.every),
+    normed("two-axes", (3, 4, 5), 2, dtypes=DtypeSelection.all),
     normed("all-axes", (4, 5), 2),
     normed("vector", (9,)),
     normed("long", (2, 1031), dtypes=floating),
@@ -77,8 +77,8 @@ NORMS = (
     normed("small", (4, 8), eps=1e-2, domains={"input": normal(1e-2)}),
     normed("float32-weight", (3, 8), parameters=F32, dtypes=half),
     normed("float32-weight-no-bias", (3, 8), without=WITHOUT, parameters=F32, dtypes=half),
-    normed("transposed", (4, 6), **throughout(transposed)),
-    normed("strided", (3, 2, 4), **throughout(strided), dtypes=Types.every),
+    normed("transposed", (4, 6), **same_layout(transposed)),
+    normed("strided", (3, 2, 4), **same_layout(strided), dtypes=DtypeSelection.all),
     normed("no-rows", (0, 5)),
     normed("far-from-0", (3, 16), domains={"input": normal(1, 50)}),
 )
@@ -97,22 +97,22 @@ def _norm_cases(name: str, *templates: CaseTemplate) -> None:
     def cases(prototype: Prototype) -> Iterator[Case]:
         """The first result alone has the template's layout."""
         others = {p.name: ResultOverride() for p in prototype.results[1:]}
-        return expand(prototype, (t.but(results={**others, **t.results}) for t in (*NORMS, *templates)), of_normed)
+        return expand(prototype, (t.replace(results={**others, **t.results}) for t in (*NORMS, *templates)), of_normed)
 
 
 _norm_cases(
     "diopiRMSNorm",
     normed("special", (19, 4), domains={"input": choice([inf, 1.0, nan, -inf, 0.0, -2.0, 3.0])}),
     normed("zeros", (3, 4), domains={"input": choice([0.0, 0.0, 1.0])}),
-    normed("exact", (6, 16), eps=0.0, domains=dict.fromkeys(("weight", "bias"), whole(-8, 8)), exact=True).but(
-        domains={"input": CONSTANT, "weight": whole(-8, 8), "bias": whole(-8, 8)}
-    ),
+    normed(
+        "exact", (6, 16), eps=0.0, domains=dict.fromkeys(("weight", "bias"), integer_values(-8, 8)), exact=True
+    ).replace(domains={"input": CONSTANT, "weight": integer_values(-8, 8), "bias": integer_values(-8, 8)}),
 )
 _norm_cases(
     "diopiRMSNormBackward",
     normed("no-gradient-of-bias", (3, 8), without={"grad_bias": None}),
-    normed("exact", (5, 16), dtypes=Types.every, exact=True).but(
-        domains=dict.fromkeys(("grad_output", "input", "weight"), whole(-4, 4)),
+    normed("exact", (5, 16), dtypes=DtypeSelection.all, exact=True).replace(
+        domains=dict.fromkeys(("grad_output", "input", "weight"), integer_values(-4, 4)),
         arguments={"inv_rms": tensor(5, domain=choice([0.5, 1.0, 2.0]), dtype=None)},
         dtypes=(F32, F64),
     ),

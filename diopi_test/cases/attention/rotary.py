@@ -9,11 +9,11 @@ from typing import Any
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import BF16, F16, F32, F64, OPEN, Shape
-from diopi_test.cases.domains import between, special_but, whole
+from diopi_test.cases.domains import integer_values, special_except, uniform
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 
-ANGLES = between(-1, 1)
+ANGLES = uniform(-1, 1)
 """Cosines and sines need not be those of an angle."""
 
 
@@ -40,26 +40,26 @@ HEADS = (2, 5, 3, 8)
 register(
     "diopiRotaryEmbedding",
     templates=(
-        turned("", HEADS, 5, 1, 4, **BASIC),
-        turned("conj", HEADS, 5, 1, 4, conj=True, dtypes=Types.every),
-        turned("interleaved", HEADS, 5, 1, 4, interleaved=True, **OPEN, dtypes=Types.every),
+        turned("", HEADS, 5, 1, 4, **SMOKE_IN_ALL_DTYPES),
+        turned("conj", HEADS, 5, 1, 4, conj=True, dtypes=DtypeSelection.all),
+        turned("interleaved", HEADS, 5, 1, 4, interleaved=True, **OPEN, dtypes=DtypeSelection.all),
         turned("interleaved-conj", HEADS, 5, 1, 4, interleaved=True, conj=True, **OPEN),
         turned("vector", (12,), 6),
         turned("pair", (7, 2), 7, 1),
-        turned("matrix", (6, 10), 6, 5, dtypes=Types.every),
+        turned("matrix", (6, 10), 6, 5, dtypes=DtypeSelection.all),
         turned("packed", (6, 3, 16), 6, 1, 8, dtypes=(F16, F32)),
         turned("row-of-angles", (4, 3, 6), 3),
         turned("angles-of-each", (2, 3, 4), 2, 3, 2),
         turned("rank5", (2, 2, 3, 1, 4), 3, 1, 2),
         turned("wide", (3, 1, 256), 3, 1, 128, dtypes=half),
-        turned("transposed", HEADS, 5, 1, 4, **throughout(transposed)),
-        turned("strided", HEADS, 5, 1, 4, **throughout(strided), dtypes=Types.every),
+        turned("transposed", HEADS, 5, 1, 4, **same_layout(transposed)),
+        turned("strided", HEADS, 5, 1, 4, **same_layout(strided), dtypes=DtypeSelection.all),
         turned("no-rows", (0, 3, 8), 1, 4),
-        turned("special", (19, 6), 1, 3, domains={"x": special_but()}),
-        turned("special-angles", (6, 38), 1, 19, domains={"cos": special_but()}),
-        turned("exact", (3, 5, 8), 5, 4, domains=dict.fromkeys(("x", "cos", "sin"), whole(-8, 8)), exact=True),
+        turned("special", (19, 6), 1, 3, domains={"x": special_except()}),
+        turned("special-angles", (6, 38), 1, 19, domains={"cos": special_except()}),
+        turned("exact", (3, 5, 8), 5, 4, domains=dict.fromkeys(("x", "cos", "sin"), integer_values(-8, 8)), exact=True),
         *(
-            turned(f"angles-of-{wide.name}", HEADS, 5, 1, 4, dtypes=[dtype]).but(
+            turned(f"angles-of-{wide.name}", HEADS, 5, 1, 4, dtypes=[dtype]).replace(
                 arguments={name: tensor(5, 1, 4, domain=ANGLES, dtype=wide) for name in ("cos", "sin")}
             )
             for dtype, wide in ((BF16, F32), (F16, F32), (F32, F16), (F64, F32))
@@ -92,8 +92,8 @@ def of_both(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 register(
     "diopiRotaryEmbeddingV2",
     templates=(
-        both("", (5, 12), (5, 8), 4, **BASIC),
-        both("heads", (5, 3, 8), (5, 2, 8), 8, dtypes=Types.every),
+        both("", (5, 12), (5, 8), 4, **SMOKE_IN_ALL_DTYPES),
+        both("heads", (5, 3, 8), (5, 2, 8), 8, dtypes=DtypeSelection.all),
         both("batch", (2, 5, 3, 6), (2, 5, 1, 6), 6, dtypes=(F16, F32)),
         both("one-head", (7, 10), (7, 10), 10),
         both("pairs", (7, 6), (7, 4), 2),
@@ -101,11 +101,11 @@ register(
         both("head-size-128", (3, 256), (3, 128), 128, dtypes=half),
         both("head-size-80", (3, 160), (3, 80), 80),
         both("transposed", (5, 12), (5, 8), 4, layout=transposed),
-        both("strided", (5, 3, 8), (5, 2, 8), 8, layout=strided, dtypes=Types.every),
+        both("strided", (5, 3, 8), (5, 2, 8), 8, layout=strided, dtypes=DtypeSelection.all),
         both("no-tokens", (0, 12), (0, 8), 4),
-        both("special", (19, 12), (19, 4), 4, domains={"query": special_but(), "key": special_but()}),
-        both("exact", (6, 8), (6, 16), 8, exact=True).but(
-            domains=dict.fromkeys(("query", "key", "cos", "sin"), whole(-8, 8))
+        both("special", (19, 12), (19, 4), 4, domains={"query": special_except(), "key": special_except()}),
+        both("exact", (6, 8), (6, 16), 8, exact=True).replace(
+            domains=dict.fromkeys(("query", "key", "cos", "sin"), integer_values(-8, 8))
         ),
         *(both(f"{label}-of-heads-of-{d}", (4, 12), (4, 24), d) for label, d in (("four", 4), ("six", 6), ("all", 12))),
     ),

@@ -9,13 +9,22 @@ import numpy as np
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, choice, normal, whole
+from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.index.common import ALIKE, OFTEN, ONE_PLACE, UNLIKE, and_untried, sized, sums
 from diopi_test.cases.index.values import conversions, with_value
 from diopi_test.cases.layouts import expanded, strided, transposed
 from diopi_test.cases.model import Case, TensorSpec, cases_for
-from diopi_test.cases.template import BASIC, CaseTemplate, Derive, Types, by_turns, expand, register, tensor
-from diopi_test.cases.tensors import arbitrary, literal, positions
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    CaseTemplate,
+    Derive,
+    DtypeSelection,
+    cycle_layouts,
+    expand,
+    register,
+    tensor,
+)
+from diopi_test.cases.tensors import arbitrary, literal, random_positions
 
 Shape = tuple[int, ...]
 
@@ -25,51 +34,53 @@ Selecting = tuple[Shape, int, TensorSpec]
 """Shape of the input, axis, and the index."""
 
 SLICES: Mapping[str, Selecting] = {
-    "rows": ((5, 3), 0, positions(4, below=5)),
-    "first-of-4": ((7, 2, 3, 2), -4, positions(4, below=7)),
-    "cube": ((4, 4, 4), 1, positions(4, below=4)),
-    "cube-first": ((4, 4, 4), 0, positions(4, below=4)),
-    "third-of-5": ((2, 1, 5, 2, 3), 2, positions(3, below=5)),
-    "last-of-3": ((2, 3, 4), 2, positions(7, below=4, layout=strided)),
+    "rows": ((5, 3), 0, random_positions(4, below=5)),
+    "first-of-4": ((7, 2, 3, 2), -4, random_positions(4, below=7)),
+    "cube": ((4, 4, 4), 1, random_positions(4, below=4)),
+    "cube-first": ((4, 4, 4), 0, random_positions(4, below=4)),
+    "third-of-5": ((2, 1, 5, 2, 3), 2, random_positions(3, below=5)),
+    "last-of-3": ((2, 3, 4), 2, random_positions(7, below=4, layout=strided)),
     "reversed": ((6, 2), 0, literal(range(5, -1, -1))),
     "all-the-same": ((4, 3), 1, literal([2, 2, 2])),
     "number": ((4, 3), 0, literal(2)),
     "number-of-columns": ((4, 3), -1, literal(1, Dtype.int32)),
     "of-number": ((), 0, literal([0])),
     "number-of-number": ((), -1, literal(0)),
-    "no-indices": ((4, 3), 1, positions(0, below=3)),
-    "no-rows": ((0, 3), 1, positions(2, below=3)),
-    "vector": ((6,), 0, positions(4, below=6)),
-    "length-one": ((3, 1, 2), 1, positions(3, below=1)),
-    "wide": ((3, 1030), 0, positions(4, below=3)),
-    "long": ((1031,), -1, positions(515, below=1031)),
+    "no-indices": ((4, 3), 1, random_positions(0, below=3)),
+    "no-rows": ((0, 3), 1, random_positions(2, below=3)),
+    "vector": ((6,), 0, random_positions(4, below=6)),
+    "length-one": ((3, 1, 2), 1, random_positions(3, below=1)),
+    "wide": ((3, 1030), 0, random_positions(4, below=3)),
+    "long": ((1031,), -1, random_positions(515, below=1031)),
 }
 
-COLUMNS = CaseTemplate("columns", ((4, 6), 1, positions(5, below=6)), **BASIC)
+COLUMNS = CaseTemplate("columns", ((4, 6), 1, random_positions(5, below=6)), **SMOKE_IN_ALL_DTYPES)
 INNER = CaseTemplate(
-    "inner", ((3, 4, 5), -2, positions(6, below=4, dtype=Dtype.int32)), layout=strided, dtypes=Types.every
+    "inner", ((3, 4, 5), -2, random_positions(6, below=4, dtype=Dtype.int32)), layout=strided, dtypes=DtypeSelection.all
 )
 
 INDEX_SELECT = (
     COLUMNS,
-    INNER.but(result=transposed),
-    *by_turns(sized(SLICES, Types.widths), *UNLIKE, (transposed, strided)),
-    CaseTemplate("expanded", ((4, 3), 1, positions(5, below=3)), layout=expanded),
+    INNER.replace(result=transposed),
+    *cycle_layouts(sized(SLICES, DtypeSelection.one_per_size), *UNLIKE, (transposed, strided)),
+    CaseTemplate("expanded", ((4, 3), 1, random_positions(5, below=3)), layout=expanded),
 )
 
 INDEX_SELECT_BACKWARD = (
     COLUMNS,
-    INNER.but(result=strided),
-    *by_turns(sized(SLICES), *ALIKE),
-    *sums("grad", ((4, 6, 5), 1, positions(67, below=6)), ((2, 3), 1, OFTEN)),
+    INNER.replace(result=strided),
+    *cycle_layouts(sized(SLICES), *ALIKE),
+    *sums("grad", ((4, 6, 5), 1, random_positions(67, below=6)), ((2, 3), 1, OFTEN)),
 )
 
 INDEX_FILL = (
-    CaseTemplate("columns", ((4, 6), 1, literal([1, -1, 1])), **BASIC),
-    INNER.but(sizes=((3, 4, 5), -2, literal([0, -2], Dtype.int32)), result=transposed),
-    *by_turns([t for t in sized(SLICES) if t.label not in ("long", "reversed")], *UNLIKE),
+    CaseTemplate("columns", ((4, 6), 1, literal([1, -1, 1])), **SMOKE_IN_ALL_DTYPES),
+    INNER.replace(sizes=((3, 4, 5), -2, literal([0, -2], Dtype.int32)), result=transposed),
+    *cycle_layouts([t for t in sized(SLICES) if t.label not in ("long", "reversed")], *UNLIKE),
     CaseTemplate("negative", ((5, 2), 0, literal([-5, -2]))),
-    CaseTemplate("long", ((1031,), 0, positions(300, below=1031, low=-1031)), dtypes=Types.widths),
+    CaseTemplate(
+        "long", ((1031,), 0, random_positions(300, below=1031, low=-1031)), dtypes=DtypeSelection.one_per_size
+    ),
 )
 
 
@@ -87,7 +98,7 @@ def by_index(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def several(shape: Shape, dim: int) -> Selecting:
-    return shape, dim, positions(3, below=shape[dim])
+    return shape, dim, random_positions(3, below=shape[dim])
 
 
 ONE = {"of-number|length-one": ONE_PLACE}
@@ -145,8 +156,8 @@ RANGES: Mapping[str, tuple[Shape, int, int, int, int]] = {
 
 SOURCES: Mapping[str, tuple[Dtype, Domain, tuple[Dtype, ...]]] = {
     "from-float64": (Dtype.float64, normal(), (Dtype.float32, Dtype.float16)),
-    "from-float32": (Dtype.float32, between(-9, 9), (Dtype.int32, Dtype.int8)),
-    "from-int64": (Dtype.int64, whole(-99, 99), (Dtype.float32, Dtype.complex64)),
+    "from-float32": (Dtype.float32, uniform(-9, 9), (Dtype.int32, Dtype.int8)),
+    "from-int64": (Dtype.int64, integer_values(-99, 99), (Dtype.float32, Dtype.complex64)),
     "from-float-to-bool": (Dtype.float32, choice([0.0, 0.25, -3.0]), (Dtype.bool,)),
 }
 """Element type and domain of what is written, and the element types that it is converted to."""
@@ -159,12 +170,14 @@ def part(shape: Shape, dim: int, *numbers: int) -> Shape:
     return (*shape[:axis], *length, *shape[axis + 1 :])
 
 
-def parts(columns: Any, inner: Any, table: Mapping[str, Any], long: Types = Types.leading) -> list[CaseTemplate]:
+def parts(
+    columns: Any, inner: Any, table: Mapping[str, Any], long: DtypeSelection = DtypeSelection.leading
+) -> list[CaseTemplate]:
     """Templates of shapes and numbers that select a part; those of a table, its longest in several element types."""
     return [
-        CaseTemplate("columns", columns, **BASIC),
-        CaseTemplate("inner", inner, layout=transposed, result=strided, dtypes=Types.every),
-        *by_turns(sized(table, long), *UNLIKE),
+        CaseTemplate("columns", columns, **SMOKE_IN_ALL_DTYPES),
+        CaseTemplate("inner", inner, layout=transposed, result=strided, dtypes=DtypeSelection.all),
+        *cycle_layouts(sized(table, long), *UNLIKE),
     ]
 
 
@@ -196,7 +209,7 @@ def last_but_one(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
     return and_untried(templates, lambda shape, dim: (shape, dim, -2))
 
 
-SELECTING = last_but_one(parts(COLUMN, INNER_COLUMN, SINGLE, Types.widths))
+SELECTING = last_but_one(parts(COLUMN, INNER_COLUMN, SINGLE, DtypeSelection.one_per_size))
 
 register("diopiSelect", templates=SELECTING, derive=by_index_number)
 register("diopiSelectBackward", templates=last_but_one(SELECT), derive=by_index_number, weak=ALL_OF_IT)
@@ -217,7 +230,7 @@ def all_but_first(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
     return and_untried(templates, lambda shape, dim: (shape, dim, 1, shape[dim], 1))
 
 
-SLICING = all_but_first(parts(SOME_COLUMNS, INNER_RANGE, RANGES, Types.widths))
+SLICING = all_but_first(parts(SOME_COLUMNS, INNER_RANGE, RANGES, DtypeSelection.one_per_size))
 
 register("diopiSlice", templates=SLICING, derive=by_range)
 register("diopiSliceBackward", templates=all_but_first(SLICE), derive=by_range, weak=WHOLE_AXIS)

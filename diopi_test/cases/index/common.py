@@ -9,10 +9,10 @@ import numpy as np
 
 from diopi_proto.dtypes import complexes, floating, half
 from diopi_proto.types import Dtype
-from diopi_test.cases.axes import untried
-from diopi_test.cases.domains import between, choice, whole
+from diopi_test.cases.axes import untested_axes
+from diopi_test.cases.domains import choice, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.template import CaseTemplate, Types
+from diopi_test.cases.template import CaseTemplate, DtypeSelection
 from diopi_test.cases.tensors import literal
 
 FEW = (Dtype.float32, Dtype.bfloat16, Dtype.int64, Dtype.complex64)
@@ -21,15 +21,15 @@ FEW = (Dtype.float32, Dtype.bfloat16, Dtype.int64, Dtype.complex64)
 INEXACT = (*floating, *complexes)
 
 ALIKE = [(layout, layout) for layout in (contiguous, transposed, strided)]
-"""Layouts of arguments and result, for `by_turns`: the same one."""
+"""Layouts of arguments and result, for `cycle_layouts`: the same one."""
 
 UNLIKE = [(contiguous, transposed), (strided, contiguous)]
 """Different layouts of arguments and result."""
 
-SUMMANDS = whole(-3, 3)
+SUMMANDS = integer_values(-3, 3)
 """Numbers a few dozen of which have an exact sum in every floating type, whatever their order."""
 
-POSITIVE = between(0.7, 0.74)
+POSITIVE = uniform(0.7, 0.74)
 """Numbers that a running sum in half precision rounds to a half or to one, always the same way, then to nothing."""
 
 OFTEN = literal(np.resize([1, 1, 1, 0], 1100))
@@ -46,10 +46,11 @@ ALL_TRUE = "the mask is true everywhere"
 ALL_FALSE = "the mask is false everywhere"
 
 
-def sized(table: Mapping[str, Any], long: Types = Types.leading) -> list[CaseTemplate]:
+def sized(table: Mapping[str, Any], long: DtypeSelection = DtypeSelection.leading) -> list[CaseTemplate]:
     """A template for each row of a table of sizes by label; `long` are the element types of the row of this label."""
     return [
-        CaseTemplate(label, sizes, dtypes=long if label == "long" else Types.leading) for label, sizes in table.items()
+        CaseTemplate(label, sizes, dtypes=long if label == "long" else DtypeSelection.leading)
+        for label, sizes in table.items()
     ]
 
 
@@ -64,4 +65,4 @@ def sums(gradient: str, exact: Any, long: Any, dtypes: Sequence[Dtype] = half) -
 def and_untried(templates: Sequence[CaseTemplate], sizes: Callable[[tuple[int, ...], int], Any]) -> list[CaseTemplate]:
     """The templates, whose sizes begin with a shape and an axis, and those of the axes that none of them is along."""
     tried = {(len(template.sizes[0]), template.sizes[1]) for template in templates}
-    return [*templates, *(CaseTemplate(label, sizes(shape, axis)) for label, shape, axis in untried(tried))]
+    return [*templates, *(CaseTemplate(label, sizes(shape, axis)) for label, shape, axis in untested_axes(tried))]

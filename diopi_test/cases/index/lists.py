@@ -9,7 +9,7 @@ import numpy as np
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, anything, choice, normal, whole_range
+from diopi_test.cases.domains import Domain, any_value, choice, full_range, normal
 from diopi_test.cases.index.common import (
     ALIKE,
     ALL_TRUE,
@@ -25,47 +25,69 @@ from diopi_test.cases.index.common import (
 )
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.model import TensorSpec
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, by_turns, register, tensor, throughout
-from diopi_test.cases.tensors import arbitrary, constant, literal, no_position_twice, pattern, positions, truth
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    CaseTemplate,
+    DtypeSelection,
+    cycle_layouts,
+    register,
+    same_layout,
+    tensor,
+)
+from diopi_test.cases.tensors import (
+    arbitrary,
+    constant_mask,
+    distinct_positions,
+    literal,
+    mask_values,
+    periodic_mask,
+    random_positions,
+)
 
 Shape = tuple[int, ...]
 Indices = list[TensorSpec | None]
 
 INDEXING: Mapping[str, tuple[Shape, Indices]] = {
-    "pair": ((4, 5, 2), [positions(3, 1, below=4, low=-4), positions(4, below=5, low=-5)]),
-    "apart": ((4, 3, 5), [positions(3, below=4), None, positions(3, below=5, low=-5)]),
-    "apart-broadcast": ((4, 3, 5), [positions(2, 1, below=4), None, positions(3, below=5)]),
-    "inner-pair": ((2, 4, 5, 3), [None, positions(2, 3, below=4), positions(3, below=5, dtype=Dtype.int32)]),
-    "last-axis": ((2, 3, 4), [None, None, positions(5, below=4, low=-4, layout=strided)]),
-    "three": ((3, 4, 2), [positions(9, below=3), positions(9, below=4, low=-4), positions(1, below=2)]),
-    "matrix-of-indices": ((6, 2), [positions(4, 3, below=6, low=-6, layout=transposed)]),
-    "number": ((4, 3), [positions(below=4, low=-4)]),
-    "number-apart": ((2, 3, 4), [positions(below=2), None, positions(2, below=4)]),
+    "pair": ((4, 5, 2), [random_positions(3, 1, below=4, low=-4), random_positions(4, below=5, low=-5)]),
+    "apart": ((4, 3, 5), [random_positions(3, below=4), None, random_positions(3, below=5, low=-5)]),
+    "apart-broadcast": ((4, 3, 5), [random_positions(2, 1, below=4), None, random_positions(3, below=5)]),
+    "inner-pair": (
+        (2, 4, 5, 3),
+        [None, random_positions(2, 3, below=4), random_positions(3, below=5, dtype=Dtype.int32)],
+    ),
+    "last-axis": ((2, 3, 4), [None, None, random_positions(5, below=4, low=-4, layout=strided)]),
+    "three": (
+        (3, 4, 2),
+        [random_positions(9, below=3), random_positions(9, below=4, low=-4), random_positions(1, below=2)],
+    ),
+    "matrix-of-indices": ((6, 2), [random_positions(4, 3, below=6, low=-6, layout=transposed)]),
+    "number": ((4, 3), [random_positions(below=4, low=-4)]),
+    "number-apart": ((2, 3, 4), [random_positions(below=2), None, random_positions(2, below=4)]),
     "all-numbers": ((2, 3), [literal(-1), literal(2)]),
-    "cube": ((4, 4, 4), [positions(4, below=4), None, positions(4, below=4)]),
-    "no-indices": ((4, 3), [positions(0, below=4)]),
-    "no-columns": ((4, 0), [positions(2, below=4)]),
-    "rank-5": ((2, 3, 2, 4, 2), [None, positions(4, below=3), None, positions(4, below=4)]),
-    "long": ((257,), [positions(1031, below=257, low=-257)]),
-    "mask": ((4, 5, 3), [pattern(4, 5)]),
-    "mask-of-rows": ((7, 3), [pattern(7, every=2)]),
-    "mask-of-all": ((3, 4), [pattern(3, 4, layout=transposed)]),
-    "inner-mask": ((3, 5, 2), [None, pattern(5, every=2, layout=strided)]),
-    "mask-uint8": ((4, 5), [pattern(4, 5, every=2, dtype=Dtype.uint8)]),
-    "inner-mask-uint8": ((3, 4, 2), [None, pattern(4, every=2, dtype=Dtype.uint8)]),
-    "mask-and-index": ((2, 3, 4), [literal([[1, 0, 0], [0, 1, 1]], Dtype.bool), positions(3, below=4, low=-4)]),
+    "cube": ((4, 4, 4), [random_positions(4, below=4), None, random_positions(4, below=4)]),
+    "no-indices": ((4, 3), [random_positions(0, below=4)]),
+    "no-columns": ((4, 0), [random_positions(2, below=4)]),
+    "rank-5": ((2, 3, 2, 4, 2), [None, random_positions(4, below=3), None, random_positions(4, below=4)]),
+    "long": ((257,), [random_positions(1031, below=257, low=-257)]),
+    "mask": ((4, 5, 3), [periodic_mask(4, 5)]),
+    "mask-of-rows": ((7, 3), [periodic_mask(7, period=2)]),
+    "mask-of-all": ((3, 4), [periodic_mask(3, 4, layout=transposed)]),
+    "inner-mask": ((3, 5, 2), [None, periodic_mask(5, period=2, layout=strided)]),
+    "mask-uint8": ((4, 5), [periodic_mask(4, 5, period=2, dtype=Dtype.uint8)]),
+    "inner-mask-uint8": ((3, 4, 2), [None, periodic_mask(4, period=2, dtype=Dtype.uint8)]),
+    "mask-and-index": ((2, 3, 4), [literal([[1, 0, 0], [0, 1, 1]], Dtype.bool), random_positions(3, below=4, low=-4)]),
     "mask-index-apart": ((4, 3, 5), [literal([1, 0, 1, 1], Dtype.bool), None, literal([-2])]),
-    "mask-true": ((3, 2), [constant(True, 3)]),
-    "mask-false": ((3, 2), [constant(False, 3, 2)]),
+    "mask-true": ((3, 2), [constant_mask(True, 3)]),
+    "mask-false": ((3, 2), [constant_mask(False, 3, 2)]),
 }
 """Shapes of the input, and lists of index tensors and masks for it."""
 
-ROWS = CaseTemplate("rows", ((5, 4), [positions(6, below=5, low=-5)]), **BASIC)
+ROWS = CaseTemplate("rows", ((5, 4), [random_positions(6, below=5, low=-5)]), **SMOKE_IN_ALL_DTYPES)
 MIDDLE = CaseTemplate(
     "middle",
-    ((3, 4, 5), [None, positions(2, 3, below=4, dtype=Dtype.int32), None]),
+    ((3, 4, 5), [None, random_positions(2, 3, below=4, dtype=Dtype.int32), None]),
     layout=transposed,
-    dtypes=Types.every,
+    dtypes=DtypeSelection.all,
 )
 
 
@@ -75,7 +97,7 @@ def selected(shape: Shape, indices: Indices) -> Shape:
     def key(spec: TensorSpec | None) -> Any:
         if spec is None:
             return slice(None)
-        return truth(spec) if spec.dtype in (Dtype.bool, Dtype.uint8) else np.zeros(spec.shape, int)
+        return mask_values(spec) if spec.dtype in (Dtype.bool, Dtype.uint8) else np.zeros(spec.shape, int)
 
     return tuple(np.empty(shape)[tuple(key(spec) for spec in indices)].shape)
 
@@ -83,7 +105,7 @@ def selected(shape: Shape, indices: Indices) -> Shape:
 INDEX = (
     ROWS,
     MIDDLE,
-    *by_turns(sized(INDEXING, Types.widths), *((layout, contiguous) for layout, _ in ALIKE)),
+    *cycle_layouts(sized(INDEXING, DtypeSelection.one_per_size), *((layout, contiguous) for layout, _ in ALIKE)),
     *(CaseTemplate(f"{label}-few", INDEXING[label], layout=strided, dtypes=FEW[1:]) for label in ("mask", "apart")),
 )
 
@@ -97,10 +119,10 @@ register("diopiIndex", templates=INDEX, derive=reading)
 
 INDEX_BACKWARD = (
     ROWS,
-    MIDDLE.but(result=transposed),
-    CaseTemplate("mask-common", INDEXING["mask"], **throughout(strided), dtypes=Types.every),
-    *by_turns(sized(INDEXING), *ALIKE),
-    *sums("grad_output", ((6, 5), [positions(67, below=6)]), ((3, 2), [OFTEN]), floating),
+    MIDDLE.replace(result=transposed),
+    CaseTemplate("mask-common", INDEXING["mask"], **same_layout(strided), dtypes=DtypeSelection.all),
+    *cycle_layouts(sized(INDEXING), *ALIKE),
+    *sums("grad_output", ((6, 5), [random_positions(67, below=6)]), ((3, 2), [OFTEN]), floating),
 )
 
 
@@ -118,10 +140,10 @@ register("diopiIndexBackward", templates=INDEX_BACKWARD, derive=gradient, weak={
 PUT: Mapping[str, Any] = {"accumulate": False}
 ADD: Mapping[str, Any] = {"accumulate": True}
 
-ONCE: Indices = [no_position_twice(4, below=6)]
-REPEATED: Indices = [positions(9, below=4, low=-4)]
-NINE_OF_THREE: Indices = [positions(9, below=3)]
-COLUMNS: Indices = [None, no_position_twice(3, below=5)]
+ONCE: Indices = [distinct_positions(4, below=6)]
+REPEATED: Indices = [random_positions(9, below=4, low=-4)]
+NINE_OF_THREE: Indices = [random_positions(9, below=3)]
+COLUMNS: Indices = [None, distinct_positions(3, below=5)]
 
 
 def drawn(domain: Domain) -> Mapping[str, Domain]:
@@ -130,33 +152,39 @@ def drawn(domain: Domain) -> Mapping[str, Domain]:
 
 
 INDEX_PUT = (
-    CaseTemplate("put", ((6, 3), ONCE), PUT, **BASIC),
-    CaseTemplate("add", ((4, 3), REPEATED), ADD, **BASIC),
-    CaseTemplate("put-strided", ((4, 5), COLUMNS), PUT, **throughout(strided), dtypes=FEW),
+    CaseTemplate("put", ((6, 3), ONCE), PUT, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("add", ((4, 3), REPEATED), ADD, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("put-strided", ((4, 5), COLUMNS), PUT, **same_layout(strided), dtypes=FEW),
     CaseTemplate(
-        "put-int32", ((4, 5), [None, no_position_twice(3, below=5, dtype=Dtype.int32)]), PUT, **throughout(transposed)
+        "put-int32", ((4, 5), [None, distinct_positions(3, below=5, dtype=Dtype.int32)]), PUT, **same_layout(transposed)
     ),
     CaseTemplate(
-        "any-of-several", ((9, 3), [positions(7, below=9, low=-9)]), PUT, dtypes=(*FEW, Dtype.bool, Dtype.float64)
+        "any-of-several",
+        ((9, 3), [random_positions(7, below=9, low=-9)]),
+        PUT,
+        dtypes=(*FEW, Dtype.bool, Dtype.float64),
     ),
-    CaseTemplate("wrap", ((3, 2), NINE_OF_THREE), ADD, drawn(whole_range), dtypes=(Dtype.int8, Dtype.uint8)),
-    CaseTemplate("exact", ((6, 5), [positions(67, below=6)]), ADD, drawn(SUMMANDS), dtypes=INEXACT, exact=True),
+    CaseTemplate("wrap", ((3, 2), NINE_OF_THREE), ADD, drawn(full_range), dtypes=(Dtype.int8, Dtype.uint8)),
+    CaseTemplate("exact", ((6, 5), [random_positions(67, below=6)]), ADD, drawn(SUMMANDS), dtypes=INEXACT, exact=True),
     CaseTemplate("long-sum", ((3, 2), [OFTEN]), ADD, drawn(POSITIVE), dtypes=half),
     CaseTemplate("equal-sum", ((3, 2), [MOST_OFTEN]), ADD, drawn(choice([0.1, 0.3])), dtypes=(Dtype.float32,)),
     CaseTemplate("add-neighbours", ((3, 2), NINE_OF_THREE), ADD, drawn(LARGE), dtypes=(Dtype.int64,)),
-    *by_turns(
+    *cycle_layouts(
         [
-            *(template.but(f"{template.label}-add", ADD) for template in sized(INDEXING, Types.widths)),
-            *(t.but(f"{t.label}-put", PUT) for t in sized(INDEXING) if t.label.startswith(("mask", "no-"))),
+            *(
+                template.replace(f"{template.label}-add", ADD)
+                for template in sized(INDEXING, DtypeSelection.one_per_size)
+            ),
+            *(t.replace(f"{t.label}-put", PUT) for t in sized(INDEXING) if t.label.startswith(("mask", "no-"))),
         ],
         *ALIKE,
     ),
     CaseTemplate("one-for-all", ((4, 5), COLUMNS, ()), PUT),
-    CaseTemplate("one-of-vector-for-all", ((4, 5), [pattern(4, 5)], (1,)), PUT),
+    CaseTemplate("one-of-vector-for-all", ((4, 5), [periodic_mask(4, 5)], (1,)), PUT),
     CaseTemplate("row-for-all", ((6, 3), ONCE, (3,)), PUT),
     CaseTemplate("column-for-all", ((6, 3), ONCE, (4, 1)), PUT),
     CaseTemplate("add-one-for-all", ((4, 3), REPEATED, ()), ADD),
-    CaseTemplate("add-row-for-mask", ((4, 5, 3), [pattern(4, 5)], (3,)), ADD),
+    CaseTemplate("add-row-for-mask", ((4, 5, 3), [periodic_mask(4, 5)], (3,)), ADD),
     CaseTemplate("add-row-for-all", ((4, 3), REPEATED, (3,)), ADD),
 )
 """Sizes are the shape of the input, the indices, and the shape of the values, by default that of what is selected."""
@@ -164,7 +192,7 @@ INDEX_PUT = (
 
 def writing(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     shape, indices, *values = template.sizes
-    domain = normal() if template.arguments["accumulate"] else anything
+    domain = normal() if template.arguments["accumulate"] else any_value
     written = values[0] if values else selected(shape, indices)
     return {
         "input": tensor(*shape, domain=domain, layout=template.layout),

@@ -12,69 +12,81 @@ import numpy as np
 from diopi_proto.dtypes import complexes, floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, anything, choice, normal, with_zeros
+from diopi_test.cases.domains import Domain, any_value, choice, half_zeros, normal
 from diopi_test.cases.index.common import ALL_FALSE, ALL_TRUE, FEW, UNLIKE, sized, sums
 from diopi_test.cases.index.values import conversions, with_value
 from diopi_test.cases.layouts import contiguous, expanded, strided, transposed
 from diopi_test.cases.model import Case, TensorSpec, cases_for
-from diopi_test.cases.template import BASIC, CaseTemplate, Derive, Types, by_turns, expand, register, tensor, throughout
-from diopi_test.cases.tensors import arbitrary, constant, literal, one_tensor, pattern, truth
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    CaseTemplate,
+    Derive,
+    DtypeSelection,
+    cycle_layouts,
+    expand,
+    register,
+    same_layout,
+    tensor,
+)
+from diopi_test.cases.tensors import arbitrary, constant_mask, derive_single_tensor, literal, mask_values, periodic_mask
 
 Masking = tuple[tuple[int, ...], TensorSpec]
 """Shape of the input, and the mask."""
 
 FITTING: Mapping[str, Masking] = {
-    "row": ((4, 6), pattern(6, every=2)),
-    "column": ((4, 6), pattern(4, 1, every=2)),
-    "number": ((3, 4), constant(True)),
-    "of-number": ((), constant(True)),
-    "of-number-false": ((), constant(False)),
-    "false": ((3, 4), constant(False, 3, 4)),
-    "true": ((3, 4), constant(True, 3, 4)),
-    "empty": ((0, 3), constant(True, 0, 3)),
-    "empty-by-row": ((0, 3), constant(True, 3)),
-    "strided-mask": ((5, 3), pattern(5, 3, layout=strided)),
-    "transposed-mask": ((5, 3), pattern(5, 3, layout=transposed)),
-    "inner": ((3, 4, 2), pattern(4, 1, every=2)),
-    "rank-5": ((2, 1, 3, 2, 2), pattern(2, 1, 3, 2, 2)),
-    "long": ((1031,), pattern(1031)),
+    "row": ((4, 6), periodic_mask(6, period=2)),
+    "column": ((4, 6), periodic_mask(4, 1, period=2)),
+    "number": ((3, 4), constant_mask(True)),
+    "of-number": ((), constant_mask(True)),
+    "of-number-false": ((), constant_mask(False)),
+    "false": ((3, 4), constant_mask(False, 3, 4)),
+    "true": ((3, 4), constant_mask(True, 3, 4)),
+    "empty": ((0, 3), constant_mask(True, 0, 3)),
+    "empty-by-row": ((0, 3), constant_mask(True, 3)),
+    "strided-mask": ((5, 3), periodic_mask(5, 3, layout=strided)),
+    "transposed-mask": ((5, 3), periodic_mask(5, 3, layout=transposed)),
+    "inner": ((3, 4, 2), periodic_mask(4, 1, period=2)),
+    "rank-5": ((2, 1, 3, 2, 2), periodic_mask(2, 1, 3, 2, 2)),
+    "long": ((1031,), periodic_mask(1031)),
     "irregular": ((4099,), literal(np.arange(4099) ** 2 % 101 < 40, Dtype.bool)),
 }
 """Masks that fit an input as it is."""
 
 SPREADING: Mapping[str, Masking] = {
-    "input-row": ((3,), pattern(4, 3, every=2)),
-    "input-column": ((4, 1), pattern(4, 3, every=2)),
-    "input-number": ((), pattern(2, 3, every=2)),
-    "outer": ((4, 1), pattern(1, 5, every=2)),
-    "to-no-rows": ((3,), constant(True, 0, 3)),
+    "input-row": ((3,), periodic_mask(4, 3, period=2)),
+    "input-column": ((4, 1), periodic_mask(4, 3, period=2)),
+    "input-number": ((), periodic_mask(2, 3, period=2)),
+    "outer": ((4, 1), periodic_mask(1, 5, period=2)),
+    "to-no-rows": ((3,), constant_mask(True, 0, 3)),
 }
 """Masks along which the input is broadcast."""
 
 UNMASKED = {"(of-)?number-false|false": ALL_FALSE, "(of-)?number|true": ALL_TRUE}
 
-PLAIN: Masking = ((4, 6), pattern(4, 6))
-HALF = pattern(4, 5, every=2)
+PLAIN: Masking = ((4, 6), periodic_mask(4, 6))
+HALF = periodic_mask(4, 5, period=2)
 
 MASKED = (
-    CaseTemplate("plain", PLAIN, **BASIC),
+    CaseTemplate("plain", PLAIN, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "cube",
-        ((3, 4, 2), pattern(3, 4, 2, every=2, layout=strided)),
+        ((3, 4, 2), periodic_mask(3, 4, 2, period=2, layout=strided)),
         layout=transposed,
         result=strided,
-        dtypes=Types.every,
+        dtypes=DtypeSelection.all,
     ),
-    *by_turns([*sized(FITTING, Types.widths), *(t.but(inplace=False) for t in sized(SPREADING))], *UNLIKE),
+    *cycle_layouts(
+        [*sized(FITTING, DtypeSelection.one_per_size), *(t.replace(inplace=False) for t in sized(SPREADING))], *UNLIKE
+    ),
 )
 
 
-def masking(domain: Domain = anything) -> Derive:
+def masking(domain: Domain = any_value) -> Derive:
     """Derives arguments from the shape of the input, the mask, and the shape of the source."""
 
     def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         shape, mask, *source = template.sizes
-        count = int(np.broadcast_to(truth(mask), np.broadcast_shapes(shape, mask.shape)).sum())
+        count = int(np.broadcast_to(mask_values(mask), np.broadcast_shapes(shape, mask.shape)).sum())
         return {
             "grad_output": tensor(count, layout=template.layout),
             "input": tensor(*shape, domain=domain, layout=template.layout),
@@ -97,13 +109,13 @@ MASKED_SCATTER = (
     CaseTemplate("from-transposed-matrix", (*PLAIN, (4, 3)), layout=transposed, dtypes=FEW),
     CaseTemplate("from-strided-cube", (*PLAIN, (2, 3, 2)), layout=strided),
     CaseTemplate("from-number", ((2, 3), literal([[0, 0, 0], [0, 1, 0]], Dtype.bool), ())),
-    CaseTemplate("from-nothing", ((2, 3), constant(False, 2, 3), (0,))),
+    CaseTemplate("from-nothing", ((2, 3), constant_mask(False, 2, 3), (0,))),
 )
 
 register("diopiMaskedScatter", templates=MASKED_SCATTER, derive=masking(), weak=UNMASKED)
 register(
     "diopiMaskedSelect",
-    templates=[template.but(result=contiguous) for template in MASKED],  # which the callee makes
+    templates=[template.replace(result=contiguous) for template in MASKED],  # which the callee makes
     derive=masking(),
     weak={"input-number": "all elements are the one of the input"},
 )
@@ -121,8 +133,8 @@ def _unequally_often(rows: int) -> TensorSpec:
 
 MASKED_SELECT_BACKWARD = (
     *MASKED,
-    *(CaseTemplate(f"{label}-all", SPREADING[label], dtypes=Types.every) for label in ("input-row", "outer")),
-    *sums("grad_output", ((3, 1, 5), pattern(3, 67, 5, every=2)), ((3,), _unequally_often(1100))),
+    *(CaseTemplate(f"{label}-all", SPREADING[label], dtypes=DtypeSelection.all) for label in ("input-row", "outer")),
+    *sums("grad_output", ((3, 1, 5), periodic_mask(3, 67, 5, period=2)), ((3,), _unequally_often(1100))),
     CaseTemplate("equal-sum", ((3,), _unequally_often(4000)), domains={"grad_output": choice([0.1, 0.3])}),
 )
 
@@ -146,27 +158,31 @@ MIXED = (
 """Element types of the two tensors that are chosen between."""
 
 MATRIX = (HALF, (4, 5), (4, 5))
-BYTES = pattern(4, 5, every=2, dtype=Dtype.uint8)
+BYTES = periodic_mask(4, 5, period=2, dtype=Dtype.uint8)
 
 WHERE = (
-    CaseTemplate("matrix", MATRIX, **BASIC),
+    CaseTemplate("matrix", MATRIX, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
-        "three-ways", (pattern(3, 1, every=2), (4, 1, 1), (2,)), layout=transposed, result=strided, dtypes=Types.every
+        "three-ways",
+        (periodic_mask(3, 1, period=2), (4, 1, 1), (2,)),
+        layout=transposed,
+        result=strided,
+        dtypes=DtypeSelection.all,
     ),
     CaseTemplate("uint8", (BYTES, (4, 5), (4, 5)), dtypes=FEW),
     CaseTemplate("uint8-strided", (replace(BYTES, layout=strided), (4, 5), (4, 5)), layout=strided, result=transposed),
-    CaseTemplate("condition-row", (pattern(5, every=2), (4, 5), (4, 5)), layout=strided),
+    CaseTemplate("condition-row", (periodic_mask(5, period=2), (4, 5), (4, 5)), layout=strided),
     CaseTemplate("number-input", (HALF, (), (4, 5))),
     CaseTemplate("number-other", (HALF, (4, 5), ())),
-    CaseTemplate("number-condition", (constant(True), (3, 4), (3, 4))),
-    CaseTemplate("number-condition-false", (constant(False), (3, 4), (3, 4))),
-    CaseTemplate("all-numbers", (constant(False), (), ())),
-    CaseTemplate("all-true", (constant(True, 3, 4), (3, 4), (4,))),
-    CaseTemplate("empty", (constant(True, 0, 3), (0, 3), (3,))),
-    CaseTemplate("transposed", (pattern(6, 4, layout=transposed), (6, 4), (6, 4)), **throughout(transposed)),
+    CaseTemplate("number-condition", (constant_mask(True), (3, 4), (3, 4))),
+    CaseTemplate("number-condition-false", (constant_mask(False), (3, 4), (3, 4))),
+    CaseTemplate("all-numbers", (constant_mask(False), (), ())),
+    CaseTemplate("all-true", (constant_mask(True, 3, 4), (3, 4), (4,))),
+    CaseTemplate("empty", (constant_mask(True, 0, 3), (0, 3), (3,))),
+    CaseTemplate("transposed", (periodic_mask(6, 4, layout=transposed), (6, 4), (6, 4)), **same_layout(transposed)),
     CaseTemplate("expanded", MATRIX, layout=expanded),
-    CaseTemplate("rank-5", (pattern(2, 1, 3, 1, 2, every=2), (2, 1, 1, 2, 2), (3, 2, 2))),
-    CaseTemplate("long", (pattern(1031, every=2), (1031,), (1031,)), dtypes=Types.widths),
+    CaseTemplate("rank-5", (periodic_mask(2, 1, 3, 1, 2, period=2), (2, 1, 1, 2, 2), (3, 2, 2))),
+    CaseTemplate("long", (periodic_mask(1031, period=2), (1031,), (1031,)), dtypes=DtypeSelection.one_per_size),
     *(
         CaseTemplate(
             f"and-{two.name}", MATRIX, {"input": tensor(4, 5), "other": tensor(4, 5, dtype=two)}, dtypes=(one,)
@@ -191,9 +207,9 @@ register(
 )
 
 NONZERO = (
-    CaseTemplate("matrix", (5, 4), **BASIC),
-    CaseTemplate("cube", (3, 2, 4), layout=transposed, dtypes=Types.every),
-    CaseTemplate("vector", (9,), layout=strided, dtypes=Types.every),
+    CaseTemplate("matrix", (5, 4), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("cube", (3, 2, 4), layout=transposed, dtypes=DtypeSelection.all),
+    CaseTemplate("vector", (9,), layout=strided, dtypes=DtypeSelection.all),
     CaseTemplate("number", (), domains={"input": choice([1])}, dtypes=(Dtype.float32, Dtype.bool)),
     CaseTemplate("number-zero", (), domains={"input": choice([0])}),
     CaseTemplate("zeros", (3, 4), domains={"input": choice([0.0, -0.0])}),
@@ -214,4 +230,4 @@ NONZERO = (
     CaseTemplate("very-long", (5, 823)),
 )
 
-register("diopiNonzero", templates=NONZERO, derive=one_tensor(with_zeros))
+register("diopiNonzero", templates=NONZERO, derive=derive_single_tensor(half_zeros))

@@ -12,12 +12,21 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, choice, whole
+from diopi_test.cases.domains import Domain, choice, integer_values
 from diopi_test.cases.index.common import OFTEN, SUMMANDS, UNLIKE, sized, sums
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.model import TensorSpec
-from diopi_test.cases.template import BASIC, ByDtype, CaseTemplate, Types, by_turns, register, tensor, throughout
-from diopi_test.cases.tensors import arbitrary, literal, one_tensor
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    ByDtype,
+    CaseTemplate,
+    DtypeSelection,
+    cycle_layouts,
+    register,
+    same_layout,
+    tensor,
+)
+from diopi_test.cases.tensors import arbitrary, derive_single_tensor, literal
 
 I32 = Dtype.int32
 
@@ -49,21 +58,21 @@ IN_POWERS = ((5, 6), literal([0, 1, 2, 1, 3, 3, 0, 3, 3]))
 SCALED: Mapping[str, Any] = {"scale_grad_byfreq": True}
 
 COMMON = (
-    CaseTemplate("vector", LOOKUP, **BASIC),
+    CaseTemplate("vector", LOOKUP, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "int32",
         ((5, 3), rows_of(2, 3, dtype=I32, layout=transposed)),
         {"padding_idx": 2},
         layout=transposed,
         result=strided,
-        dtypes=Types.every,
+        dtypes=DtypeSelection.all,
     ),
     CaseTemplate("sparse", LOOKUP, {"padding_idx": 4, "sparse": True}),
 )
 
 EMBEDDING = (
     *COMMON,
-    *by_turns(sized(TABLES, Types.widths), *UNLIKE),
+    *cycle_layouts(sized(TABLES, DtypeSelection.one_per_size), *UNLIKE),
     CaseTemplate("padding", LOOKUP, {"padding_idx": 0}),
     CaseTemplate("scaled", LOOKUP, SCALED),
 )
@@ -76,8 +85,8 @@ def scaled(label: str, **about: Any) -> CaseTemplate:
 
 EMBEDDING_BACKWARD = (
     *COMMON,
-    *by_turns(sized(TABLES), *UNLIKE),
-    CaseTemplate("scaled", UNUSED, {"padding_idx": 4, **SCALED}, dtypes=Types.every),
+    *cycle_layouts(sized(TABLES), *UNLIKE),
+    CaseTemplate("scaled", UNUSED, {"padding_idx": 4, **SCALED}, dtypes=DtypeSelection.all),
     scaled("matrix-of-indices"),
     scaled("no-indices", layout=transposed),
     scaled("long", layout=strided),
@@ -123,9 +132,9 @@ JUST_SHORT_ENOUGH = ByDtype(lambda dtype: literal(np.array([[3, -4, 0], [0, 0, -
 """Rows whose Euclidean norms are 5/256, exactly, or less."""
 
 RENORM = (
-    renorm("euclidean", *SOME, 1.0, **BASIC),
-    renorm("absolute", *SOME, 1.5, 1.0, layout=transposed, dtypes=Types.every),
-    renorm("largest", *SOME, 0.5, inf, layout=strided, dtypes=Types.every),
+    renorm("euclidean", *SOME, 1.0, **SMOKE_IN_ALL_DTYPES),
+    renorm("absolute", *SOME, 1.5, 1.0, layout=transposed, dtypes=DtypeSelection.all),
+    renorm("largest", *SOME, 0.5, inf, layout=strided, dtypes=DtypeSelection.all),
     renorm("cubic", *SOME, 1.0, 3.0),
     renorm("root", *SOME, 20.0, 0.5),
     renorm("matrix-of-indices", 6, 3, literal(PAIRS, I32, transposed), 1.0),
@@ -135,10 +144,10 @@ RENORM = (
     renorm("long", 60, 17, rows_of(115, rows=60), 3.0),
     renorm("one-column", 6, 1, literal([5, 0, 2]), 1.0),
     # nothing is too long, or nothing is named: the table stays bit for bit
-    renorm("just-short-enough", 3, 3, literal([0, 1, 2]), 5 / 256, dtypes=floating, exact=True).but(
+    renorm("just-short-enough", 3, 3, literal([0, 1, 2]), 5 / 256, dtypes=floating, exact=True).replace(
         arguments={"inout": JUST_SHORT_ENOUGH}
     ),
-    renorm("short-enough", *SOME, 1e4, dtypes=Types.every, exact=True),
+    renorm("short-enough", *SOME, 1e4, dtypes=DtypeSelection.all, exact=True),
     renorm("no-indices", 6, 4, rows_of(0), 1.0, exact=True),
     renorm("only-short-ones-named", 6, 4, literal([0, 2, 4]), 1.0, exact=True),
     *(renorm(f"order-{p}", *SOME, 0.05 if p < 0 else 1.0, p) for p in (-0.5, 0.25, 1.5, 2.5, 4.0, 6.0)),
@@ -167,16 +176,16 @@ register("diopiEmbeddingRenorm_", templates=RENORM, derive=unlike_rows, weak=SHO
 AS_NEEDED: Mapping[str, Any] = {"num_classes": -1}
 
 ONE_HOT = (
-    CaseTemplate("vector", (7,), {"num_classes": 5}, **BASIC),
-    CaseTemplate("as-many-as-needed", (9,), AS_NEEDED, **BASIC),
-    CaseTemplate("more", (3, 4), {"num_classes": 8}, **throughout(transposed), dtypes=Types.every),
-    CaseTemplate("matrix-as-needed", (3, 4), AS_NEEDED, **throughout(strided), dtypes=Types.every),
-    CaseTemplate("number", (), {"num_classes": 5}, dtypes=Types.every),
-    CaseTemplate("none", (0,), {"num_classes": 4}, dtypes=Types.every),
-    CaseTemplate("cube", (2, 3, 2), {"num_classes": 6}, dtypes=Types.every),
-    CaseTemplate("long", (131,), {"num_classes": 7}, dtypes=Types.every),
+    CaseTemplate("vector", (7,), {"num_classes": 5}, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("as-many-as-needed", (9,), AS_NEEDED, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("more", (3, 4), {"num_classes": 8}, **same_layout(transposed), dtypes=DtypeSelection.all),
+    CaseTemplate("matrix-as-needed", (3, 4), AS_NEEDED, **same_layout(strided), dtypes=DtypeSelection.all),
+    CaseTemplate("number", (), {"num_classes": 5}, dtypes=DtypeSelection.all),
+    CaseTemplate("none", (0,), {"num_classes": 4}, dtypes=DtypeSelection.all),
+    CaseTemplate("cube", (2, 3, 2), {"num_classes": 6}, dtypes=DtypeSelection.all),
+    CaseTemplate("long", (131,), {"num_classes": 7}, dtypes=DtypeSelection.all),
     CaseTemplate("one-class", (), {"input": literal([0, 0, 0]), "num_classes": 1}, dtypes=(Dtype.int64,)),
     CaseTemplate("zeros-as-needed", (), {"input": literal([0, 0]), **AS_NEEDED}, dtypes=(Dtype.int64,)),
 )
 
-register("diopiOneHot", templates=ONE_HOT, derive=one_tensor(whole(0, 4)))
+register("diopiOneHot", templates=ONE_HOT, derive=derive_single_tensor(integer_values(0, 4)))

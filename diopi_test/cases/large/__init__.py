@@ -1,10 +1,10 @@
 """Cases of the sizes that models have, chosen to be hostile: more than 2^16 elements, and a multiple of nothing.
 
-One module a family, of the family's name. Element-wise functions have theirs derived from small ones (`stretched`);
-of others, tables say what is called. Inputs are drawn again in each run, so a case may be as large as its results
-allow: the level is to stay below 1 GB.
+Each family has one module. Large cases of element-wise functions are derived from small cases (`register_stretched`);
+the other functions have tables of calls. Every run draws the inputs again, so only the results limit how large a case
+can be: the stored level must stay below 1 GB.
 """
 
-from diopi_test.cases.large.makers import large_cases, why_small
+from diopi_test.cases.large.makers import large_cases, reason_without_large
 
-__all__ = ["large_cases", "why_small"]
+__all__ = ["large_cases", "reason_without_large"]

@@ -2,32 +2,34 @@
 
 from diopi_proto.interface import prototypes
 from diopi_proto.types import Dtype
-from diopi_test.cases.large.makers import At, grown, like, stretched
+from diopi_test.cases.large.makers import PlacedShape, grow, register_grown, register_stretched
 from diopi_test.cases.layouts import strides
 
 _OWN = ("diopiEqual", "diopiForeach")
 
-stretched(
+register_stretched(
     *(
         name
         for name, one in prototypes().items()
         if one.family == "arithmetic" and one.elementwise and name == one.base and not name.startswith(_OWN)
     )
 )
-grown(
+register_grown(
     "diopiEqual",
     cases=[
-        like("same-matrix", "same", input=(263, 257)),
-        like("same-matrix", "same-half", Dtype.float16, input=At((70_001,), strides(3))),
-        like("last-long", "last-differs", input=(70_001,)),
+        grow("same-matrix", "same", input=(263, 257)),
+        grow("same-matrix", "same-half", Dtype.float16, input=PlacedShape((70_001,), strides(3))),
+        grow("last-long", "last-differs", input=(70_001,)),
     ],
 )
-grown(
+register_grown(
     "diopiForeachaddScalar",
     "diopiForeachmulScalar",
     "diopiForeachmulTensor",
     cases=[
-        like("three", "models", inputs=[(263, 257), (4097,), (1, 3, 1, 5)]),
-        like("three", "far-apart", Dtype.float16, inputs=[(509,), At((131, 511), strides(1031, 2)), (65_537,)]),
+        grow("three", "models", inputs=[(263, 257), (4097,), (1, 3, 1, 5)]),
+        grow(
+            "three", "far-apart", Dtype.float16, inputs=[(509,), PlacedShape((131, 511), strides(1031, 2)), (65_537,)]
+        ),
     ],
 )

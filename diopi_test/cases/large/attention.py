@@ -24,12 +24,12 @@ from diopi_test.cases.template import CaseTemplate, Derive, expand
 F16, BF16, F32, F64 = floating
 
 
-def large(*names: str, templates: Sequence[CaseTemplate], derive: Derive) -> None:
+def register_large(*names: str, templates: Sequence[CaseTemplate], derive: Derive) -> None:
     """Make these templates the large cases of these functions."""
     cases_for(*names, level=LARGE)(lambda prototype: expand(prototype, templates, derive))
 
 
-large(
+register_large(
     "diopiRotaryEmbedding",
     templates=(
         turned("rows", (3, 517, 7, 66), 517, 1, 33),
@@ -37,12 +37,12 @@ large(
     ),
     derive=of_turned,
 )
-large("diopiRotaryEmbeddingV2", templates=(both("tokens", (1031, 396), (1031, 132), 66),), derive=of_both)
-large(
+register_large("diopiRotaryEmbeddingV2", templates=(both("tokens", (1031, 396), (1031, 132), 66),), derive=of_both)
+register_large(
     "diopiRMSNorm",
     "diopiRMSNormBackward",
     templates=[
-        t.but(results={name: ResultOverride() for name in ("inv_rms", "grad_weight", "grad_bias")})
+        t.replace(results={name: ResultOverride() for name in ("inv_rms", "grad_weight", "grad_bias")})
         for t in (
             normed("rows", (257, 4099)),
             normed("many-rows", (70_001, 3)),
@@ -51,7 +51,7 @@ large(
     ],
     derive=of_normed,
 )
-large(
+register_large(
     "diopiScaledMaskedSoftmax",
     "diopiScaledMaskedSoftmaxBackward",
     templates=(
@@ -77,30 +77,32 @@ RAGGED_HEADS = ragged(
 )
 
 for _gradient in ("", "Backward"):
-    large(f"diopiFlashAttention{_gradient}", templates=(LONG, MANY_HEADS, GROUPED), derive=of_flash)
-    large(f"diopiFlashAttentionVarLen{_gradient}", templates=(RAGGED, RAGGED_HEADS), derive=of_flash_var_len)
-    large(
+    register_large(f"diopiFlashAttention{_gradient}", templates=(LONG, MANY_HEADS, GROUPED), derive=of_flash)
+    register_large(f"diopiFlashAttentionVarLen{_gradient}", templates=(RAGGED, RAGGED_HEADS), derive=of_flash_var_len)
+    register_large(
         f"diopiMultiHeadAttention{_gradient}",
         templates=[
-            t.but(results={"debug_attn_mask": None}, key_heads=t.sizes.heads, batch=1) for t in (LONG, MANY_HEADS)
+            t.replace(results={"debug_attn_mask": None}, key_heads=t.sizes.heads, batch=1) for t in (LONG, MANY_HEADS)
         ],
         derive=of_multi_head,
     )
-    large(
+    register_large(
         f"diopiMultiHeadAttentionVarLen{_gradient}",
-        templates=[t.but(results={"debug_attn_mask": None}, key_heads=t.sizes.heads) for t in (RAGGED, RAGGED_HEADS)],
+        templates=[
+            t.replace(results={"debug_attn_mask": None}, key_heads=t.sizes.heads) for t in (RAGGED, RAGGED_HEADS)
+        ],
         derive=of_multi_head_var_len,
     )
-    large(
+    register_large(
         f"diopiCustomizedFlashAttention{_gradient}",
         templates=(
-            LONG.but(mask="triangle"),
-            MANY_HEADS.but(sizes=replace(MANY_HEADS.sizes, mask="triangle", layout="SBH")),
+            LONG.replace(mask="triangle"),
+            MANY_HEADS.replace(sizes=replace(MANY_HEADS.sizes, mask="triangle", layout="SBH")),
         ),
         derive=of_customized,
     )
-    large(
+    register_large(
         f"diopiCustomizedFlashAttentionVarLen{_gradient}",
-        templates=(RAGGED.but(mask="triangle", keys=RAGGED.sizes.queries), RAGGED_HEADS.but(mask="some")),
+        templates=(RAGGED.replace(mask="triangle", keys=RAGGED.sizes.queries), RAGGED_HEADS.replace(mask="some")),
         derive=of_customized_var_len,
     )

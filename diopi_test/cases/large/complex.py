@@ -1,5 +1,5 @@
 """Large cases of complex numbers and their parts."""
 
-from diopi_test.cases.large.makers import stretched
+from diopi_test.cases.large.makers import register_stretched
 
-stretched("diopiComplex", "diopiPolar", "diopiConj", "diopiReal", "diopiImag")
+register_stretched("diopiComplex", "diopiPolar", "diopiConj", "diopiReal", "diopiImag")

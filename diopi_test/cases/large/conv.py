@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.conv import conv, convolution_cases
-from diopi_test.cases.large.makers import LARGE, At, grown, like
+from diopi_test.cases.large.makers import LARGE, PlacedShape, grow, register_grown
 from diopi_test.cases.layouts import channels_last, strides
 from diopi_test.cases.model import Case, cases_for
 
@@ -42,23 +42,23 @@ def convolutions(prototype: Prototype) -> Iterator[Case]:
 
 PATCHES = {"kernel_size": (3, 5), "stride": (1, 2), "padding": (1, 2)}
 
-grown(
+register_grown(
     "diopiIm2Col",
     cases=[
-        like("plain", "images", input=(2, 7, 67, 41), **PATCHES),
-        like(
+        grow("plain", "images", input=(2, 7, 67, 41), **PATCHES),
+        grow(
             "plain",
             "half-far-apart",
             Dtype.float16,
-            input=At((2, 3, 67, 71), strides(100_003, 20_011, 263, 2)),
+            input=PlacedShape((2, 3, 67, 71), strides(100_003, 20_011, 263, 2)),
             **PATCHES,
         ),
     ],
 )
-grown(
+register_grown(
     "diopiCol2Im",
     cases=[
-        like("plain", "images", input=(2, 7 * 15, 67 * 21), output_size=(67, 41), **PATCHES),
-        like("plain", "half", Dtype.float16, input=(2, 3 * 15, 67 * 36), output_size=(67, 71), **PATCHES),
+        grow("plain", "images", input=(2, 7 * 15, 67 * 21), output_size=(67, 41), **PATCHES),
+        grow("plain", "half", Dtype.float16, input=(2, 3 * 15, 67 * 36), output_size=(67, 71), **PATCHES),
     ],
 )

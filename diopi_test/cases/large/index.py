@@ -4,82 +4,90 @@ from typing import Any
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.index.tables import rows_of_unlike_norms
-from diopi_test.cases.large.makers import HUGE_ROWS, At, grown, like
+from diopi_test.cases.large.makers import HUGE_ROWS, PlacedShape, grow, register_grown
 from diopi_test.cases.layouts import strides
 from diopi_test.cases.template import tensor
-from diopi_test.cases.tensors import no_position_twice, pattern, positions, truth
+from diopi_test.cases.tensors import distinct_positions, mask_values, periodic_mask, random_positions
 
 HALF = Dtype.float16
 FAR = strides(4099, 3)
 
-TOKENS = positions(11, 509, below=32_003)
-MASK = pattern(263, 257)
-CHOSEN = int(truth(MASK).sum())
+TOKENS = random_positions(11, 509, below=32_003)
+MASK = periodic_mask(263, 257)
+CHOSEN = int(mask_values(MASK).sum())
 
-grown(
+register_grown(
     "diopiEmbedding",
     cases=[
-        like("vector", "vocabulary", weight=(32_003, 13), indices=TOKENS),
-        like("vector", "half-long", HALF, weight=At((4097, 67), FAR), indices=positions(1031, below=4097)),
+        grow("vector", "vocabulary", weight=(32_003, 13), indices=TOKENS),
+        grow(
+            "vector", "half-long", HALF, weight=PlacedShape((4097, 67), FAR), indices=random_positions(1031, below=4097)
+        ),
     ],
 )
-grown(
+register_grown(
     "diopiEmbeddingBackward",
     cases=[
-        like("vector", "vocabulary", grad=(11, 509, 13), indices=TOKENS, num_weights=32_003),
-        like("vector", "crowded", HALF, grad=(1031, 67), indices=positions(1031, below=67), num_weights=67),
+        grow("vector", "vocabulary", grad=(11, 509, 13), indices=TOKENS, num_weights=32_003),
+        grow("vector", "crowded", HALF, grad=(1031, 67), indices=random_positions(1031, below=67), num_weights=67),
     ],
 )
-grown(
+register_grown(
     "diopiEmbeddingRenorm_",
     cases=[
-        like(
+        grow(
             "euclidean",
             "vocabulary",
             inout=tensor(32_003, 3, domain=rows_of_unlike_norms((32_003, 3))),
-            indices=positions(4099, below=32_003),
+            indices=random_positions(4099, below=32_003),
         )
     ],
 )
-grown(
+register_grown(
     "diopiOneHot",
     cases=[
-        like("vector", "classes", input=positions(67, below=1031), num_classes=1031),
-        like("vector", "many", input=positions(70_001, below=3), num_classes=3),
+        grow("vector", "classes", input=random_positions(67, below=1031), num_classes=1031),
+        grow("vector", "many", input=random_positions(70_001, below=3), num_classes=3),
     ],
 )
-grown(
+register_grown(
     "diopiIndex",
     cases=[
-        like("rows", "rows", input=(32_003, 3), indices=[positions(32_005, below=32_003)]),
-        like("rows", "half-far-apart", HALF, input=At((131, 517), FAR), indices=[positions(263, below=131)]),
+        grow("rows", "rows", input=(32_003, 3), indices=[random_positions(32_005, below=32_003)]),
+        grow(
+            "rows",
+            "half-far-apart",
+            HALF,
+            input=PlacedShape((131, 517), FAR),
+            indices=[random_positions(263, below=131)],
+        ),
     ],
 )
-grown(
+register_grown(
     "diopiIndexBackward",
     cases=[
-        like(
+        grow(
             "rows",
             "rows",
             zeros_like_input=(32_003, 3),
-            indices=[positions(32_005, below=32_003)],
+            indices=[random_positions(32_005, below=32_003)],
             grad_output=(32_005, 3),
         ),
-        like(
+        grow(
             "rows",
             "crowded",
             HALF,
             zeros_like_input=(131, 67),
-            indices=[positions(1031, below=131)],
+            indices=[random_positions(1031, below=131)],
             grad_output=(1031, 67),
         ),
     ],
 )
-grown(
+register_grown(
     "diopiIndexPut",
     cases=[
-        like("put", "rows", input=(32_003, 3), values=(4097, 3), indices=[no_position_twice(4097, below=32_003)]),
-        like("put", "half", HALF, input=(131, 517), values=(67, 517), indices=[no_position_twice(67, below=131)]),
+        grow("put", "rows", input=(32_003, 3), values=(4097, 3), indices=[distinct_positions(4097, below=32_003)]),
+        grow("put", "half", HALF, input=(131, 517), values=(67, 517), indices=[distinct_positions(67, below=131)]),
     ],
 )
 ALONG = (
@@ -96,96 +104,110 @@ def _with(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:
 
 def _index(shape: tuple[int, ...], axis: int, length: int) -> Any:
     """As many positions in every slice along the axis, none of them twice."""
-    return no_position_twice(*_with(shape, axis, min(length, shape[axis])), below=shape[axis], axis=axis)
+    return distinct_positions(*_with(shape, axis, min(length, shape[axis])), below=shape[axis], axis=axis)
 
 
-grown(
+register_grown(
     "diopiIndexSelect",
     cases=[
-        like("columns", label, of, input=shape, dim=axis, index=positions(number, below=shape[axis]))
+        grow("columns", label, of, input=shape, dim=axis, index=random_positions(number, below=shape[axis]))
         for label, shape, axis, number, of in ALONG
     ]
-    + [like("columns", "huge", input=HUGE_ROWS, dim=0, index=positions(257, below=70_001))],
+    + [grow("columns", "huge", input=HUGE_ROWS, dim=0, index=random_positions(257, below=70_001))],
 )
-grown(
+register_grown(
     "diopiIndexSelectBackward",
     cases=[
-        like(
+        grow(
             "columns",
             label,
             of,
             grad=_with(shape, axis, number),
             input_sizes=shape,
             dim=axis,
-            index=positions(number, below=shape[axis]),
+            index=random_positions(number, below=shape[axis]),
         )
         for label, shape, axis, number, of in ALONG
     ],
 )
-grown(
+register_grown(
     "diopiIndexFill",
     cases=[
-        like("columns", label, of, input=shape, dim=axis, index=no_position_twice(number // 3, below=shape[axis]))
+        grow("columns", label, of, input=shape, dim=axis, index=distinct_positions(number // 3, below=shape[axis]))
         for label, shape, axis, number, of in ALONG
     ],
 )
-grown(
+register_grown(
     "diopiGather",
     cases=[
-        like(
-            "columns", label, of, input=shape, dim=axis, index=positions(*_with(shape, axis, number), below=shape[axis])
+        grow(
+            "columns",
+            label,
+            of,
+            input=shape,
+            dim=axis,
+            index=random_positions(*_with(shape, axis, number), below=shape[axis]),
         )
         for label, shape, axis, number, of in ALONG
     ],
 )
-grown(
+register_grown(
     "diopiGatherBackward",
     cases=[
-        like(
+        grow(
             "columns",
             label,
             of,
             grad_output=_with(shape, axis, number),
             input=shape,
             dim=axis,
-            index=positions(*_with(shape, axis, number), below=shape[axis]),
+            index=random_positions(*_with(shape, axis, number), below=shape[axis]),
         )
         for label, shape, axis, number, of in ALONG
     ],
 )
-grown(
+register_grown(
     "diopiScatter",
     cases=[
-        like("columns", label, of, input=shape, dim=axis, src=shape, index=_index(shape, axis, number))
+        grow("columns", label, of, input=shape, dim=axis, src=shape, index=_index(shape, axis, number))
         for label, shape, axis, number, of in ALONG
     ],
 )
-grown(
+register_grown(
     "diopiScatterScalar",
     cases=[
-        like("columns", label, of, input=shape, dim=axis, index=_index(shape, axis, number // 3))
+        grow("columns", label, of, input=shape, dim=axis, index=_index(shape, axis, number // 3))
         for label, shape, axis, number, of in ALONG
     ],
 )
-grown(
+register_grown(
     "diopiSelect",
     cases=[
-        like("columns", "rows", input=(70_001, 3), dim=1),
-        like("columns", "half-far-apart", HALF, input=At((263, 17, 257), strides(70_003, 4099, 3)), dim=1, index=13),
+        grow("columns", "rows", input=(70_001, 3), dim=1),
+        grow(
+            "columns",
+            "half-far-apart",
+            HALF,
+            input=PlacedShape((263, 17, 257), strides(70_003, 4099, 3)),
+            dim=1,
+            index=13,
+        ),
     ],
 )
-grown(
+register_grown(
     "diopiSelectBackward",
     cases=[
-        like("columns", "rows", grad_output=(70_001,), input_sizes=(70_001, 3), dim=1),
-        like("columns", "half", HALF, grad_output=(263, 67), input_sizes=(263, 17, 67), dim=1, index=13),
+        grow("columns", "rows", grad_output=(70_001,), input_sizes=(70_001, 3), dim=1),
+        grow("columns", "half", HALF, grad_output=(263, 67), input_sizes=(263, 17, 67), dim=1, index=13),
     ],
 )
-grown(
+register_grown(
     "diopiSelectScatter",
     cases=[
-        like("columns", "rows", input=(70_001, 3), src=(70_001,), dim=1),
-        like("columns", "half", HALF, input=(263, 17, 67), src=At((263, 67), strides(4099, 3)), dim=1, index=13),
+        grow("columns", "rows", input=(70_001, 3), src=(70_001,), dim=1),
+        grow(
+            "columns", "half", HALF, input=(263, 17, 67), src=PlacedShape((263, 67), strides(4099, 3)), dim=1, index=13
+        ),
     ],
 )
 WINDOWS = (
@@ -195,17 +217,17 @@ WINDOWS = (
 )
 """Label, shape, axis, window, its length, and element type."""
 
-grown(
+register_grown(
     "diopiSlice",
     cases=[
-        like("columns", label, of, input=shape, dim=axis, start=start, end=end, step=step)
+        grow("columns", label, of, input=shape, dim=axis, start=start, end=end, step=step)
         for label, shape, axis, (start, end, step), _, of in WINDOWS
     ],
 )
-grown(
+register_grown(
     "diopiSliceBackward",
     cases=[
-        like(
+        grow(
             "columns",
             label,
             of,
@@ -219,58 +241,58 @@ grown(
         for label, shape, axis, (start, end, step), length, of in WINDOWS
     ],
 )
-grown(
+register_grown(
     "diopiSliceScatter",
     cases=[
-        like(
+        grow(
             "columns", label, of, input=shape, src=_with(shape, axis, length), dim=axis, start=start, end=end, step=step
         )
         for label, shape, axis, (start, end, step), length, of in WINDOWS
     ],
 )
-grown(
+register_grown(
     "diopiMaskedScatter",
     cases=[
-        like("plain", "plane", input=(263, 257), mask=MASK, source=(CHOSEN + 2,)),
-        like("plain", "half-far-apart", HALF, input=At((263, 257), FAR), mask=MASK, source=(CHOSEN + 2,)),
+        grow("plain", "plane", input=(263, 257), mask=MASK, source=(CHOSEN + 2,)),
+        grow("plain", "half-far-apart", HALF, input=PlacedShape((263, 257), FAR), mask=MASK, source=(CHOSEN + 2,)),
     ],
 )
-grown(
+register_grown(
     "diopiMaskedFill",
     "diopiMaskedSelect",
     cases=[
-        like("plain", "plane", input=(263, 257), mask=MASK),
-        like("plain", "half-far-apart", HALF, input=At((263, 257), FAR), mask=MASK),
+        grow("plain", "plane", input=(263, 257), mask=MASK),
+        grow("plain", "half-far-apart", HALF, input=PlacedShape((263, 257), FAR), mask=MASK),
     ],
 )
-grown(
+register_grown(
     "diopiMaskedSelectBackward",
     cases=[
-        like("plain", "plane", grad_output=(CHOSEN,), input=(263, 257), mask=MASK),
-        like("plain", "half", HALF, grad_output=(CHOSEN,), input=(263, 257), mask=MASK),
+        grow("plain", "plane", grad_output=(CHOSEN,), input=(263, 257), mask=MASK),
+        grow("plain", "half", HALF, grad_output=(CHOSEN,), input=(263, 257), mask=MASK),
     ],
 )
-grown(
+register_grown(
     "diopiWhere",
     cases=[
-        like("matrix", "plane", condition=MASK, input=(263, 257)),
-        like(
+        grow("matrix", "plane", condition=MASK, input=(263, 257)),
+        grow(
             "matrix",
             "half-far-apart",
             HALF,
             condition=MASK,
-            input=At((263, 257), FAR),
-            other=At((263, 257), strides(0, 1)),
+            input=PlacedShape((263, 257), FAR),
+            other=PlacedShape((263, 257), strides(0, 1)),
         ),
     ],
 )
 
 
-grown(
+register_grown(
     "diopiNonzero",
     cases=[
-        like("matrix", "plane", input=(263, 257)),
-        like("matrix", "half-rank5", HALF, input=(7, 11, 13, 5, 17)),
-        like("matrix", "rows", Dtype.int64, input=(70_001, 2)),
+        grow("matrix", "plane", input=(263, 257)),
+        grow("matrix", "half-rank5", HALF, input=(7, 11, 13, 5, 17)),
+        grow("matrix", "rows", Dtype.int64, input=(70_001, 2)),
     ],
 )

@@ -1,12 +1,12 @@
 """Large cases of resizing and of sampling at points."""
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import anything, normal
+from diopi_test.cases.domains import any_value, normal
 from diopi_test.cases.interpolate import in_every_mode, resize, resize_cases, sampling
 from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.layouts import channels_last
 from diopi_test.cases.model import cases_for
-from diopi_test.cases.template import register, throughout
+from diopi_test.cases.template import register, same_layout
 
 HALF = (Dtype.float16,)
 
@@ -20,11 +20,11 @@ NEAREST = (
 
 LINEAR = (
     resize("up", (2, 13, 29, 31), (67, 59)),
-    resize("down", (3, 37, 67, 61), (31, 23), **throughout(channels_last)),
+    resize("down", (3, 37, 67, 61), (31, 23), **same_layout(channels_last)),
     resize("line", (3, 5, 4097), (5_003,)),
     resize("half-volume", (2, 3, 7, 13, 17), (11, 31, 37), dtypes=HALF),
 )
-cases_for("diopiUpsampleNearest", level=LARGE)(lambda prototype: resize_cases(prototype, NEAREST, anything))
+cases_for("diopiUpsampleNearest", level=LARGE)(lambda prototype: resize_cases(prototype, NEAREST, any_value))
 cases_for("diopiUpsampleNearestBackward", level=LARGE)(lambda prototype: resize_cases(prototype, NEAREST, normal()))
 cases_for("diopiUpsampleLinear", "diopiUpsampleLinearBackward", level=LARGE)(
     lambda prototype: resize_cases(

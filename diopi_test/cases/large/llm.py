@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
-from diopi_test.cases.large.attention import large
+from diopi_test.cases.large.attention import register_large
 from diopi_test.cases.layouts import transposed
 from diopi_test.cases.llm.blocks import of_paged, paged
 from diopi_test.cases.llm.copying import copied, of_copied
@@ -15,7 +15,7 @@ from diopi_test.cases.llm.tokens import of_tokens, tokens
 
 F16, BF16, F32, F64 = floating
 
-large(
+register_large(
     "diopiDestIndexCopyKV",
     templates=(copied("many", 517, 2053, 5, 67), copied("int32", 4099, 9001, 1, 19, index=Dtype.int32, dtypes=[F16])),
     derive=of_copied,
@@ -25,13 +25,13 @@ TOKENS = (
     tokens("many", 1031, 3, 517, heads=3, size=66),
     tokens("heads", 131, 67, heads=32, size=128, dtypes=[F16]),
 )
-large("diopiTokenAttentionInference", "diopiTokenSoftmaxReduceVInference", templates=TOKENS, derive=of_tokens)
-large(
+register_large("diopiTokenAttentionInference", "diopiTokenSoftmaxReduceVInference", templates=TOKENS, derive=of_tokens)
+register_large(
     "diopiContextAttentionInference",
-    templates=[t.but(arguments={"context": None}) for t in TOKENS],
+    templates=[t.replace(arguments={"context": None}) for t in TOKENS],
     derive=of_tokens,
 )
-large(
+register_large(
     "diopiPagedAttention",
     templates=(
         paged("many", 2048, 1031, 3, block=16, heads=8, key_heads=2, size=64, dtypes=[F16]),
@@ -39,7 +39,7 @@ large(
     ),
     derive=of_paged,
 )
-large(
+register_large(
     "diopiPromptFlashAttention",
     templates=(
         padded("long", 1031, 1031, 517, heads=2, key_heads=1, size=66, masked=3),
@@ -52,9 +52,9 @@ VOCABULARY = (
     penalised("vocabulary", 517, 1031, 3, vocabulary=32_003),
     penalised("half", *(67, 131) * 9, vocabulary=4099, layout=transposed, dtypes=[F16]),
 )
-large("diopiApplyPenalty", templates=VOCABULARY, derive=of_penalised)
-large("diopiApplyPenaltyV2", templates=VOCABULARY, derive=of_penalised_each)
-large(
+register_large("diopiApplyPenalty", templates=VOCABULARY, derive=of_penalised)
+register_large("diopiApplyPenaltyV2", templates=VOCABULARY, derive=of_penalised_each)
+register_large(
     "diopiMatmulAllReduce",
     templates=(
         product("square", 257, 1031, columns=509),

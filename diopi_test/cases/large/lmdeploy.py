@@ -1,11 +1,11 @@
 """Large cases of the LMDeploy engine: vocabularies of 32,003 tokens, long caches, many rows and sequences."""
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import normal, whole
-from diopi_test.cases.large.makers import grown, like
+from diopi_test.cases.domains import integer_values, normal
+from diopi_test.cases.large.makers import grow, register_grown
 from diopi_test.cases.lmdeploy.criteria import STOPS
 from diopi_test.cases.template import tensor
-from diopi_test.cases.tensors import literal, pattern
+from diopi_test.cases.tensors import literal, periodic_mask
 
 HALF, LONG = Dtype.float16, Dtype.int64
 
@@ -16,24 +16,24 @@ VOCABULARY = 32_003
 
 # Layers
 
-grown(
+register_grown(
     "diopiRootMeanSquareNormInp",
     "diopiFusedAddRootMeanSquareNormInp",
     cases=[
-        like("rows", "many-rows", inoutput=(MANY, 3), scale=(3,)),
-        like("rows", "long-rows", HALF, inoutput=(17, 4_099), scale=(4_099,)),
+        grow("rows", "many-rows", inoutput=(MANY, 3), scale=(3,)),
+        grow("rows", "long-rows", HALF, inoutput=(17, 4_099), scale=(4_099,)),
     ],
 )
-grown(
+register_grown(
     "diopiFusedSiluFfnInp",
-    cases=[like("plain", "wide", inoutput=(131, 513), weight1=(513, 1_031), weight2=(1_031, 513))],
+    cases=[grow("plain", "wide", inoutput=(131, 513), weight1=(513, 1_031), weight2=(1_031, 513))],
 )
 
 HEADS = {"local_head_num": 8, "local_kv_head_num": 2}
-grown(
+register_grown(
     "diopiFusedContextAttentionInp",
     cases=[
-        like(
+        grow(
             "plain",
             "long",
             inoutput=(262, 640),
@@ -45,19 +45,19 @@ grown(
         )
     ],
 )
-grown(
+register_grown(
     "diopiFusedDecoderAttentionInp",
     cases=[
-        like(
+        grow(
             "plain",
             "long",
             inoutput=(131, 512),
             qkv_weight=tensor(512, 768, domain=normal(0.04)),
             qkv_bias=(1, 768),
             key_cache=(1, 131, 2, 67, 64),
-            finished=pattern(131, every=4),
-            total_padding_tokens=tensor(131, domain=whole(0, 30)),
-            sequence_lengths=tensor(131, domain=whole(1, 150)),
+            finished=periodic_mask(131, period=4),
+            total_padding_tokens=tensor(131, domain=integer_values(0, 30)),
+            sequence_lengths=tensor(131, domain=integer_values(1, 150)),
             **HEADS,
             **{"layer_id": 0, "size_per_head": 64, "max_seq_len": 67, "rotary_embedding": 64, "step": 151},
         )
@@ -66,20 +66,20 @@ grown(
 
 # Sampling and what goes before it
 
-grown(
+register_grown(
     "diopiSetupTopkRuntimeArgsInp",
     "diopiSetupToppRuntimeArgsInp",
-    cases=[like("each", "many", LONG, top_ks=(MANY,), batch_size=MANY, top_ks_size=MANY, top_ps_size=MANY)],
+    cases=[grow("each", "many", LONG, top_ks=(MANY,), batch_size=MANY, top_ks_size=MANY, top_ps_size=MANY)],
 )
-grown(
+register_grown(
     "diopiTopKSampling",
     "diopiTopPSampling",
-    cases=[like("certain", "vocabulary", logits=(9, VOCABULARY), vocab_size_padded=VOCABULARY)],
+    cases=[grow("certain", "vocabulary", logits=(9, VOCABULARY), vocab_size_padded=VOCABULARY)],
 )
-grown(
+register_grown(
     "diopiBatchApplyTemperaturePenaltyInp",
     cases=[
-        like(
+        grow(
             "padded",
             "vocabulary",
             dtype,
@@ -91,44 +91,44 @@ grown(
         for dtype in (None, HALF)
     ],
 )
-grown(
+register_grown(
     "diopiBatchApplyRepetitionPenaltyInp",
     cases=[
-        like(
+        grow(
             "multiplicative",
             "vocabulary",
             logits=(5, VOCABULARY),
             penalties=(5,),
-            output_ids=tensor(2_053, 5, domain=whole(0, VOCABULARY - 1)),
-            input_lengths=tensor(5, domain=whole(1, 1_000)),
+            output_ids=tensor(2_053, 5, domain=integer_values(0, VOCABULARY - 1)),
+            input_lengths=tensor(5, domain=integer_values(1, 1_000)),
             **{"batch_size": 5, "vocab_size": VOCABULARY, "max_input_length": 1_000, "step": 2_052},
         )
     ],
 )
-grown("diopiBanBadWordsInp", cases=[like("own", "vocabulary", logits=(3, VOCABULARY), vocab_size=VOCABULARY)])
-grown(
+register_grown("diopiBanBadWordsInp", cases=[grow("own", "vocabulary", logits=(3, VOCABULARY), vocab_size=VOCABULARY)])
+register_grown(
     "diopiStopWordsCriterion",
     cases=[
-        like(
+        grow(
             "last",
             "many",
             LONG,
-            output_ids=tensor(4, 10_007, domain=whole(1, 9)),
+            output_ids=tensor(4, 10_007, domain=integer_values(1, 9)),
             stop_words=literal([STOPS[n % 8] for n in range(10_007)]),
-            finished=pattern(10_007, every=7),
+            finished=periodic_mask(10_007, period=7),
             batch_size=10_007,
         )
     ],
 )
-grown(
+register_grown(
     "diopiLengthCriterion",
     cases=[
-        like(
+        grow(
             "some",
             "many",
             LONG,
-            finished=pattern(MANY, every=7),
-            sequence_limit_length=tensor(MANY, domain=whole(2, 9)),
+            finished=periodic_mask(MANY, period=7),
+            sequence_limit_length=tensor(MANY, domain=integer_values(2, 9)),
             batch_size=MANY,
         )
     ],
@@ -136,55 +136,55 @@ grown(
 
 # Helpers
 
-grown(
+register_grown(
     "diopiGatherOutput",
     cases=[
-        like(
+        grow(
             "ragged",
             "many",
             LONG,
             output_ids=(67, 2_053),
             ids=(2_001, 67),
-            context_length=tensor(67, domain=whole(1, 1_000)),
+            context_length=tensor(67, domain=integer_values(1, 1_000)),
             **{"max_context_len": 1_000, "max_gen_step": 2_000, "max_output_len": 2_053, "batch_size": 67},
         )
     ],
 )
-grown("diopiPlusScalarInp", cases=[like("some", "many", LONG, inoutput=(MANY,), size=65_537)])
-grown(
+register_grown("diopiPlusScalarInp", cases=[grow("some", "many", LONG, inoutput=(MANY,), size=65_537)])
+register_grown(
     "diopiUpdatePaddingCount",
     cases=[
-        like(
+        grow(
             "ragged",
             "many",
             LONG,
-            total_padding_count=tensor(MANY, domain=whole(0, 0)),
-            input_lengths=tensor(MANY, domain=whole(0, 4_097)),
+            total_padding_count=tensor(MANY, domain=integer_values(0, 0)),
+            input_lengths=tensor(MANY, domain=integer_values(0, 4_097)),
             **{"max_input_length": 4_097, "batch_size": MANY},
         )
     ],
 )
-grown("diopiTransposeAxis01", cases=[like("plain", "wide", input=(37, 67, 131), dim0=37, dim1=67, dim2=131)])
-grown(
+register_grown("diopiTransposeAxis01", cases=[grow("plain", "wide", input=(37, 67, 131), dim0=37, dim1=67, dim2=131)])
+register_grown(
     "diopiEmbeddingLookupPosEncoding",
     cases=[
-        like(
+        grow(
             "plain",
             "vocabulary",
             embedding_table=(VOCABULARY, 67),
-            all_ids=tensor(5, 1_031, domain=whole(0, VOCABULARY - 1)),
+            all_ids=tensor(5, 1_031, domain=integer_values(0, VOCABULARY - 1)),
             **{"batch_size": 1_031, "hidden_units": 67, "step": 3},
         )
     ],
 )
-grown(
+register_grown(
     "diopiInputIdsEmbeddingLookupPosEncoding",
     cases=[
-        like(
+        grow(
             "plain",
             "vocabulary",
             embedding_table=(VOCABULARY, 67),
-            input_ids=tensor(1_031, domain=whole(0, VOCABULARY - 1)),
+            input_ids=tensor(1_031, domain=integer_values(0, VOCABULARY - 1)),
             **{"input_lengths": 1_031, "hidden_units": 67},
         )
     ],

@@ -1,41 +1,41 @@
 """Large cases of losses and their gradients: vocabularies, many samples, images of labels, long sequences."""
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.large.makers import LARGE, At, grown, like
+from diopi_test.cases.large.makers import LARGE, PlacedShape, grow, register_grown
 from diopi_test.cases.layouts import strides
 from diopi_test.cases.loss.reduced import NONE
 from diopi_test.cases.loss.sequences import Samples, alignment
 from diopi_test.cases.template import register
-from diopi_test.cases.tensors import positions
+from diopi_test.cases.tensors import random_positions
 
 HALF = Dtype.float16
-FAR = At((131, 517), strides(1031, 2))
+FAR = PlacedShape((131, 517), strides(1031, 2))
 
 ELEMENTWISE = ("diopiMSELoss", "diopiBCELoss", "diopiBCEWithLogits", "diopiSmoothL1Loss")
 
-grown(
+register_grown(
     *ELEMENTWISE,
     cases=[
-        like("none", "each", input=(263, 257)),
-        like("mean", "mean", input=(70_001,)),
-        like("mean", "half-far-apart", HALF, input=FAR),
+        grow("none", "each", input=(263, 257)),
+        grow("mean", "mean", input=(70_001,)),
+        grow("mean", "half-far-apart", HALF, input=FAR),
     ],
 )
-grown(
+register_grown(
     *(f"{name}Backward" for name in ELEMENTWISE),
     "diopiSigmoidFocalLossBackward",
     cases=[
-        like("none", "each", input=(263, 257)),
-        like("mean", "mean", input=(70_001,)),
-        like("mean", "half-far-apart", HALF, input=FAR),
+        grow("none", "each", input=(263, 257)),
+        grow("mean", "mean", input=(70_001,)),
+        grow("mean", "half-far-apart", HALF, input=FAR),
     ],
 )
-grown(
+register_grown(
     "diopiSigmoidFocalLoss",
     cases=[
-        like("none", "each", inputs=(263, 257)),
-        like("mean", "mean", inputs=(70_001,)),
-        like("mean", "half-far-apart", HALF, inputs=FAR),
+        grow("none", "each", inputs=(263, 257)),
+        grow("mean", "mean", inputs=(70_001,)),
+        grow("mean", "half-far-apart", HALF, inputs=FAR),
     ],
 )
 
@@ -48,29 +48,29 @@ CLASSES = (
 """The small case, label, shapes of input and target, number of classes, and element type."""
 
 for name in ("diopiCrossEntropyLoss", "diopiNLLLoss", "diopiNLLLossV2"):
-    grown(
+    register_grown(
         name,
         cases=[
-            like(
+            grow(
                 small,
                 label,
                 of,
                 input=shape,
-                target=positions(*target, below=classes),
+                target=random_positions(*target, below=classes),
                 **({"weight": (classes,)} if "weight" in small else {}),
             )
             for small, label, shape, target, classes, of in CLASSES
         ],
     )
-    grown(
+    register_grown(
         f"{name}Backward",
         cases=[
-            like(
+            grow(
                 small,
                 label,
                 of,
                 input=shape,
-                target=positions(*target, below=classes),
+                target=random_positions(*target, below=classes),
                 **({"weight": (classes,)} if "weight" in small else {"grad_output": target}),
             )
             for small, label, shape, target, classes, of in CLASSES
@@ -87,5 +87,8 @@ SPEECH = Samples(257, 41, [_labels(61), _labels(37), _labels(89)], [257, 131, 25
 HEARD = (alignment("speech", SPEECH), alignment("speech-none", SPEECH, NONE))
 
 register(
-    "diopiCTCLoss", "diopiCTCLossBackward", templates=[one.but(dtypes=(Dtype.float32,)) for one in HEARD], level=LARGE
+    "diopiCTCLoss",
+    "diopiCTCLossBackward",
+    templates=[one.replace(dtypes=(Dtype.float32,)) for one in HEARD],
+    level=LARGE,
 )

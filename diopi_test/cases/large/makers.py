@@ -11,11 +11,11 @@ import numpy as np
 from diopi_proto.families import load_families
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.classes import classified
+from diopi_test.cases.classes import classify_cases
 from diopi_test.cases.large.nans import with_nans
 from diopi_test.cases.layouts import Layout, contiguous, strides
-from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec, cases_for, cases_of
-from diopi_test.cases.template import TensorTemplate, leading
+from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec, cases_for, registered_cases
+from diopi_test.cases.template import TensorTemplate, leading_dtype
 
 LARGE = "large"
 """The level's name."""
@@ -30,17 +30,17 @@ def large_cases(prototype: Prototype) -> Sequence[Case]:
     """The large cases of a function, in order."""
     load_families("diopi_test.cases")
     load_families("diopi_test.cases.large")
-    own = cases_of(prototype, LARGE)
+    own = registered_cases(prototype, LARGE)
     return *own, *with_nans(prototype, own)
 
 
-def why_small(function: str) -> str:
+def reason_without_large(function: str) -> str:
     """Why a function has no large cases; empty if nobody says."""
     load_families("diopi_test.cases.large")
     return SMALL.get(function, "")
 
 
-def stay_small(reason: str, *names: str) -> None:
+def exempt_from_large(reason: str, *names: str) -> None:
     """Say why these functions have no large cases."""
     SMALL.update(dict.fromkeys(names, reason))
 
@@ -49,7 +49,7 @@ def stay_small(reason: str, *names: str) -> None:
 
 
 @dataclass(frozen=True)
-class At:
+class PlacedShape:
     """A shape, and where a tensor of it lies."""
 
     shape: Shape
@@ -61,15 +61,16 @@ class Growth:
     """A small case of a function, by its label less the element type, with other shapes and attributes.
 
     Attributes:
-        like: the label of the small case.
-        label: that of the large one.
-        arguments: by name: of a tensor its shape, an `At`, or another tensor; of an array of tensors a list of these;
-            else the attribute. A tensor that is not named has the shape of one that is, if they were equal when small.
-        results: shapes of results that the caller decides, layouts, or None for one that is left out, by name.
-        dtype: the element type; the leading one by default.
+        small_label: The label of the small case, without the element type.
+        label: The label of the large case, without the element type.
+        arguments: New arguments by name. For a tensor: its shape, a `PlacedShape` or another tensor. For an array of
+            tensors: a list of these. Otherwise: the attribute. A tensor that is not named gets the shape of a named
+            tensor whose small shape was the same.
+        results: By name, the shape of a result that the caller chooses, its layout, or None for an omitted result.
+        dtype: The element type; the leading element type by default.
     """
 
-    like: str
+    small_label: str
     label: str
     arguments: Mapping[str, Any]
     results: Mapping[str, Shape | Layout | None]
@@ -77,8 +78,8 @@ class Growth:
 
     def of(self, prototype: Prototype, own: Sequence[Case]) -> Case:
         """The case, made of one of the function's `own`; ValueError if there is none to make it of."""
-        dtype = leading(prototype.dtypes) if self.dtype is None and prototype.dtypes else self.dtype
-        label = "-".join(filter(None, (dtype.name if dtype is not None else "", self.like)))
+        dtype = leading_dtype(prototype.dtypes) if self.dtype is None and prototype.dtypes else self.dtype
+        label = "-".join(filter(None, (dtype.name if dtype is not None else "", self.small_label)))
         small = next((case for case in own if case.label == label), None)
         if small is None:
             raise ValueError(f"{prototype.name} has no case {label} that {self.label} could be made of")
@@ -92,7 +93,7 @@ class Growth:
         )
 
 
-def like(
+def grow(
     small: str,
     label: str,
     dtype: Dtype | None = None,
@@ -105,11 +106,11 @@ def like(
     return Growth(small, label, arguments, results or {}, dtype)
 
 
-def grown(*names: str, cases: Sequence[Growth]) -> None:
+def register_grown(*names: str, cases: Sequence[Growth]) -> None:
     """Make these the large cases of these functions, and of their forms."""
 
     def make(prototype: Prototype) -> Iterator[Case]:
-        own = cases_of(prototype)
+        own = registered_cases(prototype)
         return (growth.of(prototype, own) for growth in cases)
 
     cases_for(*names, level=LARGE)(make)
@@ -142,7 +143,7 @@ def _grown(small: Any, given: Any) -> Any:
         return given
     if isinstance(given, TensorTemplate):
         return given.of(small.dtype)
-    if isinstance(given, At):
+    if isinstance(given, PlacedShape):
         return replace(small, shape=given.shape, layout=given.layout)
     return replace(small, shape=given, layout=contiguous) if isinstance(given, tuple) else given
 
@@ -198,7 +199,7 @@ SEVERAL_OPERANDS = (
     Stretch("rank7-far-apart", ((2, 5, 7, 3, 5, 7, 11), (7, 3, 1, 7, 1)), (FAR, contiguous), narrow=True),
 )
 
-HUGE_ROWS = At((70_001, 3), strides(7_703, 1))
+HUGE_ROWS = PlacedShape((70_001, 3), strides(7_703, 1))
 """Rows so far apart that they lie in more than 2^31 bytes."""
 
 HUGE = Stretch("huge", (HUGE_ROWS.shape,), (HUGE_ROWS.layout, contiguous))
@@ -214,27 +215,29 @@ def narrow_type(dtypes: Sequence[Dtype]) -> Dtype:
     return Dtype.float16 if Dtype.float16 in dtypes else dtypes[-1]
 
 
-def stretched(*names: str, but: Collection[str] = ()) -> None:
+def register_stretched(*names: str, fixed_shapes: Collection[str] = ()) -> None:
     """Make the small cases of these functions, and of their forms, larger: their values stay those of the small ones.
 
-    `but` names arguments that keep their shapes.
+    `fixed_shapes` names arguments that keep their shapes.
     """
-    cases_for(*names, level=LARGE)(lambda prototype: _stretched(prototype, but))
+    cases_for(*names, level=LARGE)(lambda prototype: _stretched(prototype, fixed_shapes))
 
 
-def _stretched(prototype: Prototype, but: Collection[str]) -> Iterator[Case]:
-    own = [case for case in classified(prototype, cases_of(prototype)) if _is_usual(prototype, case)]
-    for dtype in dict.fromkeys((leading(prototype.dtypes), narrow_type(prototype.dtypes))):
+def _stretched(prototype: Prototype, fixed_shapes: Collection[str]) -> Iterator[Case]:
+    own = [case for case in classify_cases(prototype, registered_cases(prototype)) if _is_usual(prototype, case)]
+    for dtype in dict.fromkeys((leading_dtype(prototype.dtypes), narrow_type(prototype.dtypes))):
         base = next((case for case in own if case.dtype is dtype), None)
         if base is None:
             continue
         in_order = (*(p.name for p in prototype.arguments), *base.arguments)  # those only computed from come last
-        names = [n for n in dict.fromkeys(in_order) if isinstance(base.arguments[n], TensorSpec) and n not in but]
+        names = [
+            n for n in dict.fromkeys(in_order) if isinstance(base.arguments[n], TensorSpec) and n not in fixed_shapes
+        ]
         of_one_shape = len(_passed(names)) == 1 or prototype.is_gradient
         usual = ONE_OPERAND if of_one_shape else SEVERAL_OPERANDS
         for stretch in (*usual, HUGE) if prototype.name in WITH_HUGE else usual:
-            of_both = len({leading(prototype.dtypes), narrow_type(prototype.dtypes)}) == 1
-            if (of_both or stretch.narrow == (dtype is not leading(prototype.dtypes))) and stretch.fits(
+            of_both = len({leading_dtype(prototype.dtypes), narrow_type(prototype.dtypes)}) == 1
+            if (of_both or stretch.narrow == (dtype is not leading_dtype(prototype.dtypes))) and stretch.fits(
                 prototype, len(_passed(names))
             ):
                 yield _stretch(base, stretch, names)

@@ -9,7 +9,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import between, distinct, whole
+from diopi_test.cases.domains import distinct, integer_values, uniform
 from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.mmcv_box.overlaps import quadri, rotated, upright
 from diopi_test.cases.mmcv_box.polygons import around, containment
@@ -19,12 +19,12 @@ from diopi_test.cases.mmcv_box.vertices import sorting
 from diopi_test.cases.model import Values
 from diopi_test.cases.template import CaseTemplate, register, tensor
 
-SPREAD = between(0, 120)
+SPREAD = uniform(0, 120)
 
 register(
     "diopiBboxOverlapsMmcv",
     templates=(
-        upright("many", 311, 227, boxes(between(0, 60), between(1, 40)), offset=1),
+        upright("many", 311, 227, boxes(uniform(0, 60), uniform(1, 40)), offset=1),
         upright("aligned", 70_001, aligned=True),
     ),
     level=LARGE,
@@ -32,21 +32,21 @@ register(
 register(
     "diopiBoxIouRotatedMmcv",
     templates=(
-        rotated("many", 211, 227, turned(SPREAD, between(2, 16), ANGLES)),
+        rotated("many", 211, 227, turned(SPREAD, uniform(2, 16), ANGLES)),
         rotated("aligned", 13_109, aligned=True),
     ),
     level=LARGE,
 )
 register(
     "diopiBoxIouQuadriMmcv",
-    templates=(quadri("many", 211, 227, convex(SPREAD, between(2, 12))), quadri("aligned", 8209, aligned=True)),
+    templates=(quadri("many", 211, 227, convex(SPREAD, uniform(2, 12))), quadri("aligned", 8209, aligned=True)),
     level=LARGE,
 )
 register(
     "diopiNmsMmcv",
     templates=(
-        suppression("many", 4099, 0.37, boxes(whole(-90, 90), whole(1, 7)), given=True),
-        suppression("offset", 2053, 0.41, boxes(whole(-60, 60), whole(1, 6)), offset=1, given=True),
+        suppression("many", 4099, 0.37, boxes(integer_values(-90, 90), integer_values(1, 7)), given=True),
+        suppression("offset", 2053, 0.41, boxes(integer_values(-60, 60), integer_values(1, 6)), offset=1, given=True),
     ),
     level=LARGE,
 )
@@ -83,7 +83,7 @@ ROTATED = CaseTemplate(
 register("diopiNmsRotatedMmcv", templates=(ROTATED,), level=LARGE)
 register(
     "diopiPointsInPolygonsMmcv",
-    templates=(containment("many", 1009, 67, between(0, 30), convex(between(0, 30), between(2, 12))),),
+    templates=(containment("many", 1009, 67, uniform(0, 30), convex(uniform(0, 30), uniform(2, 12))),),
     level=LARGE,
 )
 register("diopiMinAreaPolygonsMmcv", templates=(around("many", 3643),), level=LARGE)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import between
+from diopi_test.cases.domains import uniform
 from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.large.mmcv_box import nested
 from diopi_test.cases.mmcv_box3d.containment import containment
@@ -28,7 +28,7 @@ NESTED = CaseTemplate(
     "many",
     arguments={
         "_seen": tensor(1023, 5, domain=nested, dtype=Dtype.float64),
-        "_heights": tensor(1023, 2, domain=between(1, 3), dtype=Dtype.float64),
+        "_heights": tensor(1023, 2, domain=uniform(1, 3), dtype=Dtype.float64),
         "boxes": tensor(1023, 7, compute=_raised),
         "nms_overlap_thresh": 0.6,
     },
@@ -36,7 +36,7 @@ NESTED = CaseTemplate(
 
 register(
     "diopiIou3dBoxesOverlapBevMmcv",
-    templates=(seen_from_above("many", 67, 61, boxes(between(0, 300), between(4, 16), ANGLES)),),
+    templates=(seen_from_above("many", 67, 61, boxes(uniform(0, 300), uniform(4, 16), ANGLES)),),
     level=LARGE,
 )
 register("diopiIou3dNms3dMmcv", "diopiIou3dNms3dNormalMmcv", templates=(NESTED,), level=LARGE)

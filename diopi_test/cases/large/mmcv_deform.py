@@ -7,12 +7,12 @@ from diopi_test.cases.mmcv_deform import ATTEND, CONV, CONVOLVING, attention, co
 from diopi_test.cases.template import register
 
 F16 = (Dtype.float16,)
-IMAGE = CONV.but("many-channels", shape=(1, 64, 50, 50), outputs=5, kernel=(3, 3))
+IMAGE = CONV.replace("many-channels", shape=(1, 64, 50, 50), outputs=5, kernel=(3, 3))
 
 register("diopiDeformConvMmcv", "diopiModulatedDeformConvMmcv", templates=(IMAGE,), derive=convolution, level=LARGE)
 register(
     *(name for name in CONVOLVING if "Backward" in name),
-    templates=(IMAGE.but("groups", shape=(1, 18, 63, 59), outputs=6, groups=3, deform_groups=2, stride=(2, 1)),),
+    templates=(IMAGE.replace("groups", shape=(1, 18, 63, 59), outputs=6, groups=3, deform_groups=2, stride=(2, 1)),),
     derive=convolution,
     level=LARGE,
 )
@@ -20,8 +20,8 @@ register(
     "diopiMsDeformAttnMmcv",
     "diopiMsDeformAttnBackwardMmcv",
     templates=(
-        ATTEND.but("many-queries", levels=((67, 61), (31, 29)), b=1, q=263, heads=3, d=5, points=3),
-        ATTEND.but("half", levels=((47, 41), (13, 11)), b=2, q=131, heads=5, d=4, dtypes=F16, layout=strided),
+        ATTEND.replace("many-queries", levels=((67, 61), (31, 29)), b=1, q=263, heads=3, d=5, points=3),
+        ATTEND.replace("half", levels=((47, 41), (13, 11)), b=2, q=131, heads=5, d=4, dtypes=F16, layout=strided),
     ),
     derive=attention,
     level=LARGE,

@@ -11,7 +11,7 @@ from diopi_test.cases.mmcv_points.grouping import CHOICE, gathered, interpolated
 from diopi_test.cases.mmcv_points.neighbours import BALL, NEAR, ball, nearest, stacked_ball, three_nearest
 from diopi_test.cases.mmcv_points.sampling import SAMPLE, sampling
 from diopi_test.cases.mmcv_points.sets import STACK
-from diopi_test.cases.template import CaseTemplate, Types, register
+from diopi_test.cases.template import CaseTemplate, DtypeSelection, register
 
 F16 = (Dtype.float16,)
 
@@ -22,80 +22,80 @@ def far_apart(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     return {name: given[name] for name in ("temp_tensor", "points_xyz", "B", "N", "num_points")}
 
 
-HERE: Mapping[str, Any] = {"dtypes": Types.leading, "smoke": False}
-QUERY = BALL.but("many-points", B=1, N=20_011, npoint=67, sample_num=33, max_radius=0.25, **HERE)
+HERE: Mapping[str, Any] = {"dtypes": DtypeSelection.leading, "smoke": False}
+QUERY = BALL.replace("many-points", B=1, N=20_011, npoint=67, sample_num=33, max_radius=0.25, **HERE)
 
 register(
     "diopiBallQueryMmcv",
-    templates=(QUERY, QUERY.but("half", B=3, N=7919, npoint=41, dtypes=F16, layout=strided)),
+    templates=(QUERY, QUERY.replace("half", B=3, N=7919, npoint=41, dtypes=F16, layout=strided)),
     derive=ball,
     level=LARGE,
 )
 register(
     "diopiStackBallQueryMmcv",
-    templates=(STACK.but("many-points", centers=(67, 41), points=(20_011, 3001), sample_num=33, max_radius=0.25),),
+    templates=(STACK.replace("many-points", centers=(67, 41), points=(20_011, 3001), sample_num=33, max_radius=0.25),),
     derive=stacked_ball,
     level=LARGE,
 )
 register(
     "diopiFurthestPointSamplingMmcv",
-    templates=(SAMPLE.but("many-points", B=1, N=22_003, num_points=67),),
+    templates=(SAMPLE.replace("many-points", B=1, N=22_003, num_points=67),),
     derive=far_apart,
     level=LARGE,
 )
 register(
     "diopiFurthestPointSamplingWithDistMmcv",
-    templates=(SAMPLE.but("many-distances", B=1, N=263, num_points=131),),
+    templates=(SAMPLE.replace("many-distances", B=1, N=263, num_points=131),),
     derive=sampling,
     level=LARGE,
 )
 register(
     "diopiKnnMmcv",
-    templates=(NEAR.but("many-points", b=1, points=22_003, centers=67, nsample=33),),
+    templates=(NEAR.replace("many-points", b=1, points=22_003, centers=67, nsample=33),),
     derive=nearest,
     level=LARGE,
 )
 register(
     "diopiThreeNnMmcv",
-    templates=(NEAR.but("many-points", b=1, points=22_003, centers=131),),
+    templates=(NEAR.replace("many-points", b=1, points=22_003, centers=131),),
     derive=three_nearest,
     level=LARGE,
 )
 
-FEATURES = CHOICE.but("many-features", b=1, c=37, points=2053, shape=(1031,))
+FEATURES = CHOICE.replace("many-features", b=1, c=37, points=2053, shape=(1031,))
 
 register(
     "diopiGatherPointsMmcv",
     "diopiGatherPointsBackwardMmcv",
-    templates=(FEATURES, FEATURES.but("half", b=3, dtypes=F16, layout=strided)),
+    templates=(FEATURES, FEATURES.replace("half", b=3, dtypes=F16, layout=strided)),
     derive=gathered,
     level=LARGE,
 )
 register(
     "diopiGroupPointsMmcv",
     "diopiGroupPointsBackwardMmcv",
-    templates=(FEATURES.but(shape=(131, 17)),),
+    templates=(FEATURES.replace(shape=(131, 17)),),
     derive=gathered,
     level=LARGE,
 )
 register(
     "diopiThreeInterpolateMmcv",
     "diopiThreeInterpolateBackwardMmcv",
-    templates=(FEATURES, FEATURES.but("half", b=3, dtypes=F16, layout=strided)),
+    templates=(FEATURES, FEATURES.replace("half", b=3, dtypes=F16, layout=strided)),
     derive=interpolated,
     level=LARGE,
 )
 register(
     "diopiStackGroupPointsMmcv",
     "diopiStackGroupPointsBackwardMmcv",
-    templates=(STACK.but("many-features", centers=(67, 41), points=(1031, 517), channels=67, outside=True),),
+    templates=(STACK.replace("many-features", centers=(67, 41), points=(1031, 517), channels=67, outside=True),),
     derive=stacked_groups,
     level=LARGE,
 )
 register(
     "diopiAssignScoreWithkMmcv",
     "diopiAssignScoreWithkBackwardMmcv",
-    templates=(SCORE.but("many-features", B=1, N=263, npoint=131, M=8, K=7, out_dim=33, outside=3),),
+    templates=(SCORE.replace("many-features", B=1, N=263, npoint=131, M=8, K=7, out_dim=33, outside=3),),
     derive=scored,
     level=LARGE,
 )

@@ -14,14 +14,14 @@ from diopi_test.cases.mmcv_roi.roi_pool import CELL, pool, pool_backward
 from diopi_test.cases.template import register
 
 PYRAMID: Mapping[str, Any] = {"shape": (2, 37, 29, 31), "bins": (7, 7), "regions": 67}
-MEAN = REGIONS.but("pyramid", **PYRAMID)
-SHIFTED = GRIDS.but("pyramid", shape=(2, 37, 31, 33), bins=(5, 7), regions=41, gamma=0.0078125)
-CELLS = CELL.but("pyramid", extent=(1, 3), **PYRAMID)
+MEAN = REGIONS.replace("pyramid", **PYRAMID)
+SHIFTED = GRIDS.replace("pyramid", shape=(2, 37, 31, 33), bins=(5, 7), regions=41, gamma=0.0078125)
+CELLS = CELL.replace("pyramid", extent=(1, 3), **PYRAMID)
 
 register(
     "diopiRoiAlignMmcv",
     "diopiRoiAlignBackwardMmcv",
-    templates=(MEAN, MEAN.but("maximum", mode=MAXIMUM, features=distinct, regions=17)),
+    templates=(MEAN, MEAN.replace("maximum", mode=MAXIMUM, features=distinct, regions=17)),
     derive=align,
     level=LARGE,
 )
@@ -39,7 +39,7 @@ register(
 register(
     "diopiBorderAlignMmcv",
     "diopiBorderAlignBackwardMmcv",
-    templates=(BORDERED.but("every-place", shape=(1, 17, 31, 33), pool_size=5, starts=(-0.5, 28)),),
+    templates=(BORDERED.replace("every-place", shape=(1, 17, 31, 33), pool_size=5, starts=(-0.5, 28)),),
     derive=border,
     level=LARGE,
 )

@@ -6,21 +6,21 @@ from diopi_test.cases.template import register
 
 register(
     *ROTATING,
-    templates=(ROTATION.but("pyramid", shape=(2, 36, 31, 33), bins=(5, 7), regions=41),),
+    templates=(ROTATION.replace("pyramid", shape=(2, 36, 31, 33), bins=(5, 7), regions=41),),
     derive=rotated,
     level=LARGE,
 )
 register(
     "diopiRotatedFeatureAlignMmcv",
     "diopiRotatedFeatureAlignBackwardMmcv",
-    templates=(ALIGNED.but("every-place", shape=(1, 67, 33, 31)),),
+    templates=(ALIGNED.replace("every-place", shape=(1, 67, 33, 31)),),
     derive=aligned,
     level=LARGE,
 )
 register(
     "diopiActiveRotatedFilterMmcv",
     "diopiActiveRotatedFilterBackwardMmcv",
-    templates=(FILTERED.but("many-filters", shape=(37, 29, 8, 3, 3), rotations=8),),
+    templates=(FILTERED.replace("many-filters", shape=(37, 29, 8, 3, 3), rotations=8),),
     derive=filters,
     level=LARGE,
 )

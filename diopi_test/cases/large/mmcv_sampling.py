@@ -19,8 +19,8 @@ register(
     "diopiCarafeNaiveMmcv",
     "diopiCarafeNaiveBackwardMmcv",
     templates=(
-        UP.but("wide-kernel", shape=(1, 7, 53, 47), k=5),
-        UP.but("half-groups", shape=(2, 33, 13, 11), g=3, s=3, layout=strided, dtypes=F16),
+        UP.replace("wide-kernel", shape=(1, 7, 53, 47), k=5),
+        UP.replace("half-groups", shape=(2, 33, 13, 11), g=3, s=3, layout=strided, dtypes=F16),
     ),
     derive=carafe,
     level=LARGE,
@@ -29,8 +29,10 @@ register(
     "diopiCorrelationMmcv",
     "diopiCorrelationBackwardMmcv",
     templates=(
-        CORRELATE.but("patch", shape=(1, 31, 53, 47), patch=(3, 5), dilation_patch=(2, 1)),
-        CORRELATE.but("half-kernel", shape=(2, 67, 23, 29), kernel=(3, 3), padding=(1, 1), stride=(2, 1), dtypes=F16),
+        CORRELATE.replace("patch", shape=(1, 31, 53, 47), patch=(3, 5), dilation_patch=(2, 1)),
+        CORRELATE.replace(
+            "half-kernel", shape=(2, 67, 23, 29), kernel=(3, 3), padding=(1, 1), stride=(2, 1), dtypes=F16
+        ),
     ),
     derive=correlated,
     level=LARGE,
@@ -38,8 +40,8 @@ register(
 register(
     "diopiUpfirdn2dOpMmcv",
     templates=(
-        FILTER.but("up", shape=(1, 7, 101, 97), kernel=(4, 4), up=(2, 2), rows=(2, 1), columns=(2, 1)),
-        FILTER.but(
+        FILTER.replace("up", shape=(1, 7, 101, 97), kernel=(4, 4), up=(2, 2), rows=(2, 1), columns=(2, 1)),
+        FILTER.replace(
             "half-down", shape=(3, 11, 47, 53), kernel=(7, 5), down=(2, 3), rows=(3, 3), layout=strided, dtypes=F16
         ),
     ),
@@ -50,15 +52,17 @@ register(
     "diopiPsamaskMmcv",
     "diopiPsamaskBackwardMmcv",
     templates=(
-        COLLECT.but("collected", n=1, feature=(13, 11), mask=(25, 21), half=(12, 10)),
-        COLLECT.but("half-distributed", n=3, feature=(17, 19), mask=(15, 17), half=(7, 8), psa_type=1, dtypes=F16),
+        COLLECT.replace("collected", n=1, feature=(13, 11), mask=(25, 21), half=(12, 10)),
+        COLLECT.replace("half-distributed", n=3, feature=(17, 19), mask=(15, 17), half=(7, 8), psa_type=1, dtypes=F16),
     ),
     derive=psa,
     level=LARGE,
 )
 POSITIONS = (
-    CHOICE.but("some", image=(67, 41, 43), count=1031),
-    CHOICE.but("half-all", image=(11, 79, 83), count=None, kernel=(1, 2), padding=(0, 1), layout=strided, dtypes=F16),
+    CHOICE.replace("some", image=(67, 41, 43), count=1031),
+    CHOICE.replace(
+        "half-all", image=(11, 79, 83), count=None, kernel=(1, 2), padding=(0, 1), layout=strided, dtypes=F16
+    ),
 )
 register("diopiMaskedIm2colMmcv", templates=POSITIONS, derive=to_columns, level=LARGE)
 register("diopiMaskedCol2imMmcv", templates=POSITIONS, derive=to_image, level=LARGE)
@@ -66,8 +70,8 @@ register(
     "diopiTinShiftMmcv",
     "diopiTinShiftBackwardMmcv",
     templates=(
-        SHIFT.but("frames", shape=(2, 16, 66, 47), groups=6, low=-5, high=5),
-        SHIFT.but("half-places", shape=(1, 9, 4, 2803), groups=4, layout=strided, dtypes=F16),
+        SHIFT.replace("frames", shape=(2, 16, 66, 47), groups=6, low=-5, high=5),
+        SHIFT.replace("half-places", shape=(1, 9, 4, 2803), groups=4, layout=strided, dtypes=F16),
     ),
     derive=shifted,
     level=LARGE,

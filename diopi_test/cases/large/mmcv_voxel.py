@@ -24,34 +24,36 @@ from diopi_test.cases.mmcv_voxel import (
     reduced_backward,
     voxelized,
 )
-from diopi_test.cases.template import Types, register
+from diopi_test.cases.template import DtypeSelection, register
 
 CUBE = (3, 3, 3)
 F16 = (Dtype.float16,)
 
 POINTS = (
-    VOXELIZE.but("many-points", points=100_003, cells=(41, 37, 13), room=7, voxels=12_007),
-    VOXELIZE.but("half-many-features", points=4099, features=67, cells=(7, 5, 3), room=53, voxels=101, dtypes=F16),
+    VOXELIZE.replace("many-points", points=100_003, cells=(41, 37, 13), room=7, voxels=12_007),
+    VOXELIZE.replace("half-many-features", points=4099, features=67, cells=(7, 5, 3), room=53, voxels=101, dtypes=F16),
 )
 register(
     "diopiHardVoxelizeMmcv",
-    templates=(*POINTS, in_any_order(POINTS[0].but(points=20_011, layout=strided))),
+    templates=(*POINTS, in_any_order(POINTS[0].replace(points=20_011, layout=strided))),
     derive=voxelized,
     level=LARGE,
 )
 register("diopiDynamicVoxelizeMmcv", templates=POINTS, derive=celled, level=LARGE)
 
 GROUPS = (
-    SUMMED.but("sum", points=70_001, channels=5, grid=(13, 29, 31), dtypes=Types.leading, smoke=False),
-    MEANS.but("half-mean", points=20_011, channels=67, grid=(5, 7, 11), dtypes=F16, smoke=False, layout=strided),
-    LARGEST.but("maximum", points=70_001, channels=5, grid=(13, 29, 31), dtypes=Types.leading, smoke=False),
+    SUMMED.replace("sum", points=70_001, channels=5, grid=(13, 29, 31), dtypes=DtypeSelection.leading, smoke=False),
+    MEANS.replace("half-mean", points=20_011, channels=67, grid=(5, 7, 11), dtypes=F16, smoke=False, layout=strided),
+    LARGEST.replace(
+        "maximum", points=70_001, channels=5, grid=(13, 29, 31), dtypes=DtypeSelection.leading, smoke=False
+    ),
 )
 register("diopiDynamicPointToVoxelMmcv", templates=GROUPS, derive=reduced, level=LARGE)
 register("diopiDynamicPointToVoxelBackwardMmcv", templates=GROUPS, derive=reduced_backward, level=LARGE)
 
 CONVOLUTIONS = (
-    CONVOLVE.but("cube", rows=4099, outputs=3001, pairs=2011, ci=17, co=13, kernel=CUBE),
-    CONVOLVE.but(
+    CONVOLVE.replace("cube", rows=4099, outputs=3001, pairs=2011, ci=17, co=13, kernel=CUBE),
+    CONVOLVE.replace(
         "half-submanifold",
         rows=1031,
         outputs=1031,
@@ -73,8 +75,8 @@ register(
 )
 register("diopiIndiceConvBackwardMmcv", templates=CONVOLUTIONS, derive=convolved_backward, level=LARGE)
 POOLS = (
-    POOL.but("cube", rows=5003, outputs=3001, pairs=2011, ci=17, kernel=CUBE),
-    POOL.but("half-wide", rows=1031, outputs=523, pairs=401, ci=131, kernel=CUBE, dtypes=F16, layout=strided),
+    POOL.replace("cube", rows=5003, outputs=3001, pairs=2011, ci=17, kernel=CUBE),
+    POOL.replace("half-wide", rows=1031, outputs=523, pairs=401, ci=131, kernel=CUBE, dtypes=F16, layout=strided),
 )
 register("diopiIndiceMaxpoolMmcv", templates=POOLS, derive=pooled, level=LARGE)
 register(

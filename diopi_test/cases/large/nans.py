@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import is_floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.classes import classified
-from diopi_test.cases.data import generator
+from diopi_test.cases.classes import classify_cases
+from diopi_test.cases.data import random_generator
 from diopi_test.cases.domains import Domain
-from diopi_test.cases.model import Case, TensorSpec, cases_of, is_huge, tensors_of
+from diopi_test.cases.model import Case, TensorSpec, is_huge, registered_cases, tensor_specs
 
 APART = 20_011
 """One element in so many is NaN, and one at least, so that most rows have none."""
@@ -44,12 +44,12 @@ def with_nans(prototype: Prototype, large: Sequence[Case]) -> Iterator[Case]:
 @cache
 def _may_be_nan(prototype: Prototype) -> frozenset[str]:
     """The arguments that are NaN somewhere in a small case whose results vendors are held to."""
-    own = (case for case in classified(prototype, cases_of(prototype)) if case.case_class.is_demanded)
+    own = (case for case in classify_cases(prototype, registered_cases(prototype)) if case.case_class.is_demanded)
     return frozenset(
         name
         for case in own
         for name, value in case.arguments.items()
-        for spec in tensors_of(value)
+        for spec in tensor_specs(value)
         if _takes_nans(spec) and _has_nans(prototype, case, name, spec)
     )
 
@@ -60,7 +60,7 @@ def _takes_nans(spec: Any) -> bool:
 
 def _has_nans(prototype: Prototype, case: Case, name: str, spec: TensorSpec) -> bool:
     count = int(np.prod(spec.shape))
-    return bool(np.isnan(spec.domain(generator(prototype.base, case.label, name), count, spec.dtype)).any())
+    return bool(np.isnan(spec.domain(random_generator(prototype.base, case.label, name), count, spec.dtype)).any())
 
 
 def _given_nans(value: Any, apart: int) -> Any:

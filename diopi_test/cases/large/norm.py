@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.large.makers import At, Shape, grown, like
+from diopi_test.cases.large.makers import PlacedShape, Shape, grow, register_grown
 from diopi_test.cases.layouts import channels_last, strides
 from diopi_test.cases.template import TensorTemplate, tensor
 
@@ -20,60 +20,64 @@ HALF = Dtype.float16
 
 BATCHES = (("images", IMAGES, None), ("points", POINTS, None), ("half-wide", WIDE, HALF))
 
-grown(
+register_grown(
     "diopiBatchNorm",
     cases=[
-        *(like("training", label, of, input=shape, weight=shape[1:2]) for label, shape, of in BATCHES),
-        like(
-            "training", "channels-last", input=At(IMAGES, channels_last), weight=(37,), results={"out": channels_last}
+        *(grow("training", label, of, input=shape, weight=shape[1:2]) for label, shape, of in BATCHES),
+        grow(
+            "training",
+            "channels-last",
+            input=PlacedShape(IMAGES, channels_last),
+            weight=(37,),
+            results={"out": channels_last},
         ),
-        like("evaluation", "evaluation", input=(70_001, 3), weight=(3,)),
+        grow("evaluation", "evaluation", input=(70_001, 3), weight=(3,)),
     ],
 )
-grown("diopiBatchNormStats", cases=[like("training", label, of, input=shape) for label, shape, of in BATCHES])
-grown(
+register_grown("diopiBatchNormStats", cases=[grow("training", label, of, input=shape) for label, shape, of in BATCHES])
+register_grown(
     "diopiBatchNormGatherStatsWithCounts",
     cases=[
-        like("plain", "images", input=IMAGES, mean_all=(11, 37), running_mean=(37,), counts=(11,)),
-        like("plain", "half-wide", HALF, input=WIDE, mean_all=(131, 512), running_mean=(512,), counts=(131,)),
+        grow("plain", "images", input=IMAGES, mean_all=(11, 37), running_mean=(37,), counts=(11,)),
+        grow("plain", "half-wide", HALF, input=WIDE, mean_all=(131, 512), running_mean=(512,), counts=(131,)),
     ],
 )
-grown(
+register_grown(
     "diopiBatchNormBackwardReduce",
     "diopiBatchNormElemt",
-    cases=[like("plain", label, of, input=shape, weight=shape[1:2]) for label, shape, of in BATCHES],
+    cases=[grow("plain", label, of, input=shape, weight=shape[1:2]) for label, shape, of in BATCHES],
 )
-grown(
+register_grown(
     "diopiBatchNormBackwardElemt",
-    cases=[like("plain", label, of, input=shape, weight=shape[1:2], count=(131,)) for label, shape, of in BATCHES],
+    cases=[grow("plain", label, of, input=shape, weight=shape[1:2], count=(131,)) for label, shape, of in BATCHES],
 )
-grown(
+register_grown(
     "diopiBatchNormBackward",
     cases=[
-        *(like("training", label, of, input=shape, weight=shape[1:2]) for label, shape, of in BATCHES),
-        like("evaluation", "evaluation", input=(70_001, 3), weight=(3,)),
+        *(grow("training", label, of, input=shape, weight=shape[1:2]) for label, shape, of in BATCHES),
+        grow("evaluation", "evaluation", input=(70_001, 3), weight=(3,)),
     ],
 )
-grown(
+register_grown(
     "diopiGroupNorm",
     cases=[
-        like("plain", "images", input=(3, 36, 29, 31), weight=(36,), num_groups=12),
-        like("plain", "half-wide", HALF, input=WIDE, weight=(512,), num_groups=32),
+        grow("plain", "images", input=(3, 36, 29, 31), weight=(36,), num_groups=12),
+        grow("plain", "half-wide", HALF, input=WIDE, weight=(512,), num_groups=32),
     ],
 )
-grown(
+register_grown(
     "diopiGroupNormBackward",
     cases=[
-        like("plain", "images", input=(5, 36, 29, 31), weight=(36,), mean=(5, 3)),
-        like("plain", "half-wide", HALF, input=(3, 513, 7, 7), weight=(513,), mean=(3, 3)),
+        grow("plain", "images", input=(5, 36, 29, 31), weight=(36,), mean=(5, 3)),
+        grow("plain", "half-wide", HALF, input=(3, 513, 7, 7), weight=(513,), mean=(3, 3)),
     ],
 )
-grown(
+register_grown(
     "diopiInstanceNorm",
     "diopiInstanceNormBackward",
     cases=[
-        like("plain", "images", input=IMAGES, scale=(37,)),
-        like("plain", "half-wide", HALF, input=WIDE, scale=(512,)),
+        grow("plain", "images", input=IMAGES, scale=(37,)),
+        grow("plain", "half-wide", HALF, input=WIDE, scale=(512,)),
     ],
 )
 
@@ -85,30 +89,30 @@ LAYERS = (
 )
 """What is normalised: label, shape, its last axes and the element type."""
 
-grown(
+register_grown(
     "diopiLayerNorm",
     cases=[
-        like("plain", label, of, input=shape, weight=last, normalized_shape=last) for label, shape, last, of in LAYERS
+        grow("plain", label, of, input=shape, weight=last, normalized_shape=last) for label, shape, last, of in LAYERS
     ],
 )
-grown(
+register_grown(
     "diopiLayerNormBackward",
     cases=[
-        like("plain", label, of, input=shape, weight=last, normalized_shape=last, mean=shape[: -len(last)])
+        grow("plain", label, of, input=shape, weight=last, normalized_shape=last, mean=shape[: -len(last)])
         for label, shape, last, of in LAYERS
     ],
 )
-grown(
+register_grown(
     "diopiLayerNormGB",
     cases=[
-        like("plain", label, of, input=shape, weight=last, begin_norm_axis=len(shape) - len(last))
+        grow("plain", label, of, input=shape, weight=last, begin_norm_axis=len(shape) - len(last))
         for label, shape, last, of in LAYERS
     ],
 )
-grown(
+register_grown(
     "diopiLayerNormGBBackward",
     cases=[
-        like(
+        grow(
             "plain",
             label,
             of,
@@ -121,35 +125,37 @@ grown(
     ],
 )
 
-ROWS: Sequence[tuple[str, Shape | At, Dtype | None]] = (
+ROWS: Sequence[tuple[str, Shape | PlacedShape, Dtype | None]] = (
     ("long-rows", (5, 65_537), None),
     ("many-rows", (70_001, 3), None),
-    ("half-far-apart", At((263, 517), strides(1031, 2)), HALF),
+    ("half-far-apart", PlacedShape((263, 517), strides(1031, 2)), HALF),
 )
-grown("diopiNorm", "diopiLinalgVecNorm", cases=[like("rows", label, of, input=shape) for label, shape, of in ROWS])
-grown(
+register_grown(
+    "diopiNorm", "diopiLinalgVecNorm", cases=[grow("rows", label, of, input=shape) for label, shape, of in ROWS]
+)
+register_grown(
     "diopiNormBackward",
     cases=[
-        like("rows", label, of, self=shape, norm=(length,))
+        grow("rows", label, of, self=shape, norm=(length,))
         for (label, shape, of), length in zip(ROWS, (5, 70_001, 263), strict=True)
     ],
 )
-grown(
+register_grown(
     "diopiForeachnormScalar",
     cases=[
-        like("several", "models", inputs=[(263, 257), (4097,), (2, 1, 3)]),
-        like("several", "half", HALF, inputs=[(32_003,), At((131, 511), strides(1031, 2)), (7, 1, 509)]),
+        grow("several", "models", inputs=[(263, 257), (4097,), (2, 1, 3)]),
+        grow("several", "half", HALF, inputs=[(32_003,), PlacedShape((131, 511), strides(1031, 2)), (7, 1, 509)]),
     ],
 )
 
 
-def _of_unit(place: Shape | At) -> TensorTemplate:
+def _of_unit(place: Shape | PlacedShape) -> TensorTemplate:
     """Rows to normalise."""
-    return tensor(*place.shape, layout=place.layout) if isinstance(place, At) else tensor(*place)
+    return tensor(*place.shape, layout=place.layout) if isinstance(place, PlacedShape) else tensor(*place)
 
 
-grown("diopiNormalize", cases=[like("rows", label, of, input=_of_unit(shape)) for label, shape, of in ROWS])
-grown(
+register_grown("diopiNormalize", cases=[grow("rows", label, of, input=_of_unit(shape)) for label, shape, of in ROWS])
+register_grown(
     "diopiNormalizeBackward",
-    cases=[like("rows", label, of, input=_of_unit(shape), grad_output=shape) for label, shape, of in ROWS],
+    cases=[grow("rows", label, of, input=_of_unit(shape), grad_output=shape) for label, shape, of in ROWS],
 )

@@ -1,17 +1,17 @@
 """Large cases of optimizer steps: layers of a model, one by one and in lists."""
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.large.makers import At, Growth, grown, like
+from diopi_test.cases.large.makers import Growth, PlacedShape, grow, register_grown
 from diopi_test.cases.layouts import strides
 
-FAR = At((131, 517), strides(1031, 2))
+FAR = PlacedShape((131, 517), strides(1031, 2))
 LISTS = ("params", "grads", "exp_avgs", "exp_avg_sqs")
 
 
 def _steps(small: str) -> list[Growth]:
     return [
-        like(f"{small}-matrix", "layer", param=(263, 257)),
-        like(f"{small}-matrix", "half-far-apart", Dtype.float16, param=FAR),
+        grow(f"{small}-matrix", "layer", param=(263, 257)),
+        grow(f"{small}-matrix", "half-far-apart", Dtype.float16, param=FAR),
     ]
 
 
@@ -20,18 +20,18 @@ for names, small in (
     (("diopiAdam", "diopiAdamW"), "amsgrad"),
     (("diopiAdadelta",), "decay"),
 ):
-    grown(*names, cases=_steps(small))
+    register_grown(*names, cases=_steps(small))
 
 LAYERS = [(263, 257), (4097,), (1, 3, 1, 5)]
 HALF_LAYERS = [(509,), FAR, (3, 1031)]
-grown(
+register_grown(
     "diopiFusedAdamW",
     cases=[
-        like("decay", "model", **dict.fromkeys(LISTS, LAYERS)),
-        like("decay", "half-far-apart", Dtype.float16, **dict.fromkeys(LISTS, HALF_LAYERS)),
+        grow("decay", "model", **dict.fromkeys(LISTS, LAYERS)),
+        grow("decay", "half-far-apart", Dtype.float16, **dict.fromkeys(LISTS, HALF_LAYERS)),
     ],
 )
-grown(
+register_grown(
     "diopiClipGradNorm",
-    cases=[like("two", "model", grads=LAYERS), like("two", "half-far-apart", Dtype.float16, grads=HALF_LAYERS)],
+    cases=[grow("two", "model", grads=LAYERS), grow("two", "half-far-apart", Dtype.float16, grads=HALF_LAYERS)],
 )

@@ -27,10 +27,10 @@ LONG = windows("long", (3, 11, 1031), (3, 3, 2), (1, 2, 1))
 
 def _of(kind: str, rank: int) -> tuple[CaseTemplate, ...]:
     """The windows of one kind of pooling: the more axes they have, the fewer channels."""
-    wide, long = WIDE.but(leading=WIDE_LEADING[rank]), LONG.but(leading=LONG_LEADING[rank])
+    wide, long = WIDE.replace(leading=WIDE_LEADING[rank]), LONG.replace(leading=LONG_LEADING[rank])
     if "Adaptive" not in kind:
         return wide, long, HALF
-    return wide.but(output=(2, 4, 46)), long.but(output=(1, 7, 517)), HALF.but(output=(3, 5, 7))
+    return wide.replace(output=(2, 4, 46)), long.replace(output=(1, 7, 517)), HALF.replace(output=(3, 5, 7))
 
 
 WIDE_LEADING = {1: (3, 509), 2: (1, 509), 3: (1, 131)}
@@ -54,5 +54,5 @@ def pooling(prototype: Prototype) -> Iterator[Case]:
 def pool(prototype: Prototype) -> Iterator[Case]:
     for (mode, adaptive), (kind, _) in CHOICES.items():
         chosen = _of(kind, _rank(prototype))[:: 2 if mode == "max" else 1][:2]
-        named = (one.but(f"{kind}-{one.label}", {"mode": mode, "adaptive": adaptive}) for one in chosen)
+        named = (one.replace(f"{kind}-{one.label}", {"mode": mode, "adaptive": adaptive}) for one in chosen)
         yield from windows_of(prototype, kind, named)

@@ -8,41 +8,41 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain
-from diopi_test.cases.large.makers import HUGE_ROWS, At, grown, like
+from diopi_test.cases.large.makers import HUGE_ROWS, PlacedShape, grow, register_grown
 from diopi_test.cases.layouts import strides, transposed
 from diopi_test.cases.template import tensor
 
 FAR = strides(5003, 1)
-FAR_ROWS = At((263, 4097), FAR)
+FAR_ROWS = PlacedShape((263, 4097), FAR)
 SIX_AXES = (7, 3, 11, 5, 13, 17)
 
 SEVERAL = (
-    like("rows", "long-rows", input=(5, 65_537), dim=(1,)),
-    like("rows", "many-rows", input=(70_001, 3), dim=(1,)),
-    like("rows", "long-columns", input=(32_003, 7), dim=(0,)),
-    like("rows", "long-rows-added", input=(17, 50_021), dim=(0,)),
-    like("rows", "six-axes", input=SIX_AXES, dim=(1, 3, 4)),
-    like("rows", "half-far-apart", Dtype.float16, input=FAR_ROWS, dim=(1,)),
+    grow("rows", "long-rows", input=(5, 65_537), dim=(1,)),
+    grow("rows", "many-rows", input=(70_001, 3), dim=(1,)),
+    grow("rows", "long-columns", input=(32_003, 7), dim=(0,)),
+    grow("rows", "long-rows-added", input=(17, 50_021), dim=(0,)),
+    grow("rows", "six-axes", input=SIX_AXES, dim=(1, 3, 4)),
+    grow("rows", "half-far-apart", Dtype.float16, input=FAR_ROWS, dim=(1,)),
 )
 """Along several axes; sums of one case are as long as an axis gets, and results of another as many as rows."""
 
-grown(
+register_grown(
     "diopiSum",
     "diopiMean",
     cases=[
         *SEVERAL,
-        like("all", "all", input=(263, 257), dim=()),
-        like("rows", "huge", input=HUGE_ROWS, dim=(1,)),
+        grow("all", "all", input=(263, 257), dim=()),
+        grow("rows", "huge", input=HUGE_ROWS, dim=(1,)),
     ],
 )
-grown("diopiStd", cases=SEVERAL)
+register_grown("diopiStd", cases=SEVERAL)
 
 ONE = (
-    like("rows", "long-rows", input=(5, 65_537)),
-    like("rows", "many-rows", input=(70_001, 3)),
-    like("rows", "long-columns", input=(32_003, 7), dim=0),
-    like("rows", "long-rows-compared", input=(17, 50_021), dim=0),
-    like("rows", "five-axes", input=(11, 7, 67, 3, 17), dim=2),
+    grow("rows", "long-rows", input=(5, 65_537)),
+    grow("rows", "many-rows", input=(70_001, 3)),
+    grow("rows", "long-columns", input=(32_003, 7), dim=0),
+    grow("rows", "long-rows-compared", input=(17, 50_021), dim=0),
+    grow("rows", "five-axes", input=(11, 7, 67, 3, 17), dim=2),
 )
 """Along one axis; of float16 there are too few numbers for all to differ."""
 
@@ -65,14 +65,14 @@ def _peaks(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     )
 
 
-grown(
+register_grown(
     "diopiMax",
     "diopiMin",
     "diopiArgmax",
     "diopiArgmin",
     cases=[
         *ONE,
-        like("rows", "half-far-apart", Dtype.float16, input=tensor(263, 4097, domain=_peaks, layout=FAR)),
+        grow("rows", "half-far-apart", Dtype.float16, input=tensor(263, 4097, domain=_peaks, layout=FAR)),
     ],
 )
 TRUTHS = (
@@ -82,14 +82,14 @@ TRUTHS = (
     ("five-axes", (11, 7, 67, 3, 17), 2),
 )
 for function, often, seldom in (("diopiAny", 0.0, 0.25), ("diopiAll", 0.25, 0.0)):
-    grown(
+    register_grown(
         function,
         cases=[
             *(
-                like("rows", label, input=tensor(*shape, domain=_one_in(often, seldom, shape[dim])), dim=dim)
+                grow("rows", label, input=tensor(*shape, domain=_one_in(often, seldom, shape[dim])), dim=dim)
                 for label, shape, dim in TRUTHS
             ),
-            like(
+            grow(
                 "rows",
                 "half-far-apart",
                 Dtype.float16,
@@ -97,30 +97,30 @@ for function, often, seldom in (("diopiAny", 0.0, 0.25), ("diopiAll", 0.25, 0.0)
             ),
         ],
     )
-grown(
+register_grown(
     "diopiAmax",
     cases=[
-        like("rows", "long-rows", self=(5, 65_537)),
-        like("rows", "many-rows", self=(70_001, 3)),
-        like("rows", "six-axes", self=SIX_AXES, dim=(1, 3, 4)),
-        like("rows", "half-far-apart", Dtype.float16, self=tensor(263, 4097, domain=_peaks, layout=FAR)),
+        grow("rows", "long-rows", self=(5, 65_537)),
+        grow("rows", "many-rows", self=(70_001, 3)),
+        grow("rows", "six-axes", self=SIX_AXES, dim=(1, 3, 4)),
+        grow("rows", "half-far-apart", Dtype.float16, self=tensor(263, 4097, domain=_peaks, layout=FAR)),
     ],
 )
-grown(
+register_grown(
     "diopiMaxAll",
     "diopiMinAll",
     cases=[
-        like("matrix", "all", input=(263, 257)),
-        like("matrix", "six-axes", input=At(SIX_AXES, transposed)),
-        like("matrix", "half-far-apart", Dtype.float16, input=At((70_001,), strides(31))),
+        grow("matrix", "all", input=(263, 257)),
+        grow("matrix", "six-axes", input=PlacedShape(SIX_AXES, transposed)),
+        grow("matrix", "half-far-apart", Dtype.float16, input=PlacedShape((70_001,), strides(31))),
     ],
 )
-grown(
+register_grown(
     "diopiProd",
     cases=[
-        like("rows", "many-rows", input=(70_001, 3)),
-        like("rows", "long-rows", input=(257, 263)),
-        like("rows", "long-columns", input=(131, 517), dim=0),
+        grow("rows", "many-rows", input=(70_001, 3)),
+        grow("rows", "long-rows", input=(257, 263)),
+        grow("rows", "long-columns", input=(131, 517), dim=0),
     ],
 )
 RUNNING = (
@@ -129,8 +129,10 @@ RUNNING = (
     ("middle", (7, 1031, 11), 1, None),
     ("half", (67, 1031), 1, Dtype.float16),
 )
-grown("diopiCumsum", cases=[like("rows", label, of, input=shape, dim=dim) for label, shape, dim, of in RUNNING])
-grown(
+register_grown(
+    "diopiCumsum", cases=[grow("rows", label, of, input=shape, dim=dim) for label, shape, dim, of in RUNNING]
+)
+register_grown(
     "diopiCumsumBackward",
-    cases=[like("rows", label, of, grad_output=shape, dim=dim) for label, shape, dim, of in RUNNING],
+    cases=[grow("rows", label, of, grad_output=shape, dim=dim) for label, shape, dim, of in RUNNING],
 )

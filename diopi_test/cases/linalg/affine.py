@@ -50,9 +50,9 @@ WITHOUT_BIAS: Mapping[str, Any] = {"bias": None}
 
 LINEAR = (
     *COMMON,
-    MATRIX.but("matrix-no-bias", WITHOUT_BIAS, smoke=False),
-    MATRIX.but("matrix-special", domains={"input": partly_infinite}, dtypes=floating, smoke=False),
-    SQUARE.but("square-no-bias", WITHOUT_BIAS),
+    MATRIX.replace("matrix-no-bias", WITHOUT_BIAS, smoke=False),
+    MATRIX.replace("matrix-special", domains={"input": partly_infinite}, dtypes=floating, smoke=False),
+    SQUARE.replace("square-no-bias", WITHOUT_BIAS),
     *STRETCHED,
     operands("long-no-bias-accumulated", (2, 1031), (3, 1031), (3,), **ACCUMULATED, arguments=WITHOUT_BIAS),
 )
@@ -65,12 +65,17 @@ def linear(prototype: Prototype) -> Iterator[Case]:
 
 GRADIENTS = (
     *COMMON,
-    MATRIX.but("matrix-special", domains={"grad_output": partly_infinite}, dtypes=floating, smoke=False),
-    *(LAYOUTS.but(f"layouts-no-{name}", results={name: None}) for name in ("grad_input", "grad_weight", "grad_bias")),
+    MATRIX.replace("matrix-special", domains={"grad_output": partly_infinite}, dtypes=floating, smoke=False),
+    *(
+        LAYOUTS.replace(f"layouts-no-{name}", results={name: None})
+        for name in ("grad_input", "grad_weight", "grad_bias")
+    ),
     operands("many-rows-accumulated", (1031, 2), (3, 2), (3,), **ACCUMULATED),
     operands("many-outputs-accumulated", (2, 3), (1031, 3), (1031,), **ACCUMULATED),
-    *(one.but(results={"grad_bias": ResultOverride(shape=one.sizes[2].shape)}) for one in STRETCHED),
-    MATRIX.but("matrix-grad_weight-only", results={"grad_input": None, "grad_bias": None}, dtypes=(F32,), smoke=False),
+    *(one.replace(results={"grad_bias": ResultOverride(shape=one.sizes[2].shape)}) for one in STRETCHED),
+    MATRIX.replace(
+        "matrix-grad_weight-only", results={"grad_input": None, "grad_bias": None}, dtypes=(F32,), smoke=False
+    ),
 )
 
 
@@ -87,4 +92,4 @@ def linear_backward(prototype: Prototype) -> Iterator[Case]:
 def _with_vector(template: CaseTemplate) -> CaseTemplate:
     """The template with a bias gradient in a layout that vectors have."""
     layout = strided if template.result is strided else contiguous
-    return template.but(results={"grad_bias": ResultOverride(layout=layout), **template.results})
+    return template.replace(results={"grad_bias": ResultOverride(layout=layout), **template.results})

@@ -13,21 +13,21 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import is_complex
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, choice, normal, whole
+from diopi_test.cases.domains import Domain, choice, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.linalg.operands import BASIC, EXACT, REAL_AND_COMPLEX, TO_TRANSPOSED, expand_in_order, operands
 from diopi_test.cases.model import Case, ResultOverride, Values, cases_for
-from diopi_test.cases.products import given
-from diopi_test.cases.template import CaseTemplate, Types, expand, tensor
+from diopi_test.cases.products import fixed_values
+from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tensor
 
 Array = NDArray[Any]
 Factor = Callable[[Values], Array]
 
 SQUARES = (
     operands("matrix", (5, 5), **BASIC),
-    operands("batches", (2, 1, 3, 3), dtypes=Types.every),
+    operands("batches", (2, 1, 3, 3), dtypes=DtypeSelection.all),
     operands("transposed", (2, 4, 4), **TO_TRANSPOSED),
-    operands("strided", (3, 4, 4), layouts=(strided,), result=strided, dtypes=Types.every),
+    operands("strided", (3, 4, 4), layouts=(strided,), result=strided, dtypes=DtypeSelection.all),
     operands("one", (1, 1), dtypes=REAL_AND_COMPLEX),
     operands("empty", (0, 0), dtypes=REAL_AND_COMPLEX),
     operands("no-batch", (0, 3, 3), dtypes=REAL_AND_COMPLEX),
@@ -41,7 +41,7 @@ TRIANGLES = (False, True)
 def of_triangle(template: CaseTemplate, arguments: Mapping[str, Any], upper: bool, **more: Any) -> CaseTemplate:
     """The template with these arguments, for the upper or lower triangle."""
     label = f"{template.label}-{'upper' if upper else 'lower'}"
-    return template.but(label, {**arguments, "upper": upper, **more})
+    return template.replace(label, {**arguments, "upper": upper, **more})
 
 
 def _adjoint(a: Array) -> Array:
@@ -79,7 +79,7 @@ def _product(values: Values) -> Array:
     return np.asarray(factor @ _adjoint(factor))
 
 
-WHOLE = {"_factor": tensor(2, 19, 19, domain=whole(-2, 2)), "mat": tensor(2, 19, 19, compute=_product)}
+WHOLE = {"_factor": tensor(2, 19, 19, domain=integer_values(-2, 2)), "mat": tensor(2, 19, 19, compute=_product)}
 
 
 def _indefinite(rng: Generator, count: int, dtype: Dtype) -> Array:
@@ -99,11 +99,11 @@ INDEFINITE = {"mat": tensor(5, 3, 3, domain=_indefinite)}
 
 DECOMPOSED = (
     *(one_triangle(square, upper) for square in SQUARES for upper in TRIANGLES),
-    one_triangle(BATCHES, upper=False).but("batches-lower-checked", {"checkerror": True}),
-    one_triangle(operands("larger", (67, 67), dtypes=Types.every), upper=True),
+    one_triangle(BATCHES, upper=False).replace("batches-lower-checked", {"checkerror": True}),
+    one_triangle(operands("larger", (67, 67), dtypes=DtypeSelection.all), upper=True),
     *(of_triangle(CaseTemplate("exact", **EXACT), WHOLE, upper, checkerror=False) for upper in TRIANGLES),
     of_triangle(CaseTemplate("indefinite", **BASIC), INDEFINITE, upper=False, checkerror=False),
-    of_triangle(CaseTemplate("indefinite", dtypes=Types.every), INDEFINITE, upper=True, checkerror=False),
+    of_triangle(CaseTemplate("indefinite", dtypes=DtypeSelection.all), INDEFINITE, upper=True, checkerror=False),
 )
 
 
@@ -132,7 +132,7 @@ def _whole_factor(values: Values) -> Array:
     return _unit_triangular(values["_factor"])
 
 
-WHOLE_GRADIENT = operands("exact", (2, 7, 7), domain=whole(-9, 9), **EXACT)
+WHOLE_GRADIENT = operands("exact", (2, 7, 7), domain=integer_values(-9, 9), **EXACT)
 
 GRADIENTS = (
     *(gradient(square, "_root", normal(), _factor, upper) for square in SQUARES for upper in TRIANGLES),
@@ -166,7 +166,7 @@ MATRICES = (
 TRIANGULAR = operands(
     "nothing-to-eliminate",
     (3, 4),
-    domain=given([[-2, 1, 3, 0.5], [0, 3, -1, 2], [0, 0, -4, 1]]),
+    domain=fixed_values([[-2, 1, 3, 0.5], [0, 3, -1, 2], [0, 0, -4, 1]]),
     arguments={"mode": "r"},
     **EXACT,
 )
@@ -174,11 +174,11 @@ TRIANGULAR = operands(
 
 def in_mode(template: CaseTemplate, mode: str) -> CaseTemplate:
     """The template in a mode; of what does not depend on the type, the factor R alone is complex."""
-    moded = template.but(f"{template.label}-{mode}", {"mode": mode})
+    moded = template.replace(f"{template.label}-{mode}", {"mode": mode})
     if mode != "r":
         return moded
-    few = template.dtypes if template.dtypes is Types.every else (Dtype.complex64,)
-    return moded.but(dtypes=few, results={"Q": ResultOverride()})
+    few = template.dtypes if template.dtypes is DtypeSelection.all else (Dtype.complex64,)
+    return moded.replace(dtypes=few, results={"Q": ResultOverride()})
 
 
 @cases_for("diopiLinalgQR")

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import away_from, choice, near_least, normal, whole, with_one
+from diopi_test.cases.domains import avoid_points, choice, integer_values, normal, tiny_multiples, with_value_in_middle
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.linalg.operands import EXACT, TO_TRANSPOSED, expand_in_order, operands
 from diopi_test.cases.model import Case, ResultOf, Values, cases_for
-from diopi_test.cases.products import given, partly_infinite
-from diopi_test.cases.template import CaseTemplate, TensorTemplate, Types, expand, tensor
+from diopi_test.cases.products import fixed_values, partly_infinite
+from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 POWERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, np.inf)
 FURTHER_POWERS = (0.25, 2.5, 4.0, 5.0, 6.0)
 
-MATRICES = operands("matrices", (4, 5), (3, 5), dtypes=Types.every)
+MATRICES = operands("matrices", (4, 5), (3, 5), dtypes=DtypeSelection.all)
 LAYOUTS = operands("layouts", (2, 3, 4), (2, 5, 4), **TO_TRANSPOSED)
 FEW = (
     operands("batches", (2, 1, 3, 4), (3, 2, 4)),
@@ -37,26 +37,26 @@ FEW = (
 FAR_APART = operands("far-apart", (4, 16), (7, 16), domain=normal(1000))
 """The exponent 1/p is rounded, which shows where the sum under the root is far from 1."""
 
-MANY = operands("many", (26, 3), (4, 3), dtypes=Types.every)
-MANY_OTHERS = operands("many-others", (4, 3), (26, 3), dtypes=Types.every)
+MANY = operands("many", (26, 3), (4, 3), dtypes=DtypeSelection.all)
+MANY_OTHERS = operands("many-others", (4, 3), (26, 3), dtypes=DtypeSelection.all)
 
 
 def distances(template: CaseTemplate, p: float, mode: int | None, *words: str, **changes: Any) -> CaseTemplate:
     """The distances by the p-norm."""
     label = "-".join([template.label, f"p{p:g}", *_mode(mode), *words])
-    return template.but(label, {"p": p, "compute_mode": mode}, **changes)
+    return template.replace(label, {"p": p, "compute_mode": mode}, **changes)
 
 
 def _mode(mode: int | None) -> list[str]:
     return [] if mode is None else [f"mode{mode}"]
 
 
-COUNTED = dict.fromkeys(("input1", "input2"), whole(-2, 2))
+COUNTED = dict.fromkeys(("input1", "input2"), integer_values(-2, 2))
 """Whole numbers, some of which are equal."""
 
 
 def of_whole_numbers(far: int) -> CaseTemplate:
-    return operands("tails", (17, 37), (9, 37), domain=whole(-far, far), **EXACT)
+    return operands("tails", (17, 37), (9, 37), domain=integer_values(-far, far), **EXACT)
 
 
 def _near(values: Values) -> NDArray[Any]:
@@ -68,29 +68,29 @@ def close(label: str, rows: int, mode: int | None) -> CaseTemplate:
     """Distances of rows that are far from 0 and close to each other."""
     arguments = {
         "input1": tensor(rows, 3, domain=normal(mean=100)),
-        "_step": tensor(rows, 3, domain=away_from([0], normal())),
+        "_step": tensor(rows, 3, domain=avoid_points([0], normal())),
         "input2": tensor(rows, 3, compute=_near),
         "p": 2.0,
         "compute_mode": mode,
     }
-    return CaseTemplate("-".join([label, *_mode(mode)]), arguments=arguments, dtypes=Types.every)
+    return CaseTemplate("-".join([label, *_mode(mode)]), arguments=arguments, dtypes=DtypeSelection.all)
 
 
 WHOLE_DISTANCES = CaseTemplate(
     "whole-distances",
     (
-        tensor(2, 5, domain=given([[1, -2, 0, 1, 3]])),
-        tensor(3, 5, domain=given([[1, 1, 0, 5, 3], [6, -2, 12, 1, 3], [1, -2, 8, 1, 18]])),
+        tensor(2, 5, domain=fixed_values([[1, -2, 0, 1, 3]])),
+        tensor(3, 5, domain=fixed_values([[1, 1, 0, 5, 3], [6, -2, 12, 1, 3], [1, -2, 8, 1, 18]])),
     ),
     {"p": 2.0, "compute_mode": 2},
     **EXACT,
 )
 """Rows 3 and 4, 5 and 12, 8 and 15 away from others, where squares and their sums and roots are exact."""
 
-NEAR_LEAST = near_least(2.0, 2.25, 2.5)
+NEAR_LEAST = tiny_multiples(2.0, 2.25, 2.5)
 """Numbers whose differences are subnormal."""
 
-UNEQUAL_NEAR_LEAST = {"input1": near_least(2.0, 2.5), "input2": near_least(2.25, 2.75)}
+UNEQUAL_NEAR_LEAST = {"input1": tiny_multiples(2.0, 2.5), "input2": tiny_multiples(2.25, 2.75)}
 """As `NEAR_LEAST`, without differences of 0, where the modulus has a kink."""
 
 CDIST = (
@@ -110,7 +110,7 @@ CDIST = (
     *(distances(MATRICES, p, None, "special", domains={"input1": partly_infinite}) for p in (0.5, 1.0, 2.0, 3.0)),
     *(distances(few, p, None) for few, p in product(FEW, (2.0, np.inf))),
     *(distances(FAR_APART, p, None) for p in (1.5, 3.0)),
-    *(distances(MATRICES, p, None, dtypes=Types.leading) for p in FURTHER_POWERS),
+    *(distances(MATRICES, p, None, dtypes=DtypeSelection.leading) for p in FURTHER_POWERS),
 )
 
 
@@ -125,30 +125,30 @@ def cdist(prototype: Prototype) -> Iterator[Case]:
 def gradients(template: CaseTemplate, p: float) -> CaseTemplate:
     """The gradients of distances by the p-norm; rounding must not decide whether a coordinate's is the largest."""
     exact = p in (0.0, np.inf)
-    domains = dict.fromkeys(("input1", "input2", "grad_output"), whole(-9, 9)) if exact else {}
+    domains = dict.fromkeys(("input1", "input2", "grad_output"), integer_values(-9, 9)) if exact else {}
     weak = "how many coordinates differ has no gradient but 0" if p == 0 else ""
-    return template.but(f"{template.label}-p{p:g}", {"p": p}, domains=domains, exact=exact, weak=weak)
+    return template.replace(f"{template.label}-p{p:g}", {"p": p}, domains=domains, exact=exact, weak=weak)
 
 
 def on_axes(p: float) -> CaseTemplate:
     """Rows that are equal or differ in one coordinate, so that every term is exact: ± the gradient, or 0."""
-    rows = tensor(3, 3, domain=given([[1, 2, 3], [1, 4, 3], [1, -5, 3]]))
-    others = tensor(2, 2, 3, domain=given([[1, 2, 3], [1, 9, 3], [1, 4, 3], [1, 0, 3]]))
+    rows = tensor(3, 3, domain=fixed_values([[1, 2, 3], [1, 4, 3], [1, -5, 3]]))
+    others = tensor(2, 2, 3, domain=fixed_values([[1, 2, 3], [1, 9, 3], [1, 4, 3], [1, 0, 3]]))
     grad = {"grad_output": choice([-3, -2, -1, 1, 2, 3])}
-    return CaseTemplate(f"on-axes-p{p:g}", (rows, others), {"p": p}, grad, dtypes=Types.every, exact=True)
+    return CaseTemplate(f"on-axes-p{p:g}", (rows, others), {"p": p}, grad, dtypes=DtypeSelection.all, exact=True)
 
 
-INFINITE = dict.fromkeys(("input1", "input2"), with_one(np.inf, normal()))
+INFINITE = dict.fromkeys(("input1", "input2"), with_value_in_middle(np.inf, normal()))
 """Rows of which two have an infinite coordinate, once the same one."""
 
 GRADIENTS = (
-    *(gradients(MATRICES.but(smoke=True), p) for p in POWERS),
+    *(gradients(MATRICES.replace(smoke=True), p) for p in POWERS),
     *(gradients(LAYOUTS, p) for p in POWERS),
     *(on_axes(p) for p in (1.0, 2.0, np.inf)),
-    *(gradients(MATRICES, p).but(f"infinite-p{p:g}", domains=INFINITE, exact=False) for p in (0.0, 1.0)),
-    MATRICES.but("near-least-p1", {"p": 1.0}, domains=UNEQUAL_NEAR_LEAST),
+    *(gradients(MATRICES, p).replace(f"infinite-p{p:g}", domains=INFINITE, exact=False) for p in (0.0, 1.0)),
+    MATRICES.replace("near-least-p1", {"p": 1.0}, domains=UNEQUAL_NEAR_LEAST),
     *(gradients(few, p) for few, p in product(FEW, (1.5, 2.0))),
-    *(gradients(MATRICES.but(dtypes=Types.leading), p) for p in FURTHER_POWERS),
+    *(gradients(MATRICES.replace(dtypes=DtypeSelection.leading), p) for p in FURTHER_POWERS),
 )
 
 
@@ -159,7 +159,7 @@ def cdist_backward(prototype: Prototype) -> Iterator[Case]:
         batch = np.broadcast_shapes(first.shape[:-2], second.shape[:-2])
         shape = (*batch, first.shape[-2], second.shape[-2])
         p = template.arguments["p"]
-        saved = ResultOf("diopiCdist", given={"p": p, "compute_mode": 2})
+        saved = ResultOf("diopiCdist", extra_arguments={"p": p, "compute_mode": 2})
         return {
             "input1": first,
             "input2": second,

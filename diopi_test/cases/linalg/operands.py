@@ -8,10 +8,10 @@ from typing import Any
 from diopi_proto.dtypes import half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, normal, whole
+from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.model import Case
-from diopi_test.cases.template import CaseTemplate, TensorTemplate, Types, expand
+from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand
 
 FEW = (Dtype.float32, Dtype.float16, Dtype.int32)
 """Types for what does not depend on the type."""
@@ -19,12 +19,20 @@ FEW = (Dtype.float32, Dtype.float16, Dtype.int32)
 REAL_AND_COMPLEX = (Dtype.float32, Dtype.complex64)
 """The same for functions that take no others."""
 
-BASIC: Mapping[str, Any] = {"dtypes": Types.every, "smoke": True}
-EXACT: Mapping[str, Any] = {"dtypes": Types.every, "exact": True}
-MIXED: Mapping[str, Any] = {"layouts": (strided, transposed, strided), "result": transposed, "dtypes": Types.every}
-TO_TRANSPOSED: Mapping[str, Any] = {"layouts": (transposed, strided), "result": transposed, "dtypes": Types.every}
+BASIC: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
+EXACT: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "exact": True}
+MIXED: Mapping[str, Any] = {
+    "layouts": (strided, transposed, strided),
+    "result": transposed,
+    "dtypes": DtypeSelection.all,
+}
+TO_TRANSPOSED: Mapping[str, Any] = {
+    "layouts": (transposed, strided),
+    "result": transposed,
+    "dtypes": DtypeSelection.all,
+}
 TO_STRIDED: Mapping[str, Any] = {"layouts": (transposed, strided, transposed), "result": strided}
-ACCUMULATED: Mapping[str, Any] = {"domain": whole(1, 7), "dtypes": half, "exact": True}
+ACCUMULATED: Mapping[str, Any] = {"domain": integer_values(1, 7), "dtypes": half, "exact": True}
 """What many `operands` have; accumulated numbers are whole: long sums are exact in float32, not in half precision."""
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from diopi_proto.dtypes import floating, half, integer
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import choice, normal, whole
+from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.layouts import contiguous, expanded, transposed
 from diopi_test.cases.linalg.operands import ACCUMULATED, BASIC, EXACT, MIXED, TO_STRIDED, expand_in_order, operands
 from diopi_test.cases.model import Case, cases_for
-from diopi_test.cases.products import exact_numbers, given, partly_infinite
+from diopi_test.cases.products import exact_numbers, fixed_values, partly_infinite
 from diopi_test.cases.template import ByDtype, CaseTemplate, expand, tensor
 
 F32 = Dtype.float32
@@ -27,8 +27,8 @@ SPECIAL_COLUMNS = [[1, -2, np.inf], [3, 1, 1], [0.5, 4, 2]]
 
 def special(*batch: int) -> CaseTemplate:
     """Numbers that are not finite, in rows and columns that single them out."""
-    rows = tensor(*batch, 6, 3, domain=given(SPECIAL_ROWS))
-    columns = tensor(*batch, 3, 3, domain=given(SPECIAL_COLUMNS))
+    rows = tensor(*batch, 6, 3, domain=fixed_values(SPECIAL_ROWS))
+    columns = tensor(*batch, 3, 3, domain=fixed_values(SPECIAL_COLUMNS))
     return CaseTemplate("special", (rows, columns), dtypes=floating)
 
 
@@ -99,10 +99,10 @@ def products(prototype: Prototype) -> Iterator[Case]:
 
 GRADIENTS = (
     *(template for template in MATMUL if template.sizes[0].layout is not expanded),
-    TAILS.but("tails-exact"),
-    MATMUL[0].but("matrices-special", domains={"grad_out": partly_infinite}, dtypes=floating, smoke=False),
-    MATMUL[1].but("batches-no-grad_input", results={"grad_input": None}, result=contiguous),
-    MATMUL[1].but("batches-no-grad_other", results={"grad_other": None}, result=contiguous),
+    TAILS.replace("tails-exact"),
+    MATMUL[0].replace("matrices-special", domains={"grad_out": partly_infinite}, dtypes=floating, smoke=False),
+    MATMUL[1].replace("batches-no-grad_input", results={"grad_input": None}, result=contiguous),
+    MATMUL[1].replace("batches-no-grad_other", results={"grad_other": None}, result=contiguous),
     operands("many-rows-accumulated", (1031, 2), (2, 3), **ACCUMULATED),
     operands("many-columns-accumulated", (2, 3), (3, 1031), **ACCUMULATED),
 )
@@ -176,7 +176,7 @@ def factored(template: CaseTemplate, factors: str, *words: str, **changes: Any) 
         "inplace": _holds_the_result(template),
         "weak": "a factor is 0" if factors in ("product-only", "input-only") else "",
     }
-    return template.but(label, {"beta": factor(0), "alpha": factor(1)}, **{**usual, **changes})
+    return template.replace(label, {"beta": factor(0), "alpha": factor(1)}, **{**usual, **changes})
 
 
 def _holds_the_result(template: CaseTemplate) -> bool:
@@ -189,10 +189,10 @@ def sums(basic: tuple[CaseTemplate, ...], long: Shapes, tails: Shapes) -> tuple[
     """The basic operands scaled, the first of them with all factors; long sums, and exact ones."""
     odd = basic[0]
     exact = operands("tails", *tails, domain=exact_numbers, exact=True)
-    accumulated = operands("long", *long, domain=whole(2, 7), exact=True)
+    accumulated = operands("long", *long, domain=integer_values(2, 7), exact=True)
     # a product rounded to half precision and added to one of these is rounded once, in effect
     large = {"input": choice([128, 256, 384, 512, 640, 768])}
-    unread = {"input": given([np.nan, np.inf, 1.0])}
+    unread = {"input": fixed_values([np.nan, np.inf, 1.0])}
     return (
         *(factored(template, "scaled", smoke=template.smoke) for template in basic),
         # lest the budget of a long sum hide the input

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import is_complex
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import whole
+from diopi_test.cases.domains import integer_values
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.linalg.operands import BASIC, EXACT, REAL_AND_COMPLEX, TO_TRANSPOSED, operands
 from diopi_test.cases.model import Case, ResultOf, Values, cases_for
-from diopi_test.cases.products import given
-from diopi_test.cases.template import CaseTemplate, TensorTemplate, Types, expand, tensor
+from diopi_test.cases.products import fixed_values
+from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 FLAGS = ("upper", "transpose", "unitriangular")
 CHOICES = [dict(zip(FLAGS, values, strict=True)) for values in product((False, True), repeat=len(FLAGS))]
@@ -35,7 +35,7 @@ def system(label: str, b: tuple[int, ...], mat: tuple[int, ...], **about: Any) -
     """A system whose matrix is regular."""
     template = operands(label, b, mat, **{"dtypes": REAL_AND_COMPLEX, **about})
     known, matrix = template.sizes
-    return template.but(sizes=(known, replace(matrix, compute=_regular)))
+    return template.replace(sizes=(known, replace(matrix, compute=_regular)))
 
 
 MATRIX = system("matrix", (5, 3), (5, 5), **BASIC)
@@ -57,17 +57,17 @@ SYSTEMS = (
 
 UNREAD = CaseTemplate(
     "unread",
-    (tensor(3, 2), tensor(3, 3, domain=given([[np.nan, 0.5, -0.25], [np.nan, np.nan, 2], [np.nan] * 3]))),
+    (tensor(3, 2), tensor(3, 3, domain=fixed_values([[np.nan, 0.5, -0.25], [np.nan, np.nan, 2], [np.nan] * 3]))),
     dict.fromkeys(FLAGS, True),
-    dtypes=Types.every,
+    dtypes=DtypeSelection.all,
 )
 """NaN wherever the matrix is not to be read."""
 
 SINGULAR = CaseTemplate(
     "singular",
-    (tensor(2, 1, domain=given([1.0, 1.0])), tensor(2, 2, domain=given([[2.0, 1.0], [0.5, 0.0]]))),
+    (tensor(2, 1, domain=fixed_values([1.0, 1.0])), tensor(2, 2, domain=fixed_values([[2.0, 1.0], [0.5, 0.0]]))),
     dict.fromkeys(FLAGS, False),
-    dtypes=Types.every,
+    dtypes=DtypeSelection.all,
 )
 """A 0 on the diagonal, met last, divides by 0."""
 
@@ -76,12 +76,12 @@ def flagged(template: CaseTemplate, flags: Mapping[str, bool], **changes: Any) -
     """The template with these flags; the basic ones are of upper triangles."""
     words = [name for name, value in flags.items() if value] or ["lower"]
     smoke = bool(template.smoke) and flags["upper"] and not flags["unitriangular"]
-    return template.but("-".join([template.label, *words]), flags, smoke=smoke, **changes)
+    return template.replace("-".join([template.label, *words]), flags, smoke=smoke, **changes)
 
 
 def exact(*shapes: tuple[int, ...]) -> Iterator[CaseTemplate]:
     """Whole numbers, which need a diagonal of 1."""
-    numbers = operands("exact", *shapes, domain=whole(-2, 2), **EXACT)
+    numbers = operands("exact", *shapes, domain=integer_values(-2, 2), **EXACT)
     return (flagged(numbers, flags) for flags in CHOICES[1::2])
 
 
@@ -110,7 +110,7 @@ def without(*absent: str, **changes: Any) -> CaseTemplate:
     """The system of mixed layouts without these gradients, given or wanted."""
     template = flagged(LAYOUTS, CHOICES[4], **changes)
     label = "-".join([template.label, *(f"no-{name}" for name in absent)])
-    return template.but(label, dict.fromkeys(absent), results=dict.fromkeys(absent))
+    return template.replace(label, dict.fromkeys(absent), results=dict.fromkeys(absent))
 
 
 COMPLEX = tuple(dtype for dtype in Dtype if is_complex(dtype))
@@ -142,7 +142,7 @@ def triangular_solve_backward(prototype: Prototype) -> Iterator[Case]:
             **_operands(template),
             "grad_x": TensorTemplate(solution, b.domain, mat.layout),
             "grad_cloned_mat": TensorTemplate(matrix, b.domain, b.layout),
-            "x": tensor(*solution, layout=b.layout, compute=ResultOf("diopiTriangularSolve", given=flags)),
+            "x": tensor(*solution, layout=b.layout, compute=ResultOf("diopiTriangularSolve", extra_arguments=flags)),
             **flags,
         }
 

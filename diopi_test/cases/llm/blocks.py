@@ -12,11 +12,11 @@ import numpy as np
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import by_turns, choice, normal
+from diopi_test.cases.domains import alternating_rows, choice, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import FAR, I32, ONES, POWERS, SMALL, Shape
 from diopi_test.cases.model import CaseClass
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal
 
 
@@ -71,32 +71,32 @@ def of_paged(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-OF_EVERY_OTHER = {"q": ONES, "k": by_turns(16, choice([0.0]), choice([FAR])), "v": SMALL}
+OF_EVERY_OTHER = {"q": ONES, "k": alternating_rows(16, choice([0.0]), choice([FAR])), "v": SMALL}
 
 register(
     "diopiPagedAttention",
     templates=(
-        paged("", 3, 9, 4, heads=2, key_heads=1, **BASIC),
-        paged("mask", 3, 9, 4, masked="each", dtypes=Types.every),
-        paged("row-mask", 7, 9, 5, masked="row", dtypes=Types.every),
-        paged("blocks-3d", 3, 9, 4, is_3d=True, dtypes=Types.every),
-        paged("one-sequence", 11, dtypes=Types.every),
+        paged("", 3, 9, 4, heads=2, key_heads=1, **SMOKE_IN_ALL_DTYPES),
+        paged("mask", 3, 9, 4, masked="each", dtypes=DtypeSelection.all),
+        paged("row-mask", 7, 9, 5, masked="row", dtypes=DtypeSelection.all),
+        paged("blocks-3d", 3, 9, 4, is_3d=True, dtypes=DtypeSelection.all),
+        paged("one-sequence", 11, dtypes=DtypeSelection.all),
         paged("without-table", 3, 9, 4, has_table=False, masked="each", case_class=CaseClass.open),
-        paged("one-head-each", 3, 9, key_heads=4, dtypes=Types.every),
+        paged("one-head-each", 3, 9, key_heads=4, dtypes=DtypeSelection.all),
         paged("one-key-head", 3, 9, key_heads=1),
         paged("block-of-1", 3, 5, block=1),
         paged("block-of-16", 3, 40, block=16),
         paged("block-of-128", 130, 3, block=128, heads=2, size=4),
         paged("full-blocks", 8, 4, 12),
-        paged("long", 600, 17, block=16, heads=2, size=4, dtypes=Types.every),
+        paged("long", 600, 17, block=16, heads=2, size=4, dtypes=DtypeSelection.all),
         paged("many-sequences", *(2, 7, 5) * 6, heads=2, size=4),
-        paged("head-size-64", 3, 9, size=64, dtypes=Types.every),
+        paged("head-size-64", 3, 9, size=64, dtypes=DtypeSelection.all),
         paged("head-size-80", 3, 9, size=80),
         paged("head-size-128", 3, 9, size=128, dtypes=half),
-        paged("steep", 6, 9, domains={"q": normal(6)}, dtypes=Types.every),
-        paged("exact", *POWERS, domains=OF_EVERY_OTHER, dtypes=Types.every, exact=True),
-        paged("transposed", 3, 9, **throughout(transposed)),
-        paged("strided", 3, 9, **throughout(strided), dtypes=Types.every),
+        paged("steep", 6, 9, domains={"q": normal(6)}, dtypes=DtypeSelection.all),
+        paged("exact", *POWERS, domains=OF_EVERY_OTHER, dtypes=DtypeSelection.all, exact=True),
+        paged("transposed", 3, 9, **same_layout(transposed)),
+        paged("strided", 3, 9, **same_layout(strided), dtypes=DtypeSelection.all),
         paged("nan", 6, 9, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 61)])}),
     ),
     derive=of_paged,

@@ -8,17 +8,17 @@ import numpy as np
 
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import between, choice, whole
+from diopi_test.cases.domains import choice, integer_values, uniform
 from diopi_test.cases.template import TensorTemplate, tensor
 
 Shape = tuple[int, ...]
 F16, BF16, F32, F64 = floating
 I32, I64 = Dtype.int32, Dtype.int64
 
-POSITIVE = between(0.5, 1)
+POSITIVE = uniform(0.5, 1)
 """Sums of many such numbers show the width of the accumulator."""
 
-HIGH, LOW = between(0.9, 1), between(0.5, 0.6)
+HIGH, LOW = uniform(0.9, 1), uniform(0.5, 0.6)
 """Of values by turns, the mean shows how shares are divided between the one kind and the other."""
 
 POWERS = 4, 8, 16
@@ -39,5 +39,5 @@ def in_pairs(places: Any, *row: int) -> TensorTemplate:
     return tensor(*rows.shape, compute=lambda values: rows)
 
 
-ONES, SMALL = choice([1.0]), whole(1, 8)
+ONES, SMALL = choice([1.0]), integer_values(1, 8)
 """Positive numbers: where means were 0, shares that are next to nothing would be all that is left."""

@@ -8,11 +8,11 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import anything
+from diopi_test.cases.domains import any_value
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import I32, I64, Shape
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
-from diopi_test.cases.tensors import literal, no_position_twice
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
+from diopi_test.cases.tensors import distinct_positions, literal
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,17 @@ def copied(label: str, tokens: int, slots: int, *token: int, index: Dtype = I64,
 def of_copied(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes, layout = template.sizes, template.layout
     return {
-        "out": tensor(sizes.slots, *sizes.token, domain=anything, layout=layout),
-        "k": tensor(sizes.tokens, *sizes.token, domain=anything, layout=layout),
-        "dest_loc": no_position_twice(sizes.tokens, below=sizes.slots, dtype=sizes.index),
+        "out": tensor(sizes.slots, *sizes.token, domain=any_value, layout=layout),
+        "k": tensor(sizes.tokens, *sizes.token, domain=any_value, layout=layout),
+        "dest_loc": distinct_positions(sizes.tokens, below=sizes.slots, dtype=sizes.index),
     }
 
 
 register(
     "diopiDestIndexCopyKV",
     templates=(
-        copied("", 4, 7, **BASIC),
-        copied("int32", 4, 7, index=I32, dtypes=Types.widths),
+        copied("", 4, 7, **SMOKE_IN_ALL_DTYPES),
+        copied("int32", 4, 7, index=I32, dtypes=DtypeSelection.one_per_size),
         copied("one-token", 1, 9),
         copied("all-slots", 8, 8),
         copied("no-tokens", 0, 5),
@@ -51,9 +51,9 @@ register(
         copied("head-size-80", 3, 5, 4, 80),
         copied("one-number", 5, 9, 1, 1),
         copied("transposed", 4, 7, layout=transposed),
-        copied("strided", 4, 7, layout=strided, dtypes=Types.widths),
-        copied("in-order", 4, 7).but(arguments={"dest_loc": literal([2, 3, 4, 5])}),
-        copied("backwards", 4, 7).but(arguments={"dest_loc": literal([6, 4, 2, 0])}),
+        copied("strided", 4, 7, layout=strided, dtypes=DtypeSelection.one_per_size),
+        copied("in-order", 4, 7).replace(arguments={"dest_loc": literal([2, 3, 4, 5])}),
+        copied("backwards", 4, 7).replace(arguments={"dest_loc": literal([6, 4, 2, 0])}),
     ),
     derive=of_copied,
     weak={"all-slots": "nothing is left as it was"},

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import between, choice, normal, special_but, whole
+from diopi_test.cases.domains import choice, integer_values, normal, special_except, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import I32, I64
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import literal
 
 
@@ -40,13 +40,13 @@ def _distinct(sizes: Penalised) -> list[np.ndarray[Any, Any]]:
 def of_penalised(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes, layout = template.sizes, template.layout
     ids, batch = _distinct(sizes), len(sizes.counts)
-    penalty = tensor(batch, domain=between(0.2, 1.5))
+    penalty = tensor(batch, domain=uniform(0.2, 1.5))
     return {
         "logits": tensor(batch, sizes.vocabulary, domain=normal(3), layout=layout),
         "presence_penalty": penalty,
         "frequency_penalty": penalty,
         "p_token_ids": literal(np.concatenate(ids) if ids else np.zeros(0, int), I32),
-        "p_token_counts": tensor(sum(sizes.counts), domain=whole(1, 9), dtype=I32),
+        "p_token_counts": tensor(sum(sizes.counts), domain=integer_values(1, 9), dtype=I32),
         "p_cumsum_seq_len": literal(np.array([0, *accumulate(sizes.counts)]), I32),
         "p_max_len_in_batch": max(sizes.counts, default=0),
     }
@@ -57,42 +57,42 @@ def of_penalised_each(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]
     flat = [number * sizes.vocabulary + ids for number, ids in enumerate(_distinct(sizes))]
     rng = np.random.default_rng(1)
     places = rng.permutation(np.concatenate(flat)) if flat else np.zeros(0, int)
-    penalty = tensor(sum(sizes.counts), domain=between(0.2, 1.5))
+    penalty = tensor(sum(sizes.counts), domain=uniform(0.2, 1.5))
     return {
         "logits": tensor(len(sizes.counts), sizes.vocabulary, domain=normal(3), layout=template.layout),
         "presence_penalty": penalty,
         "frequency_penalty": penalty,
-        "repetition_penalty": tensor(sum(sizes.counts), domain=between(0.6, 1.8)),
+        "repetition_penalty": tensor(sum(sizes.counts), domain=uniform(0.6, 1.8)),
         "p_token_ids": literal(places, sizes.index),
-        "p_token_counts": tensor(sum(sizes.counts), domain=whole(1, 9), dtype=sizes.index),
+        "p_token_counts": tensor(sum(sizes.counts), domain=integer_values(1, 9), dtype=sizes.index),
     }
 
 
 PENALTIES = (
-    penalised("", 4, 2, 7, **BASIC),
+    penalised("", 4, 2, 7, **SMOKE_IN_ALL_DTYPES),
     penalised("one-sequence", 5),
-    penalised("without-tokens", 3, 0, 2, dtypes=Types.every),
+    penalised("without-tokens", 3, 0, 2, dtypes=DtypeSelection.all),
     penalised("all-tokens", 9, 9, vocabulary=9),
     penalised("one-each", 1, 1, 1, 1),
     penalised("large-vocabulary", 40, 17, vocabulary=3001),
-    penalised("many-sequences", *(1, 3, 2) * 9, dtypes=Types.every),
+    penalised("many-sequences", *(1, 3, 2) * 9, dtypes=DtypeSelection.all),
     penalised("no-tokens", 0, 0),
-    penalised("rewarding", 4, 2, domains={"presence_penalty": between(-2, -0.5), "frequency_penalty": between(-1, 1)}),
+    penalised("rewarding", 4, 2, domains={"presence_penalty": uniform(-2, -0.5), "frequency_penalty": uniform(-1, 1)}),
     penalised("transposed", 4, 2, 7, layout=transposed),
-    penalised("strided", 4, 2, 7, layout=strided, dtypes=Types.every),
-    penalised("special", 9, 19, vocabulary=19, domains={"logits": special_but()}),
+    penalised("strided", 4, 2, 7, layout=strided, dtypes=DtypeSelection.all),
+    penalised("special", 9, 19, vocabulary=19, domains={"logits": special_except()}),
     penalised(
         "exact",
         4,
         2,
         7,
         domains={
-            "logits": whole(-20, 20),
-            "presence_penalty": whole(-3, 3),
-            "frequency_penalty": whole(-3, 3),
+            "logits": integer_values(-20, 20),
+            "presence_penalty": integer_values(-3, 3),
+            "frequency_penalty": integer_values(-3, 3),
             "repetition_penalty": choice([0.5, 1.0, 2.0]),
         },
-        dtypes=Types.every,
+        dtypes=DtypeSelection.all,
         exact=True,
     ),
 )
@@ -101,7 +101,7 @@ register(
     "diopiApplyPenaltyV2",
     templates=(
         *PENALTIES,
-        penalised("int64", 4, 2, 7, index=I64, dtypes=Types.every),
+        penalised("int64", 4, 2, 7, index=I64, dtypes=DtypeSelection.all),
         penalised("zeros", 8, 9, domains={"logits": choice([0.0, -0.0, 1.5, -2.0])}),
     ),
     derive=of_penalised_each,

@@ -13,7 +13,7 @@ from diopi_test.cases.domains import choice
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import POSITIVE, Shape
 from diopi_test.cases.products import exact_numbers
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 
 
 @dataclass(frozen=True)
@@ -47,23 +47,23 @@ _EXACT = dict.fromkeys(("x1", "x2", "bias"), exact_numbers)
 register(
     "diopiMatmulAllReduce",
     templates=(
-        product("", 3, 5, **BASIC),
-        product("no-bias", 3, 5, arguments=NO_BIAS, dtypes=Types.every, smoke=True),
-        product("batch", 2, 3, 5, dtypes=Types.every),
+        product("", 3, 5, **SMOKE_IN_ALL_DTYPES),
+        product("no-bias", 3, 5, arguments=NO_BIAS, dtypes=DtypeSelection.all, smoke=True),
+        product("batch", 2, 3, 5, dtypes=DtypeSelection.all),
         product("batch-no-bias", 2, 3, 5, arguments=NO_BIAS),
         product("row", 1, 7),
         product("column", 6, 3, columns=1),
         product("outer", 4, 1),
-        product("long", 3, 1031, dtypes=Types.every),
+        product("long", 3, 1031, dtypes=DtypeSelection.all),
         product("accumulated", 2, 2000, columns=3, domains=dict.fromkeys(("x1", "x2"), POSITIVE), dtypes=half),
         product("wide", 2, 3, columns=517),
         product("no-rows", 0, 5),
         product("nothing-to-sum", 3, 0),
         product("hints", 3, 5, arguments={"comm_turn": 2, "stream_mode": 0, "group": "other"}),
-        product("transposed", 4, 6, **throughout(transposed)),
-        product("strided", 4, 6, **throughout(strided), dtypes=Types.every),
+        product("transposed", 4, 6, **same_layout(transposed)),
+        product("strided", 4, 6, **same_layout(strided), dtypes=DtypeSelection.all),
         product("special", 7, 5, domains={"x1": choice([1.0, nan, inf, *range(9)])}),
-        product("exact", 5, 64, dtypes=Types.every, domains=_EXACT, exact=True),
+        product("exact", 5, 64, dtypes=DtypeSelection.all, domains=_EXACT, exact=True),
     ),
     derive=of_product,
     weak={"accumulated": "beside a sum this large the bias is rounded away"},

@@ -14,7 +14,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import ONES, SMALL, Shape, in_pairs
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal
 
 
@@ -55,7 +55,7 @@ def of_padded(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-PROMPTS = padded("exact", 8, 8, 5, domains={"query": ONES, "value": SMALL}, dtypes=Types.every, exact=True)
+PROMPTS = padded("exact", 8, 8, 5, domains={"query": ONES, "value": SMALL}, dtypes=DtypeSelection.all, exact=True)
 
 ROWS_APART = {"query": tensor(2, 5, 32), "key": tensor(2, 5, 16), "value": tensor(2, 5, 16)}
 """The rows of each of two sequences in an axis of their own."""
@@ -63,26 +63,26 @@ ROWS_APART = {"query": tensor(2, 5, 32), "key": tensor(2, 5, 16), "value": tenso
 register(
     "diopiPromptFlashAttention",
     templates=(
-        PROMPTS.but(arguments={"key": in_pairs(np.tile(np.arange(8), 2), 16)}),
-        padded("", 4, 4, 2, heads=2, key_heads=1, masked=3, **BASIC),
-        padded("no-mask", 5, 5, 3, 4, dtypes=Types.every),
-        padded("one-mask-for-all", 5, 3, 5, masked=2, dtypes=Types.every),
-        padded("mask-of-rank-4", 5, 5, 2, masked=4, dtypes=Types.every),
+        PROMPTS.replace(arguments={"key": in_pairs(np.tile(np.arange(8), 2), 16)}),
+        padded("", 4, 4, 2, heads=2, key_heads=1, masked=3, **SMOKE_IN_ALL_DTYPES),
+        padded("no-mask", 5, 5, 3, 4, dtypes=DtypeSelection.all),
+        padded("one-mask-for-all", 5, 3, 5, masked=2, dtypes=DtypeSelection.all),
+        padded("mask-of-rank-4", 5, 5, 2, masked=4, dtypes=DtypeSelection.all),
         padded("equal-lengths", 6, 6, 6, masked=2),
         padded("one-sequence", 7, 7),
         padded("more-padding", 8, 3, 5),
         padded("one-head-each", 4, 4, 2, key_heads=4),
         padded("one-key-head", 4, 4, 2, key_heads=1, masked=2),
         padded("empty-sequence", 4, 3, 0, 4),
-        padded("apart", 5, 5, 3, masked=3).but(arguments=ROWS_APART),
-        padded("no-lengths", 5, 5, 5, masked=4).but(arguments={"actual_seq_lengths": ()}),
-        padded("long", 300, 300, heads=1, key_heads=1, size=4, dtypes=Types.every),
-        padded("head-size-64", 4, 4, 3, size=64, dtypes=Types.every),
+        padded("apart", 5, 5, 3, masked=3).replace(arguments=ROWS_APART),
+        padded("no-lengths", 5, 5, 5, masked=4).replace(arguments={"actual_seq_lengths": ()}),
+        padded("long", 300, 300, heads=1, key_heads=1, size=4, dtypes=DtypeSelection.all),
+        padded("head-size-64", 4, 4, 3, size=64, dtypes=DtypeSelection.all),
         padded("head-size-80", 4, 4, 3, size=80),
         padded("head-size-128", 4, 4, 3, size=128, heads=2, dtypes=half),
-        padded("steep", 6, 6, 5, domains={"query": normal(6)}, dtypes=Types.every),
-        padded("transposed", 5, 5, 3, **throughout(transposed)),
-        padded("strided", 5, 5, 3, **throughout(strided), masked=3, dtypes=Types.every),
+        padded("steep", 6, 6, 5, domains={"query": normal(6)}, dtypes=DtypeSelection.all),
+        padded("transposed", 5, 5, 3, **same_layout(transposed)),
+        padded("strided", 5, 5, 3, **same_layout(strided), masked=3, dtypes=DtypeSelection.all),
         padded("nan", 6, 6, 5, domains={"query": choice([1.0, nan, *np.linspace(-2, 2, 61)])}),
     ),
     derive=of_padded,

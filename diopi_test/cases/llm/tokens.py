@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import between, by_turns, choice, normal
+from diopi_test.cases.domains import alternating_rows, choice, normal, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import FAR, HIGH, I32, I64, LOW, ONES, POSITIVE, POWERS, SMALL, in_pairs
 from diopi_test.cases.products import exact_numbers
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import literal
 
 
@@ -98,20 +98,20 @@ def of_tokens(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 TOKENS = (
-    tokens("", 3, 5, 2, **BASIC),
-    tokens("int64", 3, 5, 2, index=I64, dtypes=Types.every),
+    tokens("", 3, 5, 2, **SMOKE_IN_ALL_DTYPES),
+    tokens("int64", 3, 5, 2, index=I64, dtypes=DtypeSelection.all),
     tokens("one-sequence", 7),
-    tokens("equal-lengths", 4, 4, 4, spare=0, dtypes=Types.every),
+    tokens("equal-lengths", 4, 4, 4, spare=0, dtypes=DtypeSelection.all),
     tokens("one-token-each", 1, 1, 1, 1, 1),
-    tokens("without-gaps", 3, 5, 2, gap=0, dtypes=Types.every),
-    tokens("long", 300, 17, heads=1, dtypes=Types.every),
+    tokens("without-gaps", 3, 5, 2, gap=0, dtypes=DtypeSelection.all),
+    tokens("long", 300, 17, heads=1, dtypes=DtypeSelection.all),
     tokens("many-sequences", *(1, 2, 3) * 7, heads=1),
     tokens("many-heads", 4, 3, heads=9),
-    tokens("head-size-64", 3, 5, size=64, dtypes=Types.every),
+    tokens("head-size-64", 3, 5, size=64, dtypes=DtypeSelection.all),
     tokens("head-size-80", 3, 5, size=80),
     tokens("head-size-128", 3, 5, size=128, heads=1, dtypes=half),
     tokens("transposed", 3, 5, 2, layout=transposed),
-    tokens("strided", 3, 5, 2, layout=strided, dtypes=Types.every),
+    tokens("strided", 3, 5, 2, layout=strided, dtypes=DtypeSelection.all),
     tokens("wide-table", 3, 5, 2, spare=4),
 )
 
@@ -135,7 +135,7 @@ def _slots(sizes: Tokens) -> NDArray[Any]:
 def _with_scores(template: CaseTemplate, of_rows: NDArray[Any]) -> CaseTemplate:
     """With logits that are the same in all heads."""
     scores = np.broadcast_to(of_rows, (template.sizes.heads, template.sizes.packed))
-    return template.but(arguments={"logics": tensor(*scores.shape, compute=lambda values: scores)})
+    return template.replace(arguments={"logics": tensor(*scores.shape, compute=lambda values: scores)})
 
 
 SINGLE = {
@@ -150,7 +150,13 @@ register(
     templates=(
         *TOKENS,
         tokens(
-            "exact", 3, 5, size=16, domains=dict.fromkeys(("q", "k"), exact_numbers), dtypes=Types.every, exact=True
+            "exact",
+            3,
+            5,
+            size=16,
+            domains=dict.fromkeys(("q", "k"), exact_numbers),
+            dtypes=DtypeSelection.all,
+            exact=True,
         ),
         tokens(
             "accumulated",
@@ -158,42 +164,42 @@ register(
             2,
             size=2000,
             heads=1,
-            domains={"q": POSITIVE, "k": by_turns(2000, HIGH, LOW)},
+            domains={"q": POSITIVE, "k": alternating_rows(2000, HIGH, LOW)},
             dtypes=half,
         ),
         tokens("special", 3, 5, domains={"k": choice([1.0, inf, nan, *np.linspace(-2, 2, 41)])}),
     ),
     derive=of_tokens,
 )
-MANY_TOKENS = tokens("accumulated", 1500, 9, heads=1, domains={"v": by_turns(4, HIGH, LOW)}, dtypes=half)
-EXACT_TOKENS = tokens("exact", *POWERS, domains={"v": SMALL}, dtypes=Types.every, exact=True)
+MANY_TOKENS = tokens("accumulated", 1500, 9, heads=1, domains={"v": alternating_rows(4, HIGH, LOW)}, dtypes=half)
+EXACT_TOKENS = tokens("exact", *POWERS, domains={"v": SMALL}, dtypes=DtypeSelection.all, exact=True)
 
 register(
     "diopiTokenSoftmaxReduceVInference",
     templates=(
         *TOKENS,
         _with_scores(MANY_TOKENS, 2.0 * (_slots(MANY_TOKENS.sizes) % 2 == 0)),
-        tokens("steep", 6, 5, domains={"logics": normal(6)}, dtypes=Types.every),
+        tokens("steep", 6, 5, domains={"logics": normal(6)}, dtypes=DtypeSelection.all),
         _with_scores(EXACT_TOKENS, FAR * (_places(EXACT_TOKENS.sizes) % 2)),
         tokens("far", 6, 5, domains={"logics": choice([900.0, -900.0, 899.0, 3.0, 898.5])}),
         tokens("special", 6, 5, domains={"logics": choice([1.0, -inf, 2.0, 0.5, -1.0])}),
-        tokens("other-slot", 3, 5, 2).but(arguments={"other_kv_index": 0}),
+        tokens("other-slot", 3, 5, 2).replace(arguments={"other_kv_index": 0}),
     ),
     derive=of_tokens,
     weak=SINGLE,
 )
-OF_OPPOSITES = {"q": POSITIVE, "k": by_turns(2, HIGH, between(-1, -0.9)), "v": by_turns(2, HIGH, LOW)}
-PAIRS = tokens("exact", 7, 4, 5, domains={"q": ONES, "v": SMALL}, dtypes=Types.every, exact=True)
+OF_OPPOSITES = {"q": POSITIVE, "k": alternating_rows(2, HIGH, uniform(-1, -0.9)), "v": alternating_rows(2, HIGH, LOW)}
+PAIRS = tokens("exact", 7, 4, 5, domains={"q": ONES, "v": SMALL}, dtypes=DtypeSelection.all, exact=True)
 
 register(
     "diopiContextAttentionInference",
     templates=tuple(
-        t.but(arguments={**t.arguments, "context": None})
+        t.replace(arguments={**t.arguments, "context": None})
         for t in (
             *TOKENS,
-            PAIRS.but(arguments={"k": in_pairs(_places(PAIRS.sizes), 2, 4)}),
+            PAIRS.replace(arguments={"k": in_pairs(_places(PAIRS.sizes), 2, 4)}),
             tokens("accumulated", 700, heads=1, size=2, domains=OF_OPPOSITES, dtypes=half),
-            tokens("steep", 6, 5, domains={"q": normal(6)}, dtypes=Types.every),
+            tokens("steep", 6, 5, domains={"q": normal(6)}, dtypes=DtypeSelection.all),
             tokens("nan", 6, 5, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 37)])}),
         )
     ),

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, normal, whole
+from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, NO_WORKSPACE, integers, table, workspaces
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
-from diopi_test.cases.tensors import constant, literal, pattern
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
+from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,14 @@ def attention(label: str, arguments: Mapping[str, Any] | None = None, /, **about
 FLAT, SHARP = normal(0.05), normal(3)
 
 COMMON = (
-    attention("one-head", heads=1, keys=1, dtypes=Types.every),
-    attention("all-keys", heads=3, keys=3, dtypes=Types.every),
+    attention("one-head", heads=1, keys=1, dtypes=DtypeSelection.all),
+    attention("all-keys", heads=3, keys=3, dtypes=DtypeSelection.all),
     attention("one-key", heads=4, keys=1),
-    attention("no-bias", {"qkv_bias": None}, dtypes=Types.every),
+    attention("no-bias", {"qkv_bias": None}, dtypes=DtypeSelection.all),
     attention("one-layer", layers=1, dtypes=(F32, F16)),
     attention("first-layer", {"layer_id": 0}),
     attention("middle-layer", {"layer_id": 1}, layers=3),
-    attention("partly-rotated", {"rotary_embedding": 4}, dtypes=Types.every),
+    attention("partly-rotated", {"rotary_embedding": 4}, dtypes=DtypeSelection.all),
     attention("not-rotated", {"rotary_embedding": 0}, weak="no position matters"),
     attention("odd-size", {"rotary_embedding": 4}, size=5),
     attention("theta", {"rope_theta": 500.0}, dtypes=(F32, BF16)),
@@ -92,7 +92,7 @@ COMMON = (
     attention("many-sequences", batch=7, heads=2, keys=1, size=4),
     attention("flat", domains={"inoutput": FLAT}),
     attention("sharp", domains={"inoutput": SHARP}, dtypes=(F32, F16)),
-    attention("strided", layout=strided, dtypes=Types.every),
+    attention("strided", layout=strided, dtypes=DtypeSelection.all),
     attention("transposed", layout=transposed),
     attention("large-heads", heads=2, keys=1, size=64, dtypes=half),
 )
@@ -118,9 +118,9 @@ def exact(arguments: Mapping[str, Any] | None = None, /, **about: Any) -> CaseTe
         "rotary_embedding": 0,
         **(arguments or {}),
     }
-    cached = dict.fromkeys(("key_cache", "value_cache"), whole(1, 2))
-    domains = {"inoutput": whole(-1, 1), **cached}
-    return attention("exact", given, **vars(sizes), domains=domains, exact=True, dtypes=Types.every)
+    cached = dict.fromkeys(("key_cache", "value_cache"), integer_values(1, 2))
+    domains = {"inoutput": integer_values(-1, 1), **cached}
+    return attention("exact", given, **vars(sizes), domains=domains, exact=True, dtypes=DtypeSelection.all)
 
 
 # Prefill
@@ -136,7 +136,7 @@ def _context(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-PREFILL = attention("plain", **BASIC)
+PREFILL = attention("plain", **SMOKE_IN_ALL_DTYPES)
 
 
 def _nothing_beyond(held: int) -> Domain:
@@ -155,7 +155,7 @@ register(
     templates=(
         PREFILL,
         *COMMON,
-        attention("no-history", held=0, dtypes=Types.every, smoke=(F32,)),
+        attention("no-history", held=0, dtypes=DtypeSelection.all, smoke=(F32,)),
         attention("one-token", new=1, held=4),
         attention("first-token", new=1, held=0),
         attention("full-cache", new=5, held=3),
@@ -164,12 +164,12 @@ register(
         attention(
             "nothing-beyond",
             domains={"key_cache": _nothing_beyond(2), "value_cache": _nothing_beyond(2)},
-            dtypes=Types.every,
+            dtypes=DtypeSelection.all,
         ),
         exact(batch=3, new=1, held=KEPT - 1),
         *workspaces(PREFILL),
-        PREFILL.but("pre-work-size-asked", {"pre_work_size": -1}, dtypes=(F32,)),
-        PREFILL.but(
+        PREFILL.replace("pre-work-size-asked", {"pre_work_size": -1}, dtypes=(F32,)),
+        PREFILL.replace(
             "both-sizes-asked",
             {
                 "pre_work_size": -3,
@@ -181,7 +181,7 @@ register(
             dtypes=(F16,),
             smoke=False,
         ),
-        PREFILL.but(
+        PREFILL.replace(
             "pre-work", {"pre_work": tensor(512, dtype=F32), "pre_work_size": 2048}, dtypes=(F32, F16), smoke=False
         ),
     ),
@@ -202,7 +202,7 @@ def _decoder(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-DECODE = attention("plain", batch=3, **BASIC)
+DECODE = attention("plain", batch=3, **SMOKE_IN_ALL_DTYPES)
 ALL = {"finished": None}
 
 
@@ -214,15 +214,15 @@ register(
     "diopiFusedDecoderAttentionInp",
     templates=(
         DECODE,
-        *(template if template.label == "one-sequence" else template.but(batch=3) for template in COMMON),
-        attention("none-finished", ALL, batch=3, dtypes=Types.every),
-        attention("all-finished", {"finished": constant(True, 3)}, batch=3, weak="no row is computed"),
-        attention("some-finished", {"finished": pattern(5, every=2)}, batch=5),
-        attention("no-padding", {"total_padding_tokens": None, **ALL}, batch=3, dtypes=Types.every),
+        *(template if template.label == "one-sequence" else template.replace(batch=3) for template in COMMON),
+        attention("none-finished", ALL, batch=3, dtypes=DtypeSelection.all),
+        attention("all-finished", {"finished": constant_mask(True, 3)}, batch=3, weak="no row is computed"),
+        attention("some-finished", {"finished": periodic_mask(5, period=2)}, batch=5),
+        attention("no-padding", {"total_padding_tokens": None, **ALL}, batch=3, dtypes=DtypeSelection.all),
         attention("first-tokens", _lengths(0, 0, 0, step=1, total_padding_tokens=None), batch=3),
-        attention("ragged", _lengths(0, 7, 3, 5, 1), batch=5, dtypes=Types.every),
+        attention("ragged", _lengths(0, 7, 3, 5, 1), batch=5, dtypes=DtypeSelection.all),
         attention("last-slot", _lengths(7, 7, 6), batch=3),
-        attention("around", _lengths(8, 11, 23, step=24), batch=3, dtypes=Types.every),
+        attention("around", _lengths(8, 11, 23, step=24), batch=3, dtypes=DtypeSelection.all),
         attention("around-or-not", _lengths(16, 2, 9, step=17), batch=3),
         attention("step", {"step": 3, **ALL, "total_padding_tokens": None}, batch=3),
         attention("late", {"step": 30}, batch=3),
@@ -245,7 +245,7 @@ register(
             _lengths(3, 3, 3),
             batch=3,
             domains={"key_cache": _nothing_beyond(3), "value_cache": _nothing_beyond(3)},
-            dtypes=Types.every,
+            dtypes=DtypeSelection.all,
         ),
         exact(_lengths(KEPT - 1, KEPT, 200, step=600, total_padding_tokens=None), batch=3),  # where it matters: "long"
         *workspaces(DECODE),

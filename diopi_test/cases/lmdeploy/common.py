@@ -7,9 +7,9 @@ from typing import Any
 
 from diopi_proto.dtypes import narrow
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, whole
+from diopi_test.cases.domains import Domain, integer_values
 from diopi_test.cases.layouts import Layout, contiguous
-from diopi_test.cases.template import BASIC, ByDtype, CaseTemplate, TensorTemplate, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, ByDtype, CaseTemplate, TensorTemplate, tensor
 from diopi_test.cases.tensors import literal
 
 F16, BF16, F32 = narrow
@@ -33,7 +33,9 @@ def table(values: Any, dtype: Dtype | None = None, layout: Layout = contiguous) 
 
 def integers(*shape: int, low: int, high: int, layout: Layout = contiguous) -> Any:
     """A tensor of random integers in [low, high], in the width that goes with the type under test."""
-    return ByDtype(lambda tested: tensor(*shape, domain=whole(low, high), layout=layout).of(integer_beside(tested)))
+    return ByDtype(
+        lambda tested: tensor(*shape, domain=integer_values(low, high), layout=layout).of(integer_beside(tested))
+    )
 
 
 def singles(*shape: int, domain: Domain, layout: Layout = contiguous) -> TensorTemplate:
@@ -43,22 +45,22 @@ def singles(*shape: int, domain: Domain, layout: Layout = contiguous) -> TensorT
 
 def workspaces(plain: CaseTemplate) -> Iterator[CaseTemplate]:
     """Calls that ask for a size, or have a workspace of one type or another, or a hint to fuse."""
-    yield plain.but("size-asked", ASKING, smoke=True, dtypes=(F32,))
-    yield plain.but(
+    yield plain.replace("size-asked", ASKING, smoke=True, dtypes=(F32,))
+    yield plain.replace(
         "size-asked-far-below", {"workspace_size": -(2**40), "workspace": tensor(16)}, smoke=False, dtypes=(BF16,)
     )
     for label, dtype in {"workspace": F32, "half-workspace": F16, "byte-workspace": Dtype.uint8}.items():
         given = {"workspace": tensor(4096, dtype=dtype), "workspace_size": 4096}
-        yield plain.but(label, given, dtypes=(F16,) if dtype is F16 else (F32,), smoke=False)
-    yield plain.but("fused", {"fusion_level": 1}, dtypes=(F32, F16), smoke=False)
-    yield plain.but("fused-further", {"fusion_level": 2}, dtypes=(F32,), smoke=False)
+        yield plain.replace(label, given, dtypes=(F16,) if dtype is F16 else (F32,), smoke=False)
+    yield plain.replace("fused", {"fusion_level": 1}, dtypes=(F32, F16), smoke=False)
+    yield plain.replace("fused-further", {"fusion_level": 2}, dtypes=(F32,), smoke=False)
 
 
 def basic(label: str, *sizes: int, arguments: Mapping[str, Any] | None = None) -> CaseTemplate:
     """A basic case in every element type."""
-    return CaseTemplate(label, sizes, arguments or {}, **BASIC)
+    return CaseTemplate(label, sizes, arguments or {}, **SMOKE_IN_ALL_DTYPES)
 
 
 def calls(*templates: CaseTemplate, dtypes: Sequence[Dtype]) -> list[CaseTemplate]:
     """The templates for these element types."""
-    return [template.but(dtypes=dtypes) for template in templates]
+    return [template.replace(dtypes=dtypes) for template in templates]

@@ -9,8 +9,8 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.lmdeploy.words import joined
 from diopi_test.cases.model import ResultOverride
-from diopi_test.cases.template import ByDtype, CaseTemplate, Types, register
-from diopi_test.cases.tensors import constant, literal, pattern
+from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register
+from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
 
 I64, I32 = Dtype.int64, Dtype.int32
 
@@ -62,7 +62,7 @@ def _two(far: int) -> Mapping[str, Any]:
     return {
         "output_ids": table([[1, 4 + far], [2, 5 + far]]),
         "stop_words": table([joined(2, [1, 2]), joined(2, [4, 5])]),
-        "finished": constant(False, 2),
+        "finished": constant_mask(False, 2),
         **{"stop_words_len": 2, "batch_size": 2, "step": 1},
     }
 
@@ -70,22 +70,22 @@ def _two(far: int) -> Mapping[str, Any]:
 register(
     "diopiStopWordsCriterion",
     templates=(
-        stop("last", dtypes=Types.every, smoke=True),
-        *(stop(f"step-{step}", {"step": step}, dtypes=Types.every) for step in (0, 1, 2)),
-        stop("all-finished", {"finished": constant(True, 9)}, weak="nothing is ever begun again"),
-        stop("some-finished", {"finished": pattern(9)}),
+        stop("last", dtypes=DtypeSelection.all, smoke=True),
+        *(stop(f"step-{step}", {"step": step}, dtypes=DtypeSelection.all) for step in (0, 1, 2)),
+        stop("all-finished", {"finished": constant_mask(True, 9)}, weak="nothing is ever begun again"),
+        stop("some-finished", {"finished": periodic_mask(9)}),
         stop("offset", {"id_offset": 1, "output_ids": table([*HISTORY, [9, 6, 6, 7, 3, 8, 6, 1, 4]])}),
         stop("offset-2", {"id_offset": 2, "step": 2}),
-        stop("offset-row", {"id_offset": 9, "step": 2}, dtypes=Types.every),
+        stop("offset-row", {"id_offset": 9, "step": 2}, dtypes=DtypeSelection.all),
         stop("flat-table", {"output_ids": table([token for row in HISTORY for token in row])}),
-        stop("strided", layout=strided, dtypes=Types.every),
+        stop("strided", layout=strided, dtypes=DtypeSelection.all),
         stop("tables-transposed", {"output_ids": table(HISTORY, transposed), "stop_words": table(STOPS, strided)}),
         stop(
             "one-sequence",
             {
                 "output_ids": table([[3], [1], [2]]),
                 "stop_words": table([joined(4, [1, 2], [3])]),
-                "finished": constant(False, 1),
+                "finished": constant_mask(False, 1),
                 "stop_words_len": 4,
                 "batch_size": 1,
                 "step": 2,
@@ -115,27 +115,27 @@ def length(
 
 
 LIMITS = (3, 9, 5, 6, 7, 4, 5, 5, 8, 6, 2)
-NONE, SOME = constant(False, 11), pattern(11)
+NONE, SOME = constant_mask(False, 11), periodic_mask(11)
 
 register(
     "diopiLengthCriterion",
     templates=(
-        length("some", LIMITS, NONE, 5, dtypes=Types.every, smoke=True),
-        length("some-more", LIMITS, SOME, 5, dtypes=Types.every, smoke=True),
-        length("none", LIMITS, NONE, 1, dtypes=Types.every),
+        length("some", LIMITS, NONE, 5, dtypes=DtypeSelection.all, smoke=True),
+        length("some-more", LIMITS, SOME, 5, dtypes=DtypeSelection.all, smoke=True),
+        length("none", LIMITS, NONE, 1, dtypes=DtypeSelection.all),
         length("one", LIMITS, NONE, 2),
         length("all-but-one", LIMITS, NONE, 8),
-        length("all", LIMITS, NONE, 9, dtypes=Types.every),
+        length("all", LIMITS, NONE, 9, dtypes=DtypeSelection.all),
         length("all-with-some", LIMITS, SOME, 12),
         length("before-only", (100,) * 11, SOME, 5),
-        length("narrow", (3, 4, 9, 2), constant(False, 4), 3, dtypes=(I32,)),
-        length("wide", (2**32 + 1, 4, 2**33, 2), constant(False, 4), 3, dtypes=(I64,)),
-        length("at-0", (0, 1, 0, 2), constant(False, 4), 0, dtypes=Types.every),
-        length("one-sequence", (4,), constant(False, 1), 4),
-        length("one-going-on", (4,), constant(False, 1), 3),
-        length("strided", LIMITS, pattern(11, layout=strided), 4, strided, dtypes=Types.every),
-        length("many", [7 + n % 5 for n in range(300)], pattern(300, every=7), 9),
-        length("far", (2**31 - 1, 2**31 - 2, 5), constant(False, 3), 2**31 - 2, dtypes=Types.every),
+        length("narrow", (3, 4, 9, 2), constant_mask(False, 4), 3, dtypes=(I32,)),
+        length("wide", (2**32 + 1, 4, 2**33, 2), constant_mask(False, 4), 3, dtypes=(I64,)),
+        length("at-0", (0, 1, 0, 2), constant_mask(False, 4), 0, dtypes=DtypeSelection.all),
+        length("one-sequence", (4,), constant_mask(False, 1), 4),
+        length("one-going-on", (4,), constant_mask(False, 1), 3),
+        length("strided", LIMITS, periodic_mask(11, layout=strided), 4, strided, dtypes=DtypeSelection.all),
+        length("many", [7 + n % 5 for n in range(300)], periodic_mask(300, period=7), 9),
+        length("far", (2**31 - 1, 2**31 - 2, 5), constant_mask(False, 3), 2**31 - 2, dtypes=DtypeSelection.all),
     ),
     weak={".*": "sequences are finished or not, one number says how many"},
 )

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import whole, whole_range
+from diopi_test.cases.domains import full_range, integer_values
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, I64, basic, integers
-from diopi_test.cases.template import BASIC, ByDtype, CaseTemplate, Types, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, ByDtype, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import arbitrary, literal
 
 
@@ -32,8 +32,8 @@ def gather(
     """Prompts of these lengths in `longest` times, of `times` in all; `room` for the tokens of a sequence."""
     batch, given = len(lengths), about.pop("arguments", {})
     arguments = {
-        "output_ids": tensor(batch, room, domain=whole_range, layout=layout),
-        "ids": tensor(times + 1, batch, domain=whole_range, layout=layout),
+        "output_ids": tensor(batch, room, domain=full_range, layout=layout),
+        "ids": tensor(times + 1, batch, domain=full_range, layout=layout),
         "context_length": _lengths(lengths, layout),
         "max_context_len": longest,
         "max_gen_step": times,
@@ -46,24 +46,24 @@ def gather(
 register(
     "diopiGatherOutput",
     templates=(
-        gather("ragged", (3, 1, 4, 2), 4, 9, 10, **BASIC),
+        gather("ragged", (3, 1, 4, 2), 4, 9, 10, **SMOKE_IN_ALL_DTYPES),
         gather("earlier", (3, 1, 4, 2), 4, 9, 10, arguments={"max_gen_step": 7}),
         gather("more-padding", (3, 1, 4, 2), 5, 9, 10),
         gather("narrow", (1, 2), 2, 3, 4, dtypes=(I32,)),
         gather("far", (1, 2), 2, 3, 4, dtypes=(I64,)),
-        gather("whole", (3, 3, 3), 3, 8, 8, dtypes=Types.every, weak="every place is written"),
+        gather("whole", (3, 3, 3), 3, 8, 8, dtypes=DtypeSelection.all, weak="every place is written"),
         gather("no-prompts", (0, 0), 0, 5, 7, weak="there is no prompt"),
         gather("empty-prompts", (0, 3, 0), 3, 6, 7),
-        gather("in-the-prompt", (3, 1, 5), 5, 4, 6, dtypes=Types.every),
+        gather("in-the-prompt", (3, 1, 5), 5, 4, 6, dtypes=DtypeSelection.all),
         gather("prompt-alone", (2, 5, 4), 5, 5, 6),
         gather("no-times", (2, 1), 3, 0, 4, weak="nothing is gathered"),
         gather("one-time", (1, 1), 1, 1, 4, weak="there is no padding yet"),
         gather("one-sequence", (2,), 6, 11, 8),
         gather("much-room", (2, 4), 4, 6, 40),
         gather("many-sequences", [n % 6 for n in range(67)], 6, 9, 12),
-        gather("strided", (3, 1, 4, 2), 4, 9, 10, strided, dtypes=Types.every),
+        gather("strided", (3, 1, 4, 2), 4, 9, 10, strided, dtypes=DtypeSelection.all),
         gather("transposed", (3, 1, 4, 2), 4, 9, 10, transposed),
-        gather("flat-table", (3, 1), 4, 9, 10, arguments={"ids": tensor(20, domain=whole_range)}),
+        gather("flat-table", (3, 1), 4, 9, 10, arguments={"ids": tensor(20, domain=full_range)}),
         gather("long", (17, 120, 64), 120, 900, 1000),
     ),
 )
@@ -72,7 +72,7 @@ register(
 
 
 def plus(label: str, length: int, size: int, val: int, layout: Layout = contiguous, **about: Any) -> CaseTemplate:
-    domain = about.pop("domain", whole(-1000, 1000))
+    domain = about.pop("domain", integer_values(-1000, 1000))
     arguments = {"inoutput": tensor(length, domain=domain, layout=layout), "val": val, "size": size}
     return CaseTemplate(label, (), arguments, **about)
 
@@ -80,21 +80,21 @@ def plus(label: str, length: int, size: int, val: int, layout: Layout = contiguo
 register(
     "diopiPlusScalarInp",
     templates=(
-        plus("all", 11, 11, 3, **BASIC),
-        plus("some", 11, 7, -5, **BASIC),
+        plus("all", 11, 11, 3, **SMOKE_IN_ALL_DTYPES),
+        plus("some", 11, 7, -5, **SMOKE_IN_ALL_DTYPES),
         plus("narrow", 17, 9, 5, dtypes=(I32,)),
-        plus("far-values", 17, 9, 5, domain=whole_range, dtypes=(I64,)),
+        plus("far-values", 17, 9, 5, domain=full_range, dtypes=(I64,)),
         plus("one", 9, 1, 100),
-        plus("none", 9, 0, 4, dtypes=Types.every),
+        plus("none", 9, 0, 4, dtypes=DtypeSelection.all),
         plus("all-but-one", 9, 8, 17),
         plus("nothing", 9, 6, 0),
         plus("empty", 0, 0, 3),
         plus("single", 1, 1, -1),
-        plus("long", 1031, 1000, 2, dtypes=Types.every),
-        plus("strided", 13, 9, 6, strided, dtypes=Types.every),
-        plus("wrapping", 12, 10, 2**30, domain=whole_range, dtypes=Types.every),
-        plus("wrapping-back", 12, 10, -(2**31), domain=whole_range, dtypes=Types.every),
-        plus("far", 12, 10, 2**62 + 1, domain=whole_range, dtypes=(I64,)),
+        plus("long", 1031, 1000, 2, dtypes=DtypeSelection.all),
+        plus("strided", 13, 9, 6, strided, dtypes=DtypeSelection.all),
+        plus("wrapping", 12, 10, 2**30, domain=full_range, dtypes=DtypeSelection.all),
+        plus("wrapping-back", 12, 10, -(2**31), domain=full_range, dtypes=DtypeSelection.all),
+        plus("far", 12, 10, 2**62 + 1, domain=full_range, dtypes=(I64,)),
         plus("beyond-float", 12, 10, 2**53 + 1, dtypes=(I64,)),
     ),
 )
@@ -117,11 +117,11 @@ def padding(
 register(
     "diopiUpdatePaddingCount",
     templates=(
-        padding("ragged", (3, 7, 1, 5, 7, 2, 6, 4, 5), 7, **BASIC),
+        padding("ragged", (3, 7, 1, 5, 7, 2, 6, 4, 5), 7, **SMOKE_IN_ALL_DTYPES),
         padding("ragged-otherwise", (5, 1, 7, 2, 3, 7, 4, 6, 2), 7),
         padding("narrow", (2, 3, 0, 4), 4, dtypes=(I32,)),
         padding("wide", (2**33, 3, 2**32, 7), 2**34, dtypes=(I64,)),
-        padding("two", (4, 9), 12, dtypes=Types.every),
+        padding("two", (4, 9), 12, dtypes=DtypeSelection.all),
         padding("one", (4,), 6),
         padding("no-padding", (5, 5, 5, 5), 5),
         padding("all-padding", (0, 3, 0, 1), 3),
@@ -129,8 +129,8 @@ register(
         padding("none", (), 3),
         padding("one-long", (1, 1, 1, 40), 40),
         padding("many", [n % 61 for n in range(300)], 60),
-        padding("strided", (3, 7, 1, 5, 2), 7, strided, dtypes=Types.every),
-        padding("long", (2**24 + 1, 3, 2**24), 2**24 + 3, dtypes=Types.every),
+        padding("strided", (3, 7, 1, 5, 2), 7, strided, dtypes=DtypeSelection.all),
+        padding("long", (2**24 + 1, 3, 2**24), 2**24 + 3, dtypes=DtypeSelection.all),
         padding("far", (2**40 + 1, 3, 2**33), 2**41, dtypes=(I64,)),
         padding("in-order", range(11), 10),
     ),
@@ -153,7 +153,7 @@ register(
     "diopiTransposeAxis01",
     templates=(
         basic("plain", 3, 4, 5),
-        CaseTemplate("tall", (31, 2, 3), dtypes=Types.every),
+        CaseTemplate("tall", (31, 2, 3), dtypes=DtypeSelection.all),
         CaseTemplate("wide", (2, 31, 3)),
         CaseTemplate("deep", (2, 3, 131), dtypes=(F16, I64)),
         CaseTemplate("matrix", (7, 6, 1), dtypes=(F32, I32)),
@@ -163,7 +163,7 @@ register(
         CaseTemplate("single", (1, 1, 1)),
         CaseTemplate("empty", (0, 4, 3)),
         CaseTemplate("no-depth", (3, 4, 0)),
-        CaseTemplate("strided", (3, 4, 5), layout=strided, dtypes=Types.every),
+        CaseTemplate("strided", (3, 4, 5), layout=strided, dtypes=DtypeSelection.all),
         CaseTemplate("transposed", (3, 4, 5), layout=transposed, dtypes=(F32, F16)),
         CaseTemplate("large", (33, 17, 9), dtypes=(F32, Dtype.int32)),
     ),
@@ -188,20 +188,20 @@ register(
     "diopiEmbeddingLookupPosEncoding",
     templates=(
         basic("plain", 11, 6, 4, 5),
-        CaseTemplate("first", (11, 6, 4, 5), {"step": 0}, dtypes=Types.every),
-        CaseTemplate("last", (11, 6, 4, 5), {"step": 4}, dtypes=Types.every),
+        CaseTemplate("first", (11, 6, 4, 5), {"step": 0}, dtypes=DtypeSelection.all),
+        CaseTemplate("last", (11, 6, 4, 5), {"step": 4}, dtypes=DtypeSelection.all),
         CaseTemplate("one-sequence", (11, 6, 1, 5)),
         CaseTemplate("many-sequences", (7, 3, 65, 3), dtypes=(F32, BF16)),
         CaseTemplate("one-column", (17, 1, 9, 3)),
         CaseTemplate("wide", (5, 259, 3, 3), dtypes=(F32, F16)),
         CaseTemplate("two-words", (2, 6, 4, 5)),
         CaseTemplate("no-width", (5, 0, 3, 3)),
-        CaseTemplate("strided", (11, 6, 4, 5), layout=strided, dtypes=Types.every),
+        CaseTemplate("strided", (11, 6, 4, 5), layout=strided, dtypes=DtypeSelection.all),
         CaseTemplate("transposed", (11, 6, 4, 5), layout=transposed),
         CaseTemplate("ids-transposed", (11, 6, 4, 5), {"all_ids": integers(5, 4, low=0, high=10, layout=transposed)}),
         CaseTemplate("flat-table", (11, 6, 4, 5), {"all_ids": integers(20, low=0, high=10)}),
         CaseTemplate("sequence-major-shape", (11, 6, 4, 5), {"all_ids": integers(4, 5, low=0, high=10)}),
-        CaseTemplate("int32", (11, 6, 4, 5), {"all_ids": tensor(5, 4, domain=whole(0, 10), dtype=I32)}),
+        CaseTemplate("int32", (11, 6, 4, 5), {"all_ids": tensor(5, 4, domain=integer_values(0, 10), dtype=I32)}),
     ),
     derive=_at_a_time,
 )
@@ -221,17 +221,17 @@ register(
     "diopiInputIdsEmbeddingLookupPosEncoding",
     templates=(
         basic("plain", 11, 6, 9),
-        CaseTemplate("one-token", (11, 6, 1), dtypes=Types.every),
+        CaseTemplate("one-token", (11, 6, 1), dtypes=DtypeSelection.all),
         CaseTemplate("no-tokens", (11, 6, 0)),
         CaseTemplate("many-tokens", (5, 3, 131), dtypes=(F32, BF16)),
         CaseTemplate("large-table", (601, 5, 20), dtypes=(F32, F16)),
         CaseTemplate("wide", (5, 259, 3)),
         CaseTemplate("one-column", (17, 1, 11)),
         CaseTemplate("no-width", (5, 0, 3)),
-        CaseTemplate("strided", (11, 6, 9), layout=strided, result=strided, dtypes=Types.every),
+        CaseTemplate("strided", (11, 6, 9), layout=strided, result=strided, dtypes=DtypeSelection.all),
         CaseTemplate("transposed", (11, 6, 9), layout=transposed, result=transposed),
         CaseTemplate("ids-strided", (11, 6, 9), {"input_ids": integers(9, low=0, high=10, layout=strided)}),
-        CaseTemplate("int32", (11, 6, 9), {"input_ids": tensor(9, domain=whole(0, 10), dtype=I32)}),
+        CaseTemplate("int32", (11, 6, 9), {"input_ids": tensor(9, domain=integer_values(0, 10), dtype=I32)}),
         CaseTemplate("one-word", (1, 6, 4), weak="there is one id"),
         CaseTemplate(
             "in-order", (11, 6, 11), {"input_ids": tensor(11, domain=lambda r, n, d: r.permutation(n), dtype=I64)}

@@ -8,11 +8,11 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import away_from, between, choice, normal, special, whole
+from diopi_test.cases.domains import avoid_points, choice, integer_values, normal, special, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, basic, integers, singles, table
 from diopi_test.cases.lmdeploy.words import joined
-from diopi_test.cases.template import CaseTemplate, Types, register, tensor
+from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 # Temperature
 
@@ -22,7 +22,7 @@ def _warm(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     return {
         "logits": tensor(rows, padded, domain=normal(4), layout=template.layout),
         "bias": tensor(padded, domain=normal()),
-        "temperatures": singles(rows, domain=between(0.5, 2)),
+        "temperatures": singles(rows, domain=uniform(0.5, 2)),
         "batch_size": rows,
         "vocab_size": used,
         "vocab_size_padd": padded,
@@ -34,25 +34,25 @@ register(
     templates=(
         basic("padded", 3, 13, 16),
         CaseTemplate("less-padding", (3, 15, 16)),
-        CaseTemplate("whole", (4, 11, 11), dtypes=Types.every),
-        CaseTemplate("no-bias", (4, 13, 16), {"bias": None}, dtypes=Types.every),
+        CaseTemplate("whole", (4, 11, 11), dtypes=DtypeSelection.all),
+        CaseTemplate("no-bias", (4, 13, 16), {"bias": None}, dtypes=DtypeSelection.all),
         CaseTemplate("mostly-padding", (3, 3, 9), dtypes=half),
-        CaseTemplate("all-padding", (2, 0, 9), dtypes=Types.every, weak="padding is one number"),
+        CaseTemplate("all-padding", (2, 0, 9), dtypes=DtypeSelection.all, weak="padding is one number"),
         CaseTemplate("one-sequence", (1, 30, 32)),
         CaseTemplate("many-sequences", (65, 6, 7), dtypes=(F32, BF16)),
         CaseTemplate("long", (2, 1029, 1031), dtypes=(F32, F16)),
         CaseTemplate("no-sequences", (0, 5, 6)),
-        CaseTemplate("strided", (3, 9, 10), layout=strided, dtypes=Types.every),
+        CaseTemplate("strided", (3, 9, 10), layout=strided, dtypes=DtypeSelection.all),
         CaseTemplate("transposed", (3, 9, 10), layout=transposed),
         CaseTemplate(
             "inputs-strided",
             (5, 9, 10),
-            {"bias": tensor(10, layout=strided), "temperatures": singles(5, domain=between(0.5, 2), layout=strided)},
+            {"bias": tensor(10, layout=strided), "temperatures": singles(5, domain=uniform(0.5, 2), layout=strided)},
         ),
         CaseTemplate("cold", (4, 9, 10), domains={"temperatures": choice([1e-6, 1e-4, 0.01, 0.1]), "bias": normal()}),
         CaseTemplate("zero", (4, 9, 10), domains={"temperatures": choice([0.0])}),
-        CaseTemplate("hot", (4, 9, 10), domains={"temperatures": between(50, 100)}, dtypes=(F32, F16)),
-        CaseTemplate("special", (4, 19, 21), domains={"logits": special}, dtypes=Types.every),
+        CaseTemplate("hot", (4, 9, 10), domains={"temperatures": uniform(50, 100)}, dtypes=(F32, F16)),
+        CaseTemplate("special", (4, 19, 21), domains={"logits": special}, dtypes=DtypeSelection.all),
         CaseTemplate("banned", (3, 9, 10), domains={"logits": choice([-inf, 1.5, -2.0, nan])}),
     ),
     derive=_warm,
@@ -68,8 +68,8 @@ KINDS = {"none": 0, "additive": 1, "multiplicative": 2}
 def _repeated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     rows, vocabulary, longest, times = template.sizes
     return {
-        "logits": tensor(rows, vocabulary, domain=away_from([0], normal(3)), layout=template.layout),
-        "penalties": singles(rows, domain=between(1.25, 2)),
+        "logits": tensor(rows, vocabulary, domain=avoid_points([0], normal(3)), layout=template.layout),
+        "penalties": singles(rows, domain=uniform(1.25, 2)),
         "output_ids": integers(times, rows, low=0, high=vocabulary - 1),
         "batch_size": rows,
         "vocab_size": vocabulary,
@@ -88,7 +88,7 @@ def _penalty(label: str, sizes: Sequence[int] = (3, 17, 4, 8), kind: int = 2, **
 register(
     "diopiBatchApplyRepetitionPenaltyInp",
     templates=(
-        *(_penalty(name, kind=kind, dtypes=Types.every, smoke=kind > 0) for name, kind in KINDS.items()),
+        *(_penalty(name, kind=kind, dtypes=DtypeSelection.all, smoke=kind > 0) for name, kind in KINDS.items()),
         *(
             _penalty(f"{name}-no-padding", kind=kind, arguments=NO_LENGTHS, dtypes=(F32, BF16))
             for name, kind in list(KINDS.items())[1:]
@@ -99,29 +99,29 @@ register(
         _penalty("first", arguments={"step": 0}, weak="no token is held yet"),
         _penalty("second", arguments={"step": 1, **NO_LENGTHS}),
         _penalty("last", arguments={"step": 8}),
-        _penalty("repeated", (3, 5, 6, 30), dtypes=Types.every, weak=AGAIN),
+        _penalty("repeated", (3, 5, 6, 30), dtypes=DtypeSelection.all, weak=AGAIN),
         _penalty("repeated-additive", (3, 5, 6, 30), 1, weak=AGAIN),
         _penalty("one-sequence", (1, 31, 3, 9)),
         _penalty("many-sequences", (33, 9, 3, 5), dtypes=(F32, BF16)),
         _penalty("long", (2, 1031, 60, 200), dtypes=(F32, F16)),
         _penalty("no-sequences", (0, 5, 2, 4)),
-        _penalty("strided", layout=strided, dtypes=Types.every),
+        _penalty("strided", layout=strided, dtypes=DtypeSelection.all),
         _penalty("transposed", layout=transposed),
         _penalty(
             "inputs-strided",
             arguments={
                 "output_ids": integers(8, 3, low=0, high=16, layout=transposed),
                 "input_lengths": integers(3, low=1, high=4, layout=strided),
-                "penalties": singles(3, domain=between(1.25, 2), layout=strided),
+                "penalties": singles(3, domain=uniform(1.25, 2), layout=strided),
             },
         ),
         _penalty("flat-table", arguments={"output_ids": integers(24, low=0, high=16)}),
-        _penalty("rewarding", domains={"penalties": between(0.25, 0.75)}, dtypes=(F32, F16)),
+        _penalty("rewarding", domains={"penalties": uniform(0.25, 0.75)}, dtypes=(F32, F16)),
         _penalty(
             "int32",
             arguments={
-                "output_ids": tensor(8, 3, domain=whole(0, 16), dtype=I32),
-                "input_lengths": tensor(3, domain=whole(1, 4), dtype=I32),
+                "output_ids": tensor(8, 3, domain=integer_values(0, 16), dtype=I32),
+                "input_lengths": tensor(3, domain=integer_values(1, 4), dtype=I32),
             },
         ),
         *(
@@ -173,8 +173,8 @@ BEYOND = joined(10, [12], [13, 3], [3, 9, 12], [8, 6, 2])
 register(
     "diopiBanBadWordsInp",
     templates=(
-        ban("own", dtypes=Types.every, smoke=True),
-        ban("shared", _shared(joined(10, [4], [6, 2], [9, 6, 8], [7, 5])), dtypes=Types.every, smoke=True),
+        ban("own", dtypes=DtypeSelection.all, smoke=True),
+        ban("shared", _shared(joined(10, [4], [6, 2], [9, 6, 8], [7, 5])), dtypes=DtypeSelection.all, smoke=True),
         *(ban(f"step-{step}", {"step": step}, dtypes=(F32, F16)) for step in (2, 3)),
         ban("step-0", {"step": 0}, weak="no word of several tokens is begun yet"),
         ban("step-1-pairs", _shared(joined(10, [5, 2], [1, 3], [9, 4], [5, 1, 7]), step=1)),
@@ -188,10 +188,10 @@ register(
         ban("offset-2", {"id_offset": 3, "step": 3}),
         ban("flat-table", {"output_ids": table([token for row in HISTORY for token in row])}),
         ban("int32", {"output_ids": table(HISTORY, I32), "bad_words": table(BANNED, I32)}),
-        ban("strided", layout=strided, dtypes=Types.every),
+        ban("strided", layout=strided, dtypes=DtypeSelection.all),
         ban("transposed", {"output_ids": table(HISTORY, layout=transposed)}, layout=transposed),
         ban("words-strided", {"bad_words": table(BANNED, layout=strided)}),
-        ban("special", domains={"logits": special}, dtypes=Types.every),
+        ban("special", domains={"logits": special}, dtypes=DtypeSelection.all),
     ),
     derive=_banned,
 )

@@ -14,9 +14,9 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.lmdeploy.common import F16, F32, I32, NO_WORKSPACE, integers, singles, workspaces
-from diopi_test.cases.products import given
-from diopi_test.cases.template import ByDtype, CaseTemplate, Types, register, tensor
-from diopi_test.cases.tensors import constant, literal, pattern
+from diopi_test.cases.products import fixed_values
+from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
+from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
 
 LOGITS = tuple(float(x) for x in np.log((8, 5, 4, 2.5, 1.5, 1, 0.5, 0.25, 0.125)))
 BATCH = 280
@@ -37,7 +37,7 @@ def permuted(logits: Sequence[float]) -> Domain:
 
 def by_turns(*values: float) -> Domain:
     """These values one after the other, over and over."""
-    return given(values)
+    return fixed_values(values)
 
 
 def _arguments(batch: int, width: int, logits: Domain, k: Domain, p: Domain, layout: Layout) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def _arguments(batch: int, width: int, logits: Domain, k: Domain, p: Domain, lay
         "persistent_workspace_size": 0,
         **NO_WORKSPACE,
         "end_ids": integers(batch, low=0, high=width - 1, layout=layout),
-        "finished": pattern(batch, every=7, layout=layout),
+        "finished": periodic_mask(batch, period=7, layout=layout),
         "sequence_lengths": integers(batch, low=1, high=30, layout=layout),
         "step": 2,
         "batch_size": batch,
@@ -101,7 +101,7 @@ def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
     def certain(label: str, batch: int = 9, width: int = 17, **about: Any) -> CaseTemplate:
         return sampling(label, batch, width, **{**likely, **about})
 
-    yield sample("sample", dtypes=Types.every, smoke=True)
+    yield sample("sample", dtypes=DtypeSelection.all, smoke=True)
     yield sample("bare", without=(*UPDATED, "skip_decode"), dtypes=(F32, F16))
     yield sample("all-of-it", p=1.0)
     yield sample("little", p=0.5)
@@ -112,21 +112,21 @@ def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
     yield sample("only-cum", without=["output_log_probs"])
     yield sample("no-ends", without=["finished"])
     yield sampling("ties", 60, 8, TIED, 3, 0.75)
-    plain = certain("certain", dtypes=Types.every, smoke=(F32, F16))
+    plain = certain("certain", dtypes=DtypeSelection.all, smoke=(F32, F16))
     yield plain
-    yield certain("dominant", **DOMINANT, k=5, p=0.875, dtypes=Types.every)
+    yield certain("dominant", **DOMINANT, k=5, p=0.875, dtypes=DtypeSelection.all)
     yield certain("masked", logits=permuted((-inf, 1.5, -2.0, 0.5, -inf, 3.0)), width=6)
     for name in (*UPDATED, "skip_decode"):
         yield certain(f"no-{name.replace('_', '-')}", without=[name])
-    yield certain("no-log-probs", without=LOGGED, dtypes=Types.every)
-    yield certain("all-finished", arguments={"finished": constant(True, 9)}, dtypes=(F32, F16))
-    yield certain("none-finished", arguments={"finished": constant(False, 9)})
-    yield certain("all-skipped", arguments={"skip_decode": constant(True, 9)})
+    yield certain("no-log-probs", without=LOGGED, dtypes=DtypeSelection.all)
+    yield certain("all-finished", arguments={"finished": constant_mask(True, 9)}, dtypes=(F32, F16))
+    yield certain("none-finished", arguments={"finished": constant_mask(False, 9)})
+    yield certain("all-skipped", arguments={"skip_decode": constant_mask(True, 9)})
     yield certain("first-step", arguments={"step": 0})
-    yield certain("last-step", arguments={"step": 3}, layout=transposed, dtypes=Types.every)
+    yield certain("last-step", arguments={"step": 3}, layout=transposed, dtypes=DtypeSelection.all)
     yield certain("one-sequence", 1, 30)
     yield certain("many-tokens", 3, 1031, dtypes=(F32, F16))
-    yield from workspaces(plain.but(smoke=False))
+    yield from workspaces(plain.replace(smoke=False))
 
 
 def top_k_cases() -> Iterator[CaseTemplate]:
@@ -145,9 +145,9 @@ def top_p_cases() -> Iterator[CaseTemplate]:
     yield sampling("first-of-equals", 12, 8, TIED, p=0.0625)
     yield sampling("just-enough", **DOMINANT, p=0.9921875)
     plain = sampling("", p=0.0078125)
-    yield plain.but("persistent-size-asked", ASKING, smoke=(F32,))
-    yield plain.but("both-sizes-asked", {**ASKING, "workspace_size": -9})
-    yield plain.but(
+    yield plain.replace("persistent-size-asked", ASKING, smoke=(F32,))
+    yield plain.replace("both-sizes-asked", {**ASKING, "workspace_size": -9})
+    yield plain.replace(
         "persistent-workspace", {"persistent_workspace": tensor(64, dtype=I32), "persistent_workspace_size": 64}
     )
 

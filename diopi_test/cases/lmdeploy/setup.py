@@ -8,7 +8,7 @@ from typing import Any
 from diopi_test.cases.domains import choice
 from diopi_test.cases.layouts import Layout, contiguous, strided
 from diopi_test.cases.lmdeploy.common import F32, I32, I64
-from diopi_test.cases.template import CaseTemplate, Types, register, tensor
+from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 KS = (0, 3, 0, 5, 1, 2000, 1024, 1025, 0, 7, 1023, 40, 0)
 PS = (0.5, 0.25, 0.0, 0.0, 1.0, 1.5, -0.25, 0.75, 1.25, 0.875, 0.0, -1.0)
@@ -40,23 +40,23 @@ def of_all(label: str, k: int | None, p: float | None, **about: Any) -> CaseTemp
 
 
 SETUP = (
-    of_each("each", dtypes=Types.every, smoke=True),
-    of_each("strided", layout=strided, dtypes=Types.every),
+    of_each("each", dtypes=DtypeSelection.all, smoke=True),
+    of_each("strided", layout=strided, dtypes=DtypeSelection.all),
     of_each("two", 2),
     of_each("one", 1, arguments={"top_ks_size": 0, "top_ps_size": 0}),
-    of_each("one-of-size-1", 1, dtypes=Types.every),
-    of_each("one-value-for-all", arguments={"top_ks_size": 1, "top_ps_size": 1}, dtypes=Types.every),
+    of_each("one-of-size-1", 1, dtypes=DtypeSelection.all),
+    of_each("one-value-for-all", arguments={"top_ks_size": 1, "top_ps_size": 1}, dtypes=DtypeSelection.all),
     of_each("many", 300),
     of_each("narrow", 17, dtypes=(I32,)),
     of_each("far", 17, (2**40 + 5, 0, 3, 2**32), dtypes=(I64,)),
-    of_all("one-k", 40, None, dtypes=Types.every),
-    of_all("no-k", 0, None, dtypes=Types.every),
+    of_all("one-k", 40, None, dtypes=DtypeSelection.all),
+    of_all("no-k", 0, None, dtypes=DtypeSelection.all),
     of_all("large-k", 1025, None),
-    of_all("one-p", None, 0.875, dtypes=Types.every),
+    of_all("one-p", None, 0.875, dtypes=DtypeSelection.all),
     of_all("no-p", None, 0.0),
     of_all("large-p", None, 1.5),
     of_all("negative-p", None, -0.5),
-    of_all("one-of-both", 5, 0.75, dtypes=Types.every),
+    of_all("one-of-both", 5, 0.75, dtypes=DtypeSelection.all),
     of_all("none-of-both", 0, 0.0),
     of_all("k-without-p", 3, 0.0),
     of_all("p-without-k", 0, 0.5),
@@ -80,7 +80,7 @@ register(
             for name in ("decay", "min")
             for label, value in {"1": 1.0, "0": 0.0, "negative": -0.5, "above-1": 1.25}.items()
         ),
-        of_each("no-reset", arguments={"top_p_reset_ids": -1}, dtypes=Types.every),
+        of_each("no-reset", arguments={"top_p_reset_ids": -1}, dtypes=DtypeSelection.all),
         of_each("far-reset", arguments={"top_p_reset_ids": 2**31 - 1}, dtypes=(I64, I32)),
     ),
     weak={".*": "what stands for all sequences is the same for all"},

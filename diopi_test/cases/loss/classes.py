@@ -14,15 +14,15 @@ from scipy import special
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction
-from diopi_test.cases.domains import Domain, between, choice, normal, whole
+from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM, loss_cases, result_shape
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, cases_for
-from diopi_test.cases.products import given
+from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, TensorTemplate, tensor
 
 F16, BF16, F32, F64 = floating
-WEIGHTS = between(0.25, 3)
+WEIGHTS = uniform(0.25, 3)
 SCALAR, VECTOR = ResultOverride(), ResultOverride(shape=(1,))
 
 
@@ -55,14 +55,14 @@ def classes(
     axis = min(1, len(shape) - 1)
     outer = shape[:axis] + shape[axis + 1 :]
     beside = transposed if layout is transposed else contiguous
-    hard = {"target": TensorTemplate(outer, targets or whole(0, shape[axis] - 1), beside, index)}
+    hard = {"target": TensorTemplate(outer, targets or integer_values(0, shape[axis] - 1), beside, index)}
     arguments = {
         "input": tensor(*shape, layout=layout),
         **(_probabilities(shape, axis, beside) if soft else hard),
         "weight": tensor(shape[axis], domain=weights) if weighted else None,
         **{"reduction": reduction, "ignore_index": ignore_index, "label_smoothing": smoothing},
         # a total weight that differs from what the targets add up to shows whether it is used
-        "totalWeight": tensor(*(1,) * ("weight" in label), domain=between(3, 9)),
+        "totalWeight": tensor(*(1,) * ("weight" in label), domain=uniform(3, 9)),
         "grad_output": tensor(*result_shape(reduction, outer)),
     }
     return CaseTemplate(label, arguments=arguments, results={"totalWeight": total}, result=layout, **about)
@@ -76,7 +76,7 @@ def _probabilities(shape: tuple[int, ...], axis: int, layout: Layout) -> dict[st
 
 def drawn(templates: Iterable[CaseTemplate], logits: Domain) -> list[CaseTemplate]:
     """The templates with inputs of a domain."""
-    return [template.but(domains={"input": logits}) for template in templates]
+    return [template.replace(domains={"input": logits}) for template in templates]
 
 
 NEGATIVE = choice([0, 1, -1, 2, 3, 4, 3, 4, -1, 0])
@@ -119,7 +119,7 @@ CLASSES = (
     classes("mean-square", (10, 10), MEAN, True, -1, NEGATIVE),
 )
 
-HEAVY, SPREAD = given([5, 1, 1]), choice([0, 1, 1, 2])
+HEAVY, SPREAD = fixed_values([5, 1, 1]), choice([0, 1, 1, 2])
 """The weights of 2048 targets add up to 4096."""
 
 exact = partial(classes, dtypes=floating, exact=True)
@@ -200,14 +200,14 @@ FAR = (classes("far", (12, 6), NONE, dtypes=floating), classes("far-smooth", (12
 
 CROSS_ENTROPY = (
     *drawn((*CLASSES, *SMOOTHED, *PROBABILITIES, *CALLED, *CALLED_SMOOTHED), normal(2)),
-    *drawn(FAR, between(-60, 60)),
+    *drawn(FAR, uniform(-60, 60)),
 )
 CROSS_ENTROPY_ALONE = (*drawn([masked("masked")], _masked_beyond_first), *drawn(EXACT, _far_apart))
 
-NLL = drawn((*CLASSES, *CALLED), between(-6, -0.05))
+NLL = drawn((*CLASSES, *CALLED), uniform(-6, -0.05))
 NLL_ALONE = drawn([masked("impossible-classes")], _masked_beyond_first)
 NLL_CERTAIN = drawn([masked("certain")], choice([0.0, -0.0, -1.5, -3.0]))
-NLL_EXACT = drawn(EXACT, whole(-80, 0))
+NLL_EXACT = drawn(EXACT, integer_values(-80, 0))
 
 NOTHING_LEFT = {"(mean|sum|smooth)-all-ignored|no-classes": "nothing is left where every target is ignored"}
 NO_OTHER_CLASS = {"none-one-class": "no other target is a class"}

@@ -14,14 +14,14 @@ from typing import Any
 from diopi_proto.dtypes import floating, integer, integral
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction
-from diopi_test.cases.domains import Domain, away_from, between, choice, magnitudes, normal, whole
+from diopi_test.cases.domains import Domain, avoid_points, choice, integer_values, log_uniform, normal, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM, loss_cases, result_shape
 from diopi_test.cases.model import Case, CaseClass, cases_for
-from diopi_test.cases.template import CaseTemplate, TensorTemplate, Types, tensor
+from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, tensor
 
 F16, BF16, F32, F64 = floating
-LOGITS, PROBABLE, CERTAIN = normal(1.5), between(0, 1), choice([0.0, 1.0])
+LOGITS, PROBABLE, CERTAIN = normal(1.5), uniform(0, 1), choice([0.0, 1.0])
 
 # Patterns
 
@@ -84,7 +84,7 @@ def shaped(variant: CaseTemplate, pattern: CaseTemplate) -> CaseTemplate:
     outer = tensor(*result_shape(pattern.arguments["reduction"], pattern.sizes), dtype=wide)
     label = "-".join(filter(None, [variant.label, pattern.label]))
     geometry = {"sizes": pattern.sizes, "layout": pattern.layout, "result": pattern.result}
-    return variant.but(label, {**given, "grad_output": outer, **pattern.arguments}, **geometry)
+    return variant.replace(label, {**given, "grad_output": outer, **pattern.arguments}, **geometry)
 
 
 def _placed(value: Any, pattern: CaseTemplate) -> Any:
@@ -98,7 +98,7 @@ def _placed(value: Any, pattern: CaseTemplate) -> Any:
 
 def usual(variant: CaseTemplate) -> list[CaseTemplate]:
     """In all patterns, with their element types."""
-    return [shaped(variant.but(dtypes=p.dtypes, smoke=p.smoke), p) for p in PATTERNS]
+    return [shaped(variant.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in PATTERNS]
 
 
 def plain(*variants: CaseTemplate) -> list[CaseTemplate]:
@@ -108,14 +108,14 @@ def plain(*variants: CaseTemplate) -> list[CaseTemplate]:
 
 def exact(variant: CaseTemplate) -> list[CaseTemplate]:
     """Long sums of a loss; its gradient sums nothing."""
-    return [shaped(variant.but("exact", dtypes=floating, exact=True), p) for p in EXACT]
+    return [shaped(variant.replace("exact", dtypes=floating, exact=True), p) for p in EXACT]
 
 
 def called(variants: Iterable[CaseTemplate]) -> Iterator[CaseTemplate]:
     """Variants that only callers ask for, in two patterns; the mean in one element type."""
     for variant in variants:
-        habit = variant.but(case_class=CaseClass.callers)
-        yield from (shaped(habit, PLAIN[0]), shaped(habit.but(dtypes=Types.leading), PLAIN[1]))
+        habit = variant.replace(case_class=CaseClass.callers)
+        yield from (shaped(habit, PLAIN[0]), shaped(habit.replace(dtypes=DtypeSelection.leading), PLAIN[1]))
 
 
 def of_other_types(variant: CaseTemplate, name: str, others: Sequence[Dtype]) -> Iterator[CaseTemplate]:
@@ -124,10 +124,12 @@ def of_other_types(variant: CaseTemplate, name: str, others: Sequence[Dtype]) ->
         # PyTorch subtracts 1 from a pos_weight, which wraps 0 around in uint8
         lowest = 1 if other is Dtype.uint8 else -3 if name == "target" else 0
         dtypes = (F32,) if other in floating else (F32, F16)
-        yield variant.but(f"{name}-{other.name}", {name: like(whole(lowest, 4), dtype=other)}, dtypes=dtypes)
+        yield variant.replace(
+            f"{name}-{other.name}", {name: like(integer_values(lowest, 4), dtype=other)}, dtypes=dtypes
+        )
 
 
-ROW, COLUMN, FULL, SCALAR = (tensor(*shape, domain=between(0.25, 3)) for shape in ((5,), (-1, 1), SAME, ()))
+ROW, COLUMN, FULL, SCALAR = (tensor(*shape, domain=uniform(0.25, 3)) for shape in ((5,), (-1, 1), SAME, ()))
 """Weights."""
 
 
@@ -135,7 +137,7 @@ def other_targets(variant: CaseTemplate) -> Iterator[CaseTemplate]:
     """Targets of all other types, and targets that are broadcast."""
     yield from called(of_other_types(variant, "target", (*integral, F64)))
     shapes = {"row": (5,), "column": (-1, 1), "scalar": (), "one": (1,)}
-    yield from called(variant.but(f"target-{label}", {"target": tensor(*shape)}) for label, shape in shapes.items())
+    yield from called(variant.replace(f"target-{label}", {"target": tensor(*shape)}) for label, shape in shapes.items())
 
 
 # Distances
@@ -148,7 +150,7 @@ MSE = (
 
 @cases_for("diopiMSELoss", "diopiMSELossBackward")
 def mse(prototype: Prototype) -> Iterator[Case]:
-    return loss_cases(prototype, MSE, of_loss=exact(variant(input=whole(-8, 8), target=whole(-8, 8))))
+    return loss_cases(prototype, MSE, of_loss=exact(variant(input=integer_values(-8, 8), target=integer_values(-8, 8))))
 
 
 BEYOND_GAP = like(normal(), compute=lambda values: values["input"] - values["_gap"])
@@ -164,33 +166,33 @@ def ties(beta: float) -> CaseTemplate:
     equal = variant(input=choice([1.0, 2.0, 2.5, 3.0]), target=choice([1.0, 1.5, 2.0]), beta=beta)
     domains = {"grad_output": choice([1.0, 2.0, 3.0])}
     template = shaped(equal, pattern("", NONE, (4, 6)))
-    return template.but(f"ties-beta{beta:g}", domains=domains, dtypes=floating, smoke=(F32,), exact=True)
+    return template.replace(f"ties-beta{beta:g}", domains=domains, dtypes=floating, smoke=(F32,), exact=True)
 
 
-TRUTHS = {"target": like(whole(0, 1), dtype=Dtype.bool)}
+TRUTHS = {"target": like(integer_values(0, 1), dtype=Dtype.bool)}
 
 SMOOTH_L1 = (
-    *usual(gap("", (), 1.0, away_from([0, -1, 1], normal(1.2)))),
+    *usual(gap("", (), 1.0, avoid_points([0, -1, 1], normal(1.2)))),
     *plain(
-        gap("beta0.3", (F16, F32), 0.3, away_from([0, -0.3, 0.3], normal(0.6))),
-        gap("beta2.5", (F32, F64), 2.5, away_from([0], normal(2))),
-        gap("beta0", (BF16, F32), 0.0, away_from([0], normal())),
+        gap("beta0.3", (F16, F32), 0.3, avoid_points([0, -0.3, 0.3], normal(0.6))),
+        gap("beta2.5", (F32, F64), 2.5, avoid_points([0], normal(2))),
+        gap("beta0", (BF16, F32), 0.0, avoid_points([0], normal())),
     ),
     *map(ties, (0.0, 0.5, 1.0)),
     *other_targets(variant(input=normal(1.2), target=normal(), beta=1.0)),
-    *called([variant(input=away_from([0, 1], normal(1.2)), beta=0.0).but("target-truths-beta0", TRUTHS)]),
+    *called([variant(input=avoid_points([0, 1], normal(1.2)), beta=0.0).replace("target-truths-beta0", TRUTHS)]),
 )
 
 
 @cases_for("diopiSmoothL1Loss", "diopiSmoothL1LossBackward")
 def smooth_l1(prototype: Prototype) -> Iterator[Case]:
-    of_loss = exact(variant(input=whole(-60, 60), target=whole(-60, 60), beta=4.0))
+    of_loss = exact(variant(input=integer_values(-60, 60), target=integer_values(-60, 60), beta=4.0))
     return loss_cases(prototype, SMOOTH_L1, of_loss=of_loss)
 
 
 # Binary cross entropy
 
-bces = partial(variant, input=between(0.05, 0.95), target=PROBABLE, weight=None)
+bces = partial(variant, input=uniform(0.05, 0.95), target=PROBABLE, weight=None)
 
 BCE = (
     *usual(bces()),
@@ -206,13 +208,13 @@ BCE = (
 ENDS = bces("ends", floating, input=CERTAIN, target=choice([0.25, 0.5, 0.75]), weight=choice([0.5, 1.0]))
 """Probabilities 0 and 1, where the logarithms end at −100."""
 
-NEAR_END = bces("ends", (BF16, F32, F64), input=magnitudes(-70, -45, signed=False))
+NEAR_END = bces("ends", (BF16, F32, F64), input=log_uniform(-70, -45, signed=False))
 """Probabilities so near 0 that the denominator is 1e−12; float16 has none."""
 
 
 @cases_for("diopiBCELoss", "diopiBCELossBackward")
 def bce(prototype: Prototype) -> Iterator[Case]:
-    of_loss = [shaped(ENDS.but(exact=True), pattern("none", NONE, (4, 6))), *exact(ENDS)]
+    of_loss = [shaped(ENDS.replace(exact=True), pattern("none", NONE, (4, 6))), *exact(ENDS)]
     return loss_cases(prototype, BCE, of_loss=of_loss, of_gradient=plain(NEAR_END))
 
 
@@ -226,11 +228,11 @@ BCE_WITH_LOGITS = (
         logits("weight-column", (F16, F32), weight=COLUMN),
         logits("pos-weight-column", (BF16, F32), pos_weight=COLUMN),
         logits("both-weights", (F16, F32, F64), weight=FULL, pos_weight=ROW),
-        logits("pos-weight-int64", pos_weight=tensor(5, domain=whole(0, 4), dtype=Dtype.int64)),
+        logits("pos-weight-int64", pos_weight=tensor(5, domain=integer_values(0, 4), dtype=Dtype.int64)),
     ),
     *called(of_other_types(logits(), "weight", (*integral, F64))),
     *called(of_other_types(logits(), "pos_weight", (*integer, F64))),
-    *plain(logits("far", floating, input=between(-30, 30), target=CERTAIN, weight=ROW, pos_weight=ROW)),
+    *plain(logits("far", floating, input=uniform(-30, 30), target=CERTAIN, weight=ROW, pos_weight=ROW)),
 )
 
 INFINITE = choice([inf, -inf, 1.5, -0.25, 2.0])
@@ -269,7 +271,7 @@ FOCAL = (
         focal("gamma0", (F32, F16), alpha=0.7, gamma=0.0),
         focal("gamma1.3", (F32, F64), alpha=0.4, gamma=1.3),
         focal("soft-targets", target=PROBABLE, alpha=0.3, gamma=3.0),
-        focal("far", (F32, BF16), input=between(-20, 20), alpha=0.6),
+        focal("far", (F32, BF16), input=uniform(-20, 20), alpha=0.6),
     ),
 )
 

@@ -15,7 +15,7 @@ from diopi_test.cases.domains import normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM
 from diopi_test.cases.model import Case, ResultOf, ResultOverride, Values, cases_for
-from diopi_test.cases.template import CaseTemplate, TensorTemplate, Types, expand, tensor
+from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,9 @@ def alignment(
         "log_alpha": tensor(count, samples.steps, 2 * max(lengths) + 1, compute=ALPHAS),
     }
     results = {} if reduction == NONE else {"out": ResultOverride(shape=out)}
-    return CaseTemplate(label, arguments=arguments, results=results, layout=layout, dtypes=Types.every, smoke=smoke)
+    return CaseTemplate(
+        label, arguments=arguments, results=results, layout=layout, dtypes=DtypeSelection.all, smoke=smoke
+    )
 
 
 def _log_softmax(values: Values) -> Any:
@@ -130,7 +132,7 @@ ALIGNMENTS = (
             reduction,
             blank=blank,
             spare=spare,
-        ).but(dtypes=Types.leading)
+        ).replace(dtypes=DtypeSelection.leading)
         for classes, blank, reduction, spare in (
             (41, 0, NONE, 0),
             (41, 40, MEAN, None),
@@ -151,4 +153,4 @@ def ctc(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiCTCLossBackward", weak=NO_LABELS)
 def ctc_backward(prototype: Prototype) -> Iterator[Case]:
-    return expand(prototype, [alignment.but(result=alignment.layout) for alignment in ALIGNMENTS])
+    return expand(prototype, [alignment.replace(result=alignment.layout) for alignment in ALIGNMENTS])

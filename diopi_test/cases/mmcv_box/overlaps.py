@@ -7,10 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from diopi_test.cases.domains import Domain, between, by_turns, choice, whole
+from diopi_test.cases.domains import Domain, alternating_rows, choice, integer_values, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import ANGLES, QUADRILATERALS, boxes, convex, diamonds, turned
-from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, register, tensor
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    CaseTemplate,
+    DtypeSelection,
+    TensorTemplate,
+    register,
+    tensor,
+)
 
 
 def overlapping(
@@ -46,7 +53,7 @@ def overlapping(
 
 
 def upright(label: str, n: int = 6, m: int = 7, domain: Any = None, **about: Any) -> CaseTemplate:
-    return overlapping(label, n, m, domain or boxes(between(0, 5), between(1, 6)), columns=4, **about)
+    return overlapping(label, n, m, domain or boxes(uniform(0, 5), uniform(1, 6)), columns=4, **about)
 
 
 SQUARES = [[1, 1, 5, 5], [3, 1, 7, 5], [-1, -3, 3, 5], [9, 9, 13, 11]]
@@ -54,60 +61,66 @@ PARTS = [[1, 1, 3, 5], [1, 1, 5, 5], [3, 3, 5, 5], [9, 9, 11, 11]]
 """What they have in common with `SQUARES` is a power of two."""
 
 UPRIGHT = (
-    upright("plain", **BASIC),
-    upright("offset", offset=1, **BASIC),
-    upright("foreground", mode=1, dtypes=Types.every),
+    upright("plain", **SMOKE_IN_ALL_DTYPES),
+    upright("offset", offset=1, **SMOKE_IN_ALL_DTYPES),
+    upright("foreground", mode=1, dtypes=DtypeSelection.all),
     upright("foreground-offset", mode=1, offset=1),
-    upright("aligned", 12, aligned=True, dtypes=Types.every),
+    upright("aligned", 12, aligned=True, dtypes=DtypeSelection.all),
     upright("aligned-foreground-offset", 12, mode=1, offset=1, aligned=True),
-    upright("strided", 4, 5, layout=strided, dtypes=Types.every),
+    upright("strided", 4, 5, layout=strided, dtypes=DtypeSelection.all),
     upright("transposed", 5, 3, layout=transposed),
-    upright("small", 8, 7, boxes(between(0, 0.5), between(0.01, 0.5)), dtypes=Types.every),
-    upright("small-offset", 8, 7, boxes(between(0, 0.5), between(0.01, 0.5)), offset=1),
-    upright("far", 8, 7, boxes(between(500, 510), between(2, 16))),
-    upright("apart", 9, 8, boxes(between(0, 16), between(1, 6))),
-    upright("whole", 7, 9, boxes(whole(-2, 4), whole(1, 6)), dtypes=Types.every),
-    upright("one-each", 1, 1, boxes(whole(0, 1), whole(3, 5))),
+    upright("small", 8, 7, boxes(uniform(0, 0.5), uniform(0.01, 0.5)), dtypes=DtypeSelection.all),
+    upright("small-offset", 8, 7, boxes(uniform(0, 0.5), uniform(0.01, 0.5)), offset=1),
+    upright("far", 8, 7, boxes(uniform(500, 510), uniform(2, 16))),
+    upright("apart", 9, 8, boxes(uniform(0, 16), uniform(1, 6))),
+    upright("whole", 7, 9, boxes(integer_values(-2, 4), integer_values(1, 6)), dtypes=DtypeSelection.all),
+    upright("one-each", 1, 1, boxes(integer_values(0, 1), integer_values(3, 5))),
     upright("no-boxes", 0, 5),
     upright("no-others", 5, 0),
     upright("no-pairs", 0, aligned=True),
     upright("large", 70, 90),
-    upright("exact", domain=SQUARES, other=PARTS, mode=1, exact=True, dtypes=Types.every),
+    upright("exact", domain=SQUARES, other=PARTS, mode=1, exact=True, dtypes=DtypeSelection.all),
 )
 
 register("diopiBboxOverlapsMmcv", templates=UPRIGHT)
-USUAL = turned(between(0, 5), between(1, 6), ANGLES)
+USUAL = turned(uniform(0, 5), uniform(1, 6), ANGLES)
 
 
 def rotated(label: str, n: int = 6, m: int = 7, domain: Any = None, **about: Any) -> CaseTemplate:
     return overlapping(label, n, m, USUAL if domain is None else domain, columns=5, **about)
 
 
-INNER = turned(between(-0.1, 0.1), between(2, 2.5), ANGLES)
-OUTER = turned(between(-0.1, 0.1), between(4, 4.5), ANGLES)
-AROUND = turned(between(-0.1, 0.1), between(7, 7.5), ANGLES)
+INNER = turned(uniform(-0.1, 0.1), uniform(2, 2.5), ANGLES)
+OUTER = turned(uniform(-0.1, 0.1), uniform(4, 4.5), ANGLES)
+AROUND = turned(uniform(-0.1, 0.1), uniform(7, 7.5), ANGLES)
 """Boxes within others: what they have in common is the whole inner one, which leaves little to rounding."""
 
 ROTATED = (
-    rotated("plain", **BASIC),
-    rotated("foreground", mode=1, dtypes=Types.every),
-    rotated("aligned", 12, aligned=True, **BASIC),
+    rotated("plain", **SMOKE_IN_ALL_DTYPES),
+    rotated("foreground", mode=1, dtypes=DtypeSelection.all),
+    rotated("aligned", 12, aligned=True, **SMOKE_IN_ALL_DTYPES),
     rotated("aligned-foreground", 12, mode=1, aligned=True),
-    rotated("strided", 4, 5, layout=strided, dtypes=Types.every),
+    rotated("strided", 4, 5, layout=strided, dtypes=DtypeSelection.all),
     rotated("transposed", 5, 3, layout=transposed),
-    rotated("not-turned", 7, 6, turned(between(0, 5), between(1, 6), choice([0.0]))),
-    rotated("quarter-turns", 7, 6, turned(between(0, 5), between(1, 6), choice([0.0, np.pi / 2, np.pi, -np.pi / 2]))),
-    rotated("several-turns", 6, 5, turned(between(0, 5), between(1, 6), between(-40, 40))),
-    rotated("slender", 7, 6, turned(between(0, 4), choice([9.0, 0.25, 12.5, 0.375]), ANGLES), dtypes=Types.every),
-    rotated("far", 6, 7, turned(between(1000, 1010), between(4, 16), ANGLES), dtypes=Types.every),
+    rotated("not-turned", 7, 6, turned(uniform(0, 5), uniform(1, 6), choice([0.0]))),
+    rotated("quarter-turns", 7, 6, turned(uniform(0, 5), uniform(1, 6), choice([0.0, np.pi / 2, np.pi, -np.pi / 2]))),
+    rotated("several-turns", 6, 5, turned(uniform(0, 5), uniform(1, 6), uniform(-40, 40))),
     rotated(
-        "far-slender", 6, 7, turned(between(1000, 1004), choice([15.0, 4.0, 12.5, 3.5]), ANGLES), dtypes=Types.every
+        "slender", 7, 6, turned(uniform(0, 4), choice([9.0, 0.25, 12.5, 0.375]), ANGLES), dtypes=DtypeSelection.all
     ),
-    rotated("small", 6, 7, turned(between(0, 0.01), between(0.01, 0.03), ANGLES)),
-    rotated("inside", 6, 5, by_turns(5, INNER, AROUND), other=OUTER, mode=1, dtypes=Types.every),
-    rotated("apart", 9, 8, turned(between(0, 20), between(2, 7), ANGLES)),
-    rotated("without-area", 6, 7, turned(between(0, 5), choice([0.0, 3.0, 4.5, 2.0]), ANGLES)),
-    rotated("one-each", 1, 1, turned(between(0, 1), between(2, 4), ANGLES)),
+    rotated("far", 6, 7, turned(uniform(1000, 1010), uniform(4, 16), ANGLES), dtypes=DtypeSelection.all),
+    rotated(
+        "far-slender",
+        6,
+        7,
+        turned(uniform(1000, 1004), choice([15.0, 4.0, 12.5, 3.5]), ANGLES),
+        dtypes=DtypeSelection.all,
+    ),
+    rotated("small", 6, 7, turned(uniform(0, 0.01), uniform(0.01, 0.03), ANGLES)),
+    rotated("inside", 6, 5, alternating_rows(5, INNER, AROUND), other=OUTER, mode=1, dtypes=DtypeSelection.all),
+    rotated("apart", 9, 8, turned(uniform(0, 20), uniform(2, 7), ANGLES)),
+    rotated("without-area", 6, 7, turned(uniform(0, 5), choice([0.0, 3.0, 4.5, 2.0]), ANGLES)),
+    rotated("one-each", 1, 1, turned(uniform(0, 1), uniform(2, 4), ANGLES)),
     rotated("no-boxes", 0, 5),
     rotated("no-others", 5, 0),
     rotated("large", 40, 55),
@@ -116,7 +129,7 @@ ROTATED = (
 register("diopiBoxIouRotatedMmcv", templates=ROTATED)
 
 
-WITHIN_AND_AROUND = by_turns(8, diamonds(1.0, 1.2), diamonds(3.0, 3.3))
+WITHIN_AND_AROUND = alternating_rows(8, diamonds(1.0, 1.2), diamonds(3.0, 3.3))
 
 
 def quadri(label: str, n: int = 6, m: int = 7, domain: Any = None, **about: Any) -> CaseTemplate:
@@ -124,20 +137,20 @@ def quadri(label: str, n: int = 6, m: int = 7, domain: Any = None, **about: Any)
 
 
 QUADRI = (
-    quadri("plain", **BASIC),
-    quadri("foreground", mode=1, dtypes=Types.every),
-    quadri("aligned", 12, aligned=True, **BASIC),
+    quadri("plain", **SMOKE_IN_ALL_DTYPES),
+    quadri("foreground", mode=1, dtypes=DtypeSelection.all),
+    quadri("aligned", 12, aligned=True, **SMOKE_IN_ALL_DTYPES),
     quadri("aligned-foreground", 12, mode=1, aligned=True),
-    quadri("strided", 4, 5, layout=strided, dtypes=Types.every),
+    quadri("strided", 4, 5, layout=strided, dtypes=DtypeSelection.all),
     quadri("transposed", 5, 3, layout=transposed),
-    quadri("clockwise", 6, 5, convex(between(0, 4), between(1, 4), clockwise=True), dtypes=Types.every),
-    quadri("either-way", 6, 5, convex(between(0, 4), between(1, 4), clockwise=True), other=QUADRILATERALS),
-    quadri("slender", 7, 6, convex(between(0, 4), choice([7.0, 0.25, 9.5, 0.375]))),
-    quadri("far", 6, 7, convex(between(1000, 1010), between(4, 16)), dtypes=Types.every),
-    quadri("small", 6, 7, convex(between(0, 0.01), between(0.01, 0.03))),
-    quadri("inside", 6, 5, WITHIN_AND_AROUND, other=diamonds(1.8, 2.0), mode=1, dtypes=Types.every),
-    quadri("apart", 9, 8, convex(between(0, 20), between(2, 6))),
-    quadri("one-each", 1, 1, convex(between(0, 0.5), between(2, 3))),
+    quadri("clockwise", 6, 5, convex(uniform(0, 4), uniform(1, 4), clockwise=True), dtypes=DtypeSelection.all),
+    quadri("either-way", 6, 5, convex(uniform(0, 4), uniform(1, 4), clockwise=True), other=QUADRILATERALS),
+    quadri("slender", 7, 6, convex(uniform(0, 4), choice([7.0, 0.25, 9.5, 0.375]))),
+    quadri("far", 6, 7, convex(uniform(1000, 1010), uniform(4, 16)), dtypes=DtypeSelection.all),
+    quadri("small", 6, 7, convex(uniform(0, 0.01), uniform(0.01, 0.03))),
+    quadri("inside", 6, 5, WITHIN_AND_AROUND, other=diamonds(1.8, 2.0), mode=1, dtypes=DtypeSelection.all),
+    quadri("apart", 9, 8, convex(uniform(0, 20), uniform(2, 6))),
+    quadri("one-each", 1, 1, convex(uniform(0, 0.5), uniform(2, 3))),
     quadri("no-boxes", 0, 5),
     quadri("no-others", 5, 0),
     quadri("large", 40, 55),

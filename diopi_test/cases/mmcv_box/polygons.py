@@ -10,11 +10,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, choice, whole
+from diopi_test.cases.domains import Domain, choice, integer_values, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import F64, QUADRILATERALS, convex, diamonds, side_by_side
 from diopi_test.cases.model import Values
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 
 Array = NDArray[Any]
 NEAR_EDGE = 0.01
@@ -31,7 +31,7 @@ def _off_edges(values: Values) -> Array:
     return np.asarray(values["_points"][distances.min((1, 2), initial=np.inf) > NEAR_EDGE])
 
 
-PLACES = between(-1, 5)
+PLACES = uniform(-1, 5)
 
 
 def containment(
@@ -58,16 +58,18 @@ LEVEL_POLYGONS = [[4, 0, 2.5, 2, 1, 0, 2.5, -2], [1, -1, 4, -1, 4, 2, 1, 2.5], [
 """Points as high as corners, or as an edge, but not on one."""
 
 CONTAINMENTS = (
-    containment("plain", **BASIC),
-    containment("clockwise", 11, 6, shapes=convex(between(0, 4), between(1, 4), clockwise=True), dtypes=Types.every),
-    containment("strided", 7, 4, layout=strided, dtypes=Types.every),
-    containment("transposed", 6, 5, layout=transposed, dtypes=Types.every),
-    containment("inside", 20, 4, between(1, 3), convex(between(0, 4), between(2, 4))),
-    containment("far", 15, 6, between(1000, 1010), convex(between(1000, 1010), between(3, 5))),
-    containment("slender", 20, 6, between(-3, 7), convex(between(0, 4), choice([6.0, 0.5, 7.5, 0.75]))),
+    containment("plain", **SMOKE_IN_ALL_DTYPES),
+    containment(
+        "clockwise", 11, 6, shapes=convex(uniform(0, 4), uniform(1, 4), clockwise=True), dtypes=DtypeSelection.all
+    ),
+    containment("strided", 7, 4, layout=strided, dtypes=DtypeSelection.all),
+    containment("transposed", 6, 5, layout=transposed, dtypes=DtypeSelection.all),
+    containment("inside", 20, 4, uniform(1, 3), convex(uniform(0, 4), uniform(2, 4))),
+    containment("far", 15, 6, uniform(1000, 1010), convex(uniform(1000, 1010), uniform(3, 5))),
+    containment("slender", 20, 6, uniform(-3, 7), convex(uniform(0, 4), choice([6.0, 0.5, 7.5, 0.75]))),
     containment("one-polygon", 30, 1),
-    containment("one-point", 1, 12, between(1, 3)),
-    containment("large", 300, 40, dtypes=Types.every),
+    containment("one-point", 1, 12, uniform(1, 3)),
+    containment("large", 300, 40, dtypes=DtypeSelection.all),
     containment("no-points", 0, 3),
     containment("no-polygons", 4, 0),
     CaseTemplate(
@@ -76,14 +78,14 @@ CONTAINMENTS = (
             "points": tensor(10, 2, compute=lambda values: LEVEL_POINTS),
             "polygons": tensor(3, 8, compute=lambda values: LEVEL_POLYGONS),
         },
-        dtypes=Types.every,
+        dtypes=DtypeSelection.all,
     ),
 )
 
 register("diopiPointsInPolygonsMmcv", templates=CONTAINMENTS)
 
 
-SPREAD = between(-4, 4)
+SPREAD = uniform(-4, 4)
 
 
 def around(
@@ -132,29 +134,29 @@ def _in_triangle(rng: Generator, count: int, dtype: Dtype) -> Array:
     return np.concatenate([weights @ corners, corners], 1).reshape(-1)
 
 
-EVERY: Mapping[str, Any] = {"dtypes": Types.every}
+EVERY: Mapping[str, Any] = {"dtypes": DtypeSelection.all}
 
 
 def hull_cases(rows: bool) -> Sequence[CaseTemplate]:
     """Of functions of point sets, with quadrilaterals for each set or for all of them."""
     return (
-        around("plain", rows=rows, **BASIC),
-        around("off-centre", 7, 4, _off_centre, rows=rows, **BASIC),
-        around("on-circle", 6, 5, _on_circle, rows=rows, dtypes=Types.every),
-        around("in-triangle", 6, 5, _in_triangle, rows=rows, dtypes=Types.every),
-        around("clockwise", 5, 4, shapes=convex(between(0, 4), between(1, 4), clockwise=True), rows=rows),
-        around("strided", 4, 3, rows=rows, layout=strided, dtypes=Types.every),
+        around("plain", rows=rows, **SMOKE_IN_ALL_DTYPES),
+        around("off-centre", 7, 4, _off_centre, rows=rows, **SMOKE_IN_ALL_DTYPES),
+        around("on-circle", 6, 5, _on_circle, rows=rows, dtypes=DtypeSelection.all),
+        around("in-triangle", 6, 5, _in_triangle, rows=rows, dtypes=DtypeSelection.all),
+        around("clockwise", 5, 4, shapes=convex(uniform(0, 4), uniform(1, 4), clockwise=True), rows=rows),
+        around("strided", 4, 3, rows=rows, layout=strided, dtypes=DtypeSelection.all),
         around("transposed", 5, 3, rows=rows, layout=transposed),
-        around("inside", 6, 5, between(-0.9, 0.9), convex(between(-0.3, 0.3), between(3, 5)), rows=rows),
-        around("outside", 6, 5, _on_circle, convex(between(1.8, 2.2), between(0.4, 0.9)), rows=rows),
-        around("far", 6, 5, between(1000, 1006), convex(between(1000, 1006), between(1, 4)), rows=rows, **EVERY),
+        around("inside", 6, 5, uniform(-0.9, 0.9), convex(uniform(-0.3, 0.3), uniform(3, 5)), rows=rows),
+        around("outside", 6, 5, _on_circle, convex(uniform(1.8, 2.2), uniform(0.4, 0.9)), rows=rows),
+        around("far", 6, 5, uniform(1000, 1006), convex(uniform(1000, 1006), uniform(1, 4)), rows=rows, **EVERY),
         around("one-each", 1, 1, rows=rows),
         around("no-sets", 0, 0, rows=rows),
         around("many", 40, 12, rows=rows),
     )
 
 
-CONTAINED = around("contained", 6, 5, _on_small_circle, diamonds(1.45, 1.5), dtypes=Types.every)
+CONTAINED = around("contained", 6, 5, _on_small_circle, diamonds(1.45, 1.5), dtypes=DtypeSelection.all)
 """Hulls wholly within polygons that are hardly larger, which leaves little to rounding."""
 
 DIAMOND = np.array([[0, -1], [1, 0], [0, 1], [-1, 0], [0, 0], [0.5, 0], [0, 0.25], [-0.25, -0.5], [-0.5, 0.25]])
@@ -178,7 +180,7 @@ EXACT_HULLS = CaseTemplate(
         "polygons": tensor(4, 8, compute=lambda values: _scaled(SQUARE, -1)),
     },
     exact=True,
-    dtypes=Types.every,
+    dtypes=DtypeSelection.all,
 )
 """Diamonds in squares of 32 times the area: all sums are of small whole numbers, and all quotients powers of two."""
 
@@ -187,7 +189,7 @@ register(
     "diopiConvexGiouMmcv",
     templates=(
         *hull_cases(True),
-        around("apart", 6, 6, _on_circle, convex(between(12, 14), between(1, 2)), rows=True),
+        around("apart", 6, 6, _on_circle, convex(uniform(12, 14), uniform(1, 2)), rows=True),
         EXACT_HULLS,
     ),
 )
@@ -200,7 +202,7 @@ ENCLOSURES = (
     around("one-set", 1),
     around("no-sets", 0),
     around("many", 60),
-    around("in-lines", 6, points=side_by_side(*[whole(-4, 4)] * 18)),
+    around("in-lines", 6, points=side_by_side(*[integer_values(-4, 4)] * 18)),
     CaseTemplate("diamond", arguments={"pointsets": tensor(1, 18, compute=lambda values: DIAMONDS)}),
 )
 

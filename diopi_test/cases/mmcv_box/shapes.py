@@ -9,7 +9,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between
+from diopi_test.cases.domains import Domain, uniform
 
 Array = NDArray[Any]
 
@@ -41,7 +41,7 @@ def turned(places: Domain, sizes: Domain, angles: Domain) -> Domain:
     return side_by_side(places, places, sizes, sizes, angles)
 
 
-ANGLES = between(-3.5, 3.5)
+ANGLES = uniform(-3.5, 3.5)
 
 
 def convex(centres: Domain, radii: Domain, clockwise: bool = False) -> Domain:
@@ -68,4 +68,4 @@ def diamonds(low: float, high: float) -> Domain:
     return draw
 
 
-QUADRILATERALS = convex(between(0, 4), between(1, 4))
+QUADRILATERALS = convex(uniform(0, 4), uniform(1, 4))

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, choice, distinct, whole
+from diopi_test.cases.domains import Domain, choice, distinct, integer_values, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import ANGLES, F64, boxes, turned
 from diopi_test.cases.model import ResultOf, Values
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 
 Array = NDArray[Any]
 NEAR_THRESHOLD = 1e-3
 """Overlaps are farther than this from a threshold."""
-CROWDED = turned(between(0, 8), between(2, 6), ANGLES)
+CROWDED = turned(uniform(0, 8), uniform(2, 6), ANGLES)
 
 
 def _kept_apart(candidates: Array, overlaps: Array, count: int, threshold: float) -> Array:
@@ -50,7 +50,7 @@ def suppression(
     **about: Any,
 ) -> CaseTemplate:
     """Boxes of which no overlap is near the threshold, but for whole ones, where all is exact (`given`)."""
-    drawn = domain or boxes(between(0, 8), between(2, 6))
+    drawn = domain or boxes(uniform(0, 8), uniform(2, 6))
     selected = {
         "_boxes": tensor(2 * n, 4, domain=drawn, dtype=F64),
         "_overlaps": tensor(
@@ -75,23 +75,30 @@ def suppression(
     return CaseTemplate(label, arguments=arguments, **about)
 
 
-WHOLE = boxes(whole(-2, 4), whole(1, 7))
+WHOLE = boxes(integer_values(-2, 4), integer_values(1, 7))
 
 SUPPRESSIONS = (
-    suppression("half", 20, 0.5, **BASIC),
-    suppression("offset", 20, 0.45, offset=1, **BASIC),
-    suppression("whole", 25, 0.5, WHOLE, given=True, dtypes=Types.every),
-    suppression("whole-offset", 25, 0.25, WHOLE, offset=1, given=True, dtypes=Types.every),
-    suppression("quarter", 15, 0.25, WHOLE, given=True, layout=strided, dtypes=Types.every),
-    suppression("equal-scores", 16, 0.25, WHOLE, choice([0.25, 0.5]), given=True, dtypes=Types.every),
+    suppression("half", 20, 0.5, **SMOKE_IN_ALL_DTYPES),
+    suppression("offset", 20, 0.45, offset=1, **SMOKE_IN_ALL_DTYPES),
+    suppression("whole", 25, 0.5, WHOLE, given=True, dtypes=DtypeSelection.all),
+    suppression("whole-offset", 25, 0.25, WHOLE, offset=1, given=True, dtypes=DtypeSelection.all),
+    suppression("quarter", 15, 0.25, WHOLE, given=True, layout=strided, dtypes=DtypeSelection.all),
+    suppression("equal-scores", 16, 0.25, WHOLE, choice([0.25, 0.5]), given=True, dtypes=DtypeSelection.all),
     suppression("tenth", 16, 0.11, layout=transposed),
-    suppression("high", 30, 0.72, boxes(between(0, 2), between(4, 6))),
+    suppression("high", 30, 0.72, boxes(uniform(0, 2), uniform(4, 6))),
     suppression("zero", 12, 0.0, WHOLE, given=True),
-    suppression("one", 12, 1.0, boxes(whole(0, 1), whole(1, 2)), given=True, weak="no overlap is above the whole"),
-    suppression("apart", 15, 0.5, boxes(between(0, 200), between(2, 6)), weak="few boxes overlap"),
+    suppression(
+        "one",
+        12,
+        1.0,
+        boxes(integer_values(0, 1), integer_values(1, 2)),
+        given=True,
+        weak="no overlap is above the whole",
+    ),
+    suppression("apart", 15, 0.5, boxes(uniform(0, 200), uniform(2, 6)), weak="few boxes overlap"),
     suppression("single", 1, 0.5, given=True, weak="one box is kept, wherever it is"),
     suppression("none", 0, 0.5, given=True),
-    suppression("long", 130, 0.4, boxes(between(0, 40), between(2, 12)), dtypes=Types.every),
+    suppression("long", 130, 0.4, boxes(uniform(0, 40), uniform(2, 12)), dtypes=DtypeSelection.all),
 )
 
 register("diopiNmsMmcv", templates=SUPPRESSIONS)
@@ -141,7 +148,9 @@ def rotated_suppression(
         "scores": tensor(n, domain=distinct, layout=vector),
         "order": tensor(n, dtype=Dtype.int64, layout=vector, compute=_falling),
         "dets_sorted": tensor(n, columns, layout=layout, compute=_in_order),
-        "labels": tensor(n if labels else 0, domain=choice([3]) if multi_label else whole(0, 4), dtype=Dtype.int64),
+        "labels": tensor(
+            n if labels else 0, domain=choice([3]) if multi_label else integer_values(0, 4), dtype=Dtype.int64
+        ),
         "iou_threshold": threshold,
         "multi_label": multi_label,
     }
@@ -149,19 +158,19 @@ def rotated_suppression(
 
 
 ROTATED_SUPPRESSIONS = (
-    rotated_suppression("half", 16, 0.5, turned(between(0, 4), between(2, 6), ANGLES), **BASIC),
-    rotated_suppression("labels", 14, 0.25, multi_label=True, **BASIC),
-    rotated_suppression("no-labels", 14, 0.25, labels=False, dtypes=Types.every),
-    rotated_suppression("strided", 9, 0.3, layout=strided, dtypes=Types.every),
+    rotated_suppression("half", 16, 0.5, turned(uniform(0, 4), uniform(2, 6), ANGLES), **SMOKE_IN_ALL_DTYPES),
+    rotated_suppression("labels", 14, 0.25, multi_label=True, **SMOKE_IN_ALL_DTYPES),
+    rotated_suppression("no-labels", 14, 0.25, labels=False, dtypes=DtypeSelection.all),
+    rotated_suppression("strided", 9, 0.3, layout=strided, dtypes=DtypeSelection.all),
     rotated_suppression("transposed", 11, 0.2, layout=transposed),
     rotated_suppression("tenth", 16, 0.11),
-    rotated_suppression("high", 20, 0.72, turned(between(0, 1), between(4, 6), between(-0.3, 0.3))),
-    rotated_suppression("slender", 14, 0.15, turned(between(0, 4), choice([9.0, 1.5, 12.5]), ANGLES)),
-    rotated_suppression("several-turns", 14, 0.25, turned(between(0, 8), between(2, 6), between(-40, 40))),
-    rotated_suppression("apart", 12, 0.5, turned(between(0, 90), between(2, 6), ANGLES), weak="few boxes overlap"),
+    rotated_suppression("high", 20, 0.72, turned(uniform(0, 1), uniform(4, 6), uniform(-0.3, 0.3))),
+    rotated_suppression("slender", 14, 0.15, turned(uniform(0, 4), choice([9.0, 1.5, 12.5]), ANGLES)),
+    rotated_suppression("several-turns", 14, 0.25, turned(uniform(0, 8), uniform(2, 6), uniform(-40, 40))),
+    rotated_suppression("apart", 12, 0.5, turned(uniform(0, 90), uniform(2, 6), ANGLES), weak="few boxes overlap"),
     rotated_suppression("single", 1, 0.5, weak="one box is kept, wherever it is"),
     rotated_suppression("none", 0, 0.5),
-    rotated_suppression("long", 60, 0.3, turned(between(0, 30), between(2, 12), ANGLES), dtypes=Types.every),
+    rotated_suppression("long", 60, 0.3, turned(uniform(0, 30), uniform(2, 12), ANGLES), dtypes=DtypeSelection.all),
 )
 
 register("diopiNmsRotatedMmcv", templates=ROTATED_SUPPRESSIONS)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import between
+from diopi_test.cases.domains import uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import F64
 from diopi_test.cases.model import Values
-from diopi_test.cases.template import BASIC, CaseTemplate, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, register, tensor
 
 Array = NDArray[Any]
 CORNERS = 24
@@ -43,9 +43,9 @@ def sorting(
     """Rows with so many valid entries, the counts again and again."""
     shape = (batches, n, CORNERS)
     arguments = {
-        "_order": tensor(*shape, domain=between(0, 1), dtype=F64),
-        "_directions": tensor(*shape, domain=between(0, 1), dtype=F64),
-        "_radii": tensor(*shape, domain=between(0.5, 3), dtype=F64),
+        "_order": tensor(*shape, domain=uniform(0, 1), dtype=F64),
+        "_directions": tensor(*shape, domain=uniform(0, 1), dtype=F64),
+        "_radii": tensor(*shape, domain=uniform(0.5, 3), dtype=F64),
         "vertices": tensor(*shape, 2, layout=layout, compute=_round_the_centre),
         "mask": tensor(*shape, dtype=Dtype.bool, layout=layout, compute=_valid(counts)),
         "num_valid": tensor(
@@ -56,7 +56,7 @@ def sorting(
 
 
 SORTINGS = (
-    sorting("plain", 2, 5, [4, 6, 3, 8, 5, 7], **BASIC),
+    sorting("plain", 2, 5, [4, 6, 3, 8, 5, 7], **SMOKE_IN_ALL_DTYPES),
     sorting("few", 2, 6, [0, 1, 2, 3]),
     sorting("none", 1, 3, [0], weak="no entry is valid"),
     sorting("triangles", 3, 4, [3]),

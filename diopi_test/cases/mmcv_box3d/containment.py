@@ -10,11 +10,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, choice
+from diopi_test.cases.domains import Domain, choice, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, INT32, boxes
 from diopi_test.cases.model import Values
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 
 Array = NDArray[Any]
 NEAR_FACE = 0.02
@@ -31,7 +31,7 @@ def lattice(low: int, high: int) -> Domain:
 
 
 LATTICE = lattice(-3, 3)
-OF_POINTS = boxes(between(-2, 0), between(3, 6), ANGLES)
+OF_POINTS = boxes(uniform(-2, 0), uniform(3, 6), ANGLES)
 
 
 def _places(points: Array, boxes: Array) -> Array:
@@ -90,18 +90,18 @@ def containment(
 def containments(each: bool) -> list[CaseTemplate]:
     """The cases of the first box, or of `each`."""
     cases: dict[str, tuple[tuple[Any, ...], Mapping[str, Any]]] = {
-        "plain": ((), BASIC),
-        "crowded": ((2, 6, 9, boxes(between(-2, 0), between(3, 6), ANGLES)), BASIC),
-        "not-turned": ((2, 4, 12, boxes(between(-3, 2), between(3, 6), choice([0.0]))), {"dtypes": Types.every}),
-        "quarter-turns": ((2, 4, 12, boxes(between(-3, 2), between(3, 6), choice([np.pi / 2, np.pi]))), {}),
-        "several-turns": ((1, 4, 14, boxes(between(-3, 2), between(3, 6), between(-40, 40))), {}),
-        "strided": ((2, 3, 8, OF_POINTS, LATTICE, strided), {"dtypes": Types.every}),
-        "transposed": ((3, 3, 7, OF_POINTS, LATTICE, transposed), {"dtypes": Types.every}),
-        "slender": ((1, 5, 20, boxes(between(-3, 2), choice([9.0, 1.5, 2.0]), ANGLES)), {}),
-        "one-box": ((3, 1, 16, boxes(between(-2, -1), between(4, 6), ANGLES)), {}),
-        "one-point": ((9, 4, 1, boxes(between(-2, -1), between(4, 6), ANGLES)), {}),
+        "plain": ((), SMOKE_IN_ALL_DTYPES),
+        "crowded": ((2, 6, 9, boxes(uniform(-2, 0), uniform(3, 6), ANGLES)), SMOKE_IN_ALL_DTYPES),
+        "not-turned": ((2, 4, 12, boxes(uniform(-3, 2), uniform(3, 6), choice([0.0]))), {"dtypes": DtypeSelection.all}),
+        "quarter-turns": ((2, 4, 12, boxes(uniform(-3, 2), uniform(3, 6), choice([np.pi / 2, np.pi]))), {}),
+        "several-turns": ((1, 4, 14, boxes(uniform(-3, 2), uniform(3, 6), uniform(-40, 40))), {}),
+        "strided": ((2, 3, 8, OF_POINTS, LATTICE, strided), {"dtypes": DtypeSelection.all}),
+        "transposed": ((3, 3, 7, OF_POINTS, LATTICE, transposed), {"dtypes": DtypeSelection.all}),
+        "slender": ((1, 5, 20, boxes(uniform(-3, 2), choice([9.0, 1.5, 2.0]), ANGLES)), {}),
+        "one-box": ((3, 1, 16, boxes(uniform(-2, -1), uniform(4, 6), ANGLES)), {}),
+        "one-point": ((9, 4, 1, boxes(uniform(-2, -1), uniform(4, 6), ANGLES)), {}),
         "one-batch": ((1, 7, 30), {}),
-        "many": ((3, 12, 150), {"dtypes": Types.every}),
+        "many": ((3, 12, 150), {"dtypes": DtypeSelection.all}),
         "no-boxes": ((2, 0, 5), {}),
         "no-points": ((2, 3, 0), {}),
     }

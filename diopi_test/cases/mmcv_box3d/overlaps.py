@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.cases.domains import Domain, between, choice
+from diopi_test.cases.domains import Domain, choice, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, boxes
 from diopi_test.cases.model import ResultOf, Values
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 
 Array = NDArray[Any]
 NEAR_EDGE = 0.05
@@ -20,8 +20,8 @@ NEAR_EDGE = 0.05
 
 NEAR_THRESHOLD = 1e-3
 """Overlaps are farther than this from a threshold."""
-USUAL = boxes(between(0, 6), between(2, 7), ANGLES)
-CROWDED = boxes(between(0, 14), between(3, 9), ANGLES)
+USUAL = boxes(uniform(0, 6), uniform(2, 7), ANGLES)
+CROWDED = boxes(uniform(0, 14), uniform(3, 9), ANGLES)
 
 
 def _corners(boxes: Array) -> Array:
@@ -85,7 +85,7 @@ def seen_from_above(
 
 def _nested(shortest: float) -> Domain:
     """Nearly square, and nearly around one centre in one direction."""
-    return boxes(between(-0.05, 0.05), between(shortest, shortest + 0.3), between(0.3, 0.32))
+    return boxes(uniform(-0.05, 0.05), uniform(shortest, shortest + 0.3), uniform(0.3, 0.32))
 
 
 def _beside(values: Values) -> Array:
@@ -98,29 +98,31 @@ def _beside(values: Values) -> Array:
 
 
 TOUCHING: Mapping[str, Any] = {
-    "boxes_a": tensor(6, 7, domain=boxes(between(0, 60), between(30, 60), ANGLES)),
+    "boxes_a": tensor(6, 7, domain=boxes(uniform(0, 60), uniform(30, 60), ANGLES)),
     "boxes_b": tensor(6, 7, compute=_beside),
 }
 """Boxes that have an edge in common with another one, but for rounding: nothing, or next to nothing, of their area."""
 
 OVERLAPS = (
-    seen_from_above("plain", **BASIC),
-    seen_from_above("quarter-turns", 4, 5, boxes(between(0, 6), between(2, 7), choice([0.0, np.pi / 2, np.pi]))),
-    seen_from_above("not-turned", 4, 5, boxes(between(0, 6), between(2, 7), choice([0.0])), dtypes=Types.every),
-    seen_from_above("several-turns", 4, 5, boxes(between(0, 6), between(2, 7), between(-40, 40)), dtypes=Types.every),
-    seen_from_above("strided", 4, 3, layout=strided, dtypes=Types.every),
+    seen_from_above("plain", **SMOKE_IN_ALL_DTYPES),
+    seen_from_above("quarter-turns", 4, 5, boxes(uniform(0, 6), uniform(2, 7), choice([0.0, np.pi / 2, np.pi]))),
+    seen_from_above("not-turned", 4, 5, boxes(uniform(0, 6), uniform(2, 7), choice([0.0])), dtypes=DtypeSelection.all),
+    seen_from_above(
+        "several-turns", 4, 5, boxes(uniform(0, 6), uniform(2, 7), uniform(-40, 40)), dtypes=DtypeSelection.all
+    ),
+    seen_from_above("strided", 4, 3, layout=strided, dtypes=DtypeSelection.all),
     seen_from_above("transposed", 3, 4, layout=transposed),
-    seen_from_above("slender", 4, 5, boxes(between(0, 6), choice([12.0, 0.75, 9.5, 0.5]), ANGLES)),
-    seen_from_above("far", 4, 5, boxes(between(200, 210), between(4, 12), ANGLES), dtypes=Types.every),
-    seen_from_above("apart", 7, 6, boxes(between(0, 30), between(4, 12), ANGLES)),
-    seen_from_above("one-each", 1, 1, boxes(between(0, 1), between(3, 5), ANGLES)),
+    seen_from_above("slender", 4, 5, boxes(uniform(0, 6), choice([12.0, 0.75, 9.5, 0.5]), ANGLES)),
+    seen_from_above("far", 4, 5, boxes(uniform(200, 210), uniform(4, 12), ANGLES), dtypes=DtypeSelection.all),
+    seen_from_above("apart", 7, 6, boxes(uniform(0, 30), uniform(4, 12), ANGLES)),
+    seen_from_above("one-each", 1, 1, boxes(uniform(0, 1), uniform(3, 5), ANGLES)),
     seen_from_above("one-and-many", 1, 30),
     # hardly larger than what they have in common, which leaves little to rounding
-    seen_from_above("nested", 2, 25, _nested(5.3), domains={"_boxes": _nested(4.7)}, dtypes=Types.every),
-    CaseTemplate("touching", arguments=TOUCHING, dtypes=Types.every),
+    seen_from_above("nested", 2, 25, _nested(5.3), domains={"_boxes": _nested(4.7)}, dtypes=DtypeSelection.all),
+    CaseTemplate("touching", arguments=TOUCHING, dtypes=DtypeSelection.all),
     seen_from_above("no-boxes", 0, 4),
     seen_from_above("no-others", 4, 0),
-    seen_from_above("many", 20, 18, boxes(between(0, 60), between(6, 16), ANGLES)),
+    seen_from_above("many", 20, 18, boxes(uniform(0, 60), uniform(6, 16), ANGLES)),
 )
 
 register("diopiIou3dBoxesOverlapBevMmcv", templates=OVERLAPS)
@@ -176,21 +178,21 @@ def suppression(
 
 def suppressions(seen: Callable[[Values], Array]) -> list[CaseTemplate]:
     """The cases of a function that sees boxes so."""
-    crowded, wide = between(0, 9), between(0, 30)
+    crowded, wide = uniform(0, 9), uniform(0, 30)
     return [
-        suppression(seen, "plain", **BASIC),
-        suppression(seen, "crowded", 7, 0.4, boxes(crowded, between(4, 9), ANGLES), **BASIC),
-        suppression(seen, "tenth", 10, 0.1, dtypes=Types.every),
-        suppression(seen, "low", 8, 0.02, boxes(wide, between(6, 16), ANGLES), dtypes=Types.every),
-        suppression(seen, "high", 6, 0.6, boxes(between(0, 2), between(5, 12), between(-0.6, 0.6))),
-        suppression(seen, "strided", 9, 0.3, layout=strided, dtypes=Types.every),
+        suppression(seen, "plain", **SMOKE_IN_ALL_DTYPES),
+        suppression(seen, "crowded", 7, 0.4, boxes(crowded, uniform(4, 9), ANGLES), **SMOKE_IN_ALL_DTYPES),
+        suppression(seen, "tenth", 10, 0.1, dtypes=DtypeSelection.all),
+        suppression(seen, "low", 8, 0.02, boxes(wide, uniform(6, 16), ANGLES), dtypes=DtypeSelection.all),
+        suppression(seen, "high", 6, 0.6, boxes(uniform(0, 2), uniform(5, 12), uniform(-0.6, 0.6))),
+        suppression(seen, "strided", 9, 0.3, layout=strided, dtypes=DtypeSelection.all),
         suppression(seen, "transposed", 9, 0.2, layout=transposed),
-        suppression(seen, "several-turns", 10, 0.25, boxes(between(0, 14), between(3, 9), between(-40, 40))),
-        suppression(seen, "apart", 8, 0.5, boxes(between(0, 90), between(4, 9), ANGLES), weak="few boxes overlap"),
-        suppression(seen, "small", 10, 0.15, boxes(between(0, 5), between(0.5, 2), ANGLES)),
+        suppression(seen, "several-turns", 10, 0.25, boxes(uniform(0, 14), uniform(3, 9), uniform(-40, 40))),
+        suppression(seen, "apart", 8, 0.5, boxes(uniform(0, 90), uniform(4, 9), ANGLES), weak="few boxes overlap"),
+        suppression(seen, "small", 10, 0.15, boxes(uniform(0, 5), uniform(0.5, 2), ANGLES)),
         suppression(seen, "single", 1, weak="one box is kept, wherever it is"),
         suppression(seen, "none", 0),
-        suppression(seen, "many", 30, 0.2, boxes(between(0, 50), between(5, 18), ANGLES)),
+        suppression(seen, "many", 30, 0.2, boxes(uniform(0, 50), uniform(5, 18), ANGLES)),
     ]
 
 

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from diopi_test.cases.domains import Domain, anything, between, choice, normal, whole
+from diopi_test.cases.domains import Domain, any_value, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.mmcv_box3d.containment import LATTICE, OF_POINTS, points_off_faces
 from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, INT32, boxes
 from diopi_test.cases.model import ResultOf
-from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, register, tensor
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    CaseTemplate,
+    DtypeSelection,
+    TensorTemplate,
+    register,
+    tensor,
+)
 
 NORMAL = normal()
-ZEROS = whole(0, 0)
-MIXED = boxes(between(-2, 0), choice([0.25, 4.0, 5.0]), ANGLES)
+ZEROS = integer_values(0, 0)
+MIXED = boxes(uniform(-2, 0), choice([0.25, 4.0, 5.0]), ANGLES)
 """Boxes with and without points."""
 
 
@@ -94,11 +101,11 @@ def backward_pooling(
 
 def poolings(backward: bool) -> list[CaseTemplate]:
     """The cases of the function or of its gradient."""
-    mean, everywhere = 1, {"dtypes": Types.every}
-    dense = boxes(between(-2, -1), between(4, 6), ANGLES)
+    mean, everywhere = 1, {"dtypes": DtypeSelection.all}
+    dense = boxes(uniform(-2, -1), uniform(4, 6), ANGLES)
     cases: dict[str, dict[str, Any]] = {
-        "maximum": dict(domain=dense, **BASIC),
-        "mean": dict(method=mean, domain=dense, **BASIC),
+        "maximum": dict(domain=dense, **SMOKE_IN_ALL_DTYPES),
+        "mean": dict(method=mean, domain=dense, **SMOKE_IN_ALL_DTYPES),
         "maximum-crowded": dict(points=60, grid=(2, 2, 1), slots=5, domain=dense, **everywhere),
         "mean-crowded": dict(points=60, grid=(2, 2, 1), slots=5, method=mean, domain=dense, **everywhere),
         "one-voxel": dict(n=5, channels=9, points=40, grid=(1, 1, 1), slots=30, domain=dense),
@@ -117,10 +124,10 @@ def poolings(backward: bool) -> list[CaseTemplate]:
     return [pooling(label, backward=backward, **about) for label, about in cases.items()]
 
 
-WHOLE: Mapping[str, Any] = {"domains": {"grad_out": whole(1, 8)}, "exact": True, "dtypes": Types.every}
+WHOLE: Mapping[str, Any] = {"domains": {"grad_out": integer_values(1, 8)}, "exact": True, "dtypes": DtypeSelection.all}
 """Gradients whose sums are exact."""
 
-MEANS: Mapping[str, Any] = {"features": choice([12.0, -24.0, 36.0, 48.0]), "exact": True, "dtypes": Types.every}
+MEANS: Mapping[str, Any] = {"features": choice([12.0, -24.0, 36.0, 48.0]), "exact": True, "dtypes": DtypeSelection.all}
 """Features whose means of one to four are exact."""
 
 register(
@@ -144,7 +151,7 @@ def sampling(
     channels: int = 2,
     samples: int = 5,
     domain: Domain = OF_POINTS,
-    features: Domain = anything,
+    features: Domain = any_value,
     layout: Layout = contiguous,
     **about: Any,
 ) -> CaseTemplate:
@@ -161,18 +168,18 @@ def sampling(
 
 
 SAMPLINGS = (
-    sampling("plain", **BASIC),
-    sampling("small-boxes", 2, 7, 12, domain=MIXED, **BASIC),
-    sampling("more-samples", samples=24, dtypes=Types.every),
-    sampling("fewer-samples", 1, 3, 40, samples=2, dtypes=Types.every),
+    sampling("plain", **SMOKE_IN_ALL_DTYPES),
+    sampling("small-boxes", 2, 7, 12, domain=MIXED, **SMOKE_IN_ALL_DTYPES),
+    sampling("more-samples", samples=24, dtypes=DtypeSelection.all),
+    sampling("fewer-samples", 1, 3, 40, samples=2, dtypes=DtypeSelection.all),
     sampling("one-sample", 1, 5, 20, samples=1),
-    sampling("strided", 2, 3, 9, layout=strided, dtypes=Types.every),
-    sampling("transposed", 3, 2, 8, layout=transposed, dtypes=Types.every),
+    sampling("strided", 2, 3, 9, layout=strided, dtypes=DtypeSelection.all),
+    sampling("transposed", 3, 2, 8, layout=transposed, dtypes=DtypeSelection.all),
     sampling("one-channel", channels=1),
     sampling("no-channels", channels=0),
     sampling("one-box", 3, 1, 12),
     sampling("one-batch", 1, 6, 18),
-    sampling("many", 2, 12, 90, 4, 16, MIXED, dtypes=Types.every),
+    sampling("many", 2, 12, 90, 4, 16, MIXED, dtypes=DtypeSelection.all),
     sampling("no-boxes", m=0),
     sampling("no-batches", batches=0),
 )

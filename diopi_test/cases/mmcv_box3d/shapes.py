@@ -9,7 +9,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between
+from diopi_test.cases.domains import Domain, uniform
 
 Array = NDArray[Any]
 
@@ -27,4 +27,4 @@ def boxes(places: Domain, sizes: Domain, angles: Domain) -> Domain:
     return draw
 
 
-ANGLES = between(-3.5, 3.5)
+ANGLES = uniform(-3.5, 3.5)

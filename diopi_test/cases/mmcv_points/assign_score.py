@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import between, choice, half_nan, whole
+from diopi_test.cases.domains import choice, half_nan, integer_values, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.mmcv_points.sets import I64, attributes
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import zeros
 
 
@@ -57,32 +57,32 @@ def scored(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-SCORED = CaseTemplate("scores", Scores(), **BASIC)
-SCORE = SCORED.but(dtypes=Types.leading, smoke=False)
-WHOLE = dict.fromkeys(("points", "centers", "scores", "grad_out"), whole(-3, 3))
+SCORED = CaseTemplate("scores", Scores(), **SMOKE_IN_ALL_DTYPES)
+SCORE = SCORED.replace(dtypes=DtypeSelection.leading, smoke=False)
+WHOLE = dict.fromkeys(("points", "centers", "scores", "grad_out"), integer_values(-3, 3))
 
-GROWING = {"points": between(0.7, 0.74), "centers": choice([0.0]), "scores": choice([1.0])}
+GROWING = {"points": uniform(0.7, 0.74), "centers": choice([0.0]), "scores": choice([1.0])}
 """Sums that grow until half precision rounds what is added, always the same way."""
 
 ASSIGNED = (
     SCORED,
-    SCORED.but("some-outside", K=6, outside=2, smoke=False),
-    SCORED.but("exact", domains=WHOLE, exact=True, smoke=False),
-    SCORE.but("one-set", B=1, aggregate=1, N=7),
-    SCORE.but("four-sets", B=4, N=3, out_dim=2, aggregate=2),
-    SCORE.but("one-matrix", M=1, npoint=5),
-    SCORE.but("many-matrices", M=17, npoint=2, K=2),
-    SCORE.but("one-neighbour", K=1, npoint=5),
-    SCORE.but("one-channel", out_dim=1),
-    SCORE.but("one-group", npoint=1, K=7),
-    SCORE.but("strided", layout=strided, result=transposed),
-    SCORE.but("transposed", layout=transposed, result=strided),
-    SCORE.but("undefined-scores", domains={"scores": half_nan}),
-    SCORE.but("long", B=1, N=70, npoint=66, M=8, K=5, out_dim=17),
-    SCORE.but("long-sum", B=1, N=2, npoint=60, M=33, K=9, out_dim=2, dtypes=half),
-    SCORE.but("long-sum-of-matrices", B=1, N=2, npoint=3, M=300, K=2, out_dim=2, domains=GROWING, dtypes=half),
-    SCORE.but("no-groups", npoint=0),
-    SCORE.but("no-neighbours", K=0),
+    SCORED.replace("some-outside", K=6, outside=2, smoke=False),
+    SCORED.replace("exact", domains=WHOLE, exact=True, smoke=False),
+    SCORE.replace("one-set", B=1, aggregate=1, N=7),
+    SCORE.replace("four-sets", B=4, N=3, out_dim=2, aggregate=2),
+    SCORE.replace("one-matrix", M=1, npoint=5),
+    SCORE.replace("many-matrices", M=17, npoint=2, K=2),
+    SCORE.replace("one-neighbour", K=1, npoint=5),
+    SCORE.replace("one-channel", out_dim=1),
+    SCORE.replace("one-group", npoint=1, K=7),
+    SCORE.replace("strided", layout=strided, result=transposed),
+    SCORE.replace("transposed", layout=transposed, result=strided),
+    SCORE.replace("undefined-scores", domains={"scores": half_nan}),
+    SCORE.replace("long", B=1, N=70, npoint=66, M=8, K=5, out_dim=17),
+    SCORE.replace("long-sum", B=1, N=2, npoint=60, M=33, K=9, out_dim=2, dtypes=half),
+    SCORE.replace("long-sum-of-matrices", B=1, N=2, npoint=3, M=300, K=2, out_dim=2, domains=GROWING, dtypes=half),
+    SCORE.replace("no-groups", npoint=0),
+    SCORE.replace("no-neighbours", K=0),
 )
 
 register(

@@ -8,12 +8,12 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, whole
+from diopi_test.cases.domains import Domain, integer_values, uniform
 from diopi_test.cases.layouts import Layout, strided, transposed
 from diopi_test.cases.mmcv_points.sets import I32, OTHER_SIZES, STACK, STACKED, Stack
 from diopi_test.cases.model import TensorSpec
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, by_turns, register, tensor
-from diopi_test.cases.tensors import arbitrary, literal, positions, zeros
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, cycle_layouts, register, tensor
+from diopi_test.cases.tensors import arbitrary, literal, random_positions, zeros
 
 LAYOUTS = (strided, transposed), (transposed, strided)
 
@@ -38,7 +38,7 @@ class Chosen:
     def indices(self, layout: Layout) -> TensorSpec:
         """The indices, some of them equal."""
         below = max(self.high or self.points, 1)
-        return positions(self.b, *self.shape, low=self.low, below=below, dtype=I32, layout=layout)
+        return random_positions(self.b, *self.shape, low=self.low, below=below, dtype=I32, layout=layout)
 
 
 def _features(template: CaseTemplate) -> dict[str, Any]:
@@ -64,45 +64,45 @@ def gathered(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 def interpolated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     """n and m change places in the gradient's list, not in their meaning."""
     sizes: Chosen = template.sizes
-    three = template.but(shape=(*sizes.shape, 3))
+    three = template.replace(shape=(*sizes.shape, 3))
     return {
         **_features(three),
         "points": tensor(sizes.b, sizes.c, sizes.points, layout=template.layout),
         "grad_out": tensor(sizes.b, sizes.c, *sizes.shape, layout=template.layout),
-        "weight": tensor(sizes.b, *sizes.shape, 3, domain=between(-1, 1), layout=template.layout),
+        "weight": tensor(sizes.b, *sizes.shape, 3, domain=uniform(-1, 1), layout=template.layout),
         "m": sizes.points,
         "n": sizes.shape[0],
     }
 
 
-CHOSEN = CaseTemplate("points", Chosen(), **BASIC)
-CHOICE = CHOSEN.but(dtypes=Types.leading, smoke=False)
-SUMMANDS = dict.fromkeys(("grad_out", "weight", "points"), whole(-3, 3))
+CHOSEN = CaseTemplate("points", Chosen(), **SMOKE_IN_ALL_DTYPES)
+CHOICE = CHOSEN.replace(dtypes=DtypeSelection.leading, smoke=False)
+SUMMANDS = dict.fromkeys(("grad_out", "weight", "points"), integer_values(-3, 3))
 
 
 def choices(*shape: int) -> tuple[CaseTemplate, ...]:
     """Calls in which this many points are chosen of each set, most of them several times."""
     return (
-        CHOSEN.but(shape=shape),
-        CHOSEN.but("exact", shape=shape, points=4, domains=SUMMANDS, exact=True, smoke=False),
-        *by_turns(
+        CHOSEN.replace(shape=shape),
+        CHOSEN.replace("exact", shape=shape, points=4, domains=SUMMANDS, exact=True, smoke=False),
+        *cycle_layouts(
             (
-                CHOSEN.but("few-of-many", shape=shape, points=40, smoke=False),
-                CHOICE.but("one-set", b=1, c=5, shape=shape),
-                CHOICE.but("four-sets", b=4, c=2, points=6, shape=shape),
-                CHOICE.but("one-channel", c=1, shape=shape),
-                CHOICE.but("many-channels", c=33, shape=shape),
+                CHOSEN.replace("few-of-many", shape=shape, points=40, smoke=False),
+                CHOICE.replace("one-set", b=1, c=5, shape=shape),
+                CHOICE.replace("four-sets", b=4, c=2, points=6, shape=shape),
+                CHOICE.replace("one-channel", c=1, shape=shape),
+                CHOICE.replace("many-channels", c=33, shape=shape),
             ),
             *LAYOUTS,
         ),
-        CHOICE.but("one-point", points=1, shape=shape),
-        CHOICE.but("always-the-same", low=3, high=4, shape=shape),
-        CHOICE.but("never-the-first-nor-the-last", points=12, low=1, high=11, shape=shape),
-        CHOICE.but("long", c=2, points=1100, shape=(515, *shape[1:])),
-        CHOICE.but("long-sum", b=1, c=2, points=2, shape=(300, *shape[1:]), dtypes=half),
-        CHOICE.but("none-chosen", shape=(0, *shape[1:])),
-        CHOICE.but("no-channels", c=0, shape=shape),
-        CHOICE.but("no-sets", b=0, shape=shape),
+        CHOICE.replace("one-point", points=1, shape=shape),
+        CHOICE.replace("always-the-same", low=3, high=4, shape=shape),
+        CHOICE.replace("never-the-first-nor-the-last", points=12, low=1, high=11, shape=shape),
+        CHOICE.replace("long", c=2, points=1100, shape=(515, *shape[1:])),
+        CHOICE.replace("long-sum", b=1, c=2, points=2, shape=(300, *shape[1:]), dtypes=half),
+        CHOICE.replace("none-chosen", shape=(0, *shape[1:])),
+        CHOICE.replace("no-channels", c=0, shape=shape),
+        CHOICE.replace("no-sets", b=0, shape=shape),
     )
 
 
@@ -121,7 +121,7 @@ register(
 def _any_index(sizes: Stack) -> Domain:
     """Indices that every set has, or in part none has."""
     below = max(min((count for count in sizes.points if count), default=1), 1)
-    return whole(-2, max(*sizes.points, 1) + 1) if sizes.outside else whole(0, below - 1)
+    return integer_values(-2, max(*sizes.points, 1) + 1) if sizes.outside else integer_values(0, below - 1)
 
 
 def stacked_groups(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
@@ -144,26 +144,26 @@ def stacked_groups(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-SUMS = {"grad_out_tensor": whole(-3, 3)}
+SUMS = {"grad_out_tensor": integer_values(-3, 3)}
 
 STACKED_GROUPS = (
-    STACKED.but(points=(7, 5)),
-    STACKED.but("some-outside", points=(7, 5), outside=True, smoke=False),
-    STACKED.but("exact", points=(3, 4), domains=SUMS, exact=True, smoke=False),
-    STACK.but("other-sizes", centers=(4, 3), points=(5, 7)),
-    STACK.but("one-set", centers=(7,), points=(12,)),
-    STACK.but("four-sets", centers=(2, 1, 5, 3), points=(6, 9, 3, 8), sample_num=5, outside=True),
-    STACK.but("a-set-without-points", centers=(3, 4, 2), points=(6, 0, 5), outside=True),
-    STACK.but("a-set-without-rows", centers=(3, 0, 4), points=(6, 4, 5)),
-    STACK.but("one-sample", sample_num=1, points=(6, 5)),
-    STACK.but("one-channel", channels=1, points=(6, 5)),
-    STACK.but("many-channels", channels=33, points=(6, 5)),
-    STACK.but("strided", points=(6, 5), layout=strided, result=transposed),
-    STACK.but("transposed", points=(6, 5), layout=transposed, result=strided),
-    STACK.but("long", centers=(300, 280), points=(600, 515), outside=True),
-    STACK.but("long-sum", centers=(100, 90), points=(2, 1), dtypes=half),
-    STACK.but("no-rows", centers=(0, 0), points=(6, 5)),
-    STACK.but("no-samples", sample_num=0, points=(6, 5)),
+    STACKED.replace(points=(7, 5)),
+    STACKED.replace("some-outside", points=(7, 5), outside=True, smoke=False),
+    STACKED.replace("exact", points=(3, 4), domains=SUMS, exact=True, smoke=False),
+    STACK.replace("other-sizes", centers=(4, 3), points=(5, 7)),
+    STACK.replace("one-set", centers=(7,), points=(12,)),
+    STACK.replace("four-sets", centers=(2, 1, 5, 3), points=(6, 9, 3, 8), sample_num=5, outside=True),
+    STACK.replace("a-set-without-points", centers=(3, 4, 2), points=(6, 0, 5), outside=True),
+    STACK.replace("a-set-without-rows", centers=(3, 0, 4), points=(6, 4, 5)),
+    STACK.replace("one-sample", sample_num=1, points=(6, 5)),
+    STACK.replace("one-channel", channels=1, points=(6, 5)),
+    STACK.replace("many-channels", channels=33, points=(6, 5)),
+    STACK.replace("strided", points=(6, 5), layout=strided, result=transposed),
+    STACK.replace("transposed", points=(6, 5), layout=transposed, result=strided),
+    STACK.replace("long", centers=(300, 280), points=(600, 515), outside=True),
+    STACK.replace("long-sum", centers=(100, 90), points=(2, 1), dtypes=half),
+    STACK.replace("no-rows", centers=(0, 0), points=(6, 5)),
+    STACK.replace("no-samples", sample_num=0, points=(6, 5)),
 )
 
 register(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, magnitudes, normal
+from diopi_test.cases.domains import Domain, log_uniform, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.mmcv_points.sets import (
     CLOUD,
@@ -20,7 +20,7 @@ from diopi_test.cases.mmcv_points.sets import (
     attributes,
     some_undefined,
 )
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal, zeros
 
 
@@ -62,30 +62,34 @@ def ball(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-BALL = CaseTemplate("ball", Ball(), **BASIC)
-SHELL = BALL.but("shell", min_radius=0.75, max_radius=1.75, smoke=False)
+BALL = CaseTemplate("ball", Ball(), **SMOKE_IN_ALL_DTYPES)
+SHELL = BALL.replace("shell", min_radius=0.75, max_radius=1.75, smoke=False)
 
 BALLS = (
     BALL,
     SHELL,
-    SHELL.but("around-own-points", own=True),
-    SHELL.but("on-a-lattice", min_radius=2.0, max_radius=3.0, points=LATTICE, centers=LATTICE),
-    BALL.but("on-a-lattice-wide", max_radius=3.0, N=40, sample_num=9, points=LATTICE, centers=LATTICE, smoke=False),
-    BALL.but("few-hits", max_radius=0.5, npoint=20, dtypes=Types.leading, smoke=False),
-    BALL.but("no-hits", max_radius=0.0625, npoint=3, dtypes=Types.leading, smoke=False),
-    BALL.but("one-sample", sample_num=1, B=1, N=40, npoint=12, dtypes=Types.leading, smoke=False),
-    BALL.but("more-samples-than-points", sample_num=30, N=9, dtypes=Types.leading, smoke=False),
-    BALL.but("one-point", N=1, npoint=16, dtypes=Types.leading, smoke=False),
-    BALL.but("undefined-points", points=some_undefined, dtypes=Types.leading, smoke=False),
-    BALL.but("undefined-centres", centers=some_undefined, dtypes=Types.leading, smoke=False),
-    BALL.but("far-away", points=normal(mean=50.0), centers=normal(mean=50.0), dtypes=Types.leading, smoke=False),
-    BALL.but("strided", dtypes=Types.leading, smoke=False, **throughout(strided)),
-    SHELL.but("transposed", dtypes=Types.leading, layout=transposed, result=strided),
-    BALL.but("three-sets", B=3, N=11, npoint=7, dtypes=Types.leading, layout=strided, result=transposed, smoke=False),
-    BALL.but("long", N=1100, npoint=9, sample_num=33, max_radius=0.5, dtypes=Types.leading, smoke=False),
-    BALL.but("no-centres", npoint=0, dtypes=Types.leading, smoke=False),
-    BALL.but("no-points", N=0, dtypes=Types.leading, smoke=False),
-    BALL.but("no-sets", B=0, dtypes=Types.leading, smoke=False),
+    SHELL.replace("around-own-points", own=True),
+    SHELL.replace("on-a-lattice", min_radius=2.0, max_radius=3.0, points=LATTICE, centers=LATTICE),
+    BALL.replace("on-a-lattice-wide", max_radius=3.0, N=40, sample_num=9, points=LATTICE, centers=LATTICE, smoke=False),
+    BALL.replace("few-hits", max_radius=0.5, npoint=20, dtypes=DtypeSelection.leading, smoke=False),
+    BALL.replace("no-hits", max_radius=0.0625, npoint=3, dtypes=DtypeSelection.leading, smoke=False),
+    BALL.replace("one-sample", sample_num=1, B=1, N=40, npoint=12, dtypes=DtypeSelection.leading, smoke=False),
+    BALL.replace("more-samples-than-points", sample_num=30, N=9, dtypes=DtypeSelection.leading, smoke=False),
+    BALL.replace("one-point", N=1, npoint=16, dtypes=DtypeSelection.leading, smoke=False),
+    BALL.replace("undefined-points", points=some_undefined, dtypes=DtypeSelection.leading, smoke=False),
+    BALL.replace("undefined-centres", centers=some_undefined, dtypes=DtypeSelection.leading, smoke=False),
+    BALL.replace(
+        "far-away", points=normal(mean=50.0), centers=normal(mean=50.0), dtypes=DtypeSelection.leading, smoke=False
+    ),
+    BALL.replace("strided", dtypes=DtypeSelection.leading, smoke=False, **same_layout(strided)),
+    SHELL.replace("transposed", dtypes=DtypeSelection.leading, layout=transposed, result=strided),
+    BALL.replace(
+        "three-sets", B=3, N=11, npoint=7, dtypes=DtypeSelection.leading, layout=strided, result=transposed, smoke=False
+    ),
+    BALL.replace("long", N=1100, npoint=9, sample_num=33, max_radius=0.5, dtypes=DtypeSelection.leading, smoke=False),
+    BALL.replace("no-centres", npoint=0, dtypes=DtypeSelection.leading, smoke=False),
+    BALL.replace("no-points", N=0, dtypes=DtypeSelection.leading, smoke=False),
+    BALL.replace("no-sets", B=0, dtypes=DtypeSelection.leading, smoke=False),
 )
 
 register(
@@ -111,24 +115,24 @@ def stacked_ball(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 STACKED_BALLS = (
     STACKED,
-    STACKED.but("on-a-lattice", max_radius=2.0, points=(30, 25), domain=LATTICE, smoke=False),
-    STACK.but("other-sizes", centers=(4, 3), points=(11, 17)),
-    STACK.but("other-radius", max_radius=0.875),
-    STACK.but("one-set", centers=(7,), points=(28,)),
-    STACK.but("four-sets", centers=(2, 1, 5, 3), points=(9, 14, 3, 8), sample_num=5),
-    STACK.but("a-set-without-points", centers=(3, 4, 2), points=(12, 0, 15)),
-    STACK.but("a-set-without-centres", centers=(3, 0, 4), points=(12, 8, 15)),
-    STACK.but("few-hits", max_radius=0.5, centers=(12, 8)),
-    STACK.but("no-hits", max_radius=0.0625, sample_num=1),
-    STACK.but("one-sample", sample_num=1, centers=(9, 8)),
-    STACK.but("more-samples-than-points", sample_num=30),
-    STACK.but("undefined", domain=some_undefined),
-    STACK.but("far-away", domain=normal(mean=50.0)),
-    STACK.but("strided", **throughout(strided)),
-    STACK.but("transposed", layout=transposed, result=strided),
-    STACK.but("long", centers=(5, 6), points=(1100, 700), sample_num=33, max_radius=0.5),
-    STACK.but("no-centres", centers=(0, 0)),
-    STACK.but("no-points", points=(0, 0)),
+    STACKED.replace("on-a-lattice", max_radius=2.0, points=(30, 25), domain=LATTICE, smoke=False),
+    STACK.replace("other-sizes", centers=(4, 3), points=(11, 17)),
+    STACK.replace("other-radius", max_radius=0.875),
+    STACK.replace("one-set", centers=(7,), points=(28,)),
+    STACK.replace("four-sets", centers=(2, 1, 5, 3), points=(9, 14, 3, 8), sample_num=5),
+    STACK.replace("a-set-without-points", centers=(3, 4, 2), points=(12, 0, 15)),
+    STACK.replace("a-set-without-centres", centers=(3, 0, 4), points=(12, 8, 15)),
+    STACK.replace("few-hits", max_radius=0.5, centers=(12, 8)),
+    STACK.replace("no-hits", max_radius=0.0625, sample_num=1),
+    STACK.replace("one-sample", sample_num=1, centers=(9, 8)),
+    STACK.replace("more-samples-than-points", sample_num=30),
+    STACK.replace("undefined", domain=some_undefined),
+    STACK.replace("far-away", domain=normal(mean=50.0)),
+    STACK.replace("strided", **same_layout(strided)),
+    STACK.replace("transposed", layout=transposed, result=strided),
+    STACK.replace("long", centers=(5, 6), points=(1100, 700), sample_num=33, max_radius=0.5),
+    STACK.replace("no-centres", centers=(0, 0)),
+    STACK.replace("no-points", points=(0, 0)),
 )
 
 register(
@@ -175,31 +179,31 @@ def three_nearest(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-NEAREST = CaseTemplate("points", Nearest(), **BASIC)
-NEAR = NEAREST.but(dtypes=Types.leading, smoke=False)
+NEAREST = CaseTemplate("points", Nearest(), **SMOKE_IN_ALL_DTYPES)
+NEAR = NEAREST.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 NEIGHBOURS = (
     NEAREST,
-    NEAREST.but("on-a-lattice", points=40, centers=8, nsample=7, domain=LATTICE, exact=True, smoke=False),
-    NEAR.but("one-set", b=1, points=30, centers=9, nsample=6),
-    NEAR.but("four-sets", b=4, points=7, centers=5, nsample=5),
-    NEAR.but("one-neighbour", nsample=1, centers=12),
-    NEAR.but("all-points", points=9, nsample=9),
-    NEAR.but("one-point", points=1, nsample=3, centers=10),
-    NEAR.but("two-points", points=2, nsample=3, centers=10),
-    NEAR.but("one-centre", centers=1, points=40, nsample=9),
-    NEAR.but("far-away", domain=normal(mean=50.0)),
-    NEAR.but("of-all-sizes", domain=magnitudes(-12, 12)),
-    NEAR.but("strided", **throughout(strided)),
-    NEAR.but("transposed", layout=transposed, result=strided),
-    NEAR.but("transposed-results", layout=strided, result=transposed),
-    NEAR.but("long", b=1, points=700, centers=11, nsample=33),
-    NEAR.but("no-centres", centers=0),
-    NEAR.but("no-points", points=0, nsample=3),
-    NEAR.but("no-sets", b=0),
+    NEAREST.replace("on-a-lattice", points=40, centers=8, nsample=7, domain=LATTICE, exact=True, smoke=False),
+    NEAR.replace("one-set", b=1, points=30, centers=9, nsample=6),
+    NEAR.replace("four-sets", b=4, points=7, centers=5, nsample=5),
+    NEAR.replace("one-neighbour", nsample=1, centers=12),
+    NEAR.replace("all-points", points=9, nsample=9),
+    NEAR.replace("one-point", points=1, nsample=3, centers=10),
+    NEAR.replace("two-points", points=2, nsample=3, centers=10),
+    NEAR.replace("one-centre", centers=1, points=40, nsample=9),
+    NEAR.replace("far-away", domain=normal(mean=50.0)),
+    NEAR.replace("of-all-sizes", domain=log_uniform(-12, 12)),
+    NEAR.replace("strided", **same_layout(strided)),
+    NEAR.replace("transposed", layout=transposed, result=strided),
+    NEAR.replace("transposed-results", layout=strided, result=transposed),
+    NEAR.replace("long", b=1, points=700, centers=11, nsample=33),
+    NEAR.replace("no-centres", centers=0),
+    NEAR.replace("no-points", points=0, nsample=3),
+    NEAR.replace("no-sets", b=0),
 )
 
-ALL_NEIGHBOURS = (*NEIGHBOURS, NEAR.but("hundred", b=1, points=130, centers=3, nsample=100))
+ALL_NEIGHBOURS = (*NEIGHBOURS, NEAR.replace("hundred", b=1, points=130, centers=3, nsample=100))
 
 FEW = {"one-point": "all centres have the one neighbour"}
 

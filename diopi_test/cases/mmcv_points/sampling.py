@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, magnitudes, normal, whole
+from diopi_test.cases.domains import Domain, integer_values, log_uniform, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.mmcv_points.sets import CLOUD, LATTICE, attributes
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 
 
 @dataclass(frozen=True)
@@ -42,31 +42,31 @@ def sampling(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         "temp_tensor": _far((sizes.B, sizes.N)),
         "points_xyz": points,
         "_points": points,
-        "_factors": tensor(sizes.B, sizes.N, sizes.N, domain=whole(1, 3)),
+        "_factors": tensor(sizes.B, sizes.N, sizes.N, domain=integer_values(1, 3)),
         "points_dist": tensor(sizes.B, sizes.N, sizes.N, layout=template.layout, compute=_distances),
         **attributes(sizes, "B", "N", "num_points"),
     }
 
 
-SAMPLED = CaseTemplate("points", Sampling(), **BASIC)
-SAMPLE = SAMPLED.but(dtypes=Types.leading, smoke=False)
+SAMPLED = CaseTemplate("points", Sampling(), **SMOKE_IN_ALL_DTYPES)
+SAMPLE = SAMPLED.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 SAMPLINGS = (
     SAMPLED,
-    SAMPLED.but("on-a-lattice", domain=LATTICE, N=30, num_points=12, smoke=False),
-    SAMPLE.but("one-set", B=1, N=40, num_points=12),
-    SAMPLE.but("four-sets", B=4, N=9, num_points=5),
-    SAMPLE.but("all-points", N=11, num_points=11),
-    SAMPLE.but("two", B=9, num_points=2),
-    SAMPLE.but("one", num_points=1, B=3),
-    SAMPLE.but("of-one-point", N=1, num_points=1),
-    SAMPLE.but("far-away", domain=normal(mean=50.0)),
-    SAMPLE.but("of-all-sizes", domain=magnitudes(-12, 12), N=30),
-    SAMPLE.but("strided", layout=strided, result=strided),
-    SAMPLE.but("transposed", layout=transposed, result=strided),
-    SAMPLE.but("transposed-result", layout=strided, result=transposed),
-    SAMPLE.but("long", B=1, N=600, num_points=70),
-    SAMPLE.but("no-sets", B=0),
+    SAMPLED.replace("on-a-lattice", domain=LATTICE, N=30, num_points=12, smoke=False),
+    SAMPLE.replace("one-set", B=1, N=40, num_points=12),
+    SAMPLE.replace("four-sets", B=4, N=9, num_points=5),
+    SAMPLE.replace("all-points", N=11, num_points=11),
+    SAMPLE.replace("two", B=9, num_points=2),
+    SAMPLE.replace("one", num_points=1, B=3),
+    SAMPLE.replace("of-one-point", N=1, num_points=1),
+    SAMPLE.replace("far-away", domain=normal(mean=50.0)),
+    SAMPLE.replace("of-all-sizes", domain=log_uniform(-12, 12), N=30),
+    SAMPLE.replace("strided", layout=strided, result=strided),
+    SAMPLE.replace("transposed", layout=transposed, result=strided),
+    SAMPLE.replace("transposed-result", layout=strided, result=transposed),
+    SAMPLE.replace("long", B=1, N=600, num_points=70),
+    SAMPLE.replace("no-sets", B=0),
 )
 
 FIRST = {"one|of-one-point": "point 0 comes first, wherever it is"}

@@ -10,8 +10,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, normal, whole
-from diopi_test.cases.template import BASIC, CaseTemplate, Types
+from diopi_test.cases.domains import Domain, integer_values, normal
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection
 
 I32, I64 = Dtype.int32, Dtype.int64
 
@@ -26,7 +26,7 @@ def some_undefined(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return values
 
 
-LATTICE = whole(-2, 2)
+LATTICE = integer_values(-2, 2)
 """Coordinates of which many distances are equal, some of them 0, and all exact."""
 
 
@@ -48,7 +48,7 @@ class Stack:
     outside: bool = False
 
 
-STACKED = CaseTemplate("two-sets", Stack(), **BASIC)
-STACK = STACKED.but(dtypes=Types.leading, smoke=False)
+STACKED = CaseTemplate("two-sets", Stack(), **SMOKE_IN_ALL_DTYPES)
+STACK = STACKED.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 OTHER_SIZES = "sets of other sizes do not make up the rows"

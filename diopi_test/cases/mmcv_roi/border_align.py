@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import between, distinct
+from diopi_test.cases.domains import distinct, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.mmcv_roi.regions import F64, I32, WHOLE
 from diopi_test.cases.model import ResultOf, Values
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
 
@@ -49,35 +49,35 @@ def border(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         "_input": maps,
         "grad_input": zeros(n, 4 * c, h, w, layout=template.result),
         "grad_output": tensor(n, c, h * w, 4, layout=template.layout),
-        "_starts": tensor(n, h * w, 2, domain=between(*sizes.starts), dtype=F64),
-        "_sizes": tensor(n, h * w, 2, domain=between(*sizes.extent), dtype=F64),
+        "_starts": tensor(n, h * w, 2, domain=uniform(*sizes.starts), dtype=F64),
+        "_sizes": tensor(n, h * w, 2, domain=uniform(*sizes.extent), dtype=F64),
         "boxes": tensor(n, h * w, 4, layout=template.layout, compute=sizes.boxes),
         "pool_size": sizes.pool_size,
         "argmax_idx": tensor(n, c, h * w, 4, dtype=I32, compute=forward),
     }
 
 
-BORDER = CaseTemplate("boxes", Borders(), **BASIC)
-BORDERED = BORDER.but(dtypes=Types.leading, smoke=False)
+BORDER = CaseTemplate("boxes", Borders(), **SMOKE_IN_ALL_DTYPES)
+BORDERED = BORDER.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 BORDERS = (
     BORDER,
-    BORDER.but("exact", quarters=True, pool_size=2, domains=WHOLE, exact=True, smoke=False),
-    BORDER.but("exact-around", quarters=True, pool_size=4, starts=(-2, 4), domains=WHOLE, exact=True, smoke=False),
-    BORDERED.but("two-points", pool_size=1),
-    BORDERED.but("many-points", pool_size=10, shape=(1, 2, 3, 3)),
-    BORDERED.but("small-boxes", extent=(0.05, 0.4)),
-    BORDERED.but("large-boxes", starts=(-3, 0), extent=(3, 7)),
-    BORDERED.but("without-extent", extent=(0, 0)),
-    BORDERED.but("inverted", starts=(1, 3), extent=(-2, 1)),
-    BORDERED.but("one-channel", shape=(3, 1, 2, 5)),
-    BORDERED.but("many-channels", shape=(1, 9, 2, 3)),
-    BORDERED.but("one-place", shape=(4, 2, 1, 1), starts=(-0.4, 0.2), extent=(0.1, 0.6)),
-    BORDERED.but("strided", **throughout(strided)),
-    BORDERED.but("transposed", layout=transposed, result=strided),
-    BORDERED.but("long", shape=(1, 5, 11, 10), pool_size=5, starts=(-0.5, 8)),
-    BORDERED.but("no-images", shape=(0, 2, 3, 4)),
-    BORDERED.but("no-channels", shape=(2, 0, 3, 4)),
+    BORDER.replace("exact", quarters=True, pool_size=2, domains=WHOLE, exact=True, smoke=False),
+    BORDER.replace("exact-around", quarters=True, pool_size=4, starts=(-2, 4), domains=WHOLE, exact=True, smoke=False),
+    BORDERED.replace("two-points", pool_size=1),
+    BORDERED.replace("many-points", pool_size=10, shape=(1, 2, 3, 3)),
+    BORDERED.replace("small-boxes", extent=(0.05, 0.4)),
+    BORDERED.replace("large-boxes", starts=(-3, 0), extent=(3, 7)),
+    BORDERED.replace("without-extent", extent=(0, 0)),
+    BORDERED.replace("inverted", starts=(1, 3), extent=(-2, 1)),
+    BORDERED.replace("one-channel", shape=(3, 1, 2, 5)),
+    BORDERED.replace("many-channels", shape=(1, 9, 2, 3)),
+    BORDERED.replace("one-place", shape=(4, 2, 1, 1), starts=(-0.4, 0.2), extent=(0.1, 0.6)),
+    BORDERED.replace("strided", **same_layout(strided)),
+    BORDERED.replace("transposed", layout=transposed, result=strided),
+    BORDERED.replace("long", shape=(1, 5, 11, 10), pool_size=5, starts=(-0.5, 8)),
+    BORDERED.replace("no-images", shape=(0, 2, 3, 4)),
+    BORDERED.replace("no-channels", shape=(2, 0, 3, 4)),
 )
 
 register(

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import between, half_nan, whole
+from diopi_test.cases.domains import half_nan, integer_values, uniform
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_roi.regions import FLAT, REGIONS, WHOLE, Regions, common_tensors
 from diopi_test.cases.model import Values
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
 
@@ -43,10 +43,10 @@ def deform(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 GRID = CaseTemplate(
     "shifted",
-    GridRegions((2, 2, 7, 8), bins=(2, 2), extent=(1, 3), starts=(0, 0.25), gamma=0.03125, offset=between(-1, 1)),
-    **BASIC,
+    GridRegions((2, 2, 7, 8), bins=(2, 2), extent=(1, 3), starts=(0, 0.25), gamma=0.03125, offset=uniform(-1, 1)),
+    **SMOKE_IN_ALL_DTYPES,
 )
-GRIDS = GRID.but(dtypes=Types.leading, smoke=False)
+GRIDS = GRID.replace(dtypes=DtypeSelection.leading, smoke=False)
 NOTHING = {"offset": tensor(0), "grad_offset": zeros(0)}
 
 THREE_CELLS: Mapping[str, Any] = {"shape": (2, 2, 8, 9), "extent": (3, 4), "starts": (0, 0.12), "gamma": 0.015625}
@@ -54,32 +54,39 @@ THREE_CELLS: Mapping[str, Any] = {"shape": (2, 2, 8, 9), "extent": (3, 4), "star
 
 SHIFTED = (
     GRID,
-    GRID.but(
-        "exact", scale=0.5, gamma=0.25, extent=(2, 3), offset=whole(-1, 1), domains=WHOLE, exact=True, smoke=False
+    GRID.replace(
+        "exact",
+        scale=0.5,
+        gamma=0.25,
+        extent=(2, 3),
+        offset=integer_values(-1, 1),
+        domains=WHOLE,
+        exact=True,
+        smoke=False,
     ),
-    GRID.but("without-offset", offset=None, smoke=False, layout=strided, result=transposed),
-    GRIDS.but("offset-without-elements", arguments=NOTHING),
-    GRIDS.but("one-sample", ratio=1, **THREE_CELLS),
-    GRIDS.but("three-samples", ratio=3, **THREE_CELLS),
-    GRIDS.but("adaptive", ratio=0, bins=(3, 2), shape=(2, 1, 9, 7), gamma=0.015625),
-    GRIDS.but("halved", scale=0.5, bins=(1, 3), shape=(2, 2, 6, 9)),
-    GRIDS.but("doubled", scale=2.0, bins=(3, 1), shape=(2, 2, 10, 6)),
-    GRIDS.but("other-way", gamma=-0.03125),
-    GRIDS.but("many-channels", shape=(2, 9, 7, 7)),
-    GRIDS.but("one-bin", bins=(1, 1), regions=6),
-    GRIDS.but("channels-last", **throughout(channels_last)),
-    GRIDS.but("transposed", layout=transposed, result=strided),
-    GRIDS.but("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, gamma=0.015625),
-    GRIDS.but("no-regions", regions=0),
+    GRID.replace("without-offset", offset=None, smoke=False, layout=strided, result=transposed),
+    GRIDS.replace("offset-without-elements", arguments=NOTHING),
+    GRIDS.replace("one-sample", ratio=1, **THREE_CELLS),
+    GRIDS.replace("three-samples", ratio=3, **THREE_CELLS),
+    GRIDS.replace("adaptive", ratio=0, bins=(3, 2), shape=(2, 1, 9, 7), gamma=0.015625),
+    GRIDS.replace("halved", scale=0.5, bins=(1, 3), shape=(2, 2, 6, 9)),
+    GRIDS.replace("doubled", scale=2.0, bins=(3, 1), shape=(2, 2, 10, 6)),
+    GRIDS.replace("other-way", gamma=-0.03125),
+    GRIDS.replace("many-channels", shape=(2, 9, 7, 7)),
+    GRIDS.replace("one-bin", bins=(1, 1), regions=6),
+    GRIDS.replace("channels-last", **same_layout(channels_last)),
+    GRIDS.replace("transposed", layout=transposed, result=strided),
+    GRIDS.replace("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, gamma=0.015625),
+    GRIDS.replace("no-regions", regions=0),
 )
 
-ANYWHERE = REGIONS.but("anywhere", extent=(0.5, 3), offset=between(-2, 2), gamma=0.25)
+ANYWHERE = REGIONS.replace("anywhere", extent=(0.5, 3), offset=uniform(-2, 2), gamma=0.25)
 
 FREE = (
     ANYWHERE,
-    ANYWHERE.but("anywhere-adaptive", ratio=-1, scale=0.3, bins=(3, 2)),
-    ANYWHERE.but("anywhere-flat", given=FLAT, ratio=0),
-    ANYWHERE.but("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
+    ANYWHERE.replace("anywhere-adaptive", ratio=-1, scale=0.3, bins=(3, 2)),
+    ANYWHERE.replace("anywhere-flat", given=FLAT, ratio=0),
+    ANYWHERE.replace("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
 )
 """Samples anywhere, between the features and outside."""
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import between, by_turns
+from diopi_test.cases.domains import alternating_rows, uniform
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_roi.regions import EXACT, INVERTED, REGION, REGIONS, WHOLE, Regions, common_tensors
 from diopi_test.cases.model import ResultOf
-from diopi_test.cases.template import CaseTemplate, register, tensor, throughout
+from diopi_test.cases.template import CaseTemplate, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
 
@@ -28,25 +28,28 @@ def precise(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 WHOLE_CELLS = [1, 0, 0, 8, 4], [0, 2, -2, 6, 6]
 """Regions whose bins are made of halves of cells."""
 
-LONG_REGION, CHANNELS = ([0, 1.25, 0, 380, 1],), by_turns(800, between(0.5, 0.75), between(1, 1.5), between(2, 3))
+LONG_REGION, CHANNELS = (
+    ([0, 1.25, 0, 380, 1],),
+    alternating_rows(800, uniform(0.5, 0.75), uniform(1, 1.5), uniform(2, 3)),
+)
 
 PRECISE = (
     REGION,
-    EXACT.but("exact", shape=(2, 3, 5, 6), bins=(2, 2), scale=0.5, given=WHOLE_CELLS, domains=WHOLE, exact=True),
-    REGION.but("halved", scale=0.5, bins=(3, 2), smoke=False, layout=strided, result=transposed),
-    REGIONS.but("tenths", scale=0.3, bins=(3, 2)),
-    REGIONS.but("doubled", scale=2.0, bins=(1, 3)),
-    REGIONS.but("within-cells", extent=(0.1, 0.4), regions=5),
-    REGIONS.but("beyond-the-features", regions=6, extent=(2, 6)),
-    REGIONS.but("inverted", given=INVERTED),
-    REGIONS.but("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
-    REGIONS.but("one-bin", bins=(1, 1), extent=(1, 4), regions=5),
-    REGIONS.but("many-channels", shape=(2, 9, 5, 4)),
-    REGIONS.but("channels-last", **throughout(channels_last)),
-    REGIONS.but("transposed", shape=(3, 2, 5, 4), layout=transposed, result=strided),
-    REGIONS.but("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, extent=(1, 3)),
-    REGIONS.but("long-sum", shape=(1, 24, 2, 400), bins=(1, 1), given=LONG_REGION, features=CHANNELS, dtypes=half),
-    REGIONS.but("no-regions", regions=0),
+    EXACT.replace("exact", shape=(2, 3, 5, 6), bins=(2, 2), scale=0.5, given=WHOLE_CELLS, domains=WHOLE, exact=True),
+    REGION.replace("halved", scale=0.5, bins=(3, 2), smoke=False, layout=strided, result=transposed),
+    REGIONS.replace("tenths", scale=0.3, bins=(3, 2)),
+    REGIONS.replace("doubled", scale=2.0, bins=(1, 3)),
+    REGIONS.replace("within-cells", extent=(0.1, 0.4), regions=5),
+    REGIONS.replace("beyond-the-features", regions=6, extent=(2, 6)),
+    REGIONS.replace("inverted", given=INVERTED),
+    REGIONS.replace("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
+    REGIONS.replace("one-bin", bins=(1, 1), extent=(1, 4), regions=5),
+    REGIONS.replace("many-channels", shape=(2, 9, 5, 4)),
+    REGIONS.replace("channels-last", **same_layout(channels_last)),
+    REGIONS.replace("transposed", shape=(3, 2, 5, 4), layout=transposed, result=strided),
+    REGIONS.replace("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, extent=(1, 3)),
+    REGIONS.replace("long-sum", shape=(1, 24, 2, 400), bins=(1, 1), given=LONG_REGION, features=CHANNELS, dtypes=half),
+    REGIONS.replace("no-regions", regions=0),
 )
 
 register(

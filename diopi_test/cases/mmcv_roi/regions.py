@@ -10,7 +10,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.detection import HALVES, Pooling
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided
-from diopi_test.cases.template import BASIC, CaseTemplate, TensorTemplate, Types, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, TensorTemplate, tensor
 from diopi_test.cases.tensors import zeros
 
 F64, I32 = Dtype.float64, Dtype.int32
@@ -74,8 +74,8 @@ def common_tensors(template: CaseTemplate) -> dict[str, Any]:
     }
 
 
-REGION = CaseTemplate("mean", Regions((2, 2, 4, 5)), **BASIC)
-REGIONS = REGION.but(dtypes=Types.leading, smoke=False)
+REGION = CaseTemplate("mean", Regions((2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES)
+REGIONS = REGION.replace(dtypes=DtypeSelection.leading, smoke=False)
 NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])
 """Whole numbers whose sums with weights are zero where they cancel, or where nothing is sampled: never below zero."""
 
@@ -83,7 +83,7 @@ WHOLE = dict.fromkeys(("input", "_input", "grad_output"), NONZERO)
 FLAT = [0, 1, 3, 3, 1.5], [1, 4, 1, 2, 3.25], [0, 0.5, 0.5, 4.125, 2.875]
 """Three regions, two of which end before they begin: no samples, where their number follows from the extent."""
 
-EXACT = REGION.but("exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, given=HALVES, smoke=False)
+EXACT = REGION.replace("exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, given=HALVES, smoke=False)
 
 INVERTED = [0, 1, 1.25, 3.75, 3.9375], [1, 4, 1, 1, 3], [0, 1.25, 4, 3.0625, 1], [1, 2, 2, 1, 1]
 """A region, and three that end before they begin, of which the last covers nothing."""

@@ -21,7 +21,7 @@ from diopi_test.cases.mmcv_roi.regions import (
     common_tensors,
 )
 from diopi_test.cases.model import ResultOf, ResultOverride
-from diopi_test.cases.template import CaseTemplate, TensorTemplate, register, tensor, throughout
+from diopi_test.cases.template import CaseTemplate, TensorTemplate, register, same_layout, tensor
 
 
 def _place(sizes: Regions, result: str) -> TensorTemplate:
@@ -46,7 +46,7 @@ def align(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-LARGEST = REGION.but("maximum", mode=MAXIMUM, features=distinct)
+LARGEST = REGION.replace("maximum", mode=MAXIMUM, features=distinct)
 
 
 def places(shape: tuple[int, ...]) -> dict[str, Any]:
@@ -55,36 +55,44 @@ def places(shape: tuple[int, ...]) -> dict[str, Any]:
 
 
 MEANS = (
-    REGIONS.but("one-sample", bins=(3, 1), ratio=1),
-    REGIONS.but("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
-    REGIONS.but("no-regions", regions=0),
-    REGIONS.but("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
-    REGIONS.but("channels-last", **throughout(channels_last)),
-    REGIONS.but("places-not-wanted", argmax_given=True, results=places((3, 2, 2, 3)), smoke=True),
+    REGIONS.replace("one-sample", bins=(3, 1), ratio=1),
+    REGIONS.replace("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
+    REGIONS.replace("no-regions", regions=0),
+    REGIONS.replace("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
+    REGIONS.replace("channels-last", **same_layout(channels_last)),
+    REGIONS.replace("places-not-wanted", argmax_given=True, results=places((3, 2, 2, 3)), smoke=True),
 )
 
 BOTH = (
-    REGIONS.but("adaptive", shape=(2, 1, 5, 4), ratio=0),
-    REGIONS.but("adaptive-unaligned", bins=(3, 2), scale=0.25, ratio=-1, aligned=False, extent=(0.5, 3.5)),
-    REGIONS.but("adaptive-flat", given=FLAT, ratio=0),
-    REGIONS.but("three-samples", bins=(1, 2), scale=2.0, ratio=3),
-    REGIONS.but("smaller-than-one", regions=5, aligned=False, extent=(0.05, 0.25)),
-    REGIONS.but("beyond-the-features", regions=6, extent=(2, 6)),
-    REGIONS.but("scaled-by-tenths", bins=(3, 2), scale=0.3),
-    REGIONS.but("many-channels", shape=(2, 9, 5, 4), regions=4),
-    REGIONS.but("transposed", shape=(3, 2, 5, 4), regions=4, layout=transposed, result=strided),
+    REGIONS.replace("adaptive", shape=(2, 1, 5, 4), ratio=0),
+    REGIONS.replace("adaptive-unaligned", bins=(3, 2), scale=0.25, ratio=-1, aligned=False, extent=(0.5, 3.5)),
+    REGIONS.replace("adaptive-flat", given=FLAT, ratio=0),
+    REGIONS.replace("three-samples", bins=(1, 2), scale=2.0, ratio=3),
+    REGIONS.replace("smaller-than-one", regions=5, aligned=False, extent=(0.05, 0.25)),
+    REGIONS.replace("beyond-the-features", regions=6, extent=(2, 6)),
+    REGIONS.replace("scaled-by-tenths", bins=(3, 2), scale=0.3),
+    REGIONS.replace("many-channels", shape=(2, 9, 5, 4), regions=4),
+    REGIONS.replace("transposed", shape=(3, 2, 5, 4), regions=4, layout=transposed, result=strided),
 )
-EXACT_EDGES = EXACT.but("exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), scale=1.0, ratio=1, given=EDGES)
-LONG = REGIONS.but("long", shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)
-UNALIGNED = REGION.but("unaligned", shape=(2, 1, 4, 5), scale=0.5, aligned=False, smoke=False, **throughout(strided))
+EXACT_EDGES = EXACT.replace("exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), scale=1.0, ratio=1, given=EDGES)
+LONG = REGIONS.replace("long", shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)
+UNALIGNED = REGION.replace(
+    "unaligned", shape=(2, 1, 4, 5), scale=0.5, aligned=False, smoke=False, **same_layout(strided)
+)
 
 
 def of_maxima(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
     """The same calls with maxima of clearly different numbers."""
-    return [one.but(f"maximum-{one.label}", mode=MAXIMUM, features=distinct) for one in templates]
+    return [one.replace(f"maximum-{one.label}", mode=MAXIMUM, features=distinct) for one in templates]
 
 
-TWICE = (EXACT.but(domains=WHOLE, exact=True), EXACT_EDGES.but(domains=WHOLE, exact=True), UNALIGNED, *BOTH, LONG)
+TWICE = (
+    EXACT.replace(domains=WHOLE, exact=True),
+    EXACT_EDGES.replace(domains=WHOLE, exact=True),
+    UNALIGNED,
+    *BOTH,
+    LONG,
+)
 """Calls that are made for the mean and for the maximum."""
 
 ALIGNED = (REGION, LARGEST, *MEANS, *TWICE, *of_maxima(TWICE))

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import distinct, whole
+from diopi_test.cases.domains import distinct, integer_values
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_roi.regions import I32, INVERTED, Regions, common_tensors
 from diopi_test.cases.model import ResultOf, Values
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
 
@@ -46,28 +46,30 @@ def pool_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     return {**common_tensors(template), "argmax": tensor(*sizes.pooled, dtype=I32, compute=forward)}
 
 
-CELLS = CaseTemplate("cells", CellRegions((2, 2, 5, 6), features=distinct), **BASIC)
-CELL = CELLS.but(dtypes=Types.leading, smoke=False)
+CELLS = CaseTemplate("cells", CellRegions((2, 2, 5, 6), features=distinct), **SMOKE_IN_ALL_DTYPES)
+CELL = CELLS.replace(dtypes=DtypeSelection.leading, smoke=False)
 WIDE = [1, 0, 0, 7, 3], [0, 2, 0, 5, 7], [1, -4, -4, 1, 9]
 """Regions whose bins begin and end with cells; the last one is in part outside."""
 
 POOLS = (
     CELLS,
-    CELLS.but("whole-cells", shape=(2, 2, 8, 8), bins=(4, 2), given=WIDE, smoke=False),
-    CELLS.but("equal-cells", features=whole(-1, 1), extent=(1, 3), smoke=False, layout=strided, result=transposed),
-    CELL.but("halved", scale=0.5, extent=(1, 3.5)),
-    CELL.but("quartered", scale=0.25, bins=(3, 2), regions=5),
-    CELL.but("inverted", given=INVERTED),
-    CELL.but("one-bin", bins=(1, 1), extent=(2, 4), regions=6),
-    CELL.but("more-bins-than-cells", bins=(5, 4), extent=(0.1, 0.6)),
-    CELL.but("beyond-the-features", regions=6, starts=(-0.6, 0.9), extent=(1, 4)),
-    CELL.but("one-cell", shape=(1, 3, 1, 1), extent=(0.3, 0.9), starts=(-0.4, 0.4)),
-    CELL.but("many-channels", shape=(2, 9, 5, 4)),
-    CELL.but("channels-last", **throughout(channels_last)),
-    CELL.but("strided", **throughout(strided)),
-    CELL.but("transposed", shape=(3, 2, 5, 4), layout=transposed, result=strided),
-    CELL.but("long", shape=(2, 8, 12, 13), bins=(3, 2), regions=9, extent=(1, 4)),
-    CELL.but("no-regions", regions=0),
+    CELLS.replace("whole-cells", shape=(2, 2, 8, 8), bins=(4, 2), given=WIDE, smoke=False),
+    CELLS.replace(
+        "equal-cells", features=integer_values(-1, 1), extent=(1, 3), smoke=False, layout=strided, result=transposed
+    ),
+    CELL.replace("halved", scale=0.5, extent=(1, 3.5)),
+    CELL.replace("quartered", scale=0.25, bins=(3, 2), regions=5),
+    CELL.replace("inverted", given=INVERTED),
+    CELL.replace("one-bin", bins=(1, 1), extent=(2, 4), regions=6),
+    CELL.replace("more-bins-than-cells", bins=(5, 4), extent=(0.1, 0.6)),
+    CELL.replace("beyond-the-features", regions=6, starts=(-0.6, 0.9), extent=(1, 4)),
+    CELL.replace("one-cell", shape=(1, 3, 1, 1), extent=(0.3, 0.9), starts=(-0.4, 0.4)),
+    CELL.replace("many-channels", shape=(2, 9, 5, 4)),
+    CELL.replace("channels-last", **same_layout(channels_last)),
+    CELL.replace("strided", **same_layout(strided)),
+    CELL.replace("transposed", shape=(3, 2, 5, 4), layout=transposed, result=strided),
+    CELL.replace("long", shape=(2, 8, 12, 13), bins=(3, 2), regions=9, extent=(1, 4)),
+    CELL.replace("no-regions", regions=0),
 )
 
 register("diopiRoiPoolMmcv", templates=POOLS, derive=pool)

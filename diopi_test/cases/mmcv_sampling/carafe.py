@@ -10,7 +10,7 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_sampling.values import ALIKE, GROWING, WHOLE, Shape4
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
 
@@ -53,34 +53,34 @@ def carafe(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-UPSAMPLED = CaseTemplate("plain", Carafe(), **BASIC)
-UP = UPSAMPLED.but(dtypes=Types.leading, smoke=False)
+UPSAMPLED = CaseTemplate("plain", Carafe(), **SMOKE_IN_ALL_DTYPES)
+UP = UPSAMPLED.replace(dtypes=DtypeSelection.leading, smoke=False)
 WHOLE_MAPS = dict.fromkeys(("features", "rfeatures", "masks", "top_grad"), WHOLE)
 
 UPSAMPLINGS = (
     UPSAMPLED,
-    UPSAMPLED.but("exact", shape=(1, 4, 3, 2), g=2, domains=WHOLE_MAPS, exact=True, smoke=False),
-    UP.but("groups", shape=(2, 6, 3, 4), g=3, **throughout(strided)),
-    UP.but("one-cell-each", shape=(2, 4, 5, 4), s=1, g=2),
-    UP.but("three-times", shape=(1, 4, 3, 2), s=3, g=2),
-    UP.but("wide-kernel", shape=(1, 2, 6, 7), k=5),
-    UP.but("wider-than-the-map", shape=(2, 2, 2, 3), k=7),
-    UP.but("pointwise", shape=(3, 4, 3, 5), k=1, g=2),
-    UP.but("group-of-each-channel", shape=(2, 3, 4, 2), g=3),
-    UP.but("one-channel", shape=(3, 1, 3, 4)),
-    UP.but("many-channels", shape=(1, 33, 3, 2)),
-    UP.but("one-row", shape=(2, 2, 1, 9)),
-    UP.but("one-column", shape=(2, 2, 9, 1)),
-    UP.but("no-room-to-work-in", workspace=(0,)),
-    UP.but("rows-in-a-vector", shape=(2, 4, 3, 2), g=2, flat=True),
-    UP.but("channels-last", shape=(2, 4, 3, 5), g=2, **throughout(channels_last)),
-    UP.but("transposed", shape=(2, 4, 3, 5), layout=transposed, result=strided),
-    UP.but("long", shape=(1, 5, 17, 13), k=5),
-    UP.but("long-sum", shape=(1, 66, 6, 5), k=9, s=1, dtypes=half),
-    UP.but("growing-sum", shape=(1, 2, 14, 13), k=13, s=1, domains=GROWING, dtypes=half),
-    UP.but("growing-sum-of-channels", shape=(1, 250, 2, 3), k=1, domains=GROWING, dtypes=half),
-    UP.but("no-samples", shape=(0, 2, 3, 4)),
-    UP.but("no-channels", shape=(2, 0, 3, 4)),
+    UPSAMPLED.replace("exact", shape=(1, 4, 3, 2), g=2, domains=WHOLE_MAPS, exact=True, smoke=False),
+    UP.replace("groups", shape=(2, 6, 3, 4), g=3, **same_layout(strided)),
+    UP.replace("one-cell-each", shape=(2, 4, 5, 4), s=1, g=2),
+    UP.replace("three-times", shape=(1, 4, 3, 2), s=3, g=2),
+    UP.replace("wide-kernel", shape=(1, 2, 6, 7), k=5),
+    UP.replace("wider-than-the-map", shape=(2, 2, 2, 3), k=7),
+    UP.replace("pointwise", shape=(3, 4, 3, 5), k=1, g=2),
+    UP.replace("group-of-each-channel", shape=(2, 3, 4, 2), g=3),
+    UP.replace("one-channel", shape=(3, 1, 3, 4)),
+    UP.replace("many-channels", shape=(1, 33, 3, 2)),
+    UP.replace("one-row", shape=(2, 2, 1, 9)),
+    UP.replace("one-column", shape=(2, 2, 9, 1)),
+    UP.replace("no-room-to-work-in", workspace=(0,)),
+    UP.replace("rows-in-a-vector", shape=(2, 4, 3, 2), g=2, flat=True),
+    UP.replace("channels-last", shape=(2, 4, 3, 5), g=2, **same_layout(channels_last)),
+    UP.replace("transposed", shape=(2, 4, 3, 5), layout=transposed, result=strided),
+    UP.replace("long", shape=(1, 5, 17, 13), k=5),
+    UP.replace("long-sum", shape=(1, 66, 6, 5), k=9, s=1, dtypes=half),
+    UP.replace("growing-sum", shape=(1, 2, 14, 13), k=13, s=1, domains=GROWING, dtypes=half),
+    UP.replace("growing-sum-of-channels", shape=(1, 250, 2, 3), k=1, domains=GROWING, dtypes=half),
+    UP.replace("no-samples", shape=(0, 2, 3, 4)),
+    UP.replace("no-channels", shape=(2, 0, 3, 4)),
 )
 
 register(

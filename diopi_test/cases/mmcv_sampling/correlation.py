@@ -10,7 +10,7 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_sampling.values import WHOLE, Pair, Shape4
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
 
@@ -53,13 +53,13 @@ def correlated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-CORRELATED = CaseTemplate("plain", Correlated(), **BASIC)
-CORRELATE = CORRELATED.but(dtypes=Types.leading, smoke=False)
+CORRELATED = CaseTemplate("plain", Correlated(), **SMOKE_IN_ALL_DTYPES)
+CORRELATE = CORRELATED.replace(dtypes=DtypeSelection.leading, smoke=False)
 WHOLE_PAIRS = dict.fromkeys(("input1", "input2", "grad_output"), WHOLE)
 
 CORRELATIONS = (
     CORRELATED,
-    CORRELATED.but(
+    CORRELATED.replace(
         "all",
         shape=(2, 3, 9, 8),
         kernel=(2, 3),
@@ -72,37 +72,40 @@ CORRELATIONS = (
         layout=strided,
         result=transposed,
     ),
-    CORRELATED.but("exact", kernel=(2, 2), padding=(1, 1), domains=WHOLE_PAIRS, exact=True, smoke=False),
-    CORRELATE.but("kernel", shape=(2, 2, 5, 6), kernel=(3, 2)),
-    CORRELATE.but("kernel-the-other-way", shape=(2, 2, 5, 6), kernel=(2, 3)),
-    CORRELATE.but("tall-patch", patch=(5, 1)),
-    CORRELATE.but("wide-patch", patch=(1, 5)),
-    CORRELATE.but("padded", padding=(2, 0)),
-    CORRELATE.but("padded-the-other-way", padding=(0, 2)),
-    CORRELATE.but("dilated", shape=(2, 2, 6, 7), kernel=(3, 2), dilation=(2, 3)),
-    CORRELATE.but("dilated-the-other-way", shape=(2, 2, 6, 7), kernel=(2, 3), dilation=(3, 2)),
-    CORRELATE.but("far-patch", shape=(2, 2, 6, 7), dilation_patch=(2, 3)),
-    CORRELATE.but("far-patch-the-other-way", shape=(2, 2, 6, 7), dilation_patch=(3, 2)),
-    CORRELATE.but("strided-result", shape=(2, 2, 7, 6), stride=(2, 3)),
-    CORRELATE.but("strided-the-other-way", shape=(2, 2, 7, 6), stride=(3, 2)),
-    CORRELATE.but("two-ways-to-a-size", shape=(2, 2, 7, 7), kernel=(3, 3), padding=(1, 1)),
-    CORRELATE.but("dilated-to-a-size", shape=(2, 2, 7, 7), kernel=(3, 3), padding=(2, 2), dilation=(2, 2)),
-    CORRELATE.but("dilated-kernel", shape=(2, 2, 8, 8), kernel=(3, 3), dilation=(2, 2)),
-    CORRELATE.but("large-kernel", shape=(2, 2, 8, 8), kernel=(5, 5)),
+    CORRELATED.replace("exact", kernel=(2, 2), padding=(1, 1), domains=WHOLE_PAIRS, exact=True, smoke=False),
+    CORRELATE.replace("kernel", shape=(2, 2, 5, 6), kernel=(3, 2)),
+    CORRELATE.replace("kernel-the-other-way", shape=(2, 2, 5, 6), kernel=(2, 3)),
+    CORRELATE.replace("tall-patch", patch=(5, 1)),
+    CORRELATE.replace("wide-patch", patch=(1, 5)),
+    CORRELATE.replace("padded", padding=(2, 0)),
+    CORRELATE.replace("padded-the-other-way", padding=(0, 2)),
+    CORRELATE.replace("dilated", shape=(2, 2, 6, 7), kernel=(3, 2), dilation=(2, 3)),
+    CORRELATE.replace("dilated-the-other-way", shape=(2, 2, 6, 7), kernel=(2, 3), dilation=(3, 2)),
+    CORRELATE.replace("far-patch", shape=(2, 2, 6, 7), dilation_patch=(2, 3)),
+    CORRELATE.replace("far-patch-the-other-way", shape=(2, 2, 6, 7), dilation_patch=(3, 2)),
+    CORRELATE.replace("strided-result", shape=(2, 2, 7, 6), stride=(2, 3)),
+    CORRELATE.replace("strided-the-other-way", shape=(2, 2, 7, 6), stride=(3, 2)),
+    CORRELATE.replace("two-ways-to-a-size", shape=(2, 2, 7, 7), kernel=(3, 3), padding=(1, 1)),
+    CORRELATE.replace("dilated-to-a-size", shape=(2, 2, 7, 7), kernel=(3, 3), padding=(2, 2), dilation=(2, 2)),
+    CORRELATE.replace("dilated-kernel", shape=(2, 2, 8, 8), kernel=(3, 3), dilation=(2, 2)),
+    CORRELATE.replace("large-kernel", shape=(2, 2, 8, 8), kernel=(5, 5)),
     *(
-        CORRELATE.but(f"kernel-{h}-{w}-by-twos", shape=(2, 2, 7, 7), kernel=(h, w), stride=(2, 2))
+        CORRELATE.replace(f"kernel-{h}-{w}-by-twos", shape=(2, 2, 7, 7), kernel=(h, w), stride=(2, 2))
         for h, w in ((2, 2), (2, 3), (3, 2))
     ),
-    *(CORRELATE.but(f"two-places-by-{h}-{w}", shape=(2, 2, 4, 4), stride=(h, w)) for h, w in ((2, 2), (2, 3), (3, 2))),
-    CORRELATE.but("no-displacement", shape=(3, 3, 4, 3), patch=(1, 1)),
-    CORRELATE.but("beyond-the-map", shape=(1, 2, 3, 2), patch=(7, 9)),
-    CORRELATE.but("one-channel", shape=(3, 1, 4, 3)),
-    CORRELATE.but("many-channels", shape=(1, 33, 3, 4)),
-    CORRELATE.but("channels-last", **throughout(channels_last)),
-    CORRELATE.but("transposed", layout=transposed, result=strided),
-    CORRELATE.but("long", shape=(1, 8, 17, 19), patch=(5, 5), kernel=(3, 3), padding=(1, 1)),
-    CORRELATE.but("long-sum", shape=(1, 130, 5, 6), kernel=(3, 3), padding=(1, 1), dtypes=half),
-    CORRELATE.but("no-samples", shape=(0, 2, 4, 5)),
+    *(
+        CORRELATE.replace(f"two-places-by-{h}-{w}", shape=(2, 2, 4, 4), stride=(h, w))
+        for h, w in ((2, 2), (2, 3), (3, 2))
+    ),
+    CORRELATE.replace("no-displacement", shape=(3, 3, 4, 3), patch=(1, 1)),
+    CORRELATE.replace("beyond-the-map", shape=(1, 2, 3, 2), patch=(7, 9)),
+    CORRELATE.replace("one-channel", shape=(3, 1, 4, 3)),
+    CORRELATE.replace("many-channels", shape=(1, 33, 3, 4)),
+    CORRELATE.replace("channels-last", **same_layout(channels_last)),
+    CORRELATE.replace("transposed", layout=transposed, result=strided),
+    CORRELATE.replace("long", shape=(1, 8, 17, 19), patch=(5, 5), kernel=(3, 3), padding=(1, 1)),
+    CORRELATE.replace("long-sum", shape=(1, 130, 5, 6), kernel=(3, 3), padding=(1, 1), dtypes=half),
+    CORRELATE.replace("no-samples", shape=(0, 2, 4, 5)),
 )
 
 register("diopiCorrelationMmcv", "diopiCorrelationBackwardMmcv", templates=CORRELATIONS, derive=correlated)

@@ -11,7 +11,7 @@ import numpy as np
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_sampling.values import I64, Pair
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout
 from diopi_test.cases.tensors import arbitrary, literal, zeros
 
 
@@ -62,33 +62,33 @@ def to_image(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     return {**masked(template, dtype), "im": zeros(1, *template.sizes.image, layout=template.result)}
 
 
-CHOSEN = CaseTemplate("some", Masked(), **BASIC)
-CHOICE = CHOSEN.but(dtypes=Types.leading, smoke=False)
+CHOSEN = CaseTemplate("some", Masked(), **SMOKE_IN_ALL_DTYPES)
+CHOICE = CHOSEN.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 MASKED = (
     CHOSEN,
-    CHOSEN.but("all", image=(2, 3, 4), count=None, smoke=False, layout=strided, result=transposed),
-    CHOICE.but("one", count=1),
-    CHOICE.but("one-channel", image=(1, 5, 4)),
-    CHOICE.but("many-channels", image=(33, 3, 4), count=5),
-    CHOICE.but("wide", image=(2, 2, 17), count=11),
-    CHOICE.but("tall", image=(2, 17, 2), count=11),
-    CHOICE.but("one-row", image=(3, 1, 9)),
-    CHOICE.but("one-column", image=(3, 9, 1)),
-    CHOICE.but("channels-last", **throughout(channels_last)),
-    CHOICE.but("transposed", layout=transposed, result=strided),
-    CHOICE.but("long", image=(3, 40, 41), count=1100),
-    CHOICE.but("none", count=0),
-    CHOICE.but("no-channels", image=(0, 4, 5)),
+    CHOSEN.replace("all", image=(2, 3, 4), count=None, smoke=False, layout=strided, result=transposed),
+    CHOICE.replace("one", count=1),
+    CHOICE.replace("one-channel", image=(1, 5, 4)),
+    CHOICE.replace("many-channels", image=(33, 3, 4), count=5),
+    CHOICE.replace("wide", image=(2, 2, 17), count=11),
+    CHOICE.replace("tall", image=(2, 17, 2), count=11),
+    CHOICE.replace("one-row", image=(3, 1, 9)),
+    CHOICE.replace("one-column", image=(3, 9, 1)),
+    CHOICE.replace("channels-last", **same_layout(channels_last)),
+    CHOICE.replace("transposed", layout=transposed, result=strided),
+    CHOICE.replace("long", image=(3, 40, 41), count=1100),
+    CHOICE.replace("none", count=0),
+    CHOICE.replace("no-channels", image=(0, 4, 5)),
 )
 
 KERNELS = (
-    CHOICE.but("one-weight", kernel=(1, 1), padding=(0, 0)),
-    CHOICE.but("kernel-the-other-way", kernel=(2, 3)),
-    CHOICE.but("without-padding", padding=(0, 0)),
-    CHOICE.but("more-padding", padding=(2, 0)),
-    CHOICE.but("more-padding-the-other-way", padding=(0, 2)),
-    CHOICE.but("larger-than-the-image", image=(2, 2, 3), count=4, kernel=(5, 7), padding=(2, 3)),
+    CHOICE.replace("one-weight", kernel=(1, 1), padding=(0, 0)),
+    CHOICE.replace("kernel-the-other-way", kernel=(2, 3)),
+    CHOICE.replace("without-padding", padding=(0, 0)),
+    CHOICE.replace("more-padding", padding=(2, 0)),
+    CHOICE.replace("more-padding-the-other-way", padding=(0, 2)),
+    CHOICE.replace("larger-than-the-image", image=(2, 2, 3), count=4, kernel=(5, 7), padding=(2, 3)),
 )
 
 register("diopiMaskedIm2colMmcv", templates=(*MASKED, *KERNELS), derive=to_columns)

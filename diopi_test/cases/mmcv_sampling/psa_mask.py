@@ -9,7 +9,7 @@ from typing import Any
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_sampling.values import Pair
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout
 from diopi_test.cases.tensors import arbitrary, zeros
 
 
@@ -41,30 +41,30 @@ def psa(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-COLLECTED = CaseTemplate("collected", Psa(), **BASIC)
-COLLECT = COLLECTED.but(dtypes=Types.leading, smoke=False)
+COLLECTED = CaseTemplate("collected", Psa(), **SMOKE_IN_ALL_DTYPES)
+COLLECT = COLLECTED.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 PSA = (
     COLLECTED,
-    COLLECTED.but("distributed", psa_type=1, smoke=False),
-    COLLECT.but("collected-whole", feature=(3, 4), mask=(5, 7), half=(2, 3)),
-    COLLECT.but("distributed-whole", feature=(3, 4), mask=(5, 7), half=(2, 3), psa_type=1),
-    COLLECT.but("small-masks", feature=(4, 5), mask=(3, 3), half=(1, 1)),
-    COLLECT.but("small-masks-distributed", feature=(4, 5), mask=(3, 3), half=(1, 1), psa_type=1),
-    COLLECT.but("to-the-right", feature=(4, 5), mask=(3, 3), half=(0, 0)),
-    COLLECT.but("to-the-left", feature=(4, 5), mask=(3, 3), half=(2, 2)),
-    COLLECT.but("up-and-right", feature=(4, 5), mask=(3, 3), half=(2, 0), psa_type=1),
-    COLLECT.but("tall-masks", feature=(4, 5), mask=(7, 1), half=(3, 0)),
-    COLLECT.but("wide-masks", feature=(4, 5), mask=(1, 7), half=(0, 3), psa_type=1),
-    COLLECT.but("even-masks", feature=(4, 3), mask=(4, 2), half=(2, 1)),
-    COLLECT.but("large-masks", feature=(2, 2), mask=(7, 9), half=(3, 4), n=1),
-    COLLECT.but("one-row", feature=(1, 6), mask=(1, 5), half=(0, 2), n=3),
-    COLLECT.but("one-column", feature=(6, 1), mask=(5, 1), half=(2, 0), psa_type=1, n=1),
-    COLLECT.but("strided", layout=strided, result=transposed),
-    COLLECT.but("transposed", layout=transposed, result=strided, psa_type=1),
-    COLLECT.but("channels-last", **throughout(channels_last)),
-    COLLECT.but("long", feature=(9, 7), mask=(17, 13), half=(8, 6), n=1),
-    COLLECT.but("no-samples", n=0),
+    COLLECTED.replace("distributed", psa_type=1, smoke=False),
+    COLLECT.replace("collected-whole", feature=(3, 4), mask=(5, 7), half=(2, 3)),
+    COLLECT.replace("distributed-whole", feature=(3, 4), mask=(5, 7), half=(2, 3), psa_type=1),
+    COLLECT.replace("small-masks", feature=(4, 5), mask=(3, 3), half=(1, 1)),
+    COLLECT.replace("small-masks-distributed", feature=(4, 5), mask=(3, 3), half=(1, 1), psa_type=1),
+    COLLECT.replace("to-the-right", feature=(4, 5), mask=(3, 3), half=(0, 0)),
+    COLLECT.replace("to-the-left", feature=(4, 5), mask=(3, 3), half=(2, 2)),
+    COLLECT.replace("up-and-right", feature=(4, 5), mask=(3, 3), half=(2, 0), psa_type=1),
+    COLLECT.replace("tall-masks", feature=(4, 5), mask=(7, 1), half=(3, 0)),
+    COLLECT.replace("wide-masks", feature=(4, 5), mask=(1, 7), half=(0, 3), psa_type=1),
+    COLLECT.replace("even-masks", feature=(4, 3), mask=(4, 2), half=(2, 1)),
+    COLLECT.replace("large-masks", feature=(2, 2), mask=(7, 9), half=(3, 4), n=1),
+    COLLECT.replace("one-row", feature=(1, 6), mask=(1, 5), half=(0, 2), n=3),
+    COLLECT.replace("one-column", feature=(6, 1), mask=(5, 1), half=(2, 0), psa_type=1, n=1),
+    COLLECT.replace("strided", layout=strided, result=transposed),
+    COLLECT.replace("transposed", layout=transposed, result=strided, psa_type=1),
+    COLLECT.replace("channels-last", **same_layout(channels_last)),
+    COLLECT.replace("long", feature=(9, 7), mask=(17, 13), half=(8, 6), n=1),
+    COLLECT.replace("no-samples", n=0),
 )
 
 register("diopiPsamaskMmcv", "diopiPsamaskBackwardMmcv", templates=PSA, derive=psa)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import whole
+from diopi_test.cases.domains import integer_values
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_sampling.values import I32, Shape4
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import arbitrary, zeros
 
 
@@ -32,32 +32,38 @@ def shifted(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         "input": arbitrary(*sizes.shape, layout=template.layout),
         "grad_output": arbitrary(*sizes.shape, layout=template.layout),
         "shift": tensor(
-            sizes.shape[0], sizes.groups, dtype=I32, domain=whole(sizes.low, sizes.high), layout=template.layout
+            sizes.shape[0],
+            sizes.groups,
+            dtype=I32,
+            domain=integer_values(sizes.low, sizes.high),
+            layout=template.layout,
         ),
     }
 
 
-SHIFTED = CaseTemplate("frames", Shifted(), **BASIC)
-SHIFT = SHIFTED.but(dtypes=Types.leading, smoke=False)
+SHIFTED = CaseTemplate("frames", Shifted(), **SMOKE_IN_ALL_DTYPES)
+SHIFT = SHIFTED.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 SHIFTS = (
     SHIFTED,
-    SHIFTED.but("far", low=-7, high=7, shape=(3, 4, 6, 2), groups=3, smoke=False, layout=strided, result=transposed),
-    SHIFT.but("forward", low=1, high=3),
-    SHIFT.but("back", low=-3, high=-1),
-    SHIFT.but("not-at-all", low=0, high=0),
-    SHIFT.but("out", low=5, high=9),
-    SHIFT.but("one-group", groups=1, shape=(4, 6, 3, 2)),
-    SHIFT.but("group-of-each-channel", groups=4),
-    SHIFT.but("many-groups", groups=16, shape=(1, 4, 32, 2)),
-    SHIFT.but("one-frame", shape=(3, 1, 4, 5)),
-    SHIFT.but("two-frames", shape=(3, 2, 4, 5)),
-    SHIFT.but("one-place", shape=(2, 6, 4, 1)),
-    SHIFT.but("channels-last", **throughout(channels_last)),
-    SHIFT.but("transposed", layout=transposed, result=strided),
-    SHIFT.but("long", shape=(1, 16, 12, 49), groups=4, low=-4, high=4),
-    SHIFT.but("no-samples", shape=(0, 5, 4, 3)),
-    SHIFT.but("no-places", shape=(2, 5, 4, 0)),
+    SHIFTED.replace(
+        "far", low=-7, high=7, shape=(3, 4, 6, 2), groups=3, smoke=False, layout=strided, result=transposed
+    ),
+    SHIFT.replace("forward", low=1, high=3),
+    SHIFT.replace("back", low=-3, high=-1),
+    SHIFT.replace("not-at-all", low=0, high=0),
+    SHIFT.replace("out", low=5, high=9),
+    SHIFT.replace("one-group", groups=1, shape=(4, 6, 3, 2)),
+    SHIFT.replace("group-of-each-channel", groups=4),
+    SHIFT.replace("many-groups", groups=16, shape=(1, 4, 32, 2)),
+    SHIFT.replace("one-frame", shape=(3, 1, 4, 5)),
+    SHIFT.replace("two-frames", shape=(3, 2, 4, 5)),
+    SHIFT.replace("one-place", shape=(2, 6, 4, 1)),
+    SHIFT.replace("channels-last", **same_layout(channels_last)),
+    SHIFT.replace("transposed", layout=transposed, result=strided),
+    SHIFT.replace("long", shape=(1, 16, 12, 49), groups=4, low=-4, high=4),
+    SHIFT.replace("no-samples", shape=(0, 5, 4, 3)),
+    SHIFT.replace("no-places", shape=(2, 5, 4, 0)),
 )
 
 register(

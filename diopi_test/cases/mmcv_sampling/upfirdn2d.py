@@ -11,7 +11,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import half_nan
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_sampling.values import ALIKE, F32, GROWING, WHOLE, Pair, Shape4
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ def filtered(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-FILTERED = CaseTemplate("plain", Filtered(), **BASIC)
-FILTER = FILTERED.but(dtypes=Types.leading, smoke=False)
+FILTERED = CaseTemplate("plain", Filtered(), **SMOKE_IN_ALL_DTYPES)
+FILTER = FILTERED.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 FILTERS = (
     FILTERED,
-    FILTERED.but(
+    FILTERED.replace(
         "all",
         shape=(2, 3, 5, 4),
         kernel=(3, 4),
@@ -64,7 +64,7 @@ FILTERS = (
         smoke=False,
         layout=strided,
     ),
-    FILTERED.but(
+    FILTERED.replace(
         "exact",
         up=(2, 2),
         rows=(1, 2),
@@ -73,31 +73,31 @@ FILTERS = (
         exact=True,
         smoke=False,
     ),
-    FILTER.but("up", up=(2, 3)),
-    FILTER.but("up-the-other-way", up=(3, 2)),
-    FILTER.but("down", shape=(2, 2, 7, 8), down=(2, 3)),
-    FILTER.but("down-the-other-way", shape=(2, 2, 7, 8), down=(3, 2)),
-    FILTER.but("margins-before", rows=(2, 0), columns=(1, 0)),
-    FILTER.but("margins-after", rows=(0, 2), columns=(0, 1)),
-    FILTER.but("more-columns", rows=(0, 1), columns=(2, 0)),
-    FILTER.but("cut-before", shape=(2, 2, 6, 7), rows=(-1, 0), columns=(-2, 0)),
-    FILTER.but("cut-after", shape=(2, 2, 6, 7), rows=(0, -1), columns=(0, -2)),
-    FILTER.but("cut-and-padded", shape=(2, 2, 6, 7), up=(2, 1), rows=(-3, 2), columns=(2, -1)),
-    FILTER.but("up-and-down", shape=(2, 2, 4, 3), up=(2, 2), down=(2, 2), rows=(1, 1), columns=(1, 2)),
-    FILTER.but("one-weight", kernel=(1, 1), shape=(2, 3, 4, 3)),
-    FILTER.but("one-place", kernel=(4, 5)),
-    FILTER.but("row-of-weights", kernel=(1, 4)),
-    FILTER.but("column-of-weights", kernel=(4, 1)),
-    FILTER.but("larger-than-the-map", shape=(2, 2, 2, 3), kernel=(4, 5), rows=(2, 2), columns=(3, 1)),
-    FILTER.but("one-plane", shape=(1, 1, 6, 5)),
-    FILTER.but("undefined", domains={"input": half_nan}),
-    FILTER.but("channels-last", layout=channels_last),
-    FILTER.but("transposed", layout=transposed),
-    FILTER.but("long", shape=(1, 3, 31, 29), kernel=(4, 4), up=(2, 2), rows=(2, 1), columns=(2, 1)),
-    FILTER.but("long-sum", shape=(1, 1, 21, 20), kernel=(19, 17), dtypes=half),
-    FILTER.but("growing-sum", shape=(1, 1, 21, 20), kernel=(19, 17), domains=GROWING, dtypes=half),
-    FILTER.but("no-samples", shape=(0, 2, 4, 5)),
-    FILTER.but("no-channels", shape=(2, 0, 4, 5)),
+    FILTER.replace("up", up=(2, 3)),
+    FILTER.replace("up-the-other-way", up=(3, 2)),
+    FILTER.replace("down", shape=(2, 2, 7, 8), down=(2, 3)),
+    FILTER.replace("down-the-other-way", shape=(2, 2, 7, 8), down=(3, 2)),
+    FILTER.replace("margins-before", rows=(2, 0), columns=(1, 0)),
+    FILTER.replace("margins-after", rows=(0, 2), columns=(0, 1)),
+    FILTER.replace("more-columns", rows=(0, 1), columns=(2, 0)),
+    FILTER.replace("cut-before", shape=(2, 2, 6, 7), rows=(-1, 0), columns=(-2, 0)),
+    FILTER.replace("cut-after", shape=(2, 2, 6, 7), rows=(0, -1), columns=(0, -2)),
+    FILTER.replace("cut-and-padded", shape=(2, 2, 6, 7), up=(2, 1), rows=(-3, 2), columns=(2, -1)),
+    FILTER.replace("up-and-down", shape=(2, 2, 4, 3), up=(2, 2), down=(2, 2), rows=(1, 1), columns=(1, 2)),
+    FILTER.replace("one-weight", kernel=(1, 1), shape=(2, 3, 4, 3)),
+    FILTER.replace("one-place", kernel=(4, 5)),
+    FILTER.replace("row-of-weights", kernel=(1, 4)),
+    FILTER.replace("column-of-weights", kernel=(4, 1)),
+    FILTER.replace("larger-than-the-map", shape=(2, 2, 2, 3), kernel=(4, 5), rows=(2, 2), columns=(3, 1)),
+    FILTER.replace("one-plane", shape=(1, 1, 6, 5)),
+    FILTER.replace("undefined", domains={"input": half_nan}),
+    FILTER.replace("channels-last", layout=channels_last),
+    FILTER.replace("transposed", layout=transposed),
+    FILTER.replace("long", shape=(1, 3, 31, 29), kernel=(4, 4), up=(2, 2), rows=(2, 1), columns=(2, 1)),
+    FILTER.replace("long-sum", shape=(1, 1, 21, 20), kernel=(19, 17), dtypes=half),
+    FILTER.replace("growing-sum", shape=(1, 1, 21, 20), kernel=(19, 17), domains=GROWING, dtypes=half),
+    FILTER.replace("no-samples", shape=(0, 2, 4, 5)),
+    FILTER.replace("no-channels", shape=(2, 0, 4, 5)),
 )
 
 register(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import between, choice, whole
+from diopi_test.cases.domains import choice, integer_values, uniform
 
 F32, I32, I64 = Dtype.float32, Dtype.int32, Dtype.int64
 
@@ -13,10 +13,10 @@ Pair = tuple[int, int]
 Shape4 = tuple[int, int, int, int]
 
 GROWING = {
-    **dict.fromkeys(("input", "features", "rfeatures", "top_grad"), between(0.7, 0.74)),
+    **dict.fromkeys(("input", "features", "rfeatures", "top_grad"), uniform(0.7, 0.74)),
     **dict.fromkeys(("kernel", "masks"), choice([1.0])),
 }
 """Sums that grow until half precision rounds what is added, always the same way."""
 
 ALIKE = {"growing-sum": "all weights are alike, so that the sum grows"}
-WHOLE = whole(-2, 2)
+WHOLE = integer_values(-2, 2)

@@ -61,7 +61,7 @@ def layers(*names: str, templates: Sequence[CaseTemplate], derive: Derive, weak:
     @cases_for(*names, weak=weak)
     def cases(prototype: Prototype) -> Iterator[Case]:
         others = {p.name: ResultOverride() for p in prototype.results[1:]}
-        return expand(prototype, (t.but(results={**others, **t.results}) for t in templates), laid)
+        return expand(prototype, (t.replace(results={**others, **t.results}) for t in templates), laid)
 
 
 def common(template: CaseTemplate, affine: Sequence[int]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def found(
 ) -> TensorTemplate:
     """A statistic as a forward function gives it, which no weight has a part in; `result` is (function, result)."""
     given = {"eps": template.arguments.get("eps", EPS), "weight": None, "bias": None, **attributes}
-    return tensor(*shape, dtype=dtype, compute=ResultOf(*result, given=given))
+    return tensor(*shape, dtype=dtype, compute=ResultOf(*result, extra_arguments=given))
 
 
 def statistic(dtype: Dtype) -> Dtype:

@@ -9,7 +9,7 @@ from typing import Any
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, choice, normal, whole
+from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import channels_last, contiguous, strided, transposed
 from diopi_test.cases.norm.affine import NO_VARIANCE, common, found, layer, layers, statistic
 from diopi_test.cases.norm.usual import COMMON, GRADIENTS, NO_AFFINE, NO_BIAS, NO_WEIGHT, exact, large, long, saved
@@ -19,7 +19,7 @@ from diopi_test.cases.template import CaseTemplate, tensor
 F16, BF16, F32, F64 = floating
 
 RUNNING = ("running_mean", "running_var")
-POSITIVE = between(0.5, 2)
+POSITIVE = uniform(0.5, 2)
 MOMENTA = {"0": 0.0, "1": 1.0, "third": 1 / 3}
 FURTHER_MOMENTA = (0.01, 0.1, 0.5, 0.9, -0.25, 2.0)
 """PyTorch's None, the mean over all batches, is a momentum of 1, 1/2, 1/3, … in turn."""
@@ -53,7 +53,7 @@ CHANNELS = (
 )
 
 STATISTICS = (
-    layer("training", (3, 5, 2, 3), dtypes=floating).but(smoke=True),
+    layer("training", (3, 5, 2, 3), dtypes=floating).replace(smoke=True),
     *CHANNELS,
     layer("eps", (3, 4, 5), eps=0.5),
 )
@@ -61,14 +61,14 @@ STATISTICS = (
 
 BATCH_NORM = (
     *STATISTICS,
-    layer("evaluation", (4, 3, 5), training=False, dtypes=floating).but(smoke=True),
+    layer("evaluation", (4, 3, 5), training=False, dtypes=floating).replace(smoke=True),
     large((4, 3, 43), F32),
     layer("mixed-training", (3, 4, 7), parameters=F32, dtypes=half),
     layer("mixed-evaluation", (3, 4, 7), parameters=F32, training=False, dtypes=half),
     layer("rank2-evaluation", (5, 6), training=False),
     layer("transposed", (3, 4, 5), layout=transposed, training=False),
     NO_AFFINE,
-    NO_AFFINE.but("no-affine-evaluation", {"training": False}, dtypes=(F32,)),
+    NO_AFFINE.replace("no-affine-evaluation", {"training": False}, dtypes=(F32,)),
     layer("eps-evaluation", (3, 4, 5), training=False, eps=1e-5),
     layer("nan-evaluation", (3, 4, 5), with_first(nan), training=False),
     layer("infinity-evaluation", (3, 4, 5), with_first(-inf), training=False),
@@ -98,9 +98,9 @@ batch_norm(
         layer("no-running", (3, 4, 5), without=RUNNING, dtypes=(F32, BF16)),
         *(layer(f"momentum-{name}", (3, 4, 5), momentum=momentum) for name, momentum in MOMENTA.items()),
         layer("unsaved-evaluation", (4, 3, 2), training=False, without=SAVED),
-        layer("no-elements-saved-evaluation", (4, 3, 2), training=False).but(results=saved(shape=(0,))),
-        layer("float16-saved", (4, 3, 6), dtypes=(F16,)).but(results=saved(F16)),
-        layer("float-saved", (4, 3, 6), without=RUNNING, dtypes=(F64,)).but(results=saved(F32)),
+        layer("no-elements-saved-evaluation", (4, 3, 2), training=False).replace(results=saved(shape=(0,))),
+        layer("float16-saved", (4, 3, 6), dtypes=(F16,)).replace(results=saved(F16)),
+        layer("float-saved", (4, 3, 6), without=RUNNING, dtypes=(F64,)).replace(results=saved(F32)),
         *(layer(f"momentum-{momentum}", (3, 4, 5), momentum=momentum) for momentum in FURTHER_MOMENTA),
         layer("momentum-0.1-no-running", (3, 4, 5), without=RUNNING, momentum=0.1),
         *of_epsilons(),
@@ -142,7 +142,7 @@ def _gather_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]
         "invstd_all": tensor(workers, channels, dtype=wide, domain=POSITIVE),
         "running_mean": tensor(channels, dtype=own),
         "running_var": tensor(channels, dtype=own, domain=POSITIVE),
-        "counts": tensor(workers, dtype=wide, domain=whole(2, 30)),
+        "counts": tensor(workers, dtype=wide, domain=integer_values(2, 30)),
     }
 
 
@@ -151,29 +151,29 @@ gathering = partial(layers, derive=_gather_arguments)
 
 def _gathered(label: str, workers: int, channels: int, means: Domain = SHIFTED, **about: Any) -> CaseTemplate:
     """Statistics of several workers, the means drawn from `means`."""
-    return layer(label, (workers, channels), **about).but(domains={"mean_all": means})
+    return layer(label, (workers, channels), **about).replace(domains={"mean_all": means})
 
 
 MEANS_IN_FLOAT = {
     "mean_all": tensor(3, 5, dtype=F32, domain=SHIFTED),
     "invstd_all": tensor(3, 5, dtype=F32, domain=POSITIVE),
-    "counts": tensor(3, dtype=F32, domain=whole(2, 30)),
+    "counts": tensor(3, dtype=F32, domain=integer_values(2, 30)),
 }
 """In a narrower type than the input's, in which they are joined."""
 
 GATHERED = (
-    _gathered("plain", 3, 5, dtypes=floating).but(smoke=True),
+    _gathered("plain", 3, 5, dtypes=floating).replace(smoke=True),
     _gathered("one-worker", 1, 4),
     _gathered("many-workers", 17, 3, dtypes=floating),
-    _gathered("many-channels", 2, 67, between(1, 2)),
+    _gathered("many-channels", 2, 67, uniform(1, 2)),
     _gathered("float-running", 3, 4, parameters=F32, dtypes=half),
     _gathered("no-running", 3, 4, without=RUNNING, dtypes=(F32, F16)),
     _gathered("strided", 4, 3, layout=strided),
-    _gathered("transposed", 4, 3, layout=transposed).but(result=contiguous),
+    _gathered("transposed", 4, 3, layout=transposed).replace(result=contiguous),
     _gathered("eps", 3, 4, eps=0.25),
     _gathered("small-eps", 3, 4, eps=1e-5),
     *(_gathered(f"momentum-{name}", 3, 4, momentum=momentum) for name, momentum in MOMENTA.items()),
-    _gathered("float-statistics", 3, 5, dtypes=(F64,)).but(arguments=MEANS_IN_FLOAT),
+    _gathered("float-statistics", 3, 5, dtypes=(F64,)).replace(arguments=MEANS_IN_FLOAT),
     _gathered("far", 5, 4, FAR),
     _gathered("far-apart", 3, 4, normal(30), dtypes=(F32, F64)),
     _gathered("nan", 3, 4, with_first(nan)),
@@ -196,7 +196,7 @@ def _synchronised_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str
         "invstd": tensor(*channels, dtype=wide, domain=POSITIVE),
         "sum_dy": total,
         "sum_dy_xmu": total,
-        "count": tensor(3, dtype=Dtype.int32, domain=whole(5, 20)),
+        "count": tensor(3, dtype=Dtype.int32, domain=integer_values(5, 20)),
         **dict.fromkeys(FLAGS, True),
     }
 
@@ -207,12 +207,12 @@ FLAGS = ("input_g", "weight_g", "bias_g")
 OPTIONAL = ("sum_dy", "sum_dy_xmu", "grad_weight", "grad_bias")
 
 SYNCHRONISED = (
-    layer("plain", (3, 5, 2, 3), dtypes=floating).but(smoke=True),
+    layer("plain", (3, 5, 2, 3), dtypes=floating).replace(smoke=True),
     large((4, 3, 43)),
     *CHANNELS,
     layer("mixed", (3, 4, 7), parameters=F32, dtypes=half),
     layer("transposed", (3, 4, 5), layout=transposed),
-    NO_WEIGHT.but(dtypes=(F32, F16)),
+    NO_WEIGHT.replace(dtypes=(F32, F16)),
     layer("infinity", (3, 4, 5), with_first(inf)),
     layer("empty", (0, 3, 2)),
 )
@@ -224,9 +224,9 @@ synchronised(
     "diopiBatchNormBackwardReduce",
     templates=(
         *SYNCHRONISED,
-        layer("exact", (8, 3, 8), dtypes=floating).but(domains=SIMPLE, exact=True),
-        *(layer(f"only-{w}", (3, 4, 5)).but(arguments={flag: flag == w for flag in FLAGS}) for w in FLAGS),
-        *(layer(f"no-{flag}", (3, 4, 5), dtypes=(F32, F16)).but(arguments={flag: False}) for flag in FLAGS),
+        layer("exact", (8, 3, 8), dtypes=floating).replace(domains=SIMPLE, exact=True),
+        *(layer(f"only-{w}", (3, 4, 5)).replace(arguments={flag: flag == w for flag in FLAGS}) for w in FLAGS),
+        *(layer(f"no-{flag}", (3, 4, 5), dtypes=(F32, F16)).replace(arguments={flag: False}) for flag in FLAGS),
         *(layer(f"without-{name}", (3, 4, 5), without=[name]) for name in OPTIONAL),
     ),
 )
@@ -241,9 +241,11 @@ synchronised(
     "diopiBatchNormBackwardElemt",
     templates=(
         *SYNCHRONISED,
-        layer("float-statistics", (3, 5, 2), dtypes=(F64,)).but(arguments=SUMS_IN_FLOAT),
-        layer("one-worker", (3, 4, 5), count=tensor(1, dtype=Dtype.int32, domain=whole(5, 20))),
-        layer("strided-count", (3, 4, 5), count=tensor(4, dtype=Dtype.int32, domain=whole(1, 9), layout=strided)),
+        layer("float-statistics", (3, 5, 2), dtypes=(F64,)).replace(arguments=SUMS_IN_FLOAT),
+        layer("one-worker", (3, 4, 5), count=tensor(1, dtype=Dtype.int32, domain=integer_values(5, 20))),
+        layer(
+            "strided-count", (3, 4, 5), count=tensor(4, dtype=Dtype.int32, domain=integer_values(1, 9), layout=strided)
+        ),
     ),
 )
 
@@ -253,7 +255,7 @@ synchronised(
         *SYNCHRONISED,
         layer("far", (3, 4, 12), FAR),
         NO_BIAS,
-        NO_AFFINE.but(dtypes=(F32,)),
+        NO_AFFINE.replace(dtypes=(F32,)),
         layer("large-eps", (3, 4, 5), eps=10.0, dtypes=floating),
         layer("nan-eps", (3, 4, 5), eps=nan),
     ),

@@ -9,8 +9,8 @@ from typing import Any
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
-from diopi_test.cases.axes import SHAPES, every_axis
-from diopi_test.cases.domains import between
+from diopi_test.cases.axes import SHAPES, rank_axis_pairs
+from diopi_test.cases.domains import uniform
 from diopi_test.cases.layouts import channels_last, expanded, transposed
 from diopi_test.cases.model import ResultOverride
 from diopi_test.cases.norm.affine import NO_VARIANCE, common, found, layer, layers, statistic
@@ -56,7 +56,7 @@ def _layer_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 layer_norm = partial(layers, derive=_layer_arguments)
 
 LAYER_NORM = (
-    layer("plain", (4, 3, 5), dtypes=floating).but(smoke=True),
+    layer("plain", (4, 3, 5), dtypes=floating).replace(smoke=True),
     layer("last-axis", (3, 4, 7), begin_norm_axis=-1, dtypes=floating),
     *long((3, 331), (2, 1031)),
     large((3, 331)),
@@ -66,15 +66,17 @@ LAYER_NORM = (
     layer("all-axes", (4, 3, 2), begin_norm_axis=0, dtypes=(F32, BF16)),
     layer("rank1", (9,), begin_norm_axis=0),
     layer("rank5", (2, 3, 2, 1, 4), begin_norm_axis=-3),
-    layer("kept-axes", (4, 3, 5)).but(results=saved(shape=(4, 1, 1)), dtypes=(F32, F16)),
-    layer("kept-all-axes", (3, 5), begin_norm_axis=0).but(results=saved(shape=(1, 1))),
-    *(layer(f"{narrow.name}-saved", (4, 3, 5), dtypes=(narrow,)).but(results=saved(narrow)) for narrow in half),
+    layer("kept-axes", (4, 3, 5)).replace(results=saved(shape=(4, 1, 1)), dtypes=(F32, F16)),
+    layer("kept-all-axes", (3, 5), begin_norm_axis=0).replace(results=saved(shape=(1, 1))),
+    *(layer(f"{narrow.name}-saved", (4, 3, 5), dtypes=(narrow,)).replace(results=saved(narrow)) for narrow in half),
     layer("transposed", (3, 4, 5), layout=transposed, dtypes=(F32, F16)),
     layer("channels-last", (2, 3, 4, 5), layout=channels_last),
     layer("empty", (0, 3, 5), dtypes=(F32, F16)),
 )
 
-BEGINNING = tuple(layer(f"from{axis}-of-{rank}", SHAPES[rank - 1], begin_norm_axis=axis) for rank, axis in every_axis())
+BEGINNING = tuple(
+    layer(f"from{axis}-of-{rank}", SHAPES[rank - 1], begin_norm_axis=axis) for rank, axis in rank_axis_pairs()
+)
 
 layer_norm(
     "diopiLayerNorm",
@@ -127,7 +129,7 @@ def _group_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 group_norm = partial(layers, derive=_group_arguments)
 
 GROUP_NORM = (
-    layer("plain", (3, 6, 2, 3), num_groups=3, dtypes=floating).but(smoke=True),
+    layer("plain", (3, 6, 2, 3), num_groups=3, dtypes=floating).replace(smoke=True),
     *long((2, 4, 83), (2, 4, 519), mean=2),
     large((2, 4, 83)),
     *USUAL,
@@ -154,7 +156,7 @@ group_norm(
         NO_WEIGHT,
         NO_BIAS,
         layer("equal-values", (4, 6, 2), level(6)),
-        layer("float-saved", (3, 4, 5), dtypes=half).but(results=saved(F32)),
+        layer("float-saved", (3, 4, 5), dtypes=half).replace(results=saved(F32)),
         *EPSILONS,
         *GROUPS,
     ),
@@ -189,7 +191,7 @@ EQUAL_ROWS = tensor(*WIDE, domain=SHIFTED, layout=expanded)
 """Roundings of their moments, and of the sums of their gradients, are the same in all rows, and do not average out."""
 
 INSTANCE_NORM = (
-    layer("plain", (3, 4, 3, 2), dtypes=floating).but(smoke=True),
+    layer("plain", (3, 4, 3, 2), dtypes=floating).replace(smoke=True),
     *long((2, 3, 157), (1, 3, 1031)),
     large((2, 3, 157)),
     *USUAL,
@@ -202,12 +204,12 @@ INSTANCE_NORM = (
     layer("channels-last", (2, 3, 4, 5), layout=channels_last, dtypes=(F32, F16)),
     layer("transposed", (3, 4, 5), layout=transposed),
     layer("zero-eps", (3, 4, 5), eps=0.0),
-    layer("negative-eps", (3, 4, 5), between(1, 9), eps=-0.125),
+    layer("negative-eps", (3, 4, 5), uniform(1, 9), eps=-0.125),
     layer("empty", (0, 4, 5)),
 )
 
 ALONG = tuple(
-    layer(f"axis{axis}-of-{rank}", SHAPES[rank - 1], axis=axis) for rank, axis in every_axis((2, 3, 4)) if axis > 0
+    layer(f"axis{axis}-of-{rank}", SHAPES[rank - 1], axis=axis) for rank, axis in rank_axis_pairs((2, 3, 4)) if axis > 0
 )
 """The samples come first, and the axis is never counted from the end."""
 

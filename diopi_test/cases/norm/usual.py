@@ -7,7 +7,7 @@ from math import nan
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import normal, whole
+from diopi_test.cases.domains import integer_values, normal
 from diopi_test.cases.layouts import expanded, strided
 from diopi_test.cases.model import ResultOverride
 from diopi_test.cases.norm.affine import layer
@@ -51,9 +51,9 @@ def exact(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemp
 
     For functions that are given the statistics: a sound way of finding them, Welford's, rounds all the same.
     """
-    domains = {"grad_output": MANY, "grad_out": MANY, **dict.fromkeys(AFFINE, whole(1, 3))}
+    domains = {"grad_output": MANY, "grad_out": MANY, **dict.fromkeys(AFFINE, integer_values(1, 3))}
     template = layer(label, shape, eps=0.0, dtypes=floating)
-    return template.but(domains={"input": two_values(length), **domains}, exact=True)
+    return template.replace(domains={"input": two_values(length), **domains}, exact=True)
 
 
 def single(names: Sequence[str]) -> Iterator[CaseTemplate]:
@@ -64,7 +64,7 @@ def single(names: Sequence[str]) -> Iterator[CaseTemplate]:
 
 GRADIENTS = (
     *single(("grad_input", "grad_weight", "grad_bias")),
-    layer("bias-only", (3, 4, 5), without=["weight"]).but(
+    layer("bias-only", (3, 4, 5), without=["weight"]).replace(
         results={"grad_weight": None, "grad_bias": ResultOverride(F32)}
     ),
 )

@@ -10,19 +10,19 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, between, normal, whole
+from diopi_test.cases.domains import Domain, integer_values, normal, uniform
 
 SHIFTED = normal(1, mean=0.75)
 """Off centre, so that the mean counts."""
 
-MANY = whole(1, 100)
+MANY = integer_values(1, 100)
 """Whole numbers whose sums float32 holds exactly and half precision does not."""
 
 
 FAR = normal(1, mean=100)
 """So far off centre that the variance is lost if it is computed as E[x²] − mean²."""
 
-BEYOND_ITS_SQUARE = between(300, 3000)
+BEYOND_ITS_SQUARE = uniform(300, 3000)
 """Squares are too large for float16, deviations are not."""
 
 EPS, MOMENTUM = 2.0**-6, 2.0**-3

@@ -12,24 +12,24 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
-from diopi_test.cases.axes import Axes, untried
+from diopi_test.cases.axes import Axes, untested_axes
 from diopi_test.cases.domains import (
     Domain,
-    away_from,
-    between,
+    avoid_points,
     choice,
-    magnitudes,
-    near_least,
+    integer_values,
+    log_uniform,
     normal,
     special,
     subnormal,
-    whole,
-    with_one,
+    tiny_multiples,
+    uniform,
+    with_value_in_middle,
 )
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.model import ResultOf, ResultOverride
 from diopi_test.cases.norm.values import MANY, half_zero, rows, with_first
-from diopi_test.cases.products import given
+from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, register, tensor
 
 F16, BF16, F32, F64 = floating
@@ -40,13 +40,13 @@ ORDERS = (0, 1, 2.0, 3, 0.5, 1.5, -1, -2.0)
 FURTHER_ORDERS = (-3, -1.5, -0.5, 0.25, 0.75, 2.5, 4, 5.0, 6)
 """More of them; roots of these have no rule of their own."""
 
-FROM_ONE = away_from([0.0], normal(2), 1.0)
+FROM_ONE = avoid_points([0.0], normal(2), 1.0)
 """Moduli of 1 and more, so that all elements count in a norm of negative order."""
 
-LARGE = magnitudes(8, 10)
+LARGE = log_uniform(8, 10)
 """Squares are too large for float16, norms are not."""
 
-SMALL = magnitudes(-13, -10)
+SMALL = log_uniform(-13, -10)
 """Squares are too small for float16, norms are not."""
 
 SOME_ZEROS = choice([0.0, 0.0, 1.5, -2.0, 0.25])
@@ -56,10 +56,10 @@ ONE_NAN = choice([nan, *range(1, 12)])
 """Where a whole vector's gradient is 0, its sign is that of the element."""
 
 
-ALL_SUBNORMAL = near_least(*(part / 32 for part in range(-13, 14)))
+ALL_SUBNORMAL = tiny_multiples(*(part / 32 for part in range(-13, 14)))
 """Different subnormal numbers, so that the rows' largest differ."""
 
-NAN_OF_MANY = with_one(nan, choice([1.0, 2.0, 3.0, 4.0]))
+NAN_OF_MANY = with_value_in_middle(nan, choice([1.0, 2.0, 3.0, 4.0]))
 
 
 def vectors(
@@ -69,20 +69,20 @@ def vectors(
     order: float = 2,
     domain: Domain | None = None,
     *,
-    kept: bool = False,
+    keepdim: bool = False,
     result: Layout = contiguous,
     wide: Dtype | None = None,
     **about: Any,
 ) -> CaseTemplate:
     """The norm over the axes `dim`, or all of them, of elements drawn from `domain`; `wide` is the result's type."""
-    sizes = Axes(shape, dim, kept)
+    sizes = Axes(shape, dim, keepdim)
     return CaseTemplate(
         label,
         sizes,
-        {"p": order, "ord": order, "keepdim": kept},
+        {"p": order, "ord": order, "keepdim": keepdim},
         {"input": domain, "self": domain} if domain else {},
         result=result,
-        results={"out": ResultOverride(wide, result, sizes.reduced)},
+        results={"out": ResultOverride(wide, result, sizes.reduced_shape)},
         **about,
     )
 
@@ -92,14 +92,14 @@ VECTORS = (
     vectors("all", (3, 4), (), dtypes=floating),
     vectors("long", (1031,), (), dtypes=floating),
     vectors("columns", (4, 3), (0,)),
-    vectors("kept", (3, 4, 2), kept=True, dtypes=(F32, BF16)),
-    vectors("kept-all", (3, 4), (), kept=True),
+    vectors("kept", (3, 4, 2), keepdim=True, dtypes=(F32, BF16)),
+    vectors("kept-all", (3, 4), (), keepdim=True),
     vectors("two-axes", (3, 4, 2), (0, 2)),
-    vectors("negative-axes", (3, 4, 2), (-1, -3), kept=True),
+    vectors("negative-axes", (3, 4, 2), (-1, -3), keepdim=True),
     vectors("every-axis", (2, 3), (1, 0)),
     vectors("scalar", (), ()),
     vectors("scalar-axis", (), (0,)),
-    vectors("scalar-last-axis", (), (-1,), 3, FROM_ONE, kept=True),
+    vectors("scalar-last-axis", (), (-1,), 3, FROM_ONE, keepdim=True),
     vectors("scalar-infinity", (), (0,), inf),
     vectors("strided", (3, 4, 2), layout=strided, result=strided),
     vectors("transposed", (3, 4, 2), (2,), layout=transposed, result=transposed, dtypes=(F32, F16)),
@@ -109,7 +109,7 @@ VECTORS = (
 NORMS = (
     vectors("empty", (0, 3), ()),
     *(vectors(f"far-order-{p}", (20, 6), order=p, domain=normal(1000)) for p in (1.5, 2.5)),
-    vectors("empty-rows", (3, 0), kept=True),
+    vectors("empty-rows", (3, 0), keepdim=True),
     vectors("zeros", (4, 4), domain=half_zero),
     *(vectors(f"order-{p}", (4, 6), order=p, domain=FROM_ONE if p else SOME_ZEROS, dtypes=floating) for p in ORDERS),
     vectors("count", (5, 6), order=0.0, domain=choice([0.0, -0.0, 1.5, nan, inf])),
@@ -131,7 +131,7 @@ NORMS = (
     vectors("small", (4, 8), domain=SMALL, dtypes=half),
     vectors("large-cubes", (4, 8), order=3, domain=LARGE, dtypes=half),
     vectors("exact-sum", (2, 517), order=1, domain=MANY, dtypes=floating, exact=True),
-    vectors("exact-length", (5, 1), domain=whole(-9, 9), dtypes=floating, exact=True),
+    vectors("exact-length", (5, 1), domain=integer_values(-9, 9), dtypes=floating, exact=True),
     vectors("in-float32", (4, 7), wide=F32, dtypes=half),
     vectors("in-float64", (4, 7), wide=F64),
     vectors("sum-in-float64", (4, 7), order=1, domain=choice([2.0**25, 1.0, 3.0]), wide=F64, exact=True),
@@ -147,7 +147,8 @@ def along_untried(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
     """Norms over each single axis that none of the templates is over alone, in turn in order 2 and in order 3."""
     tried = {(len(one.sizes.shape), one.sizes.axes[0]) for one in templates if len(one.sizes.axes) == 1}
     return [
-        vectors(label, shape, (axis,), 2 + axis % 2, FROM_ONE, kept=axis < 0) for label, shape, axis in untried(tried)
+        vectors(label, shape, (axis,), 2 + axis % 2, FROM_ONE, keepdim=axis < 0)
+        for label, shape, axis in untested_axes(tried)
     ]
 
 
@@ -216,7 +217,7 @@ def slope(
     label: str, shape: tuple[int, ...], order: float, domain: Domain, gradient: Domain, **about: Any
 ) -> CaseTemplate:
     """The gradient of norms of rows, where that of the result is drawn from `gradient`."""
-    return vectors(label, shape, order=order, **about).but(domains={"self": domain, "grad_output": gradient})
+    return vectors(label, shape, order=order, **about).replace(domains={"self": domain, "grad_output": gradient})
 
 
 Rows = Sequence[Sequence[float]]
@@ -225,8 +226,8 @@ LARGEST_TIED: Rows = [[1, 7, 2, 0.5, 3, 4], [6, 1, -6, 3, 2, 1], [-5, 3, 5, 5, -
 SMALLEST_TIED: Rows = [[6, 7, 2, 0.5, 3, 4], [6, 1, -1, 3, 2, 5], [-2, 3, 2, 2, -2, 7], [-1, 3, 3, 3, 3, 8]]
 """One, two and four elements share the gradient; all others are positive, so that their zeros are."""
 
-TIED: Mapping[str, Any] = {"gradient": whole(1, 9), "dtypes": floating, "exact": True, "smoke": True}
-POSITIVE = between(0.5, 2)
+TIED: Mapping[str, Any] = {"gradient": integer_values(1, 9), "dtypes": floating, "exact": True, "smoke": True}
+POSITIVE = uniform(0.5, 2)
 
 SLOPES = (
     *VECTORS,
@@ -235,13 +236,13 @@ SLOPES = (
     vectors("empty", (0, 3)),
     vectors("exact", (5, 1), domain=choice([1.0, -1.0, 2.0, -3.0, 4.0]), dtypes=floating, exact=True),
     *(
-        slope(f"zero-in-order-{p}", (7, 3), p, FEW_ZEROS if p > 0 else ZERO_OR_POSITIVE, POSITIVE, kept=True)
+        slope(f"zero-in-order-{p}", (7, 3), p, FEW_ZEROS if p > 0 else ZERO_OR_POSITIVE, POSITIVE, keepdim=True)
         for p in ORDERS
     ),
     *(slope(f"nan-in-order-{p}", (3, 4), p, ONE_NAN, POSITIVE) for p in (2, inf, -inf)),
     *(slope(f"zeros-in-order-{p}", (4, 4), p, half_zero, POSITIVE) for p in (1, 2, 3, 1.5, inf)),
-    slope("infinity", (4, 6), inf, given(LARGEST_TIED), **TIED),
-    slope("minus-infinity", (4, 6), -inf, given(SMALLEST_TIED), **TIED),
+    slope("infinity", (4, 6), inf, fixed_values(LARGEST_TIED), **TIED),
+    slope("minus-infinity", (4, 6), -inf, fixed_values(SMALLEST_TIED), **TIED),
 )
 
 
@@ -251,8 +252,10 @@ def _gradient(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         "self": tensor(*sizes.shape, layout=layout),
         "dim": sizes.axes,
         "p": template.arguments["p"],
-        "norm": tensor(*sizes.reduced, layout=layout, compute=ResultOf("diopiNorm", renamed={"input": "self"})),
-        "grad_output": tensor(*sizes.reduced, layout=layout),
+        "norm": tensor(
+            *sizes.reduced_shape, layout=layout, compute=ResultOf("diopiNorm", argument_names={"input": "self"})
+        ),
+        "grad_output": tensor(*sizes.reduced_shape, layout=layout),
     }
 
 
@@ -287,7 +290,7 @@ def scaled(
         "p": order,
         "axis": axis,
         "eps": eps,
-        "grad_output": tensor(*shape, domain=whole(-9, 9) if exact else None, layout=layout),
+        "grad_output": tensor(*shape, domain=integer_values(-9, 9) if exact else None, layout=layout),
     }
     return CaseTemplate(label, shape, arguments, result=layout, exact=exact, **about)
 
@@ -338,7 +341,7 @@ SCALED_FURTHER = (
     *(scaled(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=(F32, F16)) for p in FURTHER_ORDERS),
     *(
         scaled(label, shape, axis, order=2 + axis % 2)
-        for label, shape, axis in untried({(len(one.sizes), one.arguments["axis"]) for one in SCALED})
+        for label, shape, axis in untested_axes({(len(one.sizes), one.arguments["axis"]) for one in SCALED})
     ),
 )
 
@@ -368,8 +371,8 @@ register(
     templates=(
         *SCALED,
         scaled("zeros", (3, 4), eps=0.25, factors=(4, 0)),
-        scaled("tied", (4, 6), order=inf, domain=given(LARGEST_TIED)),
-        scaled("parallel", (40, 2), dtypes=(F32, F64)).but(arguments={"grad_output": PARALLEL}),
+        scaled("tied", (4, 6), order=inf, domain=fixed_values(LARGEST_TIED)),
+        scaled("parallel", (40, 2), dtypes=(F32, F64)).replace(arguments={"grad_output": PARALLEL}),
         *SCALED_FURTHER,
     ),
     weak={**NOT_BELOW_EPS, **ONE_ELEMENT},

@@ -10,9 +10,9 @@ from diopi_proto.dtypes import category, every, floating, half, integer
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.model import CaseClass, ResultOverride
-from diopi_test.cases.template import BASIC, ByDtype, CaseTemplate, Types, register
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, ByDtype, CaseTemplate, DtypeSelection, register
 
-EVERY: Mapping[str, Any] = {"dtypes": Types.every}
+EVERY: Mapping[str, Any] = {"dtypes": DtypeSelection.all}
 
 TRUTHS: Mapping[str, Any] = {
     "dtypes": (Dtype.bool, Dtype.int32, Dtype.float32, Dtype.complex64),
@@ -35,14 +35,14 @@ def made(
 
 
 FILLED = (
-    made("matrix", (3, 4), **BASIC),
+    made("matrix", (3, 4), **SMOKE_IN_ALL_DTYPES),
     made("strided", (2, 3, 2), strided, **EVERY),
     made("transposed", (4, 3, 2), transposed),
     made("channels-last", (2, 3, 2, 2), channels_last),
     made("scalar", ()),
     made("empty", (0, 3)),
     made("one", (1,), strided),
-    made("long", (1031,), dtypes=Types.widths),
+    made("long", (1031,), dtypes=DtypeSelection.one_per_size),
 )
 
 FILLINGS: Mapping[int, Mapping[str, float]] = {
@@ -97,7 +97,7 @@ def counted(
 
 
 ARANGE = (
-    counted("up", 0, 7, 1, 7, exact=True, **BASIC),
+    counted("up", 0, 7, 1, 7, exact=True, **SMOKE_IN_ALL_DTYPES),
     counted("third", 2, 20, 3, 6, strided, exact=True, **EVERY),
     counted("not-reaching", 1, 12, 4, 3, exact=True, **EVERY),
     counted("down", 9, 1, -2, 4, exact=True, **EVERY),
@@ -128,7 +128,7 @@ def spaced(label: str, start: float, end: float, steps: int, layout: Layout = co
 
 
 LINSPACE = (
-    spaced("up", 0, 8, 5, exact=True, **BASIC),
+    spaced("up", 0, 8, 5, exact=True, **SMOKE_IN_ALL_DTYPES),
     spaced("down", 9, 1, 9, exact=True, **EVERY),
     spaced("one", 3, 7, 1, exact=True, **EVERY),
     spaced("two", 3, 7, 2, exact=True, **EVERY),

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import category, complexes, every, floating, half, integer
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, MemoryFormat
-from diopi_test.cases.domains import Domain, anything, between, choice, integer_range, normal, special, with_zeros
+from diopi_test.cases.domains import Domain, any_value, choice, half_zeros, integer_range, normal, special, uniform
 from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
 from diopi_test.cases.model import Case, ResultOverride, cases_for
-from diopi_test.cases.template import BASIC, CaseTemplate, register, tensor
-from diopi_test.cases.tensors import arbitrary, one_tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, register, tensor
+from diopi_test.cases.tensors import arbitrary, derive_single_tensor
 from lib_rt.dtypes import to_numpy
 
 Shape = tuple[int, ...]
@@ -26,10 +26,10 @@ Shape = tuple[int, ...]
 def convertible(source: Dtype, target: Dtype) -> Domain:
     """Numbers the target can mostly hold: those it can't have no specified result."""
     if target is Dtype.bool:
-        return with_zeros
+        return half_zeros
     if category(source) < 2 or category(target) != 1:
-        return anything
-    return between(-0.9, 250) if target is Dtype.uint8 else between(-120, 120)
+        return any_value
+    return uniform(-0.9, 250) if target is Dtype.uint8 else uniform(-120, 120)
 
 
 def halfway(target: Dtype) -> Domain:
@@ -58,7 +58,7 @@ def conversion(
     target: Dtype,
     label: str,
     shape: Shape,
-    domain: Domain = anything,
+    domain: Domain = any_value,
     layouts: tuple[Layout, Layout] = (contiguous, contiguous),
     to: Shape | None = None,
     smoke: bool = False,
@@ -120,7 +120,7 @@ CONVERSIONS = (
 )
 
 STRETCHED = tuple(
-    conversion(source, target, label, shape, anything if shape else normal(9), layouts, to)
+    conversion(source, target, label, shape, any_value if shape else normal(9), layouts, to)
     for label, shape, to, layouts in (
         ("-row", (3,), (2, 3), (contiguous, contiguous)),
         ("-column", (4, 1), (4, 3), (strided, transposed)),
@@ -169,15 +169,15 @@ CONTIGUOUS = tuple(
         {"memoryFormat": int(order)},
         layout=layout,
         result=result,
-        **(BASIC if label in ("strided", "channels-last") else {}),
+        **(SMOKE_IN_ALL_DTYPES if label in ("strided", "channels-last") else {}),
     )
     for label, (shape, layout, order, result) in FORMATS.items()
 )
 
-register("diopiContiguous", templates=CONTIGUOUS, derive=one_tensor())
+register("diopiContiguous", templates=CONTIGUOUS, derive=derive_single_tensor())
 
 PLAIN = (
-    CaseTemplate("matrix", (3, 4), **BASIC),
+    CaseTemplate("matrix", (3, 4), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate("strided", (2, 3, 2), layout=strided),
     CaseTemplate("transposed", (4, 2, 3), layout=transposed),
     CaseTemplate("channels-last", (2, 3, 2, 2), layout=channels_last),
@@ -186,11 +186,11 @@ PLAIN = (
     CaseTemplate("long", (1031,)),
 )
 
-register("diopiGetNativeMemoryFormat", templates=PLAIN, derive=one_tensor())
+register("diopiGetNativeMemoryFormat", templates=PLAIN, derive=derive_single_tensor())
 register(
     "diopiNativeMemoryFormatCast",
-    templates=[template.but(arguments={"format": 0}) for template in PLAIN],
-    derive=one_tensor(name="in_"),
+    templates=[template.replace(arguments={"format": 0}) for template in PLAIN],
+    derive=derive_single_tensor(name="in_"),
 )
 
 

@@ -7,11 +7,11 @@ from itertools import chain, repeat
 from typing import Any
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.axes import untried
-from diopi_test.cases.domains import Domain, anything, normal, special
+from diopi_test.cases.axes import untested_axes
+from diopi_test.cases.domains import Domain, any_value, normal, special
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, tensor, throughout
-from diopi_test.cases.tensors import one_tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
+from diopi_test.cases.tensors import derive_single_tensor
 
 SPECIAL: Mapping[str, Domain] = dict.fromkeys(("input", "inputs", "tensors"), special)
 
@@ -26,7 +26,7 @@ def join(
 ) -> CaseTemplate:
     """Tensors of these shapes, layouts and element types, of which the last ones repeat."""
     rows = zip(shapes, chain(layouts, repeat(layouts[-1])), chain(kinds, repeat(kinds[-1])), strict=False)
-    tensors = [tensor(*shape, domain=anything, layout=layout, dtype=kind) for shape, layout, kind in rows]
+    tensors = [tensor(*shape, domain=any_value, layout=layout, dtype=kind) for shape, layout, kind in rows]
     return CaseTemplate(label, (), {"tensors": tensors, "inputs": tensors, **(arguments or {})}, **about)
 
 
@@ -48,8 +48,10 @@ MIXED = {
 }
 
 CAT = (
-    join("rows", [(2, 3), (1, 3), (2, 3)], {"dim": 0}, **BASIC),
-    join("columns", [(2, 1), (2, 3)], {"dim": -1}, layouts=(strided, transposed), result=strided, **BASIC),
+    join("rows", [(2, 3), (1, 3), (2, 3)], {"dim": 0}, **SMOKE_IN_ALL_DTYPES),
+    join(
+        "columns", [(2, 1), (2, 3)], {"dim": -1}, layouts=(strided, transposed), result=strided, **SMOKE_IN_ALL_DTYPES
+    ),
     join("middle", [(2, 3, 4), (2, 1, 4), (2, 2, 4)], {"dim": 1}, layouts=(transposed, contiguous), result=transposed),
     join(
         "first-of-4", [(1, 2, 3, 2), (3, 2, 3, 2)], {"dim": -4}, layouts=(channels_last, strided), result=channels_last
@@ -67,14 +69,14 @@ CAT = (
     join("cube", [(3, 3, 3)] * 2, {"dim": 1}),
     join("cube-first", [(3, 3, 3)] * 2, {"dim": -3}),
     join("rank-5", [(2, 1, 3, 2, 2), (2, 1, 3, 1, 2)], {"dim": 3}),
-    join("long", [(3, 170), (3, 173)], {"dim": -1}, dtypes=Types.widths),
+    join("long", [(3, 170), (3, 173)], {"dim": -1}, dtypes=DtypeSelection.one_per_size),
     *(mixed(label, [(2, 2), (1, 2), (3, 2)][: len(kinds)], 0, *kinds) for label, kinds in MIXED.items()),
     mixed("skipped", [(2, 2), (0,)], 0, Dtype.int32, Dtype.float64),
 )
 
 STACK = (
-    join("front", [(2, 3), (2, 3)], {"dim": 0}, **BASIC),
-    join("back", [(2, 2)] * 3, {"dim": -1}, layouts=(strided, transposed), result=strided, **BASIC),
+    join("front", [(2, 3), (2, 3)], {"dim": 0}, **SMOKE_IN_ALL_DTYPES),
+    join("back", [(2, 2)] * 3, {"dim": -1}, layouts=(strided, transposed), result=strided, **SMOKE_IN_ALL_DTYPES),
     join("middle", [(2, 3, 4)] * 3, {"dim": 1}, layouts=(transposed, contiguous), result=transposed),
     join("last-but-one", [(2, 3)] * 4, {"dim": -2}),
     join("front-negative", [(2, 3)] * 3, {"dim": -3}),
@@ -88,13 +90,13 @@ STACK = (
     join("many", [(2, 5)] * 13, {"dim": 1}),
     join("cube", [(3, 3)] * 3, {"dim": 1}),
     join("rank-5", [(2, 3, 1, 2)] * 2, {"dim": -3}),
-    join("long", [(5, 103)] * 2, {"dim": -1}, dtypes=Types.widths),
+    join("long", [(5, 103)] * 2, {"dim": -1}, dtypes=DtypeSelection.one_per_size),
     *(mixed(label, [(3,)] * len(kinds), 1, *kinds) for label, kinds in MIXED.items()),
 )
 
 MESH_GRID = (
-    join("two", [(3,), (4,)], **BASIC),
-    join("three", [(2,), (1,), (3,)], layouts=(strided,), result=strided, **BASIC),
+    join("two", [(3,), (4,)], **SMOKE_IN_ALL_DTYPES),
+    join("three", [(2,), (1,), (3,)], layouts=(strided,), result=strided, **SMOKE_IN_ALL_DTYPES),
     join("one", [(5,)], result=strided),
     join("scalar", [(3,), (), (2,)]),
     join("scalars", [(), ()], domains={"inputs": normal()}),
@@ -102,7 +104,7 @@ MESH_GRID = (
     join("four", [(2,), (3,), (1,), (4,)], layouts=(strided, contiguous), result=transposed),
     join("empty", [(2,), (0,), (3,)]),
     join("special", [(19,), (2,)], domains=SPECIAL),
-    join("long", [(41,), (29,)], dtypes=Types.widths),
+    join("long", [(41,), (29,)], dtypes=DtypeSelection.one_per_size),
 )
 
 
@@ -118,11 +120,12 @@ def with_axis(shape: tuple[int, ...], dim: int, length: int | None) -> tuple[int
 
 
 CAT_ALONG = tuple(
-    join(label, [shape, with_axis(shape, dim, 1)], {"dim": dim}) for label, shape, dim in untried(ranks_and_axes(CAT))
+    join(label, [shape, with_axis(shape, dim, 1)], {"dim": dim})
+    for label, shape, dim in untested_axes(ranks_and_axes(CAT))
 )
 STACK_ALONG = tuple(
     join(label, [with_axis(shape, dim, None)] * 3, {"dim": dim})
-    for label, shape, dim in untried(ranks_and_axes(STACK, 1))
+    for label, shape, dim in untested_axes(ranks_and_axes(STACK, 1))
 )
 
 register("diopiCat", templates=(*CAT, *CAT_ALONG))
@@ -135,10 +138,10 @@ def split(sizes: tuple[int, ...], dim: int) -> dict[str, Any]:
 
 
 SPLIT = (
-    CaseTemplate("rows", (5, 3), split((2, 3), 0), **BASIC),
-    CaseTemplate("strided", (2, 6), split((1, 3, 2), -1), **throughout(strided), **BASIC),
-    CaseTemplate("middle", (2, 7, 3), split((4, 1, 2), 1), **throughout(transposed)),
-    CaseTemplate("rank-4", (2, 5, 3, 2), split((3, 2), -3), **throughout(channels_last)),
+    CaseTemplate("rows", (5, 3), split((2, 3), 0), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("strided", (2, 6), split((1, 3, 2), -1), **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("middle", (2, 7, 3), split((4, 1, 2), 1), **same_layout(transposed)),
+    CaseTemplate("rank-4", (2, 5, 3, 2), split((3, 2), -3), **same_layout(channels_last)),
     CaseTemplate("with-nothing", (4, 3), split((0, 1, 0, 3, 0), 0)),
     CaseTemplate("whole", (3, 4), split((4,), 1)),
     CaseTemplate("ones", (6,), split((1,) * 6, 0), layout=strided),
@@ -146,12 +149,12 @@ SPLIT = (
     CaseTemplate("empty", (0, 5), split((2, 3), 1)),
     CaseTemplate("expanded", (4, 3), split((1, 3), 0), layout=expanded),
     CaseTemplate("special", (19, 2), split((7, 12), 0), domains=SPECIAL),
-    CaseTemplate("long", (3, 343), split((100, 43, 200), 1), dtypes=Types.widths),
+    CaseTemplate("long", (3, 343), split((100, 43, 200), 1), dtypes=DtypeSelection.one_per_size),
 )
 
 SPLIT_ALONG = tuple(
     CaseTemplate(label, shape, split((1, shape[dim] - 1), dim))
-    for label, shape, dim in untried({(len(one.sizes), one.arguments["dim"]) for one in SPLIT})
+    for label, shape, dim in untested_axes({(len(one.sizes), one.arguments["dim"]) for one in SPLIT})
 )
 
-register("diopiSplitWithSizes", templates=(*SPLIT, *SPLIT_ALONG), derive=one_tensor())
+register("diopiSplitWithSizes", templates=(*SPLIT, *SPLIT_ALONG), derive=derive_single_tensor())

@@ -8,21 +8,21 @@ from functools import partial
 from math import inf, nan
 from typing import Any
 
-from diopi_test.cases.axes import SHAPES, every_axis, untried
-from diopi_test.cases.domains import Domain, choice, normal, special, whole
+from diopi_test.cases.axes import SHAPES, rank_axis_pairs, untested_axes
+from diopi_test.cases.domains import Domain, choice, integer_values, normal, special
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
 from diopi_test.cases.model import ResultOverride
-from diopi_test.cases.template import BASIC, CaseTemplate, Types, register, throughout
-from diopi_test.cases.tensors import one_tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout
+from diopi_test.cases.tensors import derive_single_tensor
 
 Shape = tuple[int, ...]
 
 SPECIAL: Mapping[str, Domain] = {"input": special}
 
 TRIANGLES = (
-    CaseTemplate("square", (4, 4), {"diagonal": 0}, **BASIC),
-    CaseTemplate("strided", (2, 3, 4), {"diagonal": 1}, **throughout(strided), **BASIC),
-    CaseTemplate("wide", (3, 6), {"diagonal": -1}, **throughout(transposed)),
+    CaseTemplate("square", (4, 4), {"diagonal": 0}, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("strided", (2, 3, 4), {"diagonal": 1}, **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("wide", (3, 6), {"diagonal": -1}, **same_layout(transposed)),
     CaseTemplate("tall", (6, 3), {"diagonal": -2}),
     CaseTemplate("tall-above", (6, 3), {"diagonal": 1}),
     CaseTemplate("wide-above", (3, 6), {"diagonal": 3}),
@@ -36,32 +36,32 @@ TRIANGLES = (
     CaseTemplate("empty", (0, 3, 3), {"diagonal": 0}),
     CaseTemplate("special", (5, 19), {"diagonal": 4}, domains=SPECIAL),
     CaseTemplate("rank-5", (2, 1, 2, 4, 3), {"diagonal": -1}, layout=strided),
-    CaseTemplate("long", (33, 35), {"diagonal": 5}, dtypes=Types.widths),
+    CaseTemplate("long", (33, 35), {"diagonal": 5}, dtypes=DtypeSelection.one_per_size),
 )
 
 TRANSPOSE = (
-    CaseTemplate("matrix", (3, 5), {"dim0": 0, "dim1": 1}, **BASIC),
-    CaseTemplate("strided", (2, 3, 2), {"dim0": -1, "dim1": 0}, **throughout(strided), **BASIC),
+    CaseTemplate("matrix", (3, 5), {"dim0": 0, "dim1": 1}, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("strided", (2, 3, 2), {"dim0": -1, "dim1": 0}, **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate("middle", (2, 3, 4, 5), {"dim0": 1, "dim1": -2}),
-    CaseTemplate("outer", (2, 3, 4, 5), {"dim0": 3, "dim1": 0}, **throughout(transposed)),
+    CaseTemplate("outer", (2, 3, 4, 5), {"dim0": 3, "dim1": 0}, **same_layout(transposed)),
     CaseTemplate("rank-5", (2, 3, 1, 2, 4), {"dim0": -4, "dim1": 4}),
     CaseTemplate("rank-6", (2, 3, 2, 1, 4, 2), {"dim0": 1, "dim1": -2}, layout=strided),
     CaseTemplate("itself", (3, 4), {"dim0": 1, "dim1": -1}),
     CaseTemplate("scalar", (), {"dim0": 0, "dim1": -1}),
     CaseTemplate("empty", (0, 3), {"dim0": 0, "dim1": 1}),
     CaseTemplate("special", (19, 2), {"dim0": 0, "dim1": 1}, domains=SPECIAL),
-    CaseTemplate("tiles", (70, 65), {"dim0": 1, "dim1": 0}, dtypes=Types.widths),
+    CaseTemplate("tiles", (70, 65), {"dim0": 1, "dim1": 0}, dtypes=DtypeSelection.one_per_size),
     CaseTemplate("cube", (4, 4, 4), {"dim0": 0, "dim1": 2}),
-    CaseTemplate("long", (8, 131), {"dim0": 0, "dim1": 1}, layout=expanded, dtypes=Types.widths),
+    CaseTemplate("long", (8, 131), {"dim0": 0, "dim1": 1}, layout=expanded, dtypes=DtypeSelection.one_per_size),
 )
 
 PERMUTE = (
-    CaseTemplate("cycle", (2, 3, 4), {"dims": (1, 2, 0)}, **BASIC),
-    CaseTemplate("strided", (2, 3, 2), {"dims": (-1, 0, -2)}, **throughout(strided), **BASIC),
+    CaseTemplate("cycle", (2, 3, 4), {"dims": (1, 2, 0)}, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("strided", (2, 3, 2), {"dims": (-1, 0, -2)}, **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate("other-cycle", (2, 3, 4), {"dims": (2, 0, 1)}, layout=transposed),
-    CaseTemplate("rank-4", (2, 3, 4, 5), {"dims": (3, 1, 0, 2)}, **throughout(channels_last)),
+    CaseTemplate("rank-4", (2, 3, 4, 5), {"dims": (3, 1, 0, 2)}, **same_layout(channels_last)),
     CaseTemplate("rank-5", (2, 1, 3, 2, 4), {"dims": (4, -3, 0, -2, 1)}, result=transposed),
-    CaseTemplate("rank-6", (2, 3, 2, 3, 4, 2), {"dims": (0, 3, 1, 4, 2, 5)}, dtypes=Types.widths),
+    CaseTemplate("rank-6", (2, 3, 2, 3, 4, 2), {"dims": (0, 3, 1, 4, 2, 5)}, dtypes=DtypeSelection.one_per_size),
     CaseTemplate("rank-7", (2, 1, 3, 2, 2, 3, 2), {"dims": (5, 0, 3, 1, 6, 4, 2)}, layout=strided),
     CaseTemplate("identity", (4, 3), {"dims": (0, 1)}),
     CaseTemplate("vector", (7,), {"dims": (-1,)}),
@@ -69,13 +69,13 @@ PERMUTE = (
     CaseTemplate("empty", (2, 0, 3), {"dims": (2, 0, 1)}),
     CaseTemplate("special", (19, 2), {"dims": (1, 0)}, domains=SPECIAL),
     CaseTemplate("cube", (4, 4, 4), {"dims": (1, 2, 0)}),
-    CaseTemplate("long", (7, 13, 12), {"dims": (2, 0, 1)}, dtypes=Types.widths),
+    CaseTemplate("long", (7, 13, 12), {"dims": (2, 0, 1)}, dtypes=DtypeSelection.one_per_size),
 )
 
 FLIP = (
-    CaseTemplate("rows", (4, 3), {"dims": (0,)}, **BASIC),
-    CaseTemplate("strided", (2, 3, 2), {"dims": (-1, 0)}, **throughout(strided), **BASIC),
-    CaseTemplate("columns", (4, 5), {"dims": (-1,)}, **throughout(transposed)),
+    CaseTemplate("rows", (4, 3), {"dims": (0,)}, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("strided", (2, 3, 2), {"dims": (-1, 0)}, **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("columns", (4, 5), {"dims": (-1,)}, **same_layout(transposed)),
     CaseTemplate("every-axis", (3, 2, 4), {"dims": (0, 2, 1)}),
     CaseTemplate("middle-two", (2, 3, 4, 2), {"dims": (1, -2)}, layout=channels_last),
     CaseTemplate("rank-5", (2, 3, 1, 4, 2), {"dims": (-4, 0, 3)}),
@@ -86,15 +86,17 @@ FLIP = (
     CaseTemplate("scalar-last-axis", (), {"dims": (-1,)}),
     CaseTemplate("empty", (0, 3), {"dims": (0, 1)}),
     CaseTemplate("special", (19,), {"dims": (0,)}, domains=SPECIAL),
-    CaseTemplate("long", (1031,), {"dims": (-1,)}, dtypes=Types.widths),
+    CaseTemplate("long", (1031,), {"dims": (-1,)}, dtypes=DtypeSelection.one_per_size),
 )
 
 ROLL = (
-    CaseTemplate("rows", (5, 3), {"shifts": (2,), "dims": (0,)}, **BASIC),
-    CaseTemplate("strided", (2, 4, 2), {"shifts": (-1, 3), "dims": (0, -2)}, **throughout(strided), **BASIC),
+    CaseTemplate("rows", (5, 3), {"shifts": (2,), "dims": (0,)}, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate(
+        "strided", (2, 4, 2), {"shifts": (-1, 3), "dims": (0, -2)}, **same_layout(strided), **SMOKE_IN_ALL_DTYPES
+    ),
     CaseTemplate("flat", (3, 4), {"shifts": (5,), "dims": ()}),
     CaseTemplate("flat-back", (3, 4), {"shifts": (-7,), "dims": ()}, layout=transposed),
-    CaseTemplate("several", (3, 4, 5), {"shifts": (1, -2, 4), "dims": (2, 0, 1)}, **throughout(transposed)),
+    CaseTemplate("several", (3, 4, 5), {"shifts": (1, -2, 4), "dims": (2, 0, 1)}, **same_layout(transposed)),
     CaseTemplate("same-axis-twice", (3, 5), {"shifts": (1, 2, 1), "dims": (1, 0, -1)}),
     CaseTemplate("once-around", (4, 3), {"shifts": (4, 0), "dims": (0, 1)}),
     CaseTemplate("further-than-around", (5, 3), {"shifts": (13, -8), "dims": (0, 1)}),
@@ -104,13 +106,13 @@ ROLL = (
     CaseTemplate("scalar", (), {"shifts": (3,), "dims": ()}),
     CaseTemplate("empty", (0, 3), {"shifts": (1,), "dims": (0,)}),
     CaseTemplate("special", (19,), {"shifts": (7,), "dims": (0,)}, domains=SPECIAL),
-    CaseTemplate("long", (1031,), {"shifts": (-300,), "dims": (-1,)}, dtypes=Types.widths),
+    CaseTemplate("long", (1031,), {"shifts": (-300,), "dims": (-1,)}, dtypes=DtypeSelection.one_per_size),
 )
 
 REPEAT = (
-    CaseTemplate("matrix", (3, 4), {"repeats_size": (3, 2)}, **BASIC),
-    CaseTemplate("strided", (3, 3), {"repeats_size": (2, 1, 3)}, **throughout(strided), **BASIC),
-    CaseTemplate("columns", (3, 2), {"repeats_size": (1, 4)}, **throughout(transposed)),
+    CaseTemplate("matrix", (3, 4), {"repeats_size": (3, 2)}, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("strided", (3, 3), {"repeats_size": (2, 1, 3)}, **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("columns", (3, 2), {"repeats_size": (1, 4)}, **same_layout(transposed)),
     CaseTemplate("leading", (3,), {"repeats_size": (2, 4, 1)}),
     CaseTemplate("once", (2, 3), {"repeats_size": (1, 1)}),
     CaseTemplate("rank-5", (2, 1, 3), {"repeats_size": (2, 1, 2, 3, 1)}),
@@ -119,13 +121,13 @@ REPEAT = (
     CaseTemplate("never", (2, 3), {"repeats_size": (2, 0)}),
     CaseTemplate("empty", (0, 3), {"repeats_size": (2, 2)}),
     CaseTemplate("special", (19,), {"repeats_size": (2,)}, domains=SPECIAL),
-    CaseTemplate("long", (5, 9), {"repeats_size": (7, 5)}, dtypes=Types.widths),
+    CaseTemplate("long", (5, 9), {"repeats_size": (7, 5)}, dtypes=DtypeSelection.one_per_size),
 )
 
 UNFOLD = (
-    CaseTemplate("overlapping", (7, 2), {"dim": 0, "size": 3, "step": 2}, **BASIC),
-    CaseTemplate("strided", (2, 5), {"dim": -1, "size": 2, "step": 1}, **throughout(strided), **BASIC),
-    CaseTemplate("middle", (2, 6, 3), {"dim": 1, "size": 4, "step": 1}, **throughout(transposed)),
+    CaseTemplate("overlapping", (7, 2), {"dim": 0, "size": 3, "step": 2}, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("strided", (2, 5), {"dim": -1, "size": 2, "step": 1}, **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("middle", (2, 6, 3), {"dim": 1, "size": 4, "step": 1}, **same_layout(transposed)),
     CaseTemplate("apart", (11, 2), {"dim": -2, "size": 2, "step": 4}),
     CaseTemplate("remainder", (2, 8), {"dim": 1, "size": 3, "step": 3}),
     CaseTemplate("one-window", (3, 4), {"dim": 1, "size": 4, "step": 5}),
@@ -138,7 +140,7 @@ UNFOLD = (
     CaseTemplate("scalar-without-elements", (), {"dim": -1, "size": 0, "step": 1}),
     CaseTemplate("empty", (0, 4), {"dim": 1, "size": 2, "step": 1}),
     CaseTemplate("special", (19,), {"dim": 0, "size": 4, "step": 3}, domains=SPECIAL),
-    CaseTemplate("long", (431,), {"dim": 0, "size": 5, "step": 2}, dtypes=Types.widths),
+    CaseTemplate("long", (431,), {"dim": 0, "size": 5, "step": 2}, dtypes=DtypeSelection.one_per_size),
 )
 
 
@@ -149,8 +151,8 @@ def stretched(label: str, shape: Shape, target: Shape, layout: Layout = contiguo
 
 
 EXPAND = (
-    stretched("columns", (9, 1), (9, 4), **BASIC),
-    stretched("strided", (1, 3), (2, 2, 3), strided, **BASIC),
+    stretched("columns", (9, 1), (9, 4), **SMOKE_IN_ALL_DTYPES),
+    stretched("strided", (1, 3), (2, 2, 3), strided, **SMOKE_IN_ALL_DTYPES),
     stretched("leading", (3,), (2, 4, 3)),
     stretched("middle", (2, 1, 3), (2, 4, 3), transposed),
     stretched("both-ends", (1, 3, 1), (2, 3, 4)),
@@ -161,7 +163,7 @@ EXPAND = (
     stretched("same-shape", (4, 3), (4, 3)),
     stretched("to-none", (1, 3), (0, 3)),
     stretched("special", (19, 1), (19, 3), domains=SPECIAL),
-    stretched("long", (1, 37), (33, 37), dtypes=Types.widths),
+    stretched("long", (1, 37), (33, 37), dtypes=DtypeSelection.one_per_size),
 )
 
 
@@ -174,16 +176,16 @@ def neighbour(axis: int, rank: int) -> int:
     return (axis + 1) % rank - (rank if axis >= 0 else 0)
 
 
-TRANSPOSE_ALONG = tuple(along("axis", a, rank, dim0=a, dim1=neighbour(a, rank)) for rank, a in every_axis())
+TRANSPOSE_ALONG = tuple(along("axis", a, rank, dim0=a, dim1=neighbour(a, rank)) for rank, a in rank_axis_pairs())
 PERMUTE_ALONG = tuple(
     along("from", a, rank, dims=tuple((a + i) % rank - (rank if (a < 0) == (i == 0) else 0) for i in range(rank)))
-    for rank, a in every_axis()
+    for rank, a in rank_axis_pairs()
 )
-FLIP_ALONG = tuple(along("axis", a, rank, dims=(a,)) for rank, a in every_axis())
-ROLL_ALONG = tuple(along("axis", a, rank, shifts=(7 * a + 1,), dims=(a,)) for rank, a in every_axis())
+FLIP_ALONG = tuple(along("axis", a, rank, dims=(a,)) for rank, a in rank_axis_pairs())
+ROLL_ALONG = tuple(along("axis", a, rank, shifts=(7 * a + 1,), dims=(a,)) for rank, a in rank_axis_pairs())
 UNFOLD_ALONG = tuple(
     CaseTemplate(label, shape, {"dim": dim, "size": 2, "step": 1 + dim % 2})
-    for label, shape, dim in untried({(len(one.sizes), one.arguments["dim"]) for one in UNFOLD})
+    for label, shape, dim in untested_axes({(len(one.sizes), one.arguments["dim"]) for one in UNFOLD})
 )
 
 FURTHER_ROLLS = tuple(
@@ -221,7 +223,7 @@ ALIKE = {
 
 
 for name, templates in MOVEMENTS.items():
-    register(name, templates=templates, derive=one_tensor(), weak=ALIKE)
+    register(name, templates=templates, derive=derive_single_tensor(), weak=ALIKE)
 
 
 def windows(sizes: Shape, dim: int, size: int, step: int) -> Shape:
@@ -237,17 +239,19 @@ def backward(unfold: CaseTemplate, **changes: Any) -> CaseTemplate:
     return replace(unfold, sizes=shape, arguments=arguments, **{"domains": {}, **changes})
 
 
-MANY = CaseTemplate("exact", (3, 67), {"dim": 1, "size": 5, "step": 2}, dtypes=Types.every)
-OVERLAPPING = CaseTemplate("undefined", (2, 5), {"dim": 1, "size": 3, "step": 1}, dtypes=Types.every)
+MANY = CaseTemplate("exact", (3, 67), {"dim": 1, "size": 5, "step": 2}, dtypes=DtypeSelection.all)
+OVERLAPPING = CaseTemplate("undefined", (2, 5), {"dim": 1, "size": 3, "step": 1}, dtypes=DtypeSelection.all)
 
 UNFOLD_BACKWARD = (
     *(backward(unfold) for unfold in UNFOLD),
-    backward(MANY, domains={"grad_output": whole(-9, 9)}, exact=True),
+    backward(MANY, domains={"grad_output": integer_values(-9, 9)}, exact=True),
     backward(OVERLAPPING, domains={"grad_output": choice([1, -2, 3, inf, nan])}),
     *(backward(unfold) for unfold in UNFOLD_ALONG),
 )
 
-register("diopiUnfoldBackward", templates=UNFOLD_BACKWARD, derive=one_tensor(normal(), "grad_output"), weak=ALIKE)
+register(
+    "diopiUnfoldBackward", templates=UNFOLD_BACKWARD, derive=derive_single_tensor(normal(), "grad_output"), weak=ALIKE
+)
 
 
 def margins(pad: tuple[int, ...], mode: str = "constant", value: float | None = None) -> dict[str, Any]:
@@ -284,9 +288,11 @@ CUTS: Mapping[str, Sequence[tuple[Shape, tuple[int, ...]]]] = {
 """Shapes, and margins some of which cut elements off, beside others that add some."""
 
 PADDED = (
-    CaseTemplate("constant", (3, 2), fill((1, 2)), **BASIC),
-    CaseTemplate("constant-strided", (2, 3, 2), margins((1, 0, 0, 2), value=1), **throughout(strided), **BASIC),
-    CaseTemplate("constant-every-axis", (2, 3, 4), margins((1, 2, 3, 0, 0, 1), value=-0.3), **throughout(transposed)),
+    CaseTemplate("constant", (3, 2), fill((1, 2)), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate(
+        "constant-strided", (2, 3, 2), margins((1, 0, 0, 2), value=1), **same_layout(strided), **SMOKE_IN_ALL_DTYPES
+    ),
+    CaseTemplate("constant-every-axis", (2, 3, 4), margins((1, 2, 3, 0, 0, 1), value=-0.3), **same_layout(transposed)),
     CaseTemplate("constant-cut", (4, 5), margins((-1, 2, 3, -2), value=2.5)),
     CaseTemplate("constant-cut-all", (4, 3), fill((-2, -1))),
     CaseTemplate("constant-nan", (3, 4), margins((0, 1, 1, 0), value=nan)),
@@ -295,30 +301,30 @@ PADDED = (
     CaseTemplate("constant-rank-5", (3, 2, 3, 2, 3), margins((1, 0, 0, 1, -1, 1, 0, 1, 1, 0), value=7.5)),
     CaseTemplate("constant-no-margins", (3, 4), margins((), value=5.0)),
     CaseTemplate("constant-from-none", (0, 3), margins((1, 1, 2, 0), value=0.1)),
-    CaseTemplate("reflect", (2, 5), margins((3, 1), "reflect"), **BASIC),
-    CaseTemplate("reflect-strided", (1, 3, 4), margins((2, 3), "reflect"), **throughout(strided)),
-    CaseTemplate("reflect-two-axes", (2, 2, 4, 5), margins((2, 1, 0, 3), "reflect"), **throughout(channels_last)),
+    CaseTemplate("reflect", (2, 5), margins((3, 1), "reflect"), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("reflect-strided", (1, 3, 4), margins((2, 3), "reflect"), **same_layout(strided)),
+    CaseTemplate("reflect-two-axes", (2, 2, 4, 5), margins((2, 1, 0, 3), "reflect"), **same_layout(channels_last)),
     CaseTemplate("reflect-three-axes", (1, 2, 3, 4, 2), margins((1, 0, 2, 3, 2, 1), "reflect")),
     CaseTemplate("reflect-cut", (2, 6), margins((-3, 5), "reflect")),
-    CaseTemplate("replicate", (2, 3), margins((4, 1), "replicate"), **BASIC),
-    CaseTemplate("replicate-two-axes", (2, 4, 3), margins((0, 2, 5, 1), "replicate"), **throughout(transposed)),
+    CaseTemplate("replicate", (2, 3), margins((4, 1), "replicate"), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("replicate-two-axes", (2, 4, 3), margins((0, 2, 5, 1), "replicate"), **same_layout(transposed)),
     CaseTemplate("replicate-three-axes", (2, 3, 2, 4), margins((1, 0, 2, 3, 0, 1), "replicate")),
     CaseTemplate("replicate-cut", (2, 6), margins((-2, 3), "replicate")),
-    CaseTemplate("circular", (2, 4), margins((3, 1), "circular"), **BASIC),
-    CaseTemplate("circular-once-around", (2, 3), margins((3, 3), "circular"), **throughout(strided)),
-    CaseTemplate("circular-two-axes", (1, 2, 4, 3), margins((2, 1, 0, 3), "circular"), **throughout(channels_last)),
+    CaseTemplate("circular", (2, 4), margins((3, 1), "circular"), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("circular-once-around", (2, 3), margins((3, 3), "circular"), **same_layout(strided)),
+    CaseTemplate("circular-two-axes", (1, 2, 4, 3), margins((2, 1, 0, 3), "circular"), **same_layout(channels_last)),
     CaseTemplate("circular-three-axes", (1, 2, 3, 2, 4), margins((1, 2, 1, 0, 0, 2), "circular")),
     CaseTemplate("circular-cut", (2, 6), margins((2, -1), "circular")),
     CaseTemplate("circular-cut-front", (2, 6), margins((-1, 2), "circular")),
     CaseTemplate("constant-special", (19,), fill((2, 1)), domains=SPECIAL),
     CaseTemplate("reflect-as-far-as-can-be", (1, 2, 4, 3), margins((2, 2, 3, 3), "reflect")),
-    CaseTemplate("replicate-long", (3, 331), margins((2, 40), "replicate"), dtypes=Types.widths),
-    CaseTemplate("constant-long", (3, 331), margins((5, 3), value=3.0), dtypes=Types.widths),
+    CaseTemplate("replicate-long", (3, 331), margins((2, 40), "replicate"), dtypes=DtypeSelection.one_per_size),
+    CaseTemplate("constant-long", (3, 331), margins((5, 3), value=3.0), dtypes=DtypeSelection.one_per_size),
     *(CaseTemplate(f"{mode}-no-batch", (0, 3, 3), margins((1, 2), mode)) for mode in MIRRORED),
     *(CaseTemplate(f"{mode}-no-samples", (0, 2, 4, 3), margins((2, 1, 0, 3), mode)) for mode in MIRRORED),
-    CaseTemplate("reflect-long", (3, 331), margins((7, 4), "reflect"), dtypes=Types.widths),
-    CaseTemplate("constant-no-value", (3, 2), margins((2, 1)), dtypes=Types.widths),
-    CaseTemplate("constant-converted", (2, 3), margins((1, 1, 0, 1), value=2.7), dtypes=Types.every),
+    CaseTemplate("reflect-long", (3, 331), margins((7, 4), "reflect"), dtypes=DtypeSelection.one_per_size),
+    CaseTemplate("constant-no-value", (3, 2), margins((2, 1)), dtypes=DtypeSelection.one_per_size),
+    CaseTemplate("constant-converted", (2, 3), margins((1, 1, 0, 1), value=2.7), dtypes=DtypeSelection.all),
     *(
         CaseTemplate(f"{mode}-cut-{number}", shape, margins(pad, mode, 1.5 if mode == "constant" else None))
         for mode, cuts in CUTS.items()
@@ -327,5 +333,8 @@ PADDED = (
 )
 
 register(
-    "diopiPad", templates=PADDED, derive=one_tensor(), weak={"constant-no-margins": "there are no margins to fill"}
+    "diopiPad",
+    templates=PADDED,
+    derive=derive_single_tensor(),
+    weak={"constant-no-margins": "there are no margins to fill"},
 )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype, RoundMode
-from diopi_test.cases.data import stored
+from diopi_test.cases.data import convert_array
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
 
 Array = NDArray[Any]
@@ -182,7 +182,7 @@ def foreach_mul(inputs: Sequence[Array], other: float) -> list[Array]:
 
 def _beside(input: Array, number: float) -> Array:
     """The entry of an array of tensors in the common type with a number, which makes integers float32."""
-    return stored(input, Dtype.float32) if _are("i", input) and isinstance(number, float) else input
+    return convert_array(input, Dtype.float32) if _are("i", input) and isinstance(number, float) else input
 
 
 @reference("diopiForeachmulTensor")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.cases.data import generator
+from diopi_test.cases.data import random_generator
 
 Array = NDArray[Any]
 
@@ -52,7 +52,7 @@ def equal_pairs(array: Array, axes: Axes) -> Array:
     count = length(array, along)
     if count <= HARMLESS:
         return np.zeros([n for axis, n in enumerate(array.shape) if axis not in along])
-    order = generator("pairs", str(count)).permutation(count)[: PAIRS + 1]
+    order = random_generator("pairs", str(count)).permutation(count)[: PAIRS + 1]
     places = np.unravel_index(order, [array.shape[axis] for axis in along])
     drawn = np.moveaxis(array, along, range(len(along)))[places]
     equal = (drawn[1:] == drawn[:-1]) & (drawn[1:] != 0)

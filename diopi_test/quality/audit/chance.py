@@ -12,7 +12,7 @@ import numpy as np
 from diopi_proto import parameters as kinds
 from diopi_proto.interface import lookup
 from diopi_test.baseline.records import BaselineCase, entries_of
-from diopi_test.cases.data import generator
+from diopi_test.cases.data import random_generator
 from diopi_test.cases.formats import format_of
 from diopi_test.oracle.reference.lmdeploy.sampling import UPDATED, Draw, top_k_draw, top_p_draw
 from diopi_test.quality.audit.fault import Answer, Array, Effect, Fault, shown
@@ -40,7 +40,7 @@ def drawn(case: BaselineCase, keys: Sequence[tuple[int, ...]]) -> Answer:
     form = to_numpy(entries[0].dtype), entries[0].values.shape, entries[-1].values.shape
 
     def compute(arguments: Mapping[str, Any]) -> Any:
-        sources = [generator("audit", *map(str, key)) for key in keys]
+        sources = [random_generator("audit", *map(str, key)) for key in keys]
         base, name = lookup(case.function).base, _generator_of(case.function)
         if not is_random(case.function):  # the reference draws, too
             return answer.by_reference({**arguments, name: int(sources[0].integers(2**63))})

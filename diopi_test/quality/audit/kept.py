@@ -19,7 +19,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import GENERATORS, Role, Scalar
 from diopi_proto.types import Error
 from diopi_test.baseline.records import BaselineCase, entries_of, tensors_in
-from diopi_test.cases.data import stored, widen
+from diopi_test.cases.data import convert_array, widen
 from diopi_test.execution.refusals import standard_dtype
 from diopi_test.quality.audit.chance import is_random
 from diopi_test.quality.audit.fault import Answer, Array, Corruption, Effect, Fault
@@ -166,7 +166,7 @@ def _in_its_types(earlier: Answer, answer: Answer) -> Effect:
             return [converted(one, other) for one, other in zip(value, before, strict=True)]
         if not tensors_in(value):
             return value
-        return stored(value.values, before.dtype)
+        return convert_array(value.values, before.dtype)
 
     if _forms(earlier.case, "dtype") == _forms(answer.case, "dtype"):
         return Effect.absent

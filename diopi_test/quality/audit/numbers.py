@@ -13,7 +13,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import GENERATORS, Role, Scalar
 from diopi_proto.types import Dtype
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, entries_of, tensors_in
-from diopi_test.cases.data import is_mask, stored, widen
+from diopi_test.cases.data import convert_array, is_mask, widen
 from diopi_test.execution.refusals import standard_dtype
 from diopi_test.quality.audit.arguments import mistaken
 from diopi_test.quality.audit.fault import Answer, Effect, Fault
@@ -180,7 +180,7 @@ def _as_the_first(case: BaselineCase) -> Mapping[str, Any] | None:
     if not operands:
         return None
     first = next(iter(operands.values())).dtype
-    return {name: stored(tensor.values, first) for name, tensor in operands.items()}
+    return {name: convert_array(tensor.values, first) for name, tensor in operands.items()}
 
 
 def _as_those_with_axes(case: BaselineCase) -> Mapping[str, Any] | None:
@@ -192,7 +192,7 @@ def _as_those_with_axes(case: BaselineCase) -> Mapping[str, Any] | None:
     dtype = promoted(common)
     others = {name: tensor for name, tensor in operands.items() if not tensor.values.ndim}
     alike = {name: tensor for name, tensor in others.items() if category(tensor.dtype) == category(dtype)}
-    return {name: stored(tensor.values, dtype) for name, tensor in alike.items()} or None
+    return {name: convert_array(tensor.values, dtype) for name, tensor in alike.items()} or None
 
 
 def _in_its_usual_type(answer: Answer) -> Effect:

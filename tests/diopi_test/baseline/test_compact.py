@@ -6,14 +6,14 @@ import pytest
 from diopi_proto.types import Dtype
 from diopi_test.baseline.compact import SPARE, compacted, digest_of, from_planes, planes, rounded_up, widened
 from diopi_test.baseline.records import BaselineTensor, Expected
-from diopi_test.cases.domains import magnitudes
+from diopi_test.cases.domains import log_uniform
 from diopi_test.cases.formats import format_of, ulp
 
 FLOATING = (Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64)
 
 
 def drawn(dtype: Dtype) -> np.ndarray:
-    return magnitudes(-1100, 1100)(np.random.default_rng(1), 5000, dtype)
+    return log_uniform(-1100, 1100)(np.random.default_rng(1), 5000, dtype)
 
 
 @pytest.mark.parametrize("dtype", FLOATING)

@@ -11,8 +11,8 @@ from diopi_proto import facts
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.parameters import Parameter, Size
 from diopi_proto.prototype import Prototype
-from diopi_test.cases.axes import every_axis
-from diopi_test.cases.model import Case, CaseClass, TensorSpec, tensors_of
+from diopi_test.cases.axes import rank_axis_pairs
+from diopi_test.cases.model import Case, CaseClass, TensorSpec, tensor_specs
 from diopi_test.cases.numbers import NOT_TAKEN, demands, is_ranged
 from diopi_test.cases.selection import select_cases
 
@@ -38,7 +38,7 @@ ALONG = [(f, p.name) for f in FUNCTIONS for p in lookup(f).arguments if p.fact(f
 
 FROM_THE_SECOND = "the samples come first, and the axis is counted from the first one"
 OTHER_AXES: Mapping[str, tuple[list[tuple[int, int]], str]] = {
-    name: ([(rank, axis) for rank, axis in every_axis((2, 3, 4)) if axis > 0], FROM_THE_SECOND)
+    name: ([(rank, axis) for rank, axis in rank_axis_pairs((2, 3, 4)) if axis > 0], FROM_THE_SECOND)
     for name in ("diopiInstanceNorm", "diopiInstanceNormBackward")
 }
 """By function, the axes that it has of the tensors of ranks 1 to 4, where these are not all; and why."""
@@ -50,7 +50,7 @@ def rank_of(case: Case) -> int:
     if sizes is not None:
         return len(sizes)
     own = case.arguments.get("self") or case.arguments.get("input")
-    first = own or next(spec for n, v in case.arguments.items() if not n.startswith("_") for spec in tensors_of(v))
+    first = own or next(spec for n, v in case.arguments.items() if not n.startswith("_") for spec in tensor_specs(v))
     assert isinstance(first, TensorSpec)
     return len(first.shape)
 
@@ -61,7 +61,7 @@ def test_every_axis_of_every_rank_is_tried_from_either_end(function: str, name: 
     given = [(rank_of(case) + more, case.arguments[name]) for case in select_cases(function, "full")]
     several = issubclass(lookup(function).parameter(name).annotation, Size)
     tried = {(rank, axis) for rank, axes in given if axes is not None for axis in (axes if several else [axes])}
-    wanted, _ = OTHER_AXES.get(function, (every_axis(), ""))
+    wanted, _ = OTHER_AXES.get(function, (rank_axis_pairs(), ""))
     assert not set(wanted) - tried
 
 

@@ -9,8 +9,8 @@ import pytest
 from diopi_proto import parameters as kinds
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
-from diopi_test.cases.classes import classified
-from diopi_test.cases.domains import anything, between, half_nan, special, special_but
+from diopi_test.cases.classes import classify_cases
+from diopi_test.cases.domains import any_value, half_nan, special, special_except, uniform
 from diopi_test.cases.layouts import channels_last, expanded, strided, transposed
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec
 from diopi_test.cases.open_calls import OPEN_CALLS, why_open
@@ -26,7 +26,7 @@ def one(label: str, dtype: Dtype = F32, shape: tuple[int, ...] = (3, 4), **about
 
 def class_of(case: Case, first: Case | None = None) -> CaseClass:
     """The class of a case of `diopiSqrt` that comes after the first one."""
-    return classified(lookup("diopiSqrt"), [first or one("first"), case])[1].case_class
+    return classify_cases(lookup("diopiSqrt"), [first or one("first"), case])[1].case_class
 
 
 def by_label(function: str) -> dict[str, CaseClass]:
@@ -46,11 +46,11 @@ def by_label(function: str) -> dict[str, CaseClass]:
         (one("none", shape=(0, 3)), CaseClass.empty),
         *(
             (one("ends", domain=domain), CaseClass.special)
-            for domain in (special, special_but(0.0), anything, half_nan)
+            for domain in (special, special_except(0.0), any_value, half_nan)
         ),
-        (one("few", shape=(3,), domain=anything), CaseClass.special),
-        (one("tiny", domain=between(0, 1e-40)), CaseClass.special),
-        (one("by-chance", F16, shape=(5000,), domain=between(0, 1)), CaseClass.types),
+        (one("few", shape=(3,), domain=any_value), CaseClass.special),
+        (one("tiny", domain=uniform(0, 1e-40)), CaseClass.special),
+        (one("by-chance", F16, shape=(5000,), domain=uniform(0, 1)), CaseClass.types),
         (one("whole", Dtype.int32, domain=special), CaseClass.types),
         (replace(one("habit", shape=(0,)), case_class=CaseClass.callers), CaseClass.callers),
     ],
@@ -67,7 +67,7 @@ def test_of_several_demands_one_counts() -> None:
 
 
 def test_what_the_first_case_demands_is_nothing_special() -> None:
-    moved = one("first", domain=anything)
+    moved = one("first", domain=any_value)
     assert class_of(one("more", domain=special), moved) is CaseClass.basic
     assert class_of(one("half", F16, domain=special), moved) is CaseClass.types
     assert class_of(one("plain"), one("half", F16)) is CaseClass.basic, "the leading type comes first"

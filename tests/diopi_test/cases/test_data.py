@@ -9,7 +9,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.baseline.evaluate import draw_arguments, make_baseline_case
 from diopi_test.baseline.records import Expected
-from diopi_test.cases.data import stored
+from diopi_test.cases.data import convert_array
 from diopi_test.cases.domains import choice
 from diopi_test.cases.layouts import strides
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
@@ -29,7 +29,7 @@ F16, F32, F64, I32, BOOL = Dtype.float16, Dtype.float32, Dtype.float64, Dtype.in
     ],
 )
 def test_values_as_a_tensor_holds_them(values: list[complex], dtype: Dtype, expected: list[float]) -> None:
-    assert stored(np.array(values), dtype).tolist() == expected
+    assert convert_array(np.array(values), dtype).tolist() == expected
 
 
 CONVERTED: dict[str, tuple[str, dict[str, Dtype], dict[str, float], Dtype, list[str], Dtype | None]] = {

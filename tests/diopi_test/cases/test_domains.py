@@ -25,7 +25,13 @@ def named(dtypes: Iterable[Dtype]) -> list[object]:
 @pytest.mark.parametrize("dtype", named(every))
 @pytest.mark.parametrize(
     "domain",
-    [domains.between(0, 5), domains.normal(), domains.magnitudes(-3, 3), domains.whole(-3, 3), domains.whole_range],
+    [
+        domains.uniform(0, 5),
+        domains.normal(),
+        domains.log_uniform(-3, 3),
+        domains.integer_values(-3, 3),
+        domains.full_range,
+    ],
 )
 def test_values_fit_their_type(domain: Domain, dtype: Dtype) -> None:
     values = draw(domain, dtype)
@@ -37,7 +43,7 @@ def test_values_fit_their_type(domain: Domain, dtype: Dtype) -> None:
 
 @pytest.mark.parametrize("dtype", named(real))
 def test_between_keeps_its_bounds(dtype: Dtype) -> None:
-    values = draw(domains.between(-2.5, 3), dtype)
+    values = draw(domains.uniform(-2.5, 3), dtype)
     assert values.min() >= -2.5
     assert values.max() <= 3
     assert len(np.unique(values)) > (1 if dtype is Dtype.bool else 3)
@@ -45,24 +51,24 @@ def test_between_keeps_its_bounds(dtype: Dtype) -> None:
 
 def test_between_says_when_a_type_has_no_such_number() -> None:
     with pytest.raises(ValueError, match=r"no uint8 lies in \[-3, -1\]"):
-        draw(domains.between(-3, -1), Dtype.uint8)
+        draw(domains.uniform(-3, -1), Dtype.uint8)
 
 
 @pytest.mark.parametrize("dtype", named([Dtype.int8, Dtype.int64, Dtype.uint8]))
 def test_whole_range_reaches_the_ends(dtype: Dtype) -> None:
     low, high = domains.integer_range(dtype)
-    values = draw(domains.whole_range, dtype, 4000).astype(np.float64)
+    values = draw(domains.full_range, dtype, 4000).astype(np.float64)
     assert values.min() < low + (high - low) / 50
     assert values.max() > high - (high - low) / 50
 
 
 def test_off_whole_keeps_away_from_whole_numbers() -> None:
-    values = draw(domains.off_whole(-5, 5, margin=0.1), Dtype.float32)
+    values = draw(domains.non_integers(-5, 5, margin=0.1), Dtype.float32)
     assert np.abs(values - np.round(values)).min() >= 0.1 - 1e-12
 
 
 def test_away_from_keeps_its_distance() -> None:
-    values = draw(domains.away_from([0.0, 1.0], domains.between(-2, 2), margin=0.05), Dtype.float32)
+    values = draw(domains.avoid_points([0.0, 1.0], domains.uniform(-2, 2), margin=0.05), Dtype.float32)
     assert np.abs(values).min() >= 0.05
     assert np.abs(values - 1).min() >= 0.05 - 1e-12
 
@@ -74,7 +80,9 @@ def test_distinct_values_stay_distinct_in_their_type(dtype: Dtype) -> None:
 
 
 def test_rows_of_several_domains_come_by_turns() -> None:
-    rows = draw(domains.by_turns(4, domains.between(1, 2), domains.between(-2, -1)), Dtype.float32, 20).reshape(5, 4)
+    rows = draw(domains.alternating_rows(4, domains.uniform(1, 2), domains.uniform(-2, -1)), Dtype.float32, 20).reshape(
+        5, 4
+    )
     assert (rows[::2] >= 1).all() and (rows[1::2] <= -1).all()
     assert len(np.unique(rows)) == rows.size
 

@@ -10,22 +10,22 @@ from diopi_test.cases.elementwise import (
     BROADCAST,
     ROW,
     UNIFORM,
+    argument_variants,
+    distribute_patterns,
     elementwise_cases,
-    into,
-    mixed,
-    numbers,
-    on,
+    mixed_types,
     pattern,
-    specials,
-    spread,
-    variants,
+    special_value_pairs,
+    vary_argument,
+    with_domains,
+    with_result_dtype,
 )
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.cases.template import CaseTemplate, tensor
 
 DRAWN = {"input": normal(), "other": normal()}
-HALVES = variants(DRAWN, numbers("by", "other", (0.5, 2.5)))
+HALVES = argument_variants(DRAWN, vary_argument("by", "other", (0.5, 2.5)))
 
 
 def cases(function: str, *templates: CaseTemplate) -> list[Case]:
@@ -35,7 +35,7 @@ def cases(function: str, *templates: CaseTemplate) -> list[Case]:
 def test_the_last_operand_repeats() -> None:
     shapes = pattern("three", (4, 3), (3,), layouts=[transposed, strided])
     (case,) = cases(
-        "diopiAddcmul", on(shapes, dict.fromkeys(("input", "tensor1", "tensor2"), normal()), "", {"value": 1})
+        "diopiAddcmul", with_domains(shapes, dict.fromkeys(("input", "tensor1", "tensor2"), normal()), "", {"value": 1})
     )
     specs = [case.arguments[name] for name in ("input", "tensor1", "tensor2")]
     assert [(spec.shape, spec.layout) for spec in specs] == [((4, 3), transposed), ((3,), strided), ((3,), strided)]
@@ -54,7 +54,8 @@ def test_a_form_with_tensors_gets_one_case_for_all_numbers() -> None:
 
 def test_numbers_of_other_kinds_are_other_numbers() -> None:
     kinds = [
-        on(ROW, DRAWN, label, {"other": number}) for label, number in {"int": 1, "float": 1.0, "bool": True}.items()
+        with_domains(ROW, DRAWN, label, {"other": number})
+        for label, number in {"int": 1, "float": 1.0, "bool": True}.items()
     ]
     assert len(cases("diopiMulScalar", *kinds)) == 3
 
@@ -62,14 +63,15 @@ def test_numbers_of_other_kinds_are_other_numbers() -> None:
 @pytest.mark.parametrize(("function", "count"), [("diopiMul", 2), ("diopiMulInp", 1)])
 def test_an_in_place_form_keeps_its_shape(function: str, count: int) -> None:
     templates = [
-        on(pattern(label, *shapes), DRAWN) for label, shapes in (("down", [(3, 4), (4,)]), ("up", [(4,), (3, 4)]))
+        with_domains(pattern(label, *shapes), DRAWN)
+        for label, shapes in (("down", [(3, 4), (4,)]), ("up", [(4,), (3, 4)]))
     ]
     assert len(cases(function, *templates)) == count
 
 
 def test_every_type_has_the_basic_pattern_and_another() -> None:
     prototype = lookup("diopiMul")
-    made = cases("diopiMul", *spread(prototype, DRAWN))
+    made = cases("diopiMul", *distribute_patterns(prototype, DRAWN))
     counts = {dtype: sum(case.dtype is dtype for case in made) for dtype in prototype.dtypes}
     assert counts.pop(Dtype.float32) == len(UNIFORM) + len(BROADCAST)
     assert set(counts.values()) == {2}
@@ -78,7 +80,7 @@ def test_every_type_has_the_basic_pattern_and_another() -> None:
 
 @pytest.mark.parametrize("function", ["diopiMul", "diopiMulInp"])
 def test_special_values_meet_each_other(function: str) -> None:
-    (case,) = cases(function, *specials(lookup(function), dtypes=[Dtype.int8]))
+    (case,) = cases(function, *special_value_pairs(lookup(function), dtypes=[Dtype.int8]))
     one, other = (
         spec.domain(np.random.default_rng(0), int(np.prod(spec.shape)), Dtype.int8).reshape(spec.shape)
         for spec in case.arguments.values()
@@ -89,13 +91,13 @@ def test_special_values_meet_each_other(function: str) -> None:
 
 def test_types_that_meet_are_those_of_the_tensors() -> None:
     pairs = [(Dtype.uint8, Dtype.int8), (Dtype.bool, Dtype.int32)]
-    made = cases("diopiMul", *mixed(lookup("diopiMul"), DRAWN, pairs=pairs, of_bool=False))
+    made = cases("diopiMul", *mixed_types(lookup("diopiMul"), DRAWN, pairs=pairs, of_bool=False))
     assert [[spec.dtype for spec in case.arguments.values()] for case in made] == [[Dtype.uint8, Dtype.int8]]
     assert made[0].exact
 
 
 def test_a_result_of_another_type_has_a_tensor_of_its_own() -> None:
-    template = into(Dtype.float64, on(ROW, DRAWN))
+    template = with_result_dtype(Dtype.float64, with_domains(ROW, DRAWN))
     (case,) = cases("diopiMul", template)
     assert case.label == "float32-row-into-float64"
     assert case.results["out"] and case.results["out"].dtype is Dtype.float64

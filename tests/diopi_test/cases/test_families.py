@@ -9,9 +9,9 @@ from diopi_proto.families import families
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.baseline.dependencies import dependencies
-from diopi_test.cases.axes import Axes, along, narrowed
+from diopi_test.cases.axes import Axes, axes_template, restrict_dtypes
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import ResultOverride, TensorSpec, cases_of
+from diopi_test.cases.model import ResultOverride, TensorSpec, registered_cases
 from diopi_test.cases.norm.affine import layer, layers
 from diopi_test.cases.selection import select_cases
 from diopi_test.cases.template import ByDtype, CaseTemplate, expand, register, tensor
@@ -49,7 +49,7 @@ def test_registered_templates_are_the_cases(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("diopi_test.cases.model._makers", {})
     template = CaseTemplate("rows", arguments={"dim": (0,)}, dtypes=(Dtype.float16, Dtype.int8))
     register("diopiSum", templates=[template], derive=lambda t, dtype: {"input": tensor(2)}, weak={"rows": "why"})
-    cases = cases_of(lookup("diopiSum"))
+    cases = registered_cases(lookup("diopiSum"))
     assert [(case.label, case.weak) for case in cases] == [("float16-rows", "why"), ("int8-rows", "why")]
     assert list(cases[0].arguments) == ["input", "dim"]
 
@@ -58,7 +58,7 @@ def test_all_tensors_of_a_layer_have_its_layout_and_of_its_results_the_first(mon
     monkeypatch.setattr("diopi_test.cases.model._makers", {})
     given = layer("a", (2, 3), layout=strided, without=["bias"], eps=0.5)
     layers("diopiGroupNorm", templates=[given], derive=lambda t, dtype: {"input": tensor(*t.sizes.shape), "eps": 0.0})
-    (case,) = cases_of(lookup("diopiGroupNorm"))
+    (case,) = registered_cases(lookup("diopiGroupNorm"))
     assert isinstance(case.arguments["input"], TensorSpec)
     assert case.arguments["input"].layout is strided
     assert case.arguments["eps"] == 0.5
@@ -82,5 +82,5 @@ def test_the_shape_of_a_reduction(sizes: Axes, reduced: tuple[int, ...]) -> None
 
 def test_a_common_pattern_is_for_every_type() -> None:
     types = (Dtype.float16, Dtype.float32)
-    assert narrowed(along("a", (2,), (0,), common=True), types).dtypes == types
-    assert list(narrowed(along("a", (2,), (0,)), types).dtypes) == [Dtype.float32]
+    assert restrict_dtypes(axes_template("a", (2,), (0,), all_dtypes=True), types).dtypes == types
+    assert list(restrict_dtypes(axes_template("a", (2,), (0,)), types).dtypes) == [Dtype.float32]

@@ -8,10 +8,10 @@ import pytest
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
 from diopi_test.baseline.evaluate import draw_arguments
-from diopi_test.cases.large import why_small
-from diopi_test.cases.large.makers import ONE_OPERAND, SEVERAL_OPERANDS, SMALL, At, like
+from diopi_test.cases.large import reason_without_large
+from diopi_test.cases.large.makers import ONE_OPERAND, SEVERAL_OPERANDS, SMALL, PlacedShape, grow
 from diopi_test.cases.layouts import strides
-from diopi_test.cases.model import Case, ResultOf, cases_of, is_huge, tensors_of
+from diopi_test.cases.model import Case, ResultOf, is_huge, registered_cases, tensor_specs
 from diopi_test.cases.selection import select_cases
 
 MANY, MOST = 2**16, 2**22
@@ -36,7 +36,7 @@ FEWER = {
 
 def elements(case: Case) -> int:
     """Of the largest tensor, as far as it is known without its results."""
-    specs = [spec.shape for value in case.arguments.values() for spec in tensors_of(value)]
+    specs = [spec.shape for value in case.arguments.values() for spec in tensor_specs(value)]
     results = [result.shape for result in case.results.values() if result is not None and result.shape is not None]
     return max((math.prod(shape) for shape in (*specs, *results)), default=0)
 
@@ -44,7 +44,7 @@ def elements(case: Case) -> int:
 def test_every_function_has_large_cases_or_says_why_not() -> None:
     without = [name for name in FUNCTIONS if not select_cases(name, "large")]
     assert without == list(SMALL)
-    assert all(why_small(name) for name in without)
+    assert all(reason_without_large(name) for name in without)
 
 
 @pytest.mark.parametrize("family", sorted({lookup(name).family for name in FUNCTIONS}))
@@ -66,7 +66,7 @@ def test_what_is_computed_from_other_arguments_has_the_size_of_the_case() -> Non
     """Small cases that are made larger take along how arguments are computed."""
     for prototype in (lookup(name) for name in FUNCTIONS):
         for case in select_cases(prototype.name, "large"):
-            how = [spec.compute for value in case.arguments.values() for spec in tensors_of(value)]
+            how = [spec.compute for value in case.arguments.values() for spec in tensor_specs(value)]
             is_quick = not any(isinstance(one, ResultOf) for one in how)
             if is_quick and any(how) and not is_huge(case):
                 assert draw_arguments(prototype, case).keys() <= case.arguments.keys()
@@ -99,16 +99,16 @@ def test_sizes_are_multiples_of_nothing() -> None:
 
 def test_operands_of_gradients_have_one_shape() -> None:
     for case in select_cases("diopiGeluBackward", "large"):
-        assert len({spec.shape for value in case.arguments.values() for spec in tensors_of(value)}) == 1
+        assert len({spec.shape for value in case.arguments.values() for spec in tensor_specs(value)}) == 1
 
 
 def test_a_case_grows_with_the_tensors_that_had_its_shape() -> None:
     prototype = lookup("diopiSoftmaxBackward")
-    own = cases_of(prototype)
-    grown = like("rows", "far", Dtype.float16, output=At((5, 70), strides(100, 1)), dim=0).of(prototype, own)
+    own = registered_cases(prototype)
+    grown = grow("rows", "far", Dtype.float16, output=PlacedShape((5, 70), strides(100, 1)), dim=0).of(prototype, own)
     assert grown.label == "float16-far"
-    assert {spec.shape for value in grown.arguments.values() for spec in tensors_of(value)} == {(5, 70)}
+    assert {spec.shape for value in grown.arguments.values() for spec in tensor_specs(value)} == {(5, 70)}
     assert grown.arguments["output"].layout == strides(100, 1)
     assert grown.arguments["dim"] == 0
     with pytest.raises(ValueError, match="diopiSoftmaxBackward has no case float32-nothing that far could be made of"):
-        like("nothing", "far", output=(5, 70)).of(prototype, own)
+        grow("nothing", "far", output=(5, 70)).of(prototype, own)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diopi_test.cases.layouts import LAYOUTS, Placement, another, apart, layout_named, strides
+from diopi_test.cases.layouts import LAYOUTS, Placement, different_layout, is_non_overlapping, layout_named, strides
 
 SHAPES = [(), (3,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (0, 3), (2, 1, 3)]
 
@@ -44,7 +44,7 @@ def test_a_strided_tensor_has_gaps_on_all_sides() -> None:
 @pytest.mark.parametrize("name", ["contiguous", "transposed", "strided"])
 def test_another_layout_is_another(name: str, shape: tuple[int, ...]) -> None:
     if LAYOUTS[name](shape) != LAYOUTS["contiguous"](shape) or name == "contiguous":
-        assert LAYOUTS[another(name, shape)](shape) != LAYOUTS[name](shape)
+        assert LAYOUTS[different_layout(name, shape)](shape) != LAYOUTS[name](shape)
 
 
 def test_strides_are_a_layout_that_its_name_gives_back() -> None:
@@ -80,4 +80,4 @@ def test_strides_of_another_rank_are_an_error() -> None:
     ],
 )
 def test_elements_that_share_memory(steps: tuple[int, ...], shape: tuple[int, ...], is_apart: bool) -> None:
-    assert apart(strides(*steps)(shape), shape) == is_apart
+    assert is_non_overlapping(strides(*steps)(shape), shape) == is_apart

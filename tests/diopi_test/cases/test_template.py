@@ -6,7 +6,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.cases.template import CaseTemplate, Types, expand, tensor
+from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tensor
 
 
 @dataclass(frozen=True)
@@ -17,25 +17,25 @@ class Window:
 
 def test_a_template_is_varied_in_its_attributes_and_sizes() -> None:
     first = CaseTemplate("first", Window(), {"a": 1})
-    second = first.but("second", {"b": 2}, step=4, exact=True)
+    second = first.replace("second", {"b": 2}, step=4, exact=True)
     assert second == CaseTemplate("second", Window(3, 4), {"a": 1, "b": 2}, exact=True)
     assert first == CaseTemplate("first", Window(), {"a": 1})
 
 
 def test_what_neither_template_nor_sizes_have_is_an_error() -> None:
     with pytest.raises(TypeError):
-        CaseTemplate("label", Window()).but(stride=2)
+        CaseTemplate("label", Window()).replace(stride=2)
 
 
 @pytest.mark.parametrize(
     ("dtypes", "expected"),
     [
-        (Types.leading, ["float32"]),
+        (DtypeSelection.leading, ["float32"]),
         ((Dtype.bool, Dtype.int32), ["int32"]),
-        (Types.every, [dtype.name for dtype in lookup("diopiMm").dtypes]),
+        (DtypeSelection.all, [dtype.name for dtype in lookup("diopiMm").dtypes]),
     ],
 )
-def test_element_types(dtypes: Types, expected: list[str]) -> None:
+def test_element_types(dtypes: DtypeSelection, expected: list[str]) -> None:
     template = CaseTemplate("square", arguments={"input": tensor(2, 2), "mat2": tensor(2, 2)}, dtypes=dtypes)
     cases = list(expand(lookup("diopiMm"), [template]))
     assert [case.label for case in cases] == [f"{name}-square" for name in expected]

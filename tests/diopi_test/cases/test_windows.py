@@ -24,7 +24,7 @@ def test_convolutions_have_a_result_for_every_window(template: CaseTemplate) -> 
 def test_a_convolution_gives_the_sizes_that_a_transposed_one_began_with(template: CaseTemplate) -> None:
     sizes: Convolution = template.sizes
     fitting = zip(sizes.transposed(), sizes.output_padding, strict=True)
-    whole = template.but(input=tuple(size - more for size, more in fitting)).sizes
+    whole = template.replace(input=tuple(size - more for size, more in fitting)).sizes
     assert whole.convolved() == sizes.input
 
 

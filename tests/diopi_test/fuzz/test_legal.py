@@ -14,7 +14,7 @@ from diopi_test.baseline.evaluate import make_baseline_case
 from diopi_test.baseline.records import BaselineCase, Expected
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
-from diopi_test.cases.products import given
+from diopi_test.cases.products import fixed_values
 from diopi_test.fuzz.known import known
 from diopi_test.fuzz.legal import IllegalError, made, with_forward_shapes
 
@@ -26,7 +26,7 @@ def call(function: str, domains: Mapping[str, Domain], shape: tuple[int, ...] = 
 
 CROSSED = call(
     "diopiBoxIouQuadriMmcv",
-    dict.fromkeys(("bboxes1", "bboxes2"), given([0, 0, 1, 1, 1, 0, 0, 1])),
+    dict.fromkeys(("bboxes1", "bboxes2"), fixed_values([0, 0, 1, 1, 1, 0, 0, 1])),
     (1, 8),
     mode=0,
     aligned=False,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.data import TensorData, generator
+from diopi_test.cases.data import TensorData, random_generator
 from diopi_test.cases.formats import FORMATS, ulp
 from diopi_test.cases.model import TensorSpec
 from diopi_test.oracle import budget
@@ -25,7 +25,9 @@ def amplification(function: Any, values: Mapping[str, Any], dtype: Dtype = Dtype
 
     plain = {name: value.exact if isinstance(value, TensorData) else value for name, value in values.items()}
     result_dtype = dtype if dtype in FORMATS else Dtype.float32
-    return budget.amplification(evaluate, values, evaluate(plain), [result_dtype], dtype, lambda: generator("test"))[0]
+    return budget.amplification(
+        evaluate, values, evaluate(plain), [result_dtype], dtype, lambda: random_generator("test")
+    )[0]
 
 
 @pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.float32, Dtype.float64], ids=lambda dtype: dtype.name)
@@ -147,7 +149,7 @@ def test_so_is_what_parts_of_complex_numbers_and_entries_of_a_list_do_together()
         differences(**plain),
         [Dtype.float32] * 28,
         Dtype.float32,
-        lambda: generator("test"),
+        lambda: random_generator("test"),
     )
     assert np.min(found) == 2.0**-23
 

@@ -14,7 +14,7 @@ from diopi_test.baseline.evaluate import make_baseline_case
 from diopi_test.baseline.records import Expected
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
-from diopi_test.cases.products import given
+from diopi_test.cases.products import fixed_values
 from diopi_test.oracle.overflow import Ranged
 
 MAX, FAR = format_of(Dtype.float32).largest, format_of(Dtype.float64).largest
@@ -23,7 +23,9 @@ MAX, FAR = format_of(Dtype.float32).largest, format_of(Dtype.float64).largest
 def expected(function: str, dtype: Dtype = Dtype.float32, **arguments: Any) -> Expected:
     """The first result of a call whose lists are vectors, and nested lists matrices, of `dtype`."""
     made = {
-        name: TensorSpec(np.shape(value), dtype, given(list(np.ravel(value)))) if isinstance(value, list) else value
+        name: TensorSpec(np.shape(value), dtype, fixed_values(list(np.ravel(value))))
+        if isinstance(value, list)
+        else value
         for name, value in arguments.items()
     }
     results = {"out": ResultOverride()} if function in ("diopiSum", "diopiMean", "diopiNorm", "diopiStd") else {}

@@ -14,7 +14,7 @@ from diopi_proto.types import Dtype, Reduction
 from diopi_test.baseline import store
 from diopi_test.baseline.evaluate import make_baseline_case
 from diopi_test.baseline.shuffle import shuffled
-from diopi_test.cases.domains import Domain, between, choice, normal
+from diopi_test.cases.domains import Domain, choice, normal, uniform
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.cases.selection import select_cases
 from diopi_test.quality import weak_cases as rules
@@ -46,7 +46,7 @@ def seen(rule: str, *cases: Examined) -> list[str]:
 
 
 def test_roots_of_negative_numbers_are_all_nan() -> None:
-    assert seen("all NaN", examined("diopiSqrt", input=tensor(between(-2, -1), 3))) == ["out"]
+    assert seen("all NaN", examined("diopiSqrt", input=tensor(uniform(-2, -1), 3))) == ["out"]
 
 
 def test_one_number_among_nan_is_enough() -> None:
@@ -97,11 +97,11 @@ def test_a_zero_beside_other_results_is_an_answer() -> None:
 
 
 def test_the_sine_of_numbers_known_to_more_than_a_period_tells_nothing() -> None:
-    assert seen("budget wider than the values", examined("diopiSin", input=tensor(between(1e8, 2e8), 20))) == ["out"]
+    assert seen("budget wider than the values", examined("diopiSin", input=tensor(uniform(1e8, 2e8), 20))) == ["out"]
 
 
 def test_sharp_and_exact_results_and_those_of_nothing_finite_are_not_blunt() -> None:
-    for function, domain in {"diopiSin": normal(), "diopiFloor": normal(1e9), "diopiSqrt": between(-2, -1)}.items():
+    for function, domain in {"diopiSin": normal(), "diopiFloor": normal(1e9), "diopiSqrt": uniform(-2, -1)}.items():
         assert not seen("budget wider than the values", examined(function, input=tensor(domain, 20)))
 
 
@@ -112,7 +112,7 @@ def test_the_larger_of_two_numbers_does_not_depend_on_the_other() -> None:
     def larger(left: Domain, right: Domain) -> Examined:
         return examined("diopiMaximum", input=tensor(left, 3, 4), other=tensor(right, 3, 4))
 
-    assert seen("does not depend on a tensor", larger(between(-2, 0), between(8, 9))) == ["input"]
+    assert seen("does not depend on a tensor", larger(uniform(-2, 0), uniform(8, 9))) == ["input"]
     assert not seen("does not depend on a tensor", larger(normal(), normal()))
 
 
@@ -153,7 +153,7 @@ def test_where_results_are_left_out_tensors_may_be_unread() -> None:
         weight=tensor(normal(), 4),
         bias=None,
         mean=tensor(normal(), 3),
-        rstd=tensor(between(1, 2), 3),
+        rstd=tensor(uniform(1, 2), 3),
         normalized_shape=(4,),
         results={"grad_input": None, "grad_weight": None},
     )
@@ -170,9 +170,9 @@ def leaky(slope: float, domain: Domain) -> Examined:
 def test_without_negative_numbers_their_slope_is_not_seen() -> None:
     frequent = [leaky(0.5, normal()), leaky(0.5, normal())]
     rule = "does not depend on an attribute"
-    assert seen(rule, *frequent, leaky(0.25, between(1, 2))) == ["negative_slope=0.25"]
+    assert seen(rule, *frequent, leaky(0.25, uniform(1, 2))) == ["negative_slope=0.25"]
     assert not seen(rule, *frequent, leaky(0.25, normal()))
-    assert not seen(rule, *frequent, leaky(0.25, between(1, 2)), leaky(0.25, normal())), "one case is enough"
+    assert not seen(rule, *frequent, leaky(0.25, uniform(1, 2)), leaky(0.25, normal())), "one case is enough"
     assert not seen(rule, *frequent)
 
 
@@ -250,7 +250,7 @@ def test_the_order_of_the_cases_makes_no_difference(seed: int) -> None:
             ("positive", choice([2.0]), 0.1),
             ("also-positive", choice([3.0]), 0.2),
             ("nan", choice([np.nan]), 0.3),
-            ("positive-too", between(1.0, 2.0), 0.4),
+            ("positive-too", uniform(1.0, 2.0), 0.4),
         )
     ]
     made = [make_baseline_case(lookup("diopiLeakyRelu"), case) for case in cases]

@@ -9,7 +9,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.baseline.evaluate import make_baseline_case
 from diopi_test.baseline.records import BaselineCase
-from diopi_test.cases.domains import between, choice, normal
+from diopi_test.cases.domains import choice, normal, uniform
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.cases.selection import select_cases
 from diopi_test.quality.audit import AuditError, audit_function, matrix
@@ -138,7 +138,7 @@ def test_faults_that_only_some_functions_have_are_caught(function: str, faults: 
 
 
 def test_a_sum_in_half_precision_is_the_sum_of_its_roundings() -> None:
-    spec = TensorSpec((2, 700), Dtype.bfloat16, between(0.5, 1))
+    spec = TensorSpec((2, 700), Dtype.bfloat16, uniform(0.5, 1))
     case = made("diopiSum", Case("bfloat16-long", Dtype.bfloat16, {"input": spec, "dim": (1,)}))
     answer = Answer.right(case)
     fault = next(fault for fault in precision_faults() if fault.name == "accumulated in half precision")

@@ -12,7 +12,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.baseline.evaluate import make_baseline_case
 from diopi_test.baseline.records import BaselineCase
-from diopi_test.cases.domains import between
+from diopi_test.cases.domains import uniform
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.reference import Reference, reference, reference_of, separate_registry
@@ -22,7 +22,7 @@ from diopi_test.quality.audit.matrix import Trial, try_fault
 
 
 def leaky(*, low: float, high: float) -> BaselineCase:
-    input = TensorSpec((3, 4), Dtype.float32, between(low, high))
+    input = TensorSpec((3, 4), Dtype.float32, uniform(low, high))
     case = Case("float32-made-up", Dtype.float32, {"input": input, "negative_slope": 0.25})
     return make_baseline_case(lookup("diopiLeakyRelu"), case)
 
@@ -128,7 +128,7 @@ def test_changed_modules_are_loaded_beside_those_that_are_imported(monkeypatch: 
 
 
 def loss(dtype: Dtype, centre: float) -> BaselineCase:
-    tensors = {name: TensorSpec((40,), dtype, between(centre - 1, centre + 1)) for name in ("input", "target")}
+    tensors = {name: TensorSpec((40,), dtype, uniform(centre - 1, centre + 1)) for name in ("input", "target")}
     case = Case(f"{dtype.name}-made-up", dtype, {**tensors, "reduction": 0}, {"out": ResultOverride()})
     return make_baseline_case(lookup("diopiMSELoss"), case)
 

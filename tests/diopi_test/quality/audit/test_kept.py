@@ -9,7 +9,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.baseline.evaluate import make_baseline_case
 from diopi_test.baseline.records import BaselineCase
-from diopi_test.cases.domains import choice, whole
+from diopi_test.cases.domains import choice, integer_values
 from diopi_test.cases.layouts import Layout, contiguous, transposed
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.cases.selection import select_cases
@@ -36,7 +36,9 @@ def softmax(label: str, dim: int, dtype: Dtype = Dtype.float32, shape: tuple[int
 
 def power(label: str, exponent: float) -> Case:
     return Case(
-        f"int32-{label}", Dtype.int32, {"input": TensorSpec((5,), Dtype.int32, whole(1, 9)), "exponent": exponent}
+        f"int32-{label}",
+        Dtype.int32,
+        {"input": TensorSpec((5,), Dtype.int32, integer_values(1, 9)), "exponent": exponent},
     )
 
 
@@ -52,7 +54,7 @@ def difference(label: str, *shapes: tuple[int, ...]) -> Case:
 
 
 def floor(label: str, layout: Layout) -> Case:
-    input = TensorSpec((3, 4), Dtype.float32, whole(-99, 99), layout)
+    input = TensorSpec((3, 4), Dtype.float32, integer_values(-99, 99), layout)
     return Case(f"float32-{label}", Dtype.float32, {"input": input})
 
 

@@ -11,7 +11,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.baseline.evaluate import make_baseline_case
 from diopi_test.baseline.records import BaselineCase, Expected
-from diopi_test.cases.domains import choice, normal, whole
+from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.quality.audit.fault import Answer, Effect
 from diopi_test.quality.audit.formula import formula_faults
@@ -82,7 +82,7 @@ def test_a_mistaken_number_shows_where_it_matters(function: str, fault: str, sho
 
 
 def subtraction(one: Dtype, other: Dtype) -> Case:
-    tensors = {"input": TensorSpec((8,), one, whole(-9, 9)), "other": TensorSpec((8,), other, normal())}
+    tensors = {"input": TensorSpec((8,), one, integer_values(-9, 9)), "other": TensorSpec((8,), other, normal())}
     return Case(f"{one.name}-with-{other.name}", one, {**tensors, "alpha": 1})
 
 
@@ -97,7 +97,7 @@ def test_operands_of_two_types_show_that_the_first_one_decides() -> None:
 def test_an_operand_without_axes_shows_that_its_type_does_not_count(shape: tuple[int, ...], effect: Effect) -> None:
     """3000.5 has no place in float16."""
     tensors = {
-        "input": TensorSpec((8,), Dtype.float16, whole(-9, 9)),
+        "input": TensorSpec((8,), Dtype.float16, integer_values(-9, 9)),
         "other": TensorSpec(shape, Dtype.float32, choice([3000.5])),
     }
     case = Case("float16-with-one", Dtype.float16, {**tensors, "alpha": 1})

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice
-from diopi_test.cases.elementwise import Arguments, Domains, on, tensor_arguments, two_types
+from diopi_test.cases.elementwise import Arguments, Domains, operands_of_two_types, tensor_arguments, with_domains
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.template import CaseTemplate
 
-MEETINGS = (
+PROMOTED_PAIRS = (
     (Dtype.int32, Dtype.float16),
     (Dtype.int16, Dtype.bfloat16),
     (Dtype.int32, Dtype.float32),
@@ -23,7 +23,7 @@ MEETINGS = (
 )
 """Integer types with the floating one that they are converted to."""
 
-BEYOND = 70000
+ABOVE_FLOAT16 = 70000
 """Infinite in float16."""
 
 
@@ -32,25 +32,25 @@ def first_gap(dtype: Dtype) -> int:
     return 1 << format_of(dtype).precision
 
 
-def unheld(dtype: Dtype, signs: Sequence[int] = (1, -1)) -> Domain:
+def unrepresentable_integers(dtype: Dtype, signs: Sequence[int] = (1, -1)) -> Domain:
     """Whole numbers that a floating type can't hold: those next to them that it can are two more and one less."""
     gap = first_gap(dtype)
-    numbers = [gap + 1, gap + 3, *([BEYOND] if dtype is Dtype.float16 else [])]
+    numbers = [gap + 1, gap + 3, *([ABOVE_FLOAT16] if dtype is Dtype.float16 else [])]
     return choice([sign * number for number in numbers for sign in signs])
 
 
-def held(dtype: Dtype) -> Domain:
-    """What numbers of `unheld` become, and others whose sums with them the type holds too."""
+def representable_neighbors(dtype: Dtype) -> Domain:
+    """What numbers of `unrepresentable_integers` become, and others whose sums with them the type holds too."""
     gap = first_gap(dtype)
     return choice([gap, gap + 4, -gap, -gap - 4])
 
 
-def divisor(dtype: Dtype) -> int:
+def prime_factor(dtype: Dtype) -> int:
     """A prime factor of `first_gap` + 4."""
     return 3 if format_of(dtype).precision % 2 else 5
 
 
-def meetings(
+def promotion_templates(
     prototype: Prototype,
     domains: Callable[[Dtype], Domains],
     arguments: Arguments | None = None,
@@ -65,6 +65,6 @@ def meetings(
         floats_first: which way; by default that of a result that the first tensor can hold.
     """
     turned = prototype.is_inplace if floats_first is None else floats_first
-    for whole, floating in MEETINGS if len(tensor_arguments(prototype)) > 1 else ():
+    for whole, floating in PROMOTED_PAIRS if len(tensor_arguments(prototype)) > 1 else ():
         one, other = (floating, whole) if turned else (whole, floating)
-        yield on(two_types("meets", one, other, 20), domains(floating), "", arguments, exact=True)
+        yield with_domains(operands_of_two_types("meets", one, other, 20), domains(floating), "", arguments, exact=True)
