@@ -31,7 +31,7 @@ ELEMENTS = 16
 JAX = "diopi_impl.jax_cpu:vendor"
 
 VALUES = np.arange(ELEMENTS, dtype=np.float32)
-ONE = Scalar.of(1)
+ONE = Scalar.from_number(1)
 
 C_VENDOR = """
 #include <diopi/diopi_register.h>

@@ -166,7 +166,7 @@ def _required(parameter: Parameter) -> Check:
 
 
 def _tensor_check(prototype: Prototype, parameter: Parameter, accepted: frozenset[Dtype] | None) -> Check:
-    required, on_host = _required(parameter), parameter.where is Device.host
+    required, on_host = _required(parameter), parameter.device is Device.host
 
     def check(value: Any) -> None:
         if value is None:
@@ -229,7 +229,7 @@ def _check_result(prototype: Prototype, parameter: Parameter, result: Any, argum
 
 def _wanted(prototype: Prototype, parameter: Parameter, arguments: Mapping[str, Any], entry: int | None) -> str:
     """What a result has to be, for an error message."""
-    if prototype.ordered:
-        return f"expected one of {', '.join(dtype.name for dtype in prototype.ordered)}"
+    if prototype.selectable_dtypes:
+        return f"expected one of {', '.join(dtype.name for dtype in prototype.selectable_dtypes)}"
     usual = prototype.infer(parameter.name, arguments, entry)
     return f"the result is {usual.name if usual is not None else 'another'}"

@@ -95,7 +95,7 @@ def _converted_first(prototype: Prototype, arguments: Sequence[Any], out: Sequen
     """
     given = {p.name: value for p, value in zip(prototype.arguments, arguments, strict=True)}
     dtypes = {name: from_numpy(value.dtype) for name, value in given.items() if isinstance(value, np.ndarray)}
-    names, dtype = prototype.converted_first(dtypes, given, first_dtype(out))
+    names, dtype = prototype.find_conversions(dtypes, given, first_dtype(out))
     return [
         value if name not in names else converted(np.asarray(value), to_numpy(dtype)) for name, value in given.items()
     ]
@@ -173,7 +173,7 @@ _READERS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 def _spec(parameter: Parameter, target: Any) -> OutSpec:
     if isinstance(target, Tensor):
         return _spec_of(target.shape, target.dtype, parameter.c_name)
-    if isinstance(target, list) and not parameter.is_made:
+    if isinstance(target, list) and not parameter.is_callee_allocated:
         return tuple(_spec_of(entry.shape, entry.dtype, parameter.c_name) for entry in target)
     return None
 

@@ -77,7 +77,7 @@ def _asks_for_size(box: Box | None) -> bool:
 
 
 def _ready(parameter: Parameter) -> Ready:
-    one = _made if parameter.is_made else _number if parameter.annotation in kinds.OUT_VALUES else _tensor
+    one = _made if parameter.is_callee_allocated else _number if parameter.annotation in kinds.OUT_VALUES else _tensor
     return _each(one) if parameter.is_tensor_array else one
 
 

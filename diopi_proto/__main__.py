@@ -1,4 +1,4 @@
-"""`python -m diopi_proto`: tells a vendor's build where headers and CMake files are, and regenerates the headers."""
+"""`python -m diopi_proto`: print where the headers and CMake files are, or regenerate the headers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from diopi_proto import headers
 
 
 def main() -> None:
-    """Do what the one option asked for says."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m diopi_proto", description=__doc__)
     choice = parser.add_mutually_exclusive_group(required=True)
-    choice.add_argument("--include-dir", action="store_true", help="print the folder that holds diopi/*.h")
+    choice.add_argument("--include-dir", action="store_true", help="print the folder that contains diopi/*.h")
     choice.add_argument("--cmake-dir", action="store_true", help="print the folder to pass as -Ddiopi_DIR")
-    choice.add_argument("--write", action="store_true", help="regenerate the headers in that include folder")
-    chosen = parser.parse_args()
-    if chosen.include_dir:
+    choice.add_argument("--write", action="store_true", help="regenerate the headers in that folder")
+    options = parser.parse_args()
+    if options.include_dir:
         print(headers.INCLUDE_DIR)
-    elif chosen.cmake_dir:
+    elif options.cmake_dir:
         print(files("diopi_proto") / "cmake")
     else:
         headers.write(headers.INCLUDE_DIR)

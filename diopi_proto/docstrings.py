@@ -1,4 +1,4 @@
-"""What is added to the docstring of a prototype: paragraphs that its facts give, and the summaries of derived forms."""
+"""Text that is added to the docstring of a prototype: paragraphs for its facts, and the summaries of derived forms."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from textwrap import wrap
 from typing import Protocol
 
 from diopi_proto.callers import NO_BREAK
-from diopi_proto.facts import MayBe
+from diopi_proto.facts import MayAlias
 from diopi_proto.parameters import Parameter
 
 LINE_LENGTH = 116
-"""Length of the lines that are added to a docstring."""
+"""Maximum length of the lines that are added to a docstring."""
 
 FORM_DOCS = {
     "inplace": "In-place form of `{base}`:\n`{first}` is overwritten with the result, converted to its dtype; it must "
@@ -20,7 +20,7 @@ FORM_DOCS = {
     "inplace_scalar": "In-place scalar form of `{base}`:\n`{first}` is overwritten with the result, converted to its "
     "dtype; {scalars} given as `diopiScalar_t`.",
 }
-"""The summary of a derived form, by form."""
+"""The summary of each derived form."""
 
 
 class Described(Protocol):
@@ -30,14 +30,14 @@ class Described(Protocol):
         """Return the sentence; `tensors` names the arguments of the function that are tensors."""
 
 
-def documented(doc: str, parameters: Sequence[Parameter], *described: Sequence[Described]) -> str:
-    """Return the docstring followed by paragraphs: one for each sequence of facts, and what a result may overwrite."""
+def extend_docstring(doc: str, parameters: Sequence[Parameter], *described: Sequence[Described]) -> str:
+    """Return `doc` with a paragraph for each sequence of facts and for each result that may alias an argument."""
     tensors = [parameter.name for parameter in parameters if parameter.is_tensor]
     for facts in described:
         sentences = " ".join(filter(None, (fact.sentence(tensors) for fact in facts)))
         lines = wrap(sentences, LINE_LENGTH, break_long_words=False, break_on_hyphens=False)
         doc = "\n".join([doc, "", *lines]) if lines else doc
     for parameter in parameters:
-        if fact := parameter.fact(MayBe):
+        if fact := parameter.fact(MayAlias):
             doc += f"\n\n`{parameter.name}` may be the tensor of `{fact.argument}`."
     return doc.replace(NO_BREAK, " ")

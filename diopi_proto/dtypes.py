@@ -1,4 +1,4 @@
-"""Sets of element types that prototypes accept, and the rules that give a result its element type."""
+"""Sets of element types that prototypes accept, and the rules that determine the element type of a result."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ index64: DtypeSet = (Dtype.int64,)
 complexes: DtypeSet = (Dtype.complex64, Dtype.complex128)
 numeric: DtypeSet = (*floating, *integer)
 real: DtypeSet = (*floating, *integral)
-every: DtypeSet = (*real, *complexes)
+all_dtypes: DtypeSet = (*real, *complexes)
 single: DtypeSet = (Dtype.float32,)
 narrow: DtypeSet = (*half, Dtype.float32)
 wide: DtypeSet = (Dtype.float32, Dtype.float64)
 
 COMPONENT = {Dtype.complex32: Dtype.float16, Dtype.complex64: Dtype.float32, Dtype.complex128: Dtype.float64}
-"""The dtype of a complex number's real and imaginary part."""
+"""The dtype of the real and imaginary part, by complex dtype."""
 
-COMPLEX = {part: whole for whole, part in COMPONENT.items()}
-"""The dtype of a complex number with parts of a dtype."""
+COMPLEX = {component: dtype for dtype, component in COMPONENT.items()}
+"""The complex dtype, by the dtype of its real and imaginary part."""
 
 ELEMENT_SIZE = {
     Dtype.int8: 1,
@@ -50,38 +50,48 @@ ELEMENT_SIZE = {
     Dtype.complex64: 8,
     Dtype.complex128: 16,
 }
-"""Bytes an element takes."""
+"""Size of an element in bytes."""
 
 
 def is_floating(dtype: Dtype) -> bool:
-    """Whether `dtype` is a real floating type."""
+    """Return whether `dtype` is a real floating-point type."""
     return dtype in floating
 
 
 def is_complex(dtype: Dtype) -> bool:
-    """Whether `dtype` is a complex type."""
+    """Return whether `dtype` is a complex type."""
     return dtype in COMPONENT
 
 
 def category(dtype: Dtype) -> int:
-    """Place of `dtype` among bool 0 < integer 1 < floating 2 < complex 3."""
+    """Return the category of `dtype` as in type promotion: 0 bool, 1 integer, 2 floating-point, 3 complex."""
     if dtype is Dtype.bool:
         return 0
     return 3 if is_complex(dtype) else 2 if is_floating(dtype) else 1
 
 
-def promote(first: Dtype, *others: Dtype) -> Dtype:
-    """The common type of tensor operands (PyTorch, "Type promotion documentation"; 0-d operands count as any other)."""
+def promote(first: Dtype, *remaining: Dtype) -> Dtype:
+    """Return the common type of tensor operands.
+
+    The rules are those of PyTorch ("Type promotion documentation"), but 0-d tensors are treated like all others.
+
+    Args:
+        first: the element type of the first operand.
+        remaining: the element types of the remaining operands.
+
+    Returns:
+        The element type to which all operands are converted.
+    """
     result = first
-    for other in others:
-        result = _promote_two(result, other)
+    for dtype in remaining:
+        result = _promote_two(result, dtype)
     return result
 
 
-def _promote_two(one: Dtype, two: Dtype) -> Dtype:
-    if one is two:
-        return one
-    low, high = sorted((one, two), key=lambda dtype: (category(dtype), ELEMENT_SIZE[dtype]))
+def _promote_two(first: Dtype, second: Dtype) -> Dtype:
+    if first is second:
+        return first
+    low, high = sorted((first, second), key=lambda dtype: (category(dtype), ELEMENT_SIZE[dtype]))
     if category(low) == 2 and category(high) == 3:
         return COMPLEX[_promote_two(low, COMPONENT[high])]
     if category(low) != category(high):
@@ -93,8 +103,8 @@ def _promote_two(one: Dtype, two: Dtype) -> Dtype:
     return high
 
 
-def lift(dtype: Dtype, scalars: Sequence[Number]) -> Dtype:
-    """The type of a tensor of `dtype` together with numbers: one of a higher category gives that category's default."""
+def promote_with_numbers(dtype: Dtype, scalars: Sequence[Number]) -> Dtype:
+    """Return the common type of a tensor and numbers; a number of a higher category gives the default type of it."""
     for scalar in scalars:
         if isinstance(scalar, float) and category(dtype) < 2:
             dtype = Dtype.float32
@@ -103,48 +113,48 @@ def lift(dtype: Dtype, scalars: Sequence[Number]) -> Dtype:
     return dtype
 
 
-def common(dtypes: Sequence[Dtype], scalars: Sequence[Number] = ()) -> Dtype:
-    """The type to which tensors of `dtypes` that meet, together with numbers, are converted."""
-    return promote(*(lift(dtype, scalars) for dtype in dtypes))
+def common_dtype(dtypes: Sequence[Dtype], scalars: Sequence[Number] = ()) -> Dtype:
+    """Return the type to which tensors of the types `dtypes`, together with numbers, are converted."""
+    return promote(*(promote_with_numbers(dtype, scalars) for dtype in dtypes))
 
 
 ResultRule = Callable[[Sequence[Dtype]], Dtype]
-"""From the element types of the tensor inputs, in order, to that of a result."""
+"""A function from the element types of the tensor inputs, in order, to the element type of a result."""
 
 
 def same(inputs: Sequence[Dtype]) -> Dtype:
-    """The type of the first input."""
+    """Return the type of the first input."""
     return inputs[0]
 
 
 def promoted(inputs: Sequence[Dtype]) -> Dtype:
-    """The common type of all inputs."""
+    """Return the common type of all inputs."""
     return promote(*inputs)
 
 
-def floated(inputs: Sequence[Dtype]) -> Dtype:
-    """The common type of all inputs, float32 where that is an integer type or bool."""
-    common = promote(*inputs)
-    return common if category(common) >= 2 else Dtype.float32
+def promoted_to_floating(inputs: Sequence[Dtype]) -> Dtype:
+    """Return the common type of all inputs, or float32 if that is an integer type or bool."""
+    dtype = promote(*inputs)
+    return dtype if category(dtype) >= 2 else Dtype.float32
 
 
 def summed(inputs: Sequence[Dtype]) -> Dtype:
-    """The type of the first input, int64 where that is an integer type or bool."""
+    """Return the type of the first input, or int64 if that is an integer type or bool."""
     return inputs[0] if category(inputs[0]) >= 2 else Dtype.int64
 
 
 def component(inputs: Sequence[Dtype]) -> Dtype:
-    """The type of the first input, or of its parts where that is complex."""
+    """Return the type of the first input, or the type of its components if it is complex."""
     return COMPONENT.get(inputs[0], inputs[0])
 
 
 def statistic(inputs: Sequence[Dtype]) -> Dtype:
-    """The type of the first input, float32 where that is a half-precision type."""
+    """Return the type of the first input, or float32 if that is a half-precision type."""
     return Dtype.float32 if inputs[0] in half else inputs[0]
 
 
-def like(position: int) -> ResultRule:
-    """The rule that the result is of the type of the tensor input at `position`: 0 the first, −1 the last."""
+def same_as_input(position: int) -> ResultRule:
+    """Return the rule that a result has the type of the tensor input at `position`: 0 is the first, −1 the last."""
 
     def rule(inputs: Sequence[Dtype]) -> Dtype:
         return inputs[position]
@@ -153,13 +163,13 @@ def like(position: int) -> ResultRule:
     return rule
 
 
-def chosen(inputs: Sequence[Dtype]) -> Dtype:
-    """Whatever type the caller made the result with; float32, PyTorch's default, where nothing else is said."""
+def caller_chosen(inputs: Sequence[Dtype]) -> Dtype:
+    """Return float32, the default of PyTorch; the caller may choose any other type for the result."""
     return Dtype.float32
 
 
-def always(dtype: Dtype) -> ResultRule:
-    """The rule that the result is of `dtype` whatever the inputs are."""
+def constant(dtype: Dtype) -> ResultRule:
+    """Return the rule that a result always has the type `dtype`."""
 
     def rule(inputs: Sequence[Dtype]) -> Dtype:
         return dtype
@@ -168,8 +178,8 @@ def always(dtype: Dtype) -> ResultRule:
     return rule
 
 
-truth = always(Dtype.bool)
-position = always(Dtype.int64)
-position32 = always(Dtype.int32)
-whole = (truth, position, position32)
-"""The rules of results without fractions, in a tensor of whatever type the caller made."""
+truth = constant(Dtype.bool)
+position = constant(Dtype.int64)
+position32 = constant(Dtype.int32)
+discrete_rules = (truth, position, position32)
+"""The rules of results that are truth values or positions, and therefore exact in a tensor of any type."""

@@ -1,6 +1,7 @@
-"""Facts of a parameter beyond its C type, which kinds of parameter carry (`diopi_proto.parameters`).
+"""Facts about the values of a parameter that its C type does not express.
 
-From them follow the calls that are errors (`diopi_test.execution.refusals`), and how arguments are read.
+The kinds of parameters in `diopi_proto.parameters` carry facts. The suite derives from them which calls are errors and
+how arguments are read.
 """
 
 from __future__ import annotations
@@ -10,34 +11,34 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Fact:
-    """What holds of a parameter in every valid call."""
+    """A property that a parameter has in every valid call."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The other parameters it speaks of."""
+        """The names of the other parameters that the fact refers to."""
         return tuple(value for value in vars(self).values() if isinstance(value, str))
 
 
 @dataclass(frozen=True)
 class NamesAxis(Fact):
-    """Each number is an axis of the call's tensors: −rank ≤ axis < rank, or it is an error."""
+    """Each number is an axis of the call's tensors; −rank ≤ axis < rank, otherwise the call is an error."""
 
 
 @dataclass(frozen=True)
 class NamesIndex(Fact):
-    """The number is a position along an axis: −size ≤ index < size, or it is an error."""
+    """The number is a position along an axis; −size ≤ index < size, otherwise the call is an error."""
 
 
 @dataclass(frozen=True)
 class AtLeast(Fact):
-    """No number is less than `least`, which is 0 or 1; of a count, that there is one entry or more."""
+    """No number is less than `least`, which is 0 or 1; a count with `least` 1 means that arrays are not empty."""
 
     least: int
 
 
 @dataclass(frozen=True)
 class AtMostOne(Fact):
-    """The number is not above 1."""
+    """The number is at most 1."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Below(Fact):
 
 @dataclass(frozen=True)
 class WithinAxis(Fact):
-    """The number is at most the size of the axis that an argument names; a tensor without axes counts as one of 1."""
+    """The number is at most the size of the axis that an argument names; a 0-d tensor counts as an axis of size 1."""
 
     tensor: str
     axis: str
@@ -58,7 +59,7 @@ class WithinAxis(Fact):
 
 @dataclass(frozen=True)
 class SizeOf(Fact):
-    """The number is the size of an axis of another argument or result, or it is an error."""
+    """The number is the size of an axis of another argument or result; otherwise the call is an error."""
 
     tensor: str
     axis: int
@@ -66,7 +67,7 @@ class SizeOf(Fact):
 
 @dataclass(frozen=True)
 class LengthsWithin(Fact):
-    """The elements are lengths from 0 to the size of an axis of another argument, or it is an error."""
+    """Each element is a length from 0 to the size of an axis of another argument; otherwise the call is an error."""
 
     tensor: str
     axis: int
@@ -74,14 +75,14 @@ class LengthsWithin(Fact):
 
 @dataclass(frozen=True)
 class OneOf(Fact):
-    """The text, or the number, is one of these."""
+    """The text or number is one of `choices`."""
 
     choices: tuple[str, ...] | tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Stored(Fact):
-    """The number is written into a tensor of the first one's element type, which must be able to hold it."""
+    """The number is written into a tensor with the element type of the first tensor and must be representable in it."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +92,12 @@ class Converted(Fact):
 
 @dataclass(frozen=True)
 class Exponent(Fact):
-    """Given as a number, an integer tensor is raised to it: then it is not negative."""
+    """The number is an exponent; it must not be negative if the base is an integer tensor."""
 
 
 @dataclass(frozen=True)
 class StepBetween(Fact):
-    """The number leads from one argument to another: it is not 0, nor of the wrong sign."""
+    """The number is the step from `start` to `end`: it is not 0 and has the sign of `end - start`."""
 
     start: str
     end: str
@@ -104,7 +105,7 @@ class StepBetween(Fact):
 
 @dataclass(frozen=True)
 class Margins(Fact):
-    """Margins before and after each axis, from the last one, within what the mode of the padding allows."""
+    """Margins before and after each axis, last axis first, within the limits of the padding mode."""
 
     tensor: str
     mode: str
@@ -112,34 +113,34 @@ class Margins(Fact):
 
 @dataclass(frozen=True)
 class NormOrder(Fact):
-    """The order of a norm: for a negative one and ∞, no elements have none."""
+    """The order of a norm; a negative or infinite order of a norm over no elements is an error."""
 
 
 @dataclass(frozen=True)
 class HoldsTruth(Fact):
-    """Truth values: of uint8, anything but 0 is true."""
+    """The elements are truth values; in uint8, any value except 0 is true."""
 
 
 @dataclass(frozen=True)
 class NeededWhere(Fact):
-    """May be NULL only where another argument, a truth value or a number, is false or 0."""
+    """The argument may be NULL only if `argument`, a truth value or a number, is false or 0."""
 
     argument: str
 
 
 @dataclass(frozen=True)
 class CountsEntries(Fact):
-    """The number of entries of an array that has no count of its own."""
+    """The number of entries of an array that has no separate count parameter."""
 
     array: str
 
 
 @dataclass(frozen=True)
 class SizesFollow(Fact):
-    """The sizes of a tensor follow from those of the tensors and attributes before it.
+    """The sizes of a tensor are determined by the preceding tensors and attributes.
 
     Attributes:
-        broadcast: whether an axis of size 1 repeats.
+        broadcast: whether an axis of size 1 is broadcast.
     """
 
     broadcast: bool = False
@@ -147,9 +148,10 @@ class SizesFollow(Fact):
 
 @dataclass(frozen=True)
 class HasShape(Fact):
-    """The sizes of a tensor, axis by axis: a number, or a name that stands for the same size throughout the call.
+    """The shape of a tensor: each size is a number or a name that stands for the same size throughout the call.
 
-    Where an attribute has the name it is that size: it repeats what the shape says, and no result depends on it.
+    If an attribute has that name, its value must be the size. The attribute repeats the shape, so no result depends on
+    it.
     """
 
     sizes: tuple[int | str, ...]
@@ -157,28 +159,28 @@ class HasShape(Fact):
 
 @dataclass(frozen=True)
 class HoldsZeros(Fact):
-    """The caller fills with zeros what is updated in place: adding to it and overwriting it are one."""
+    """The caller fills the tensor with zeros, so adding to it and overwriting it are equivalent."""
 
 
 @dataclass(frozen=True)
 class OnHost(Fact):
-    """The tensor lies in host memory: when the call returns it has been read, or written, whatever its stream does."""
+    """The tensor is in host memory; the call has finished reading or writing it when it returns."""
 
 
 @dataclass(frozen=True)
 class ShapeChosen(Fact):
-    """The caller chooses the shape of the result: it is what the function is told."""
+    """The caller chooses the shape of the result; the function takes its sizes from the result tensor."""
 
 
 @dataclass(frozen=True)
 class ShapeOf(Fact):
-    """The result has the shape of an argument, whatever the attributes are."""
+    """The result always has the shape of the argument `tensor`."""
 
     tensor: str
 
 
 @dataclass(frozen=True)
-class MayBe(Fact):
-    """The result may be the very tensor of an argument of its shape, element type and layout, which it overwrites."""
+class MayAlias(Fact):
+    """The result may share the tensor of `argument` if shape, element type and layout agree; it then overwrites it."""
 
     argument: str

@@ -1,4 +1,7 @@
-"""Families: the modules of `diopi_proto.functions`; other packages have modules, or packages, of the same names."""
+"""Families: the groups of functions, one per module of `diopi_proto.functions`.
+
+Other packages, such as the cases and the reference, have modules or packages with the same names.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ import diopi_proto.functions
 
 @cache
 def families() -> tuple[str, ...]:
-    """The names of all families, alphabetically."""
+    """Return the names of all families in alphabetical order."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(diopi_proto.functions.__path__)))
 
 
 @cache
 def load_families(package: str) -> None:
-    """Import every module of `package` that has the name of a family; each registers what it has."""
+    """Import every module of `package` that has the name of a family, so that the module registers its contents."""
     known = set(families())
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
         if module.name in known:

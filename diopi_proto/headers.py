@@ -1,4 +1,4 @@
-"""Renders the C headers from the registry, and the same declarations as cffi reads them."""
+"""Generate the C headers from the registry of prototypes, and the same declarations for cffi."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from diopi_proto.registration import GENERATOR_STATE, LIFETIME, SERVICES, Servic
 from diopi_proto.types import C_ENUMERATORS, VERSION
 
 INCLUDE_DIR = Path(str(files("diopi_proto"))) / "include"
-"""The folder a compiler searches: headers are included as `<diopi/functions.h>`."""
+"""The include folder for compilers: headers are included as `<diopi/functions.h>`."""
 
 SERVICE_TABLE = "diopirt/services.h"
-"""Where in that folder the table of services lies, which is for runtimes and no part of the interface."""
+"""Path in that folder of the table of services, which runtimes include; it does not belong to the interface."""
 
 _LINE_LENGTH = 120
 
@@ -86,42 +86,42 @@ typedef int8_t diopiDeviceIndex_t;
 
 
 def declaration(prototype: Prototype) -> str:
-    """The C declaration of `prototype`, without attributes and semicolon."""
+    """Return the C declaration of `prototype` without attributes and semicolon."""
     parameters = ", ".join(f"{parameter.c_type} {parameter.c_name}" for parameter in prototype.parameters)
     return f"{prototype.returns} {prototype.name}({parameters or 'void'})"
 
 
 def pointer_type(prototype: Prototype) -> str:
-    """The C type of a pointer to `prototype`."""
+    """Return the C type of a pointer to the function of `prototype`."""
     return f"{prototype.returns}(*)({', '.join(parameter.c_type for parameter in prototype.parameters) or 'void'})"
 
 
 def types() -> str:
-    """The C types of the interface: enums, `diopiSize_t`, `diopiScalar_t` and the handles."""
+    """Return the C types of the interface: enums, `diopiSize_t`, `diopiScalar_t` and the handles."""
     enums = "\n".join(_enum(f"diopi{kind.__name__}_t", members) for kind, members in C_ENUMERATORS.items())
     return "\n".join((enums, _SIZE, _SCALAR, _HANDLES))
 
 
 def pointer_types() -> str:
-    """The function pointer types of the services a vendor registers."""
+    """Return the function pointer types of the services that a vendor registers."""
     return "".join(f"typedef {s.returns} (*{s.pointer})({s.parameters});\n" for s in SERVICES)
 
 
 def runtime_cdef() -> str:
-    """What cffi needs to call the runtime: types, function pointers, the functions of `diopirt.h`, registration."""
-    registration = "".join(f"{_registration(service)};\n" for service in SERVICES)
+    """Return the cffi declarations of the runtime: types, pointers, functions of `diopirt.h` and registration."""
+    registration = "".join(f"{_registration_declaration(service)};\n" for service in SERVICES)
     return types() + pointer_types() + _declarations(runtime_prototypes()) + registration
 
 
 def lifetime_cdef() -> str:
-    """What cffi needs to start and end a vendor library, beside `runtime_cdef`; its operators have `declaration`."""
-    exported = [_exported(s) for s in SERVICES if s.well_known]
-    others = [declared for _, declared, _ in (*LIFETIME, GENERATOR_STATE)]
-    return "".join(f"{declared};\n" for declared in (*exported, *others))
+    """Return the cffi declarations to start and end a vendor library; they use the types of `runtime_cdef`."""
+    exported = [_exported_declaration(s) for s in SERVICES if s.well_known]
+    lifetime = [declared for _, declared, _ in (*LIFETIME, GENERATOR_STATE)]
+    return "".join(f"{declared};\n" for declared in (*exported, *lifetime))
 
 
 def cdef() -> str:
-    """All declarations of the interface as cffi reads them."""
+    """Return all declarations of the interface for cffi."""
     return runtime_cdef() + _declarations(prototypes()) + lifetime_cdef()
 
 
@@ -130,7 +130,7 @@ def _declarations(declared: Mapping[str, Prototype]) -> str:
 
 
 def render(header: str) -> str:
-    """The text of the header called `header`, one of `names()`; KeyError if there is no such header."""
+    """Return the text of the header called `header`, one of `names()`; raise KeyError for any other name."""
     body = _bodies()[header]()
     guard = f"DIOPI_{header.removeprefix('diopi_').removesuffix('.h').upper()}_H_"
     return (
@@ -142,7 +142,7 @@ def render(header: str) -> str:
 
 
 def service_table() -> str:
-    """The text of the header that has the services as a macro, from which a runtime derives its own tables."""
+    """Return the text of the header that lists the services as a macro, from which a runtime derives its tables."""
     rows = (f'    X({s.name}, {s.stem}, "{s.title}", diopi{s.missing.name})' for s in SERVICES)
     macro = " \\\n".join(("#define DIOPIRT_SERVICES(X)", *rows))
     return (
@@ -156,12 +156,12 @@ def service_table() -> str:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all headers."""
+    """Return the names of all headers."""
     return tuple(_SUBJECTS)
 
 
 def write(folder: Path) -> None:
-    """Write every header below `folder`, which is made if it isn't there."""
+    """Write every header below `folder`, and create the folder if it does not exist."""
     texts = {f"diopi/{header}": render(header) for header in names()}
     for file, text in {**texts, SERVICE_TABLE: service_table()}.items():
         folder.joinpath(file).parent.mkdir(parents=True, exist_ok=True)
@@ -175,7 +175,7 @@ def _bodies() -> Mapping[str, Callable[[], str]]:
 
 def _operators(header: str) -> Callable[[], str]:
     return lambda: "\n".join(
-        _documented(prototype.doc, f"DIOPI_WEAK {declaration(prototype)}")
+        _with_comment(prototype.doc, f"DIOPI_WEAK {declaration(prototype)}")
         for name, prototype in prototypes().items()
         if name in header_order()[header]
     )
@@ -183,32 +183,32 @@ def _operators(header: str) -> Callable[[], str]:
 
 def _runtime() -> str:
     functions = (
-        _documented(prototype.doc, f"DIOPI_EXPORT {declaration(prototype)}")
+        _with_comment(prototype.doc, f"DIOPI_EXPORT {declaration(prototype)}")
         for prototype in runtime_prototypes().values()
     )
     return "\n".join((_VERSION_MACROS, _LINKAGE_MACROS, types(), *functions))
 
 
 def _register() -> str:
-    services = (_documented(s.meaning, f"DIOPI_EXPORT {_registration(s)}") for s in SERVICES)
+    services = (_with_comment(s.meaning, f"DIOPI_EXPORT {_registration_declaration(s)}") for s in SERVICES)
     return "\n".join((pointer_types(), *services, *_lifetime()))
 
 
 def _conform_test() -> str:
-    services = (_documented(s.meaning, f"DIOPI_EXPORT {_exported(s)}") for s in SERVICES if s.well_known)
+    services = (_with_comment(s.meaning, f"DIOPI_EXPORT {_exported_declaration(s)}") for s in SERVICES if s.well_known)
     _, state, meaning = GENERATOR_STATE
-    return "\n".join((*services, *_lifetime(), _documented(meaning, f"DIOPI_WEAK {state}")))
+    return "\n".join((*services, *_lifetime(), _with_comment(meaning, f"DIOPI_WEAK {state}")))
 
 
 def _lifetime() -> Iterable[str]:
-    return (_documented(meaning, f"DIOPI_EXPORT {declared}") for _, declared, meaning in LIFETIME)
+    return (_with_comment(meaning, f"DIOPI_EXPORT {declared}") for _, declared, meaning in LIFETIME)
 
 
-def _exported(service: Service) -> str:
+def _exported_declaration(service: Service) -> str:
     return f"{service.exported_returns} {service.well_known}({service.parameters})"
 
 
-def _registration(service: Service) -> str:
+def _registration_declaration(service: Service) -> str:
     return f"diopiError_t {service.register}({service.pointer} function)"
 
 
@@ -217,14 +217,14 @@ def _enum(name: str, members: Iterable[tuple[str, int]]) -> str:
     return f"typedef enum {{\n{listed}\n}} {name};\n"
 
 
-def _documented(doc: str, declared: str) -> str:
+def _with_comment(doc: str, declared: str) -> str:
     lines = doc.replace("*/", "* /").splitlines()
     comment = [f"/** {lines[0]} */"] if len(lines) == 1 else ["/**", *(f" * {line}".rstrip() for line in lines), " */"]
-    return "\n".join((*comment, wrapped(f"{declared};"), ""))
+    return "\n".join((*comment, wrap_declaration(f"{declared};"), ""))
 
 
-def wrapped(declared: str) -> str:
-    """The declaration in lines of at most `_LINE_LENGTH`, broken before parameters only."""
+def wrap_declaration(declared: str) -> str:
+    """Return the declaration in lines of at most `_LINE_LENGTH` characters, broken only before parameters."""
     opening, parameters = declared.split("(", 1)
     indent = " " * (len(opening) + 1)
     unbreakable = ", ".join(parameter.replace(" ", "\0") for parameter in parameters.split(", "))

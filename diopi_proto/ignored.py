@@ -1,4 +1,4 @@
-"""`Ignored`: arguments that take no part in a function's results, in all calls or for some attributes."""
+"""`Ignored`: arguments that do not affect the results of a function, in all calls or for some attribute values."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from diopi_proto.types import Scalar
 
 
 class Read(StrEnum):
-    """What of an argument is read although no result depends on its value."""
+    """The part of an ignored argument that a call still reads."""
 
     nothing = "nothing"
-    """It may be anything: NULL, of any element type, of any shape, out of range."""
+    """Nothing: the argument may be NULL, out of range, or have any element type and shape."""
     form = "form"
-    """Its shape and element type, or one of them; what it holds is not read."""
+    """The shape or the element type or both; the elements are not read."""
     value = "value"
-    """All of it, perhaps: it must be valid, but every valid value gives the same results, or equally right ones."""
+    """The value: it must be valid, but all valid values lead to the same results or to equally valid ones."""
 
 
 @dataclass(frozen=True)
 class Ignored:
-    """Arguments whose values no result depends on.
+    """Arguments whose values do not affect any result.
 
     Attributes:
         arguments: their names.
-        reason: why, as a clause for the docstring.
-        where: in which calls, by the name of another argument: the value it has there, or a tuple of them, or a
-            function that is true of it, whose name says what it is; for a tensor its element type. In all calls if
-            there is none.
-        read: what is read of them all the same.
+        reason: the reason, as a clause for the docstring.
+        conditions: the calls in which the arguments are ignored, by the name of another argument: its value, a tuple
+            of values, or a predicate whose name completes the sentence "`x` is …". For a tensor, the condition is
+            about its element type. Without conditions the arguments are ignored in all calls.
+        read: the part of the arguments that the call still reads.
     """
 
     arguments: tuple[str, ...]
     reason: str
-    where: Mapping[str, Any] = field(default_factory=dict)
+    conditions: Mapping[str, Any] = field(default_factory=dict)
     read: Read = Read.nothing
 
     def covers(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether it is so in a call with these arguments, in which a tensor is anything that has a `dtype`."""
-        return all(_holds(values, _deciding(arguments[name])) for name, values in self.where.items())
+        """Return whether a call with these arguments meets the conditions; a tensor is any object with a `dtype`."""
+        return all(_matches(values, _condition_value(arguments[name])) for name, values in self.conditions.items())
 
     def sentence(self, tensors: Sequence[str]) -> str:
-        """What a vendor should know of it, empty if that is nothing; `tensors` are the function's tensor arguments."""
+        """Return the sentence for the docstring, which may be empty; `tensors` names the tensor arguments."""
         if self.read is Read.value:
             return ""
-        calls = " and ".join(_condition(name, values) for name, values in self.where.items())
-        names = f"Where {calls}, {_listed(self.arguments)}" if calls else _listed(self.arguments)
+        calls = " and ".join(_condition(name, values) for name, values in self.conditions.items())
+        names = f"Where {calls}, {_join_names(self.arguments)}" if calls else _join_names(self.arguments)
         is_one = len(self.arguments) == 1
         if self.read is Read.form:
             return f"{names} {'gives its' if is_one else 'give their'} shape and dtype alone: {self.reason}."
@@ -57,36 +57,36 @@ class Ignored:
 
 
 def negative(value: Any) -> bool:
-    """Whether a number is below 0; NULL is not."""
+    """Return whether `value` is a number less than 0; NULL is not."""
     return value is not None and bool(value < 0)
 
 
-def _holds(values: Any, given: Any) -> bool:
-    """Whether an argument is as `where` has it."""
-    return bool(values(given)) if callable(values) else given in _choices(values)
+def _matches(values: Any, value: Any) -> bool:
+    """Return whether an argument has one of the values of a condition or satisfies its predicate."""
+    return bool(values(value)) if callable(values) else value in _choices(values)
 
 
 def _choices(values: Any) -> tuple[Any, ...]:
     return values if isinstance(values, tuple) else (values,)
 
 
-def _deciding(value: Any) -> Any:
-    """What of an argument a condition is about."""
+def _condition_value(value: Any) -> Any:
+    """Return the property of an argument that conditions compare: a number's value or a tensor's element type."""
     return value.value if isinstance(value, Scalar) else getattr(value, "dtype", value)
 
 
 def _condition(name: str, values: Any) -> str:
     if callable(values):
         return f"`{name}` is {values.__name__}"
-    return f"`{name}` is " + " or ".join(_shown(value) for value in _choices(values))
+    return f"`{name}` is " + " or ".join(_format_value(value) for value in _choices(values))
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, str):
         return f'"{value}"'
     return str(value).lower() if isinstance(value, bool) else str(getattr(value, "name", value))
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     quoted = [f"`{name}`" for name in names]
     return " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))

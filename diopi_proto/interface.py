@@ -1,6 +1,6 @@
-"""The interface as a whole: which header declares which function, and in which order.
+"""The whole interface: which header declares which functions, and in which order.
 
-The order is that of the C headers, read from `interface.txt`: a line `[header]`, then a name a line.
+The file `interface.txt` lists the functions in the order of the C headers: a line `[header]`, then one name per line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from diopi_proto.prototype import Prototype, registered
 
 @cache
 def header_order() -> Mapping[str, tuple[str, ...]]:
-    """Header name → the names it declares, in order."""
+    """Return the names that each header declares, in order, by header."""
     order: dict[str, list[str]] = {}
     for line in files("diopi_proto").joinpath("interface.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
@@ -28,7 +28,7 @@ def header_order() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def header_of(name: str) -> str:
-    """The header that declares `name`; KeyError if none does."""
+    """Return the header that declares the function `name`; raise KeyError if no header does."""
     for header, names in header_order().items():
         if name in names:
             return header
@@ -37,7 +37,7 @@ def header_of(name: str) -> str:
 
 @cache
 def prototypes() -> Mapping[str, Prototype]:
-    """Every operator's prototype by name, in header order."""
+    """Return the prototypes of all operators by name, in header order."""
     load_families("diopi_proto.functions")
     known = registered()
     return {
@@ -51,13 +51,13 @@ def prototypes() -> Mapping[str, Prototype]:
 
 @cache
 def runtime_prototypes() -> Mapping[str, Prototype]:
-    """The functions of `diopirt.h` by name, in header order."""
+    """Return the prototypes of the functions of `diopirt.h` by name, in header order."""
     importlib.import_module("diopi_proto.runtime")
     return {name: registered()[name] for name in header_order()["diopirt.h"]}
 
 
 def lookup(name: str) -> Prototype:
-    """The prototype called `name`; KeyError naming the closest known names if there is none."""
+    """Return the prototype called `name`; raise a KeyError that suggests the closest names if there is none."""
     try:
         return prototypes()[name]
     except KeyError:

@@ -1,9 +1,10 @@
-"""The kinds of parameter a prototype has: each annotation class stands for one C type and one role.
+"""The kinds of parameters of a prototype: each annotation class stands for one C type and one role.
 
-`X | None` in a prototype means that the caller may leave the parameter out: a NULL handle for a tensor, a NULL
-pointer for a number or list. `Annotated[X, fact]` says more of its values, in the terms of `diopi_proto.facts`; the
-usual of these have names of their own at the end of the module: `Axis`, `Extents`, `Mask`. `Literal["a", "b"]` is a
-`Text` that must be one of these.
+- `X | None` means that the caller may omit the argument: a NULL handle for a tensor, a NULL pointer for a number or a
+  list.
+- `Annotated[X, fact]` adds a fact about the values (`diopi_proto.facts`). Common combinations have names at the end of
+  this module, such as `Axis`, `Extents` and `Mask`.
+- `Literal["a", "b"]` is a `Text` that must be one of these strings.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from diopi_proto.types import Device, MemoryFormat, Reduction, RoundMode
 
 
 class Context:
-    """The context of the call: its stream, and the tensors the callee asks for. `diopiContextHandle_t`."""
+    """The context of the call: its stream, and the tensors that the callee requests. `diopiContextHandle_t`."""
 
 
 class In:
@@ -31,12 +32,12 @@ class In:
 class SparseIn:
     """A matrix in compressed sparse row form that is only read. `diopiConstTensorHandle_t`.
 
-    To implementations and references in Python it is an array of three: row pointers, columns and values.
+    Implementations and references in Python receive three arrays: row pointers, columns and values.
     """
 
 
 class Out:
-    """A tensor whose every element the call writes. `diopiTensorHandle_t`."""
+    """A tensor of which the call writes every element. `diopiTensorHandle_t`."""
 
 
 class InOut:
@@ -48,31 +49,31 @@ class MutableIn:
 
 
 class NewOut:
-    """A result the callee makes with `diopiRequireTensor`, its size known only at run time. `diopiTensorHandle_t*`."""
+    """A result that the callee allocates with `diopiRequireTensor` and sizes at run time. `diopiTensorHandle_t*`."""
 
 
 class NewOuts:
-    """An array of results the callee makes; `result=` names its entries, in order. `diopiTensorHandle_t*`."""
+    """An array of results that the callee allocates; `result=` names the entries in order. `diopiTensorHandle_t*`."""
 
 
 class Workspace:
-    """A tensor the callee may overwrite freely: what it holds afterwards means nothing. `diopiTensorHandle_t`."""
+    """A tensor that the callee may use as scratch memory; its final contents are undefined. `diopiTensorHandle_t`."""
 
 
 class Ins:
-    """An array of tensors that are only read; the count is a parameter of its own. `diopiConstTensorHandle_t*`."""
+    """An array of tensors that are only read; the count is a separate parameter. `diopiConstTensorHandle_t*`."""
 
 
 class OptionalIns:
-    """As `Ins`; entries may be NULL."""
+    """Like `Ins`, but entries may be NULL."""
 
 
 class Outs:
-    """An array of tensors that the call writes; the count is a parameter of its own. `diopiTensorHandle_t*`."""
+    """An array of tensors that the call writes; the count is a separate parameter. `diopiTensorHandle_t*`."""
 
 
 class InOuts:
-    """An array of tensors updated in place; the count is a parameter of its own. `diopiTensorHandle_t*`."""
+    """An array of tensors that are updated in place; the count is a separate parameter. `diopiTensorHandle_t*`."""
 
 
 class Count:
@@ -104,23 +105,23 @@ class boolean:
 
 
 class const_i64(i64):
-    """As `i64`, spelt `const int64_t`."""
+    """Like `i64`, but declared as `const int64_t`."""
 
 
 class const_f64(f64):
-    """As `f64`, spelt `const double`."""
+    """Like `f64`, but declared as `const double`."""
 
 
 class const_f32(f32):
-    """As `f32`, spelt `const float`."""
+    """Like `f32`, but declared as `const float`."""
 
 
 class const_boolean(boolean):
-    """As `boolean`, spelt `const bool`."""
+    """Like `boolean`, but declared as `const bool`."""
 
 
 class const_In(In):
-    """As `In`, spelt `const diopiConstTensorHandle_t`."""
+    """Like `In`, but declared as `const diopiConstTensorHandle_t`."""
 
 
 class Size:
@@ -128,7 +129,7 @@ class Size:
 
 
 class const_Size(Size):
-    """As `Size`, spelt `const diopiSize_t`; optional or not never a pointer."""
+    """Like `Size`, but declared as `const diopiSize_t`; not a pointer, even if it is optional."""
 
 
 class Scalar:
@@ -136,15 +137,15 @@ class Scalar:
 
 
 class MutableScalar(Scalar):
-    """As `Scalar`, spelt `diopiScalar_t*`; only read."""
+    """Like `Scalar`, but declared as `diopiScalar_t*`; the call only reads it."""
 
 
 class Factor(Scalar):
-    """As `Scalar`; a factor of an operand, which has no part in the types of results. `const diopiScalar_t*`."""
+    """Like `Scalar`, for a factor of an operand: its type does not affect the types of results."""
 
 
 class Text:
-    """A NUL-terminated string, never NULL: where none is given it is empty. `const char*`."""
+    """A NUL-terminated string, never NULL: the caller passes an empty string instead. `const char*`."""
 
 
 class Generator:
@@ -152,27 +153,27 @@ class Generator:
 
 
 class Generators:
-    """An array of generators; the count is a parameter of its own. `diopiGeneratorHandle_t*`."""
+    """An array of generators; the count is a separate parameter. `diopiGeneratorHandle_t*`."""
 
 
 class OutF64:
-    """A double the call writes before it returns. `double*`."""
+    """A double that the call writes before it returns. `double*`."""
 
 
 class OutI64:
-    """An integer the call writes before it returns. `int64_t*`."""
+    """An integer that the call writes before it returns. `int64_t*`."""
 
 
 class InOutSize:
-    """A size in bytes, read and perhaps written: if it is negative on entry, the caller asks for the size it needs.
+    """A workspace size in bytes; a negative value is a workspace query. `int64_t*`.
 
-    The call then writes that, 0 or more, and does nothing else. Otherwise it is what the caller provides, and stays.
-    `int64_t*`.
+    In a workspace query, the call writes the required size, which is at least 0, and does nothing else. Otherwise the
+    value is the size that the caller provides, and the call does not change it.
     """
 
 
 class OutBool:
-    """A truth value the call writes before it returns. `bool*`."""
+    """A truth value that the call writes before it returns. `bool*`."""
 
 
 class Pointer:
@@ -180,11 +181,11 @@ class Pointer:
 
 
 class Verbatim:
-    """Any other C type, spelt out: `Annotated[object, "void**"]`. Only functions of the runtime need it."""
+    """Any other C type, written out: `Annotated[object, "void**"]`. Only functions of the runtime need it."""
 
 
 class Role(Enum):
-    """What a parameter is to the call."""
+    """The role of a parameter in the call."""
 
     context = "context"
     input = "input"
@@ -197,7 +198,7 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Kind:
-    """How one annotation looks in C: its spelling, the spelling when it is optional, and its role."""
+    """The C type of an annotation, its C type if the parameter is optional, and its role."""
 
     spelling: str
     optional_spelling: str | None
@@ -257,7 +258,7 @@ GENERATORS = (Generator, Generators)
 OUT_VALUES = (OutF64, OutI64, OutBool, InOutSize)
 
 BOXED = (NewOut, NewOuts, *OUT_VALUES)
-"""What a caller passes a box for, or a list of them, to be filled by a call that succeeds."""
+"""Kinds for which callers in Python pass a box, or a list of boxes, that a successful call fills."""
 
 
 F = TypeVar("F", bound=Fact)
@@ -265,9 +266,14 @@ F = TypeVar("F", bound=Fact)
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a prototype; a name that is a Python keyword carries a trailing underscore.
+    """One parameter of a prototype.
 
-    `spelling` is the C type of a `Verbatim` parameter, else empty. `facts` are what else holds of its values.
+    Attributes:
+        name: the name in Python; a name that is a Python keyword has a trailing underscore.
+        annotation: the class in `KINDS` that the parameter is annotated with.
+        optional: whether the caller may omit the argument.
+        spelling: the C type of a `Verbatim` parameter, otherwise empty.
+        facts: additional properties of its values.
     """
 
     name: str
@@ -277,7 +283,7 @@ class Parameter:
     facts: tuple[Fact, ...] = ()
 
     def fact(self, kind: type[F]) -> F | None:
-        """The fact of a kind that holds of the parameter; None if there is none."""
+        """Return the fact of the class `kind` that the parameter has, or None."""
         return next((fact for fact in self.facts if isinstance(fact, kind)), None)
 
     @property
@@ -288,69 +294,77 @@ class Parameter:
 
     @property
     def kind(self) -> Kind:
-        """Spelling and role of the annotation."""
+        """The C types and the role of the annotation."""
         return KINDS[self.annotation]
 
     @property
     def c_type(self) -> str:
-        """The C type exactly as the interface spells it."""
+        """The C type exactly as in the interface."""
         kind = self.kind
         return self.spelling or (kind.optional_spelling if self.optional else None) or kind.spelling
 
     @property
     def role(self) -> Role:
-        """What the parameter is to the call."""
+        """The role of the parameter in the call."""
         return self.kind.role
 
     @property
     def is_tensor(self) -> bool:
-        """Whether one tensor is passed (by handle, or by pointer to a handle the callee fills)."""
+        """Whether the parameter is one tensor: a handle, or a pointer to a handle that the callee writes."""
         return issubclass(self.annotation, SINGLE_TENSORS)
 
     @property
     def is_tensor_array(self) -> bool:
-        """Whether an array of tensors is passed."""
+        """Whether the parameter is an array of tensors."""
         return issubclass(self.annotation, TENSOR_ARRAYS)
 
     @property
-    def is_made(self) -> bool:
-        """Whether the callee makes the tensor, or the array of tensors."""
+    def is_callee_allocated(self) -> bool:
+        """Whether the callee allocates the tensor or the array of tensors."""
         return self.annotation in (NewOut, NewOuts)
 
     @property
-    def where(self) -> Device:
-        """Where the memory of the tensor lies."""
+    def device(self) -> Device:
+        """The kind of memory that the tensor is in."""
         return Device.host if self.fact(facts.OnHost) else Device.device
 
     @property
     def is_result(self) -> bool:
-        """Whether the call writes it."""
+        """Whether the call writes the argument."""
         return self.role in (Role.output, Role.inout)
 
     @property
     def is_argument(self) -> bool:
-        """Whether its value goes into the result: everything but context, counts and pure outputs."""
+        """Whether the results may depend on the argument: all parameters except context, counts and pure outputs."""
         return self.role in (Role.input, Role.inout, Role.workspace, Role.attribute)
 
 
 def parse(name: str, annotation: Any) -> Parameter:
-    """The parameter `name: annotation` of a prototype function.
+    """Return the parameter that `name: annotation` declares in a prototype function.
 
-    Raises TypeError when the annotation is not one of this module's classes or an enum of the interface.
+    Args:
+        name: the name of the parameter.
+        annotation: a class of this module or an enum of the interface, perhaps in `X | None`, `Annotated` or `Literal`.
+
+    Returns:
+        The parameter, with the facts of the annotation.
+
+    Raises:
+        TypeError: if the annotation is not one of the known kinds.
     """
     united = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
     members = [member for member in united if member is not NoneType]
-    kind, said = _with_facts(members[0]) if len(members) == 1 else (None, ())
-    if said and isinstance(said[0], str):
-        return Parameter(name, Verbatim, spelling=said[0])
+    kind, declared = _split_facts(members[0]) if len(members) == 1 else (None, ())
+    if declared and isinstance(declared[0], str):
+        return Parameter(name, Verbatim, spelling=declared[0])
     if kind not in KINDS:
         known = ", ".join(sorted(kind.__name__ for kind in KINDS))
         raise TypeError(f"parameter {name}: {annotation!r} is not a parameter type; known are {known}")
-    return Parameter(name, kind, optional=NoneType in united, facts=said)
+    return Parameter(name, kind, optional=NoneType in united, facts=declared)
 
 
-def _with_facts(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The class an annotation stands for, and what is said of the values."""
+def _split_facts(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return the class of an annotation and its facts."""
     if get_origin(annotation) is Annotated:
         return annotation.__origin__, annotation.__metadata__
     if get_origin(annotation) is Literal:
@@ -358,15 +372,15 @@ def _with_facts(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
     return annotation, ()
 
 
-def in_place(parameters: Sequence[Parameter]) -> list[Parameter]:
-    """Return the parameters of an in-place form: without the output, the first input or array of inputs updated."""
-    kept = [p for p in parameters if p.annotation not in (Out, Outs)]
-    first = next(i for i, p in enumerate(kept) if p.role is Role.input)
-    kept[first] = replace(kept[first], annotation=InOuts if kept[first].is_tensor_array else InOut)
-    return kept
+def derive_in_place(parameters: Sequence[Parameter]) -> list[Parameter]:
+    """Return the parameters of the in-place form: the first input or array of inputs becomes the result."""
+    remaining = [p for p in parameters if p.annotation not in (Out, Outs)]
+    first = next(i for i, p in enumerate(remaining) if p.role is Role.input)
+    remaining[first] = replace(remaining[first], annotation=InOuts if remaining[first].is_tensor_array else InOut)
+    return remaining
 
 
-# Kinds with facts, by the C type they have.
+# Kinds with facts.
 
 Axis = Annotated[i64, facts.NamesAxis()]
 ConstAxis = Annotated[const_i64, facts.NamesAxis()]

@@ -1,10 +1,10 @@
-"""`@prototype`: a bodiless Python function becomes a `Prototype` in the registry, with the forms derived from it.
+"""`@prototype`: declare a standard function and its derived forms with a Python function that has no body.
 
     @prototype(dtypes=numeric, result=promoted, inplace="diopiMulInp", scalar="diopiMulScalar")
     def diopiMul(ctx: Context, out: Out, input: In, other: In):
-        \"""Product input · other. ...\"""
+        "Product input · other. ..."
 
-enters `diopiMul`, `diopiMulInp(ctx, input, other)` and `diopiMulScalar(ctx, out, input, other)`.
+This declares `diopiMul`, `diopiMulInp(ctx, input, other)` and `diopiMulScalar(ctx, out, input, other)`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any, get_type_hints
 
 from diopi_proto import dtypes as dtype_sets
 from diopi_proto.callers import CallForm
-from diopi_proto.docstrings import FORM_DOCS, documented
+from diopi_proto.docstrings import FORM_DOCS, extend_docstring
 from diopi_proto.dtypes import DtypeSet, ResultRule, category, is_complex
-from diopi_proto.facts import Converted, Exponent, HasShape, HoldsZeros, MayBe, NamesAxis, SizeOf
+from diopi_proto.facts import Converted, Exponent, HasShape, HoldsZeros, MayAlias, NamesAxis, SizeOf
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Factor,
@@ -30,7 +30,7 @@ from diopi_proto.parameters import (
     Parameter,
     Role,
     Scalar,
-    in_place,
+    derive_in_place,
     parse,
 )
 from diopi_proto.types import Dtype, Number, RoundMode
@@ -52,35 +52,37 @@ functions that add in an unspecified order (`Prototype.repeats_bits`).
 
 
 class PrototypeError(Exception):
-    """A prototype that contradicts itself or the registry."""
+    """The declaration of a prototype contradicts itself or the registry."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prototype:
-    """What a standard operator is.
+    """The declaration of a standard function.
 
     Attributes:
         name: the C name.
-        family: the module that declares it, the same name on every floor.
-        parameters: in C order.
-        doc: meaning, shapes, dtypes, errors, source.
-        dtypes: element types the tensor inputs may have; `argument_dtypes` names the inputs that differ.
-        result: rule (or rules, by result name) giving a result's element type from the inputs'.
-        ordered: element types in which the caller may order the result: the call converts its input to that of `out`
-            first and computes in it.
-        truncated: whether numbers lift an integer result only if its tensor is floating; in an integer one it has no
-            fraction.
+        family: the module that declares the function; the cases and the reference have modules of the same name.
+        parameters: the parameters in the order of C.
+        doc: the meaning, shapes, element types, errors and source.
+        dtypes: the element types that the tensor inputs may have.
+        argument_dtypes: the element types of the inputs for which `dtypes` does not apply, by name.
+        result: the rule that determines a result's element type from those of the inputs, or one rule per result.
+        selectable_dtypes: the element types that the caller may select for the result. The call converts its input to
+            the element type of `out` before it computes.
+        truncates_numbers: whether an integer result tensor may receive a result that a floating-point number would
+            promote; the fraction is dropped.
         guarantee: what the standard guarantees of a floating-point result, one of `GUARANTEES`.
-        elementwise: whether the tensor inputs have one shape, or broadcast to one.
-        common_type: whether operands, tensors and numbers, are converted to their common type first.
-        unordered: whether a rounded result may depend on the order in which parallel hardware happens to add, as of
-            sums at places an index tensor names; gradients may without saying so.
-        ignored: arguments that take no part in the results, and in which calls.
-        beyond_pytorch: element types of arguments and results that the standard accepts and PyTorch does not, by name.
-        call_forms: ranks, NULLs and empty lists that known callers pass.
-        base: the function this one is a form of; itself for a plain function.
+        elementwise: whether the tensor inputs have the same shape or broadcast to one shape.
+        common_type: whether tensor operands and numbers are converted to their common type first.
+        has_unordered_sums: whether a rounded result may depend on the order in which parallel hardware adds, for
+            example sums at positions that an index tensor contains. Gradients need not declare it.
+        ignored: the arguments that do not affect the results, and in which calls.
+        beyond_pytorch: the element types of arguments and results that the standard accepts and PyTorch does not, by
+            parameter name.
+        call_forms: the ranks, NULLs and empty lists that known callers pass.
+        base: the name of the function that this function is a form of; its own name for a plain function.
         form: "plain", "inplace", "scalar" or "inplace_scalar".
-        backward: name of its gradient function, if the standard has one.
+        backward: the name of its gradient function, if the standard has one.
         returns: the C return type.
     """
 
@@ -91,12 +93,12 @@ class Prototype:
     dtypes: DtypeSet = ()
     argument_dtypes: Mapping[str, DtypeSet] = field(default_factory=dict)
     result: ResultRule | Mapping[str, ResultRule] = dtype_sets.same
-    ordered: DtypeSet = ()
-    truncated: bool = False
+    selectable_dtypes: DtypeSet = ()
+    truncates_numbers: bool = False
     guarantee: str = "rounded"
     elementwise: bool = False
     common_type: bool = False
-    unordered: bool = False
+    has_unordered_sums: bool = False
     ignored: Sequence[Ignored] = ()
     beyond_pytorch: Mapping[str, DtypeSet] = field(default_factory=dict)
     call_forms: Sequence[CallForm] = ()
@@ -107,53 +109,57 @@ class Prototype:
 
     @cached_property
     def arguments(self) -> tuple[Parameter, ...]:
-        """The parameters whose values go into the result, in order: what a functional implementation takes."""
+        """The parameters that the results may depend on, in order; a functional implementation takes them."""
         return tuple(parameter for parameter in self.parameters if parameter.is_argument)
 
     @cached_property
     def results(self) -> tuple[Parameter, ...]:
-        """The parameters the call writes, in order: what a functional implementation returns."""
+        """The parameters that the call writes, in order; a functional implementation returns their values."""
         return tuple(parameter for parameter in self.parameters if parameter.is_result)
 
     @cached_property
     def numbers(self) -> tuple[Parameter, ...]:
-        """The `diopiScalar_t` arguments that take part in the types of results, in order: all but factors."""
+        """The `diopiScalar_t` arguments that affect the element types of results, in order: all except factors."""
         return tuple(
             p for p in self.arguments if issubclass(p.annotation, Scalar) and not issubclass(p.annotation, Factor)
         )
 
-    def converted_first(
+    def find_conversions(
         self, dtypes: Mapping[str, Dtype], arguments: Mapping[str, Any], result: Dtype
     ) -> tuple[list[str], Dtype]:
-        """Return the arguments that are converted before anything is computed, and the element type they get.
+        """Return the arguments that a call converts before it computes, and the element type it converts them to.
 
-        These are the operands, to their common type; the numbers that have the fact `Converted`; or the input of a
-        function whose result the caller orders.
+        The operands are converted to their common type. The numbers with the fact `Converted` are converted to the type
+        of the first tensor. If the caller selects the element type of the result, the input is converted to it.
 
         Args:
             dtypes: the element types of the tensors passed, by name.
-            arguments: all arguments by name; of a number only its kind counts (bool, int or float).
+            arguments: all arguments by name; for a number only its kind matters (bool, int or float).
             result: the element type of the first result.
+
+        Returns:
+            The names of the arguments that are converted, and their common element type after the conversion.
         """
-        if self.ordered:
+        if self.selectable_dtypes:
             return list(dtypes), result
         if numbers := [p.name for p in self.arguments if p.fact(Converted)]:
             return numbers, next(iter(dtypes.values()))
         tensors = [p.name for p in self.operands if p.name in dtypes]
         if not tensors:
             return [], result
-        others = {p.name: arguments[p.name] for p in self.operands if p.name not in dtypes}
-        kinds = {name: number for name, number in others.items() if number is not None}
-        lifting = [] if self.truncated and category(result) < 2 else list(kinds.values())
-        dtype = dtype_sets.common([dtypes[name] for name in tensors], lifting)
-        numbers = [name for name in kinds if self._converts(name, arguments, dtype)]
-        return [*tensors, *numbers], dtype
+        operands = {p.name: arguments[p.name] for p in self.operands if p.name not in dtypes}
+        kinds = {name: number for name, number in operands.items() if number is not None}
+        promoting = [] if self.truncates_numbers and category(result) < 2 else list(kinds.values())
+        dtype = dtype_sets.common_dtype([dtypes[name] for name in tensors], promoting)
+        converted = [name for name in kinds if self._converts(name, arguments, dtype)]
+        return [*tensors, *converted], dtype
 
     def _converts(self, number: str, arguments: Mapping[str, Any], dtype: Dtype) -> bool:
-        """Whether a number is converted to `dtype`, the common type of the operands.
+        """Return whether a number is converted to `dtype`, the common type of the operands.
 
-        Beside integers it wraps around, unless it is an exponent or a true quotient is computed, which is floating.
-        Beside floating operands only comparisons convert it.
+        If the common type is an integer type, the number is converted and wraps around. Exponents and floating-point
+        numbers are not converted, nor are the operands of a true division, whose result is floating-point. If the
+        common type is a floating-point type, only comparisons convert the number.
         """
         if category(dtype) != category(Dtype.int64):
             return self.result is dtype_sets.truth and category(dtype) >= 2
@@ -163,52 +169,52 @@ class Prototype:
 
     @property
     def operands(self) -> tuple[Parameter, ...]:
-        """The tensors and numbers that the call converts to their common type first; none where it does not."""
+        """The tensors and numbers that the call converts to their common type; empty if it does not convert any."""
         if not self.common_type:
             return ()
         return tuple(p for p in self.arguments if p.is_tensor or p in self.numbers)
 
     @property
     def is_inplace(self) -> bool:
-        """Whether this is the in-place form of another function."""
+        """Whether the function is the in-place form of another function."""
         return self.form in ("inplace", "inplace_scalar")
 
     @property
     def is_gradient(self) -> bool:
-        """Whether another function names it as its gradient."""
-        return any(other.backward == self.base for other in _registry.values())
+        """Whether the function is the gradient of another function."""
+        return any(candidate.backward == self.base for candidate in _registry.values())
 
     @property
     def repeats_bits(self) -> bool:
-        """Whether equal calls give equal bits.
+        """Whether equal calls must return equal bits.
 
-        Exact results have no choice. Rounded ones have, but for gradients and sums at indices: there parallel hardware
-        adds in the order it happens to come in, as PyTorch lists under `torch.use_deterministic_algorithms`.
+        Exact and rounded functions must. The exceptions are rounded gradients and rounded sums at indices, because
+        parallel hardware adds their terms in an unspecified order (see `torch.use_deterministic_algorithms`).
         """
         if self.guarantee != "rounded":
             return self.guarantee == "exact"
-        return not self.unordered and not self.is_gradient
+        return not self.has_unordered_sums and not self.is_gradient
 
     def parameter(self, name: str) -> Parameter:
-        """The parameter called `name`; KeyError with the known names if there is none."""
+        """Return the parameter called `name`; raise a KeyError that lists the known names if there is none."""
         for parameter in self.parameters:
             if parameter.name == name:
                 return parameter
-        raise KeyError(f"{self.name} has no parameter {name!r}, it has {[p.name for p in self.parameters]}")
+        raise KeyError(f"{self.name} has no parameter {name!r}; its parameters are {[p.name for p in self.parameters]}")
 
     def dtypes_of(self, argument: str) -> DtypeSet:
-        """The element types tensor argument `argument` may have."""
+        """Return the element types that the tensor argument `argument` may have."""
         return self.argument_dtypes.get(self.parameter(argument).name, self.dtypes)
 
     def is_beyond_pytorch(self, name: str, dtype: Dtype) -> bool:
         """Return whether PyTorch does not accept an argument or result of this element type.
 
-        PyTorch gives positions in int64 only, except where no tensor is searched and the caller orders the type.
+        PyTorch returns positions only in int64, unless no tensor is searched and the caller selects the type.
         """
         if dtype in self.beyond_pytorch.get(name, ()):
             return True
-        is_position = name in self._written and self.rule_of(name) is dtype_sets.position
-        return is_position and dtype is not Dtype.int64 and bool(self._tensors[0])
+        is_position = name in self._output_tensors and self.rule_of(name) is dtype_sets.position
+        return is_position and dtype is not Dtype.int64 and bool(self._tensor_names[0])
 
     def unread_arguments(self, arguments: Mapping[str, Any]) -> frozenset[str]:
         """Return the names of the arguments that a call with these values does not read: they may be anything."""
@@ -216,38 +222,41 @@ class Prototype:
         return frozenset(name for fact in facts for name in fact.arguments)
 
     def has_effect(self, argument: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether the value of `argument` may change a result of a call with these arguments."""
+        """Return whether the value of `argument` may affect a result of a call with these arguments."""
         ignores = any(argument in fact.arguments and fact.covers(arguments) for fact in self.ignored)
-        return not ignores and argument not in self._settled
+        return not ignores and argument not in self._determined_arguments
 
     @cached_property
     def aliases(self) -> Mapping[str, tuple[str, ...]]:
-        """By result, the arguments whose tensor the caller may pass for it, if shape, element type and layout agree.
+        """The arguments whose tensor the caller may also pass as a result, by result.
 
-        The facts of the result say so. Otherwise they are all tensors of a function that computes each element of the
-        result from the same element of its tensors, as `torch.add(x, y, out=x)` requires.
+        Shape, element type and layout must agree. The facts of the result name the arguments. Otherwise they are all
+        tensors of a function that computes each element of the result from the elements at the same position, because
+        programs call `torch.add(x, y, out=x)`.
         """
         is_pointwise = self.elementwise and not any(p.fact(NamesAxis) for p in self.arguments)
         read = tuple(p.name for p in self.arguments if p.is_tensor and p.role is Role.input)
-        said = {p.name: tuple(fact.argument for fact in p.facts if isinstance(fact, MayBe)) for p in self.results}
-        whole = [p.name for p in self.results if p.annotation is Out]
-        found = {name: said[name] or (read if is_pointwise else ()) for name in whole}
+        declared = {
+            p.name: tuple(fact.argument for fact in p.facts if isinstance(fact, MayAlias)) for p in self.results
+        }
+        outputs = [p.name for p in self.results if p.annotation is Out]
+        found = {name: declared[name] or (read if is_pointwise else ()) for name in outputs}
         return {name: arguments for name, arguments in found.items() if arguments}
 
     @cached_property
     def shapes(self) -> Mapping[str, tuple[int | str, ...]]:
-        """By argument, the sizes of the tensors whose shape the prototype says, as `HasShape` does."""
+        """The sizes of the tensors whose shape the prototype declares with `HasShape`, by argument."""
         facts = ((p.name, p.fact(HasShape)) for p in self.arguments)
         return {name: fact.sizes for name, fact in facts if fact is not None}
 
     @cached_property
-    def _settled(self) -> frozenset[str]:
-        """The arguments that can have one value only: sizes that the shapes say, zeros that are added to."""
+    def _determined_arguments(self) -> frozenset[str]:
+        """The arguments that have only one valid value: sizes that a shape determines, and tensors of zeros."""
         sizes = {size for shape in self.shapes.values() for size in shape}
         return frozenset(p.name for p in self.arguments if p.name in sizes or p.fact(SizeOf) or p.fact(HoldsZeros))
 
     def rule_of(self, result: str, entry: int | None = None) -> ResultRule:
-        """The rule for the element type of `result`; each entry of an array the callee makes has its own."""
+        """Return the rule for the element type of `result`; each entry of an array from the callee has its own rule."""
         if not isinstance(self.result, Mapping):
             return self.result
         if entry is not None and self.parameter(result).annotation is NewOuts:
@@ -256,86 +265,103 @@ class Prototype:
 
     def guarantee_of(self, result: str, entry: int | None = None) -> str:
         """Return the guarantee of a result or of one of its entries; truth values and positions are never rounded."""
-        has_rule = result not in self._updated or self.is_inplace
-        if self.guarantee == "rounded" and has_rule and self.rule_of(result, entry) in dtype_sets.whole:
+        has_rule = result not in self._updated_arguments or self.is_inplace
+        if self.guarantee == "rounded" and has_rule and self.rule_of(result, entry) in dtype_sets.discrete_rules:
             return "exact"
         return self.guarantee
 
     def infer(
         self, result: str, arguments: Mapping[str, Any], entry: int | None = None, otherwise: Dtype | None = None
     ) -> Dtype | None:
-        """The element type the standard gives `result` in a call with these arguments.
+        """Return the element type that the standard specifies for `result` in a call with these arguments.
 
-        A result updated in place keeps its own. Numbers, the arguments in `numbers`, take part where the inputs' common
-        type does: one of a higher category lifts it. Where the caller may choose, this is the usual type: `can_hold`
-        tells which others there are.
+        A result that is updated in place keeps its element type. If the type is the common type of the inputs, numbers
+        (`Prototype.numbers`) of a higher category promote it. If the caller may choose the type, the returned type is
+        the default one; `can_hold` accepts other types.
 
         Args:
-            arguments: by name, NULL as None; a tensor is anything with a `dtype`.
-            entry: number of the entry, if the result is an array of tensors. Its type follows from the entry of this
-                number in the first array of inputs, if there is one; a single result's from the single tensors, if
-                there are any.
-            otherwise: the type of the input, where the call has no tensor that says it; without it None is returned.
+            result: the name of the result.
+            arguments: the arguments by name, NULL as None; a tensor is any object with a `dtype`.
+            entry: the index of the entry, if the result is an array of tensors. Its type depends on the entry with this
+                index in the first array of inputs, if there is one. The type of a single result depends on the single
+                tensors, if there are any.
+            otherwise: the type of the input, used if the call has no input tensor.
+
+        Returns:
+            The element type; None if the call has no input tensor and `otherwise` is None.
         """
-        if result in self._updated:
-            held = arguments[result] if entry is None else arguments[result][entry]
-            return Dtype.int64 if self.parameter(result).annotation is InOutSize else Dtype(held.dtype)
+        if result in self._updated_arguments:
+            tensors = arguments[result] if entry is None else arguments[result][entry]
+            return Dtype.int64 if self.parameter(result).annotation is InOutSize else Dtype(tensors.dtype)
         inputs = self._input_dtypes(arguments, entry) or (() if otherwise is None else (otherwise,))
         kinds = tuple(_kind(arguments[p.name]) for p in self.numbers if arguments[p.name] is not None)
-        return _applied(self.rule_of(result, entry), inputs, kinds) if inputs else None
+        return _apply_rule(self.rule_of(result, entry), inputs, kinds) if inputs else None
 
     def can_hold(self, result: str, dtype: Dtype, arguments: Mapping[str, Any], entry: int | None = None) -> bool:
-        """Whether a tensor of type `dtype` may be passed for `result`, or entry `entry` of it.
+        """Return whether the caller may pass a tensor of type `dtype` for a result.
 
-        Numbers may be widened and rounded, but a floating result is not put into an integer tensor, nor a complex one
-        into a real tensor, as in PyTorch (torch.can_cast). Where the caller orders the type, it has to be on offer.
+        The result may be converted to a wider or narrower type of the same category, but a floating-point result must
+        not be written to an integer tensor, nor a complex one to a real tensor (see torch.can_cast). If the caller
+        selects the type, it must be one of `selectable_dtypes`.
+
+        Args:
+            result: the name of the result.
+            dtype: the element type of the tensor.
+            arguments: the arguments of the call by name.
+            entry: the index of the entry, if the result is an array of tensors.
+
+        Returns:
+            Whether the tensor can receive the result.
         """
-        if self.ordered or self.rule_of(result) is dtype_sets.chosen:
-            return not self.ordered or dtype in self.ordered
-        if self.truncated:
+        if self.selectable_dtypes or self.rule_of(result) is dtype_sets.caller_chosen:
+            return not self.selectable_dtypes or dtype in self.selectable_dtypes
+        if self.truncates_numbers:
             arguments = {**arguments, **dict.fromkeys((p.name for p in self.numbers), None)}
         usual = self.infer(result, arguments, entry)
         return usual is None or category(dtype) >= category(usual)
 
     @cached_property
-    def _written(self) -> frozenset[str]:
-        """The tensors that the caller makes for results."""
+    def _output_tensors(self) -> frozenset[str]:
+        """The results for which the caller allocates the tensors."""
         return frozenset(p.name for p in self.parameters if p.annotation in (Out, Outs))
 
     @cached_property
-    def _updated(self) -> frozenset[str]:
+    def _updated_arguments(self) -> frozenset[str]:
         """The arguments that are updated in place."""
         return frozenset(p.name for p in self.parameters if p.role is Role.inout)
 
     @cached_property
-    def _tensors(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The arguments that are tensors, and those that are arrays of them."""
+    def _tensor_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the arguments that are single tensors, and of those that are arrays of tensors."""
         return (
             tuple(p.name for p in self.arguments if p.is_tensor),
             tuple(p.name for p in self.arguments if p.is_tensor_array),
         )
 
     def _input_dtypes(self, arguments: Mapping[str, Any], entry: int | None) -> tuple[Dtype, ...]:
-        """The element types that the type of a result, or of an entry of it, follows from."""
-        single, several = self._tensors
+        """Return the element types of the inputs that determine the type of a result or of one of its entries."""
+        single, several = self._tensor_names
         arrays = [arguments[name] for name in several if arguments[name] is not None]
         if entry is not None and arrays and entry < len(arrays[0]):
             return (arrays[0][entry].dtype,)
-        alone = tuple(arguments[name].dtype for name in single if arguments[name] is not None)
-        return alone or tuple(tensor.dtype for array in arrays for tensor in array if tensor is not None)
+        dtypes = tuple(arguments[name].dtype for name in single if arguments[name] is not None)
+        return dtypes or tuple(tensor.dtype for array in arrays for tensor in array if tensor is not None)
 
 
 @lru_cache(maxsize=4096)
-def _applied(rule: ResultRule, inputs: tuple[Dtype, ...], numbers: tuple[type[Number], ...]) -> Dtype:
-    """What a rule gives for inputs and numbers of these types; by kinds, for False, 0 and 0.0 are equal."""
-    if rule in (dtype_sets.promoted, dtype_sets.floated):
+def _apply_rule(rule: ResultRule, inputs: tuple[Dtype, ...], numbers: tuple[type[Number], ...]) -> Dtype:
+    """Return the result of a rule for inputs and numbers of these types.
+
+    The numbers are passed as types, because the cache would treat False, 0 and 0.0 as equal.
+    """
+    if rule in (dtype_sets.promoted, dtype_sets.promoted_to_floating):
         scalars = [kind() for kind in numbers]
-        inputs = tuple(dtype_sets.lift(dtype, scalars) for dtype in inputs)
+        inputs = tuple(dtype_sets.promote_with_numbers(dtype, scalars) for dtype in inputs)
     return rule(inputs)
 
 
 def _kind(value: Any) -> type[Number]:
-    """Whether a number is a bool, an int or a float, whatever class it is of."""
+    """Return bool, int or float: the kind of a number of any class."""
     number = value.number if isinstance(value, ScalarValue) else value
     return next((kind for kind in (bool, int) if isinstance(number, kind)), float)
 
@@ -344,12 +370,14 @@ _registry: dict[str, Prototype] = {}
 
 
 def register(prototype: Prototype) -> Prototype:
-    """Enter `prototype`; PrototypeError if its name is taken or it has no description."""
+    """Add `prototype` to the registry; raise PrototypeError if its declaration is invalid or its name is taken."""
     if prototype.name in _registry:
         families = f"{_registry[prototype.name].family} and {prototype.family}"
         raise PrototypeError(f"{prototype.name} is declared twice: in {families}")
     if not prototype.doc:
-        raise PrototypeError(f"{prototype.name} has no docstring: its meaning is the standard")
+        raise PrototypeError(
+            f"{prototype.name} has no docstring; describe its meaning, shapes, element types, errors and source"
+        )
     if prototype.guarantee not in GUARANTEES:
         raise PrototypeError(f"{prototype.name}: guarantee {prototype.guarantee!r} is not one of {GUARANTEES}")
     _check_ignored(prototype)
@@ -361,24 +389,28 @@ def register(prototype: Prototype) -> Prototype:
 
 
 def _check_ignored(prototype: Prototype) -> None:
-    """PrototypeError if what is ignored is no argument; what is updated and not read stays as it is in such calls."""
+    """Raise PrototypeError if `ignored` names an unknown argument, or ignores a result in all calls."""
     arguments = {parameter.name: parameter for parameter in prototype.arguments}
     for fact in prototype.ignored:
-        if unknown := {*fact.arguments, *fact.where} - set(arguments):
+        if unknown := {*fact.arguments, *fact.conditions} - set(arguments):
             raise PrototypeError(f"{prototype.name}: {min(unknown)!r} in `ignored` is not one of its arguments")
-        if fact.read is Read.nothing and not fact.where and any(arguments[name].is_result for name in fact.arguments):
-            raise PrototypeError(f"{prototype.name}: what is updated in place can't be ignored altogether")
+        if (
+            fact.read is Read.nothing
+            and not fact.conditions
+            and any(arguments[name].is_result for name in fact.arguments)
+        ):
+            raise PrototypeError(f"{prototype.name}: a result that is updated in place can't be ignored in all calls")
 
 
 def _check_beyond_pytorch(prototype: Prototype) -> None:
-    """Raise PrototypeError if `beyond_pytorch` names no tensor of the function."""
+    """Raise PrototypeError if `beyond_pytorch` names an unknown parameter."""
     known = {parameter.name for parameter in prototype.parameters}
     if unknown := set(prototype.beyond_pytorch) - known:
         raise PrototypeError(f"{prototype.name}: {min(unknown)!r} in `beyond_pytorch` is not one of its parameters")
 
 
 def _check_call_forms(prototype: Prototype) -> None:
-    """Raise PrototypeError if a call form describes what is not an argument, or two forms have one name."""
+    """Raise PrototypeError if a call form describes an unknown argument, or if two forms have the same name."""
     known = {parameter.name for parameter in prototype.arguments}
     if unknown := {name for form in prototype.call_forms for name in form.arguments} - known:
         raise PrototypeError(f"{prototype.name}: {min(unknown)!r} in `call_forms` is not one of its arguments")
@@ -387,15 +419,15 @@ def _check_call_forms(prototype: Prototype) -> None:
 
 
 def _check_facts(prototype: Prototype) -> None:
-    """PrototypeError if a fact speaks of another parameter that there is not."""
+    """Raise PrototypeError if a fact refers to an unknown parameter."""
     known = {parameter.name for parameter in prototype.parameters}
     named = {name for parameter in prototype.parameters for fact in parameter.facts for name in fact.names}
     if unknown := named - known:
-        raise PrototypeError(f"{prototype.name}: a fact speaks of {min(unknown)!r}, which is not one of its parameters")
+        raise PrototypeError(f"{prototype.name}: a fact refers to {min(unknown)!r}, which is not one of its parameters")
 
 
 def registered() -> Mapping[str, Prototype]:
-    """All prototypes declared so far, by name."""
+    """Return all prototypes declared so far, by name."""
     return _registry
 
 
@@ -411,15 +443,18 @@ def prototype(
 
     Args:
         inplace: name of the in-place form, in which the first input is overwritten with the result.
-        scalar: name of the scalar form, which takes `scalar_arguments` (default: every tensor input but the
-            first) as `diopiScalar_t`.
-        inplace_scalar: name of the form that is both.
-        facts: the attributes of `Prototype` from `dtypes` on; the docstring gets paragraphs that say what is not read
-            and what callers pass.
+        scalar: name of the scalar form, which takes `scalar_arguments` as `diopiScalar_t`.
+        inplace_scalar: name of the in-place scalar form.
+        scalar_arguments: names of the inputs that are numbers in scalar forms; by default all inputs except the first.
+        facts: the attributes of `Prototype` from `dtypes` on. `ignored` and `call_forms` add paragraphs to the
+            docstring.
+
+    Returns:
+        A decorator that registers the function and its forms, and returns the plain prototype.
     """
 
     def declare(function: Callable[..., Any]) -> Prototype:
-        plain = _plain(function, facts)
+        plain = _declare_plain(function, facts)
         scalars = scalar_arguments or [p.name for p in plain.parameters if p.role is Role.input][1:]
         register(plain)
         for form, name in (("inplace", inplace), ("scalar", scalar), ("inplace_scalar", inplace_scalar)):
@@ -430,8 +465,8 @@ def prototype(
     return declare
 
 
-def _plain(function: Callable[..., Any], facts: Mapping[str, Any]) -> Prototype:
-    """What a bodiless function declares, with these facts."""
+def _declare_plain(function: Callable[..., Any], facts: Mapping[str, Any]) -> Prototype:
+    """Return the plain prototype that a function without a body and these facts declare."""
     hints = get_type_hints(function, include_extras=True)
     hints.pop("return", None)
     plain = Prototype(
@@ -442,15 +477,15 @@ def _plain(function: Callable[..., Any], facts: Mapping[str, Any]) -> Prototype:
         base=function.__name__,
         **facts,
     )
-    doc = documented(inspect.getdoc(function) or "", plain.parameters, plain.ignored, plain.call_forms)
+    doc = extend_docstring(inspect.getdoc(function) or "", plain.parameters, plain.ignored, plain.call_forms)
     return replace(plain, doc=doc)
 
 
 elementwise = partial(prototype, elementwise=True)
-"""`prototype` for functions whose tensors have one shape, or broadcast to one."""
+"""`prototype` for functions whose tensors have the same shape or broadcast to one shape."""
 
 arithmetic = partial(elementwise, common_type=True)
-"""`elementwise` for functions whose operands are converted to their common type first."""
+"""`elementwise` for functions that convert their operands to the common type first."""
 
 
 def _derive(plain: Prototype, form: str, name: str, scalars: Sequence[str]) -> Prototype:
@@ -458,17 +493,20 @@ def _derive(plain: Prototype, form: str, name: str, scalars: Sequence[str]) -> P
     if form != "inplace":
         parameters = [replace(p, annotation=Scalar) if p.name in scalars else p for p in parameters]
     if form != "scalar":
-        parameters = in_place(parameters)
+        parameters = derive_in_place(parameters)
     first = next(p.name for p in plain.parameters if p.role is Role.input)
     listed = " and ".join(f"`{scalar}`" for scalar in scalars) + (" is" if len(scalars) == 1 else " are")
     summary = FORM_DOCS[form].format(base=plain.name, first=first, scalars=listed)
     doc = f"{summary}\n\n{plain.doc}"
     derived = replace(plain, name=name, form=form, parameters=tuple(parameters), doc=doc, backward=None)
-    return replace(derived, dtypes=_storable(plain)) if derived.is_inplace else derived
+    return replace(derived, dtypes=_in_place_dtypes(plain)) if derived.is_inplace else derived
 
 
-def _storable(plain: Prototype) -> DtypeSet:
-    """The types that can hold their own result: no floating one in an integer, no modulus in a complex tensor."""
+def _in_place_dtypes(plain: Prototype) -> DtypeSet:
+    """Return the element types in which an in-place form can store its result.
+
+    An integer tensor cannot store a floating-point result, and the modulus of a complex number is not complex.
+    """
     rule = plain.result
     if isinstance(rule, Mapping):
         return plain.dtypes

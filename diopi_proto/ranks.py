@@ -1,10 +1,10 @@
-"""`@prototype_per_rank`: one declaration for functions that differ in nothing but their number of spatial axes.
+"""`@prototype_per_rank`: one declaration for functions that differ only in their number of spatial axes.
 
     @prototype_per_rank("diopiFold1d", "diopiFold2d", dtypes=floating, backward="diopiFold{rank}dBackward")
     def diopiFold(ctx: Context, out: Out, input: In):
-        \"""Folds (N, C, {axes}) over {rank} axes. ...\"""
+        "Folds (N, C, {axes}) over {rank} axes. ..."
 
-enters `diopiFold1d` and `diopiFold2d`.
+This declares `diopiFold1d` and `diopiFold2d`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from diopi_proto.prototype import Prototype, PrototypeError, prototype
 
 AXES = {1: "L", 2: "H, W", 3: "D, H, W"}
-"""The usual letters for one, two and three spatial axes."""
+"""The usual letters for one, two and three spatial axes, by their number."""
 
 
 def prototype_per_rank(
@@ -25,8 +25,15 @@ def prototype_per_rank(
 ) -> Callable[[Callable[..., Any]], list[Prototype]]:
     """Declare the decorated function once under each of `names`.
 
-    A name tells its rank by "1d", "2d" or "3d" in it. In the docstring and in `backward`, `{rank}` is that number
-    and `{axes}` for the letters of the axes; `facts` are those of `prototype`.
+    In the docstring and in `backward`, `{rank}` stands for the number of spatial axes and `{axes}` for their letters.
+
+    Args:
+        names: the names of the functions; each contains its rank as "1d", "2d" or "3d".
+        backward: template of the name of the gradient function, if there is one.
+        facts: the remaining arguments of `prototype`.
+
+    Returns:
+        A decorator that replaces the function with the list of its prototypes, in the order of `names`.
     """
 
     def declare(function: Callable[..., Any]) -> list[Prototype]:
@@ -44,5 +51,5 @@ def prototype_per_rank(
 def _rank(name: str) -> int:
     found = re.search(r"([123])d", name)
     if not found:
-        raise PrototypeError(f"{name} does not tell its rank: expected 1d, 2d or 3d in the name")
+        raise PrototypeError(f"the name {name} does not contain a rank; include 1d, 2d or 3d")
     return int(found[1])

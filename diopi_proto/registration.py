@@ -1,7 +1,7 @@
-"""The functions a vendor gives the runtime: one table of how each is called, registered, exported and missed.
+"""The table of the services: the functions that a vendor provides to the runtime.
 
-Everything that goes service by service follows from it: the headers, the tables of the C runtime, the callbacks that
-call a vendor written in Python.
+The table states the signature, the registration function, the exported name and the error of a missing service. The
+headers, the tables of the C runtime and the callbacks for vendors written in Python are derived from it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from diopi_proto.types import Error
 
 @dataclass(frozen=True)
 class Service:
-    """One function the vendor provides.
+    """One function that the vendor provides to the runtime.
 
     Attributes:
-        name: the name used for it in Python, a field of `RuntimeFunctions`.
-        stem: the part of the C names that is its own.
-        returns: what it returns when registered.
-        parameters: C parameters.
-        missing: what a call of the runtime answers that needs it when it was not registered.
-        well_known: its exported name in a vendor library that does not register.
-        title: what messages of the runtime call it.
-        meaning: what it does.
+        name: its name in Python, a field of `RuntimeFunctions`.
+        stem: the part of the C names that is specific to the service.
+        returns: the C return type of the registered function.
+        parameters: the C parameters.
+        missing: the error that a runtime function returns if it needs the service and the service is not registered.
+        well_known: the exported name in a vendor library that does not register its functions.
+        title: the name of the service in messages of the runtime.
+        meaning: what the function does, as a sentence.
     """
 
     name: str
@@ -39,30 +39,30 @@ class Service:
 
     @property
     def register(self) -> str:
-        """The runtime's function that takes it."""
+        """The name of the runtime function that registers the service."""
         return f"diopiRegister{self.stem}Func"
 
     @property
     def pointer(self) -> str:
-        """Name of its function pointer type in C."""
+        """The name of its function pointer type in C."""
         return f"diopi{self.stem}Func_t"
 
     @property
     def exported_returns(self) -> str:
-        """What it returns under its well-known name."""
+        """The C return type of the function exported under its well-known name."""
         return "diopiError_t" if self.returns == "int32_t" else self.returns
 
     @property
     def arguments(self) -> tuple[tuple[str, str], ...]:
-        """Type and name of each C parameter."""
+        """The type and name of each C parameter."""
         if self.parameters == "void":
             return ()
         pairs = (parameter.rsplit(" ", 1) for parameter in self.parameters.split(", "))
         return tuple((kind, name) for kind, name in pairs)
 
     @property
-    def gives_by_pointer(self) -> bool:
-        """Whether its result goes through a pointer, and what it returns is a code."""
+    def returns_by_pointer(self) -> bool:
+        """Whether the function writes its result through a pointer and returns an error code."""
         return any(kind == "diopiStreamHandle_t*" for kind, _ in self.arguments)
 
 
@@ -72,16 +72,16 @@ _COPY = "diopiStreamHandle_t stream, void* dst, const void* src, uint64_t bytes"
 def _in_c(
     stem: str, returns: str, parameters: str, missing: Error, well_known: str | None, title: str, meaning: str
 ) -> dict[str, Any]:
-    """What goes with a field of the table, whose name and type are the service's in Python."""
+    """Return the metadata of a field of `RuntimeFunctions`: the attributes of its `Service` except `name`."""
     return locals()
 
 
 @dataclass(frozen=True)
 class RuntimeFunctions:
-    """What a vendor written in Python provides; None for what it lacks. Addresses and stream handles are numbers.
+    """The runtime functions of a vendor written in Python; None for functions that it does not provide.
 
-    Functions that return None succeed; any number but 0 they return, and any exception they raise, is a failure.
-    Compiled ones, as `lib_rt.device.compiled` makes them, are called by the runtime without Python.
+    Addresses and stream handles are integers. A function succeeds if it returns None or 0; another number or an
+    exception is a failure. The runtime calls compiled functions (`lib_rt.device.compiled`) without Python.
     """
 
     stream_create: Callable[[], int] | None = field(
@@ -132,7 +132,7 @@ class RuntimeFunctions:
             "Allocate device memory; NULL when there is not enough.",
         ),
     )
-    """Bytes → address, 0 when there is not enough memory."""
+    """Takes a size in bytes and returns an address, or 0 if there is not enough memory."""
     free: Callable[[int], None] | None = field(
         default=None,
         metadata=_in_c(
@@ -157,7 +157,7 @@ class RuntimeFunctions:
             "Enqueue a copy from host to device memory.",
         ),
     )
-    """Stream, destination, source, bytes; returns before the copy is done if it likes."""
+    """Takes stream, destination, source and size in bytes; may return before the copy is complete."""
     d2h: Callable[[int, int, int, int], int | None] | None = field(
         default=None,
         metadata=_in_c(
@@ -197,17 +197,17 @@ class RuntimeFunctions:
 
 
 SERVICES: tuple[Service, ...] = tuple(Service(name=entry.name, **entry.metadata) for entry in fields(RuntimeFunctions))
-"""The services in the order the runtime numbers them."""
+"""The services in the order of their numbers in the runtime."""
 
 LIFETIME: tuple[tuple[str, str, str], ...] = (
     ("initLibrary", "int32_t initLibrary(void)", "Start the vendor library: register its functions. 0 on success."),
     ("finalizeLibrary", "int32_t finalizeLibrary(void)", "End the vendor library. 0 on success."),
 )
-"""What every vendor library exports to be started and ended: name, declaration, meaning."""
+"""The functions that start and end a vendor library, which every library exports: name, declaration, meaning."""
 
 GENERATOR_STATE = (
     "buildGeneratorState",
     "diopiError_t buildGeneratorState(diopiContextHandle_t ctx, diopiTensorHandle_t out)",
     "Write a fresh generator state into `out`.",
 )
-"""The well-known function that prepares the state of a vendor's own generators: name, declaration, meaning."""
+"""The exported function that initializes the state of a vendor's generators: name, declaration, meaning."""

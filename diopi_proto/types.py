@@ -1,6 +1,6 @@
-"""The vocabulary of the interface: its enumerations, and the two value types `Scalar` and `Size`.
+"""The types of the interface: its enumerations, and the value types `Scalar` and `Size`.
 
-Names and values are those of the C headers; `C_ENUMERATORS` spells the enumerators as C does.
+Names and values are those of the C headers; `C_ENUMERATORS` contains the names of the enumerators in C.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Dtype(IntEnum):
 
 
 class Error(IntEnum):
-    """What a call answers, `diopiError_t`. Two names are misspelt in the interface, and so here."""
+    """The error code that a call returns, `diopiError_t`; two names are misspelled here because they are in C."""
 
     Success = 0
     ErrorOccurred = 1
@@ -61,7 +61,7 @@ class Error(IntEnum):
 
 
 class Device(IntEnum):
-    """Where a tensor's memory lies, `diopiDevice_t`."""
+    """The kind of memory that a tensor is in, `diopiDevice_t`."""
 
     host = 0
     device = 1
@@ -78,7 +78,7 @@ class MemoryFormat(IntEnum):
 
 
 class Reduction(IntEnum):
-    """What a loss does with its element losses, `diopiReduction_t`; `END` and more are errors."""
+    """How a loss reduces the losses of the elements, `diopiReduction_t`; `END` and greater values are errors."""
 
     none = 0
     mean = 1
@@ -87,7 +87,7 @@ class Reduction(IntEnum):
 
 
 class RoundMode(IntEnum):
-    """Rounding of a quotient, `diopiRoundMode_t`; `END` and more are errors."""
+    """Rounding of a quotient, `diopiRoundMode_t`; `END` and greater values are errors."""
 
     none = 0
     trunc = 1
@@ -116,24 +116,24 @@ Number = bool | int | float
 
 @dataclass(frozen=True)
 class Scalar:
-    """A number with the element type it was given in, `diopiScalar_t`.
+    """A number with its element type, `diopiScalar_t`.
 
-    Integer dtypes and bool carry an integer payload, floating dtypes a double.
+    The payload is an integer for integer dtypes and bool, and a double for floating-point dtypes.
     """
 
     dtype: Dtype
     value: Number
 
     @classmethod
-    def of(cls, value: Number) -> Scalar:
-        """The scalar a Python number becomes: int is int64, float is float64."""
+    def from_number(cls, value: Number) -> Scalar:
+        """Return the scalar for a Python number: an int becomes int64, a float becomes float64."""
         if isinstance(value, bool):
             return cls(Dtype.bool, int(value))
         if isinstance(value, int):
             return cls(Dtype.int64, int(value))
         if isinstance(value, float):
             return cls(Dtype.float64, value)
-        raise TypeError(f"a scalar is made of a bool, int or float, not of {value!r}")
+        raise TypeError(f"value is {value!r}, expected a bool, int or float")
 
     @property
     def is_integer(self) -> bool:
@@ -142,7 +142,7 @@ class Scalar:
 
     @property
     def number(self) -> Number:
-        """The Python number of the dtype's kind: bool, int or float."""
+        """The value as a bool, int or float, according to the dtype."""
         if self.dtype is Dtype.bool:
             return bool(self.value)
         return int(self.value) if self.is_integer else float(self.value)

@@ -199,7 +199,7 @@ class PreparedCall:
         for place, slots in self._lists:
             arguments[place] = [slot and opened(values[slot.number], slot.layout) for slot in slots]
         for place, number in self._values:
-            arguments[place] = Scalar.of(values[number]) if place in self._scalars else values[number]
+            arguments[place] = Scalar.from_number(values[number]) if place in self._scalars else values[number]
         for place, _ in self._boxes:
             arguments[place] = Box()
 
@@ -246,7 +246,7 @@ def _value(parameter: Parameter, call: FunctionCall) -> Any:
     if value is None or isinstance(value, Slot | PlaceholderValue | PlaceholderNumber | list):
         return value
     if issubclass(parameter.annotation, kinds.Scalar):
-        return Scalar.of(value)
+        return Scalar.from_number(value)
     if issubclass(parameter.annotation, Reduction | RoundMode):
         return parameter.annotation[value]
     return value

@@ -17,8 +17,8 @@ from torch._decomp import decomposition_table
 
 from diopi_proto import parameters as kinds
 from diopi_proto.aten.mapping import RULES, Operator
-from diopi_proto.aten.table import DECOMPOSED, Row, row_of, rows
-from diopi_proto.aten.table import form_of as form_of_function
+from diopi_proto.aten.table import DECOMPOSED, Row, find_row, rows
+from diopi_proto.aten.table import find_form as form_of_function
 from diopi_torch import dump
 from diopi_torch.attention import FAST_PATHS
 from diopi_torch.backend import backend
@@ -248,7 +248,7 @@ def kernels() -> Mapping[str, Kernel]:
             for operator in _overloads(overload(row.operator)):
                 if not is_composed(operator):
                     name = operator_name(operator)
-                    found[name] = Kernel(operator, row_of(name) or row)
+                    found[name] = Kernel(operator, find_row(name) or row)
     return found
 
 

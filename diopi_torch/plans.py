@@ -301,7 +301,7 @@ class Planning:
 
     # what the mapping asks for
 
-    def of_numbers(self, value: Number | list[int]) -> Slot:
+    def tensor_from_numbers(self, value: Number | list[int]) -> Slot:
         tensor = torch.tensor(value, dtype=torch.int64 if isinstance(value, list) else self._dtype)
         layout = layout_of(tuple(tensor.shape), tensor.stride(), tensor.dtype)
         if isinstance(value, PlaceholderNumber):
@@ -310,26 +310,26 @@ class Planning:
             )
         return self.make_slot(layout, lambda values: upload(tensor))
 
-    def number_in(self, tensor: Slot) -> Number | None:
+    def read_number(self, tensor: Slot) -> Number | None:
         if tensor.shape or tensor.layout.torch_dtype.is_complex:
             return None
         self.lasts = False
         return self._tensors[tensor.number].item()
 
-    def laid_out(self, tensor: Slot, shape: tuple[int, ...], strides: tuple[int, ...]) -> Slot:
+    def restride(self, tensor: Slot, shape: tuple[int, ...], strides: tuple[int, ...]) -> Slot:
         layout = layout_of(shape, strides, tensor.layout.torch_dtype)
         return self.make_slot(layout, lambda values: values[tensor.number].as_strided(shape, strides), tensor.memory)
 
-    def of_type(self, tensor: Slot, dtype: Dtype) -> Slot:
+    def empty_like(self, tensor: Slot, dtype: Dtype) -> Slot:
         kind = TORCH_DTYPES[dtype]
         layout = layout_of(tensor.shape, contiguous_strides(tensor.shape), kind)
         return self.make_slot(layout, lambda values: new(tensor.shape, kind))
 
-    def generator(self, seed_source: PlaceholderValue | None) -> PlaceholderValue:
+    def generator(self, argument: PlaceholderValue | None) -> PlaceholderValue:
         """The device's, or one seeded with the next number that the operator's draws."""
-        if seed_source is None:
+        if argument is None:
             return PlaceholderValue(self._noted(lambda values: backend().generator))
-        return PlaceholderValue(self._noted(lambda values: _seeded_by(values[seed_source.number])))
+        return PlaceholderValue(self._noted(lambda values: _seeded_by(values[argument.number])))
 
 
 Returned = Callable[[Sequence[PlaceholderValue]], Any]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend
 
-from diopi_proto.aten.mapping import RULE_FUNCTIONS, beyond_attention
+from diopi_proto.aten.mapping import RULE_FUNCTIONS, find_unsupported_attention
 from diopi_torch.backend import backend
 
 ATTENDED = (torch.float32, torch.float16, torch.bfloat16)
@@ -32,7 +32,7 @@ def choice(
     enable_gqa: bool = False,
 ) -> int:
     """How attention is done: by a function if the standard and the vendor have one, else by products and a softmax."""
-    lacks = beyond_attention(query, key, value, attn_mask, dropout_p, is_causal)
+    lacks = find_unsupported_attention(query, key, value, attn_mask, dropout_p, is_causal)
     has = all(map(backend().vendor.has, RULE_FUNCTIONS["attention"])) and torch._C._get_overrideable_sdp_enabled()
     is_one = lacks is None and has and query.dtype in ATTENDED
     return (SDPBackend.OVERRIDEABLE if is_one else SDPBackend.MATH).value

@@ -265,4 +265,4 @@ _WRAPPERS: dict[str, _Wrapper] = {
 
 
 def _wrapper(service: Service) -> _Wrapper:
-    return _wrap_create if service.gives_by_pointer else _WRAPPERS[service.returns]
+    return _wrap_create if service.returns_by_pointer else _WRAPPERS[service.returns]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from diopi_engine.proto import hgrt, nvdla
 from diopi_engine.proto.declarations import Constant, Declaration, Enum, Function, Struct, Typedef
-from diopi_proto.headers import wrapped
+from diopi_proto.headers import wrap_declaration
 
 INCLUDE_DIR = Path(str(files("diopi_engine"))) / "proto" / "include"
 """The folder a compiler searches: headers are included as `<hgrt.h>`."""
@@ -112,7 +112,7 @@ _HEADERS: Mapping[str, Callable[[], str]] = {"hgrt.h": _hgrt, "nvdla.h": _nvdla}
 def _documented(declared: Declaration, attribute: str) -> str:
     """A declaration with its comment, a function with an attribute."""
     if isinstance(declared, Function):
-        return _comment(declared) + wrapped(f"{attribute}{_signature(declared)};") + "\n"
+        return _comment(declared) + wrap_declaration(f"{attribute}{_signature(declared)};") + "\n"
     return _comment(declared) + _c_text(declared, comments=True)
 
 

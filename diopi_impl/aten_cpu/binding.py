@@ -13,7 +13,7 @@ import torch
 from diopi_impl.aten_cpu.equivalents import Equivalent
 from diopi_impl.base import Box
 from diopi_proto import parameters as kinds
-from diopi_proto.aten.table import Constant, needs_source
+from diopi_proto.aten.table import Constant, sourced_arguments
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
@@ -105,7 +105,7 @@ def _given(call: FunctionCall, equivalent: Equivalent, names: Sequence[str]) -> 
     """Return what the function's arguments give for the operator's."""
     given = {}
     base = lookup(equivalent.row.function)
-    for name in needs_source(base):
+    for name in sourced_arguments(base):
         value, source = call.values[name], equivalent.row.source(name, names)
         if isinstance(source, Constant):
             if _as_constant(source.value) != _as_constant(value):

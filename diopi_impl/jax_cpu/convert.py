@@ -53,7 +53,7 @@ def converted_first(prototype: Prototype, arguments: Sequence[Any], out: Sequenc
     dtypes = {name: from_numpy(value.dtype) for name, value in given.items() if _is_tensor(value)}
     numbers = {p.name: given[p.name] for p in prototype.operands if p.name not in dtypes}
     kinds = {name: None if number is None else _like(number) for name, number in numbers.items()}
-    names, dtype = prototype.converted_first(dtypes, {**given, **kinds}, first_dtype(out))
+    names, dtype = prototype.find_conversions(dtypes, {**given, **kinds}, first_dtype(out))
     return [stored(jnp.asarray(value), dtype) if name in names else value for name, value in given.items()]
 
 

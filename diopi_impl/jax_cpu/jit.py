@@ -86,7 +86,7 @@ class Compiled:
         keywords = {"out": out_keyword(prototype, out)} if self._takes_out else {}
         results = as_results(prototype, self._function(*arguments, **keywords))
         return [
-            _made(prototype, p, given, result) if p.is_made else _convert(result, spec)
+            _made(prototype, p, given, result) if p.is_callee_allocated else _convert(result, spec)
             for p, result, spec in zip(prototype.results, results, out, strict=True)
         ]
 

@@ -45,7 +45,7 @@ def _size_by_pointer(context: Context, values: Sequence[int]) -> Any:
 
 
 def _scalar(context: Context, value: types.Scalar | types.Number) -> Any:
-    scalar = value if isinstance(value, types.Scalar) else types.Scalar.of(value)
+    scalar = value if isinstance(value, types.Scalar) else types.Scalar.from_number(value)
     member, kind = _PAYLOADS[scalar.dtype]
     return [{"stype": scalar.dtype, member: kind(scalar.value)}]
 

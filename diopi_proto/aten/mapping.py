@@ -1,7 +1,7 @@
-"""From a call of an operator of ATen to the calls of functions that serve it.
+"""Translate a call of an ATen operator to the calls of standard functions that implement it.
 
-What a tensor is, the caller says: anything with a shape, strides and an element type of the standard. What has to be
-made of it is asked of the caller's `Maker`.
+A tensor is any object with a shape, strides and an element type of the standard. The caller provides a `TensorFactory`
+that creates the tensors that a translation needs.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from diopi_proto import parameters as kinds
-from diopi_proto.aten.table import ArgumentOf, Constant, Row, form_of, needs_source
-from diopi_proto.dtypes import chosen
+from diopi_proto.aten.table import ArgumentOf, Constant, Row, find_form, sourced_arguments
+from diopi_proto.dtypes import caller_chosen
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Number, Reduction, RoundMode
@@ -22,37 +22,38 @@ NUMBERS = (bool, int, float)
 
 
 class NotMappedError(Exception):
-    """No function serves the call; the message names the operator, and what of it none serves."""
+    """No function implements the call; the message names the operator and the property that is not supported."""
 
 
-class Maker(Protocol):
-    """What the caller makes for a mapping."""
+class TensorFactory(Protocol):
+    """Creates the tensors and generators that a translated call needs."""
 
-    def of_numbers(self, value: Number | list[int]) -> Any:
-        """The tensor that a number, or a list of integers, is copied to: float32 or int64."""
+    def tensor_from_numbers(self, value: Number | list[int]) -> Any:
+        """Return a tensor of a number or a list of integers, in float32 or int64."""
 
-    def number_in(self, tensor: Any) -> Number | None:
-        """The number in a tensor of one element; None if it has no other number of elements, or nobody knows it."""
+    def read_number(self, tensor: Any) -> Number | None:
+        """Return the value of a tensor with one element; None if it has another number of elements or is unknown."""
 
-    def laid_out(self, tensor: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        """The same elements with another shape and strides."""
+    def restride(self, tensor: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """Return a view of the tensor with another shape and other strides."""
 
-    def of_type(self, tensor: Any, dtype: Dtype) -> Any:
-        """A tensor like another for a result of another element type."""
+    def empty_like(self, tensor: Any, dtype: Dtype) -> Any:
+        """Return a new tensor with the form of another one and the element type `dtype`."""
 
-    def generator(self, given: Any) -> Any:
-        """The generator of a call, whose operator was given `given` for one."""
+    def generator(self, argument: Any) -> Any:
+        """Return the generator of a call; `argument` is the generator argument of the operator, or None."""
 
 
 @dataclass(frozen=True)
 class FunctionCall:
-    """A call of a function.
+    """A call of a standard function.
 
     Attributes:
-        function: its name.
-        arguments: by name, in the prototype's order. An enumerator is its name, a list of integers a tuple.
-        results: what is passed for results, by name; None for one that is not wanted. Those whose sizes the callee
-            decides are not named.
+        function: the name of the function.
+        arguments: the arguments by name, in the order of the prototype. An enumerator is represented by its name, a
+            list of integers by a tuple.
+        results: the tensors passed for results, by name; None for results that are not wanted. Results whose sizes the
+            callee decides are missing.
     """
 
     function: str
@@ -62,119 +63,128 @@ class FunctionCall:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator of ATen in a call.
+    """An operator of ATen with the arguments of one call.
 
     Attributes:
-        name: with the overload, if that has a name other than `default`.
-        named: its arguments by name, left out ones included.
-        inplace: whether it writes its first argument.
-        maker: makes what the functions' arguments need.
+        name: the name of the operator, with the overload unless that is `default`.
+        arguments: its arguments by name, including those that have their default value.
+        inplace: whether the operator writes its first argument.
+        factory: creates the tensors that the functions' arguments need.
     """
 
     name: str
-    named: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     inplace: bool
-    maker: Maker
+    factory: TensorFactory
 
     def get(self, source: Constant | ArgumentOf) -> Any:
-        """What a source gives; KeyError if the operator has no such argument."""
+        """Return the value of a source; raise KeyError if the operator has no such argument."""
         if isinstance(source, Constant):
             return source.value
-        value = self.named[source.name]
-        return self.maker.of_numbers(value) if source.as_tensor else value
+        value = self.arguments[source.name]
+        return self.factory.tensor_from_numbers(value) if source.as_tensor else value
 
-    def but(self, **changes: Any) -> Operator:
-        """The same with others of these arguments."""
-        return replace(self, named={**self.named, **changes})
+    def with_arguments(self, **changes: Any) -> Operator:
+        """Return the operator with these arguments replaced or added."""
+        return replace(self, arguments={**self.arguments, **changes})
 
 
 def function_calls(operator: Operator, row: Row, returned: Sequence[Any]) -> list[FunctionCall]:
-    """The calls of functions that a call of an operator is, in order.
+    """Translate a call of an operator to calls of functions.
 
     Args:
-        row: the operator's, or that of the operator it is the in-place form of.
-        returned: the tensors it returns, lists of them as they are.
+        operator: the operator with its arguments.
+        row: the row of the operator, or of the operator whose in-place form it is.
+        returned: the tensors that the operator returns; lists of tensors stay lists.
 
-    NotMappedError if no function serves the call.
+    Returns:
+        The calls in the order in which they have to run.
+
+    Raises:
+        NotMappedError: if no function implements the call.
     """
     results = list(returned)
     if row.function.startswith("diopiUpsample"):
         _check_scales(operator)
-    if row.function == "diopiCdistBackward" and 0 in operator.named["grad"].shape:
-        raise NotMappedError(f"{operator.name} of no distances, whose gradient has the sizes before broadcasting")
+    if row.function == "diopiCdistBackward" and 0 in operator.arguments["grad"].shape:
+        raise NotMappedError(
+            f"{operator.name} without distances is not supported: the gradient has the sizes before broadcasting"
+        )
     if rule := RULES.get(row.function):
         function, operator, results = rule(operator, results)
         row = replace(row, function=function)
-    operator = _with_all_axes(operator, row.function)
-    plain = form_of(row.function, inplace=False, scalar=False) or form_of(row.function, inplace=False, scalar=True)
+    operator = _repeat_for_all_axes(operator, row.function)
+    plain = find_form(row.function, inplace=False, scalar=False) or find_form(row.function, inplace=False, scalar=True)
     assert plain is not None
-    needed = needs_source(plain)
-    given = {p.name: operator.get(row.source(p.name, operator.named)) for p in plain.arguments if p.name in needed}
-    lists = [name for name, value in given.items() if plain.parameter(name).is_tensor and isinstance(value, list)]
+    needed = sourced_arguments(plain)
+    values = {p.name: operator.get(row.source(p.name, operator.arguments)) for p in plain.arguments if p.name in needed}
+    lists = [name for name, value in values.items() if plain.parameter(name).is_tensor and isinstance(value, list)]
     if not lists:
-        return _converted(_call(operator, row, plain, given, results), operator.maker)
-    written = results if any(result is not None for result in results) else operator.named["self"]
-    each = (_call(operator, row, plain, one, [result]) for one, result in _each(given, lists, written))
-    return [call for one in each for call in _converted(one, operator.maker)]
+        return _append_conversions(_call(operator, row, plain, values, results), operator.factory)
+    written = results if any(result is not None for result in results) else operator.arguments["self"]
+    calls = (_call(operator, row, plain, entry, [result]) for entry, result in _split_lists(values, lists, written))
+    return [call for entry in calls for call in _append_conversions(entry, operator.factory)]
 
 
-def _converted(call: FunctionCall, maker: Maker) -> list[FunctionCall]:
-    """A call; and conversions of results, where the function does not give the type that PyTorch has for them."""
+def _append_conversions(call: FunctionCall, factory: TensorFactory) -> list[FunctionCall]:
+    """Return a call and the conversions of its results to the element types of PyTorch, where these differ."""
     prototype, results, conversions = lookup(call.function), dict(call.results), []
     for name, value in call.results.items():
         if _is_tensor(value) and not prototype.can_hold(name, value.dtype, call.arguments):
-            results[name] = maker.of_type(value, prototype.infer(name, call.arguments) or value.dtype)
+            results[name] = factory.empty_like(value, prototype.infer(name, call.arguments) or value.dtype)
             conversions.append(FunctionCall("diopiCastDtype", {"input": results[name]}, {"out": value}))
     return [replace(call, results=results), *conversions]
 
 
-def _each(
-    given: Mapping[str, Any], lists: Sequence[str], results: Sequence[Any]
+def _split_lists(
+    values: Mapping[str, Any], lists: Sequence[str], results: Sequence[Any]
 ) -> Iterator[tuple[dict[str, Any], Any]]:
-    """The calls that an operator over lists is, an entry each: arguments and result."""
-    length = len(given[lists[0]])
+    """Yield the arguments and the result for each entry of an operator whose arguments `lists` are lists."""
+    length = len(values[lists[0]])
     for number, result in enumerate(results):
         yield (
             {
                 name: value[number] if isinstance(value, list) and len(value) == length else value
-                for name, value in given.items()
+                for name, value in values.items()
             },
             result,
         )
 
 
 def _call(
-    operator: Operator, row: Row, plain: Prototype, given: Mapping[str, Any], returned: Sequence[Any]
+    operator: Operator, row: Row, plain: Prototype, values: Mapping[str, Any], returned: Sequence[Any]
 ) -> FunctionCall:
-    """The call of the form of a function that takes what is given."""
-    scalar = any(plain.parameter(name).is_tensor and isinstance(value, NUMBERS) for name, value in given.items())
-    prototype = form_of(plain.base, inplace=operator.inplace, scalar=scalar)
-    if prototype is None and row.operator == operator.name:  # it may also write a result in the place of an input
-        prototype = form_of(plain.base, inplace=False, scalar=scalar)
+    """Return the call of the form of `plain` that accepts the values."""
+    scalar = any(plain.parameter(name).is_tensor and isinstance(value, NUMBERS) for name, value in values.items())
+    prototype = find_form(plain.base, inplace=operator.inplace, scalar=scalar)
+    if prototype is None and row.operator == operator.name:  # a plain function may also write its result to the input
+        prototype = find_form(plain.base, inplace=False, scalar=scalar)
     prototype = plain if plain.form == "scalar" else prototype
     if prototype is None:
         raise NotMappedError(operator.name)
-    arguments = {p.name: _argument(operator, p, given.get(p.name)) for p in prototype.arguments}
+    arguments = {p.name: _argument(operator, p, values.get(p.name)) for p in prototype.arguments}
     results = _results(operator, row, prototype, returned)
     for name, value in arguments.items():
         _check_dtypes(value, prototype.dtypes_of(name), operator.name)
     for name, value in results.items():
-        _check_dtypes(value, prototype.dtypes if prototype.rule_of(name) is chosen else tuple(Dtype), operator.name)
+        _check_dtypes(
+            value, prototype.dtypes if prototype.rule_of(name) is caller_chosen else tuple(Dtype), operator.name
+        )
     return FunctionCall(prototype.name, arguments, results)
 
 
 def _argument(operator: Operator, parameter: kinds.Parameter, value: Any) -> Any:
-    """An argument as a function takes it; NotMappedError if it can't take it."""
+    """Return the argument that a function takes for `value`; raise NotMappedError if it does not accept the value."""
     kind = parameter.annotation
     if issubclass(kind, kinds.Generator):
-        return operator.maker.generator(operator.named.get("generator"))
+        return operator.factory.generator(operator.arguments.get("generator"))
     if issubclass(kind, kinds.Scalar) and _is_tensor(value):
-        number = operator.maker.number_in(value)  # the host reads it first
+        number = operator.factory.read_number(value)  # requires the host to read device memory
         if number is None:
-            raise NotMappedError(f"{operator.name} with a tensor for {parameter.name}")
+            raise NotMappedError(f"{operator.name} does not support a tensor for {parameter.name}")
         return number
     if isinstance(value, complex):
-        raise NotMappedError(f"{operator.name} with a complex number for {parameter.name}")
+        raise NotMappedError(f"{operator.name} does not support a complex number for {parameter.name}")
     if issubclass(kind, Reduction) and isinstance(value, int):
         return Reduction(value).name
     if issubclass(kind, RoundMode):
@@ -182,33 +192,33 @@ def _argument(operator: Operator, parameter: kinds.Parameter, value: Any) -> Any
     if issubclass(kind, kinds.Size) and not parameter.optional:
         return tuple(value) if isinstance(value, list) else () if value is None else (value,)
     if parameter.optional and parameter.is_tensor_array and not value:
-        return None  # an array is of the length of the others, or left out
+        return None  # an empty array would not have the length of the other arrays
     if value is None and not parameter.optional:
-        raise NotMappedError(f"{operator.name} without {parameter.name}")
+        raise NotMappedError(f"{operator.name} requires {parameter.name}")
     return tuple(value) if issubclass(kind, kinds.Size) and value is not None else value
 
 
 def _results(operator: Operator, row: Row, prototype: Prototype, returned: Sequence[Any]) -> dict[str, Any]:
-    """What is passed for results whose sizes the caller decides, by name."""
+    """Return the tensors to pass for results whose sizes the caller decides, by name."""
     outputs = [p for p in prototype.results if issubclass(p.annotation, kinds.Out | kinds.Outs)]
     found: dict[str, Any] = {}
     for number, parameter in enumerate(outputs):
         place = row.results.get(parameter.name, number)
-        one = returned[place] if place < len(returned) else None
-        value: Any = list(returned) if parameter.is_tensor_array else one
+        single = returned[place] if place < len(returned) else None
+        value: Any = list(returned) if parameter.is_tensor_array else single
         if parameter.optional and _is_tensor(value) and 0 in value.shape:
-            value = None  # PyTorch's way to leave it out
+            value = None  # PyTorch returns an empty tensor for an omitted result
         if value is None and not parameter.optional:
-            raise NotMappedError(f"{operator.name} without {parameter.name}")
+            raise NotMappedError(f"{operator.name} requires {parameter.name}")
         found[parameter.name] = value
     return found
 
 
-def _check_dtypes(value: Any, taken: Sequence[Dtype], operator: str) -> None:
-    """NotMappedError if a tensor, or one of a list, has an element type that is not `taken`."""
+def _check_dtypes(value: Any, supported: Sequence[Dtype], operator: str) -> None:
+    """Raise NotMappedError if a tensor, or a tensor in a list, has an element type that is not in `supported`."""
     for tensor in value if isinstance(value, list) else [value]:
-        if _is_tensor(tensor) and (tensor.dtype is Dtype.unsupported or tensor.dtype not in taken):
-            raise NotMappedError(f"{operator} of {tensor.dtype.name}")
+        if _is_tensor(tensor) and (tensor.dtype is Dtype.unsupported or tensor.dtype not in supported):
+            raise NotMappedError(f"{operator} does not support {tensor.dtype.name}")
 
 
 def _is_tensor(value: Any) -> bool:
@@ -216,107 +226,126 @@ def _is_tensor(value: Any) -> bool:
 
 
 Rule = Callable[[Operator, list[Any]], tuple[str, Operator, list[Any]]]
-"""From an operator and its results to the function that serves it, and the operator and results as that takes them."""
+"""A function that returns the standard function for an operator, and the operator and results adapted to it."""
 
 
 def _convolution(operator: Operator, returned: list[Any]) -> tuple[str, Operator, list[Any]]:
-    """Over one axis it is one over two of which the first has one element, as PyTorch computes it."""
-    named, maker = operator.named, operator.maker
+    """Adapt a convolution; one over one axis becomes one over two axes, the first of size 1, as in PyTorch."""
+    arguments, factory = operator.arguments, operator.factory
     is_gradient = operator.name.endswith("backward")
-    rank = len(named["weight"].shape) - 2
-    operator = operator.but(padding=list(named["padding"]), **(_bias_sizes(named) if is_gradient else {}))
+    rank = len(arguments["weight"].shape) - 2
+    bias = _bias_sizes(arguments) if is_gradient else {}
+    operator = operator.with_arguments(padding=list(arguments["padding"]), **bias)
     if rank == 1:
         lists = {"stride": 1, "padding": 0, "dilation": 1, "output_padding": 0}
-        widened = {name: [more, *named[name]] for name, more in lists.items()}
+        widened = {name: [more, *arguments[name]] for name, more in lists.items()}
         operands = ("input", "weight", "grad_output")
-        tensors = {name: _with_axis(named[name], maker) for name in operands if name in named}
-        operator = operator.but(**widened, **tensors)
-        returned = [_with_axis(result, maker) for result in returned]
-    kind = "ConvTranspose" if named["transposed"] else "Convolution"
+        tensors = {name: _insert_axis(arguments[name], factory) for name in operands if name in arguments}
+        operator = operator.with_arguments(**widened, **tensors)
+        returned = [_insert_axis(result, factory) for result in returned]
+    kind = "ConvTranspose" if arguments["transposed"] else "Convolution"
     return f"diopi{kind}{max(rank, 2)}d{'Backward' if is_gradient else ''}", operator, returned
 
 
-def _bias_sizes(named: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The sizes of the bias, if its gradient is wanted."""
-    return {"bias_sizes": named["bias_sizes"] if named["output_mask"][2] else None}
+def _bias_sizes(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the sizes of the bias, or None if its gradient is not wanted."""
+    return {"bias_sizes": arguments["bias_sizes"] if arguments["output_mask"][2] else None}
 
 
-def _with_axis(tensor: Any, maker: Maker) -> Any:
-    """A tensor of rank 3 with an axis of one element before its last."""
+def _insert_axis(tensor: Any, factory: TensorFactory) -> Any:
+    """Return a tensor of rank 3 with an axis of size 1 inserted before the last axis; other tensors unchanged."""
     if tensor is None or len(tensor.shape) != 3:
         return tensor
     shape, strides = (*tensor.shape[:2], 1, tensor.shape[2]), tensor.strides
-    return maker.laid_out(tensor, shape, (*strides[:2], strides[2] * tensor.shape[2], strides[2]))
+    return factory.restride(tensor, shape, (*strides[:2], strides[2] * tensor.shape[2], strides[2]))
 
 
 WINDOW = ("kernel_size", "stride", "padding", "dilation", "output_padding")
-"""Arguments that have a number for each axis over which a window moves."""
+"""Arguments that contain one number per axis over which a window moves."""
 
 
-def _with_all_axes(operator: Operator, function: str) -> Operator:
-    """One number for all axes, which PyTorch takes too, once for each axis."""
+def _repeat_for_all_axes(operator: Operator, function: str) -> Operator:
+    """Repeat window arguments that contain only one number for all axes."""
     axes = int(found[1]) if (found := re.search("([23])d", function)) else 1
-    given = {name: operator.named[name] for name in WINDOW if name in operator.named}
-    short = {name: value * axes for name, value in given.items() if isinstance(value, list) and len(value) == 1}
-    return operator.but(**short) if short and axes > 1 else operator
+    window = {name: operator.arguments[name] for name in WINDOW if name in operator.arguments}
+    short = {name: value * axes for name, value in window.items() if isinstance(value, list) and len(value) == 1}
+    return operator.with_arguments(**short) if short and axes > 1 else operator
 
 
 def _check_scales(operator: Operator) -> None:
-    """NotMappedError if a scale is given that is not the one of the sizes: the standard knows sizes alone."""
-    named = operator.named
-    sizes = named["input_size"] if "input_size" in named else named["self"].shape
-    scales = [value for name, value in named.items() if name.startswith("scales")]
-    for size, wanted, scale in zip(sizes[2:], named["output_size"], scales, strict=True):
+    """Raise NotMappedError if a scale does not follow from the sizes, because the standard has only sizes."""
+    arguments = operator.arguments
+    sizes = arguments["input_size"] if "input_size" in arguments else arguments["self"].shape
+    scales = [value for name, value in arguments.items() if name.startswith("scales")]
+    for size, wanted, scale in zip(sizes[2:], arguments["output_size"], scales, strict=True):
         if scale is not None and size * scale != wanted:
-            raise NotMappedError(f"{operator.name} by {scale} from {size} to {wanted}")
+            raise NotMappedError(f"{operator.name} does not support the scale {scale} from {size} to {wanted}")
 
 
 def _grid_sampler(operator: Operator, returned: list[Any]) -> tuple[str, Operator, list[Any]]:
-    """Sampling with zeros beyond the edges, whose pixels are squares: the only one the standard has."""
-    named, modes = operator.named, ("bilinear", "nearest")
-    if named["padding_mode"] or named["align_corners"] or named["interpolation_mode"] >= len(modes):
-        raise NotMappedError(f"{operator.name} with padding_mode or align_corners, or bicubic")
-    arguments = {"self": named["input"], "grid": named["grid"], "mode": modes[named["interpolation_mode"]]}
-    return "diopiGridSample", replace(operator, named=arguments), returned
+    """Adapt grid sampling; the standard supports only zero padding, align_corners=False, bilinear and nearest."""
+    arguments, modes = operator.arguments, ("bilinear", "nearest")
+    if arguments["padding_mode"] or arguments["align_corners"] or arguments["interpolation_mode"] >= len(modes):
+        raise NotMappedError(f"{operator.name} does not support padding_mode, align_corners or bicubic interpolation")
+    adapted = {"self": arguments["input"], "grid": arguments["grid"], "mode": modes[arguments["interpolation_mode"]]}
+    return "diopiGridSample", replace(operator, arguments=adapted), returned
 
 
-def beyond_attention(
+def find_unsupported_attention(
     query: Any, key: Any, value: Any, bias: Any = None, dropout: float = 0.0, is_causal: bool = False
 ) -> str | None:
-    """What `diopiMultiHeadAttention` lacks for attention of these tensors, of [B, H, S, D] each; None if nothing.
+    """Describe why `diopiMultiHeadAttention` cannot compute this attention.
 
-    In a causal call of ATen's the first query sees the first key alone, in one of the standard's the last query all.
+    In causal attention of ATen, the first query sees only the first key; in the standard, the last query sees all keys.
+    They differ if there are not as many keys as queries.
+
+    Args:
+        query: the queries, [B, H, S, D].
+        key: the keys, [B, H, S, D].
+        value: the values, [B, H, S, D].
+        bias: the mask or bias, or None.
+        dropout: the probability of dropout.
+        is_causal: whether queries see only preceding keys.
+
+    Returns:
+        The unsupported property, which completes "… does not support", or None if the function supports the call.
     """
     if bias is not None or dropout:
-        return "with a mask or dropout"
-    if {len(one.shape) for one in (query, key, value)} != {4} or key.shape != value.shape:
-        return "of keys and values of other shapes"
+        return "a mask or dropout"
+    if {len(tensor.shape) for tensor in (query, key, value)} != {4} or key.shape != value.shape:
+        return "keys and values of different shapes"
     if any(query.shape[axis] != key.shape[axis] for axis in (0, 1, 3)):
-        return "of queries and keys of other batches, heads or sizes"
-    return "causal, of more or fewer keys than queries" if is_causal and query.shape[2] != key.shape[2] else None
+        return "queries and keys of different batch sizes, numbers of heads or head sizes"
+    return (
+        "causal attention with more or fewer keys than queries"
+        if is_causal and query.shape[2] != key.shape[2]
+        else None
+    )
 
 
 def _attention(operator: Operator, returned: list[Any]) -> tuple[str, Operator, list[Any]]:
-    """Heads come before rows, after them in the standard."""
-    named, maker = operator.named, operator.maker
-    tensors = query, key, value = named["query"], named["key"], named["value"]
-    if lacks := beyond_attention(query, key, value, named["attn_bias"], named["dropout_p"], named["is_causal"]):
-        raise NotMappedError(f"{operator.name} {lacks}")
+    """Adapt attention: heads precede rows in ATen and follow them in the standard."""
+    arguments, factory = operator.arguments, operator.factory
+    tensors = query, key, value = arguments["query"], arguments["key"], arguments["value"]
+    if reason := find_unsupported_attention(
+        query, key, value, arguments["attn_bias"], arguments["dropout_p"], arguments["is_causal"]
+    ):
+        raise NotMappedError(f"{operator.name} does not support {reason}")
 
     def rows_first(tensor: Any) -> Any:
         shape, strides = ((a, c, b, d) for a, b, c, d in (tensor.shape, tensor.strides))
-        return maker.laid_out(tensor, shape, strides)
+        return factory.restride(tensor, shape, strides)
 
     queries, keys, values = map(rows_first, tensors)
     size = query.shape[3]
-    scale = named["scale"] if named["scale"] is not None else size**-0.5 if size else 1.0
+    scale = arguments["scale"] if arguments["scale"] is not None else size**-0.5 if size else 1.0
     common = {"q": queries, "k": keys, "v": values, "scale": scale}
-    if "grad_out" not in named:
+    if "grad_out" not in arguments:
         out, logsumexp, *_ = returned
         unasked = {"return_debug_mask": False, "debug_attn_mask": None}
-        return "diopiMultiHeadAttention", operator.but(**common, **unasked), [rows_first(out), logsumexp]
-    known = {"grad_out": rows_first(named["grad_out"]), "out": rows_first(named["out"])}
-    gradient = operator.but(**common, **known, softmax_lse=named["logsumexp"])
+        return "diopiMultiHeadAttention", operator.with_arguments(**common, **unasked), [rows_first(out), logsumexp]
+    known = {"grad_out": rows_first(arguments["grad_out"]), "out": rows_first(arguments["out"])}
+    gradient = operator.with_arguments(**common, **known, softmax_lse=arguments["logsumexp"])
     return "diopiMultiHeadAttentionBackward", gradient, [rows_first(result) for result in returned[:3]]
 
 
@@ -326,7 +355,7 @@ RULES: Mapping[str, Rule] = {
     "convolution_backward": _convolution,
     "grid_sampler": _grid_sampler,
 }
-"""What depends on more than names."""
+"""Translations that depend on more than names, by the name in the table."""
 
 RULE_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "attention": ("diopiMultiHeadAttention", "diopiMultiHeadAttentionBackward"),
@@ -337,4 +366,4 @@ RULE_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "grid_sampler": ("diopiGridSample",),
 }
-"""The functions among which each rule chooses."""
+"""The functions that each rule chooses from."""

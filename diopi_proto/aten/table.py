@@ -1,15 +1,21 @@
-"""Which function serves which operator of ATen: the table `table.tsv`, and what its lines mean.
+"""The table `table.tsv`, which assigns a function to each operator of ATen, and its syntax.
 
-A line names an operator, the function that serves it and, where they differ, the sources of the function's arguments:
-`name=other` for another argument of the operator, `name=tensor(other)` for a number or list of it that becomes a
-tensor, `name=1`, `name="none"` or `name=null` for a constant in JSON; `>name=1` for a result that is the operator's
-second. An argument without a source is the operator's of the same name, `input` its `self`; results follow one another.
-The derived forms need no lines: that an operator writes its first argument, or has a number where the function takes a
-tensor, says which form it is.
+A line contains an operator, its function and, if they differ, the sources of the function's arguments:
 
-Instead of a function there may be `-` where an operator is no call of a device's function (it looks at memory or makes
-some), `decomposed` where PyTorch itself knows how to make it of others, or the name of a rule in
-`diopi_proto.aten.mapping`.
+- `name=other`: the operator's argument `other`.
+- `name=tensor(other)`: a tensor with the number or list of the operator's argument `other`.
+- `name=1`, `name="none"` or `name=null`: a constant in JSON.
+- `>name=1`: the function's result `name` is the operator's second result.
+
+An argument without a source is the operator's argument of the same name; `input` is `self`. Results have the same order
+by default. Derived forms have no lines: the in-place form is chosen if the operator writes its first argument, and the
+scalar form if the operator has a number and the function takes a tensor.
+
+The second column can also contain:
+
+- `-`: the operator calls no function of a device; it only creates or inspects memory.
+- `decomposed`: PyTorch decomposes the operator into others.
+- the name of a rule in `diopi_proto.aten.mapping`.
 """
 
 from __future__ import annotations
@@ -28,22 +34,22 @@ from diopi_proto.prototype import Prototype
 FILE = Path(__file__).parent / "table.tsv"
 
 NO_CALL = "-"
-"""Stands for a function where an operator is no call of one."""
+"""Takes the place of a function if the operator calls none."""
 
 DECOMPOSED = "decomposed"
-"""Stands for a function where none serves an operator, but those that PyTorch's own decomposition calls."""
+"""Takes the place of a function if PyTorch decomposes the operator into others that have functions."""
 
 
 @dataclass(frozen=True)
 class Constant:
-    """An argument that is the same in every call."""
+    """The source of an argument that is the same in every call."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class ArgumentOf:
-    """An argument that is one of the operator's, by its name; perhaps as a tensor made of its numbers."""
+    """The source of an argument that is an argument of the operator; `as_tensor` converts numbers to a tensor."""
 
     name: str
     as_tensor: bool = False
@@ -54,10 +60,10 @@ class Row:
     """A line of the table.
 
     Attributes:
-        operator: its name in ATen, with the overload if it has a name other than `default`.
-        function: that serves it; or `NO_CALL`, or the name of a rule.
-        sources: of the function's arguments, those that the line names.
-        results: for results that the line names, which of the operator's it is.
+        operator: its name in ATen, with the overload unless that is `default`.
+        function: the function that implements it, `NO_CALL`, `DECOMPOSED` or the name of a rule.
+        sources: the sources that the line states, by the function's argument.
+        results: the index of the operator's result, by the function's result, for results that the line contains.
     """
 
     operator: str
@@ -66,7 +72,7 @@ class Row:
     results: Mapping[str, int]
 
     def source(self, parameter: str, names: Collection[str]) -> Constant | ArgumentOf:
-        """Where an argument comes from, of an operator whose arguments have these names."""
+        """Return the source of the function's argument `parameter`; `names` are the operator's arguments."""
         if found := self.sources.get(parameter):
             return found
         return ArgumentOf("self" if parameter == "input" and parameter not in names else parameter)
@@ -74,24 +80,24 @@ class Row:
 
 @cache
 def rows() -> Mapping[str, Row]:
-    """The table, by operator."""
+    """Return the lines of the table by operator."""
     lines = (line.split("\t") for line in FILE.read_text("utf-8").splitlines() if not line.startswith("#"))
     return {line[0]: parse_row(*line) for line in lines}
 
 
-def row_of(operator: str) -> Row | None:
-    """The line for an operator; that of the one it is the in-place form of where it has none of its own."""
+def find_row(operator: str) -> Row | None:
+    """Return the line for an operator, or for the operator whose in-place form it is; None if there is no line."""
     name, dot, overload = operator.partition(".")
     return rows().get(operator) or rows().get(name.removesuffix("_") + dot + overload)
 
 
-def form_of(function: str, *, inplace: bool, scalar: bool) -> Prototype | None:
-    """The form of a function, which is named by the plain one; None if the standard does not have it."""
+def find_form(function: str, *, inplace: bool, scalar: bool) -> Prototype | None:
+    """Return the prototype of a form of the plain function `function`; None if the standard does not have it."""
     return _forms().get((function, inplace, scalar))
 
 
-def needs_source(prototype: Prototype) -> list[str]:
-    """The arguments of a function that an operator's give: all but counts and generators."""
+def sourced_arguments(prototype: Prototype) -> list[str]:
+    """Return the arguments of a function that come from the operator's arguments: all except counts and generators."""
     return [p.name for p in prototype.arguments if not issubclass(p.annotation, Count | Generator)]
 
 
@@ -101,7 +107,7 @@ def _forms() -> Mapping[tuple[str, bool, bool], Prototype]:
 
 
 def parse_row(operator: str, function: str, named: str = "") -> Row:
-    """Return the row that the columns of a line describe."""
+    """Return the row that the columns of a line describe; `named` is the third column."""
     pairs = [entry.split("=", 1) for entry in named.split()]
     sources = {name: _source(text) for name, text in pairs if not name.startswith(">")}
     return Row(operator, function, sources, {name[1:]: int(text) for name, text in pairs if name.startswith(">")})

@@ -9,7 +9,7 @@ PyTorch function of the same name, for gradients the ATen function named.
 
 from typing import Literal
 
-from diopi_proto.dtypes import complexes, floated, floating, numeric, real
+from diopi_proto.dtypes import complexes, floating, numeric, promoted_to_floating, real
 from diopi_proto.parameters import Axis, Context, ConvertedScalar, In, Out, Scalar, boolean
 from diopi_proto.prototype import elementwise
 
@@ -104,7 +104,9 @@ def diopiLeakyReluBackward(
     """
 
 
-@elementwise(dtypes=(*real, *complexes), result=floated, inplace="diopiSigmoidInp", backward="diopiSigmoidBackward")
+@elementwise(
+    dtypes=(*real, *complexes), result=promoted_to_floating, inplace="diopiSigmoidInp", backward="diopiSigmoidBackward"
+)
 def diopiSigmoid(ctx: Context, out: Out, input: In):
     """Logistic function 1 / (1 + exp(−input)), without overflow: 0 at −inf, 1 at +inf; integers and bool give float32.
 
@@ -137,7 +139,7 @@ def diopiSiluBackward(ctx: Context, grad_input: Out, grad_output: In, input: In)
     """
 
 
-@elementwise(dtypes=floating, ordered=floating, backward="diopiSoftmaxBackward")
+@elementwise(dtypes=floating, selectable_dtypes=floating, backward="diopiSoftmaxBackward")
 def diopiSoftmax(ctx: Context, out: Out, input: In, dim: Axis):
     """Softmax along axis `dim`: exp(x − m) / Σ exp(x − m), m the largest x of the slice, the sum over the slice.
 
@@ -155,7 +157,7 @@ def diopiSoftmaxBackward(ctx: Context, grad_input: Out, grad_output: In, output:
     """
 
 
-@elementwise(dtypes=floating, ordered=floating, backward="diopiLogSoftmaxBackward")
+@elementwise(dtypes=floating, selectable_dtypes=floating, backward="diopiLogSoftmaxBackward")
 def diopiLogSoftmax(ctx: Context, out: Out, input: In, dim: Axis):
     """Logarithm of `diopiSoftmax`: (x − m) − ln Σ exp(x − m) along axis `dim`, m the largest x of the slice.
 

@@ -15,7 +15,18 @@ Source: the PyTorch function of the same name.
 
 from typing import Annotated
 
-from diopi_proto.dtypes import boolean, complexes, every, floated, floating, integral, numeric, promoted, real, truth
+from diopi_proto.dtypes import (
+    all_dtypes,
+    boolean,
+    complexes,
+    floating,
+    integral,
+    numeric,
+    promoted,
+    promoted_to_floating,
+    real,
+    truth,
+)
 from diopi_proto.facts import Exponent
 from diopi_proto.parameters import Context, Count, Factor, In, Ins, Out, OutBool, Outs, Scalar, const_In
 from diopi_proto.prototype import arithmetic, elementwise, prototype
@@ -23,7 +34,11 @@ from diopi_proto.types import RoundMode
 
 
 @arithmetic(
-    dtypes=every, result=promoted, inplace="diopiAddInp", scalar="diopiAddScalar", inplace_scalar="diopiAddInpScalar"
+    dtypes=all_dtypes,
+    result=promoted,
+    inplace="diopiAddInp",
+    scalar="diopiAddScalar",
+    inplace_scalar="diopiAddInpScalar",
 )
 def diopiAdd(ctx: Context, out: Out, input: In, other: In, alpha: Factor):
     """Sum input + alpha · other; of two bools the logical or of input and (alpha and other).
@@ -33,7 +48,11 @@ def diopiAdd(ctx: Context, out: Out, input: In, other: In, alpha: Factor):
 
 
 @arithmetic(
-    dtypes=every, result=promoted, inplace="diopiSubInp", scalar="diopiSubScalar", inplace_scalar="diopiSubInpScalar"
+    dtypes=all_dtypes,
+    result=promoted,
+    inplace="diopiSubInp",
+    scalar="diopiSubScalar",
+    inplace_scalar="diopiSubInpScalar",
 )
 def diopiSub(ctx: Context, out: Out, input: In, other: In, alpha: Factor):
     """Difference input − alpha · other; a floating alpha is rejected unless the result is floating or complex.
@@ -44,14 +63,22 @@ def diopiSub(ctx: Context, out: Out, input: In, other: In, alpha: Factor):
 
 
 @arithmetic(
-    dtypes=every, result=promoted, inplace="diopiMulInp", scalar="diopiMulScalar", inplace_scalar="diopiMulInpScalar"
+    dtypes=all_dtypes,
+    result=promoted,
+    inplace="diopiMulInp",
+    scalar="diopiMulScalar",
+    inplace_scalar="diopiMulInpScalar",
 )
 def diopiMul(ctx: Context, out: Out, input: In, other: In):
     """Product input · other; of two bools the logical and. Source: torch.mul."""
 
 
 @arithmetic(
-    dtypes=every, result=floated, inplace="diopiDivInp", scalar="diopiDivScalar", inplace_scalar="diopiDivInpScalar"
+    dtypes=all_dtypes,
+    result=promoted_to_floating,
+    inplace="diopiDivInp",
+    scalar="diopiDivScalar",
+    inplace_scalar="diopiDivInpScalar",
 )
 def diopiDiv(ctx: Context, out: Out, input: In, other: In, rounding_mode: RoundMode):
     """Quotient input / other, rounded as `rounding_mode` says.
@@ -66,7 +93,7 @@ def diopiDiv(ctx: Context, out: Out, input: In, other: In, rounding_mode: RoundM
 
 @arithmetic(
     dtypes=(*numeric, *complexes, *boolean),
-    argument_dtypes={"exponent": every},
+    argument_dtypes={"exponent": all_dtypes},
     result=promoted,
     inplace="diopiPowInpTensor",
     scalar="diopiPow",
@@ -81,7 +108,7 @@ def diopiPowTensor(ctx: Context, out: Out, input: In, exponent: Annotated[In, Ex
     """
 
 
-@arithmetic(dtypes=every, result=promoted)
+@arithmetic(dtypes=all_dtypes, result=promoted)
 def diopiPowScalar(ctx: Context, out: Out, input: Scalar, exponent: In):
     """Power input^exponent of a number and a tensor, the special cases as in `diopiPowTensor`.
 
@@ -130,7 +157,7 @@ def diopiRemainder(ctx: Context, out: Out, input: Scalar, other: In):
 @arithmetic(
     dtypes=numeric,
     result=promoted,
-    truncated=True,
+    truncates_numbers=True,
     guarantee="exact",
     inplace="diopiClampInp",
     scalar="diopiClampScalar",
@@ -150,7 +177,7 @@ def diopiClamp(ctx: Context, out: Out, input: In, min: In | None, max: In | None
 @arithmetic(
     dtypes=real,
     result=promoted,
-    truncated=True,
+    truncates_numbers=True,
     guarantee="exact",
     inplace="diopiClampMinInp",
     scalar="diopiClampMinScalar",
@@ -166,7 +193,7 @@ def diopiClampMin(ctx: Context, out: Out, input: In, min: In):
 @arithmetic(
     dtypes=real,
     result=promoted,
-    truncated=True,
+    truncates_numbers=True,
     guarantee="exact",
     inplace="diopiClampMaxInp",
     scalar="diopiClampMaxScalar",
@@ -189,7 +216,9 @@ def diopiMinimum(ctx: Context, out: Out, input: In, other: In):
     """The smaller of input and other; either zero where both are zeros. Source: torch.minimum."""
 
 
-@arithmetic(dtypes=every, result=truth, inplace="diopiEqInp", scalar="diopiEqScalar", inplace_scalar="diopiEqInpScalar")
+@arithmetic(
+    dtypes=all_dtypes, result=truth, inplace="diopiEqInp", scalar="diopiEqScalar", inplace_scalar="diopiEqInpScalar"
+)
 def diopiEq(ctx: Context, out: Out, input: In, other: In):
     """input = other, compared in their common type, as bool; NaN equals nothing, +0.0 equals −0.0.
 
@@ -197,7 +226,9 @@ def diopiEq(ctx: Context, out: Out, input: In, other: In):
     """
 
 
-@arithmetic(dtypes=every, result=truth, inplace="diopiNeInp", scalar="diopiNeScalar", inplace_scalar="diopiNeInpScalar")
+@arithmetic(
+    dtypes=all_dtypes, result=truth, inplace="diopiNeInp", scalar="diopiNeScalar", inplace_scalar="diopiNeInpScalar"
+)
 def diopiNe(ctx: Context, out: Out, input: In, other: In):
     """input ≠ other, compared in their common type, as bool; true for NaN.
 
@@ -237,7 +268,7 @@ def diopiLt(ctx: Context, out: Out, input: In, other: In):
     """
 
 
-@arithmetic(dtypes=every, result=truth)
+@arithmetic(dtypes=all_dtypes, result=truth)
 def diopiEqual(ctx: Context, out: OutBool, input: In, other: In):
     """Whether input and other have the same shape and equal elements, in `*out` when the call returns.
 
@@ -246,7 +277,7 @@ def diopiEqual(ctx: Context, out: OutBool, input: In, other: In):
     """
 
 
-@arithmetic(dtypes=every, result=truth, inplace="diopiLogicalAndInp")
+@arithmetic(dtypes=all_dtypes, result=truth, inplace="diopiLogicalAndInp")
 def diopiLogicalAnd(ctx: Context, out: Out, input: In, other: In):
     """Whether input and other are both nonzero, as bool; NaN counts as nonzero.
 
@@ -254,7 +285,7 @@ def diopiLogicalAnd(ctx: Context, out: Out, input: In, other: In):
     """
 
 
-@arithmetic(dtypes=every, result=truth, inplace="diopiLogicalOrInp")
+@arithmetic(dtypes=all_dtypes, result=truth, inplace="diopiLogicalOrInp")
 def diopiLogicalOr(ctx: Context, out: Out, input: In, other: In):
     """Whether input or other is nonzero, as bool; NaN counts as nonzero.
 
@@ -290,7 +321,7 @@ def diopiBitwiseOr(ctx: Context, out: Out, input: In, other: In):
     """
 
 
-@prototype(dtypes=every, inplace="diopiForeachaddInpScalar")
+@prototype(dtypes=all_dtypes, inplace="diopiForeachaddInpScalar")
 def diopiForeachaddScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, other: Scalar):
     """inputs[i] + other for every i < inputSize, each entry of its own shape and dtype.
 
@@ -299,7 +330,7 @@ def diopiForeachaddScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Coun
     """
 
 
-@prototype(dtypes=every, inplace="diopiForeachmulInpScalar")
+@prototype(dtypes=all_dtypes, inplace="diopiForeachmulInpScalar")
 def diopiForeachmulScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, other: Scalar):
     """inputs[i] · other for every i < inputSize, each entry of its own shape and dtype.
 
@@ -308,7 +339,7 @@ def diopiForeachmulScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Coun
     """
 
 
-@prototype(dtypes=every, inplace="diopiForeachmulInpTensor")
+@prototype(dtypes=all_dtypes, inplace="diopiForeachmulInpTensor")
 def diopiForeachmulTensor(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, other: const_In):
     """inputs[i] · other for every i < inputSize, where `other` holds one element (0-d or of size 1).
 

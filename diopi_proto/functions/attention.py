@@ -39,9 +39,9 @@ are errors. Sources: Vaswani et al., "Attention Is All You Need" (2017); Dao, "F
 from typing import Annotated, Literal
 
 from diopi_proto.callers import CallForm
-from diopi_proto.dtypes import always, floating, index, like, narrow, same, single, statistic, truth
 from diopi_proto.dtypes import boolean as truth_values
-from diopi_proto.facts import AtLeast, AtMostOne, HoldsTruth, MayBe, NeededWhere, SizesFollow
+from diopi_proto.dtypes import constant, floating, index, narrow, same, same_as_input, single, statistic, truth
+from diopi_proto.facts import AtLeast, AtMostOne, HoldsTruth, MayAlias, NeededWhere, SizesFollow
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Broadcast,
@@ -68,7 +68,7 @@ from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
 BroadcastMask = Annotated[In, HoldsTruth(), SizesFollow(broadcast=True)]
-RotatedOut = Annotated[Out, MayBe("x")]
+RotatedOut = Annotated[Out, MayAlias("x")]
 SizedMutableIn = Annotated[MutableIn, SizesFollow()]
 Probability = Annotated[f32, AtLeast(0), AtMostOne()]
 WideProbability = Annotated[f64, AtLeast(0), AtMostOne()]
@@ -80,14 +80,14 @@ Layout = Literal["BSND", "BNSD", "BSH", "SBH"]
 
 bits = (Dtype.uint8,)
 int32 = (Dtype.int32,)
-flash_results = {"attention_out": same, "softmax_lse": always(Dtype.float32)}
+flash_results = {"attention_out": same, "softmax_lse": constant(Dtype.float32)}
 multi_head_results = {"out": same, "softmax_lse": statistic, "debug_attn_mask": truth}
 customized_results = {
     "attention_out": same,
-    "dropout_mask": always(Dtype.uint8),
-    "softmax_max": always(Dtype.float32),
-    "softmax_sum": always(Dtype.float32),
-    "softmax_out": always(Dtype.float32),
+    "dropout_mask": constant(Dtype.uint8),
+    "softmax_max": constant(Dtype.float32),
+    "softmax_sum": constant(Dtype.float32),
+    "softmax_out": constant(Dtype.float32),
 }
 customized_arguments = {
     "alibi_slopes": single,
@@ -198,7 +198,7 @@ def diopiRMSNorm(
 
 @prototype(
     dtypes=floating,
-    result={"grad_input": same, "grad_weight": like(2), "grad_bias": like(2)},
+    result={"grad_input": same, "grad_weight": same_as_input(2), "grad_bias": same_as_input(2)},
     ignored=[NO_BIAS, NO_EPS],
 )
 def diopiRMSNormBackward(

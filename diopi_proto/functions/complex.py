@@ -6,7 +6,7 @@ carried over. Source: the PyTorch function of the same name.
 
 from collections.abc import Sequence
 
-from diopi_proto.dtypes import COMPONENT, complexes, component, every, wide
+from diopi_proto.dtypes import COMPONENT, all_dtypes, complexes, component, wide
 from diopi_proto.parameters import Context, In, Out
 from diopi_proto.prototype import elementwise
 from diopi_proto.types import Dtype
@@ -34,7 +34,7 @@ def diopiPolar(ctx: Context, out: Out, abs: In, angle: In):
     """
 
 
-@elementwise(dtypes=every, guarantee="exact")
+@elementwise(dtypes=all_dtypes, guarantee="exact")
 def diopiConj(ctx: Context, out: Out, input: In):
     """Complex conjugate: the imaginary part negated, a zero one too; real input is copied.
 
@@ -42,7 +42,7 @@ def diopiConj(ctx: Context, out: Out, input: In):
     """
 
 
-@elementwise(dtypes=every, result=component, beyond_pytorch={"out": complexes}, guarantee="exact")
+@elementwise(dtypes=all_dtypes, result=component, beyond_pytorch={"out": complexes}, guarantee="exact")
 def diopiReal(ctx: Context, out: Out, input: In):
     """Real part, a copy; real input is copied as it is. A complex `out` gets it with imaginary part 0.
 

@@ -11,8 +11,8 @@ takes all, floating types ±∞, and unsigned ones wrap negative integers around
 from collections.abc import Sequence
 from typing import Literal
 
+from diopi_proto.dtypes import all_dtypes, floating, index, index32, position, promote
 from diopi_proto.dtypes import boolean as truth_values
-from diopi_proto.dtypes import every, floating, index, index32, position, promote
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Axis,
@@ -49,7 +49,7 @@ def branches(inputs: Sequence[Dtype]) -> Dtype:
     return promote(*inputs[1:])
 
 
-@prototype(dtypes=every, argument_dtypes=BY_INDICES_OR_MASKS, guarantee="exact", backward="diopiIndexBackward")
+@prototype(dtypes=all_dtypes, argument_dtypes=BY_INDICES_OR_MASKS, guarantee="exact", backward="diopiIndexBackward")
 def diopiIndex(ctx: Context, out: NewOut, input: In, indices: MasksOrIndices, nums: Count):
     """Advanced indexing input[indices[0], …, indices[nums − 1]]; axes beyond the list are taken whole.
 
@@ -78,7 +78,7 @@ def diopiIndexBackward(
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_INDICES_OR_MASKS, unordered=True, inplace="diopiIndexPutInp")
+@prototype(dtypes=all_dtypes, argument_dtypes=BY_INDICES_OR_MASKS, has_unordered_sums=True, inplace="diopiIndexPutInp")
 def diopiIndexPut(
     ctx: Context,
     out: Out,
@@ -96,7 +96,7 @@ def diopiIndexPut(
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_INDEX, guarantee="exact", backward="diopiIndexSelectBackward")
+@prototype(dtypes=all_dtypes, argument_dtypes=BY_INDEX, guarantee="exact", backward="diopiIndexSelectBackward")
 def diopiIndexSelect(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     """The slices of input along axis dim that index names, in its order.
 
@@ -115,7 +115,7 @@ def diopiIndexSelectBackward(ctx: Context, grad_input: Out, grad: In, input_size
     """
 
 
-@prototype(dtypes=every, guarantee="exact", backward="diopiSelectBackward")
+@prototype(dtypes=all_dtypes, guarantee="exact", backward="diopiSelectBackward")
 def diopiSelect(ctx: Context, out: Out, input: In, dim: Axis, index: Index):
     """The slice `index` of input along axis dim, without that axis; a negative index counts from the end.
 
@@ -123,7 +123,7 @@ def diopiSelect(ctx: Context, out: Out, input: In, dim: Axis, index: Index):
     """
 
 
-@prototype(dtypes=every, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact")
 def diopiSelectBackward(ctx: Context, grad_input: Out, grad_output: In, input_sizes: Extents, dim: Axis, index: Index):
     """Gradient of `diopiSelect`: zeros of shape input_sizes with grad_output as the slice `index` along dim.
 
@@ -131,7 +131,7 @@ def diopiSelectBackward(ctx: Context, grad_input: Out, grad_output: In, input_si
     """
 
 
-@prototype(dtypes=every, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact")
 def diopiSelectScatter(ctx: Context, out: Out, input: In, src: In, dim: Axis, index: Index):
     """A copy of input with src, converted to its dtype, as the slice `index` along axis dim.
 
@@ -140,7 +140,7 @@ def diopiSelectScatter(ctx: Context, out: Out, input: In, src: In, dim: Axis, in
     """
 
 
-@prototype(dtypes=every, guarantee="exact", backward="diopiSliceBackward")
+@prototype(dtypes=all_dtypes, guarantee="exact", backward="diopiSliceBackward")
 def diopiSlice(ctx: Context, null_out: Out, input: In, dim: Axis, start: i64, end: i64, step: PositiveExtent):
     """The indices start, start + step, … below `end` of axis dim, as Python slices: input[start:end:step] along dim.
 
@@ -150,7 +150,7 @@ def diopiSlice(ctx: Context, null_out: Out, input: In, dim: Axis, start: i64, en
     """
 
 
-@prototype(dtypes=every, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact")
 def diopiSliceBackward(
     ctx: Context,
     grad_input: Out,
@@ -167,7 +167,7 @@ def diopiSliceBackward(
     """
 
 
-@prototype(dtypes=every, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact")
 def diopiSliceScatter(
     ctx: Context, out: Out, input: In, src: In, dim: Axis, start: i64, end: i64, step: PositiveExtent
 ):
@@ -178,7 +178,7 @@ def diopiSliceScatter(
 
 
 @prototype(
-    dtypes=every,
+    dtypes=all_dtypes,
     argument_dtypes=BY_MASK,
     guarantee="exact",
     inplace="diopiMaskedFillInp",
@@ -194,7 +194,7 @@ def diopiMaskedFill(ctx: Context, out: Out, input: In, mask: Mask, value: Stored
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_MASK, guarantee="exact")
+@prototype(dtypes=all_dtypes, argument_dtypes=BY_MASK, guarantee="exact")
 def diopiMaskedScatter(ctx: Context, out: Out, input: In, mask: Mask, source: In):
     """Input with its i-th masked element, in row-major order, replaced by the i-th element of source.
 
@@ -204,7 +204,7 @@ def diopiMaskedScatter(ctx: Context, out: Out, input: In, mask: Mask, source: In
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_MASK, guarantee="exact", backward="diopiMaskedSelectBackward")
+@prototype(dtypes=all_dtypes, argument_dtypes=BY_MASK, guarantee="exact", backward="diopiMaskedSelectBackward")
 def diopiMaskedSelect(ctx: Context, out: NewOut, input: In, mask: Mask):
     """The elements of input where mask is true, in row-major order; input and mask are broadcast together.
 
@@ -222,7 +222,7 @@ def diopiMaskedSelectBackward(ctx: Context, grad_input: Out, grad_output: In, in
 
 
 @prototype(
-    dtypes=every,
+    dtypes=all_dtypes,
     argument_dtypes=BY_INDEX,
     guarantee="exact",
     inplace="diopiIndexFillInp",
@@ -239,7 +239,7 @@ def diopiIndexFill(ctx: Context, out: Out, input: In, dim: Axis, index: In, valu
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_INDEX, guarantee="exact", backward="diopiGatherBackward")
+@prototype(dtypes=all_dtypes, argument_dtypes=BY_INDEX, guarantee="exact", backward="diopiGatherBackward")
 def diopiGather(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     """Picks one element along axis dim for every index: out[i, j, k] = input[i, index[i, j, k], k] for dim = 1.
 
@@ -248,7 +248,7 @@ def diopiGather(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_INDEX, ignored=[FORM_OF_INPUT])
+@prototype(dtypes=all_dtypes, argument_dtypes=BY_INDEX, ignored=[FORM_OF_INPUT])
 def diopiGatherBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, dim: Axis, index: In):
     """Gradient of `diopiGather`: zeros of input's shape to which grad_output is added where its elements came from.
 
@@ -256,7 +256,7 @@ def diopiGatherBackward(ctx: Context, grad_input: Out, grad_output: In, input: I
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_INDEX, unordered=True, inplace="diopiScatterInp")
+@prototype(dtypes=all_dtypes, argument_dtypes=BY_INDEX, has_unordered_sums=True, inplace="diopiScatterInp")
 def diopiScatter(
     ctx: Context, out: Out, input: In, dim: Axis, src: In, index: In, reduce: Literal["", "add", "multiply"]
 ):
@@ -271,7 +271,7 @@ def diopiScatter(
     """
 
 
-@prototype(dtypes=every, argument_dtypes=BY_INDEX, unordered=True, inplace="diopiScatterInpScalar")
+@prototype(dtypes=all_dtypes, argument_dtypes=BY_INDEX, has_unordered_sums=True, inplace="diopiScatterInpScalar")
 def diopiScatterScalar(
     ctx: Context,
     out: Out,
@@ -287,7 +287,9 @@ def diopiScatterScalar(
     """
 
 
-@prototype(dtypes=every, argument_dtypes={"condition": (Dtype.bool, Dtype.uint8)}, result=branches, guarantee="exact")
+@prototype(
+    dtypes=all_dtypes, argument_dtypes={"condition": (Dtype.bool, Dtype.uint8)}, result=branches, guarantee="exact"
+)
 def diopiWhere(ctx: Context, out: Out, condition: Mask, input: In, other: In):
     """input where condition is true (of uint8: not 0), other elsewhere; the three are broadcast together.
 
@@ -356,7 +358,7 @@ def diopiOneHot(ctx: Context, out: Out, input: In, num_classes: i64):
     """
 
 
-@prototype(dtypes=every, result=position)
+@prototype(dtypes=all_dtypes, result=position)
 def diopiNonzero(ctx: Context, out: NewOut, input: In):
     """The places of the elements that are not 0 (NaN is not), in row-major order.
 

@@ -13,7 +13,7 @@ transpose; complex gradients are conjugated as in PyTorch. Source: the PyTorch f
 
 from typing import Literal
 
-from diopi_proto.dtypes import always, complexes, floating, numeric, same, wide
+from diopi_proto.dtypes import complexes, constant, floating, numeric, same, wide
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, In, NonNegative, Out, Scalar, boolean, f64, i64
 from diopi_proto.prototype import prototype
@@ -101,7 +101,7 @@ def diopiLinearBackward(
 
 @prototype(
     dtypes=(*wide, *complexes),
-    result={"out": same, "info": always(Dtype.int32)},
+    result={"out": same, "info": constant(Dtype.int32)},
     ignored=[Ignored(("checkerror",), "it says what becomes of errors", read=Read.value)],
     backward="diopiCholeskyBackward",
 )

@@ -31,7 +31,7 @@ Sources: LMDeploy's TurboMind and FasterTransformer; Touvron et al., "LLaMA" (20
 
 from typing import Annotated
 
-from diopi_proto.dtypes import always, every, index, like, narrow, same, single, truth
+from diopi_proto.dtypes import all_dtypes, constant, index, narrow, same, same_as_input, single, truth
 from diopi_proto.dtypes import boolean as flags
 from diopi_proto.facts import AtLeast, Below, CountsEntries, HoldsTruth, OneOf, SizeOf, SizesFollow
 from diopi_proto.ignored import Ignored, Read, negative
@@ -69,8 +69,8 @@ def sizes_of(*sizes: str, tensors: tuple[str, ...]) -> tuple[Ignored, ...]:
     return HINT, *(Ignored(tensors, reason, {size: negative}) for size in sizes)
 
 
-WORKSPACE = {"workspace": every}
-probability = always(Dtype.float32)
+WORKSPACE = {"workspace": all_dtypes}
+probability = constant(Dtype.float32)
 top_arguments = {"top_ps": single}
 CHOSEN = (
     Ignored(("top_ks",), "`top_k` is taken", {"top_ks_size": (0, 1)}, Read.form),
@@ -139,7 +139,7 @@ ATTENTION = ("inoutput", "qkv_weight", "qkv_bias", "workspace", "key_cache", "va
 
 @prototype(
     dtypes=narrow,
-    argument_dtypes={**WORKSPACE, "pre_work": every},
+    argument_dtypes={**WORKSPACE, "pre_work": all_dtypes},
     ignored=(
         *sizes_of("pre_work_size", "workspace_size", tensors=(*ATTENTION, "pre_work")),
         Ignored(("is_prepared",), "what is prepared follows from the sizes", read=Read.value),
@@ -340,7 +340,7 @@ def diopiTopKSampling(
 
 @prototype(
     dtypes=narrow,
-    argument_dtypes={**sampling_arguments, **WORKSPACE, "persistent_workspace": every},
+    argument_dtypes={**sampling_arguments, **WORKSPACE, "persistent_workspace": all_dtypes},
     guarantee="random",
     ignored=(
         *sizes_of("persistent_workspace_size", "workspace_size", tensors=(*SAMPLING, "persistent_workspace")),
@@ -491,7 +491,7 @@ def diopiStopWordsCriterion(
 @prototype(
     dtypes=index,
     argument_dtypes={"finished": flags},
-    result={"finished": truth, "should_stop": truth, "finished_sum": like(-1)},
+    result={"finished": truth, "should_stop": truth, "finished_sum": same_as_input(-1)},
 )
 def diopiLengthCriterion(
     ctx: Context,
@@ -592,7 +592,7 @@ def diopiEmbeddingLookupPosEncoding(
     """
 
 
-@prototype(dtypes=narrow, argument_dtypes={"input_ids": index}, result=like(1), guarantee="exact")
+@prototype(dtypes=narrow, argument_dtypes={"input_ids": index}, result=same_as_input(1), guarantee="exact")
 def diopiInputIdsEmbeddingLookupPosEncoding(
     ctx: Context,
     from_tensor: Out,

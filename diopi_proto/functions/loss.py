@@ -12,7 +12,7 @@ unspecified.
 
 from typing import Annotated
 
-from diopi_proto.dtypes import floating, index, index32, like, numeric, promoted, real, wide
+from diopi_proto.dtypes import floating, index, index32, numeric, promoted, real, same_as_input, wide
 from diopi_proto.facts import AtLeast, AtMostOne, Below, LengthsWithin, SizesFollow
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Broadcast, Context, In, MutableIn, NonNegative, Out, Sized, boolean, f32, f64, i64
@@ -42,7 +42,7 @@ def diopiMSELoss(ctx: Context, out: Out, input: In, target: Broadcast, reduction
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=ANY_TARGET, result=like(1))
+@prototype(dtypes=floating, argument_dtypes=ANY_TARGET, result=same_as_input(1))
 def diopiMSELossBackward(
     ctx: Context, grad_input: Out, grad_output: In, input: Broadcast, target: Broadcast, reduction: Reduction
 ):
@@ -61,7 +61,7 @@ def diopiSmoothL1Loss(ctx: Context, out: Out, input: In, target: Broadcast, redu
     """
 
 
-@prototype(dtypes=floating, argument_dtypes=ANY_TARGET, result=like(1))
+@prototype(dtypes=floating, argument_dtypes=ANY_TARGET, result=same_as_input(1))
 def diopiSmoothL1LossBackward(
     ctx: Context,
     grad_input: Out,

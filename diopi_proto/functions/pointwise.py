@@ -6,14 +6,14 @@ number from an integer or bool input give float32. Source: the PyTorch function 
 """
 
 from diopi_proto.dtypes import (
+    all_dtypes,
     boolean,
     complexes,
     component,
-    every,
-    floated,
     floating,
     integral,
     numeric,
+    promoted_to_floating,
     real,
     truth,
 )
@@ -39,7 +39,7 @@ def diopiSign(ctx: Context, out: Out, input: In):
     """Sign of input: −1, 0 or 1 in input's dtype, 0 for zeros of either sign and for NaN. Source: torch.sign."""
 
 
-@elementwise(dtypes=every, guarantee="exact", inplace="diopiSgnInp")
+@elementwise(dtypes=all_dtypes, guarantee="exact", inplace="diopiSgnInp")
 def diopiSgn(ctx: Context, out: Out, input: In):
     """Sign of a real input as `diopiSign`; of a complex input the unit number input / |input|, rounded, 0 at 0.
 
@@ -57,62 +57,62 @@ def diopiCeil(ctx: Context, out: Out, input: In):
     """The smallest whole number ≥ input; −0.5 gives −0.0, integers are unchanged. Source: torch.ceil."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiSqrtInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiSqrtInp")
 def diopiSqrt(ctx: Context, out: Out, input: In):
     """Square root; NaN below zero, √−0.0 = −0.0. Source: torch.sqrt."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiRsqrtInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiRsqrtInp")
 def diopiRsqrt(ctx: Context, out: Out, input: In):
     """Reciprocal square root 1/√input; ±inf at ±0, NaN below zero. Source: torch.rsqrt."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiReciprocalInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiReciprocalInp")
 def diopiReciprocal(ctx: Context, out: Out, input: In):
     """Reciprocal 1/input; ±inf at ±0, ±0 at ±inf. Source: torch.reciprocal."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiSinInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiSinInp")
 def diopiSin(ctx: Context, out: Out, input: In):
     """Sine of an angle in radians; NaN at ±inf. Source: torch.sin."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiCosInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiCosInp")
 def diopiCos(ctx: Context, out: Out, input: In):
     """Cosine of an angle in radians; NaN at ±inf. Source: torch.cos."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiTanInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiTanInp")
 def diopiTan(ctx: Context, out: Out, input: In):
     """Tangent of an angle in radians; NaN at ±inf. Source: torch.tan."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiAsinInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAsinInp")
 def diopiAsin(ctx: Context, out: Out, input: In):
     """Arc sine in radians, in [−π/2, π/2]; NaN outside [−1, 1]. Source: torch.asin."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiAcosInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAcosInp")
 def diopiAcos(ctx: Context, out: Out, input: In):
     """Arc cosine in radians, in [0, π]; NaN outside [−1, 1]. Source: torch.acos."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiAtanInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAtanInp")
 def diopiAtan(ctx: Context, out: Out, input: In):
     """Arc tangent in radians, in [−π/2, π/2]. Source: torch.atan."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiSinhInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiSinhInp")
 def diopiSinh(ctx: Context, out: Out, input: In):
     """Hyperbolic sine. Source: torch.sinh."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiCoshInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiCoshInp")
 def diopiCosh(ctx: Context, out: Out, input: In):
     """Hyperbolic cosine. Source: torch.cosh."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiTanhInp", backward="diopiTanhBackward")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiTanhInp", backward="diopiTanhBackward")
 def diopiTanh(ctx: Context, out: Out, input: In):
     """Hyperbolic tangent. Source: torch.tanh."""
 
@@ -125,62 +125,62 @@ def diopiTanhBackward(ctx: Context, grad_input: Out, grad_output: In, output: In
     """
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiAsinhInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAsinhInp")
 def diopiAsinh(ctx: Context, out: Out, input: In):
     """Inverse hyperbolic sine. Source: torch.asinh."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiAcoshInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAcoshInp")
 def diopiAcosh(ctx: Context, out: Out, input: In):
     """Inverse hyperbolic cosine; NaN below 1. Source: torch.acosh."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiAtanhInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiAtanhInp")
 def diopiAtanh(ctx: Context, out: Out, input: In):
     """Inverse hyperbolic tangent; ±inf at ±1, NaN outside [−1, 1]. Source: torch.atanh."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiExpInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiExpInp")
 def diopiExp(ctx: Context, out: Out, input: In):
     """Exponential eˣ; 0 at −inf. Source: torch.exp."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiExpm1Inp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiExpm1Inp")
 def diopiExpm1(ctx: Context, out: Out, input: In):
     """eˣ − 1, accurate near zero; −1 at −inf. Source: torch.expm1."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiLogInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiLogInp")
 def diopiLog(ctx: Context, out: Out, input: In):
     """Natural logarithm; −inf at ±0, NaN below zero. Source: torch.log."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiLog2Inp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiLog2Inp")
 def diopiLog2(ctx: Context, out: Out, input: In):
     """Logarithm to base 2; −inf at ±0, NaN below zero. Source: torch.log2."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiLog10Inp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiLog10Inp")
 def diopiLog10(ctx: Context, out: Out, input: In):
     """Logarithm to base 10; −inf at ±0, NaN below zero. Source: torch.log10."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiLog1pInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiLog1pInp")
 def diopiLog1p(ctx: Context, out: Out, input: In):
     """ln(1 + input), accurate near zero; −inf at −1, NaN below −1. Source: torch.log1p."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiErfInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiErfInp")
 def diopiErf(ctx: Context, out: Out, input: In):
     """Error function 2/√π · ∫₀ˣ exp(−t²) dt. Source: torch.erf."""
 
 
-@elementwise(dtypes=real, result=floated, inplace="diopiErfinvInp")
+@elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiErfinvInp")
 def diopiErfinv(ctx: Context, out: Out, input: In):
     """Inverse of the error function; ±inf at ±1, NaN outside [−1, 1]. Source: torch.erfinv."""
 
 
-@elementwise(dtypes=every, result=truth)
+@elementwise(dtypes=all_dtypes, result=truth)
 def diopiIsNan(ctx: Context, out: Out, input: In):
     """True where input is NaN (for a complex number: either part); false everywhere for integers and bool.
 
@@ -193,7 +193,7 @@ def diopiBitwiseNot(ctx: Context, out: Out, input: In):
     """Every bit of input inverted; the logical negation for bool. Source: torch.bitwise_not."""
 
 
-@elementwise(dtypes=every, result=truth, inplace="diopiLogicalNotInp")
+@elementwise(dtypes=all_dtypes, result=truth, inplace="diopiLogicalNotInp")
 def diopiLogicalNot(ctx: Context, out: Out, input: In):
     """True where input is zero, as bool; NaN counts as nonzero. The in-place form writes 0 and 1 in input's dtype.
 

@@ -7,7 +7,7 @@ element, is the standard. Of tensors that are only filled, the former contents a
 caller made it.
 """
 
-from diopi_proto.dtypes import chosen, floating, integer, position, real, same, truth
+from diopi_proto.dtypes import caller_chosen, floating, integer, position, real, same, truth
 from diopi_proto.parameters import Context, Generator, In, InOut, Out, boolean, f64, i64
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
@@ -33,7 +33,7 @@ def diopiDropoutInp(ctx: Context, input: InOut, mask: Out | None, p: f64, train:
     """`diopiDropout` in place of `input`; where not train, nothing is changed. Source: as `diopiDropout`."""
 
 
-@prototype(dtypes=real, result=chosen, guarantee="random")
+@prototype(dtypes=real, result=caller_chosen, guarantee="random")
 def diopiRandomInp(ctx: Context, inout: Out, from_: i64, to: i64 | None, generator: Generator | None):
     """Fills `inout` with whole numbers, uniform in [from, to).
 
@@ -43,7 +43,7 @@ def diopiRandomInp(ctx: Context, inout: Out, from_: i64, to: i64 | None, generat
     """
 
 
-@prototype(dtypes=floating, result=chosen, guarantee="random")
+@prototype(dtypes=floating, result=caller_chosen, guarantee="random")
 def diopiUniformInp(ctx: Context, inout: Out, from_: f64, to: f64, generator: Generator | None):
     """Fills `inout` with numbers uniform in [from, to); with from where both are equal.
 
@@ -67,12 +67,12 @@ def diopiBernoulliInp(ctx: Context, inout: InOut, generator: Generator | None):
     """
 
 
-@prototype(dtypes=real, result=chosen, guarantee="random")
+@prototype(dtypes=real, result=caller_chosen, guarantee="random")
 def diopiBernoulliScalar(ctx: Context, out: Out, p: f64, generator: Generator | None):
     """Fills `out` with 1 with probability p, else 0. Errors: p outside [0, 1]. Source: torch.Tensor.bernoulli_."""
 
 
-@prototype(dtypes=floating, result=chosen, guarantee="random")
+@prototype(dtypes=floating, result=caller_chosen, guarantee="random")
 def diopiNormal(ctx: Context, out: Out, mean: f64, std: f64, generator: Generator | None):
     """Fills `out` with numbers of the normal distribution N(mean, std²); with mean if std is 0 or mean is not finite.
 
@@ -80,7 +80,7 @@ def diopiNormal(ctx: Context, out: Out, mean: f64, std: f64, generator: Generato
     """
 
 
-@prototype(dtypes=floating, result=chosen, guarantee="random")
+@prototype(dtypes=floating, result=caller_chosen, guarantee="random")
 def diopiNormalInp(ctx: Context, inout: Out, mean: f64, std: f64, generator: Generator | None):
     """Fills `inout` as `diopiNormal` does. Source: torch.Tensor.normal_."""
 

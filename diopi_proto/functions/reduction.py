@@ -15,7 +15,7 @@ Where `out` orders the dtype, as `dtype` does in PyTorch, the input is converted
 `diopiCastDtype`, and the function is of that. Source: the PyTorch function of the same name.
 """
 
-from diopi_proto.dtypes import complexes, component, every, floating, numeric, position, real, same, summed, truth
+from diopi_proto.dtypes import all_dtypes, complexes, component, floating, numeric, position, real, same, summed, truth
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Axes, Axis, Context, In, Out, Scalar, boolean
 from diopi_proto.prototype import prototype
@@ -24,7 +24,7 @@ from diopi_proto.types import Dtype
 KEEPDIM = Ignored(("keepdim",), "the shape of the result says it", read=Read.value)
 
 
-@prototype(dtypes=(*floating, *complexes), ordered=(*floating, *complexes))
+@prototype(dtypes=(*floating, *complexes), selectable_dtypes=(*floating, *complexes))
 def diopiMean(ctx: Context, out: Out, input: In, dim: Axes):
     """Mean along the axes `dim`; of no elements NaN. `out` is floating or complex, and orders the dtype.
 
@@ -32,7 +32,7 @@ def diopiMean(ctx: Context, out: Out, input: In, dim: Axes):
     """
 
 
-@prototype(dtypes=every, result=summed, ordered=every)
+@prototype(dtypes=all_dtypes, result=summed, selectable_dtypes=all_dtypes)
 def diopiSum(ctx: Context, out: Out, input: In, dim: Axes):
     """Sum along the axes `dim`; of no elements 0. Integers and bool give int64, wrapping around.
 
@@ -80,7 +80,7 @@ def diopiAmax(ctx: Context, out: Out, self: In, dim: Axes, keepdim: boolean):
     """Largest element along the axes `dim`, without a position. Source: torch.amax."""
 
 
-@prototype(dtypes=every, result=truth)
+@prototype(dtypes=all_dtypes, result=truth)
 def diopiAny(ctx: Context, out: Out, input: In, dim: Axis | None):
     """Whether any element along axis `dim`, or of all, is nonzero; NaN counts as nonzero, of no elements false.
 
@@ -88,7 +88,7 @@ def diopiAny(ctx: Context, out: Out, input: In, dim: Axis | None):
     """
 
 
-@prototype(dtypes=every, result=truth)
+@prototype(dtypes=all_dtypes, result=truth)
 def diopiAll(ctx: Context, out: Out, input: In, dim: Axis | None):
     """Whether every element along axis `dim`, or of all, is nonzero; NaN counts as nonzero, of no elements true.
 
@@ -96,7 +96,7 @@ def diopiAll(ctx: Context, out: Out, input: In, dim: Axis | None):
     """
 
 
-@prototype(dtypes=every, result=summed, ordered=every)
+@prototype(dtypes=all_dtypes, result=summed, selectable_dtypes=all_dtypes)
 def diopiProd(ctx: Context, out: Out, input: In, dim: Axis | None):
     """Product along axis `dim`, or of all elements; of no elements 1. Integers and bool give int64, wrapping around.
 
@@ -122,7 +122,7 @@ def diopiArgmin(ctx: Context, out: Out, input: In, dim: Axis | None, keepdim: bo
     """
 
 
-@prototype(dtypes=every, result=summed, ordered=(*numeric, *complexes), backward="diopiCumsumBackward")
+@prototype(dtypes=all_dtypes, result=summed, selectable_dtypes=(*numeric, *complexes), backward="diopiCumsumBackward")
 def diopiCumsum(ctx: Context, out: Out, input: In, dim: Axis):
     """Running sum along axis `dim`: element i is the sum of the elements 0 … i. `out` has input's shape.
 

@@ -8,7 +8,7 @@ tensor input, and those that convert, take the dtype of their result from the te
 
 from typing import Annotated, Literal
 
-from diopi_proto.dtypes import chosen, every, floating, numeric, position, promoted
+from diopi_proto.dtypes import all_dtypes, caller_chosen, floating, numeric, position, promoted
 from diopi_proto.facts import Margins, StepBetween, Stored, WithinAxis
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
@@ -40,7 +40,7 @@ from diopi_proto.prototype import prototype
 from diopi_proto.types import MemoryFormat
 
 
-@prototype(dtypes=every, result=promoted, guarantee="exact")
+@prototype(dtypes=all_dtypes, result=promoted, guarantee="exact")
 def diopiCat(ctx: Context, out: Out, tensors: Ins, num_inputs: PositiveCount, dim: Axis):
     """Joins num_inputs ≥ 1 tensors along axis `dim`; out's dtype is the common type of all of them.
 
@@ -49,7 +49,7 @@ def diopiCat(ctx: Context, out: Out, tensors: Ins, num_inputs: PositiveCount, di
     """
 
 
-@prototype(dtypes=every, result=promoted, guarantee="exact")
+@prototype(dtypes=all_dtypes, result=promoted, guarantee="exact")
 def diopiStack(ctx: Context, out: Out, tensors: Ins, numTensors: PositiveCount, dim: Axis):
     """Joins numTensors ≥ 1 tensors of one shape along a new axis `dim`, which is an axis of the result.
 
@@ -58,7 +58,7 @@ def diopiStack(ctx: Context, out: Out, tensors: Ins, numTensors: PositiveCount, 
     """
 
 
-@prototype(dtypes=every, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact")
 def diopiSplitWithSizes(ctx: Context, outs: Outs, num_outs: Count, input: In, splitSizes: ConstExtents, dim: Axis):
     """Cuts input along axis `dim` into num_outs pieces: outs[i] takes the next splitSizes[i] indices, in order.
 
@@ -67,12 +67,12 @@ def diopiSplitWithSizes(ctx: Context, outs: Outs, num_outs: Count, input: In, sp
     """
 
 
-@prototype(dtypes=every, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact")
 def diopiTranspose(ctx: Context, out: Out, input: In, dim0: Axis, dim1: Axis):
     """Input with axes dim0 and dim1 exchanged; of a 0-d tensor a copy. Source: torch.transpose."""
 
 
-@prototype(dtypes=every, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact")
 def diopiPermute(ctx: Context, out: Out, input: In, dims: Axes):
     """Input with its axes reordered: axis i of out is axis dims[i] of input; dims names every axis once.
 
@@ -80,7 +80,7 @@ def diopiPermute(ctx: Context, out: Out, input: In, dims: Axes):
     """
 
 
-@prototype(dtypes=every, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact")
 def diopiExpand(ctx: Context, out: ChosenOut, input: In):
     """Input repeated to the shape of `out`: axes of size 1 are stretched, new ones put in front.
 
@@ -88,7 +88,7 @@ def diopiExpand(ctx: Context, out: ChosenOut, input: In):
     """
 
 
-@prototype(dtypes=every, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact")
 def diopiFlip(ctx: Context, out: Out, input: In, dims: Axes):
     """Input with the order along every axis of `dims` reversed; len 0 reverses none.
 
@@ -96,7 +96,7 @@ def diopiFlip(ctx: Context, out: Out, input: In, dims: Axes):
     """
 
 
-@prototype(dtypes=every, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact")
 def diopiRoll(ctx: Context, out: Out, input: In, shifts: Size, dims: Axes):
     """Input moved on by shifts[i] along axis dims[i], what leaves the end entering at the start; negative moves back.
 
@@ -105,7 +105,7 @@ def diopiRoll(ctx: Context, out: Out, input: In, shifts: Size, dims: Axes):
     """
 
 
-@prototype(dtypes=every, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact")
 def diopiRepeat(ctx: Context, out: Out, input: In, repeats_size: Extents):
     """Input tiled: repeats_size[i] copies one after the other along axis i, 0 giving an empty result.
 
@@ -115,7 +115,7 @@ def diopiRepeat(ctx: Context, out: Out, input: In, repeats_size: Extents):
 
 
 @prototype(
-    dtypes=every,
+    dtypes=all_dtypes,
     guarantee="exact",
     ignored=[Ignored(("value",), "only constant margins have one", {"mode": ("reflect", "replicate", "circular")})],
 )
@@ -140,7 +140,7 @@ def diopiPad(
     """
 
 
-@prototype(dtypes=every, guarantee="exact", backward="diopiUnfoldBackward")
+@prototype(dtypes=all_dtypes, guarantee="exact", backward="diopiUnfoldBackward")
 def diopiUnfold(
     ctx: Context,
     out: Out,
@@ -167,7 +167,7 @@ def diopiUnfoldBackward(
     """
 
 
-@prototype(dtypes=every, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact")
 def diopiTril(ctx: Context, out: Out, input: In, diagonal: i64):
     """Lower triangle of every matrix: input[…, i, j] where j − i ≤ diagonal, else 0; leading axes are a batch.
 
@@ -175,7 +175,7 @@ def diopiTril(ctx: Context, out: Out, input: In, diagonal: i64):
     """
 
 
-@prototype(dtypes=every, guarantee="exact", inplace="diopiTriuInp")
+@prototype(dtypes=all_dtypes, guarantee="exact", inplace="diopiTriuInp")
 def diopiTriu(ctx: Context, out: Out, input: In, diagonal: i64):
     """Upper triangle of every matrix: input[…, i, j] where j − i ≥ diagonal, else 0; leading axes are a batch.
 
@@ -183,7 +183,7 @@ def diopiTriu(ctx: Context, out: Out, input: In, diagonal: i64):
     """
 
 
-@prototype(dtypes=every, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact")
 def diopiMeshGrid(ctx: Context, outs: Outs, inputs: Ins, inputsNum: Count):
     """Coordinate grids: outs[k][i₀, …, i_{n−1}] = inputs[k][i_k] for n = inputsNum tensors of one dtype.
 
@@ -195,7 +195,7 @@ def diopiMeshGrid(ctx: Context, outs: Outs, inputs: Ins, inputsNum: Count):
 
 @prototype(
     dtypes=numeric,
-    result=chosen,
+    result=caller_chosen,
     ignored=[Ignored(("end",), "the length of the result says it", read=Read.value)],
 )
 def diopiArange(
@@ -210,7 +210,7 @@ def diopiArange(
     """
 
 
-@prototype(dtypes=numeric, result=chosen)
+@prototype(dtypes=numeric, result=caller_chosen)
 def diopiLinspace(ctx: Context, out: Out, start: Scalar, end: Scalar, steps: Extent):
     """`steps` numbers at equal distances from start to end, both included: start + i·(end − start)/(steps − 1).
 
@@ -222,7 +222,7 @@ def diopiLinspace(ctx: Context, out: Out, start: Scalar, end: Scalar, steps: Ext
     """
 
 
-@prototype(dtypes=every, result=chosen, guarantee="exact")
+@prototype(dtypes=all_dtypes, result=caller_chosen, guarantee="exact")
 def diopiFill(ctx: Context, input: Out, value: StoredScalar):
     """Writes `value`, converted to the tensor's dtype, into every element of `input`; what it held is not read.
 
@@ -231,22 +231,22 @@ def diopiFill(ctx: Context, input: Out, value: StoredScalar):
     """
 
 
-@prototype(dtypes=every, result=chosen, guarantee="exact")
+@prototype(dtypes=all_dtypes, result=caller_chosen, guarantee="exact")
 def diopiOnes(ctx: Context, out: Out, size: Extents):
     """Ones of out's dtype; `size` repeats out's shape. Source: torch.ones."""
 
 
-@prototype(dtypes=every, result=chosen, guarantee="exact")
+@prototype(dtypes=all_dtypes, result=caller_chosen, guarantee="exact")
 def diopiZeros(ctx: Context, out: Out, size: Extents):
     """Zeros of out's dtype; `size` repeats out's shape. Source: torch.zeros."""
 
 
-@prototype(dtypes=every, result=chosen, guarantee="exact")
+@prototype(dtypes=all_dtypes, result=caller_chosen, guarantee="exact")
 def diopiZeroInp(ctx: Context, self: Out):
     """Writes zero into every element of `self`; what it held is not read. Source: torch.Tensor.zero_."""
 
 
-@prototype(dtypes=every, result=chosen, guarantee="exact")
+@prototype(dtypes=all_dtypes, result=caller_chosen, guarantee="exact")
 def diopiCopyInp(ctx: Context, src: In, dest: Out):
     """Copies src into dest, broadcast to its shape and converted to its dtype as `diopiCastDtype` does.
 
@@ -255,7 +255,7 @@ def diopiCopyInp(ctx: Context, src: In, dest: Out):
     """
 
 
-@prototype(dtypes=every, result=chosen, guarantee="exact")
+@prototype(dtypes=all_dtypes, result=caller_chosen, guarantee="exact")
 def diopiCastDtype(ctx: Context, out: Out, input: In):
     """Input converted to the dtype of `out`; both have one shape.
 
@@ -267,7 +267,7 @@ def diopiCastDtype(ctx: Context, out: Out, input: In):
 
 
 @prototype(
-    dtypes=every,
+    dtypes=all_dtypes,
     guarantee="exact",
     ignored=[Ignored(("memoryFormat",), "it says where the elements lie", read=Read.value)],
 )
@@ -281,7 +281,7 @@ def diopiContiguous(ctx: Context, out: NewOut, input: In, memoryFormat: MemoryFo
     """
 
 
-@prototype(dtypes=every, guarantee="exact")
+@prototype(dtypes=all_dtypes, guarantee="exact")
 def diopiNativeMemoryFormatCast(ctx: Context, out: NewOut, in_: MutableIn, format: i64):
     """`in` in one of the device's own memory layouts, `format` being the device's code for it.
 
@@ -291,7 +291,7 @@ def diopiNativeMemoryFormatCast(ctx: Context, out: NewOut, in_: MutableIn, forma
     """
 
 
-@prototype(dtypes=every, result=position)
+@prototype(dtypes=all_dtypes, result=position)
 def diopiGetNativeMemoryFormat(ctx: Context, input: In, format: OutI64):
     """The device's code of the memory layout input is in, as `diopiNativeMemoryFormatCast` takes it.
 

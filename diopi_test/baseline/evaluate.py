@@ -162,7 +162,7 @@ class Evaluation:
         if not results:
             return dict(values)
         tensors = {name: value.spec.dtype for name, value in values.items() if isinstance(value, TensorData)}
-        names, dtype = self.prototype.converted_first(tensors, values, results[0])
+        names, dtype = self.prototype.find_conversions(tensors, values, results[0])
         return {**values, **{name: _converted(values[name], dtype) for name in names}}
 
     def _run(self, plain: Mapping[str, Any]) -> list[tuple[str, Any]]:

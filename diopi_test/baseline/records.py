@@ -103,7 +103,7 @@ class BaselineCase:
         dtypes = {name: value.dtype for name, value in self.arguments.items() if isinstance(value, BaselineTensor)}
         if not results:
             return plain
-        names, dtype = prototype.converted_first(dtypes, plain, results[0].dtype)
+        names, dtype = prototype.find_conversions(dtypes, plain, results[0].dtype)
         return {**plain, **{name: convert(plain[name], dtype) for name in names}}
 
     def _plain(self, name: str, value: Any) -> Any:

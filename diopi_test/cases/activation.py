@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from diopi_proto.dtypes import every, floating, half, real
+from diopi_proto.dtypes import all_dtypes, floating, half, real
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import ONE_AXIS, ROWS, axes_template, untested_axes_templates
@@ -60,7 +60,7 @@ KINKS = choice([0.0, -0.0, 1.0, -1.0, inf, -inf, nan])
 NEIGHBOURS = choice([2**62 + i for i in range(12)])
 """Numbers of int64 that are equal as float64."""
 
-NOT_UINT8 = [dtype for dtype in every if dtype is not Dtype.uint8]
+NOT_UINT8 = [dtype for dtype in all_dtypes if dtype is not Dtype.uint8]
 
 
 def in_all(domains: Domains, label: str = "", arguments: Arguments | None = None) -> list[CaseTemplate]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from diopi_proto.dtypes import COMPLEX, ELEMENT_SIZE, category, common, lift, promote
+from diopi_proto.dtypes import COMPLEX, ELEMENT_SIZE, category, common_dtype, promote, promote_with_numbers
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Number
 from diopi_test.cases.layouts import Layout, channels_last, contiguous
@@ -44,7 +44,7 @@ def _truths_to_truths(prototype: Prototype, case: Case) -> bool:
     """Whether a bool is raised to a tensor of bools."""
     tensors, numbers = _operands(prototype, case)
     is_tensor = isinstance(case.arguments["exponent"], TensorSpec)
-    return is_tensor and common([tensor.dtype for tensor in tensors], numbers) is Dtype.bool
+    return is_tensor and common_dtype([tensor.dtype for tensor in tensors], numbers) is Dtype.bool
 
 
 def _does_not_hold_its_result(prototype: Prototype, case: Case) -> bool:
@@ -54,7 +54,7 @@ def _does_not_hold_its_result(prototype: Prototype, case: Case) -> bool:
         return False
     rule = prototype.rule_of(prototype.results[0].name)
     dtypes = [tensor.dtype for tensor in tensors]
-    return category(rule([common(dtypes, numbers)])) > category(tensors[0].dtype)
+    return category(rule([common_dtype(dtypes, numbers)])) > category(tensors[0].dtype)
 
 
 def _operands(prototype: Prototype, case: Case) -> tuple[list[TensorSpec], list[Number]]:
@@ -72,7 +72,7 @@ def _is_settled_by_a_tensor_without_axes(prototype: Prototype, case: Case) -> bo
     if not ranked or not others:
         return False
     in_pytorch = _beside(promote(*ranked), promote(*others))
-    return common([in_pytorch], numbers) is not common([*ranked, *others], numbers)
+    return common_dtype([in_pytorch], numbers) is not common_dtype([*ranked, *others], numbers)
 
 
 def _beside(ranked: Dtype, other: Dtype) -> Dtype:
@@ -175,7 +175,9 @@ def _factor_with_axes(prototype: Prototype, case: Case) -> bool:
 def _lifts_list(prototype: Prototype, case: Case) -> bool:
     """Whether the number, or the tensor of it, is of a higher category than a tensor of the list."""
     other = case.arguments["other"]
-    least = category(other.dtype) if isinstance(other, TensorSpec) else category(lift(Dtype.bool, [other]))
+    least = (
+        category(other.dtype) if isinstance(other, TensorSpec) else category(promote_with_numbers(Dtype.bool, [other]))
+    )
     return any(category(tensor.dtype) < least for tensor in case.arguments["inputs"])
 
 

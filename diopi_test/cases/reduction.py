@@ -193,7 +193,7 @@ def ordered(
 ) -> Iterator[CaseTemplate]:
     """Templates whose result has an element type that the caller orders."""
     for (source, target), domain in numbers.items():
-        if target in prototype.ordered:
+        if target in prototype.selectable_dtypes:
             template = drawn(ORDERED, domain, (source,), f"ordered-{target.name}", case_class=CaseClass.callers)
             exact = numbers is not MULTIPLIED and domain is not PARTS
             yield template.replace(results=to_type(target, shape), exact=exact)

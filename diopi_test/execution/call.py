@@ -111,7 +111,7 @@ class Call:
         self._generators: dict[str, Generator] = {}
         self._seeds: dict[str, int] = {}
         self._read_first: list[Bytes] = []
-        self._where = {parameter.name: parameter.where for parameter in self.prototype.parameters}
+        self._where = {parameter.name: parameter.device for parameter in self.prototype.parameters}
         self._ballast = Ballast(device)
 
     def __enter__(self) -> Call:
@@ -347,7 +347,7 @@ class Call:
             return None
         if parameter.annotation is kinds.NewOuts and isinstance(expected, list):
             return [self._box(f"{parameter.name}.{number}", entry) for number, entry in enumerate(expected)]
-        if parameter.is_made or parameter.annotation in kinds.OUT_VALUES:
+        if parameter.is_callee_allocated or parameter.annotation in kinds.OUT_VALUES:
             return self._box(parameter.name, expected)
         if isinstance(expected, list):
             return [
@@ -398,7 +398,7 @@ def as_attribute(parameter: Parameter, value: Any) -> Any:
     if value is None:
         return "" if annotation is kinds.Text else None
     if issubclass(annotation, kinds.Scalar):
-        return Scalar.of(value)
+        return Scalar.from_number(value)
     if annotation in _ENUMS:
         make: Callable[[int], Any] = annotation
         return make(value) if value in set(annotation) else value

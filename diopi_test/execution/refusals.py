@@ -15,7 +15,7 @@ import numpy as np
 
 from diopi_proto import facts
 from diopi_proto import parameters as kinds
-from diopi_proto.dtypes import category, chosen
+from diopi_proto.dtypes import caller_chosen, category
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
@@ -98,7 +98,7 @@ def _result_tensor(prototype: Prototype, parameter: Parameter) -> bool:
     """A tensor, or array of tensors, that the caller must make and the function's inputs say how."""
     has_inputs = any(p.is_argument and (p.is_tensor or p.is_tensor_array) for p in prototype.parameters)
     made_by_caller = parameter.annotation in (kinds.Out, kinds.Outs) and not parameter.optional
-    return made_by_caller and has_inputs and prototype.result is not chosen
+    return made_by_caller and has_inputs and prototype.result is not caller_chosen
 
 
 def _with_first(value: Any, change: Callable[[Any], Any]) -> Any:

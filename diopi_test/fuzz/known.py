@@ -143,7 +143,7 @@ class Known:
     def is_made_for_attributes(self, case: Case) -> bool:
         """Whether a case has data that were computed for its attributes, or a result that lies as these have it."""
         computed = [spec.compute for _, spec in named_tensors(case) if spec.compute is not None]
-        made = [p.name for p in self.prototype.results if p.is_made]
+        made = [p.name for p in self.prototype.results if p.is_callee_allocated]
         results = [case.results.get(name) for name in made]
         lies = any(one is not None and one.layout is not contiguous for one in results)
         is_shaped = not self.takes_tensors and any(one is not None and one.shape for one in case.results.values())

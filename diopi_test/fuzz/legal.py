@@ -128,7 +128,7 @@ def with_forward_shapes(known: Known, case: Case) -> Case:
     """A call of a gradient with `grad_output` in the shape of the forward result; IllegalError if there is none."""
     given = case.arguments.get("grad_output")
     forward, function = known.forward, reference_of(known.forward.name) if known.forward else None
-    if forward is None or function is None or given is None or forward.results[0].is_made:
+    if forward is None or function is None or given is None or forward.results[0].is_callee_allocated:
         return case
     arguments = {p.name: case.arguments.get(p.name) for p in forward.arguments}
     missing = [p for p in forward.arguments if p.name not in case.arguments and not p.optional]

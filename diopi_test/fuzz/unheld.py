@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from diopi_proto.dtypes import category, common
+from diopi_proto.dtypes import category, common_dtype
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import integer_range
@@ -53,4 +53,4 @@ def _converted_to(prototype: Prototype, case: Case) -> Dtype:
     if not prototype.common_type:
         return next(iter(tensors), case.dtype)
     operands = [case.arguments[p.name] for p in prototype.operands]
-    return common(tensors, [operand for operand in operands if isinstance(operand, float | int)])
+    return common_dtype(tensors, [operand for operand in operands if isinstance(operand, float | int)])

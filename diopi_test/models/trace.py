@@ -23,7 +23,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from diopi_proto.aten.mapping import NotMappedError, Operator, function_calls
-from diopi_proto.aten.table import DECOMPOSED, NO_CALL, Row, row_of
+from diopi_proto.aten.table import DECOMPOSED, NO_CALL, Row, find_row
 from diopi_proto.types import Dtype, Number
 from diopi_test.models.calls import Call, Model, TracedTensor
 
@@ -54,7 +54,7 @@ class Tracer(TorchDispatchMode):
         self, operator: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         given, name = kwargs or {}, _name(operator)
-        row = row_of(name)
+        row = find_row(name)
         if self.paused or operator.is_view or operator.namespace != "aten" or (row and row.function == NO_CALL):
             return operator(*args, **given)
         if row and row.function == DECOMPOSED:
@@ -164,35 +164,35 @@ SEED = 1
 """Of the generator of every call that draws."""
 
 
-class _TracedMaker:
-    """Descriptions of what a device would make."""
+class _TracedTensorFactory:
+    """Creates descriptions of the tensors that a device would allocate."""
 
-    def of_numbers(self, value: Number | list[int]) -> TracedTensor:
+    def tensor_from_numbers(self, value: Number | list[int]) -> TracedTensor:
         if isinstance(value, list):
             return TracedTensor((len(value),), Dtype.int64, (1,), (min(value), max(value)))
         if isinstance(value, float):
             return TracedTensor((), Dtype.float32, ())
         return TracedTensor((), Dtype.int64, (), (value, value))
 
-    def number_in(self, tensor: TracedTensor) -> Number | None:
+    def read_number(self, tensor: TracedTensor) -> Number | None:
         return None if tensor.bounds is None or tensor.shape else tensor.bounds[0]
 
-    def laid_out(self, tensor: TracedTensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> TracedTensor:
+    def restride(self, tensor: TracedTensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> TracedTensor:
         return replace(tensor, shape=shape, strides=strides)
 
-    def of_type(self, tensor: TracedTensor, dtype: Dtype) -> TracedTensor:
+    def empty_like(self, tensor: TracedTensor, dtype: Dtype) -> TracedTensor:
         return replace(tensor, dtype=dtype, bounds=None)
 
-    def generator(self, given: object) -> int:
+    def generator(self, argument: object) -> int:
         return SEED
 
 
-_MAKER = _TracedMaker()
+_FACTORY = _TracedTensorFactory()
 
 
 def _calls(operator: Any, row: Row, named: Mapping[str, Any], returned: list[Any]) -> Iterator[Call]:
     """The calls that an operator is; NotMappedError if no function serves it."""
-    described = Operator(_name(operator), named, bool(operator._schema.is_mutable), _MAKER)
+    described = Operator(_name(operator), named, bool(operator._schema.is_mutable), _FACTORY)
     for call in function_calls(described, row, returned):
         results = {name: _form(value) for name, value in call.results.items()}
         yield Call(call.function, call.arguments, results)

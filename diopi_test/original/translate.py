@@ -14,7 +14,7 @@ from typing import Any, final
 
 from diopi_proto import facts
 from diopi_proto import parameters as kinds
-from diopi_proto.aten.table import form_of
+from diopi_proto.aten.table import find_form
 from diopi_proto.dtypes import is_complex, is_floating
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
@@ -149,7 +149,7 @@ def _translated(
         origin = Origin(entry.name, name, number, _given(entry, number), dtypes)
         prototype, case = _case(entry, found, number, dtypes)
         yield Translated(_checked(prototype, case), origin)
-        if entry.is_inplace and (form := form_of(prototype.base, inplace=True, scalar=prototype.form == "scalar")):
+        if entry.is_inplace and (form := find_form(prototype.base, inplace=True, scalar=prototype.form == "scalar")):
             changed = replace(
                 case, results={k: v for k, v in case.results.items() if k not in _names(prototype.results)}
             )
@@ -256,7 +256,7 @@ def _form(call: Call) -> Prototype:
     numbers = [p for p in prototype.arguments if p.is_tensor and isinstance(values.get(p.name), bool | int | float)]
     if not numbers or prototype.form != "plain":
         return prototype
-    scalar = form_of(prototype.base, inplace=False, scalar=True)
+    scalar = find_form(prototype.base, inplace=False, scalar=True)
     if scalar is None:
         raise EntryError(f"{prototype.name} takes no number for {numbers[0].name}")
     return scalar

@@ -67,8 +67,8 @@ def context(vendor: Vendor) -> Iterator[Context]:
         yield made
 
 
-ONE = Scalar.of(1)
-HALF = Scalar.of(0.5)
+ONE = Scalar.from_number(1)
+HALF = Scalar.from_number(0.5)
 
 
 def arguments(context: Context, words: list[Any]) -> list[Any]:
@@ -98,7 +98,7 @@ GOOD: dict[str, tuple[str, list[Any]]] = {
     "as the caller chooses": ("diopiCastDtype", [BOOL, F32]),
     "narrower positions": ("diopiArgmax", [I32, F32, None, False]),
     "a factor of any kind": ("diopiAdd", [BOOL, BOOL, BOOL, HALF]),
-    "a truth beside truths": ("diopiAddScalar", [BOOL, BOOL, Scalar.of(True), ONE]),
+    "a truth beside truths": ("diopiAddScalar", [BOOL, BOOL, Scalar.from_number(True), ONE]),
     "as the caller orders": ("diopiSum", [BOOL, C64, ()]),
     "as the caller orders, floating": ("diopiMean", [F32, C64, ()]),
 }
@@ -147,13 +147,13 @@ def test_calls_that_do_not(
 
 
 KINDS: dict[str, tuple[Scalar, Dtype]] = {
-    "bool": (Scalar.of(False), BOOL),
-    "int": (Scalar.of(0), I64),
-    "float": (Scalar.of(0.0), F32),
-    "negative zero": (Scalar.of(-0.0), F32),
-    "not a number": (Scalar.of(float("nan")), F32),
-    "true": (Scalar.of(True), BOOL),
-    "one": (Scalar.of(1), I64),
+    "bool": (Scalar.from_number(False), BOOL),
+    "int": (Scalar.from_number(0), I64),
+    "float": (Scalar.from_number(0.0), F32),
+    "negative zero": (Scalar.from_number(-0.0), F32),
+    "not a number": (Scalar.from_number(float("nan")), F32),
+    "true": (Scalar.from_number(True), BOOL),
+    "one": (Scalar.from_number(1), I64),
     "one as a float32": (Scalar(Dtype.float32, 1), F32),
 }
 """Numbers that equal each other or not even themselves, and the type of bool together with each."""
@@ -178,7 +178,7 @@ def test_functional_implementations_and_their_forms_are_checked_too(context: Con
     for name, values in {
         "diopiMul": [out, tensor, tensor],
         "diopiMulInp": [tensor, None],
-        "diopiMulScalar": [out, tensor, Scalar.of(2)],
+        "diopiMulScalar": [out, tensor, Scalar.from_number(2)],
         "diopiMulInpScalar": [tensor, None],
     }.items():
         assert vendor.call(name, context, *values) is Error.ErrorOccurred
@@ -304,4 +304,4 @@ def test_a_call_that_passed_keeps_nothing_alive(vendor: Vendor) -> None:
 def test_many_forms_are_no_burden(vendor: Vendor, context: Context) -> None:
     tensor = Tensor.from_numpy(context, np.ones(3))
     for number in (*range(3 * _Prepared.LIMIT), 0):
-        assert vendor.call("diopiAdd", context, tensor, tensor, tensor, Scalar.of(number)) is Error.Success
+        assert vendor.call("diopiAdd", context, tensor, tensor, tensor, Scalar.from_number(number)) is Error.Success

@@ -117,11 +117,11 @@ class Framework:
         self.run("diopiAbs", out, one)
         self.run("diopiSin", out, one)
         self.run("diopiTanhBackward", out, one, two)
-        self.run("diopiAdd", out, one, two, Scalar.of(0.5))
-        self.run("diopiMulScalar", out, one, Scalar.of(7))
+        self.run("diopiAdd", out, one, two, Scalar.from_number(0.5))
+        self.run("diopiMulScalar", out, one, Scalar.from_number(7))
         self.run("diopiDiv", out, one, two, RoundMode.floor)
         self.run("diopiGelu", out, one, "tanh")
-        self.run("diopiClampScalar", out, one, Scalar.of(0.5), None)
+        self.run("diopiClampScalar", out, one, Scalar.from_number(0.5), None)
         self.run("diopiNegInp", one)
 
     def reductions(self) -> None:
@@ -297,12 +297,17 @@ def test_errors_are_the_vendors(library: NativeVendor, jax: Vendor) -> None:
 
 def test_numbers_keep_their_kinds_and_ranges(library: NativeVendor, jax: Vendor) -> None:
     calls: list[tuple[str, Dtype, Scalar, Any]] = [
-        ("diopiPow", Dtype.float32, Scalar.of(-0.5), 0.5),
-        ("diopiPow", Dtype.int32, Scalar.of(2), 16),
-        ("diopiPow", Dtype.int32, Scalar.of(True), 4),
-        ("diopiPow", Dtype.int32, Scalar.of(-1), "diopiPow: exponent is -1, expected at least 0 for an integer input"),
-        ("diopiFill", Dtype.int8, Scalar.of(-128), -128),
-        ("diopiFill", Dtype.int8, Scalar.of(128), "diopiFill: value is 128, out of the range of int8"),
+        ("diopiPow", Dtype.float32, Scalar.from_number(-0.5), 0.5),
+        ("diopiPow", Dtype.int32, Scalar.from_number(2), 16),
+        ("diopiPow", Dtype.int32, Scalar.from_number(True), 4),
+        (
+            "diopiPow",
+            Dtype.int32,
+            Scalar.from_number(-1),
+            "diopiPow: exponent is -1, expected at least 0 for an integer input",
+        ),
+        ("diopiFill", Dtype.int8, Scalar.from_number(-128), -128),
+        ("diopiFill", Dtype.int8, Scalar.from_number(128), "diopiFill: value is 128, out of the range of int8"),
     ]
     for vendor in (library, jax):
         with vendor.open_device() as device, Context(device) as context:

@@ -15,7 +15,7 @@ from diopi_proto.types import Dtype, Error, RoundMode, Scalar
 from lib_rt import Context, Tensor
 
 ROWS, COLUMNS = 5, LARGE // 4
-ONE = Scalar.of(1)
+ONE = Scalar.from_number(1)
 
 Array = np.ndarray
 
@@ -66,7 +66,7 @@ def test_of_two_operands(
     out = Tensor.empty(context, one.shape, given.dtype)
     call(name, context, out, given, Tensor.from_numpy(context, row), *others)
     np.testing.assert_array_equal(out.numpy(), expected(one, row))
-    call(f"{name}InpScalar", context, given, Scalar.of(0.1), *others)
+    call(f"{name}InpScalar", context, given, Scalar.from_number(0.1), *others)
     np.testing.assert_array_equal(given.numpy(), expected(one, dtype(0.1)))
     assert not programs
 
@@ -74,8 +74,8 @@ def test_of_two_operands(
 def test_infinities_are_results_like_any_other(context: Context) -> None:
     one = drawn(ROWS, COLUMNS)
     given = Tensor.from_numpy(context, one)
-    call("diopiDivInpScalar", context, given, Scalar.of(0.0), RoundMode.none)
-    call("diopiAddInpScalar", context, given, Scalar.of(1e300), ONE)
+    call("diopiDivInpScalar", context, given, Scalar.from_number(0.0), RoundMode.none)
+    call("diopiAddInpScalar", context, given, Scalar.from_number(1e300), ONE)
     assert (given.numpy() == np.inf).all()
 
 
@@ -99,7 +99,7 @@ def test_a_result_that_overlaps_an_operand(context: Context, programs: list[None
 def test_what_else_is_a_programs(dtype: Any, other: Any, alpha: int, context: Context, programs: list[None]) -> None:
     numbers = np.ones(LARGE + 1, dtype)
     tensor = Tensor.from_numpy(context, numbers)
-    call("diopiAddInpScalar", context, tensor, Scalar.of(other), Scalar.of(alpha))
+    call("diopiAddInpScalar", context, tensor, Scalar.from_number(other), Scalar.from_number(alpha))
     assert (tensor.numpy() == dtype(1 + alpha * other)).all()
     assert len(programs) == 1
 

@@ -37,7 +37,7 @@ def test_a_step_of_an_optimizer_makes_no_new_program(monkeypatch: pytest.MonkeyP
     with vendor.open_device() as device, Context(device) as context:
         for factor in (0.5, -0.25, 3.0):
             values, ones = (Tensor.from_numpy(context, np.full(4, n, np.float32)) for n in (2, 1))
-            code = vendor.call("diopiAddcdivInp", context, values, ones, ones, Scalar.of(factor))
+            code = vendor.call("diopiAddcdivInp", context, values, ones, ones, Scalar.from_number(factor))
             assert code is Error.Success, vendor.last_error()
             assert values.numpy().tolist() == [2 + factor] * 4
     assert len(programs) == 1

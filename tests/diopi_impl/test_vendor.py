@@ -130,7 +130,7 @@ def test_raw_implementations_see_the_objects_themselves(vendor: Vendor, context:
         received.extend([ctx, out, input, other, alpha])
 
     out, input = Tensor.empty(context, (2,), Dtype.float32), Tensor.empty(context, (2,), Dtype.int32)
-    arguments = [out, input, Scalar.of(1), Scalar.of(2.5)]
+    arguments = [out, input, Scalar.from_number(1), Scalar.from_number(2.5)]
     assert vendor.call("diopiAddScalar", context, *arguments) is Error.Success
     assert all(one is other for one, other in zip(received, [context, *arguments], strict=True))
 

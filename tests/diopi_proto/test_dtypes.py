@@ -3,7 +3,17 @@
 import pytest
 
 from diopi_proto import dtypes
-from diopi_proto.dtypes import COMPLEX, COMPONENT, ELEMENT_SIZE, DtypeSet, ResultRule, always, category, like, promote
+from diopi_proto.dtypes import (
+    COMPLEX,
+    COMPONENT,
+    ELEMENT_SIZE,
+    DtypeSet,
+    ResultRule,
+    category,
+    constant,
+    promote,
+    same_as_input,
+)
 from diopi_proto.types import Dtype
 
 CODES = {
@@ -53,15 +63,15 @@ def promotion_entries() -> list[tuple[str, str, str]]:
 
 def test_the_table_covers_every_pair_of_accepted_dtypes() -> None:
     assert len(promotion_entries()) == len(CODES) ** 2
-    assert {*CODES.values()} == {*dtypes.every, Dtype.complex32}
+    assert {*CODES.values()} == {*dtypes.all_dtypes, Dtype.complex32}
 
 
-@pytest.mark.parametrize(("one", "two", "common"), promotion_entries(), ids=lambda code: code)
-def test_promotion_is_pytorchs(one: str, two: str, common: str) -> None:
-    assert promote(CODES[one], CODES[two]) is CODES[common]
+@pytest.mark.parametrize(("first", "second", "common"), promotion_entries(), ids=lambda code: code)
+def test_promotion_agrees_with_pytorch(first: str, second: str, common: str) -> None:
+    assert promote(CODES[first], CODES[second]) is CODES[common]
 
 
-def test_promotion_of_several() -> None:
+def test_promotion_accepts_any_number_of_dtypes() -> None:
     assert promote(Dtype.int8, Dtype.bool, Dtype.uint8, Dtype.float16) is Dtype.float16
     assert promote(Dtype.bfloat16, Dtype.int64, Dtype.float16) is Dtype.float32
     assert promote(Dtype.int32) is Dtype.int32
@@ -78,7 +88,7 @@ def test_element_sizes() -> None:
     assert ELEMENT_SIZE.keys() == {*Dtype} - {Dtype.unsupported}
 
 
-def test_parts_of_complex_numbers() -> None:
+def test_complex_dtypes_and_their_components_correspond() -> None:
     for whole, part in COMPONENT.items():
         assert COMPLEX[part] is whole
         assert ELEMENT_SIZE[whole] == 2 * ELEMENT_SIZE[part]
@@ -110,7 +120,7 @@ COMPLEXES = members("complex64", "complex128")
         ("complexes", COMPLEXES),
         ("numeric", FLOATING | INTEGER),
         ("real", FLOATING | INTEGER | BOOL),
-        ("every", FLOATING | INTEGER | BOOL | COMPLEXES),
+        ("all_dtypes", FLOATING | INTEGER | BOOL | COMPLEXES),
     ],
 )
 def test_sets(name: str, expected: set[Dtype]) -> None:
@@ -125,11 +135,11 @@ def test_sets(name: str, expected: set[Dtype]) -> None:
         (dtypes.same, "i4 f4", "i4"),
         (dtypes.promoted, "i4 f2", "f2"),
         (dtypes.promoted, "u1 i1 b1", "i2"),
-        (dtypes.floated, "i8", "f4"),
-        (dtypes.floated, "b1 i2", "f4"),
-        (dtypes.floated, "i8 bf", "bf"),
-        (dtypes.floated, "f8 i8", "f8"),
-        (dtypes.floated, "c8", "c8"),
+        (dtypes.promoted_to_floating, "i8", "f4"),
+        (dtypes.promoted_to_floating, "b1 i2", "f4"),
+        (dtypes.promoted_to_floating, "i8 bf", "bf"),
+        (dtypes.promoted_to_floating, "f8 i8", "f8"),
+        (dtypes.promoted_to_floating, "c8", "c8"),
         (dtypes.summed, "b1", "i8"),
         (dtypes.summed, "u1", "i8"),
         (dtypes.summed, "f2", "f2"),
@@ -144,16 +154,16 @@ def test_sets(name: str, expected: set[Dtype]) -> None:
         (dtypes.statistic, "f8", "f8"),
         (dtypes.truth, "f4", "b1"),
         (dtypes.position, "f4", "i8"),
-        (always(Dtype.uint8), "cx f4", "u1"),
-        (like(0), "f4 i4 f2", "f4"),
-        (like(1), "f4 i4 f2", "i4"),
-        (like(-1), "f4 i4 f2", "f2"),
+        (constant(Dtype.uint8), "cx f4", "u1"),
+        (same_as_input(0), "f4 i4 f2", "f4"),
+        (same_as_input(1), "f4 i4 f2", "i4"),
+        (same_as_input(-1), "f4 i4 f2", "f2"),
     ],
 )
 def test_rules(rule: ResultRule, inputs: str, result: str) -> None:
     assert rule([CODES[code] for code in inputs.split()]) is CODES[result]
 
 
-@pytest.mark.parametrize("rule", [dtypes.same, dtypes.promoted, always(Dtype.int64), like(-1)])
-def test_rules_say_what_they_do(rule: ResultRule) -> None:
+@pytest.mark.parametrize("rule", [dtypes.same, dtypes.promoted, constant(Dtype.int64), same_as_input(-1)])
+def test_every_rule_has_a_docstring(rule: ResultRule) -> None:
     assert rule.__doc__

@@ -44,14 +44,14 @@ def test_committed_table_of_services_is_the_generated_one() -> None:
     assert headers.INCLUDE_DIR.joinpath(headers.SERVICE_TABLE).read_text("utf-8") == headers.service_table()
 
 
-def test_no_other_header_lies_there() -> None:
+def test_the_include_folder_contains_only_generated_headers() -> None:
     found = {path.relative_to(headers.INCLUDE_DIR).as_posix() for path in headers.INCLUDE_DIR.glob("*/*")}
     assert found == {*(f"diopi/{header}" for header in headers.names()), headers.SERVICE_TABLE}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("header", headers.names())
-def test_header_compiles_alone(header: str, language: str) -> None:
+def test_each_header_compiles_without_others(header: str, language: str) -> None:
     compile_with(language, f"#include <diopi/{header}>\n", f"-I{headers.INCLUDE_DIR}", "-fsyntax-only")
 
 
@@ -94,7 +94,7 @@ def test_runtime_functions_are_strong_and_visible(language: str, tmp_path: Path)
     assert found["diopiGetVersion"] == "T"
 
 
-def test_cdef_knows_every_function() -> None:
+def test_cdef_declares_every_function() -> None:
     ffi = cffi.FFI()
     ffi.cdef(headers.cdef())
     everything = {**runtime_prototypes(), **prototypes()}
@@ -108,18 +108,18 @@ def test_cdef_knows_every_function() -> None:
 @pytest.mark.parametrize(
     ("option", "file"), [("--include-dir", "diopi/functions.h"), ("--cmake-dir", "diopi-config.cmake")]
 )
-def test_module_prints_its_folders(option: str, file: str) -> None:
+def test_the_command_prints_its_folders(option: str, file: str) -> None:
     done = subprocess.run([sys.executable, "-m", "diopi_proto", option], capture_output=True, text=True, check=True)
     assert Path(done.stdout.strip(), file).is_file()
 
 
-def test_module_without_option_is_a_usage_error() -> None:
+def test_the_command_requires_an_option() -> None:
     done = subprocess.run([sys.executable, "-m", "diopi_proto"], capture_output=True, text=True)
     assert done.returncode == 2
     assert "--include-dir" in done.stderr
 
 
-def test_write_makes_every_header(tmp_path: Path) -> None:
+def test_write_generates_every_header(tmp_path: Path) -> None:
     headers.write(tmp_path)
     written = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.glob("*/*")}
     committed = headers.INCLUDE_DIR.glob("*/*")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from diopi_proto.dtypes import chosen, every, floating, position, promoted, real, same, statistic, truth
+from diopi_proto.dtypes import all_dtypes, caller_chosen, floating, position, promoted, real, same, statistic, truth
 from diopi_proto.parameters import (
     Context,
     Count,
@@ -32,25 +32,27 @@ def _registry_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @dataclass(frozen=True)
-class Held:
+class FakeTensor:
     """A tensor as far as element types are concerned."""
 
     dtype: Dtype
 
 
-HALF, FLOAT, BYTE, INT, TRUTH = map(Held, (Dtype.float16, Dtype.float32, Dtype.int8, Dtype.int64, Dtype.bool))
+HALF, FLOAT, BYTE, INT, TRUTH = map(FakeTensor, (Dtype.float16, Dtype.float32, Dtype.int8, Dtype.int64, Dtype.bool))
 
 
 def declare_scaling(**facts: Any) -> Prototype:
     @prototype(dtypes=real, result=promoted, **facts)
-    def diopiScale(ctx: Context, out: Out, input: In, other: In | None, by: Scalar | None, alpha: Factor) -> None:
+    def diopiScale(ctx: Context, out: Out, input: In, addend: In | None, factor: Scalar | None, alpha: Factor) -> None:
         """Scales."""
 
     return diopiScale
 
 
-def scaling(input: Held, other: Held | None = None, by: Any = None, alpha: Any = 0.5) -> dict[str, Any]:
-    return {"input": input, "other": other, "by": by, "alpha": alpha}
+def scaling(
+    input: FakeTensor, addend: FakeTensor | None = None, factor: Any = None, alpha: Any = 0.5
+) -> dict[str, Any]:
+    return {"input": input, "addend": addend, "factor": factor, "alpha": alpha}
 
 
 @pytest.mark.parametrize(
@@ -69,19 +71,19 @@ def scaling(input: Held, other: Held | None = None, by: Any = None, alpha: Any =
         (scaling(HALF, None, 0.5), Dtype.float16),
     ],
 )
-def test_tensors_and_numbers_but_no_factors_decide(arguments: dict[str, Any], dtype: Dtype) -> None:
+def test_tensors_and_numbers_except_factors_determine_the_result_type(arguments: dict[str, Any], dtype: Dtype) -> None:
     assert declare_scaling().infer("out", arguments) is dtype
 
 
-def test_each_result_has_its_rule_and_what_is_updated_stays() -> None:
+def test_each_result_has_a_rule_and_updated_results_keep_their_type() -> None:
     @prototype(dtypes=real, result={"values": same, "indices": position, "mean": statistic})
     def diopiSearch(
         ctx: Context, values: Out, indices: NewOut, mean: Out, input: In, mask: In, k: i64, state: InOut
     ) -> None:
         """Search."""
 
-    given = {"input": HALF, "mask": TRUTH, "k": 3, "state": INT}
-    found = {name: diopiSearch.infer(name, given) for name in ("values", "indices", "mean", "state")}
+    arguments = {"input": HALF, "mask": TRUTH, "k": 3, "state": INT}
+    found = {name: diopiSearch.infer(name, arguments) for name in ("values", "indices", "mean", "state")}
     assert found == {
         "values": Dtype.float16,
         "indices": Dtype.int64,
@@ -90,7 +92,7 @@ def test_each_result_has_its_rule_and_what_is_updated_stays() -> None:
     }
 
 
-def test_entries_the_callee_makes_have_rules_of_their_own() -> None:
+def test_entries_that_the_callee_allocates_have_separate_rules() -> None:
     @prototype(dtypes=real, result={"values": same, "indices": position, "mean": statistic})
     def diopiCollect(ctx: Context, outs: NewOuts, input: In) -> None:
         """Collect."""
@@ -100,31 +102,31 @@ def test_entries_the_callee_makes_have_rules_of_their_own() -> None:
 
 
 def declare_foreach() -> Prototype:
-    @prototype(dtypes=every, result=same, inplace="diopiForeachTwiceInp")
-    def diopiForeachTwice(ctx: Context, outs: Outs, inputs: Ins, count: Count, other: In) -> None:
+    @prototype(dtypes=all_dtypes, result=same, inplace="diopiForeachTwiceInp")
+    def diopiForeachTwice(ctx: Context, outs: Outs, inputs: Ins, count: Count, addend: In) -> None:
         """Twice."""
 
     return diopiForeachTwice
 
 
-def test_an_entry_follows_from_the_entry_of_its_number() -> None:
-    given = {"inputs": [HALF, INT], "other": FLOAT}
+def test_the_type_of_an_entry_depends_on_the_input_entry_with_the_same_index() -> None:
+    arguments = {"inputs": [HALF, INT], "addend": FLOAT}
     twice = declare_foreach()
-    assert [twice.infer("outs", given, entry) for entry in (0, 1)] == [Dtype.float16, Dtype.int64]
-    assert twice.infer("outs", given) is Dtype.float32, "a single result follows from the single tensors"
+    assert [twice.infer("outs", arguments, entry) for entry in (0, 1)] == [Dtype.float16, Dtype.int64]
+    assert twice.infer("outs", arguments) is Dtype.float32, "a single result follows from the single tensors"
 
 
-def test_entries_updated_in_place_stay() -> None:
-    @prototype(dtypes=every)
+def test_entries_updated_in_place_keep_their_type() -> None:
+    @prototype(dtypes=all_dtypes)
     def diopiForeachGrow(ctx: Context, inputs: InOuts, count: Count, steps: Ins) -> None:
         """Grow."""
 
-    given = {"inputs": [HALF, INT], "steps": [FLOAT, FLOAT]}
-    assert [diopiForeachGrow.infer("inputs", given, entry) for entry in (0, 1)] == [Dtype.float16, Dtype.int64]
+    arguments = {"inputs": [HALF, INT], "steps": [FLOAT, FLOAT]}
+    assert [diopiForeachGrow.infer("inputs", arguments, entry) for entry in (0, 1)] == [Dtype.float16, Dtype.int64]
 
 
-def test_a_single_result_of_arrays_follows_from_all_entries() -> None:
-    @prototype(dtypes=every, result=promoted)
+def test_the_type_of_a_single_result_depends_on_all_entries_of_an_array() -> None:
+    @prototype(dtypes=all_dtypes, result=promoted)
     def diopiGlue(ctx: Context, out: Out, tensors: Ins, count: Count) -> None:
         """Glue."""
 
@@ -135,31 +137,33 @@ def test_a_single_result_of_arrays_follows_from_all_entries() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "arguments", "held", "refused"),
+    ("facts", "arguments", "accepted", "refused"),
     [
         ({}, scaling(BYTE), {Dtype.uint8, Dtype.float16, Dtype.complex64}, {Dtype.bool}),
         ({}, scaling(HALF), {Dtype.bfloat16, Dtype.float64, Dtype.complex64}, {Dtype.int64, Dtype.bool}),
         ({}, scaling(BYTE, None, 0.5), {Dtype.float16}, {Dtype.int64}),
-        ({"truncated": True}, scaling(BYTE, None, 0.5), {Dtype.float16, Dtype.int8}, {Dtype.bool}),
-        ({"ordered": floating}, scaling(BYTE), {Dtype.float16}, {Dtype.int8, Dtype.complex64}),
-        ({"ordered": (Dtype.int8,)}, scaling(HALF), {Dtype.int8}, {Dtype.float16}),
+        ({"truncates_numbers": True}, scaling(BYTE, None, 0.5), {Dtype.float16, Dtype.int8}, {Dtype.bool}),
+        ({"selectable_dtypes": floating}, scaling(BYTE), {Dtype.float16}, {Dtype.int8, Dtype.complex64}),
+        ({"selectable_dtypes": (Dtype.int8,)}, scaling(HALF), {Dtype.int8}, {Dtype.float16}),
     ],
 )
-def test_what_can_hold_a_result(facts: Any, arguments: Any, held: set[Dtype], refused: set[Dtype]) -> None:
+def test_can_hold_follows_categories_and_selectable_dtypes(
+    facts: Any, arguments: Any, accepted: set[Dtype], refused: set[Dtype]
+) -> None:
     scale = declare_scaling(**facts)
-    assert {dtype for dtype in held | refused if scale.can_hold("out", dtype, arguments)} == held
+    assert {dtype for dtype in accepted | refused if scale.can_hold("out", dtype, arguments)} == accepted
 
 
-def test_a_result_the_caller_chooses_may_be_anything() -> None:
-    @prototype(dtypes=real, result=chosen)
+def test_a_caller_chosen_result_may_have_any_type() -> None:
+    @prototype(dtypes=real, result=caller_chosen)
     def diopiOnesOf(ctx: Context, out: Out, input: In) -> None:
         """Ones."""
 
     assert diopiOnesOf.infer("out", {"input": INT}) is Dtype.float32
-    assert all(diopiOnesOf.can_hold("out", dtype, {"input": INT}) for dtype in every)
+    assert all(diopiOnesOf.can_hold("out", dtype, {"input": INT}) for dtype in all_dtypes)
 
 
-def test_rules_without_inputs_need_to_be_told_one() -> None:
+def test_infer_needs_otherwise_if_there_is_no_input_tensor() -> None:
     @prototype(dtypes=real, result=truth)
     def diopiToss(ctx: Context, out: Out, n: i64) -> None:
         """Toss."""

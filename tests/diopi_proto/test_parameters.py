@@ -62,7 +62,7 @@ def test_c_types(annotation: str, c_type: str, optional_c_type: str) -> None:
         ("Pointer", "void*"),
     ],
 )
-def test_c_types_of_what_is_never_left_out(annotation: str, c_type: str) -> None:
+def test_c_types_of_kinds_that_are_never_optional(annotation: str, c_type: str) -> None:
     assert parse("x", getattr(parameters, annotation)).c_type == c_type
 
 
@@ -80,12 +80,12 @@ def test_verbatim_c_types() -> None:
     assert (parameter.c_type, parameter.c_name) == ("const void**", "pointer")
 
 
-def test_optional_may_be_spelt_either_way() -> None:
+def test_both_spellings_of_optional_are_accepted() -> None:
     assert parse("x", Optional[In]) == parse("x", In | None)  # noqa: UP045  # the spelling is the point
 
 
 @pytest.mark.parametrize("annotation", [int, "In", In | Out, In | Out | None, list[In], None, type(None), object()])
-def test_unknown_annotations_are_refused(annotation: Any) -> None:
+def test_unknown_annotations_are_rejected(annotation: Any) -> None:
     with pytest.raises(TypeError, match=r"parameter weight: .* is not a parameter type; known are .*\bIn\b"):
         parse("weight", annotation)
 
@@ -121,14 +121,14 @@ def test_a_keyword_loses_its_underscore_in_c(name: str, c_name: str) -> None:
         ("OutI64", False, False, True, False),
     ],
 )
-def test_what_a_parameter_is(annotation: str, tensor: bool, array: bool, result: bool, argument: bool) -> None:
+def test_predicates_of_parameters(annotation: str, tensor: bool, array: bool, result: bool, argument: bool) -> None:
     parameter = Parameter("x", getattr(parameters, annotation))
     flags = (parameter.is_tensor, parameter.is_tensor_array, parameter.is_result, parameter.is_argument)
     assert flags == (tensor, array, result, argument)
 
 
 @pytest.mark.parametrize(
-    ("annotation", "made", "where"),
+    ("annotation", "is_callee_allocated", "device"),
     [
         ("In", False, Device.device),
         ("HostIn", False, Device.host),
@@ -138,13 +138,15 @@ def test_what_a_parameter_is(annotation: str, tensor: bool, array: bool, result:
         ("NewOuts", True, Device.device),
     ],
 )
-def test_who_makes_a_tensor_and_where(annotation: str, made: bool, where: Device) -> None:
+def test_parameters_know_who_allocates_the_tensor_and_its_device(
+    annotation: str, is_callee_allocated: bool, device: Device
+) -> None:
     parameter = parse("x", getattr(parameters, annotation))
-    assert (parameter.is_made, parameter.where) == (made, where)
+    assert (parameter.is_callee_allocated, parameter.device) == (is_callee_allocated, device)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_every_kind_says_what_it_is(kind: Any) -> None:
+def test_every_kind_has_a_docstring(kind: Any) -> None:
     assert kind.__doc__
     assert parse("x", kind).annotation is kind
 
@@ -162,7 +164,7 @@ def test_every_kind_says_what_it_is(kind: Any) -> None:
         (Annotated[parameters.i64, facts.AtLeast(0), facts.AtMostOne()], parameters.i64, False, None),
     ],
 )
-def test_kinds_with_facts_are_spelt_as_the_kind(annotation: Any, kind: Any, optional: bool, found: Any) -> None:
+def test_a_kind_with_facts_has_the_c_type_of_the_kind(annotation: Any, kind: Any, optional: bool, found: Any) -> None:
     parameter = parse("x", annotation)
     assert (parameter.annotation, parameter.optional) == (kind, optional)
     assert parameter.c_type == Parameter("x", kind, optional).c_type
@@ -172,6 +174,6 @@ def test_kinds_with_facts_are_spelt_as_the_kind(annotation: Any, kind: Any, opti
     assert parameter.fact(facts.Below) is None
 
 
-def test_roles_of_the_frame() -> None:
+def test_context_workspace_and_count_have_their_roles() -> None:
     roles = [Parameter("x", kind).role for kind in (Context, Count, In, Ins, Out)]
     assert roles == [Role.context, Role.count, Role.input, Role.input, Role.output]

@@ -69,7 +69,7 @@ def test_enumerators_are_those_of_the_interface(enum: type[IntEnum]) -> None:
     assert [member.value for member in enum] == list(C_VALUES[enum].values())
 
 
-def test_every_enum_has_its_spelling() -> None:
+def test_every_enum_has_c_enumerators() -> None:
     assert C_ENUMERATORS.keys() == C_VALUES.keys()
 
 
@@ -81,8 +81,8 @@ def test_version() -> None:
     ("value", "dtype", "payload"),
     [(True, Dtype.bool, 1), (-3, Dtype.int64, -3), (2.0, Dtype.float64, 2.0)],
 )
-def test_scalar_of_a_python_number(value: bool | int | float, dtype: Dtype, payload: int | float) -> None:
-    scalar = Scalar.of(value)
+def test_scalar_from_a_python_number(value: bool | int | float, dtype: Dtype, payload: int | float) -> None:
+    scalar = Scalar.from_number(value)
     assert (scalar.dtype, scalar.value, type(scalar.value)) == (dtype, payload, type(payload))
 
 
@@ -90,17 +90,17 @@ def test_scalar_of_a_python_number(value: bool | int | float, dtype: Dtype, payl
     ("dtype", "value", "number"),
     [(Dtype.bool, 1, True), (Dtype.bool, 0, False), (Dtype.uint8, 2, 2), (Dtype.float32, 2, 2.0), (Dtype.int64, 0, 0)],
 )
-def test_the_number_of_a_scalar_is_of_its_dtypes_kind(dtype: Dtype, value: int, number: bool | int | float) -> None:
-    given = Scalar(dtype, value).number
-    assert (given, type(given)) == (number, type(number))
+def test_the_number_of_a_scalar_has_the_kind_of_its_dtype(dtype: Dtype, value: int, number: bool | int | float) -> None:
+    scalar = Scalar(dtype, value).number
+    assert (scalar, type(scalar)) == (number, type(number))
 
 
-def test_scalar_of_anything_else_is_refused() -> None:
-    with pytest.raises(TypeError, match="not of '1'"):
-        Scalar.of("1")  # type: ignore[arg-type]  # the refusal is the point
+def test_scalar_rejects_objects_that_are_not_numbers() -> None:
+    with pytest.raises(TypeError, match="expected a bool, int or float"):
+        Scalar.from_number("1")  # type: ignore[arg-type]  # the test passes a wrong type on purpose
 
 
-def test_integer_dtypes_and_bool_carry_an_integer() -> None:
+def test_integer_dtypes_and_bool_have_an_integer_payload() -> None:
     integers = {dtype for dtype in Dtype if Scalar(dtype, 0).is_integer}
     assert {dtype.name for dtype in integers} == {
         "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import inf, nan
 from typing import Any
 
-from diopi_proto.dtypes import category, every, floating, half, integer
+from diopi_proto.dtypes import all_dtypes, category, floating, half, integer
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.model import CaseClass, ResultOverride
@@ -66,7 +66,12 @@ EXTREME_FILLINGS: Mapping[Dtype, tuple[float, ...]] = {
 FILL = (
     *FILLED,
     *(
-        made(label, (2, 3), arguments={"value": value}, dtypes=[dtype for dtype in every if category(dtype) == number])
+        made(
+            label,
+            (2, 3),
+            arguments={"value": value},
+            dtypes=[dtype for dtype in all_dtypes if category(dtype) == number],
+        )
         for number, values in FILLINGS.items()
         for label, value in values.items()
     ),

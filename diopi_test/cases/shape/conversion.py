@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from diopi_proto.dtypes import category, complexes, every, floating, half, integer
+from diopi_proto.dtypes import all_dtypes, category, complexes, floating, half, integer
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.cases.domains import Domain, any_value, choice, half_zeros, integer_range, normal, special, uniform
@@ -100,9 +100,9 @@ EXTREME_TARGETS = (*half, F32, Dtype.uint8, Dtype.bool)
 
 def basic_conversions(all_pairs: bool) -> Iterator[CaseTemplate]:
     """From each element type to every other, or to the next one and from float32 alone."""
-    for number, source in enumerate(every):
-        for target in every:
-            follows = target is every[(number + 1) % len(every)]  # every type once on each side
+    for number, source in enumerate(all_dtypes):
+        for target in all_dtypes:
+            follows = target is all_dtypes[(number + 1) % len(all_dtypes)]  # every type once on each side
             if all_pairs or follows or source is F32:
                 yield conversion(source, target, "", (3, 4), convertible(source, target), smoke=follows)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from diopi_proto import parameters as kinds
-from diopi_proto.dtypes import category, common, is_floating
+from diopi_proto.dtypes import category, common_dtype, is_floating
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.model import Case, ResultOf, TensorSpec
@@ -94,14 +94,14 @@ def _holds_its_result(known: Known, case: Case) -> bool:
     tensors = [value.dtype for value in operands if isinstance(value, TensorSpec)]
     numbers = [value for value in operands if value is not None and not isinstance(value, TensorSpec)]
     rule = known.prototype.rule_of(known.prototype.results[0].name)
-    return category(rule([common(tensors, numbers)])) <= category(tensors[0])
+    return category(rule([common_dtype(tensors, numbers)])) <= category(tensors[0])
 
 
 def _ordered(draw: DrawFn, known: Known, case: Case) -> Case:
     """A result in another type, of those the caller may order, which the label names."""
-    if not known.prototype.ordered or not draw(SOMETIMES):
+    if not known.prototype.selectable_dtypes or not draw(SOMETIMES):
         return case
-    dtype = draw(st.sampled_from(known.prototype.ordered))
+    dtype = draw(st.sampled_from(known.prototype.selectable_dtypes))
     results = {name: one and replace(one, dtype=dtype) for name, one in case.results.items()}
     origin = case.label.partition("#")[0].partition("-ordered-")[0]
     return replace(case, label=f"{origin}-ordered-{dtype.name}", results=results)

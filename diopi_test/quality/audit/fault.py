@@ -68,7 +68,7 @@ class Answer:
     def right(cls, case: BaselineCase) -> Answer:
         """The answer the baseline expects."""
         entries = {name: entries_of(value) for name, value in case.expected.items()}
-        made = [p.name for p in lookup(case.function).results if p.is_made and entries[p.name]]
+        made = [p.name for p in lookup(case.function).results if p.is_callee_allocated and entries[p.name]]
         results = {name: [_narrow(entry) for entry in its] for name, its in entries.items()}
         return cls(case, results, {name: entries[name][0].layout for name in made})
 

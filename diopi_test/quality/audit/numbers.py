@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_proto.dtypes import category, chosen, floated, promoted, truth
+from diopi_proto.dtypes import caller_chosen, category, promoted, promoted_to_floating, truth
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import GENERATORS, Role, Scalar
 from diopi_proto.types import Dtype
@@ -35,7 +35,7 @@ def number_faults(function: str) -> Iterator[Fault]:
                 change = partial(_taken, parameter.name, concerns, values)
                 yield Fault(f"{parameter.name} {label}", mistaken(change), None, f"{what} {label}", parameter.name)
     operands = [p for p in prototype.arguments if p.is_tensor]
-    if len(operands) > 1 and prototype.result in (promoted, floated, truth) and not prototype.is_inplace:
+    if len(operands) > 1 and prototype.result in (promoted, promoted_to_floating, truth) and not prototype.is_inplace:
         yield Fault("operands converted to the type of the first", mistaken(_as_the_first))
     if len(operands) > 1 and prototype.common_type:
         yield Fault("type of operands without axes ignored", mistaken(_as_those_with_axes))
@@ -198,7 +198,7 @@ def _as_those_with_axes(case: BaselineCase) -> Mapping[str, Any] | None:
 def _in_its_usual_type(answer: Answer) -> Effect:
     """The result is computed in the type the standard gives it, then converted to the one of the caller's tensor."""
     prototype, expected = answer.prototype, answer.case.expected
-    if prototype.result is not chosen and not any(map(tensors_in, answer.case.arguments.values())):
+    if prototype.result is not caller_chosen and not any(map(tensors_in, answer.case.arguments.values())):
         return Effect.absent
     made = [result for result in prototype.results if result.role is Role.output and entries_of(expected[result.name])]
     usual = {result.name: standard_dtype(prototype, result, answer.case) for result in made}

@@ -227,7 +227,7 @@ def result_faults(function: str) -> Iterator[Fault]:
     """The faults of results; nearly all are the same for every function."""
     yield from _COMMON
     results = lookup(function).results
-    if any(result.is_made for result in results):
+    if any(result.is_callee_allocated for result in results):
         yield Fault("result made in another type", _made_in_another_type)
     for attribute in lookup(function).arguments:
         if attribute.annotation is MemoryFormat:

@@ -24,7 +24,7 @@ def test_operands_in_their_common_type(vendor: Vendor, context: Context) -> None
     whole = Tensor.from_numpy(context, np.array([2049, 70000], np.int32))
     half, out = Tensor.from_numpy(context, np.float16([2048, 1])), Tensor.empty(context, (2,), Dtype.bool)
     call(vendor, "diopiEq", context, out, whole, half)
-    call(vendor, "diopiEqScalar", context, out, half, Scalar.of(0.1))
+    call(vendor, "diopiEqScalar", context, out, half, Scalar.from_number(0.1))
     nearest = float(np.float16(0.1))
     assert received == [("float16", [2048, np.inf], [2048, 1]), ("float16", [2048, 1], nearest)]
 

@@ -77,7 +77,7 @@ def test_lists_are_written_together_or_not_at_all(vendor: Vendor, context: Conte
         return [input * other for input in inputs[:-1]]
 
     tensors = [Tensor.from_numpy(context, floats(1, 2)) for _ in range(3)]
-    assert vendor.call("diopiForeachmulInpScalar", context, tensors, 3, Scalar.of(2)) is Error.ErrorOccurred
+    assert vendor.call("diopiForeachmulInpScalar", context, tensors, 3, Scalar.from_number(2)) is Error.ErrorOccurred
     assert [tensor.numpy().tolist() for tensor in tensors] == [[1, 2]] * 3
 
 

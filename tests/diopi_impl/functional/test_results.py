@@ -186,7 +186,9 @@ def test_in_place_by_a_view_of_the_input(vendor: Vendor, context: Context) -> No
     assert tensor.numpy().tolist() == list(range(999, -1, -1))
 
 
-@pytest.mark.parametrize(("scalar", "given"), [(Scalar.of(2), 2), (Scalar.of(0.5), 0.5), (Scalar(Dtype.int32, 3), 3)])
+@pytest.mark.parametrize(
+    ("scalar", "given"), [(Scalar.from_number(2), 2), (Scalar.from_number(0.5), 0.5), (Scalar(Dtype.int32, 3), 3)]
+)
 def test_scalar(vendor: Vendor, context: Context, scalar: Scalar, given: float) -> None:
     received: list[Any] = []
 
@@ -209,7 +211,7 @@ def test_in_place_on_a_list(vendor: Vendor, context: Context) -> None:
         return [input * other for input in inputs]
 
     tensors = [Tensor.from_numpy(context, floats(*range(n))) for n in (0, 1, 3)]
-    call(vendor, "diopiForeachmulInpScalar", context, tensors, 3, Scalar.of(2))
+    call(vendor, "diopiForeachmulInpScalar", context, tensors, 3, Scalar.from_number(2))
     assert [tensor.numpy().tolist() for tensor in tensors] == [[], [0], [0, 2, 4]]
 
 

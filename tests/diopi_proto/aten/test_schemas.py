@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from diopi_proto.aten.mapping import RULES
-from diopi_proto.aten.table import DECOMPOSED, NO_CALL, ArgumentOf, Row, needs_source, rows
+from diopi_proto.aten.table import DECOMPOSED, NO_CALL, ArgumentOf, Row, rows, sourced_arguments
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.parameters import Out, Outs
 
@@ -20,7 +20,7 @@ def operator(row: Row) -> Any:
 
 
 @pytest.mark.parametrize("row", rows().values(), ids=list(rows()))
-def test_an_operator_and_what_serves_it_exist(row: Row) -> None:
+def test_operator_and_function_of_each_row_exist(row: Row) -> None:
     found = operator(row)
     if row.function == DECOMPOSED:
         assert found in torch._decomp.decomposition_table
@@ -32,7 +32,7 @@ def test_an_operator_and_what_serves_it_exist(row: Row) -> None:
 def test_every_argument_of_a_function_has_a_source(row: Row) -> None:
     prototype, schema = lookup(row.function), operator(row)._schema
     names = {argument.name for argument in schema.arguments}
-    needed = needs_source(prototype)
+    needed = sourced_arguments(prototype)
     sources = [row.source(name, names) for name in needed]
     assert [source for source in sources if isinstance(source, ArgumentOf) and source.name not in names] == []
     assert set(row.sources) <= set(needed) | {p.name for p in prototype.results}

@@ -1,6 +1,6 @@
 """The table of operators: what its lines mean."""
 
-from diopi_proto.aten.table import FILE, ArgumentOf, Constant, form_of, row_of, rows
+from diopi_proto.aten.table import FILE, ArgumentOf, Constant, find_form, find_row, rows
 
 
 def test_the_table_is_sorted_and_names_each_operator_once() -> None:
@@ -19,13 +19,13 @@ def test_sources_are_arguments_and_constants() -> None:
     assert rows()["convolution"].source("input", ("input",)) == ArgumentOf("input")
 
 
-def test_an_in_place_operator_has_the_line_of_the_other() -> None:
-    assert row_of("mul_.Tensor") is rows()["mul.Tensor"]
-    assert row_of("copy_") is rows()["copy_"]
-    assert row_of("no_such_") is None
+def test_an_in_place_operator_uses_the_line_of_the_plain_operator() -> None:
+    assert find_row("mul_.Tensor") is rows()["mul.Tensor"]
+    assert find_row("copy_") is rows()["copy_"]
+    assert find_row("no_such_") is None
 
 
-def test_forms_are_found_by_what_they_are() -> None:
-    forms = [form_of("diopiAdd", inplace=i, scalar=s) for i in (False, True) for s in (False, True)]
+def test_forms_are_found_by_their_properties() -> None:
+    forms = [find_form("diopiAdd", inplace=i, scalar=s) for i in (False, True) for s in (False, True)]
     assert [form and form.name for form in forms] == ["diopiAdd", "diopiAddScalar", "diopiAddInp", "diopiAddInpScalar"]
-    assert form_of("diopiMm", inplace=True, scalar=False) is None
+    assert find_form("diopiMm", inplace=True, scalar=False) is None

@@ -66,7 +66,7 @@ CONVERTED: dict[str, tuple[str, dict[str, Dtype], dict[str, float], Dtype, list[
 @pytest.mark.parametrize("call", CONVERTED)
 def test_what_is_converted_first(call: str) -> None:
     function, dtypes, arguments, result, names, common = CONVERTED[call]
-    found, dtype = lookup(function).converted_first(dtypes, arguments, result)
+    found, dtype = lookup(function).find_conversions(dtypes, arguments, result)
     assert found == names
     assert not names or dtype is common
 

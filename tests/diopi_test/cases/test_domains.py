@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from diopi_proto.dtypes import every, floating, is_complex, is_floating, real
+from diopi_proto.dtypes import all_dtypes, floating, is_complex, is_floating, real
 from diopi_proto.types import Dtype
 from diopi_test.cases import domains
 from diopi_test.cases.domains import Domain
@@ -22,7 +22,7 @@ def named(dtypes: Iterable[Dtype]) -> list[object]:
     return [pytest.param(dtype, id=dtype.name) for dtype in dtypes]
 
 
-@pytest.mark.parametrize("dtype", named(every))
+@pytest.mark.parametrize("dtype", named(all_dtypes))
 @pytest.mark.parametrize(
     "domain",
     [

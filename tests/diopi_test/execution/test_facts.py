@@ -253,7 +253,7 @@ def test_every_fact_is_looked_for() -> None:
         facts.NormOrder,
         facts.HoldsZeros,
         facts.Converted,
-        facts.MayBe,
+        facts.MayAlias,
         facts.OnHost,
     }
     found: dict[type[Fact], bool] = {}
