@@ -11,7 +11,7 @@
 - Errors: shapes that do not fit together. Ids, positions and offsets lie inside their tensors; that is the caller's
   duty and not checked.
 
-Attention
+Definition of attention in this module:
     With x the rows of `inoutput`, Nq = `local_head_num`, Nk = `local_kv_head_num` and D = `size_per_head`:
 
         qkv = x @ qkv_weight + qkv_bias      Nq query heads, then Nk key heads, then Nk value heads, each D wide
