@@ -152,8 +152,8 @@ class Evaluation:
             self._one(slot, dtype, amplify, other)
             for slot, dtype, amplify, other in zip(slots, dtypes, amplified, flushed, strict=True)
         ]
-        if form := overflow.range_of(values, dtypes):
-            in_range = overflow.results_in_range(self.arrays, plain_values(values), form)
+        if form := overflow.select_range_format(values, dtypes):
+            in_range = overflow.evaluate_in_range(self.arrays, plain_values(values), form)
             flat = [_open_where_lost(one, other) for one, other in zip(flat, in_range, strict=True)]
         return _unflatten(outputs, flat)
 
@@ -199,7 +199,7 @@ class Evaluation:
     def _flushed(self, values: Mapping[str, Any]) -> Sequence[NDArray[Any] | None] | None:
         if not any(budget.has_subnormals(value) for value in values.values()):
             return None
-        return self.arrays({name: budget.flushed(value) for name, value in values.items()})
+        return self.arrays({name: budget.flush_subnormals(value) for name, value in values.items()})
 
     def _dtype(self, slot: _Slot, values: Mapping[str, Any]) -> Dtype:
         """The element type of one result tensor: the caller's choice, or what the standard says."""
@@ -230,7 +230,7 @@ class Evaluation:
 
     @staticmethod
     def _unit(slot: _Slot, values: NDArray[Any], amplified: FloatArray, dtype: Dtype) -> FloatArray:
-        unit = budget.unit(values, amplified, slot.terms, slot.stored, dtype)
+        unit = budget.error_unit(values, amplified, slot.terms, slot.stored, dtype)
         return np.where(slot.exact, budget.EXACT * ulp(values, dtype), unit) if np.any(slot.exact) else unit
 
 
@@ -238,7 +238,9 @@ def _open_where_lost(expected: Expected, in_range: NDArray[Any]) -> Expected:
     """An expectation that is open where the result may be lost on the way because numbers leave the type's range."""
     if expected.needs_validator:
         return expected
-    lost = overflow.is_lost(expected.values, _in_reference(in_range, expected.dtype), expected.unit, expected.dtype)
+    lost = overflow.is_lost_to_overflow(
+        expected.values, _in_reference(in_range, expected.dtype), expected.unit, expected.dtype
+    )
     if not lost.any():
         return expected
     return replace(expected, specified=~lost if expected.specified is None else expected.specified & ~lost)

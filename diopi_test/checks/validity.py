@@ -7,7 +7,7 @@ import numpy as np
 from diopi_test.cases.data import widen
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.verdict import Finding
-from diopi_test.oracle.validators import Answer, find_validator
+from diopi_test.oracle.validators import CompletedCall, find_validator
 
 
 def check(run: CallRecord) -> Finding | None:
@@ -25,14 +25,14 @@ def check(run: CallRecord) -> Finding | None:
     return Finding("validity", not problems, "; ".join(problems))
 
 
-def _answer(run: CallRecord) -> Answer:
+def _answer(run: CallRecord) -> CompletedCall:
     """What was given and what came back, in the reference's arithmetic."""
     results, expected = {}, {}
     for record, wanted in run.results():
         with np.errstate(invalid="ignore"):  # poison is a signalling NaN
             results[record.name] = widen(record.values, record.dtype).reshape(wanted.values.shape)
         expected[record.name] = widen(wanted.values, wanted.dtype)
-    return Answer(
+    return CompletedCall(
         run.case.plain_arguments(),
         results,
         expected,

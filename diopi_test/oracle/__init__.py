@@ -1,5 +1,5 @@
-"""What is true, and how exactly: NumPy references, error budgets, and judges where several answers are right.
+"""Correct results and their accuracy: NumPy references, error budgets, and validators for ambiguous results.
 
-Imports `cases`, for what the caller decides about a call's results. References and judges know no vendor, and a judge
-borrows nothing from the reference: it proves an answer right by itself.
+The package imports `cases` for the properties of results that the caller decides. References and validators never
+import a vendor. A validator imports nothing from the reference, so that it proves independently that a result is valid.
 """

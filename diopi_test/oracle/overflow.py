@@ -1,10 +1,10 @@
-"""Results that a sound algorithm may lose because numbers on its way leave the range of the type it computes in.
+"""Results that a sound algorithm may lose because intermediate values overflow the type it computes in.
 
-A reference computes in float64, where the sum of two largest float32 numbers is a number like any other. In float32 it
-is infinite, and the mean of the two numbers too, although it is one of them. How an algorithm gets to a result is its
-own business, so where a reference that computes within the range of the type gets another result, the standard leaves
-the result open (docs/budgets.md). Arrays of `Ranged` numbers find these elements for any reference: they are rounded
-as float64 numbers are, but have the range of a narrower type.
+The reference computes in float64, where the sum of the two largest float32 numbers is finite. In float32 this sum is
+infinite, and so is a mean that is computed from it, although the mean itself is a float32 number. The standard does not
+prescribe the intermediate values. It leaves a result open if a reference that computes within the range of the type
+gets a different result (docs/budgets.md). A `RangedArray` finds these elements for any reference: it rounds like
+float64, but has the range of a narrower type.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ PRODUCTS = (np.matmul, np.einsum, np.tensordot, np.dot)
 
 
 @final
-class Ranged(np.ndarray[Any, np.dtype[Any]]):
-    """Numbers of float64 or complex128 that are infinite from `bound` on.
+class RangedArray(np.ndarray[Any, np.dtype[Any]]):
+    """An array of float64 or complex128 in which numbers of at least `bound` are infinite.
 
-    A sum is NaN if it is finite, but the sum of its positive or of its negative terms is not: in some order it
-    overflows on the way.
+    A finite sum becomes NaN if the sum of its positive terms or the sum of its negative terms is not finite: in some
+    order of additions, an intermediate sum overflows.
     """
 
     bound: float = np.inf
@@ -42,177 +42,194 @@ class Ranged(np.ndarray[Any, np.dtype[Any]]):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **keywords: Any) -> Any:
         """Compute on the bare arrays, then limit the range of the results."""
-        bare = [_bare(operand) for operand in operands]
+        bare = [_to_ndarray(operand) for operand in operands]
         if "out" in keywords:
-            keywords["out"] = tuple(_bare(array) for array in keywords["out"])
-        lost = self._lost_sums(ufunc, method, bare, keywords)
+            keywords["out"] = tuple(_to_ndarray(array) for array in keywords["out"])
+        overflowed = self._find_overflowing_sums(ufunc, method, bare, keywords)
         result = getattr(ufunc, method)(*bare, **keywords)
         if method == "at":
-            self._limit(bare[0], lost)
+            self._limit_in_place(bare[0], overflowed)
             return None
         if isinstance(result, tuple):
-            return tuple(self._limited(one) for one in result)
+            return tuple(self._to_range(array) for array in result)
         if "out" in keywords:
-            self._limit(keywords["out"][0], lost)
-            return operands[0] if operands[0] is keywords["out"][0] else self._ranged(keywords["out"][0])
-        return self._limited(result, lost)
+            self._limit_in_place(keywords["out"][0], overflowed)
+            return operands[0] if operands[0] is keywords["out"][0] else self._wrap(keywords["out"][0])
+        return self._to_range(result, overflowed)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
-        """Limit sums of products; everything else is made of ufuncs, or moves numbers."""
+        """Limit sums of products; all other NumPy functions consist of ufuncs, or only move numbers."""
         if function not in PRODUCTS:
             return super().__array_function__(function, types, arguments, keywords)
-        bare = [_bare(argument) for argument in arguments]
-        return self._limited(function(*bare, **keywords), _lost_products(function, bare, keywords, self.bound))
+        bare = [_to_ndarray(argument) for argument in arguments]
+        return self._to_range(
+            function(*bare, **keywords), _find_overflowing_products(function, bare, keywords, self.bound)
+        )
 
-    def _lost_sums(self, ufunc: np.ufunc, method: str, operands: list[Any], keywords: dict[str, Any]) -> Any:
-        """Where a reduction, or a product of matrices, may overflow on the way to its result."""
+    def _find_overflowing_sums(
+        self, ufunc: np.ufunc, method: str, operands: list[Any], keywords: dict[str, Any]
+    ) -> Any:
+        """Return where an intermediate sum of a reduction or of a matrix product may overflow."""
         if ufunc is np.matmul:
-            return _lost_products(np.matmul, operands, {}, self.bound)
+            return _find_overflowing_products(np.matmul, operands, {}, self.bound)
         if ufunc is not np.add or method not in ("reduce", "accumulate", "reduceat", "at"):
             return False
-        where = {name: value for name, value in keywords.items() if name != "out"}
+        options = {name: value for name, value in keywords.items() if name != "out"}
         if method == "at":
-            return self._lost_at(*operands)
-        parts = _parts(operands[0])
-        sums = [getattr(np.add, method)(part, *operands[1:], **where) for part in parts]
-        return np.any([np.abs(one) >= self.bound for one in sums], axis=0)
+            return self._find_overflowing_additions(*operands)
+        parts = _split_by_sign(operands[0])
+        sums = [getattr(np.add, method)(part, *operands[1:], **options) for part in parts]
+        return np.any([np.abs(total) >= self.bound for total in sums], axis=0)
 
-    def _lost_at(self, sums: Array, places: Any, terms: Any) -> Any:
-        """Where adding terms to sums at some places overflows on the way."""
+    def _find_overflowing_additions(self, sums: Array, places: Any, terms: Any) -> Any:
+        """Return where an intermediate sum may overflow when terms are added to sums at some places."""
         totals = [np.zeros(sums.shape) for _ in range(4)]
-        for total, start, part in zip(totals, _parts(sums), _parts(terms), strict=False):
+        for total, start, part in zip(totals, _split_by_sign(sums), _split_by_sign(terms), strict=False):
             total += start
             np.add.at(total, places, part)
         return np.any([np.abs(total) >= self.bound for total in totals], axis=0)
 
-    def _limited(self, result: Any, lost: Any = False) -> Any:
-        """A new result in the range."""
+    def _to_range(self, result: Any, overflowed: Any = False) -> Any:
+        """Return a result limited to the range; elements that have `overflowed` become NaN."""
         array = np.asarray(result)
         if array.dtype.kind not in "fc":
             return result
         array = array if array.flags.writeable and array.ndim else array.copy()
-        self._limit(array, lost)
-        return self._ranged(array)
+        self._limit_in_place(array, overflowed)
+        return self._wrap(array)
 
-    def _limit(self, array: Array, lost: Any) -> None:
-        """Limit the range of an array where it is; what is `lost` on the way, but would be finite, becomes NaN."""
+    def _limit_in_place(self, array: Array, overflowed: Any) -> None:
+        """Limit the range of an array in place; finite elements that have `overflowed` in a step become NaN."""
         if array.dtype.kind not in "fc":
             return
         finite = np.abs(array) < self.bound
         parts = (array.real, array.imag) if array.dtype.kind == "c" else (array,)
         for part in parts:
             part[...] = np.where(np.abs(part) >= self.bound, np.copysign(np.inf, part), part)
-        array[...] = np.where(finite & lost, np.nan, array)
+        array[...] = np.where(finite & overflowed, np.nan, array)
 
-    def _ranged(self, array: Array) -> Ranged:
-        view = array.view(Ranged)
+    def _wrap(self, array: Array) -> RangedArray:
+        view = array.view(RangedArray)
         view.bound = self.bound
         return view
 
 
-def _bare(value: Any) -> Any:
-    return value.view(np.ndarray) if isinstance(value, Ranged) else value
+def _to_ndarray(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, RangedArray) else value
 
 
-def _parts(terms: Any) -> list[Array]:
-    """The positive finite terms and the negative ones, with 0 for all others; of complex ones, those of both parts."""
+def _split_by_sign(terms: Any) -> list[Array]:
+    """Return the positive and the negative finite terms, with 0 elsewhere; of complex terms, those of both parts."""
     array = np.asarray(terms)
     if array.dtype.kind == "c":
-        return [*_parts(array.real), *_parts(array.imag)]
+        return [*_split_by_sign(array.real), *_split_by_sign(array.imag)]
     finite = np.where(np.isfinite(array), array, 0.0)
     return [np.maximum(finite, 0), np.minimum(finite, 0)]
 
 
-def _lost_products(function: Callable[..., Any], arguments: Sequence[Any], keywords: Any, bound: float) -> Any:
-    """Where the positive products alone, or the negative ones, overflow; of complex ones, all of them together."""
-    at = [i for i, value in enumerate(arguments) if isinstance(value, np.ndarray)]
-    if len(at) != 2:
+def _find_overflowing_products(
+    function: Callable[..., Any], arguments: Sequence[Any], keywords: Any, bound: float
+) -> Any:
+    """Return where the sum of positive or of negative products overflows; of complex products, of all magnitudes."""
+    positions = [i for i, value in enumerate(arguments) if isinstance(value, np.ndarray)]
+    if len(positions) != 2:
         return False
 
-    def of(one: Array, other: Array) -> Array:
+    def product(first: Array, second: Array) -> Array:
         operands = list(arguments)
-        operands[at[0]], operands[at[1]] = one, other
+        operands[positions[0]], operands[positions[1]] = first, second
         return np.asarray(function(*operands, **keywords))
 
-    a, b = (arguments[i] for i in at)
+    a, b = (arguments[i] for i in positions)
     if a.dtype.kind == "c" or b.dtype.kind == "c":
-        return of(*(np.where(np.isfinite(x), np.abs(x), 0) for x in (a, b))) >= bound
-    (a_up, a_down), (b_up, b_down) = _parts(a), _parts(b)
-    sums = of(a_up, b_up) + of(a_down, b_down), of(a_up, b_down) + of(a_down, b_up)
+        return product(*(np.where(np.isfinite(x), np.abs(x), 0) for x in (a, b))) >= bound
+    (a_up, a_down), (b_up, b_down) = _split_by_sign(a), _split_by_sign(b)
+    sums = product(a_up, b_up) + product(a_down, b_down), product(a_up, b_down) + product(a_down, b_up)
     return (np.abs(sums[0]) >= bound) | (np.abs(sums[1]) >= bound)
 
 
-def range_of(values: Mapping[str, Any], dtypes: Sequence[Dtype]) -> Format | None:
-    """The format whose range a call computes in: the widest of its arguments and results, float32 at least.
-
-    None where the numbers are so moderate that nothing overflows on the way: their fourth powers are in the range.
+def select_range_format(values: Mapping[str, Any], dtypes: Sequence[Dtype]) -> Format | None:
+    """Return the format whose range a call computes in: the widest of its arguments and results, at least float32.
 
     Args:
-        values: materialised arguments.
+        values: the materialised arguments.
         dtypes: the element types of the results.
+
+    Returns:
+        The format; None if no intermediate value can overflow, because the fourth powers of all numbers are in the
+        range.
     """
-    tensors = [one for value in values.values() for one in (value if isinstance(value, list) else [value])]
-    tensors = [one for one in tensors if hasattr(one, "exact")]
-    formats = [format_of(dtype) for dtype in (*(one.dtype for one in tensors), *dtypes) if is_inexact(dtype)]
+    tensors = [tensor for value in values.values() for tensor in (value if isinstance(value, list) else [value])]
+    tensors = [tensor for tensor in tensors if hasattr(tensor, "exact")]
+    formats = [format_of(dtype) for dtype in (*(tensor.dtype for tensor in tensors), *dtypes) if is_inexact(dtype)]
     if not formats:
         return None
     widest = max([*formats, format_of(Dtype.float32)], key=lambda form: form.max_exponent)
     limit = 2.0 ** (widest.max_exponent // 4)
-    return widest if any(_is_far(one.exact, limit) for one in tensors) else None
+    return widest if any(_has_extreme_value(tensor.exact, limit) for tensor in tensors) else None
 
 
-def _is_far(numbers: Array, limit: float) -> bool:
-    """Whether a finite number is as large as the limit, or nonzero and as small as its inverse."""
+def _has_extreme_value(numbers: Array, limit: float) -> bool:
+    """Return whether a finite number is at least as large as the limit, or nonzero and at most its inverse."""
     sizes = np.abs(numbers[np.isfinite(numbers)])
     return bool(((sizes >= limit) | ((sizes > 0) & (sizes <= 1 / limit))).any())
 
 
-def results_in_range(evaluate: Evaluate, plain: Mapping[str, Any], form: Format) -> list[Array]:
-    """The results of a reference that computes within the range of a format.
+def evaluate_in_range(evaluate: Evaluate, plain: Mapping[str, Any], form: Format) -> list[Array]:
+    """Evaluate a reference within the range of a format.
 
     Args:
         evaluate: the reference.
-        plain: the arguments as it takes them.
-        form: the format; for the widest one, longer numbers show what overflows in the reference itself.
+        plain: the arguments as the reference takes them.
+        form: the format. For the widest format, numbers of long double precision show where the reference overflows.
+
+    Returns:
+        The results, as arrays of the usual types.
     """
     if form.overflow == np.inf:
         try:
-            results = evaluate({name: _each(value, _longer) for name, value in plain.items()})
+            results = evaluate({name: _map_arrays(value, _to_long_double) for name, value in plain.items()})
         except TypeError:  # SciPy and LAPACK have no kernels for longer numbers
             return evaluate(plain)
         with np.errstate(all="ignore"):
-            return [_each(one, _as_long_as_others) for one in results]
+            return [_map_arrays(array, _to_double) for array in results]
 
     def ranged(array: Array) -> Any:
-        view = array.copy().view(Ranged)
+        view = array.copy().view(RangedArray)
         view.bound = form.overflow
         return view
 
-    return [_bare(np.asarray(one)) for one in evaluate({name: _each(v, ranged) for name, v in plain.items()})]
+    return [
+        _to_ndarray(np.asarray(array))
+        for array in evaluate({name: _map_arrays(v, ranged) for name, v in plain.items()})
+    ]
 
 
-def _each(value: Any, change: Callable[[Array], Any]) -> Any:
+def _map_arrays(value: Any, change: Callable[[Array], Any]) -> Any:
     if isinstance(value, list):
-        return [_each(one, change) for one in value]
+        return [_map_arrays(entry, change) for entry in value]
     return change(value) if isinstance(value, np.ndarray) and value.dtype.kind in "fc" else value
 
 
-def _longer(array: Array) -> Array:
+def _to_long_double(array: Array) -> Array:
     return array.astype(np.clongdouble if array.dtype.kind == "c" else np.longdouble)
 
 
-def _as_long_as_others(array: Array) -> Array:
+def _to_double(array: Array) -> Array:
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
-def is_lost(reference: Array, in_range: Array, unit: FloatArray | None, dtype: Dtype) -> Mask:
-    """Where a result in the range of the type is another than the reference's, by more than rounding explains.
+def is_lost_to_overflow(reference: Array, in_range: Array, unit: FloatArray | None, dtype: Dtype) -> Mask:
+    """Find elements whose result within the range of the type differs from the reference by more than rounding.
 
     Args:
         reference: the result in float64.
-        in_range: the result of `results_in_range`.
-        unit: that of the budget; None of exact results.
+        in_range: the result of `evaluate_in_range`, of the same shape.
+        unit: the unit of the error budget of each element; None for exact results.
         dtype: the element type of the result.
+
+    Returns:
+        A mask of the shape of the result; nothing is lost if the shapes differ.
     """
     if reference.shape != in_range.shape:
         return np.zeros(reference.shape, bool)

@@ -1,7 +1,7 @@
-"""Inputs moved by half an ulp, up or down for each element by itself, in eight rounds.
+"""Inputs perturbed by half an ulp, up or down independently for each element, in eight rounds.
 
-What an input's rounding does may cancel what another's does: x + y does not move if x goes up and y down. So the signs
-of two inputs agree in some rounds at each element, and in others they don't: in half of them, if they have one shape.
+The effects of two inputs can cancel: x + y does not change if x goes up and y goes down. Therefore the signs of two
+inputs agree at each element in some rounds and differ in other rounds: in half of them if both have the same shape.
 """
 
 from __future__ import annotations
@@ -20,72 +20,84 @@ from diopi_test.cases.formats import format_of, is_inexact, ulp
 ROUNDS = 8
 
 Pattern = NDArray[np.uint8]
-"""For each element a bit a round: whether it goes up."""
+"""For each element one bit per round, set if the element goes up."""
 
 WALSH = (0x00, 0x55, 0x33, 0x66, 0x0F, 0x5A, 0x3C, 0x69)
-"""The rows of the Hadamard matrix of order 8: any two differ in four bits, also if bits of all are flipped."""
+"""The rows of the Hadamard matrix of order 8: any two rows differ in four bits, also if one of them is inverted."""
 
 PARALLEL = np.isin(np.arange(1 << ROUNDS), [*WALSH, *(0xFF ^ row for row in WALSH)])
-"""By the difference of two patterns, whether some row added to one of them makes them equal or opposite."""
+"""Indexed by the difference of two patterns: whether adding a row to one pattern makes them equal or opposite."""
 
 NEIGHBOURS = 8
-"""Of so many shapes before it, the last ones, a shape heeds: each of them rules out a sixteenth of the patterns."""
+"""Number of most recent shapes whose patterns a new pattern avoids; each shape excludes a sixteenth of all patterns."""
 
 Mover = Callable[[int], Any]
-"""From the number of a round to what an argument is in it."""
+"""Maps the number of a round to the perturbed argument of this round."""
 
 
 @final
-class Signs:
-    """The patterns of the tensors of a call, drawn one after the other, smaller ones first.
+class SignPatterns:
+    """The sign patterns of the tensors of a call, drawn in order of size from the smallest tensor.
 
-    Those of one shape are orthogonal, up to eight; none is equal or opposite, at any element, to one before that
-    broadcasts to it. Elements of one tensor have nothing to do with each other.
+    Up to eight patterns of the same shape are orthogonal. At no element is a pattern equal or opposite to an earlier
+    pattern that broadcasts to its shape. Different elements of a tensor have independent signs.
     """
 
     def __init__(self, rng: Generator) -> None:
         self._rng = rng
-        self._drawn: dict[tuple[int, ...], tuple[Pattern, int]] = {}
+        self._patterns: dict[tuple[int, ...], tuple[Pattern, int]] = {}
 
-    def of_number(self) -> Pattern:
-        """For an attribute."""
+    def draw_scalar(self) -> Pattern:
+        """Draw the pattern of an attribute."""
         return self._rng.integers(0, 256, (), np.uint8)
 
-    def of_tensor(self, shape: tuple[int, ...]) -> Pattern:
-        """For one more tensor of a shape."""
-        first, number = self._drawn.get(shape, (None, 0))
+    def draw_tensor(self, shape: tuple[int, ...]) -> Pattern:
+        """Draw the pattern of the next tensor of a shape."""
+        first, number = self._patterns.get(shape, (None, 0))
         if first is None or number == len(WALSH):
-            first, number = self._first(shape), 0
-        self._drawn[shape] = first, number + 1
+            first, number = self._draw_first(shape), 0
+        self._patterns[shape] = first, number + 1
         pattern: Pattern = first ^ np.uint8(WALSH[number])
         return pattern
 
-    def _first(self, shape: tuple[int, ...]) -> Pattern:
-        others = [self._drawn[other][0] for other in self._drawn if other != shape and _broadcasts(other, shape)]
-        drawn = self._rng.integers(0, 256, shape, np.uint8)
-        while others and (again := np.any([PARALLEL[drawn ^ other] for other in others[-NEIGHBOURS:]], axis=0)).any():
-            drawn = np.where(again, self._rng.integers(0, 256, shape, np.uint8), drawn)
-        return drawn
+    def _draw_first(self, shape: tuple[int, ...]) -> Pattern:
+        earlier = [
+            self._patterns[smaller][0]
+            for smaller in self._patterns
+            if smaller != shape and _broadcasts_to(smaller, shape)
+        ]
+        pattern = self._rng.integers(0, 256, shape, np.uint8)
+        while (
+            earlier
+            and (again := np.any([PARALLEL[pattern ^ previous] for previous in earlier[-NEIGHBOURS:]], axis=0)).any()
+        ):
+            pattern = np.where(again, self._rng.integers(0, 256, shape, np.uint8), pattern)
+        return pattern
 
 
-def _broadcasts(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
-    """Whether a tensor of a shape can be one of another."""
+def _broadcasts_to(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
+    """Return whether a tensor of a shape broadcasts to a larger shape."""
     pairs = zip(reversed(shape), reversed(larger), strict=False)
-    return len(shape) <= len(larger) and all(one in (1, other) for one, other in pairs)
+    return len(shape) <= len(larger) and all(size in (1, target) for size, target in pairs)
 
 
-def movers(values: Mapping[str, Any], tested: Dtype, dtype: Dtype, rng: Generator) -> dict[str, Mover | None]:
-    """How each argument is moved; None for those that have no rounding to amplify.
+def make_movers(values: Mapping[str, Any], tested: Dtype, dtype: Dtype, rng: Generator) -> dict[str, Mover | None]:
+    """Return the function that perturbs each argument.
 
     Args:
-        values: materialised arguments.
+        values: the materialised arguments.
         tested: the element type under test.
-        dtype: that of the result: inputs are moved in it if it is finer than their own.
-        rng: of the signs.
+        dtype: the element type of the result. Inputs are perturbed in this type if it is finer than their own.
+        rng: the generator of the signs.
+
+    Returns:
+        A mover per argument name; None for an argument without rounding to amplify.
     """
-    signs = Signs(rng)
-    made = {name: _mover(values[name], tested, dtype, signs) for name in sorted(values, key=lambda n: _size(values[n]))}
-    return {name: made[name] for name in values}
+    signs = SignPatterns(rng)
+    movers = {
+        name: _make_mover(values[name], tested, dtype, signs) for name in sorted(values, key=lambda n: _size(values[n]))
+    }
+    return {name: movers[name] for name in values}
 
 
 def _size(value: Any) -> int:
@@ -94,78 +106,78 @@ def _size(value: Any) -> int:
     return value.values.size if isinstance(value, TensorData) else 0
 
 
-def _mover(value: Any, tested: Dtype, dtype: Dtype, signs: Signs) -> Mover | None:
-    """How an argument is moved.
+def _make_mover(value: Any, tested: Dtype, dtype: Dtype, signs: SignPatterns) -> Mover | None:
+    """Return the function that perturbs an argument, or None.
 
-    Floating tensors are moved in their own type, or in that of the result if it is finer, for then they are to be
-    converted before anything else happens. Integers that float32 does not hold are moved too if the case tests an
-    integer type: their floating results are computed in float32. Attributes are moved only if the type can't represent
-    them.
+    Floating-point tensors are perturbed in their own type, or in the type of the result if that is finer, because the
+    function then converts them first. If the case tests an integer type, integers that float32 can't represent are
+    perturbed too, because their floating-point results are computed in float32. Attributes are perturbed only if the
+    type can't represent them.
     """
     if isinstance(value, list):
-        own = tested if is_inexact(tested) else dtype  # the entries of an array are computed each for itself
-        entries = [_mover(entry, tested, own, signs) for entry in value]
+        entry_dtype = tested if is_inexact(tested) else dtype  # each entry of an array is computed separately
+        entries = [_make_mover(entry, tested, entry_dtype, signs) for entry in value]
         if not any(entries):
             return None
         return lambda number: [
-            move(number) if move else plain(entry) for move, entry in zip(entries, value, strict=True)
+            move(number) if move else exact_value(entry) for move, entry in zip(entries, value, strict=True)
         ]
     if isinstance(value, TensorData):
-        return _tensor_mover(value, tested, dtype, signs)
+        return _make_tensor_mover(value, tested, dtype, signs)
     if isinstance(value, float) and not _is_representable(value, dtype):
-        pattern = signs.of_number()
-        return lambda number: float(_moved(np.asarray(value), dtype, pattern, number))
+        pattern = signs.draw_scalar()
+        return lambda number: float(_move(np.asarray(value), dtype, pattern, number))
     return None
 
 
-def _tensor_mover(value: TensorData, tested: Dtype, dtype: Dtype, signs: Signs) -> Mover | None:
-    own, shape = value.spec.dtype, value.values.shape
-    if is_inexact(own):
-        finer = dtype if format_of(dtype).precision > format_of(own).precision else own
-        patterns = [signs.of_tensor(shape) for _ in range(1 + np.iscomplexobj(value.exact))]
-        return lambda number: _moved_parts(value.exact, finer, patterns, number)
-    if own is tested and own is not Dtype.bool:
-        pattern = signs.of_tensor(shape)
-        return lambda number: _converted(value.exact.astype(np.float64), pattern, number)
+def _make_tensor_mover(value: TensorData, tested: Dtype, dtype: Dtype, signs: SignPatterns) -> Mover | None:
+    own_dtype, shape = value.spec.dtype, value.values.shape
+    if is_inexact(own_dtype):
+        finer = dtype if format_of(dtype).precision > format_of(own_dtype).precision else own_dtype
+        patterns = [signs.draw_tensor(shape) for _ in range(1 + np.iscomplexobj(value.exact))]
+        return lambda number: _move_parts(value.exact, finer, patterns, number)
+    if own_dtype is tested and own_dtype is not Dtype.bool:
+        pattern = signs.draw_tensor(shape)
+        return lambda number: _move_as_float32(value.exact.astype(np.float64), pattern, number)
     return None
 
 
-def _converted(integers: NDArray[Any], pattern: Pattern, number: int) -> NDArray[Any]:
-    """Integers as they may become numbers of float32: those it holds stay as they are."""
-    moved = _moved(integers, Dtype.float32, pattern, number)
+def _move_as_float32(integers: NDArray[Any], pattern: Pattern, number: int) -> NDArray[Any]:
+    """Return integers as they may be rounded to float32; integers that float32 represents stay unchanged."""
+    moved = _move(integers, Dtype.float32, pattern, number)
     return np.where(integers == integers.astype(np.float32), integers, moved)
 
 
-def plain(value: Any) -> Any:
-    """An argument in the reference's arithmetic."""
+def exact_value(value: Any) -> Any:
+    """Return an argument in the reference's arithmetic."""
     if isinstance(value, list):
-        return [plain(entry) for entry in value]
+        return [exact_value(entry) for entry in value]
     return value.exact if isinstance(value, TensorData) else value
 
 
-def _moved_parts(exact: NDArray[Any], dtype: Dtype, patterns: list[Pattern], number: int) -> NDArray[Any]:
-    """Numbers, or the two parts of complex ones, moved by a pattern each."""
+def _move_parts(exact: NDArray[Any], dtype: Dtype, patterns: list[Pattern], number: int) -> NDArray[Any]:
+    """Perturb numbers, or both parts of complex numbers, with one pattern per part."""
     if not np.iscomplexobj(exact):
-        return _moved(exact, dtype, patterns[0], number)
+        return _move(exact, dtype, patterns[0], number)
     moved = np.empty_like(exact)
     moved.real, moved.imag = (  # not real + 1j · imaginary, which is NaN where the imaginary part is infinite
-        _moved(part, dtype, pattern, number) for part, pattern in zip((exact.real, exact.imag), patterns, strict=True)
+        _move(part, dtype, pattern, number) for part, pattern in zip((exact.real, exact.imag), patterns, strict=True)
     )
     return moved
 
 
 @np.errstate(all="ignore")
-def _moved(exact: NDArray[Any], dtype: Dtype, pattern: Pattern, number: int) -> NDArray[Any]:
+def _move(exact: NDArray[Any], dtype: Dtype, pattern: Pattern, number: int) -> NDArray[Any]:
     steps = np.where(pattern >> number & 1, step(dtype), -step(dtype))
     moves = np.isfinite(exact) & (exact != 0)  # rounding errors are relative: they leave zero alone
     return np.where(moves, exact + steps * ulp(exact, dtype), exact)
 
 
 def step(dtype: Dtype) -> float:
-    """Size of a perturbation in ulp: a half, but one in float64, where the reference can't represent halves."""
+    """Return the size of a perturbation in ulp: a half, but one in float64, where the reference has no half ulp."""
     return 1.0 if format_of(dtype).precision == 53 else 0.5
 
 
 def _is_representable(value: float, dtype: Dtype) -> bool:
-    """Whether `value` is a number of the format, or not finite."""
+    """Return whether the format represents `value`, or `value` is not finite."""
     return not np.isfinite(value) or float(np.remainder(value, ulp(value, dtype))) == 0

@@ -110,7 +110,7 @@ class PreciseCall:
             next((data.dtype for data in self._values.values() if is_inexact(data.dtype)), dtype),
             self._seed,
         )[list(self.outputs).index(name)]
-        return budget.unit(self.outputs[name], amplified, 0.0, 0.0, dtype)
+        return budget.error_unit(self.outputs[name], amplified, 0.0, 0.0, dtype)
 
     def _seed(self) -> Generator:
         return random_generator(operator_name(self._call.operator), "perturbation")

@@ -16,7 +16,7 @@ from diopi_engine.conformance.models.rounding import Rounding
 from diopi_engine.conformance.models.zoo import Network, outputs_of
 from diopi_proto.types import Dtype
 from diopi_test.baseline.records import Expected
-from diopi_test.oracle.budget import unit
+from diopi_test.oracle.budget import error_unit
 from diopi_test.oracle.perturbation import ROUNDS
 
 
@@ -32,7 +32,7 @@ def truth(network: Network, inputs: Sequence[Tensor]) -> list[Expected]:
         moved = _evaluated(network, inputs, Rounding(np.random.default_rng(seed)))
         largest = [np.maximum(maximum, np.abs(a - b)) for maximum, a, b in zip(largest, exact, moved, strict=True)]
     return [
-        Expected(array, Dtype.float32, unit=unit(array, maximum, 0.0, 0.0, Dtype.float32))
+        Expected(array, Dtype.float32, unit=error_unit(array, maximum, 0.0, 0.0, Dtype.float32))
         for array, maximum in zip(exact, largest, strict=True)
     ]
 

@@ -1,7 +1,8 @@
-"""The judges: what makes an answer right where ties or a free order leave several, one module a family.
+"""Validators: they decide whether a result is valid if several results are, with one module per family of functions.
 
-A judge sees what was given and what came back, and names what is wrong with it. It has to prove the answer right by
-itself: a result it judges is compared with nothing.
+Several results are valid if values are equal, if the order is free, or if numbers are random. A validator gets the
+arguments and the results of a call and describes each problem. It proves validity on its own: the suite does not
+compare a validated result with the reference.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ Array = NDArray[Any]
 
 @final
 @dataclass(frozen=True)
-class Answer:
-    """A call that was answered, in the reference's arithmetic: float64, complex128, int64, bool.
+class CompletedCall:
+    """The arguments and results of a call, in the reference's arithmetic: float64, complex128, int64 or bool.
 
     Attributes:
-        arguments: what was given, by name, as the reference takes it.
-        results: the results by name, `.number` after it for an entry of an array; no name for one left out.
-        expected: one right answer, under the same names.
-        dtypes: the results' element types, likewise.
-        others: calls with the same arguments that must have drawn other random numbers, by what they are.
+        arguments: the arguments by name, as the reference takes them.
+        results: the results by name. `.number` follows the name for an entry of an array; omitted results are absent.
+        expected: one valid result under each of these names.
+        dtypes: the element types of the results under the same names.
+        redraws: calls with the same arguments that must have drawn different random numbers, by their description.
     """
 
     arguments: Mapping[str, Any]
     results: Mapping[str, Array]
     expected: Mapping[str, Array]
     dtypes: Mapping[str, Dtype]
-    others: Mapping[str, Answer] = field(default_factory=dict)
+    redraws: Mapping[str, CompletedCall] = field(default_factory=dict)
 
     @property
     def result(self) -> Array:
@@ -47,21 +48,21 @@ class Answer:
 
 
 Problems = Iterator[str]
-"""What is wrong, in words that name the result."""
+"""Descriptions of what is wrong, each of which names the result."""
 
-Validator = Callable[[Answer], Problems]
+Validator = Callable[[CompletedCall], Problems]
 V = TypeVar("V", bound=Validator)
 
 _validators: dict[str, Validator] = {}
 
 
 def validates(*names: str) -> Callable[[V], V]:
-    """Register the decorated function as the judge of these functions and of the forms derived from them."""
+    """Register the decorated function as the validator of these functions and of the forms derived from them."""
 
     def register(validator: V) -> V:
         for name in names:
             if name in _validators:
-                raise ValueError(f"{name} has two judges")
+                raise ValueError(f"{name} has two validators; a function has at most one")
             _validators[lookup(name).name] = validator
         return validator
 
@@ -69,9 +70,21 @@ def validates(*names: str) -> Callable[[V], V]:
 
 
 def find_validator(prototype: Prototype) -> Validator:
-    """The judge of a function or of the function it is a form of; LookupError if there is none."""
+    """Return the validator of a function, or of the function that it is a form of.
+
+    Args:
+        prototype: the prototype of the function.
+
+    Returns:
+        The registered validator.
+
+    Raises:
+        LookupError: The function has no validator.
+    """
     load_families(__name__)
     validator = _validators.get(prototype.name) or _validators.get(prototype.base)
     if validator is None:
-        raise LookupError(f"{prototype.name} has results that only a judge can accept, and no judge")
+        raise LookupError(
+            f"{prototype.name} has several valid results but no validator; add one to diopi_test/oracle/validators"
+        )
     return validator

@@ -1,39 +1,41 @@
-"""Writing by index: of several values for one place, any may stay.
+"""Writing by index: if several values have the same destination, any of them may remain.
 
-Where values go is found by reading an array of element numbers through the same index.
+The validators find the destinations by indexing an array of element numbers with the same index.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from diopi_test.oracle.validators import Answer, Array, Problems, validates
-from diopi_test.oracle.validators.kinds import one_of_those_written
+from diopi_test.oracle.validators import Array, CompletedCall, Problems, validates
+from diopi_test.oracle.validators.properties import check_written_values
 
 
 def _numbered(array: Array) -> Array:
-    """The row-major number of every element; of a number, which counts as a vector of one, too."""
+    """Return the row-major number of every element; a scalar counts as a vector of one element."""
     return np.arange(array.size).reshape(array.shape or (1,))
 
 
 @validates("diopiIndexPut")
-def index_put(answer: Answer) -> Problems:
-    given = answer.arguments
-    places = _numbered(given["input"])[tuple(slice(None) if index is None else index for index in given["indices"])]
-    values = np.broadcast_to(given["values"], places.shape)
-    yield from one_of_those_written("the result", answer.result, given["input"], places, values)
+def index_put(call: CompletedCall) -> Problems:
+    arguments = call.arguments
+    places = _numbered(arguments["input"])[
+        tuple(slice(None) if index is None else index for index in arguments["indices"])
+    ]
+    values = np.broadcast_to(arguments["values"], places.shape)
+    yield from check_written_values("the result", call.result, arguments["input"], places, values)
 
 
 @validates("diopiScatter")
-def scatter(answer: Answer) -> Problems:
-    """Along `dim` the index says the place; along the other axes, of which it may cover a part, its own position."""
-    given = answer.arguments
-    index, source = np.atleast_1d(given["index"]), np.atleast_1d(given["src"])
+def scatter(call: CompletedCall) -> Problems:
+    """Check a scatter: `index` has the position along `dim`; its own axes give the position along the other axes."""
+    arguments = call.arguments
+    index, source = np.atleast_1d(arguments["index"]), np.atleast_1d(arguments["src"])
     if index.size:
-        axis = given["dim"] % index.ndim
+        axis = arguments["dim"] % index.ndim
         covered = tuple(slice(length) for length in index.shape)
-        lines = _numbered(given["input"])[(*covered[:axis], slice(None), *covered[axis + 1 :])]
+        lines = _numbered(arguments["input"])[(*covered[:axis], slice(None), *covered[axis + 1 :])]
         places, values = np.take_along_axis(lines, index, axis), source[covered]
     else:
         places, values = np.zeros(0, int), source.reshape(-1)[:0]
-    yield from one_of_those_written("the result", answer.result, given["input"], places, values)
+    yield from check_written_values("the result", call.result, arguments["input"], places, values)

@@ -1,4 +1,4 @@
-"""Sampling of the LMDeploy engine: tokens that can come, as often as they should, and what follows from them."""
+"""Sampling of the LMDeploy engine: possible tokens, their frequencies, and the results that depend on the tokens."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ import numpy as np
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import format_of
 from diopi_test.oracle.budget import K
-from diopi_test.oracle.validators import Answer, Array, Problems, validates
-from diopi_test.oracle.validators.chance import counts, independent, of_others
-from diopi_test.oracle.validators.kinds import all_where
+from diopi_test.oracle.validators import Array, CompletedCall, Problems, validates
+from diopi_test.oracle.validators.properties import check_elements
+from diopi_test.oracle.validators.statistics import check_counts, check_independence, score_redraws
 
 SLACK = 1e-4
-"""Part of the reach that rounding of a running sum may add to it."""
+"""Relative error of the reach by rounding of the cumulative sum."""
 
 DIGITS = 9
-"""After the point of weights that are told apart."""
+"""Decimal places in which different weights differ."""
 
 SMOOTHING = 1e-6
-"""Added to the sum that probabilities are divided by."""
+"""Constant in the divisor of probabilities."""
 
 
 @final
 @dataclass(frozen=True)
-class Ranked:
-    """The tokens one sequence draws from.
+class CandidateTokens:
+    """The tokens that a sequence draws from.
 
     Attributes:
-        ids, weights: of all tokens, the largest weight first.
-        limit: how many of them can be drawn.
-        reach: how much of the running sum can be drawn.
-        total: what a weight is divided by for `output_log_probs`.
-        is_certain: whether the first token alone can come.
-        is_draw: whether log-probabilities, length and end follow, too.
+        ids: the ids of all tokens, in descending order of weight.
+        weights: their weights.
+        limit: how many of the first tokens can be drawn.
+        reach: the upper bound of the cumulative weight at which a token that can be drawn begins.
+        total: the divisor of a weight in `output_log_probs`.
+        is_certain: whether only the first token can be drawn.
+        is_draw: whether the draw also updates log-probabilities, length and end.
     """
 
     ids: Array
@@ -50,69 +51,71 @@ class Ranked:
     is_draw: bool = True
 
     @property
-    def within(self) -> int:
-        """How many tokens begin within reach, or so little beyond it that rounding may tell."""
+    def candidate_count(self) -> int:
+        """The number of tokens that begin within reach, or beyond it by no more than rounding."""
         begins = np.concatenate([[0.0], np.cumsum(self.weights[: self.limit - 1])])
         return max(1, int(np.count_nonzero((begins < self.reach * (1 + SLACK)) & (self.weights[: self.limit] > 0))))
 
     @cached_property
     def shares(self) -> tuple[Array, Array]:
-        """The weights within the limit, each once but for rounding, and what part of the reach those of each are."""
+        """The distinct weights within the limit, apart from rounding, and the probability of each of them."""
         ends = np.minimum(np.cumsum(self.weights[: self.limit]), self.reach)
         weights, groups = np.unique(self.weights[: self.limit].round(DIGITS), return_inverse=True)
         masses = np.bincount(groups.reshape(-1), np.diff(ends, prepend=0.0), len(weights))
         return weights, masses / max(self.reach, 1e-300)
 
 
-Sequences = Sequence[Ranked | None]
+Sequences = Sequence[CandidateTokens | None]
 
 
 @validates("diopiTopKSampling")
-def top_k(answer: Answer) -> Problems:
-    """Of the k largest, by their own sum."""
-    given = answer.arguments
-    is_logged = given["cum_log_probs"] is not None or given["output_log_probs"] is not None
+def top_k(call: CompletedCall) -> Problems:
+    """Check draws from the k most probable tokens, up to a share of their sum."""
+    arguments = call.arguments
+    is_logged = arguments["cum_log_probs"] is not None or arguments["output_log_probs"] is not None
 
-    def ranked(b: int) -> Ranked:
-        ids, weights = _sorted(given["logits"][b], is_logged)
-        limit = int(np.clip(given["runtime_top_k"][b], 1, len(ids)))
+    def rank(b: int) -> CandidateTokens:
+        ids, weights = _sort_by_weight(arguments["logits"][b], is_logged)
+        limit = int(np.clip(arguments["runtime_top_k"][b], 1, len(ids)))
         total = float(weights[:limit].sum())
-        return _left_to_chance(Ranked(ids, weights, limit, float(given["runtime_top_p"][b]) * total, total))
+        return _mark_certain(CandidateTokens(ids, weights, limit, float(arguments["runtime_top_p"][b]) * total, total))
 
-    yield from _judged(answer, _sequences(answer, ranked, ends_count=False))
+    yield from _check_sampling(call, _rank_sequences(call, rank, ends_count=False))
 
 
 @validates("diopiTopPSampling")
-def top_p(answer: Answer) -> Problems:
-    """Of all, unless the largest is as much as the share; then the lowest id among equals."""
-    given = answer.arguments
+def top_p(call: CompletedCall) -> Problems:
+    """Check draws from the most probable tokens up to a share; if the first reaches it, the lowest id among equals."""
+    arguments = call.arguments
 
-    def ranked(b: int) -> Ranked:
-        ids, weights = _sorted(given["logits"][b], True)
-        share = float(given["runtime_top_p"][b])
+    def rank(b: int) -> CandidateTokens:
+        ids, weights = _sort_by_weight(arguments["logits"][b], True)
+        share = float(arguments["runtime_top_p"][b])
         if weights[0] >= share:
-            return Ranked(ids[:1], weights[:1], 1, 0.0, is_certain=True)
-        return _left_to_chance(Ranked(ids, weights, len(ids), share))
+            return CandidateTokens(ids[:1], weights[:1], 1, 0.0, is_certain=True)
+        return _mark_certain(CandidateTokens(ids, weights, len(ids), share))
 
-    yield from _judged(answer, _sequences(answer, ranked, ends_count=True))
+    yield from _check_sampling(call, _rank_sequences(call, rank, ends_count=True))
 
 
-def _sequences(answer: Answer, ranked: Callable[[int], Ranked], *, ends_count: bool) -> Sequences:
-    """What each sequence draws from, None for those that are skipped; `ends_count` if the end of one is a draw."""
-    given = answer.arguments
+def _rank_sequences(call: CompletedCall, rank: Callable[[int], CandidateTokens], *, ends_count: bool) -> Sequences:
+    """Return the candidates of each sequence, None if skipped; `ends_count` if an ended sequence draws its end."""
+    arguments = call.arguments
 
-    def of(b: int) -> Ranked | None:
-        if given["skip_decode"] is not None and given["skip_decode"][b]:
+    def rank_sequence(b: int) -> CandidateTokens | None:
+        if arguments["skip_decode"] is not None and arguments["skip_decode"][b]:
             return None
-        if given["finished"] is not None and given["finished"][b]:
-            return Ranked(given["end_ids"][b : b + 1], np.ones(1), 1, 0.0, is_certain=True, is_draw=ends_count)
-        return ranked(b)
+        if arguments["finished"] is not None and arguments["finished"][b]:
+            return CandidateTokens(
+                arguments["end_ids"][b : b + 1], np.ones(1), 1, 0.0, is_certain=True, is_draw=ends_count
+            )
+        return rank(b)
 
-    return [of(b) for b in range(len(given["logits"]))]
+    return [rank_sequence(b) for b in range(len(arguments["logits"]))]
 
 
-def _sorted(logits: Array, are_probabilities: bool) -> tuple[Array, Array]:
-    """Tokens and weights, the largest first and the lowest id first among equals."""
+def _sort_by_weight(logits: Array, are_probabilities: bool) -> tuple[Array, Array]:
+    """Return tokens and weights in descending order of weight, the lowest id first among equals."""
     weights = np.exp(logits - logits.max())
     if are_probabilities:
         weights = weights / (weights.sum() + SMOOTHING)
@@ -120,121 +123,122 @@ def _sorted(logits: Array, are_probabilities: bool) -> tuple[Array, Array]:
     return ids, weights[ids]
 
 
-def _left_to_chance(ranked: Ranked) -> Ranked:
-    """The same, certain if nothing but the first token can come."""
-    is_certain = ranked.within == 1 and np.count_nonzero(ranked.weights == ranked.weights[0]) == 1
+def _mark_certain(ranked: CandidateTokens) -> CandidateTokens:
+    """Return the candidates, marked as certain if only the first token can be drawn."""
+    is_certain = ranked.candidate_count == 1 and np.count_nonzero(ranked.weights == ranked.weights[0]) == 1
     return replace(ranked, is_certain=bool(is_certain))
 
 
-def _judged(answer: Answer, sequences: Sequences) -> Problems:
-    problems = list(_tokens_that_can_come(answer, sequences))
+def _check_sampling(call: CompletedCall, sequences: Sequences) -> Problems:
+    problems = list(_check_tokens(call, sequences))
     yield from problems
     if not problems:
-        yield from _consequences(answer, sequences)
-        yield from _frequencies(answer, sequences)
-        yield from _equal_states(answer, sequences)
+        yield from _check_log_probs_and_ends(call, sequences)
+        yield from _check_frequencies(call, sequences)
+        yield from _check_equal_states(call, sequences)
 
 
-def _tokens(answer: Answer) -> Array:
-    """The token of each sequence at the step."""
-    step, batch = answer.arguments["step"], len(answer.arguments["logits"])
-    drawn: Array = answer.results["output_ids"].reshape(-1)[step * batch :][:batch]
-    return drawn
+def _drawn_tokens(call: CompletedCall) -> Array:
+    """Return the token of each sequence at the step."""
+    step, batch = call.arguments["step"], len(call.arguments["logits"])
+    tokens: Array = call.results["output_ids"].reshape(-1)[step * batch :][:batch]
+    return tokens
 
 
-def _tokens_that_can_come(answer: Answer, sequences: Sequences) -> Problems:
-    """Tokens are among those within reach, or as probable as one of them; all other ids are what they were."""
-    before, after, step = answer.arguments["output_ids"], answer.results["output_ids"], answer.arguments["step"]
-    drawn = np.zeros(before.size, bool)
-    drawn[step * len(sequences) :][: len(sequences)] = [ranked is not None for ranked in sequences]
-    yield from all_where("output_ids", (after == before) | drawn.reshape(before.shape), after, "what they were")
+def _check_tokens(call: CompletedCall, sequences: Sequences) -> Problems:
+    """Check that tokens are within reach, or as probable as one within reach, and all other ids are unchanged."""
+    before, after, step = call.arguments["output_ids"], call.results["output_ids"], call.arguments["step"]
+    is_drawn = np.zeros(before.size, bool)
+    is_drawn[step * len(sequences) :][: len(sequences)] = [ranked is not None for ranked in sequences]
+    yield from check_elements("output_ids", (after == before) | is_drawn.reshape(before.shape), after, "what they were")
     possible = [
-        ranked is None or _can_come(ranked, token) for ranked, token in zip(sequences, _tokens(answer), strict=True)
+        ranked is None or _is_possible(ranked, token)
+        for ranked, token in zip(sequences, _drawn_tokens(call), strict=True)
     ]
-    yield from all_where("output_ids", np.array(possible), _tokens(answer), "tokens that can be drawn")
+    yield from check_elements("output_ids", np.array(possible), _drawn_tokens(call), "tokens that can be drawn")
 
 
-def _can_come(ranked: Ranked, token: int) -> bool:
-    own = ranked.weights[ranked.ids == token]
-    return bool((own >= ranked.weights[ranked.within - 1]).any())
+def _is_possible(ranked: CandidateTokens, token: int) -> bool:
+    weight = ranked.weights[ranked.ids == token]
+    return bool((weight >= ranked.weights[ranked.candidate_count - 1]).any())
 
 
-def _consequences(answer: Answer, sequences: Sequences) -> Problems:
-    """Log-probabilities and ends are those of the tokens."""
-    tokens, given = _tokens(answer), answer.arguments
-    kept = np.array([ranked is None or not ranked.is_draw for ranked in sequences])
+def _check_log_probs_and_ends(call: CompletedCall, sequences: Sequences) -> Problems:
+    """Check that log-probabilities and ends follow from the tokens."""
+    tokens, arguments = _drawn_tokens(call), call.arguments
+    is_unchanged = np.array([ranked is None or not ranked.is_draw for ranked in sequences])
     logarithm, total = np.zeros(len(sequences)), np.zeros(len(sequences))
     for b, ranked in enumerate(sequences):
         if ranked is not None:
             logarithm[b], total[b] = np.log(ranked.weights[ranked.ids == tokens[b]][0]), np.log(ranked.total)
     for name, value in (("cum_log_probs", logarithm), ("output_log_probs", logarithm - total)):
-        if name in answer.results:
-            before = given[name]
-            wanted = np.where(kept, before, value + (before if name == "cum_log_probs" else 0))
+        if name in call.results:
+            before = arguments[name]
+            expected = np.where(is_unchanged, before, value + (before if name == "cum_log_probs" else 0))
             size = 5 + np.abs(logarithm) + np.abs(before)
-            allowed = np.where(kept, 0, K * format_of(Dtype.float32).epsilon * size)
-            right = np.abs(answer.results[name] - wanted) <= allowed
-            yield from all_where(name, right, answer.results[name], "logarithms of the tokens' weights")
-    if "finished" in answer.results:
-        before, counts_ends = given["finished"], given["sequence_lengths"] is not None
-        wanted = np.where(kept | (not counts_ends), before, tokens == given["end_ids"])
-        yield from all_where("finished", answer.results["finished"] == wanted, answer.results["finished"], "right")
+            allowed = np.where(is_unchanged, 0, K * format_of(Dtype.float32).epsilon * size)
+            is_valid = np.abs(call.results[name] - expected) <= allowed
+            yield from check_elements(name, is_valid, call.results[name], "logarithms of the tokens' weights")
+    if "finished" in call.results:
+        before, counts_ends = arguments["finished"], arguments["sequence_lengths"] is not None
+        expected = np.where(is_unchanged | (not counts_ends), before, tokens == arguments["end_ids"])
+        yield from check_elements("finished", call.results["finished"] == expected, call.results["finished"], "right")
 
 
-# Chance
+# Distribution
 
 
-def _uncertain(sequences: Sequences) -> list[int]:
+def _uncertain_sequences(sequences: Sequences) -> list[int]:
     return [b for b, ranked in enumerate(sequences) if ranked is not None and not ranked.is_certain]
 
 
-def _place(ranked: Ranked, token: int) -> int:
-    """Which of the distinct weights a token has; a rival of the last one within the limit counts as that."""
-    own = ranked.weights[ranked.ids == token][0]
-    return int(np.argmin(np.abs(ranked.shares[0] - own)))
+def _weight_group(ranked: CandidateTokens, token: int) -> int:
+    """Return the number of a token's distinct weight; a token as probable as the last candidate has its weight."""
+    weight = ranked.weights[ranked.ids == token][0]
+    return int(np.argmin(np.abs(ranked.shares[0] - weight)))
 
 
-def _frequencies(answer: Answer, sequences: Sequences) -> Problems:
-    """Sequences with the same weights draw each as often as its share; none depends on another."""
+def _check_frequencies(call: CompletedCall, sequences: Sequences) -> Problems:
+    """Check that sequences with the same weights draw each weight with its probability, independently of each other."""
     alike: dict[Any, list[int]] = defaultdict(list)
-    drawn = _uncertain(sequences)
-    for b in drawn:
-        ranked = _present(sequences[b])
+    uncertain = _uncertain_sequences(sequences)
+    for b in uncertain:
+        ranked = _require(sequences[b])
         alike[ranked.weights.round(DIGITS).tobytes(), ranked.limit, round(ranked.reach, DIGITS)].append(b)
     for members in alike.values():
-        weights, shares = _present(sequences[members[0]]).shares
-        tokens = _tokens(answer)
-        places = [_place(_present(sequences[b]), tokens[b]) for b in members]
+        weights, shares = _require(sequences[members[0]]).shares
+        tokens = _drawn_tokens(call)
+        places = [_weight_group(_require(sequences[b]), tokens[b]) for b in members]
         hits = np.bincount(places, minlength=len(weights))
-        yield from counts("output_ids: a weight is drawn", hits, len(members), np.clip(shares, 0, 1))
-    score = _scores(sequences, drawn)
-    yield from independent("output_ids", score(answer), of_others(answer, score))
+        yield from check_counts("output_ids: a weight is drawn", hits, len(members), np.clip(shares, 0, 1))
+    score = _make_score(sequences, uncertain)
+    yield from check_independence("output_ids", score(call), score_redraws(call, score))
 
 
-def _scores(sequences: Sequences, drawn: Sequence[int]) -> Callable[[Answer], Array]:
-    """Gives where between 0 and 1 the number lay that a sequence drew, as far as its token tells."""
+def _make_score(sequences: Sequences, uncertain: Sequence[int]) -> Callable[[CompletedCall], Array]:
+    """Return a function that estimates the uniform number in [0, 1] behind each token, minus ½."""
 
-    def middles(answer: Answer) -> Iterator[float]:
-        for b in drawn:
-            ranked = _present(sequences[b])
-            shares, place = ranked.shares[1], _place(ranked, _tokens(answer)[b])
-            yield float(shares[place + 1 :].sum() + shares[place] / 2) - 0.5
+    def middles(call: CompletedCall) -> Iterator[float]:
+        for b in uncertain:
+            ranked = _require(sequences[b])
+            shares, group = ranked.shares[1], _weight_group(ranked, _drawn_tokens(call)[b])
+            yield float(shares[group + 1 :].sum() + shares[group] / 2) - 0.5
 
-    return lambda answer: np.array(list(middles(answer)))
+    return lambda call: np.array(list(middles(call)))
 
 
-def _present(ranked: Ranked | None) -> Ranked:
+def _require(ranked: CandidateTokens | None) -> CandidateTokens:
     assert ranked is not None
     return ranked
 
 
-def _equal_states(answer: Answer, sequences: Sequences) -> Problems:
-    """Sequences with equal logits and generators in one state draw one token, wherever they are in the batch."""
-    tokens = _tokens(answer)
+def _check_equal_states(call: CompletedCall, sequences: Sequences) -> Problems:
+    """Check that sequences with equal logits and generator states draw the same token, anywhere in the batch."""
+    tokens = _drawn_tokens(call)
     first: dict[Any, int] = {}
-    for b in _uncertain(sequences):
-        ranked = _present(sequences[b])
-        key = answer.arguments["generators"][b], ranked.ids.tobytes(), ranked.weights.tobytes(), ranked.reach
-        other = first.setdefault(key, b)
-        if tokens[other] != tokens[b]:
-            yield f"output_ids: sequences {other} and {b} draw {tokens[other]} and {tokens[b]} in one state"
+    for b in _uncertain_sequences(sequences):
+        ranked = _require(sequences[b])
+        key = call.arguments["generators"][b], ranked.ids.tobytes(), ranked.weights.tobytes(), ranked.reach
+        earlier = first.setdefault(key, b)
+        if tokens[earlier] != tokens[b]:
+            yield f"output_ids: sequences {earlier} and {b} draw {tokens[earlier]} and {tokens[b]} in the same state"

@@ -1,26 +1,28 @@
-"""Nearest points: of several that are equally near, any."""
+"""Nearest points: any of several points at the same distance is valid."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from diopi_test.oracle.budget import NEAR
-from diopi_test.oracle.validators import Answer, Array, Problems, validates
-from diopi_test.oracle.validators.kinds import all_where
+from diopi_test.oracle.validators import Array, CompletedCall, Problems, validates
+from diopi_test.oracle.validators.properties import check_elements
 
 
 @validates("diopiChamferDistanceMmcv")
-def chamfer_distance(answer: Answer) -> Problems:
-    one, other = answer.arguments["xyz1"], answer.arguments["xyz2"]
-    yield from _nearest("idx1", answer.results["idx1"], one, other)
-    yield from _nearest("idx2", answer.results["idx2"], other, one)
+def chamfer_distance(call: CompletedCall) -> Problems:
+    xyz1, xyz2 = call.arguments["xyz1"], call.arguments["xyz2"]
+    yield from _check_nearest("idx1", call.results["idx1"], xyz1, xyz2)
+    yield from _check_nearest("idx2", call.results["idx2"], xyz2, xyz1)
 
 
-def _nearest(name: str, positions: Array, points: Array, others: Array) -> Problems:
-    """Each position is of a point as near as any, but for rounding."""
-    outside = (positions < 0) | (positions >= others.shape[1])
-    yield from all_where(name, ~outside, positions, f"positions from 0 to {others.shape[1] - 1}")
+def _check_nearest(name: str, positions: Array, points: Array, candidates: Array) -> Problems:
+    """Check that each position is that of a nearest point, apart from rounding."""
+    outside = (positions < 0) | (positions >= candidates.shape[1])
+    yield from check_elements(name, ~outside, positions, f"positions from 0 to {candidates.shape[1] - 1}")
     if not outside.any():
-        distances = np.square(points[:, :, np.newaxis] - others[:, np.newaxis]).sum(-1)
-        given = np.take_along_axis(distances, positions[..., np.newaxis], -1)[..., 0]
-        yield from all_where(name, given <= distances.min(-1) * (1 + NEAR), positions, "positions of nearest points")
+        distances = np.square(points[:, :, np.newaxis] - candidates[:, np.newaxis]).sum(-1)
+        actual = np.take_along_axis(distances, positions[..., np.newaxis], -1)[..., 0]
+        yield from check_elements(
+            name, actual <= distances.min(-1) * (1 + NEAR), positions, "positions of nearest points"
+        )

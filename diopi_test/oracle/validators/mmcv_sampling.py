@@ -1,14 +1,14 @@
-"""The gradient of a temporal shift: shifted back, or once more in the forward's direction, as MMCV has it."""
+"""The gradient of a temporal shift: shifted back, or shifted again in the forward direction, as MMCV computes it."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from diopi_test.oracle.validators import Answer, Array, Problems, validates
+from diopi_test.oracle.validators import Array, CompletedCall, Problems, validates
 
 
-def _moved(frames: Array, shift: Array, direction: int) -> Array:
-    """Frames (N, T, C, S), each taken from `direction` times its shift before; 0 where there is none."""
+def _shift_frames(frames: Array, shift: Array, direction: int) -> Array:
+    """Return frames (N, T, C, S), each moved by `direction` times its shift; 0 where there is no source frame."""
     n, t, c, _ = frames.shape
     shifts = np.repeat(shift, c // max(shift.shape[1], 1), 1)[:, np.newaxis]
     source = np.arange(t)[:, np.newaxis] - direction * shifts
@@ -17,20 +17,20 @@ def _moved(frames: Array, shift: Array, direction: int) -> Array:
     return np.where(inside[..., np.newaxis], frames[sample, np.where(inside, source, 0), channel], 0)
 
 
-def _equal(one: Array, other: Array) -> bool:
-    """Number by number; zeros of either sign are two, NaN are all alike."""
-    signs = np.isnan(one) | (np.signbit(one) == np.signbit(other))
-    return np.array_equal(one, other, equal_nan=True) and bool(signs.all())
+def _is_identical(x: Array, y: Array) -> bool:
+    """Return whether arrays are identical: zeros of different signs differ, all NaNs are identical."""
+    signs = np.isnan(x) | (np.signbit(x) == np.signbit(y))
+    return np.array_equal(x, y, equal_nan=True) and bool(signs.all())
 
 
 @validates("diopiTinShiftBackwardMmcv")
-def tin_shift_backward(answer: Answer) -> Problems:
-    """All of it in one direction, no bit changed."""
-    given, shift = answer.arguments["grad_output"], answer.arguments["shift"]
-    if not given.size:
+def tin_shift_backward(call: CompletedCall) -> Problems:
+    """Check that the whole gradient is shifted in one direction, bit for bit."""
+    grad_output, shift = call.arguments["grad_output"], call.arguments["shift"]
+    if not grad_output.size:
         return
-    either = [_moved(given, shift, direction) for direction in (1, -1)]
-    if not any(_equal(answer.result, moved) for moved in either):
-        wrong = np.argwhere(~np.isin(answer.result, given) & (answer.result != 0))
-        where = f", which has numbers that are not its own, first at {wrong[0].tolist()}" if len(wrong) else ""
-        yield f"grad_input: expected grad_output shifted forward, or all of it back{where}"
+    candidates = [_shift_frames(grad_output, shift, direction) for direction in (1, -1)]
+    if not any(_is_identical(call.result, moved) for moved in candidates):
+        foreign = np.argwhere(~np.isin(call.result, grad_output) & (call.result != 0))
+        detail = f"; the number at {foreign[0].tolist()} is not in grad_output" if len(foreign) else ""
+        yield f"grad_input: expected grad_output shifted forward, or all of it back{detail}"

@@ -1,4 +1,4 @@
-"""Voxels in any order, of any of their points."""
+"""Voxelization: the voxels may have any order, and a full voxel may contain any of its points."""
 
 from __future__ import annotations
 
@@ -6,46 +6,46 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
-from diopi_test.oracle.validators import Answer, Array, Problems, validates
+from diopi_test.oracle.validators import Array, CompletedCall, Problems, validates
 
 
 @validates("diopiHardVoxelizeMmcv")
-def hard_voxelize(answer: Answer) -> Problems:
-    """Each voxel is a cell with points of its own, as many of them as there is room for; what is left over is 0."""
-    given = answer.arguments
-    owned = _points_by_cell(given["points"], given["voxel_size"], given["coors_range"])
-    voxels, coors, counts = (answer.results[name] for name in ("voxels", "coors", "num_points_per_voxel"))
-    made = min(len(owned), given["max_voxels"])
-    taken = set()
-    for voxel in range(made):
-        cell = tuple(int(place) for place in coors[voxel])
-        if cell in taken or cell not in owned:
-            yield f"coors: row {voxel} is {cell}, {'which came before' if cell in taken else 'where no point is'}"
+def hard_voxelize(call: CompletedCall) -> Problems:
+    """Check that voxels are distinct cells with as many of their points as fit, and the remaining elements are 0."""
+    arguments = call.arguments
+    points_by_cell = _group_points_by_cell(arguments["points"], arguments["voxel_size"], arguments["coors_range"])
+    voxels, coors, counts = (call.results[name] for name in ("voxels", "coors", "num_points_per_voxel"))
+    voxel_count = min(len(points_by_cell), arguments["max_voxels"])
+    seen = set()
+    for voxel in range(voxel_count):
+        cell = tuple(int(index) for index in coors[voxel])
+        if cell in seen or cell not in points_by_cell:
+            yield f"coors: row {voxel} is {cell}, {'which came before' if cell in seen else 'where no point is'}"
             continue
-        taken.add(cell)
-        count, room = int(counts[voxel]), min(len(owned[cell]), given["max_points"])
+        seen.add(cell)
+        count, room = int(counts[voxel]), min(len(points_by_cell[cell]), arguments["max_points"])
         if count != room:
             yield f"num_points_per_voxel: voxel {voxel} has {count} points, expected {room}"
-        elif not Counter(map(_identity, voxels[voxel, :count])) <= Counter(map(_identity, owned[cell])):
+        elif not Counter(map(_identity, voxels[voxel, :count])) <= Counter(map(_identity, points_by_cell[cell])):
             yield f"voxels: voxel {voxel} has points that are not in cell {cell}, or has one twice"
         elif np.any(voxels[voxel, count:] != 0):
             yield f"voxels: voxel {voxel} has more than its {count} points"
     for name, result in (("voxels", voxels), ("coors", coors), ("num_points_per_voxel", counts)):
-        if np.any(result[made:] != 0):
-            yield f"{name}: there are {made} voxels, and something beyond them"
+        if np.any(result[voxel_count:] != 0):
+            yield f"{name}: there are {voxel_count} voxels, and something beyond them"
 
 
-def _points_by_cell(points: Array, voxel_size: Array, coors_range: Array) -> dict[tuple[int, ...], list[Array]]:
-    """The points in each cell (z, y, x) that has any."""
-    owned = defaultdict(list)
+def _group_points_by_cell(points: Array, voxel_size: Array, coors_range: Array) -> dict[tuple[int, ...], list[Array]]:
+    """Return the points of each nonempty cell (z, y, x)."""
+    points_by_cell = defaultdict(list)
     sizes = [round(float(extent)) for extent in (coors_range[3:] - coors_range[:3]) / voxel_size]
     for point in points:
         cell = [int(np.floor((point[i] - coors_range[i]) / voxel_size[i])) for i in range(3)]
-        if all(0 <= place < size for place, size in zip(cell, sizes, strict=True)):
-            owned[tuple(reversed(cell))].append(point)
-    return dict(owned)
+        if all(0 <= index < size for index, size in zip(cell, sizes, strict=True)):
+            points_by_cell[tuple(reversed(cell))].append(point)
+    return dict(points_by_cell)
 
 
 def _identity(point: Array) -> bytes:
-    """What two points have in common that are the same number for number; all NaN are one."""
+    """Return a key that is equal for points with the same numbers; all NaNs count as the same number."""
     return np.where(np.isnan(point), np.nan, point).tobytes()

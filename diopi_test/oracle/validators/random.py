@@ -1,6 +1,6 @@
-"""Random draws: range, moments and distribution, and independence from element to element and from call to call.
+"""Random numbers: range, moments and distribution, and independence between elements and between calls.
 
-That one generator state gives one result, and that it advances, is the check `draws`.
+The check `draws` tests that equal generator states give equal results, and that the state advances.
 """
 
 from __future__ import annotations
@@ -15,134 +15,138 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import integer_range
 from diopi_test.cases.formats import format_of, ulp
 from diopi_test.oracle.budget import K
-from diopi_test.oracle.validators import Answer, Array, Problems, validates
-from diopi_test.oracle.validators.chance import (
-    FEWEST,
-    coins,
-    counts,
-    independent,
-    law,
-    of_others,
-    permutation,
-    standard_normal,
-    whole_numbers,
+from diopi_test.oracle.validators import Array, CompletedCall, Problems, validates
+from diopi_test.oracle.validators.properties import check_distinct_positions, check_elements, is_equal
+from diopi_test.oracle.validators.statistics import (
+    MIN_ELEMENTS,
+    check_coins,
+    check_counts,
+    check_distribution,
+    check_independence,
+    check_permutation,
+    check_standard_normal,
+    check_uniform_integers,
+    score_redraws,
 )
-from diopi_test.oracle.validators.kinds import all_where, distinct_positions, equal
 from lib_rt.dtypes import to_numpy
 
 
-def _name(answer: Answer) -> str:
-    return next(iter(answer.results))
+def _result_name(call: CompletedCall) -> str:
+    return next(iter(call.results))
 
 
-def _dtype(answer: Answer) -> Dtype:
-    return answer.dtypes[_name(answer)]
+def _result_dtype(call: CompletedCall) -> Dtype:
+    return call.dtypes[_result_name(call)]
 
 
-def _is_flushed(result: Array, wanted: Array, dtype: Dtype) -> Array:
+def _is_flushed(result: Array, expected: Array, dtype: Dtype) -> Array:
     """Return where a zero stands for a subnormal number."""
-    flushed: Array = (result == 0) & (np.abs(wanted) < format_of(dtype).tiny)
+    flushed: Array = (result == 0) & (np.abs(expected) < format_of(dtype).tiny)
     return flushed
 
 
 # Bernoulli trials.
 
 
-def _truths(name: str, values: Array) -> list[str]:
-    return list(all_where(name, (values == 0) | (values == 1), values, "0 or 1"))
+def _check_zeros_and_ones(name: str, values: Array) -> list[str]:
+    return list(check_elements(name, (values == 0) | (values == 1), values, "0 or 1"))
 
 
 @validates("diopiBernoulli", "diopiBernoulliInp", "diopiBernoulliScalar")
-def bernoulli(answer: Answer) -> Problems:
-    given = answer.arguments
-    (p,) = (given[name] for name in ("input", "inout", "p") if name in given)
-    others = of_others(answer, lambda other: other.result)
-    yield from _truths("the result", answer.result) or coins("the result", answer.result, np.asarray(p), others)
+def bernoulli(call: CompletedCall) -> Problems:
+    arguments = call.arguments
+    (p,) = (arguments[name] for name in ("input", "inout", "p") if name in arguments)
+    redraws = score_redraws(call, lambda redraw: redraw.result)
+    yield from _check_zeros_and_ones("the result", call.result) or check_coins(
+        "the result", call.result, np.asarray(p), redraws
+    )
 
 
 @validates("diopiDropout", "diopiDropoutInp")
-def dropout(answer: Answer) -> Problems:
-    """The mask, or where it is left out the elements kept, are coins, and the result follows from them."""
-    p, input, (name, out) = answer.arguments["p"], answer.arguments["input"], next(iter(answer.results.items()))
-    mask = _kept(answer)
-    problems = _truths("mask", mask)
+def dropout(call: CompletedCall) -> Problems:
+    """Check that the mask, or the set of nonzero elements if there is no mask, is random and determines the result."""
+    p, input, (name, out) = call.arguments["p"], call.arguments["input"], next(iter(call.results.items()))
+    mask = _dropout_mask(call)
+    problems = _check_zeros_and_ones("mask", mask)
     if not problems:
-        wanted = np.where(mask, input / (1 - p), 0)
-        right = np.abs(out - wanted) <= np.where(mask, K * ulp(wanted, _dtype(answer)), 0)
-        right |= _is_flushed(out, wanted, _dtype(answer))
-        right |= (out == wanted) | (np.isnan(out) & (np.isnan(wanted) | ~np.isfinite(input)))  # 0 · ∞, or left out
-        problems = list(all_where(name, right, out, "input · mask / (1 - p)"))
-    yield from problems or coins("mask", mask, np.asarray(1 - p), of_others(answer, _kept))
+        expected = np.where(mask, input / (1 - p), 0)
+        is_valid = np.abs(out - expected) <= np.where(mask, K * ulp(expected, _result_dtype(call)), 0)
+        is_valid |= _is_flushed(out, expected, _result_dtype(call))
+        is_valid |= (out == expected) | (
+            np.isnan(out) & (np.isnan(expected) | ~np.isfinite(input))
+        )  # 0 · ∞, or left out
+        problems = list(check_elements(name, is_valid, out, "input · mask / (1 - p)"))
+    yield from problems or check_coins("mask", mask, np.asarray(1 - p), score_redraws(call, _dropout_mask))
 
 
-def _kept(answer: Answer) -> Array:
-    """The mask; where it is left out, 1 for the elements of the result that are not zero."""
-    kept = answer.results["mask"] if "mask" in answer.results else answer.results[_name(answer)] != 0
-    return kept.astype(np.int64)
+def _dropout_mask(call: CompletedCall) -> Array:
+    """Return the mask; if it is omitted, 1 for the elements of the result that are not zero."""
+    mask = call.results["mask"] if "mask" in call.results else call.results[_result_name(call)] != 0
+    return mask.astype(np.int64)
 
 
 # Numbers in a range.
 
 
 @validates("diopiRandomInp")
-def random(answer: Answer) -> Problems:
-    drawn, low, last = answer.result, answer.arguments["from_"], answer.arguments["to"]
-    last = _last_number(_dtype(answer)) if last is None else last - 1
-    whole = (drawn >= low) & (drawn <= last) & (np.mod(drawn, 1) == 0 if drawn.dtype.kind == "f" else True)
-    problems = list(all_where("the result", whole, drawn, f"whole numbers from {low} to {last}"))
-    yield from problems or whole_numbers("the result", drawn.astype(np.int64), low, last - low + 1)
-    yield from independent("the result", drawn, of_others(answer, lambda other: other.result))
+def random(call: CompletedCall) -> Problems:
+    sample, low, last = call.result, call.arguments["from_"], call.arguments["to"]
+    last = _largest_drawn_integer(_result_dtype(call)) if last is None else last - 1
+    is_valid = (sample >= low) & (sample <= last) & (np.mod(sample, 1) == 0 if sample.dtype.kind == "f" else True)
+    problems = list(check_elements("the result", is_valid, sample, f"whole numbers from {low} to {last}"))
+    yield from problems or check_uniform_integers("the result", sample.astype(np.int64), low, last - low + 1)
+    yield from check_independence("the result", sample, score_redraws(call, lambda redraw: redraw.result))
 
 
-def _last_number(dtype: Dtype) -> int:
-    """The largest number drawn where no end is given."""
+def _largest_drawn_integer(dtype: Dtype) -> int:
+    """Return the largest integer that is drawn if the caller passes no upper bound."""
     return int(2 ** format_of(dtype).precision) if is_floating(dtype) else integer_range(dtype)[1]
 
 
 @validates("diopiUniformInp")
-def uniform(answer: Answer) -> Problems:
-    """In [from, to), both rounded to the element type; rounding may move a number by an ulp of the larger of them."""
-    drawn, form = answer.result, to_numpy(_dtype(answer)).type
-    low, high = float(form(answer.arguments["from_"])), float(form(answer.arguments["to"]))
-    inside = (drawn >= low) & (drawn < high)
-    problems = list(all_where("the result", inside, drawn, f"numbers of [{low}, {high})"))
-    slack = format_of(_dtype(answer)).epsilon * max(abs(low), abs(high))
-    places, room = (drawn - low) / (high - low), slack / (high - low)
-    yield from problems or law("the result", np.maximum(places - room, 0), np.minimum(places + room, 1))
-    yield from independent("the result", drawn, of_others(answer, lambda other: other.result))
+def uniform(call: CompletedCall) -> Problems:
+    """Check numbers in [from, to) with rounded bounds; rounding may move a number by an ulp of the larger bound."""
+    sample, form = call.result, to_numpy(_result_dtype(call)).type
+    low, high = float(form(call.arguments["from_"])), float(form(call.arguments["to"]))
+    inside = (sample >= low) & (sample < high)
+    problems = list(check_elements("the result", inside, sample, f"numbers of [{low}, {high})"))
+    slack = format_of(_result_dtype(call)).epsilon * max(abs(low), abs(high))
+    places, room = (sample - low) / (high - low), slack / (high - low)
+    yield from problems or check_distribution("the result", np.maximum(places - room, 0), np.minimum(places + room, 1))
+    yield from check_independence("the result", sample, score_redraws(call, lambda redraw: redraw.result))
 
 
 # The normal distribution.
 
 
 @validates("diopiNormal", "diopiNormalInp", "diopiNormalTensorScalar", "diopiNormalScalarTensor", "diopiNormalTensor")
-def normal(answer: Answer) -> Problems:
-    drawn = answer.result
-    mean = np.broadcast_to(answer.arguments["mean"], drawn.shape)
-    std = np.broadcast_to(answer.arguments["std"], drawn.shape)
-    free = _is_random(mean, std)
-    certain = equal(drawn, mean) | _is_flushed(drawn, mean, _dtype(answer)) | np.isinf(std)
-    right = np.where(free, np.isfinite(drawn), certain)
-    wanted = "finite numbers, and the mean where std is 0 or the mean is not finite"
-    problems = list(all_where("the result", right, drawn, wanted))
+def normal(call: CompletedCall) -> Problems:
+    sample = call.result
+    mean = np.broadcast_to(call.arguments["mean"], sample.shape)
+    std = np.broadcast_to(call.arguments["std"], sample.shape)
+    is_random = _is_random(mean, std)
+    certain = is_equal(sample, mean) | _is_flushed(sample, mean, _result_dtype(call)) | np.isinf(std)
+    is_valid = np.where(is_random, np.isfinite(sample), certain)
+    expected = "finite numbers, and the mean where std is 0 or the mean is not finite"
+    problems = list(check_elements("the result", is_valid, sample, expected))
     if not problems:
-        z = _deviations(drawn, mean, std)
-        slack = format_of(_dtype(answer)).epsilon * (np.abs(mean[free]) / std[free] + np.abs(z) + 1)
-        problems = list(standard_normal("the result", z, slack))
-    others = of_others(answer, lambda other: norm.cdf(_deviations(other.result, mean, std)))
-    yield from problems or independent("the result", norm.cdf(_deviations(drawn, mean, std)), others)
+        z = _standard_scores(sample, mean, std)
+        slack = format_of(_result_dtype(call)).epsilon * (np.abs(mean[is_random]) / std[is_random] + np.abs(z) + 1)
+        problems = list(check_standard_normal("the result", z, slack))
+    redraws = score_redraws(call, lambda redraw: norm.cdf(_standard_scores(redraw.result, mean, std)))
+    yield from problems or check_independence("the result", norm.cdf(_standard_scores(sample, mean, std)), redraws)
 
 
 def _is_random(mean: Array, std: Array) -> Array:
-    """Return where the distribution has more than one value, and finite ones."""
+    """Return where the distribution is not degenerate and has finite parameters."""
     result: Array = (std > 0) & np.isfinite(mean) & np.isfinite(std)
     return result
 
 
-def _deviations(drawn: Array, mean: Array, std: Array) -> Array:
-    """How many standard deviations each element is above its mean, where there is a deviation."""
-    free = _is_random(mean, std)
-    result: Array = (drawn[free] - mean[free]) / std[free]
+def _standard_scores(sample: Array, mean: Array, std: Array) -> Array:
+    """Return the standard score of each element with a nondegenerate distribution."""
+    is_random = _is_random(mean, std)
+    result: Array = (sample[is_random] - mean[is_random]) / std[is_random]
     return result
 
 
@@ -150,71 +154,84 @@ def _deviations(drawn: Array, mean: Array, std: Array) -> Array:
 
 
 @validates("diopiRandperm")
-def randperm(answer: Answer) -> Problems:
-    drawn = answer.result
-    problems = list(all_where("out", np.isfinite(drawn), drawn, "positions"))
-    problems = problems or list(distinct_positions("out", drawn, drawn.size, 0))
-    problems = problems or list(all_where("out", np.isin(drawn, np.arange(drawn.size)), drawn, "whole numbers"))
-    yield from problems or permutation("out", drawn)
-    yield from independent("out", drawn, of_others(answer, lambda other: other.result))
+def randperm(call: CompletedCall) -> Problems:
+    sample = call.result
+    problems = list(check_elements("out", np.isfinite(sample), sample, "positions"))
+    problems = problems or list(check_distinct_positions("out", sample, sample.size, 0))
+    problems = problems or list(check_elements("out", np.isin(sample, np.arange(sample.size)), sample, "whole numbers"))
+    yield from problems or check_permutation("out", sample)
+    yield from check_independence("out", sample, score_redraws(call, lambda redraw: redraw.result))
 
 
 @validates("diopiMultinomial")
-def multinomial(answer: Answer) -> Problems:
-    weights = np.atleast_2d(answer.arguments["input"])
-    rows = np.atleast_2d(answer.result)
+def multinomial(call: CompletedCall) -> Problems:
+    weights = np.atleast_2d(call.arguments["input"])
+    rows = np.atleast_2d(call.result)
     inside = (rows >= 0) & (rows < weights.shape[1])
-    problems = list(all_where("out", inside, rows, f"positions from 0 to {weights.shape[1] - 1}"))
-    replacement = answer.arguments["replacement"]
-    yield from problems or (_with_replacement(weights, rows) if replacement else _without_replacement(weights, rows))
+    problems = list(check_elements("out", inside, rows, f"positions from 0 to {weights.shape[1] - 1}"))
+    replacement = call.arguments["replacement"]
+    yield from problems or (
+        _check_with_replacement(weights, rows) if replacement else _check_without_replacement(weights, rows)
+    )
     means = weights @ np.arange(weights.shape[1]) / weights.sum(1)
-    independent_part = slice(None if replacement else 1)  # what was drawn is not drawn again
+    independent_part = slice(None if replacement else 1)  # without replacement, later draws depend on the first
 
-    def deviations(of: Answer) -> Array:
-        result: Array = np.atleast_2d(of.result)[:, independent_part] - means[:, np.newaxis]
+    def deviations(sampled: CompletedCall) -> Array:
+        result: Array = np.atleast_2d(sampled.result)[:, independent_part] - means[:, np.newaxis]
         return result
 
-    yield from independent("out", deviations(answer), of_others(answer, deviations))
+    yield from check_independence("out", deviations(call), score_redraws(call, deviations))
 
 
-def _with_replacement(weights: Array, rows: Array) -> Problems:
-    """Every draw of a row is one of its categories in proportion to the weights."""
-    for row, drawn in _alike(weights, rows):
-        hits = np.bincount(drawn.reshape(-1), minlength=row.size)
-        yield from counts("out: a category is drawn", hits, drawn.size, row / row.sum())
+def _check_with_replacement(weights: Array, rows: Array) -> Problems:
+    """Check that the categories of each row are drawn in proportion to the weights."""
+    for row, sample in _group_equal_rows(weights, rows):
+        hits = np.bincount(sample.reshape(-1), minlength=row.size)
+        yield from check_counts("out: a category is drawn", hits, sample.size, row / row.sum())
 
 
-def _without_replacement(weights: Array, rows: Array) -> Problems:
-    """No category occurs twice in a row, those of weight 0 come last, and frequencies are those without replacement.
+def _check_without_replacement(weights: Array, rows: Array) -> Problems:
+    """Check draws without replacement: distinct categories, those of weight 0 last, with the right frequencies.
 
-    The first of a row is the first that was drawn (torch.multinomial).
+    The first category of a row is the first that was drawn, as in torch.multinomial.
+
+    Args:
+        weights: the weight of each category, [rows, categories].
+        rows: the drawn categories, [rows, draws].
+
+    Yields:
+        A description of each deviation.
     """
-    yield from distinct_positions("out", rows, weights.shape[1], 1)
+    yield from check_distinct_positions("out", rows, weights.shape[1], 1)
     ranked = np.take_along_axis(weights, rows, 1) > 0
     left = np.minimum((weights > 0).sum(1), rows.shape[1])
-    right = np.broadcast_to((ranked.sum(1) == left)[:, np.newaxis], rows.shape)
-    yield from all_where("out", right, rows, "of weight above 0 while one is left")
+    is_valid = np.broadcast_to((ranked.sum(1) == left)[:, np.newaxis], rows.shape)
+    yield from check_elements("out", is_valid, rows, "of weight above 0 while one is left")
     order = np.argsort(weights, 1)  # rows with the same weights in another order are drawn from alike
-    for row, drawn in _alike(np.take_along_axis(weights, order, 1), np.take_along_axis(np.argsort(order, 1), rows, 1)):
-        first = np.bincount(drawn[:, :1].reshape(-1), minlength=row.size)
-        yield from counts("out: a category is drawn first", first, len(drawn), row / row.sum())
-        if (row > 0).all() and row.size ** drawn.shape[1] <= FEWEST:
-            hits = np.bincount(drawn.reshape(-1), minlength=row.size)
-            yield from counts("out: a category is drawn", hits, len(drawn), np.array(_inclusion(row, drawn.shape[1])))
+    for row, sample in _group_equal_rows(
+        np.take_along_axis(weights, order, 1), np.take_along_axis(np.argsort(order, 1), rows, 1)
+    ):
+        first = np.bincount(sample[:, :1].reshape(-1), minlength=row.size)
+        yield from check_counts("out: a category is drawn first", first, len(sample), row / row.sum())
+        if (row > 0).all() and row.size ** sample.shape[1] <= MIN_ELEMENTS:
+            hits = np.bincount(sample.reshape(-1), minlength=row.size)
+            yield from check_counts(
+                "out: a category is drawn", hits, len(sample), np.array(_inclusion_probabilities(row, sample.shape[1]))
+            )
 
 
-def _inclusion(weights: Array, draws: int) -> Array:
-    """Probability of each category to be among that many draws without replacement."""
+def _inclusion_probabilities(weights: Array, draws: int) -> Array:
+    """Return the probability that each category is among `draws` draws without replacement."""
     included = np.zeros(weights.size)
     for first in np.flatnonzero(weights) if draws else ():
-        rest = np.where(np.arange(weights.size) == first, 0, weights)
-        later = _inclusion(rest, draws - 1)
+        remaining_weights = np.where(np.arange(weights.size) == first, 0, weights)
+        later = _inclusion_probabilities(remaining_weights, draws - 1)
         later[first] = 1
         included += weights[first] / weights.sum() * later
     return included
 
 
-def _alike(weights: Array, rows: Array) -> Iterator[tuple[Array, Array]]:
-    """Each distinct row of weights, and what was drawn from those that are equal to it."""
+def _group_equal_rows(weights: Array, rows: Array) -> Iterator[tuple[Array, Array]]:
+    """Iterate over the distinct rows of weights, with the draws from all rows equal to it."""
     distinct, groups = np.unique(weights, axis=0, return_inverse=True)
     return ((row, rows[groups.reshape(-1) == number]) for number, row in enumerate(distinct))

@@ -1,4 +1,4 @@
-"""Results that are finite in float64, but lost on the way in the range of the type that is computed in, are open."""
+"""Test that a finite result is open if an intermediate value overflows the type of the computation."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from diopi_test.baseline.records import Expected
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.cases.products import fixed_values
-from diopi_test.oracle.overflow import Ranged
+from diopi_test.oracle.overflow import RangedArray
 
 MAX, FAR = format_of(Dtype.float32).largest, format_of(Dtype.float64).largest
 
 
 def expected(function: str, dtype: Dtype = Dtype.float32, **arguments: Any) -> Expected:
-    """The first result of a call whose lists are vectors, and nested lists matrices, of `dtype`."""
-    made = {
+    """Return the first expected result of a call; lists are vectors, and nested lists matrices, of `dtype`."""
+    specs = {
         name: TensorSpec(np.shape(value), dtype, fixed_values(list(np.ravel(value))))
         if isinstance(value, list)
         else value
         for name, value in arguments.items()
     }
     results = {"out": ResultOverride()} if function in ("diopiSum", "diopiMean", "diopiNorm", "diopiStd") else {}
-    case = make_baseline_case(lookup(function), Case(f"{dtype.name}-far", dtype, made, results))
+    case = make_baseline_case(lookup(function), Case(f"{dtype.name}-far", dtype, specs, results))
     first = next(iter(case.expected.values()))
     assert isinstance(first, Expected)
     return first
 
 
-def is_open(one: Expected) -> list[bool]:
-    specified = np.ones(one.values.shape, bool) if one.specified is None else one.specified
+def is_open(result: Expected) -> list[bool]:
+    specified = np.ones(result.values.shape, bool) if result.specified is None else result.specified
     return [not known for known in np.ravel(specified)]
 
 
@@ -65,34 +65,34 @@ KNOWN: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("kind", OPEN)
-def test_results_lost_on_the_way_are_open(kind: str) -> None:
+def test_results_whose_intermediate_values_overflow_are_open(kind: str) -> None:
     function, arguments = OPEN[kind]
     assert is_open(expected(function, **arguments)) == [True]
 
 
 @pytest.mark.parametrize("kind", KNOWN)
-def test_results_that_no_algorithm_loses_are_specified(kind: str) -> None:
+def test_results_without_intermediate_overflow_are_specified(kind: str) -> None:
     function, arguments = KNOWN[kind]
     assert not any(is_open(expected(function, **arguments)))
 
 
-def test_half_precision_has_the_range_of_float32_on_the_way() -> None:
+def test_intermediate_values_of_half_precision_have_the_range_of_float32() -> None:
     largest = format_of(Dtype.float16).largest
     assert is_open(expected("diopiMean", Dtype.float16, input=[largest] * 3, dim=(0,))) == [False]
     assert is_open(expected("diopiMean", Dtype.bfloat16, input=[3e38, 3e38], dim=(0,))) == [True]
 
 
-def test_what_overflows_in_the_reference_is_open_in_float64() -> None:
+def test_results_that_overflow_in_the_reference_are_open_in_float64() -> None:
     assert is_open(expected("diopiMean", Dtype.float64, input=[FAR, FAR], dim=(0,))) == [True]
     assert is_open(expected("diopiSum", Dtype.float64, input=[FAR, FAR], dim=(0,))) == [False]
 
 
-def test_only_the_elements_that_are_lost_are_open() -> None:
+def test_only_elements_that_overflow_are_open() -> None:
     assert is_open(expected("diopiCumsum", input=[1.0, MAX, MAX, -MAX], dim=0)) == [False, False, False, True]
 
 
 def ranged(values: Any) -> Any:
-    array = np.array(values).view(Ranged)
+    array = np.array(values).view(RangedArray)
     array.bound = 100.0
     return array
 
@@ -102,7 +102,7 @@ def limited(array: Any) -> NDArray[Any]:
     return bare
 
 
-def test_ranged_numbers_overflow_at_their_bound() -> None:
+def test_ranged_arrays_overflow_at_their_bound() -> None:
     assert limited(ranged([60.0, -60.0, 30.0]) * 2).tolist() == [np.inf, -np.inf, 60.0]
     assert limited(ranged([60.0 + 1j]) * 2).tolist() == [complex(np.inf, 2)]
     in_place = ranged([60.0])
@@ -110,13 +110,13 @@ def test_ranged_numbers_overflow_at_their_bound() -> None:
     assert limited(in_place).tolist() == [np.inf]
 
 
-def test_ranged_sums_are_lost_where_an_order_overflows() -> None:
+def test_ranged_sums_are_nan_if_an_order_of_additions_overflows() -> None:
     terms = ranged([60.0, 60.0, -60.0])
     assert np.isnan(limited(terms.sum()))
     assert limited(terms[1:].sum()) == 0
     assert np.isnan(limited(np.einsum("i,i->", terms, ranged([1.0, 1.0, 1.0]))))
     assert np.isnan(limited(terms.astype(complex) @ ranged([1.0, 1.0, 1.0])))
-    sums = np.zeros(2).view(Ranged)
+    sums = np.zeros(2).view(RangedArray)
     sums.bound = 100.0
     np.add.at(sums, np.array([0, 0, 0, 1]), ranged([60.0, 60.0, -60.0, 60.0]))
     assert np.isnan(limited(sums)).tolist() == [True, False]

@@ -1,4 +1,4 @@
-"""The signs with which inputs are moved: what one input's rounding undoes in one round it does not undo in another."""
+"""Test the signs of perturbations: effects of two inputs that cancel in one round add up in another round."""
 
 from __future__ import annotations
 
@@ -7,36 +7,38 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.perturbation import ROUNDS, Signs
+from diopi_test.oracle.perturbation import ROUNDS, SignPatterns
 
 SHAPES = [(), (70,), (90, 1), (90, 70), (3, 90, 70)]
 TENSORS = 8
 
 
-def agreeing(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.integer]:
-    """In how many rounds two tensors' elements go the same way."""
-    return ROUNDS - np.bitwise_count(one ^ other)
+def count_agreements(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.integer]:
+    """Return in how many rounds elements of two tensors have the same sign."""
+    return ROUNDS - np.bitwise_count(a ^ b)
 
 
-def test_tensors_of_one_shape_agree_in_half_of_the_rounds() -> None:
-    signs = Signs(np.random.default_rng(3))
-    drawn = [signs.of_tensor((50, 4)) for _ in range(TENSORS)]
-    assert all((agreeing(one, other) == ROUNDS // 2).all() for one, other in combinations(drawn, 2))
+def test_signs_of_tensors_of_equal_shape_agree_in_half_of_the_rounds() -> None:
+    signs = SignPatterns(np.random.default_rng(3))
+    patterns = [signs.draw_tensor((50, 4)) for _ in range(TENSORS)]
+    assert all((count_agreements(a, b) == ROUNDS // 2).all() for a, b in combinations(patterns, 2))
 
 
-def test_at_no_element_do_those_that_broadcast_agree_always_or_never() -> None:
-    signs = Signs(np.random.default_rng(5))
-    drawn = {shape: [signs.of_tensor(shape) for _ in range(TENSORS)] for shape in SHAPES}
-    pairs = [(one, other) for one, other in combinations(SHAPES, 2) if np.broadcast_shapes(one, other) == other]
+def test_signs_of_broadcast_tensors_agree_in_some_rounds_at_each_element() -> None:
+    signs = SignPatterns(np.random.default_rng(5))
+    patterns = {shape: [signs.draw_tensor(shape) for _ in range(TENSORS)] for shape in SHAPES}
+    pairs = [
+        (shape, larger) for shape, larger in combinations(SHAPES, 2) if np.broadcast_shapes(shape, larger) == larger
+    ]
     assert len(pairs) == 9
-    for one, other in pairs:
-        for a, b in product(drawn[one], drawn[other]):
-            assert set(np.unique(agreeing(a, b))) <= set(range(1, ROUNDS)), (one, other)
+    for shape, larger in pairs:
+        for a, b in product(patterns[shape], patterns[larger]):
+            assert set(np.unique(count_agreements(a, b))) <= set(range(1, ROUNDS)), (shape, larger)
 
 
-def test_elements_of_one_tensor_have_nothing_to_do_with_each_other() -> None:
-    signs = Signs(np.random.default_rng(7))
-    signs.of_tensor((100,))
-    drawn = signs.of_tensor((1000, 100))
-    parallel = np.isin(agreeing(drawn[:, :1], drawn[:, 1:]), [0, ROUNDS])
-    assert parallel.mean() < 0.01  # a 128th, were none of them drawn with an eye on others
+def test_signs_of_elements_of_a_tensor_are_independent() -> None:
+    signs = SignPatterns(np.random.default_rng(7))
+    signs.draw_tensor((100,))
+    patterns = signs.draw_tensor((1000, 100))
+    parallel = np.isin(count_agreements(patterns[:, :1], patterns[:, 1:]), [0, ROUNDS])
+    assert parallel.mean() < 0.01  # a 128th if all signs are independent

@@ -11,7 +11,7 @@ from shapely import MultiPoint, Point, Polygon, affinity, box
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.oracle.validators import Answer, find_validator
+from diopi_test.oracle.validators import CompletedCall, find_validator
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -143,11 +143,11 @@ def test_suppression_of_rotated_boxes(rng: np.random.Generator, threshold: float
 
 
 def find_problems(name: str, arguments: dict[str, Any], result: Any, output: str, dtype: Dtype) -> list[str]:
-    answer = Answer(arguments, {output: np.asarray(result)}, {}, {output: dtype})
+    answer = CompletedCall(arguments, {output: np.asarray(result)}, {}, {output: dtype})
     return list(find_validator(lookup(name))(answer))
 
 
-def test_boxes_of_equal_scores_may_be_taken_in_any_order() -> None:
+def test_validator_accepts_boxes_of_equal_score_in_any_order() -> None:
     boxes = np.array([[0.0, 0, 4, 4], [0, 0, 4, 3], [0, 0, 3, 4], [9, 9, 10, 10]])
     arguments = {"dets": boxes, "scores": np.array([0.5, 0.5, 0.5, 0.75]), "iou_threshold": 0.7, "offset": 0}
 
@@ -156,9 +156,9 @@ def test_boxes_of_equal_scores_may_be_taken_in_any_order() -> None:
 
     for right in ([3, 0], [3, 1, 2], [3, 2, 1]):
         assert not problems(right)
-    assert "not falling" in problems([0, 3])[0]
+    assert "descending order" in problems([0, 3])[0]
     assert "overlaps box" in problems([3, 0, 1])[0]
-    assert "drops box" in problems([3, 1])[0]
+    assert "is missing" in problems([3, 1])[0]
     assert "more than once" in problems([3, 3, 0])[0]
 
 
@@ -182,7 +182,7 @@ def test_smallest_rectangles(rng: np.random.Generator) -> None:
         assert found.buffer(1e-9).contains(hull)
 
 
-def test_the_judge_of_smallest_rectangles_refuses_others(rng: np.random.Generator) -> None:
+def test_validator_rejects_rectangles_that_are_not_smallest(rng: np.random.Generator) -> None:
     sets = rng.normal(size=(5, 18))
     right = call("diopiMinAreaPolygonsMmcv", sets)
 

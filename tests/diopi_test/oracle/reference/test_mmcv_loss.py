@@ -7,7 +7,7 @@ from scipy.spatial import KDTree
 
 from diopi_proto.interface import lookup
 from diopi_test.oracle.reference.mmcv_loss import MIN
-from diopi_test.oracle.validators import Answer, find_validator
+from diopi_test.oracle.validators import CompletedCall, find_validator
 
 torch = pytest.importorskip("torch")
 
@@ -119,7 +119,7 @@ def test_any_of_equally_near_points_is_accepted() -> None:
 
     def problems(position: int) -> list[str]:
         results = {"idx1": np.array([[position]]), "idx2": np.zeros((1, 3), int)}
-        return list(find_validator(lookup("diopiChamferDistanceMmcv"))(Answer(arguments, results, {}, {})))
+        return list(find_validator(lookup("diopiChamferDistanceMmcv"))(CompletedCall(arguments, results, {}, {})))
 
     assert not problems(0) and not problems(1)
     assert "not positions of nearest points" in problems(2)[0]

@@ -1,4 +1,4 @@
-"""The judge of attention with dropout: a right vendor passes, each way of dropping wrong is refused."""
+"""Test the validator of attention with dropout: a correct vendor passes, each way of dropping wrong is rejected."""
 
 from collections.abc import Callable
 from typing import Any
@@ -43,14 +43,16 @@ DROPS: dict[str, tuple[Drop, bool]] = {
     "the same every time": (lambda p, P, s: np.where(coins(0 * s, p.shape) >= P, p / (1 - P), 0), False),
     "the seed alone counts": (lambda p, P, s: np.where(coins(s[:1], p.shape) >= P, p / (1 - P), 0), False),
     "normalised again": (
-        lambda p, P, s: (kept := np.where(coins(s, p.shape) >= P, p, 0)) / kept.sum(-1, keepdims=True),
+        lambda p, P, s: (
+            (dropout_factor := np.where(coins(s, p.shape) >= P, p, 0)) / dropout_factor.sum(-1, keepdims=True)
+        ),
         False,
     ),
 }
 
 
 @pytest.mark.parametrize("drop", DROPS)
-def test_ways_to_drop(drop: str) -> None:
+def test_validator_rejects_each_wrong_dropout(drop: str) -> None:
     function, is_right = DROPS[drop]
 
     def attention(

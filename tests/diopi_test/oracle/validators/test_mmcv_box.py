@@ -1,4 +1,4 @@
-"""The judges of boxes: every right answer passes, and each kind of wrong one is named."""
+"""Test the validators of boxes: every valid result passes, and each kind of invalid result is named."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.oracle.validators import Answer, find_validator
+from diopi_test.oracle.validators import CompletedCall, find_validator
 
 Array = np.ndarray[Any, Any]
 
 
 def problems(function: str, name: str, result: Any, **arguments: Any) -> list[str]:
     results = {name: np.asarray(result)}
-    return list(find_validator(lookup(function))(Answer(arguments, results, results, {name: Dtype.float32})))
+    return list(find_validator(lookup(function))(CompletedCall(arguments, results, results, {name: Dtype.float32})))
 
 
 # Suppression: boxes 0 and 1 are alike and of one score, 2 overlaps both by half and has a lower one, 3 is alone.
@@ -23,43 +23,43 @@ BOXES = np.array([[0.0, 0, 4, 4], [0, 0, 4, 4], [0, 2, 4, 6], [8, 8, 9, 9]])
 SCORES = np.array([0.5, 0.5, 0.25, 0.75])
 
 
-def kept(*places: int, threshold: float = 0.3) -> list[str]:
-    given = {"dets": BOXES, "scores": SCORES, "iou_threshold": threshold, "offset": 0}
-    return problems("diopiNmsMmcv", "out", np.array(places, int), **given)
+def check_selection(*places: int, threshold: float = 0.3) -> list[str]:
+    arguments = {"dets": BOXES, "scores": SCORES, "iou_threshold": threshold, "offset": 0}
+    return problems("diopiNmsMmcv", "out", np.array(places, int), **arguments)
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_either_of_two_boxes_of_one_score_is_kept(first: int) -> None:
-    assert not kept(3, first)
-    assert not kept(3, first, 2, threshold=0.5)
+def test_nms_may_keep_any_of_two_boxes_of_equal_score(first: int) -> None:
+    assert not check_selection(3, first)
+    assert not check_selection(3, first, 2, threshold=0.5)
 
 
 @pytest.mark.parametrize(
     ("places", "text"),
     [
-        ((0, 3), "out: the scores are not falling"),
+        ((0, 3), "descending order"),
         ((3, 0, 1), "out: box 1 overlaps box 0, which is kept before it"),
-        ((3,), "out: nothing that is kept drops box 0, which is not"),
-        ((3, 2), "out: nothing that is kept drops box 0, which is not"),
-        ((0,), "out: nothing that is kept drops box 3, which is not"),
+        ((3,), "box 0 is missing"),
+        ((3, 2), "box 0 is missing"),
+        ((0,), "box 3 is missing"),
         ((3, 4), "a position from 0 to 3"),
         ((3, 0, 0), "occurs more than once"),
     ],
 )
-def test_boxes_that_are_kept_or_dropped_wrongly(places: tuple[int, ...], text: str) -> None:
-    assert any(text in problem for problem in kept(*places))
+def test_validator_rejects_wrong_selection_of_boxes(places: tuple[int, ...], text: str) -> None:
+    assert any(text in problem for problem in check_selection(*places))
 
 
-def test_a_threshold_that_is_just_reached_drops_nothing() -> None:
+def test_overlap_equal_to_the_threshold_drops_no_box() -> None:
     """Box 2 has a third of the union in common with box 0."""
-    assert not kept(3, 0, 2, threshold=1 / 3)
+    assert not check_selection(3, 0, 2, threshold=1 / 3)
 
 
-def test_the_offset_widens_boxes() -> None:
-    given = {"dets": BOXES[[0, 2]], "scores": SCORES[[0, 2]], "iou_threshold": 3 / 8}
-    assert not problems("diopiNmsMmcv", "out", [0, 1], **given, offset=0)
-    assert problems("diopiNmsMmcv", "out", [0, 1], **given, offset=1)
-    assert not problems("diopiNmsMmcv", "out", [0], **given, offset=1)
+def test_offset_widens_boxes() -> None:
+    arguments = {"dets": BOXES[[0, 2]], "scores": SCORES[[0, 2]], "iou_threshold": 3 / 8}
+    assert not problems("diopiNmsMmcv", "out", [0, 1], **arguments, offset=0)
+    assert problems("diopiNmsMmcv", "out", [0, 1], **arguments, offset=1)
+    assert not problems("diopiNmsMmcv", "out", [0], **arguments, offset=1)
 
 
 # Smallest rectangles around nine points.
@@ -78,11 +78,11 @@ TIP = [(0, -np.sqrt(2)), (-np.sqrt(2), 0), (0, np.sqrt(2)), (np.sqrt(2), 0)]
 
 
 @pytest.mark.parametrize("first", range(4))
-def test_the_rectangle_may_begin_with_any_corner(first: int) -> None:
+def test_rectangle_may_begin_with_any_corner(first: int) -> None:
     assert not around(SQUARE, *TIP[first:], *TIP[:first])
 
 
-def test_a_rectangle_around_the_points_is_right() -> None:
+def test_validator_accepts_the_rectangle_around_the_points() -> None:
     assert not around(UPRIGHT, (2, 1), (2, 0), (0, 0), (0, 1))
 
 
@@ -97,22 +97,22 @@ def test_a_rectangle_around_the_points_is_right() -> None:
         pytest.param([(2, 1), (2, np.nan), (0, 0), (0, 1)], id="no number"),
     ],
 )
-def test_rectangles_that_are_none_or_not_smallest(corners: list[tuple[float, float]]) -> None:
+def test_validator_rejects_other_polygons(corners: list[tuple[float, float]]) -> None:
     (problem,) = around(UPRIGHT, *corners)
     assert "1 of 1 elements are not corners of a smallest rectangle around the points" in problem
 
 
-def test_many_corners_are_right_in_the_mean() -> None:
+def test_validator_limits_the_mean_error_of_many_corners() -> None:
     """An error that one corner may have, all may not."""
-    sets, right = np.tile(SQUARE.reshape(1, 18), (9, 1)), np.tile(np.reshape(TIP, (1, 8)), (9, 1))
-    all_off = right * (1 + 4 * np.finfo(np.float32).eps)
-    one = np.concatenate([all_off[:1], right[1:]])
-    assert not problems("diopiMinAreaPolygonsMmcv", "polygons", one, pointsets=sets)
+    sets, corners = np.tile(SQUARE.reshape(1, 18), (9, 1)), np.tile(np.reshape(TIP, (1, 8)), (9, 1))
+    all_off = corners * (1 + 4 * np.finfo(np.float32).eps)
+    corner = np.concatenate([all_off[:1], corners[1:]])
+    assert not problems("diopiMinAreaPolygonsMmcv", "polygons", corner, pointsets=sets)
     (problem,) = problems("diopiMinAreaPolygonsMmcv", "polygons", all_off, pointsets=sets)
     assert "root mean square" in problem
 
 
-def test_of_several_smallest_rectangles_any_is_right() -> None:
+def test_validator_accepts_any_of_several_smallest_rectangles() -> None:
     """Around a right-angled triangle that of its legs, and that of its hypotenuse, have one area."""
     triangle = np.array([[0.0, 0], [4, 0], [0, 3], *[(1, 1)] * 6])
     assert not around(triangle, (4, 3), (4, 0), (0, 0), (0, 3))

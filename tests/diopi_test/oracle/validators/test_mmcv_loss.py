@@ -1,4 +1,4 @@
-"""The judge of nearest points: any of several equally near passes, and no other."""
+"""Test the validator of nearest points: any of several equally near passes, and no other."""
 
 from typing import Any
 
@@ -7,21 +7,21 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.oracle.validators import Answer, find_validator
+from diopi_test.oracle.validators import CompletedCall, find_validator
 
-ONE = np.array([[[0.0, 0], [3, 4]]])
-OTHER = np.array([[[1.0, 0], [0, 1], [9, 9]]])
-"""Of these the first two are equally near to the origin."""
+XYZ1 = np.array([[[0.0, 0], [3, 4]]])
+XYZ2 = np.array([[[1.0, 0], [0, 1], [9, 9]]])
+"""The first two points are equally near to the origin."""
 
 
 def problems(first: Any, second: Any) -> list[str]:
     results = {"idx1": np.array([first]), "idx2": np.array([second])}
-    answer = Answer({"xyz1": ONE, "xyz2": OTHER}, results, results, dict.fromkeys(results, Dtype.int32))
-    return list(find_validator(lookup("diopiChamferDistanceMmcv"))(answer))
+    call = CompletedCall({"xyz1": XYZ1, "xyz2": XYZ2}, results, results, dict.fromkeys(results, Dtype.int32))
+    return list(find_validator(lookup("diopiChamferDistanceMmcv"))(call))
 
 
 @pytest.mark.parametrize("nearest", [0, 1])
-def test_any_of_equally_near_points(nearest: int) -> None:
+def test_validator_accepts_any_of_equally_near_points(nearest: int) -> None:
     assert not problems([nearest, 1], [0, 0, 1])
 
 
@@ -35,14 +35,14 @@ def test_any_of_equally_near_points(nearest: int) -> None:
         ([0, 1], [0, -1, 1], "idx2: 1 of 3 elements are not positions from 0 to 1"),
     ],
 )
-def test_points_that_are_not_nearest(first: list[int], second: list[int], text: str) -> None:
+def test_validator_rejects_points_that_are_not_nearest(first: list[int], second: list[int], text: str) -> None:
     (problem,) = problems(first, second)
     assert problem.startswith(text)
 
 
-def test_what_rounding_can_exchange_is_as_near() -> None:
-    near = OTHER.copy()
+def test_validator_accepts_nearest_points_that_rounding_can_exchange() -> None:
+    near = XYZ2.copy()
     near[0, 0] *= 1 + 2.0**-24
     results = {"idx1": np.array([[0, 1]]), "idx2": np.array([[0, 0, 1]])}
-    answer = Answer({"xyz1": ONE, "xyz2": near}, results, results, dict.fromkeys(results, Dtype.int32))
-    assert not list(find_validator(lookup("diopiChamferDistanceMmcv"))(answer))
+    call = CompletedCall({"xyz1": XYZ1, "xyz2": near}, results, results, dict.fromkeys(results, Dtype.int32))
+    assert not list(find_validator(lookup("diopiChamferDistanceMmcv"))(call))

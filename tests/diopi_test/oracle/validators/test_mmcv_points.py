@@ -1,4 +1,4 @@
-"""Judges of points chosen by distance: every right answer passes, and each kind of wrong one is named."""
+"""Test validators of points selected by distance: valid results pass, and messages describe invalid results."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.oracle.validators import Answer, find_validator
+from diopi_test.oracle.validators import CompletedCall, find_validator
 
 Array = np.ndarray[Any, Any]
 
@@ -18,11 +18,11 @@ SQUARE = np.array([[[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]])
 def problems(function: str, results: dict[str, Any], **arguments: Any) -> list[str]:
     arrays = {name: np.asarray(value) for name, value in results.items()}
     dtypes = dict.fromkeys(arrays, Dtype.float32)
-    return list(find_validator(lookup(function))(Answer(arguments, arrays, arrays, dtypes)))
+    return list(find_validator(lookup(function))(CompletedCall(arguments, arrays, arrays, dtypes)))
 
 
 @pytest.mark.parametrize("chosen", [[0, 3, 1, 2], [0, 3, 2, 1]])
-def test_furthest_points_in_any_order_of_equals(chosen: list[int]) -> None:
+def test_validator_accepts_furthest_points_at_equal_distance_in_any_order(chosen: list[int]) -> None:
     distances = np.square(SQUARE[:, :, np.newaxis] - SQUARE[:, np.newaxis]).sum(-1)
     assert not problems("diopiFurthestPointSamplingMmcv", {"idx_tensor": [chosen]}, points_xyz=SQUARE)
     assert not problems("diopiFurthestPointSamplingWithDistMmcv", {"idx_tensor": [chosen]}, points_dist=distances)
@@ -38,13 +38,13 @@ def test_furthest_points_in_any_order_of_equals(chosen: list[int]) -> None:
         ([0, -1, 1, 2], "index -1"),
     ],
 )
-def test_points_that_are_not_furthest(chosen: list[int], text: str) -> None:
+def test_validator_rejects_points_that_are_not_furthest(chosen: list[int], text: str) -> None:
     (problem,) = problems("diopiFurthestPointSamplingMmcv", {"idx_tensor": [chosen]}, points_xyz=SQUARE)[:1]
     assert text in problem
 
 
 @pytest.mark.parametrize("row", [[0, 1, 2], [0, 2, 1]])
-def test_neighbours_in_any_order_of_equals(row: list[int]) -> None:
+def test_validator_accepts_neighbours_at_equal_distance_in_any_order(row: list[int]) -> None:
     results = {"idx_tensor": [[row]], "dist2_tensor": [[[0.0, 1, 1]]]}
     assert not problems("diopiKnnMmcv", results, xyz_tensor=SQUARE, new_xyz_tensor=SQUARE[:, :1])
 
@@ -53,13 +53,13 @@ def test_neighbours_in_any_order_of_equals(row: list[int]) -> None:
     ("row", "text"),
     [([0, 3, 1], "at the distance"), ([0, 1, 1], "more than once"), ([0, 1, 4], "a position from 0 to 3")],
 )
-def test_points_that_are_not_nearest(row: list[int], text: str) -> None:
+def test_validator_rejects_points_that_are_not_nearest(row: list[int], text: str) -> None:
     results = {"idx_tensor": [[row]], "dist2_tensor": [[[0.0, 1, 1]]]}
     found = problems("diopiKnnMmcv", results, xyz_tensor=SQUARE, new_xyz_tensor=SQUARE[:, :1])
     assert any(text in problem for problem in found)
 
 
-def test_slots_without_a_point_name_the_first() -> None:
+def test_validator_rejects_nonzero_unused_slots() -> None:
     results = {"idx_tensor": [[[0, 1, 2, 3, 1]]], "dist2_tensor": [[[0.0, 1, 1, 2, 1e10]]]}
     found = problems("diopiKnnMmcv", results, xyz_tensor=SQUARE, new_xyz_tensor=SQUARE[:, :1])
     assert any("0 where there are no more points" in problem for problem in found)

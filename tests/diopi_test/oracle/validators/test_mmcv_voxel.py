@@ -1,4 +1,4 @@
-"""The judge of voxels in any order: every right answer passes, and each kind of wrong one is named."""
+"""Test the validator of voxels in any order: every valid result passes, and each kind of invalid result is named."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.oracle.validators import Answer, find_validator
+from diopi_test.oracle.validators import CompletedCall, find_validator
 
 Array = np.ndarray[Any, Any]
 
@@ -15,21 +15,25 @@ POINTS = np.array([[0.5, 0.5, 0.5, 7], [1.5, 0.5, 0.5, np.nan], [0.5, 0.25, 0.5,
 """Three points of the cell (0, 0, 0), one of (0, 0, 1), one outside."""
 
 
-def problems(voxels: Any, coors: Any, counts: Any, *, most: int = 3) -> list[str]:
-    """What the judge says of voxels that have room for two points each."""
+def problems(voxels: Any, coors: Any, counts: Any, *, max_voxels: int = 3) -> list[str]:
+    """Return the problems of voxels that have room for two points each."""
     arguments = {
         "points": POINTS,
         "voxel_size": np.ones(3),
         "coors_range": np.array([0.0, 0, 0, 2, 1, 1]),
         "max_points": 2,
-        "max_voxels": most,
+        "max_voxels": max_voxels,
         "deterministic": False,
     }
-    given = {"voxels": np.array(voxels), "coors": np.array(coors), "num_points_per_voxel": np.array(counts)}
-    results = {**given, "voxel_num": np.array(min(2, most))}
+    results = {
+        "voxels": np.array(voxels),
+        "coors": np.array(coors),
+        "num_points_per_voxel": np.array(counts),
+        "voxel_num": np.array(min(2, max_voxels)),
+    }
     return list(
         find_validator(lookup("diopiHardVoxelizeMmcv"))(
-            Answer(arguments, results, results, dict.fromkeys(results, Dtype.float32))
+            CompletedCall(arguments, results, results, dict.fromkeys(results, Dtype.float32))
         )
     )
 
@@ -39,15 +43,15 @@ NEAR, FAR, LEFT = (0, 0, 0), (0, 0, 1), (0, 0, 0)
 
 
 @pytest.mark.parametrize("pair", [(A, C), (C, A), (A, D), (D, C)])
-def test_voxels_and_points_in_any_order(pair: tuple[Array, Array]) -> None:
+def test_validator_accepts_voxels_and_points_in_any_order(pair: tuple[Array, Array]) -> None:
     empty = (NONE, NONE)
     assert not problems([pair, (B, NONE), empty], [NEAR, FAR, LEFT], [2, 1, 0])
     assert not problems([(B, NONE), pair, empty], [FAR, NEAR, LEFT], [1, 2, 0])
 
 
 @pytest.mark.parametrize(("voxel", "cell", "count"), [((B, NONE), FAR, 1), ((C, D), NEAR, 2)])
-def test_any_voxel_may_be_dropped(voxel: tuple[Array, Array], cell: tuple[int, ...], count: int) -> None:
-    assert not problems([voxel], [cell], [count], most=1)
+def test_validator_accepts_any_subset_of_voxels(voxel: tuple[Array, Array], cell: tuple[int, ...], count: int) -> None:
+    assert not problems([voxel], [cell], [count], max_voxels=1)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +68,6 @@ def test_any_voxel_may_be_dropped(voxel: tuple[Array, Array], cell: tuple[int, .
         ([(A, C), (B, NONE), (NONE, NONE)], [NEAR, FAR, LEFT], [2, 1, 1], "num_points_per_voxel: there are 2 voxels"),
     ],
 )
-def test_wrong_voxels(voxels: Any, coors: Any, counts: Any, text: str) -> None:
+def test_validator_rejects_wrong_voxels(voxels: Any, coors: Any, counts: Any, text: str) -> None:
     found = problems(voxels, coors, counts)
     assert any(text in problem for problem in found), found

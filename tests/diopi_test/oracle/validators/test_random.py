@@ -1,4 +1,4 @@
-"""Judges of random draws: a right vendor passes, and each way of drawing wrong numbers is refused."""
+"""Test the validators of random draws: a correct vendor passes, and each way of drawing wrong numbers is rejected."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -29,13 +29,13 @@ from diopi_test.execution.verdict import Verdict
 
 
 @pytest.mark.parametrize(("name", "function"), RIGHT.items(), ids=list(RIGHT))
-def test_what_is_drawn_right_is_accepted(name: str, function: Function) -> None:
+def test_validator_accepts_correct_random_numbers(name: str, function: Function) -> None:
     for case in select_cases(name, "smoke"):
         result = outcome(name, function, case.label)
         assert result.verdict is Verdict.passed, result.message
 
 
-def test_every_function_that_draws_is_tried() -> None:
+def test_every_random_function_has_a_test() -> None:
     drawing_ones = {p.base for p in prototypes().values() if p.family == "random"}
     assert drawing_ones - set(RIGHT) == {"diopiDropoutInp", "diopiBernoulliInp"}  # other names for the same arguments
 
@@ -137,9 +137,9 @@ def uniform_end_too_high(from_: float, to: float, generator: Array, *, out: Any)
 
 def uniform_end_itself(from_: float, to: float, generator: Array, *, out: Any) -> Any:
     """One element in some thousands is the bound that is left out."""
-    drawn = uniform(from_, to, generator, out=out)
-    drawn.flat[np.argmax(drawn)] = to
-    return drawn
+    sample = uniform(from_, to, generator, out=out)
+    sample.flat[np.argmax(sample)] = to
+    return sample
 
 
 def uniform_unit(from_: float, to: float, generator: Array, *, out: Any) -> Any:
@@ -201,9 +201,9 @@ def normal_cut_off(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
 
 
 def normal_nan(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
-    drawn = normal(mean, std, generator, out=out)
-    drawn.flat[-1] = np.nan
-    return drawn
+    sample = normal(mean, std, generator, out=out)
+    sample.flat[-1] = np.nan
+    return sample
 
 
 def normal_mean_of_first(mean: Any, std: Any, generator: Array, *, out: Any) -> Any:
@@ -249,7 +249,7 @@ def multinomial_most_likely(input: Array, num_samples: int, replacement: bool, g
 
 
 @pytest.mark.parametrize(("name", "fault", "words", "function"), list(faults()), ids=lambda value: str(value)[:25])
-def test_wrong_numbers_are_refused(name: str, fault: str, words: str, function: Function) -> None:
+def test_validator_rejects_wrong_random_numbers(name: str, fault: str, words: str, function: Function) -> None:
     assert_refused(outcome(name, function), words)
 
 
@@ -261,7 +261,7 @@ def likeliest(input: Array, num_samples: int, replacement: bool, generator: Arra
     return np.argsort(-input, -1)[..., :num_samples]
 
 
-def test_draws_that_are_put_aside() -> None:
+def test_validator_rejects_skipped_draws() -> None:
     name = "diopiMultinomial"
     assert_refused(outcome(name, replacement_ignored, "float32-put-aside"), "occurs more than once")
     assert_refused(outcome(name, likeliest, "float32-put-aside"), "a category is drawn")
@@ -272,19 +272,19 @@ def test_draws_that_are_put_aside() -> None:
     assert outcome(name, multinomial, "float32-zeros-put-aside").verdict is Verdict.passed
 
 
-def test_integers_that_lost_their_low_bits() -> None:
+def test_validator_rejects_integers_without_their_low_bits() -> None:
     def coarse(from_: int, to: int, generator: Array, *, out: Any) -> Any:
         return rng(generator).integers(from_ // 256, to // 256, out.shape) * 256
 
     assert_refused(outcome("diopiRandomInp", coarse, "int64-wide"), "odd numbers")
 
 
-def test_a_mask_left_out_is_seen_in_the_result() -> None:
+def test_dropout_without_mask_is_validated_by_its_result() -> None:
     assert outcome("diopiDropout", dropout, "float32-no-mask").verdict is Verdict.passed
     assert_refused(outcome("diopiDropout", dropout_of_half, "float32-no-mask"), "ones")
 
 
-def test_one_mask_element_drops_whole_channels() -> None:
+def test_channel_dropout_has_one_mask_element_per_channel() -> None:
     def element_by_element(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
         mask: Any = rng(generator).random(input.shape) >= p
         return scaled(input, mask, p), mask[:, :, :1, :1]
@@ -293,7 +293,7 @@ def test_one_mask_element_drops_whole_channels() -> None:
     assert_refused(outcome("diopiDropout", element_by_element, "float32-channels"), "input · mask")
 
 
-def test_what_is_certain_is_exact() -> None:
+def test_degenerate_distributions_have_exact_results() -> None:
     def always_drawing(input: Array, p: float, train: bool, generator: Array, *, out: Any) -> Any:
         return dropout(input, p, True, generator, out=out)
 

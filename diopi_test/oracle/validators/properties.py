@@ -1,0 +1,107 @@
+"""Checks of properties that several results can have: order, distinct positions, elements of a set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_test.oracle.validators import Array, Problems
+
+Mask = NDArray[np.bool_]
+
+
+def is_identical(x: Array, y: Array) -> Mask:
+    """Return where elements are the same number: zeros of the same sign, or both NaN; both parts if complex."""
+    if np.iscomplexobj(x):
+        return is_identical(x.real, y.real) & is_identical(x.imag, y.imag)
+    signs: Mask = np.signbit(x) == np.signbit(y)
+    return (is_equal(x, y) & signs) | _are_both_nan(x, y)
+
+
+def is_equal(x: Array, y: Array) -> Mask:
+    """Return where elements are equal in a total order: zeros of any sign are equal, and so are NaNs."""
+    equals: Mask = x == y
+    return equals | _are_both_nan(x, y)
+
+
+def _are_both_nan(x: Array, y: Array) -> Mask:
+    is_nan: Mask = (x != x) & (y != y)
+    return is_nan
+
+
+def check_distinct_positions(name: str, positions: Array, length: int, axis: int) -> Problems:
+    """Check that `positions` are in [0, length) and distinct along `axis`."""
+    outside = (positions < 0) | (positions >= length)
+    if outside.any():
+        yield f"{name}: {_describe_first(outside)}: {positions[outside][0]}, expected a position from 0 to {length - 1}"
+    ranked = np.sort(positions, axis)
+    repeated = np.diff(ranked, axis=axis) == 0
+    if repeated.any():
+        value = np.delete(ranked, 0, axis)[repeated][0]
+        yield f"{name}: position {value} occurs more than once along axis {axis}"
+
+
+def check_elements(name: str, is_valid: Mask, actual: Array, description: str) -> Problems:
+    """Check that every element of `actual` is valid; `description` names valid elements in a message."""
+    if not is_valid.all():
+        count = f"{int((~is_valid).sum())} of {is_valid.size} elements"
+        yield f"{name}: {count} are not {description}, {_describe_first(~is_valid)}: {actual[~is_valid][0]}"
+
+
+def check_order(name: str, values: Array, axis: int, descending: bool) -> Problems:
+    """Check that values ascend along `axis`, or descend if `descending`; NaN is the largest."""
+    rows = np.moveaxis(values, axis, -1)
+    before, after = rows[..., :-1], rows[..., 1:]
+    if descending:
+        before, after = after, before
+    is_wrong = _is_less(after, before)
+    if is_wrong.any():
+        count = int(is_wrong.sum())
+        yield f"{name}: {count} neighbours along axis {axis} are not in order, {_describe_first(is_wrong)}"
+
+
+def _is_less(x: Array, y: Array) -> Mask:
+    less: Mask = (x < y) | ((y != y) & (x == x))
+    return less
+
+
+def check_same_elements(name: str, values: Array, expected: Array, axis: int) -> Problems:
+    """Check that `values` are the elements of `expected` along `axis` in any order; zeros of any sign are equal."""
+    is_valid = is_equal(np.sort(values, axis), np.sort(expected, axis))
+    if not is_valid.all():
+        yield f"{name}: the elements along axis {axis} are not those expected, whatever their order"
+
+
+def check_written_values(name: str, actual: Array, before: Array, places: Array, values: Array) -> Problems:
+    """Check that each element is one of the `values` written to its place, or unchanged if nothing was written there.
+
+    Args:
+        name: the name of the result.
+        actual: the result.
+        before: the array before the writes, of the same shape.
+        places: the row-major number of the destination of each value.
+        values: the values, of the shape of `places`.
+
+    Yields:
+        A description of invalid elements.
+    """
+    flat, written = actual.reshape(-1), np.zeros(actual.size, bool)
+    is_valid = is_identical(flat, before.reshape(-1))
+    written[places] = True
+    is_valid[written] = False
+    np.logical_or.at(is_valid, places, is_identical(flat[places], values))
+    yield from check_elements(name, is_valid.reshape(actual.shape), actual, "one of the values written there")
+
+
+def check_rows_come_from(name: str, rows: Array, candidates: Array) -> Problems:
+    """Check that every row (along the first axis) is identical to one of the `candidates`."""
+    pairs = is_identical(rows[:, np.newaxis], candidates[np.newaxis]).reshape(len(rows), len(candidates), -1)
+    is_valid: Mask = np.asarray(np.any(np.all(pairs, -1), -1))
+    yield from check_elements(name, is_valid, rows, "elements of the input")
+
+
+def _describe_first(is_wrong: Mask) -> str:
+    position: Any = tuple(int(i) for i in np.argwhere(is_wrong)[0])
+    return f"the first at {position}"

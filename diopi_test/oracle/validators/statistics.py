@@ -1,0 +1,199 @@
+"""Statistical tests of random numbers; the probability of a false alarm in any test of a case is below 1e-9.
+
+The probabilities are exact or upper bounds for any number of elements, except for the normal approximation of
+correlations. Intervals account for rounding: the sampled number lay in [low, high].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import fft
+from scipy.stats import binom, chi2, kstwo, norm, poisson
+
+from diopi_test.oracle.validators import Array, CompletedCall, Problems
+
+FALSE_ALARM = 1e-9
+"""Probability that a case rejects a valid result."""
+
+LEVEL = FALSE_ALARM / 1000
+"""Significance level of a single test: a case has less than a hundred tests, and approximations get a factor of ten."""
+
+MIN_ELEMENTS = 200
+"""Smallest number of elements for a test of correlation: with fewer elements it is not normally distributed."""
+
+
+def report_unlikely(description: str, probability: float) -> Problems:
+    """Report an event with at most this probability if it is less probable than `LEVEL`."""
+    if probability < LEVEL:
+        yield f"{description}, which happens with probability {probability:.2g}"
+
+
+def check_counts(name: str, hits: Any, trials: Any, probabilities: Any) -> Problems:
+    """Check that `hits` of `trials` follow the binomial distribution, for each of several probabilities."""
+    hits, trials, probabilities = np.broadcast_arrays(hits, trials, probabilities)
+    tails = np.minimum(binom.cdf(hits, trials, probabilities), binom.sf(hits - 1, trials, probabilities))
+    if tails.size:
+        worst = int(np.argmin(tails))
+        description = f"{name}: {hits.flat[worst]} of {trials.flat[worst]} where p is {probabilities.flat[worst]:.4g}"
+        yield from report_unlikely(description, 2 * tails.size * float(tails.flat[worst]))
+
+
+def check_coins(name: str, heads: Array, p: Array, redraws: dict[str, Array]) -> Problems:
+    """Check that `heads`, 0 or 1, are independent and 1 with probability p, element by element."""
+    p = np.broadcast_to(p, heads.shape)
+    values, groups = np.unique(p, return_inverse=True)
+    hits = np.bincount(groups.reshape(-1), heads.reshape(-1), len(values))
+    trials = np.bincount(groups.reshape(-1), minlength=len(values))
+    yield from check_counts(f"{name}: ones", hits, trials, values)
+    deviations, variance = heads - p, p * (1 - p)
+    dependence = {"others of the same call": coincidence_bound(deviations, deviations, variance)}
+    dependence |= {
+        f"those of {description}": coincidence_bound(deviations, redraw - p, variance)
+        for description, redraw in redraws.items()
+    }
+    for description, probability in dependence.items():
+        yield from report_unlikely(f"{name}: elements depend on {description}", probability)
+
+
+def check_distribution(name: str, low: Array, high: Array) -> Problems:
+    """Check that numbers are a sample of their distribution (Kolmogorov, Smirnov) and reach both of its ends.
+
+    Args:
+        name: the name of the result.
+        low: a lower bound of the distribution function at each number, in [0, 1].
+        high: an upper bound, of the same shape.
+
+    Yields:
+        A description of each deviation from the distribution.
+    """
+    low, high, count = np.sort(low, axis=None), np.sort(high, axis=None), low.size
+    if count:
+        steps = np.arange(count + 1) / count
+        distance = float(max((steps[1:] - high).max(), (low - steps[:-1]).max(), 0))
+        yield from report_unlikely(
+            f"{name}: is {distance:.3g} away from its distribution", float(kstwo.sf(distance, count))
+        )
+        yield from report_unlikely(
+            f"{name}: the upper end of the distribution is not reached", float(high[-1]) ** count
+        )
+        yield from report_unlikely(
+            f"{name}: the lower end of the distribution is not reached", float(1 - low[0]) ** count
+        )
+
+
+def check_standard_normal(name: str, z: Array, slack: Array) -> Problems:
+    """Check that `z`, known within `slack`, is a sample of N(0, 1): mean, variance, distribution."""
+    if not z.size:
+        return
+    size, inexact = np.abs(z), float(slack.mean())
+    mean, spread = float(z.mean()), float(np.square(z).mean())
+    deviation = max(abs(mean) - inexact, 0) * np.sqrt(z.size)
+    yield from report_unlikely(
+        f"{name}: is off its mean by {mean:.3g} standard deviations", 2 * float(norm.sf(deviation))
+    )
+    lower, upper = np.square(np.maximum(size - slack, 0)).sum(), np.square(size + slack).sum()
+    tail = min(float(chi2.cdf(upper, z.size)), float(chi2.sf(lower, z.size)))
+    yield from report_unlikely(f"{name}: has {np.sqrt(spread):.3g} times its standard deviation", 2 * tail)
+    yield from check_distribution(name, norm.cdf(z - slack), norm.cdf(z + slack))
+
+
+def check_uniform_integers(name: str, sample: Array, low: int, span: int) -> Problems:
+    """Check that `sample` is uniform over the integers from `low` to `low` + `span` − 1."""
+    places = sample.reshape(-1).astype(np.float64) - low
+    if span <= MIN_ELEMENTS:
+        numbers = np.bincount(places.astype(np.int64), minlength=span)
+        yield from check_counts(f"{name}: a number occurs", numbers, sample.size, 1 / span)
+    yield from check_distribution(name, places / span, (places + 1) / span)
+    first_odd = 1 - low % 2
+    odd = np.mod(sample, 2) == 1
+    yield from check_counts(f"{name}: odd numbers", int(odd.sum()), sample.size, (span + 1 - first_odd) // 2 / span)
+
+
+def check_permutation(name: str, sample: Array) -> Problems:
+    """Check that `sample`, a permutation of 0 … n − 1, is random."""
+    identity = np.arange(sample.size)
+    fixed = int((sample == identity).sum())
+    yield from report_unlikely(f"{name}: {fixed} numbers are in their places", float(poisson.sf(fixed - 1, 1)))
+    yield from report_unlikely(f"{name}: keeps the order of the numbers", correlation_probability(sample, identity))
+
+
+def check_independence(name: str, sample: Array, redraws: dict[str, Array]) -> Problems:
+    """Check that elements depend neither on each other nor on those of other calls, at any distance."""
+    yield from report_unlikely(
+        f"{name}: elements depend on others of the same call", correlation_probability(sample, sample)
+    )
+    for description, redraw in redraws.items():
+        yield from report_unlikely(
+            f"{name}: elements depend on those of {description}", correlation_probability(sample, redraw)
+        )
+
+
+def score_redraws(call: CompletedCall, score: Any) -> dict[str, Array]:
+    """Apply `score` to each call that must have drawn different numbers; return the scores by its description."""
+    return {description: score(redraw) for description, redraw in call.redraws.items()}
+
+
+def correlation_probability(x: Array, y: Array) -> float:
+    """Return the probability that independent samples correlate as much at any shift up to half their length.
+
+    Args:
+        x: a sample.
+        y: another sample of the same size, or x itself for its autocorrelation, which excludes shift 0.
+
+    Returns:
+        The probability; 1 if there are fewer than `MIN_ELEMENTS` elements, or all elements of a sample are equal.
+    """
+    a, b = _standardise(x), _standardise(y)
+    count = a.size
+    if count < MIN_ELEMENTS or count != b.size or not (a.any() and b.any()):
+        return 1.0
+    shifts = _shifts(count, both_ways=x is not y)
+    scores = np.abs(_cross_correlate(a, b)[shifts]) / np.sqrt(count - np.abs(shifts))
+    return min(1.0, 2 * len(shifts) * float(norm.sf(scores.max())))
+
+
+def coincidence_bound(x: Array, y: Array, variance: Array) -> float:
+    """Return an upper bound of the probability that independent coins coincide as much as x and y at any shift.
+
+    If only few coins are uncertain, few products decide, and their sum is not normally distributed. Therefore the bound
+    is that of G. Bennett, "Probability inequalities for the sum of independent random variables", 1962.
+
+    Args:
+        x: the deviations of coins from their probabilities, at most 1.
+        y: those of other coins, or x itself for coins of the same call, which excludes shift 0.
+        variance: the variance of each coin.
+
+    Returns:
+        The bound; 1 if there are fewer than `MIN_ELEMENTS` elements.
+    """
+    a, b, v = x.reshape(-1), y.reshape(-1), variance.reshape(-1)
+    if a.size < MIN_ELEMENTS or a.size != b.size:
+        return 1.0
+    shifts, rounding = _shifts(a.size, both_ways=x is not y), 1e-12 * a.size  # of the Fourier transform
+    sums, spreads = np.abs(_cross_correlate(a, b)[shifts]), np.maximum(_cross_correlate(v, v)[shifts], rounding)
+    excess = np.maximum(sums - rounding, 0) / spreads
+    exponents = spreads * ((1 + excess) * np.log1p(excess) - excess)
+    return min(1.0, 2 * len(shifts) * float(np.exp(-exponents.max())))
+
+
+def _shifts(count: int, *, both_ways: bool) -> Array:
+    """Return the shifts between two samples, up to half their length; at least 1 unless they go both ways."""
+    return np.arange(-(count // 2) if both_ways else 1, count // 2 + 1)
+
+
+def _cross_correlate(a: Array, b: Array) -> Array:
+    """Return the sums of products of two samples for each shift; negative shifts count from the end."""
+    size = fft.next_fast_len(2 * a.size, real=True)
+    return np.asarray(fft.irfft(fft.rfft(a, size) * np.conj(fft.rfft(b, size)), size))
+
+
+def _standardise(sample: Array) -> Array:
+    """Return a flat sample with mean 0 and variance 1; zeros if all elements are equal."""
+    flat = sample.reshape(-1).astype(np.float64)
+    deviations = flat - (flat.mean() if flat.size else 0)
+    deviations /= np.abs(deviations).max(initial=0) or 1
+    spread = float(np.sqrt(np.square(deviations).mean())) if flat.size else 0.0
+    result: Array = deviations / spread if spread > 0 else np.zeros_like(deviations)
+    return result
