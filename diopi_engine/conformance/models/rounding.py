@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_map_only
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import format_of, ulp
-from diopi_test.oracle.reference.sums import accumulated
+from diopi_test.oracle.reference.sums import accumulation_terms
 
 aten = torch.ops.aten
 
@@ -111,4 +111,4 @@ def _terms(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], value: Any
         return func(*map(change, args[:operands]), *args[operands:], **kwargs).numpy()
 
     count, magnitudes, squares = total(torch.ones_like), total(torch.abs), total(torch.square)
-    return torch.from_numpy(accumulated(count, magnitudes, squares, value.numpy()))
+    return torch.from_numpy(accumulation_terms(count, magnitudes, squares, value.numpy()))

@@ -18,7 +18,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
-from diopi_test.oracle.reference.products import plus, with_terms
+from diopi_test.oracle.reference.products import add_rounded, sum_products
 from diopi_test.oracle.reference.sums import sum_terms
 
 Array = NDArray[Any]
@@ -151,7 +151,7 @@ def _sums_with(
 
     Open is what else an infinite element or a NaN of `other` does where it meets the zeros around x: a NaN, or nothing.
     """
-    product = with_terms(partial(sums, sliding), x, other)
+    product = sum_products(partial(sums, sliding), x, other)
     if np.isfinite(other).all():
         return product
     met = sums(replace(sliding, margin=1.0), np.zeros(x.shape), np.where(np.isfinite(other), 0.0, 1.0)) > 0
@@ -164,7 +164,7 @@ def _with_bias(product: Any, bias: Array | None, spatial: int) -> Any:
         return product
     if isinstance(product, PartlySpecified):
         return PartlySpecified(_with_bias(product.value, bias, spatial), product.specified)
-    return plus(product, bias.reshape(-1, *[1] * spatial))
+    return add_rounded(product, bias.reshape(-1, *[1] * spatial))
 
 
 def _bias_gradient(grad_output: Array, bias_sizes: Sizes | None, spatial: int) -> WithTerms | None:
@@ -197,7 +197,7 @@ def convolution_backward(
 ) -> tuple[Any, ...]:
     sliding = _convolution(input, weight, stride, padding, dilation, groups)
     return (
-        with_terms(sliding.image_of, grad_output, weight),
+        sum_products(sliding.image_of, grad_output, weight),
         _sums_with(sliding, Sliding.kernel_of, input, grad_output),
         _bias_gradient(grad_output, bias_sizes, weight.ndim - 2),
     )
@@ -217,7 +217,7 @@ def conv_transpose(
     if any(more >= max(step, spread) for more, step, spread in zip(output_padding, stride, dilation, strict=True)):
         raise ValueError(f"output_padding is {output_padding}, expected less than the larger of stride and dilation")
     sliding = _transposed(input, weight, stride, padding, output_padding, groups, dilation)
-    return _with_bias(with_terms(sliding.image_of, input, weight), bias, weight.ndim - 2)
+    return _with_bias(sum_products(sliding.image_of, input, weight), bias, weight.ndim - 2)
 
 
 @reference("diopiConvTranspose2dBackward", "diopiConvTranspose3dBackward")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import WithTerms, reference
-from diopi_test.oracle.reference.weights import Weights, weighted
+from diopi_test.oracle.reference.weights import AxisWeights, weighted_sum
 
 Array = NDArray[Any]
 Pair = tuple[int, int]
@@ -34,7 +34,7 @@ def nms(boxes: Array, confidence: Array, iou_threshold: float) -> Array:
     return np.array(kept, np.int64)
 
 
-def _bin_weights(start: float, extent: float, bins: int, grid: int, length: int) -> Weights:
+def _bin_weights(start: float, extent: float, bins: int, grid: int, length: int) -> AxisWeights:
     """Mean weights of an axis's elements over the samples in each bin of start … start + extent."""
     count = grid if grid > 0 else ceil(extent / bins)
     steps = (np.arange(bins * count) + 0.5) * extent / bins / max(count, 1)
@@ -48,10 +48,10 @@ def _bin_weights(start: float, extent: float, bins: int, grid: int, length: int)
     def mean(samples: Array) -> Array:
         return samples.reshape(bins, count, length).sum(1) / max(count, 1)
 
-    return Weights(mean(weights), mean(terms))
+    return AxisWeights(mean(weights), mean(terms))
 
 
-def _axes(roi: Array, scale: float, bins: Pair, grid: int, aligned: bool, lengths: Pair) -> list[Weights]:
+def _axes(roi: Array, scale: float, bins: Pair, grid: int, aligned: bool, lengths: Pair) -> list[AxisWeights]:
     """The weights along H and along W in one region."""
     low, high = roi[[2, 1]] * scale, roi[[4, 3]] * scale
     extents = high - low if aligned else np.maximum(high - low, 1)
@@ -79,7 +79,8 @@ def roi_align(
 ) -> WithTerms:
     bins, lengths = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
     pooled = [
-        weighted(_axes(roi, spatial_scale, bins, sampling_ratio, aligned, lengths), input[_sample(roi)]) for roi in rois
+        weighted_sum(_axes(roi, spatial_scale, bins, sampling_ratio, aligned, lengths), input[_sample(roi)])
+        for roi in rois
     ]
     shape = (len(rois), input.shape[1], *bins)
     return WithTerms(*(np.reshape([getattr(one, part) for one in pooled], shape) for part in ("value", "terms")))
@@ -102,7 +103,7 @@ def roi_align_backward(
     values, terms = np.zeros((2, batch_size, channels, height, width))
     for roi, given in zip(rois, grad, strict=True):
         axes = _axes(roi, spatial_scale, (pooled_height, pooled_width), sampling_ratio, aligned, (height, width))
-        summed = weighted([axis.transposed for axis in axes], given)
+        summed = weighted_sum([axis.transposed for axis in axes], given)
         values[_sample(roi)] += summed.value
         terms[_sample(roi)] += summed.terms
     return WithTerms(values, terms)

@@ -13,8 +13,8 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import AnyOf, Exact, PartlySpecified, WithTerms, bare, reference
 from diopi_test.oracle.reference.conversion import converted
-from diopi_test.oracle.reference.products import in_any_order, sum_to
-from diopi_test.oracle.reference.sums import accumulated, norm_terms, repetition_at
+from diopi_test.oracle.reference.products import multiply_in_any_order, sum_to_shape
+from diopi_test.oracle.reference.sums import accumulation_terms, mean_repetition_at, norm_terms
 
 Array = NDArray[Any]
 Places = tuple[Any, ...]
@@ -54,7 +54,9 @@ def _added(base: Array, places: Places, values: Array) -> WithTerms | Exact:
     if count.size == 0 or count.max() < 2:
         return Exact(total)
     magnitudes, squares = (added(np.array(np.abs(base) ** p, float), np.abs(values) ** float(p)) for p in (1, 2))
-    return WithTerms(total, accumulated(count, magnitudes, squares, total, repetition_at(numbers, values, count)))
+    return WithTerms(
+        total, accumulation_terms(count, magnitudes, squares, total, mean_repetition_at(numbers, values, count))
+    )
 
 
 def _written(base: Array, places: Places, values: Any) -> Exact | AnyOf:
@@ -204,14 +206,14 @@ def masked_select(input: Array, mask: Array) -> Array:
 def masked_select_backward(grad_output: Array, input: Array, mask: Array) -> WithTerms | Exact:
     spread = np.zeros(np.broadcast_shapes(input.shape, mask.shape))
     spread[np.broadcast_to(mask, spread.shape)] = grad_output
-    total = sum_to(spread, input.shape)
+    total = sum_to_shape(spread, input.shape)
     n = spread.size / max(total.size, 1)
     if n == 1:  # nothing is added, not even to the sign of a zero
         return Exact(spread.reshape(input.shape))
-    magnitudes, squares = (sum_to(np.abs(spread) ** p, input.shape) for p in (1, 2))
+    magnitudes, squares = (sum_to_shape(np.abs(spread) ** p, input.shape) for p in (1, 2))
     numbers = np.broadcast_to(np.arange(total.size).reshape(total.shape), spread.shape)
-    repeated = repetition_at(numbers, spread, np.full(total.shape, n))
-    return WithTerms(total, accumulated(n, magnitudes, squares, total, repeated))
+    repeated = mean_repetition_at(numbers, spread, np.full(total.shape, n))
+    return WithTerms(total, accumulation_terms(n, magnitudes, squares, total, repeated))
 
 
 @reference("diopiWhere")
@@ -268,7 +270,7 @@ def _multiplied(base: Array, places: Places, values: Array, dtype: Dtype | None)
         np.multiply.at(np.atleast_1d(product), places, of(values))
         return product
 
-    return in_any_order(multiplied, dtype)
+    return multiply_in_any_order(multiplied, dtype)
 
 
 def _scatters(out: ResultOverride) -> Mapping[str, Any]:

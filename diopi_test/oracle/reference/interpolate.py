@@ -14,28 +14,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
-from diopi_test.oracle.reference.sampling import ROUNDED
-from diopi_test.oracle.reference.weights import Weights, along_axes, finite, reached, weighted, with_infinite
+from diopi_test.oracle.reference.sampling import POSITION_ERROR
+from diopi_test.oracle.reference.weights import (
+    AxisWeights,
+    add_nonfinite,
+    multiply_axes,
+    replace_nonfinite,
+    sum_with_nonfinite,
+    weighted_sum,
+)
 
 Array = NDArray[Any]
 
 
-def _gathered(weights: Sequence[Weights], grad: Array) -> WithTerms | PartlySpecified:
+def _gathered(weights: Sequence[AxisWeights], grad: Array) -> WithTerms | PartlySpecified:
     """The gradient: sums over n copies, summands of like size, whose rounding errors add up as a random walk does."""
     transposed = [axis.transposed for axis in weights]
-    summed = weighted(transposed, finite(grad))
-    n = along_axes([(axis.matrix != 0) * 1.0 for axis in transposed], np.ones(grad.shape))
+    summed = weighted_sum(transposed, replace_nonfinite(grad))
+    n = multiply_axes([(axis.matrix != 0) * 1.0 for axis in transposed], np.ones(grad.shape))
     of_finite = WithTerms(summed.value, summed.terms / np.sqrt(np.maximum(n, 1)))
-    return with_infinite(transposed, grad, of_finite)
+    return add_nonfinite(transposed, grad, of_finite)
 
 
 def _nearest_indices(d: int, size: int) -> Array:
     return np.arange(size) * d // size
 
 
-def _nearest_weights(d: int, size: int) -> Weights:
+def _nearest_weights(d: int, size: int) -> AxisWeights:
     places = _nearest_indices(d, size)[:, np.newaxis]
-    return Weights(_placed(np.ones(places.shape), places, d), np.zeros((size, d)))
+    return AxisWeights(_placed(np.ones(places.shape), places, d), np.zeros((size, d)))
 
 
 def _is_decided_by_rounding(d: int, size: int) -> Array:
@@ -115,7 +122,7 @@ def _cubic(x: Array) -> tuple[Array, Array, Array]:
     return weight, np.abs(slope) * reached, np.where(near, 1, -4 * a) * reached
 
 
-def _linear_weights(d: int, size: int, align_corners: bool, mode: str) -> Weights:
+def _linear_weights(d: int, size: int, align_corners: bool, mode: str) -> AxisWeights:
     """What lies outside the input counts to the element at the border."""
     x, product = _coordinates(d, size, align_corners)
     kernel: Kernel = _cubic if mode == "bicubic" else _hat
@@ -123,7 +130,7 @@ def _linear_weights(d: int, size: int, align_corners: bool, mode: str) -> Weight
     near = np.floor(x)[:, np.newaxis] + np.arange(-2, 4)  # as far as the wider kernel reaches, however x is rounded
     weights, slopes, largest = kernel(x[:, np.newaxis] - near)
     places = np.clip(near, 0, d - 1).astype(int)
-    return Weights(_placed(weights, places, d), _placed(largest + slopes * product[:, np.newaxis], places, d))
+    return AxisWeights(_placed(weights, places, d), _placed(largest + slopes * product[:, np.newaxis], places, d))
 
 
 def _placed(values: Array, places: Array, d: int) -> Array:
@@ -137,7 +144,7 @@ def _placed(values: Array, places: Array, d: int) -> Array:
 def upsample_linear(input: Array, size: tuple[int, ...], align_corners: bool, mode: str) -> WithTerms | PartlySpecified:
     axes = zip(input.shape[2:], size, strict=True)
     weights = [_linear_weights(d, n, align_corners, mode) for d, n in axes]
-    return with_infinite(weights, input, weighted(weights, finite(input)))
+    return add_nonfinite(weights, input, weighted_sum(weights, replace_nonfinite(input)))
 
 
 @reference("diopiUpsampleLinearBackward")
@@ -175,14 +182,14 @@ def _sampled_linearly(input: Array, weights: Sequence[Array]) -> Array:
     def sums(elements: Array, *weights: Array) -> Array:
         return np.asarray(np.einsum(f"nc{'xyz'[: len(weights)]},{subscripts}->npc", elements, *weights))
 
-    return reached(sums, input, *weights)
+    return sum_with_nonfinite(sums, input, *weights)
 
 
 def _has_certain_parts(input: Array, indices: Sequence[Array]) -> Array:
     """(N, points, C): whether rounding indices changes nothing in which infinite elements and NaNs have a weight."""
 
     def parts(sign: int) -> Array:
-        reach = [1 + sign * ROUNDED * (np.abs(index[..., np.newaxis]) + 1) / 2 for index in indices]
+        reach = [1 + sign * POSITION_ERROR * (np.abs(index[..., np.newaxis]) + 1) / 2 for index in indices]
         sizes = zip(indices, reach, input.shape[2:], strict=True)
         near = [np.abs(index[..., np.newaxis] - np.arange(d)) < most for index, most, d in sizes]
         return _sampled_linearly((~np.isfinite(input)).astype(float), [one.astype(float) for one in near])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, open_where, reference
-from diopi_test.oracle.reference.products import plus, sum_to, times, with_terms
+from diopi_test.oracle.reference.products import add_rounded, scale_result, sum_products, sum_to_shape
 from diopi_test.oracle.reference.sums import norm_terms
 
 Array = NDArray[Any]
@@ -27,20 +27,20 @@ def _adjoint(a: Array) -> Array:
 
 @reference("diopiMm", "diopiBmm")
 def mm(input: Array, mat2: Array) -> WithTerms:
-    return with_terms(np.matmul, input, mat2)
+    return sum_products(np.matmul, input, mat2)
 
 
 @reference("diopiMatmul")
 def matmul(input: Array, other: Array) -> WithTerms:
-    return with_terms(np.matmul, input, other)
+    return sum_products(np.matmul, input, other)
 
 
 def _add_product(input: Array, a: Array, b: Array, beta: float, alpha: float) -> WithTerms:
     """beta · input + alpha · a b, the factors truncated for integers; an input times 0 is not read."""
     if input.dtype.kind == "i":
         beta, alpha = int(beta), int(alpha)
-    product = times(alpha, with_terms(np.matmul, a, b))
-    return product if beta == 0 else plus(product, beta * input)
+    product = scale_result(alpha, sum_products(np.matmul, a, b))
+    return product if beta == 0 else add_rounded(product, beta * input)
 
 
 @reference("diopiAddmm")
@@ -60,15 +60,15 @@ def matmul_backward(grad_out: Array, input: Array, other: Array) -> tuple[WithTe
     g = grad_out[..., np.newaxis] if other.ndim == 1 else grad_out
     g = g[..., np.newaxis, :] if input.ndim == 1 else g
     return (
-        with_terms(lambda g, b: sum_to(g @ _adjoint(b), a.shape).reshape(input.shape), g, b),
-        with_terms(lambda a, g: sum_to(_adjoint(a) @ g, b.shape).reshape(other.shape), a, g),
+        sum_products(lambda g, b: sum_to_shape(g @ _adjoint(b), a.shape).reshape(input.shape), g, b),
+        sum_products(lambda a, g: sum_to_shape(_adjoint(a) @ g, b.shape).reshape(other.shape), a, g),
     )
 
 
 @reference("diopiLinear")
 def linear(input: Array, weight: Array, bias: Array | None) -> WithTerms:
-    product = with_terms(lambda x, w: x @ w.T, input, weight)
-    return product if bias is None else plus(product, bias)
+    product = sum_products(lambda x, w: x @ w.T, input, weight)
+    return product if bias is None else add_rounded(product, bias)
 
 
 @reference("diopiLinearBackward")
@@ -79,11 +79,11 @@ def linear_backward(
     rows = math.prod(input.shape[:-1])
     g, x = (array.reshape(rows, array.shape[-1]) for array in (grad_output, input))
     return (
-        with_terms(lambda g, w: g @ w.conj(), grad_output, weight),
-        with_terms(lambda g, x: g.T @ x.conj(), g, x),
-        with_terms(lambda g, one: np.tensordot(one, g, 1), g, np.ones(len(g)))
+        sum_products(lambda g, w: g @ w.conj(), grad_output, weight),
+        sum_products(lambda g, x: g.T @ x.conj(), g, x),
+        sum_products(lambda g, one: np.tensordot(one, g, 1), g, np.ones(len(g)))
         if shape is None
-        else with_terms(lambda g, one: sum_to(g * one, shape), grad_output, np.ones(())),
+        else sum_products(lambda g, one: sum_to_shape(g * one, shape), grad_output, np.ones(())),
     )
 
 
@@ -123,7 +123,7 @@ def _factor_terms(factor: Array) -> Array:
     Σ (I − Σ_(c < b) L_c M_c − L_b M_b / 2)_ai E_ij M_bj, M being L⁻¹, L_c its column and M_c its row.
     """
     inverse = np.linalg.inv(factor)
-    errors = with_terms(lambda a, b: np.tril(a) @ np.triu(b), factor, _adjoint(factor)).terms ** 2
+    errors = sum_products(lambda a, b: np.tril(a) @ np.triu(b), factor, _adjoint(factor)).terms ** 2
     right = errors @ _transpose(np.abs(inverse) ** 2)
     squares, left = np.zeros(errors.shape), np.eye(len(factor), dtype=factor.dtype)
     for b in range(len(factor)):
@@ -136,7 +136,7 @@ def _factor_terms(factor: Array) -> Array:
 @reference("diopiCholeskyBackward")
 def cholesky_backward(grad_output: Array, L: Array, upper: bool) -> WithTerms:
     factor, grad = (_adjoint(L), _adjoint(grad_output)) if upper else (L, grad_output)
-    product = with_terms(np.matmul, _adjoint(factor), np.tril(grad))
+    product = sum_products(np.matmul, _adjoint(factor), np.tril(grad))
     lower = np.tril(np.ones(L.shape)) - np.eye(L.shape[-1]) / 2
     system = System(factor.conj(), upper=False, transpose=True)
     left = system.solved(WithTerms(lower * product.value, lower * product.terms))
@@ -159,7 +159,7 @@ class System:
     def solved(self, right: WithTerms) -> WithTerms:
         """The solution. An error of a row times X, or of b, moves all that is found after it (Higham, theorem 8.5)."""
         solution = self._substituted(right.value)
-        residual = with_terms(lambda matrix, x: self._cut(matrix) @ x, self._matrix, solution)
+        residual = sum_products(lambda matrix, x: self._cut(matrix) @ x, self._matrix, solution)
         inverse = self._substituted(np.eye(self._matrix.shape[-1]))
         errors = residual.terms**2 + np.square(right.terms)
         return WithTerms(solution, np.sqrt(np.abs(inverse) ** 2 @ errors), signed=True)
@@ -203,14 +203,14 @@ def triangular_solve_backward(
     def outer(left: Array, right: Array) -> Array:
         product = left @ _transpose(right)
         triangle = np.triu(product, int(unitriangular)) if upper else np.tril(product, -int(unitriangular))
-        return sum_to(triangle, mat.shape)
+        return sum_to_shape(triangle, mat.shape)
 
     factors = (-x.conj(), grad.value) if transpose else (-grad.value, x.conj())
-    product, squares = with_terms(outer, *factors), (np.abs(x) ** 2, grad.terms**2)
+    product, squares = sum_products(outer, *factors), (np.abs(x) ** 2, grad.terms**2)
     of_grad = np.sqrt(outer(*(squares if transpose else reversed(squares))))
     product = WithTerms(product.value, np.hypot(product.terms, of_grad))
-    grad_mat = product if grad_cloned_mat is None else plus(product, sum_to(grad_cloned_mat, mat.shape))
-    grad_b = WithTerms(sum_to(grad.value, b.shape), np.sqrt(sum_to(grad.terms**2, b.shape)), signed=True)
+    grad_mat = product if grad_cloned_mat is None else add_rounded(product, sum_to_shape(grad_cloned_mat, mat.shape))
+    grad_b = WithTerms(sum_to_shape(grad.value, b.shape), np.sqrt(sum_to_shape(grad.terms**2, b.shape)), signed=True)
     return grad_b, grad_mat
 
 

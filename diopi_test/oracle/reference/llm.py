@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.attention.core import Rule, attended
 from diopi_test.oracle.reference.attention.sequences import of_one_length, packed
-from diopi_test.oracle.reference.products import plus, with_terms
+from diopi_test.oracle.reference.products import add_rounded, sum_products
 from diopi_test.oracle.reference.sums import relative_terms
 
 Array = NDArray[Any]
@@ -46,7 +46,7 @@ def token_attention_inference(
     scores, terms = token_attention_out.copy(), np.zeros(token_attention_out.shape)
     scale = 1 / np.sqrt(q.shape[-1])
     for number, (columns, slots) in enumerate(_tokens(b_loc, b_start_loc, b_seq_len, max_input_len)):
-        products = with_terms(lambda one, other: np.einsum("hd,thd->ht", one, other), q[number], k[slots])
+        products = sum_products(lambda one, other: np.einsum("hd,thd->ht", one, other), q[number], k[slots])
         scores[:, columns], terms[:, columns] = scale * products.value, scale * products.terms
     return WithTerms(scores, terms, signed=True)
 
@@ -65,7 +65,9 @@ def token_softmax_reduce_v_inference(
     for number, (columns, slots) in enumerate(_tokens(b_loc, b_start_loc, b_seq_len, max_input_len)):
         shifted = logics[:, columns] - logics[:, columns].max(1, keepdims=True)
         e = np.exp(shifted)
-        sums = with_terms(lambda one, other: np.einsum("ht,thd->hd", one, other), e / e.sum(1, keepdims=True), v[slots])
+        sums = sum_products(
+            lambda one, other: np.einsum("ht,thd->hd", one, other), e / e.sum(1, keepdims=True), v[slots]
+        )
         values[number] = sums.value
         # the sum that all are divided by, and the rounding of the difference to the maximum
         rounding = np.abs(shifted[..., None] * v[slots].swapaxes(0, 1)).max(1)
@@ -205,5 +207,5 @@ def _less(logits: Array, places: tuple[Array, ...], x: Array, frequent: Array, p
 def matmul_all_reduce(
     x1: Array, x2: Array, bias: Array | None, group: str, reduce_op: str, comm_turn: int, stream_mode: int
 ) -> WithTerms:
-    product = with_terms(np.matmul, x1, x2)
-    return product if bias is None else plus(product, bias)
+    product = sum_products(np.matmul, x1, x2)
+    return product if bias is None else add_rounded(product, bias)

@@ -27,122 +27,181 @@ Array = NDArray[Any]
 
 T = TypeVar("T")
 
-LEAST_AREA = 1e-14
-"""Below it a box overlaps nothing."""
+MIN_AREA = 1e-14
+"""A box whose area is smaller than this overlaps no other box."""
 
 
 # Overlaps
 
 
 def _sides(boxes: Array, offset: int) -> Array:
+    """Return the widths and heights of boxes (x1, y1, x2, y2)."""
     return boxes[..., 2:] - boxes[..., :2] + offset
 
 
-def _common(one: Array, other: Array, offset: int) -> Array:
-    """The area that upright boxes have in common."""
-    low, high = np.maximum(one[..., :2], other[..., :2]), np.minimum(one[..., 2:], other[..., 2:])
+def _intersection_area(boxes_a: Array, boxes_b: Array, offset: int) -> Array:
+    """Return the areas of the intersections of axis-aligned boxes."""
+    low, high = np.maximum(boxes_a[..., :2], boxes_b[..., :2]), np.minimum(boxes_a[..., 2:], boxes_b[..., 2:])
     return np.prod(np.maximum(high - low + offset, 0), -1)
 
 
 @reference("diopiBboxOverlapsMmcv")
 def bbox_overlaps(bboxes1: Array, bboxes2: Array, mode: int, offset: int, aligned: bool) -> Array:
-    one, other = (bboxes1, bboxes2) if aligned else (bboxes1[:, np.newaxis], bboxes2)
-    areas = [np.prod(_sides(boxes, offset), -1) for boxes in (one, other)]
-    common = _common(one, other, offset)
-    base = areas[0] + areas[1] - common if mode == 0 else areas[0] + np.zeros(common.shape)
-    return common / np.maximum(base, offset)
+    boxes_a, boxes_b = (bboxes1, bboxes2) if aligned else (bboxes1[:, np.newaxis], bboxes2)
+    areas = [np.prod(_sides(boxes, offset), -1) for boxes in (boxes_a, boxes_b)]
+    intersection = _intersection_area(boxes_a, boxes_b, offset)
+    base = areas[0] + areas[1] - intersection if mode == 0 else areas[0] + np.zeros(intersection.shape)
+    return intersection / np.maximum(base, offset)
 
 
-def _ratio(one: Polygon, other: Polygon, mode: int) -> tuple[float, float]:
-    """The intersection over the union (mode 0) or the first area (mode 1), and the terms in it."""
-    areas = abs(area(one)), abs(area(other))
-    if min(areas) < LEAST_AREA:
+def _overlap_ratio(polygon_a: Polygon, polygon_b: Polygon, mode: int) -> tuple[float, float]:
+    """Return intersection over union (mode 0) or over the area of `polygon_a` (mode 1), and the terms of the ratio."""
+    areas = abs(area(polygon_a)), abs(area(polygon_b))
+    if min(areas) < MIN_AREA:
         return 0.0, 0.0
-    common, terms = overlap(one, other), overlap_terms(one, other)
+    intersection, terms = overlap(polygon_a, polygon_b), overlap_terms(polygon_a, polygon_b)
     if mode == 1:
-        return common / areas[0], terms / areas[0]
-    union = sum(areas) - common
-    ratio = common / union
+        return intersection / areas[0], terms / areas[0]
+    union = sum(areas) - intersection
+    ratio = intersection / union
     return ratio, (1 + ratio) * terms / union
 
 
-def _as_they_are(one: Polygon, other: Polygon) -> tuple[Polygon, Polygon]:
-    return one, other
+def _unchanged_pair(polygon_a: Polygon, polygon_b: Polygon) -> tuple[Polygon, Polygon]:
+    return polygon_a, polygon_b
 
 
-def _ratios(
-    ones: Sequence[T], others: Sequence[T], corners: Callable[[T, T], tuple[Polygon, Polygon]], mode: int, aligned: bool
+def _overlap_ratios(
+    items_a: Sequence[T],
+    items_b: Sequence[T],
+    to_polygons: Callable[[T, T], tuple[Polygon, Polygon]],
+    mode: int,
+    aligned: bool,
 ) -> WithTerms:
-    """The ratios of all pairs, or row by row if `aligned`, of the polygons that `corners` makes of a pair."""
+    """Return the overlap ratios of all pairs of items, or of items in the same row if `aligned`.
+
+    Args:
+        items_a: The first items.
+        items_b: The second items.
+        to_polygons: Converts a pair of items to two polygons.
+        mode: 0 for intersection over union, 1 for intersection over the area of the first polygon.
+        aligned: Whether items are paired row by row.
+
+    Returns:
+        The ratios, (n) if `aligned`, else (n, m).
+    """
     if aligned:
-        found = [_ratio(*corners(one, other), mode) for one, other in zip(ones, others, strict=True)]
-        return WithTerms(*np.reshape(found, (-1, 2)).T)
-    found = [_ratio(*corners(one, other), mode) for one in ones for other in others]
-    pairs = np.reshape(found, (len(ones), len(others), 2))
+        ratios = [
+            _overlap_ratio(*to_polygons(item_a, item_b), mode) for item_a, item_b in zip(items_a, items_b, strict=True)
+        ]
+        return WithTerms(*np.reshape(ratios, (-1, 2)).T)
+    ratios = [_overlap_ratio(*to_polygons(item_a, item_b), mode) for item_a in items_a for item_b in items_b]
+    pairs = np.reshape(ratios, (len(items_a), len(items_b), 2))
     return WithTerms(pairs[..., 0], pairs[..., 1])
 
 
 @reference("diopiBoxIouRotatedMmcv")
 def box_iou_rotated(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) -> WithTerms:
-    return _ratios(list(bboxes1), list(bboxes2), around_the_first, mode, aligned)
+    return _overlap_ratios(list(bboxes1), list(bboxes2), around_the_first, mode, aligned)
 
 
 @reference("diopiBoxIouQuadriMmcv")
 def box_iou_quadri(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) -> WithTerms:
-    return _ratios(_convex(bboxes1), _convex(bboxes2), _as_they_are, mode, aligned)
+    return _overlap_ratios(
+        _convex_quadrilaterals(bboxes1), _convex_quadrilaterals(bboxes2), _unchanged_pair, mode, aligned
+    )
 
 
-def _convex(rows: Array) -> list[Polygon]:
-    """The quadrilaterals of which the corners are told; ValueError if one is not convex."""
+def _convex_quadrilaterals(rows: Array) -> list[Polygon]:
+    """Return quadrilaterals from rows of corners; raise ValueError if a quadrilateral is not convex."""
     polygons: list[Polygon] = [points(row) for row in rows]
     if not all(is_convex(polygon) for polygon in polygons):
         raise ValueError("a quadrilateral is not convex")
     return polygons
 
 
-# Suppression
+# Non-maximum suppression
 
 
-def suppressed(order: Sequence[int], drops: Callable[[int, Sequence[int]], Any]) -> list[int]:
-    """What is left if each one kept, in this order, drops those after it that `drops` says."""
-    kept = []
+def suppress_nonmaxima(order: Sequence[int], find_overlaps: Callable[[int, Sequence[int]], Any]) -> list[int]:
+    """Return the indices that greedy non-maximum suppression keeps.
+
+    Args:
+        order: The indices by descending priority.
+        find_overlaps: Returns which of the given candidates overlap with a kept index too much.
+
+    Returns:
+        The kept indices, by descending priority.
+    """
+    survivors = []
     remaining = list(order)
     while remaining:
-        first, *others = remaining
-        kept.append(first)
-        dropped = drops(first, others)
-        remaining = [other for other, is_dropped in zip(others, dropped, strict=True) if not is_dropped]
-    return kept
+        first, *candidates = remaining
+        survivors.append(first)
+        overlaps = find_overlaps(first, candidates)
+        remaining = [
+            candidate for candidate, is_overlapping in zip(candidates, overlaps, strict=True) if not is_overlapping
+        ]
+    return survivors
 
 
-def drops_upright(boxes: Array, threshold: float, offset: int, least: float = 0.0) -> Callable[..., Array]:
-    """Of upright boxes: whether one has more in common with others than the threshold times the union."""
+def upright_overlap_test(boxes: Array, threshold: float, offset: int, min_union: float = 0.0) -> Callable[..., Array]:
+    """Return a function that tests which axis-aligned boxes overlap with a box by more than a threshold.
+
+    Args:
+        boxes: The boxes (x1, y1, x2, y2), (n, 4).
+        threshold: The intersection over union above which boxes overlap too much.
+        offset: 1 if the coordinates are those of pixels that belong to the box, else 0.
+        min_union: Smaller unions count as this area.
+
+    Returns:
+        A function of an index and candidate indices that returns a bool for each candidate.
+    """
     areas = np.prod(_sides(boxes, offset), -1)
 
-    def drops(one: int, others: Sequence[int]) -> Array:
-        common = _common(boxes[one], boxes[others], offset)
-        return np.greater(common, threshold * np.maximum(areas[one] + areas[others] - common, least))
+    def overlaps(index: int, candidates: Sequence[int]) -> Array:
+        intersection = _intersection_area(boxes[index], boxes[candidates], offset)
+        return np.greater(
+            intersection, threshold * np.maximum(areas[index] + areas[candidates] - intersection, min_union)
+        )
 
-    return drops
+    return overlaps
 
 
-def drops_turned(corners: Sequence[Polygon], threshold: float, least: float = 0.0) -> Callable[..., list[bool]]:
-    """Of any convex polygons."""
-    areas = [abs(area(polygon)) for polygon in corners]
+def polygon_overlap_test(
+    polygons: Sequence[Polygon], threshold: float, min_union: float = 0.0
+) -> Callable[..., list[bool]]:
+    """Return a function that tests which convex polygons overlap with a polygon by more than a threshold.
 
-    def drops(one: int, others: Sequence[int]) -> list[bool]:
-        common = [overlap(corners[one], corners[other]) for other in others]
-        unions = [areas[one] + areas[other] - shared for other, shared in zip(others, common, strict=True)]
-        return [shared > threshold * max(union, least) for shared, union in zip(common, unions, strict=True)]
+    Args:
+        polygons: The polygons.
+        threshold: The intersection over union above which polygons overlap too much.
+        min_union: Smaller unions count as this area.
 
-    return drops
+    Returns:
+        A function of an index and candidate indices that returns a bool for each candidate.
+    """
+    areas = [abs(area(polygon)) for polygon in polygons]
+
+    def overlaps(index: int, candidates: Sequence[int]) -> list[bool]:
+        intersections = [overlap(polygons[index], polygons[candidate]) for candidate in candidates]
+        unions = [
+            areas[index] + areas[candidate] - intersection
+            for candidate, intersection in zip(candidates, intersections, strict=True)
+        ]
+        return [
+            intersection > threshold * max(union, min_union)
+            for intersection, union in zip(intersections, unions, strict=True)
+        ]
+
+    return overlaps
 
 
 @reference("diopiNmsMmcv")
 def nms(dets: Array, scores: Array, iou_threshold: float, offset: int) -> Array | AnyOf:
     order = np.argsort(-scores, kind="stable")
-    kept = np.array(suppressed(list(order), drops_upright(dets, iou_threshold, offset)), np.int64)
-    return kept if len(np.unique(scores)) == len(scores) else AnyOf(kept)
+    survivors = np.array(suppress_nonmaxima(list(order), upright_overlap_test(dets, iou_threshold, offset)), np.int64)
+    return survivors if len(np.unique(scores)) == len(scores) else AnyOf(survivors)
 
 
 @reference("diopiNmsRotatedMmcv")
@@ -156,8 +215,8 @@ def nms_rotated(
     multi_label: bool,
 ) -> Array:
     corners = [rotated_box(*box[:5]) for box in dets_sorted]
-    kept = suppressed(range(len(corners)), drops_turned(corners, iou_threshold))
-    return order[np.array(kept, np.int64)]
+    survivors = suppress_nonmaxima(range(len(corners)), polygon_overlap_test(corners, iou_threshold))
+    return order[np.array(survivors, np.int64)]
 
 
 # Points and polygons
@@ -169,10 +228,10 @@ def points_in_polygons(points: Array, polygons: Array) -> Array:
     corners = polygons.reshape(-1, 4, 2)
     crossings = np.zeros((len(points), len(polygons)))
     for (xs, ys), (xt, yt) in ((corners[:, i].T, corners[:, i - 1].T) for i in range(4)):
-        passes = np.not_equal(ys < y, yt < y)
-        with np.errstate(all="ignore"):  # a level edge is not passed
-            meets = xs + (y - ys) / (yt - ys) * (xt - xs)
-        crossings += passes & (meets > x)
+        is_crossed = np.not_equal(ys < y, yt < y)
+        with np.errstate(all="ignore"):  # a ray never crosses a horizontal edge
+            x_crossing = xs + (y - ys) / (yt - ys) * (xt - xs)
+        crossings += is_crossed & (x_crossing > x)
     return crossings % 2
 
 
@@ -182,115 +241,139 @@ def min_area_polygons(pointsets: Array) -> AnyOf:
 
 
 def _smallest_rectangle(corners: Polygon) -> Array:
-    """Of the rectangles along the edges of the hull the smallest, as x1, y1 … x4, y4, from any corner on."""
-    around = [corners[i] for i in hull(corners)]
+    """Return the smallest of the rectangles along the edges of the hull: x1, y1 … x4, y4, starting at any corner."""
+    hull_corners = [corners[i] for i in hull(corners)]
     rectangles = []
-    for i, corner in enumerate(around):
-        direction = (corner - around[i - 1]) / abs(corner - around[i - 1])
-        turned = np.array([point * direction.conjugate() for point in around])
-        (x0, x1), (y0, y1) = ((part.min(), part.max()) for part in (turned.real, turned.imag))
+    for i, corner in enumerate(hull_corners):
+        direction = (corner - hull_corners[i - 1]) / abs(corner - hull_corners[i - 1])
+        rotated = np.array([point * direction.conjugate() for point in hull_corners])
+        (x0, x1), (y0, y1) = ((part.min(), part.max()) for part in (rotated.real, rotated.imag))
         upright = [complex(x1, y0), complex(x0, y0), complex(x0, y1), complex(x1, y1)]
         rectangles.append(((x1 - x0) * (y1 - y0), [point * direction for point in upright]))
-    return np.array(min(rectangles, key=lambda one: one[0])[1]).view(np.float64)
+    return np.array(min(rectangles, key=lambda rectangle: rectangle[0])[1]).view(np.float64)
 
 
-# Hulls of nine points
+# Convex hulls of nine points
 
 
-def _hull_of(row: Array) -> Polygon:
+def _convex_hull(row: Array) -> Polygon:
     corners = points(row)
     return [corners[i] for i in hull(corners)]
 
 
 @reference("diopiConvexIouMmcv")
 def convex_iou(pointsets: Array, polygons: Array) -> WithTerms:
-    return _ratios([_hull_of(row) for row in pointsets], _convex(polygons), _as_they_are, 0, False)
+    return _overlap_ratios(
+        [_convex_hull(row) for row in pointsets], _convex_quadrilaterals(polygons), _unchanged_pair, 0, False
+    )
 
 
 @reference("diopiConvexGiouMmcv")
 def convex_giou(pointsets: Array, polygons: Array) -> WithTerms:
-    rows = [_giou(points(row), polygon) for row, polygon in zip(pointsets, _convex(polygons), strict=True)]
-    both: Array = np.reshape(rows, (len(rows), 2, 19))
-    return WithTerms(both[:, 0], both[:, 1])
+    rows = [
+        _giou(points(row), polygon) for row, polygon in zip(pointsets, _convex_quadrilaterals(polygons), strict=True)
+    ]
+    gradients_and_values: Array = np.reshape(rows, (len(rows), 2, 19))
+    return WithTerms(gradients_and_values[:, 0], gradients_and_values[:, 1])
 
 
 def _giou(corners: Polygon, polygon: Polygon) -> tuple[Array, Array]:
-    """The gradient and the value, and the terms in them."""
+    """Return the gradient and the value of the generalised IoU of a hull and a polygon, and the terms of both."""
     polygon = counter_clockwise(polygon)
-    around, everything = hull(corners), [*corners, *polygon]
-    around_all = hull(everything)
-    own, enclosing = ([everything[i] for i in indices] for indices in (around, around_all))
-    common, mine, total = overlap(own, polygon), area(own), area(enclosing)
-    union = mine + area(polygon) - common
-    by_common, by_own, by_total = (
-        _gradient(around, corners, polygon),
-        _gradient(around, corners, None),
-        _gradient(around_all, everything, None)[:9],
+    hull_indices, all_points = hull(corners), [*corners, *polygon]
+    enclosing_indices = hull(all_points)
+    hull_polygon, enclosing = ([all_points[i] for i in indices] for indices in (hull_indices, enclosing_indices))
+    intersection, hull_area, enclosing_area = overlap(hull_polygon, polygon), area(hull_polygon), area(enclosing)
+    union = hull_area + area(polygon) - intersection
+    intersection_gradient, hull_gradient, enclosing_gradient = (
+        _area_gradient(hull_indices, corners, polygon),
+        _area_gradient(hull_indices, corners, None),
+        _area_gradient(enclosing_indices, all_points, None)[:9],
     )
-    by_union = by_own - by_common
-    # of I/U + U/C - 1
-    gradient = by_common / union - common * by_union / union**2 + by_union / total - union * by_total / total**2
-    sizes = [np.abs(one) for one in (by_common, by_own, by_total)]
-    strength = (sizes[0] + sizes[1]) * (1 / union + common / union**2 + 1 / total) + sizes[2] * union / total**2
-    terms = overlap_terms(own, polygon)
-    spread = (np.abs(gradient).max() + strength.max()) * (1 + (terms + overlap_terms(enclosing, enclosing)) / union)
-    of_value = terms * (1 / union + common / union**2) + 2 * overlap_terms(enclosing, enclosing) / total
-    value = common / union + union / total - 1
+    union_gradient = hull_gradient - intersection_gradient
+    # GIoU = I/U + U/C - 1 with the areas I of the intersection, U of the union and C of the enclosing hull
+    gradient = (
+        intersection_gradient / union
+        - intersection * union_gradient / union**2
+        + union_gradient / enclosing_area
+        - union * enclosing_gradient / enclosing_area**2
+    )
+    intersection_size, hull_size, enclosing_size = map(
+        np.abs, (intersection_gradient, hull_gradient, enclosing_gradient)
+    )
+    union_factor = 1 / union + intersection / union**2 + 1 / enclosing_area
+    gradient_terms = (intersection_size + hull_size) * union_factor + enclosing_size * union / enclosing_area**2
+    terms = overlap_terms(hull_polygon, polygon)
+    gradient_spread = (np.abs(gradient).max() + gradient_terms.max()) * (
+        1 + (terms + overlap_terms(enclosing, enclosing)) / union
+    )
+    value_terms = (
+        terms * (1 / union + intersection / union**2) + 2 * overlap_terms(enclosing, enclosing) / enclosing_area
+    )
+    value = intersection / union + union / enclosing_area - 1
     return (
         np.array([*gradient.view(np.float64), value]),
-        np.array([*np.full(18, spread), of_value + 1]),
+        np.array([*np.full(18, gradient_spread), value_terms + 1]),
     )
 
 
-def _gradient(around: Sequence[int], corners: Polygon, within: Polygon | None) -> Array:
-    """How the area of a hull, or of what of it is within a polygon, changes with each point: ∂x + i·∂y.
+def _area_gradient(hull_indices: Sequence[int], corners: Polygon, clip: Polygon | None) -> Array:
+    """Return the gradient of the area of a hull by its points, as ∂x + i·∂y.
 
-    A corner that moves takes its two edges with it. A piece of boundary sweeps as much as it moves along its normal: a
-    point of an edge, the more the nearer it is to the corner; the pieces outside the polygon sweep nothing.
+    When a corner moves, its two edges move. A point of an edge sweeps an area in proportion to its displacement along
+    the normal, which grows linearly towards the moving corner. Parts of an edge outside `clip` sweep no area.
+
+    Args:
+        hull_indices: The indices of the hull's corners, counter-clockwise.
+        corners: All points.
+        clip: If given, the gradient is that of the area of the hull's intersection with this convex polygon.
+
+    Returns:
+        A complex number for each point, 0 for points that are no corners of the hull.
     """
     gradient = np.zeros(len(corners), np.complex128)
-    for place, i in enumerate(around):
-        start, end = corners[around[place - 1]], corners[i]
-        low, high = (0.0, 1.0) if within is None else _inside(start, end, within)
+    for position, i in enumerate(hull_indices):
+        start, end = corners[hull_indices[position - 1]], corners[i]
+        low, high = (0.0, 1.0) if clip is None else _clip_segment(start, end, clip)
         normal = -1j * (end - start)
         gradient[i] += normal * (high**2 - low**2) / 2
-        gradient[around[place - 1]] += normal * ((1 - low) ** 2 - (1 - high) ** 2) / 2
+        gradient[hull_indices[position - 1]] += normal * ((1 - low) ** 2 - (1 - high) ** 2) / 2
     return gradient
 
 
-def _inside(start: complex, end: complex, polygon: Polygon) -> tuple[float, float]:
-    """Which part of the way from start to end is inside a convex polygon (Cyrus and Beck, 1978); a to a if none is."""
+def _clip_segment(start: complex, end: complex, polygon: Polygon) -> tuple[float, float]:
+    """Return the interval of [0, 1] in which start + t·(end − start) is in a convex polygon (Cyrus and Beck, 1978)."""
     low, high = 0.0, 1.0
     for i, corner in enumerate(polygon):
         edge = corner - polygon[i - 1]
-        height, climb = cross(edge, start - polygon[i - 1]), cross(edge, end - start)
-        if climb > 0:
-            low = max(low, -height / climb)
-        elif climb < 0:
-            high = min(high, -height / climb)
+        height, slope = cross(edge, start - polygon[i - 1]), cross(edge, end - start)
+        if slope > 0:
+            low = max(low, -height / slope)
+        elif slope < 0:
+            high = min(high, -height / slope)
         elif height < 0:
             return 0.0, 0.0
     return low, max(low, high)
 
 
-# Corners in order
+# Sorting of corners
 
-SORTED = 9
-"""The numbers that the sorting of corners gives: at most eight corners and the first again."""
+SORTED_COUNT = 9
+"""The number of indices that sorting corners returns: at most eight corners, and the first corner again."""
 
 
 @reference("diopiDiffIouRotatedSortVerticesMmcv")
 def diff_iou_rotated_sort_vertices(vertices: Array, mask: Array, num_valid: Array) -> Array:
-    result = np.zeros((*num_valid.shape, SORTED), np.int64)
-    for place in np.ndindex(*num_valid.shape):
-        result[place] = _corners_in_order(vertices[place], mask[place], int(num_valid[place]))
+    result = np.zeros((*num_valid.shape, SORTED_COUNT), np.int64)
+    for index in np.ndindex(*num_valid.shape):
+        result[index] = _sort_corners(vertices[index], mask[index], int(num_valid[index]))
     return result
 
 
-def _corners_in_order(vertices: Array, mask: Array, count: int) -> list[int]:
+def _sort_corners(vertices: Array, mask: Array, count: int) -> list[int]:
     padding = 8 + int(np.argmin(mask[8:]))
     if count < 3:
-        return [padding] * SORTED
+        return [padding] * SORTED_COUNT
     angles = np.arctan2(vertices[:, 1], vertices[:, 0]) % (2 * np.pi)
     valid = [int(i) for i in np.argsort(np.where(mask, angles, np.inf))[:count]]
-    return [*valid, valid[0], *[padding] * (SORTED - 1 - count)]
+    return [*valid, valid[0], *[padding] * (SORTED_COUNT - 1 - count)]

@@ -10,30 +10,30 @@ from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.geometry import Polygon, around_the_first, overlap, overlap_terms, rotated_box
-from diopi_test.oracle.reference.mmcv_box import drops_turned, drops_upright, suppressed
-from diopi_test.oracle.reference.sums import accumulated, sum_terms
+from diopi_test.oracle.reference.mmcv_box import polygon_overlap_test, suppress_nonmaxima, upright_overlap_test
+from diopi_test.oracle.reference.sums import accumulation_terms, sum_terms
 
 Array = NDArray[Any]
 
-LEAST_UNION = 1e-8
-"""Smaller unions count as this."""
+MIN_UNION = 1e-8
+"""Smaller unions count as this area."""
 
 
 # Bird's-eye view
 
 
-FROM_ABOVE = [0, 1, 3, 4, 6]
-"""Of a box: x, y, dx, dy and heading."""
+BEV_FIELDS = [0, 1, 3, 4, 6]
+"""The fields of a box that describe its bird's-eye view: x, y, dx, dy and heading."""
 
 
-def _seen_from_above(boxes: Array) -> list[Polygon]:
-    return [rotated_box(*box) for box in boxes[:, FROM_ABOVE]]
+def _bev_rectangles(boxes: Array) -> list[Polygon]:
+    return [rotated_box(*box) for box in boxes[:, BEV_FIELDS]]
 
 
 @reference("diopiIou3dBoxesOverlapBevMmcv")
 def iou3d_boxes_overlap_bev(boxes_a: Array, boxes_b: Array) -> WithTerms:
-    ones, others = boxes_a[:, FROM_ABOVE], boxes_b[:, FROM_ABOVE]
-    pairs = [around_the_first(one, other) for one in ones for other in others]
+    rectangles_a, rectangles_b = boxes_a[:, BEV_FIELDS], boxes_b[:, BEV_FIELDS]
+    pairs = [around_the_first(rectangle_a, rectangle_b) for rectangle_a in rectangles_a for rectangle_b in rectangles_b]
     shape = len(boxes_a), len(boxes_b)
     return WithTerms(
         np.reshape([overlap(*pair) for pair in pairs], shape),
@@ -41,70 +41,70 @@ def iou3d_boxes_overlap_bev(boxes_a: Array, boxes_b: Array) -> WithTerms:
     )
 
 
-def _kept(boxes: Array, drops: Callable[..., Any]) -> tuple[PartlySpecified, Array]:
-    """The rows kept, of which all after the last are open, and their number."""
-    rows = suppressed(range(len(boxes)), drops)
-    keep = np.zeros(len(boxes), np.int64)
-    keep[: len(rows)] = rows
-    return PartlySpecified(keep, np.arange(len(boxes)) < len(rows)), np.array([len(rows)])
+def _nms_results(boxes: Array, find_overlaps: Callable[..., Any]) -> tuple[PartlySpecified, Array]:
+    """Return the rows that suppression keeps, padded with unspecified elements, and their number."""
+    survivors = suppress_nonmaxima(range(len(boxes)), find_overlaps)
+    indices = np.zeros(len(boxes), np.int64)
+    indices[: len(survivors)] = survivors
+    return PartlySpecified(indices, np.arange(len(boxes)) < len(survivors)), np.array([len(survivors)])
 
 
 @reference("diopiIou3dNms3dMmcv")
 def iou3d_nms3d(boxes: Array, nms_overlap_thresh: float) -> Any:
-    return _kept(boxes, drops_turned(_seen_from_above(boxes), nms_overlap_thresh, LEAST_UNION))
+    return _nms_results(boxes, polygon_overlap_test(_bev_rectangles(boxes), nms_overlap_thresh, MIN_UNION))
 
 
 @reference("diopiIou3dNms3dNormalMmcv")
 def iou3d_nms3d_normal(boxes: Array, nms_overlap_thresh: float) -> Any:
     centres, halves = boxes[:, :2], boxes[:, 3:5] / 2
     upright = np.concatenate([centres - halves, centres + halves], 1)
-    return _kept(boxes, drops_upright(upright, nms_overlap_thresh, 0, LEAST_UNION))
+    return _nms_results(boxes, upright_overlap_test(upright, nms_overlap_thresh, 0, MIN_UNION))
 
 
 # Points in boxes
 
 
-def _places(points: Array, box: Array) -> tuple[Array, Array]:
-    """Where points are in a box's own axes, from its middle in x and y and from its bottom in z; which are inside."""
-    away, sizes = points - box[:3], box[3:6]
+def _box_coordinates(points: Array, box: Array) -> tuple[Array, Array]:
+    """Return points in the axes of a box (origin: the centre of its bottom), and which points are inside the box."""
+    offsets, sizes = points - box[:3], box[3:6]
     cosine, sine = np.cos(box[6]), np.sin(box[6])
-    along = away[:, 0] * cosine + away[:, 1] * sine
-    across = away[:, 1] * cosine - away[:, 0] * sine
-    inside = (np.abs(along) < sizes[0] / 2) & (np.abs(across) < sizes[1] / 2)
-    inside &= np.abs(away[:, 2] - sizes[2] / 2) <= sizes[2] / 2
-    return np.stack([along, across, away[:, 2]], -1), inside
+    local_x = offsets[:, 0] * cosine + offsets[:, 1] * sine
+    local_y = offsets[:, 1] * cosine - offsets[:, 0] * sine
+    inside = (np.abs(local_x) < sizes[0] / 2) & (np.abs(local_y) < sizes[1] / 2)
+    inside &= np.abs(offsets[:, 2] - sizes[2] / 2) <= sizes[2] / 2
+    return np.stack([local_x, local_y, offsets[:, 2]], -1), inside
 
 
-def _containment(boxes: Array, points: Array) -> Array:
-    """Whether each point is in each box, (B, M, T)."""
+def _points_in_boxes(boxes: Array, points: Array) -> Array:
+    """Return whether each point is in each box: (B, M, T)."""
     inside = np.zeros((*points.shape[:2], boxes.shape[1]), bool)
     for b, t in np.ndindex(*boxes.shape[:2]):
-        inside[b, :, t] = _places(points[b], boxes[b, t])[1]
+        inside[b, :, t] = _box_coordinates(points[b], boxes[b, t])[1]
     return inside
 
 
 @reference("diopiPointsInBoxesPartMmcv")
 def points_in_boxes_part(box_idx_of_points: Array, boxes: Array, pts: Array) -> Array:
-    inside = _containment(boxes, pts)
+    inside = _points_in_boxes(boxes, pts)
     return np.where(inside.any(-1), inside.argmax(-1) if inside.shape[-1] else 0, -1)
 
 
 @reference("diopiPointsInBoxesAllMmcv")
 def points_in_boxes_all(box_idx_of_points: Array, boxes: Array, pts: Array) -> Array:
-    return _containment(boxes, pts).astype(np.int64)
+    return _points_in_boxes(boxes, pts).astype(np.int64)
 
 
 # Pooling of points
 
 MAXIMUM = 0
-"""The pooling method; the other one is the mean."""
+"""The value of `pool_method` for the maximum; any other value stands for the mean."""
 
 
-def _listed(box: Array, points: Array, slots: Array) -> None:
-    """Enter the points of a box into the slots of its voxels, of which the first counts them."""
-    places, inside = _places(points, box)
+def _fill_voxel_slots(box: Array, points: Array, slots: Array) -> None:
+    """Write the indices of the points in a box into the slots of its voxels; the first slot counts the points."""
+    positions, inside = _box_coordinates(points, box)
     grid = slots.shape[:3]
-    from_corner = places + np.array([box[3] / 2, box[4] / 2, 0])
+    from_corner = positions + np.array([box[3] / 2, box[4] / 2, 0])
     for k in np.flatnonzero(inside):
         voxel = tuple(np.clip(np.floor(from_corner[k] / (box[3:6] / grid)).astype(int), 0, np.subtract(grid, 1)))
         if slots[voxel][0] < slots.shape[3] - 1:
@@ -122,20 +122,24 @@ def roiaware_pool3d(
     pts_feature: Array,
     pool_method: int,
 ) -> Any:
-    lists = np.zeros(pts_idx_of_voxels.shape, np.int64)
-    for roi, slots in zip(rois, lists, strict=True):
-        _listed(roi, pts, slots)
-    pooled, terms, first = np.zeros(pooled_features.shape), np.zeros(pooled_features.shape), np.full(argmax.shape, -1)
-    for voxel in np.ndindex(*lists.shape[:4]):
-        members = lists[voxel][1 : 1 + lists[voxel][0]]
+    voxel_points = np.zeros(pts_idx_of_voxels.shape, np.int64)
+    for roi, slots in zip(rois, voxel_points, strict=True):
+        _fill_voxel_slots(roi, pts, slots)
+    pooled, terms, argmax_points = (
+        np.zeros(pooled_features.shape),
+        np.zeros(pooled_features.shape),
+        np.full(argmax.shape, -1),
+    )
+    for voxel in np.ndindex(*voxel_points.shape[:4]):
+        members = voxel_points[voxel][1 : 1 + voxel_points[voxel][0]]
         features = pts_feature[members]
         if len(members) and pool_method == MAXIMUM:
-            pooled[voxel], first[voxel] = features.max(0), members[features.argmax(0)]
+            pooled[voxel], argmax_points[voxel] = features.max(0), members[features.argmax(0)]
         elif len(members):
             pooled[voxel], terms[voxel] = features.mean(0), sum_terms(features, 0) / len(members)
     if pool_method == MAXIMUM:
-        return first, lists, Exact(pooled)
-    return argmax, lists, WithTerms(pooled, terms)
+        return argmax_points, voxel_points, Exact(pooled)
+    return argmax, voxel_points, WithTerms(pooled, terms)
 
 
 @reference("diopiRoiawarePool3dBackwardMmcv")
@@ -144,9 +148,9 @@ def roiaware_pool3d_backward(
 ) -> WithTerms:
     gradient, squares, counts = np.zeros((3, *grad_in.shape))
 
-    def add(point: Any, channel: Any, given: Any) -> None:
-        gradient[point, channel] += given
-        squares[point, channel] += given**2
+    def add(point: Any, channel: Any, grad: Any) -> None:
+        gradient[point, channel] += grad
+        squares[point, channel] += grad**2
         counts[point, channel] += 1
 
     for voxel in np.ndindex(*grad_out.shape[:4]):
@@ -157,7 +161,7 @@ def roiaware_pool3d_backward(
         else:
             for point in members[:count]:
                 add(point, slice(None), grad_out[voxel] / count)
-    return WithTerms(gradient, accumulated(counts, np.sqrt(counts * squares), squares, gradient))
+    return WithTerms(gradient, accumulation_terms(counts, np.sqrt(counts * squares), squares, gradient))
 
 
 @reference("diopiRoipointPool3dMmcv")
@@ -169,7 +173,7 @@ def roipoint_pool3d(
     if pooled.shape[-1] != rows.shape[-1]:
         raise ValueError(f"pooled_features has shape {pooled.shape}, expected {rows.shape[-1]} in the last axis")
     for b, m in np.ndindex(*boxes3d.shape[:2]):
-        members = np.flatnonzero(_places(xyz[b], boxes3d[b, m])[1])[: pooled.shape[2]]
+        members = np.flatnonzero(_box_coordinates(xyz[b], boxes3d[b, m])[1])[: pooled.shape[2]]
         if len(members):
             pooled[b, m] = rows[b, np.resize(members, pooled.shape[2])]
         else:

@@ -10,35 +10,35 @@ from scipy import special
 
 from diopi_test.oracle.budget import NEAR
 from diopi_test.oracle.reference import AnyOf, WithTerms, reference
-from diopi_test.oracle.reference.sums import accumulated
+from diopi_test.oracle.reference.sums import accumulation_terms
 
 Array = NDArray[Any]
 
-MIN = 2.0**-126
-"""The smallest argument of logarithms, whatever the element type: the smallest normal float32."""
+MIN_ARGUMENT = 2.0**-126
+"""The smallest argument of logarithms for every element type: the smallest normal float32 number."""
 
 
 def _log(p: Array) -> Array:
-    """ln max(p, MIN)."""
-    return np.log(np.maximum(p, MIN))
+    """Return ln max(p, MIN_ARGUMENT)."""
+    return np.log(np.maximum(p, MIN_ARGUMENT))
 
 
 def _log_expit(x: Array) -> Array:
-    """ln max(1 / (1 + e⁻ˣ), MIN)."""
-    return np.maximum(-np.logaddexp(0, -x), np.log(MIN))
+    """Return ln max(1 / (1 + e⁻ˣ), MIN_ARGUMENT)."""
+    return np.maximum(-np.logaddexp(0, -x), np.log(MIN_ARGUMENT))
 
 
-def _cancelled(p: Array, rest: Array) -> Array:
-    """The relative error, in eps, of 1 − p made of a rounded p; none where a sound kernel has 0 or less than MIN."""
-    return np.where(rest > MIN, p / np.maximum(rest, MIN), 0)
+def _complement_error(p: Array, q: Array) -> Array:
+    """Return the relative error, in eps, of q = 1 − p computed from a rounded p; 0 where q ≤ MIN_ARGUMENT."""
+    return np.where(q > MIN_ARGUMENT, p / np.maximum(q, MIN_ARGUMENT), 0)
 
 
-def _weight_of(target: Array, weight: Array) -> Array:
-    """The weight of each row, 1 without weights."""
+def _row_weights(target: Array, weight: Array) -> Array:
+    """Return the weight of each row; 1 if there are no weights."""
     return weight[target] if weight.size else np.ones(target.shape)
 
 
-# Independent classes
+# Sigmoid: independent classes
 
 
 def _is_target(input: Array, target: Array) -> Array:
@@ -47,11 +47,11 @@ def _is_target(input: Array, target: Array) -> Array:
 
 @reference("diopiSigmoidFocalLossMmcv")
 def sigmoid_focal_loss(input: Array, target: Array, weight: Array, gamma: float, alpha: float) -> WithTerms:
-    p, rest, scale = special.expit(input), special.expit(-input), _weight_of(target, weight)[:, np.newaxis]
-    positive, negative = -alpha * rest**gamma * _log_expit(input), -(1 - alpha) * p**gamma * _log_expit(-input)
-    # the logarithm of p near 1, and 1 − p made of it
-    positive_terms = np.abs(alpha) * rest**gamma * p + np.abs(positive) * gamma * _cancelled(p, rest)
-    negative_terms = np.abs(1 - alpha) * p**gamma * _cancelled(p, rest)
+    p, q, scale = special.expit(input), special.expit(-input), _row_weights(target, weight)[:, np.newaxis]
+    positive, negative = -alpha * q**gamma * _log_expit(input), -(1 - alpha) * p**gamma * _log_expit(-input)
+    # errors of the logarithm of p near 1, and of 1 − p computed from p
+    positive_terms = np.abs(alpha) * q**gamma * p + np.abs(positive) * gamma * _complement_error(p, q)
+    negative_terms = np.abs(1 - alpha) * p**gamma * _complement_error(p, q)
     is_target = _is_target(input, target)
     terms = np.where(is_target, positive_terms, negative_terms)
     return WithTerms(scale * np.where(is_target, positive, negative), np.abs(scale) * terms)
@@ -59,30 +59,32 @@ def sigmoid_focal_loss(input: Array, target: Array, weight: Array, gamma: float,
 
 @reference("diopiSigmoidFocalLossBackwardMmcv")
 def sigmoid_focal_loss_backward(input: Array, target: Array, weight: Array, gamma: float, alpha: float) -> WithTerms:
-    p, rest, scale = special.expit(input), special.expit(-input), _weight_of(target, weight)[:, np.newaxis]
-    positive = -alpha * rest**gamma * (rest - gamma * p * _log_expit(input))
-    negative = -(1 - alpha) * p**gamma * (gamma * rest * _log_expit(-input) - p)
-    # 1 − p, the logarithms of p near 1 and of 1 − p, and the difference
-    positive_terms = np.abs(alpha) * rest**gamma * p * (1 + gamma) + np.abs(positive) * gamma * _cancelled(p, rest)
+    p, q, scale = special.expit(input), special.expit(-input), _row_weights(target, weight)[:, np.newaxis]
+    positive = -alpha * q**gamma * (q - gamma * p * _log_expit(input))
+    negative = -(1 - alpha) * p**gamma * (gamma * q * _log_expit(-input) - p)
+    # errors of 1 − p, of the logarithms of p near 1 and of 1 − p, and of the difference
+    positive_terms = np.abs(alpha) * q**gamma * p * (1 + gamma) + np.abs(positive) * gamma * _complement_error(p, q)
     negative_terms = np.abs(1 - alpha) * p**gamma * p * (1 + gamma * (1 + np.abs(_log_expit(-input))))
     is_target = _is_target(input, target)
     terms = np.where(is_target, positive_terms, negative_terms)
     return WithTerms(scale * np.where(is_target, positive, negative), np.abs(scale) * terms)
 
 
-# Exclusive classes
+# Softmax: exclusive classes
 
 
-def _of_target(softmax: Array, target: Array) -> Array:
-    """The probability of each row's target, 1 where there is none."""
-    taken = np.take_along_axis(softmax, np.maximum(target, 0)[:, np.newaxis], 1)[:, 0] if softmax.size else target
-    return np.where(target >= 0, taken, 1.0)
+def _target_probabilities(softmax: Array, target: Array) -> Array:
+    """Return the probability of each row's target class; 1 for rows without a target."""
+    probabilities = (
+        np.take_along_axis(softmax, np.maximum(target, 0)[:, np.newaxis], 1)[:, 0] if softmax.size else target
+    )
+    return np.where(target >= 0, probabilities, 1.0)
 
 
 @reference("diopiSoftmaxFocalLossMmcv")
 def softmax_focal_loss(softmax: Array, target: Array, weight: Array, gamma: float, alpha: float) -> WithTerms:
-    p = _of_target(softmax, target)
-    loss = -alpha * (1 - p) ** gamma * _log(p) * _weight_of(np.maximum(target, 0), weight)
+    p = _target_probabilities(softmax, target)
+    loss = -alpha * (1 - p) ** gamma * _log(p) * _row_weights(np.maximum(target, 0), weight)
     return WithTerms(np.where(target >= 0, loss, 0), np.zeros(loss.shape))
 
 
@@ -90,10 +92,10 @@ def softmax_focal_loss(softmax: Array, target: Array, weight: Array, gamma: floa
 def softmax_focal_loss_backward(
     buff: Array, softmax: Array, target: Array, weight: Array, gamma: float, alpha: float
 ) -> WithTerms:
-    p = _of_target(softmax, target)
-    rest, scale = 1 - p, alpha * _weight_of(np.maximum(target, 0), weight)
-    decay = gamma * rest ** (gamma - 1) * p * _log(p)
-    slope = np.where(target >= 0, scale * (decay - rest**gamma), 0)[:, np.newaxis]
+    p = _target_probabilities(softmax, target)
+    q, scale = 1 - p, alpha * _row_weights(np.maximum(target, 0), weight)
+    decay = gamma * q ** (gamma - 1) * p * _log(p)
+    slope = np.where(target >= 0, scale * (decay - q**gamma), 0)[:, np.newaxis]
     classes = np.arange(softmax.shape[1])
     gradient = slope * (np.equal(target[:, np.newaxis], classes) - softmax)
     return WithTerms(gradient, np.zeros(gradient.shape))
@@ -102,39 +104,47 @@ def softmax_focal_loss_backward(
 # Point sets
 
 
-def _nearest(points: Array, others: Array) -> tuple[Array, Array | AnyOf]:
-    """For each point the squared distance to the nearest of the others, and its position."""
-    distances = np.square(points[:, :, np.newaxis] - others[:, np.newaxis]).sum(-1)
+def _nearest_neighbours(points: Array, candidates: Array) -> tuple[Array, Array | AnyOf]:
+    """Return the squared distance from each point to its nearest candidate, and the index of the candidate."""
+    distances = np.square(points[:, :, np.newaxis] - candidates[:, np.newaxis]).sum(-1)
     if not distances.size:
         return np.zeros(points.shape[:2]), np.zeros(points.shape[:2], np.int64)
     nearest, positions = distances.min(-1), distances.argmin(-1)
-    near = np.less_equal(distances, nearest[..., np.newaxis] * (1 + NEAR)).sum(-1) > 1
-    return nearest, AnyOf(positions) if near.any() else positions
+    is_tied = np.less_equal(distances, nearest[..., np.newaxis] * (1 + NEAR)).sum(-1) > 1
+    return nearest, AnyOf(positions) if is_tied.any() else positions
 
 
 @reference("diopiChamferDistanceMmcv")
 def chamfer_distance(xyz1: Array, xyz2: Array) -> tuple[Any, ...]:
-    dist1, idx1 = _nearest(xyz1, xyz2)
-    dist2, idx2 = _nearest(xyz2, xyz1)
+    dist1, idx1 = _nearest_neighbours(xyz1, xyz2)
+    dist2, idx2 = _nearest_neighbours(xyz2, xyz1)
     return dist1, dist2, idx1, idx2
 
 
-def _pulled(points: Array, others: Array, nearest: Array, grad: Array) -> tuple[Array, Array, Array]:
-    """The gradients by points and others of the distances from each point to its nearest; the size of the summands."""
-    batches = np.arange(len(points))[:, np.newaxis]
-    by_point = 2 * grad[..., np.newaxis] * (points - others[batches, nearest])
-    by_other, squares, counts = np.zeros(others.shape), np.zeros(others.shape), np.zeros(others.shape[:2])
-    np.subtract.at(by_other, (batches, nearest), by_point)
-    np.add.at(squares, (batches, nearest), by_point**2)
-    np.add.at(counts, (batches, nearest), 1)
-    return by_point, by_other, np.stack([squares, np.broadcast_to(counts[..., np.newaxis], squares.shape)])
+def _distance_gradients(points: Array, neighbours: Array, nearest: Array, grad: Array) -> tuple[Array, Array, Array]:
+    """Return the gradients of nearest distances by points and by neighbours, and the squares and counts of summands."""
+    samples = np.arange(len(points))[:, np.newaxis]
+    point_gradient = 2 * grad[..., np.newaxis] * (points - neighbours[samples, nearest])
+    neighbour_gradient, squares, counts = (
+        np.zeros(neighbours.shape),
+        np.zeros(neighbours.shape),
+        np.zeros(neighbours.shape[:2]),
+    )
+    np.subtract.at(neighbour_gradient, (samples, nearest), point_gradient)
+    np.add.at(squares, (samples, nearest), point_gradient**2)
+    np.add.at(counts, (samples, nearest), 1)
+    return (
+        point_gradient,
+        neighbour_gradient,
+        np.stack([squares, np.broadcast_to(counts[..., np.newaxis], squares.shape)]),
+    )
 
 
-def _summed(by_point: Array, by_other: Array, sums: Array) -> WithTerms:
-    """A point's own summand and those of the others whose nearest it is."""
-    squares, count = sums[0] + by_point**2, sums[1] + 1
-    value = by_point + by_other
-    return WithTerms(value, accumulated(count, np.sqrt(count * squares), squares, value))
+def _add_gradients(point_gradient: Array, neighbour_gradient: Array, sums: Array) -> WithTerms:
+    """Add the gradient of each point's own distance and those of the points whose nearest neighbour it is."""
+    squares, count = sums[0] + point_gradient**2, sums[1] + 1
+    value = point_gradient + neighbour_gradient
+    return WithTerms(value, accumulation_terms(count, np.sqrt(count * squares), squares, value))
 
 
 @reference("diopiChamferDistanceBackwardMmcv")
@@ -148,6 +158,8 @@ def chamfer_distance_backward(
     grad_dist1: Array,
     grad_dist2: Array,
 ) -> tuple[WithTerms, WithTerms]:
-    own1, other2, sums2 = _pulled(xyz1, xyz2, idx1, grad_dist1)
-    own2, other1, sums1 = _pulled(xyz2, xyz1, idx2, grad_dist2)
-    return _summed(own1, other1, sums1), _summed(own2, other2, sums2)
+    point_gradient1, neighbour_gradient2, sums2 = _distance_gradients(xyz1, xyz2, idx1, grad_dist1)
+    point_gradient2, neighbour_gradient1, sums1 = _distance_gradients(xyz2, xyz1, idx2, grad_dist2)
+    return _add_gradients(point_gradient1, neighbour_gradient1, sums1), _add_gradients(
+        point_gradient2, neighbour_gradient2, sums2
+    )

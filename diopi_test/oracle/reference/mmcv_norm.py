@@ -12,33 +12,33 @@ from diopi_test.oracle.reference.sums import sum_terms
 
 Array = NDArray[Any]
 
-SAMPLES = (0, 2)
-"""The axes that statistics run over."""
+STATISTIC_AXES = (0, 2)
+"""The axes of [N, C, S] over which statistics are computed."""
 
 
-def _channels(values: Array) -> Array:
-    """One value a channel, as it meets [N, C, S]."""
+def _broadcast_channels(values: Array) -> Array:
+    """Return one value per channel as an array that broadcasts with [N, C, S]."""
     return values[:, np.newaxis]
 
 
-def _count(input: Array) -> int:
-    """The number of elements of a channel."""
+def _channel_size(input: Array) -> int:
+    """Return the number of elements per channel."""
     return input.shape[0] * input.shape[2]
 
 
-def _sum(values: Array, divisor: float = 1.0) -> WithTerms:
-    """The sum over a channel's elements, divided."""
-    return WithTerms(values.sum(SAMPLES) / divisor, sum_terms(values, SAMPLES) / divisor)
+def _channel_sum(values: Array, divisor: float = 1.0) -> WithTerms:
+    """Return the sum over the elements of each channel, divided by `divisor`."""
+    return WithTerms(values.sum(STATISTIC_AXES) / divisor, sum_terms(values, STATISTIC_AXES) / divisor)
 
 
 @reference("diopiSyncBnMeanMmcv")
 def sync_bn_mean(input: Array) -> WithTerms:
-    return _sum(input, _count(input))
+    return _channel_sum(input, _channel_size(input))
 
 
 @reference("diopiSyncBnVarMmcv")
 def sync_bn_var(input: Array, mean: Array) -> WithTerms:
-    return _sum((input - _channels(mean)) ** 2, _count(input))
+    return _channel_sum((input - _broadcast_channels(mean)) ** 2, _channel_size(input))
 
 
 @reference("diopiSyncBnOutputMmcv")
@@ -55,38 +55,44 @@ def sync_bn_output(
     group_size: int,
 ) -> Any:
     std = np.sqrt(var + eps)
-    norm = (input - _channels(mean)) / _channels(std)
-    terms = np.broadcast_to(np.abs(_channels(mean / std)), norm.shape)  # (x − mean)/std as x/std − mean/std
-    n = _count(input) * group_size
+    norm = (input - _broadcast_channels(mean)) / _broadcast_channels(std)
+    terms = np.broadcast_to(np.abs(_broadcast_channels(mean / std)), norm.shape)  # (x − mean)/std as x/std − mean/std
+    n = _channel_size(input) * group_size
     unbiased = var * n / (n - 1) if n > 1 else var
-    affine = norm if weight is None or bias is None else norm * _channels(weight) + _channels(bias)
-    affine_terms = terms if weight is None else terms * np.abs(_channels(weight))
+    affine = norm if weight is None or bias is None else norm * _broadcast_channels(weight) + _broadcast_channels(bias)
+    affine_terms = terms if weight is None else terms * np.abs(_broadcast_channels(weight))
     return (
-        _updated(running_mean, mean, momentum),
-        _updated(running_var, unbiased, momentum),
+        _update_running(running_mean, mean, momentum),
+        _update_running(running_var, unbiased, momentum),
         WithTerms(norm, terms),
         std,
         WithTerms(affine, affine_terms),
     )
 
 
-def _updated(running: Array | None, new: Array, momentum: float) -> Array | None:
+def _update_running(running: Array | None, new: Array, momentum: float) -> Array | None:
     return None if running is None else momentum * new + (1 - momentum) * running
 
 
 @reference("diopiSyncBnBackwardParamMmcv")
 def sync_bn_backward_param(grad_output: Array, norm: Array) -> tuple[WithTerms, WithTerms]:
-    return _sum(grad_output * norm), _sum(grad_output)
+    return _channel_sum(grad_output * norm), _channel_sum(grad_output)
 
 
 @reference("diopiSyncBnBackwardDataMmcv")
 def sync_bn_backward_data(
     grad_output: Array, weight: Array, grad_weight: Array, grad_bias: Array, norm: Array, std: Array
 ) -> WithTerms:
-    level, slope = _channels(grad_bias) / _count(norm), _channels(grad_weight) * norm / _count(norm)
-    scale = _channels(weight / std)
-    # the two means, each rounded, may cancel the gradient
-    return WithTerms(scale * (grad_output - (slope + level)), np.abs(scale) * (np.abs(level) + np.abs(slope)))
+    mean_grad, mean_projection = (
+        _broadcast_channels(grad_bias) / _channel_size(norm),
+        _broadcast_channels(grad_weight) * norm / _channel_size(norm),
+    )
+    scale = _broadcast_channels(weight / std)
+    # both means are rounded and may cancel the gradient
+    return WithTerms(
+        scale * (grad_output - (mean_projection + mean_grad)),
+        np.abs(scale) * (np.abs(mean_grad) + np.abs(mean_projection)),
+    )
 
 
 @reference("diopiFusedBiasLeakyreluMmcv")
@@ -98,5 +104,5 @@ def fused_bias_leakyrelu(
     if grad == 2:
         return np.zeros(input.shape)
     x = input + bias.reshape(-1, *[1] * (input.ndim - 2)) if bias.size else input
-    decisive = x if grad == 0 else refer
-    return scale * (x if act == 1 else np.where(decisive > 0, x, alpha * x))
+    sign_source = x if grad == 0 else refer
+    return scale * (x if act == 1 else np.where(sign_source > 0, x, alpha * x))

@@ -10,24 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import AnyOf, WithTerms, reference
-from diopi_test.oracle.reference.products import with_terms
+from diopi_test.oracle.reference.products import sum_products
 
 Array = NDArray[Any]
 
-FAR = 1e10
-"""What a squared distance counts as that is not known."""
+UNKNOWN_DISTANCE = 1e10
+"""The value that stands for an unknown squared distance."""
 
 
-def _squared_distances(one: Array, other: Array) -> Array:
-    """From each point of (…, n, 3) to each of (…, m, 3): (…, n, m)."""
-    return np.asarray(np.sum((one[..., :, np.newaxis, :] - other[..., np.newaxis, :, :]) ** 2, -1))
+def _squared_distances(points_a: Array, points_b: Array) -> Array:
+    """Return the squared distances between points (…, n, 3) and points (…, m, 3): (…, n, m)."""
+    return np.asarray(np.sum((points_a[..., :, np.newaxis, :] - points_b[..., np.newaxis, :, :]) ** 2, -1))
 
 
 # Neighbours within a radius
 
 
-def _fill(row: Array, hits: Array) -> None:
-    """Put the first hits into a row, and the very first of them into what is left."""
+def _fill_row(row: Array, hits: Array) -> None:
+    """Fill a row with the indices of the first hits; repeat the first index in unused slots."""
     found = np.flatnonzero(hits)[: row.size]
     row[:] = found[0]
     row[: found.size] = found
@@ -48,15 +48,17 @@ def ball_query(
     distances = _squared_distances(center_xyz, xyz)
     hits = (distances == 0) | ((distances >= min_radius**2) & (distances < max_radius**2))
     result = np.zeros_like(idx)
-    for place in np.argwhere(hits.any(-1)):
-        _fill(result[tuple(place)], hits[tuple(place)])
+    for position in np.argwhere(hits.any(-1)):
+        _fill_row(result[tuple(position)], hits[tuple(position)])
     return result
 
 
-def _parts(counts: Array, stacked: Array) -> Iterator[slice]:
-    """Where each of several stacked sets lies; ValueError if they are not all that is stacked."""
-    if counts.sum() != len(stacked) or (counts < 0).any():
-        raise ValueError(f"sets of {counts.tolist()} rows do not make up {len(stacked)}")
+def _set_slices(counts: Array, rows: Array) -> Iterator[slice]:
+    """Return the slice of each of several concatenated sets; raise ValueError if they do not cover all rows."""
+    if counts.sum() != len(rows) or (counts < 0).any():
+        raise ValueError(
+            f"the sets have {counts.tolist()} rows, expected sizes of at least 0 that add up to {len(rows)}"
+        )
     ends = np.cumsum(counts)
     return (slice(end - count, end) for end, count in zip(ends, counts, strict=True))
 
@@ -72,22 +74,24 @@ def stack_ball_query(
     sample_num: int,
 ) -> Array:
     result = np.zeros_like(idx)
-    for rows, points in zip(_parts(center_xyz_batch_cnt, center_xyz), _parts(xyz_batch_cnt, xyz), strict=True):
+    for rows, points in zip(
+        _set_slices(center_xyz_batch_cnt, center_xyz), _set_slices(xyz_batch_cnt, xyz), strict=True
+    ):
         hits = _squared_distances(center_xyz[rows], xyz[points]) < max_radius**2
-        for row, its in zip(result[rows], hits, strict=True):
-            if its.any():
-                _fill(row, its)
+        for row, row_hits in zip(result[rows], hits, strict=True):
+            if row_hits.any():
+                _fill_row(row, row_hits)
             else:
                 row[0] = -1
     return result
 
 
-# Points far from each other
+# Furthest-point sampling
 
 
-def _furthest(distances_from: Callable[[int], Array], points: int, count: int) -> Array:
-    """Point 0, then again and again the one whose nearest point chosen before is furthest."""
-    chosen, nearest = np.zeros(count, np.int64), np.full(points, FAR)
+def _furthest_points(distances_from: Callable[[int], Array], points: int, count: int) -> Array:
+    """Return the indices of furthest-point sampling, which starts at point 0."""
+    chosen, nearest = np.zeros(count, np.int64), np.full(points, UNKNOWN_DISTANCE)
     for step in range(1, count):
         nearest = np.minimum(nearest, distances_from(chosen[step - 1]))
         chosen[step] = np.argmax(nearest)
@@ -96,115 +100,118 @@ def _furthest(distances_from: Callable[[int], Array], points: int, count: int) -
 
 @reference("diopiFurthestPointSamplingMmcv")
 def furthest_point_sampling(temp_tensor: Array, points_xyz: Array, B: int, N: int, num_points: int) -> AnyOf:
-    def chosen(points: Array) -> Array:
-        return _furthest(lambda i: _squared_distances(points[i : i + 1], points)[0], len(points), num_points)
+    def choose(points: Array) -> Array:
+        return _furthest_points(lambda i: _squared_distances(points[i : i + 1], points)[0], len(points), num_points)
 
-    return AnyOf(np.reshape([chosen(points) for points in points_xyz], (len(points_xyz), num_points)))
+    return AnyOf(np.reshape([choose(points) for points in points_xyz], (len(points_xyz), num_points)))
 
 
 @reference("diopiFurthestPointSamplingWithDistMmcv")
 def furthest_point_sampling_with_dist(temp_tensor: Array, points_dist: Array, B: int, N: int, num_points: int) -> AnyOf:
-    rows = [_furthest(one.__getitem__, one.shape[0], num_points) for one in points_dist]
+    rows = [_furthest_points(distances.__getitem__, distances.shape[0], num_points) for distances in points_dist]
     return AnyOf(np.reshape(rows, (points_dist.shape[0], num_points)))
 
 
 # Nearest points
 
 
-def _nearest(centers: Array, points: Array, count: int, missing: float) -> tuple[Array, Array]:
-    """Squared distances and indices of the nearest points, the lower index first; `missing` where there are too few."""
+def _nearest_points(centers: Array, points: Array, count: int, missing: float) -> tuple[Array, Array]:
+    """Return squared distances and indices of the nearest points; pad with `missing` and 0 if there are too few.
+
+    Among points at the same distance, the lower index comes first.
+    """
     distances = _squared_distances(centers, points)
     order = np.argsort(distances, -1, kind="stable")[..., :count]
-    there = order.shape[-1]
+    found = order.shape[-1]
     indices, nearest = np.zeros((*order.shape[:-1], count), np.int64), np.full((*order.shape[:-1], count), missing)
-    indices[..., :there], nearest[..., :there] = order, np.take_along_axis(distances, order, -1)
+    indices[..., :found], nearest[..., :found] = order, np.take_along_axis(distances, order, -1)
     return nearest, indices
 
 
 @reference("diopiKnnMmcv")
 def knn(xyz_tensor: Array, new_xyz_tensor: Array, b: int, n: int, m: int, nsample: int) -> tuple[AnyOf, WithTerms]:
-    nearest, indices = _nearest(new_xyz_tensor, xyz_tensor, nsample, FAR)
+    nearest, indices = _nearest_points(new_xyz_tensor, xyz_tensor, nsample, UNKNOWN_DISTANCE)
     return AnyOf(indices), WithTerms(nearest, 0.0)
 
 
 @reference("diopiThreeNnMmcv")
 def three_nn(unknown: Array, known: Array, b: int, n: int, m: int) -> tuple[Array, Array]:
-    return _nearest(unknown, known, 3, np.inf)
+    return _nearest_points(unknown, known, 3, np.inf)
 
 
-# Features of chosen points
+# Features at indices
 
 
-def _flat(array: Array, axes: int) -> Array:
-    """An array with all axes but the first ones in one."""
+def _flatten_trailing(array: Array, axes: int) -> Array:
+    """Return an array whose trailing axes, all but the first `axes`, are flattened into one."""
     return array.reshape(*array.shape[:axes], prod(array.shape[axes:]))
 
 
-def _taken(features: Array, indices: Array) -> Array:
-    """features[b, c, indices[b, …]] as (B, C, …)."""
-    flat = np.take_along_axis(features, _flat(indices, 1)[:, np.newaxis], 2)
+def _gather(features: Array, indices: Array) -> Array:
+    """Return features[b, c, indices[b, …]]: (B, C, …)."""
+    flat = np.take_along_axis(features, _flatten_trailing(indices, 1)[:, np.newaxis], 2)
     return flat.reshape(*features.shape[:2], *indices.shape[1:])
 
 
-def _put(values: Array, indices: Array, length: int) -> Array:
-    """The adjoint of `_taken`: sums of values (B, C, …) at the indices."""
+def _scatter_add(values: Array, indices: Array, length: int) -> Array:
+    """Return the adjoint of `_gather`: the sums of values (B, C, …) at their indices, (B, C, length)."""
     sums = np.zeros((*values.shape[:2], length))
-    flat = _flat(values, 2)
-    for batch, its in enumerate(_flat(indices, 1)):
-        places: Any = (slice(None), its)
-        np.add.at(sums[batch], places, flat[batch])
+    flat = _flatten_trailing(values, 2)
+    for batch, batch_indices in enumerate(_flatten_trailing(indices, 1)):
+        selection: Any = (slice(None), batch_indices)
+        np.add.at(sums[batch], selection, flat[batch])
     return sums
 
 
-def _put_with_terms(values: Array, weights: Array, indices: Array, length: int) -> WithTerms:
-    """Sums of value · weight at the indices."""
-    return with_terms(lambda value, weight: _put(value * weight, indices, length), values, weights)
+def _scatter_products(values: Array, weights: Array, indices: Array, length: int) -> WithTerms:
+    """Return the sums of value · weight at the indices."""
+    return sum_products(lambda value, weight: _scatter_add(value * weight, indices, length), values, weights)
 
 
 @reference("diopiGatherPointsMmcv")
 def gather_points(points: Array, idx: Array, b: int, c: int, n: int, npoints: int) -> Array:
-    return _taken(points, idx)
+    return _gather(points, idx)
 
 
 @reference("diopiGatherPointsBackwardMmcv")
 def gather_points_backward(
     grad_points: Array, grad_out: Array, idx: Array, b: int, c: int, n: int, npoints: int
 ) -> WithTerms:
-    return _put_with_terms(grad_out, np.ones(1), idx, grad_points.shape[2])
+    return _scatter_products(grad_out, np.ones(1), idx, grad_points.shape[2])
 
 
 @reference("diopiGroupPointsMmcv")
 def group_points(points: Array, idx: Array, b: int, c: int, n: int, npoints: int, nsample: int) -> Array:
-    return _taken(points, idx)
+    return _gather(points, idx)
 
 
 @reference("diopiGroupPointsBackwardMmcv")
 def group_points_backward(
     grad_points: Array, grad_out: Array, idx: Array, b: int, c: int, n: int, npoints: int, nsample: int
 ) -> WithTerms:
-    return _put_with_terms(grad_out, np.ones(1), idx, grad_points.shape[2])
+    return _scatter_products(grad_out, np.ones(1), idx, grad_points.shape[2])
 
 
 @reference("diopiThreeInterpolateMmcv")
 def three_interpolate(points: Array, idx: Array, weight: Array, b: int, c: int, m: int, n: int) -> WithTerms:
-    return with_terms(lambda value, w: np.sum(_taken(value, idx) * w, -1), points, weight[:, np.newaxis])
+    return sum_products(lambda value, w: np.sum(_gather(value, idx) * w, -1), points, weight[:, np.newaxis])
 
 
 @reference("diopiThreeInterpolateBackwardMmcv")
 def three_interpolate_backward(
     grad_points: Array, grad_out: Array, idx: Array, weight: Array, b: int, c: int, n: int, m: int
 ) -> WithTerms:
-    return _put_with_terms(grad_out[..., np.newaxis], weight[:, np.newaxis], idx, grad_points.shape[2])
+    return _scatter_products(grad_out[..., np.newaxis], weight[:, np.newaxis], idx, grad_points.shape[2])
 
 
-# Groups of stacked sets
+# Groups of concatenated sets
 
 
-def _rows(idx: Array, idx_counts: Array, features: Array, feature_counts: Array) -> tuple[Array, Array]:
-    """Where in the stacked features each index points, and whether that is inside the set of its row."""
+def _stacked_rows(idx: Array, idx_counts: Array, features: Array, feature_counts: Array) -> tuple[Array, Array]:
+    """Return the row of the concatenated features for each index, and whether it is inside the index's own set."""
     starts, lengths = np.zeros(len(idx), np.int64), np.zeros(len(idx), np.int64)
-    for rows, its in zip(_parts(idx_counts, idx), _parts(feature_counts, features), strict=True):
-        starts[rows], lengths[rows] = its.start, its.stop - its.start
+    for rows, feature_rows in zip(_set_slices(idx_counts, idx), _set_slices(feature_counts, features), strict=True):
+        starts[rows], lengths[rows] = feature_rows.start, feature_rows.stop - feature_rows.start
     inside = (idx >= 0) & (idx < lengths[:, np.newaxis])
     return np.where(inside, starts[:, np.newaxis] + idx, 0), inside
 
@@ -221,10 +228,10 @@ def stack_group_points(
     m: int,
     nsample: int,
 ) -> Array:
-    places, inside = _rows(idx_tensor, idx_batch_cnt_tensor, features_tensor, features_batch_cnt_tensor)
+    positions, inside = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_tensor, features_batch_cnt_tensor)
     result = np.zeros((len(idx_tensor), features_tensor.shape[1], idx_tensor.shape[1]))
     for row, slot in np.argwhere(inside):
-        result[row, :, slot] = features_tensor[places[row, slot]]
+        result[row, :, slot] = features_tensor[positions[row, slot]]
     return result
 
 
@@ -241,26 +248,26 @@ def stack_group_points_backward(
     n: int,
     nsample: int,
 ) -> WithTerms:
-    places, inside = _rows(idx_tensor, idx_batch_cnt_tensor, grad_features_tensor, features_batch_cnt_tensor)
-    given = np.moveaxis(grad_out_tensor, 1, 0)[:, inside]
-    summed = _put_with_terms(given[np.newaxis], np.ones(1), places[inside][np.newaxis], len(grad_features_tensor))
+    positions, inside = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, grad_features_tensor, features_batch_cnt_tensor)
+    grads = np.moveaxis(grad_out_tensor, 1, 0)[:, inside]
+    summed = _scatter_products(grads[np.newaxis], np.ones(1), positions[inside][np.newaxis], len(grad_features_tensor))
     return WithTerms(summed.value[0].T, summed.terms[0].T)
 
 
 # PAConv
 
 
-def _of_neighbours(features: Array, idx: Array) -> Array:
-    """features[b, idx[b, …]] of (B, N, M, O) as (B, …, M, O)."""
+def _gather_neighbours(features: Array, idx: Array) -> Array:
+    """Return features[b, idx[b, …]] for features (B, N, M, O): (B, …, M, O)."""
     return features[np.arange(len(features)).reshape(-1, *[1] * (idx.ndim - 1)), idx]
 
 
 def _neighbours(knn_idx: Array, points: Array, centers: Array) -> tuple[Array, Array]:
-    """What is mixed, points − centers as two terms (2, B, n, K, M, O), and whether each neighbour is there."""
-    there = (knn_idx >= 0) & (knn_idx < points.shape[1])
-    own = np.broadcast_to(knn_idx[..., :1], knn_idx.shape)
-    terms = [_of_neighbours(points, np.where(there, knn_idx, 0)), -_of_neighbours(centers, own)]
-    return np.array(terms) * there[..., np.newaxis, np.newaxis], there
+    """Return the two terms of points − centers, (2, B, n, K, M, O), and whether each neighbour index is valid."""
+    is_valid = (knn_idx >= 0) & (knn_idx < points.shape[1])
+    center_idx = np.broadcast_to(knn_idx[..., :1], knn_idx.shape)
+    terms = [_gather_neighbours(points, np.where(is_valid, knn_idx, 0)), -_gather_neighbours(centers, center_idx)]
+    return np.array(terms) * is_valid[..., np.newaxis, np.newaxis], is_valid
 
 
 @reference("diopiAssignScoreWithkMmcv")
@@ -279,7 +286,7 @@ def assign_score_withk(
     aggregate: int,
 ) -> WithTerms:
     features, _ = _neighbours(knn_idx, points, centers)
-    return with_terms(lambda values, mix: np.einsum("tbnkmo,bnkm->bonk", values, mix), features, scores)
+    return sum_products(lambda values, mix: np.einsum("tbnkmo,bnkm->bonk", values, mix), features, scores)
 
 
 @reference("diopiAssignScoreWithkBackwardMmcv")
@@ -300,16 +307,18 @@ def assign_score_withk_backward(
     out_dim: int,
     aggregate: int,
 ) -> tuple[WithTerms, WithTerms, WithTerms]:
-    features, there = _neighbours(knn_idx, points, centers)
-    own = np.broadcast_to(knn_idx[..., :1], knn_idx.shape)
+    features, is_valid = _neighbours(knn_idx, points, centers)
+    center_idx = np.broadcast_to(knn_idx[..., :1], knn_idx.shape)
 
-    def scattered(mix: Array, given: Array, idx: Array) -> Array:
+    def scatter(mix: Array, grad: Array, idx: Array) -> Array:
         sums = np.zeros(points.shape)
-        batches = np.nonzero(there)[0]
-        np.add.at(sums, (batches, idx[there]), np.einsum("bnkm,bonk->bnkmo", mix, given)[there])
+        batches = np.nonzero(is_valid)[0]
+        np.add.at(sums, (batches, idx[is_valid]), np.einsum("bnkm,bonk->bnkmo", mix, grad)[is_valid])
         return sums
 
-    to_points = with_terms(lambda mix, given: scattered(mix, given, knn_idx), scores, grad_out)
-    to_centers = with_terms(lambda mix, given: scattered(mix, given, own), -scores, grad_out)
-    to_scores = with_terms(lambda values, given: np.einsum("tbnkmo,bonk->bnkm", values, given), features, grad_out)
-    return to_points, to_centers, to_scores
+    points_gradient = sum_products(lambda mix, grad: scatter(mix, grad, knn_idx), scores, grad_out)
+    centers_gradient = sum_products(lambda mix, grad: scatter(mix, grad, center_idx), -scores, grad_out)
+    scores_gradient = sum_products(
+        lambda values, grad: np.einsum("tbnkmo,bonk->bnkm", values, grad), features, grad_out
+    )
+    return points_gradient, centers_gradient, scores_gradient

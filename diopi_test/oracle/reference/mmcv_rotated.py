@@ -8,43 +8,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import WithTerms, reference
-from diopi_test.oracle.reference.mmcv_roi.grid import Grid, adjoint_of_mean, crossed, gathered, mean_of, pooled, spread
-from diopi_test.oracle.reference.products import with_terms
-from diopi_test.oracle.reference.sampling import (
-    Coordinate,
-    Samples,
-    bordered,
-    combined,
-    exact,
-    put,
-    samples,
-    stacked,
-    taken,
+from diopi_test.oracle.reference.mmcv_roi.grid import (
+    SampleGrid,
+    bin_means,
+    bin_means_adjoint,
+    cross_axes,
+    pool_regions,
+    sample_offsets,
+    sum_region_gradients,
 )
-from diopi_test.oracle.reference.weights import reached
+from diopi_test.oracle.reference.products import sum_products
+from diopi_test.oracle.reference.sampling import (
+    BilinearSamples,
+    Coordinate,
+    bilinear_samples,
+    clamped_cells,
+    make_gather,
+    make_scatter,
+    stack_results,
+    sum_rounded_products,
+    with_zero_terms,
+)
+from diopi_test.oracle.reference.weights import sum_with_nonfinite
 
 Array = NDArray[Any]
 Pair = tuple[int, int]
-"""Along H and along W."""
+"""Two values: one for H and one for W."""
 
 
 # Rotated RoIs
 
 
-def _rotated(roi: Array, bins: Pair, ratio: int, scale: float, shift: float, least: float, clockwise: bool) -> Grid:
-    """The samples of a region around its centre, which moves by −shift; its sides are at least `least`."""
-    across, down = roi[[1, 2]] * scale - shift
-    w, h = np.maximum(roi[[3, 4]] * scale, least)
+def _rotated_grid(
+    roi: Array, bins: Pair, ratio: int, scale: float, shift: float, min_side: float, clockwise: bool
+) -> SampleGrid:
+    """Return the samples of a rotated region; `shift` is subtracted from its centre, its sides are ≥ `min_side`."""
+    center_x, center_y = roi[[1, 2]] * scale - shift
+    w, h = np.maximum(roi[[3, 4]] * scale, min_side)
     theta = -roi[5] if clockwise else roi[5]
-    v = (spread(float(h), bins[0], ratio) - h / 2)[:, np.newaxis]
-    u = (spread(float(w), bins[1], ratio) - w / 2)[np.newaxis]
+    v = (sample_offsets(float(h), bins[0], ratio) - h / 2)[:, np.newaxis]
+    u = (sample_offsets(float(w), bins[1], ratio) - w / 2)[np.newaxis]
     v, u = np.broadcast_to(v, (*bins, v.shape[-1])), np.broadcast_to(u, (*bins, u.shape[-1]))
-    own = crossed(Coordinate(v, np.abs(v)), Coordinate(u, np.abs(u)))
+    local_grid = cross_axes(Coordinate(v, np.abs(v)), Coordinate(u, np.abs(u)))
     cos, sin = np.cos(theta), np.sin(theta)
-    y = own.y.value * cos - own.x.value * sin + down
-    x = own.y.value * sin + own.x.value * cos + across
-    terms = h + w + abs(down) + abs(across) + 1  # halves of the sides cancel what is added to them
-    return Grid(Coordinate(y, np.full(y.shape, terms)), Coordinate(x, np.full(x.shape, terms)))
+    y = local_grid.y.value * cos - local_grid.x.value * sin + center_y
+    x = local_grid.y.value * sin + local_grid.x.value * cos + center_x
+    terms = h + w + abs(center_y) + abs(center_x) + 1  # offsets cancel against half the side
+    return SampleGrid(Coordinate(y, np.full(y.shape, terms)), Coordinate(x, np.full(x.shape, terms)))
 
 
 @reference("diopiRoiAlignRotatedMmcv")
@@ -58,16 +68,16 @@ def roi_align_rotated(
     aligned: bool,
     clockwise: bool,
 ) -> WithTerms:
-    bins, how = (aligned_height, aligned_width), _how(spatial_scale, aligned, clockwise)
+    bins, options = (aligned_height, aligned_width), _grid_options(spatial_scale, aligned, clockwise)
 
-    def of_roi(number: int, roi: Array) -> WithTerms:
-        return mean_of(_rotated(roi, bins, sampling_ratio, *how), input[round(float(roi[0]))])
+    def pool_roi(number: int, roi: Array) -> WithTerms:
+        return bin_means(_rotated_grid(roi, bins, sampling_ratio, *options), input[round(float(roi[0]))])
 
-    return pooled(rois, (len(rois), input.shape[1], *bins), of_roi)
+    return pool_regions(rois, (len(rois), input.shape[1], *bins), pool_roi)
 
 
-def _how(scale: float, aligned: bool, clockwise: bool) -> tuple[float, float, float, bool]:
-    """Scale, shift, least side and sense of rotation."""
+def _grid_options(scale: float, aligned: bool, clockwise: bool) -> tuple[float, float, float, bool]:
+    """Return the scale, the shift, the smallest side and the direction of rotation."""
     return scale, 0.5 if aligned else 0.0, -np.inf if aligned else 1.0, clockwise
 
 
@@ -83,39 +93,39 @@ def roi_align_rotated_backward(
     aligned: bool,
     clockwise: bool,
 ) -> WithTerms:
-    bins, how = (aligned_height, aligned_width), _how(spatial_scale, aligned, clockwise)
+    bins, options = (aligned_height, aligned_width), _grid_options(spatial_scale, aligned, clockwise)
     size = (bottom_grad.shape[2], bottom_grad.shape[3])
 
-    def of_roi(number: int, roi: Array) -> WithTerms:
-        return adjoint_of_mean(_rotated(roi, bins, sampling_ratio, *how), top_grad[number], size)
+    def roi_gradient(number: int, roi: Array) -> WithTerms:
+        return bin_means_adjoint(_rotated_grid(roi, bins, sampling_ratio, *options), top_grad[number], size)
 
-    return gathered(rois, bottom_grad.shape, of_roi)
+    return sum_region_gradients(rois, bottom_grad.shape, roi_gradient)
 
 
-def _blend(theta: float, orientations: int) -> tuple[Array, float, float]:
-    """By orientation the one it starts from; how much of the one after that, and how large the terms of that are."""
+def _orientation_blend(theta: float, orientations: int) -> tuple[Array, float, float]:
+    """Return the start orientation of each result orientation, the share of the next orientation, and its terms."""
     turn = theta * orientations / (2 * np.pi)
-    whole = np.floor(turn)
-    return (np.arange(orientations) - int(whole)) % orientations, turn - whole, abs(turn)
+    steps = np.floor(turn)
+    return (np.arange(orientations) - int(steps)) % orientations, turn - steps, abs(turn)
 
 
-def _by_orientation(orientations: int, theta: float) -> WithTerms:
-    """The matrix that blends the orientations of a feature: (result's, input's)."""
-    start, part, terms = _blend(theta, orientations)
-    one = np.eye(orientations)[start]
-    other = np.eye(orientations)[(start + 1) % orientations]
-    return WithTerms((1 - part) * one + part * other, terms * (one + other))
+def _blend_matrix(orientations: int, theta: float) -> WithTerms:
+    """Return the matrix that blends the orientations of a feature: (result orientations, input orientations)."""
+    start, fraction, terms = _orientation_blend(theta, orientations)
+    start_matrix = np.eye(orientations)[start]
+    next_matrix = np.eye(orientations)[(start + 1) % orientations]
+    return WithTerms((1 - fraction) * start_matrix + fraction * next_matrix, terms * (start_matrix + next_matrix))
 
 
-def _mixed(channels: WithTerms, matrix: WithTerms, of: str) -> WithTerms:
-    """The orientations (C'·O, …) of each feature mixed by a matrix, or by its transpose."""
+def _mix_orientations(channels: WithTerms, matrix: WithTerms, subscripts: str) -> WithTerms:
+    """Return features (C'·O, …) whose orientations are multiplied by a matrix, with einsum `subscripts`."""
     o = len(matrix.value)
     shape = channels.value.shape
 
-    def mixed(channels: Array, matrix: Array) -> Array:
-        return np.einsum(of, matrix, channels.reshape(shape[0] // o, o, *shape[1:])).reshape(shape)
+    def mix(channels: Array, matrix: Array) -> Array:
+        return np.einsum(subscripts, matrix, channels.reshape(shape[0] // o, o, *shape[1:])).reshape(shape)
 
-    return combined(lambda matrix, channels: reached(mixed, channels, matrix), matrix, channels)
+    return sum_rounded_products(lambda matrix, channels: sum_with_nonfinite(mix, channels, matrix), matrix, channels)
 
 
 @reference("diopiRiroiAlignRotatedMmcv")
@@ -131,12 +141,12 @@ def riroi_align_rotated(
 ) -> WithTerms:
     bins = (pooled_height, pooled_width)
 
-    def of_roi(number: int, roi: Array) -> WithTerms:
-        grid = _rotated(roi, bins, num_samples, spatial_scale, 0.0, 1.0, clockwise)
-        mean = mean_of(grid, features[round(float(roi[0]))])
-        return _mixed(mean, _by_orientation(num_orientations, float(roi[5])), "op,cphw->cohw")
+    def pool_roi(number: int, roi: Array) -> WithTerms:
+        grid = _rotated_grid(roi, bins, num_samples, spatial_scale, 0.0, 1.0, clockwise)
+        mean = bin_means(grid, features[round(float(roi[0]))])
+        return _mix_orientations(mean, _blend_matrix(num_orientations, float(roi[5])), "op,cphw->cohw")
 
-    return pooled(rois, (len(rois), features.shape[1], *bins), of_roi)
+    return pool_regions(rois, (len(rois), features.shape[1], *bins), pool_roi)
 
 
 @reference("diopiRiroiAlignRotatedBackwardMmcv")
@@ -153,26 +163,28 @@ def riroi_align_rotated_backward(
 ) -> WithTerms:
     bins, size = (pooled_height, pooled_width), (bottom_grad.shape[2], bottom_grad.shape[3])
 
-    def of_roi(number: int, roi: Array) -> WithTerms:
-        grid = _rotated(roi, bins, num_samples, spatial_scale, 0.0, 1.0, clockwise)
-        maps = adjoint_of_mean(grid, top_grad[number], size)
-        return _mixed(maps, _by_orientation(num_orientations, float(roi[5])), "op,cohw->cphw")
+    def roi_gradient(number: int, roi: Array) -> WithTerms:
+        grid = _rotated_grid(roi, bins, num_samples, spatial_scale, 0.0, 1.0, clockwise)
+        maps = bin_means_adjoint(grid, top_grad[number], size)
+        return _mix_orientations(maps, _blend_matrix(num_orientations, float(roi[5])), "op,cohw->cphw")
 
-    return gathered(rois, bottom_grad.shape, of_roi)
+    return sum_region_gradients(rois, bottom_grad.shape, roi_gradient)
 
 
 # Feature alignment
 
 
-def _points(boxes: Array, scale: float, points: int, size: Pair) -> Samples:
-    """The samples (4, H, W, points) of the boxes (H, W, 5) of one image: the centres, then the corners."""
+def _alignment_samples(boxes: Array, scale: float, points: int, size: Pair) -> BilinearSamples:
+    """Return the samples (4, H, W, points) at the centres, then the corners, of an image's boxes (H, W, 5)."""
     y, x, w, h = (boxes[..., k] * scale for k in range(4))
     cos, sin = np.cos(boxes[..., 4]) / 2, np.sin(boxes[..., 4]) / 2
     signs = [(0, 0), (1, 1), (-1, 1), (-1, -1), (1, -1)][:points]
-    rows = np.stack([y + one * w * sin + other * h * cos for one, other in signs], -1)
-    columns = np.stack([x + one * w * cos - other * h * sin for one, other in signs], -1)
+    rows = np.stack([y + u * w * sin + v * h * cos for u, v in signs], -1)
+    columns = np.stack([x + u * w * cos - v * h * sin for u, v in signs], -1)
     terms = np.broadcast_to((np.abs(y) + np.abs(x) + np.abs(w) + np.abs(h))[..., np.newaxis], rows.shape)
-    return samples(bordered(Coordinate(rows, terms), size[0]), bordered(Coordinate(columns, terms), size[1]), size[1])
+    return bilinear_samples(
+        clamped_cells(Coordinate(rows, terms), size[0]), clamped_cells(Coordinate(columns, terms), size[1]), size[1]
+    )
 
 
 @reference("diopiRotatedFeatureAlignMmcv")
@@ -180,15 +192,17 @@ def rotated_feature_align(features: Array, best_bboxes: Array, spatial_scale: fl
     n, c, h, w = features.shape
     parts = []
     for maps, boxes in zip(features, best_bboxes, strict=True):
-        its = _points(boxes, spatial_scale, points, (h, w))
-        parts.append(combined(_summed(its.index), its.weight, exact(maps.reshape(c, h * w))))
-    sampled = stacked(parts, (n, c, h, w))
+        samples = _alignment_samples(boxes, spatial_scale, points, (h, w))
+        parts.append(
+            sum_rounded_products(_sum_points(samples.index), samples.weight, with_zero_terms(maps.reshape(c, h * w)))
+        )
+    sampled = stack_results(parts, (n, c, h, w))
     return WithTerms(features + sampled.value, np.abs(features) + sampled.terms)
 
 
-def _summed(index: Array) -> Any:
-    """From weights and planes to the sums of the samples of each place."""
-    return lambda weights, planes: taken(index)(weights, planes).sum(-1)
+def _sum_points(index: Array) -> Any:
+    """Return the function of weights and planes that computes the sum of each position's samples."""
+    return lambda weights, planes: make_gather(index)(weights, planes).sum(-1)
 
 
 @reference("diopiRotatedFeatureAlignBackwardMmcv")
@@ -198,41 +212,45 @@ def rotated_feature_align_backward(
     n, c, h, w = bottom_grad.shape
     parts = []
     for grad, boxes in zip(top_grad, best_bboxes, strict=True):
-        its = _points(boxes, spatial_scale, points, (h, w))
-        given = np.broadcast_to(grad[..., np.newaxis], (*grad.shape, its.index.shape[-1]))
-        parts.append(combined(put(its.index, h * w), its.weight, exact(given)))
-    spread_out = stacked(parts, (n, c, h, w))
-    return WithTerms(top_grad + spread_out.value, np.abs(top_grad) + spread_out.terms)
+        samples = _alignment_samples(boxes, spatial_scale, points, (h, w))
+        point_grads = np.broadcast_to(grad[..., np.newaxis], (*grad.shape, samples.index.shape[-1]))
+        parts.append(
+            sum_rounded_products(make_scatter(samples.index, h * w), samples.weight, with_zero_terms(point_grads))
+        )
+    scattered = stack_results(parts, (n, c, h, w))
+    return WithTerms(top_grad + scattered.value, np.abs(top_grad) + scattered.terms)
 
 
 # Active rotated filters
 
 
-def _places(indices: Array) -> Array:
-    """Where each entry of a filter goes in each rotation: (R, entries)."""
+def _filter_positions(indices: Array) -> Array:
+    """Return the position of each filter element after each rotation: (rotations, elements)."""
     return indices.reshape(-1, indices.shape[-1]).T - 1
 
 
 @reference("diopiActiveRotatedFilterMmcv")
 def active_rotated_filter(input: Array, indices: Array) -> Array:
     p, q, o, *kernel = input.shape
-    places = _places(indices)
-    result = np.zeros((p, len(places), q, places.shape[1]))
-    for rotation, its in enumerate(places):
-        result[:, rotation][..., its] = input.reshape(p, q, places.shape[1])
-    return result.reshape(p * len(places), q * o, *kernel)
+    filter_positions = _filter_positions(indices)
+    result = np.zeros((p, len(filter_positions), q, filter_positions.shape[1]))
+    for rotation, positions in enumerate(filter_positions):
+        result[:, rotation][..., positions] = input.reshape(p, q, filter_positions.shape[1])
+    return result.reshape(p * len(filter_positions), q * o, *kernel)
 
 
 @reference("diopiActiveRotatedFilterBackwardMmcv")
 def active_rotated_filter_backward(grad_out: Array, indices: Array) -> WithTerms:
     o, *kernel, rotations = indices.shape
-    places = _places(indices)
+    filter_positions = _filter_positions(indices)
     p, q = grad_out.shape[0] // rotations, grad_out.shape[1] // o
     if grad_out.shape != (p * rotations, q * o, *kernel):
         raise ValueError(f"grad_out has shape {grad_out.shape}, expected {rotations} rotations of {(o, *kernel)}")
 
-    def sums(grad: Array, one: Array) -> Array:
-        rotated = (grad * one).reshape(p, rotations, q, places.shape[1])
-        return np.asarray(sum(rotated[:, r][..., its] for r, its in enumerate(places))).reshape(p, q, o, *kernel)
+    def sums(grad: Array, unit: Array) -> Array:
+        rotated = (grad * unit).reshape(p, rotations, q, filter_positions.shape[1])
+        return np.asarray(sum(rotated[:, r][..., positions] for r, positions in enumerate(filter_positions))).reshape(
+            p, q, o, *kernel
+        )
 
-    return with_terms(sums, grad_out, np.ones(1))
+    return sum_products(sums, grad_out, np.ones(1))

@@ -1,4 +1,4 @@
-"""Optimizer steps, a call being one update in place, and gradient clipping."""
+"""Optimizer steps, where a call is one in-place update, and gradient clipping."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from diopi_test.oracle.reference.sums import norm_terms
 Array = NDArray[Any]
 
 
-def _needed(state: Array | None) -> Array:
-    """State that the call uses."""
-    assert state is not None, "the case leaves out state that the step needs"
+def _require_state(state: Array | None) -> Array:
+    """Return state that the step uses; fail if the case leaves it out."""
+    assert state is not None, "the case leaves out a state tensor that the step needs"
     return state
 
 
-def _untouched(state: Array | None) -> Exact | None:
-    """State that the call does not use."""
+def _unchanged_state(state: Array | None) -> Exact | None:
+    """Return state that the step must not change."""
     return None if state is None else Exact(state)
 
 
@@ -39,7 +39,7 @@ def sgd(
 ) -> tuple[Array, Any]:
     d = grad + weight_decay * param
     if momentum == 0:
-        return param - lr * d, _untouched(buf)
+        return param - lr * d, _unchanged_state(buf)
     velocity = d if buf is None else momentum * buf + (1 - dampening) * d
     d = d + momentum * velocity if nesterov else velocity
     return param - lr * d, None if buf is None else velocity
@@ -58,12 +58,12 @@ def _adam(
     step: float,
     amsgrad: bool,
 ) -> tuple[Array, Array, Array, Any]:
-    """A step of Adam, the weight decay left to the caller."""
+    """Return parameters and state after a step of Adam without weight decay."""
     m = beta1 * exp_avg + (1 - beta1) * grad
     v = beta2 * exp_avg_sq + (1 - beta2) * grad**2
-    largest = np.maximum(_needed(max_exp_avg_sq), v) if amsgrad else v
+    largest = np.maximum(_require_state(max_exp_avg_sq), v) if amsgrad else v
     mean, deviation = m / (1 - beta1**step), np.sqrt(largest) / np.sqrt(1 - beta2**step)
-    return param - lr * mean / (deviation + eps), m, v, largest if amsgrad else _untouched(max_exp_avg_sq)
+    return param - lr * mean / (deviation + eps), m, v, largest if amsgrad else _unchanged_state(max_exp_avg_sq)
 
 
 @reference("diopiAdam")
@@ -163,14 +163,14 @@ def rmsprop(
 ) -> tuple[Array, Array, Any, Any]:
     grad = grad + weight_decay * param
     square = alpha * square_avg + (1 - alpha) * grad**2
-    mean = alpha * _needed(grad_avg) + (1 - alpha) * grad if centered else np.zeros(grad.shape)
+    mean = alpha * _require_state(grad_avg) + (1 - alpha) * grad if centered else np.zeros(grad.shape)
     scaled = grad / (np.sqrt(square - mean**2) + eps)
-    velocity = momentum * _needed(momentum_buf) + scaled if momentum > 0 else scaled
+    velocity = momentum * _require_state(momentum_buf) + scaled if momentum > 0 else scaled
     return (
         param - lr * velocity,
         square,
-        mean if centered else _untouched(grad_avg),
-        velocity if momentum > 0 else _untouched(momentum_buf),
+        mean if centered else _unchanged_state(grad_avg),
+        velocity if momentum > 0 else _unchanged_state(momentum_buf),
     )
 
 
@@ -191,5 +191,5 @@ def clip_grad_norm(
 
 def _norm(vector: Array, order: float) -> Any:
     if vector.size == 0 and (order < 0 or np.isinf(order)):
-        raise ValueError(f"no elements have no norm of order {order}")
+        raise ValueError(f"norm_type is {order}, expected a finite number of at least 0 because a gradient is empty")
     return np.linalg.norm(vector, order) if vector.size else np.float64(0)

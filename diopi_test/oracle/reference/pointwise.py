@@ -12,7 +12,7 @@ from diopi_test.oracle.reference import WithTerms, reference
 
 Array = NDArray[Any]
 
-FLOATING = {
+FLOAT64_FUNCTIONS = {
     "diopiSqrt": np.sqrt,
     "diopiRsqrt": lambda x: 1 / np.sqrt(x),
     "diopiReciprocal": lambda x: 1 / x,
@@ -37,9 +37,9 @@ FLOATING = {
     "diopiErf": special.erf,
     "diopiErfinv": lambda x: np.copysign(special.erfinv(x), x),
 }
-"""Functions of a real number, whatever type it came in."""
+"""Functions computed in float64 for every element type of the input."""
 
-ANY_DTYPE = {
+EXACT_FUNCTIONS = {
     "diopiNeg": np.negative,
     "diopiFloor": np.floor,
     "diopiCeil": np.ceil,
@@ -47,27 +47,27 @@ ANY_DTYPE = {
     "diopiBitwiseNot": np.invert,
     "diopiLogicalNot": np.logical_not,
 }
-"""Functions that are exact in the type of their input."""
+"""Functions computed exactly in the element type of the input."""
 
 
-def _floating(function: Any) -> Any:
+def _in_float64(function: Any) -> Any:
     def apply(input: Array) -> Any:
         return function(input.astype(np.float64))
 
     return apply
 
 
-def _unary(function: Any) -> Any:
+def _in_input_dtype(function: Any) -> Any:
     def apply(input: Array) -> Any:
         return function(input)
 
     return apply
 
 
-for _name, _function in FLOATING.items():
-    reference(_name)(_floating(_function))
-for _name, _function in ANY_DTYPE.items():
-    reference(_name)(_unary(_function))
+for _name, _function in FLOAT64_FUNCTIONS.items():
+    reference(_name)(_in_float64(_function))
+for _name, _function in EXACT_FUNCTIONS.items():
+    reference(_name)(_in_input_dtype(_function))
 
 
 @reference("diopiAbs")

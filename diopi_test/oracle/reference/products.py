@@ -1,4 +1,4 @@
-"""Sums of products, such as matrix products and convolutions, with the size of the terms that may cancel in them."""
+"""Sums of products, such as matrix products and convolutions, with the size of the terms that may cancel."""
 
 from __future__ import annotations
 
@@ -11,58 +11,75 @@ from numpy.typing import NDArray
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.oracle.reference import PartlySpecified, WithTerms
-from diopi_test.oracle.reference.sums import accumulated
+from diopi_test.oracle.reference.sums import accumulation_terms
 
 Array = NDArray[Any]
 
 
-def with_terms(sums: Callable[[Array, Array], Array], a: Array, b: Array) -> WithTerms:
-    """`sums(a, b)`, bilinear, every element of it a sum of n products of an element of `a` and one of `b`.
+def sum_products(sums: Callable[[Array, Array], Array], a: Array, b: Array) -> WithTerms:
+    """Return `sums(a, b)` with the terms of its sums.
 
-    Its terms are those of a sum of n values; n is found by summing ones.
+    Args:
+        sums: A bilinear function. Each element of its result is a sum of n products of an element of `a` and one of
+            `b`; evaluating the function on ones determines n.
+        a: The first operand.
+        b: The second operand.
+
+    Returns:
+        The result with the terms of sums of n values.
     """
     value, count = sums(a, b), sums(np.ones(a.shape), np.ones(b.shape))
     magnitudes = sums(_magnitude(a), _magnitude(b))
     squares = sums(_magnitude(a) ** 2, _magnitude(b) ** 2)
-    return WithTerms(value, accumulated(count, magnitudes, squares, value))
+    return WithTerms(value, accumulation_terms(count, magnitudes, squares, value))
 
 
-def plus(product: WithTerms, addend: Any) -> WithTerms:
-    """`product` with something added, whose rounding error counts as it is."""
+def add_rounded(product: WithTerms, addend: Any) -> WithTerms:
+    """Return `product + addend`; an implementation may round the sum of both in the result's type."""
     return WithTerms(product.value + addend, product.terms, np.abs(addend))
 
 
-def times(factor: float, product: WithTerms) -> WithTerms:
-    """`product` scaled by a number."""
-    return WithTerms(factor * product.value, abs(factor) * product.terms)
+def scale_result(factor: Any, result: WithTerms) -> WithTerms:
+    """Return a result and its terms multiplied by an exact factor, which broadcasts to the result."""
+    return WithTerms(factor * result.value, abs(factor) * result.terms)
 
 
-def sum_to(array: Array, shape: tuple[int, ...]) -> Array:
-    """The adjoint of broadcasting `shape` to the shape of `array`: sums over the axes that were added or stretched."""
+def sum_to_shape(array: Array, shape: tuple[int, ...]) -> Array:
+    """Return the adjoint of broadcasting `shape` to the shape of `array`: sums over the broadcast axes."""
     added = tuple(range(array.ndim - len(shape)))
     stretched = tuple(i - len(shape) for i, length in enumerate(shape) if length == 1)
     summed: Array = array.sum(added).sum(stretched, keepdims=True)
     return summed.reshape(shape)
 
 
-def in_any_order(multiply: Callable[[Callable[[Array], Array]], Array], dtype: Dtype | None) -> Any:
-    """Products of many factors, open where a product of some of them leaves the range of `dtype` and others lead back.
+def multiply_in_any_order(multiply: Callable[[Callable[[Array], Array]], Array], dtype: Dtype | None) -> Any:
+    """Return products of many factors, unspecified where a partial product may leave the range of `dtype`.
 
-    `multiply` gives the products of what a function makes of the factors. Nothing is open in types that wrap around.
+    Such a product depends on the order of multiplication: a partial product overflows or underflows, and further
+    factors lead back into the range.
+
+    Args:
+        multiply: Returns the products of the factors after applying the given function to them.
+        dtype: The type of the partial products. In None and in integer types every product is specified.
+
+    Returns:
+        The products.
     """
     value = multiply(lambda x: x)
     if dtype is None or not is_inexact(dtype):
         return value
-    form = format_of(dtype)
+    number_format = format_of(dtype)
 
-    def of_those(which: Callable[[Array], Array], factor: Callable[[Array], Any]) -> Array:
-        return multiply(lambda x: np.where(which(np.abs(x)), factor(np.abs(x)), 1.0))
+    def multiply_selected(is_selected: Callable[[Array], Array], factor: Callable[[Array], Any]) -> Array:
+        return multiply(lambda x: np.where(is_selected(np.abs(x)), factor(np.abs(x)), 1.0))
 
-    overflows = of_those(lambda size: (size > 1) & np.isfinite(size), lambda size: size) >= form.overflow
-    underflows = of_those(lambda size: (size > 0) & (size < 1), lambda size: size) < form.tiny
-    some_shrink = of_those(lambda size: size < 1, lambda _: 0.5) < 1
-    some_grow = of_those(lambda size: size > 1, lambda _: 2.0) > 1
-    is_open = ((overflows & some_shrink) | (underflows & some_grow)) & ~np.isnan(value)
+    overflows = (
+        multiply_selected(lambda size: (size > 1) & np.isfinite(size), lambda size: size) >= number_format.overflow
+    )
+    underflows = multiply_selected(lambda size: (size > 0) & (size < 1), lambda size: size) < number_format.tiny
+    can_shrink = multiply_selected(lambda size: size < 1, lambda _: 0.5) < 1
+    can_grow = multiply_selected(lambda size: size > 1, lambda _: 2.0) > 1
+    is_open = ((overflows & can_shrink) | (underflows & can_grow)) & ~np.isnan(value)
     return PartlySpecified(value, ~is_open)
 
 

@@ -1,4 +1,4 @@
-"""Random draws: what is certain about them. Of a random result only the shape is certain; its values here are zeros."""
+"""Random functions. Only the shape of a random result is certain, so the references return zeros."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Array = NDArray[Any]
 Shape = tuple[int, ...]
 
 
-def _drawn(shape: Shape | None) -> AnyOf:
-    """A result that is left to chance."""
+def _random_result(shape: Shape | None) -> AnyOf:
+    """Return a random result of this shape."""
     if shape is None:
-        raise ValueError("the case must give the shape of a tensor that is only filled")
+        raise ValueError("the case must specify the shape of a tensor that the function only fills")
     return AnyOf(np.zeros(shape))
 
 
-def _uncertain(shape: Shape | None, certain: bool, value: float) -> Any:
-    """What is drawn, unless it is certain to be `value`."""
-    return np.full(shape or (), value) if certain else _drawn(shape)
+def _random_unless_certain(shape: Shape | None, is_certain: bool, value: float) -> Any:
+    """Return a random result, or `value` if the result is certain."""
+    return np.full(shape or (), value) if is_certain else _random_result(shape)
 
 
 @reference("diopiDropout", "diopiDropoutInp")
@@ -35,23 +35,23 @@ def dropout(
         return input, PartlySpecified(np.zeros(shape, bool), False)
     if p in (0, 1):
         return input * (1 - p), np.full(shape, p == 0)
-    return _drawn(input.shape), _drawn(shape)
+    return _random_result(input.shape), _random_result(shape)
 
 
 @reference("diopiRandomInp")
 def random(from_: int, to: int | None, generator: int | None, *, out: ResultOverride) -> Any:
-    return _uncertain(out.shape, to == from_ + 1, from_)
+    return _random_unless_certain(out.shape, to == from_ + 1, from_)
 
 
 @reference("diopiUniformInp")
 def uniform(from_: float, to: float, generator: int | None, *, out: ResultOverride) -> Any:
-    return _uncertain(out.shape, to == from_, from_)
+    return _random_unless_certain(out.shape, to == from_, from_)
 
 
 @reference("diopiBernoulli")
 def bernoulli(input: Array, generator: int | None) -> Any:
-    certain = np.isin(input, (0, 1)).all()
-    return input if certain else _drawn(input.shape)
+    is_certain = np.isin(input, (0, 1)).all()
+    return input if is_certain else _random_result(input.shape)
 
 
 @reference("diopiBernoulliInp")
@@ -61,30 +61,32 @@ def bernoulli_inp(inout: Array, generator: int | None) -> Any:
 
 @reference("diopiBernoulliScalar")
 def bernoulli_scalar(p: float, generator: int | None, *, out: ResultOverride) -> Any:
-    return _uncertain(out.shape, p in (0, 1), p)
+    return _random_unless_certain(out.shape, p in (0, 1), p)
 
 
 @reference("diopiNormal", "diopiNormalInp")
 def normal(mean: float, std: float, generator: int | None, *, out: ResultOverride) -> Any:
-    return _uncertain(out.shape, std == 0 or (np.isfinite(std) and not np.isfinite(mean)), mean)
+    return _random_unless_certain(out.shape, std == 0 or (np.isfinite(std) and not np.isfinite(mean)), mean)
 
 
 @reference("diopiNormalTensorScalar", "diopiNormalScalarTensor", "diopiNormalTensor")
 def normal_tensor(mean: Any, std: Any, generator: int | None) -> Any:
-    certain = (std == 0) | (np.isfinite(std) & ~np.isfinite(mean))
+    is_certain = (std == 0) | (np.isfinite(std) & ~np.isfinite(mean))
     means = np.broadcast_arrays(mean, std)[0]
-    return means if np.all(certain) else _drawn(means.shape)
+    return means if np.all(is_certain) else _random_result(means.shape)
 
 
 @reference("diopiRandperm")
 def randperm(n: int, generator: int | None) -> Any:
-    return _drawn((n,)) if n > 1 else np.zeros(n, np.int64)
+    return _random_result((n,)) if n > 1 else np.zeros(n, np.int64)
 
 
 @reference("diopiMultinomial")
 def multinomial(input: Array, num_samples: int, replacement: bool, generator: int | None) -> Any:
     if not (np.isfinite(input).all() and (input >= 0).all() and (input.sum(-1) > 0).all()):
-        raise ValueError("the weights of a row are no distribution: one is negative or not finite, or all are 0")
+        raise ValueError(
+            "the weights of a row are not a distribution: a weight is negative or not finite, or all weights are 0"
+        )
     shape = (*input.shape[:-1], num_samples)
-    certain = np.all((input > 0).sum(-1) == 1) and (replacement or num_samples == 1)
-    return np.broadcast_to(np.argmax(input, -1, keepdims=True), shape) if certain else _drawn(shape)
+    is_certain = np.all((input > 0).sum(-1) == 1) and (replacement or num_samples == 1)
+    return np.broadcast_to(np.argmax(input, -1, keepdims=True), shape) if is_certain else _random_result(shape)

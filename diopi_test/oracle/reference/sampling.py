@@ -1,4 +1,4 @@
-"""Bilinear samples of planes at given positions, and their adjoint: the four cells around each and their weights."""
+"""Bilinear samples of planes at arbitrary positions, and their adjoint: four cells and their weights per sample."""
 
 from __future__ import annotations
 
@@ -11,136 +11,134 @@ from numpy.typing import NDArray
 
 from diopi_test.oracle.budget import K
 from diopi_test.oracle.reference import WithTerms
-from diopi_test.oracle.reference.products import with_terms
+from diopi_test.oracle.reference.products import sum_products
 
 Array = NDArray[Any]
-Sums = Callable[[Array, Array], Array]
-"""A bilinear function: every element of it is a sum of products."""
+BilinearFunction = Callable[[Array, Array], Array]
+"""A bilinear function: each element of the result is a sum of products of an element of both arguments."""
 
 
-ROUNDED = K * 2.0**-24
-"""By how much of its terms a position may be off: K half-ulps of float32."""
+POSITION_ERROR = K * 2.0**-24
+"""The error of a position relative to its terms: K half-ulps of float32."""
 
 
-def exact(value: Array) -> WithTerms:
-    """A value that is given: no rounding made it."""
+def with_zero_terms(value: Array) -> WithTerms:
+    """Return a value that has no rounding error, with terms of 0."""
     return WithTerms(value, np.zeros(value.shape))
 
 
-def scaled(factor: Any, given: WithTerms) -> WithTerms:
-    """A value times what broadcasts to it."""
-    return WithTerms(factor * given.value, np.abs(factor) * given.terms)
-
-
-def stacked(parts: Sequence[WithTerms], shape: tuple[int, ...]) -> WithTerms:
-    """Several results as one of this shape."""
+def stack_results(parts: Sequence[WithTerms], shape: tuple[int, ...]) -> WithTerms:
+    """Return several results as one result of this shape."""
     values, terms = (np.reshape([getattr(part, name) for part in parts], shape) for name in ("value", "terms"))
     return WithTerms(values, terms)
 
 
-def combined(sums: Sums, a: WithTerms, b: WithTerms) -> WithTerms:
-    """`sums(a, b)` with the terms of the sums, and with those that the operands have already."""
-    product = with_terms(sums, a.value, b.value)
-    given = sums(a.terms, np.abs(b.value)) + sums(np.abs(a.value), b.terms)
-    return WithTerms(product.value, product.terms + given)
+def sum_rounded_products(sums: BilinearFunction, a: WithTerms, b: WithTerms) -> WithTerms:
+    """Return `sums(a, b)` with the terms of the sums and the propagated terms of both operands."""
+    product = sum_products(sums, a.value, b.value)
+    operand_terms = sums(a.terms, np.abs(b.value)) + sums(np.abs(a.value), b.terms)
+    return WithTerms(product.value, product.terms + operand_terms)
 
 
 @final
 @dataclass(frozen=True)
 class Coordinate:
-    """Positions along an axis, and how large the terms are that they are computed from."""
+    """Positions along an axis, and the size of the terms that they are computed from."""
 
     value: Array
     terms: Array
 
     @property
-    def is_between(self) -> Array:
-        """Whether a position stays between the same elements where it is rounded; derivatives jump on elements."""
+    def stays_in_cell(self) -> Array:
+        """Return whether rounding leaves a position between the same two elements; derivatives jump at elements."""
         distance = np.abs(self.value - np.rint(self.value))
-        return (distance == 0) | (distance > ROUNDED * self.terms)
+        return (distance == 0) | (distance > POSITION_ERROR * self.terms)
 
 
 @final
 @dataclass(frozen=True)
-class Cells:
-    """The two elements of an axis around each position, their weights, and the weights' derivatives: (2, …) each.
+class AxisCells:
+    """The two elements of an axis around each position, their weights and the derivatives of these: (2, …) each.
 
-    Those that are not `there` count as zeros.
+    Elements that are not `is_valid` count as zeros.
     """
 
     index: Array
-    there: Array
+    is_valid: Array
     weight: WithTerms
     slope: WithTerms
 
 
-def bordered(at: Coordinate, length: int) -> Cells:
-    """Up to one element outside the axis what counts is the element at its end, and nothing further out."""
-    inside = (at.value >= -1) & (at.value <= length)
-    place = np.clip(at.value, 0, length - 1)
-    low = np.minimum(np.floor(place), length - 1)
-    part = place - low
-    free = inside & (place == at.value)
+def clamped_cells(position: Coordinate, length: int) -> AxisCells:
+    """Return cells that repeat the first and the last element for one step outside the axis; further out is zero."""
+    inside = (position.value >= -1) & (position.value <= length)
+    clamped = np.clip(position.value, 0, length - 1)
+    low = np.minimum(np.floor(clamped), length - 1)
+    fraction = clamped - low
+    is_free = inside & (clamped == position.value)
     index = np.array([low, np.minimum(low + 1, length - 1)]).astype(int)
-    return _cells(index, part, np.array([inside, inside]), np.array([free, free]), at.terms)
+    return _axis_cells(index, fraction, np.array([inside, inside]), np.array([is_free, is_free]), position.terms)
 
 
-def zero_padded(at: Coordinate, length: int) -> Cells:
-    """The axis continues with zeros on both sides."""
-    inside = (at.value > -1) & (at.value < length)
-    low = np.floor(at.value)
+def zero_padded_cells(position: Coordinate, length: int) -> AxisCells:
+    """Return the cells of an axis that continues with zeros on both sides."""
+    inside = (position.value > -1) & (position.value < length)
+    low = np.floor(position.value)
     index = np.array([low, low + 1])
-    there = inside & (index >= 0) & (index < length)
-    return _cells(np.clip(index, 0, length - 1).astype(int), at.value - low, there, there, at.terms)
+    is_valid = inside & (index >= 0) & (index < length)
+    return _axis_cells(
+        np.clip(index, 0, length - 1).astype(int), position.value - low, is_valid, is_valid, position.terms
+    )
 
 
-def _cells(index: Array, part: Array, there: Array, free: Array, terms: Array) -> Cells:
-    """Cells with weights 1 − part and part, where they count; `free` is where the position moves them."""
-    weights, slopes = np.array([1 - part, part]), np.array([-np.ones(part.shape), np.ones(part.shape)])
-    return Cells(
+def _axis_cells(index: Array, fraction: Array, is_valid: Array, is_free: Array, terms: Array) -> AxisCells:
+    """Return cells with weights 1 − fraction and fraction; `is_free` tells where the weights depend on the position."""
+    weights, slopes = np.array([1 - fraction, fraction]), np.array([-np.ones(fraction.shape), np.ones(fraction.shape)])
+    return AxisCells(
         index,
-        there,
-        WithTerms(np.where(there, weights, 0), np.where(there, terms, 0)),
-        WithTerms(np.where(free, slopes, 0), np.zeros(index.shape)),
+        is_valid,
+        WithTerms(np.where(is_valid, weights, 0), np.where(is_valid, terms, 0)),
+        WithTerms(np.where(is_free, slopes, 0), np.zeros(index.shape)),
     )
 
 
 @final
 @dataclass(frozen=True)
-class Samples:
-    """For each sample (S…) of a flattened plane the four cells around it: (4, S…).
+class BilinearSamples:
+    """The four cells around each sample (S…) of a flattened plane: (4, S…).
 
     Attributes:
-        index: their positions, −1 for a cell that counts as zero.
-        weight: of them in the sample.
-        by_y, by_x: the derivatives of the weights by the sample's coordinates.
+        index: The positions of the cells; −1 for a cell that counts as zero.
+        weight: The weights of the cells in the sample.
+        slope_y: The derivatives of the weights by y.
+        slope_x: The derivatives of the weights by x.
     """
 
     index: Array
     weight: WithTerms
-    by_y: WithTerms
-    by_x: WithTerms
+    slope_y: WithTerms
+    slope_x: WithTerms
 
 
-def samples(y: Cells, x: Cells, width: int) -> Samples:
-    """The samples at positions along both axes of planes of this width."""
+def bilinear_samples(y: AxisCells, x: AxisCells, width: int) -> BilinearSamples:
+    """Return the samples at positions along both axes of planes of this width."""
 
-    def crossed(one: WithTerms, other: WithTerms) -> WithTerms:
-        a, b = one.value[:, np.newaxis], other.value[np.newaxis]
-        terms = np.abs(a) * other.terms[np.newaxis] + one.terms[:, np.newaxis] * np.abs(b)
-        return WithTerms(_flat(a * b), _flat(terms))
+    def cross(along_y: WithTerms, along_x: WithTerms) -> WithTerms:
+        a, b = along_y.value[:, np.newaxis], along_x.value[np.newaxis]
+        terms = np.abs(a) * along_x.terms[np.newaxis] + along_y.terms[:, np.newaxis] * np.abs(b)
+        return WithTerms(_flatten_corners(a * b), _flatten_corners(terms))
 
-    there = y.there[:, np.newaxis] & x.there[np.newaxis]
-    index = _flat(np.where(there, y.index[:, np.newaxis] * width + x.index[np.newaxis], -1))
-    return Samples(index, crossed(y.weight, x.weight), crossed(y.slope, x.weight), crossed(y.weight, x.slope))
+    is_valid = y.is_valid[:, np.newaxis] & x.is_valid[np.newaxis]
+    index = _flatten_corners(np.where(is_valid, y.index[:, np.newaxis] * width + x.index[np.newaxis], -1))
+    return BilinearSamples(index, cross(y.weight, x.weight), cross(y.slope, x.weight), cross(y.weight, x.slope))
 
 
-def _flat(corners: Array) -> Array:
+def _flatten_corners(corners: Array) -> Array:
     return corners.reshape(4, *corners.shape[2:])
 
 
-def taken(index: Array) -> Sums:
-    """From weights (4, S…) and planes (…, H·W) to samples (…, S…)."""
+def make_gather(index: Array) -> BilinearFunction:
+    """Return the bilinear function of weights (4, S…) and planes (…, H·W) that computes samples (…, S…)."""
 
     def sums(weights: Array, planes: Array) -> Array:
         with_zero = np.concatenate([planes, np.zeros((*planes.shape[:-1], 1))], -1)
@@ -149,14 +147,14 @@ def taken(index: Array) -> Sums:
     return sums
 
 
-def put(index: Array, size: int) -> Sums:
-    """The adjoint of `taken`: from weights (4, S…) and samples (C, S…) to planes (C, H·W) of this size."""
+def make_scatter(index: Array, size: int) -> BilinearFunction:
+    """Return the adjoint of `make_gather`: a function of weights (4, S…) and samples (C, S…) to planes (C, size)."""
 
-    def sums(weights: Array, given: Array) -> Array:
-        planes = np.zeros((len(given), size + 1))
-        summands = np.broadcast_to(given[:, np.newaxis] * weights, (len(given), *index.shape))
-        places: Any = (slice(None), index)
-        np.add.at(planes, places, summands)
+    def sums(weights: Array, values: Array) -> Array:
+        planes = np.zeros((len(values), size + 1))
+        summands = np.broadcast_to(values[:, np.newaxis] * weights, (len(values), *index.shape))
+        selection: Any = (slice(None), index)
+        np.add.at(planes, selection, summands)
         return planes[:, :size]
 
     return sums

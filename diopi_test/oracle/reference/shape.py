@@ -1,4 +1,4 @@
-"""Functions that make, move and copy whole tensors."""
+"""Functions that create, rearrange, convert and copy tensors."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def repeat(input: Array, repeats_size: tuple[int, ...]) -> Array:
     return np.tile(input, repeats_size)
 
 
-def _cut(input: Array, margins: Array) -> Array:
-    """Without the given numbers of elements (before, after) of every axis."""
+def _crop(input: Array, margins: Array) -> Array:
+    """Return the input without `margins` = (before, after) elements of each axis."""
     return input[tuple(slice(before, n - after) for n, (before, after) in zip(input.shape, margins, strict=True))]
 
 
@@ -75,20 +75,24 @@ def pad(input: Array, pad: tuple[int, ...], mode: str, value: float | None) -> A
     margins[input.ndim - len(pad) // 2 :] = np.reshape(pad, (-1, 2))[::-1]
     added, cut = np.maximum(margins, 0), np.maximum(-margins, 0)
     if (cut.sum(1) > input.shape).any():
-        raise ValueError(f"pad is {pad} around shape {input.shape}, of which it cuts off more than there is")
-    within = np.maximum(np.array(input.shape)[:, np.newaxis] - (mode == "reflect"), 0)  # a batch may be empty
-    if mode in ("reflect", "circular") and (added > within).any():
-        raise ValueError(f"pad is {pad} around shape {input.shape}, which {mode} padding has no elements for")
+        raise ValueError(
+            f"pad is {pad} for shape {input.shape}, expected to remove at most as many elements as an axis has"
+        )
+    available = np.maximum(np.array(input.shape)[:, np.newaxis] - (mode == "reflect"), 0)  # a batch may be empty
+    if mode in ("reflect", "circular") and (added > available).any():
+        raise ValueError(
+            f"pad is {pad} for shape {input.shape}, expected at most as many elements as {mode} padding can copy"
+        )
     if mode == "constant":
         element = np.array(0 if value is None else value).astype(input.dtype)
-        return _cut(np.pad(input, added, constant_values=element), cut)
+        return _crop(np.pad(input, added, constant_values=element), cut)
     if mode == "circular":
-        return np.pad(_cut(input, cut), added, "wrap")
-    return _cut(np.pad(input, added, "edge" if mode == "replicate" else "reflect"), cut)
+        return np.pad(_crop(input, cut), added, "wrap")
+    return _crop(np.pad(input, added, "edge" if mode == "replicate" else "reflect"), cut)
 
 
-def _windows(length: int, size: int, step: int) -> Array:
-    """The elements of an axis in every window: (windows, size)."""
+def _window_indices(length: int, size: int, step: int) -> Array:
+    """Return the indices of the elements in each window of an axis: (windows, size)."""
     if size > length:
         raise ValueError(f"size is {size}, expected at most {length}, the length of the axis")
     starts = np.arange(0, length - size + 1, step)
@@ -98,13 +102,13 @@ def _windows(length: int, size: int, step: int) -> Array:
 @reference("diopiUnfold")
 def unfold(input: Array, dim: int, size: int, step: int) -> Array:
     if input.ndim == 0:
-        return input[np.newaxis][_windows(1, size, step)[0]]
-    rows = np.moveaxis(input, dim, -1)[..., _windows(input.shape[dim], size, step)]
+        return input[np.newaxis][_window_indices(1, size, step)[0]]
+    rows = np.moveaxis(input, dim, -1)[..., _window_indices(input.shape[dim], size, step)]
     return np.moveaxis(rows, -2, dim % input.ndim)
 
 
-def _put_back(rows: Array, windows: Array, length: int) -> Array:
-    """Windows (…, windows, size) added up where they were taken from: (…, length)."""
+def _add_windows(rows: Array, windows: Array, length: int) -> Array:
+    """Return the adjoint of taking windows: add windows (…, windows, size) to an axis (…, length)."""
     total = np.zeros((*rows.shape[:-2], length))
     for number, window in enumerate(windows):
         total[..., window] += rows[..., number, :]
@@ -116,32 +120,32 @@ def unfold_backward(
     grad_output: Array, input_sizes: tuple[int, ...], dim: int, size: int, step: int
 ) -> WithTerms | Array:
     if not input_sizes:
-        _windows(1, size, step)  # or an error
+        _window_indices(1, size, step)  # raises ValueError if the window does not fit
         return np.sum(grad_output)
     length = input_sizes[dim]
-    rows, windows = np.moveaxis(grad_output, dim % len(input_sizes), -2), _windows(length, size, step)
+    rows, windows = np.moveaxis(grad_output, dim % len(input_sizes), -2), _window_indices(length, size, step)
     if rows.shape[-2:] != windows.shape:
-        raise ValueError(f"grad_output has {rows.shape[-2:]} windows and elements of each, expected {windows.shape}")
-    times = np.maximum(_put_back(np.ones(windows.shape), windows, length), 1)  # n, where it is not 0
-    # the rounding errors of n summands of like size add up as a random walk does
-    terms = _put_back(np.abs(rows), windows, length) / np.sqrt(times)
-    return WithTerms(np.moveaxis(_put_back(rows, windows, length), -1, dim), np.moveaxis(terms, -1, dim))
+        raise ValueError(f"grad_output has (windows, elements) {rows.shape[-2:]}, expected {windows.shape}")
+    counts = np.maximum(_add_windows(np.ones(windows.shape), windows, length), 1)  # n, or 1 where n is 0
+    # the rounding errors of n summands of similar size add up like a random walk
+    terms = _add_windows(np.abs(rows), windows, length) / np.sqrt(counts)
+    return WithTerms(np.moveaxis(_add_windows(rows, windows, length), -1, dim), np.moveaxis(terms, -1, dim))
 
 
-def _diagonals(input: Array) -> Array:
-    """j − i of every element (i, j) of a matrix."""
+def _diagonal_offsets(input: Array) -> Array:
+    """Return j − i for each element (i, j) of a matrix."""
     rows, columns = input.shape[-2:]
     return np.arange(columns) - np.arange(rows)[:, np.newaxis]
 
 
 @reference("diopiTril")
 def tril(input: Array, diagonal: int) -> Array:
-    return np.where(_diagonals(input) <= diagonal, input, np.zeros_like(input))
+    return np.where(_diagonal_offsets(input) <= diagonal, input, np.zeros_like(input))
 
 
 @reference("diopiTriu")
 def triu(input: Array, diagonal: int) -> Array:
-    return np.where(_diagonals(input) >= diagonal, input, np.zeros_like(input))
+    return np.where(_diagonal_offsets(input) >= diagonal, input, np.zeros_like(input))
 
 
 @reference("diopiMeshGrid")
@@ -162,26 +166,31 @@ def arange(start: float, end: float, step: float, *, out: ResultOverride) -> Wit
     if _is_integer(out):
         start, end, step = int(start), int(end), int(step)
     steps = np.arange(*(out.shape or ())) * step
-    # start and i · step cancel where they differ in sign
+    # start and i · step may cancel
     return WithTerms(start + steps, 0.0, abs(start) + np.abs(steps))
 
 
 @reference("diopiLinspace")
 def linspace(start: float, end: float, steps: int, *, out: ResultOverride) -> WithTerms | PartlySpecified:
     if _is_integer(out):
-        return _whole_space(int(start), int(end), steps)
+        return _integer_linspace(int(start), int(end), steps)
     distances = np.arange(steps) * (end - start) / max(steps - 1, 1)
-    # start and i · step cancel where they differ in sign
+    # start and i · step may cancel
     return WithTerms(start + distances, 0.0, abs(start) + np.abs(distances))
 
 
-def _whole_space(start: int, end: int, steps: int) -> PartlySpecified:
-    """Counted in float64 from the nearer end; left open is whether start + i · step is rounded once or twice."""
+def _integer_linspace(start: int, end: int, steps: int) -> PartlySpecified:
+    """Return integers computed in float64 from the nearer end.
+
+    Elements that depend on whether start + i · step is rounded once or twice are unspecified.
+    """
     step = (float(end) - float(start)) / max(steps - 1, 1)
     nearer = [(start, i, step) if i < max(steps // 2, 1) else (end, steps - 1 - i, -step) for i in range(steps)]
-    once = [int(float(Fraction(float(near)) + i * Fraction(its_step))) for near, i, its_step in nearer]
-    twice = [int(near + i * its_step) for near, i, its_step in nearer]
-    return PartlySpecified(np.array(once, np.int64), np.equal(once, twice))
+    rounded_once = [
+        int(float(Fraction(float(start_or_end)) + i * Fraction(signed_step))) for start_or_end, i, signed_step in nearer
+    ]
+    rounded_twice = [int(start_or_end + i * signed_step) for start_or_end, i, signed_step in nearer]
+    return PartlySpecified(np.array(rounded_once, np.int64), np.equal(rounded_once, rounded_twice))
 
 
 @reference("diopiFill")
@@ -214,14 +223,20 @@ def copy_(src: Array, *, out: ResultOverride) -> Array | PartlySpecified:
     return converted(np.broadcast_to(src, out.shape or ()), _dtype(out))
 
 
-RANKS: dict[int, int] = {MemoryFormat.ChannelsLast1d: 3, MemoryFormat.ChannelsLast: 4, MemoryFormat.ChannelsLast3d: 5}
-"""Axes of tensors whose channels may be last."""
+CHANNELS_LAST_RANKS: dict[int, int] = {
+    MemoryFormat.ChannelsLast1d: 3,
+    MemoryFormat.ChannelsLast: 4,
+    MemoryFormat.ChannelsLast3d: 5,
+}
+"""The number of axes that each channels-last memory format requires."""
 
 
 @reference("diopiContiguous")
 def contiguous(input: Array, memoryFormat: int) -> Array:
-    if input.ndim != RANKS.get(memoryFormat, input.ndim):
-        raise ValueError(f"memoryFormat {memoryFormat} is for {RANKS[memoryFormat]} axes, input has {input.ndim}")
+    if input.ndim != CHANNELS_LAST_RANKS.get(memoryFormat, input.ndim):
+        raise ValueError(
+            f"input has {input.ndim} axes, expected {CHANNELS_LAST_RANKS[memoryFormat]} for memoryFormat {memoryFormat}"
+        )
     return input
 
 
@@ -232,7 +247,7 @@ def native_memory_format_cast(in_: Array, format: int) -> Array:
 
 @reference("diopiGetNativeMemoryFormat")
 def get_native_memory_format(input: Array) -> PartlySpecified:
-    return PartlySpecified(0, False)  # the device's own number
+    return PartlySpecified(0, False)  # the format is a number that the device chooses
 
 
 @reference("diopiTensorDestructionHook")

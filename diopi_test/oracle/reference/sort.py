@@ -12,36 +12,36 @@ from diopi_test.oracle.reference import AnyOf, reference
 Array = NDArray[Any]
 
 
-def _order(rows: Array, descending: bool) -> Array:
-    """The positions that sort the last axis, equal elements in their order; NaN is the largest."""
+def _sort_order(rows: Array, descending: bool) -> Array:
+    """Return the stable order of the last axis; NaN is larger than every number."""
     if not descending:
         return np.argsort(rows, -1, kind="stable")
     last = rows.shape[-1] - 1
     return last - np.flip(np.argsort(np.flip(rows, -1), -1, kind="stable"), -1)
 
 
-def _sorted(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
-    """Values and positions in order, the axis `dim` last."""
+def _sort_rows(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
+    """Return the sorted values and their positions, with the axis `dim` moved to the end."""
     rows = np.moveaxis(np.atleast_1d(input), dim, -1)
-    order = _order(rows, descending)
+    order = _sort_order(rows, descending)
     return np.take_along_axis(rows, order, -1), order
 
 
 def _has_ties(ranked: Array) -> bool:
-    """Whether neighbours along the last axis are equal as far as order goes."""
+    """Return whether neighbours along the last axis are equal; NaNs count as equal."""
     before, after = ranked[..., :-1], ranked[..., 1:]
     return bool(((before == after) | ((before != before) & (after != after))).any())
 
 
-def _back(rows: Array, dim: int, input: Array) -> Array:
-    """The last axis where `dim` is; 0-d for 0-d input."""
+def _restore_axis(rows: Array, dim: int, input: Array) -> Array:
+    """Move the last axis back to `dim`; return a 0-d array for 0-d input."""
     return np.moveaxis(rows, -1, dim) if input.ndim else rows[..., 0]
 
 
 @reference("diopiSort")
 def sort(input: Array, dim: int, descending: bool, pStable: bool | None) -> tuple[Any, Any]:
-    values, order = _sorted(input, dim, descending)
-    results = _back(values, dim, input), _back(order, dim, input)
+    values, order = _sort_rows(input, dim, descending)
+    results = _restore_axis(values, dim, input), _restore_axis(order, dim, input)
     return results if pStable or not _has_ties(values) else (AnyOf(results[0]), AnyOf(results[1]))
 
 
@@ -52,12 +52,12 @@ def argsort(input: Array, stable: bool, dim: int | None, descending: bool) -> An
 
 @reference("diopiTopk")
 def topk(input: Array, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
-    ranked, order = _sorted(input, dim, largest)
+    ranked, order = _sort_rows(input, dim, largest)
     if k > ranked.shape[-1]:
-        raise ValueError(f"k is {k}, axis {dim} has {ranked.shape[-1]} elements")
+        raise ValueError(f"k is {k}, expected at most {ranked.shape[-1]}, the length of axis {dim}")
     if input.ndim == 0:
-        return _back(ranked, dim, input), _back(order, dim, input)  # even if k is 0
-    results = _back(ranked[..., :k], dim, input), _back(order[..., :k], dim, input)
+        return _restore_axis(ranked, dim, input), _restore_axis(order, dim, input)  # even if k is 0
+    results = _restore_axis(ranked[..., :k], dim, input), _restore_axis(order[..., :k], dim, input)
     is_free = k > 0 and (_has_ties(ranked[..., : k + 1]) or (k > 1 and not sorted))
     return (AnyOf(results[0]), AnyOf(results[1])) if is_free else results
 
@@ -76,20 +76,22 @@ def sort_backward(grad_output: Array, dim: int, indices: Array, sizes: tuple[int
 @reference("diopiUnique")
 def unique(input: Array, dim: int | None, sorted: bool, return_counts: bool) -> tuple[Any, Array, Array | None]:
     if np.isnan(input).sum() > 1:
-        raise ValueError("input has several NaNs, of which the standard does not say whether they are distinct")
+        raise ValueError(
+            "input has several NaNs, expected at most 1: the standard does not define whether they are distinct"
+        )
     if dim is None:
-        out, inverse, counts = _distinct(input.reshape(input.size, 1))
+        out, inverse, counts = _distinct_rows(input.reshape(input.size, 1))
         out, inverse = out[:, 0], inverse.reshape(input.shape)
     else:
         slices = np.moveaxis(input, dim, 0)
-        length, *others = slices.shape
-        out, inverse, counts = _distinct(slices.reshape(length, int(np.prod(others))))
-        out = np.moveaxis(out.reshape(len(out), *others), 0, dim)
+        length, *trailing = slices.shape
+        out, inverse, counts = _distinct_rows(slices.reshape(length, int(np.prod(trailing))))
+        out = np.moveaxis(out.reshape(len(out), *trailing), 0, dim)
     return AnyOf(out) if _has_both_zeros(input) else out, inverse, counts if return_counts else None
 
 
-def _distinct(rows: Array) -> tuple[Array, Array, Array]:
-    """The distinct rows in the order of their first differing element; for each row its place there; how many each."""
+def _distinct_rows(rows: Array) -> tuple[Array, Array, Array]:
+    """Return the distinct rows in lexicographic order, the index of each row among them, and their counts."""
     order = np.lexsort(rows.T[::-1])
     ranked = rows[order]
     differs = (ranked[1:] != ranked[:-1]).any(1)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import WithTerms, reference
-from diopi_test.oracle.reference.products import with_terms
+from diopi_test.oracle.reference.products import sum_products
 
 Array = NDArray[Any]
 
@@ -23,4 +23,4 @@ def spmm(input: list[Array], mat2: Array) -> WithTerms:
         np.add.at(out, rows, entries[:, np.newaxis] * dense[col])
         return out
 
-    return with_terms(product, values, mat2)
+    return sum_products(product, values, mat2)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import PartlySpecified, WithTerms
-from diopi_test.oracle.reference.products import with_terms
+from diopi_test.oracle.reference.products import sum_products
 from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 
 float32 = np.finfo(np.float32)
@@ -106,7 +106,7 @@ class Shares:
 
 def _scores(q: Array, k: Array, rule: Rule, bias: Array, seen: Array) -> tuple[Array, Array]:
     """Scores, −inf where nothing is seen, and the size of terms whose rounding they carry."""
-    products = with_terms(lambda one, other: one @ other.T, q, k)
+    products = sum_products(lambda one, other: one @ other.T, q, k)
     scores = np.where(seen, rule.scale * products.value + bias, -np.inf)
     # a score is rounded once more when it is scaled and biased, and the bias before
     terms = np.abs(rule.scale) * products.terms + np.abs(bias) + np.abs(rule.scale * products.value)
@@ -126,7 +126,7 @@ def _shares(q: Array, k: Array, rule: Rule, bias: Array, seen: Array) -> Shares:
 def _weighted(shares: Shares, kept: Array, v: Array) -> WithTerms:
     """Σ p · v with the errors of p: an error of a score moves its share, and all others the opposite way."""
     p = shares.p * kept
-    sums = with_terms(lambda one, other: one @ other, p, v)
+    sums = sum_products(lambda one, other: one @ other, p, v)
     moved, out = (p * shares.error) ** 2, sums.value
     squares = moved @ v**2 - 2 * out * (moved @ v) + out**2 * moved.sum(1, keepdims=True)
     return WithTerms(out, sums.terms + np.sqrt(np.maximum(squares, 0)) + np.abs(out) * shares.total_error)
@@ -216,7 +216,7 @@ def _pulled_back_head(
     p = np.where(seen, np.exp(scores - lse[:, None]), 0)
     error = np.where(seen & np.isfinite(lse[:, None]), error + np.abs(lse[:, None]), 0)  # rounded, too
     error = np.where(p < float32.smallest_normal, 1 / float32.eps, error)  # taken for 0, as a result may be
-    slopes = with_terms(lambda one, other: one @ other.T, g, v)
+    slopes = sum_products(lambda one, other: one @ other.T, g, v)
     level, level_terms = (g * out).sum(1, keepdims=True), sum_terms(g * out, 1, keepdims=True)
     ds = p * (slopes.value * kept - level)
     ds_error = p * (slopes.terms * kept + level_terms) + np.abs(ds) * error
@@ -229,5 +229,5 @@ def _pulled_back_head(
 
 def _product(scale: float, a: Array, error: Array, b: Array) -> WithTerms:
     """scale · a @ b, where `a` has errors of its own."""
-    product = with_terms(lambda one, other: one @ other, a, b)
+    product = sum_products(lambda one, other: one @ other, a, b)
     return WithTerms(scale * product.value, np.abs(scale) * (product.terms + np.sqrt(error**2 @ b**2)))

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.lmdeploy.sizes import size_after
-from diopi_test.oracle.reference.products import with_terms
-from diopi_test.oracle.reference.sums import accumulated
+from diopi_test.oracle.reference.products import sum_products
+from diopi_test.oracle.reference.sums import accumulation_terms
 
 Array = NDArray[Any]
 
@@ -32,7 +32,7 @@ class Vectors:
 
 def _projected(x: Array, weight: Array, bias: Array | None, heads: Sequence[int], size: int) -> list[Vectors]:
     """Queries, keys and values of the rows of x, for each so many heads."""
-    product = with_terms(np.matmul, x, weight)
+    product = sum_products(np.matmul, x, weight)
     projected = product.value + (0 if bias is None else bias.reshape(-1))
     ends = np.cumsum(heads)[:-1] * size
     pairs = zip(np.split(projected, ends, 1), np.split(product.terms, ends, 1), strict=True)
@@ -93,7 +93,7 @@ def _squared_terms(q: Vectors, k: Vectors) -> Array:
 
 def _terms_of_mean(p: Array, scores: Array, v: Vectors) -> Array:
     """Of the sum itself, of the weights' exponents, whose squared terms are given, and of the values."""
-    own = accumulated(p.shape[-1], _mean(p, np.abs(v.value)), _mean(p**2, v.value**2), _mean(p, v.value))
+    own = accumulation_terms(p.shape[-1], _mean(p, np.abs(v.value)), _mean(p**2, v.value**2), _mean(p, v.value))
     mean, moved = _mean(p, v.value), p**2 * scores
     total = np.swapaxes(moved.sum(-1), 0, 1)[..., np.newaxis]
     by_scores = _mean(moved, v.value**2) - 2 * mean * _mean(moved, v.value) + mean**2 * total

@@ -13,7 +13,7 @@ from diopi_test.cases.formats import format_of
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import Exact, WithTerms, reference
 from diopi_test.oracle.reference.lmdeploy.sizes import size_after
-from diopi_test.oracle.reference.products import with_terms
+from diopi_test.oracle.reference.products import sum_products
 from diopi_test.oracle.reference.sums import sum_terms
 
 float32 = np.finfo(np.float32)
@@ -64,11 +64,11 @@ def fused_silu_ffn(
 ) -> Any:
     if workspace_size < 0:
         return Exact(inoutput), size_after(workspace_size)
-    gate, up = (with_terms(np.matmul, inoutput, weight) for weight in (weight1, weight3))
+    gate, up = (sum_products(np.matmul, inoutput, weight) for weight in (weight1, weight3))
     share = special.expit(gate.value)
     silu, slope = gate.value * share, share * (1 + gate.value * (1 - share))
     hidden = silu * up.value
-    product = with_terms(np.matmul, hidden, weight2)
+    product = sum_products(np.matmul, hidden, weight2)
     rounding = np.hypot(slope * up.value * gate.terms, silu * up.terms)
     # computed on the way, below the normal numbers they may be taken for 0, as a result may be
     lost = np.where(np.minimum(share, np.abs(hidden)) < float32.smallest_normal, np.abs(hidden) / float32.eps, 0)

@@ -10,76 +10,89 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
-from diopi_test.oracle.reference.mmcv_deform.steps import check_step
+from diopi_test.oracle.reference.mmcv_deform.steps import check_step_divides_batch
+from diopi_test.oracle.reference.products import scale_result
 from diopi_test.oracle.reference.sampling import (
+    BilinearSamples,
     Coordinate,
-    Samples,
-    combined,
-    exact,
-    put,
-    samples,
-    scaled,
-    stacked,
-    taken,
-    zero_padded,
+    bilinear_samples,
+    make_gather,
+    make_scatter,
+    stack_results,
+    sum_rounded_products,
+    with_zero_terms,
+    zero_padded_cells,
 )
 
 Array = NDArray[Any]
 Pair = tuple[int, int]
-"""Along H and along W."""
+"""Two values: one for H and one for W."""
 
 
 @final
 @dataclass(frozen=True)
-class _Level:
-    """One level of the maps: its place in the flattened ones, its size, and the samples (4, Q, M, P) of each image.
+class _FeatureLevel:
+    """A level of the feature maps.
 
-    And, along H and W, whether samples stay between the same elements where their places are rounded: (B, Q, M, P).
+    Attributes:
+        start: The index of its first cell in the flattened maps.
+        size: The size of the maps.
+        samples: The samples of each image, (4, Q, M, P).
+        stays_in_cell: Whether rounding leaves samples between the same elements, along H and W, (B, Q, M, P).
     """
 
     start: int
     size: Pair
-    samples: list[Samples]
-    is_between: Sequence[Array]
+    samples: list[BilinearSamples]
+    stays_in_cell: Sequence[Array]
 
     @property
-    def places(self) -> slice:
-        """Where it is along the axis of flattened maps."""
+    def cells(self) -> slice:
+        """Return the cells of the level in the flattened maps."""
         return slice(self.start, self.start + self.size[0] * self.size[1])
 
 
-def _levels(shapes: Array, starts: Array, locations: Array) -> list[_Level]:
+def _levels(shapes: Array, starts: Array, locations: Array) -> list[_FeatureLevel]:
     levels = []
     for number, (size, start) in enumerate(zip(shapes, starts, strict=True)):
-        at = locations[:, :, :, number, :, ::-1] * size  # as (y, x), in cells
+        positions = locations[:, :, :, number, :, ::-1] * size  # as (y, x), in cells
         h, w = map(int, size)
-        y, x = (Coordinate(at[..., k] - 0.5, np.abs(at[..., k]) + 0.5) for k in (0, 1))
-        both = samples(zero_padded(y, h), zero_padded(x, w), w)
-        of_images = [_of_image(both, image) for image in range(len(locations))]
-        levels.append(_Level(int(start), (h, w), of_images, (y.is_between, x.is_between)))
+        y, x = (Coordinate(positions[..., k] - 0.5, np.abs(positions[..., k]) + 0.5) for k in (0, 1))
+        batch_samples = bilinear_samples(zero_padded_cells(y, h), zero_padded_cells(x, w), w)
+        image_samples = [_select_image(batch_samples, image) for image in range(len(locations))]
+        levels.append(_FeatureLevel(int(start), (h, w), image_samples, (y.stays_in_cell, x.stays_in_cell)))
     return levels
 
 
-def _of_image(both: Samples, image: int) -> Samples:
-    def part(given: WithTerms) -> WithTerms:
-        return WithTerms(given.value[:, image], given.terms[:, image])
+def _select_image(batch_samples: BilinearSamples, image: int) -> BilinearSamples:
+    def select(result: WithTerms) -> WithTerms:
+        return WithTerms(result.value[:, image], result.terms[:, image])
 
-    return Samples(both.index[:, image], part(both.weight), part(both.by_y), part(both.by_x))
+    return BilinearSamples(
+        batch_samples.index[:, image],
+        select(batch_samples.weight),
+        select(batch_samples.slope_y),
+        select(batch_samples.slope_x),
+    )
 
 
-def _head(given: WithTerms, head: int) -> WithTerms:
-    return WithTerms(given.value[:, :, head], given.terms[:, :, head])
+def _select_head(result: WithTerms, head: int) -> WithTerms:
+    return WithTerms(result.value[:, :, head], result.terms[:, :, head])
 
 
-def _attended(level: _Level, value: Array, which: Callable[[Samples], WithTerms]) -> WithTerms:
-    """Samples of a level, or their derivatives: (B, M, D, Q, P)."""
+def _sample_level(level: _FeatureLevel, value: Array, select: Callable[[BilinearSamples], WithTerms]) -> WithTerms:
+    """Return the samples of a level, or their derivatives: (B, M, D, Q, P)."""
     b, _, heads, d = value.shape
     parts = [
-        combined(taken(its.index[:, :, head]), _head(which(its), head), exact(value[image, level.places, head].T))
-        for image, its in enumerate(level.samples)
+        sum_rounded_products(
+            make_gather(samples.index[:, :, head]),
+            _select_head(select(samples), head),
+            with_zero_terms(value[image, level.cells, head].T),
+        )
+        for image, samples in enumerate(level.samples)
         for head in range(heads)
     ]
-    return stacked(parts, (b, heads, d, *level.samples[0].index.shape[1::2]))
+    return stack_results(parts, (b, heads, d, *level.samples[0].index.shape[1::2]))
 
 
 @reference("diopiMsDeformAttnMmcv")
@@ -92,17 +105,17 @@ def ms_deform_attn(
     im2col_step: int,
 ) -> WithTerms:
     b, q, heads, _, _ = attn_weight.shape
-    check_step(b, im2col_step)
+    check_step_divides_batch(b, im2col_step)
     if not attn_weight.size:
-        return exact(np.zeros((b, q, heads * value.shape[3])))
+        return with_zero_terms(np.zeros((b, q, heads * value.shape[3])))
     levels = _levels(spatial_shapes, level_start_index, sampling_loc)
-    parts = [_attended(level, value, lambda its: its.weight) for level in levels]
-    sampled = WithTerms(*(np.stack([getattr(one, name) for one in parts]) for name in ("value", "terms")))
+    parts = [_sample_level(level, value, lambda samples: samples.weight) for level in levels]
+    sampled = WithTerms(*(np.stack([getattr(part, name) for part in parts]) for name in ("value", "terms")))
 
-    def sums(given: Array, weights: Array) -> Array:
-        return np.einsum("lbmdqp,bqmlp->bqmd", given, weights).reshape(b, q, heads * value.shape[3])
+    def sums(sampled: Array, weights: Array) -> Array:
+        return np.einsum("lbmdqp,bqmlp->bqmd", sampled, weights).reshape(b, q, heads * value.shape[3])
 
-    return combined(sums, sampled, exact(attn_weight))
+    return sum_rounded_products(sums, sampled, with_zero_terms(attn_weight))
 
 
 @reference("diopiMsDeformAttnBackwardMmcv")
@@ -119,40 +132,52 @@ def ms_deform_attn_backward(
     im2col_step: int,
 ) -> tuple[WithTerms, PartlySpecified, WithTerms]:
     b, q, heads, *_ = attn_weight.shape
-    check_step(b, im2col_step)
-    given = grad_output.reshape(b, q, heads, value.shape[3])
-    to_value = exact(np.zeros(value.shape))
-    to_locations, to_weights = (exact(np.zeros(shape)) for shape in (sampling_loc.shape, attn_weight.shape))
-    is_between = np.ones(sampling_loc.shape, bool)
-    for number, level in enumerate(_levels(spatial_shapes, level_start_index, sampling_loc) if given.size else ()):
+    check_step_divides_batch(b, im2col_step)
+    grad = grad_output.reshape(b, q, heads, value.shape[3])
+    value_gradient = with_zero_terms(np.zeros(value.shape))
+    location_gradient, weight_gradient = (
+        with_zero_terms(np.zeros(shape)) for shape in (sampling_loc.shape, attn_weight.shape)
+    )
+    is_specified = np.ones(sampling_loc.shape, bool)
+    for number, level in enumerate(_levels(spatial_shapes, level_start_index, sampling_loc) if grad.size else ()):
         weights = attn_weight[:, :, :, number]
-        _add(to_value, np.s_[:, level.places], _value_gradient(level, given, weights))
+        _add_to(value_gradient, np.s_[:, level.cells], _value_gradient(level, grad, weights))
 
-        def over_channels(samples: Array, grad: Array) -> Array:
+        def sum_channels(samples: Array, grad: Array) -> Array:
             return np.einsum("bmdqp,bqmd->bqmp", samples, grad)
 
-        sampled = combined(over_channels, _attended(level, value, lambda its: its.weight), exact(given))
-        _add(to_weights, np.s_[:, :, :, number], sampled)
-        for k, slope in enumerate((lambda its: its.by_x, lambda its: its.by_y)):
-            along = combined(over_channels, _attended(level, value, slope), exact(given))
-            _add(to_locations, np.s_[:, :, :, number, :, k], scaled(weights * level.size[1 - k], along))
-            is_between[:, :, :, number, :, k] = level.is_between[1 - k]
-    return to_value, PartlySpecified(to_locations, is_between), to_weights
+        weight_sums = sum_rounded_products(
+            sum_channels, _sample_level(level, value, lambda samples: samples.weight), with_zero_terms(grad)
+        )
+        _add_to(weight_gradient, np.s_[:, :, :, number], weight_sums)
+        for k, slope in enumerate((lambda samples: samples.slope_x, lambda samples: samples.slope_y)):
+            slope_sums = sum_rounded_products(sum_channels, _sample_level(level, value, slope), with_zero_terms(grad))
+            _add_to(
+                location_gradient, np.s_[:, :, :, number, :, k], scale_result(weights * level.size[1 - k], slope_sums)
+            )
+            is_specified[:, :, :, number, :, k] = level.stays_in_cell[1 - k]
+    return value_gradient, PartlySpecified(location_gradient, is_specified), weight_gradient
 
 
-def _value_gradient(level: _Level, given: Array, weights: Array) -> WithTerms:
-    """What the cells of a level get: (B, cells, M, D)."""
-    b, _, heads, d = given.shape
+def _value_gradient(level: _FeatureLevel, grad: Array, weights: Array) -> WithTerms:
+    """Return the gradient of the cells of a level: (B, cells, M, D)."""
+    b, _, heads, d = grad.shape
     size = level.size[0] * level.size[1]
     parts = []
-    for image, its in enumerate(level.samples):
+    for image, samples in enumerate(level.samples):
         for head in range(heads):
-            products = given[image, :, head].T[:, :, np.newaxis] * weights[image, :, head]
-            parts.append(combined(put(its.index[:, :, head], size), _head(its.weight, head), exact(products)))
-    planes = stacked(parts, (b, heads, d, size))
+            products = grad[image, :, head].T[:, :, np.newaxis] * weights[image, :, head]
+            parts.append(
+                sum_rounded_products(
+                    make_scatter(samples.index[:, :, head], size),
+                    _select_head(samples.weight, head),
+                    with_zero_terms(products),
+                )
+            )
+    planes = stack_results(parts, (b, heads, d, size))
     return WithTerms(np.moveaxis(planes.value, 3, 1), np.moveaxis(planes.terms, 3, 1))
 
 
-def _add(total: WithTerms, where: Any, part: WithTerms) -> None:
-    total.value[where] += part.value
-    total.terms[where] += part.terms
+def _add_to(total: WithTerms, index: Any, part: WithTerms) -> None:
+    total.value[index] += part.value
+    total.terms[index] += part.terms

@@ -1,7 +1,7 @@
 """Deformable convolutions, plain and modulated, and their gradients.
 
-Images are cut into deformable groups, (B, G, C/G, H·W); columns, the samples a kernel position meets, are (B, C, K, P)
-with K positions in the kernel and P in the result.
+Images are split into deformable groups, (B, G, C/G, H·W). Columns hold the samples at each kernel position,
+(B, C, K, P) with K positions in the kernel and P in the result.
 """
 
 from __future__ import annotations
@@ -15,31 +15,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
-from diopi_test.oracle.reference.mmcv_deform.steps import check_step
-from diopi_test.oracle.reference.products import plus, times
+from diopi_test.oracle.reference.mmcv_deform.steps import check_step_divides_batch
+from diopi_test.oracle.reference.products import add_rounded, scale_result
 from diopi_test.oracle.reference.sampling import (
+    BilinearSamples,
     Coordinate,
-    Samples,
-    combined,
-    exact,
-    put,
-    samples,
-    scaled,
-    stacked,
-    taken,
-    zero_padded,
+    bilinear_samples,
+    make_gather,
+    make_scatter,
+    stack_results,
+    sum_rounded_products,
+    with_zero_terms,
+    zero_padded_cells,
 )
 from diopi_test.oracle.reference.sums import sum_terms
 
 Array = NDArray[Any]
 Pair = tuple[int, int]
-"""Along H and along W."""
+"""Two values: one for H and one for W."""
 
 
 @final
 @dataclass(frozen=True)
 class _Convolution:
-    """A deformable convolution of these tensors; `mask` is None where samples have no factors."""
+    """A deformable convolution of these tensors; `mask` is None if samples have no factors."""
 
     input: Array
     weight: Array
@@ -55,131 +54,155 @@ class _Convolution:
         axes = zip(self.input.shape[2:], self.kernel, self.stride, self.padding, self.dilation, strict=True)
         size = tuple((length + 2 * pad - far * (k - 1) - 1) // step + 1 for length, k, step, pad, far in axes)
         if size != self.size:
-            raise ValueError(f"offset has shape {self.offset.shape}, expected places of a result of size {size}")
+            raise ValueError(f"offset has shape {self.offset.shape}, expected {size} in the last two axes")
 
     @property
     def size(self) -> Pair:
-        """Of the result, along H and W."""
+        """Return the size of the result along H and W."""
         return self.offset.shape[2], self.offset.shape[3]
 
     @property
     def kernel(self) -> Pair:
-        """The size of the kernel."""
+        """Return the size of the kernel along H and W."""
         return self.weight.shape[2], self.weight.shape[3]
 
     @cached_property
-    def places(self) -> list[list[tuple[Coordinate, Coordinate]]]:
-        """Where samples lie along H and W, of each image and deformable group: (K, P) each."""
+    def coordinates(self) -> list[list[tuple[Coordinate, Coordinate]]]:
+        """Return the coordinates of samples along H and W, per image and deformable group: (K, P) each."""
         shape = (len(self.input), self.deform_groups, self.kernel[0] * self.kernel[1], 2, self.size[0] * self.size[1])
         shifts = np.moveaxis(self.offset.reshape(shape), 3, 2)
         (i, j), (h, w) = (np.indices(sizes).reshape(2, -1) for sizes in (self.kernel, self.size))
-        ends = (i, h), (j, w)
+        indices = (i, h), (j, w)
         return [
-            [(self._place(0, *ends[0], rows), self._place(1, *ends[1], columns)) for rows, columns in of_image]
-            for of_image in shifts
+            [
+                (self._coordinate(0, *indices[0], rows), self._coordinate(1, *indices[1], columns))
+                for rows, columns in image_shifts
+            ]
+            for image_shifts in shifts
         ]
 
-    def _place(self, axis: int, taps: Array, positions: Array, shifts: Array) -> Coordinate:
+    def _coordinate(self, axis: int, taps: Array, positions: Array, shifts: Array) -> Coordinate:
         start = positions * self.stride[axis] - self.padding[axis]
-        at = start + taps[:, np.newaxis] * self.dilation[axis] + shifts
-        return Coordinate(at, np.abs(at))
+        value = start + taps[:, np.newaxis] * self.dilation[axis] + shifts
+        return Coordinate(value, np.abs(value))
 
     @cached_property
-    def samples(self) -> list[list[Samples]]:
-        """Of each image and deformable group: (4, K, P)."""
+    def samples(self) -> list[list[BilinearSamples]]:
+        """Return the samples per image and deformable group: (4, K, P)."""
         h, w = self.input.shape[2:]
-        return [[samples(zero_padded(y, h), zero_padded(x, w), w) for y, x in of_image] for of_image in self.places]
+        return [
+            [bilinear_samples(zero_padded_cells(y, h), zero_padded_cells(x, w), w) for y, x in image_places]
+            for image_places in self.coordinates
+        ]
 
-    def columns(self, which: Callable[[Samples], WithTerms]) -> WithTerms:
-        """Samples of the image, or their derivatives: (B, C, K, P)."""
+    def columns(self, select: Callable[[BilinearSamples], WithTerms]) -> WithTerms:
+        """Return the samples of the image, or their derivatives: (B, C, K, P)."""
         b, c, h, w = self.input.shape
         planes = self.input.reshape(b, self.deform_groups, c // self.deform_groups, h * w)
         parts = [
-            combined(taken(its.index), which(its), exact(planes[image, group]))
-            for image, of_image in enumerate(self.samples)
-            for group, its in enumerate(of_image)
+            sum_rounded_products(make_gather(samples.index), select(samples), with_zero_terms(planes[image, group]))
+            for image, image_samples in enumerate(self.samples)
+            for group, samples in enumerate(image_samples)
         ]
-        return stacked(parts, (b, c, *self._ends))
+        return stack_results(parts, (b, c, *self._column_shape))
 
     @property
-    def _ends(self) -> Pair:
+    def _column_shape(self) -> Pair:
         return self.kernel[0] * self.kernel[1], self.size[0] * self.size[1]
 
-    def masked(self, columns: WithTerms) -> WithTerms:
-        """Columns times their factors, if they have any."""
-        return columns if self.mask is None else scaled(self._factors, columns)
+    def apply_mask(self, columns: WithTerms) -> WithTerms:
+        """Return columns multiplied by the mask, if there is one."""
+        return columns if self.mask is None else scale_result(self._factors, columns)
 
     @property
     def _factors(self) -> Array:
         assert self.mask is not None
-        factors = self.mask.reshape(len(self.mask), self.deform_groups, *self._ends)
+        factors = self.mask.reshape(len(self.mask), self.deform_groups, *self._column_shape)
         return np.repeat(factors, self.input.shape[1] // self.deform_groups, 1)
 
     def _grouped(self, array: Array) -> Array:
-        """(B, channels, …) as (B, groups, channels of one, …)."""
+        """Return (B, channels, …) as (B, groups, channels per group, …)."""
         return array.reshape(len(array), self.groups, array.shape[1] // self.groups, *array.shape[2:])
 
     @property
     def _matrices(self) -> Array:
-        """The weights as (groups, outputs of one, inputs of one, K)."""
+        """Return the weights as (groups, outputs per group, inputs per group, K)."""
         co, ci, *_ = self.weight.shape
-        return self.weight.reshape(self.groups, co // self.groups, ci, self._ends[0])
+        return self.weight.reshape(self.groups, co // self.groups, ci, self._column_shape[0])
 
     def result(self) -> WithTerms:
+        """Return the result of the convolution."""
+
         def sums(weight: Array, columns: Array) -> Array:
             return np.einsum("gock,bgckp->bgop", weight, self._grouped(columns)).reshape(shape)
 
         shape = (len(self.input), len(self.weight), *self.size)
-        return combined(sums, exact(self._matrices), self.masked(self.columns(lambda its: its.weight)))
+        return sum_rounded_products(
+            sums, with_zero_terms(self._matrices), self.apply_mask(self.columns(lambda samples: samples.weight))
+        )
 
-    def gradient_of_columns(self, grad: Array) -> WithTerms:
-        """What each masked sample gets: (B, C, K, P)."""
+    def masked_column_gradient(self, grad: Array) -> WithTerms:
+        """Return the gradient of the masked columns: (B, C, K, P)."""
 
-        def sums(weight: Array, given: Array) -> Array:
-            return np.einsum("gock,bgop->bgckp", weight, given).reshape(*self.input.shape[:2], *self._ends)
+        def sums(weight: Array, grad: Array) -> Array:
+            return np.einsum("gock,bgop->bgckp", weight, grad).reshape(*self.input.shape[:2], *self._column_shape)
 
-        return combined(sums, exact(self._matrices), exact(self._flat(grad)))
+        return sum_rounded_products(sums, with_zero_terms(self._matrices), with_zero_terms(self._flat(grad)))
 
     def _flat(self, grad: Array) -> Array:
-        """(B, groups, outputs of one, P)."""
-        return self._grouped(grad.reshape(*grad.shape[:2], self._ends[1]))
+        """Return grad as (B, groups, outputs per group, P)."""
+        return self._grouped(grad.reshape(*grad.shape[:2], self._column_shape[1]))
 
     def weight_gradient(self, grad: Array) -> WithTerms:
-        def sums(given: Array, columns: Array) -> Array:
-            return np.einsum("bgop,bgckp->gock", given, self._grouped(columns)).reshape(self.weight.shape)
+        """Return the gradient of the weights."""
 
-        return combined(sums, exact(self._flat(grad)), self.masked(self.columns(lambda its: its.weight)))
+        def sums(grad: Array, columns: Array) -> Array:
+            return np.einsum("bgop,bgckp->gock", grad, self._grouped(columns)).reshape(self.weight.shape)
 
-    def input_gradient(self, of_columns: WithTerms) -> WithTerms:
-        """From the gradient of the columns without factors."""
+        return sum_rounded_products(
+            sums, with_zero_terms(self._flat(grad)), self.apply_mask(self.columns(lambda samples: samples.weight))
+        )
+
+    def input_gradient(self, column_gradient: WithTerms) -> WithTerms:
+        """Return the gradient of the input from that of the columns before masking."""
         b, c, h, w = self.input.shape
-        shape = (b, self.deform_groups, c // self.deform_groups, *self._ends)
-        values, terms = of_columns.value.reshape(shape), of_columns.terms.reshape(shape)
+        shape = (b, self.deform_groups, c // self.deform_groups, *self._column_shape)
+        values, terms = column_gradient.value.reshape(shape), column_gradient.terms.reshape(shape)
         parts = [
-            combined(put(its.index, h * w), its.weight, WithTerms(values[image, group], terms[image, group]))
-            for image, of_image in enumerate(self.samples)
-            for group, its in enumerate(of_image)
+            sum_rounded_products(
+                make_scatter(samples.index, h * w), samples.weight, WithTerms(values[image, group], terms[image, group])
+            )
+            for image, image_samples in enumerate(self.samples)
+            for group, samples in enumerate(image_samples)
         ]
-        return stacked(parts, self.input.shape)
+        return stack_results(parts, self.input.shape)
 
-    def per_group(self, one: WithTerms, other: WithTerms) -> WithTerms:
-        """Sums of products of columns over the channels of a deformable group: (B, G·K, size)."""
-        shape = (len(self.input), self.deform_groups, self.input.shape[1] // self.deform_groups, *self._ends)
-        result = (len(self.input), self.deform_groups * self._ends[0], *self.size)
+    def sum_group_products(self, columns_a: WithTerms, columns_b: WithTerms) -> WithTerms:
+        """Return sums of products of columns over the channels of a deformable group: (B, G·K, size)."""
+        shape = (len(self.input), self.deform_groups, self.input.shape[1] // self.deform_groups, *self._column_shape)
+        result = (len(self.input), self.deform_groups * self._column_shape[0], *self.size)
 
         def sums(a: Array, b: Array) -> Array:
             return np.einsum("bgckp,bgckp->bgkp", a.reshape(shape), b.reshape(shape)).reshape(result)
 
-        return combined(sums, one, other)
+        return sum_rounded_products(sums, columns_a, columns_b)
 
-    def offset_gradient(self, of_columns: WithTerms) -> PartlySpecified:
-        """From the gradient of the columns without factors: Δy and Δx by turns. Open where it jumps."""
-        slopes = [self.columns(lambda its: its.by_y), self.columns(lambda its: its.by_x)]
-        both = [self.per_group(of_columns, slope) for slope in slopes]
-        values, terms = (np.stack([getattr(one, name) for one in both], 2) for name in ("value", "terms"))
+    def offset_gradient(self, column_gradient: WithTerms) -> PartlySpecified:
+        """Return the gradient of the offsets from that of the columns before masking; unspecified where it jumps.
+
+        The gradients by Δy and Δx alternate.
+        """
+        slopes = [self.columns(lambda samples: samples.slope_y), self.columns(lambda samples: samples.slope_x)]
+        products = [self.sum_group_products(column_gradient, slope) for slope in slopes]
+        values, terms = (np.stack([getattr(product, name) for product in products], 2) for name in ("value", "terms"))
         gradient = WithTerms(values.reshape(self.offset.shape), terms.reshape(self.offset.shape))
-        is_between = np.array([[[at.is_between for at in of_group] for of_group in image] for image in self.places])
-        return PartlySpecified(gradient, np.moveaxis(is_between, 2, 3).reshape(self.offset.shape))
+        stays_in_cell = np.array(
+            [
+                [[coordinate.stays_in_cell for coordinate in group_places] for group_places in image]
+                for image in self.coordinates
+            ]
+        )
+        return PartlySpecified(gradient, np.moveaxis(stays_in_cell, 2, 3).reshape(self.offset.shape))
 
 
 @reference("diopiDeformConvMmcv")
@@ -201,7 +224,7 @@ def deform_conv(
     deform_groups: int,
     im2col_step: int,
 ) -> WithTerms:
-    check_step(len(input), im2col_step)
+    check_step_divides_batch(len(input), im2col_step)
     sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
     return _Convolution(input, weight, offset, None, *sizes, groups, deform_groups).result()
 
@@ -227,11 +250,11 @@ def deform_conv_backward_input(
     deform_groups: int,
     im2col_step: int,
 ) -> tuple[WithTerms, PartlySpecified]:
-    check_step(len(input), im2col_step)
+    check_step_divides_batch(len(input), im2col_step)
     sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
     convolution = _Convolution(input, weight, offset, None, *sizes, groups, deform_groups)
-    of_columns = convolution.gradient_of_columns(gradOutput)
-    return convolution.input_gradient(of_columns), convolution.offset_gradient(of_columns)
+    column_gradient = convolution.masked_column_gradient(gradOutput)
+    return convolution.input_gradient(column_gradient), convolution.offset_gradient(column_gradient)
 
 
 @reference("diopiDeformConvBackwardParametersMmcv")
@@ -255,10 +278,10 @@ def deform_conv_backward_parameters(
     im2col_step: int,
     scale: float,
 ) -> WithTerms:
-    check_step(len(input), im2col_step)
+    check_step_divides_batch(len(input), im2col_step)
     sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
     convolution = _Convolution(input, gradWeight, offset, None, *sizes, groups, deform_groups)
-    return times(scale, convolution.weight_gradient(gradOutput))
+    return scale_result(scale, convolution.weight_gradient(gradOutput))
 
 
 @reference("diopiModulatedDeformConvMmcv")
@@ -284,7 +307,7 @@ def modulated_deform_conv(
 ) -> WithTerms:
     sizes = (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
     product = _Convolution(input, weight, offset, mask, *sizes, group, deformable_group).result()
-    return plus(product, bias[:, np.newaxis, np.newaxis]) if with_bias else product
+    return add_rounded(product, bias[:, np.newaxis, np.newaxis]) if with_bias else product
 
 
 @reference("diopiModulatedDeformConvBackwardMmcv")
@@ -316,14 +339,14 @@ def modulated_deform_conv_backward(
 ) -> tuple[WithTerms | PartlySpecified, ...]:
     sizes = (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
     convolution = _Convolution(input, weight, offset, mask, *sizes, group, deformable_group)
-    of_masked = convolution.gradient_of_columns(grad_output)
-    of_columns = convolution.masked(of_masked)
-    over = (0, 2, 3)
-    summed = WithTerms(grad_output.sum(over), sum_terms(grad_output, over))
+    masked_gradient = convolution.masked_column_gradient(grad_output)
+    column_gradient = convolution.apply_mask(masked_gradient)
+    sum_axes = (0, 2, 3)
+    bias_gradient = WithTerms(grad_output.sum(sum_axes), sum_terms(grad_output, sum_axes))
     return (
-        convolution.input_gradient(of_columns),
+        convolution.input_gradient(column_gradient),
         convolution.weight_gradient(grad_output),
-        summed if with_bias else exact(np.zeros(grad_bias.shape)),
-        convolution.offset_gradient(of_columns),
-        convolution.per_group(of_masked, convolution.columns(lambda its: its.weight)),
+        bias_gradient if with_bias else with_zero_terms(np.zeros(grad_bias.shape)),
+        convolution.offset_gradient(column_gradient),
+        convolution.sum_group_products(masked_gradient, convolution.columns(lambda samples: samples.weight)),
     )

@@ -1,9 +1,17 @@
-"""How many samples are worked on at a time."""
+"""The number of samples per step."""
 
 from __future__ import annotations
 
 
-def check_step(samples: int, step: int) -> None:
-    """ValueError unless all samples are worked on in steps of as many."""
+def check_step_divides_batch(samples: int, step: int) -> None:
+    """Raise ValueError unless steps of `step` samples divide the batch evenly.
+
+    Args:
+        samples: The size of the batch.
+        step: The number of samples per step.
+
+    Raises:
+        ValueError: The last step has fewer samples than the others.
+    """
     if samples % max(min(samples, step), 1):
-        raise ValueError(f"{samples} samples are not a multiple of steps of {step}")
+        raise ValueError(f"im2col_step is {step}, expected a divisor of the number of samples, {samples}")

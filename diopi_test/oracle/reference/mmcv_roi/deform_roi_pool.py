@@ -1,4 +1,4 @@
-"""DeformRoiPool: the samples of each bin are moved by offsets."""
+"""DeformRoiPool: offsets shift the samples of each bin."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.mmcv_roi.grid import (
-    Grid,
     Pair,
-    adjoint_of_mean,
-    flat,
-    gathered,
-    grid_of,
-    mean_of,
-    pooled,
-    sample_of,
+    SampleGrid,
+    bin_means,
+    bin_means_adjoint,
+    feature_map_index,
+    flatten_planes,
+    pool_regions,
+    region_grid,
+    sum_region_gradients,
 )
-from diopi_test.oracle.reference.sampling import combined, exact, scaled, stacked, taken
+from diopi_test.oracle.reference.products import scale_result
+from diopi_test.oracle.reference.sampling import make_gather, stack_results, sum_rounded_products, with_zero_terms
 
 Array = NDArray[Any]
 
 
 def _shifts(rois: Array, offset: Array | None, scale: float, gamma: float, bins: Pair) -> Array:
-    """How far the samples of each bin move along H and W: (R, 2, bins along H, along W)."""
+    """Return the shifts of the samples of each bin along H and W: (R, 2, bins along H, bins along W)."""
     if offset is None or not offset.size:
         return np.zeros((len(rois), 2, *bins))
-    return gamma * offset[:, ::-1] * _sizes(rois, scale)[..., np.newaxis, np.newaxis]
+    return gamma * offset[:, ::-1] * _region_sizes(rois, scale)[..., np.newaxis, np.newaxis]
 
 
-def _sizes(rois: Array, scale: float) -> Array:
-    """Of regions along H and W: (R, 2)."""
+def _region_sizes(rois: Array, scale: float) -> Array:
+    """Return the sizes of regions along H and W: (R, 2)."""
     return (rois[:, [4, 3]] - rois[:, [2, 1]]) * scale
 
 
@@ -50,10 +51,12 @@ def deform_roi_pool(
     bins = (pooled_height, pooled_width)
     shifts = _shifts(rois, offset, spatial_scale, gamma, bins)
 
-    def of_roi(number: int, roi: Array) -> WithTerms:
-        return mean_of(grid_of(roi, spatial_scale, bins, sampling_ratio, True, shifts[number]), input[sample_of(roi)])
+    def pool_roi(number: int, roi: Array) -> WithTerms:
+        return bin_means(
+            region_grid(roi, spatial_scale, bins, sampling_ratio, True, shifts[number]), input[feature_map_index(roi)]
+        )
 
-    return pooled(rois, (len(rois), input.shape[1], *bins), of_roi)
+    return pool_regions(rois, (len(rois), input.shape[1], *bins), pool_roi)
 
 
 @reference("diopiDeformRoiPoolBackwardMmcv")
@@ -73,39 +76,48 @@ def deform_roi_pool_backward(
     bins, size = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
     shifts = _shifts(rois, offset, spatial_scale, gamma, bins)
     grids = [
-        grid_of(roi, spatial_scale, bins, sampling_ratio, True, its) for roi, its in zip(rois, shifts, strict=True)
+        region_grid(roi, spatial_scale, bins, sampling_ratio, True, shift)
+        for roi, shift in zip(rois, shifts, strict=True)
     ]
 
-    def of_roi(number: int, roi: Array) -> WithTerms:
-        return adjoint_of_mean(grids[number], grad_output[number], size)
+    def roi_gradient(number: int, roi: Array) -> WithTerms:
+        return bin_means_adjoint(grids[number], grad_output[number], size)
 
-    to_input = gathered(rois, input.shape, of_roi)
+    input_gradient = sum_region_gradients(rois, input.shape, roi_gradient)
     if grad_offset is None or offset is None or not offset.size:
-        return to_input, None if grad_offset is None else exact(np.zeros(grad_offset.shape))
+        return input_gradient, None if grad_offset is None else with_zero_terms(np.zeros(grad_offset.shape))
     slopes = [
-        _slopes(grid, input[sample_of(roi)], grad) for grid, roi, grad in zip(grids, rois, grad_output, strict=True)
+        _slopes(grid, input[feature_map_index(roi)], grad)
+        for grid, roi, grad in zip(grids, rois, grad_output, strict=True)
     ]
-    factors = gamma * _sizes(rois, spatial_scale)[:, ::-1, np.newaxis, np.newaxis]
-    to_offset = scaled(factors, stacked([both for both, _ in slopes], grad_offset.shape))
-    inside = np.reshape([free for _, free in slopes], (len(rois), 1, *bins))
-    return to_input, PartlySpecified(to_offset, np.broadcast_to(inside, grad_offset.shape))
+    factors = gamma * _region_sizes(rois, spatial_scale)[:, ::-1, np.newaxis, np.newaxis]
+    offset_gradient = scale_result(factors, stack_results([slope for slope, _ in slopes], grad_offset.shape))
+    is_specified = np.reshape([is_free for _, is_free in slopes], (len(rois), 1, *bins))
+    return input_gradient, PartlySpecified(offset_gradient, np.broadcast_to(is_specified, grad_offset.shape))
 
 
-def _slopes(grid: Grid, maps: Array, grad: Array) -> tuple[WithTerms, Array]:
-    """The sum over channels of grad times the derivatives of the means by x and y: (2, bins along H, along W).
+def _slopes(grid: SampleGrid, maps: Array, grad: Array) -> tuple[WithTerms, Array]:
+    """Return the gradient by the shifts along x and y, and in which bins it is specified.
 
-    And in which bins all samples are where the derivatives are specified.
+    The gradient, (2, bins along H, bins along W), is the sum over channels of grad times the derivatives of the means.
+    It is specified in bins (bins along H, bins along W) whose samples all lie where the derivatives are continuous.
     """
     size = (maps.shape[1], maps.shape[2])
-    its = grid.on(size)
+    samples = grid.samples_on(size)
 
-    def over_channels(slopes: Array, given: Array) -> Array:
-        return np.einsum("cijs,cij->ij", slopes, given)
+    def sum_channels(slopes: Array, grad: Array) -> Array:
+        return np.einsum("cijs,cij->ij", slopes, grad)
 
-    along = [combined(taken(its.index), by, exact(flat(maps))) for by in (its.by_x, its.by_y)]
-    parts = [combined(over_channels, scaled(1 / grid.count, one), exact(grad)) for one in along]
-    free = [
-        (at.value >= 0) & (at.value <= length - 1) & at.is_between
-        for at, length in zip((grid.y, grid.x), size, strict=True)
+    derivatives = [
+        sum_rounded_products(make_gather(samples.index), slope, with_zero_terms(flatten_planes(maps)))
+        for slope in (samples.slope_x, samples.slope_y)
     ]
-    return stacked(parts, (2, *grad.shape[1:])), np.all(free[0] & free[1], -1)
+    sums = [
+        sum_rounded_products(sum_channels, scale_result(1 / grid.point_count, derivative), with_zero_terms(grad))
+        for derivative in derivatives
+    ]
+    is_specified = [
+        (coordinate.value >= 0) & (coordinate.value <= length - 1) & coordinate.stays_in_cell
+        for coordinate, length in zip((grid.y, grid.x), size, strict=True)
+    ]
+    return stack_results(sums, (2, *grad.shape[1:])), np.all(is_specified[0] & is_specified[1], -1)

@@ -1,4 +1,4 @@
-"""The samples of regions of interest on feature maps: where they are, their means, and the adjoint of these."""
+"""Samples of regions of interest on feature maps: positions, means and the adjoint of the means."""
 
 from __future__ import annotations
 
@@ -11,116 +11,137 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import WithTerms
+from diopi_test.oracle.reference.products import scale_result
 from diopi_test.oracle.reference.sampling import (
+    BilinearSamples,
     Coordinate,
-    Samples,
-    bordered,
-    combined,
-    exact,
-    put,
-    samples,
-    scaled,
-    stacked,
-    taken,
+    bilinear_samples,
+    clamped_cells,
+    make_gather,
+    make_scatter,
+    stack_results,
+    sum_rounded_products,
+    with_zero_terms,
 )
 
 Array = NDArray[Any]
 Pair = tuple[int, int]
-"""Along H and along W."""
+"""Two values: one for H and one for W."""
 
 
-def sample_of(roi: Array) -> int:
-    """Which feature map of the batch a region is on."""
+def feature_map_index(roi: Array) -> int:
+    """Return the index in the batch of the feature map that a region is on."""
     return round(float(roi[0]))
 
 
-def flat(maps: Array) -> Array:
-    """(…, H, W) as planes (…, H·W)."""
+def flatten_planes(maps: Array) -> Array:
+    """Return maps (…, H, W) as flattened planes (…, H·W)."""
     return maps.reshape(*maps.shape[:-2], maps.shape[-2] * maps.shape[-1])
 
 
 @final
 @dataclass(frozen=True)
-class Grid:
-    """The samples of one region, (bins along H, along W, points), and how many points a bin has along each axis."""
+class SampleGrid:
+    """The coordinates of the samples of a region: (bins along H, bins along W, points per bin)."""
 
     y: Coordinate
     x: Coordinate
 
     @property
-    def count(self) -> int:
-        """Points a bin, at least 1, by which means are divided."""
+    def point_count(self) -> int:
+        """Return the number of points per bin, at least 1."""
         return max(self.y.value.shape[2], 1)
 
-    def on(self, size: Pair) -> Samples:
-        """The samples on planes of this size."""
-        return samples(bordered(self.y, size[0]), bordered(self.x, size[1]), size[1])
+    def samples_on(self, size: Pair) -> BilinearSamples:
+        """Return the samples on planes of this size."""
+        return bilinear_samples(clamped_cells(self.y, size[0]), clamped_cells(self.x, size[1]), size[1])
 
 
-def spread(extent: float, bins: int, ratio: int) -> Array:
-    """How far from the region's start the samples are along an axis: (bins, points)."""
+def sample_offsets(extent: float, bins: int, ratio: int) -> Array:
+    """Return the distances of samples from the start of a region along an axis: (bins, points)."""
     count = max(ratio if ratio > 0 else ceil(extent / bins), 0)
     return (np.arange(bins * count).reshape(bins, count) + 0.5) * extent / bins / max(count, 1)
 
 
-def crossed(rows: Coordinate, columns: Coordinate) -> Grid:
-    """The points of both axes' samples; the coordinates are (bins along H, along W, points along their own axis)."""
+def cross_axes(rows: Coordinate, columns: Coordinate) -> SampleGrid:
+    """Return the samples at all pairs of y and x, each (bins along H, bins along W, points along its axis)."""
     (ph, pw, gh), gw = rows.value.shape, columns.value.shape[2]
 
-    def of(given: Array, axis: int) -> Array:
-        return np.broadcast_to(np.expand_dims(given, axis), (ph, pw, gh, gw)).reshape(ph, pw, gh * gw)
+    def expand(coordinates: Array, axis: int) -> Array:
+        return np.broadcast_to(np.expand_dims(coordinates, axis), (ph, pw, gh, gw)).reshape(ph, pw, gh * gw)
 
-    return Grid(
-        Coordinate(of(rows.value, 3), of(rows.terms, 3)), Coordinate(of(columns.value, 2), of(columns.terms, 2))
+    return SampleGrid(
+        Coordinate(expand(rows.value, 3), expand(rows.terms, 3)),
+        Coordinate(expand(columns.value, 2), expand(columns.terms, 2)),
     )
 
 
-def _extents(roi: Array, scale: float, aligned: bool) -> tuple[Array, Array]:
-    """Where a region starts, and how large it is, along H and W."""
+def _region_extents(roi: Array, scale: float, aligned: bool) -> tuple[Array, Array]:
+    """Return the start and the extent of a region along H and W."""
     low, high = roi[[2, 1]] * scale, roi[[4, 3]] * scale
     return (low - 0.5, high - low) if aligned else (low, np.maximum(high - low, 1))
 
 
-def grid_of(roi: Array, scale: float, bins: Pair, ratio: int, aligned: bool, shifts: Array) -> Grid:
-    """The samples of a region, those of each bin moved by shifts (2, bins along H, along W)."""
-    starts, extents = _extents(roi, scale, aligned)
+def region_grid(roi: Array, scale: float, bins: Pair, ratio: int, aligned: bool, shifts: Array) -> SampleGrid:
+    """Return the samples of a region.
+
+    Args:
+        roi: The region: index of the feature map, x1, y1, x2, y2.
+        scale: The size of a pixel in cells of the feature map.
+        bins: The number of bins along H and W.
+        ratio: The number of points per bin along an axis; 0 or less for a number that depends on the extent.
+        aligned: Whether coordinates are shifted by half a cell.
+        shifts: The displacement of each bin's samples, (2, bins along H, bins along W).
+
+    Returns:
+        The samples.
+    """
+    starts, extents = _region_extents(roi, scale, aligned)
     coordinates = []
     for axis, (start, extent) in enumerate(zip(starts, extents, strict=True)):
-        steps = np.expand_dims(spread(float(extent), bins[axis], ratio), 1 - axis)
-        at = (start + shifts[axis])[..., np.newaxis] + steps
+        steps = np.expand_dims(sample_offsets(float(extent), bins[axis], ratio), 1 - axis)
+        positions = (start + shifts[axis])[..., np.newaxis] + steps
         terms = (1 + abs(start) + np.abs(shifts[axis]))[..., np.newaxis] + np.abs(steps)
-        coordinates.append(Coordinate(at, terms))
-    return crossed(*coordinates)
+        coordinates.append(Coordinate(positions, terms))
+    return cross_axes(*coordinates)
 
 
-def mean_of(grid: Grid, maps: Array) -> WithTerms:
-    """The mean of each bin's samples of maps (C, H, W): (C, bins along H, along W)."""
-    its = grid.on((maps.shape[1], maps.shape[2]))
+def bin_means(grid: SampleGrid, maps: Array) -> WithTerms:
+    """Return the mean of each bin's samples of maps (C, H, W): (C, bins along H, bins along W)."""
+    samples = grid.samples_on((maps.shape[1], maps.shape[2]))
 
     def sums(weights: Array, planes: Array) -> Array:
-        return np.asarray(taken(its.index)(weights, planes).sum(-1))
+        return np.asarray(make_gather(samples.index)(weights, planes).sum(-1))
 
-    return combined(sums, scaled(1 / grid.count, its.weight), exact(flat(maps)))
-
-
-def adjoint_of_mean(grid: Grid, grad: Array, size: Pair) -> WithTerms:
-    """What maps of this size get of grad (C, bins along H, along W)."""
-    its = grid.on(size)
-    given = np.broadcast_to(grad[..., np.newaxis], (*grad.shape, its.index.shape[-1]))
-    summed = combined(put(its.index, size[0] * size[1]), scaled(1 / grid.count, its.weight), exact(given))
-    return stacked([summed], (len(grad), *size))
+    return sum_rounded_products(
+        sums, scale_result(1 / grid.point_count, samples.weight), with_zero_terms(flatten_planes(maps))
+    )
 
 
-def pooled(rois: Array, shape: tuple[int, ...], of_roi: Callable[[int, Array], WithTerms]) -> WithTerms:
-    """The results of all regions as one of this shape."""
-    return stacked([of_roi(number, roi) for number, roi in enumerate(rois)], shape)
+def bin_means_adjoint(grid: SampleGrid, grad: Array, size: Pair) -> WithTerms:
+    """Return the gradient of maps of this size from the gradient of the means (C, bins along H, bins along W)."""
+    samples = grid.samples_on(size)
+    sample_grads = np.broadcast_to(grad[..., np.newaxis], (*grad.shape, samples.index.shape[-1]))
+    summed = sum_rounded_products(
+        make_scatter(samples.index, size[0] * size[1]),
+        scale_result(1 / grid.point_count, samples.weight),
+        with_zero_terms(sample_grads),
+    )
+    return stack_results([summed], (len(grad), *size))
 
 
-def gathered(rois: Array, shape: tuple[int, ...], of_roi: Callable[[int, Array], WithTerms]) -> WithTerms:
-    """Sums of what all regions give the feature maps they are on."""
+def pool_regions(rois: Array, shape: tuple[int, ...], pool_roi: Callable[[int, Array], WithTerms]) -> WithTerms:
+    """Return the results of all regions as one result of this shape."""
+    return stack_results([pool_roi(number, roi) for number, roi in enumerate(rois)], shape)
+
+
+def sum_region_gradients(
+    rois: Array, shape: tuple[int, ...], roi_gradient: Callable[[int, Array], WithTerms]
+) -> WithTerms:
+    """Return the gradient of feature maps: the sums of the gradients from all regions."""
     values, terms = np.zeros((2, *shape))
     for number, roi in enumerate(rois):
-        given = of_roi(number, roi)
-        values[sample_of(roi)] += given.value
-        terms[sample_of(roi)] += given.terms
+        gradient = roi_gradient(number, roi)
+        values[feature_map_index(roi)] += gradient.value
+        terms[feature_map_index(roi)] += gradient.terms
     return WithTerms(values, terms)

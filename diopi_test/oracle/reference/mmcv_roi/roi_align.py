@@ -1,4 +1,4 @@
-"""RoiAlign, of the mean and of the maximum."""
+"""RoiAlign with mean or maximum pooling."""
 
 from __future__ import annotations
 
@@ -11,15 +11,30 @@ from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.detection import roi_align as mean_roi_align
 from diopi_test.oracle.reference.detection import roi_align_backward as mean_roi_align_backward
-from diopi_test.oracle.reference.mmcv_roi.grid import Pair, flat, gathered, grid_of, sample_of
-from diopi_test.oracle.reference.sampling import Coordinate, bordered, combined, exact, put, samples, stacked, taken
+from diopi_test.oracle.reference.mmcv_roi.grid import (
+    Pair,
+    feature_map_index,
+    flatten_planes,
+    region_grid,
+    sum_region_gradients,
+)
+from diopi_test.oracle.reference.sampling import (
+    Coordinate,
+    bilinear_samples,
+    clamped_cells,
+    make_gather,
+    make_scatter,
+    stack_results,
+    sum_rounded_products,
+    with_zero_terms,
+)
 
 Array = NDArray[Any]
 MEAN = 1
-"""The pool_mode of RoiAlign that is not the maximum."""
+"""The value of `pool_mode` for the mean; any other value stands for the maximum."""
 
 NO_SAMPLE = -float(np.finfo(np.float32).max)
-"""What the largest of no samples is."""
+"""The maximum of a bin without samples."""
 
 
 @reference("diopiRoiAlignMmcv")
@@ -37,32 +52,36 @@ def roi_align(
 ) -> tuple[Any, Any, Any]:
     if pool_mode == MEAN:
         attributes = spatial_scale, aligned_height, aligned_width, sampling_ratio, aligned
-        nothing = [PartlySpecified(np.zeros(one.shape or (0,)), specified=False) for one in out[1:]]
-        return mean_roi_align(input, rois, *attributes), nothing[0], nothing[1]
+        unspecified = [PartlySpecified(np.zeros(override.shape or (0,)), specified=False) for override in out[1:]]
+        return mean_roi_align(input, rois, *attributes), unspecified[0], unspecified[1]
     bins, shape = (aligned_height, aligned_width), (len(rois), input.shape[1], aligned_height, aligned_width)
-    parts = [_largest(roi, input, spatial_scale, bins, sampling_ratio, aligned) for roi in rois]
-    value, y, x = (stacked([part[k] for part in parts], shape) for k in range(3))
+    parts = [_largest_samples(roi, input, spatial_scale, bins, sampling_ratio, aligned) for roi in rois]
+    value, y, x = (stack_results([part[k] for part in parts], shape) for k in range(3))
     return value, y, x
 
 
-def _largest(
+def _largest_samples(
     roi: Array, input: Array, scale: float, bins: Pair, ratio: int, aligned: bool
 ) -> tuple[WithTerms, WithTerms, WithTerms]:
-    """The largest sample of each bin, and where it is."""
-    grid = grid_of(roi, scale, bins, ratio, aligned, np.zeros((2, *bins)))
-    its, maps = grid.on((input.shape[2], input.shape[3])), input[sample_of(roi)]
-    values = combined(taken(its.index), its.weight, exact(flat(maps)))
-    if not its.index.size:
-        nothing = np.full((len(maps), *bins), NO_SAMPLE)
-        return exact(nothing), exact(-np.ones(nothing.shape)), exact(-np.ones(nothing.shape))
+    """Return the largest sample of each bin, and its coordinates."""
+    grid = region_grid(roi, scale, bins, ratio, aligned, np.zeros((2, *bins)))
+    samples, maps = grid.samples_on((input.shape[2], input.shape[3])), input[feature_map_index(roi)]
+    values = sum_rounded_products(make_gather(samples.index), samples.weight, with_zero_terms(flatten_planes(maps)))
+    if not samples.index.size:
+        no_samples = np.full((len(maps), *bins), NO_SAMPLE)
+        return (
+            with_zero_terms(no_samples),
+            with_zero_terms(-np.ones(no_samples.shape)),
+            with_zero_terms(-np.ones(no_samples.shape)),
+        )
     best = np.argmax(values.value, -1)[..., np.newaxis]
 
-    def chosen(given: WithTerms) -> WithTerms:
-        both = (np.broadcast_to(one, values.value.shape) for one in (given.value, given.terms))
-        return WithTerms(*(np.take_along_axis(one, best, -1)[..., 0] for one in both))
+    def select_best(result: WithTerms) -> WithTerms:
+        arrays = (np.broadcast_to(array, values.value.shape) for array in (result.value, result.terms))
+        return WithTerms(*(np.take_along_axis(array, best, -1)[..., 0] for array in arrays))
 
-    y, x = (chosen(WithTerms(at.value, at.terms)) for at in (grid.y, grid.x))
-    return chosen(values), y, x
+    y, x = (select_best(WithTerms(coordinate.value, coordinate.terms)) for coordinate in (grid.y, grid.x))
+    return select_best(values), y, x
 
 
 @reference("diopiRoiAlignBackwardMmcv")
@@ -83,20 +102,26 @@ def roi_align_backward(
     if pool_mode == MEAN:
         attributes = spatial_scale, aligned_height, aligned_width, *shape, sampling_ratio, aligned
         return mean_roi_align_backward(grad_output, rois, *attributes)
-    there = argmax_y != -1
+    has_sample = argmax_y != -1
 
-    def of_roi(number: int, roi: Array) -> WithTerms:
-        given = np.where(there[number], grad_output[number], 0)
-        return at_places(argmax_y[number], argmax_x[number], given, (shape[2], shape[3]))
+    def roi_gradient(number: int, roi: Array) -> WithTerms:
+        grad = np.where(has_sample[number], grad_output[number], 0)
+        return scatter_to_points(argmax_y[number], argmax_x[number], grad, (shape[2], shape[3]))
 
-    return gathered(rois, shape, of_roi)
+    return sum_region_gradients(rois, shape, roi_gradient)
 
 
-def at_places(y: Array, x: Array, grad: Array, size: Pair) -> WithTerms:
-    """What maps of this size get of grad (C, …), each channel at places (C, …) of its own."""
+def scatter_to_points(y: Array, x: Array, grad: Array, size: Pair) -> WithTerms:
+    """Return the gradient of maps of this size from gradients (C, …) of samples at (y, x), each (C, …)."""
     parts = []
-    for row, column, given in zip(y, x, grad, strict=True):
-        rows, columns = (Coordinate(at, np.abs(at)) for at in (row, column))
-        its = samples(bordered(rows, size[0]), bordered(columns, size[1]), size[1])
-        parts.append(combined(put(its.index, size[0] * size[1]), its.weight, exact(given[np.newaxis])))
-    return stacked(parts, (len(grad), *size))
+    for row, column, channel_grad in zip(y, x, grad, strict=True):
+        rows, columns = (Coordinate(axis, np.abs(axis)) for axis in (row, column))
+        samples = bilinear_samples(clamped_cells(rows, size[0]), clamped_cells(columns, size[1]), size[1])
+        parts.append(
+            sum_rounded_products(
+                make_scatter(samples.index, size[0] * size[1]),
+                samples.weight,
+                with_zero_terms(channel_grad[np.newaxis]),
+            )
+        )
+    return stack_results(parts, (len(grad), *size))

@@ -1,4 +1,4 @@
-"""CARAFE: upsampling by kernels of each place's own."""
+"""CARAFE: upsampling with a kernel per position."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import Exact, WithTerms, reference
-from diopi_test.oracle.reference.products import with_terms
+from diopi_test.oracle.reference.products import sum_products
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 @final
 @dataclass(frozen=True)
 class _Reassembly:
-    """The sums of CARAFE for maps of a shape: kernels of k × k, g groups of channels, s results along each cell."""
+    """The sums of CARAFE for maps of a shape: kernels of k × k, g groups of channels, upsampling by a factor s."""
 
     shape: Shape
     k: int
@@ -31,38 +31,43 @@ class _Reassembly:
         return [(0, 0), (0, 0), *[(self.k // 2, self.k // 2)] * 2]
 
     def _grouped(self, maps: Array) -> Array:
-        """(N, C, …) as (N, g, C/g, …)."""
+        """Return maps (N, C, …) as (N, g, C/g, …)."""
         n, c = maps.shape[:2]
         return maps.reshape(n, self.g, c // self.g, *maps.shape[2:])
 
     def _kernels(self, masks: Array) -> Array:
-        """The masks as (N, g, k, k, s·H, s·W)."""
+        """Return the masks as (N, g, k, k, s·H, s·W)."""
         return masks.reshape(len(masks), self.g, self.k, self.k, *masks.shape[2:])
 
-    def _around(self, features: Array) -> Array:
-        """What lies around the cell of each result, zeros outside: (N, g, C/g, k, k, s·H, s·W)."""
+    def _neighbourhoods(self, features: Array) -> Array:
+        """Return the k × k cells around the cell of each result, zeros outside: (N, g, C/g, k, k, s·H, s·W)."""
         windows = sliding_window_view(np.pad(features, self._margins), (self.k, self.k), (2, 3))
         cells = np.moveaxis(windows, (4, 5), (2, 3)).repeat(self.s, 4).repeat(self.s, 5)
         return self._grouped(cells)
 
-    def _put_back(self, around: Array) -> Array:
-        """The adjoint of `_around`."""
+    def _scatter_neighbourhoods(self, neighbourhoods: Array) -> Array:
+        """Return the adjoint of `_neighbourhoods`."""
         n, c, h, w = self.shape
-        of_cells = around.reshape(n, c, self.k, self.k, h, self.s, w, self.s).sum((5, 7))
-        sums, edge = np.pad(np.zeros(self.shape), self._margins), self.k // 2
+        cell_sums = neighbourhoods.reshape(n, c, self.k, self.k, h, self.s, w, self.s).sum((5, 7))
+        sums, margin = np.pad(np.zeros(self.shape), self._margins), self.k // 2
         for i, j in np.ndindex(self.k, self.k):
-            sums[:, :, i : i + h, j : j + w] += of_cells[:, :, i, j]
-        return sums[:, :, edge : edge + h, edge : edge + w]
+            sums[:, :, i : i + h, j : j + w] += cell_sums[:, :, i, j]
+        return sums[:, :, margin : margin + h, margin : margin + w]
 
     def forward(self, features: Array, masks: Array) -> Array:
-        sums = np.einsum("ngcijyx,ngijyx->ngcyx", self._around(features), self._kernels(masks))
+        """Return the upsampled features (N, C, s·H, s·W)."""
+        sums = np.einsum("ngcijyx,ngijyx->ngcyx", self._neighbourhoods(features), self._kernels(masks))
         return sums.reshape(*features.shape[:2], *masks.shape[2:])
 
-    def to_features(self, grad: Array, masks: Array) -> Array:
-        return self._put_back(np.einsum("ngcyx,ngijyx->ngcijyx", self._grouped(grad), self._kernels(masks)))
+    def features_gradient(self, grad: Array, masks: Array) -> Array:
+        """Return the gradient of the features."""
+        return self._scatter_neighbourhoods(
+            np.einsum("ngcyx,ngijyx->ngcijyx", self._grouped(grad), self._kernels(masks))
+        )
 
-    def to_masks(self, grad: Array, features: Array) -> Array:
-        sums = np.einsum("ngcyx,ngcijyx->ngijyx", self._grouped(grad), self._around(features))
+    def masks_gradient(self, grad: Array, features: Array) -> Array:
+        """Return the gradient of the masks."""
+        sums = np.einsum("ngcyx,ngcijyx->ngijyx", self._grouped(grad), self._neighbourhoods(features))
         return sums.reshape(len(grad), self.g * self.k**2, *grad.shape[2:])
 
 
@@ -83,7 +88,7 @@ def carafe(
 @reference("diopiCarafeNaiveMmcv")
 def carafe_naive(features: Array, masks: Array, kernel_size: int, group_size: int, scale_factor: int) -> WithTerms:
     reassembly = _Reassembly(features.shape, kernel_size, group_size, scale_factor)
-    return with_terms(reassembly.forward, features, masks)
+    return sum_products(reassembly.forward, features, masks)
 
 
 @reference("diopiCarafeBackwardMmcv")
@@ -120,6 +125,6 @@ def carafe_naive_backward(
 ) -> tuple[WithTerms, WithTerms]:
     reassembly = _Reassembly(bottom_grad.shape, kernel_size, group_size, scale_factor)
     return (
-        with_terms(reassembly.to_features, top_grad, masks),
-        with_terms(reassembly.to_masks, top_grad, features),
+        sum_products(reassembly.features_gradient, top_grad, masks),
+        sum_products(reassembly.masks_gradient, top_grad, features),
     )

@@ -1,4 +1,4 @@
-"""Correlation of the neighbourhoods of two maps."""
+"""Correlation of neighbourhoods in two maps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import WithTerms, reference
-from diopi_test.oracle.reference.products import with_terms
+from diopi_test.oracle.reference.products import sum_products
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 @final
 @dataclass(frozen=True)
 class _Correlation:
-    """The sums of a correlation; pairs are along H and along W."""
+    """The sums of a correlation; each attribute holds a value for H and one for W."""
 
     kernel: Shape
     patch: Shape
@@ -30,15 +30,17 @@ class _Correlation:
 
     def __post_init__(self) -> None:
         if not all(size % 2 for size in self.patch):
-            raise ValueError(f"the patch has the sizes {self.patch}, expected odd numbers")
+            raise ValueError(f"the patch sizes are {self.patch}, expected odd numbers")
 
     def size(self, shape: Shape) -> Shape:
-        """Of the result."""
+        """Return the size of the result along H and W for inputs of this shape."""
         axes = zip(shape[2:], self.padding, self.dilation, self.kernel, self.stride, strict=True)
         return tuple((n + 2 * pad - far * (k - 1) - 1) // step + 1 for n, pad, far, k, step in axes)
 
-    def _places(self, axis: int, length: int, count: int, tap: int, shift: int) -> tuple[Array, tuple[Array, Array]]:
-        """Along an axis: the results that have a term of this tap and shift, and where its factors are."""
+    def _axis_terms(
+        self, axis: int, length: int, count: int, tap: int, shift: int
+    ) -> tuple[Array, tuple[Array, Array]]:
+        """Return the results along an axis that have a term of this tap and shift, and the indices of its factors."""
         first = np.arange(count) * self.stride[axis] - self.padding[axis] + tap * self.dilation[axis]
         half = self.dilation_patch[axis] * (self.patch[axis] - 1) // 2
         second = first + shift * self.dilation_patch[axis] - half
@@ -46,33 +48,36 @@ class _Correlation:
         return np.flatnonzero(inside), (first[inside], second[inside])
 
     def terms(self, shape: Shape) -> Iterator[tuple[Any, Any, Any]]:
-        """Terms of which no factor is outside: where in the result, in the first and in the second map they are.
+        """Yield the indices, in the result and in both maps, of terms whose factors are both inside the maps.
 
-        Of one tap and displacement, no two are at one place.
+        Each item holds the terms of one tap and one displacement, whose indices are distinct.
         """
         size = self.size(shape)
         for p, q, i, j in np.ndindex(*self.patch, *self.kernel):
-            h, rows = self._places(0, shape[2], size[0], i, p)
-            w, columns = self._places(1, shape[3], size[1], j, q)
+            h, rows = self._axis_terms(0, shape[2], size[0], i, p)
+            w, columns = self._axis_terms(1, shape[3], size[1], j, q)
             first, second = (np.s_[:, :, rows[k][:, np.newaxis], columns[k]] for k in (0, 1))
             yield np.s_[:, p, q, h[:, np.newaxis], w], first, second
 
-    def forward(self, one: Array, other: Array) -> Array:
-        sums = np.zeros((len(one), *self.patch, *self.size(one.shape)))
-        for where, first, second in self.terms(one.shape):
-            sums[where] += (one[first] * other[second]).sum(1)
+    def forward(self, map1: Array, map2: Array) -> Array:
+        """Return the correlation of two maps."""
+        sums = np.zeros((len(map1), *self.patch, *self.size(map1.shape)))
+        for result_index, first, second in self.terms(map1.shape):
+            sums[result_index] += (map1[first] * map2[second]).sum(1)
         return sums
 
-    def to_first(self, grad: Array, other: Array) -> Array:
-        sums = np.zeros(other.shape)
-        for where, first, second in self.terms(other.shape):
-            sums[first] += grad[where][:, np.newaxis] * other[second]
+    def gradient1(self, grad: Array, map2: Array) -> Array:
+        """Return the gradient of the first map."""
+        sums = np.zeros(map2.shape)
+        for result_index, first, second in self.terms(map2.shape):
+            sums[first] += grad[result_index][:, np.newaxis] * map2[second]
         return sums
 
-    def to_second(self, grad: Array, one: Array) -> Array:
-        sums = np.zeros(one.shape)
-        for where, first, second in self.terms(one.shape):
-            sums[second] += grad[where][:, np.newaxis] * one[first]
+    def gradient2(self, grad: Array, map1: Array) -> Array:
+        """Return the gradient of the second map."""
+        sums = np.zeros(map1.shape)
+        for result_index, first, second in self.terms(map1.shape):
+            sums[second] += grad[result_index][:, np.newaxis] * map1[first]
         return sums
 
 
@@ -95,7 +100,7 @@ def correlation(
 ) -> WithTerms:
     dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
     sums = _Correlation((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))
-    return with_terms(sums.forward, input1, input2)
+    return sum_products(sums.forward, input1, input2)
 
 
 @reference("diopiCorrelationBackwardMmcv")
@@ -120,4 +125,4 @@ def correlation_backward(
 ) -> tuple[WithTerms, WithTerms]:
     dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
     sums = _Correlation((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))
-    return with_terms(sums.to_first, grad_output, input2), with_terms(sums.to_second, grad_output, input1)
+    return sum_products(sums.gradient1, grad_output, input2), sum_products(sums.gradient2, grad_output, input1)

@@ -1,4 +1,4 @@
-"""Masked convolution: the windows of chosen positions, and the results put back."""
+"""Masked convolution: windows at selected positions (im2col), and results written to these positions (col2im)."""
 
 from __future__ import annotations
 

@@ -13,14 +13,14 @@ Array = NDArray[Any]
 Shape = tuple[int, ...]
 
 
-def _copies(shape: Shape, mask: Shape, half: Shape) -> tuple[Array, Array, Array]:
-    """What is copied: the entry of the mask, the position it is the mask of, and the one it points at, each flat."""
+def _copied_positions(shape: Shape, mask: Shape, half: Shape) -> tuple[Array, Array, Array]:
+    """Return flat indices of all copied elements: in the mask, of the mask's center, and of the target position."""
     i, j, h, w = np.indices((*mask, *shape)).reshape(4, -1)
     y, x = h + i - half[0], w + j - half[1]
     inside = (y >= 0) & (y < shape[0]) & (x >= 0) & (x < shape[1])
     flat = i * mask[1] + j, h * shape[1] + w, y * shape[1] + x
-    entry, own, target = (one[inside] for one in flat)
-    return entry, own, target
+    entry, center, target = (indices[inside] for indices in flat)
+    return entry, center, target
 
 
 @reference("diopiPsamaskMmcv")
@@ -36,10 +36,10 @@ def psamask(
     half_h_mask: int,
     half_w_mask: int,
 ) -> Array:
-    entry, own, target = _copies((h_feature, w_feature), (h_mask, w_mask), (half_h_mask, half_w_mask))
-    places = (target, own) if psa_type == 0 else (own, target)
+    entry, center, target = _copied_positions((h_feature, w_feature), (h_mask, w_mask), (half_h_mask, half_w_mask))
+    result_index = (target, center) if psa_type == 0 else (center, target)
     result = np.zeros((num_, h_feature * w_feature, h_feature * w_feature))
-    result[:, *places] = input.reshape(num_, h_mask * w_mask, h_feature * w_feature)[:, entry, own]
+    result[:, *result_index] = input.reshape(num_, h_mask * w_mask, h_feature * w_feature)[:, entry, center]
     return result.reshape(output.shape)
 
 
@@ -56,8 +56,8 @@ def psamask_backward(
     half_h_mask: int,
     half_w_mask: int,
 ) -> Array:
-    entry, own, target = _copies((h_feature, w_feature), (h_mask, w_mask), (half_h_mask, half_w_mask))
-    places = (target, own) if psa_type == 0 else (own, target)
+    entry, center, target = _copied_positions((h_feature, w_feature), (h_mask, w_mask), (half_h_mask, half_w_mask))
+    result_index = (target, center) if psa_type == 0 else (center, target)
     result = np.zeros((num_, h_mask * w_mask, h_feature * w_feature))
-    result[:, entry, own] = grad_output.reshape(num_, h_feature * w_feature, h_feature * w_feature)[:, *places]
+    result[:, entry, center] = grad_output.reshape(num_, h_feature * w_feature, h_feature * w_feature)[:, *result_index]
     return result.reshape(grad_input.shape)

@@ -9,7 +9,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import WithTerms, reference
-from diopi_test.oracle.reference.products import with_terms
+from diopi_test.oracle.reference.products import sum_products
 
 Array = NDArray[Any]
 
@@ -30,13 +30,13 @@ def upfirdn2d(
     major, h, w, minor = input.shape
     margins = (pad_y0, pad_y1), (pad_x0, pad_x1)
     ends = h * up_y, w * up_x
-    kept = tuple(slice(max(-a, 0), end - max(-b, 0)) for (a, b), end in zip(margins, ends, strict=True))
+    crop = tuple(slice(max(-a, 0), end - max(-b, 0)) for (a, b), end in zip(margins, ends, strict=True))
 
-    def filtered(planes: Array, factors: Array) -> Array:
-        apart = np.zeros((major, *ends, minor))
-        apart[:, ::up_y, ::up_x] = planes
-        padded = np.pad(apart[:, *kept], [(0, 0), *((max(a, 0), max(b, 0)) for a, b in margins), (0, 0)])
+    def filter_planes(planes: Array, factors: Array) -> Array:
+        upsampled = np.zeros((major, *ends, minor))
+        upsampled[:, ::up_y, ::up_x] = planes
+        padded = np.pad(upsampled[:, *crop], [(0, 0), *((max(a, 0), max(b, 0)) for a, b in margins), (0, 0)])
         windows = sliding_window_view(padded, kernel.shape, (1, 2))[:, ::down_y, ::down_x]
         return np.asarray(np.einsum("mhwkij,ij->mhwk", windows, factors[::-1, ::-1]))
 
-    return with_terms(filtered, input, kernel)
+    return sum_products(filter_planes, input, kernel)

@@ -1,4 +1,4 @@
-"""Batch norm, of one worker and of several: one mean and variance a channel, axis 1."""
+"""Batch norm on one device or several: one mean and variance per channel, axis 1."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.norm.moments import (
     Moments,
-    affine,
-    all_but_channel,
+    apply_affine,
+    broadcast_channels,
+    compute_moments,
     count_along,
     input_gradient,
-    moments_of,
-    normalised_by,
-    per_channel,
+    non_channel_axes,
+    normalise,
     sum_along,
 )
 from diopi_test.oracle.reference.sums import sum_terms
@@ -39,30 +39,33 @@ def batch_norm(
     *,
     out: Sequence[ResultOverride | None],
 ) -> Any:
-    w, b = per_channel(weight, input, 1), per_channel(bias, input)
+    w, b = broadcast_channels(weight, input, 1), broadcast_channels(bias, input)
     if not training:
         assert running_mean is not None and running_var is not None
-        mean, invstd = per_channel(running_mean, input), 1 / np.sqrt(per_channel(running_var, input) + eps)
-        saved = [_unspecified(override, running_mean.shape) for override in out[1:3]]
-        return affine(input, mean, invstd, w, b), *saved, Exact(running_mean), Exact(running_var)
-    axes = all_but_channel(input)
-    moments = moments_of(input, axes)
+        mean, invstd = (
+            broadcast_channels(running_mean, input),
+            1 / np.sqrt(broadcast_channels(running_var, input) + eps),
+        )
+        saved = [_unspecified_result(override, running_mean.shape) for override in out[1:3]]
+        return apply_affine(input, mean, invstd, w, b), *saved, Exact(running_mean), Exact(running_var)
+    axes = non_channel_axes(input)
+    moments = compute_moments(input, axes)
     return (
-        normalised_by(input, moments, eps, w, b),
+        normalise(input, moments, eps, w, b),
         moments.saved_mean((-1,)),
         moments.saved_invstd(eps, (-1,)),
-        _updated(running_mean, moments.saved_mean((-1,)), momentum),
-        _updated(running_var, moments.unbiased(count_along(input, axes)), momentum),
+        _update_running(running_mean, moments.saved_mean((-1,)), momentum),
+        _update_running(running_var, moments.unbiased_var(count_along(input, axes)), momentum),
     )
 
 
-def _unspecified(override: ResultOverride | None, shape: tuple[int, ...]) -> PartlySpecified:
-    """A result that may hold anything, of the shape the caller made it with."""
+def _unspecified_result(override: ResultOverride | None, shape: tuple[int, ...]) -> PartlySpecified:
+    """Return a result without specified elements, of the shape that the caller allocated."""
     value = np.zeros(override.shape if override and override.shape is not None else shape)
     return PartlySpecified(value, np.zeros(value.shape, bool))
 
 
-def _updated(running: Array | None, new: WithTerms, momentum: float) -> WithTerms | None:
+def _update_running(running: Array | None, new: WithTerms, momentum: float) -> WithTerms | None:
     if running is None:
         return None
     return WithTerms((1 - momentum) * running + momentum * new.value, momentum * new.terms)
@@ -80,19 +83,19 @@ def batch_norm_backward(
     training: bool,
     eps: float,
 ) -> Any:
-    axes = all_but_channel(input)
+    axes = non_channel_axes(input)
     mean = save_mean if training else running_mean
     std_inverse = save_invstd if training or running_var is None else 1 / np.sqrt(running_var + eps)
-    invstd = per_channel(std_inverse, input)
-    x_hat = (input - per_channel(mean, input)) * invstd
-    g = grad_output * per_channel(weight, input, 1)
+    invstd = broadcast_channels(std_inverse, input)
+    x_hat = (input - broadcast_channels(mean, input)) * invstd
+    g = grad_output * broadcast_channels(weight, input, 1)
     grad_input = input_gradient(g, x_hat, invstd, axes) if training else invstd * g
     return grad_input, sum_along(grad_output * x_hat, axes), sum_along(grad_output, axes)
 
 
 @reference("diopiBatchNormStats")
 def batch_norm_stats(input: Array, eps: float) -> Any:
-    moments = moments_of(input, all_but_channel(input))
+    moments = compute_moments(input, non_channel_axes(input))
     return moments.saved_mean((-1,)), moments.saved_invstd(eps, (-1,))
 
 
@@ -114,8 +117,8 @@ def batch_norm_gather_stats_with_counts(
     return (
         moments.saved_mean((-1,)),
         moments.saved_invstd(eps, (-1,)),
-        _updated(running_mean, moments.saved_mean((-1,)), momentum),
-        _updated(running_var, moments.unbiased(counts.sum()), momentum),
+        _update_running(running_mean, moments.saved_mean((-1,)), momentum),
+        _update_running(running_var, moments.unbiased_var(counts.sum()), momentum),
     )
 
 
@@ -130,10 +133,10 @@ def batch_norm_backward_reduce(
     weight_g: bool,
     bias_g: bool,
 ) -> Any:
-    axes = all_but_channel(input)
-    x_hat = (input - per_channel(mean, input)) * per_channel(invstd, input)
+    axes = non_channel_axes(input)
+    x_hat = (input - broadcast_channels(mean, input)) * broadcast_channels(invstd, input)
     sum_dy = sum_along(grad_out, axes)
-    sum_dy_xmu = sum_along(grad_out * (input - per_channel(mean, input)), axes)
+    sum_dy_xmu = sum_along(grad_out * (input - broadcast_channels(mean, input)), axes)
     return (
         sum_dy if input_g else None,
         sum_dy_xmu if input_g else None,
@@ -153,15 +156,15 @@ def batch_norm_backward_elemt(
     sum_dy_xmu: Array,
     count: Array,
 ) -> Array:
-    mean, invstd, sum_dy, sum_dy_xmu = (per_channel(v, input) for v in (mean, invstd, sum_dy, sum_dy_xmu))
+    mean, invstd, sum_dy, sum_dy_xmu = (broadcast_channels(v, input) for v in (mean, invstd, sum_dy, sum_dy_xmu))
     n = count.sum()
     centred = grad_out - sum_dy / n - (input - mean) * invstd**2 * sum_dy_xmu / n
-    return np.asarray(centred * invstd * per_channel(weight, input, 1))
+    return np.asarray(centred * invstd * broadcast_channels(weight, input, 1))
 
 
 @reference("diopiBatchNormElemt")
 def batch_norm_elemt(
     input: Array, weight: Array | None, bias: Array | None, mean: Array, invstd: Array, eps: float
 ) -> WithTerms:
-    mean, invstd = per_channel(mean, input), per_channel(invstd, input)
-    return affine(input, mean, invstd, per_channel(weight, input, 1), per_channel(bias, input))
+    mean, invstd = broadcast_channels(mean, input), broadcast_channels(invstd, input)
+    return apply_affine(input, mean, invstd, broadcast_channels(weight, input, 1), broadcast_channels(bias, input))

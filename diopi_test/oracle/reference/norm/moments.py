@@ -1,4 +1,4 @@
-"""What normalisation layers share: mean and variance, values normalised by them, and the gradient through them."""
+"""Mean and variance for normalisation layers: normalised values and the gradient through them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import WithTerms, open_where
-from diopi_test.oracle.reference.sums import SHARED, sum_terms
+from diopi_test.oracle.reference.sums import SHARED_ERROR_SIGMAS, sum_terms
 
 Array = NDArray[Any]
 Axes = tuple[int, ...]
 
 
 def mean_along(x: Array, axes: Axes) -> Array:
-    """The mean, the axes kept; added up in extended precision, for its rounding would show in every float64 result."""
+    """Return the mean with reduced axes of size 1.
+
+    The sum uses extended precision because every result depends on its rounding error.
+    """
     total = x.sum(axes, dtype=np.longdouble, keepdims=True)
     return np.asarray(total / count_along(x, axes), np.float64)
 
@@ -25,7 +28,7 @@ def mean_along(x: Array, axes: Axes) -> Array:
 @final
 @dataclass(frozen=True)
 class Moments:
-    """Mean and biased variance of the values along some axes, which are kept, and the terms of their sums."""
+    """Mean and biased variance of values along some axes, which have size 1, and the terms of their sums."""
 
     mean: Array
     var: Array
@@ -33,31 +36,31 @@ class Moments:
     var_terms: Array
 
     def saved_mean(self, shape: Sequence[int]) -> WithTerms:
-        """The mean as a result of this shape."""
+        """Return the mean as a result of this shape."""
         return WithTerms(self.mean.reshape(shape), self.mean_terms.reshape(shape))
 
     def streamed_mean(self, shape: Sequence[int]) -> Any:
-        """Return the saved mean, left open where it is infinite: an algorithm that updates a mean makes NaN of it."""
+        """Return the saved mean, unspecified where it is infinite: a streaming algorithm computes NaN there."""
         return open_where(np.isinf(self.mean).reshape(shape), self.saved_mean(shape))
 
     def saved_invstd(self, eps: float, shape: Sequence[int]) -> WithTerms:
-        """1 / √(variance + eps) as a result of this shape: the error of the sum under the root."""
+        """Return 1 / √(variance + eps) as a result of this shape; its terms are those of the sum under the root."""
         invstd, terms = self.invstd(eps)
         return WithTerms(invstd.reshape(shape), terms.reshape(shape), signed=True)
 
-    def unbiased(self, count: Any) -> WithTerms:
-        """The variance of a sample of `count` values, as a vector."""
+    def unbiased_var(self, count: Any) -> WithTerms:
+        """Return the unbiased variance of `count` values per statistic, as a vector."""
         factor = count / (np.float64(count) - 1)
         return WithTerms((factor * self.var).reshape(-1), (factor * self.var_terms).reshape(-1))
 
     def invstd(self, eps: float) -> tuple[Array, Array]:
-        """1 / √(variance + eps), and by how much the terms of the variance's sum move it."""
+        """Return 1 / √(variance + eps), and its error per unit of the terms of the variance."""
         invstd = 1 / np.sqrt(self.var + eps)
         return invstd, invstd**3 * self.var_terms / 2
 
 
-def moments_of(x: Array, axes: Axes) -> Moments:
-    """Mean and variance along these axes; of no values, the mean is 0 and the variance NaN."""
+def compute_moments(x: Array, axes: Axes) -> Moments:
+    """Return mean and variance along these axes; for empty slices the mean is 0 and the variance NaN."""
     count = max(count_along(x, axes), 1)
     mean = np.asarray(x.sum(axes, dtype=np.longdouble, keepdims=True) / count, np.float64)
     squares = (x - mean) ** 2
@@ -66,61 +69,92 @@ def moments_of(x: Array, axes: Axes) -> Moments:
 
 
 def count_along(x: Array, axes: Axes) -> int:
-    """How many elements there are along these axes."""
+    """Return the number of elements along these axes."""
     return int(np.prod([x.shape[axis] for axis in axes]))
 
 
 def sum_along(values: Array, axes: Axes, shape: Sequence[int] | None = None) -> WithTerms:
-    """The sum with its terms."""
+    """Return the sum along these axes with its terms, optionally reshaped."""
     terms, total = sum_terms(values, axes), values.sum(axes)
     return WithTerms(total.reshape(shape or total.shape), terms.reshape(shape or total.shape))
 
 
-def affine(x: Array, mean: Array, invstd: Array, weight: Any, bias: Any) -> WithTerms:
-    """(x − mean)·invstd·weight + bias, of statistics that are given.
+def apply_affine(x: Array, mean: Array, invstd: Array, weight: Any, bias: Any) -> WithTerms:
+    """Return (x − mean)·invstd·weight + bias for exact statistics.
 
-    It is as sound to fold this into x·a + (bias − mean·a) with a = invstd·weight, which cancels terms of mean·a.
+    An implementation may compute x·a + (bias − mean·a) with a = invstd·weight instead, where terms mean·a cancel.
+
+    Args:
+        x: The values.
+        mean: The mean; broadcasts with `x`.
+        invstd: 1 / standard deviation; broadcasts with `x`.
+        weight: The scale; broadcasts with `x`.
+        bias: The offset; broadcasts with `x`.
+
+    Returns:
+        The result with the terms mean·a.
     """
     scale = invstd * weight
     return WithTerms((x - mean) * scale + bias, np.abs(mean * scale))
 
 
-def _as_it_is(statistic: Array) -> Array:
+def _identity(statistic: Array) -> Array:
     return statistic
 
 
-def normalised_by(
+def normalise(
     x: Array,
     moments: Moments,
     eps: float,
     weight: Any,
     bias: Any,
-    spread: Callable[[Array], Array] = _as_it_is,
+    broadcast: Callable[[Array], Array] = _identity,
 ) -> WithTerms:
-    """x normalised by its own statistics, whose sums have roundings of their own.
+    """Normalise x by its own statistics, whose sums are rounded too.
 
-    `spread` makes a statistic broadcast with x.
+    Args:
+        x: The values.
+        moments: Mean and variance of `x`.
+        eps: Is added to the variance.
+        weight: The scale; broadcasts with `x`.
+        bias: The offset; broadcasts with `x`.
+        broadcast: Reshapes a statistic so that it broadcasts with `x`.
+
+    Returns:
+        The result; its terms include the errors of the statistics.
     """
     invstd, invstd_terms = moments.invstd(eps)
-    given = affine(x, spread(moments.mean), spread(invstd), weight, bias)
-    of_mean = np.abs(spread(invstd) * weight) * spread(moments.mean_terms)
-    of_invstd = np.abs((x - spread(moments.mean)) * weight) * spread(invstd_terms)
-    return WithTerms(given.value, given.terms + SHARED * (of_mean + of_invstd))
+    normalised = apply_affine(x, broadcast(moments.mean), broadcast(invstd), weight, bias)
+    mean_error = np.abs(broadcast(invstd) * weight) * broadcast(moments.mean_terms)
+    invstd_error = np.abs((x - broadcast(moments.mean)) * weight) * broadcast(invstd_terms)
+    return WithTerms(normalised.value, normalised.terms + SHARED_ERROR_SIGMAS * (mean_error + invstd_error))
 
 
 def input_gradient(g: Array, x_hat: Array, invstd: Array, axes: Axes) -> WithTerms:
-    """From g, the gradient of the normalised input x̂. The two means, of sums with roundings, may cancel g."""
+    """Return the gradient of the input of a normalisation.
+
+    Args:
+        g: The gradient of the normalised input x̂.
+        x_hat: The normalised input.
+        invstd: 1 / standard deviation; broadcasts with `g`.
+        axes: The axes along which the input is normalised.
+
+    Returns:
+        The gradient; its terms are those of the two means, which may cancel g.
+    """
     level, slope = mean_along(g, axes), x_hat * mean_along(g * x_hat, axes)
-    of_level, of_slope = (sum_terms(values, axes, keepdims=True) / count_along(g, axes) for values in (g, g * x_hat))
-    terms = np.abs(level) + np.abs(slope) + SHARED * (of_level + np.abs(x_hat) * of_slope)
+    level_error, slope_error = (
+        sum_terms(values, axes, keepdims=True) / count_along(g, axes) for values in (g, g * x_hat)
+    )
+    terms = np.abs(level) + np.abs(slope) + SHARED_ERROR_SIGMAS * (level_error + np.abs(x_hat) * slope_error)
     return WithTerms(invstd * (g - level - slope), invstd * terms)
 
 
-def all_but_channel(input: Array) -> Axes:
-    """The axes of a batch but axis 1."""
+def non_channel_axes(input: Array) -> Axes:
+    """Return all axes of a batch except axis 1, the channels."""
     return (0, *range(2, input.ndim))
 
 
-def per_channel(values: Array | None, input: Array, default: float = 0.0) -> Array:
-    """(C) as (1, C, 1, …), so that it broadcasts with input; `default` for NULL."""
+def broadcast_channels(values: Array | None, input: Array, default: float = 0.0) -> Array:
+    """Return values (C) as (1, C, 1, …), which broadcasts with input; `default` if they are None."""
     return np.asarray(default) if values is None else values.reshape(1, -1, *[1] * (input.ndim - 2))

@@ -1,4 +1,4 @@
-"""Vector norms, vectors brought to length one, and their gradients."""
+"""Vector norms, normalisation of vectors to norm 1, and their gradients."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import Exact, WithTerms, reference
-from diopi_test.oracle.reference.sums import SHARED, length, norm_terms, sum_terms
+from diopi_test.oracle.reference.sums import SHARED_ERROR_SIGMAS, norm_terms, slice_size, sum_terms
 
 Array = NDArray[Any]
 Axes = tuple[int, ...]
 
 
-def _axes(dim: Sequence[int], ndim: int) -> Axes:
-    """The axes a dim list names; all of them if it is empty."""
+def _norm_axes(dim: Sequence[int], ndim: int) -> Axes:
+    """Return the axes in a list of dimensions; all axes if the list is empty."""
     return tuple(d % ndim for d in dim) if dim and ndim else tuple(range(ndim))
 
 
 def _vector_norm(x: Array, p: float, axes: Axes) -> Array:
-    """(Σ |x|^p)^(1/p) with its limits for p = 0 and p = ±∞, the axes kept."""
-    if p < 0 and length(x, axes) == 0:
-        raise ValueError(f"no elements have no norm of order {p}")
+    """Return (Σ |x|^p)^(1/p), or its limit for p = 0 and p = ±∞; the reduced axes have size 1."""
+    if p < 0 and slice_size(x, axes) == 0:
+        raise ValueError(f"p is {p}, expected at least 0 because the slices are empty")
     if p == 0:
         return (x != 0).sum(axes, keepdims=True).astype(np.float64)
     if np.isinf(p):
@@ -33,12 +33,12 @@ def _vector_norm(x: Array, p: float, axes: Axes) -> Array:
 
 
 def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
-    """∂norm/∂x of the norm of order p over axes, which norm has kept."""
+    """Return ∂norm/∂x of the norm of order p along axes, which have size 1 in `norm`."""
     if p == 0:
         return np.zeros(x.shape)
     if np.isinf(p):
         winners = (np.abs(x) == norm) | (np.isnan(x) & np.isnan(norm))
-        signs = np.where(np.isnan(x), 0, np.sign(x))  # as PyTorch has them
+        signs = np.where(np.isnan(x), 0, np.sign(x))  # as in PyTorch
         return np.asarray(signs * winners / winners.sum(axes, keepdims=True))
     return np.where((x == 0) | (norm == 0), 0, np.sign(x) * (np.abs(x) / norm) ** (p - 1))
 
@@ -53,29 +53,29 @@ def _norm_result(x: Array, p: float, axes: Axes, keepdims: bool) -> Any:
 @reference("diopiNorm")
 def norm(input: Array, p: float, dim: Sequence[int], *, out: ResultOverride) -> Any:
     keepdims = out.shape is not None and len(out.shape) == input.ndim
-    return _norm_result(input, p, _axes(dim, input.ndim), keepdims)
+    return _norm_result(input, p, _norm_axes(dim, input.ndim), keepdims)
 
 
 @reference("diopiLinalgVecNorm")
 def linalg_vec_norm(input: Array, ord: float, dim: Sequence[int], keepdim: bool) -> Any:
-    return _norm_result(input, ord, _axes(dim, input.ndim), keepdim)
+    return _norm_result(input, ord, _norm_axes(dim, input.ndim), keepdim)
 
 
 @reference("diopiForeachnormScalar")
 def foreachnorm_scalar(inputs: Sequence[Array], ord: float) -> Any:
-    return [_norm_result(x, ord, _axes((), x.ndim), False) for x in inputs]
+    return [_norm_result(x, ord, _norm_axes((), x.ndim), False) for x in inputs]
 
 
 @reference("diopiNormBackward")
 def norm_backward(grad_output: Array, self: Array, norm: Array, dim: Sequence[int], p: float) -> Array:
-    axes = _axes(dim, self.ndim)
-    kept = [1 if axis in axes else length for axis, length in enumerate(self.shape)]
-    return np.asarray(grad_output.reshape(kept) * _norm_slope(self, norm.reshape(kept), p, axes))
+    axes = _norm_axes(dim, self.ndim)
+    keepdims_shape = [1 if axis in axes else length for axis, length in enumerate(self.shape)]
+    return np.asarray(grad_output.reshape(keepdims_shape) * _norm_slope(self, norm.reshape(keepdims_shape), p, axes))
 
 
 @reference("diopiNormalize")
 def normalize(input: Array, p: float, axis: int, eps: float) -> WithTerms:
-    axes = _axes((axis,), input.ndim)
+    axes = _norm_axes((axis,), input.ndim)
     r = _vector_norm(input, p, axes)
     normalised, terms = input / np.maximum(r, eps), np.where(r < eps, 0, norm_terms(np.abs(input), p, axes))
     return WithTerms(normalised, np.abs(normalised) * terms, signed=True)
@@ -83,15 +83,15 @@ def normalize(input: Array, p: float, axis: int, eps: float) -> WithTerms:
 
 @reference("diopiNormalizeBackward")
 def normalize_backward(grad_output: Array, input: Array, p: float, axis: int, eps: float) -> WithTerms:
-    axes = _axes((axis,), input.ndim)
+    axes = _norm_axes((axis,), input.ndim)
     r = _vector_norm(input, p, axes)
-    along = (grad_output * input).sum(axes, keepdims=True)
+    projection = (grad_output * input).sum(axes, keepdims=True)
     slope = _norm_slope(input, r, p, axes)
-    through_norm = slope * along / r**2  # nearly cancels dy/r where dy is parallel to x
+    through_norm = slope * projection / r**2  # nearly cancels dy/r where dy is parallel to x
     through_norm = np.where(r < eps, 0, through_norm)
     direct = grad_output / np.maximum(r, eps)
-    power = 0 if np.isinf(p) else p + 1  # the one falls with r as 1/r does, the other as r^-(p + 1)
-    of_norm = norm_terms(np.abs(input), p, axes) * np.abs(direct - power * through_norm)
-    of_sum = SHARED * np.abs(slope) * sum_terms(grad_output * input, axes, keepdims=True) / r**2
-    terms = np.abs(through_norm) + np.where(r < eps, 0, of_norm + of_sum)
+    power = 0 if np.isinf(p) else p + 1  # dy/r falls like 1/r, the other term like r^-(p + 1)
+    norm_error = norm_terms(np.abs(input), p, axes) * np.abs(direct - power * through_norm)
+    sum_error = SHARED_ERROR_SIGMAS * np.abs(slope) * sum_terms(grad_output * input, axes, keepdims=True) / r**2
+    terms = np.abs(through_norm) + np.where(r < eps, 0, norm_error + sum_error)
     return WithTerms(direct - through_norm, terms)

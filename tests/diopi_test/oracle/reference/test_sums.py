@@ -12,7 +12,7 @@ from diopi_proto.types import Dtype, Reduction
 from diopi_test.cases.formats import ulp
 from diopi_test.oracle.budget import K, R
 from diopi_test.oracle.reference.reduction import cumsum
-from diopi_test.oracle.reference.sums import equal_pairs, repetition_at, sum_terms
+from diopi_test.oracle.reference.sums import equal_pair_share, mean_repetition_at, sum_terms
 from tests.helpers.references import raw
 
 COLUMNS = 300
@@ -82,16 +82,16 @@ def test_so_may_what_cross_entropy_divides_by(reduction: Reduction) -> None:
 
 def test_at_each_place_it_counts_how_often_values_are_there() -> None:
     places, values = np.array([0, 0, 0, 1, 1, 2, 0]), np.array([0.5, 0.5, 2.0, 0.5, 2.0, 0.5, 0.0])
-    counted = repetition_at(places, values, np.array([3, 2, 1, 0]))
+    counted = mean_repetition_at(places, values, np.array([3, 2, 1, 0]))
     assert counted.tolist() == [1 + 2 / 3, 1, 1, 1]
 
 
 def test_of_equal_values_it_counts_how_many_pairs_there_are() -> None:
     values = rows(10_000, 4).astype(np.float64)
-    assert equal_pairs(values, 0) == pytest.approx(np.full(COLUMNS, 0.25), abs=0.1)
-    assert equal_pairs(values.reshape(100, 100, COLUMNS), (0, -2)).shape == (COLUMNS,)
-    assert equal_pairs(values, 1).max() == 0
-    assert equal_pairs(np.zeros((100, 2)), 0).max() == 0
-    assert equal_pairs(np.ones((5, 2)), 0).tolist() == [0, 0]
-    assert equal_pairs(np.ones(7), None) == 1
-    assert equal_pairs(np.empty((0, 7)), 0).shape == (7,)
+    assert equal_pair_share(values, 0) == pytest.approx(np.full(COLUMNS, 0.25), abs=0.1)
+    assert equal_pair_share(values.reshape(100, 100, COLUMNS), (0, -2)).shape == (COLUMNS,)
+    assert equal_pair_share(values, 1).max() == 0
+    assert equal_pair_share(np.zeros((100, 2)), 0).max() == 0
+    assert equal_pair_share(np.ones((5, 2)), 0).tolist() == [0, 0]
+    assert equal_pair_share(np.ones(7), None) == 1
+    assert equal_pair_share(np.empty((0, 7)), 0).shape == (7,)
