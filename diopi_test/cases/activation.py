@@ -269,7 +269,7 @@ def _on_axis(
         {"dim": call.sizes.axis},
         {"input": inputs, "_input": inputs, "grad_output": gradient or normal()},
         call.layout,
-        call.result,
+        call.result_layout,
         **{**usual, **about},
     )
 

@@ -87,8 +87,8 @@ ROWS = axes_template("rows", (7, 5), (1,), all_dtypes=True, smoke=True)
 ONE_AXIS = (
     ROWS,
     axes_template("columns", (7, 5), (0,)),
-    axes_template("middle", (3, 4, 5), (-2,), layout=strided, result=strided, all_dtypes=True),
-    axes_template("first-of-4", (4, 2, 3, 2), (-4,), layout=transposed, result=transposed),
+    axes_template("middle", (3, 4, 5), (-2,), layout=strided, result_layout=strided, all_dtypes=True),
+    axes_template("first-of-4", (4, 2, 3, 2), (-4,), layout=transposed, result_layout=transposed),
     axes_template("second-of-5", (2, 5, 3, 1, 2), (1,)),
     axes_template("cube", (5, 5, 5), (1,)),
     axes_template("vector", (6,), (-1,)),
@@ -105,7 +105,7 @@ ONE_AXIS = (
 
 KEEPDIM = (
     axes_template("kept", (4, 6), (0,), keepdim=True, all_dtypes=True, smoke=True),
-    axes_template("kept-middle", (3, 4, 5), (-2,), keepdim=True, layout=transposed, result=strided),
+    axes_template("kept-middle", (3, 4, 5), (-2,), keepdim=True, layout=transposed, result_layout=strided),
 )
 
 ALL_AXES = (

@@ -219,7 +219,7 @@ def _of_vectors(template: CaseTemplate) -> Layout:
 def _with_results(template: CaseTemplate) -> CaseTemplate:
     """The template with results in its layout, but for the bias's gradient, if there is one."""
     bias = ResultOverride(layout=_of_vectors(template)) if template.sizes.bias else None
-    return template.replace(result=template.layout, results={"grad_bias": bias, **template.results})
+    return template.replace(result_layout=template.layout, results={"grad_bias": bias, **template.results})
 
 
 def _common(prototype: Prototype, first: str) -> Iterator[CaseTemplate]:
@@ -322,7 +322,7 @@ def unrolled(prototype: Prototype) -> Iterator[Case]:
     moved = [drawn(PATCHES[1], "special", special)]
     summed = [drawn(template, "exact", exact_numbers, exact=True) for template in PATCHES]
     templates = (*PATCHES, *PATCHES_FEW, *(moved if unrolls else summed), *windowed(False))
-    placed = (one.replace(result=_of_rows(one) if unrolls else one.layout) for one in templates)
+    placed = (one.replace(result_layout=_of_rows(one) if unrolls else one.layout) for one in templates)
     return expand(prototype, placed, arguments)
 
 

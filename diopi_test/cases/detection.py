@@ -148,7 +148,7 @@ def pooling(
         "input": tensor(*sizes.shape, layout=layout),
         "grad": tensor(sizes.regions, sizes.shape[1], *sizes.bins, layout=layout),
     }
-    return CaseTemplate(label, arguments={**tensors, **regions, **sizes.attributes}, result=layout, **about)
+    return CaseTemplate(label, arguments={**tensors, **regions, **sizes.attributes}, result_layout=layout, **about)
 
 
 EVERYWHERE: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}

@@ -49,10 +49,10 @@ UNIFORM = (
     pattern("scalar", ()),
     pattern("empty", (0, 3)),
     pattern("long", (1031,)),
-    pattern("transposed", (4, 6), layouts=[transposed], result=transposed),
-    pattern("strided", (3, 2, 4), layouts=[strided], result=strided, smoke=True),
+    pattern("transposed", (4, 6), layouts=[transposed], result_layout=transposed),
+    pattern("strided", (3, 2, 4), layouts=[strided], result_layout=strided, smoke=True),
     pattern("rank5", (2, 1, 3, 2, 2)),
-    pattern("to-transposed", (5, 3), result=transposed),
+    pattern("to-transposed", (5, 3), result_layout=transposed),
 )
 """All tensors of one shape."""
 
@@ -260,7 +260,7 @@ def operands_of_two_types(relation: str, one: Dtype, other: Dtype, *shape: int) 
 
 def with_result_dtype(dtype: Dtype, template: CaseTemplate) -> CaseTemplate:
     """The same with a result tensor of type `dtype`, where the result has a tensor of its own."""
-    results = {"out": ResultOverride(dtype, template.result)}
+    results = {"out": ResultOverride(dtype, template.result_layout)}
     return template.replace(f"{template.label}-into-{dtype.name}", results=results, inplace=False)
 
 

@@ -56,7 +56,7 @@ def resize_cases(
         }
 
     def placed(template: CaseTemplate) -> CaseTemplate:
-        given, made = (template.layout, template.result)[:: -1 if is_backward else 1]
+        given, made = (template.layout, template.result_layout)[:: -1 if is_backward else 1]
         result = ByDtype(lambda dtype: ResultOverride(dtype if typed and not template.exact else None, made))
         return template.replace(layout=given, results={"out": result, "grad_input": result})
 
@@ -111,7 +111,7 @@ def upsample_nearest(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiUpsampleNearestBackward")
 def upsample_nearest_backward(prototype: Prototype) -> Iterator[Case]:
-    view = resize("expanded", (1, 2, 2, 3), (5, 4), result=expanded)
+    view = resize("expanded", (1, 2, 2, 3), (5, 4), result_layout=expanded)
     exact = resize("exact", (1, 3, 2, 3), (33, 20), domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True)
     return resize_cases(prototype, [*NEAREST, UNDEFINED, view, exact, *FURTHER_RATIOS], normal())
 
@@ -162,7 +162,7 @@ def exact_linear() -> Iterator[CaseTemplate]:
 @cases_for("diopiUpsampleLinear", "diopiUpsampleLinearBackward")
 def upsample_linear(prototype: Prototype) -> Iterator[Case]:
     given, made = (contiguous, expanded) if prototype.name.endswith("Backward") else (expanded, contiguous)
-    view = resize("expanded", (1, 2, 2, 3), (5, 4), layout=given, result=made)
+    view = resize("expanded", (1, 2, 2, 3), (5, 4), layout=given, result_layout=made)
     in_modes = [one for template in (*LINEAR, view) for one in in_every_mode(template)]
     further = [one for template in FURTHER_RATIOS for one in in_every_mode(template)]
     return resize_cases(prototype, [*in_modes, *exact_linear(), *further], normal(), typed=True)
@@ -224,10 +224,12 @@ FAR_OUTSIDE = [-100, -3, -0.5, 0.25, 0.75, 3, 1e12]
 
 SAMPLINGS = (
     *sampling("plane", (2, 2, 4, 3), (3, 2), **SMOKE_IN_ALL_DTYPES),
-    *sampling("volume", (1, 2, 2, 3, 4), (1, 2, 3), (strided, strided), result=strided, **SMOKE_IN_ALL_DTYPES),
-    *sampling("channels-last", (2, 3, 3, 5), (4, 2), (channels_last, transposed), result=channels_last),
-    *sampling("transposed", (2, 3, 4, 5), (2, 6), (transposed, contiguous), result=transposed),
-    *sampling("volume-channels-last", (2, 2, 3, 2, 4), (2, 3, 2), (channels_last, contiguous), result=channels_last),
+    *sampling("volume", (1, 2, 2, 3, 4), (1, 2, 3), (strided, strided), result_layout=strided, **SMOKE_IN_ALL_DTYPES),
+    *sampling("channels-last", (2, 3, 3, 5), (4, 2), (channels_last, transposed), result_layout=channels_last),
+    *sampling("transposed", (2, 3, 4, 5), (2, 6), (transposed, contiguous), result_layout=transposed),
+    *sampling(
+        "volume-channels-last", (2, 2, 3, 2, 4), (2, 3, 2), (channels_last, contiguous), result_layout=channels_last
+    ),
     *sampling("one-element", (1, 2, 1, 1), (4, 3)),
     *sampling("row", (2, 1, 1, 7), (1, 9)),
     *sampling("expanded", (2, 2, 3, 4), (3, 3), (contiguous, expanded)),

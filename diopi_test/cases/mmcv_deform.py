@@ -79,7 +79,7 @@ class Deform:
 
 def convolution(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes: Deform = template.sizes
-    layout, result, (b, c, *_) = template.layout, template.result, sizes.shape
+    layout, result, (b, c, *_) = template.layout, template.result_layout, sizes.shape
     taps = sizes.deform_groups * sizes.kernel[0] * sizes.kernel[1]
     shapes = {
         "input": sizes.shape,
@@ -118,7 +118,7 @@ CONVOLUTIONS = (
         deform_groups=2,
         scale=0.5,
         layout=strided,
-        result=transposed,
+        result_layout=transposed,
     ),
     EACH.replace("exact", shape=(1, 2, 4, 3), shifts=HALVES, domains=WHOLE, exact=True),
     CONV.replace(
@@ -144,7 +144,7 @@ CONVOLUTIONS = (
     CONV.replace("without-bias-given", with_bias=False, bias_given=False),
     CONV.replace("undefined", shape=(2, 2, 6, 6), domains={"input": half_nan}),
     CONV.replace("channels-last", **same_layout(channels_last)),
-    CONV.replace("transposed", layout=transposed, result=strided),
+    CONV.replace("transposed", layout=transposed, result_layout=strided),
     CONV.replace("long", shape=(1, 40, 9, 8), outputs=33, kernel=(3, 3)),
     CONV.replace("long-sum", shape=(1, 32, 6, 6), outputs=2, kernel=(3, 3), dtypes=half),
     CONV.replace("long-sum-of-outputs", shape=(1, 2, 4, 3), outputs=256, kernel=(2, 2), dtypes=half),
@@ -227,7 +227,7 @@ class Attention:
 
 def attention(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes: Attention = template.sizes
-    layout, result, shape = template.layout, template.result, sizes.shape
+    layout, result, shape = template.layout, template.result_layout, sizes.shape
     value = (sizes.b, sum(sizes.cells), sizes.heads, sizes.d)
     return {
         "_places": tensor(*shape, 2, domain=uniform(0, 1), dtype=F64),
@@ -254,7 +254,7 @@ ATTENTIONS = (
     ATTENTION.replace(
         "exact", levels=((4, 8), (2, 4)), parts=choice([0, 0.5]), domains=WHOLE_ATTENTION, exact=True, smoke=False
     ),
-    ATTENTION.replace("other-order", order=(1, 0), smoke=False, layout=strided, result=transposed),
+    ATTENTION.replace("other-order", order=(1, 0), smoke=False, layout=strided, result_layout=transposed),
     ATTEND.replace("one-level", levels=((5, 3),), points=4),
     ATTEND.replace("four-levels", levels=((6, 5), (3, 4), (2, 2), (1, 1)), points=1),
     ATTEND.replace("three-in-other-order", levels=((3, 4), (2, 5), (4, 2)), order=(2, 0, 1)),
@@ -267,7 +267,7 @@ ATTENTIONS = (
     ATTEND.replace("one-cell", levels=((1, 1), (1, 1)), q=7),
     ATTEND.replace("wide-heads", d=33, q=2),
     ATTEND.replace("undefined", domains={"value": half_nan}),
-    ATTEND.replace("transposed", layout=transposed, result=strided),
+    ATTEND.replace("transposed", layout=transposed, result_layout=strided),
     ATTEND.replace("long", levels=((12, 11), (6, 7)), b=1, q=40, heads=3, d=17, points=4),
     ATTEND.replace("no-queries", q=0),
     ATTEND.replace("no-points", points=0),

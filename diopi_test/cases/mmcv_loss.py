@@ -53,7 +53,7 @@ def sigmoid(
         "gamma": gamma,
         "alpha": alpha,
     }
-    return CaseTemplate(label, arguments=arguments, result=layout, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, **about)
 
 
 def _of_rows(layout: Layout) -> Layout:
@@ -120,7 +120,7 @@ def softmax(
         "gamma": gamma,
         "alpha": alpha,
     }
-    return CaseTemplate(label, arguments=arguments, result=layout, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, **about)
 
 
 CERTAIN = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [nan, nan, nan]]
@@ -179,7 +179,7 @@ def points(
         "grad_xyz1": tensor(batches, n, 2, domain=integer_values(0, 0), layout=layout),
         "grad_xyz2": tensor(batches, m, 2, domain=integer_values(0, 0), layout=layout),
     }
-    return CaseTemplate(label, arguments=arguments, result=layout, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, **about)
 
 
 CROWDED = {

@@ -50,7 +50,7 @@ def batch(
         "norm": tensor(*shape, domain=domain, layout=layout, dtype=F32),
         "std": _statistic(channels, POSITIVE, layout),
     }
-    return CaseTemplate(label, arguments=arguments, result=about.pop("result", layout), **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=about.pop("result_layout", layout), **about)
 
 
 BATCHES = (
@@ -58,8 +58,8 @@ BATCHES = (
     batch("one-sample", (1, 3, 7), dtypes=DtypeSelection.all),
     batch("no-space", (6, 3, 1), dtypes=DtypeSelection.all),
     batch("one-channel", (3, 1, 6)),
-    batch("channels-last", (2, 5, 4), layout=channels_last, result=strided, dtypes=DtypeSelection.all),
-    batch("transposed", (3, 4, 2), layout=transposed, result=contiguous),
+    batch("channels-last", (2, 5, 4), layout=channels_last, result_layout=strided, dtypes=DtypeSelection.all),
+    batch("transposed", (3, 4, 2), layout=transposed, result_layout=contiguous),
     batch("strided", (2, 3, 5), layout=strided, dtypes=DtypeSelection.all),
     batch("long", (4, 2, 700), dtypes=DtypeSelection.all),
     batch("many-channels", (2, 150, 3)),
@@ -122,7 +122,7 @@ def output(
         "group_size": group_size,
     }
     results = {} if saved else {"norm": None, "std": None}
-    return CaseTemplate(label, arguments=arguments, result=layout, results=results, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, results=results, **about)
 
 
 EXACT_OUTPUT = {

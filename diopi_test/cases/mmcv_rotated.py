@@ -100,7 +100,7 @@ def rotated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     (height, width), ratio = sizes.bins, sizes.ratio
     return {
         **dict.fromkeys(("input", "features"), maps),
-        "bottom_grad": zeros(*sizes.shape, layout=template.result),
+        "bottom_grad": zeros(*sizes.shape, layout=template.result_layout),
         "top_grad": tensor(sizes.number, sizes.shape[1], *sizes.bins, layout=template.layout),
         **sizes.rois,
         **dict.fromkeys(("aligned_height", "pooled_height"), height),
@@ -157,7 +157,7 @@ ROTATIONS = (
     ROTATION.replace("one-orientation", orientations=1, shape=(2, 3, 4, 5)),
     ROTATION.replace("undefined", features=half_nan, centers=(0.4, 0.6), extent=(0.1, 0.3)),
     ROTATION.replace("channels-last", **same_layout(channels_last)),
-    ROTATION.replace("transposed", layout=transposed, result=strided),
+    ROTATION.replace("transposed", layout=transposed, result_layout=strided),
     ROTATION.replace("long", shape=(2, 8, 7, 9), bins=(3, 4), regions=9),
     ROTATION.replace("no-regions", regions=0),
 )
@@ -201,7 +201,7 @@ def aligned(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     n, _, h, w = sizes.shape
     return {
         "features": tensor(*sizes.shape, domain=sizes.features, layout=template.layout),
-        "bottom_grad": zeros(*sizes.shape, layout=template.result),
+        "bottom_grad": zeros(*sizes.shape, layout=template.result_layout),
         "top_grad": tensor(*sizes.shape, layout=template.layout),
         "_centers": tensor(n, h, w, 2, domain=uniform(*sizes.centers), dtype=F64),
         "_sizes": tensor(n, h, w, 2, domain=uniform(*sizes.extent), dtype=F64),
@@ -218,7 +218,7 @@ UPRIGHT_BOXES: Mapping[str, Any] = {"angles": choice([0.0]), "quarters": True, "
 
 ALIGNMENTS = (
     ALIGN,
-    ALIGN.replace("centre", points=1, scale=0.5, smoke=False, layout=strided, result=transposed),
+    ALIGN.replace("centre", points=1, scale=0.5, smoke=False, layout=strided, result_layout=transposed),
     ALIGN.replace("exact", smoke=False, **UPRIGHT_BOXES),
     ALIGN.replace("exact-around", scale=0.25, centers=(-0.6, 1.6), extent=(0, 4), smoke=False, **UPRIGHT_BOXES),
     ALIGN.replace("exact-centre", points=1, centers=(-0.5, 1.5), smoke=False, **UPRIGHT_BOXES),
@@ -232,7 +232,7 @@ ALIGNMENTS = (
     ALIGNED.replace("one-place", shape=(4, 2, 1, 1), extent=(0.05, 0.5)),
     ALIGNED.replace("undefined", features=half_nan),
     ALIGNED.replace("channels-last", **same_layout(channels_last)),
-    ALIGNED.replace("transposed", layout=transposed, result=strided),
+    ALIGNED.replace("transposed", layout=transposed, result_layout=strided),
     ALIGNED.replace("long", shape=(1, 5, 13, 14)),
     ALIGNED.replace("no-images", shape=(0, 2, 3, 4)),
     ALIGNED.replace("no-channels", shape=(2, 0, 3, 4)),
@@ -280,15 +280,15 @@ FILTERED = FILTER.replace(dtypes=DtypeSelection.leading, smoke=False)
 FILTERS = (
     FILTER,
     FILTER.replace("exact", domains={"grad_out": integer_values(-9, 9)}, exact=True, smoke=False),
-    FILTER.replace("square", shape=(3, 2, 1, 3, 3), rotations=8, smoke=False, layout=strided, result=transposed),
+    FILTER.replace("square", shape=(3, 2, 1, 3, 3), rotations=8, smoke=False, layout=strided, result_layout=transposed),
     FILTERED.replace("one-rotation", rotations=1),
     FILTERED.replace("one-entry", shape=(5, 4, 1, 1, 1)),
     FILTERED.replace("many-orientations", shape=(1, 2, 8, 1, 1), rotations=8),
     FILTERED.replace("one-filter", shape=(1, 1, 2, 3, 3), rotations=4),
     FILTERED.replace("many-filters", shape=(17, 9, 1, 2, 2)),
     FILTERED.replace("strided", **same_layout(strided)),
-    FILTERED.replace("transposed", layout=transposed, result=strided),
-    FILTERED.replace("transposed-result", layout=strided, result=transposed),
+    FILTERED.replace("transposed", layout=transposed, result_layout=strided),
+    FILTERED.replace("transposed-result", layout=strided, result_layout=transposed),
     FILTERED.replace("long", shape=(5, 7, 4, 3, 3), rotations=8),
     FILTERED.replace("no-filters", shape=(0, 3, 2, 2, 3)),
     FILTERED.replace("no-channels", shape=(2, 0, 2, 2, 3)),

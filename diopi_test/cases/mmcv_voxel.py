@@ -69,7 +69,7 @@ def _placed(values: Mapping[str, Any]) -> Any:
 
 def voxelized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     grid: Grid = template.sizes
-    low, size, layout, result = np.array(grid.low), np.array(grid.size), template.layout, template.result
+    low, size, layout, result = np.array(grid.low), np.array(grid.size), template.layout, template.result_layout
     return {
         **{name: grid.along(axis) for axis, name in enumerate(("_x", "_y", "_z"))},
         "_fractions": tensor(grid.points, 3, domain=choice(grid.inner)),
@@ -89,7 +89,7 @@ def voxelized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 def celled(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     grid: Grid = template.sizes
-    return {**voxelized(template, dtype), "coors": zeros(grid.points, 3, dtype=I32, layout=template.result)}
+    return {**voxelized(template, dtype), "coors": zeros(grid.points, 3, dtype=I32, layout=template.result_layout)}
 
 
 VOXELIZED = CaseTemplate("points", Grid(), **SMOKE_IN_ALL_DTYPES)
@@ -99,8 +99,8 @@ POINTS = (
     VOXELIZED,
     VOXELIZED.replace("on-faces", inner=(0.0, 0.5), smoke=False),
     VOXELIZE.replace("strided", **same_layout(strided)),
-    VOXELIZE.replace("transposed", layout=transposed, result=strided),
-    VOXELIZE.replace("transposed-results", layout=strided, result=transposed),
+    VOXELIZE.replace("transposed", layout=transposed, result_layout=strided),
+    VOXELIZE.replace("transposed-results", layout=strided, result_layout=transposed),
     VOXELIZE.replace("coordinates-alone", features=3),
     VOXELIZE.replace("many-features", features=17),
     VOXELIZE.replace("one-cell", cells=(1, 1, 1), points=20, room=5),

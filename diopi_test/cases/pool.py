@@ -150,7 +150,7 @@ def _expand(
 def _with_results(template: CaseTemplate) -> CaseTemplate:
     """The template with results in the layout of the input, unless it is for inputs only."""
     layout = contiguous if template.layout is expanded else template.layout
-    return template.replace(result=layout, results={"indices": ResultOverride(template.sizes.indices, layout)})
+    return template.replace(result_layout=layout, results={"indices": ResultOverride(template.sizes.indices, layout)})
 
 
 AND_FLOAT16, AND_BFLOAT16 = (Dtype.float32, Dtype.float16), (Dtype.float32, Dtype.bfloat16)

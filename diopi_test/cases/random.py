@@ -174,7 +174,7 @@ def drawn(
     """A call with tensors of this shape where `arguments` has domains; of `layouts`, the last is that of the result."""
     first, *_, last = layouts * 2 or (contiguous, contiguous)
     specs = {n: tensor(*shape, domain=v, layout=first) if callable(v) else v for n, v in arguments.items()}
-    return CaseTemplate(label, arguments={**specs, "generator": seed}, result=last, **about)
+    return CaseTemplate(label, arguments={**specs, "generator": seed}, result_layout=last, **about)
 
 
 def _probable(domain: Domain) -> Numbers:

@@ -84,7 +84,7 @@ def reductions(
         }
 
     def decided(template: CaseTemplate) -> CaseTemplate:
-        usual = ResultOverride(layout=template.result, shape=shape(template.sizes))
+        usual = ResultOverride(layout=template.result_layout, shape=shape(template.sizes))
         return template.replace(results={**{p.name: usual for p in prototype.results}, **template.results})
 
     return expand(prototype, map(decided, [*own, *others]), arguments)

@@ -104,7 +104,14 @@ WAYS = tuple(product((False, True), (None, False, True)))
 SORT = (
     ordered("rows", (6, 7), 1, False, None, **SMOKE_IN_ALL_DTYPES),
     ordered(
-        "inner-descending", (2, 6, 3), -2, True, False, layout=strided, result=transposed, dtypes=DtypeSelection.all
+        "inner-descending",
+        (2, 6, 3),
+        -2,
+        True,
+        False,
+        layout=strided,
+        result_layout=transposed,
+        dtypes=DtypeSelection.all,
     ),
     ordered("stable", (4, 9), 1, False, True, REPEATED, **SMOKE_IN_ALL_DTYPES),
     ordered(
@@ -115,7 +122,7 @@ SORT = (
         True,
         REPEATED,
         layout=transposed,
-        result=strided,
+        result_layout=strided,
         dtypes=DtypeSelection.all,
     ),
     ordered("any-order", (4, 9), 1, False, None, REPEATED, dtypes=DtypeSelection.all),
@@ -178,7 +185,7 @@ def by_half() -> Iterator[CaseTemplate]:
 TOPK = (
     largest("rows", (4, 9), 1, 3, True, True, **SMOKE_IN_ALL_DTYPES),
     largest("smallest", (9, 4), 0, 4, False, True, **SMOKE_IN_ALL_DTYPES),
-    largest("inner", (2, 6, 3), -2, 2, True, True, layout=strided, result=transposed, dtypes=DtypeSelection.all),
+    largest("inner", (2, 6, 3), -2, 2, True, True, layout=strided, result_layout=transposed, dtypes=DtypeSelection.all),
     largest("any-order", (4, 9), 1, 5, True, False, dtypes=DtypeSelection.all),
     largest(
         "any-of-equals",
@@ -189,7 +196,7 @@ TOPK = (
         True,
         REPEATED,
         layout=transposed,
-        result=strided,
+        result_layout=strided,
         dtypes=DtypeSelection.all,
     ),
     largest("smallest-of-equals", (4, 9), 1, 4, False, False, REPEATED),
@@ -227,12 +234,14 @@ CUBE = distinct_positions(3, 5, 4, below=5, axis=1, layout=transposed)
 SORT_BACKWARD = (
     CaseTemplate("rows", ((4, 6), 1, True, MATRIX), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate("maxima", ((4, 6), 0, False, literal([3, 0, 2, 2, 1, 0])), **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate("inner", ((3, 5, 4), -2, True, CUBE), layout=strided, result=transposed, dtypes=DtypeSelection.all),
+    CaseTemplate(
+        "inner", ((3, 5, 4), -2, True, CUBE), layout=strided, result_layout=transposed, dtypes=DtypeSelection.all
+    ),
     CaseTemplate(
         "topk",
         ((7, 3), 0, True, distinct_positions(4, 3, below=7)),
         layout=transposed,
-        result=strided,
+        result_layout=strided,
         dtypes=DtypeSelection.all,
     ),
     CaseTemplate("maxima-of-last", ((3, 4), -1, False, literal([3, 0, 2])), layout=strided),

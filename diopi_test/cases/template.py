@@ -88,7 +88,7 @@ class CaseTemplate:
             derived form of the function has not got are left out.
         domains: where the tensors of these names are drawn from, instead of what is usual.
         layout: of the tensor arguments a family derives.
-        result: layout of the results.
+        result_layout: The layout of the results.
         results: `ResultOverride` of single results, or `ByDtype`; None for one that is left out.
         dtypes: the element types; of those listed, the ones the function takes.
         smoke: whether the cases are basic ones (`Case.smoke`), or in which element types they are.
@@ -101,7 +101,7 @@ class CaseTemplate:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     domains: Mapping[str, Domain] = field(default_factory=dict)
     layout: Layout = contiguous
-    result: Layout = contiguous
+    result_layout: Layout = contiguous
     results: Mapping[str, Any] = field(default_factory=dict)
     dtypes: DtypeSelection | Sequence[Dtype] = DtypeSelection.leading
     smoke: bool | Collection[Dtype] = False
@@ -135,13 +135,13 @@ class CaseTemplate:
 
 def same_layout(layout: Layout) -> dict[str, Any]:
     """The attributes of a template whose arguments and results lie in one way."""
-    return {"layout": layout, "result": layout}
+    return {"layout": layout, "result_layout": layout}
 
 
 def cycle_layouts(templates: Iterable[CaseTemplate], *places: tuple[Layout, Layout]) -> list[CaseTemplate]:
     """The templates with these layouts of arguments and result, one pair after the other."""
     return [
-        template.replace(layout=given, result=made)
+        template.replace(layout=given, result_layout=made)
         for template, (given, made) in zip(templates, cycle(places), strict=False)
     ]
 
@@ -180,7 +180,7 @@ def register(
 
 def _case(prototype: Prototype, template: CaseTemplate, dtype: Dtype, arguments: Mapping[str, Any]) -> Case:
     names = {parameter.name for parameter in prototype.arguments}
-    usual = ResultOverride(layout=template.result)
+    usual = ResultOverride(layout=template.result_layout)
     return Case(
         f"{dtype.name}-{template.label}" if template.label else dtype.name,
         dtype,

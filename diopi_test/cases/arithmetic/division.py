@@ -74,7 +74,7 @@ OTHER_FLOATS = [dtype for dtype in floating if dtype is not F32]
 OFF_JUMPS = (
     BASIC_ROW.replace(dtypes=floating),
     pattern("long", (1031,)),
-    pattern("layouts", (4, 6), layouts=[transposed, strided], result=strided),
+    pattern("layouts", (4, 6), layouts=[transposed, strided], result_layout=strided),
 )
 
 

@@ -40,7 +40,7 @@ def listed(
         tensor(*shape, dtype=dtype, domain=domain, layout=layout)
         for shape, dtype in zip(shapes, cycle(types), strict=False)
     ]
-    return CaseTemplate(label, arguments={"inputs": inputs, "other": other}, result=layout, **about)
+    return CaseTemplate(label, arguments={"inputs": inputs, "other": other}, result_layout=layout, **about)
 
 
 LISTS = (

@@ -26,7 +26,7 @@ TABLE = pattern("table", (9, 11), (9, 1))
 CUBE = pattern("cube", (6, 6, 6), (6, 1), (6,))
 TERNARY = (
     pattern("three-shapes", (4, 1, 5), (3, 1), (5,), smoke=True),
-    pattern("three-layouts", (4, 6), layouts=[contiguous, transposed, strided], result=transposed),
+    pattern("three-layouts", (4, 6), layouts=[contiguous, transposed, strided], result_layout=transposed),
 )
 
 

@@ -61,21 +61,21 @@ INNER = CaseTemplate(
 
 INDEX_SELECT = (
     COLUMNS,
-    INNER.replace(result=transposed),
+    INNER.replace(result_layout=transposed),
     *cycle_layouts(sized(SLICES, DtypeSelection.one_per_size), *UNLIKE, (transposed, strided)),
     CaseTemplate("expanded", ((4, 3), 1, random_positions(5, below=3)), layout=expanded),
 )
 
 INDEX_SELECT_BACKWARD = (
     COLUMNS,
-    INNER.replace(result=strided),
+    INNER.replace(result_layout=strided),
     *cycle_layouts(sized(SLICES), *ALIKE),
     *sums("grad", ((4, 6, 5), 1, random_positions(67, below=6)), ((2, 3), 1, OFTEN)),
 )
 
 INDEX_FILL = (
     CaseTemplate("columns", ((4, 6), 1, literal([1, -1, 1])), **SMOKE_IN_ALL_DTYPES),
-    INNER.replace(sizes=((3, 4, 5), -2, literal([0, -2], Dtype.int32)), result=transposed),
+    INNER.replace(sizes=((3, 4, 5), -2, literal([0, -2], Dtype.int32)), result_layout=transposed),
     *cycle_layouts([t for t in sized(SLICES) if t.label not in ("long", "reversed")], *UNLIKE),
     CaseTemplate("negative", ((5, 2), 0, literal([-5, -2]))),
     CaseTemplate(
@@ -176,7 +176,7 @@ def parts(
     """Templates of shapes and numbers that select a part; those of a table, its longest in several element types."""
     return [
         CaseTemplate("columns", columns, **SMOKE_IN_ALL_DTYPES),
-        CaseTemplate("inner", inner, layout=transposed, result=strided, dtypes=DtypeSelection.all),
+        CaseTemplate("inner", inner, layout=transposed, result_layout=strided, dtypes=DtypeSelection.all),
         *cycle_layouts(sized(table, long), *UNLIKE),
     ]
 

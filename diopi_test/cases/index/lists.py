@@ -119,7 +119,7 @@ register("diopiIndex", templates=INDEX, derive=reading)
 
 INDEX_BACKWARD = (
     ROWS,
-    MIDDLE.replace(result=transposed),
+    MIDDLE.replace(result_layout=transposed),
     CaseTemplate("mask-common", INDEXING["mask"], **same_layout(strided), dtypes=DtypeSelection.all),
     *cycle_layouts(sized(INDEXING), *ALIKE),
     *sums("grad_output", ((6, 5), [random_positions(67, below=6)]), ((3, 2), [OFTEN]), floating),

@@ -72,7 +72,7 @@ MASKED = (
         "cube",
         ((3, 4, 2), periodic_mask(3, 4, 2, period=2, layout=strided)),
         layout=transposed,
-        result=strided,
+        result_layout=strided,
         dtypes=DtypeSelection.all,
     ),
     *cycle_layouts(
@@ -115,7 +115,7 @@ MASKED_SCATTER = (
 register("diopiMaskedScatter", templates=MASKED_SCATTER, derive=masking(), weak=UNMASKED)
 register(
     "diopiMaskedSelect",
-    templates=[template.replace(result=contiguous) for template in MASKED],  # which the callee makes
+    templates=[template.replace(result_layout=contiguous) for template in MASKED],  # which the callee makes
     derive=masking(),
     weak={"input-number": "all elements are the one of the input"},
 )
@@ -166,11 +166,13 @@ WHERE = (
         "three-ways",
         (periodic_mask(3, 1, period=2), (4, 1, 1), (2,)),
         layout=transposed,
-        result=strided,
+        result_layout=strided,
         dtypes=DtypeSelection.all,
     ),
     CaseTemplate("uint8", (BYTES, (4, 5), (4, 5)), dtypes=FEW),
-    CaseTemplate("uint8-strided", (replace(BYTES, layout=strided), (4, 5), (4, 5)), layout=strided, result=transposed),
+    CaseTemplate(
+        "uint8-strided", (replace(BYTES, layout=strided), (4, 5), (4, 5)), layout=strided, result_layout=transposed
+    ),
     CaseTemplate("condition-row", (periodic_mask(5, period=2), (4, 5), (4, 5)), layout=strided),
     CaseTemplate("number-input", (HALF, (), (4, 5))),
     CaseTemplate("number-other", (HALF, (4, 5), ())),

@@ -64,7 +64,7 @@ COMMON = (
         ((5, 3), rows_of(2, 3, dtype=I32, layout=transposed)),
         {"padding_idx": 2},
         layout=transposed,
-        result=strided,
+        result_layout=strided,
         dtypes=DtypeSelection.all,
     ),
     CaseTemplate("sparse", LOOKUP, {"padding_idx": 4, "sparse": True}),

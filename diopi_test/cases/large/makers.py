@@ -165,13 +165,13 @@ class Stretch:
 
     Attributes:
         narrow: whether the element type is the narrow one of the function instead of the leading one.
-        result: where the result's elements lie, if the operands do not lie contiguous.
+        result_layout: The layout of the result.
     """
 
     label: str
     shapes: tuple[Shape, ...]
     layouts: tuple[Layout, ...] = (contiguous,)
-    result: Layout = contiguous
+    result_layout: Layout = contiguous
     narrow: bool = False
 
     def operand(self, number: int) -> tuple[Shape, Layout]:
@@ -264,7 +264,8 @@ def _stretch(case: Case, stretch: Stretch, names: Sequence[str]) -> Case:
         shape, layout = stretch.operand(number)
         arguments[name] = replace(arguments[name], shape=shape, layout=layout)
     results = {
-        name: result and replace(result, layout=stretch.result, shape=None) for name, result in case.results.items()
+        name: result and replace(result, layout=stretch.result_layout, shape=None)
+        for name, result in case.results.items()
     }
     label = f"{case.dtype.name}-{stretch.label}"
     basic = CaseClass.basic

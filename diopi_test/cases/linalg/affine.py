@@ -26,7 +26,7 @@ COMMON = (
     LAYOUTS,
     SQUARE,
     operands("vector", (5,), (3, 5), (3,)),
-    operands("strided", (2, 1, 3, 4), (2, 4), (2,), layouts=(strided, transposed), result=strided),
+    operands("strided", (2, 1, 3, 4), (2, 4), (2,), layouts=(strided, transposed), result_layout=strided),
     operands("one-output", (3, 5), (1, 5), (1,)),
     operands("no-rows", (0, 5), (3, 5), (3,)),
     operands("no-features", (4, 0), (3, 0), (3,)),
@@ -91,5 +91,5 @@ def linear_backward(prototype: Prototype) -> Iterator[Case]:
 
 def _with_vector(template: CaseTemplate) -> CaseTemplate:
     """The template with a bias gradient in a layout that vectors have."""
-    layout = strided if template.result is strided else contiguous
+    layout = strided if template.result_layout is strided else contiguous
     return template.replace(results={"grad_bias": ResultOverride(layout=layout), **template.results})

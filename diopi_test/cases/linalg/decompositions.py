@@ -27,12 +27,12 @@ SQUARES = (
     operands("matrix", (5, 5), **BASIC),
     operands("batches", (2, 1, 3, 3), dtypes=DtypeSelection.all),
     operands("transposed", (2, 4, 4), **TO_TRANSPOSED),
-    operands("strided", (3, 4, 4), layouts=(strided,), result=strided, dtypes=DtypeSelection.all),
+    operands("strided", (3, 4, 4), layouts=(strided,), result_layout=strided, dtypes=DtypeSelection.all),
     operands("one", (1, 1), dtypes=REAL_AND_COMPLEX),
     operands("empty", (0, 0), dtypes=REAL_AND_COMPLEX),
     operands("no-batch", (0, 3, 3), dtypes=REAL_AND_COMPLEX),
     operands("large", (23, 23), dtypes=REAL_AND_COMPLEX),
-    operands("to-transposed", (3, 3), result=transposed, dtypes=REAL_AND_COMPLEX),
+    operands("to-transposed", (3, 3), result_layout=transposed, dtypes=REAL_AND_COMPLEX),
 )
 BATCHES = SQUARES[1]
 TRIANGLES = (False, True)
@@ -152,7 +152,7 @@ MODES = ("reduced", "complete", "r")
 MATRICES = (
     operands("tall", (5, 3), **BASIC),
     operands("wide", (2, 3, 5), **TO_TRANSPOSED),
-    operands("square", (4, 4), layouts=(strided,), result=strided),
+    operands("square", (4, 4), layouts=(strided,), result_layout=strided),
     operands("batches", (2, 3, 4, 2)),
     operands("one", (1, 1)),
     operands("column", (4, 1), layouts=(strided,)),

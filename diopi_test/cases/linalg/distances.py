@@ -26,7 +26,7 @@ MATRICES = operands("matrices", (4, 5), (3, 5), dtypes=DtypeSelection.all)
 LAYOUTS = operands("layouts", (2, 3, 4), (2, 5, 4), **TO_TRANSPOSED)
 FEW = (
     operands("batches", (2, 1, 3, 4), (3, 2, 4)),
-    operands("strided", (3, 6), (2, 6), layouts=(strided, transposed), result=strided),
+    operands("strided", (3, 6), (2, 6), layouts=(strided, transposed), result_layout=strided),
     operands("one", (1, 1), (1, 1)),
     operands("no-rows", (0, 3), (2, 3)),
     operands("no-others", (2, 3), (0, 3)),

@@ -23,15 +23,15 @@ BASIC: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
 EXACT: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "exact": True}
 MIXED: Mapping[str, Any] = {
     "layouts": (strided, transposed, strided),
-    "result": transposed,
+    "result_layout": transposed,
     "dtypes": DtypeSelection.all,
 }
 TO_TRANSPOSED: Mapping[str, Any] = {
     "layouts": (transposed, strided),
-    "result": transposed,
+    "result_layout": transposed,
     "dtypes": DtypeSelection.all,
 }
-TO_STRIDED: Mapping[str, Any] = {"layouts": (transposed, strided, transposed), "result": strided}
+TO_STRIDED: Mapping[str, Any] = {"layouts": (transposed, strided, transposed), "result_layout": strided}
 ACCUMULATED: Mapping[str, Any] = {"domain": integer_values(1, 7), "dtypes": half, "exact": True}
 """What many `operands` have; accumulated numbers are whole: long sums are exact in float32, not in half precision."""
 

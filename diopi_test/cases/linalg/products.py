@@ -101,8 +101,8 @@ GRADIENTS = (
     *(template for template in MATMUL if template.sizes[0].layout is not expanded),
     TAILS.replace("tails-exact"),
     MATMUL[0].replace("matrices-special", domains={"grad_out": partly_infinite}, dtypes=floating, smoke=False),
-    MATMUL[1].replace("batches-no-grad_input", results={"grad_input": None}, result=contiguous),
-    MATMUL[1].replace("batches-no-grad_other", results={"grad_other": None}, result=contiguous),
+    MATMUL[1].replace("batches-no-grad_input", results={"grad_input": None}, result_layout=contiguous),
+    MATMUL[1].replace("batches-no-grad_other", results={"grad_other": None}, result_layout=contiguous),
     operands("many-rows-accumulated", (1031, 2), (2, 3), **ACCUMULATED),
     operands("many-columns-accumulated", (2, 3), (3, 1031), **ACCUMULATED),
 )

@@ -46,7 +46,7 @@ SYSTEMS = (
     system("square", (4, 4), (4, 4)),
     system("column", (6, 1), (6, 6)),
     system("one", (1, 2), (1, 1)),
-    system("batched-mat", (4, 2), (2, 3, 4, 4), layouts=(strided,), result=strided),
+    system("batched-mat", (4, 2), (2, 3, 4, 4), layouts=(strided,), result_layout=strided),
     system("batched-b", (3, 4, 2), (4, 4), layouts=(transposed,)),
     system("stretched", (2, 1, 3, 2), (4, 3, 3), layouts=(contiguous, transposed)),
     system("no-columns", (3, 0), (3, 3)),

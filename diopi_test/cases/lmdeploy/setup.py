@@ -29,7 +29,7 @@ def of_each(
         **BUFFERS,
         **about.pop("arguments", {}),
     }
-    return CaseTemplate(label, (), arguments, result=layout, **about)
+    return CaseTemplate(label, (), arguments, result_layout=layout, **about)
 
 
 def of_all(label: str, k: int | None, p: float | None, **about: Any) -> CaseTemplate:

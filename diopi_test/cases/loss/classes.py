@@ -65,7 +65,7 @@ def classes(
         "totalWeight": tensor(*(1,) * ("weight" in label), domain=uniform(3, 9)),
         "grad_output": tensor(*result_shape(reduction, outer)),
     }
-    return CaseTemplate(label, arguments=arguments, results={"totalWeight": total}, result=layout, **about)
+    return CaseTemplate(label, arguments=arguments, results={"totalWeight": total}, result_layout=layout, **about)
 
 
 def _probabilities(shape: tuple[int, ...], axis: int, layout: Layout) -> dict[str, TensorTemplate]:

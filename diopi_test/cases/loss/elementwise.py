@@ -29,7 +29,7 @@ LOGITS, PROBABLE, CERTAIN = normal(1.5), uniform(0, 1), choice([0.0, 1.0])
 def pattern(
     label: str, reduction: Reduction, shape: tuple[int, ...], layout: Layout = contiguous, **about: Any
 ) -> CaseTemplate:
-    return CaseTemplate(label, shape, {"reduction": reduction}, layout=layout, **{"result": layout, **about})
+    return CaseTemplate(label, shape, {"reduction": reduction}, layout=layout, **{"result_layout": layout, **about})
 
 
 PLAIN = (
@@ -43,7 +43,7 @@ PATTERNS = (
     *PLAIN,
     pattern("none-rank3-transposed", NONE, (3, 4, 5), transposed, dtypes=floating),
     pattern("none-strided", NONE, (3, 2, 5), strided),
-    pattern("none-to-transposed", NONE, (4, 5), result=transposed),
+    pattern("none-to-transposed", NONE, (4, 5), result_layout=transposed),
     pattern("none-scalar", NONE, (), dtypes=(F16, F32)),
     pattern("none-empty", NONE, (0, 5)),
     pattern("mean-rank3-transposed", MEAN, (3, 4, 5), transposed, dtypes=(BF16, F32)),
@@ -83,7 +83,7 @@ def shaped(variant: CaseTemplate, pattern: CaseTemplate) -> CaseTemplate:
     wide = F64 if given["target"].dtype is F64 else None
     outer = tensor(*result_shape(pattern.arguments["reduction"], pattern.sizes), dtype=wide)
     label = "-".join(filter(None, [variant.label, pattern.label]))
-    geometry = {"sizes": pattern.sizes, "layout": pattern.layout, "result": pattern.result}
+    geometry = {"sizes": pattern.sizes, "layout": pattern.layout, "result_layout": pattern.result_layout}
     return variant.replace(label, {**given, "grad_output": outer, **pattern.arguments}, **geometry)
 
 

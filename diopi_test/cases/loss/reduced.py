@@ -30,4 +30,4 @@ def loss_cases(
 
 
 def _own_layout(template: CaseTemplate) -> CaseTemplate:
-    return template if template.arguments["reduction"] == NONE else template.replace(result=contiguous)
+    return template if template.arguments["reduction"] == NONE else template.replace(result_layout=contiguous)

@@ -153,4 +153,4 @@ def ctc(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiCTCLossBackward", weak=NO_LABELS)
 def ctc_backward(prototype: Prototype) -> Iterator[Case]:
-    return expand(prototype, [alignment.replace(result=alignment.layout) for alignment in ALIGNMENTS])
+    return expand(prototype, [alignment.replace(result_layout=alignment.layout) for alignment in ALIGNMENTS])

@@ -49,7 +49,7 @@ def overlapping(
         "aligned": aligned,
     }
     result = contiguous if aligned or layout is contiguous else layout
-    return CaseTemplate(label, arguments=arguments, result=result, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=result, **about)
 
 
 def upright(label: str, n: int = 6, m: int = 7, domain: Any = None, **about: Any) -> CaseTemplate:

@@ -50,7 +50,7 @@ def containment(
         "points": tensor(points, 2, layout=layout, compute=lambda values: _off_edges(values)[:points]),
         "polygons": tensor(polygons, 8, layout=layout, compute=lambda values: values["_polygons"]),
     }
-    return CaseTemplate(label, arguments=arguments, result=layout, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, **about)
 
 
 LEVEL_POINTS = [[0, 0], [2, 0], [5, 0], [0, 2], [2, 2], [3, 2], [0, -2], [2, -2], [2.5, -1], [-2, 1]]
@@ -104,7 +104,7 @@ def around(
         "pointsets": tensor(n, 18, domain=points, layout=layout),
         "polygons": tensor(n if rows else k, 8, domain=shapes, layout=layout),
     }
-    return CaseTemplate(label, arguments=arguments, result=layout, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, **about)
 
 
 def _off_centre(rng: Generator, count: int, dtype: Dtype) -> Array:

@@ -80,7 +80,7 @@ def seen_from_above(
         "_boxes": tensor(12 * n, 7, domain=domain, dtype=F64),
         "boxes_b": tensor(n, 7, layout=layout, compute=_others_apart(n)),
     }
-    return CaseTemplate(label, arguments=arguments, result=layout, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, **about)
 
 
 def _nested(shortest: float) -> Domain:
@@ -173,7 +173,7 @@ def suppression(
         "boxes": tensor(n, 7, layout=layout, compute=_suppressible(n, threshold)),
         "nms_overlap_thresh": threshold,
     }
-    return CaseTemplate(label, arguments=arguments, result=layout, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, **about)
 
 
 def suppressions(seen: Callable[[Values], Array]) -> list[CaseTemplate]:

@@ -44,10 +44,10 @@ def scored(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     features, result = (sizes.B, sizes.N, sizes.M, sizes.out_dim), (sizes.B, sizes.out_dim, sizes.npoint, sizes.K)
     scores, layout = (sizes.B, sizes.npoint, sizes.K, sizes.M), template.layout
     return {
-        "output": zeros(*result, layout=template.result),
-        "grad_points": zeros(*features, layout=template.result),
-        "grad_centers": zeros(*features, layout=template.result),
-        "grad_scores": zeros(*scores, layout=template.result),
+        "output": zeros(*result, layout=template.result_layout),
+        "grad_points": zeros(*features, layout=template.result_layout),
+        "grad_centers": zeros(*features, layout=template.result_layout),
+        "grad_scores": zeros(*scores, layout=template.result_layout),
         "grad_out": tensor(*result, layout=layout),
         "points": tensor(*features, layout=layout),
         "centers": tensor(*features, layout=layout),
@@ -75,8 +75,8 @@ ASSIGNED = (
     SCORE.replace("one-neighbour", K=1, npoint=5),
     SCORE.replace("one-channel", out_dim=1),
     SCORE.replace("one-group", npoint=1, K=7),
-    SCORE.replace("strided", layout=strided, result=transposed),
-    SCORE.replace("transposed", layout=transposed, result=strided),
+    SCORE.replace("strided", layout=strided, result_layout=transposed),
+    SCORE.replace("transposed", layout=transposed, result_layout=strided),
     SCORE.replace("undefined-scores", domains={"scores": half_nan}),
     SCORE.replace("long", B=1, N=70, npoint=66, M=8, K=5, out_dim=17),
     SCORE.replace("long-sum", B=1, N=2, npoint=60, M=33, K=9, out_dim=2, dtypes=half),

@@ -47,7 +47,7 @@ def _features(template: CaseTemplate) -> dict[str, Any]:
     features, layout = (sizes.b, sizes.c, sizes.points), template.layout
     return {
         "points": arbitrary(*features, layout=layout),
-        "grad_points": zeros(*features, layout=template.result),
+        "grad_points": zeros(*features, layout=template.result_layout),
         "grad_out": tensor(sizes.b, sizes.c, *sizes.shape, layout=layout),
         "idx": sizes.indices(layout),
         "b": sizes.b,
@@ -129,8 +129,8 @@ def stacked_groups(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     rows, points, layout = sum(sizes.centers), sum(sizes.points), template.layout
     groups = (rows, sizes.channels, sizes.sample_num)
     return {
-        "out_tensor": zeros(*groups, layout=template.result),
-        "grad_features_tensor": zeros(points, sizes.channels, layout=template.result),
+        "out_tensor": zeros(*groups, layout=template.result_layout),
+        "grad_features_tensor": zeros(points, sizes.channels, layout=template.result_layout),
         "features_tensor": arbitrary(points, sizes.channels, layout=layout),
         "grad_out_tensor": tensor(*groups, layout=layout),
         "features_batch_cnt_tensor": literal(sizes.points, I32),
@@ -158,8 +158,8 @@ STACKED_GROUPS = (
     STACK.replace("one-sample", sample_num=1, points=(6, 5)),
     STACK.replace("one-channel", channels=1, points=(6, 5)),
     STACK.replace("many-channels", channels=33, points=(6, 5)),
-    STACK.replace("strided", points=(6, 5), layout=strided, result=transposed),
-    STACK.replace("transposed", points=(6, 5), layout=transposed, result=strided),
+    STACK.replace("strided", points=(6, 5), layout=strided, result_layout=transposed),
+    STACK.replace("transposed", points=(6, 5), layout=transposed, result_layout=strided),
     STACK.replace("long", centers=(300, 280), points=(600, 515), outside=True),
     STACK.replace("long-sum", centers=(100, 90), points=(2, 1), dtypes=half),
     STACK.replace("no-rows", centers=(0, 0), points=(6, 5)),

@@ -54,7 +54,7 @@ def ball(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     centers = tensor(sizes.B, sizes.npoint, 3, domain=sizes.centers, layout=template.layout)
     own = tensor(sizes.B, sizes.npoint, 3, layout=template.layout, compute=_own_points)
     return {
-        "idx": zeros(sizes.B, sizes.npoint, sizes.sample_num, dtype=I32, layout=template.result),
+        "idx": zeros(sizes.B, sizes.npoint, sizes.sample_num, dtype=I32, layout=template.result_layout),
         "xyz": tensor(sizes.B, sizes.N, 3, domain=sizes.points, layout=template.layout),
         "_centers": centers,
         "center_xyz": own if sizes.own else centers,
@@ -82,9 +82,16 @@ BALLS = (
         "far-away", points=normal(mean=50.0), centers=normal(mean=50.0), dtypes=DtypeSelection.leading, smoke=False
     ),
     BALL.replace("strided", dtypes=DtypeSelection.leading, smoke=False, **same_layout(strided)),
-    SHELL.replace("transposed", dtypes=DtypeSelection.leading, layout=transposed, result=strided),
+    SHELL.replace("transposed", dtypes=DtypeSelection.leading, layout=transposed, result_layout=strided),
     BALL.replace(
-        "three-sets", B=3, N=11, npoint=7, dtypes=DtypeSelection.leading, layout=strided, result=transposed, smoke=False
+        "three-sets",
+        B=3,
+        N=11,
+        npoint=7,
+        dtypes=DtypeSelection.leading,
+        layout=strided,
+        result_layout=transposed,
+        smoke=False,
     ),
     BALL.replace("long", N=1100, npoint=9, sample_num=33, max_radius=0.5, dtypes=DtypeSelection.leading, smoke=False),
     BALL.replace("no-centres", npoint=0, dtypes=DtypeSelection.leading, smoke=False),
@@ -104,7 +111,7 @@ def stacked_ball(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes: Stack = template.sizes
     rows = sum(sizes.centers)
     return {
-        "idx": zeros(rows, sizes.sample_num, dtype=I32, layout=template.result),
+        "idx": zeros(rows, sizes.sample_num, dtype=I32, layout=template.result_layout),
         "center_xyz": tensor(rows, 3, domain=sizes.domain, layout=template.layout),
         "center_xyz_batch_cnt": literal(sizes.centers, I32),
         "xyz": tensor(sum(sizes.points), 3, domain=sizes.domain, layout=template.layout),
@@ -129,7 +136,7 @@ STACKED_BALLS = (
     STACK.replace("undefined", domain=some_undefined),
     STACK.replace("far-away", domain=normal(mean=50.0)),
     STACK.replace("strided", **same_layout(strided)),
-    STACK.replace("transposed", layout=transposed, result=strided),
+    STACK.replace("transposed", layout=transposed, result_layout=strided),
     STACK.replace("long", centers=(5, 6), points=(1100, 700), sample_num=33, max_radius=0.5),
     STACK.replace("no-centres", centers=(0, 0)),
     STACK.replace("no-points", points=(0, 0)),
@@ -195,8 +202,8 @@ NEIGHBOURS = (
     NEAR.replace("far-away", domain=normal(mean=50.0)),
     NEAR.replace("of-all-sizes", domain=log_uniform(-12, 12)),
     NEAR.replace("strided", **same_layout(strided)),
-    NEAR.replace("transposed", layout=transposed, result=strided),
-    NEAR.replace("transposed-results", layout=strided, result=transposed),
+    NEAR.replace("transposed", layout=transposed, result_layout=strided),
+    NEAR.replace("transposed-results", layout=strided, result_layout=transposed),
     NEAR.replace("long", b=1, points=700, centers=11, nsample=33),
     NEAR.replace("no-centres", centers=0),
     NEAR.replace("no-points", points=0, nsample=3),

@@ -62,9 +62,9 @@ SAMPLINGS = (
     SAMPLE.replace("of-one-point", N=1, num_points=1),
     SAMPLE.replace("far-away", domain=normal(mean=50.0)),
     SAMPLE.replace("of-all-sizes", domain=log_uniform(-12, 12), N=30),
-    SAMPLE.replace("strided", layout=strided, result=strided),
-    SAMPLE.replace("transposed", layout=transposed, result=strided),
-    SAMPLE.replace("transposed-result", layout=strided, result=transposed),
+    SAMPLE.replace("strided", layout=strided, result_layout=strided),
+    SAMPLE.replace("transposed", layout=transposed, result_layout=strided),
+    SAMPLE.replace("transposed-result", layout=strided, result_layout=transposed),
     SAMPLE.replace("long", B=1, N=600, num_points=70),
     SAMPLE.replace("no-sets", B=0),
 )

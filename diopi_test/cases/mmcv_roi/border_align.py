@@ -47,7 +47,7 @@ def border(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     return {
         "input": maps,
         "_input": maps,
-        "grad_input": zeros(n, 4 * c, h, w, layout=template.result),
+        "grad_input": zeros(n, 4 * c, h, w, layout=template.result_layout),
         "grad_output": tensor(n, c, h * w, 4, layout=template.layout),
         "_starts": tensor(n, h * w, 2, domain=uniform(*sizes.starts), dtype=F64),
         "_sizes": tensor(n, h * w, 2, domain=uniform(*sizes.extent), dtype=F64),
@@ -74,7 +74,7 @@ BORDERS = (
     BORDERED.replace("many-channels", shape=(1, 9, 2, 3)),
     BORDERED.replace("one-place", shape=(4, 2, 1, 1), starts=(-0.4, 0.2), extent=(0.1, 0.6)),
     BORDERED.replace("strided", **same_layout(strided)),
-    BORDERED.replace("transposed", layout=transposed, result=strided),
+    BORDERED.replace("transposed", layout=transposed, result_layout=strided),
     BORDERED.replace("long", shape=(1, 5, 11, 10), pool_size=5, starts=(-0.5, 8)),
     BORDERED.replace("no-images", shape=(0, 2, 3, 4)),
     BORDERED.replace("no-channels", shape=(2, 0, 3, 4)),

@@ -35,7 +35,7 @@ def deform(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     return {
         **common_tensors(template),
         "offset": offset,
-        "grad_offset": None if offset is None else zeros(*shape, layout=template.result),
+        "grad_offset": None if offset is None else zeros(*shape, layout=template.result_layout),
         "sampling_ratio": sizes.ratio,
         "gamma": sizes.gamma,
     }
@@ -64,7 +64,7 @@ SHIFTED = (
         exact=True,
         smoke=False,
     ),
-    GRID.replace("without-offset", offset=None, smoke=False, layout=strided, result=transposed),
+    GRID.replace("without-offset", offset=None, smoke=False, layout=strided, result_layout=transposed),
     GRIDS.replace("offset-without-elements", arguments=NOTHING),
     GRIDS.replace("one-sample", ratio=1, **THREE_CELLS),
     GRIDS.replace("three-samples", ratio=3, **THREE_CELLS),
@@ -75,7 +75,7 @@ SHIFTED = (
     GRIDS.replace("many-channels", shape=(2, 9, 7, 7)),
     GRIDS.replace("one-bin", bins=(1, 1), regions=6),
     GRIDS.replace("channels-last", **same_layout(channels_last)),
-    GRIDS.replace("transposed", layout=transposed, result=strided),
+    GRIDS.replace("transposed", layout=transposed, result_layout=strided),
     GRIDS.replace("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, gamma=0.015625),
     GRIDS.replace("no-regions", regions=0),
 )

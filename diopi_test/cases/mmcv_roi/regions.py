@@ -66,7 +66,7 @@ def common_tensors(template: CaseTemplate) -> dict[str, Any]:
         "input": maps,
         "_input": maps,
         "grad_output": tensor(*sizes.pooled, layout=template.layout),
-        "grad_input": zeros(*sizes.shape, layout=template.result),
+        "grad_input": zeros(*sizes.shape, layout=template.result_layout),
         **sizes.rois(contiguous if template.layout is contiguous else strided),
         "pooled_height": sizes.bins[0],
         "pooled_width": sizes.bins[1],

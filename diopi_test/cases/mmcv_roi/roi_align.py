@@ -72,7 +72,7 @@ BOTH = (
     REGIONS.replace("beyond-the-features", regions=6, extent=(2, 6)),
     REGIONS.replace("scaled-by-tenths", bins=(3, 2), scale=0.3),
     REGIONS.replace("many-channels", shape=(2, 9, 5, 4), regions=4),
-    REGIONS.replace("transposed", shape=(3, 2, 5, 4), regions=4, layout=transposed, result=strided),
+    REGIONS.replace("transposed", shape=(3, 2, 5, 4), regions=4, layout=transposed, result_layout=strided),
 )
 EXACT_EDGES = EXACT.replace("exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), scale=1.0, ratio=1, given=EDGES)
 LONG = REGIONS.replace("long", shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)

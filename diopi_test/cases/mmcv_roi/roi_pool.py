@@ -31,7 +31,7 @@ class CellRegions(Regions):
 
 def pool(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes: Regions = template.sizes
-    results = {name: zeros(*sizes.pooled, dtype=kind, layout=template.result) for name, kind in RESULTS.items()}
+    results = {name: zeros(*sizes.pooled, dtype=kind, layout=template.result_layout) for name, kind in RESULTS.items()}
     return {**common_tensors(template), **results}
 
 
@@ -55,7 +55,12 @@ POOLS = (
     CELLS,
     CELLS.replace("whole-cells", shape=(2, 2, 8, 8), bins=(4, 2), given=WIDE, smoke=False),
     CELLS.replace(
-        "equal-cells", features=integer_values(-1, 1), extent=(1, 3), smoke=False, layout=strided, result=transposed
+        "equal-cells",
+        features=integer_values(-1, 1),
+        extent=(1, 3),
+        smoke=False,
+        layout=strided,
+        result_layout=transposed,
     ),
     CELL.replace("halved", scale=0.5, extent=(1, 3.5)),
     CELL.replace("quartered", scale=0.25, bins=(3, 2), regions=5),
@@ -67,7 +72,7 @@ POOLS = (
     CELL.replace("many-channels", shape=(2, 9, 5, 4)),
     CELL.replace("channels-last", **same_layout(channels_last)),
     CELL.replace("strided", **same_layout(strided)),
-    CELL.replace("transposed", shape=(3, 2, 5, 4), layout=transposed, result=strided),
+    CELL.replace("transposed", shape=(3, 2, 5, 4), layout=transposed, result_layout=strided),
     CELL.replace("long", shape=(2, 8, 12, 13), bins=(3, 2), regions=9, extent=(1, 4)),
     CELL.replace("no-regions", regions=0),
 )

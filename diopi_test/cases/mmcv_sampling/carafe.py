@@ -37,7 +37,7 @@ def carafe(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes: Carafe = template.sizes
     n, c, h, w = sizes.shape
     masks, output = (n, sizes.g * sizes.k**2, sizes.s * h, sizes.s * w), (n, c, sizes.s * h, sizes.s * w)
-    layout, result, rows = template.layout, template.result, (n * c * h * w,) if sizes.flat else (n, h, w, c)
+    layout, result, rows = template.layout, template.result_layout, (n * c * h * w,) if sizes.flat else (n, h, w, c)
     room = ("routput", "rmasks", "rtop_grad", "rbottom_grad_hs", "rbottom_grad", "rmask_grad")
     return {
         **dict.fromkeys(room, tensor(*sizes.workspace)),
@@ -74,7 +74,7 @@ UPSAMPLINGS = (
     UP.replace("no-room-to-work-in", workspace=(0,)),
     UP.replace("rows-in-a-vector", shape=(2, 4, 3, 2), g=2, flat=True),
     UP.replace("channels-last", shape=(2, 4, 3, 5), g=2, **same_layout(channels_last)),
-    UP.replace("transposed", shape=(2, 4, 3, 5), layout=transposed, result=strided),
+    UP.replace("transposed", shape=(2, 4, 3, 5), layout=transposed, result_layout=strided),
     UP.replace("long", shape=(1, 5, 17, 13), k=5),
     UP.replace("long-sum", shape=(1, 66, 6, 5), k=9, s=1, dtypes=half),
     UP.replace("growing-sum", shape=(1, 2, 14, 13), k=13, s=1, domains=GROWING, dtypes=half),

@@ -44,8 +44,8 @@ def correlated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         "d": sizes.stride,
     }
     return {
-        "grad_input1": zeros(*sizes.shape, layout=template.result),
-        "grad_input2": zeros(*sizes.shape, layout=template.result),
+        "grad_input1": zeros(*sizes.shape, layout=template.result_layout),
+        "grad_input2": zeros(*sizes.shape, layout=template.result_layout),
         "grad_output": tensor(sizes.shape[0], *sizes.patch, *sizes.size, layout=template.layout),
         "input1": tensor(*sizes.shape, layout=template.layout),
         "input2": tensor(*sizes.shape, layout=template.layout),
@@ -70,7 +70,7 @@ CORRELATIONS = (
         stride=(2, 1),
         smoke=False,
         layout=strided,
-        result=transposed,
+        result_layout=transposed,
     ),
     CORRELATED.replace("exact", kernel=(2, 2), padding=(1, 1), domains=WHOLE_PAIRS, exact=True, smoke=False),
     CORRELATE.replace("kernel", shape=(2, 2, 5, 6), kernel=(3, 2)),
@@ -102,7 +102,7 @@ CORRELATIONS = (
     CORRELATE.replace("one-channel", shape=(3, 1, 4, 3)),
     CORRELATE.replace("many-channels", shape=(1, 33, 3, 4)),
     CORRELATE.replace("channels-last", **same_layout(channels_last)),
-    CORRELATE.replace("transposed", layout=transposed, result=strided),
+    CORRELATE.replace("transposed", layout=transposed, result_layout=strided),
     CORRELATE.replace("long", shape=(1, 8, 17, 19), patch=(5, 5), kernel=(3, 3), padding=(1, 1)),
     CORRELATE.replace("long-sum", shape=(1, 130, 5, 6), kernel=(3, 3), padding=(1, 1), dtypes=half),
     CORRELATE.replace("no-samples", shape=(0, 2, 4, 5)),

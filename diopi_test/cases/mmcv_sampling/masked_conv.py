@@ -59,7 +59,7 @@ def to_columns(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def to_image(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
-    return {**masked(template, dtype), "im": zeros(1, *template.sizes.image, layout=template.result)}
+    return {**masked(template, dtype), "im": zeros(1, *template.sizes.image, layout=template.result_layout)}
 
 
 CHOSEN = CaseTemplate("some", Masked(), **SMOKE_IN_ALL_DTYPES)
@@ -67,7 +67,7 @@ CHOICE = CHOSEN.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 MASKED = (
     CHOSEN,
-    CHOSEN.replace("all", image=(2, 3, 4), count=None, smoke=False, layout=strided, result=transposed),
+    CHOSEN.replace("all", image=(2, 3, 4), count=None, smoke=False, layout=strided, result_layout=transposed),
     CHOICE.replace("one", count=1),
     CHOICE.replace("one-channel", image=(1, 5, 4)),
     CHOICE.replace("many-channels", image=(33, 3, 4), count=5),
@@ -76,7 +76,7 @@ MASKED = (
     CHOICE.replace("one-row", image=(3, 1, 9)),
     CHOICE.replace("one-column", image=(3, 9, 1)),
     CHOICE.replace("channels-last", **same_layout(channels_last)),
-    CHOICE.replace("transposed", layout=transposed, result=strided),
+    CHOICE.replace("transposed", layout=transposed, result_layout=strided),
     CHOICE.replace("long", image=(3, 40, 41), count=1100),
     CHOICE.replace("none", count=0),
     CHOICE.replace("no-channels", image=(0, 4, 5)),

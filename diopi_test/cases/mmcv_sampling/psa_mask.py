@@ -29,8 +29,8 @@ def psa(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     masks = (sizes.n, sizes.mask[0] * sizes.mask[1], *sizes.feature)
     maps = (sizes.n, sizes.feature[0] * sizes.feature[1], *sizes.feature)
     return {
-        "output": zeros(*maps, layout=template.result),
-        "grad_input": zeros(*masks, layout=template.result),
+        "output": zeros(*maps, layout=template.result_layout),
+        "grad_input": zeros(*masks, layout=template.result_layout),
         "input": arbitrary(*masks, layout=template.layout),
         "grad_output": arbitrary(*maps, layout=template.layout),
         "psa_type": sizes.psa_type,
@@ -60,8 +60,8 @@ PSA = (
     COLLECT.replace("large-masks", feature=(2, 2), mask=(7, 9), half=(3, 4), n=1),
     COLLECT.replace("one-row", feature=(1, 6), mask=(1, 5), half=(0, 2), n=3),
     COLLECT.replace("one-column", feature=(6, 1), mask=(5, 1), half=(2, 0), psa_type=1, n=1),
-    COLLECT.replace("strided", layout=strided, result=transposed),
-    COLLECT.replace("transposed", layout=transposed, result=strided, psa_type=1),
+    COLLECT.replace("strided", layout=strided, result_layout=transposed),
+    COLLECT.replace("transposed", layout=transposed, result_layout=strided, psa_type=1),
     COLLECT.replace("channels-last", **same_layout(channels_last)),
     COLLECT.replace("long", feature=(9, 7), mask=(17, 13), half=(8, 6), n=1),
     COLLECT.replace("no-samples", n=0),

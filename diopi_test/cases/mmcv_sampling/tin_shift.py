@@ -27,8 +27,8 @@ class Shifted:
 def shifted(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes: Shifted = template.sizes
     return {
-        "output": zeros(*sizes.shape, layout=template.result),
-        "grad_input": zeros(*sizes.shape, layout=template.result),
+        "output": zeros(*sizes.shape, layout=template.result_layout),
+        "grad_input": zeros(*sizes.shape, layout=template.result_layout),
         "input": arbitrary(*sizes.shape, layout=template.layout),
         "grad_output": arbitrary(*sizes.shape, layout=template.layout),
         "shift": tensor(
@@ -47,7 +47,7 @@ SHIFT = SHIFTED.replace(dtypes=DtypeSelection.leading, smoke=False)
 SHIFTS = (
     SHIFTED,
     SHIFTED.replace(
-        "far", low=-7, high=7, shape=(3, 4, 6, 2), groups=3, smoke=False, layout=strided, result=transposed
+        "far", low=-7, high=7, shape=(3, 4, 6, 2), groups=3, smoke=False, layout=strided, result_layout=transposed
     ),
     SHIFT.replace("forward", low=1, high=3),
     SHIFT.replace("back", low=-3, high=-1),
@@ -60,7 +60,7 @@ SHIFTS = (
     SHIFT.replace("two-frames", shape=(3, 2, 4, 5)),
     SHIFT.replace("one-place", shape=(2, 6, 4, 1)),
     SHIFT.replace("channels-last", **same_layout(channels_last)),
-    SHIFT.replace("transposed", layout=transposed, result=strided),
+    SHIFT.replace("transposed", layout=transposed, result_layout=strided),
     SHIFT.replace("long", shape=(1, 16, 12, 49), groups=4, low=-4, high=4),
     SHIFT.replace("no-samples", shape=(0, 5, 4, 3)),
     SHIFT.replace("no-places", shape=(2, 5, 4, 0)),

@@ -47,7 +47,14 @@ def layer(
     given = {**attributes, **dict.fromkeys(without)}
     sizes = Layer(shape, parameters)
     return CaseTemplate(
-        label, sizes, given, {"input": domain}, layout, result=layout, results=dict.fromkeys(without), dtypes=dtypes
+        label,
+        sizes,
+        given,
+        {"input": domain},
+        layout,
+        result_layout=layout,
+        results=dict.fromkeys(without),
+        dtypes=dtypes,
     )
 
 

@@ -169,7 +169,7 @@ GATHERED = (
     _gathered("float-running", 3, 4, parameters=F32, dtypes=half),
     _gathered("no-running", 3, 4, without=RUNNING, dtypes=(F32, F16)),
     _gathered("strided", 4, 3, layout=strided),
-    _gathered("transposed", 4, 3, layout=transposed).replace(result=contiguous),
+    _gathered("transposed", 4, 3, layout=transposed).replace(result_layout=contiguous),
     _gathered("eps", 3, 4, eps=0.25),
     _gathered("small-eps", 3, 4, eps=1e-5),
     *(_gathered(f"momentum-{name}", 3, 4, momentum=momentum) for name, momentum in MOMENTA.items()),

@@ -70,7 +70,7 @@ def vectors(
     domain: Domain | None = None,
     *,
     keepdim: bool = False,
-    result: Layout = contiguous,
+    result_layout: Layout = contiguous,
     wide: Dtype | None = None,
     **about: Any,
 ) -> CaseTemplate:
@@ -81,8 +81,8 @@ def vectors(
         sizes,
         {"p": order, "ord": order, "keepdim": keepdim},
         {"input": domain, "self": domain} if domain else {},
-        result=result,
-        results={"out": ResultOverride(wide, result, sizes.reduced_shape)},
+        result_layout=result_layout,
+        results={"out": ResultOverride(wide, result_layout, sizes.reduced_shape)},
         **about,
     )
 
@@ -101,8 +101,8 @@ VECTORS = (
     vectors("scalar-axis", (), (0,)),
     vectors("scalar-last-axis", (), (-1,), 3, FROM_ONE, keepdim=True),
     vectors("scalar-infinity", (), (0,), inf),
-    vectors("strided", (3, 4, 2), layout=strided, result=strided),
-    vectors("transposed", (3, 4, 2), (2,), layout=transposed, result=transposed, dtypes=(F32, F16)),
+    vectors("strided", (3, 4, 2), layout=strided, result_layout=strided),
+    vectors("transposed", (3, 4, 2), (2,), layout=transposed, result_layout=transposed, dtypes=(F32, F16)),
     vectors("channels-last", (2, 3, 4, 2), layout=channels_last),
 )
 
@@ -292,7 +292,7 @@ def scaled(
         "eps": eps,
         "grad_output": tensor(*shape, domain=integer_values(-9, 9) if exact else None, layout=layout),
     }
-    return CaseTemplate(label, shape, arguments, result=layout, exact=exact, **about)
+    return CaseTemplate(label, shape, arguments, result_layout=layout, exact=exact, **about)
 
 
 def _adding_up_to_64(rng: Generator, number: int) -> NDArray[Any]:

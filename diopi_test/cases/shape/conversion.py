@@ -168,7 +168,7 @@ CONTIGUOUS = tuple(
         shape,
         {"memoryFormat": int(order)},
         layout=layout,
-        result=result,
+        result_layout=result,
         **(SMOKE_IN_ALL_DTYPES if label in ("strided", "channels-last") else {}),
     )
     for label, (shape, layout, order, result) in FORMATS.items()

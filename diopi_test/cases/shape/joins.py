@@ -50,11 +50,26 @@ MIXED = {
 CAT = (
     join("rows", [(2, 3), (1, 3), (2, 3)], {"dim": 0}, **SMOKE_IN_ALL_DTYPES),
     join(
-        "columns", [(2, 1), (2, 3)], {"dim": -1}, layouts=(strided, transposed), result=strided, **SMOKE_IN_ALL_DTYPES
+        "columns",
+        [(2, 1), (2, 3)],
+        {"dim": -1},
+        layouts=(strided, transposed),
+        result_layout=strided,
+        **SMOKE_IN_ALL_DTYPES,
     ),
-    join("middle", [(2, 3, 4), (2, 1, 4), (2, 2, 4)], {"dim": 1}, layouts=(transposed, contiguous), result=transposed),
     join(
-        "first-of-4", [(1, 2, 3, 2), (3, 2, 3, 2)], {"dim": -4}, layouts=(channels_last, strided), result=channels_last
+        "middle",
+        [(2, 3, 4), (2, 1, 4), (2, 2, 4)],
+        {"dim": 1},
+        layouts=(transposed, contiguous),
+        result_layout=transposed,
+    ),
+    join(
+        "first-of-4",
+        [(1, 2, 3, 2), (3, 2, 3, 2)],
+        {"dim": -4},
+        layouts=(channels_last, strided),
+        result_layout=channels_last,
     ),
     join("one", [(3, 4)], {"dim": 1}),
     join("vectors", [(3,), (1,), (4,)], {"dim": 0}, layouts=(strided,)),
@@ -76,11 +91,13 @@ CAT = (
 
 STACK = (
     join("front", [(2, 3), (2, 3)], {"dim": 0}, **SMOKE_IN_ALL_DTYPES),
-    join("back", [(2, 2)] * 3, {"dim": -1}, layouts=(strided, transposed), result=strided, **SMOKE_IN_ALL_DTYPES),
-    join("middle", [(2, 3, 4)] * 3, {"dim": 1}, layouts=(transposed, contiguous), result=transposed),
+    join(
+        "back", [(2, 2)] * 3, {"dim": -1}, layouts=(strided, transposed), result_layout=strided, **SMOKE_IN_ALL_DTYPES
+    ),
+    join("middle", [(2, 3, 4)] * 3, {"dim": 1}, layouts=(transposed, contiguous), result_layout=transposed),
     join("last-but-one", [(2, 3)] * 4, {"dim": -2}),
     join("front-negative", [(2, 3)] * 3, {"dim": -3}),
-    join("rank-4", [(2, 3, 2)] * 2, {"dim": 3}, layouts=(strided,), result=channels_last),
+    join("rank-4", [(2, 3, 2)] * 2, {"dim": 3}, layouts=(strided,), result_layout=channels_last),
     join("one", [(3, 4)], {"dim": 2}),
     join("scalars", [()] * 5, {"dim": 0}),
     join("vectors", [(3,)] * 4, {"dim": 1}, layouts=(strided,)),
@@ -96,12 +113,12 @@ STACK = (
 
 MESH_GRID = (
     join("two", [(3,), (4,)], **SMOKE_IN_ALL_DTYPES),
-    join("three", [(2,), (1,), (3,)], layouts=(strided,), result=strided, **SMOKE_IN_ALL_DTYPES),
-    join("one", [(5,)], result=strided),
+    join("three", [(2,), (1,), (3,)], layouts=(strided,), result_layout=strided, **SMOKE_IN_ALL_DTYPES),
+    join("one", [(5,)], result_layout=strided),
     join("scalar", [(3,), (), (2,)]),
     join("scalars", [(), ()], domains={"inputs": normal()}),
     join("five", [(2,), (3,), (1,), (4,), (2,)]),
-    join("four", [(2,), (3,), (1,), (4,)], layouts=(strided, contiguous), result=transposed),
+    join("four", [(2,), (3,), (1,), (4,)], layouts=(strided, contiguous), result_layout=transposed),
     join("empty", [(2,), (0,), (3,)]),
     join("special", [(19,), (2,)], domains=SPECIAL),
     join("long", [(41,), (29,)], dtypes=DtypeSelection.one_per_size),

@@ -60,7 +60,7 @@ PERMUTE = (
     CaseTemplate("strided", (2, 3, 2), {"dims": (-1, 0, -2)}, **same_layout(strided), **SMOKE_IN_ALL_DTYPES),
     CaseTemplate("other-cycle", (2, 3, 4), {"dims": (2, 0, 1)}, layout=transposed),
     CaseTemplate("rank-4", (2, 3, 4, 5), {"dims": (3, 1, 0, 2)}, **same_layout(channels_last)),
-    CaseTemplate("rank-5", (2, 1, 3, 2, 4), {"dims": (4, -3, 0, -2, 1)}, result=transposed),
+    CaseTemplate("rank-5", (2, 1, 3, 2, 4), {"dims": (4, -3, 0, -2, 1)}, result_layout=transposed),
     CaseTemplate("rank-6", (2, 3, 2, 3, 4, 2), {"dims": (0, 3, 1, 4, 2, 5)}, dtypes=DtypeSelection.one_per_size),
     CaseTemplate("rank-7", (2, 1, 3, 2, 2, 3, 2), {"dims": (5, 0, 3, 1, 6, 4, 2)}, layout=strided),
     CaseTemplate("identity", (4, 3), {"dims": (0, 1)}),

@@ -27,7 +27,7 @@ def test_basic_templates_make_a_basic_case_for_every_element_type():
 def test_layouts_are_given_by_turns():
     templates = [CaseTemplate(label) for label in "abc"]
     made = cycle_layouts(templates, (contiguous, transposed), (strided, contiguous))
-    assert [(one.label, one.layout, one.result) for one in made] == [
+    assert [(one.label, one.layout, one.result_layout) for one in made] == [
         ("a", contiguous, transposed),
         ("b", strided, contiguous),
         ("c", contiguous, transposed),
