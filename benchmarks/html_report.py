@@ -30,8 +30,8 @@ from diopi_test.baseline.codec import to_json
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.difference import Difference, ErrorMap, Pattern, PatternKind
 from diopi_test.execution.timing import Timing
-from diopi_test.execution.verdict import Finding, Verdict
-from diopi_test.harness.log import Entry, sealed
+from diopi_test.execution.verdict import CheckResult, Verdict
+from diopi_test.harness.log import LogRecord, sealed
 from diopi_test.harness.options import RunOptions
 from diopi_test.harness.recorder import Header
 from diopi_test.harness.records import CaseRecord, VendorInfo
@@ -70,12 +70,12 @@ wait();"""
 def log_lines(cases: int, failing: float) -> Iterator[bytes]:
     """The log of a run of so many cases, a part of which fails."""
     options, draw = RunOptions("synthetic"), random.Random(0)
-    yield sealed(Entry("run", to_json(Header.of(options, "0" * 64))))
-    yield sealed(Entry("vendor", to_json(VendorInfo("synthetic", "1.0"))))
+    yield sealed(LogRecord("run", to_json(Header.of(options, "0" * 64))))
+    yield sealed(LogRecord("vendor", to_json(VendorInfo("synthetic", "1.0"))))
     records = [record(number, draw, draw.random() < failing, options) for number in range(cases)]
-    yield sealed(Entry("due", [one.id for one in records]))
-    yield from (sealed(Entry("case", to_json(one))) for one in records)
-    yield sealed(Entry("end", 1234.5))
+    yield sealed(LogRecord("due", [one.id for one in records]))
+    yield from (sealed(LogRecord("case", to_json(one))) for one in records)
+    yield sealed(LogRecord("end", 1234.5))
 
 
 def record(number: int, draw: random.Random, fails: bool, options: RunOptions) -> CaseRecord:
@@ -84,8 +84,8 @@ def record(number: int, draw: random.Random, fails: bool, options: RunOptions) -
     function, dtype = functions[number % len(functions)], draw.choice(DTYPES)
     label = f"{dtype}-all-attributes-{number:05}"
     case_id = f"{function}[{label}]"
-    values = failure(draw) if fails else Finding("values", True, ratio=draw.random() ** 3, rms=draw.random())
-    checks = (*(Finding(name, True) for name in CHECKS[: draw.randrange(5, 10)]), values)
+    values = failure(draw) if fails else CheckResult("values", True, ratio=draw.random() ** 3, rms=draw.random())
+    checks = (*(CheckResult(name, True) for name in CHECKS[: draw.randrange(5, 10)]), values)
     message = f"values: {values.message}" if fails else ""
     timing = None if fails else Timing(draw.random() * 1e-4, 20, draw.randrange(10**6), bandwidth=1e10)
     return CaseRecord(
@@ -104,7 +104,7 @@ def record(number: int, draw: random.Random, fails: bool, options: RunOptions) -
     )
 
 
-def failure(draw: random.Random) -> Finding:
+def failure(draw: random.Random) -> CheckResult:
     """A finding with all that one may have."""
     rows = tuple("".join(draw.choice("0123456789") for _ in range(32)) for _ in range(32))
     place = Difference(
@@ -123,7 +123,9 @@ def failure(draw: random.Random) -> Finding:
         map=ErrorMap((1, 2), (64, 64), rows),
     )
     told = f"out: {place.wrong} of 4096 elements are wrong, the worst at {place.index}: {place.given}, "
-    return Finding("values", False, f"{told}expected {place.expected} ± 1e-06", 2 * draw.random() * 1e6, where=(place,))
+    return CheckResult(
+        "values", False, f"{told}expected {place.expected} ± 1e-06", 2 * draw.random() * 1e6, where=(place,)
+    )
 
 
 def opened(driver: Any, page: Path, view: str = "") -> float:

@@ -86,7 +86,7 @@ class Score:
 
     def count(self, call: BaselineCase, outcome: Outcome) -> None:
         """Take in a call; an element type that a vendor lacks is no difference."""
-        ratios = [finding.ratio for finding in outcome.findings if finding.ratio is not None]
+        ratios = [finding.ratio for finding in outcome.check_results if finding.ratio is not None]
         if outcome.verdict is Verdict.passed:
             self.agreed += 1
             self.largest = max(self.largest, *ratios, 0.0)

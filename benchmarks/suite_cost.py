@@ -157,7 +157,7 @@ class Bench:
 
 
 def _kind(case: Collected, basic: Container[str]) -> str:
-    if case.case_class is CaseClass.refusal:
+    if case.case_class is CaseClass.negative:
         return "calls to be refused"
     return "basic cases" if case.label in basic else "other cases"
 

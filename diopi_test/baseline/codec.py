@@ -137,9 +137,11 @@ def _member_reader(kind: type[Enum]) -> Reader:
     members = kind.__members__
 
     def read(value: Any, where: str) -> Any:
-        if not isinstance(value, str) or value not in members:
+        is_name = isinstance(value, str)
+        member = members[value] if is_name and value in members else kind._missing_(value) if is_name else None
+        if member is None:
             raise RecordError(f"{where}: expected one of {', '.join(members)}, found {value!r}")
-        return members[value]
+        return member
 
     return read
 

@@ -18,6 +18,10 @@ Values = Mapping[str, Any]
 """Argument values by name: arrays in float64, complex128, int64 or bool, plain numbers, text, None."""
 
 
+FORMER_NAME_OF_NEGATIVE = "refusal"
+"""Name of the class `negative` in baselines, logs, reports and options of earlier versions."""
+
+
 class CaseClass(StrEnum):
     """What a case demands of a vendor, beyond what the function's first case does. Reports count each by itself."""
 
@@ -38,13 +42,18 @@ class CaseClass(StrEnum):
     empty lists that the prototype's call forms describe."""
     open = "open"
     """Calls that PyTorch refuses, or whose results it leaves open: the standard alone says what they give."""
-    refusal = "refusal"
-    """Calls that are errors, which must be refused and change nothing."""
+    negative = "negative"
+    """Negative tests: invalid calls, which the vendor must reject without changing anything."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> CaseClass | None:
+        """Return the member for a former name, which older baselines, logs and reports contain."""
+        return cls.negative if value == FORMER_NAME_OF_NEGATIVE else None
 
     @property
     def is_demanded(self) -> bool:
         """Whether a vendor conforms only if it has these cases right; of the others, only if it is held to all."""
-        return self not in (CaseClass.open, CaseClass.refusal)
+        return self not in (CaseClass.open, CaseClass.negative)
 
 
 @dataclass(frozen=True)

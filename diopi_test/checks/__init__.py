@@ -25,9 +25,9 @@ from diopi_test.checks import (
 )
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.call_sequence import CallSequence
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 
-CHECKS: tuple[Callable[[CallRecord], Finding | None], ...] = (
+CHECKS: tuple[Callable[[CallRecord], CheckResult | None], ...] = (
     form.check,
     written.check,
     values.check,
@@ -38,10 +38,10 @@ CHECKS: tuple[Callable[[CallRecord], Finding | None], ...] = (
 )
 """Of one call, in the order a report lists them."""
 
-CHECKS_OF_RELEASE: tuple[Callable[[CallRecord], Finding | None], ...] = (guards.check,)
+CHECKS_OF_RELEASE: tuple[Callable[[CallRecord], CheckResult | None], ...] = (guards.check,)
 """Of one call once its tensors are released."""
 
-COMPARISONS: tuple[Callable[[CallSequence], Finding | None], ...] = (
+COMPARISONS: tuple[Callable[[CallSequence], CheckResult | None], ...] = (
     repeat.check,
     order.check,
     layout.check,

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from diopi_test.execution.call_record import CallRecord
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 
 _OFFSETS = 2**64
 
 
-def check(run: CallRecord) -> Finding | None:
+def check(run: CallRecord) -> CheckResult | None:
     """The generator's state is used as the standard says; None for calls that draw nothing."""
     if not run.case.draws:
         return None
     problems = [*_states(run), *_repetition(run)]
-    return Finding("draws", not problems, "; ".join(problems))
+    return CheckResult("draws", not problems, "; ".join(problems))
 
 
 def _states(run: CallRecord) -> Iterator[str]:

@@ -6,10 +6,10 @@ from diopi_proto.types import MemoryFormat
 from diopi_test.baseline.records import Expected
 from diopi_test.cases.layouts import layout_named
 from diopi_test.execution.call_record import CallRecord, TensorRecord
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 
 
-def check(run: CallRecord) -> Finding:
+def check(run: CallRecord) -> CheckResult:
     """Every result exists, with the expected dtype and, but for axes of length 1, the expected shape.
 
     One that the callee makes for itself, and has no use for, may be left unmade. A size that was asked for is none
@@ -26,7 +26,7 @@ def check(run: CallRecord) -> Finding:
             problems.append(f"{record.name} has shape {record.shape}, expected {expected.values.shape}")
         elif order_matters and (wanted := _wrong_order(record, expected)):
             problems.append(f"{record.name} has strides {record.strides}, expected {wanted}")
-    return Finding("form", not problems, ", ".join(problems))
+    return CheckResult("form", not problems, ", ".join(problems))
 
 
 def _is_of_no_use(expected: Expected) -> bool:

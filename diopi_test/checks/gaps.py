@@ -6,10 +6,10 @@ import numpy as np
 
 from diopi_proto.parameters import Role
 from diopi_test.execution.call_record import CallRecord, is_same
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 
 
-def check(run: CallRecord) -> Finding | None:
+def check(run: CallRecord) -> CheckResult | None:
     """The bytes of a result's storage that belong to no element are what they were; None where there are none."""
     problems, applies = [], False
     for record in run.tensors:
@@ -22,4 +22,4 @@ def check(run: CallRecord) -> Finding | None:
         problems.append(
             f"{changed.size} bytes between the elements of {record.name} changed, the first at {changed[0]}"
         )
-    return Finding("gaps", not problems, ", ".join(problems)) if applies else None
+    return CheckResult("gaps", not problems, ", ".join(problems)) if applies else None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from diopi_test.execution.call_record import CallRecord
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 
 
-def check(run: CallRecord) -> Finding:
+def check(run: CallRecord) -> CheckResult:
     """The guard zones on both sides of every allocation are intact to the byte."""
-    return Finding("guards", not run.damage, ", ".join(str(error) for error in run.damage))
+    return CheckResult("guards", not run.damage, ", ".join(str(error) for error in run.damage))

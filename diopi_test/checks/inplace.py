@@ -13,11 +13,11 @@ from diopi_test.checks import where
 from diopi_test.checks.values import compare
 from diopi_test.execution.call_sequence import CallSequence
 from diopi_test.execution.difference import Difference
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 from lib_rt.dtypes import to_numpy
 
 
-def check(sequence: CallSequence) -> Finding | None:
+def check(sequence: CallSequence) -> CheckResult | None:
     """The result of the in-place form agrees with that of the vendor's own out-of-place form for the same arguments.
 
     Exact results are equal. Rounded ones are as near one another as either has to be to the truth: a vendor may well
@@ -37,7 +37,7 @@ def check(sequence: CallSequence) -> Finding | None:
         if wrong.any():
             places.append(where.locate_in(sequence.first.run, inplace, "differ", wrong, other))
             problems.append(_describe(places[-1]))
-    return Finding("inplace", not problems, "; ".join(problems), where=tuple(places[: where.MOST]))
+    return CheckResult("inplace", not problems, "; ".join(problems), where=tuple(places[: where.MOST]))
 
 
 def _describe(place: Difference) -> str:

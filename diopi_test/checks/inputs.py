@@ -7,10 +7,10 @@ import numpy as np
 from diopi_proto.parameters import Role, Workspace
 from diopi_test.checks import where
 from diopi_test.execution.call_record import CallRecord, is_same
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 
 
-def check(run: CallRecord) -> Finding:
+def check(run: CallRecord) -> CheckResult:
     """The storage of every input is bit for bit what it was, the bytes between its elements included."""
     problems, places = [], []
     workspaces = {parameter.name for parameter in run.prototype.parameters if parameter.annotation is Workspace}
@@ -23,4 +23,4 @@ def check(run: CallRecord) -> Finding:
             continue
         problems.append(f"{changed.size} bytes of {record.name} changed, the first at {changed[0]}")
         places += where.changed_elements(run, record)
-    return Finding("inputs", not problems, ", ".join(problems), where=tuple(places[: where.MOST]))
+    return CheckResult("inputs", not problems, ", ".join(problems), where=tuple(places[: where.MOST]))

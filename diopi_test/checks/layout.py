@@ -5,10 +5,10 @@ from __future__ import annotations
 from diopi_proto.types import Error
 from diopi_test.execution.call_sequence import RELAID, CallSequence
 from diopi_test.execution.difference import in_call
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 
 
-def check(sequence: CallSequence) -> Finding | None:
+def check(sequence: CallSequence) -> CheckResult | None:
     """A call whose inputs lie in another layout gives right results too; None where the vendor says it has none.
 
     Inputs that lie row by row are given column by column, and with gaps where that is the same; others row by row. The
@@ -18,4 +18,4 @@ def check(sequence: CallSequence) -> Finding | None:
         return None
     problem = sequence.relaid.problem
     message = f"with inputs in another layout: {problem}" if problem else ""
-    return Finding("layout", not problem, message, where=in_call(sequence.relaid.where, RELAID))
+    return CheckResult("layout", not problem, message, where=in_call(sequence.relaid.where, RELAID))

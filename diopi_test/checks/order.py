@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from diopi_test.execution.call_sequence import QUEUED, CallSequence
 from diopi_test.execution.difference import in_call
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 
 
-def check(sequence: CallSequence) -> Finding | None:
+def check(sequence: CallSequence) -> CheckResult | None:
     """Copies queued just before the call are seen by it, and copies queued just after it see its results.
 
     The inputs of the second call are sent behind other copies that keep the stream busy, and the host does not wait for
@@ -18,11 +18,11 @@ def check(sequence: CallSequence) -> Finding | None:
     late = sequence.first.run.late if sequence.first.run is not None else ()
     if late:
         names = ", ".join(late)
-        return Finding("order", False, f"{names} changed after a copy queued behind the call had read the results")
+        return CheckResult("order", False, f"{names} changed after a copy queued behind the call had read the results")
     if sequence.queued is None:
         return None
     fails = bool(sequence.queued.problem) and sequence.waited is not None and not sequence.waited.problem
     if not fails:
-        return Finding("order", True)
+        return CheckResult("order", True)
     message = f"with inputs still on their way: {sequence.queued.problem}"
-    return Finding("order", False, message, where=in_call(sequence.queued.where, QUEUED))
+    return CheckResult("order", False, message, where=in_call(sequence.queued.where, QUEUED))

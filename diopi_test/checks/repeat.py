@@ -15,12 +15,12 @@ from diopi_test.checks import where
 from diopi_test.execution.call_record import CallRecord, is_same
 from diopi_test.execution.call_sequence import SECOND, CallSequence
 from diopi_test.execution.difference import Difference, in_call
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 
 PROBLEM = "have other bits"
 
 
-def check(sequence: CallSequence) -> Finding | None:
+def check(sequence: CallSequence) -> CheckResult | None:
     """A second call with equal inputs gives right results again, and bit for bit the same ones.
 
     The second call gets new tensors at other offsets in their storages. The offsets differ by multiples of 256 bytes,
@@ -36,7 +36,7 @@ def check(sequence: CallSequence) -> Finding | None:
         places = tuple(_differences(sequence.first.run, again.run))
         problem = "; ".join(map(_describe, places))
     message = f"a second call: {problem}" if problem else ""
-    return Finding("repeat", not problem, message, where=in_call(places[: where.MOST], SECOND))
+    return CheckResult("repeat", not problem, message, where=in_call(places[: where.MOST], SECOND))
 
 
 @cache

@@ -7,10 +7,10 @@ import numpy as np
 from diopi_proto.parameters import Role
 from diopi_test.checks import where
 from diopi_test.execution.call_record import CallRecord, is_same
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 
 
-def check(run: CallRecord) -> Finding:
+def check(run: CallRecord) -> CheckResult:
     """Results still hold what they held, poison or what was to be updated, and nothing was handed back."""
     written = [value.name for value in run.values if value.before is None or value.given != value.before]
     problems, places = [f"{name} was handed back" for name in written], []
@@ -23,4 +23,4 @@ def check(run: CallRecord) -> Finding:
             changed = np.flatnonzero(record.before != record.after)
             problems.append(f"{changed.size} bytes of {record.name} changed, the first at {changed[0]}")
             places += where.changed_elements(run, record)
-    return Finding("untouched", not problems, ", ".join(problems), where=tuple(places[: where.MOST]))
+    return CheckResult("untouched", not problems, ", ".join(problems), where=tuple(places[: where.MOST]))

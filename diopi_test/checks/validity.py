@@ -6,11 +6,11 @@ import numpy as np
 
 from diopi_test.cases.data import widen
 from diopi_test.execution.call_record import CallRecord
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 from diopi_test.oracle.validators import CompletedCall, find_validator
 
 
-def check(run: CallRecord) -> Finding | None:
+def check(run: CallRecord) -> CheckResult | None:
     """Check that the function's validator accepts the results; None if each result has only one valid value."""
     results = list(run.results())
     if not any(expected.needs_validator for _, expected in results):
@@ -22,7 +22,7 @@ def check(run: CallRecord) -> Finding | None:
     ]
     with np.errstate(all="ignore"):  # wrong answers may be anything
         problems = problems or list(find_validator(run.prototype)(_answer(run)))
-    return Finding("validity", not problems, "; ".join(problems))
+    return CheckResult("validity", not problems, "; ".join(problems))
 
 
 def _answer(run: CallRecord) -> CompletedCall:

@@ -17,7 +17,7 @@ from diopi_test.cases.formats import FloatArray, format_of, ulp
 from diopi_test.checks import where
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.difference import Difference
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 from diopi_test.oracle.budget import EXACT, R_ELEMENTS, K, R
 from lib_rt.dtypes import to_numpy
 
@@ -43,7 +43,7 @@ class Comparison:
     flushed: int = 0
 
 
-def check(run: CallRecord) -> Finding:
+def check(run: CallRecord) -> CheckResult:
     """Every result element is exact or within its budget, and the errors' root mean square is at most R.
 
     The check `validity` covers results that need a validator.
@@ -71,7 +71,7 @@ def check(run: CallRecord) -> Finding:
             mean = f"root mean square {comparison.rms:.3g} units, at most {R:g} is allowed"
             problems.append(f"the errors of {result.name} have {mean}")
     note = f"{flushed} subnormal elements flushed to zero" if flushed else ""
-    return Finding(
+    return CheckResult(
         "values",
         not problems,
         "; ".join(problems) or note,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from diopi_proto.parameters import Role
 from diopi_test.checks import where
 from diopi_test.execution.call_record import CallRecord
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 from lib_rt import is_poison
 
 
-def check(run: CallRecord) -> Finding:
+def check(run: CallRecord) -> CheckResult:
     """No result element still holds the bit pattern it was filled with; integers only where that is not the answer.
 
     The check `validity` covers integers that need a validator.
@@ -29,4 +29,4 @@ def check(run: CallRecord) -> Finding:
             count = f"{place.wrong} of {place.total} elements"
             problems.append(f"{count} of {record.name} {place.problem}, the first at {place.index}{place.common}")
             places.append(place)
-    return Finding("written", not problems, ", ".join(problems), where=tuple(places[: where.MOST]))
+    return CheckResult("written", not problems, ", ".join(problems), where=tuple(places[: where.MOST]))

@@ -12,7 +12,7 @@ import click
 from diopi_test.cli.options import console, output_option, read_report, write_report
 
 if TYPE_CHECKING:
-    from diopi_test.reporting.comparison import Comparison
+    from diopi_test.reporting.comparison import ReportComparison
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
@@ -62,7 +62,7 @@ def compare(
     sys.exit(comparison.exit_status)
 
 
-def _lines(comparison: Comparison) -> Iterator[str]:
+def _lines(comparison: ReportComparison) -> Iterator[str]:
     """The comparison for people."""
     from diopi_test.reporting.comparison import Change
 

@@ -155,13 +155,13 @@ def _vendor(name: str) -> Finding:
     """Whether a vendor starts, in a process of its own, as in a run."""
     from diopi_impl import VendorError
     from diopi_test.harness.isolation.executor import Executor
-    from diopi_test.harness.isolation.nursery import NurseryError
+    from diopi_test.harness.isolation.fork_server import ForkServerError
 
     subject = f"vendor {name}"
     try:
         with Executor(name, 1) as executor:
             description = executor.describe()
-    except (VendorError, NurseryError, OSError) as error:
+    except (VendorError, ForkServerError, OSError) as error:
         if name == "torch_cpu" and not _is_there("torch"):
             return Finding(State.note, subject, "it needs PyTorch", "pip install 'diopi[torch]'")
         return Finding(

@@ -102,14 +102,14 @@ def _ending_as_said() -> Iterator[None]:
     """Make of what goes wrong in a search the exit status it has."""
     from diopi_impl import VendorError, VendorNotFoundError
     from diopi_test.baseline.errors import BaselineError
-    from diopi_test.harness.isolation.nursery import NurseryError
+    from diopi_test.harness.isolation.fork_server import ForkServerError
     from diopi_test.harness.tables import TableError
 
     try:
         yield
     except (VendorNotFoundError, TableError, FileExistsError) as error:
         raise click.UsageError(str(error)) from error
-    except (VendorError, NurseryError, BaselineError, OSError) as error:
+    except (VendorError, ForkServerError, BaselineError, OSError) as error:
         raise Unusable(str(error)) from error
     except Exception as error:  # of the fuzzer itself: no finding, which status 1 would be
         raise Unusable("".join(traceback.format_exception(error))) from error

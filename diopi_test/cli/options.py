@@ -24,7 +24,7 @@ from diopi_proto.interface import prototypes
 from diopi_proto.types import Dtype
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.shuffle import RANDOM, seed_of
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.model import FORMER_NAME_OF_NEGATIVE, CaseClass
 from diopi_test.cases.selection import LEVELS, WHOLE_LEVELS, level_of_model
 from diopi_test.harness import output
 from diopi_test.harness.collection import RUNTIME, collect_level, collect_runtime
@@ -225,7 +225,20 @@ def _names(option: str, variable: str, what: str) -> Callable[[F], F]:
     """An option for names, of which several may be given."""
     text = f"Only this {what}, or not it: no-NAME. May be given more than once."
     complete = completing(_KNOWN[variable])
-    return click.option(option, variable, multiple=True, metavar="[no-]NAME", help=text, shell_complete=complete)
+    callback = _replace_former_classes if variable == "classes" else None
+    return click.option(
+        option, variable, multiple=True, metavar="[no-]NAME", help=text, shell_complete=complete, callback=callback
+    )
+
+
+def _replace_former_classes(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of classes with the former name of `negative` replaced, and print a notice if it occurs."""
+    former, negative = FORMER_NAME_OF_NEGATIVE, CaseClass.negative.value
+    replacements = {former: negative, f"{NOT}{former}": f"{NOT}{negative}"}
+    current = tuple(replacements.get(name, name) for name in names)
+    if current != names:
+        click.echo(f"--class {former} is deprecated; use --class {negative}.", err=True)
+    return current
 
 
 def _complete_case(context: click.Context, option: click.Parameter, begun: str) -> list[CompletionItem]:

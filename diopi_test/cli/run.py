@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     help="Crashes and hangs of a function before the rest of it is not run.",
 )
 @click.option("--huge", is_flag=True, help="With --level large: also cases whose storages have more than 2^31 bytes.")
-@click.option("--strict", is_flag=True, help="Count refusals, and what PyTorch leaves open, like all other cases.")
+@click.option("--strict", is_flag=True, help="Count negative tests and what PyTorch leaves open like all other cases.")
 @click.option(
     "--perf", is_flag=True, help="Time the calls of cases that pass, by one process if -n does not ask for more."
 )

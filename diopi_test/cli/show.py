@@ -84,7 +84,7 @@ def _checked(made: MadeCase) -> Iterator[str]:
 
     outcome, calls = _on_echo(made)
     yield f"checked in {calls} call{'s' if calls > 1 else ''}"
-    for finding in outcome.findings:
+    for finding in outcome.check_results:
         module = getattr(checks, finding.check, None)
         said = (inspect.getdoc(module) or "").partition("\n")[0] if module else REFUSED
         yield f"  {finding.check}: {said}"
@@ -95,9 +95,9 @@ def _checked(made: MadeCase) -> Iterator[str]:
 def _on_echo(made: MadeCase) -> tuple[Outcome, int]:
     """The outcome on a vendor that hands back what is expected, and how often it was called."""
     from diopi_impl.host_runtime import HostRuntime
-    from diopi_test.execution.refusals import NegativeCase
+    from diopi_test.execution.negative_cases import NegativeCase
     from diopi_test.harness.run_case import run_case
-    from diopi_test.harness.run_refusal import run_negative_case
+    from diopi_test.harness.run_negative_case import run_negative_case
     from diopi_test.quality.echo import EchoVendor
 
     class CountedEcho(EchoVendor):

@@ -15,7 +15,7 @@ from typing import final
 from diopi_proto.types import Error
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.difference import Difference, in_call
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 
 SECOND, RELAID = "a second call", "a call with inputs in another layout"
 QUEUED = "a call with inputs still on their way"
@@ -41,13 +41,13 @@ class Attempt:
     code: Error
     message: str = ""
     run: CallRecord | None = None
-    findings: Sequence[Finding] = ()
+    check_results: Sequence[CheckResult] = ()
     left: tuple[int, int] = (0, 0)
 
     @property
     def is_right(self) -> bool:
         """Whether it succeeded, and no check of it found anything."""
-        return self.run is not None and all(finding.passed for finding in self.findings)
+        return self.run is not None and all(finding.passed for finding in self.check_results)
 
     @property
     def problem(self) -> str:
@@ -62,9 +62,9 @@ class Attempt:
         return tuple(place for finding in self._of_results for place in finding.where)
 
     @property
-    def _of_results(self) -> Sequence[Finding]:
+    def _of_results(self) -> Sequence[CheckResult]:
         """The failed findings about results."""
-        return [finding for finding in self.findings if not finding.passed and finding.check not in OF_MEMORY]
+        return [finding for finding in self.check_results if not finding.passed and finding.check not in OF_MEMORY]
 
 
 @final
@@ -97,11 +97,11 @@ class CallSequence:
         return {name: run for name, run in {**runs, "plain": self.plain}.items() if run is not None}
 
     @property
-    def findings(self) -> list[Finding]:
+    def check_results(self) -> list[CheckResult]:
         """What was found about single calls: the results of the first, and the memory of further ones too."""
-        lines = {finding.check: finding for finding in self.first.findings}
+        lines = {finding.check: finding for finding in self.first.check_results}
         for which, attempt in ((SECOND, self.queued), (RELAID, self.relaid)):
-            for finding in attempt.findings if attempt is not None else ():
+            for finding in attempt.check_results if attempt is not None else ():
                 line = lines.get(finding.check)
                 if finding.check in OF_MEMORY and (line is None or (line.passed and not finding.passed)):
                     message = f"in {which}, {finding.message}" if finding.message else ""

@@ -10,7 +10,7 @@ from diopi_test.cases.model import CaseClass
 from diopi_test.cases.selection import LEVELS
 from diopi_test.execution.aliased import aliased_labels
 from diopi_test.execution.ignored import ignored_labels
-from diopi_test.execution.refusals import negative_labels
+from diopi_test.execution.negative_cases import negative_labels
 
 
 def list_cases(file: IndexView) -> tuple[ListedCase, ...]:
@@ -30,7 +30,7 @@ def list_cases(file: IndexView) -> tuple[ListedCase, ...]:
             for label, base in (*ignored_labels(prototype, in_order), *aliased_labels(prototype, in_order))
         ),
         *(
-            ListedCase(label, class_=CaseClass.refusal, base=base)
+            ListedCase(label, class_=CaseClass.negative, base=base)
             for label, base in negative_labels(prototype, in_order)
         ),
     )

@@ -42,7 +42,7 @@ OPTIONAL = {"omit_default": True}
 
 @final
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """What one check found.
 
     Attributes:
@@ -73,5 +73,5 @@ class Outcome:
 
     verdict: Verdict
     message: str = ""
-    findings: Sequence[Finding] = ()
+    check_results: Sequence[CheckResult] = ()
     timing: Timing | None = field(default=None, metadata=OPTIONAL)

@@ -59,7 +59,7 @@ Signature = tuple[str, ...]
 def signature(outcome: Outcome) -> Signature:
     """What two outcomes have in common that show the same defect: the verdict, and the checks that failed."""
     verdict = Verdict.failed if outcome.verdict is Verdict.flaky else outcome.verdict
-    return verdict.value, *sorted(finding.check for finding in outcome.findings if not finding.passed)
+    return verdict.value, *sorted(finding.check for finding in outcome.check_results if not finding.passed)
 
 
 def drawing_by_the_seed_alone() -> AbstractContextManager[object]:

@@ -17,7 +17,7 @@ from diopi_test.execution.verdict import Outcome
 from diopi_test.harness.collection import RUNTIME, Collected
 from diopi_test.harness.isolation.description import Description
 from diopi_test.harness.isolation.executor import Due, Executor
-from diopi_test.harness.isolation.nursery import NurseryError
+from diopi_test.harness.isolation.fork_server import ForkServerError
 from diopi_test.harness.options import CaseOptions, Limits
 
 IDLE = 60.0
@@ -140,7 +140,7 @@ def run_batch(text: str) -> str:
     _check_files(batch)
     try:
         result = _ran(batch)
-    except NurseryError:  # an accident of this machine: memory that ran out, say
+    except ForkServerError:  # an accident of this machine: memory that ran out, say
         result = _ran(batch)
     return json.dumps(to_json(result))
 

@@ -53,7 +53,7 @@ class Collected:
             self.dtype,
             self.case_class,
             outcome.verdict,
-            tuple(outcome.findings),
+            tuple(outcome.check_results),
             outcome.message,
             round(seconds, 6),
             command="",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from diopi_test.execution.difference import Difference
-from diopi_test.execution.verdict import Finding, Outcome
+from diopi_test.execution.verdict import CheckResult, Outcome
 
 
 def outcome_lines(case: str, outcome: Outcome) -> Iterator[str]:
@@ -13,10 +13,10 @@ def outcome_lines(case: str, outcome: Outcome) -> Iterator[str]:
     yield f"{outcome.verdict} {case}"
     if outcome.message:
         yield f"  {outcome.message}"
-    yield from (f"    {line}" for line in details(outcome.findings))
+    yield from (f"    {line}" for line in details(outcome.check_results))
 
 
-def details(checks: Iterable[Finding]) -> Iterator[str]:
+def details(checks: Iterable[CheckResult]) -> Iterator[str]:
     """The lines: for each wrong tensor of a call its worst element, then how the call was made.
 
     Of several checks that found the same tensor wrong, the first one speaks.

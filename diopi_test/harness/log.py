@@ -40,7 +40,7 @@ class LogExistsError(LogError):
 
 @final
 @dataclass(frozen=True)
-class Entry:
+class LogRecord:
     """One line: what it tells, and the JSON of that."""
 
     kind: str
@@ -75,7 +75,7 @@ class LogWriter:
 
     def write(self, kind: str, content: Any) -> None:
         """Append a line."""
-        line = sealed(Entry(kind, content))
+        line = sealed(LogRecord(kind, content))
         if not self.failure:
             try:
                 written = os.write(self._file, line)
@@ -91,7 +91,7 @@ class LogWriter:
         """Everything written, in order."""
         return [*(read_lines(self.path) if self._can_be_read else ()), *self._unwritten]
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[LogRecord]:
         """Everything written that is whole, in order."""
         return whole_entries(self.lines())
 
@@ -105,7 +105,7 @@ class LogWriter:
             self.path.unlink(missing_ok=True)
 
 
-def sealed(entry: Entry) -> bytes:
+def sealed(entry: LogRecord) -> bytes:
     """The line of an entry."""
     text = json.dumps({"kind": entry.kind, "content": entry.content}, separators=(",", ":"))
     return f'{text[:-1]},"crc32":"{zlib.crc32(text.encode()):08x}"}}\n'.encode()
@@ -119,7 +119,7 @@ def read_lines(path: Path) -> Sequence[bytes]:
         raise LogError(f"{path} can't be read: {error}") from error
 
 
-def read_log(path: Path) -> Iterator[Entry]:
+def read_log(path: Path) -> Iterator[LogRecord]:
     """The entries of the log at `path`; LogError if it can't be read or is no log."""
     return iter(list(whole_entries(checked_lines(path))))
 
@@ -132,7 +132,7 @@ def checked_lines(path: Path) -> Sequence[bytes]:
     return lines
 
 
-def whole_entries(lines: Iterable[bytes]) -> Iterator[Entry]:
+def whole_entries(lines: Iterable[bytes]) -> Iterator[LogRecord]:
     """The entries of those lines that are as they were written; LogError if one of them is no entry all the same."""
     return (_entry(line) for line in lines if is_whole(line))
 
@@ -157,7 +157,7 @@ def _ends_a_part(lines: Sequence[bytes], number: int) -> bool:
     return after.startswith(b'{"kind":"resumed"')
 
 
-def _entry(line: bytes) -> Entry:
+def _entry(line: bytes) -> LogRecord:
     """The entry of a whole line; LogError if it is none."""
     try:
         found = json.loads(_content(line))
@@ -165,7 +165,7 @@ def _entry(line: bytes) -> Entry:
         raise LogError(f"a line of the log is no JSON, though its checksum is right: {error}") from error
     if not isinstance(found, dict) or found.keys() != {"kind", "content"} or not isinstance(found["kind"], str):
         raise LogError("a line of the log has not the keys kind and content, though its checksum is right")
-    return Entry(**found)
+    return LogRecord(**found)
 
 
 def _content(line: bytes) -> bytes:

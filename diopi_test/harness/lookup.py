@@ -16,7 +16,7 @@ from diopi_test.execution.aliased import aliased_targets, make_aliased_case
 from diopi_test.execution.conversions import convert
 from diopi_test.execution.flaw import Flaw
 from diopi_test.execution.ignored import make_ignored_case
-from diopi_test.execution.refusals import make_negative_case
+from diopi_test.execution.negative_cases import make_negative_case
 from diopi_test.harness.collection import Collected, collect_file
 
 NEAR = 10
@@ -48,7 +48,7 @@ def make(file: BaselineFile, collected: Collected, conversions: Sequence[str] = 
     stored = convert(file.case(collected.base or collected.label), conversions)
     if not collected.base:
         return MadeCase(stored)
-    if collected.case_class is CaseClass.refusal:
+    if collected.case_class is CaseClass.negative:
         negative = make_negative_case(stored, collected.label)
         return MadeCase(negative.case, stored, negative.flaw)
     prototype = lookup(stored.function)

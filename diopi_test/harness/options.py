@@ -18,14 +18,14 @@ MAX_LOST = 5
 EVERYTHING = Selection()
 """All cases, in the order of the files."""
 
-OF_REFUSALS = ("refused", "untouched")
+NEGATIVE_CHECKS = ("refused", "untouched")
 """The checks that refusals alone have."""
 
 CONVERSIONS = ("nhwc", "int32_indices")
 """The options that name a conversion of `diopi_test.execution.conversions`."""
 
 
-RENAMED_CHECKS = {"meaning": "validity"}
+RENAMED_CHECKS = {"meaning": "validity", "surroundings": "process_state"}
 """Current names of checks, by the names under which older versions report them."""
 
 
@@ -41,7 +41,7 @@ def known_checks() -> list[str]:
     from diopi_test.checks import CHECKS, CHECKS_OF_RELEASE, COMPARISONS
 
     checks = (*CHECKS, *CHECKS_OF_RELEASE, *COMPARISONS)
-    return [*(check.__module__.rpartition(".")[2] for check in checks), *OF_REFUSALS]
+    return [*(check.__module__.rpartition(".")[2] for check in checks), *NEGATIVE_CHECKS]
 
 
 @dataclass(frozen=True)

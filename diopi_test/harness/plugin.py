@@ -20,7 +20,7 @@ from diopi_test.cases.selection import LEVELS
 from diopi_test.execution.verdict import EXECUTED, UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.harness.collection import RUNTIME, Collected, collect_file, collect_runtime
 from diopi_test.harness.isolation.executor import Due, Executor
-from diopi_test.harness.isolation.nursery import NurseryError
+from diopi_test.harness.isolation.fork_server import ForkServerError
 from diopi_test.harness.options import TIMEOUT, CaseOptions, Limits
 from diopi_test.harness.waivers import Waivers
 
@@ -44,7 +44,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("diopi", "DIOPI conformance")
     group.addoption("--vendor", default="jax_cpu", help="vendor under test: name, module:attribute, or path of a .so")
     group.addoption("--runtime-cases", action="store_true", help="run the cases of the nine runtime functions too")
-    group.addoption("--diopi-strict", action="store_true", help="count refusals, and what PyTorch leaves open, too")
+    group.addoption(
+        "--diopi-strict", action="store_true", help="also count negative tests and what PyTorch leaves open"
+    )
     group.addoption("--case-timeout", type=float, default=TIMEOUT, metavar="SECONDS", help="that a case may take")
     group.addoption(
         "--shuffle",
@@ -161,7 +163,7 @@ class CaseItem(pytest.Item):
         """Run the case and turn its verdict into pytest's terms."""
         try:
             executor_of(self.config).run([[self._due()]], self._take)
-        except (VendorError, NurseryError) as error:
+        except (VendorError, ForkServerError) as error:
             self.session.shouldstop = str(error)
             raise CaseFailedError(str(error)) from error
         record = self.config.stash[_waivers_key].apply(self._record)

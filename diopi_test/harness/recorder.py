@@ -16,8 +16,9 @@ from diopi_proto.types import VERSION
 from diopi_test.baseline.codec import RecordError, from_json, read_value, to_json
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.harness.former_versions import upgrade_case
 from diopi_test.harness.isolation.description import Description
-from diopi_test.harness.log import Entry, LogError, LogWriter, checked_lines, damaged_lines, whole_entries
+from diopi_test.harness.log import LogError, LogRecord, LogWriter, checked_lines, damaged_lines, whole_entries
 from diopi_test.harness.models import model_reports
 from diopi_test.harness.options import RunOptions
 from diopi_test.harness.records import (
@@ -203,7 +204,7 @@ class LogContent:
         return cls(Path(), Header.of(options, ""), VendorInfo(options.vendor, ""), errors=[reason])
 
     @classmethod
-    def of(cls, entries: Iterable[Entry], path: Path) -> LogContent:
+    def of(cls, entries: Iterable[LogRecord], path: Path) -> LogContent:
         """What these entries tell, of a log at `path`; LogError if it does not begin with its header."""
         entries = iter(entries)
         first = next(entries, None)
@@ -218,16 +219,16 @@ class LogContent:
             content._take(entry)
         return content
 
-    def _take(self, entry: Entry) -> None:
+    def _take(self, entry: LogRecord) -> None:
         try:
             self._take_content(entry)
         except RecordError as error:
             raise LogError(f"a line of kind {entry.kind} in {self.path} is malformed: {error}") from error
 
-    def _take_content(self, entry: Entry) -> None:
+    def _take_content(self, entry: LogRecord) -> None:
         match entry.kind:
             case "case":
-                record = from_json(CaseRecord, entry.content)
+                record = from_json(CaseRecord, upgrade_case(entry.content))
                 if record.id not in self.cases or record.verdict in UNSUCCESSFUL:
                     self.cases[record.id] = record
             case "due":

@@ -11,10 +11,13 @@ from diopi_impl import Claim, Waiver
 from diopi_proto.types import Dtype
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.timing import Timing
-from diopi_test.execution.verdict import EXECUTED, OPTIONAL, UNSUCCESSFUL, Finding, Verdict
+from diopi_test.execution.verdict import EXECUTED, OPTIONAL, UNSUCCESSFUL, CheckResult, Verdict
 
-SCHEMA_VERSION = 1
-"""Of the report: another one is not read by what reads this one. Rises when a key goes or means something else."""
+SCHEMA_VERSION = 2
+"""Version of the report and of the log. It increases when a key is removed or changes its meaning."""
+
+READABLE_VERSIONS = (1, SCHEMA_VERSION)
+"""Versions that are read. See `diopi_test.harness.former_versions` for the differences."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class CaseRecord:
     dtype: str
     class_: CaseClass
     verdict: Verdict
-    checks: tuple[Finding, ...]
+    checks: tuple[CheckResult, ...]
     message: str
     seconds: float
     command: str

@@ -125,16 +125,15 @@ def _show_incomplete(report: Report, console: Console) -> None:
 
 
 def _show_classes(report: Report, console: Console) -> None:
-    """A line for each class of which there are cases, and how robust the vendor is."""
+    """Print a line for each class that has cases, then how many negative tests passed."""
     classes = {CaseClass[name]: counts for name, counts in report.summary.classes.items() if counts.total}
     for class_, counts in classes.items():
         not_counted = "" if report.decides(class_) else " (does not count without --strict)"
         console.print(f"  {class_}: {_in_words(counts)}{not_counted}", highlight=False)
-    if refusals := classes.get(CaseClass.refusal):
-        executed = refusals.number(EXECUTED)
-        told = f"robustness: {refusals.passed:,} of {executed:,} wrong calls refused"
-        lost = f", {number:,} ended or hung the process" if (number := refusals.number(LOST)) else ""
-        console.print(f"{told}{lost}", highlight=False)
+    if negative := classes.get(CaseClass.negative):
+        rejected = f"negative tests: {negative.passed:,} of {negative.number(EXECUTED):,} invalid calls rejected"
+        lost = f", {number:,} ended or hung the process" if (number := negative.number(LOST)) else ""
+        console.print(f"{rejected}{lost}", highlight=False)
 
 
 def _in_words(counts: Counts) -> str:

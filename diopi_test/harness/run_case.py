@@ -16,7 +16,7 @@ from diopi_test.execution.call import PLAIN, Call, CallMode, RefusedError
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.call_sequence import Attempt, CallSequence
 from diopi_test.execution.out_of_place import out_of_place
-from diopi_test.execution.verdict import UNSUCCESSFUL, Finding, Outcome, Verdict
+from diopi_test.execution.verdict import UNSUCCESSFUL, CheckResult, Outcome, Verdict
 from lib_rt import Device
 
 _VERDICT_OF_CODE = {Error.NoImplement: Verdict.not_implemented, Error.DtypeNotSupported: Verdict.unsupported}
@@ -48,7 +48,7 @@ def run_case(
     if observe:
         observe(sequence.records)
     compared = [finding for compare in COMPARISONS if (finding := compare(sequence)) is not None]
-    return derive_outcome([*sequence.findings, *compared], enabled_checks)
+    return derive_outcome([*sequence.check_results, *compared], enabled_checks)
 
 
 def _attempt(vendor: BaseVendor, device: Device, case: BaselineCase, mode: CallMode) -> Attempt:
@@ -104,16 +104,18 @@ def _out_of_place(vendor: BaseVendor, device: Device, case: BaselineCase) -> Cal
     return None
 
 
-def derive_outcome(findings: Sequence[Finding], enabled_checks: Container[str] | None) -> Outcome:
+def derive_outcome(findings: Sequence[CheckResult], enabled_checks: Container[str] | None) -> Outcome:
     """Derive the outcome from the enabled checks, all if None: passed if every one of them passed, else failed."""
     heard = [finding for finding in findings if enabled_checks is None or finding.check in enabled_checks]
     message = "; ".join(f"{finding.check}: {finding.message}" for finding in heard if not finding.passed)
     return Outcome(Verdict.failed if message else Verdict.passed, message, heard)
 
 
-def with_findings(outcome: Outcome, more: Sequence[Finding]) -> Outcome:
-    """The outcome of a case of which more came to light; failed if that is not as it should be."""
+def with_findings(outcome: Outcome, more: Sequence[CheckResult]) -> Outcome:
+    """Return `outcome` with `more` check results; failed if one of them failed and the case had succeeded before."""
+    if not more:
+        return outcome
     wrong = [f"{finding.check}: {finding.message}" for finding in more if not finding.passed]
     verdict = Verdict.failed if wrong and outcome.verdict not in UNSUCCESSFUL else outcome.verdict
     message = "; ".join(filter(None, (outcome.message, *wrong)))
-    return replace(outcome, verdict=verdict, message=message, findings=[*outcome.findings, *more]) if more else outcome
+    return replace(outcome, verdict=verdict, message=message, check_results=[*outcome.check_results, *more])

@@ -35,7 +35,7 @@ from diopi_test.harness.collection import (
 from diopi_test.harness.described import compute_results, described_folder, with_results
 from diopi_test.harness.dump import DumpError, dump
 from diopi_test.harness.isolation.executor import Due
-from diopi_test.harness.isolation.nursery import NurseryError
+from diopi_test.harness.isolation.fork_server import ForkServerError
 from diopi_test.harness.keywords import SelectionError
 from diopi_test.harness.log import LogError, LogWriter
 from diopi_test.harness.lookup import make
@@ -77,7 +77,7 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
         if not resumed:
             recorder.discard()
         raise
-    except (VendorError, NurseryError, ClusterError, EnoughError) as error:
+    except (VendorError, ForkServerError, ClusterError, EnoughError) as error:
         recorder.stopped(str(error))
     except KeyboardInterrupt as interrupt:
         recorder.stopped(str(interrupt) or "interrupted")

@@ -12,7 +12,7 @@ from diopi_test.baseline.records import BaselineCase
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.execution.call import RefusedError
 from diopi_test.execution.call_record import CallRecord
-from diopi_test.execution.refusals import NegativeCase
+from diopi_test.execution.negative_cases import NegativeCase
 from diopi_test.execution.runtime_cases import RUNTIME_CASES
 from diopi_test.execution.stopwatch import copy_bandwidth, timing_of
 from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
@@ -21,7 +21,7 @@ from diopi_test.harness.dump import DumpError, dump
 from diopi_test.harness.lookup import MadeCase, make
 from diopi_test.harness.options import CaseOptions
 from diopi_test.harness.run_case import Observe, run_case
-from diopi_test.harness.run_refusal import run_negative_case
+from diopi_test.harness.run_negative_case import run_negative_case
 from lib_rt import Device
 
 MEMORY = 128 * 2**20
@@ -76,7 +76,7 @@ class Session:
             return replace(outcome, timing=timing_of(self.vendor, self.device, case, self._bandwidth))
         except RefusedError as refused:
             told = f"{refused.code.name} when the call was repeated to time it: {self.vendor.last_error()}"
-            return Outcome(Verdict.failed, told, outcome.findings)
+            return Outcome(Verdict.failed, told, outcome.check_results)
 
     @cached_property
     def _bandwidth(self) -> float | None:
@@ -92,7 +92,7 @@ class Session:
             told = f"dumped to {dump(made.case, records, folder)}"
         except DumpError as error:
             told = str(error)
-        return Outcome(outcome.verdict, f"{outcome.message}; {told}", outcome.findings)
+        return Outcome(outcome.verdict, f"{outcome.message}; {told}", outcome.check_results)
 
     def _run_runtime_case(self, name: str) -> Outcome:
         case = next(case for case in RUNTIME_CASES if case.name == name)

@@ -54,7 +54,7 @@ class Flake:
 
 
 @dataclass(frozen=True)
-class Entry:
+class WaiverRule:
     """A waiver or known flake, which is a waiver for `flaky` with retries, and where it was found."""
 
     waiver: Waiver
@@ -70,7 +70,7 @@ class Waivers:
         today: the day by which waivers expire.
     """
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[WaiverRule, ...] = ()
     today: date = field(default_factory=date.today)
 
     @classmethod
@@ -88,7 +88,7 @@ class Waivers:
         ]
         if problems:
             raise TableError("\n".join(problems))
-        return cls(tuple(Entry(waiver, f"vendor {vendor}") for waiver in waivers))
+        return cls(tuple(WaiverRule(waiver, f"vendor {vendor}") for waiver in waivers))
 
     def __add__(self, others: Waivers) -> Waivers:
         """These, then the others."""
@@ -142,17 +142,17 @@ class Waivers:
     def _is_expired(self, waiver: Waiver) -> bool:
         return waiver.expires is not None and waiver.expires < self.today
 
-    def _takes(self, entry: Entry, record: CaseRecord) -> bool:
+    def _takes(self, entry: WaiverRule, record: CaseRecord) -> bool:
         return _covers(entry.waiver, record) and not self._is_expired(entry.waiver)
 
-    def _refusal(self, entry: Entry, record: CaseRecord) -> str:
+    def _refusal(self, entry: WaiverRule, record: CaseRecord) -> str:
         """Why an entry that matches a case does not waive it."""
         waiver = entry.waiver
         if _covers(waiver, record):
             return f"its waiver expired on {waiver.expires} ({waiver.reason})"
         return f"its waiver allows {_allowance(waiver)} alone ({waiver.reason})"
 
-    def _use(self, entry: Entry, tally: _Tally, functions: Iterable[str]) -> WaiverUse:
+    def _use(self, entry: WaiverRule, tally: _Tally, functions: Iterable[str]) -> WaiverUse:
         matched = sum(tally.verdicts.values())
         if not matched:
             state = WaiverState.not_tried if _is_elsewhere(entry.waiver, functions) else WaiverState.matched_nothing
@@ -234,11 +234,11 @@ _TABLES = {
 }
 
 
-def _read(path: Path) -> Iterator[Entry]:
+def _read(path: Path) -> Iterator[WaiverRule]:
     tables = read_tables(path, _TABLES)
-    yield from (Entry(waiver, str(path)) for waiver in tables["waiver"])
+    yield from (WaiverRule(waiver, str(path)) for waiver in tables["waiver"])
     for flake in tables["flaky"]:
-        yield Entry(Waiver(flake.pattern, flake.reason, "flaky"), str(path), flake.retries)
+        yield WaiverRule(Waiver(flake.pattern, flake.reason, "flaky"), str(path), flake.retries)
 
 
 def _allowed(waiver: Waiver) -> str:
@@ -276,7 +276,7 @@ def _is_elsewhere(waiver: Waiver, functions: Iterable[str]) -> bool:
     )
 
 
-def _improvements(entry: Entry, tally: _Tally) -> Iterator[Improvement]:
+def _improvements(entry: WaiverRule, tally: _Tally) -> Iterator[Improvement]:
     """What ended better than an entry allows. Passed counts where all of its cases are right: patterns may be wide."""
     was = _allowed(entry.waiver)
     is_needed = any(BADNESS.get(verdict, 0) for verdict in tally.verdicts)

@@ -31,7 +31,7 @@ class EchoVendor(Vendor):
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         case = self.case
-        if case is None or case.function != name or case.case_class is CaseClass.refusal:
+        if case is None or case.function != name or case.case_class is CaseClass.negative:
             self.failure = f"{name}: the call is of no case with results, so there is nothing to hand back"
             return Error.ErrorOccurred
         context.stream.synchronize()

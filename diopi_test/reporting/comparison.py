@@ -102,7 +102,7 @@ class RunInfo:
 
 @final
 @dataclass(frozen=True)
-class Comparison:
+class ReportComparison:
     """Two runs compared.
 
     Attributes:
@@ -148,13 +148,13 @@ class Comparison:
         return 3 if self.before.errors or self.after.errors else 0
 
 
-def compare(before: Report, after: Report, factor: float = FACTOR) -> Comparison:
+def compare(before: Report, after: Report, factor: float = FACTOR) -> ReportComparison:
     """What changed from one run to another; a `factor` as in `FACTOR`."""
     old, new = ({case.id: case for case in report.cases} for report in (before, after))
     changed = [_changed(old.get(name), new.get(name), after) for name in sorted({*old, *new})]
     both = [(old[name], new[name]) for name in old if name in new]
     told = tuple(case for case in changed if case is not None)
-    return Comparison(
+    return ReportComparison(
         SCHEMA_VERSION,
         RunInfo(before.vendor, before.baseline, before.summary.incomplete, before.errors),
         RunInfo(after.vendor, after.baseline, after.summary.incomplete, after.errors),

@@ -11,7 +11,7 @@ from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
 from diopi_test.harness.details import details
 from diopi_test.harness.durations import by_function, distances, slowest
 from diopi_test.harness.records import CaseRecord, Counts, Report
-from diopi_test.reporting.comparison import Change, ChangedCase, Comparison
+from diopi_test.reporting.comparison import Change, ChangedCase, ReportComparison
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ def of_report(report: Report, durations: int = 0) -> str:
     return "".join(f"{line}\n" for line in _report_lines(report, durations))
 
 
-def of_comparison(comparison: Comparison) -> str:
+def of_comparison(comparison: ReportComparison) -> str:
     """What changed, that which broke first."""
     return "".join(f"{line}\n" for line in _comparison_lines(comparison))
 
@@ -99,7 +99,7 @@ def _durations(report: Report, number: int) -> Iterator[str]:
         yield from _folded("calls farthest from memory bandwidth", _table(["case", "took", "× a copy"], times))
 
 
-def _comparison_lines(comparison: Comparison) -> Iterator[str]:
+def _comparison_lines(comparison: ReportComparison) -> Iterator[str]:
     names = [_escaped(run.vendor.title) for run in (comparison.before, comparison.after)]
     yield f"### {'❌' if comparison.exit_status else '✅'} {names[0]} → {names[1]}"
     yield ""

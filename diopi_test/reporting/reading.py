@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 from diopi_test.baseline.codec import RecordError, from_json
+from diopi_test.harness.former_versions import upgrade_report
 from diopi_test.harness.log import LogError
 from diopi_test.harness.recorder import LogContent
-from diopi_test.harness.records import SCHEMA_VERSION, Report
+from diopi_test.harness.records import READABLE_VERSIONS, SCHEMA_VERSION, Report
 
 
 class ReportError(Exception):
@@ -27,14 +28,18 @@ def read_report(path: Path) -> Report:
 
 def _of_json(text: str) -> Report:
     content = json.loads(text)
-    found = content.get("schema_version") if isinstance(content, dict) else None
-    if found != SCHEMA_VERSION:
-        raise RecordError(f"expected a report with schema_version {SCHEMA_VERSION}, found {found}")
-    return from_json(Report, content)
+    version = content.get("schema_version") if isinstance(content, dict) else None
+    _check_version(version, "report")
+    return from_json(Report, upgrade_report(content))
 
 
 def _of_log(path: Path) -> Report:
     content = LogContent.read(path)
-    if content.header.schema_version != SCHEMA_VERSION:
-        raise RecordError(f"expected a log with schema_version {SCHEMA_VERSION}, found {content.header.schema_version}")
+    _check_version(content.header.schema_version, "log")
     return content.report()
+
+
+def _check_version(version: object, kind: str) -> None:
+    """Raise RecordError if files of this schema version can't be read."""
+    if version not in READABLE_VERSIONS:
+        raise RecordError(f"expected a {kind} with schema_version {SCHEMA_VERSION}, found {version}")

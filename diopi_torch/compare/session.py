@@ -17,7 +17,7 @@ from diopi_proto.aten.mapping import FunctionCall
 from diopi_proto.types import Dtype
 from diopi_test.baseline.codec import to_json
 from diopi_test.baseline.records import BaselineCase
-from diopi_test.execution.verdict import Finding, Outcome, Verdict
+from diopi_test.execution.verdict import CheckResult, Outcome, Verdict
 from diopi_test.fuzz.findings import CallsWriter
 from diopi_test.harness.collection import Collected
 from diopi_test.harness.options import RunOptions
@@ -76,7 +76,7 @@ def perform_compared(call: FunctionCall, perform: Performed, label: str) -> tupl
     try:
         wanted = compute_expected(recorded.prototype, case)
     except NotComparableError as error:
-        outcome = Outcome(Verdict.passed, "", [Finding("reference", True, f"not compared: {error}")])
+        outcome = Outcome(Verdict.passed, "", [CheckResult("reference", True, f"not compared: {error}")])
         return returned, ComparedCall(call.function, case.label, case.dtype, None, outcome, {}, seconds)
     record = recorded.left_behind(wanted, returned)
     tensors = {name: content.tensor for name, content in recorded.contents.items()}
@@ -146,7 +146,7 @@ class Comparison(Observation):
         incorrect = [tensor for tensor in tensors if not tensor.is_correct]
         if calls:
             message = "; ".join(tensor.lines[0] for tensor in incorrect)
-            outcome = with_findings(calls[-1].outcome, [Finding("operator", not incorrect, message)])
+            outcome = with_findings(calls[-1].outcome, [CheckResult("operator", not incorrect, message)])
             calls[-1] = replace(calls[-1], outcome=outcome)
         failed = bool(incorrect) or any(call.outcome.verdict is Verdict.failed for call in calls)
         counts = self.counts.setdefault(name, Counter())
@@ -164,7 +164,7 @@ class Comparison(Observation):
         if self._report is None or self._writer is None:
             return
         record = call.record()
-        repeats = any(not finding.passed and finding.check != "operator" for finding in call.outcome.findings)
+        repeats = any(not finding.passed and finding.check != "operator" for finding in call.outcome.check_results)
         if call.case is not None and repeats and self._captured[call.function] < MAX_CAPTURED_CASES:
             self._captured[call.function] += 1
             self._writer.add(call.function, [call.case])

@@ -22,10 +22,10 @@ from diopi_test.baseline.level import open_level
 from diopi_test.baseline.location import folder_to_read
 from diopi_test.baseline.store import BaselineFile, file_of
 from diopi_test.cases.model import CaseClass
-from diopi_test.execution.refusals import NegativeCase
+from diopi_test.execution.negative_cases import NegativeCase
 from diopi_test.execution.verdict import Outcome
 from diopi_test.harness.lookup import find, make
-from diopi_test.harness.run_refusal import run_negative_case
+from diopi_test.harness.run_negative_case import run_negative_case
 
 PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
 WIDTH = 120
@@ -187,7 +187,7 @@ def refused() -> str:
 
 def said(outcome: Outcome, check: str) -> str:
     """What a check says, folded."""
-    (message,) = [finding.message for finding in outcome.findings if finding.check == check and not finding.passed]
+    (message,) = [finding.message for finding in outcome.check_results if finding.check == check and not finding.passed]
     return "\n".join(wrap(f"{check}: {message}", WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 

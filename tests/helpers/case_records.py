@@ -7,14 +7,14 @@ from pathlib import Path
 
 from diopi_test.baseline.codec import to_json
 from diopi_test.cases.model import CaseClass
-from diopi_test.execution.verdict import Finding, Verdict
-from diopi_test.harness.log import Entry
+from diopi_test.execution.verdict import CheckResult, Verdict
+from diopi_test.harness.log import LogRecord
 from diopi_test.harness.options import RunOptions
 from diopi_test.harness.recorder import Header, LogContent
 from diopi_test.harness.records import CaseRecord, Report, VendorInfo
 
 
-def case_record(case_id: str, verdict: Verdict | str, message: str = "", *checks: Finding) -> CaseRecord:
+def case_record(case_id: str, verdict: Verdict | str, message: str = "", *checks: CheckResult) -> CaseRecord:
     """How the case ended, whose element type is what its label begins with."""
     function, _, label = case_id.removesuffix("]").partition("[")
     dtype = label.partition("-")[0]
@@ -24,10 +24,10 @@ def case_record(case_id: str, verdict: Verdict | str, message: str = "", *checks
 def report_of(records: Sequence[CaseRecord], vendor: str = "small") -> Report:
     """The report of a run of these cases."""
     entries = [
-        Entry("run", to_json(Header.of(RunOptions(vendor), ""))),
-        Entry("vendor", to_json(VendorInfo(vendor, "1.0"))),
-        Entry("due", [record.id for record in records]),
-        *(Entry("case", to_json(record)) for record in records),
-        Entry("end", 0.0),
+        LogRecord("run", to_json(Header.of(RunOptions(vendor), ""))),
+        LogRecord("vendor", to_json(VendorInfo(vendor, "1.0"))),
+        LogRecord("due", [record.id for record in records]),
+        *(LogRecord("case", to_json(record)) for record in records),
+        LogRecord("end", 0.0),
     ]
     return LogContent.of(entries, Path("log")).report()

@@ -11,7 +11,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.difference import Difference, ErrorMap, Pattern, PatternKind
 from diopi_test.execution.timing import Timing
-from diopi_test.execution.verdict import Finding, Verdict
+from diopi_test.execution.verdict import CheckResult, Verdict
 from diopi_test.harness.records import (
     CaseRecord,
     ClaimsReport,
@@ -48,13 +48,15 @@ WRONG = replace(
         "diopiAdd[float32-row]",
         "failed",
         "values: out: 2 of 6 elements are wrong",
-        Finding("form", True),
-        Finding("values", False, "out: 2 of 6 elements are wrong", 2.0, where=(PLACE,)),
+        CheckResult("form", True),
+        CheckResult("values", False, "out: 2 of 6 elements are wrong", 2.0, where=(PLACE,)),
     ),
     command="diopi-test run --vendor small --case 'diopiAdd[float32-row]'",
 )
 
-RIGHT = case_record("diopiMul[float32-row]", "passed", "", Finding("form", True), Finding("values", True, ratio=0.3))
+RIGHT = case_record(
+    "diopiMul[float32-row]", "passed", "", CheckResult("form", True), CheckResult("values", True, ratio=0.3)
+)
 
 
 def cases() -> list[CaseRecord]:
@@ -63,8 +65,8 @@ def cases() -> list[CaseRecord]:
         WRONG,
         case_record("diopiAdd[float16-row]", "not_implemented", "small does not implement diopiAdd"),
         replace(RIGHT, timing=Timing(2e-5, 20, 4096, 512, 1e10)),
-        case_record("diopiMul[int32-row]", "passed", "", Finding("form", True)),
-        replace(case_record("diopiMul[negative-out-null]", "failed", "accepted"), class_=CaseClass.refusal, dtype=""),
+        case_record("diopiMul[int32-row]", "passed", "", CheckResult("form", True)),
+        replace(case_record("diopiMul[negative-out-null]", "failed", "accepted"), class_=CaseClass.negative, dtype=""),
         case_record("diopiSqrt[float32-hostile]", "crashed", HOSTILE),
     ]
 

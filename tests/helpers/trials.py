@@ -28,4 +28,4 @@ def outcome_of(vendor: BaseVendor, function: str, label: str) -> Outcome:
 
 def failed_checks(outcome: Outcome) -> list[str]:
     """The names of the checks that were not content."""
-    return [finding.check for finding in outcome.findings if not finding.passed]
+    return [finding.check for finding in outcome.check_results if not finding.passed]

@@ -6,18 +6,18 @@ from functools import partial
 
 from jax import Array
 
-from diopi_impl.asked_sizes import without_workspaces
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.sizes import check_shapes
+from diopi_impl.workspace_queries import answer_workspace_queries
 
 with_step = partial(compiled, traced=["step"])
 """The adapter of functions whose `step` is an input of their program, which is one for all steps."""
 
-implements_sized = partial(vendor.implements, adapt=without_workspaces(compiled))
+implements_sized = partial(vendor.implements, adapt=answer_workspace_queries(compiled))
 """Registers an implementation of a function that asks for sizes; it needs no workspace and returns no sizes."""
 
-implements_sized_step = partial(vendor.implements, adapt=without_workspaces(with_step))
+implements_sized_step = partial(vendor.implements, adapt=answer_workspace_queries(with_step))
 """The same of a function with a `step`."""
 
 implements_step = partial(vendor.implements, adapt=with_step)

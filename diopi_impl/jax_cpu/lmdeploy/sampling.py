@@ -8,16 +8,16 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from diopi_impl.asked_sizes import without_workspaces
 from diopi_impl.drawing import drawing_each
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.lmdeploy.common import check_batch, check_number
 from diopi_impl.jax_cpu.random import key_of
 from diopi_impl.jax_cpu.sizes import check_shapes
+from diopi_impl.workspace_queries import answer_workspace_queries
 
 draws_each = partial(
-    vendor.implements, adapt=without_workspaces(drawing_each(partial(compiled, traced=["step", "generators"])))
+    vendor.implements, adapt=answer_workspace_queries(drawing_each(partial(compiled, traced=["step", "generators"])))
 )
 
 Updated = tuple[Array, Array | None, Array | None, Array | None, Array | None]

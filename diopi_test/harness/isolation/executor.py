@@ -17,7 +17,7 @@ from diopi_test.execution.verdict import LOST, UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.harness.collection import Collected
 from diopi_test.harness.isolation.description import Description
 from diopi_test.harness.isolation.ending import cpu_seconds, how, outcome_of_end, resident_bytes, with_output
-from diopi_test.harness.isolation.nursery import DeviceProcess, Ended, Nursery
+from diopi_test.harness.isolation.fork_server import Ended, ForkServer, WorkerProcess
 from diopi_test.harness.options import CaseOptions, Limits
 
 LOADING, PROBING, STARTING_BUSY, CLOSING = 8.0, 5.0, 60.0, 5.0
@@ -72,13 +72,13 @@ class _Repetition:
         if alone.verdict not in UNSUCCESSFUL and self.before.verdict in UNSUCCESSFUL:
             ran = f"in a process in which {self.neighbour} had run before" if self.attempts == 1 else "at first"
             text = f"{self.before.verdict} {ran} ({self.before.message}), {alone.verdict} alone"
-            return Outcome(Verdict.flaky, text, self.before.findings)
+            return Outcome(Verdict.flaky, text, self.before.check_results)
         return alone
 
 
 @final
 @dataclass
-class _Slot:
+class _Worker:
     """A place for one device process, and the cases handed to it, of which the first is running.
 
     Attributes:
@@ -95,7 +95,7 @@ class _Slot:
         repetition: why the running case is run alone, if it is.
     """
 
-    process: DeviceProcess | None = None
+    process: WorkerProcess | None = None
     work: deque[Due] = field(default_factory=deque)
     has_loaded: bool = False
     is_ready: bool = False
@@ -114,7 +114,7 @@ class _Slot:
         """Whether something is to be expected of its process."""
         return bool(self.work) or (self.process is not None and not self.is_ready)
 
-    def holds(self, process: DeviceProcess) -> None:
+    def holds(self, process: WorkerProcess) -> None:
         """Take in a new process."""
         self.process, self.is_ready, self.served, self.latest, self.output = process, False, 0, "", 0
         self.has_loaded, self.why, self.answered = False, None, False
@@ -142,9 +142,9 @@ class Executor:
         self._limits = limits
         self._options = options
         self._retries: Callable[[str], int] = lambda case_id: 0
-        self._nursery = Nursery()
+        self._fork_server = ForkServer()
         self._selector = DefaultSelector()
-        self._slots = [_Slot() for _ in range(workers)]
+        self._workers = [_Worker() for _ in range(workers)]
         self._again: deque[tuple[Due, _Repetition]] = deque()
         self._left: deque[Sequence[Due]] = deque()  # of batches whose process ended
         self._lost: Counter[str] = Counter()
@@ -154,7 +154,7 @@ class Executor:
         self._description: Description | None = None
 
     def __enter__(self) -> Executor:
-        self._selector.register(self._nursery, EVENT_READ)
+        self._selector.register(self._fork_server, EVENT_READ)
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -163,26 +163,26 @@ class Executor:
                 self._close_devices()
         finally:
             self._selector.close()
-            self._nursery.close()
-            for slot in self._slots:
+            self._fork_server.close()
+            for slot in self._workers:
                 if slot.process is not None:
                     slot.process.close()
 
     def renew(self) -> None:
         """End the processes, which have nothing to do: the next case is the first of a new one."""
-        for slot in self._slots:
+        for slot in self._workers:
             self._retire(slot)
 
     def _close_devices(self) -> None:
         """Let the processes that have nothing to do close their devices, and note what goes wrong with that."""
-        open_slots = {slot.process.number: slot for slot in self._slots if slot.process and not slot.is_busy}
+        open_slots = {slot.process.number: slot for slot in self._workers if slot.process and not slot.is_busy}
         for slot in open_slots.values():
             assert slot.process is not None
             slot.process.hang_up()
         end = time.monotonic() + CLOSING
         while open_slots and time.monotonic() < end:
             self._selector.select(end - time.monotonic())
-            for ended in self._nursery.ended():
+            for ended in self._fork_server.ended():
                 if (closed := open_slots.pop(ended.process, None)) and ended.status:
                     assert closed.process is not None
                     output = closed.process.output_since(closed.output)
@@ -192,7 +192,7 @@ class Executor:
 
     def describe(self) -> Description:
         """What the vendor says of itself; VendorError that says why if it does not start or is not there."""
-        slot = self._slots[0]
+        slot = self._workers[0]
         if slot.process is None:
             self._start(slot)
         while self._description is None or not slot.is_ready:
@@ -218,12 +218,12 @@ class Executor:
 
     def _feed(self) -> bool:
         """Give work to all that have none; whether anybody has."""
-        for slot in self._slots:
+        for slot in self._workers:
             if not slot.is_busy:
                 self._hand_over(slot)
-        return any(slot.is_busy for slot in self._slots)
+        return any(slot.is_busy for slot in self._workers)
 
-    def _hand_over(self, slot: _Slot) -> None:
+    def _hand_over(self, slot: _Worker) -> None:
         if self._again:
             due, slot.repetition = self._again.popleft()
             self._retire(slot)
@@ -247,7 +247,7 @@ class Executor:
         self._report(due.case, Outcome(Verdict.not_run, f"not run: {reason}"), 0.0)
         return True
 
-    def _assign(self, slot: _Slot, work: Sequence[Due]) -> None:
+    def _assign(self, slot: _Worker, work: Sequence[Due]) -> None:
         slot.work = deque(work)
         if slot.process is None:
             self._start(slot)
@@ -256,12 +256,12 @@ class Executor:
         if slot.is_ready:
             self._begin(slot)
 
-    def _begin(self, slot: _Slot) -> None:
+    def _begin(self, slot: _Worker) -> None:
         """The process begins with its next case."""
         slot.began = time.monotonic()
         slot.deadline = slot.began + self._limits.timeout
 
-    def _done(self, slot: _Slot, outcome: Outcome, seconds: float) -> None:
+    def _done(self, slot: _Worker, outcome: Outcome, seconds: float) -> None:
         """The running case has come to something, which is its verdict, or shows that it must be run alone."""
         due, repetition = slot.work.popleft(), slot.repetition
         neighbour, slot.latest, slot.repetition = slot.latest, due.case.id, None
@@ -282,19 +282,19 @@ class Executor:
 
     # Processes.
 
-    def _start(self, slot: _Slot) -> None:
-        slot.holds(self._nursery.start(self._vendor, self._options))
+    def _start(self, slot: _Worker) -> None:
+        slot.holds(self._fork_server.start(self._vendor, self._options))
         assert slot.process is not None
         self._selector.register(slot.process.channel, EVENT_READ, slot)
         slot.expects(LOADING, 0.0)
 
-    def _retire(self, slot: _Slot) -> None:
+    def _retire(self, slot: _Worker) -> None:
         """End the process of an idle slot: the next case is to be the first of another."""
         if slot.process is not None:
-            self._nursery.signal(slot.process, signal.SIGKILL)
+            self._fork_server.signal(slot.process, signal.SIGKILL)
             self._release(slot)
 
-    def _release(self, slot: _Slot) -> None:
+    def _release(self, slot: _Worker) -> None:
         assert slot.process is not None
         if slot.process.is_open:
             self._selector.unregister(slot.process.channel)
@@ -306,24 +306,24 @@ class Executor:
         for key, _ in self._selector.select(self._patience()):
             if key.data is not None:
                 self._listen(key.data)
-        for ended in self._nursery.ended():
-            for slot in self._slots:
+        for ended in self._fork_server.ended():
+            for slot in self._workers:
                 if slot.process is not None and slot.process.number == ended.process:
                     self._listen(slot)
                     self._lose(slot, ended)
-        for slot in self._slots:
+        for slot in self._workers:
             if slot.is_busy:
                 self._enforce_limits(slot)
 
     def _patience(self) -> float:
         """Seconds until the next limit is due."""
         now = time.monotonic()
-        waits = [slot.deadline - now for slot in self._slots if slot.is_busy]
+        waits = [slot.deadline - now for slot in self._workers if slot.is_busy]
         if self._limits.memory:
             waits.append(_MEMORY_INTERVAL)
         return max(0.0, min(waits, default=0.0))
 
-    def _listen(self, slot: _Slot) -> None:
+    def _listen(self, slot: _Worker) -> None:
         """Take in what the process of a slot has said."""
         process = slot.process
         if process is None:  # it was heard before its end
@@ -347,7 +347,7 @@ class Executor:
             self._selector.unregister(process.channel)
             self._hang_up_on(slot, process)
 
-    def _hang_up_on(self, slot: _Slot, process: DeviceProcess) -> None:
+    def _hang_up_on(self, slot: _Worker, process: WorkerProcess) -> None:
         """Nothing more is read from the process of a slot: it has ended, or the vendor has misused its channel."""
         if process.is_damaged and not slot.is_busy:
             self.notes.append(f"after {slot.latest}, in no case, the vendor {process.misuse}")
@@ -355,7 +355,7 @@ class Executor:
         else:
             slot.deadline = time.monotonic() + (0.0 if process.is_damaged else LAST_WORDS)
 
-    def _lose(self, slot: _Slot, ended: Ended) -> None:
+    def _lose(self, slot: _Worker, ended: Ended) -> None:
         """The process of a slot has ended: by itself, or as it was told to."""
         assert slot.process is not None
         output = slot.process.output_since(slot.output)
@@ -372,13 +372,13 @@ class Executor:
         else:
             self.notes.append(with_output(f"after {slot.latest}, in no case, the vendor {how(ended.status)}", output))
 
-    def _put_back(self, slot: _Slot) -> None:
+    def _put_back(self, slot: _Worker) -> None:
         """The cases handed to a process that has ended are for the next that has nothing to do."""
         if slot.work:
             self._left.appendleft(list(slot.work))
             slot.work.clear()
 
-    def _fail_to_start(self, slot: _Slot, ended: Ended, output: str) -> None:
+    def _fail_to_start(self, slot: _Worker, ended: Ended, output: str) -> None:
         """Try again with a vendor that has started before; VendorError if it never did, or no longer does."""
         told = slot.why[1] if slot.why else how(ended.status)
         self._failed_starts += 1
@@ -388,7 +388,7 @@ class Executor:
 
     # Limits.
 
-    def _enforce_limits(self, slot: _Slot) -> None:
+    def _enforce_limits(self, slot: _Worker) -> None:
         assert slot.process is not None
         if time.monotonic() >= slot.deadline:
             self._end_late(slot, slot.process)
@@ -398,7 +398,7 @@ class Executor:
                 text = f"the process has {taken >> 20} MiB of memory, and may have {self._limits.memory >> 20}"
                 self._end(slot, (Verdict.out_of_memory, text), signal.SIGKILL)
 
-    def _end_late(self, slot: _Slot, process: DeviceProcess) -> None:
+    def _end_late(self, slot: _Worker, process: WorkerProcess) -> None:
         """First ask a process that takes too long where it is, then end it."""
         if slot.why is not None:
             self._end(slot, slot.why, signal.SIGKILL)
@@ -414,13 +414,13 @@ class Executor:
             step, seconds = "show that it works" if slot.has_loaded else "load", slot.deadline - slot.began
             self._end(slot, (Verdict.timed_out, f"did not {step} in {seconds:.0f} s"), signal.SIGABRT)
 
-    def _is_busy_starting(self, slot: _Slot, process: DeviceProcess) -> bool:
+    def _is_busy_starting(self, slot: _Worker, process: WorkerProcess) -> bool:
         """Whether a process that was to be done with a step of its start is at it, and has more time for that."""
         passed = time.monotonic() - slot.began
         return passed < STARTING_BUSY and cpu_seconds(process.number) - slot.cpu > BUSY * passed
 
-    def _end(self, slot: _Slot, why: tuple[Verdict, str], number: signal.Signals) -> None:
+    def _end(self, slot: _Worker, why: tuple[Verdict, str], number: signal.Signals) -> None:
         assert slot.process is not None
         slot.why = why
         slot.deadline = time.monotonic() + LAST_WORDS
-        self._nursery.signal(slot.process, number)
+        self._fork_server.signal(slot.process, number)

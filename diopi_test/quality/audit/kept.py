@@ -20,7 +20,7 @@ from diopi_proto.parameters import GENERATORS, Role, Scalar
 from diopi_proto.types import Error
 from diopi_test.baseline.records import BaselineCase, entries_of, tensors_in
 from diopi_test.cases.data import convert_array, widen
-from diopi_test.execution.refusals import standard_dtype
+from diopi_test.execution.negative_cases import standard_dtype
 from diopi_test.quality.audit.chance import is_random
 from diopi_test.quality.audit.fault import Answer, Array, Corruption, Effect, Fault
 from lib_rt import Tensor

@@ -221,6 +221,6 @@ def try_fault(fault: Fault, cases: Sequence[BaselineCase]) -> Trial:
 
 def _failed_checks(outcome: Outcome) -> tuple[str, ...]:
     """The checks that failed; the code of the call, if it was no success."""
-    if outcome.verdict is not Verdict.passed and not outcome.findings:
+    if outcome.verdict is not Verdict.passed and not outcome.check_results:
         return (outcome.message,)
-    return tuple(finding.check for finding in outcome.findings if not finding.passed)
+    return tuple(finding.check for finding in outcome.check_results if not finding.passed)

@@ -14,7 +14,7 @@ from diopi_proto.parameters import GENERATORS, Role, Scalar
 from diopi_proto.types import Dtype
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, entries_of, tensors_in
 from diopi_test.cases.data import convert_array, is_mask, widen
-from diopi_test.execution.refusals import standard_dtype
+from diopi_test.execution.negative_cases import standard_dtype
 from diopi_test.quality.audit.arguments import mistaken
 from diopi_test.quality.audit.fault import Answer, Effect, Fault
 

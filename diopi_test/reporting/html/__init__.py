@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from diopi_test.baseline.codec import to_json
 from diopi_test.harness.records import Report
-from diopi_test.reporting.comparison import Comparison
+from diopi_test.reporting.comparison import ReportComparison
 from diopi_test.reporting.html.columns import columns_of
 from diopi_test.reporting.html.page import page
 
@@ -24,7 +24,7 @@ def of_report(report: Report) -> str:
     return page(report.vendor.title, {"made": made, **columns_of(report)}, OF_REPORT)
 
 
-def of_comparison(comparison: Comparison) -> str:
+def of_comparison(comparison: ReportComparison) -> str:
     """The page of two runs compared."""
     names = [run.vendor.title for run in (comparison.before, comparison.after)]
     data = {

@@ -122,7 +122,7 @@ def test_cases_are_collected_without_opening_a_file(folder: Path) -> None:
     for function in FUNCTIONS:
         (folder / f"{function}.h5").unlink()
     assert collect_level(level) == every
-    assert {case.case_class for case in every} >= {CaseClass.basic, CaseClass.refusal}
+    assert {case.case_class for case in every} >= {CaseClass.basic, CaseClass.negative}
     assert collect_level(level, lambda name: "Softmax" in name) == [c for c in every if c.function == "diopiSoftmax"]
 
 

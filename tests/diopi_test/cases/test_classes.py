@@ -91,7 +91,7 @@ def test_every_function_has_basic_cases(function: str) -> None:
     """And a demanded one in each of the element types that PyTorch serves."""
     cases = select_cases(function, "full")
     assert Counter(case.case_class for case in cases)[CaseClass.basic]
-    assert CaseClass.refusal not in {case.case_class for case in cases}
+    assert CaseClass.negative not in {case.case_class for case in cases}
     assert any(case.case_class is CaseClass.basic for case in select_cases(function, "smoke"))
 
 

@@ -38,7 +38,7 @@ class Apart(EchoVendor):
 def test_results_as_far_apart_as_either_may_be_off_agree() -> None:
     outcome = outcome_of(Apart(0.4), "diopiSqrtInp", "float32-matrix")
     assert outcome.verdict is Verdict.passed
-    assert "inplace" in [finding.check for finding in outcome.findings]
+    assert "inplace" in [finding.check for finding in outcome.check_results]
 
 
 def test_results_further_apart_do_not() -> None:
@@ -46,7 +46,7 @@ def test_results_further_apart_do_not() -> None:
     assert failed_checks(outcome) == ["inplace"]
     assert "input: 1 of 35 elements differ, the first at (0, 0)" in outcome.message
     assert "out of place" in outcome.message
-    (place,) = next(finding.where for finding in outcome.findings if not finding.passed)
+    (place,) = next(finding.where for finding in outcome.check_results if not finding.passed)
     assert (place.tensor, place.index, place.problem) == ("input", (0, 0), "differ")
 
 
@@ -78,7 +78,7 @@ def test_without_an_out_of_place_form_there_is_nothing_to_agree_with() -> None:
 
     outcome = outcome_of(vendor, "diopiFloorInp", "float32-matrix")
     assert outcome.verdict is Verdict.passed
-    assert "inplace" not in [finding.check for finding in outcome.findings]
+    assert "inplace" not in [finding.check for finding in outcome.check_results]
 
 
 @pytest.mark.parametrize(

@@ -36,14 +36,14 @@ def test_strides_must_not_be_ignored() -> None:
 def test_right_results_are_the_same_for_another_layout() -> None:
     outcome = run_corrupted(lambda arguments: None)
     assert outcome.verdict is Verdict.passed
-    assert "layout" in [finding.check for finding in outcome.findings]
+    assert "layout" in [finding.check for finding in outcome.check_results]
 
 
 def test_layouts_are_tried_in_one_element_type() -> None:
     outcome = run_corrupted(strides_ignored, "float16-matrix")
     assert baseline_case("diopiSqrt", "float16-matrix").smoke
     assert outcome.verdict is Verdict.passed
-    assert "layout" not in [finding.check for finding in outcome.findings]
+    assert "layout" not in [finding.check for finding in outcome.check_results]
 
 
 @pytest.mark.parametrize(("code", "failed"), [(Error.ErrorOccurred, ["layout"]), (Error.NoImplement, [])])

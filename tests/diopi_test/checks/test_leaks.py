@@ -19,7 +19,7 @@ def run_corrupted(corrupt: Any) -> Any:
 def test_what_belongs_to_the_call_is_released_with_it() -> None:
     outcome = run_corrupted(lambda arguments: arguments["out"].context.require_tensor((3,), Dtype.float32) and None)
     assert outcome.verdict is Verdict.passed
-    assert "leaks" in [finding.check for finding in outcome.findings]
+    assert "leaks" in [finding.check for finding in outcome.check_results]
 
 
 def test_bare_memory_of_every_call_is_a_leak() -> None:

@@ -59,7 +59,7 @@ class Afterwards(HostRuntime):
 def test_a_vendor_that_waits_keeps_the_order() -> None:
     outcome = outcome_of(vendor_of(waits, HostRuntime()), "diopiNeg", MATRIX)
     assert outcome.verdict is Verdict.passed
-    assert "order" in [finding.check for finding in outcome.findings]
+    assert "order" in [finding.check for finding in outcome.check_results]
 
 
 def test_a_vendor_that_leaves_all_waiting_to_the_stream_keeps_the_order() -> None:

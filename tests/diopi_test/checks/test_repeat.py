@@ -35,7 +35,7 @@ def test_equal_bits_are_a_repetition() -> None:
     calls = Calls(off_by_an_ulp, lambda number: True)  # wrong by an ulp, which the budget allows, each time
     outcome = run_corrupted(calls)
     assert outcome.verdict is Verdict.passed
-    assert "repeat" in [finding.check for finding in outcome.findings]
+    assert "repeat" in [finding.check for finding in outcome.check_results]
     assert calls.number == 3  # the third is for the check of layouts
 
 
@@ -105,7 +105,7 @@ def test_a_call_that_went_wrong_is_not_repeated() -> None:
     calls = Calls(element_off_by_ulps(100), lambda number: True)
     outcome = run_corrupted(calls)
     assert failed_checks(outcome) == ["values"]
-    assert "repeat" not in [finding.check for finding in outcome.findings]
+    assert "repeat" not in [finding.check for finding in outcome.check_results]
     assert calls.number == 1
 
 

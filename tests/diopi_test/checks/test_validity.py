@@ -203,9 +203,9 @@ def test_derived_functions_share_the_validator_of_their_base() -> None:
 
 def test_validator_ignores_results_with_only_one_valid_value() -> None:
     case = sort()
-    findings = {finding.check: finding for finding in answered(case, indices=[0] * 6).findings}
+    findings = {finding.check: finding for finding in answered(case, indices=[0] * 6).check_results}
     assert findings["values"].passed and not findings["validity"].passed
-    findings = {finding.check: finding for finding in answered(sort(stable=True), indices=[0] * 6).findings}
+    findings = {finding.check: finding for finding in answered(sort(stable=True), indices=[0] * 6).check_results}
     assert not findings["values"].passed and "validity" not in findings
 
 

@@ -11,7 +11,7 @@ from trials import outcome_of
 
 from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.execution.difference import Difference, PatternKind
-from diopi_test.execution.verdict import Finding, Outcome
+from diopi_test.execution.verdict import CheckResult, Outcome
 from diopi_test.harness.details import details
 
 Change = Callable[[Any], None]
@@ -24,8 +24,8 @@ def outcome(change: Change, function: str = "diopiAdd", label: str = "float32-ro
     )
 
 
-def failed(outcome: Outcome) -> dict[str, Finding]:
-    return {finding.check: finding for finding in outcome.findings if not finding.passed}
+def failed(outcome: Outcome) -> dict[str, CheckResult]:
+    return {finding.check: finding for finding in outcome.check_results if not finding.passed}
 
 
 def odd_columns(view: Any) -> None:
@@ -149,8 +149,8 @@ def test_a_place_is_json_and_back() -> None:
 
 def test_details_say_what_the_message_does_not() -> None:
     found = outcome(odd_columns)
-    element, inputs, call = details(found.findings)
+    element, inputs, call = details(found.check_results)
     assert element.startswith("out[2, 3]: ") and element.endswith(" times the budget")
     assert inputs.startswith("computed from input = ") and "; other = " in inputs
     assert call.startswith("called with out float32 (4, 5), strides (5, 1); ") and call.endswith("; alpha -0.75")
-    assert list(details(outcome(lambda view: None).findings)) == []
+    assert list(details(outcome(lambda view: None).check_results)) == []

@@ -15,7 +15,7 @@ from reports import read_report
 
 from diopi_test.baseline.codec import to_json
 from diopi_test.cli import main
-from diopi_test.harness.log import Entry, sealed
+from diopi_test.harness.log import LogRecord, sealed
 from diopi_test.harness.options import RunOptions
 from diopi_test.harness.recorder import Header
 from diopi_test.harness.records import CaseRecord
@@ -30,13 +30,13 @@ def call(*words: object) -> Result:
 def write_log(path: Path, cases: Sequence[CaseRecord], *due: str) -> Path:
     """A log of a run of these cases, and of others that were due but did not end."""
     names = [*(case.id for case in cases), *due]
-    entries = [Entry("run", to_json(Header.of(RunOptions("small"), ""))), Entry("due", names)]
-    ended = [*(Entry("case", to_json(case)) for case in cases), Entry("end", 0.5)]
+    entries = [LogRecord("run", to_json(Header.of(RunOptions("small"), ""))), LogRecord("due", names)]
+    ended = [*(LogRecord("case", to_json(case)) for case in cases), LogRecord("end", 0.5)]
     path.write_bytes(b"".join(map(sealed, [*entries, *ended])))
     return path
 
 
-def append(path: Path, *entries: Entry) -> None:
+def append(path: Path, *entries: LogRecord) -> None:
     with path.open("ab") as file:
         file.write(b"".join(map(sealed, entries)))
 
@@ -118,7 +118,7 @@ def test_a_run_that_has_not_ended_is_incomplete(tmp_path: Path) -> None:
 @pytest.mark.parametrize("bit", range(8))
 def test_a_flipped_bit_in_an_error_is_no_success(bit: int, tmp_path: Path) -> None:
     log, other = (write_log(tmp_path / name, [RIGHT]) for name in ("log", "other"))
-    append(log, Entry("error", "the vendor was ended by SIGSEGV"), Entry("end", 0.5))
+    append(log, LogRecord("error", "the vendor was ended by SIGSEGV"), LogRecord("end", 0.5))
     assert call("report", log).exit_code == 3
     content = bytearray(log.read_bytes())
     content[content.index(b"SIGSEGV")] ^= 1 << bit
@@ -131,14 +131,14 @@ def test_a_flipped_bit_in_an_error_is_no_success(bit: int, tmp_path: Path) -> No
 
 
 MALFORMED = {
-    "a verdict that is none": Entry("case", to_json(RIGHT) | {"verdict": "excellent"}),
-    "a case that is a number": Entry("case", 5),
-    "due cases that are a number": Entry("due", 5),
-    "an error that is a list": Entry("error", []),
-    "a time that is a text": Entry("end", "late"),
-    "a stop without a reason": Entry("stopped", None),
-    "waivers that are a text": Entry("waivers", "all"),
-    "a second run": Entry("run", {}),
+    "a verdict that is none": LogRecord("case", to_json(RIGHT) | {"verdict": "excellent"}),
+    "a case that is a number": LogRecord("case", 5),
+    "due cases that are a number": LogRecord("due", 5),
+    "an error that is a list": LogRecord("error", []),
+    "a time that is a text": LogRecord("end", "late"),
+    "a stop without a reason": LogRecord("stopped", None),
+    "waivers that are a text": LogRecord("waivers", "all"),
+    "a second run": LogRecord("run", {}),
 }
 
 
@@ -180,7 +180,7 @@ def test_what_is_no_report_is_wrong_usage(command: list[str], content: str, tmp_
 def test_a_log_of_another_version_is_none(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log", [RIGHT])
     header = to_json(Header.of(RunOptions("small"), "")) | {"schema_version": 99}
-    log.write_bytes(sealed(Entry("run", header)))
+    log.write_bytes(sealed(LogRecord("run", header)))
     done = call("report", log)
     assert done.exit_code == 2
-    assert "expected a log with schema_version 1, found 99" in done.output
+    assert "expected a log with schema_version 2, found 99" in done.output

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from diopi_test.baseline.codec import to_json
 from diopi_test.cli import main
-from diopi_test.harness.log import Entry, read_log, sealed
+from diopi_test.harness.log import LogRecord, read_log, sealed
 from diopi_test.harness.options import RunOptions
 from diopi_test.harness.recorder import Header
 
@@ -118,7 +118,7 @@ def test_the_command_of_a_foreign_log_is_shown_and_not_run(
     monkeypatch.syspath_prepend(tmp_path)
     begun = to_json(Header.of(RunOptions("evil:vendor"), "")) | header
     log = tmp_path / "run.log"
-    log.write_bytes(sealed(Entry("run", begun)))
+    log.write_bytes(sealed(LogRecord("run", begun)))
     done = resume(log)
     assert done.exit_code == 3
     assert message in " ".join(done.output.split())
@@ -142,7 +142,7 @@ def test_calls_are_timed_if_asked_for(data: Path, tmp_path: Path) -> None:
     assert "farthest from memory bandwidth" in done.output
     cases = json.loads(report.read_text())["cases"]
     assert {case["verdict"] for case in cases} == {"passed"}
-    timed = [case["timing"] for case in cases if case["class"] != "refusal" and not case["base"]]
+    timed = [case["timing"] for case in cases if case["class"] != "negative" and not case["base"]]
     assert timed and all(one["seconds"] > 0 and one["bytes"] > 0 and one["bandwidth"] > 0 for one in timed)
     assert {"--perf" in case["command"] for case in cases} == {True}
 

@@ -54,8 +54,8 @@ def test_nothing_to_waive(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ("{", "is no report of diopi-test run --json"),
-        ("[]", "expected a report with schema_version 1, found None"),
-        ('{"schema_version": 99}', "expected a report with schema_version 1, found 99"),
+        ("[]", "expected a report with schema_version 2, found None"),
+        ('{"schema_version": 99}', "expected a report with schema_version 2, found 99"),
         ('{"schema_version": 1}', "missing vendor"),
     ],
 )

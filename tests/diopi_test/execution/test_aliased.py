@@ -76,7 +76,7 @@ def test_vendor_that_overwrites_its_input_too_early_fails() -> None:
     outcome = run(vendor, case)
     assert vendor.shares_tensor
     assert outcome.verdict is Verdict.failed
-    assert [finding.check for finding in outcome.findings if not finding.passed] == ["values"]
+    assert [finding.check for finding in outcome.check_results if not finding.passed] == ["values"]
 
 
 def test_same_vendor_passes_with_tensors_apart() -> None:

@@ -12,10 +12,10 @@ from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.case_taker import CaseTaker
 from diopi_test.execution.ignored import make_ignored_case
-from diopi_test.execution.refusals import make_negative_case
+from diopi_test.execution.negative_cases import make_negative_case
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.run_case import run_case
-from diopi_test.harness.run_refusal import run_negative_case
+from diopi_test.harness.run_negative_case import run_negative_case
 from diopi_test.quality.echo import EchoVendor
 from diopi_test.quality.echo import vendor as echo
 from lib_rt import Context
@@ -47,7 +47,7 @@ def test_a_call_to_be_refused_says_so() -> None:
     with vendor.open_device() as device:
         assert run_negative_case(vendor, device, negative).verdict is Verdict.passed
     assert vendor.noted == [("diopiSqrt", negative.case)]
-    assert negative.case.case_class is CaseClass.refusal
+    assert negative.case.case_class is CaseClass.negative
 
 
 def test_a_call_with_an_ignored_argument_has_a_case_of_its_own() -> None:

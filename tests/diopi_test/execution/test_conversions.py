@@ -16,7 +16,7 @@ from diopi_test.baseline.index_view import IndexView
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected, entries_of
 from diopi_test.execution.conversions import CONVERSIONS, channels_last, convert, int32_indices, is_converted
 from diopi_test.execution.ignored import ignored_labels, make_ignored_case
-from diopi_test.execution.refusals import make_negative_case, negative_labels
+from diopi_test.execution.negative_cases import make_negative_case, negative_labels
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.run_case import run_case
 

@@ -17,4 +17,4 @@ def test_refusals_come_last(tmp_path: Path) -> None:
     stored = select_cases("diopiPool2d", "smoke")
     assert [(case.label, case.class_) for case in listed[: len(stored)]] == [(c.label, c.case_class) for c in stored]
     made = [class_ for class_, _ in groupby(case.class_ for case in listed[len(stored) :])]
-    assert made == [CaseClass.callers, CaseClass.refusal]
+    assert made == [CaseClass.callers, CaseClass.negative]

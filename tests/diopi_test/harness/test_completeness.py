@@ -179,7 +179,7 @@ def test_device_processes_that_do_not_come_up_end_the_run(data: Path, tmp_path: 
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     status, output, summary = finish(begin(data, "diopi_test.quality.echo:vendor", tmp_path, PYTHONPATH=path), tmp_path)
     assert (status, summary["total"], summary["incomplete"]) == (3, 0, True)
-    assert "the process that starts device processes has ended" in output
+    assert "the fork server has ended" in output
 
 
 def content_of(folder: Path, collected: list[Collected], **verdicts: Verdict) -> LogContent:
@@ -196,7 +196,7 @@ def content_of(folder: Path, collected: list[Collected], **verdicts: Verdict) ->
 CASES = [
     Collected("diopiSqrt", "a", "float32"),
     Collected("diopiSqrt", "b", "int8", CaseClass.callers),
-    Collected("diopiSqrt", "c", case_class=CaseClass.refusal, base="a"),
+    Collected("diopiSqrt", "c", case_class=CaseClass.negative, base="a"),
 ]
 
 
@@ -223,7 +223,7 @@ def test_each_class_is_counted(tmp_path: Path) -> None:
     assert {name: counts for name, counts in told.items() if any(counts)} == {
         "basic": (1, 1, 0),
         "callers": (1, 1, 0),
-        "refusal": (1, 0, 1),
+        "negative": (1, 0, 1),
     }
     assert list(told) == list(CaseClass.__members__)
 

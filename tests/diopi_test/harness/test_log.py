@@ -8,9 +8,9 @@ import pytest
 from diopi_test.harness.log import (
     KEPT,
     SUFFIX,
-    Entry,
     LogError,
     LogExistsError,
+    LogRecord,
     LogWriter,
     damaged_lines,
     new_log,
@@ -19,10 +19,10 @@ from diopi_test.harness.log import (
     whole_entries,
 )
 
-ENTRIES = [Entry("run", {"a": 1}), Entry("case", {"text": "\udc80 …"}), Entry("end", 1.5)]
+ENTRIES = [LogRecord("run", {"a": 1}), LogRecord("case", {"text": "\udc80 …"}), LogRecord("end", 1.5)]
 
 
-def write(path: Path, *entries: Entry, resumed: bool = False) -> LogWriter:
+def write(path: Path, *entries: LogRecord, resumed: bool = False) -> LogWriter:
     writer = LogWriter(path, resumed=resumed)
     for entry in entries:
         writer.write(entry.kind, entry.content)
@@ -69,7 +69,7 @@ def test_a_new_log_is_not_appended_to_an_existing_one(tmp_path: Path) -> None:
 
 def test_a_changed_line_is_damage_and_a_torn_one_before_a_resumption_is_not() -> None:
     whole, torn = sealed(ENTRIES[1]), sealed(ENTRIES[1])[:20] + b"\n"
-    changed, resumed = whole.replace(b"text", b"tent"), sealed(Entry("resumed", {}))
+    changed, resumed = whole.replace(b"text", b"tent"), sealed(LogRecord("resumed", {}))
     assert damaged_lines([whole, torn, resumed, whole]) == []
     assert damaged_lines([whole, changed, resumed, torn]) == [2, 4]
 

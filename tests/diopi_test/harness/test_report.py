@@ -30,7 +30,7 @@ from diopi_test.harness.records import SCHEMA_VERSION, Counts, Report
 from diopi_test.harness.report import show
 from diopi_test.harness.schema import FILE, PLAN_FILE, plan_schema, report_schema
 from diopi_test.harness.selection import Selection
-from diopi_test.harness.waivers import Entry, Waivers
+from diopi_test.harness.waivers import WaiverRule, Waivers
 
 PAGE = Path(__file__).parents[3] / "docs" / "report.md"
 
@@ -64,7 +64,7 @@ def test_every_verdict_is_counted() -> None:
 
 WAIVERS = Waivers(
     tuple(
-        Entry(waiver, "waivers.toml")
+        WaiverRule(waiver, "waivers.toml")
         for waiver in (
             Waiver("diopiAdd[*]", "half an adder", "crashed"),
             Waiver("diopiSub[*]", "no borrowing", expires=date(2026, 1, 31)),
@@ -124,14 +124,14 @@ def test_each_class_has_a_line() -> None:
     ended = [
         case_record("diopiAdd[a]", "passed"),
         replace(case_record("diopiAdd[b]", "failed"), class_=CaseClass.open),
-        *(replace(case_record(f"diopiAdd[{verdict}]", verdict), class_=CaseClass.refusal) for verdict in REFUSED),
+        *(replace(case_record(f"diopiAdd[{verdict}]", verdict), class_=CaseClass.negative) for verdict in REFUSED),
     ]
     report = report_of(ended)
     assert shown(report)[-5:-1] == [
         "  basic: 1 passed",
         "  open: 1 failed (does not count without --strict)",
-        "  refusal: 1 passed, 1 failed, 1 not implemented, 1 crashed (does not count without --strict)",
-        "robustness: 1 of 3 wrong calls refused, 1 ended or hung the process",
+        "  negative: 1 passed, 1 failed, 1 not implemented, 1 crashed (does not count without --strict)",
+        "negative tests: 1 of 3 invalid calls rejected, 1 ended or hung the process",
     ]
     assert not [line for line in shown(report) if line.startswith(("failed", "crashed"))]
     strict = shown(replace(report, strict=True))
@@ -154,7 +154,7 @@ ALL = RunOptions(
     "a vendor",
     "full",
     Path("some data"),
-    Selection(dtypes=("no-bool",), classes=("no-refusal",), expression="sin or cos", seed=7, sample=30),
+    Selection(dtypes=("no-bool",), classes=("no-negative",), expression="sin or cos", seed=7, sample=30),
     4,
     2.5,
     memory=500,

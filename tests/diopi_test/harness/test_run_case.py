@@ -56,7 +56,7 @@ def test_right_results_pass(run_vendor_case: Callable[..., Outcome]) -> None:
     outcome = run_vendor_case(echo(), "diopiSin", "float32-strided")
     assert outcome.verdict is Verdict.passed
     of_one_call = ["form", "written", "values", "inputs", "gaps", "guards"]
-    assert [finding.check for finding in outcome.findings] == [*of_one_call, "repeat", "order", "layout", "leaks"]
+    assert [finding.check for finding in outcome.check_results] == [*of_one_call, "repeat", "order", "layout", "leaks"]
 
 
 @pytest.mark.parametrize(
@@ -81,14 +81,14 @@ def test_each_fault_is_caught_by_its_check(
     )
     outcome = run_vendor_case(corrupted(corrupt), function, label.replace("exact", "matrix"))
     assert outcome.verdict is Verdict.failed
-    assert check in [finding.check for finding in outcome.findings if not finding.passed]
+    assert check in [finding.check for finding in outcome.check_results if not finding.passed]
     assert outcome.message
 
 
 def test_a_small_error_within_the_budget_passes(run_vendor_case: Callable[..., Outcome]) -> None:
     outcome = run_vendor_case(corrupted(faulty.element_off_by_ulps(4)), "diopiSqrt", "float32-matrix")
     assert outcome.verdict is Verdict.passed
-    assert max(finding.ratio or 0 for finding in outcome.findings) > 0.1
+    assert max(finding.ratio or 0 for finding in outcome.check_results) > 0.1
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_arithmetic_of_the_wrong_width_shows_in_the_root_mean_square(run_vendor_
         view[...] = view.astype("bfloat16").astype(np.float16)
 
     outcome = run_vendor_case(corrupted(through_bfloat16), "diopiSin", "float16-long")
-    values = next(finding for finding in outcome.findings if finding.check == "values")
+    values = next(finding for finding in outcome.check_results if finding.check == "values")
     assert outcome.verdict is Verdict.failed
     assert values.rms is not None
     assert values.rms > 1

@@ -81,7 +81,7 @@ def test_a_crash_costs_its_own_case(data: Path, tmp_path: Path) -> None:
     assert facts == {("diopiNeg", "int8", "types"), ("diopiSqrt", "float32", "basic")}
 
 
-SQRT_REFUSALS = {
+NEGATIVE_SQRT_CASES = {
     f"diopiSqrt[negative-{what}]" for what in ("out-null", "input-null", "input-dtype", "out-shape", "out-dtype")
 }
 
@@ -89,7 +89,7 @@ SQRT_REFUSALS = {
 def test_negative_cases_are_items_of_their_own(data: Path, tmp_path: Path) -> None:
     status, report = run(data, "diopi_test.quality.echo:vendor", tmp_path, "-k", "diopiSqrt[negative")
     assert status == 0
-    assert set(verdicts(report)) == SQRT_REFUSALS
+    assert set(verdicts(report)) == NEGATIVE_SQRT_CASES
     case = report["cases"][0]
     assert (case["function"], case["dtype"], case["verdict"]) == ("diopiSqrt", "", "passed")
     assert [check["check"] for check in case["checks"]] == ["refused", "untouched", "inputs", "guards"]
@@ -115,7 +115,7 @@ def test_cases_of_ignored_arguments_are_items_of_their_own(tmp_path: Path) -> No
 def test_negative_cases_are_in_both_levels(tmp_path: Path) -> None:
     make_level(tmp_path / "full", "diopiSqrt")
     _, report = run(tmp_path, "diopi_test.quality.echo:vendor", tmp_path, "--level", "full", "-k", "diopiSqrt[negative")
-    assert set(verdicts(report)) == SQRT_REFUSALS
+    assert set(verdicts(report)) == NEGATIVE_SQRT_CASES
 
 
 def test_a_crash_on_null_costs_its_own_case(data: Path, tmp_path: Path) -> None:
@@ -123,14 +123,14 @@ def test_a_crash_on_null_costs_its_own_case(data: Path, tmp_path: Path) -> None:
     assert status == 1
     crashed = {"diopiSqrt[negative-out-null]", "diopiSqrt[negative-input-null]"}
     assert {case for case, verdict in verdicts(report).items() if verdict == "crashed"} == crashed
-    assert {case for case, verdict in verdicts(report).items() if verdict == "passed"} == SQRT_REFUSALS - crashed
-    assert {(case["dtype"], case["class"]) for case in report["cases"]} == {("", "refusal")}
-    assert report["summary"]["classes"]["refusal"]["crashed"] == 2
+    assert {case for case, verdict in verdicts(report).items() if verdict == "passed"} == NEGATIVE_SQRT_CASES - crashed
+    assert {(case["dtype"], case["class"]) for case in report["cases"]} == {("", "negative")}
+    assert report["summary"]["classes"]["negative"]["crashed"] == 2
     assert report["strict"]
 
     status, report = run(data, "careless:crashing", tmp_path, "-k", "diopiSqrt[negative", "--max-crashes", 1)
     assert (status, report["summary"]["incomplete"]) == (0, False), "no refusal decides unless it is asked to"
-    assert report["summary"]["classes"]["refusal"]["crashed"] == 1
+    assert report["summary"]["classes"]["negative"]["crashed"] == 1
     assert {case.partition("[")[2][:8] for case in report["summary"]["first_not_run"]} == {"negative"}
 
 
@@ -138,7 +138,7 @@ def test_success_on_bad_input_is_shown_with_the_reason(data: Path) -> None:
     trusting = ("run", "--data", data, "--vendor", "careless:trusting", "-k", "diopiSqrt[negative-out-shape")
     done = diopi_test(*trusting)
     assert done.returncode == 0
-    assert "robustness: 0 of 1 wrong calls refused\n" in done.stdout
+    assert "negative tests: 0 of 1 invalid calls rejected\n" in done.stdout
     done = diopi_test(*trusting, "--strict")
     assert done.returncode == 1
     assert "failed diopiSqrt[negative-out-shape]" in done.stdout

@@ -22,7 +22,7 @@ CASES = [
         for dtype in ("float16", "float32")
         for i in range(3)
     ),
-    *(Collected(name, "negative-out-null", "", CaseClass.refusal, "float32-0") for name in FUNCTIONS),
+    *(Collected(name, "negative-out-null", "", CaseClass.negative, "float32-0") for name in FUNCTIONS),
 ]
 
 
@@ -66,11 +66,11 @@ def test_cases_without_an_element_type_have_none_to_need() -> None:
 
 
 def test_classes_are_chosen_or_left_out() -> None:
-    assert {case.label for case in kept(classes=("refusal",))} == {"negative-out-null"}
-    assert {case.case_class for case in kept(classes=("no-refusal",))} == {CaseClass.basic}
+    assert {case.label for case in kept(classes=("negative",))} == {"negative-out-null"}
+    assert {case.case_class for case in kept(classes=("no-negative",))} == {CaseClass.basic}
     assert kept(classes=("empty", "open")) == []
-    with pytest.raises(SelectionError, match="--class: 'refusals' is not known; near are refusal"):
-        Selection(classes=("refusals",))
+    with pytest.raises(SelectionError, match="--class: 'negatives' is not known; near are negative"):
+        Selection(classes=("negatives",))
 
 
 def test_expressions_and_ids_select_cases() -> None:

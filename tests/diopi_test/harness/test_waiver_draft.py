@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from case_records import case_record, report_of
 
-from diopi_test.execution.verdict import Finding, Verdict
+from diopi_test.execution.verdict import CheckResult, Verdict
 from diopi_test.harness.records import CaseRecord
 from diopi_test.harness.tables import TableError
 from diopi_test.harness.waiver_draft import draft
@@ -74,7 +74,7 @@ def test_with_reasons_it_waives_what_is_wrong_and_nothing_else(tmp_path: Path) -
 @pytest.mark.parametrize(("ratios", "advice"), [((2.0, 12.34), "max_ratio = 13"), ((2.0, math.inf), "")])
 def test_how_far_values_are_off(ratios: tuple[float, ...], advice: str) -> None:
     cases = [
-        case_record(f"diopiAdd[float16-{ratio}]", "failed", "", Finding("values", False, "wrong", ratio))
+        case_record(f"diopiAdd[float16-{ratio}]", "failed", "", CheckResult("values", False, "wrong", ratio))
         for ratio in ratios
     ]
     assert (f"# error / budget up to 12.3: `{advice}`" in drafted(*cases)) is bool(advice)

@@ -12,10 +12,10 @@ import pytest
 from case_records import case_record
 
 from diopi_impl import Waiver, find_vendor
-from diopi_test.execution.verdict import UNSUCCESSFUL, Finding, Verdict
+from diopi_test.execution.verdict import UNSUCCESSFUL, CheckResult, Verdict
 from diopi_test.harness.records import Improvement, WaiverReport, WaiverState
 from diopi_test.harness.tables import TableError
-from diopi_test.harness.waivers import BADNESS, WAIVABLE, Entry, Waivers
+from diopi_test.harness.waivers import BADNESS, WAIVABLE, WaiverRule, Waivers
 from diopi_test.oracle.budget import R
 
 TODAY = date(2026, 6, 1)
@@ -27,7 +27,7 @@ FLAKY = case_record("diopiAdd[float16-plain]", "flaky", "it failed, then it pass
 
 
 def of(*waivers: Waiver) -> Waivers:
-    return Waivers(tuple(Entry(waiver, "small.toml") for waiver in waivers), TODAY)
+    return Waivers(tuple(WaiverRule(waiver, "small.toml") for waiver in waivers), TODAY)
 
 
 def told(waivers: Waivers, *records: Any) -> WaiverReport:
@@ -110,8 +110,8 @@ def test_what_does_not_cover_is_told() -> None:
     [(12.0, None, True), (12.5, None, False), (math.inf, None, False), (0.5, 3 * R, True), (2.0, 13 * R, False)],
 )
 def test_a_relaxed_ratio(ratio: float, rms: float | None, is_waived: bool) -> None:
-    wrong = Finding("values", False, "out is wrong", ratio, rms)
-    record = case_record("diopiAdd[float16-plain]", "failed", "values: …", Finding("form", True), wrong)
+    wrong = CheckResult("values", False, "out is wrong", ratio, rms)
+    record = case_record("diopiAdd[float16-plain]", "failed", "values: …", CheckResult("form", True), wrong)
     relaxed = of(Waiver("diopiAdd[*]", "a short table", max_ratio=12.0)).apply(record)
     assert (relaxed.verdict is Verdict.waived) is is_waived
     assert is_waived or relaxed.message.endswith("its waiver allows error / budget up to 12 alone (a short table)")
@@ -121,13 +121,13 @@ def test_a_relaxed_ratio(ratio: float, rms: float | None, is_waived: bool) -> No
     "checks",
     [
         (),
-        (Finding("values", False, "out has 3 elements, expected 4"),),
-        (Finding("values", False, "out is wrong", 2.0), Finding("guards", False, "written before out")),
-        (Finding("guards", False, "written before out"),),
-        (Finding("values", True, "", 0.5), Finding("repeat", False, "other bits")),
+        (CheckResult("values", False, "out has 3 elements, expected 4"),),
+        (CheckResult("values", False, "out is wrong", 2.0), CheckResult("guards", False, "written before out")),
+        (CheckResult("guards", False, "written before out"),),
+        (CheckResult("values", True, "", 0.5), CheckResult("repeat", False, "other bits")),
     ],
 )
-def test_a_relaxed_ratio_excuses_values_alone(checks: tuple[Finding, ...]) -> None:
+def test_a_relaxed_ratio_excuses_values_alone(checks: tuple[CheckResult, ...]) -> None:
     record = case_record("diopiAdd[float16-plain]", "failed", "…", *checks)
     waivers = of(Waiver("diopiAdd[*]", "a short table", max_ratio=12.0))
     assert waivers.apply(record).verdict is Verdict.failed

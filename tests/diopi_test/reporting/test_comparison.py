@@ -9,16 +9,16 @@ from case_records import case_record, report_of
 
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.timing import Timing
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 from diopi_test.harness.records import CaseRecord
 from diopi_test.reporting import markdown
-from diopi_test.reporting.comparison import Change, Comparison, compare
+from diopi_test.reporting.comparison import Change, ReportComparison, compare
 
 NAME = "diopiAdd[float32-x]"
 OTHER = case_record("diopiMul[float32-y]", "passed")
 
 
-def compared(before: CaseRecord | None, after: CaseRecord | None, factor: float = 2) -> Comparison:
+def compared(before: CaseRecord | None, after: CaseRecord | None, factor: float = 2) -> ReportComparison:
     reports = (report_of([OTHER, *([case] if case else [])]) for case in (before, after))
     return compare(*reports, factor)
 
@@ -49,14 +49,14 @@ def test_what_becomes_of_a_case(before: str | None, after: str | None, change: C
 
 
 def test_refusals_that_are_accepted_now_break_nothing_that_counts() -> None:
-    before, after = (replace(case_record(NAME, v), class_=CaseClass.refusal) for v in ("passed", "failed"))
+    before, after = (replace(case_record(NAME, v), class_=CaseClass.negative) for v in ("passed", "failed"))
     found = compared(before, after)
     assert [case.counts for case in found.of(Change.broken)] == [False]
     assert found.exit_status == 0
 
 
 def passed(ratio: float, seconds: float = 0.5) -> CaseRecord:
-    return replace(case_record(NAME, "passed", "", Finding("values", True, ratio=ratio)), seconds=seconds)
+    return replace(case_record(NAME, "passed", "", CheckResult("values", True, ratio=ratio)), seconds=seconds)
 
 
 @pytest.mark.parametrize(

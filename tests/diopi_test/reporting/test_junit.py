@@ -10,7 +10,7 @@ import pytest
 from case_records import case_record, report_of
 
 from diopi_test.cases.model import CaseClass
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 from diopi_test.harness.records import CaseRecord
 from diopi_test.reporting.junit import junit
 
@@ -45,7 +45,7 @@ def test_each_verdict_has_its_element(verdict: str, tag: str | None) -> None:
 
 
 def test_what_does_not_count_is_skipped() -> None:
-    refusal = replace(case_record("diopiAdd[float32-x]", "failed", "accepted"), class_=CaseClass.refusal)
+    refusal = replace(case_record("diopiAdd[float32-x]", "failed", "accepted"), class_=CaseClass.negative)
     told = outcome(refusal)
     assert told is not None and (told.tag, told.get("message")) == ("skipped", "does not count: failed: accepted")
 
@@ -66,7 +66,7 @@ def test_a_suite_a_function_and_numbers_that_agree() -> None:
 
 
 def test_a_failure_tells_what_its_checks_found() -> None:
-    finding = Finding("values", False, "out is wrong at 3 of 8 elements")
+    finding = CheckResult("values", False, "out is wrong at 3 of 8 elements")
     told = outcome(case_record("diopiAdd[float32-x]", "failed", "values: wrong", finding))
     assert told is not None and told.text is not None and finding.message in told.text
 

@@ -12,7 +12,7 @@ from diopi_test.baseline.level import open_level
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.collection import Collected, collect_level
 from diopi_test.harness.isolation.executor import Due, Executor
-from diopi_test.harness.isolation.nursery import Nursery, NurseryError
+from diopi_test.harness.isolation.fork_server import ForkServer, ForkServerError
 from diopi_test.harness.options import CaseOptions, Limits
 
 ECHO = "diopi_test.quality.echo:vendor"
@@ -101,10 +101,10 @@ def test_a_vendor_that_is_not_there_is_told_apart_from_one_that_does_not_start()
 
 
 def test_a_nursery_that_ends_is_told() -> None:
-    nursery = Nursery()
+    nursery = ForkServer()
     nursery._process.kill()
     nursery._process.wait()
-    with pytest.raises(NurseryError, match="has ended"):
+    with pytest.raises(ForkServerError, match="has ended"):
         nursery.start(ECHO, CaseOptions())
     nursery.close()
 

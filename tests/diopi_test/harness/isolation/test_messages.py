@@ -8,8 +8,8 @@ from socket import socket, socketpair
 import pytest
 
 from diopi_test.harness.isolation import messages
+from diopi_test.harness.isolation.fork_server import WorkerProcess
 from diopi_test.harness.isolation.messages import MAGIC, MessageError, MessageReader, frame
-from diopi_test.harness.isolation.nursery import DeviceProcess
 
 MESSAGES = [{"ready": True}, ["a", 1, None], "é" * 1000]
 
@@ -59,16 +59,16 @@ def test_a_message_that_is_too_long_is_neither_written_nor_waited_for(monkeypatc
 
 
 @pytest.fixture
-def pair() -> Iterator[tuple[socket, DeviceProcess]]:
+def pair() -> Iterator[tuple[socket, WorkerProcess]]:
     """The end of the channel that a device process has, and that process as its parent knows it."""
     ours, theirs = socketpair()
-    process = DeviceProcess(1, ours, os.memfd_create("output"))
+    process = WorkerProcess(1, ours, os.memfd_create("output"))
     with theirs:
         yield theirs, process
     process.close()
 
 
-def test_the_messages_before_foreign_bytes_are_read(pair: tuple[socket, DeviceProcess]) -> None:
+def test_the_messages_before_foreign_bytes_are_read(pair: tuple[socket, WorkerProcess]) -> None:
     theirs, process = pair
     theirs.sendall(frame("first") + b"foreign")
     assert list(process.received()) == ["first"]
@@ -77,7 +77,7 @@ def test_the_messages_before_foreign_bytes_are_read(pair: tuple[socket, DevicePr
     assert list(process.received()) == []
 
 
-def test_nobody_waits_for_a_message_that_has_only_begun(pair: tuple[socket, DeviceProcess]) -> None:
+def test_nobody_waits_for_a_message_that_has_only_begun(pair: tuple[socket, WorkerProcess]) -> None:
     theirs, process = pair
     theirs.sendall(frame("first")[:-1])
     assert list(process.received()) == []
@@ -85,9 +85,9 @@ def test_nobody_waits_for_a_message_that_has_only_begun(pair: tuple[socket, Devi
 
 
 def test_a_process_that_takes_no_tasks_is_not_waited_for_forever(
-    pair: tuple[socket, DeviceProcess], monkeypatch: pytest.MonkeyPatch
+    pair: tuple[socket, WorkerProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("diopi_test.harness.isolation.nursery.TAKING", 0.01)
+    monkeypatch.setattr("diopi_test.harness.isolation.fork_server.TAKING", 0.01)
     _, process = pair
     process.send(["x" * 2**22])
     assert process.is_open

@@ -9,7 +9,7 @@ import pytest
 from case_records import case_record, report_of
 from shown_reports import PLACE, shown_report
 
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 from diopi_test.reporting.html import columns as module
 from diopi_test.reporting.html.columns import columns_of
 
@@ -33,9 +33,9 @@ def test_every_case_can_be_put_together_again() -> None:
 
 
 def test_what_is_measured_and_what_is_not() -> None:
-    endless = case_record("diopiAdd[float32-a]", "failed", "", Finding("values", False, "wrong", float("inf")))
-    tiny = case_record("diopiAdd[float32-b]", "passed", "", Finding("values", True, ratio=0.123456))
-    exact = case_record("diopiAdd[float32-c]", "passed", "", Finding("values", True))
+    endless = case_record("diopiAdd[float32-a]", "failed", "", CheckResult("values", False, "wrong", float("inf")))
+    tiny = case_record("diopiAdd[float32-b]", "passed", "", CheckResult("values", True, ratio=0.123456))
+    exact = case_record("diopiAdd[float32-c]", "passed", "", CheckResult("values", True))
     assert columns_of(report_of([endless, tiny, exact]))["cases"]["ratio"] == ["inf", 0.123, None]
 
 
@@ -53,7 +53,7 @@ def test_details_are_of_what_went_wrong() -> None:
 
 
 def test_when_there_is_not_room_for_all_details_every_function_has_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = Finding("values", False, "wrong", where=(PLACE,))
+    wrong = CheckResult("values", False, "wrong", where=(PLACE,))
     failed = [case_record(f"diopi{name}[float32-{number}]", "failed", "x", wrong) for name in "AB" for number in "123"]
     one = len(str(columns_of(report_of(failed))["details"][0]))
     monkeypatch.setattr(module, "DETAILS", 3 * one)

@@ -10,7 +10,7 @@ from diopi_proto.parameters import InOutSize
 from diopi_proto.prototype import Prototype
 
 
-def without_workspaces(adapter: Adapter) -> Adapter:
+def answer_workspace_queries(adapter: Adapter) -> Adapter:
     """`adapter` for functions that need none of the workspaces they are offered.
 
     A size that is asked for is 0, and nothing else happens then; a size that is given stays. `function` returns the

@@ -22,7 +22,7 @@ from diopi_test.harness.output import printable
 
 _BOOTSTRAP = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
-    "from diopi_test.harness.isolation.nursery_main import main; main(int(sys.argv[2]), int(sys.argv[3]))"
+    "from diopi_test.harness.isolation.fork_server_main import main; main(int(sys.argv[2]), int(sys.argv[3]))"
 )
 
 FAREWELL = 1.0
@@ -36,10 +36,10 @@ _STACK = b"Fatal Python error: "
 
 _LONGEST_STACK = 2**16
 
-_HAS_ENDED = "the process that starts device processes has ended"
+_HAS_ENDED = "the fork server has ended"
 
 
-class NurseryError(Exception):
+class ForkServerError(Exception):
     """The nursery has ended, though it should not have."""
 
 
@@ -54,7 +54,7 @@ class Ended:
 
 
 @final
-class DeviceProcess:
+class WorkerProcess:
     """A device process as its parent knows it: its number, the channel to it, and what it writes to its output.
 
     Attributes:
@@ -138,7 +138,7 @@ class DeviceProcess:
 
 
 @final
-class Nursery:
+class ForkServer:
     """A process that has imported everything and forks device processes; all of them end with this process."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class Nursery:
         """What can be waited for: it is readable when a process has ended."""
         return self._control.fileno()
 
-    def start(self, vendor: str, options: CaseOptions) -> DeviceProcess:
+    def start(self, vendor: str, options: CaseOptions) -> WorkerProcess:
         """A new device process for a vendor. NurseryError if the nursery itself has ended."""
         ours, theirs = socket.socketpair()
         output = _new_output()
@@ -168,7 +168,7 @@ class Nursery:
             ours.close()
             os.close(output)
             raise
-        return DeviceProcess(number, ours, output)
+        return WorkerProcess(number, ours, output)
 
     def _started(self, command: bytes, files: Sequence[int]) -> int:
         """Give the command to start a process, and wait for its number."""
@@ -176,20 +176,20 @@ class Nursery:
         try:
             socket.send_fds(self._control, [command], files)
         except OSError as error:
-            raise NurseryError(f"{_HAS_ENDED}: {error}") from error
+            raise ForkServerError(f"{_HAS_ENDED}: {error}") from error
         others: list[dict[str, Any]] = []
         while "started" not in (message := self._next()):
             others.append(message)
         self._messages.extendleft(reversed(others))
         return int(message["started"])
 
-    def signal(self, process: DeviceProcess, number: int) -> None:
+    def signal(self, process: WorkerProcess, number: int) -> None:
         """Send a signal to a device process and all it has started. NurseryError if the nursery itself has ended."""
         self._control.settimeout(TAKING)
         try:
             self._control.sendall(frame({"signal": [process.number, int(number)]}))
         except OSError as error:
-            raise NurseryError(f"{_HAS_ENDED}: {error}") from error
+            raise ForkServerError(f"{_HAS_ENDED}: {error}") from error
 
     def ended(self) -> Iterator[Ended]:
         """The processes that have ended by now, each told once. NurseryError if the nursery itself has."""
@@ -221,11 +221,11 @@ class Nursery:
         except BlockingIOError:
             return
         except TimeoutError as error:
-            raise NurseryError(f"the process that starts device processes gave no answer in {seconds:g} s") from error
+            raise ForkServerError(f"the fork server gave no answer in {seconds:g} s") from error
         except (OSError, MessageError) as error:
-            raise NurseryError(f"{_HAS_ENDED}: {error}") from error
+            raise ForkServerError(f"{_HAS_ENDED}: {error}") from error
         if not content:
-            raise NurseryError(_HAS_ENDED)
+            raise ForkServerError(_HAS_ENDED)
 
 
 def _new_output() -> int:

@@ -21,7 +21,7 @@ from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.collection import Collected
 from diopi_test.harness.isolation.description import Description, opened
 from diopi_test.harness.isolation.messages import CHUNK, MessageReader, frame
-from diopi_test.harness.isolation.surroundings import Surroundings, findings
+from diopi_test.harness.isolation.process_state import ProcessState, check_process_state
 from diopi_test.harness.options import CaseOptions
 from diopi_test.harness.output import printable
 from diopi_test.harness.run_case import with_findings
@@ -50,11 +50,11 @@ def serve(channel: socket.socket, vendor_name: str, options: CaseOptions) -> Non
         forks.end_copies()
         _send(channel, {"refused": shortened(str(error)), "found": not isinstance(error, VendorNotFoundError)})
         return
-    surroundings = Surroundings()  # once: they are put back after each case
+    process_state = ProcessState()  # once: they are put back after each case
     _send(channel, {"ready": True})
     for tasks in _received(channel):
         for task in tasks:
-            outcome, seconds = _timed(session, surroundings, forks, *task)
+            outcome, seconds = _timed(session, process_state, forks, *task)
             _send(channel, {"outcome": to_json(outcome), "seconds": seconds, "output": _output_size()})
     session.close()
 
@@ -69,7 +69,7 @@ def _loaded(name: str) -> BaseVendor:
 
 
 def _timed(
-    session: Session, surroundings: Surroundings, forks: ForkWatch, path: str, sha256: str | None, case: Sequence[str]
+    session: Session, process_state: ProcessState, forks: ForkWatch, path: str, sha256: str | None, case: Sequence[str]
 ) -> tuple[Outcome, float]:
     function, label, dtype, case_class, base = case
     collected = Collected(function, label, dtype, CaseClass(case_class), base)
@@ -77,7 +77,7 @@ def _timed(
     outcome = outcome_whatever_is_raised(session, Path(path), sha256, collected)
     seconds = time.perf_counter() - start
     forks.end_copies()
-    outcome = with_findings(outcome, list(findings(surroundings, forks)))
+    outcome = with_findings(outcome, list(check_process_state(process_state, forks)))
     return replace(outcome, message=shortened(outcome.message)), seconds
 
 

@@ -23,7 +23,7 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.records import BaselineCase, Expected, entries_of, tensors_in
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.flaw import Flaw, Mutation, blank, first_changed, having, number_having, value_flaw
-from diopi_test.execution.misfits import MISFITS
+from diopi_test.execution.invalid_shapes import INVALID_SHAPES
 from lib_rt.dtypes import to_numpy
 
 PREFIX = "negative"
@@ -62,7 +62,7 @@ def make_negative_case(case: BaselineCase, label: str) -> NegativeCase:
     if flaw is None:
         raise KeyError(f"{label} can't be made of {case.id}")
     arguments, expected = {**case.arguments, **flaw.arguments}, {**case.expected, **flaw.expected}
-    negative = replace(case, label=label, arguments=arguments, expected=expected, case_class=CaseClass.refusal)
+    negative = replace(case, label=label, arguments=arguments, expected=expected, case_class=CaseClass.negative)
     return NegativeCase(negative, flaw)
 
 
@@ -315,6 +315,6 @@ MUTATIONS = (
     Mutation("too-few", _sized_results, _too_few),
     Mutation("shape", _shaped_result, _result_shape),
     Mutation("dtype", _result_tensor, _result_dtype),
-    *MISFITS,
+    *INVALID_SHAPES,
 )
 """Everything that can be made wrong."""

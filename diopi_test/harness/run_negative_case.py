@@ -9,8 +9,8 @@ from diopi_proto.types import Error
 from diopi_test.checks import guards, inputs, untouched
 from diopi_test.execution.call import Call
 from diopi_test.execution.flaw import Flaw
-from diopi_test.execution.refusals import NegativeCase
-from diopi_test.execution.verdict import Finding, Outcome, Verdict
+from diopi_test.execution.negative_cases import NegativeCase
+from diopi_test.execution.verdict import CheckResult, Outcome, Verdict
 from diopi_test.harness.run_case import Observe, derive_outcome
 from lib_rt import Device
 
@@ -36,10 +36,10 @@ def run_negative_case(
     return derive_outcome([_refused(negative.flaw, code, last_error), *findings], enabled_checks)
 
 
-def _refused(flaw: Flaw, code: Error, last_error: str) -> Finding:
+def _refused(flaw: Flaw, code: Error, last_error: str) -> CheckResult:
     """An error code was returned, and the last error tells why."""
     if code is Error.Success:
-        return Finding("refused", False, f"Success was returned although {flaw.text}")
+        return CheckResult("refused", False, f"Success was returned although {flaw.text}")
     if not last_error.strip():
-        return Finding("refused", False, f"{code.name} was returned as {flaw.text}, but the last error is empty")
-    return Finding("refused", True, f"{code.name}: {last_error}")
+        return CheckResult("refused", False, f"{code.name} was returned as {flaw.text}, but the last error is empty")
+    return CheckResult("refused", True, f"{code.name}: {last_error}")

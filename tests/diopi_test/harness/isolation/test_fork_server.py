@@ -6,17 +6,17 @@ from socket import socketpair
 
 import pytest
 
-from diopi_test.harness.isolation.nursery import DeviceProcess
+from diopi_test.harness.isolation.fork_server import WorkerProcess
 
 STACK = "Fatal Python error: Aborted\n\nCurrent thread 0x0:\n"
 
 
 @pytest.fixture
-def output() -> Iterator[tuple[int, DeviceProcess]]:
+def output() -> Iterator[tuple[int, WorkerProcess]]:
     """The file a process writes its output to, and the process."""
     file = os.memfd_create("output")
     ours, theirs = socketpair()
-    process = DeviceProcess(1, ours, os.dup(file))
+    process = WorkerProcess(1, ours, os.dup(file))
     with theirs:
         yield file, process
     process.close()
@@ -26,7 +26,7 @@ def output() -> Iterator[tuple[int, DeviceProcess]]:
 @pytest.mark.parametrize("frames", [0, 10, 300])
 @pytest.mark.parametrize("lines", [0, 10, 3000])
 def test_a_long_stack_does_not_hide_what_the_vendor_wrote(
-    output: tuple[int, DeviceProcess], lines: int, frames: int
+    output: tuple[int, WorkerProcess], lines: int, frames: int
 ) -> None:
     file, process = output
     os.write(file, b"of an earlier case")
@@ -40,7 +40,7 @@ def test_a_long_stack_does_not_hide_what_the_vendor_wrote(
     assert len(told) < 9000
 
 
-def test_output_that_was_thrown_away_is_empty(output: tuple[int, DeviceProcess]) -> None:
+def test_output_that_was_thrown_away_is_empty(output: tuple[int, WorkerProcess]) -> None:
     file, process = output
     os.write(file, b"some")
     assert process.output_since(4) == process.output_since(1000) == ""

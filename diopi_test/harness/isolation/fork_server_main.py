@@ -19,15 +19,15 @@ from typing import Any, NoReturn, final
 
 from diopi_impl.native.library import prepare
 from diopi_test.baseline.codec import from_json
-from diopi_test.harness.isolation.device_main import serve
 from diopi_test.harness.isolation.imports import import_oracle, import_validators
 from diopi_test.harness.isolation.lifeline import end_with
 from diopi_test.harness.isolation.messages import CHUNK, MessageReader, frame
+from diopi_test.harness.isolation.worker_main import serve
 from diopi_test.harness.options import CaseOptions
 
 
 @final
-class Nursery:
+class ForkServerLoop:
     """The state of the nursery: its line to the parent, and the processes that live."""
 
     def __init__(self, control: socket.socket) -> None:
@@ -81,16 +81,14 @@ class Nursery:
         nursery = os.getpid()
         process = os.fork()
         if not process:
-            self._become_device_process(nursery, vendor, case_options, channel, output)
+            self._become_worker(nursery, vendor, case_options, channel, output)
         os.setpgid(process, process)
         os.close(channel)
         os.close(output)
         self._alive.add(process)
         self._tell({"started": process})
 
-    def _become_device_process(
-        self, nursery: int, vendor: str, options: CaseOptions, channel: int, output: int
-    ) -> NoReturn:
+    def _become_worker(self, nursery: int, vendor: str, options: CaseOptions, channel: int, output: int) -> NoReturn:
         status = 1
         try:
             os.setpgid(0, 0)  # the parent does so as well: whoever comes first
@@ -143,4 +141,4 @@ def main(control: int, parent: int) -> None:
     prepare()
     import_validators()
     gc.freeze()  # what was imported stays, and need not be copied when the collector visits it
-    Nursery(socket.socket(fileno=control)).run()
+    ForkServerLoop(socket.socket(fileno=control)).run()

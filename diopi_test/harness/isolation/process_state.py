@@ -11,7 +11,7 @@ import numpy as np
 from cffi import FFI
 
 from diopi_test.execution.forks import ForkWatch
-from diopi_test.execution.verdict import Finding
+from diopi_test.execution.verdict import CheckResult
 
 _ffi = FFI()
 _ffi.cdef("int fegetround(void); int fegetenv(void*); int fesetenv(void const*);")
@@ -24,7 +24,7 @@ _SMALLEST_NORMAL, _SMALLEST = 2.0**-1022, 2.0**-1074
 
 
 @final
-class Surroundings:
+class ProcessState:
     """The floating-point environment, signal mask, working directory and NumPy's error handling of this process.
 
     Taken when it is made; `restored` compares and puts back.
@@ -70,10 +70,10 @@ def _working_directory() -> str:
         return "a folder that was deleted"
 
 
-def findings(surroundings: Surroundings, forks: ForkWatch) -> Iterator[Finding]:
+def check_process_state(state: ProcessState, forks: ForkWatch) -> Iterator[CheckResult]:
     """One failed finding for all that a case has left behind in the process; none if there is nothing."""
-    changed = list(surroundings.restored())
+    changed = list(state.restored())
     if forks.has_returned():
         changed.append("the process was forked, and the copy returned from the call as well")
     if changed:
-        yield Finding("surroundings", False, "; ".join(changed))
+        yield CheckResult("process_state", False, "; ".join(changed))

@@ -245,7 +245,7 @@ def _axes(prototype: Prototype, case: BaselineCase) -> Sequence[int]:
     return [axis for value in values for axis in (value if isinstance(value, tuple) else (value,))]
 
 
-MISFITS = (
+INVALID_SHAPES = (
     Mutation("one-element", _never_broadcasts, _one_element),
     Mutation("longer", having(facts.SizesFollow), _longer),
     Mutation("other-shape", having(facts.HasShape), _other_shape),
@@ -267,4 +267,4 @@ MISFITS = (
     Mutation("below-zero", having(facts.LengthsWithin), _below_zero),
     Mutation("without-elements", _normed, _without_elements),
 )
-"""What can be made wrong in sizes and values, beside what `diopi_test.execution.refusals` has."""
+"""What can be made wrong in sizes and values, beside what `diopi_test.execution.negative_cases` has."""

@@ -18,9 +18,9 @@ from diopi_proto.types import Dtype, Error, Reduction
 from diopi_test.baseline.evaluate import make_baseline_case
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.cases.selection import select_cases
-from diopi_test.execution.refusals import MUTATIONS, make_negative_case, negative_labels
+from diopi_test.execution.negative_cases import MUTATIONS, make_negative_case, negative_labels
 from diopi_test.execution.verdict import Outcome, Verdict
-from diopi_test.harness.run_refusal import run_negative_case
+from diopi_test.harness.run_negative_case import run_negative_case
 from lib_rt import Tensor
 
 SAMPLE = [
@@ -256,7 +256,7 @@ def test_jax_cpu_refuses(run_vendor_case: Callable[..., Outcome], function: str)
     for label in labels(function):
         outcome = run_vendor_case(find_vendor("diopi_impl.jax_cpu:vendor"), function, label)
         assert outcome.verdict is Verdict.passed, f"{function}[{label}]: {outcome.message}"
-        assert [finding.check for finding in outcome.findings] == ["refused", "untouched", "inputs", "guards"]
+        assert [finding.check for finding in outcome.check_results] == ["refused", "untouched", "inputs", "guards"]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
