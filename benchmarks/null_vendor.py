@@ -17,8 +17,8 @@ from diopi_proto import headers
 from diopi_proto.interface import prototypes
 from diopi_proto.types import Error
 from diopi_test.baseline.records import BaselineCase
-from diopi_test.quality.echo import EchoVendor
-from diopi_test.quality.echo import vendor as echo
+from diopi_test.quality.stub_vendor import StubVendor
+from diopi_test.quality.stub_vendor import vendor as stub
 from lib_rt import Context, Device
 
 DEVICE = Path(__file__).parents[1] / "tests" / "vendors" / "c"
@@ -55,11 +55,11 @@ class ReplayingVendor(BaseVendor):
         self.seconds = 0.0
         self.calls = 0
         self._native = NativeVendor(library)
-        self._echo: EchoVendor = echo
+        self._stub: StubVendor = stub
 
     def take_case(self, case: BaselineCase) -> None:
         """Receive the case of the next call."""
-        self._echo.take_case(case)
+        self._stub.take_case(case)
 
     def has(self, name: str) -> bool:
         return self._native.has(name)
@@ -68,12 +68,12 @@ class ReplayingVendor(BaseVendor):
         self.calls += 1
         self._native.call(name, context, *arguments)
         start = process_time()
-        code = self._echo.call(name, context, *arguments)
+        code = self._stub.call(name, context, *arguments)
         self.seconds += process_time() - start
         return code
 
     def last_error(self) -> str:
-        return self._echo.last_error()
+        return self._stub.last_error()
 
     def open_device(self) -> Device:
         device = self._native.open_device()

@@ -62,14 +62,14 @@ def main(level: str, vendor: str, workers: int, expression: str | None) -> None:
         made = measure("gen-data", "--data", folder, "--level", level, "-n", str(workers), *select)
         size = sum(path.stat().st_size for path in data.rglob("*.h5")) / 2**20
         one_case = "diopiSin[float32-matrix]"
-        start, _ = run("diopi_test.quality.echo:vendor", data, level, workers, ["-k", one_case])
-        echo, cases = run("diopi_test.quality.echo:vendor", data, level, workers, select)
+        start, _ = run("diopi_test.quality.stub_vendor:vendor", data, level, workers, ["-k", one_case])
+        stub, cases = run("diopi_test.quality.stub_vendor:vendor", data, level, workers, select)
         cold, _ = run(vendor, data, level, workers, select)
     print(f"{cases} cases at level {level}, {workers} processes, baseline {size:.1f} MB")
     print(f"gen-data              {cases / made.wall:8.1f} cases/s")
-    print(f"suite's own cost      {1000 * (echo.cpu - start.cpu) / cases:8.2f} ms of CPU a case, pytest's included")
+    print(f"suite's own cost      {1000 * (stub.cpu - start.cpu) / cases:8.2f} ms of CPU a case, pytest's included")
     print(f"{vendor:20}  {cases / cold.wall:8.1f} cases/s cold, {1000 * cold.cpu / cases:.1f} ms of CPU a case")
-    print(f"largest process       {max(cold.megabytes, echo.megabytes):8.0f} MB resident")
+    print(f"largest process       {max(cold.megabytes, stub.megabytes):8.0f} MB resident")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ from diopi_test.harness import lookup, run_case
 from diopi_test.harness.collection import Collected, collect_file
 from diopi_test.harness.options import CaseOptions
 from diopi_test.harness.session import Session
-from diopi_test.quality.echo import EchoVendor
+from diopi_test.quality.stub_vendor import StubVendor
 
 REPLAY = "handing back the results (the vendor's)"
 
@@ -49,7 +49,7 @@ PARTS: Sequence[tuple[str, object, str]] = (
     ("ballast", call.Ballast, "put_on"),
     ("sending inputs", call.Call, "send"),
     ("passing arguments, the call", NativeVendor, "call"),
-    (REPLAY, EchoVendor, "call"),
+    (REPLAY, StubVendor, "call"),
     ("reading back", call.Call, "_read"),
     ("guards, release", call.Call, "__exit__"),
     ("arguments and records", call.Call, "run"),

@@ -148,8 +148,20 @@ def _as_usage() -> Iterator[None]:
         raise click.UsageError(str(error)) from error
 
 
+FORMER_VENDORS = {"diopi_test.quality.echo:vendor": "diopi_test.quality.stub_vendor:vendor"}
+"""The current paths of vendors, by their deprecated paths."""
+
+
+def _rename_vendor(context: click.Context, option: click.Parameter, name: str) -> str:
+    """Return the current path of a vendor; print a notice if the given path is deprecated."""
+    if name in FORMER_VENDORS:
+        click.echo(f"--vendor {name} is deprecated: use --vendor {FORMER_VENDORS[name]}", err=True)
+    return FORMER_VENDORS.get(name, name)
+
+
 vendor_option = click.option(
     "--vendor",
+    callback=_rename_vendor,
     default="jax_cpu",
     show_default=True,
     help="Name, module:attribute, or path of a .so.",

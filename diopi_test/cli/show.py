@@ -78,36 +78,37 @@ def _compute(folder: Path, words: str) -> None:
 
 
 def _checked(made: MadeCase) -> Iterator[str]:
-    """What is checked, found by running the case on a vendor that hands back what is expected."""
+    """Yield a line per check; find the checks by running the case on the stub vendor."""
     from diopi_test import checks
     from diopi_test.execution.verdict import Verdict
 
-    outcome, calls = _on_echo(made)
+    outcome, calls = _run_on_stub_vendor(made)
     yield f"checked in {calls} call{'s' if calls > 1 else ''}"
     for finding in outcome.check_results:
         module = getattr(checks, finding.check, None)
         said = (inspect.getdoc(module) or "").partition("\n")[0] if module else REFUSED
         yield f"  {finding.check}: {said}"
-    if made.flaw is None and made.case.smoke and outcome.verdict is not Verdict.passed:  # random numbers have no echo
+    # the stub vendor fails only the cases whose results are random
+    if made.flaw is None and made.case.smoke and outcome.verdict is not Verdict.passed:
         yield "  and further calls, if nothing is wrong in the first: repeat, order, layout, leaks"
 
 
-def _on_echo(made: MadeCase) -> tuple[Outcome, int]:
-    """The outcome on a vendor that hands back what is expected, and how often it was called."""
+def _run_on_stub_vendor(made: MadeCase) -> tuple[Outcome, int]:
+    """Return the outcome of a case on the stub vendor, and the number of calls that the case made."""
     from diopi_impl.host_runtime import HostRuntime
     from diopi_test.execution.negative_cases import NegativeCase
     from diopi_test.harness.run_case import run_case
     from diopi_test.harness.run_negative_case import run_negative_case
-    from diopi_test.quality.echo import EchoVendor
+    from diopi_test.quality.stub_vendor import StubVendor
 
-    class CountedEcho(EchoVendor):
+    class CountingStubVendor(StubVendor):
         calls = 0
 
         def call(self, name: str, context: Context, *arguments: Any) -> Error:
             self.calls += 1
             return super().call(name, context, *arguments)
 
-    vendor = CountedEcho("echo", "1", HostRuntime().functions(), host_addressable=True)
+    vendor = CountingStubVendor("stub", "1", HostRuntime().functions(), host_addressable=True)
     with vendor.open_device() as device:
         if made.flaw is not None:
             outcome = run_negative_case(vendor, device, NegativeCase(made.case, made.flaw))

@@ -7,11 +7,11 @@ from typing import Any
 from diopi_impl import Claim
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Dtype, Error
-from diopi_test.quality.echo import EchoVendor
+from diopi_test.quality.stub_vendor import StubVendor
 from lib_rt import Context
 
 
-class ClaimingVendor(EchoVendor):
+class ClaimingVendor(StubVendor):
     """Right results, but for square roots in float16, which it declares and does not support."""
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:

@@ -13,14 +13,14 @@ import numpy as np
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Error
-from diopi_test.quality.echo import EchoVendor
+from diopi_test.quality.stub_vendor import StubVendor
 from lib_rt import Context, Tensor
 
 Corruption = Callable[[dict[str, Any]], Any]
 """Corrupts a call whose results are right; receives the arguments by name."""
 
 
-class FaultyVendor(EchoVendor):
+class FaultyVendor(StubVendor):
     """Right results, and then something goes wrong."""
 
     def __init__(self, name: str, corrupt: Corruption) -> None:

@@ -26,7 +26,7 @@ from leaving import WAYS, raising
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Error
 from diopi_test.harness.isolation.messages import MAGIC
-from diopi_test.quality.echo import EchoVendor
+from diopi_test.quality.stub_vendor import StubVendor
 from lib_rt import Context, Device
 
 LONG = 120
@@ -176,7 +176,7 @@ def go_wrong(place: str, is_special: bool = True) -> None:
         FAULTS[fault.removesuffix("*")]()
 
 
-class UnrulyVendor(EchoVendor):
+class UnrulyVendor(StubVendor):
     """Right results, and then something goes wrong."""
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:

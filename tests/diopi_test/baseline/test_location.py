@@ -58,7 +58,7 @@ def test_what_is_made_in_the_cache_is_found_there(cache: Path, installed: Path) 
 
 
 def test_who_has_no_baseline_is_told_what_to_do(cache: Path) -> None:
-    done = CliRunner().invoke(main, ["run", "--level", "full", "--vendor", "diopi_test.quality.echo:vendor"])
+    done = CliRunner().invoke(main, ["run", "--level", "full", "--vendor", "diopi_test.quality.stub_vendor:vendor"])
     assert done.exit_code == 3
     assert f"there is no baseline in {cache / 'full'}" in done.output
     assert "make it with diopi-test gen-data --level full, or name its folder with --data" in done.output

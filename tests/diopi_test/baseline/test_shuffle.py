@@ -14,6 +14,8 @@ from reports import read_report
 from diopi_test.baseline.shuffle import sample, seed_of, shuffled
 from diopi_test.harness.session import OpenFiles
 
+STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
+
 HELPERS = Path(__file__).parents[2] / "helpers"
 
 
@@ -67,8 +69,8 @@ def test_forms_of_a_function_are_drawn_together() -> None:
 
 
 def test_a_shuffled_run_has_the_same_verdicts(data: Path, tmp_path: Path) -> None:
-    _, ordered, _ = run(data, "diopi_test.quality.echo:vendor", tmp_path)
-    status, mixed, output = run(data, "diopi_test.quality.echo:vendor", tmp_path, "--shuffle", 7)
+    _, ordered, _ = run(data, STUB_VENDOR, tmp_path)
+    status, mixed, output = run(data, STUB_VENDOR, tmp_path, "--shuffle", 7)
     assert (status, verdicts(mixed)) == (0, verdicts(ordered))
     assert (mixed["shuffle"]["seed"], mixed["shuffle"]["sample"]) == (7, None)
     assert mixed["shuffle"]["command"].endswith("--shuffle 7 -n 1")
@@ -78,7 +80,7 @@ def test_a_shuffled_run_has_the_same_verdicts(data: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("more", [["--shuffle"], ["--shuffle", "random"]])
 def test_a_seed_that_is_drawn_is_told(data: Path, tmp_path: Path, more: list[str]) -> None:
-    status, report, output = run(data, "diopi_test.quality.echo:vendor", tmp_path, "--sample", 1, "-n", 2, *more)
+    status, report, output = run(data, STUB_VENDOR, tmp_path, "--sample", 1, "-n", 2, *more)
     assert status == 0
     seed = report["shuffle"]["seed"]
     assert f"shuffled with seed {seed}" in output
@@ -99,7 +101,7 @@ def test_a_vendor_whose_answers_depend_on_earlier_calls_is_caught(data: Path, tm
 @pytest.mark.parametrize("more", [["--shuffle", "7"], ["-n", "2", "--shuffle"]])
 def test_the_plugin_shuffles_too(data: Path, more: list[str]) -> None:
     plugins = ["-p", "no:cacheprovider", "-c", os.devnull, "-p", "diopi_test.harness.plugin"]
-    vendor = ["--vendor", "diopi_test.quality.echo:vendor", "-v"]
+    vendor = ["--vendor", STUB_VENDOR, "-v"]
     done = in_process("pytest", data / "smoke", *plugins, *vendor, *more)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"diopi: cases shuffled with --shuffle \d+", done.stdout)

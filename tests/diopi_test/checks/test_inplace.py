@@ -12,13 +12,13 @@ from diopi_proto.types import Dtype, Error
 from diopi_test.execution.out_of_place import out_of_place
 from diopi_test.execution.verdict import Verdict
 from diopi_test.oracle.budget import K
-from diopi_test.quality.echo import EchoVendor
+from diopi_test.quality.stub_vendor import StubVendor
 from lib_rt import Context
 
 Array = np.ndarray[Any, Any]
 
 
-class Apart(EchoVendor):
+class Apart(StubVendor):
     """Every result is off by a share of its budget: upwards in place, downwards out of place."""
 
     def __init__(self, share: float) -> None:

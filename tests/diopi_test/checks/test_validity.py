@@ -15,7 +15,7 @@ from diopi_test.baseline.records import BaselineCase, Expected
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.run_case import run_case
-from diopi_test.quality.echo import EchoVendor
+from diopi_test.quality.stub_vendor import StubVendor
 from lib_rt import Context
 from lib_rt.dtypes import to_numpy
 from tests.helpers.faulty import FaultyVendor
@@ -216,7 +216,7 @@ def test_stored_case_keeps_needs_validator(tmp_path: Path) -> None:
     assert results_needing_validator(kept) == ["values", "indices"]
 
 
-class Idle(EchoVendor):
+class Idle(StubVendor):
     """Success without work."""
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:

@@ -107,6 +107,14 @@ def test_former_name_of_a_check_is_deprecated() -> None:
     assert "no-meaning" in line and "no-validity" in line
 
 
+def test_former_path_of_the_stub_vendor_is_deprecated() -> None:
+    done, given = parsed("--vendor", "diopi_test.quality.echo:vendor")
+    assert done.exit_code == 0, done.output
+    assert given["vendor"] == "diopi_test.quality.stub_vendor:vendor"
+    (line,) = done.stderr.splitlines()
+    assert "diopi_test.quality.echo:vendor" in line and "diopi_test.quality.stub_vendor:vendor" in line
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

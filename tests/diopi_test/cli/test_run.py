@@ -14,7 +14,7 @@ from diopi_test.harness.log import LogRecord, read_log, sealed
 from diopi_test.harness.options import RunOptions
 from diopi_test.harness.recorder import Header
 
-ECHO = "diopi_test.quality.echo:vendor"
+STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def invoke(data: Path, *words: object) -> Result:
-    return CliRunner().invoke(main, ["run", "--vendor", ECHO, "--data", str(data), "-n", "1", *map(str, words)])
+    return CliRunner().invoke(main, ["run", "--vendor", STUB_VENDOR, "--data", str(data), "-n", "1", *map(str, words)])
 
 
 def resume(log: Path, *words: str) -> Result:
@@ -163,7 +163,7 @@ def test_a_case_that_is_not_there_is_wrong_usage(data: Path) -> None:
     assert "near are diopiSqrt[float32-matrix]" in done.output
 
 
-@pytest.mark.parametrize(("vendor", "status"), [(ECHO, 0), ("faulty:failing", 1)])
+@pytest.mark.parametrize(("vendor", "status"), [(STUB_VENDOR, 0), ("faulty:failing", 1)])
 def test_one_case_is_run_in_this_process(data: Path, monkeypatch: pytest.MonkeyPatch, vendor: str, status: int) -> None:
     monkeypatch.setattr("faulthandler.enable", lambda **_: None)  # pytest has its own
     done = invoke(data, "--vendor", vendor, "--case", "diopiSqrt[float32-matrix]", "--debug")
@@ -174,7 +174,7 @@ def test_one_case_is_run_in_this_process(data: Path, monkeypatch: pytest.MonkeyP
 
 def test_the_runs_of_a_plan_are_made_one_after_the_other(data: Path, tmp_path: Path) -> None:
     plan, report = tmp_path / "plan.toml", tmp_path / "plan.json"
-    runs = (("good", ECHO), ("bad", "faulty:failing"), ("none", "nobody"))
+    runs = (("good", STUB_VENDOR), ("bad", "faulty:failing"), ("none", "nobody"))
     tables = [
         f'[[run]]\nname = "{name}"\nvendor = "{vendor}"\ndata = "{data}"\ndtypes = ["float64"]\n'
         for name, vendor in runs

@@ -16,12 +16,12 @@ from diopi_test.execution.negative_cases import make_negative_case
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.run_case import run_case
 from diopi_test.harness.run_negative_case import run_negative_case
-from diopi_test.quality.echo import EchoVendor
-from diopi_test.quality.echo import vendor as echo
+from diopi_test.quality.stub_vendor import StubVendor
+from diopi_test.quality.stub_vendor import vendor as stub
 from lib_rt import Context
 
 
-class Noting(EchoVendor):
+class Noting(StubVendor):
     """Notes which case each call is of."""
 
     def __init__(self) -> None:
@@ -59,8 +59,8 @@ def test_a_call_with_an_ignored_argument_has_a_case_of_its_own() -> None:
     assert {case.label for _, case in vendor.noted if case} == {"callers-bias-dtype"}
 
 
-def test_without_a_case_there_is_nothing_to_hand_back() -> None:
-    fresh = EchoVendor("fresh", "1", echo.runtime, host_addressable=True)
+def test_stub_vendor_fails_a_call_without_a_case() -> None:
+    fresh = StubVendor("fresh", "1", stub.runtime, host_addressable=True)
     with fresh.open_device() as device, Context(device) as context:
         assert fresh.call("diopiSqrt", context) is Error.ErrorOccurred
-    assert "nothing to hand back" in fresh.last_error()
+    assert "diopiSqrt" in fresh.last_error()

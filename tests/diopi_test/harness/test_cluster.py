@@ -32,7 +32,7 @@ from diopi_test.harness.collection import Collected, collect_level
 from diopi_test.harness.isolation.executor import CASE_OPTIONS, LIMITS, Due
 from diopi_test.harness.options import Limits
 
-ECHO = "diopi_test.quality.echo:vendor"
+STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def test_a_vendor_that_does_not_start_is_named_with_the_worker(cluster: LocalClu
         pytest.raises(VendorNotFoundError, match=message),
     ):
         executor.describe()
-    with ClusterExecutor(cluster.address, ECHO) as executor:
+    with ClusterExecutor(cluster.address, STUB_VENDOR) as executor:
         executor.run([], Reports())
         missing = Due(data / "nowhere.h5", Collected("diopiSqrt", "float32-matrix"), None)
         with pytest.raises(ClusterError, match=r"worker tcp://.* has no baseline file .*nowhere\.h5"):
@@ -221,7 +221,7 @@ def test_what_ends_all_its_workers_is_found_case_by_case(monkeypatch: pytest.Mon
         yield from ()
 
     monkeypatch.setattr(Cluster, "calls", calls)
-    reports, executor = Reports(), ClusterExecutor("tcp://nowhere:1", ECHO, Limits(lost=2))
+    reports, executor = Reports(), ClusterExecutor("tcp://nowhere:1", STUB_VENDOR, Limits(lost=2))
     executor.run([[Due(Path(), Collected("diopiSqrt", label)) for label in "abc"]], reports)
     assert tried == [3, 1, 1]
     crashed, not_run = Verdict.crashed, Verdict.not_run

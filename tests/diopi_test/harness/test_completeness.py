@@ -23,6 +23,8 @@ from diopi_test.harness.log import LogWriter
 from diopi_test.harness.options import Limits, RunOptions
 from diopi_test.harness.recorder import LogContent, Recorder
 
+STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
+
 HELPERS = Path(__file__).parents[2] / "helpers"
 
 
@@ -177,7 +179,7 @@ def test_device_processes_that_do_not_come_up_end_the_run(data: Path, tmp_path: 
         "import os, sys\nif any('nursery_main' in word for word in sys.orig_argv): os._exit(7)"
     )
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    status, output, summary = finish(begin(data, "diopi_test.quality.echo:vendor", tmp_path, PYTHONPATH=path), tmp_path)
+    status, output, summary = finish(begin(data, STUB_VENDOR, tmp_path, PYTHONPATH=path), tmp_path)
     assert (status, summary["total"], summary["incomplete"]) == (3, 0, True)
     assert "the fork server has ended" in output
 

@@ -51,7 +51,7 @@ def debugged(vendor: str, file: Path, case: str) -> subprocess.CompletedProcess[
 
 
 def test_it_says_where_it_runs_and_how_it_ended(file: Path) -> None:
-    done = debugged("diopi_test.quality.echo:vendor", file, "diopiSqrt[float32-matrix]")
+    done = debugged("diopi_test.quality.stub_vendor:vendor", file, "diopiSqrt[float32-matrix]")
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr
     assert lines[0].startswith("diopiSqrt[float32-matrix] runs in this process, ")
@@ -66,7 +66,7 @@ def test_a_failure_says_where(file: Path) -> None:
 
 
 def test_cases_of_the_runtime_run_too(file: Path) -> None:
-    done = debugged("diopi_test.quality.echo:vendor", file, "runtime[memory_is_aligned]")
+    done = debugged("diopi_test.quality.stub_vendor:vendor", file, "runtime[memory_is_aligned]")
     assert done.stdout.splitlines()[-1] == "passed runtime[memory_is_aligned]", done.stderr
 
 

@@ -9,7 +9,7 @@ import pytest
 from baselines import make_level
 
 HELPERS = Path(__file__).parents[2] / "helpers"
-ECHO = "diopi_test.quality.echo:vendor"
+STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def run_pytest(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_the_entry_point_makes_vendor_known_and_last_failed_repeats(data: Path) -> None:
     failed = run_pytest(data, "smoke", "--vendor", "faulty:failing", "-k", "float32-matrix and not again")
     assert failed.returncode == 1, failed.stdout + failed.stderr
-    repeated = run_pytest(data, "smoke", "--vendor", ECHO, "--lf")
+    repeated = run_pytest(data, "smoke", "--vendor", STUB_VENDOR, "--lf")
     assert repeated.returncode == 0, repeated.stdout + repeated.stderr
     assert "1 passed" in repeated.stdout
 
@@ -38,7 +38,7 @@ def test_the_entry_point_makes_vendor_known_and_last_failed_repeats(data: Path) 
 def test_the_plugin_can_be_registered_by_a_conftest_too(data: Path) -> None:
     conftest = data / "conftest.py"
     conftest.write_text('pytest_plugins = ["diopi_test.harness.plugin"]\n')
-    done = run_pytest(data, "smoke/diopiNeg.h5", "--vendor", ECHO, "-k", "float32-matrix")
+    done = run_pytest(data, "smoke/diopiNeg.h5", "--vendor", STUB_VENDOR, "-k", "float32-matrix")
     conftest.unlink()
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -16,7 +16,7 @@ def path(tmp_path: Path) -> Path:
 
 def run_pytest(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     plugins = ["-p", "no:cacheprovider", "-c", os.devnull, "-p", "diopi_test.harness.plugin"]
-    command = [sys.executable, "-m", "pytest", *plugins, "--vendor", "diopi_test.quality.echo:vendor"]
+    command = [sys.executable, "-m", "pytest", *plugins, "--vendor", "diopi_test.quality.stub_vendor:vendor"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
     return subprocess.run([*command, path, *words], capture_output=True, text=True, env=environment, check=False)
 

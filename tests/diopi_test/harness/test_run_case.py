@@ -16,7 +16,7 @@ from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.run_case import run_case
-from diopi_test.quality.echo import EchoVendor
+from diopi_test.quality.stub_vendor import StubVendor
 
 
 @cache
@@ -46,14 +46,14 @@ def corrupted(corrupt: Any) -> Vendor:
     return faulty.FaultyVendor("faulty", corrupt)
 
 
-def echo() -> EchoVendor:
+def stub_vendor() -> StubVendor:
     vendor = corrupted(lambda arguments: None)
-    assert isinstance(vendor, EchoVendor)
+    assert isinstance(vendor, StubVendor)
     return vendor
 
 
 def test_right_results_pass(run_vendor_case: Callable[..., Outcome]) -> None:
-    outcome = run_vendor_case(echo(), "diopiSin", "float32-strided")
+    outcome = run_vendor_case(stub_vendor(), "diopiSin", "float32-strided")
     assert outcome.verdict is Verdict.passed
     of_one_call = ["form", "written", "values", "inputs", "gaps", "guards"]
     assert [finding.check for finding in outcome.check_results] == [*of_one_call, "repeat", "order", "layout", "leaks"]
@@ -106,7 +106,7 @@ def test_error_codes(run_vendor_case: Callable[..., Outcome], corrupt: Any, verd
 
 
 def test_a_function_the_vendor_lacks_is_not_implemented(run_vendor_case: Callable[..., Outcome]) -> None:
-    vendor = Vendor("empty", "1", echo().runtime)
+    vendor = Vendor("empty", "1", stub_vendor().runtime)
     outcome = run_vendor_case(vendor, "diopiSin", "float32-matrix")
     assert outcome.verdict is Verdict.not_implemented
     assert outcome.message == "empty does not implement diopiSin"

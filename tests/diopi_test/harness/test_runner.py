@@ -13,6 +13,8 @@ import pytest
 from baselines import make_level
 from reports import read_report
 
+STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
+
 HELPERS = Path(__file__).parents[2] / "helpers"
 
 
@@ -45,9 +47,9 @@ def verdicts(report: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_correct_vendor_passes(data: Path, tmp_path: Path) -> None:
-    status, report = run(data, "diopi_test.quality.echo:vendor", tmp_path)
+    status, report = run(data, STUB_VENDOR, tmp_path)
     assert status == 0
-    assert report["vendor"] == {"name": "echo", "version": "1"}
+    assert report["vendor"] == {"name": "stub", "version": "1"}
     assert report["proto_version"] == "1.0.0"
     assert report["baseline"]["level"] == "smoke"
     assert len(report["baseline"]["digest"]) == 64
@@ -60,7 +62,7 @@ def test_a_correct_vendor_passes(data: Path, tmp_path: Path) -> None:
 
 
 def test_the_command_of_a_case_repeats_it_alone(data: Path, tmp_path: Path) -> None:
-    _, report = run(data, "diopi_test.quality.echo:vendor", tmp_path)
+    _, report = run(data, STUB_VENDOR, tmp_path)
     command = next(case["command"] for case in report["cases"] if case["id"] == "diopiSqrt[float32-matrix]")
     import shlex
 
@@ -87,34 +89,32 @@ NEGATIVE_SQRT_CASES = {
 
 
 def test_negative_cases_are_items_of_their_own(data: Path, tmp_path: Path) -> None:
-    status, report = run(data, "diopi_test.quality.echo:vendor", tmp_path, "-k", "diopiSqrt[negative")
+    status, report = run(data, STUB_VENDOR, tmp_path, "-k", "diopiSqrt[negative")
     assert status == 0
     assert set(verdicts(report)) == NEGATIVE_SQRT_CASES
     case = report["cases"][0]
     assert (case["function"], case["dtype"], case["verdict"]) == ("diopiSqrt", "", "passed")
     assert [check["check"] for check in case["checks"]] == ["refused", "untouched", "inputs", "guards"]
-    _, report = run(data, "diopi_test.quality.echo:vendor", tmp_path, "-k", "diopiSqrt[negative-out-shape]")
+    _, report = run(data, STUB_VENDOR, tmp_path, "-k", "diopiSqrt[negative-out-shape]")
     assert list(verdicts(report)) == ["diopiSqrt[negative-out-shape]"]
 
 
 def test_cases_of_ignored_arguments_are_items_of_their_own(tmp_path: Path) -> None:
     make_level(tmp_path / "smoke", "diopiLayerNormBackward")
-    status, report = run(tmp_path, "diopi_test.quality.echo:vendor", tmp_path, "-k", "diopiLayerNormBackward[callers")
+    status, report = run(tmp_path, STUB_VENDOR, tmp_path, "-k", "diopiLayerNormBackward[callers")
     assert status == 0
     changes = ("null", "dtype", "shape")
     assert set(verdicts(report)) == {f"diopiLayerNormBackward[callers-bias-{change}]" for change in changes}
     assert {(case["dtype"], case["class"], case["verdict"]) for case in report["cases"]} == {
         ("float32", "callers", "passed")
     }
-    _, report = run(
-        tmp_path, "diopi_test.quality.echo:vendor", tmp_path, "-k", "diopiLayerNormBackward[callers-bias-dtype]"
-    )
+    _, report = run(tmp_path, STUB_VENDOR, tmp_path, "-k", "diopiLayerNormBackward[callers-bias-dtype]")
     assert list(verdicts(report)) == ["diopiLayerNormBackward[callers-bias-dtype]"]
 
 
 def test_negative_cases_are_in_both_levels(tmp_path: Path) -> None:
     make_level(tmp_path / "full", "diopiSqrt")
-    _, report = run(tmp_path, "diopi_test.quality.echo:vendor", tmp_path, "--level", "full", "-k", "diopiSqrt[negative")
+    _, report = run(tmp_path, STUB_VENDOR, tmp_path, "--level", "full", "-k", "diopiSqrt[negative")
     assert set(verdicts(report)) == NEGATIVE_SQRT_CASES
 
 
@@ -167,9 +167,7 @@ def test_not_implemented_is_not_passed(data: Path, tmp_path: Path) -> None:
 
 def test_nothing_selected_is_an_error(data: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    done = diopi_test(
-        "run", "--data", data, "--vendor", "diopi_test.quality.echo:vendor", "-k", "nothing", "--json", report
-    )
+    done = diopi_test("run", "--data", data, "--vendor", STUB_VENDOR, "-k", "nothing", "--json", report)
     assert done.returncode == 3
     assert "no case matches -k 'nothing'" in done.stdout
     summary = read_report(report)["summary"]
@@ -208,7 +206,7 @@ def test_a_damaged_baseline_is_unusable(data: Path, tmp_path: Path) -> None:
     shutil.copytree(data / "smoke", folder)
     good = (data / "smoke" / "diopiSqrt.h5").read_bytes()
     (folder / "diopiSqrt.h5").write_bytes(good[: len(good) // 2])
-    done = diopi_test("run", "--data", tmp_path, "--vendor", "diopi_test.quality.echo:vendor")
+    done = diopi_test("run", "--data", tmp_path, "--vendor", STUB_VENDOR)
     assert done.returncode == 3
     assert str(folder / "diopiSqrt.h5") in done.stderr
 
@@ -217,7 +215,7 @@ def test_gen_data_then_run(tmp_path: Path) -> None:
     assert diopi_test("gen-data", "--data", tmp_path, "-k", "diopiFloor", "-n", 2).returncode == 0
     names = {path.name for path in (tmp_path / "smoke").iterdir()}
     assert names == {"diopiFloor.h5", "diopiFloorInp.h5", "manifest.json"}
-    status, report = run(tmp_path, "diopi_test.quality.echo:vendor", tmp_path, "-k", "diopiFloor")
+    status, report = run(tmp_path, STUB_VENDOR, tmp_path, "-k", "diopiFloor")
     assert (status, report["summary"]["failed"]) == (0, 0)
 
 
@@ -247,7 +245,7 @@ def test_list_tells_what_there_is() -> None:
 
 
 def test_missing_results_of_a_level_with_drawn_inputs_are_made(tmp_path: Path) -> None:
-    vendor, level = "diopi_test.quality.echo:vendor", ("--level", "large", "--function", "diopiNeg")
+    vendor, level = STUB_VENDOR, ("--level", "large", "--function", "diopiNeg")
     listed = diopi_test("run", "--data", tmp_path / "data", "--vendor", vendor, *level, "--list").stdout.split()
     assert not (tmp_path / "data").exists()
     status, report = run(tmp_path / "data", vendor, tmp_path, *level)

@@ -15,7 +15,7 @@ from diopi_test.harness.isolation.executor import Due, Executor
 from diopi_test.harness.isolation.fork_server import ForkServer, ForkServerError
 from diopi_test.harness.options import CaseOptions, Limits
 
-ECHO = "diopi_test.quality.echo:vendor"
+STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +41,10 @@ def batches(due: list[Due], size: int) -> Iterator[list[Due]]:
 @pytest.mark.parametrize("workers", [1, 3])
 def test_every_case_is_reported_once(due: list[Due], workers: int) -> None:
     verdicts = Verdicts()
-    with Executor(ECHO, workers) as executor:
+    with Executor(STUB_VENDOR, workers) as executor:
         description = executor.describe()
         executor.run(batches(due, 4), verdicts)
-    assert (description.name, executor.notes) == ("echo", [])
+    assert (description.name, executor.notes) == ("stub", [])
     assert set(verdicts) == {one.case.id for one in due}
     assert set(verdicts.values()) == {Verdict.passed}
 
@@ -105,7 +105,7 @@ def test_a_nursery_that_ends_is_told() -> None:
     nursery._process.kill()
     nursery._process.wait()
     with pytest.raises(ForkServerError, match="has ended"):
-        nursery.start(ECHO, CaseOptions())
+        nursery.start(STUB_VENDOR, CaseOptions())
     nursery.close()
 
 
@@ -113,7 +113,7 @@ def test_a_file_that_changed_meanwhile_is_no_baseline(due: list[Due], tmp_path: 
     other = tmp_path / due[0].path.name
     other.write_bytes(due[-1].path.read_bytes() + b"\0")
     verdicts = Verdicts()
-    with Executor(ECHO, 1) as executor:
+    with Executor(STUB_VENDOR, 1) as executor:
         executor.run([[Due(other, due[0].case, due[0].sha256)]], verdicts)
     assert set(verdicts.values()) == {Verdict.failed}
     assert "BaselineError was raised" in verdicts.messages[due[0].case.id]

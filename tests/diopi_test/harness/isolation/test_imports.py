@@ -29,7 +29,7 @@ from diopi_test.harness.options import CaseOptions
 from diopi_test.harness.session import Session
 
 level = open_level(folder_to_read("smoke"))
-vendor = find_vendor("diopi_test.quality.echo:vendor")
+vendor = find_vendor("diopi_test.quality.stub_vendor:vendor")
 session = Session(vendor, vendor.open_device(), CaseOptions(perf=True))
 before = set(sys.modules)
 first_cases = {case.function: case for case in reversed(collect_level(level))}
