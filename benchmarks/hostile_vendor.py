@@ -5,7 +5,7 @@
 The vendor is that of tests/vendors/faulty, in C, with next to no work: of a thousand cases of the smoke level 1 % crash
 and 0.2 % hang, where a case may take a second. A crash is priced by the CPU of all processes of a run with crashes less
 that of the honest run, for that vendor and for one in Python that wraps --vendor. Memory is that of the process that
-hands out the cases and of the largest device process, while the cases come again and again. Every figure is of this
+hands out the cases and of the largest worker, while the cases come again and again. Every figure is of this
 machine and of what else it does; compare figures of one run only.
 """
 
@@ -203,7 +203,7 @@ def main(workers: int, rounds: int, cases: int, vendor: str) -> None:
             print(f"a crash of the vendor {label:8}    {cost:8.0f} ms of CPU, confirmed by a second one")
         if cases:
             for count, own, device in memory(library, cases, workers):
-                print(f"after {count:8} cases {own:8.1f} MB, device process {device:8.1f} MB")
+                print(f"after {count:8} cases {own:8.1f} MB, worker {device:8.1f} MB")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ TIMEOUT = 60.0
 
 
 def stored_calls(function: str, level: str, data: Path | None) -> list[BaselineCase]:
-    """The cases of a level that was made in a folder, or where it is made without one; refusals are left out."""
+    """The cases of a level that was made in a folder, or where it is made without one; negative tests are left out."""
     stored = open_level(data / level if data else folder_to_write(level)).open(function)
     return [stored.case(case.label) for case in select_cases(function, level) if case.case_class.is_demanded]
 

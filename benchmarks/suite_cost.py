@@ -3,7 +3,7 @@
     python benchmarks/suite_cost.py [--data DIR] [--level smoke] [--every 4] [--rounds 5]
 
 The vendor is compiled and does nothing; what its results should have been is put there for it, so that all checks
-pass, and the time that takes is not counted. Each case is run as a device process runs it (`harness.session.Session`),
+pass, and the time that takes is not counted. Each case is run as a worker runs it (`harness.session.Session`),
 its file being open and verified. The cost of a case is the best of the rounds. Its parts are from one more round in
 which each part is timed, which costs time itself: only the shares are taken from it.
 """
@@ -54,7 +54,7 @@ PARTS: Sequence[tuple[str, object, str]] = (
     ("guards, release", call.Call, "__exit__"),
     ("arguments and records", call.Call, "run"),
     ("arguments and records", call.Call, "refused"),
-    ("making a call to be refused", lookup, "make_negative_case"),
+    ("making a negative test", lookup, "make_negative_case"),
 )
 """What is timed, and under which name; what a part calls that is a part itself counts there alone."""
 
@@ -158,7 +158,7 @@ class Bench:
 
 def _kind(case: Collected, basic: Container[str]) -> str:
     if case.case_class is CaseClass.negative:
-        return "calls to be refused"
+        return "negative tests"
     return "basic cases" if case.label in basic else "other cases"
 
 
@@ -198,7 +198,7 @@ def main(data: Path | None, level: str, every: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as place:
         bench = Bench(ReplayingVendor(build(Path(place))))
         work = bench.passing(paths)
-        for kind in ("basic cases", "other cases", "calls to be refused"):
+        for kind in ("basic cases", "other cases", "negative tests"):
             show(bench, kind, [one for one in work if one.kind == kind], rounds)
         best = min(bench.round(work) for _ in range(rounds))
         print(f"all {len(work)} cases: {1000 * best / len(work):.3f} ms of CPU a case")

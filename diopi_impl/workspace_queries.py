@@ -1,4 +1,4 @@
-"""Calls that only ask for a size: what they are answered with, so that implementations see none of them."""
+"""Answers to workspace queries on behalf of implementations that need no workspace."""
 
 from __future__ import annotations
 
@@ -11,28 +11,35 @@ from diopi_proto.prototype import Prototype
 
 
 def answer_workspace_queries(adapter: Adapter) -> Adapter:
-    """`adapter` for functions that need none of the workspaces they are offered.
+    """Return `adapter` for functions that need none of their workspaces.
 
-    A size that is asked for is 0, and nothing else happens then; a size that is given stays. `function` returns the
-    other results alone, in their order.
+    A call with a negative workspace size is a workspace query: the size becomes 0 and nothing is computed. In other
+    calls the sizes keep their values, and `function` returns the other results in their order.
+
+    Args:
+        adapter: The adapter that computes the results of calls that are not queries.
+
+    Returns:
+        An adapter that answers the queries itself.
     """
 
     def adapt(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
         is_size = [parameter.annotation is InOutSize for parameter in prototype.results]
         names = [parameter.name for parameter in prototype.arguments]
-        sizes = [names.index(p.name) for p, flag in zip(prototype.results, is_size, strict=True) if flag]
+        positions = [names.index(p.name) for p, flag in zip(prototype.results, is_size, strict=True) if flag]
 
         def with_sizes(*arguments: Any) -> list[Any]:
-            others, given = iter(function(*arguments)), iter([arguments[place] for place in sizes])
-            return [next(given) if flag else next(others) for flag in is_size]
+            results, sizes = iter(function(*arguments)), iter([arguments[position] for position in positions])
+            return [next(sizes) if flag else next(results) for flag in is_size]
 
         computed = adapter(prototype, with_sizes)
 
         def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-            asked = iter([arguments[place] for place in sizes])
-            if min(arguments[place] for place in sizes) >= 0:
+            sizes = [arguments[position] for position in positions]
+            if min(sizes) >= 0:
                 return computed(arguments, out)
-            return [max(next(asked), 0) if flag else None for flag in is_size]
+            remaining = iter(sizes)
+            return [max(next(remaining), 0) if flag else None for flag in is_size]
 
         return adapted
 

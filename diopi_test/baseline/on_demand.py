@@ -31,7 +31,7 @@ REFUSED = "refused"
 INTERNAL = ": internal error: "
 """What tells an error of the project's from a refusal in the lists of cases without results."""
 
-REFUSALS = (ValueError, IndexError, OverflowError, MemoryError)
+REJECTIONS = (ValueError, IndexError, OverflowError, MemoryError)
 """What a reference raises where the arguments do not fit; anything else is an error of the project's."""
 
 MOST_BYTES = 640 * 2**20
@@ -129,7 +129,7 @@ def _computed(prototype: Prototype, cases: Sequence[Case], made: Made) -> Iterat
         what = f"{prototype.name}[{case.label}]"
         try:
             computed = _with_results(prototype, with_shapes(prototype.name, case))
-        except REFUSALS as error:
+        except REJECTIONS as error:
             made.refused.append(f"{what}: {str(error) or type(error).__name__}")
             continue
         except Exception as error:  # the others go on; the run reports it

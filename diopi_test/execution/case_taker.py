@@ -14,7 +14,7 @@ class CaseTaker(Protocol):
     """A vendor that is told before each call which case the call is of."""
 
     def take_case(self, case: BaselineCase) -> None:
-        """Receive the case of the next call; one to be refused is of the class `refusal`."""
+        """Receive the case of the next call; the case of a negative test has the class `negative`."""
 
 
 def takes_cases(vendor: BaseVendor) -> TypeGuard[CaseTaker]:

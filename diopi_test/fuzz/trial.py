@@ -1,4 +1,4 @@
-"""Running drawn calls on a vendor as stored cases are run: in device processes, with all checks."""
+"""Running drawn calls on a vendor as stored cases are run: in workers, with all checks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write_calls(path: Path, calls: Sequence[BaselineCase]) -> None:
 
 @final
 class Trials:
-    """Calls of one vendor, one after the other in one device process, until that dies or is to be a new one."""
+    """Calls of one vendor, one after the other in one worker, until that dies or is to be a new one."""
 
     def __init__(self, vendor: str, timeout: float) -> None:
         self._stack = ExitStack()

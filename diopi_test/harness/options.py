@@ -19,7 +19,7 @@ EVERYTHING = Selection()
 """All cases, in the order of the files."""
 
 NEGATIVE_CHECKS = ("refused", "untouched")
-"""The checks that refusals alone have."""
+"""Checks of negative tests only."""
 
 CONVERSIONS = ("nhwc", "int32_indices")
 """The options that name a conversion of `diopi_test.execution.conversions`."""

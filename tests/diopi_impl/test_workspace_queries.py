@@ -1,4 +1,4 @@
-"""Sizes that are asked for first: what a function without workspaces answers, and what it leaves alone."""
+"""Workspace queries of functions without workspaces, and drawing from several generators."""
 
 from collections.abc import Iterator
 
@@ -25,20 +25,20 @@ def ffn(context: Context, x: Tensor | None, size: Box | None, weight: Tensor | N
     return find_vendor("jax_cpu").call("diopiFusedSiluFfnInp", context, *values)
 
 
-def test_asking_needs_no_tensors(context: Context) -> None:
+def test_query_needs_no_tensors(context: Context) -> None:
     size = Box(-1)
     assert ffn(context, None, size, None) is Error.Success
     assert size.value == 0
 
 
-def test_asking_leaves_tensors_alone(context: Context) -> None:
+def test_query_does_not_change_tensors(context: Context) -> None:
     size, x = Box(-5), Tensor.from_numpy(context, np.ones((2, 3), np.float64))
     assert ffn(context, x, size, x) is Error.Success
     assert size.value == 0
     np.testing.assert_array_equal(x.numpy(), np.ones((2, 3)))
 
 
-def test_a_size_that_is_given_stays(context: Context) -> None:
+def test_computing_call_keeps_the_workspace_size(context: Context) -> None:
     size = Box(9)
     x, weight = (Tensor.from_numpy(context, np.ones(shape, np.float32)) for shape in ((2, 3), (3, 3)))
     assert ffn(context, x, size, weight) is Error.Success
@@ -46,7 +46,7 @@ def test_a_size_that_is_given_stays(context: Context) -> None:
     np.testing.assert_allclose(x.numpy(), 27 / (1 + np.exp(-3)), rtol=1e-6)
 
 
-def test_whoever_computes_needs_tensors_and_a_place_for_the_size(context: Context) -> None:
+def test_computing_call_requires_tensors_and_a_size(context: Context) -> None:
     assert ffn(context, None, Box(0), None) is not Error.Success
     assert "inoutput is required" in find_vendor("jax_cpu").last_error()
     x, weight = (Tensor.from_numpy(context, np.ones(shape, np.float32)) for shape in ((2, 3), (3, 3)))
@@ -115,7 +115,7 @@ def test_each_generator_advances_by_one(vendor: Vendor, context: Context, states
     assert [generator.offset for generator in generators] == [9, 1]
 
 
-def test_one_that_stands_several_times_is_drawn_from_as_often(
+def test_repeated_generator_advances_once_per_occurrence(
     vendor: Vendor, context: Context, states: list[list[list[int]]]
 ) -> None:
     generator = Generator(context, 5)
@@ -124,7 +124,7 @@ def test_one_that_stands_several_times_is_drawn_from_as_often(
     assert generator.offset == 3
 
 
-def test_nothing_is_drawn_by_calls_that_fail_or_ask(vendor: Vendor, context: Context) -> None:
+def test_failed_calls_and_queries_draw_nothing(vendor: Vendor, context: Context) -> None:
     generators = [Generator(context, 5, 2), Generator(context, 6, 4)]
     assert sample(vendor, context, generators, 13) is not Error.Success
     assert sample(vendor, context, generators, 0, size=-1) is Error.Success

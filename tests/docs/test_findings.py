@@ -29,7 +29,7 @@ from diopi_test.harness.run_negative_case import run_negative_case
 
 PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
 WIDTH = 120
-REFUSAL = "negative-dim-after-the-last"
+NEGATIVE_LABEL = "negative-dim-after-the-last"
 ALL_CHECKS = (*checks.CHECKS, *checks.CHECKS_OF_RELEASE, *checks.COMPARISONS)
 
 Corruption = Callable[[dict[str, Any]], Any]
@@ -177,7 +177,7 @@ def refused() -> str:
         ctx.stream.synchronize()
         out.view()[...] = 0
 
-    path, collected = find([file_of(folder_to_read("smoke"), "diopiSoftmax")], REFUSAL)
+    path, collected = find([file_of(folder_to_read("smoke"), "diopiSoftmax")], NEGATIVE_LABEL)
     made = make(BaselineFile(path), collected)
     assert made.flaw is not None
     vendor = with_raw(diopiSoftmax=serves)()
@@ -197,7 +197,7 @@ def sections() -> Iterator[str]:
         intro = f"A vendor {example.words}, `{example.function}[{example.label}]`:"
         yield f"## {check}\n\n{doc} {intro}\n\n```\n{said(example.outcome(), check)}\n```\n"
     words = "A call that is an error must be refused, and change nothing (`untouched`). A vendor serves it, "
-    yield f"## refused\n\n{words}`diopiSoftmax[{REFUSAL}]`:\n\n```\n{refused()}\n```\n"
+    yield f"## refused\n\n{words}`diopiSoftmax[{NEGATIVE_LABEL}]`:\n\n```\n{refused()}\n```\n"
 
 
 def written(page: str) -> str:

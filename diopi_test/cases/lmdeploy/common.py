@@ -18,7 +18,7 @@ I64, I32 = Dtype.int64, Dtype.int32
 NO_WORKSPACE: Mapping[str, Any] = {"workspace": None, "workspace_size": 0, "fusion_level": 0}
 """The arguments of a call that offers no workspace, which can do without."""
 
-ASKING = {"workspace_size": -1}
+WORKSPACE_QUERY = {"workspace_size": -1}
 
 
 def integer_beside(dtype: Dtype) -> Dtype:
@@ -45,7 +45,7 @@ def singles(*shape: int, domain: Domain, layout: Layout = contiguous) -> TensorT
 
 def workspaces(plain: CaseTemplate) -> Iterator[CaseTemplate]:
     """Calls that ask for a size, or have a workspace of one type or another, or a hint to fuse."""
-    yield plain.replace("size-asked", ASKING, smoke=True, dtypes=(F32,))
+    yield plain.replace("size-asked", WORKSPACE_QUERY, smoke=True, dtypes=(F32,))
     yield plain.replace(
         "size-asked-far-below", {"workspace_size": -(2**40), "workspace": tensor(16)}, smoke=False, dtypes=(BF16,)
     )

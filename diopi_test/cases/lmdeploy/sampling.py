@@ -137,7 +137,7 @@ def top_k_cases() -> Iterator[CaseTemplate]:
     yield sampling("no-share", k=5, p=0.0)
 
 
-ASKING = {"persistent_workspace_size": -1}
+PERSISTENT_WORKSPACE_QUERY = {"persistent_workspace_size": -1}
 
 
 def top_p_cases() -> Iterator[CaseTemplate]:
@@ -145,8 +145,8 @@ def top_p_cases() -> Iterator[CaseTemplate]:
     yield sampling("first-of-equals", 12, 8, TIED, p=0.0625)
     yield sampling("just-enough", **DOMINANT, p=0.9921875)
     plain = sampling("", p=0.0078125)
-    yield plain.replace("persistent-size-asked", ASKING, smoke=(F32,))
-    yield plain.replace("both-sizes-asked", {**ASKING, "workspace_size": -9})
+    yield plain.replace("persistent-size-asked", PERSISTENT_WORKSPACE_QUERY, smoke=(F32,))
+    yield plain.replace("both-sizes-asked", {**PERSISTENT_WORKSPACE_QUERY, "workspace_size": -9})
     yield plain.replace(
         "persistent-workspace", {"persistent_workspace": tensor(64, dtype=I32), "persistent_workspace_size": 64}
     )

@@ -78,7 +78,7 @@ def _check_disjoint(blocks: Sequence[_Block]) -> None:
 
 @runtime_case
 def no_bytes_can_be_asked_for(vendor: BaseVendor) -> None:
-    """A block of no bytes is an address that can be freed, or a refusal."""
+    """Allocating 0 bytes returns an address that can be freed, or an error."""
     with open_device(vendor) as device:
         try:
             device.free(device.malloc(0))

@@ -176,7 +176,7 @@ def test_a_vendor_that_is_at_work_has_more_time_to_show_that_it_works(monkeypatc
 
 def test_device_processes_that_do_not_come_up_end_the_run(data: Path, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
-        "import os, sys\nif any('nursery_main' in word for word in sys.orig_argv): os._exit(7)"
+        "import os, sys\nif any('fork_server_main' in word for word in sys.orig_argv): os._exit(7)"
     )
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     status, output, summary = finish(begin(data, STUB_VENDOR, tmp_path, PYTHONPATH=path), tmp_path)

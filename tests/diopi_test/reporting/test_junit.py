@@ -45,8 +45,8 @@ def test_each_verdict_has_its_element(verdict: str, tag: str | None) -> None:
 
 
 def test_what_does_not_count_is_skipped() -> None:
-    refusal = replace(case_record("diopiAdd[float32-x]", "failed", "accepted"), class_=CaseClass.negative)
-    told = outcome(refusal)
+    negative = replace(case_record("diopiAdd[float32-x]", "failed", "accepted"), class_=CaseClass.negative)
+    told = outcome(negative)
     assert told is not None and (told.tag, told.get("message")) == ("skipped", "does not count: failed: accepted")
 
 

@@ -21,8 +21,8 @@ def test_a_run_that_passed() -> None:
 
 def test_what_went_wrong_is_told_and_what_does_not_count_is_not() -> None:
     wrong = case_record("diopiAdd[float32-x]", "failed", "values: out is wrong")
-    refusal = replace(case_record("diopiAdd[float32-y]", "failed", "accepted"), class_=CaseClass.negative)
-    text = markdown.of_report(report_of([wrong, refusal]))
+    negative = replace(case_record("diopiAdd[float32-y]", "failed", "accepted"), class_=CaseClass.negative)
+    text = markdown.of_report(report_of([wrong, negative]))
     assert text.startswith("### ❌")
     assert "<summary>1 cases went wrong</summary>" in text
     assert "- **failed** `diopiAdd[float32-x]`: `values: out is wrong`" in text

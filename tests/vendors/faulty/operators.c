@@ -1,4 +1,4 @@
-/* Element-wise operators on float32, right for every layout and refusal, until one goes wrong. */
+/* Element-wise operators on float32, correct for every layout and negative test until a defect is switched on. */
 #include <math.h>
 
 #include "faulty.h"
