@@ -1,4 +1,4 @@
-"""Vendors: what implements the standard. `Vendor` makes one in Python, `find_vendor` finds one by name."""
+"""Vendors implement the standard. `Vendor` defines a vendor in Python, `find_vendor` finds a vendor by name."""
 
 from diopi_impl.base import BaseVendor, Box, Waiver
 from diopi_impl.claims import Claim

@@ -1,4 +1,4 @@
-"""What is checked before an implementation in Python runs: that a call's arguments are what the prototype says."""
+"""Checks that a call's arguments match the prototype, made before an implementation in Python runs."""
 
 from __future__ import annotations
 
@@ -18,59 +18,71 @@ from diopi_proto.types import Device, Dtype, Scalar
 from lib_rt import Generator, Tensor
 
 Check = Callable[[Any], None]
-"""Raises when the value of one parameter can't be what the prototype says."""
+"""Raises if the value of a parameter contradicts the prototype."""
 
 Perform = Callable[[Any, Sequence[Any]], Any]
-"""Runs a call in a context with these values, which are of the form that it was prepared for."""
+"""Runs a call in a context with the given values, which have the form that the call was prepared for."""
 
 Prepare = Callable[[Sequence[Any]], Perform]
-"""From the values of a call to what runs it, and all calls that differ from it in nothing but the numbers in tensors.
+"""Returns the function that runs a call with these values, and every other call of the same form.
 
-It keeps none of the tensors.
+Calls have the same form if they differ only in the numbers in their tensors. The returned function keeps none of the
+tensors.
 """
 
 
-def checked(prototype: Prototype, prepare: Prepare) -> Callable[..., Any]:
-    """What `prepare` makes of the form of a call, reached only by calls whose arguments are what `prototype` says.
+def add_argument_checks(prototype: Prototype, prepare: Prepare) -> Callable[..., Any]:
+    """Return the function that checks a call's arguments against `prototype` and then runs the call.
 
-    Checked are: that nothing required is missing; the element types of inputs, and that those of results can hold
-    them; what has to lie in host memory; that arrays of tensors have as many entries as their count says. Else
-    ValueError or UnsupportedDtypeError.
-    An argument of which nothing is read in the call may be anything; what is prepared gets None for it.
-    Where the prototype says shapes, they are checked too.
+    The function raises ValueError or UnsupportedDtypeError unless
 
-    Calls are often of the same form: it is checked, and the call prepared, once for those made last.
+    - every required argument is present,
+    - inputs have supported element types, and results have element types that can hold the values,
+    - arguments that the prototype puts into host memory are there,
+    - arrays of tensors have as many entries as their count says,
+    - tensors have the shapes that the prototype declares, if it declares any.
+
+    An argument that the call does not read may be anything; the prepared function receives None for it.
+
+    Calls often repeat a form. Each form is checked and prepared once, and the latest forms are cached.
+
+    Args:
+        prototype: the standard function.
+        prepare: returns the function that runs the calls of a form.
+
+    Returns:
+        A function of the context and the values of the remaining parameters.
     """
-    check, prepared = _checks(prototype), _Prepared()
+    check, prepared = _argument_checks(prototype), _PreparedCalls()
 
-    def call(context: Any, *given: Any) -> Any:
+    def call(context: Any, *values: Any) -> Any:
         try:
-            form = tuple([_FORMS.get(type(value), _form_of_others)(value) for value in given])
+            form = tuple([_FORMS.get(type(value), _form_of_other_types)(value) for value in values])
             perform = prepared.get(form)
         except TypeError:  # values that no prototype has: the checks say so
-            return _performed(prepare, check(given), given)(context, given)
+            return _prepare_without_unread(prepare, check(values), values)(context, values)
         if perform is None:
-            perform = prepared.keep(form, _performed(prepare, check(given), given))
-        return perform(context, given)
+            perform = prepared.store(form, _prepare_without_unread(prepare, check(values), values))
+        return perform(context, values)
 
     return call
 
 
-def _performed(prepare: Prepare, unread: frozenset[int], given: Sequence[Any]) -> Perform:
-    """What runs calls of the form of this one, in which the arguments `unread` are not looked at."""
+def _prepare_without_unread(prepare: Prepare, unread: frozenset[int], first_values: Sequence[Any]) -> Perform:
+    """Return the function that runs calls of this form, with None for the arguments at the positions `unread`."""
     if not unread:
-        return prepare(given)
+        return prepare(first_values)
 
-    def read(values: Sequence[Any]) -> list[Any]:
+    def drop_unread(values: Sequence[Any]) -> list[Any]:
         return [None if i in unread else value for i, value in enumerate(values)]
 
-    perform = prepare(read(given))
-    return lambda context, values: perform(context, read(values))
+    perform = prepare(drop_unread(first_values))
+    return lambda context, values: perform(context, drop_unread(values))
 
 
 @final
-class _Prepared:
-    """What was prepared for calls, by their form. The oldest are forgotten. Threads may share it."""
+class _PreparedCalls:
+    """The prepared functions, by the form of the call. The oldest are dropped. Threads may share an instance."""
 
     LIMIT = 256
 
@@ -79,8 +91,8 @@ class _Prepared:
         self._lock = Lock()
         self.get = self._performs.get
 
-    def keep(self, form: Hashable, perform: Perform) -> Perform:
-        """`perform`, which runs all calls of this form from now on."""
+    def store(self, form: Hashable, perform: Perform) -> Perform:
+        """Cache and return `perform`, which runs the calls of this form from now on."""
         with self._lock:
             self._performs[form] = perform
             if len(self._performs) > self.LIMIT:
@@ -89,11 +101,11 @@ class _Prepared:
 
 
 def _form(value: Any) -> Hashable:
-    """All that can be known of an argument before the call, so that equal ones are prepared for alike."""
-    return _FORMS.get(type(value), _form_of_others)(value)
+    """Return what is known about an argument before the call; arguments of equal form share a preparation."""
+    return _FORMS.get(type(value), _form_of_other_types)(value)
 
 
-def _form_of_others(value: Any) -> Hashable:
+def _form_of_other_types(value: Any) -> Hashable:
     if isinstance(value, Generator):
         return Generator
     return type(value), repr(value) if isinstance(value, float) else value
@@ -106,22 +118,22 @@ _FORMS: dict[type, Callable[[Any], Hashable]] = {
     list: lambda entries: tuple([_form(entry) for entry in entries]),
     Box: lambda box: (Box, _form(box.value)),
 }
-"""By the type of an argument; what differs in nothing but the numbers in tensors has the same form."""
+"""The functions that return the form of an argument, by its type."""
 
 
-def _checks(prototype: Prototype) -> Callable[[Sequence[Any]], frozenset[int]]:
-    """What raises unless the arguments are what `prototype` says, and tells by number of which nothing is read."""
+def _argument_checks(prototype: Prototype) -> Callable[[Sequence[Any]], frozenset[int]]:
+    """Return a function that raises unless the arguments match `prototype`, and returns the positions not read."""
     parameters = prototype.parameters[1:]
-    checks = [_check(prototype, parameter) for parameter in parameters]
+    checks = [_parameter_check(prototype, parameter) for parameter in parameters]
     count = next((i for i, p in enumerate(parameters) if p.role is Role.count), None)
     arrays = [i for i, p in enumerate(parameters) if p.is_tensor_array and p.annotation is not kinds.NewOuts]
     results = [i for i, p in enumerate(parameters) if p.annotation in (kinds.Out, kinds.Outs)]
     names = [parameter.name for parameter in parameters]
     may_ignore = any(fact.read is Read.nothing for fact in prototype.ignored)
 
-    def check_all(given: Sequence[Any]) -> frozenset[int]:
-        unread = _unread(prototype, given) if may_ignore else frozenset()
-        values = [None if i in unread else value for i, value in enumerate(given)]
+    def check_all(all_values: Sequence[Any]) -> frozenset[int]:
+        unread = _unread_positions(prototype, all_values) if may_ignore else frozenset()
+        values = [None if i in unread else value for i, value in enumerate(all_values)]
         for i, (check, value) in enumerate(zip(checks, values, strict=True)):
             if i not in unread:
                 check(value)
@@ -130,7 +142,7 @@ def _checks(prototype: Prototype) -> Callable[[Sequence[Any]], frozenset[int]]:
             _check_shapes(prototype, arguments)
         if count is not None:
             for i in arrays:
-                _check_count(parameters[i], values[i], given[count])
+                _check_count(parameters[i], values[i], all_values[count])
         for i in results:
             _check_result(prototype, parameters[i], values[i], arguments)
         return unread
@@ -138,26 +150,26 @@ def _checks(prototype: Prototype) -> Callable[[Sequence[Any]], frozenset[int]]:
     return check_all
 
 
-def _unread(prototype: Prototype, values: Sequence[Any]) -> frozenset[int]:
-    """The numbers of the arguments of which nothing is read in a call with these values."""
-    given = [value.value if isinstance(value, Box) else value for value in values]
-    arguments = {p.name: value for p, value in zip(prototype.parameters[1:], given, strict=True)}
+def _unread_positions(prototype: Prototype, values: Sequence[Any]) -> frozenset[int]:
+    """Return the positions of the arguments that a call with these values does not read."""
+    unboxed = [value.value if isinstance(value, Box) else value for value in values]
+    arguments = {p.name: value for p, value in zip(prototype.parameters[1:], unboxed, strict=True)}
     names = prototype.unread_arguments(arguments)
     return frozenset(i for i, name in enumerate(arguments) if name in names)
 
 
-def _check(prototype: Prototype, parameter: Parameter) -> Check:
+def _parameter_check(prototype: Prototype, parameter: Parameter) -> Check:
     if parameter.role is Role.count:
         return lambda value: None
     if not (parameter.is_tensor or parameter.is_tensor_array):
-        return _required(parameter)
+        return _presence_check(parameter)
     accepted = frozenset(prototype.dtypes_of(parameter.name)) if parameter.is_argument else None
-    one = _tensor_check(prototype, parameter, accepted)
-    is_one = parameter.is_tensor or parameter.annotation is kinds.SparseIn
-    return one if is_one else _entries_check(parameter, one)
+    check_tensor = _tensor_check(prototype, parameter, accepted)
+    is_single = parameter.is_tensor or parameter.annotation is kinds.SparseIn
+    return check_tensor if is_single else _entries_check(parameter, check_tensor)
 
 
-def _required(parameter: Parameter) -> Check:
+def _presence_check(parameter: Parameter) -> Check:
     def check(value: Any) -> None:
         if value is None and not parameter.optional:
             raise ValueError(f"{parameter.c_name} is required, NULL was given")
@@ -166,11 +178,11 @@ def _required(parameter: Parameter) -> Check:
 
 
 def _tensor_check(prototype: Prototype, parameter: Parameter, accepted: frozenset[Dtype] | None) -> Check:
-    required, on_host = _required(parameter), parameter.device is Device.host
+    check_presence, on_host = _presence_check(parameter), parameter.device is Device.host
 
     def check(value: Any) -> None:
         if value is None:
-            required(value)
+            check_presence(value)
         elif accepted is not None and value.dtype not in accepted:
             names = ", ".join(dtype.name for dtype in prototype.dtypes_of(parameter.name))
             raise UnsupportedDtypeError(f"{parameter.c_name} is {value.dtype.name}, expected one of {names}")
@@ -181,35 +193,37 @@ def _tensor_check(prototype: Prototype, parameter: Parameter, accepted: frozense
 
 
 def _entries_check(parameter: Parameter, check_entry: Check) -> Check:
-    required, may_lack = _required(parameter), parameter.annotation is kinds.OptionalIns
+    check_presence, may_be_null = _presence_check(parameter), parameter.annotation is kinds.OptionalIns
 
     def check(entries: Any) -> None:
-        required(entries)
+        check_presence(entries)
         for number, entry in enumerate(entries or ()):
             if entry is not None:
                 check_entry(entry)
-            elif not may_lack:
+            elif not may_be_null:
                 raise ValueError(f"{parameter.c_name}[{number}] is required, NULL was given")
 
     return check
 
 
-def _check_shapes(prototype: Prototype, given: Mapping[str, Any]) -> None:
-    """ValueError unless the tensors have the sizes the prototype says, the same wherever they have one name."""
+def _check_shapes(prototype: Prototype, arguments: Mapping[str, Any]) -> None:
+    """Raise ValueError unless the tensors have the declared sizes; a named size is the same in all tensors."""
     known: dict[str, tuple[int, str]] = {}
     for name, sizes in prototype.shapes.items():
-        if given[name] is None:
+        if arguments[name] is None:
             continue
-        shape, text = given[name].shape, f"[{', '.join(map(str, sizes))}]"
+        shape, text = arguments[name].shape, f"[{', '.join(map(str, sizes))}]"
         if len(shape) != len(sizes):
             raise ValueError(f"{name} has shape {shape}, expected {text}")
         for size, length in zip(sizes, shape, strict=True):
             if isinstance(size, str) and size not in known:
-                known[size] = (given[size], "") if size in given else (length, f", which {name} has as {length}")
+                known[size] = (
+                    (arguments[size], "") if size in arguments else (length, f", which {name} has as {length}")
+                )
             expected, source = (size, "") if isinstance(size, int) else known[size]
             if length != expected:
-                what = f"{size} = {expected}" if isinstance(size, str) else str(size)
-                raise ValueError(f"{name} has shape {shape}, expected {text} with {what}{source}")
+                size_text = f"{size} = {expected}" if isinstance(size, str) else str(size)
+                raise ValueError(f"{name} has shape {shape}, expected {text} with {size_text}{source}")
 
 
 def _check_count(parameter: Parameter, entries: Sequence[Any] | None, count: int) -> None:
@@ -218,18 +232,19 @@ def _check_count(parameter: Parameter, entries: Sequence[Any] | None, count: int
 
 
 def _check_result(prototype: Prototype, parameter: Parameter, result: Any, arguments: Mapping[str, Any]) -> None:
-    """ValueError if `result`, what the call passes for `parameter`, can't hold what the standard puts there."""
+    """Raise ValueError if the element type of `result`, the argument for `parameter`, can't hold the results."""
     entries = enumerate(result or ()) if parameter.is_tensor_array else [(None, result)] if result else ()
     for entry, tensor in entries:
         if not prototype.can_hold(parameter.name, tensor.dtype, arguments, entry):
-            raise ValueError(
-                f"{parameter.c_name} is {tensor.dtype.name}, {_wanted(prototype, parameter, arguments, entry)}"
-            )
+            expected = _describe_expected_dtype(prototype, parameter, arguments, entry)
+            raise ValueError(f"{parameter.c_name} is {tensor.dtype.name}, {expected}")
 
 
-def _wanted(prototype: Prototype, parameter: Parameter, arguments: Mapping[str, Any], entry: int | None) -> str:
-    """What a result has to be, for an error message."""
+def _describe_expected_dtype(
+    prototype: Prototype, parameter: Parameter, arguments: Mapping[str, Any], entry: int | None
+) -> str:
+    """Return the part of an error message that says which element type a result must have."""
     if prototype.selectable_dtypes:
         return f"expected one of {', '.join(dtype.name for dtype in prototype.selectable_dtypes)}"
-    usual = prototype.infer(parameter.name, arguments, entry)
-    return f"the result is {usual.name if usual is not None else 'another'}"
+    inferred = prototype.infer(parameter.name, arguments, entry)
+    return f"the result is {inferred.name if inferred is not None else 'another'}"

@@ -1,4 +1,4 @@
-"""`BaseVendor`: what the suite sees of a vendor, whether it is written in Python or a compiled library."""
+"""`BaseVendor`: the interface of vendors, whether they are written in Python or compiled libraries."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from diopi_proto.types import Error
 from lib_rt import Context, Device
 
 TEXT_QUERIES = ("diopiGetVendorName", "diopiGetImplVersion", "diopiGetLastErrorString")
-"""The functions of the standard that answer with a text, which every vendor in Python has from the start."""
+"""The functions of the standard that return a text. Every vendor in Python has them without implementing them."""
 
 
 @final
 @dataclass
 class Box:
-    """Where a call puts a value it makes itself: a tensor of the context, or a number."""
+    """A place for a result that the call creates: a tensor of the context, or a number."""
 
     value: Any = None
 
@@ -29,16 +29,16 @@ class Box:
 @final
 @dataclass(frozen=True)
 class Waiver:
-    """Cases that are known not to pass, how they may end, and why.
+    """Cases that are known to fail, with the permitted verdict and the reason.
 
     Attributes:
-        pattern: for case ids, such as `diopiErfinv[float16-*`: `*` stands for any text, `?` for any character, all else
-            for itself, brackets too.
-        reason: what is wrong, for a person to read.
-        verdict: what the cases may end in, such as `crashed`; `failed` if neither it nor `max_ratio` is given.
-        max_ratio: up to which error / budget the values of the cases may be off; nothing else may be wrong.
-        link: where more is told.
-        expires: the last day it holds; None for no end.
+        pattern: a pattern for case IDs, such as `diopiErfinv[float16-*`. `*` matches any text and `?` any character;
+            all other characters, brackets included, match themselves.
+        reason: why the cases fail, for a person to read.
+        verdict: the permitted verdict, such as `crashed`; `failed` if neither `verdict` nor `max_ratio` is set.
+        max_ratio: the largest permitted ratio of error to budget; no other check may fail.
+        link: a page with more information.
+        expires: the last day on which the waiver applies; None if it does not expire.
     """
 
     pattern: str
@@ -49,12 +49,12 @@ class Waiver:
     expires: date | None = None
 
     def matches(self, case_id: str) -> bool:
-        """Whether the waiver is about this case."""
+        """Return whether the waiver applies to the case."""
         return matches(self.pattern, case_id)
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether `text` is what a waiver's pattern describes."""
+    """Return whether the pattern of a waiver matches the whole text."""
     return _expression(pattern).fullmatch(text) is not None
 
 
@@ -68,10 +68,11 @@ class BaseVendor(ABC):
     """A set of operator implementations on one kind of device.
 
     Args:
-        name, version: as a report shows them.
-        waivers: known failures.
-        claims: what it declares that it supports; none means that it declares nothing.
-        calls_torch: whether it may call PyTorch, which is told then that no operator of its own calls the vendor.
+        name, version: the vendor's name and version, as reports show them.
+        waivers: the known failures.
+        claims: what the vendor declares to support; without claims it declares nothing.
+        calls_torch: whether the vendor may call PyTorch. If so, the device of PyTorch that calls the vendor hides
+            itself from PyTorch during the call.
     """
 
     def __init__(
@@ -91,27 +92,34 @@ class BaseVendor(ABC):
 
     @abstractmethod
     def has(self, name: str) -> bool:
-        """Whether the vendor implements the standard function `name`."""
+        """Return whether the vendor implements the standard function `name`."""
 
     @abstractmethod
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        """Call the standard function `name` and return its error code; `last_error` says what went wrong.
+        """Call the standard function `name` and return its error code; `last_error` returns the reason of an error.
 
-        The arguments follow the prototype: tensors as `lib_rt.Tensor`, arrays of them as lists, generators as
-        `lib_rt.Generator`, scalars as `diopi_proto.types.Scalar`, sizes as tuples, anything left out as None, what the
-        callee makes as an empty `Box` (`NewOuts`: a list of them), a size it may write anew as a `Box` of that size.
+        No error of the operator is raised as an exception.
 
-        Raises nothing but what is not an error of the operator (KeyboardInterrupt, say).
+        Args:
+            name: the standard function.
+            context: the context to run in.
+            arguments: the arguments in the order of the prototype. Tensors are `lib_rt.Tensor`, generators
+                `lib_rt.Generator`, scalars `diopi_proto.types.Scalar`, sizes tuples, and arrays lists. None stands for
+                NULL, an empty `Box` for a result that the callee creates (a list of boxes for `NewOuts`), and a `Box`
+                with a number for a size that the callee may change.
+
+        Returns:
+            The error code.
         """
 
     @abstractmethod
     def last_error(self) -> str:
-        """The message of the latest call of this thread that failed."""
+        """Return the message of this thread's latest failed call."""
 
     def query(self, name: str) -> str:
-        """What the text query `name` answers; KeyError if the standard has none of that name."""
+        """Return the text that the text query `name` returns; raise KeyError if there is no such query."""
         return dict(zip(TEXT_QUERIES, (self.name, self.version, self.last_error()), strict=True))[name]
 
     @abstractmethod
     def open_device(self) -> Device:
-        """A device with the vendor's runtime functions; the caller closes it."""
+        """Open and return a device with the vendor's runtime functions; the caller closes it."""

@@ -1,4 +1,4 @@
-"""The errors a vendor raises, and the code each becomes at the interface."""
+"""The exceptions of vendors, and the error code that the interface returns for each."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from diopi_proto.types import Error
 
 
 class VendorError(Exception):
-    """A vendor that can't be used as described: an unknown name, a signature that is not the prototype's."""
+    """A vendor can't be used, for example because of an unknown name or a signature that contradicts the prototype."""
 
 
 class VendorNotFoundError(VendorError):
-    """There is no vendor of that name; nothing of one was run."""
+    """There is no vendor of that name; no code of a vendor was run."""
 
 
 class UnsupportedDtypeError(TypeError):
@@ -18,7 +18,7 @@ class UnsupportedDtypeError(TypeError):
 
 
 def error_code(error: Exception) -> Error:
-    """What the interface answers when an implementation raised `error`."""
+    """Return the error code for an exception that an implementation raised."""
     if isinstance(error, NotImplementedError):
         return Error.NoImplement
     if isinstance(error, UnsupportedDtypeError):
@@ -26,14 +26,14 @@ def error_code(error: Exception) -> Error:
     return Error.ErrorOccurred
 
 
-def text_of(error: BaseException) -> str:
-    """The text of an exception, whatever happens when it is asked for it."""
+def exception_text(error: BaseException) -> str:
+    """Return the text of an exception, even if converting it to a string fails."""
     try:
         return str(error)
     except BaseException:
         return "its text can't be made"
 
 
-def described(error: BaseException) -> str:
-    """`Type: text` of an exception."""
-    return f"{type(error).__name__}: {text_of(error)}".removesuffix(": ")
+def describe_exception(error: BaseException) -> str:
+    """Return `Type: text` for an exception."""
+    return f"{type(error).__name__}: {exception_text(error)}".removesuffix(": ")

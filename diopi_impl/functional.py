@@ -1,4 +1,4 @@
-"""Functional implementations: arrays in, arrays out. `bind` makes one a raw implementation on handles and streams."""
+"""Functional implementations: functions of arrays. `bind` turns them into raw implementations of calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from diopi_impl.arguments import Perform, Prepare
 from diopi_impl.base import Box
-from diopi_impl.conversion import converted
+from diopi_impl.conversion import convert_array
 from diopi_impl.results import Results
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
@@ -24,7 +24,7 @@ from lib_rt.dtypes import from_numpy, to_numpy
 @final
 @dataclass(frozen=True)
 class ResultSpec:
-    """Shape and element type of a result tensor the caller has made, and the name it has in the call."""
+    """The shape, element type and name of a result tensor that the caller allocated."""
 
     shape: tuple[int, ...]
     dtype: Dtype
@@ -32,34 +32,34 @@ class ResultSpec:
 
     @property
     def ndim(self) -> int:
-        """Number of axes."""
+        """The number of axes."""
         return len(self.shape)
 
 
 OutSpec = ResultSpec | tuple[ResultSpec, ...] | None
-"""Of a single result, of an array of results, or of one, or an array, the caller left out or the callee makes."""
+"""The spec of a single result, or of an array of results; None if the caller omits it or the callee allocates it."""
 
 Adapted = Callable[[Sequence[Any], Sequence[OutSpec]], Sequence[Any]]
-"""From argument values and result specs to result values, in the prototype's order.
+"""Returns the results for argument values and result specs, all in the prototype's order.
 
-A result that is None is left as it was, if it is optional or the call only asks for a size, and not made, if the callee
-makes it.
+A result may be None if it is optional or if the call is a workspace query: the tensor is then unchanged. It may also be
+None if the callee allocates it: then it allocates nothing.
 """
 
 Compute = Callable[[Sequence[Any]], Sequence[Any]]
-"""From argument values to result values, of calls whose result specs are known."""
+"""Returns the results for argument values; the result specs were fixed before."""
 
 Adapter = Callable[[Prototype, Callable[..., Any]], Adapted]
 
 
-def wants_out(function: Callable[..., Any]) -> bool:
-    """Whether `function` has the keyword-only parameter `out`."""
+def takes_out(function: Callable[..., Any]) -> bool:
+    """Return whether `function` has the keyword-only parameter `out`."""
     parameter = inspect.signature(function).parameters.get("out")
     return parameter is not None and parameter.kind is parameter.KEYWORD_ONLY
 
 
-def as_results(prototype: Prototype, value: Any) -> Sequence[Any]:
-    """What an implementation returned, as one value a result."""
+def split_results(prototype: Prototype, value: Any) -> Sequence[Any]:
+    """Return an implementation's return value as one value per result; raise TypeError if the number is wrong."""
     values = (value,) if len(prototype.results) == 1 else tuple(value)
     if len(values) != len(prototype.results):
         raise TypeError(f"{len(values)} results were returned, the prototype has {len(prototype.results)}")
@@ -67,61 +67,75 @@ def as_results(prototype: Prototype, value: Any) -> Sequence[Any]:
 
 
 def out_keyword(prototype: Prototype, out: Sequence[OutSpec]) -> Any:
-    """The `out` an implementation receives: the spec itself of a single result, else a tuple of them."""
+    """Return the argument `out` of an implementation: the spec of a single result, or a tuple of specs."""
     return out[0] if len(prototype.results) == 1 else tuple(out)
 
 
 def apply_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """The adapter for implementations that work on NumPy arrays themselves."""
-    takes_out = wants_out(function)
+    """Adapt an implementation that works on NumPy arrays."""
+    has_out = takes_out(function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-        keywords = {"out": out_keyword(prototype, out)} if takes_out else {}
+        keywords = {"out": out_keyword(prototype, out)} if has_out else {}
         with np.errstate(all="ignore"):  # infinities and NaN are results like any other
-            return as_results(prototype, function(*_converted_first(prototype, arguments, out), **keywords))
+            return split_results(prototype, function(*_promote_arguments(prototype, arguments, out), **keywords))
 
     return adapted
 
 
 def first_dtype(out: Sequence[OutSpec]) -> Dtype:
-    """The element type of the first result that is a tensor of the caller's; bool, which changes nothing, of none."""
+    """Return the element type of the first result that the caller allocated; bool, which promotes nothing, if none."""
     return next((spec.dtype for spec in out if isinstance(spec, ResultSpec)), Dtype.bool)
 
 
-def _converted_first(prototype: Prototype, arguments: Sequence[Any], out: Sequence[OutSpec]) -> list[Any]:
-    """The arguments with those converted that the standard converts before it computes.
+def _promote_arguments(prototype: Prototype, arguments: Sequence[Any], out: Sequence[OutSpec]) -> list[Any]:
+    """Return the arguments, those converted that the standard converts before computing.
 
-    `prototype` may be the base of the form that is called, with numbers where it has tensors.
+    Args:
+        prototype: the function, or the base of the form that is called; the form may have numbers instead of tensors.
+        arguments: the argument values in the order of the prototype.
+        out: the result specs.
+
+    Returns:
+        The argument values in the same order.
     """
-    given = {p.name: value for p, value in zip(prototype.arguments, arguments, strict=True)}
-    dtypes = {name: from_numpy(value.dtype) for name, value in given.items() if isinstance(value, np.ndarray)}
-    names, dtype = prototype.find_conversions(dtypes, given, first_dtype(out))
+    named_arguments = {p.name: value for p, value in zip(prototype.arguments, arguments, strict=True)}
+    dtypes = {name: from_numpy(value.dtype) for name, value in named_arguments.items() if isinstance(value, np.ndarray)}
+    names, dtype = prototype.find_conversions(dtypes, named_arguments, first_dtype(out))
     return [
-        value if name not in names else converted(np.asarray(value), to_numpy(dtype)) for name, value in given.items()
+        value if name not in names else convert_array(np.asarray(value), to_numpy(dtype))
+        for name, value in named_arguments.items()
     ]
 
 
 @runtime_checkable
 class PreparesCalls(Protocol):
-    """An `Adapted` that does once for all calls of a form what depends on that alone."""
+    """An `Adapted` that does the work that depends only on a call's form once per form."""
 
     def prepare(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Compute:
-        """What computes the results of calls with these attributes and result specs, each from its arguments.
+        """Return the function that computes the results of all calls with these attributes and result specs.
 
-        Tensors, arrays of them and generators are None among `arguments`: they differ from call to call.
+        Args:
+            arguments: the attributes in the prototype's order, with None for tensors, arrays of tensors and generators.
+            out: the result specs.
+
+        Returns:
+            A function of the arguments of a call.
         """
 
 
 def bind(prototype: Prototype, adapted: Adapted) -> Prepare:
-    """What prepares calls of `prototype`: they wait for their stream, read, compute, and only then write."""
+    """Return a function that prepares calls: they synchronize their stream, read, compute, and write at the end."""
     results, position = Results(prototype), {p.name: i for i, p in enumerate(prototype.parameters[1:])}
-    arguments_at, results_at = ([position[p.name] for p in some] for some in (prototype.arguments, prototype.results))
+    arguments_at, results_at = (
+        [position[p.name] for p in parameters] for parameters in (prototype.arguments, prototype.results)
+    )
 
     def prepare(values: Sequence[Any]) -> Perform:
         readers = [(n, i, read) for n, i in enumerate(arguments_at) if (read := _reader(values[i])) is not None]
         attributes = [_attribute(values[i]) for i in arguments_at]
         out = [_spec(p, values[i]) for p, i in zip(prototype.results, results_at, strict=True)]
-        compute = _computing(adapted, attributes, out)
+        compute = _make_compute(adapted, attributes, out)
 
         def perform(context: Context, values: Sequence[Any]) -> None:
             context.synchronize()
@@ -135,21 +149,21 @@ def bind(prototype: Prototype, adapted: Adapted) -> Prepare:
     return prepare
 
 
-def _computing(adapted: Adapted, attributes: Sequence[Any], out: Sequence[OutSpec]) -> Compute:
+def _make_compute(adapted: Adapted, attributes: Sequence[Any], out: Sequence[OutSpec]) -> Compute:
     if isinstance(adapted, PreparesCalls):
         return adapted.prepare(attributes, out)
     return lambda arguments: adapted(arguments, out)
 
 
 def _attribute(value: Any) -> Any:
-    """What a functional implementation takes for an argument of which the form tells all, of others None."""
+    """Return the value that an implementation takes for an attribute; None for arguments that vary within a form."""
     if _reader(value) is not None:
         return None
     return value.number if isinstance(value, Scalar) else value.value if isinstance(value, Box) else value
 
 
 def _reader(value: Any) -> Callable[[Any], Any] | None:
-    """What reads an argument in each call; None: all calls of a form have the same value for it."""
+    """Return the function that reads an argument in each call; None if it is the same in all calls of a form."""
     return next((read for kind, read in _READERS if isinstance(value, kind)), None)
 
 
@@ -178,4 +192,4 @@ def _spec(parameter: Parameter, target: Any) -> OutSpec:
     return None
 
 
-_spec_of = lru_cache(maxsize=4096)(ResultSpec)  # making one takes longer than finding it
+_spec_of = lru_cache(maxsize=4096)(ResultSpec)  # constructing a spec takes longer than a cache hit

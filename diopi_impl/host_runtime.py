@@ -1,9 +1,9 @@
-"""The built-in device: aligned host memory, and streams that do their copies when they are waited for.
+"""The built-in device: aligned host memory, and streams that copy only when they are synchronized.
 
-Copies are as late as they may be: a call returns before the bytes have moved, and nothing orders two streams. Code that
-forgets to synchronise fails here, each time, as it would now and then on a chip.
+Copies happen as late as permitted: a call returns before the bytes have moved, and streams are not ordered with each
+other. Code that forgets to synchronize therefore fails on every run, where it would fail sporadically on a chip.
 
-It is compiled, in `lib_rt/src/host.c`, as a call of a vendor needs some twenty of its functions.
+The functions are compiled, in `lib_rt/src/host.c`, because each call of a vendor needs about twenty of them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from lib_rt.device import cast_to_service
 from lib_rt.library import check, ffi, lib, text
 
 ALIGNMENT: int = lib.DIOPIRT_HOST_ALIGNMENT
-"""Bytes to which every allocation is aligned."""
+"""The alignment of every allocation in bytes."""
 
 CAPACITY: int = lib.DIOPIRT_HOST_COPIES
-"""Copies a stream takes; when it has so many it does them."""
+"""The number of pending copies at which a stream performs them."""
 
 
 class HostRuntime:
-    """The nine runtime functions on host memory. A class derived from it may have its own of any."""
+    """The nine runtime functions on host memory. Derived classes may override any of them."""
 
     stream_destroy: Any = cast_to_service("stream_destroy", lib.diopirt_host_stream_destroy)
     stream_sync: Any = cast_to_service("stream_sync", lib.diopirt_host_stream_sync)
@@ -31,20 +31,20 @@ class HostRuntime:
     copy: Any = cast_to_service("h2d", lib.diopirt_host_copy)
 
     def stream_create(self) -> int:
-        """The handle of a new stream."""
+        """Create a stream and return its handle."""
         stream = ffi.new("uintptr_t*")
         check(_stream_create(stream))
         return int(stream[0])
 
     def last_error(self) -> str:
-        """Why the latest failure in this thread was one."""
+        """Return the reason of this thread's latest failure."""
         return text(lib.diopirt_host_last_error())
 
     def functions(self) -> RuntimeFunctions:
-        """The nine, ready to be registered."""
-        is_own = type(self).stream_create is not HostRuntime.stream_create
+        """Return the nine functions, ready to be registered."""
+        is_overridden = type(self).stream_create is not HostRuntime.stream_create
         return RuntimeFunctions(
-            stream_create=self.stream_create if is_own else _stream_create,
+            stream_create=self.stream_create if is_overridden else _stream_create,
             stream_destroy=self.stream_destroy,
             stream_sync=self.stream_sync,
             malloc=self.malloc,

@@ -1,4 +1,4 @@
-"""Finding vendors: by entry point, by `module:attribute`, or by the path of a compiled library."""
+"""Find vendors by entry point, by `module:attribute`, or by the path of a compiled library."""
 
 from __future__ import annotations
 
@@ -9,26 +9,34 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from diopi_impl.base import BaseVendor
-from diopi_impl.errors import VendorError, VendorNotFoundError, described
+from diopi_impl.errors import VendorError, VendorNotFoundError, describe_exception
 from diopi_impl.native import NativeVendor
 
 ENTRY_POINT_GROUP = "diopi.vendors"
 
 
 def known_vendors() -> Mapping[str, EntryPoint]:
-    """The vendors that installed packages register, by name."""
+    """Return the vendors that installed packages register, by name."""
     return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
 def find_vendor(name: str) -> BaseVendor:
-    """The vendor called `name`: a registered name, `module:attribute`, or the path of a `.so`.
+    """Return the vendor called `name`.
 
-    Raises VendorError that says what was looked for and what there is, VendorNotFoundError if it is not there.
+    Args:
+        name: a registered name, `module:attribute`, or the path of a `.so`.
+
+    Returns:
+        The vendor.
+
+    Raises:
+        VendorNotFoundError: if there is no such vendor; the message lists the known names.
+        VendorError: if the vendor exists but can't be loaded.
     """
     if name.endswith(".so"):
         return NativeVendor(Path(name))
     if ":" in name:
-        return _as_vendor(name, _attribute(name))
+        return _require_vendor(name, _attribute(name))
     known = known_vendors()
     if name not in known:
         near = ", ".join(get_close_matches(name, known))
@@ -36,11 +44,11 @@ def find_vendor(name: str) -> BaseVendor:
         raise VendorNotFoundError(
             f"unknown vendor {name!r}: known are {', '.join(sorted(known)) or 'none'}, or give module:attribute{hint}"
         )
-    return _as_vendor(name, _load(known[name]))
+    return _require_vendor(name, _load(known[name]))
 
 
 def importable_name(name: str) -> str:
-    """`name` as `module:attribute` if it is a registered name, else as it is."""
+    """Return the `module:attribute` of a registered name; return any other name unchanged."""
     known = known_vendors()
     return known[name].value if name in known else name
 
@@ -54,7 +62,9 @@ def _attribute(path: str) -> object:
     except ModuleNotFoundError as error:
         raise VendorNotFoundError(f"vendor {path}: module {module_name} can't be imported: {error}") from error
     except BaseException as error:  # whatever a vendor's module does when it is run, leaving the process included
-        raise VendorError(f"vendor {path}: module {module_name} can't be imported: {_described(error)}") from error
+        raise VendorError(
+            f"vendor {path}: module {module_name} can't be imported: {_describe_import_failure(error)}"
+        ) from error
     try:
         return getattr(module, attribute)
     except AttributeError:
@@ -67,14 +77,16 @@ def _load(point: EntryPoint) -> object:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise VendorError(f"vendor {point.name}: {point.value} can't be loaded: {_described(error)}") from error
+        raise VendorError(
+            f"vendor {point.name}: {point.value} can't be loaded: {_describe_import_failure(error)}"
+        ) from error
 
 
-def _described(error: BaseException) -> str:
-    return str(error) if isinstance(error, ImportError) else described(error)
+def _describe_import_failure(error: BaseException) -> str:
+    return str(error) if isinstance(error, ImportError) else describe_exception(error)
 
 
-def _as_vendor(name: str, value: object) -> BaseVendor:
+def _require_vendor(name: str, value: object) -> BaseVendor:
     if not isinstance(value, BaseVendor):
         raise VendorNotFoundError(f"vendor {name} is a {type(value).__name__}, expected a diopi_impl.Vendor")
     return value

@@ -1,4 +1,4 @@
-"""`Vendor`: a vendor in Python is nine runtime functions and a table from standard function to implementation."""
+"""`Vendor`: a vendor in Python has nine runtime functions and a table of implementations of standard functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, final
 
-from diopi_impl.arguments import Prepare, checked
+from diopi_impl.arguments import Prepare, add_argument_checks
 from diopi_impl.base import TEXT_QUERIES, BaseVendor, Waiver
 from diopi_impl.claims import Claim
 from diopi_impl.errors import VendorError, error_code
@@ -18,9 +18,9 @@ from diopi_proto.types import Error
 from lib_rt import Context, Device, RuntimeFunctions
 
 Implementation = Callable[..., Error | None]
-"""A raw implementation: takes exactly the prototype's parameters and answers with an error code (None is success).
+"""A raw implementation: takes exactly the prototype's parameters and returns an error code (None means success).
 
-The values are those `BaseVendor.call` describes, None for arguments of which nothing is read in the call.
+`BaseVendor.call` describes the values. Arguments that the call does not read are None.
 """
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,13 +30,13 @@ class Vendor(BaseVendor):
     """A set of operator implementations in Python on one kind of device.
 
     Args:
-        name, version: as a report shows them.
+        name, version: the vendor's name and version, as reports show them.
         runtime: the nine functions of the device.
-        host_addressable: whether device memory can be read and written by the host directly.
-        adapt: turns each functional implementation into one on NumPy arrays (jit compilation, say).
-        waivers: known failures.
-        claims: what it declares that it supports.
-        calls_torch: whether an implementation may call PyTorch; without, calls as a device of PyTorch take less time.
+        host_addressable: whether the host can read and write device memory directly.
+        adapt: turns each functional implementation into a function of NumPy arrays, for example by compiling it.
+        waivers: the known failures.
+        claims: what the vendor declares to support.
+        calls_torch: whether an implementation may call PyTorch. If not, calls as a device of PyTorch take less time.
     """
 
     def __init__(
@@ -60,15 +60,20 @@ class Vendor(BaseVendor):
         self._failure = _Failure()
 
     def implements(self, name: str, *, adapt: Adapter | None = None) -> Callable[[F], F]:
-        """Register the decorated *functional* implementation of `name` and of the forms derived from it.
+        """Register the decorated *functional* implementation of `name` and of its derived forms.
 
-        It takes the values of the prototype's inputs and attributes, by their names and in their order (arrays,
-        plain numbers, tuples), and returns the results in their order. A keyword-only parameter `out` receives the
-        `ResultSpec` of each result tensor. An argument that a call does not read
-        (`Prototype.unread_arguments`) is None, whatever the caller passed. `adapt` replaces the vendor's own adapter
-        for this function.
+        The implementation takes the values of the prototype's inputs and attributes (arrays, plain numbers, tuples),
+        with the same names in the same order, and returns the results in order. A keyword-only parameter `out` receives
+        the `ResultSpec` of each result tensor. Arguments that a call does not read (`Prototype.unread_arguments`) are
+        None.
 
-        Raises VendorError when there is no such prototype, the parameters differ from it, or it is taken.
+        Args:
+            name: the standard function.
+            adapt: the adapter for this function; the vendor's adapter by default.
+
+        Returns:
+            A decorator that returns the implementation unchanged. It raises VendorError if there is no such prototype,
+            if the parameters differ from the prototype, or if the function is already implemented.
         """
 
         def register(function: F) -> F:
@@ -79,7 +84,7 @@ class Vendor(BaseVendor):
                 if form is base:
                     self._enter(base, bind(form, adapted))
                 elif form.name not in self._implementations:
-                    self._implementations[form.name] = checked(form, bind(form, adapted))
+                    self._implementations[form.name] = add_argument_checks(form, bind(form, adapted))
                     self._derived.add(form.name)
             return function
 
@@ -88,13 +93,17 @@ class Vendor(BaseVendor):
     def implements_raw(self, name: str) -> Callable[[F], F]:
         """Register the decorated *raw* implementation of `name`: see `Implementation`.
 
-        Raises VendorError as `implements` does.
+        Args:
+            name: the standard function.
+
+        Returns:
+            A decorator that returns the implementation unchanged. It raises VendorError as that of `implements` does.
         """
 
         def register(function: F) -> F:
             prototype = _prototype(name)
             check_parameters(function, prototype, [p.name for p in prototype.parameters])
-            self._enter(prototype, lambda values: lambda context, given: function(context, *given))
+            self._enter(prototype, lambda values: lambda context, arguments: function(context, *arguments))
             return function
 
         return register
@@ -103,12 +112,14 @@ class Vendor(BaseVendor):
         if prototype.name in self._implementations and prototype.name not in self._derived:
             raise VendorError(f"vendor {self.name}: {prototype.name} is implemented twice")
         self._derived.discard(prototype.name)
-        self._implementations[prototype.name] = checked(prototype, prepare)
+        self._implementations[prototype.name] = add_argument_checks(prototype, prepare)
 
     def has(self, name: str) -> bool:
+        """Return whether the vendor implements the standard function `name`."""
         return name in self._implementations or name in TEXT_QUERIES
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        """Call the standard function `name` and return its error code; see `BaseVendor.call`."""
         implementation = self._implementations.get(name)
         if implementation is None:
             self._failure.text = f"{self.name} does not implement {name}"
@@ -121,9 +132,11 @@ class Vendor(BaseVendor):
             return error_code(error)
 
     def last_error(self) -> str:
+        """Return the message of this thread's latest failed call."""
         return self._failure.text
 
     def open_device(self) -> Device:
+        """Open and return a device with the vendor's runtime functions."""
         return Device(self.runtime, host_addressable=self.host_addressable)
 
     def __repr__(self) -> str:
@@ -132,7 +145,7 @@ class Vendor(BaseVendor):
 
 @final
 class _Failure(threading.local):
-    """Why the latest failing call of each thread failed."""
+    """The reason of each thread's latest failed call."""
 
     text = ""
 
@@ -149,15 +162,15 @@ def _forms(base: Prototype) -> Iterable[Prototype]:
 
 
 def check_parameters(function: Callable[..., Any], prototype: Prototype, expected: Sequence[str]) -> None:
-    """VendorError unless `function`'s positional parameters are exactly `expected`."""
+    """Raise VendorError unless the positional parameters of `function` are exactly `expected`."""
     signature = inspect.signature(function)
-    given = [
+    names = [
         parameter.name
         for parameter in signature.parameters.values()
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
-    if given != list(expected):
+    if names != list(expected):
         raise VendorError(
-            f"{prototype.name}: the implementation takes ({', '.join(given)}), "
+            f"{prototype.name}: the implementation takes ({', '.join(names)}), "
             f"the prototype says ({', '.join(expected)})"
         )

@@ -1,4 +1,4 @@
-"""Answers to workspace queries on behalf of implementations that need no workspace."""
+"""Workspace queries: calls that only request the size of a workspace. Implementations never see them."""
 
 from __future__ import annotations
 
@@ -11,35 +11,33 @@ from diopi_proto.prototype import Prototype
 
 
 def answer_workspace_queries(adapter: Adapter) -> Adapter:
-    """Return `adapter` for functions that need none of their workspaces.
+    """Return an adapter for functions that need no workspace and answer every workspace query with the size 0.
 
-    A call with a negative workspace size is a workspace query: the size becomes 0 and nothing is computed. In other
-    calls the sizes keep their values, and `function` returns the other results in their order.
+    A query computes nothing else. In other calls the sizes that the caller passed are returned unchanged.
 
     Args:
-        adapter: The adapter that computes the results of calls that are not queries.
+        adapter: the adapter of the implementation, which returns only the results that are no sizes, in order.
 
     Returns:
-        An adapter that answers the queries itself.
+        The adapter that adds the sizes to the results.
     """
 
     def adapt(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
         is_size = [parameter.annotation is InOutSize for parameter in prototype.results]
         names = [parameter.name for parameter in prototype.arguments]
-        positions = [names.index(p.name) for p, flag in zip(prototype.results, is_size, strict=True) if flag]
+        size_positions = [names.index(p.name) for p, flag in zip(prototype.results, is_size, strict=True) if flag]
 
-        def with_sizes(*arguments: Any) -> list[Any]:
-            results, sizes = iter(function(*arguments)), iter([arguments[position] for position in positions])
-            return [next(sizes) if flag else next(results) for flag in is_size]
+        def add_sizes(*arguments: Any) -> list[Any]:
+            results, passed_sizes = iter(function(*arguments)), iter([arguments[place] for place in size_positions])
+            return [next(passed_sizes) if flag else next(results) for flag in is_size]
 
-        computed = adapter(prototype, with_sizes)
+        computed = adapter(prototype, add_sizes)
 
         def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-            sizes = [arguments[position] for position in positions]
-            if min(sizes) >= 0:
+            queried_sizes = iter([arguments[position] for position in size_positions])
+            if min(arguments[position] for position in size_positions) >= 0:
                 return computed(arguments, out)
-            remaining = iter(sizes)
-            return [max(next(remaining), 0) if flag else None for flag in is_size]
+            return [max(next(queried_sizes), 0) if flag else None for flag in is_size]
 
         return adapted
 

@@ -11,7 +11,7 @@ from jax import Array, lax
 
 from diopi_engine.aten.operators import axes
 from diopi_engine.aten.table import operator
-from diopi_impl.jax_cpu.extremes import larger
+from diopi_impl.jax_cpu.extremes import elementwise_maximum
 
 Sizes = Sequence[int]
 
@@ -73,7 +73,9 @@ def max_pool(
     kernel = _per_axis(kernel, x.ndim - 2)
     sizes, strides, dilations, pads = _windows(x, kernel, stride, padding, dilation, ceil_mode)
     least = -jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
-    return lax.reduce_window(x, jnp.asarray(least, x.dtype), larger, sizes, strides, pads, None, dilations), None
+    return lax.reduce_window(
+        x, jnp.asarray(least, x.dtype), elementwise_maximum, sizes, strides, pads, None, dilations
+    ), None
 
 
 @operator("avg_pool1d", "avg_pool2d", "avg_pool3d")

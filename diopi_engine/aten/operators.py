@@ -11,7 +11,7 @@ from jax import Array, lax
 from jax.scipy.special import erf
 
 from diopi_engine.aten.table import OPERATORS, Function, operator
-from diopi_impl.jax_cpu.extremes import greatest, least
+from diopi_impl.jax_cpu.extremes import nan_propagating_max, nan_propagating_min
 
 Axes = int | Sequence[int] | None
 
@@ -166,12 +166,12 @@ def var(x: Array, dim: Axes = None, correction: int | None = None, keepdim: bool
 
 @operator("amax")
 def amax(x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
-    return greatest(x, axes(dim), keepdims=keepdim)
+    return nan_propagating_max(x, axes(dim), keepdims=keepdim)
 
 
 @operator("amin")
 def amin(x: Array, dim: Axes = None, keepdim: bool = False) -> Array:
-    return least(x, axes(dim), keepdims=keepdim)
+    return nan_propagating_min(x, axes(dim), keepdims=keepdim)
 
 
 @operator("any", "any.dim", "any.dims")
@@ -191,12 +191,12 @@ def argmin(x: Array, dim: int | None = None, keepdim: bool = False) -> Array:
 
 @operator("max.dim")
 def max_along(x: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
-    return greatest(x, dim, keepdims=keepdim), jnp.argmax(x, dim, keepdims=keepdim)
+    return nan_propagating_max(x, dim, keepdims=keepdim), jnp.argmax(x, dim, keepdims=keepdim)
 
 
 @operator("min.dim")
 def min_along(x: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
-    return least(x, dim, keepdims=keepdim), jnp.argmin(x, dim, keepdims=keepdim)
+    return nan_propagating_min(x, dim, keepdims=keepdim), jnp.argmin(x, dim, keepdims=keepdim)
 
 
 @operator("cumsum")

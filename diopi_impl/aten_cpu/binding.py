@@ -81,11 +81,11 @@ def bind(call: FunctionCall, equivalent: Equivalent, operator: Any) -> dict[str,
     """Return the operator's arguments by name; NoEquivalentError if it has no such call."""
     schema = operator._schema
     names = [argument.name for argument in schema.arguments]
-    given = {**_given(call, equivalent, names), **equivalent.constants}
+    values = {**_operator_arguments(call, equivalent, names), **equivalent.constants}
     bound = {}
     for argument in schema.arguments:
-        if argument.name in given and not _is_default(argument, given[argument.name]):
-            bound[argument.name] = given[argument.name]
+        if argument.name in values and not _is_default(argument, values[argument.name]):
+            bound[argument.name] = values[argument.name]
         elif argument.alias_info is not None and argument.alias_info.is_write:
             bound[argument.name] = call.first_result
         elif equivalent.is_gradient and argument.name == "self":
@@ -96,14 +96,14 @@ def bind(call: FunctionCall, equivalent: Equivalent, operator: Any) -> dict[str,
             raise NoEquivalentError(f"{schema.name} needs {argument.name}")
         if str(argument.type) == "Tensor" and isinstance(bound.get(argument.name), NUMBERS):
             bound[argument.name] = torch.tensor(bound[argument.name])  # as PyTorch wraps numbers
-        if argument.name in bound and not _fits(str(argument.type), bound[argument.name]):
+        if argument.name in bound and not _has_declared_type(str(argument.type), bound[argument.name]):
             raise NoEquivalentError(f"{schema.name} takes no such {argument.name}")
     return bound
 
 
-def _given(call: FunctionCall, equivalent: Equivalent, names: Sequence[str]) -> dict[str, Any]:
+def _operator_arguments(call: FunctionCall, equivalent: Equivalent, names: Sequence[str]) -> dict[str, Any]:
     """Return what the function's arguments give for the operator's."""
-    given = {}
+    arguments = {}
     base = lookup(equivalent.row.function)
     for name in sourced_arguments(base):
         value, source = call.values[name], equivalent.row.source(name, names)
@@ -113,10 +113,10 @@ def _given(call: FunctionCall, equivalent: Equivalent, names: Sequence[str]) -> 
         elif source.as_tensor:
             raise NoEquivalentError(f"{name} is a tensor, and the operator takes a number")
         elif source.name in names:
-            given[source.name] = value
+            arguments[source.name] = value
         elif not equivalent.is_gradient and value is not None:
             raise NoEquivalentError(f"the operator has no {source.name}")
-    return given
+    return arguments
 
 
 def _is_default(argument: Any, value: Any) -> bool:
@@ -162,7 +162,7 @@ def _keeps_axes(call: FunctionCall) -> bool:
     return tensor.ndim == call.first_result.ndim > 0
 
 
-def _wanted(call: FunctionCall) -> list[bool]:
+def _output_mask(call: FunctionCall) -> list[bool]:
     return [value is not None for value in call.results]
 
 
@@ -178,7 +178,7 @@ DERIVED: Mapping[str, Callable[[FunctionCall], Any]] = {
     "keepdim": _keeps_axes,
     "size": lambda call: tuple(call.first_result.shape),
     "output_size": lambda call: tuple(call.values["grad_output"].shape[2:]),
-    "output_mask": _wanted,
+    "output_mask": _output_mask,
     "return_inverse": lambda call: True,
     "half_to_float": lambda call: False,
     "input_dtype": lambda call: call.first_result.dtype,
@@ -189,19 +189,19 @@ DERIVED: Mapping[str, Callable[[FunctionCall], Any]] = {
 """Arguments of operators that are no argument of a function, but follow from the call."""
 
 
-def _fits(kind: str, value: Any) -> bool:
+def _has_declared_type(kind: str, value: Any) -> bool:
     """Whether a value is of the kind that an operator declares."""
     if kind.startswith("Optional["):
-        return value is None or _fits(kind.removeprefix("Optional[").removesuffix("]"), value)
+        return value is None or _has_declared_type(kind.removeprefix("Optional[").removesuffix("]"), value)
     if kind.startswith("List["):
         entry = kind.removeprefix("List[").removesuffix("]")
-        return isinstance(value, list | tuple) and all(_fits(entry, one) for one in value)
-    if kind not in KINDS:
+        return isinstance(value, list | tuple) and all(_has_declared_type(entry, element) for element in value)
+    if kind not in PYTHON_TYPES:
         return True
-    return isinstance(value, KINDS[kind])
+    return isinstance(value, PYTHON_TYPES[kind])
 
 
-KINDS: Mapping[str, type | tuple[type, ...]] = {
+PYTHON_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "Tensor": torch.Tensor,
     "number": NUMBERS,
     "float": NUMBERS,

@@ -47,7 +47,7 @@ class Equivalent:
             name += "_"
         return getattr(getattr(torch.ops.aten, name, None), overload or "default", None)
 
-    def writing(self, operator: Any) -> Any:
+    def out_variant(self, operator: Any) -> Any:
         """Return the variant of an operator that writes tensors of the caller's; None if there is none."""
         declared = [(argument.name, str(argument.type)) for argument in operator._schema.arguments]
         packet = operator.overloadpacket

@@ -27,7 +27,7 @@ NO_OPERATOR = "with arguments from the 'CPU' backend"
 """What PyTorch says of an operator that only accelerators have."""
 
 
-class RefusedError(Exception):
+class RejectedError(Exception):
     """PyTorch refuses the call, or gives other results than the caller made tensors for."""
 
 
@@ -36,7 +36,7 @@ class AtenVendor(BaseVendor):
 
     def __init__(self) -> None:
         super().__init__("aten_cpu", torch.__version__, waivers=(*torch_cpu.waivers, *LIMITS))
-        self._why = ""
+        self._last_error = ""
 
     def has(self, name: str) -> bool:
         return name in prototypes() and lookup(name).base in equivalents()
@@ -46,17 +46,17 @@ class AtenVendor(BaseVendor):
         try:
             _call(context, lookup(name), arguments)
         except NoEquivalentError as error:
-            self._why = f"{name}: {error}"
+            self._last_error = f"{name}: {error}"
             return Error.NoImplement
         except Exception as error:
-            self._why = f"{name}: {type(error).__name__}: {error}"
+            self._last_error = f"{name}: {type(error).__name__}: {error}"
             if NO_OPERATOR in str(error):
                 return Error.NoImplement
             return Error.DtypeNotSupported if NO_KERNEL in str(error) else Error.ErrorOccurred
         return Error.Success
 
     def last_error(self) -> str:
-        return self._why
+        return self._last_error
 
     def open_device(self) -> Device:
         torch.set_num_threads(1)
@@ -65,22 +65,22 @@ class AtenVendor(BaseVendor):
 
 def _call(context: Context, prototype: Prototype, values: Sequence[Any]) -> None:
     """Make the call by the first equivalent operator that accepts it; raises what the first of them raised."""
-    refusals: list[Exception] = []
-    lacks: list[Exception] = []
+    rejections: list[Exception] = []
+    missing: list[Exception] = []
     call = function_call(prototype, values)
     for equivalent in equivalents()[prototype.base]:
         try:
-            returned = _returned(call, equivalent)
+            returned = _call_operator(call, equivalent)
             _deliver(context, call, equivalent, values, returned)
             return
         except NoEquivalentError as error:
-            lacks.append(error)
+            missing.append(error)
         except Exception as error:
-            refusals.append(error)
-    raise [*refusals, *lacks][0]
+            rejections.append(error)
+    raise [*rejections, *missing][0]
 
 
-def _returned(call: FunctionCall, equivalent: Equivalent) -> Sequence[Any]:
+def _call_operator(call: FunctionCall, equivalent: Equivalent) -> Sequence[Any]:
     """Call the operator, and return its results in order."""
     operator = _operator(call, equivalent)
     bound = bind(call, equivalent, operator)
@@ -90,30 +90,30 @@ def _returned(call: FunctionCall, equivalent: Equivalent) -> Sequence[Any]:
     if equivalent.is_gradient:
         return _gradients(call, operator, bound)
     returned = _as_results(call, _invoke(operator, bound))
-    writing = equivalent.writing(operator)
-    if writing is None or _has_dtypes(call, equivalent, returned):
+    out_variant = equivalent.out_variant(operator)
+    if out_variant is None or _has_dtypes(call, equivalent, returned):
         return returned
-    return _as_results(call, _invoke(writing, {**bound, **_places(call, equivalent, writing)}))
+    return _as_results(call, _invoke(out_variant, {**bound, **_out_arguments(call, equivalent, out_variant)}))
 
 
 def _has_dtypes(call: FunctionCall, equivalent: Equivalent, returned: Sequence[Any]) -> bool:
     """Whether the results have the element types of the tensors that the caller made for them."""
-    for number, (parameter, made) in enumerate(zip(call.prototype.results, call.results, strict=True)):
+    for number, (parameter, target) in enumerate(zip(call.prototype.results, call.results, strict=True)):
         place = equivalent.row.results.get(parameter.name, number)
-        if isinstance(made, torch.Tensor) and place < len(returned) and made.dtype != returned[place].dtype:
+        if isinstance(target, torch.Tensor) and place < len(returned) and target.dtype != returned[place].dtype:
             return False
     return True
 
 
-def _places(call: FunctionCall, equivalent: Equivalent, writing: Any) -> dict[str, Any]:
+def _out_arguments(call: FunctionCall, equivalent: Equivalent, out_variant: Any) -> dict[str, Any]:
     """Return what a variant that writes the caller's tensors gets for its results."""
-    written = [a for a in writing._schema.arguments if a.kwarg_only and a.alias_info is not None]
+    written = [a for a in out_variant._schema.arguments if a.kwarg_only and a.alias_info is not None]
     results = {
-        equivalent.row.results.get(p.name, number): made
-        for number, (p, made) in enumerate(zip(call.prototype.results, call.results, strict=True))
+        equivalent.row.results.get(p.name, number): target
+        for number, (p, target) in enumerate(zip(call.prototype.results, call.results, strict=True))
     }
     if any(results.get(number) is None for number in range(len(written))):
-        raise RefusedError("the results have other element types than the caller's, who left some out")
+        raise RejectedError("the results have other element types than the caller's, who left some out")
     return {argument.name: results[number] for number, argument in enumerate(written)}
 
 
@@ -157,13 +157,13 @@ def _gradients(call: FunctionCall, operator: Any, bound: dict[str, Any]) -> Sequ
     names = [p.name.removeprefix("grad_") for p in call.prototype.results]
     sources = {"self": "self" if "self" in bound else "input", "input": "input" if "input" in bound else "self"}
     names = [sources.get(name, name) for name in names]
-    made = dict(zip(names, call.results, strict=True))
-    wanted = {name: bound.get(name, torch.zeros_like(result)) for name, result in made.items() if result is not None}
+    targets = dict(zip(names, call.results, strict=True))
+    wanted = {name: bound.get(name, torch.zeros_like(result)) for name, result in targets.items() if result is not None}
     leaves = {name: tensor.detach().requires_grad_() for name, tensor in wanted.items()}
     outer = next(call.values[name] for name in ("grad_output", "grad_out") if name in call.values)
     result = _invoke(operator, {**bound, **leaves})
     if result.shape != outer.shape:
-        raise RefusedError(f"grad_output has shape {tuple(outer.shape)}, the result has {tuple(result.shape)}")
+        raise RejectedError(f"grad_output has shape {tuple(outer.shape)}, the result has {tuple(result.shape)}")
     gradients = torch.autograd.grad(result, list(leaves.values()), outer, materialize_grads=True)
     found = dict(zip(leaves, gradients, strict=True))
     return [found.get(name) for name in names]
@@ -184,9 +184,9 @@ def _deliver(
         if place >= len(returned):
             raise NoEquivalentError(f"the operator has no result for {parameter.name}")
         if parameter.annotation is NewOuts:
-            _make_each(context, boxes[parameter.name], returned[place:])
+            _fill_boxes(context, boxes[parameter.name], returned[place:])
         elif isinstance(boxes[parameter.name], Box):
-            _hand_back(context, boxes[parameter.name], returned[place])
+            _fill_box(context, boxes[parameter.name], returned[place])
         else:
             pairs.append((parameter.name, call.values[parameter.name], returned[place]))
     for name, target, value in pairs:
@@ -197,21 +197,21 @@ def _deliver(
 
 def _check(name: str, target: Any, value: Any) -> None:
     if isinstance(target, list):
-        for entry, one in zip(target, value, strict=True):
-            _check(name, entry, one)
+        for entry, tensor in zip(target, value, strict=True):
+            _check(name, entry, tensor)
     elif (
         target is not None
         and not _is_left_out(target, value)
         and (target.dtype, _axes(target)) != (value.dtype, _axes(value))
     ):
-        given, made = (f"{one.dtype}{list(one.shape)}" for one in (target, value))
-        raise RefusedError(f"{name} is {given}, and PyTorch gives {made}")
+        expected, actual = (f"{tensor.dtype}{list(tensor.shape)}" for tensor in (target, value))
+        raise RejectedError(f"{name} is {expected}, and PyTorch gives {actual}")
 
 
 def _copy(target: Any, value: Any) -> None:
     if isinstance(target, list):
-        for entry, one in zip(target, value, strict=True):
-            _copy(entry, one)
+        for entry, tensor in zip(target, value, strict=True):
+            _copy(entry, tensor)
     elif target is not None and target is not value and not _is_left_out(target, value):
         target.copy_(value.detach().reshape(target.shape))
 
@@ -226,12 +226,12 @@ def _axes(tensor: torch.Tensor) -> list[int]:
     return [size for size in tensor.shape if size != 1]
 
 
-def _make_each(context: Context, boxes: Sequence[Box], values: Sequence[Any]) -> None:
+def _fill_boxes(context: Context, boxes: Sequence[Box], values: Sequence[Any]) -> None:
     for box, value in zip(boxes, values, strict=False):
-        _hand_back(context, box, value)
+        _fill_box(context, box, value)
 
 
-def _hand_back(context: Context, box: Box, value: Any) -> None:
+def _fill_box(context: Context, box: Box, value: Any) -> None:
     """Fill a box with a number, or with a tensor of the context."""
     if not isinstance(value, torch.Tensor):
         box.value = value

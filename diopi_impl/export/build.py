@@ -39,7 +39,7 @@ def export(vendor: str, folder: Path) -> Path:
     operators = [p for p in prototypes().values() if found.has(p.name) and p.name not in TEXT_QUERIES]
     services = [name for name, function in vars(found.runtime).items() if function is not None]
     text = source(name, found.name, found.version, operators, services)
-    return build(text, folder / LIBRARY, _roots(name), beside=[_HERE / "tell.c", _HERE / "explain.c"])
+    return build(text, folder / LIBRARY, _roots(name), extra_sources=[_HERE / "describe.c", _HERE / "explain.c"])
 
 
 def build(
@@ -47,8 +47,8 @@ def build(
     target: Path,
     roots: Iterable[Path],
     include: Path = headers.INCLUDE_DIR,
-    beside: Sequence[Path] = (),
-    in_cpp: str = "",
+    extra_sources: Sequence[Path] = (),
+    cpp_text: str = "",
 ) -> Path:
     """Build a library that Python serves, in a folder that is made; its path.
 
@@ -67,13 +67,13 @@ def build(
     with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
         for file, content in texts.items():
             Path(temporary, file).write_text(content, "utf-8")
-        made = Path(temporary, target.name)
-        sources = [_HERE / "host.c", *beside, *(Path(temporary, file) for file in texts)]
-        if in_cpp:
-            Path(temporary, "functions.cpp").write_text(in_cpp, "utf-8")
-            sources.append(_compiled_cpp(Path(temporary, "functions.cpp"), include))
-        _compile(sources, made, include)
-        os.replace(made, target)
+        library = Path(temporary, target.name)
+        sources = [_HERE / "host.c", *extra_sources, *(Path(temporary, file) for file in texts)]
+        if cpp_text:
+            Path(temporary, "functions.cpp").write_text(cpp_text, "utf-8")
+            sources.append(_compile_cpp(Path(temporary, "functions.cpp"), include))
+        _compile(sources, library, include)
+        os.replace(library, target)
     return target
 
 
@@ -94,21 +94,23 @@ def _compile(sources: list[Path], target: Path, include: Path) -> None:
     """Compile files in C, and link them with objects of C++."""
     flags = [*_FLAGS, f"-Wl,-soname,{target.name}", f"-I{include}", f"-I{_HERE}"]
     libraries = ["-ldl", *["-lstdc++"] * any(source.suffix == ".o" for source in sources)]
-    _run([*_compiler("C", "CC", "cc", "gcc", "clang"), *flags, *map(str, sources), *libraries, "-o", str(target)])
+    _run_compiler(
+        [*_compiler("C", "CC", "cc", "gcc", "clang"), *flags, *map(str, sources), *libraries, "-o", str(target)]
+    )
 
 
-def _compiled_cpp(source: Path, include: Path) -> Path:
+def _compile_cpp(source: Path, include: Path) -> Path:
     """The object of a file in C++."""
     target = source.with_suffix(".o")
     compiler = _compiler("C++", "CXX", "c++", "g++", "clang++")
-    _run([*compiler, "-std=c++17", "-O1", "-fPIC", f"-I{include}", "-c", str(source), "-o", str(target)])
+    _run_compiler([*compiler, "-std=c++17", "-O1", "-fPIC", f"-I{include}", "-c", str(source), "-o", str(target)])
     return target
 
 
-def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise ExportError(f"{shlex.join(command)} failed:\n{done.stderr}")
+def _run_compiler(command: list[str]) -> None:
+    process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode:
+        raise ExportError(f"{shlex.join(command)} failed:\n{process.stderr}")
 
 
 def _compiler(language: str, variable: str, *names: str) -> list[str]:

@@ -1,4 +1,4 @@
-/* What the generated operators share with service.py, which fills in the tables, with tell.c and explain.c. */
+/* What the generated operators share with service.py, which fills in the tables, with describe.c and explain.c. */
 #ifndef DIOPI_EXPORTED_H_
 #define DIOPI_EXPORTED_H_
 
@@ -9,33 +9,34 @@
 /* begin declarations */
 enum { DIOPI_TENSORS_ROOM = 64, DIOPI_LAYOUTS_ROOM = 512 };
 
-/* What the framework tells of a call before Python is entered, in the order of its parameters. */
-struct diopi_told {
-    int64_t tensors;                            /* how many there are; -1: some can't be told, or there is no room */
-    uint64_t addresses[1 + DIOPI_TENSORS_ROOM]; /* the stream's handle; then of each tensor its first element */
-    int64_t length;                             /* how many numbers follow */
-    int64_t layouts[DIOPI_LAYOUTS_ROOM];        /* of each: axes, element type, device, storage offset, sizes, strides */
+/* The call as the framework describes it before Python is entered: its stream and tensors, in parameter order. */
+struct diopi_call_description {
+    int64_t tensors;                            /* their number; -1: one can't be described, or there is no room */
+    uint64_t addresses[1 + DIOPI_TENSORS_ROOM]; /* the stream's handle, then each tensor's first element */
+    int64_t length;                             /* the number of values in `layouts` */
+    int64_t layouts[DIOPI_LAYOUTS_ROOM];        /* per tensor: axes, element type, device, offset, sizes, strides */
 };
 
 struct diopi_exported {
     const char* vendor;           /* module:attribute */
     const char* const* operators; /* their names, ended by NULL */
-    const function_t* runtime;    /* the functions of diopirt.h in header order; NULL is what the framework lacks */
-    function_t* implementations; /* of the operators, which service.py fills in; they take what was told as well */
-    function_t* services;        /* likewise, in the order of their registration */
+    const function_t* runtime;    /* the functions of diopirt.h in header order; NULL: the framework lacks it */
+    function_t* implementations;  /* of the operators; service.py fills them in. Last parameter: the call description */
+    function_t* services;         /* of the runtime, in the order of registration; service.py fills them in */
     void (*fail)(const char* reason);
 };
 /* end declarations */
 
 #pragma GCC visibility push(hidden)
 
-/* Begin `told` with the stream of the context; then tell each tensor, or array of them, that is not NULL. A tensor can't
- * be told if it is sparse, or an answer is lacking, an error or no shape. */
-void tell_context(struct diopi_told* told, diopiContextHandle_t context);
-void tell_tensor(struct diopi_told* told, diopiConstTensorHandle_t tensor);
-void tell_tensors(struct diopi_told* told, const diopiConstTensorHandle_t* tensors, int64_t count);
+/* Call `describe_context` first, then one of the others for each tensor or array of tensors. NULL tensors are skipped. A
+ * tensor can't be described if it is sparse, or if one of the framework's functions is missing or fails. */
+void describe_context(struct diopi_call_description* description, diopiContextHandle_t context);
+void describe_tensor(struct diopi_call_description* description, diopiConstTensorHandle_t tensor);
+void describe_tensors(struct diopi_call_description* description, const diopiConstTensorHandle_t* tensors,
+                      int64_t count);
 
-/* Have the vendor's last error, if it has words for it, say why its service of this name failed. */
+/* Set this thread's last error to the vendor's reason why the named service failed, if the vendor gives a reason. */
 void explain(const char* service, const char* (*last_error)(void));
 
 #pragma GCC visibility pop

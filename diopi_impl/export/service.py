@@ -61,16 +61,16 @@ def _api(functions: Any) -> SimpleNamespace:
     """The framework's runtime functions; one that fails raises."""
     named = enumerate(runtime_prototypes().values())
     return SimpleNamespace(
-        **{p.name: _checked(p.name, ffi.cast(pointer_type(p), functions[number])) for number, p in named}
+        **{p.name: _raise_on_error(p.name, ffi.cast(pointer_type(p), functions[number])) for number, p in named}
     )
 
 
-_LACKING = {"diopiIsTensorSparse": lambda handle, result: 0}
+_DEFAULTS = {"diopiIsTensorSparse": lambda handle, result: 0}
 """What is taken for the functions that frameworks may lack, as they came later: without them no tensor is sparse."""
 
 
-def _checked(name: str, function: Any) -> Callable[..., int]:
-    def lacking(*arguments: Any) -> int:
+def _raise_on_error(name: str, function: Any) -> Callable[..., int]:
+    def raise_not_implemented(*arguments: Any) -> int:
         raise CallError(Error.NoImplement, f"the framework has no {name}")
 
     def call(*arguments: Any) -> int:
@@ -78,4 +78,4 @@ def _checked(name: str, function: Any) -> Callable[..., int]:
             raise CallError(Error.ErrorOccurred, f"{name} returned {code}")
         return 0
 
-    return call if function else _LACKING.get(name, lacking)
+    return call if function else _DEFAULTS.get(name, raise_not_implemented)

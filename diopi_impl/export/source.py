@@ -62,7 +62,7 @@ def source(vendor: str, name: str, version: str, operators: Sequence[Prototype],
             _text_query("diopiGetVendorName", name),
             _text_query("diopiGetImplVersion", version),
             f"static const function_t runtime[] = {{{_pointers(runtime_prototypes())}}};\n",
-            f"static const char* const operators[] = {{{_texts(prototype.name for prototype in operators)}NULL}};\n",
+            f"static const char* const operators[] = {{{_string_entries(p.name for p in operators)}NULL}};\n",
             f"static const struct diopi_exported exported = {{{json.dumps(vendor)},",
             "    operators, runtime, implementations, services, fail};\n",
             "const char* diopiGetLastErrorString(void) { return last_failure(); }\n",
@@ -81,16 +81,16 @@ def location(interpreter: Interpreter, landmark: str) -> str:
         f"const char python_library[] = {json.dumps(interpreter.library)};\n"
         f"const wchar_t python_home[] = L{json.dumps(interpreter.home)};\n"
         f"const char python_landmark[] = {json.dumps(landmark)};\n"
-        f"const char* const python_paths[] = {{{_texts(interpreter.paths)}NULL}};\n"
+        f"const char* const python_paths[] = {{{_string_entries(interpreter.paths)}NULL}};\n"
     )
 
 
 def implementation_type(prototype: Prototype) -> str:
     """The C type of a pointer to what serves `prototype`: it takes what was told of the call as well."""
-    return f"{headers.pointer_type(prototype).removesuffix(')')}, const struct diopi_told*)"
+    return f"{headers.pointer_type(prototype).removesuffix(')')}, const struct diopi_call_description*)"
 
 
-def counter(prototype: Prototype) -> int | None:
+def count_position(prototype: Prototype) -> int | None:
     """The position after the context of the number of entries in the arrays of a call, if there are any."""
     parameters = enumerate(prototype.parameters[1:])
     return next((n for n, p in parameters if p.role is Role.count or p.fact(CountsEntries) is not None), None)
@@ -100,26 +100,26 @@ def _operator(number: int, prototype: Prototype) -> str:
     return (
         f"{headers.declaration(prototype)} {{\n"
         f"    if (!ready()) return diopiErrorOccurred;\n"
-        f"    struct diopi_told told;\n"
-        f"    tell_context(&told, {prototype.parameters[0].c_name});\n"
-        f"{''.join(_telling(prototype))}"
+        f"    struct diopi_call_description description;\n"
+        f"    describe_context(&description, {prototype.parameters[0].c_name});\n"
+        f"{''.join(_describe_tensors(prototype))}"
         f"    return (({implementation_type(prototype)})implementations[{number}])"
-        f"({_listed(parameter.c_name for parameter in prototype.parameters)}, &told);\n"
+        f"({_join(parameter.c_name for parameter in prototype.parameters)}, &description);\n"
         f"}}\n"
     )
 
 
-def _telling(prototype: Prototype) -> Iterator[str]:
+def _describe_tensors(prototype: Prototype) -> Iterator[str]:
     """What tells the tensors of a call."""
-    parameters, count = prototype.parameters[1:], counter(prototype)
+    parameters, count = prototype.parameters[1:], count_position(prototype)
     for parameter in parameters:
         if issubclass(parameter.annotation, kinds.BOXED):
             continue
         if parameter.is_tensor or parameter.annotation is kinds.SparseIn:
-            yield f"    tell_tensor(&told, {parameter.c_name});\n"
+            yield f"    describe_tensor(&description, {parameter.c_name});\n"
         elif parameter.is_tensor_array and count is not None:
             array = f"(const diopiConstTensorHandle_t*){parameter.c_name}"
-            yield f"    tell_tensors(&told, {array}, {parameters[count].c_name});\n"
+            yield f"    describe_tensors(&description, {array}, {parameters[count].c_name});\n"
 
 
 _FAILURES = {"void*": ("NULL", "== NULL")}
@@ -129,7 +129,7 @@ _FAILURES = {"void*": ("NULL", "== NULL")}
 def _well_known(number: int, service: Service) -> str:
     kind = service.exported_returns
     head = f"{kind} {service.well_known}({service.parameters})"
-    call = f"(({service.pointer})services[{number}])({_listed(name for _, name in service.arguments)})"
+    call = f"(({service.pointer})services[{number}])({_join(name for _, name in service.arguments)})"
     if kind == "void":
         return f"{head} {{\n    if (ready()) {call};\n}}\n"
     failure, failed = _FAILURES.get(kind, ("diopiErrorOccurred", "!= diopiSuccess"))
@@ -158,18 +158,18 @@ def _initialize(services: Sequence[Service]) -> str:
     )
 
 
-def _text_query(function: str, answer: str) -> str:
-    return f"const char* {function}(void) {{ return {json.dumps(answer)}; }}\n"
+def _text_query(function: str, text: str) -> str:
+    return f"const char* {function}(void) {{ return {json.dumps(text)}; }}\n"
 
 
 def _pointers(functions: Iterable[str]) -> str:
-    return _listed(f"(function_t){function}" for function in functions)
+    return _join(f"(function_t){function}" for function in functions)
 
 
-def _listed(items: Iterable[str]) -> str:
+def _join(items: Iterable[str]) -> str:
     return ", ".join(items)
 
 
-def _texts(texts: Iterable[str]) -> str:
+def _string_entries(texts: Iterable[str]) -> str:
     """Entries of an array of strings; one after them is to end it."""
     return "".join(f"\n    {json.dumps(text)}," for text in texts) + "\n    "

@@ -53,7 +53,7 @@ def threshold_backward(grad_output: Array, input: Array, threshold: float) -> Ar
     return jnp.where(input <= threshold, 0, grad_output)
 
 
-def _pulled_back(function: Callable[[Array], Array], input: Array, grad_output: Array) -> Array:
+def _vjp(function: Callable[[Array], Array], input: Array, grad_output: Array) -> Array:
     """The gradient of a function at `input`, given that of its result."""
     gradient: Array = jax.vjp(function, input)[1](grad_output)[0]
     return gradient
@@ -77,7 +77,7 @@ def gelu(input: Array, approximate: str) -> Array:
 
 @vendor.implements("diopiGeluBackward")
 def gelu_backward(grad_output: Array, input: Array, approximate: str) -> Array:
-    return _pulled_back(_gelu(approximate), input, grad_output)
+    return _vjp(_gelu(approximate), input, grad_output)
 
 
 @vendor.implements("diopiLeakyRelu")
@@ -111,10 +111,10 @@ def silu(input: Array) -> Array:
 
 @vendor.implements("diopiSiluBackward")
 def silu_backward(grad_output: Array, input: Array) -> Array:
-    return _pulled_back(jax.nn.silu, input, grad_output)
+    return _vjp(jax.nn.silu, input, grad_output)
 
 
-def _along(function: Callable[..., Array], dim: int, *arrays: Array) -> Array:
+def _apply_along(function: Callable[..., Array], dim: int, *arrays: Array) -> Array:
     """A function of slices along axis `dim`, which 0-d arrays may have too."""
     check_axes(arrays[0], dim)
     shape = arrays[0].shape
@@ -130,7 +130,7 @@ def _softmax(x: Array, dim: int) -> Array:
 
 @vendor.implements("diopiSoftmax")
 def softmax(input: Array, dim: int) -> Array:
-    return _along(_softmax, dim, input)
+    return _apply_along(_softmax, dim, input)
 
 
 @vendor.implements("diopiSoftmaxBackward")
@@ -138,10 +138,10 @@ def softmax_backward(grad_output: Array, output: Array, dim: int) -> Array:
     def gradient(g: Array, y: Array, dim: int) -> Array:
         return y * (g - jnp.sum(g * y, dim, keepdims=True))
 
-    return _along(gradient, dim, grad_output, output)
+    return _apply_along(gradient, dim, grad_output, output)
 
 
-def log_shares(x: Array, dim: int) -> Array:
+def stable_log_softmax(x: Array, dim: int) -> Array:
     """log(exp(x) / sum(exp(x))) along axis `dim`.
 
     The largest exponential is 1. All others may be below its last place, one by one, and XLA adds thousands of them to
@@ -157,7 +157,7 @@ def log_shares(x: Array, dim: int) -> Array:
 
 @vendor.implements("diopiLogSoftmax")
 def log_softmax(input: Array, dim: int) -> Array:
-    return _along(log_shares, dim, input)
+    return _apply_along(stable_log_softmax, dim, input)
 
 
 @vendor.implements("diopiLogSoftmaxBackward")
@@ -165,4 +165,4 @@ def log_softmax_backward(grad_output: Array, output: Array, dim: int) -> Array:
     def gradient(g: Array, y: Array, dim: int) -> Array:
         return g - jnp.exp(y) * jnp.sum(g, dim, keepdims=True)
 
-    return _along(gradient, dim, grad_output, output)
+    return _apply_along(gradient, dim, grad_output, output)

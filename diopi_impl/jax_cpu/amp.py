@@ -25,11 +25,11 @@ def update_scale(
     growth_interval: int,
 ) -> tuple[Array, Array]:
     overflowed, steps = (found_inf != 0).reshape(()), growth_tracker + 1
-    due = steps == growth_interval
+    is_growth_step = steps == growth_interval
     grown = current_scale * scale_growth_factor
     grown = jnp.where(jnp.isfinite(grown), grown, current_scale)
-    scale = jnp.where(due.reshape(()), grown, current_scale)
+    scale = jnp.where(is_growth_step.reshape(()), grown, current_scale)
     return (
         jnp.where(overflowed, current_scale * scale_backoff_factor, scale),
-        jnp.where(overflowed | due, 0, steps),
+        jnp.where(overflowed | is_growth_step, 0, steps),
     )

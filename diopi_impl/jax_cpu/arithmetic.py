@@ -12,10 +12,10 @@ from jax import Array, lax
 from numpy.typing import NDArray
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.convert import element
-from diopi_impl.jax_cpu.extremes import flushed
-from diopi_impl.jax_cpu.filled import ufunc_of_two
-from diopi_impl.jax_cpu.jit import checked_by, compiled
+from diopi_impl.jax_cpu.convert import convert_to_dtype
+from diopi_impl.jax_cpu.extremes import flush_subnormals
+from diopi_impl.jax_cpu.filled import binary_ufunc
+from diopi_impl.jax_cpu.jit import check_on_host, compiled
 from diopi_proto.types import RoundMode
 from lib_rt.dtypes import from_numpy
 
@@ -50,20 +50,20 @@ for _name, _function in BINARY.items():
     vendor.implements(_name)(_binary(_function))
 
 
-def _are(kind: type, *operands: Operand) -> bool:
+def _all_of_kind(kind: type, *operands: Operand) -> bool:
     """Whether all operands are of this kind: `jnp.bool_`, `jnp.integer`, `jnp.complexfloating` …"""
     return all(jnp.issubdtype(jnp.result_type(operand), kind) for operand in operands)
 
 
-def _are_integral(*operands: Operand) -> bool:
+def _all_integral(*operands: Operand) -> bool:
     """Whether all operands are integers or bool."""
-    return not any(_are(jnp.inexact, operand) for operand in operands)
+    return not any(_all_of_kind(jnp.inexact, operand) for operand in operands)
 
 
-_as_given: Callable[[list[Array]], list[Array]] = lax.optimization_barrier
+_barrier: Callable[[list[Array]], list[Array]] = lax.optimization_barrier
 
 
-def _common(*operands: Operand) -> list[Array]:
+def _promote(*operands: Operand) -> list[Array]:
     """The operands in their common type and shape, and in this form even if XLA knows a shorter way.
 
     XLA divides by a broadcast number by multiplying with its reciprocal, and selects instead of multiplying by a bool:
@@ -71,86 +71,86 @@ def _common(*operands: Operand) -> list[Array]:
     """
     dtype = jnp.result_type(*operands)
     arrays = (operand if isinstance(operand, Array) else np.asarray(operand) for operand in operands)
-    return list(_as_given(jnp.broadcast_arrays(*(array.astype(dtype) for array in arrays))))
+    return list(_barrier(jnp.broadcast_arrays(*(array.astype(dtype) for array in arrays))))
 
 
 def _reject_floating(name: str, number: float, *operands: Operand) -> None:
     """Raise for a floating number where the result is of an integer type."""
-    if isinstance(number, float) and _are_integral(*operands):
+    if isinstance(number, float) and _all_integral(*operands):
         raise ValueError(f"{name} is {number}, expected an integer for operands of integer type")
 
 
-@vendor.implements("diopiMul", adapt=ufunc_of_two(np.multiply))
+@vendor.implements("diopiMul", adapt=binary_ufunc(np.multiply))
 def mul(input: Array, other: Operand) -> Array:
-    return jnp.multiply(*_common(input, other))  # which is the logical and of bool
+    return jnp.multiply(*_promote(input, other))  # which is the logical and of bool
 
 
-@vendor.implements("diopiAdd", adapt=ufunc_of_two(np.add, 1))
+@vendor.implements("diopiAdd", adapt=binary_ufunc(np.add, 1))
 def add(input: Array, other: Operand, alpha: float) -> Array:
     _reject_floating("alpha", alpha, input, other)
-    one, two = _common(input, other)
-    return one | (two & bool(alpha)) if _are(jnp.bool_, one) else one + alpha * two
+    x, y = _promote(input, other)
+    return x | (y & bool(alpha)) if _all_of_kind(jnp.bool_, x) else x + alpha * y
 
 
-@vendor.implements("diopiSub", adapt=ufunc_of_two(np.subtract, 1))
+@vendor.implements("diopiSub", adapt=binary_ufunc(np.subtract, 1))
 def sub(input: Array, other: Operand, alpha: float) -> Array:
     _reject_floating("alpha", alpha, input, other)
-    one, two = _common(input, other)
-    return one - alpha * two
+    x, y = _promote(input, other)
+    return x - alpha * y
 
 
-def _float_floor(input: Array, other: Array) -> Array:
+def _floor_divide_floats(input: Array, divisor: Array) -> Array:
     """⌊input / other⌋ by way of the remainder, without which the quotient is nearly whole."""
-    dtype, (input, other, _) = input.dtype, _above_subnormals(input, other)
-    left = jnp.fmod(input, other)
-    whole = jnp.round((input - left) / other) - ((left != 0) & ((left < 0) != (other < 0)))
-    quotient = input / other
-    result = jnp.where(other == 0, quotient, jnp.where(whole == 0, jnp.copysign(whole, quotient), whole))
+    dtype, (input, divisor, _) = input.dtype, _scale_above_subnormals(input, divisor)
+    fmod = jnp.fmod(input, divisor)
+    floor = jnp.round((input - fmod) / divisor) - ((fmod != 0) & ((fmod < 0) != (divisor < 0)))
+    quotient = input / divisor
+    result = jnp.where(divisor == 0, quotient, jnp.where(floor == 0, jnp.copysign(floor, quotient), floor))
     return result.astype(dtype)
 
 
-def _above_subnormals(dividend: Array, divisor: Array) -> tuple[Array, Array, Array]:
+def _scale_above_subnormals(dividend: Array, divisor: Array) -> tuple[Array, Array, Array]:
     """Return the operands in float64 times a power of two, and that power, such that remainders are not subnormal.
 
     XLA takes subnormal remainders for zeros. Subnormal operands become zeros here, as which XLA takes them at times.
     """
-    dividend, divisor = (flushed(operand).astype(jnp.float64) for operand in (dividend, divisor))
+    dividend, divisor = (flush_subnormals(operand).astype(jnp.float64) for operand in (dividend, divisor))
     scale = jnp.where((jnp.abs(divisor) < 2.0**-900) & (jnp.abs(dividend) < 2.0**900), 2.0**100, 1.0)
     return dividend * scale, divisor * scale, scale
 
 
-def _floor(input: Array, other: Array) -> Array:
-    return jnp.floor_divide(input, other) if _are_integral(input) else _float_floor(input, other)
+def _floor_divide(input: Array, divisor: Array) -> Array:
+    return jnp.floor_divide(input, divisor) if _all_integral(input) else _floor_divide_floats(input, divisor)
 
 
-def _trunc(input: Array, other: Array) -> Array:
-    return (input - jnp.fmod(input, other)) // other if _are_integral(input) else jnp.trunc(input / other)
+def _trunc_divide(input: Array, divisor: Array) -> Array:
+    return (input - jnp.fmod(input, divisor)) // divisor if _all_integral(input) else jnp.trunc(input / divisor)
 
 
-_ROUNDED = {RoundMode.trunc: _trunc, RoundMode.floor: _floor}
+_ROUNDED_DIVISION = {RoundMode.trunc: _trunc_divide, RoundMode.floor: _floor_divide}
 
 
-@vendor.implements("diopiDiv", adapt=ufunc_of_two(np.divide, RoundMode.none))
+@vendor.implements("diopiDiv", adapt=binary_ufunc(np.divide, RoundMode.none))
 def div(input: Array, other: Operand, rounding_mode: RoundMode) -> Array:
     if rounding_mode == RoundMode.none:
-        wide = (jnp.float32,) if _are_integral(input, other) else ()
-        return jnp.true_divide(*_common(*(jnp.asarray(operand, *wide) for operand in (input, other))))
-    if rounding_mode not in _ROUNDED:
+        wide = (jnp.float32,) if _all_integral(input, other) else ()
+        return jnp.true_divide(*_promote(*(jnp.asarray(operand, *wide) for operand in (input, other))))
+    if rounding_mode not in _ROUNDED_DIVISION:
         raise ValueError(f"rounding_mode is {rounding_mode}, expected none (0), trunc (1) or floor (2)")
-    dividend, divisor = _common(input, other)
-    if _are(jnp.bool_, dividend) or _are(jnp.complexfloating, dividend):
+    dividend, divisor = _promote(input, other)
+    if _all_of_kind(jnp.bool_, dividend) or _all_of_kind(jnp.complexfloating, dividend):
         raise ValueError(f"a rounded quotient needs real numbers, {dividend.dtype} operands were given")
-    return _ROUNDED[rounding_mode](dividend, divisor)
+    return _ROUNDED_DIVISION[rounding_mode](dividend, divisor)
 
 
 def _power(input: Operand, exponent: Operand) -> Array:
-    if _are_integral(input, exponent):
-        return _integer_power(*jnp.broadcast_arrays(_common(input, exponent)[0], exponent))
-    base, exponent = _common(input, exponent)
-    if _are(jnp.complexfloating, base):  # exp(exponent · ln base) multiplies the error of ln by the exponent
+    if _all_integral(input, exponent):
+        return _integer_power(*jnp.broadcast_arrays(_promote(input, exponent)[0], exponent))
+    base, exponent = _promote(input, exponent)
+    if _all_of_kind(jnp.complexfloating, base):  # exp(exponent · ln base) multiplies the error of ln by the exponent
         power = jnp.power(base.astype(jnp.complex128), exponent)
         return jnp.where((base == 0) & (exponent.real > 0), 0, power)  # of which XLA makes NaN
-    return jnp.power(flushed(base), exponent)
+    return jnp.power(flush_subnormals(base), exponent)
 
 
 def _integer_power(base: Array, exponent: Array) -> Array:
@@ -158,13 +158,13 @@ def _integer_power(base: Array, exponent: Array) -> Array:
 
     The exponent may be of a wider type: it counts whole, however large it is.
     """
-    if _are(jnp.bool_, base):
+    if _all_of_kind(jnp.bool_, base):
         return base | ~exponent
     exponent = exponent.astype(jnp.promote_types(exponent.dtype, jnp.int8))
 
     def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        power, square, left = state
-        return jnp.where(left & 1 == 1, power * square, power), square * square, left >> 1
+        power, square, bits = state
+        return jnp.where(bits & 1 == 1, power * square, power), square * square, bits >> 1
 
     negative = exponent < 0
     start = jnp.ones_like(base), base, jnp.where(negative, exponent & 1, exponent)
@@ -177,7 +177,7 @@ def _reject_negative_exponent(input: HostArray, exponent: HostArray | float) -> 
         raise ValueError(f"exponent is {exponent}, expected at least 0 for an integer input")
 
 
-@vendor.implements("diopiPowTensor", adapt=checked_by(_reject_negative_exponent))
+@vendor.implements("diopiPowTensor", adapt=check_on_host(_reject_negative_exponent))
 def power(input: Array, exponent: Operand) -> Array:
     return _power(input, exponent)
 
@@ -189,14 +189,14 @@ def power_of_number(input: float, exponent: Array) -> Array:
 
 @vendor.implements("diopiAddcmul")
 def addcmul(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
-    one, two, three = _common(input, tensor1, tensor2)
-    return one + (int(value) if _are_integral(one) else value) * two * three
+    base, factor1, factor2 = _promote(input, tensor1, tensor2)
+    return base + (int(value) if _all_integral(base) else value) * factor1 * factor2
 
 
 @vendor.implements("diopiAddcdiv", adapt=partial(compiled, traced=["value"]))  # which optimizers change at each step
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
-    one, two, three = _common(input, tensor1, tensor2)
-    return one + value * two / three
+    base, numerator, denominator = _promote(input, tensor1, tensor2)
+    return base + value * numerator / denominator
 
 
 @vendor.implements("diopiLerpTensor")
@@ -205,17 +205,17 @@ def lerp(input: Array, end: Array, weight: Operand) -> Array:
     return jnp.where(near_end, end - (end - input) * (1 - weight), input + weight * (end - input))
 
 
-def _remainder(input: Operand, other: Operand) -> Array:
-    dividend, divisor = _common(input, other)
-    if not _are(jnp.floating, dividend):
-        return _signed_as_divisor(jnp.fmod(dividend, divisor), divisor)
-    scaled, divisor, scale = _above_subnormals(dividend, divisor)
-    return (_signed_as_divisor(jnp.fmod(scaled, divisor), divisor) / scale).astype(dividend.dtype)
+def _remainder(input: Operand, modulus: Operand) -> Array:
+    dividend, divisor = _promote(input, modulus)
+    if not _all_of_kind(jnp.floating, dividend):
+        return _with_divisor_sign(jnp.fmod(dividend, divisor), divisor)
+    scaled, divisor, scale = _scale_above_subnormals(dividend, divisor)
+    return (_with_divisor_sign(jnp.fmod(scaled, divisor), divisor) / scale).astype(dividend.dtype)
 
 
-def _signed_as_divisor(left: Array, divisor: Array) -> Array:
+def _with_divisor_sign(fmod: Array, divisor: Array) -> Array:
     """Return the remainder with the sign of the divisor from that with the sign of the dividend."""
-    return jnp.where((left != 0) & ((left < 0) != (divisor < 0)), left + divisor, left)
+    return jnp.where((fmod != 0) & ((fmod < 0) != (divisor < 0)), fmod + divisor, fmod)
 
 
 @vendor.implements("diopiRemainderTensor")
@@ -238,15 +238,15 @@ def clamp(input: Array, min: Operand | None, max: Operand | None) -> Array:
 
 @vendor.implements("diopiClampMin")
 def clamp_min(input: Array, min: Operand) -> Array:
-    return _cut(input, min, input < min) if _is_cut(input, min) else _bounded(input, min, jnp.maximum)
+    return _clip_integers(input, min, input < min) if _clips_integers(input, min) else _clip(input, min, jnp.maximum)
 
 
 @vendor.implements("diopiClampMax")
 def clamp_max(input: Array, max: Operand) -> Array:
-    return _cut(input, max, input > max) if _is_cut(input, max) else _bounded(input, max, jnp.minimum)
+    return _clip_integers(input, max, input > max) if _clips_integers(input, max) else _clip(input, max, jnp.minimum)
 
 
-def _bounded(input: Array, bound: Operand, choose: Callable[[Array, Operand], Array]) -> Array:
+def _clip(input: Array, bound: Operand, choose: Callable[[Array, Operand], Array]) -> Array:
     """The larger or smaller one; input's own zero beside a number that is one, where XLA takes −0 for less than 0."""
     chosen = choose(input, bound)
     is_number = getattr(bound, "weak_type", True)
@@ -260,14 +260,14 @@ def keep_zeros(chosen: Array, input: Array, bound: Operand) -> Array:
     return jnp.where((input == 0) & (bound == 0), jnp.copysign(jnp.zeros_like(chosen), input), chosen)
 
 
-def _is_cut(input: Array, bound: Operand) -> bool:
+def _clips_integers(input: Array, bound: Operand) -> bool:
     """Whether a floating number bounds integers that are to stay integers."""
-    return _are_integral(input) and not _are_integral(bound)
+    return _all_integral(input) and not _all_integral(bound)
 
 
-def _cut(input: Array, bound: Operand, beyond: Array) -> Array:
+def _clip_integers(input: Array, bound: Operand, beyond: Array) -> Array:
     """Integers with those that are beyond a floating bound at it, without its fraction."""
-    return jnp.where(beyond, element(jnp.asarray(bound), from_numpy(input.dtype)), input)
+    return jnp.where(beyond, convert_to_dtype(jnp.asarray(bound), from_numpy(input.dtype)), input)
 
 
 @vendor.implements("diopiEqual")
@@ -277,19 +277,19 @@ def equal(input: Array, other: Array) -> Array:
 
 @vendor.implements("diopiForeachaddScalar")
 def foreach_add(inputs: Sequence[Array], other: float) -> list[Array]:
-    return [jnp.add(*_common(_beside(input, other), other)) for input in inputs]
+    return [jnp.add(*_promote(_promote_entry(input, other), other)) for input in inputs]
 
 
 @vendor.implements("diopiForeachmulScalar")
 def foreach_mul(inputs: Sequence[Array], other: float) -> list[Array]:
-    return [jnp.multiply(*_common(_beside(input, other), other)) for input in inputs]
+    return [jnp.multiply(*_promote(_promote_entry(input, other), other)) for input in inputs]
 
 
-def _beside(input: Array, number: float) -> Array:
+def _promote_entry(input: Array, number: float) -> Array:
     """The entry of an array of tensors in the common type with a number, which makes integers float32."""
-    return input.astype(jnp.float32) if _are_integral(input) and isinstance(number, float) else input
+    return input.astype(jnp.float32) if _all_integral(input) and isinstance(number, float) else input
 
 
 @vendor.implements("diopiForeachmulTensor")
 def foreach_mul_by_tensor(inputs: Sequence[Array], other: Array) -> list[Array]:
-    return [jnp.multiply(*_common(input, other.reshape(()))) for input in inputs]
+    return [jnp.multiply(*_promote(input, other.reshape(()))) for input in inputs]

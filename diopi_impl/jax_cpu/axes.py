@@ -17,7 +17,7 @@ def check_axes(input: Array, *axes: int) -> None:
         raise ValueError(f"dim {axes} names an axis twice")
 
 
-def named_axes(input: Array, axes: Sequence[int]) -> tuple[int, ...]:
+def normalize_axes(input: Array, axes: Sequence[int]) -> tuple[int, ...]:
     """The axes a list names, counted from the first; the one axis of 0-d input is none that JAX knows.
 
     Raises ValueError as `check_axes` does.
@@ -26,7 +26,7 @@ def named_axes(input: Array, axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(axis % input.ndim for axis in axes) if input.ndim else ()
 
 
-def normalized_from(input: Array, normalized_shape: Sequence[int]) -> int:
+def first_normalized_axis(input: Array, normalized_shape: Sequence[int]) -> int:
     """The first of the last axes, whose sizes are `normalized_shape`; ValueError if they are not."""
     begin = input.ndim - len(normalized_shape)
     if not normalized_shape or begin < 0 or input.shape[begin:] != tuple(normalized_shape):

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.conv_form import form_of, form_of_transposed
+from diopi_impl.jax_cpu.conv_form import derive_form, derive_transposed_form
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.programs import PRODUCTS_BY_EIGEN
 from diopi_impl.jax_cpu.sizes import check_shapes
@@ -18,7 +18,7 @@ from diopi_impl.jax_cpu.sizes import check_shapes
 Sizes = Sequence[int]
 
 
-def _batched(array: Array, rank: int) -> Array:
+def _add_batch_axis(array: Array, rank: int) -> Array:
     """`array` with a batch axis, which may be missing."""
     if array.ndim not in (rank + 1, rank + 2):
         raise ValueError(f"shape {array.shape} was given, expected {rank + 1} or {rank + 2} axes")
@@ -49,8 +49,8 @@ def convolution(
     dilation: Sizes,
     groups: int,
 ) -> Array:
-    x = _batched(input, rank)
-    result = form_of(x.shape, weight.shape, stride, padding, dilation, groups).result(x, weight)
+    x = _add_batch_axis(input, rank)
+    result = derive_form(x.shape, weight.shape, stride, padding, dilation, groups).result(x, weight)
     return _add_bias(result, bias, input)
 
 
@@ -65,14 +65,14 @@ def convolution_backward(
     dilation: Sizes,
     groups: int,
 ) -> tuple[Array, Array, Array | None]:
-    x, y = _batched(input, rank), _batched(grad_output, rank)
-    form = form_of(x.shape, weight.shape, stride, padding, dilation, groups)
+    x, y = _add_batch_axis(input, rank), _add_batch_axis(grad_output, rank)
+    form = derive_form(x.shape, weight.shape, stride, padding, dilation, groups)
     check_shapes(form.result_shape, grad_output=y)
     grad_input = form.image_gradient(y, weight).reshape(input.shape)
     return grad_input, form.kernel_gradient(x, y), _bias_gradient(y, bias_sizes)
 
 
-def transposed(
+def transposed_convolution(
     rank: int,
     input: Array,
     weight: Array,
@@ -83,12 +83,12 @@ def transposed(
     groups: int,
     dilation: Sizes,
 ) -> Array:
-    y = _batched(input, rank)
-    form = form_of_transposed(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
+    y = _add_batch_axis(input, rank)
+    form = derive_transposed_form(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
     return _add_bias(form.image_gradient(y, weight), bias, input)
 
 
-def transposed_backward(
+def transposed_convolution_backward(
     rank: int,
     grad_output: Array,
     input: Array,
@@ -100,8 +100,8 @@ def transposed_backward(
     output_padding: Sizes,
     groups: int,
 ) -> tuple[Array, Array, Array | None]:
-    y, x = _batched(input, rank), _batched(grad_output, rank)
-    form = form_of_transposed(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
+    y, x = _add_batch_axis(input, rank), _add_batch_axis(grad_output, rank)
+    form = derive_transposed_form(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
     check_shapes(form.image_shape, grad_output=x)
     grad_input = form.result(x, weight).reshape(input.shape)
     return grad_input, form.kernel_gradient(x, y), _bias_gradient(x, bias_sizes)
@@ -112,8 +112,8 @@ _products_by_eigen = partial(compiled, options=PRODUCTS_BY_EIGEN)
 for _rank in (2, 3):
     vendor.implements(f"diopiConvolution{_rank}d", adapt=_products_by_eigen)(partial(convolution, _rank))
     vendor.implements(f"diopiConvolution{_rank}dBackward")(partial(convolution_backward, _rank))
-    vendor.implements(f"diopiConvTranspose{_rank}d")(partial(transposed, _rank))
-    vendor.implements(f"diopiConvTranspose{_rank}dBackward")(partial(transposed_backward, _rank))
+    vendor.implements(f"diopiConvTranspose{_rank}d")(partial(transposed_convolution, _rank))
+    vendor.implements(f"diopiConvTranspose{_rank}dBackward")(partial(transposed_convolution_backward, _rank))
 
 
 @vendor.implements("diopiIm2Col")
@@ -123,15 +123,15 @@ def im2col(input: Array, kernel_size: Sizes, dilation: Sizes, padding: Sizes, st
     pads = [(0, 0)] * (input.ndim - 2) + [(size, size) for size in padding]
     padded = jnp.pad(input, pads)
     rows, columns = (
-        _taken(size, kernel, spread, step)
-        for size, kernel, spread, step in zip(padded.shape[-2:], kernel_size, dilation, stride, strict=True)
+        _window_positions(size, kernel, dilate, step)
+        for size, kernel, dilate, step in zip(padded.shape[-2:], kernel_size, dilation, stride, strict=True)
     )
     patches = padded[..., rows[:, None, :, None], columns[None, :, None, :]]
     *batch, channels, kh, kw, lh, lw = patches.shape
     return patches.reshape(*batch, channels * kh * kw, lh * lw)
 
 
-def _taken(size: int, kernel: int, dilation: int, stride: int) -> Array:
+def _window_positions(size: int, kernel: int, dilation: int, stride: int) -> Array:
     """Along one axis of the padded image, where element i of the kernel lies at position o, as a matrix [i, o]."""
     if min(kernel, dilation, stride) < 1:
         raise ValueError(f"kernel {kernel}, dilation {dilation} and stride {stride} must be positive")

@@ -24,13 +24,13 @@ from jax import Array, lax
 
 Sizes = Sequence[int]
 
-AT_ONCE = 8
+POSITIONS_PER_STEP = 8
 """Positions in the kernel at most whose products are added at a time, as one product if a group has channels."""
 
-UNROLLED = 64
+MAX_UNROLLED = 64
 """Positions at most of a kernel that are terms of one sum, where a group has one channel."""
 
-FEW = 4
+PATCHES_RATIO = 4
 """So many times its elements a channel, at least, are the channels of a result that has few of them: copying what the
 kernel meets takes less then than XLA takes to lay out the kernel."""
 
@@ -40,19 +40,19 @@ def _check_least(name: str, sizes: Sizes, least: int) -> None:
         raise ValueError(f"{name} is {list(sizes)}, expected {least} or more along every axis")
 
 
-def _grouped(array: Array, groups: int) -> Array:
+def _split_groups(array: Array, groups: int) -> Array:
     """(N, groups·C, …) as (groups, C, N, …), in which a group is a matrix."""
     parts = array.reshape(len(array), groups, array.shape[1] // groups, *array.shape[2:])
     return jnp.moveaxis(parts, 0, 2)
 
 
-def _ungrouped(parts: Array) -> Array:
+def _merge_groups(parts: Array) -> Array:
     """The inverse of `_grouped`."""
     array = jnp.moveaxis(parts, 2, 0)
     return array.reshape(len(array), array.shape[1] * array.shape[2], *array.shape[3:])
 
 
-def _product(matrices: Array, parts: Array) -> Array:
+def _grouped_product(matrices: Array, parts: Array) -> Array:
     """Of each group the product of a matrix with (channels, N, sizes…).
 
     Of one channel it is made element by element: XLA fuses that with what it is added to, and calls a routine a group
@@ -64,7 +64,7 @@ def _product(matrices: Array, parts: Array) -> Array:
 
 
 @final
-class Form:
+class ConvolutionForm:
     """The form for tensors of these shapes.
 
     The image is cut into phases, as (phases along each axis…, groups, channels, N, sizes…): elements a stride apart are
@@ -87,8 +87,8 @@ class Form:
         self._groups = groups
         axes = zip(image[2:], kernel[2:], positions, stride, padding, dilation, strict=True)
         self._cells = [  # elements of a phase along each axis: as far as padding and kernel reach
-            -(-max(size + 2 * pad, far * (k - 1) + step * (count - 1) + 1) // step)
-            for size, k, count, step, pad, far in axes
+            -(-max(size + 2 * pad, dilate * (k - 1) + step * (count - 1) + 1) // step)
+            for size, k, count, step, pad, dilate in axes
         ]
         places = np.indices(kernel[2:]).reshape(len(stride), -1).T * dilation
         cells, phases = np.divmod(places, stride)
@@ -96,58 +96,60 @@ class Form:
 
     def result(self, x: Array, w: Array) -> Array:
         """The derivative by y: the convolution."""
-        if self._kernel[1] == 1 and prod(self._kernel[2:]) <= UNROLLED:
-            return self._sum_of_places(x, w)
+        if self._kernel[1] == 1 and prod(self._kernel[2:]) <= MAX_UNROLLED:
+            return self._depthwise_convolution(x, w)
         if (
             self._groups == prod(self._kernel[2:]) == 1
             and self._image[2:] == self._positions
             and not any(self._padding)
         ):
-            return self._product_of_channels(x, w)
-        if self._groups == 1 and FEW * self._image[0] * prod(self._positions) <= self._kernel[0]:
+            return self._pointwise_product(x, w)
+        if self._groups == 1 and PATCHES_RATIO * self._image[0] * prod(self._positions) <= self._kernel[0]:
             return self._product_with_patches(x, w)
         if self._groups == 1 and len(self._stride) == 2 and x.dtype == jnp.float32:
-            return self._own_of_xla(x, w)
+            return self._xla_convolution(x, w)
         return self._sum_of_products(x, w)
 
-    def _sum_of_places(self, x: Array, w: Array) -> Array:
+    def _depthwise_convolution(self, x: Array, w: Array) -> Array:
         """The convolution of groups of one channel, in one loop over y."""
         kernels = w.reshape(self._groups, self._kernel[0] // self._groups, *self._kernel[2:])
         weights = [
             kernels[:, :, *place].reshape(*kernels.shape[:2], *[1] * len(place))
             for place in np.ndindex(*self._kernel[2:])
         ]
-        terms = [met[:, :, None] * weight for met, weight in zip(self._met(x), weights, strict=True)]
-        parts = [sum(terms[i + 1 : i + AT_ONCE], start=terms[i]) for i in range(0, len(terms), AT_ONCE)]
+        terms = [patch[:, :, None] * weight for patch, weight in zip(self._patches(x), weights, strict=True)]
+        parts = [
+            sum(terms[i + 1 : i + POSITIONS_PER_STEP], start=terms[i]) for i in range(0, len(terms), POSITIONS_PER_STEP)
+        ]
         return sum(parts[1:], start=parts[0]).reshape(self.result_shape)
 
-    def _met(self, x: Array) -> list[Array]:
+    def _patches(self, x: Array) -> list[Array]:
         """What each position in the kernel meets, as (N, C, sizes of y…)."""
         margins = [(pad, max(after, 0)) for pad, after in self._margins]
         padded = jnp.pad(x, [(0, 0), (0, 0), *margins])
 
-        def met(place: Sizes) -> Array:
-            first = [far * k for far, k in zip(self._dilation, place, strict=True)]
+        def patch(place: Sizes) -> Array:
+            first = [dilate * k for dilate, k in zip(self._dilation, place, strict=True)]
             axes = zip(first, self._positions, self._stride, strict=True)
             last = [start + (count - 1) * step + 1 for start, count, step in axes]
             return lax.slice(padded, [0, 0, *first], [*padded.shape[:2], *last], [1, 1, *self._stride])
 
-        return [met(place) for place in np.ndindex(*self._kernel[2:])]
+        return [patch(place) for place in np.ndindex(*self._kernel[2:])]
 
     def _product_with_patches(self, x: Array, w: Array) -> Array:
         """The convolution of one group as a single product."""
-        many = prod(self._kernel[1:])
-        patches = jnp.moveaxis(jnp.stack(self._met(x), 2), 0, 2).reshape(many, len(x) * prod(self._positions))
-        product = jnp.matmul(w.reshape(len(w), many), lax.optimization_barrier(patches))
+        depth = prod(self._kernel[1:])
+        patches = jnp.moveaxis(jnp.stack(self._patches(x), 2), 0, 2).reshape(depth, len(x) * prod(self._positions))
+        product = jnp.matmul(w.reshape(len(w), depth), lax.optimization_barrier(patches))
         return jnp.moveaxis(product.reshape(len(w), len(x), *self._positions), 1, 0)
 
-    def _product_of_channels(self, x: Array, w: Array) -> Array:
+    def _pointwise_product(self, x: Array, w: Array) -> Array:
         """The convolution by a kernel that is one point, with as many results as there are elements in the image."""
         images = x.reshape(*x.shape[:2], prod(self._positions))
         matrices = jnp.broadcast_to(w.reshape(self._kernel[:2]), (len(x), *self._kernel[:2]))
         return lax.batch_matmul(matrices, images).reshape(self.result_shape)
 
-    def _own_of_xla(self, x: Array, w: Array) -> Array:
+    def _xla_convolution(self, x: Array, w: Array) -> Array:
         return lax.conv_general_dilated(x, w, self._stride, self._margins, rhs_dilation=self._dilation)
 
     @property
@@ -156,39 +158,39 @@ class Form:
         sizes = zip(self._image[2:], self._kernel[2:], self._positions, strict=True)
         steps = zip(self._stride, self._padding, self._dilation, strict=True)
         return [
-            (pad, (count - 1) * step + far * (k - 1) + 1 - size - pad)
-            for (size, k, count), (step, pad, far) in zip(sizes, steps, strict=True)
+            (pad, (count - 1) * step + dilate * (k - 1) + 1 - size - pad)
+            for (size, k, count), (step, pad, dilate) in zip(sizes, steps, strict=True)
         ]
 
     def _sum_of_products(self, x: Array, w: Array) -> Array:
         """The convolution as a loop over the positions in the kernel."""
-        phases, matrices = self._phases(x), self._matrices(w)
-        together = max(n for n in range(1, AT_ONCE + 1) if len(matrices) % n == 0)
+        phases, matrices = self._split_phases(x), self._matrices(w)
+        group_size = max(n for n in range(1, POSITIONS_PER_STEP + 1) if len(matrices) % n == 0)
 
         def add(total: Array, ks: tuple[Array, Array]) -> tuple[Array, None]:
             blocks = [self._block(phases, start) for start in ks[0]]
             if ks[1].shape[3] == 1:
-                return sum(map(_product, ks[1], blocks), start=total), None
-            return total + _product(jnp.concatenate(list(ks[1]), 2), jnp.concatenate(blocks, 1)), None
+                return sum(map(_grouped_product, ks[1], blocks), start=total), None
+            return total + _grouped_product(jnp.concatenate(list(ks[1]), 2), jnp.concatenate(blocks, 1)), None
 
         zeros = jnp.zeros((*matrices.shape[1:3], self._image[0], *self._positions), x.dtype)
-        return _ungrouped(self._loop(add, zeros, matrices, together))
+        return _merge_groups(self._loop(add, zeros, matrices, group_size))
 
     def image_gradient(self, y: Array, w: Array) -> Array:
         """The derivative by x: the transposed convolution."""
-        parts = _grouped(y, self._groups)
+        parts = _split_groups(y, self._groups)
 
         def add(phases: Array, ks: tuple[Array, Array]) -> tuple[Array, None]:
             start, matrix = ks[0][0], ks[1][0]
-            block = self._block(phases, start) + _product(matrix, parts)
+            block = self._block(phases, start) + _grouped_product(matrix, parts)
             return lax.dynamic_update_slice(phases, block.reshape(self._block_shape), start), None
 
         zeros = jnp.zeros((*self._stride, *self._group, *self._cells), y.dtype)
-        return self._joined(self._loop(add, zeros, self._matrices(w).swapaxes(2, 3), 1))
+        return self._merge_phases(self._loop(add, zeros, self._matrices(w).swapaxes(2, 3), 1))
 
     def kernel_gradient(self, x: Array, y: Array) -> Array:
         """The derivative by w."""
-        phases, parts = self._phases(x), _grouped(y, self._groups)
+        phases, parts = self._split_phases(x), _split_groups(y, self._groups)
         summed = tuple(range(2, parts.ndim))
 
         def product(start: Array) -> Array:
@@ -196,10 +198,10 @@ class Form:
 
         return jnp.moveaxis(lax.map(product, jnp.asarray(self._starts)), 0, -1).reshape(self._kernel)
 
-    def _loop(self, add: Callable[..., tuple[Array, None]], zeros: Array, matrices: Array, together: int) -> Array:
+    def _loop(self, add: Callable[..., tuple[Array, None]], zeros: Array, matrices: Array, group_size: int) -> Array:
         """What `add` makes of zeros with the starts of blocks and the matrices of so many positions in the kernel."""
         parts = (jnp.asarray(self._starts), matrices)
-        return lax.scan(add, zeros, tuple(p.reshape(len(p) // together, together, *p.shape[1:]) for p in parts))[0]
+        return lax.scan(add, zeros, tuple(p.reshape(len(p) // group_size, group_size, *p.shape[1:]) for p in parts))[0]
 
     @property
     def image_shape(self) -> Sizes:
@@ -225,51 +227,53 @@ class Form:
 
     def _matrices(self, w: Array) -> Array:
         """(positions in the kernel, groups, Cy/groups, C/groups)."""
-        channels, own, *sizes = self._kernel
-        return jnp.moveaxis(w.reshape(self._groups, channels // self._groups, own, prod(sizes)), -1, 0)
+        channels, group_channels, *sizes = self._kernel
+        return jnp.moveaxis(w.reshape(self._groups, channels // self._groups, group_channels, prod(sizes)), -1, 0)
 
-    def _phases(self, x: Array) -> Array:
+    def _split_phases(self, x: Array) -> Array:
         axes = zip(x.shape[2:], self._padding, self._cells, self._stride, strict=True)
         margins = [(pad, cells * step - size - pad) for size, pad, cells, step in axes]
-        padded = _grouped(jnp.pad(x, [(0, 0), (0, 0), *margins]), self._groups)
+        padded = _split_groups(jnp.pad(x, [(0, 0), (0, 0), *margins]), self._groups)
         rank = len(margins)
         cut = padded.reshape(*self._group, *[n for pair in zip(self._cells, self._stride, strict=True) for n in pair])
         return jnp.moveaxis(cut, range(4, 4 + 2 * rank, 2), range(rank))
 
-    def _joined(self, phases: Array) -> Array:
+    def _merge_phases(self, phases: Array) -> Array:
         """The inverse of `_phases`."""
         rank = len(self._stride)
         cut = jnp.moveaxis(phases, range(rank), range(4, 4 + 2 * rank, 2))
         sizes = [cells * step for cells, step in zip(self._cells, self._stride, strict=True)]
-        padded = _ungrouped(cut.reshape(*self._group, *sizes))
+        padded = _merge_groups(cut.reshape(*self._group, *sizes))
         inside = [slice(pad, pad + size) for pad, size in zip(self._padding, self._image[2:], strict=True)]
         return padded[:, :, *inside]
 
 
-def form_of(image: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Form:
+def derive_form(
+    image: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> ConvolutionForm:
     """The form of a convolution of an image of this shape; ValueError if there is none."""
     for name, sizes, least in (("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1)):
         _check_least(name, sizes, least)
     axes = zip(image[2:], kernel[2:], stride, padding, dilation, strict=True)
-    positions = [(size + 2 * pad - far * (k - 1) - 1) // step + 1 for size, k, step, pad, far in axes]
+    positions = [(size + 2 * pad - dilate * (k - 1) - 1) // step + 1 for size, k, step, pad, dilate in axes]
     _check_least("the result's size", positions, 1)
-    return Form(image, kernel, positions, stride, padding, dilation, groups)
+    return ConvolutionForm(image, kernel, positions, stride, padding, dilation, groups)
 
 
-def form_of_transposed(
+def derive_transposed_form(
     y: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int, dilation: Sizes
-) -> Form:
+) -> ConvolutionForm:
     """The form whose image is the result of a transposed convolution, a little larger along axes of output padding."""
     axes = zip(y[2:], kernel[2:], stride, padding, dilation, output_padding, strict=True)
-    sizes = [(count - 1) * step - 2 * pad + far * (k - 1) + more + 1 for count, k, step, pad, far, more in axes]
+    sizes = [(count - 1) * step - 2 * pad + dilate * (k - 1) + extra + 1 for count, k, step, pad, dilate, extra in axes]
     _check_least("the result's size", sizes, 1)
     _check_least("output_padding", output_padding, 0)
     for name, numbers, least in (("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1)):
         _check_least(name, numbers, least)
-    if any(more >= max(step, far) for more, step, far in zip(output_padding, stride, dilation, strict=True)):
+    if any(extra >= max(step, dilate) for extra, step, dilate in zip(output_padding, stride, dilation, strict=True)):
         raise ValueError(
             f"output_padding is {list(output_padding)}, expected less than the larger of stride and dilation"
         )
     if y[1] != kernel[0]:
         raise ValueError(f"the input has {y[1]} channels, a kernel of shape {tuple(kernel)} expects {kernel[0]}")
-    return Form((y[0], kernel[1] * groups, *sizes), kernel, y[2:], stride, padding, dilation, groups)
+    return ConvolutionForm((y[0], kernel[1] * groups, *sizes), kernel, y[2:], stride, padding, dilation, groups)

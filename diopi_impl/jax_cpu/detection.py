@@ -21,8 +21,8 @@ def _areas(boxes: NDArray[Any]) -> NDArray[Any]:
 
 def _intersections(boxes: NDArray[Any]) -> NDArray[Any]:
     """The area each box has in common with each: (N, N)."""
-    one, other = boxes[:, np.newaxis], boxes[np.newaxis]
-    low, high = np.maximum(one, other)[..., :2], np.minimum(one, other)[..., 2:]
+    boxes_a, boxes_b = boxes[:, np.newaxis], boxes[np.newaxis]
+    low, high = np.maximum(boxes_a, boxes_b)[..., :2], np.minimum(boxes_a, boxes_b)[..., 2:]
     return _areas(np.concatenate([low, np.maximum(low, high)], -1))
 
 
@@ -34,11 +34,11 @@ def nms(boxes: NDArray[Any], confidence: NDArray[Any], iou_threshold: float) -> 
     common, areas = _intersections(boxes), _areas(boxes)
     with np.errstate(invalid="ignore"):  # two boxes without area: 0 / 0, which is above no threshold
         overlapping = common / (areas[:, np.newaxis] + areas - common) > iou_threshold
-    kept: list[int] = []
+    selected: list[int] = []
     for candidate in np.argsort(-confidence.astype(np.float64), kind="stable"):
-        if not overlapping[candidate, kept].any():
-            kept.append(candidate)
-    return np.array(kept, np.int64)
+        if not overlapping[candidate, selected].any():
+            selected.append(candidate)
+    return np.array(selected, np.int64)
 
 
 def _bin_weights(start: Array, extent: Array, bins: int, ratio: int, length: int) -> Array:
@@ -59,7 +59,7 @@ def _bin_weights(start: Array, extent: Array, bins: int, ratio: int, length: int
     return total / jnp.maximum(count, 1)[:, np.newaxis, np.newaxis].astype(start.dtype)
 
 
-def _axes(
+def _axis_weights(
     rois: Array, scale: float, bins: tuple[int, int], ratio: int, aligned: bool, lengths: tuple[int, int]
 ) -> list[Array]:
     """The weights along H and along W."""
@@ -73,7 +73,7 @@ def _axes(
     return weights
 
 
-def _pooled(input: Array, rois: Array, axes: list[Array]) -> Array:
+def _pool(input: Array, rois: Array, axes: list[Array]) -> Array:
     """Sums of the elements of each region's sample with the weights along both axes."""
     features = input[rois[:, 0].astype(int)]
     return jnp.einsum("kph,kqw,kchw->kcpq", *axes, features, precision="highest")
@@ -90,7 +90,7 @@ def roi_align(
     aligned: bool,
 ) -> Array:
     bins, lengths = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
-    return _pooled(input, rois, _axes(rois, spatial_scale, bins, sampling_ratio, aligned, lengths))
+    return _pool(input, rois, _axis_weights(rois, spatial_scale, bins, sampling_ratio, aligned, lengths))
 
 
 @vendor.implements("diopiRoiAlignBackward")
@@ -108,8 +108,8 @@ def roi_align_backward(
     aligned: bool,
 ) -> Array:
     bins, lengths = (pooled_height, pooled_width), (height, width)
-    axes = _axes(rois, spatial_scale, bins, sampling_ratio, aligned, lengths)
+    axes = _axis_weights(rois, spatial_scale, bins, sampling_ratio, aligned, lengths)
     features = jnp.zeros((batch_size, channels, *lengths), grad.dtype)
-    _, pull = jax.vjp(lambda x: _pooled(x, rois, axes), features)
+    _, pull = jax.vjp(lambda x: _pool(x, rois, axes), features)
     (gradient,) = pull(grad)
     return gradient

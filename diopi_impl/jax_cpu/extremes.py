@@ -31,15 +31,15 @@ def to_keys(x: Array, *, nan_first: bool = False) -> Array:
     """Return integers in the order of floating numbers, −0 below +0; NaN is the largest, or the smallest integer."""
     bits = lax.bitcast_convert_type(x, _integer(x))
     ends = jnp.iinfo(bits.dtype)
-    return jnp.where(jnp.isnan(x), ends.min if nan_first else ends.max, _turned(bits))
+    return jnp.where(jnp.isnan(x), ends.min if nan_first else ends.max, _flip_magnitude(bits))
 
 
 def from_keys(keys: Array, dtype: Any) -> Array:
     """Return the floating numbers of which these are the keys."""
-    return lax.bitcast_convert_type(_turned(keys), dtype)
+    return lax.bitcast_convert_type(_flip_magnitude(keys), dtype)
 
 
-def _turned(bits: Array) -> Array:
+def _flip_magnitude(bits: Array) -> Array:
     """Return the bits of the magnitude inverted where the sign is negative; doing so again gives the bits back."""
     ends = jnp.iinfo(bits.dtype)
     return bits ^ ((bits >> (ends.bits - 1)) & ends.max)
@@ -56,29 +56,29 @@ def has_subnormals(x: Array) -> Array:
     return ((magnitude > 0) & (magnitude < least_normal)).any()
 
 
-def flushed(x: Array) -> Array:
+def flush_subnormals(x: Array) -> Array:
     """Return floating numbers with zeros of their signs for subnormal ones, which XLA takes for zeros only at times."""
     return jnp.where(x == 0, jnp.copysign(jnp.zeros_like(x), x), x)
 
 
-def larger(x: Array, y: Array) -> Array:
+def elementwise_maximum(x: Array, y: Array) -> Array:
     """Return the larger one of each two numbers, NaN if one of them is."""
     return jnp.where((x > y) | (x != x), x, y)
 
 
-def greatest(x: Array, axes: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Array:
+def nan_propagating_max(x: Array, axes: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Array:
     """The maximum along the axes, of all elements by default; ValueError if there are none."""
-    return _along(jnp.max, lax.max, False, x, axes, keepdims)
+    return _reduce_by_keys(jnp.max, lax.max, False, x, axes, keepdims)
 
 
-def least(x: Array, axes: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Array:
+def nan_propagating_min(x: Array, axes: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Array:
     """The minimum along the axes, of all elements by default; ValueError if there are none."""
-    return _along(jnp.min, lax.min, True, x, axes, keepdims)
+    return _reduce_by_keys(jnp.min, lax.min, True, x, axes, keepdims)
 
 
-def _along(
-    usual: Callable[..., Array],
-    chosen: Callable[[Array, Array], Array],
+def _reduce_by_keys(
+    fallback: Callable[..., Array],
+    reducer: Callable[[Array, Array], Array],
     nan_first: bool,
     x: Array,
     axes: int | Sequence[int] | None,
@@ -87,11 +87,11 @@ def _along(
     """Floating numbers reduced by their keys, of which `chosen` gives NaN's; all others, and none, as `usual` does."""
     places = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
     if not jnp.issubdtype(x.dtype, jnp.floating) or not all(x.shape[axis] for axis in places):
-        return usual(x, axes, keepdims=keepdims)
+        return fallback(x, axes, keepdims=keepdims)
     keys = to_keys(x, nan_first=nan_first)
     ends = jnp.iinfo(keys.dtype)
     start = jnp.array(ends.max if nan_first else ends.min, keys.dtype)
     for axis in sorted(axis % x.ndim for axis in places):  # rows are vectors, a scalar is compared one by one
-        keys = jnp.expand_dims(lax.reduce(keys, start, chosen, (axis,)), axis)
+        keys = jnp.expand_dims(lax.reduce(keys, start, reducer, (axis,)), axis)
     result = from_keys(keys, x.dtype)
     return result if keepdims else result.squeeze(tuple(places))

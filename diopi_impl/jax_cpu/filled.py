@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from diopi_impl.functional import Adapted, Adapter, Compute, OutSpec, PreparesCalls, ResultSpec
 from diopi_impl.jax_cpu.jit import compiled
-from diopi_impl.results import Deferred
+from diopi_impl.results import DeferredResult
 from diopi_proto.prototype import Prototype
 from lib_rt.dtypes import to_numpy
 
@@ -34,17 +34,17 @@ Fits = Callable[[Sequence[Any], tuple[int, ...], np.dtype[Any]], bool]
 """Whether a call with these arguments has a result of this shape and element type that can be made so."""
 
 
-def or_filled(fits: Fits, fill: Fill) -> Adapter:
+def fill_large_results(fits: Fits, fill: Fill) -> Adapter:
     """The adapter for functions of one result: `fill` makes it if it is large and `fits` holds, else a program."""
 
     def adapter(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-        return _OrFilled(compiled(prototype, function), fits, fill)
+        return _FillsLargeResults(compiled(prototype, function), fits, fill)
 
     return adapter
 
 
 @final
-class _OrFilled:
+class _FillsLargeResults:
     def __init__(self, run: PreparesCalls, fits: Fits, fill: Fill) -> None:
         self._run, self._fits, self._fill = run, fits, fill
 
@@ -57,12 +57,12 @@ class _OrFilled:
             return compute
         shape, dtype = spec.shape, to_numpy(spec.dtype)
 
-        def deferred(arguments: Sequence[Any]) -> Sequence[Any]:
+        def defer(arguments: Sequence[Any]) -> Sequence[Any]:
             if not self._fits(arguments, shape, dtype):
                 return compute(arguments)
-            return [Deferred(shape, dtype, lambda place: self._fill(arguments, place))]
+            return [DeferredResult(shape, dtype, lambda target: self._fill(arguments, target))]
 
-        return deferred
+        return defer
 
 
 def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
@@ -73,24 +73,24 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
         return None
 
 
-def ufunc_of_two(ufunc: np.ufunc, *neutral: object) -> Adapter:
+def binary_ufunc(ufunc: np.ufunc, *neutral: object) -> Adapter:
     """The adapter for what `ufunc` does with two operands where the other arguments are `neutral`."""
 
     def fits(arguments: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
-        operands, others = arguments[:2], arguments[2:]
+        operands, options = arguments[:2], arguments[2:]
         shapes = [np.shape(operand) for operand in operands]
         return (
             dtype in FLOATS
-            and tuple(others) == neutral
+            and tuple(options) == neutral
             and all(operand.dtype == dtype if np.ndim(operand) else isinstance(operand, float) for operand in operands)
             and _broadcast(shapes) == shape
         )
 
-    def fill(arguments: Sequence[Any], place: HostArray) -> None:
+    def fill(arguments: Sequence[Any], target: HostArray) -> None:
         with np.errstate(all="ignore"):
-            ufunc(*arguments[:2], out=place)
+            ufunc(*arguments[:2], out=target)
 
-    return or_filled(fits, fill)
+    return fill_large_results(fits, fill)
 
 
 def _are_rows(arguments: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
@@ -99,13 +99,13 @@ def _are_rows(arguments: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[
     return table.ndim == 2 and table.dtype == dtype and shape == (*indices.shape, table.shape[1])
 
 
-def _take_rows(arguments: Sequence[Any], place: HostArray) -> None:
+def _take_rows(arguments: Sequence[Any], target: HostArray) -> None:
     table, indices = arguments[:2]
-    if np.may_share_memory(place, table) or np.may_share_memory(place, indices):
-        place[...] = table[indices]
+    if np.may_share_memory(target, table) or np.may_share_memory(target, indices):
+        target[...] = table[indices]
     else:
-        np.take(table, indices, 0, out=place, mode="clip")  # of which it makes no array of its own
+        np.take(table, indices, 0, out=target, mode="clip")  # of which it makes no array of its own
 
 
-rows_of_table = or_filled(_are_rows, _take_rows)
+table_rows = fill_large_results(_are_rows, _take_rows)
 """The adapter for the rows of a table, the first argument, that the second names; the table has all of them."""

@@ -72,7 +72,7 @@ def _cubic_taps(x: NDArray[Any]) -> Taps:
     return np.stack([first - 1, first, first + 1, first + 2]).astype(int), np.stack(weights)
 
 
-def _resized(input: Array, axis: int, taps: Taps) -> Array:
+def _resize_axis(input: Array, axis: int, taps: Taps) -> Array:
     indices, weights = taps
     shape = [-1 if i == axis else 1 for i in range(input.ndim)]
     clipped = np.clip(indices, 0, input.shape[axis] - 1)
@@ -90,7 +90,7 @@ def upsample_linear(input: Array, size: Sizes, align_corners: bool, mode: str) -
         raise ValueError(f"mode is {mode!r} for an input of shape {input.shape}, expected one of {RANK} (mode: rank)")
     taps = _cubic_taps if mode == "bicubic" else _linear_taps
     for axis, length in enumerate(size, 2):
-        input = _resized(input, axis, taps(_positions(input.shape[axis], length, align_corners)))
+        input = _resize_axis(input, axis, taps(_positions(input.shape[axis], length, align_corners)))
     return input
 
 
@@ -101,7 +101,7 @@ def upsample_linear_backward(
     return _transpose(lambda x: upsample_linear(x, out_size, align_corners, mode), in_size, grad_output)
 
 
-def _picked(input: Array, indices: Sequence[Array]) -> Array:
+def _gather_points(input: Array, indices: Sequence[Array]) -> Array:
     """input[n, :, indices[n, p]…] as (N, C, points), 0 where an index is outside."""
     sizes = input.shape[2:]
     inside = prod(((index >= 0) & (index < d) for index, d in zip(indices, sizes, strict=True)), start=jnp.array(True))
@@ -118,7 +118,7 @@ def _bilinear(input: Array, positions: Sequence[Array]) -> Array:
     for corner in product((0, 1), repeat=len(positions)):
         weights = [x - low if far else low + 1 - x for x, low, far in zip(positions, floors, corner, strict=True)]
         indices = [low + far for low, far in zip(floors, corner, strict=True)]
-        result += prod(weights[1:], start=weights[0])[:, np.newaxis] * _picked(input, indices)
+        result += prod(weights[1:], start=weights[0])[:, np.newaxis] * _gather_points(input, indices)
     return jnp.asarray(result)
 
 
@@ -130,7 +130,7 @@ def grid_sample(input: Array, grid: Array, mode: str) -> Array:
     points = grid.reshape(grid.shape[0], prod(grid.shape[1:-1]), axes)
     positions = [((points[..., axes - 1 - k] + 1) * d - 1) / 2 for k, d in enumerate(input.shape[2:])]
     if mode == "nearest":
-        samples = _picked(input, [jnp.round(x) for x in positions])
+        samples = _gather_points(input, [jnp.round(x) for x in positions])
     elif mode == "bilinear":
         samples = _bilinear(input, positions)
     else:

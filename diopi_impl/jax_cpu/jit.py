@@ -20,13 +20,13 @@ from diopi_impl.functional import (
     Compute,
     OutSpec,
     ResultSpec,
-    as_results,
     out_keyword,
-    wants_out,
+    split_results,
+    takes_out,
 )
-from diopi_impl.jax_cpu.convert import converted_first, element, widened
+from diopi_impl.jax_cpu.convert import convert_to_dtype, promote_arguments, widen_half
 from diopi_impl.jax_cpu.programs import Options, ProgramCache
-from diopi_impl.results import check_number, check_shape
+from diopi_impl.results import check_entry_count, check_shape
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from lib_rt.dtypes import from_numpy
@@ -59,7 +59,7 @@ class Compiled:
     ) -> None:
         self._prototype = prototype
         self._function = function
-        self._takes_out = wants_out(function)
+        self._takes_out = takes_out(function)
         self._options = options
         self._traced = [p.is_tensor or p.is_tensor_array or p.name in traced for p in prototype.arguments]
         self._arrays_at = [i for i, flag in enumerate(self._traced) if flag]
@@ -70,7 +70,7 @@ class Compiled:
     def prepare(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Compute:
         attributes = [value for value, flag in zip(arguments, self._traced, strict=True) if not flag]
         # repr distinguishes 1, 1.0, True, 0.0 and -0.0, which == does not
-        key = self, repr(attributes) if attributes else "", tuple([_asked(spec) for spec in out])
+        key = self, repr(attributes) if attributes else "", tuple([_spec_key(spec) for spec in out])
         program = _programs.program(key, partial(partial, self._body, attributes, out), self._options)
 
         def compute(arguments: Sequence[Any]) -> Sequence[Any]:
@@ -81,17 +81,17 @@ class Compiled:
     def _body(self, attributes: Sequence[Any], out: Sequence[OutSpec], arrays: Sequence[Any]) -> list[Any]:
         """What is traced: from arrays to results, in their order."""
         arrays_left, attributes_left, prototype = iter(arrays), iter(attributes), self._prototype
-        given = [next(arrays_left) if flag else next(attributes_left) for flag in self._traced]
-        arguments = [_widen(value) for value in converted_first(prototype, given, out)]
+        values = [next(arrays_left) if flag else next(attributes_left) for flag in self._traced]
+        arguments = [_widen(value) for value in promote_arguments(prototype, values, out)]
         keywords = {"out": out_keyword(prototype, out)} if self._takes_out else {}
-        results = as_results(prototype, self._function(*arguments, **keywords))
+        results = split_results(prototype, self._function(*arguments, **keywords))
         return [
-            _made(prototype, p, given, result) if p.is_callee_allocated else _convert(result, spec)
+            _convert_new_result(prototype, p, values, result) if p.is_callee_allocated else _convert(result, spec)
             for p, result, spec in zip(prototype.results, results, out, strict=True)
         ]
 
 
-def checked_by(check: Callable[..., None], adapt: Adapter = compiled) -> Adapter:
+def check_on_host(check: Callable[..., None], adapt: Adapter = compiled) -> Adapter:
     """`adapt` for functions whose arguments `check` sees first, with their values: it raises where they are wrong.
 
     Numbers that stand for tensors are inputs of the compiled program, which does not know their values.
@@ -112,7 +112,7 @@ def checked_by(check: Callable[..., None], adapt: Adapter = compiled) -> Adapter
 def _widen(value: Any) -> Any:
     if isinstance(value, list):
         return [_widen(entry) for entry in value]
-    return widened(value) if hasattr(value, "dtype") else value
+    return widen_half(value) if hasattr(value, "dtype") else value
 
 
 def _convert(result: Any, spec: OutSpec) -> Any:
@@ -122,44 +122,44 @@ def _convert(result: Any, spec: OutSpec) -> Any:
     if isinstance(spec, ResultSpec):
         array = jnp.asarray(result)
         check_shape(spec.name, spec.shape, array.shape)
-        return element(array, spec.dtype)
-    check_number(spec[0].name if spec else "", spec, result)
-    return [_convert(one, its_spec) for one, its_spec in zip(result, spec, strict=True)]
+        return convert_to_dtype(array, spec.dtype)
+    check_entry_count(spec[0].name if spec else "", spec, result)
+    return [_convert(entry, entry_spec) for entry, entry_spec in zip(result, spec, strict=True)]
 
 
-def _made(prototype: Prototype, parameter: Parameter, given: Sequence[Any], result: Any) -> Any:
+def _convert_new_result(prototype: Prototype, parameter: Parameter, values: Sequence[Any], result: Any) -> Any:
     """A result that the callee makes, or an array of them, in the element types the standard gives them."""
     tensors = {p.name for p in prototype.arguments if p.is_tensor or p.is_tensor_array}
     arguments = {
-        p.name: _typed(value) if p.name in tensors else value
-        for p, value in zip(prototype.arguments, given, strict=True)
+        p.name: _as_spec(value) if p.name in tensors else value
+        for p, value in zip(prototype.arguments, values, strict=True)
     }
 
-    def typed(one: Any, entry: int | None = None) -> Any:
+    def convert(value: Any, entry: int | None = None) -> Any:
         dtype = prototype.infer(parameter.name, arguments, entry)
-        return one if one is None or dtype is None else element(jnp.asarray(one), dtype)
+        return value if value is None or dtype is None else convert_to_dtype(jnp.asarray(value), dtype)
 
     if not parameter.is_tensor_array:
-        return typed(result)
-    check_number(parameter.c_name, [*prototype.result], result)  # type: ignore[misc]  # rules by name, as it has to be
-    return [typed(one, entry) for entry, one in enumerate(result)]
+        return convert(result)
+    check_entry_count(parameter.c_name, [*prototype.result], result)  # type: ignore[misc]  # rules by name, as it has to be
+    return [convert(value, entry) for entry, value in enumerate(result)]
 
 
-def _typed(value: Any) -> Any:
+def _as_spec(value: Any) -> Any:
     """A tensor, or an array of them, as something of which the element type is known."""
     if isinstance(value, list | tuple):
-        return [_typed(entry) for entry in value]
+        return [_as_spec(entry) for entry in value]
     return value if value is None else ResultSpec(value.shape, from_numpy(value.dtype))
 
 
-def _asked(spec: OutSpec) -> Hashable:
+def _spec_key(spec: OutSpec) -> Hashable:
     """What a program depends on of a result's tensor, as something that is hashed quickly."""
     if isinstance(spec, ResultSpec):
         return spec.shape, spec.dtype
-    return None if spec is None else tuple([_asked(one) for one in spec])
+    return None if spec is None else tuple([_spec_key(entry) for entry in spec])
 
 
 def _to_host(result: Any) -> Any:
     if isinstance(result, list):
-        return [np.asarray(one) for one in result]
+        return [np.asarray(entry) for entry in result]
     return None if result is None else np.asarray(result)

@@ -25,7 +25,7 @@ def with_lapack(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     run = compiled(prototype, function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-        with one_thread:  # until the results are there
+        with single_thread:  # until the results are there
             return run(arguments, out)
 
     return adapted
@@ -36,14 +36,14 @@ def blas() -> threadpoolctl.ThreadpoolController:
     """The BLAS library that JAX calls: SciPy's own if it has one, else all of them."""
     found = threadpoolctl.ThreadpoolController().select(user_api="blas")
     package = Path(scipy.linalg.__file__).parents[1]
-    beside = [package, package.with_name("scipy.libs")]  # where a wheel has its libraries
+    folders = [package, package.with_name("scipy.libs")]  # where a wheel has its libraries
     paths = [library.filepath for library in found.lib_controllers]
-    own = [path for path in paths if any(Path(path).is_relative_to(folder) for folder in beside)]
-    return found.select(filepath=own) if own else found
+    bundled = [path for path in paths if any(Path(path).is_relative_to(folder) for folder in folders)]
+    return found.select(filepath=bundled) if bundled else found
 
 
 @final
-class _OneThread:
+class _SingleThread:
     """BLAS has one thread from when the first enters until the last has left."""
 
     def __init__(self) -> None:
@@ -64,4 +64,4 @@ class _OneThread:
                 self._restore()
 
 
-one_thread = _OneThread()
+single_thread = _SingleThread()

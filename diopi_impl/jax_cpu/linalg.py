@@ -14,7 +14,7 @@ from jax import Array, lax
 
 from diopi_impl.functional import Adapted, OutSpec, ResultSpec
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.extremes import greatest
+from diopi_impl.jax_cpu.extremes import nan_propagating_max
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.lapack import with_lapack
 from diopi_impl.jax_cpu.programs import PRODUCTS_BY_EIGEN
@@ -32,10 +32,10 @@ def _adjoint(a: Array) -> Array:
     return _transpose(a).conj()
 
 
-def _pullback(function: Callable[..., Array], *primals: Array) -> Callable[[Array], tuple[Array, ...]]:
+def _conjugate_vjp(function: Callable[..., Array], *primals: Array) -> Callable[[Array], tuple[Array, ...]]:
     """From the gradient of `function`'s result to those of its arguments, conjugated as in PyTorch."""
     _, pull = jax.vjp(function, *primals)
-    return lambda grad: tuple(one.conj() for one in pull(grad.conj()))
+    return lambda grad: tuple(grad_input.conj() for grad_input in pull(grad.conj()))
 
 
 @_implements_product("diopiMm")
@@ -74,7 +74,7 @@ def matmul(input: Array, other: Array) -> Array:
 
 @vendor.implements("diopiMatmulBackward")
 def matmul_backward(grad_out: Array, input: Array, other: Array) -> tuple[Array, ...]:
-    return _pullback(jnp.matmul, input, other)(grad_out)
+    return _conjugate_vjp(jnp.matmul, input, other)(grad_out)
 
 
 @_implements_product("diopiLinear")
@@ -83,14 +83,14 @@ def linear(input: Array, weight: Array, bias: Array | None) -> Array:
     if input.shape[-1:] != weight.shape[1:]:
         raise ValueError(f"rows of input have {input.shape[-1:]} elements, those of weight {weight.shape[1:]}")
     rows = input.reshape(prod(input.shape[:-1]), weight.shape[1])
-    return _add_bias(_rows_by_rows(rows, weight).reshape(*input.shape[:-1], len(weight)), bias)
+    return _add_bias(_matmul_transposed(rows, weight).reshape(*input.shape[:-1], len(weight)), bias)
 
 
 def _add_bias(product: Array, bias: Array | None) -> Array:
     return product if bias is None else product + jnp.broadcast_to(bias, product.shape)
 
 
-def _rows_by_rows(a: Array, b: Array) -> Array:
+def _matmul_transposed(a: Array, b: Array) -> Array:
     """a·bᵀ of matrices, as a product of rows with columns: what has fewer elements is transposed before."""
     if a.size + len(a) * len(b) > b.size:
         return jnp.matmul(a, lax.optimization_barrier(b.T))
@@ -102,10 +102,10 @@ def linear_backward(
     grad_output: Array, input: Array, weight: Array, *, out: tuple[ResultSpec | None, ...]
 ) -> tuple[Array, ...]:
     bias = jnp.zeros(weight.shape[:1] if out[2] is None else out[2].shape, weight.dtype)
-    return _pullback(lambda x, w, b: _add_bias(jnp.matmul(x, w.T), b), input, weight, bias)(grad_output)
+    return _conjugate_vjp(lambda x, w, b: _add_bias(jnp.matmul(x, w.T), b), input, weight, bias)(grad_output)
 
 
-def _checking_info(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+def _raise_on_info(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """The adapter for decompositions with an `info` that `checkerror`, their last argument, makes an error."""
     factorise = compiled(prototype, function)
 
@@ -119,7 +119,7 @@ def _checking_info(prototype: Prototype, function: Callable[..., Any]) -> Adapte
     return adapted
 
 
-@vendor.implements("diopiCholesky", adapt=_checking_info)
+@vendor.implements("diopiCholesky", adapt=_raise_on_info)
 def cholesky(mat: Array, upper: bool, checkerror: bool) -> tuple[Array, Array]:
     factor, info = jnp.vectorize(_cholesky_factor, signature="(n,n)->(n,n),()")(_adjoint(mat) if upper else mat)
     return (_adjoint(factor) if upper else factor), info
@@ -134,11 +134,11 @@ def _cholesky_factor(mat: Array) -> tuple[Array, Array]:
 
     def eliminate(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         factor, info = state
-        rest = mat[:, k] - factor @ factor[k].conj()
-        pivot = rest[k].real
+        remaining = mat[:, k] - factor @ factor[k].conj()
+        pivot = remaining[k].real
         info = jnp.where((info == 0) & ~(pivot > 0), k + 1, info)
         root = jnp.sqrt(pivot)
-        column = jnp.where(rows > k, rest / root, jnp.where(rows == k, root, 0))
+        column = jnp.where(rows > k, remaining / root, jnp.where(rows == k, root, 0))
         return factor.at[:, k].set(column.astype(mat.dtype)), info
 
     state = jnp.zeros_like(mat), jnp.zeros((), jnp.int64)
@@ -158,19 +158,19 @@ def cholesky_backward(grad_output: Array, L: Array, upper: bool) -> Array:
 
 @vendor.implements("diopiTriangularSolve", adapt=with_lapack)
 def triangular_solve(b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Array, Array]:
-    return _solve(b, mat, upper, transpose, unitriangular), _stretch(mat, b)
+    return _solve(b, mat, upper, transpose, unitriangular), _broadcast_batch(mat, b)
 
 
-def _stretch(matrix: Array, other: Array) -> Array:
+def _broadcast_batch(matrix: Array, like: Array) -> Array:
     """`matrix` with its batch axes broadcast to those of `other`."""
-    batch = jnp.broadcast_shapes(matrix.shape[:-2], other.shape[:-2])
+    batch = jnp.broadcast_shapes(matrix.shape[:-2], like.shape[:-2])
     return jnp.broadcast_to(matrix, batch + matrix.shape[-2:])
 
 
 def _solve(b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bool) -> Array:
     return lax.linalg.triangular_solve(
-        _stretch(mat, b),
-        _stretch(b, mat),
+        _broadcast_batch(mat, b),
+        _broadcast_batch(b, mat),
         left_side=True,
         lower=not upper,
         transpose_a=transpose,
@@ -195,8 +195,8 @@ def triangular_solve_backward(
     if grad_x is not None:
         grad = _solve(grad_x, mat.conj(), upper, not transpose, unitriangular)
         product = x.conj() @ _transpose(grad) if transpose else grad @ _adjoint(x)
-        keep = partial(jnp.triu, k=int(unitriangular)) if upper else partial(jnp.tril, k=-int(unitriangular))
-        grad_mat = _sum_to(keep(-product), mat.shape)
+        triangle = partial(jnp.triu, k=int(unitriangular)) if upper else partial(jnp.tril, k=-int(unitriangular))
+        grad_mat = _sum_to(triangle(-product), mat.shape)
     if grad_cloned_mat is not None:
         grad_mat += _sum_to(grad_cloned_mat, mat.shape)
     return _sum_to(grad, out[0].shape if out[0] else grad.shape), grad_mat
@@ -231,7 +231,7 @@ def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> A
     if p == 0:
         return jnp.sum(jnp.where(jnp.isnan(differences), differences, x != y), axis=-1)
     if p == jnp.inf:
-        return greatest(differences, -1) if differences.shape[-1] else jnp.zeros(differences.shape[:-1])
+        return nan_propagating_max(differences, -1) if differences.shape[-1] else jnp.zeros(differences.shape[:-1])
     if p == 2:
         return jnp.sqrt(jnp.sum(jnp.square(differences), axis=-1))
     return jnp.sum(differences**p, axis=-1) ** (1 / p)

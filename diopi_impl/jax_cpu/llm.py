@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.attention.core import Rows, Rule, Sight, attend
-from diopi_impl.jax_cpu.attention.sequences import of_one_length
+from diopi_impl.jax_cpu.attention.core import AttentionParameters, Rows, Visibility, attend
+from diopi_impl.jax_cpu.attention.sequences import batched_rows
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 
@@ -25,7 +25,7 @@ def dest_index_copy_kv(out: Array, k: Array, dest_loc: Array) -> Array:
 # A table of token slots, right-aligned
 
 
-def _tokens(b_loc: Array, b_start_loc: Array, b_seq_len: Array, max_input_len: int) -> tuple[Array, Array, Array]:
+def _token_slots(b_loc: Array, b_start_loc: Array, b_seq_len: Array, max_input_len: int) -> tuple[Array, Array, Array]:
     """Of every token, [sequences, max_input_len], whether it is there, its slot, and its place in packed data."""
     if b_loc.ndim != 2 or not 0 <= max_input_len <= b_loc.shape[1]:
         raise ValueError(f"b_loc has shape {b_loc.shape}, expected 2 axes, the last of {max_input_len} slots or more")
@@ -47,9 +47,9 @@ def token_attention_inference(
 ) -> Array:
     check_shapes((*k.shape[:1], *q.shape[1:]), k=k)
     check_shapes((b_loc.shape[0], *q.shape[1:]), q=q)
-    is_there, slots, places = _tokens(b_loc, b_start_loc, b_seq_len, max_input_len)
+    is_token, slots, places = _token_slots(b_loc, b_start_loc, b_seq_len, max_input_len)
     scores = jnp.einsum("bhd,bthd->hbt", q, k[slots]) / math.sqrt(q.shape[-1])
-    columns = jnp.where(is_there, places, token_attention_out.shape[1])
+    columns = jnp.where(is_token, places, token_attention_out.shape[1])
     return token_attention_out.at[:, columns].set(scores, mode="drop")
 
 
@@ -64,9 +64,9 @@ def token_softmax_reduce_v_inference(
     other_kv_index: int,
 ) -> Array:
     check_shapes((*v.shape[:1], logics.shape[0], *v.shape[2:]), v=v)
-    is_there, slots, places = _tokens(b_loc, b_start_loc, b_seq_len, max_input_len)
-    scores = jnp.where(is_there, jnp.take(logics, places, axis=1, mode="fill", fill_value=0), -jnp.inf)
-    values = jnp.where(is_there[..., None, None], v[slots], 0)
+    is_token, slots, places = _token_slots(b_loc, b_start_loc, b_seq_len, max_input_len)
+    scores = jnp.where(is_token, jnp.take(logics, places, axis=1, mode="fill", fill_value=0), -jnp.inf)
+    values = jnp.where(is_token[..., None, None], v[slots], 0)
     return jnp.einsum("hbt,bthd->bhd", jax.nn.softmax(scores, -1), values)
 
 
@@ -88,8 +88,8 @@ def context_attention_inference(
     sequence = jnp.where(is_covered, jnp.argmax(inside, 0) if len(b_seq_len) else 0, -1)
     places = row - jnp.take(b_start_loc, sequence, mode="clip") if len(b_seq_len) else row
     rows = Rows(sequence[None], places[None])
-    rule = Rule(1 / math.sqrt(q.shape[-1]), right=0)
-    out, _ = attend(q[None], k[None], v[None], Sight(rows, rows), rule)
+    parameters = AttentionParameters(1 / math.sqrt(q.shape[-1]), window_right=0)
+    out, _ = attend(q[None], k[None], v[None], Visibility(rows, rows), parameters)
     return jnp.where(is_covered[:, None, None], out[0], context_attention_out)
 
 
@@ -98,10 +98,10 @@ def context_attention_inference(
 
 def _check_rows(batch: int, length: int, width: int, **tensors: Array) -> None:
     """Raise ValueError unless the tensors have `batch` sequences of `length` rows, in one axis or in two."""
-    flat, apart = (batch * length, width), (batch, length, width)
+    flat, batched = (batch * length, width), (batch, length, width)
     for name, tensor in tensors.items():
-        if tensor.shape not in (flat, apart):
-            raise ValueError(f"{name} has shape {tensor.shape}, expected {flat} or {apart}")
+        if tensor.shape not in (flat, batched):
+            raise ValueError(f"{name} has shape {tensor.shape}, expected {flat} or {batched}")
 
 
 def _check_heads(num_heads: int, num_kv_heads: int, dim: int) -> None:
@@ -134,10 +134,12 @@ def paged_attention(
     slots = _slots(block_table, longest, block_size, batch)
     keys, values = (x.reshape(cached, num_kv_heads, dim)[slots] for x in (k, v))
     token, lengths = jnp.tile(jnp.arange(longest), (batch, 1)), jnp.array(actual_seq_lengths, int)
-    of_keys = Rows(jnp.where(token < lengths[:, None], 0, -1), token)
-    of_queries = Rows(jnp.zeros((batch, 1), int), jnp.zeros((batch, 1), int))
-    sight = Sight(of_queries, of_keys, hidden=_hidden_tokens(attenMask, batch, longest))
-    out, _ = attend(q.reshape(batch, 1, num_heads, dim), keys, values, sight, Rule(1 / math.sqrt(dim)))
+    key_rows = Rows(jnp.where(token < lengths[:, None], 0, -1), token)
+    query_rows = Rows(jnp.zeros((batch, 1), int), jnp.zeros((batch, 1), int))
+    visibility = Visibility(query_rows, key_rows, hidden=_hidden_tokens(attenMask, batch, longest))
+    out, _ = attend(
+        q.reshape(batch, 1, num_heads, dim), keys, values, visibility, AttentionParameters(1 / math.sqrt(dim))
+    )
     return out.reshape(q.shape)
 
 
@@ -174,7 +176,7 @@ def prompt_flash_attention(
 ) -> Array:
     _check_heads(num_heads, num_kv_heads, dim)
     length = max_input_len
-    if length < 1 or not all(0 <= one <= length for one in actual_seq_lengths):
+    if length < 1 or not all(0 <= seq_length <= length for seq_length in actual_seq_lengths):
         raise ValueError(f"actual_seq_lengths are {actual_seq_lengths}, expected numbers from 0 to {length}")
     lengths = actual_seq_lengths or [length] * (query.size // (length * num_heads * dim))
     batch = len(lengths)
@@ -184,12 +186,12 @@ def prompt_flash_attention(
         x.reshape(batch, length, heads, dim)
         for x, heads in ((query, num_heads), (key, num_kv_heads), (value, num_kv_heads))
     )
-    queries, keys = of_one_length(q, k)
-    is_there = keys.place < jnp.array(lengths, int)[:, None]
-    keys = keys._replace(sequence=jnp.where(is_there, keys.sequence, -1))
-    sight = Sight(queries, keys, hidden=_hidden_pairs(atten_mask, batch, length))
-    out, _ = attend(q, k, v, sight, Rule(1 / math.sqrt(dim), right=0))
-    return jnp.where(is_there[..., None, None], out, 0).reshape(query.shape)
+    queries, keys = batched_rows(q, k)
+    is_token = keys.position < jnp.array(lengths, int)[:, None]
+    keys = keys._replace(sequence=jnp.where(is_token, keys.sequence, -1))
+    visibility = Visibility(queries, keys, hidden=_hidden_pairs(atten_mask, batch, length))
+    out, _ = attend(q, k, v, visibility, AttentionParameters(1 / math.sqrt(dim), window_right=0))
+    return jnp.where(is_token[..., None, None], out, 0).reshape(query.shape)
 
 
 def _hidden_pairs(mask: Array | None, batch: int, length: int) -> Array | None:
@@ -242,8 +244,8 @@ def apply_penalty_v2(
     flat = logits.ravel()
     x = flat[p_token_ids]
     repeated = jnp.where(x > 0, x / repetition_penalty, x * repetition_penalty)
-    rest = repeated - p_token_counts.astype(x.dtype) * frequency_penalty - presence_penalty
-    return flat.at[p_token_ids].set(rest).reshape(logits.shape)
+    penalized = repeated - p_token_counts.astype(x.dtype) * frequency_penalty - presence_penalty
+    return flat.at[p_token_ids].set(penalized).reshape(logits.shape)
 
 
 @vendor.implements("diopiMatmulAllReduce")

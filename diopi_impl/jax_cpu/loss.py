@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from diopi_impl.functional import Adapted, OutSpec, ResultSpec
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.activation import log_shares
+from diopi_impl.jax_cpu.activation import stable_log_softmax
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.pointwise import log1p
 from diopi_impl.jax_cpu.sizes import check_shapes, check_size
@@ -22,7 +22,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Reduction
 
 
-def _reduced(losses: Array, reduction: Reduction, divisor: Any = None) -> Array:
+def _reduce(losses: Array, reduction: Reduction, divisor: Any = None) -> Array:
     """Element losses after reduction; mean divides by `divisor`, by default their number."""
     if reduction == Reduction.none:
         return losses
@@ -33,25 +33,23 @@ def _reduced(losses: Array, reduction: Reduction, divisor: Any = None) -> Array:
     return total / (losses.size if divisor is None else divisor) if reduction == Reduction.mean else total
 
 
-def _pulled_back(loss: Callable[[Array], Array], input: Array, grad_output: Array) -> Array:
+def _vjp(loss: Callable[[Array], Array], input: Array, grad_output: Array) -> Array:
     """The gradient of `loss` at `input`, driven by `grad_output`."""
     result, pull_back = jax.vjp(loss, input)
     gradient: Array = pull_back(grad_output.astype(result.dtype))[0]
     return gradient
 
 
-def _spread(grad_output: Array, input: Array, reduction: Reduction) -> Array:
+def _element_gradient(grad_output: Array, input: Array, reduction: Reduction) -> Array:
     """The gradient of every element loss."""
-    return _pulled_back(
-        lambda losses: _reduced(losses, reduction), jnp.zeros(input.shape, grad_output.dtype), grad_output
-    )
+    return _vjp(lambda losses: _reduce(losses, reduction), jnp.zeros(input.shape, grad_output.dtype), grad_output)
 
 
-def _or_one(weight: Array | None) -> Any:
+def _weight_or_one(weight: Array | None) -> Any:
     return 1 if weight is None else weight
 
 
-def _over(input: Array, weight: Array | None) -> Any:
+def _broadcast_weight(input: Array, weight: Array | None) -> Any:
     """Weights of any type, broadcast to input, in the common type of both; 1 for NULL."""
     if weight is None:
         return 1
@@ -63,12 +61,12 @@ def _over(input: Array, weight: Array | None) -> Any:
 
 @vendor.implements("diopiMSELoss")
 def mse_loss(input: Array, target: Array, reduction: Reduction) -> Array:
-    return _reduced(jnp.square(input - target), reduction)
+    return _reduce(jnp.square(input - target), reduction)
 
 
 @vendor.implements("diopiMSELossBackward")
 def mse_loss_backward(grad_output: Array, input: Array, target: Array, reduction: Reduction) -> Array:
-    return _pulled_back(lambda x: mse_loss(x, target, reduction), input, grad_output)
+    return _vjp(lambda x: mse_loss(x, target, reduction), input, grad_output)
 
 
 def _check_beta(beta: float) -> None:
@@ -80,7 +78,7 @@ def _check_beta(beta: float) -> None:
 def smooth_l1_loss(input: Array, target: Array, reduction: Reduction, beta: float) -> Array:
     _check_beta(beta)
     d = jnp.abs(input - target)
-    return _reduced(jnp.where(d < beta, d * d / (2 * (beta or 1)), d - beta / 2), reduction)
+    return _reduce(jnp.where(d < beta, d * d / (2 * (beta or 1)), d - beta / 2), reduction)
 
 
 @vendor.implements("diopiSmoothL1LossBackward")
@@ -89,14 +87,14 @@ def smooth_l1_loss_backward(
 ) -> Array:
     _check_beta(beta)
     d = input - target
-    return jnp.where(jnp.abs(d) < beta, d / (beta or 1), jnp.sign(d)) * _spread(grad_output, input, reduction)
+    return jnp.where(jnp.abs(d) < beta, d / (beta or 1), jnp.sign(d)) * _element_gradient(grad_output, input, reduction)
 
 
 @vendor.implements("diopiBCELoss")
 def bce_loss(input: Array, target: Array, weight: Array | None, reduction: Reduction) -> Array:
     check_shapes(input.shape, target=target)
     log, log_complement = jnp.maximum(jnp.log(input), -100), jnp.maximum(log1p(-input), -100)
-    return _reduced(-_over(input, weight) * (target * log + (1 - target) * log_complement), reduction)
+    return _reduce(-_broadcast_weight(input, weight) * (target * log + (1 - target) * log_complement), reduction)
 
 
 @vendor.implements("diopiBCELossBackward")
@@ -105,7 +103,7 @@ def bce_loss_backward(
 ) -> Array:
     check_shapes(input.shape, target=target)
     slope = (input - target) / jnp.maximum(input * (1 - input), 1e-12)
-    return _over(input, weight) * slope * _spread(grad_output, input, reduction)
+    return _broadcast_weight(input, weight) * slope * _element_gradient(grad_output, input, reduction)
 
 
 def _bce(logit: Array, target: Array, pos_weight: Any = 1) -> Array:
@@ -117,7 +115,9 @@ def bce_with_logits(
     input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: Reduction
 ) -> Array:
     check_shapes(input.shape, target=target)
-    return _reduced(_over(input, weight) * _bce(input, target, _over(input, pos_weight)), reduction)
+    return _reduce(
+        _broadcast_weight(input, weight) * _bce(input, target, _broadcast_weight(input, pos_weight)), reduction
+    )
 
 
 @vendor.implements("diopiBCEWithLogitsBackward")
@@ -129,19 +129,19 @@ def bce_with_logits_backward(
     pos_weight: Array | None,
     reduction: Reduction,
 ) -> Array:
-    return _pulled_back(lambda x: bce_with_logits(x, target, weight, pos_weight, reduction), input, grad_output)
+    return _vjp(lambda x: bce_with_logits(x, target, weight, pos_weight, reduction), input, grad_output)
 
 
-def _focal_factor(t: Array, rest: Array, alpha: float, gamma: float) -> Array:
+def _focal_factor(t: Array, not_p_t: Array, alpha: float, gamma: float) -> Array:
     """α_t · (1 − p_t)^gamma, `rest` being 1 − p_t."""
-    return (alpha * t + (1 - alpha) * (1 - t) if alpha >= 0 else 1) * rest**gamma
+    return (alpha * t + (1 - alpha) * (1 - t) if alpha >= 0 else 1) * not_p_t**gamma
 
 
 @vendor.implements("diopiSigmoidFocalLoss")
 def sigmoid_focal_loss(inputs: Array, targets: Array, alpha: float, gamma: float, reduction: Reduction) -> Array:
     check_shapes(inputs.shape, targets=targets)
-    rest = jax.nn.sigmoid(-inputs) * targets + jax.nn.sigmoid(inputs) * (1 - targets)
-    return _reduced(_focal_factor(targets, rest, alpha, gamma) * _bce(inputs, targets), reduction)
+    not_p_t = jax.nn.sigmoid(-inputs) * targets + jax.nn.sigmoid(inputs) * (1 - targets)
+    return _reduce(_focal_factor(targets, not_p_t, alpha, gamma) * _bce(inputs, targets), reduction)
 
 
 @vendor.implements("diopiSigmoidFocalLossBackward")
@@ -151,10 +151,10 @@ def sigmoid_focal_loss_backward(
     check_shapes(input.shape, target=target)
     # by formula: the derivative σ·(1 − σ) of JAX's sigmoid is lost where σ rounds to 1
     p, not_p = jax.nn.sigmoid(input), jax.nn.sigmoid(-input)
-    rest = not_p * target + p * (1 - target)
-    decay = gamma * p * not_p / rest * (2 * target - 1) * _bce(input, target)
+    not_p_t = not_p * target + p * (1 - target)
+    decay = gamma * p * not_p / not_p_t * (2 * target - 1) * _bce(input, target)
     slope = p * (1 - target) - not_p * target - decay
-    return _focal_factor(target, rest, alpha, gamma) * slope * _spread(grad_output, input, reduction)
+    return _focal_factor(target, not_p_t, alpha, gamma) * slope * _element_gradient(grad_output, input, reduction)
 
 
 # Classes
@@ -195,7 +195,7 @@ def nll_loss_v2(
     losses = jnp.where(counts, -weights * log_probs.squeeze(axis), 0)
     total = weights.sum().astype(input.dtype)
     is_counted = reduction != Reduction.none or input.ndim == 1
-    return _reduced(losses, reduction, total), total if is_counted else jnp.zeros_like(total)
+    return _reduce(losses, reduction, total), total if is_counted else jnp.zeros_like(total)
 
 
 @vendor.implements("diopiNLLLoss")
@@ -227,7 +227,7 @@ def nll_loss_v2_backward(
     scale = grad_output / totalWeight.reshape(()) if reduction == Reduction.mean else grad_output
     axis = min(1, input.ndim - 1)
     hot = _one_hot(target, input.shape[axis], ignore_index)
-    return jnp.moveaxis(jnp.where(hot, -_or_one(weight) * scale[..., None], 0), -1, axis)
+    return jnp.moveaxis(jnp.where(hot, -_weight_or_one(weight) * scale[..., None], 0), -1, axis)
 
 
 def _class_terms(
@@ -237,14 +237,14 @@ def _class_terms(
     target = _checked_classes(input, target, weight)
     *outer, classes = jnp.shape(_classes_last(input))
     if jnp.issubdtype(target.dtype, jnp.floating):
-        certain, kept = _classes_last(target), jnp.array(True)
+        certain, is_counted = _classes_last(target), jnp.array(True)
         divisor: Any = math.prod(outer)
     else:
-        certain, kept = _one_hot(target, classes, ignore_index), (target != ignore_index)[..., None]
-        divisor = jnp.where(certain, _or_one(weight), 0).sum()
+        certain, is_counted = _one_hot(target, classes, ignore_index), (target != ignore_index)[..., None]
+        divisor = jnp.where(certain, _weight_or_one(weight), 0).sum()
     smoothing = max(label_smoothing, 0.0)
     smoothed = (1 - smoothing) * certain.astype(input.dtype) + smoothing / max(classes, 1)
-    return jnp.where(kept, _or_one(weight) * smoothed, 0), divisor
+    return jnp.where(is_counted, _weight_or_one(weight) * smoothed, 0), divisor
 
 
 @vendor.implements("diopiCrossEntropyLoss")
@@ -258,9 +258,9 @@ def cross_entropy(
 ) -> Array:
     if label_smoothing > 1:
         raise ValueError(f"label_smoothing is {label_smoothing}, expected at most 1")
-    share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
-    surprise = -log_shares(_classes_last(input), -1)
-    return _reduced(jnp.where(share == 0, 0, share * surprise).sum(-1), reduction, divisor)
+    weights, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
+    neg_log_probs = -stable_log_softmax(_classes_last(input), -1)
+    return _reduce(jnp.where(weights == 0, 0, weights * neg_log_probs).sum(-1), reduction, divisor)
 
 
 @vendor.implements("diopiCrossEntropyLossBackward")
@@ -273,7 +273,7 @@ def cross_entropy_backward(
     ignore_index: int,
     label_smoothing: float,
 ) -> Array:
-    return _pulled_back(
+    return _vjp(
         lambda x: cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing), input, grad_output
     )
 
@@ -297,15 +297,15 @@ def _extended_targets(targets: Array, lengths: Array, longest: int, blank: int) 
 def _log_alpha(emitted: Array, labels: Array, blank: int) -> Array:
     """ln α_t(s) for all samples: `emitted` (T, N, S) is ln p_t(y′_s), `labels` (N, S) is y′."""
 
-    def later(values: Array, places: int, fill: Any) -> Array:
+    def shift(values: Array, places: int, fill: Any) -> Array:
         padding = jnp.full((len(values), places), fill, values.dtype)
         return jnp.concatenate([padding, values], 1)[:, : values.shape[1]]
 
-    may_skip = (labels != blank) & (labels != later(labels, 2, blank))
+    may_skip = (labels != blank) & (labels != shift(labels, 2, blank))
 
     def step(alpha: Array, emission: Array) -> tuple[Array, Array]:
-        skipped = jnp.where(may_skip, later(alpha, 2, -jnp.inf), -jnp.inf)
-        alpha = jnp.logaddexp(jnp.logaddexp(alpha, later(alpha, 1, -jnp.inf)), skipped) + emission
+        skipped = jnp.where(may_skip, shift(alpha, 2, -jnp.inf), -jnp.inf)
+        alpha = jnp.logaddexp(jnp.logaddexp(alpha, shift(alpha, 1, -jnp.inf)), skipped) + emission
         return alpha, alpha
 
     begin = jnp.where(jnp.arange(labels.shape[1]) == 0, 0.0, -jnp.inf).astype(emitted.dtype)
@@ -318,14 +318,14 @@ def _emissions(log_probs: Array, labels: Array) -> Array:
     return jnp.take_along_axis(log_probs, jnp.broadcast_to(labels, (len(log_probs), *labels.shape)), 2)
 
 
-def _check_alignment(given: Mapping[str, Any], alpha: Sequence[int]) -> None:
+def _check_alignment(arguments: Mapping[str, Any], alpha: Sequence[int]) -> None:
     """ValueError unless blank is a class and the lengths fit the tensors; `alpha` is the shape of log_alpha."""
-    (steps, samples, classes), targets = given["log_probs"].shape, given["targets"]
-    if not 0 <= given["blank"] < classes:
-        raise ValueError(f"blank is {given['blank']}, expected one of {classes} classes")
-    lengths: NDArray[np.int64] = given["target_lengths"]
+    (steps, samples, classes), targets = arguments["log_probs"].shape, arguments["targets"]
+    if not 0 <= arguments["blank"] < classes:
+        raise ValueError(f"blank is {arguments['blank']}, expected one of {classes} classes")
+    lengths: NDArray[np.int64] = arguments["target_lengths"]
     room = targets.shape[-1]
-    _check_lengths("input_lengths", given["input_lengths"], samples, steps)
+    _check_lengths("input_lengths", arguments["input_lengths"], samples, steps)
     _check_lengths("target_lengths", lengths, samples, room)
     longest = int(lengths.max(initial=0))
     if lengths.sum() != room if targets.ndim == 1 else targets.shape != (samples, room):
@@ -337,25 +337,25 @@ def _check_alignment(given: Mapping[str, Any], alpha: Sequence[int]) -> None:
 def _check_lengths(name: str, lengths: NDArray[np.int64], samples: int, limit: int) -> None:
     if lengths.shape != (samples,):
         raise ValueError(f"{name} have shape {lengths.shape}, expected ({samples},)")
-    wrong = lengths[(lengths < 0) | (lengths > limit)]
-    if wrong.size:
-        raise ValueError(f"{name} hold {wrong[0]}, expected lengths up to {limit}")
+    invalid = lengths[(lengths < 0) | (lengths > limit)]
+    if invalid.size:
+        raise ValueError(f"{name} hold {invalid[0]}, expected lengths up to {limit}")
 
 
-def _checking_alignment(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+def _check_alignment_on_host(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """The adapter of CTC, whose lengths are looked at on the host."""
     run = compiled(prototype, function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-        given = dict(zip((p.name for p in prototype.arguments), arguments, strict=True))
-        alpha: Any = given["log_alpha"] if "log_alpha" in given else out[2]
-        _check_alignment(given, alpha.shape)
+        named_arguments = dict(zip((p.name for p in prototype.arguments), arguments, strict=True))
+        alpha: Any = named_arguments["log_alpha"] if "log_alpha" in named_arguments else out[2]
+        _check_alignment(named_arguments, alpha.shape)
         return run(arguments, out)
 
     return adapted
 
 
-@vendor.implements("diopiCTCLoss", adapt=_checking_alignment)
+@vendor.implements("diopiCTCLoss", adapt=_check_alignment_on_host)
 def ctc_loss(
     log_probs: Array,
     targets: Array,
@@ -374,7 +374,7 @@ def ctc_loss(
     counted = jnp.where(jnp.isinf(losses), 0, losses) if zero_infinity else losses
     if reduction == Reduction.mean:
         counted = counted / jnp.maximum(target_lengths, 1)
-    return _reduced(counted.astype(losses.dtype), reduction), losses, log_alpha
+    return _reduce(counted.astype(losses.dtype), reduction), losses, log_alpha
 
 
 def _minus_log_likelihood(log_alpha: Array, input_lengths: Array, lengths: Array) -> Array:
@@ -385,7 +385,7 @@ def _minus_log_likelihood(log_alpha: Array, input_lengths: Array, lengths: Array
     return jnp.where(input_lengths == 0, without_steps, -jnp.logaddexp(ends[0], before_blank))
 
 
-def _from_the_end(array: Array, lengths: Array, axis: int) -> Array:
+def _reverse_prefix(array: Array, lengths: Array, axis: int) -> Array:
     """`array` with the first `lengths[n]` entries along `axis` of every sample (axis 1) in reverse order."""
     shape = [1] * array.ndim
     shape[1], shape[axis] = array.shape[1], array.shape[axis]
@@ -394,7 +394,7 @@ def _from_the_end(array: Array, lengths: Array, axis: int) -> Array:
     return jnp.take_along_axis(array, jnp.broadcast_to(order, array.shape), axis)
 
 
-@vendor.implements("diopiCTCLossBackward", adapt=_checking_alignment)
+@vendor.implements("diopiCTCLossBackward", adapt=_check_alignment_on_host)
 def ctc_loss_backward(
     grad_output: Array,
     log_probs: Array,
@@ -427,7 +427,7 @@ def ctc_loss_backward(
 
 def _log_beta(emitted: Array, labels: Array, input_lengths: Array, lengths: Array, blank: int) -> Array:
     """ln β_t(s): ln α_t(s) of steps and labels read from the end."""
-    backwards = _from_the_end(_from_the_end(emitted, input_lengths, 0), lengths, 2)
-    labels_backwards = _from_the_end(labels[None], lengths, 2)[0]
+    backwards = _reverse_prefix(_reverse_prefix(emitted, input_lengths, 0), lengths, 2)
+    labels_backwards = _reverse_prefix(labels[None], lengths, 2)[0]
     log_beta = _log_alpha(backwards, labels_backwards, blank)
-    return _from_the_end(_from_the_end(log_beta, input_lengths, 0), lengths, 2)
+    return _reverse_prefix(_reverse_prefix(log_beta, input_lengths, 0), lengths, 2)

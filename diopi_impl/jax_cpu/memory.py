@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 LARGE = 2**24
 """Bytes a result has more than that is lent: memory for smaller ones is at hand, as malloc keeps what was freed."""
 
-KEPT = 16
+MAX_SPARES = 16
 """Arrays at most that are kept to be written again."""
 
 
@@ -31,7 +31,7 @@ class ResultMemory:
         self._limit = limit
         self._lock = Lock()
         self._spares: list[Array] = []  # those given back last at the end
-        self._given: deque[Array] = deque()  # at any time, also while the lock is held, as garbage is collected
+        self._returned: deque[Array] = deque()  # at any time, also while the lock is held, as garbage is collected
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | NDArray[Any]:
         """What a program may write a result to; of no array of XLA's it makes one itself."""
@@ -44,23 +44,23 @@ class ResultMemory:
 
     def lend(self, array: Array) -> NDArray[Any]:
         """The elements of a result; when nothing refers to them any more its memory is free."""
-        flat: NDArray[Any] = np.asarray(_Lent(self, array))
+        flat: NDArray[Any] = np.asarray(_LentBytes(self, array))
         return flat.view(array.dtype).reshape(array.shape)
 
-    def give(self, array: Array) -> None:
+    def release(self, array: Array) -> None:
         """Free an array."""
-        self._given.append(array)
+        self._returned.append(array)
 
     def _collect(self) -> None:
-        while self._given:
-            self._spares.append(self._given.popleft())
-        kept = sum(array.nbytes for array in self._spares)
-        while kept > self._limit or len(self._spares) > KEPT:
-            kept -= self._spares.pop(0).nbytes
+        while self._returned:
+            self._spares.append(self._returned.popleft())
+        spare_bytes = sum(array.nbytes for array in self._spares)
+        while spare_bytes > self._limit or len(self._spares) > MAX_SPARES:
+            spare_bytes -= self._spares.pop(0).nbytes
 
 
 @final
-class _Lent:
+class _LentBytes:
     """The bytes of an array, which is free when this is."""
 
     def __init__(self, memory: ResultMemory, array: Array) -> None:
@@ -74,4 +74,4 @@ class _Lent:
         }
 
     def __del__(self) -> None:
-        self._memory.give(self._array)
+        self._memory.release(self._array)

@@ -14,16 +14,16 @@ from diopi_impl.functional import Adapted, OutSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.extremes import ranks
 from diopi_impl.jax_cpu.geometry import (
-    areas,
-    box_overlaps,
-    chosen,
-    drops_turned,
-    drops_upright,
-    hulls,
-    kept,
-    overlaps,
-    overlaps_with_gradients,
-    upright_overlaps,
+    box_overlap_areas,
+    differentiable_overlap_areas,
+    hull_indices,
+    non_maximum_suppression,
+    overlap_areas,
+    rotated_suppression,
+    select_points,
+    signed_areas,
+    upright_overlap_areas,
+    upright_suppression,
 )
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.sizes import check_shapes
@@ -53,13 +53,13 @@ def _check_pairs(aligned: bool, bboxes1: Array, bboxes2: Array) -> None:
 # Overlaps
 
 
-def _every_pair(ratios: Callable[[Array, Array], Array], ones: Array, others: Array, aligned: bool) -> Array:
+def _pairwise(ratios: Callable[[Array, Array], Array], a: Array, b: Array, aligned: bool) -> Array:
     """The ratios of all pairs, one row of the result at a time, or row by row if `aligned`."""
     if aligned:
-        return ratios(ones, others)
-    if not len(ones) or not len(others):
-        return jnp.zeros((len(ones), len(others)), ones.dtype)
-    return lax.map(lambda one: ratios(one, others), ones)
+        return ratios(a, b)
+    if not len(a) or not len(b):
+        return jnp.zeros((len(a), len(b)), a.dtype)
+    return lax.map(lambda row: ratios(row, b), a)
 
 
 @vendor.implements("diopiBboxOverlapsMmcv")
@@ -68,27 +68,27 @@ def bbox_overlaps(bboxes1: Array, bboxes2: Array, mode: int, offset: int, aligne
     _check_mode(mode)
     _check_pairs(aligned, bboxes1, bboxes2)
 
-    def ratios(one: Array, other: Array) -> Array:
-        common = upright_overlaps(one, other, offset)
-        size, other_size = ((boxes[..., 2:] - boxes[..., :2] + offset).prod(-1) for boxes in (one, other))
-        return common / jnp.maximum(size + other_size - common if mode == 0 else size, offset)
+    def ratios(a: Array, b: Array) -> Array:
+        common = upright_overlap_areas(a, b, offset)
+        area_a, area_b = ((boxes[..., 2:] - boxes[..., :2] + offset).prod(-1) for boxes in (a, b))
+        return common / jnp.maximum(area_a + area_b - common if mode == 0 else area_a, offset)
 
-    return _every_pair(ratios, bboxes1, bboxes2, aligned)
+    return _pairwise(ratios, bboxes1, bboxes2, aligned)
 
 
-def _polygon_ratios(ones: Array, others: Array, mode: int, aligned: bool) -> Array:
+def _polygon_overlap_ratios(polygons_a: Array, polygons_b: Array, mode: int, aligned: bool) -> Array:
     """The intersections of polygons over their union, or over the first one's area."""
 
-    def ratios(one: Array, other: Array) -> Array:
-        return _ratios_of_areas(jnp.abs(areas(one)), jnp.abs(areas(other)), overlaps(one, other), mode)
+    def ratios(a: Array, b: Array) -> Array:
+        return _overlap_ratios(jnp.abs(signed_areas(a)), jnp.abs(signed_areas(b)), overlap_areas(a, b), mode)
 
-    return _every_pair(ratios, ones, others, aligned)
+    return _pairwise(ratios, polygons_a, polygons_b, aligned)
 
 
-def _ratios_of_areas(one: Array, other: Array, common: Array, mode: int) -> Array:
-    is_area = jnp.minimum(one, other) >= LEAST_AREA
-    base = one + other - common if mode == 0 else one + jnp.zeros_like(common)
-    return jnp.where(is_area, common / jnp.where(is_area, base, 1), 0)
+def _overlap_ratios(area_a: Array, area_b: Array, common: Array, mode: int) -> Array:
+    has_area = jnp.minimum(area_a, area_b) >= LEAST_AREA
+    base = area_a + area_b - common if mode == 0 else area_a + jnp.zeros_like(common)
+    return jnp.where(has_area, common / jnp.where(has_area, base, 1), 0)
 
 
 @vendor.implements("diopiBoxIouRotatedMmcv")
@@ -97,11 +97,11 @@ def box_iou_rotated(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) ->
     _check_mode(mode)
     _check_pairs(aligned, bboxes1, bboxes2)
 
-    def ratios(one: Array, other: Array) -> Array:
-        size, other_size = (jnp.abs(boxes[..., 2] * boxes[..., 3]) for boxes in (one, other))
-        return _ratios_of_areas(size, other_size, box_overlaps(one, other), mode)
+    def ratios(a: Array, b: Array) -> Array:
+        area_a, area_b = (jnp.abs(boxes[..., 2] * boxes[..., 3]) for boxes in (a, b))
+        return _overlap_ratios(area_a, area_b, box_overlap_areas(a, b), mode)
 
-    return _every_pair(ratios, bboxes1, bboxes2, aligned)
+    return _pairwise(ratios, bboxes1, bboxes2, aligned)
 
 
 @vendor.implements("diopiBoxIouQuadriMmcv")
@@ -109,32 +109,34 @@ def box_iou_quadri(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) -> 
     _check_columns(8, bboxes1=bboxes1, bboxes2=bboxes2)
     _check_mode(mode)
     _check_pairs(aligned, bboxes1, bboxes2)
-    return _polygon_ratios(bboxes1.reshape(-1, 4, 2), bboxes2.reshape(-1, 4, 2), mode, aligned)
+    return _polygon_overlap_ratios(bboxes1.reshape(-1, 4, 2), bboxes2.reshape(-1, 4, 2), mode, aligned)
 
 
 # Suppression
 
 
-def _without_gaps(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+def _drop_negative_indices(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """The adapter of functions that give −1 for what is dropped: only the host can leave it out."""
     adapted = compiled(prototype, function)
 
-    def left_out(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+    def drop_negative(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         (indices,) = map(np.asarray, adapted(arguments, out))
         return [indices[indices >= 0]]
 
-    return left_out
+    return drop_negative
 
 
-@vendor.implements("diopiNmsMmcv", adapt=_without_gaps)
+@vendor.implements("diopiNmsMmcv", adapt=_drop_negative_indices)
 def nms(dets: Array, scores: Array, iou_threshold: float, offset: int) -> Array:
     _check_columns(4, dets=dets)
     check_shapes(dets.shape[:1], scores=scores)
     order = jnp.argsort(ranks(scores), descending=True)
-    return jnp.where(kept(len(order), drops_upright(dets[order], iou_threshold, offset)), order, -1)
+    return jnp.where(
+        non_maximum_suppression(len(order), upright_suppression(dets[order], iou_threshold, offset)), order, -1
+    )
 
 
-@vendor.implements("diopiNmsRotatedMmcv", adapt=_without_gaps)
+@vendor.implements("diopiNmsRotatedMmcv", adapt=_drop_negative_indices)
 def nms_rotated(
     dets: Array,
     scores: Array,
@@ -147,7 +149,7 @@ def nms_rotated(
     _check_columns(6 if multi_label else 5, dets=dets, dets_sorted=dets_sorted)
     check_shapes(dets.shape, dets_sorted=dets_sorted)
     check_shapes(dets.shape[:1], scores=scores, order=order)
-    return jnp.where(kept(len(order), drops_turned(dets_sorted, iou_threshold)), order, -1)
+    return jnp.where(non_maximum_suppression(len(order), rotated_suppression(dets_sorted, iou_threshold)), order, -1)
 
 
 # Points and polygons
@@ -173,21 +175,21 @@ def points_in_polygons(points: Array, polygons: Array) -> Array:
 def min_area_polygons(pointsets: Array) -> Array:
     _check_columns(18, pointsets=pointsets)
     points = pointsets.reshape(-1, 9, 2)
-    around = chosen(points, hulls(points))
-    dx, dy = (jnp.roll(around[..., i], -1, 1) - around[..., i] for i in range(2))
+    hull = select_points(points, hull_indices(points))
+    dx, dy = (jnp.roll(hull[..., i], -1, 1) - hull[..., i] for i in range(2))
     angles = jnp.arctan2(dy, dx) % (jnp.pi / 2)
     turns = jnp.stack([jnp.cos(angles), jnp.sin(angles)], -1)
-    x = jnp.einsum("nea,npa->nep", turns, around, precision="highest")
-    y = jnp.einsum("nea,npa->nep", _quarter_turned(turns), around, precision="highest")
+    x = jnp.einsum("nea,npa->nep", turns, hull, precision="highest")
+    y = jnp.einsum("nea,npa->nep", _rotate_by_quarter(turns), hull, precision="highest")
     low, high = (jnp.stack([extreme(x, -1), extreme(y, -1)], -1) for extreme in (jnp.min, jnp.max))
     sizes = jnp.where((dx == 0) & (dy == 0), jnp.inf, (high - low).prod(-1))
     best = jnp.argmin(sizes, -1)[:, None]
-    low, high, turn = (chosen(one, best)[:, 0] for one in (low, high, turns))
+    low, high, turn = (select_points(corners_of_edges, best)[:, 0] for corners_of_edges in (low, high, turns))
     corners = (high, low), (low, low), (low, high), (high, high)
-    return jnp.concatenate([x[:, :1] * turn + y[:, 1:] * _quarter_turned(turn) for x, y in corners], -1)
+    return jnp.concatenate([x[:, :1] * turn + y[:, 1:] * _rotate_by_quarter(turn) for x, y in corners], -1)
 
 
-def _quarter_turned(vectors: Array) -> Array:
+def _rotate_by_quarter(vectors: Array) -> Array:
     return jnp.stack([-vectors[..., 1], vectors[..., 0]], -1)
 
 
@@ -199,7 +201,7 @@ def convex_iou(pointsets: Array, polygons: Array) -> Array:
     _check_columns(18, pointsets=pointsets)
     _check_columns(8, polygons=polygons)
     points = pointsets.reshape(-1, 9, 2)
-    return _polygon_ratios(chosen(points, hulls(points)), polygons.reshape(-1, 4, 2), 0, False)
+    return _polygon_overlap_ratios(select_points(points, hull_indices(points)), polygons.reshape(-1, 4, 2), 0, False)
 
 
 @vendor.implements("diopiConvexGiouMmcv")
@@ -211,11 +213,14 @@ def convex_giou(pointsets: Array, polygons: Array) -> Array:
 
     def ratios(rows: Array) -> Array:
         points = rows.reshape(-1, 9, 2)
-        everything = jnp.concatenate([points, corners], 1)
-        own, enclosing = (chosen(some, hulls(lax.stop_gradient(some))) for some in (points, everything))
-        common, whole = overlaps_with_gradients(own, corners), areas(enclosing)
-        union = areas(own) + jnp.abs(areas(corners)) - common
-        return common / union - (whole - union) / whole
+        all_points = jnp.concatenate([points, corners], 1)
+        hull, enclosing = (
+            select_points(candidates, hull_indices(lax.stop_gradient(candidates)))
+            for candidates in (points, all_points)
+        )
+        common, enclosing_area = differentiable_overlap_areas(hull, corners), signed_areas(enclosing)
+        union = signed_areas(hull) + jnp.abs(signed_areas(corners)) - common
+        return common / union - (enclosing_area - union) / enclosing_area
 
     value, pull = jax.vjp(ratios, pointsets)
     return jnp.concatenate([pull(jnp.ones_like(value))[0], value[:, None]], 1)

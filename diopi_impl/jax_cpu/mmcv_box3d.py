@@ -7,7 +7,12 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.geometry import box_overlaps, drops_turned, drops_upright, kept
+from diopi_impl.jax_cpu.geometry import (
+    box_overlap_areas,
+    non_maximum_suppression,
+    rotated_suppression,
+    upright_suppression,
+)
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 LEAST_UNION = 1e-8
@@ -24,7 +29,7 @@ def _check_columns(ndim: int, columns: int, **tensors: Array) -> None:
 # Bird's-eye view
 
 
-def _seen_from_above(boxes: Array) -> Array:
+def _birds_eye_boxes(boxes: Array) -> Array:
     """The boxes' rectangles in x and y, as (cx, cy, w, h, θ)."""
     return boxes[:, jnp.array([0, 1, 3, 4, 6])]
 
@@ -32,13 +37,13 @@ def _seen_from_above(boxes: Array) -> Array:
 @vendor.implements("diopiIou3dBoxesOverlapBevMmcv")
 def iou3d_boxes_overlap_bev(boxes_a: Array, boxes_b: Array) -> Array:
     _check_columns(2, 7, boxes_a=boxes_a, boxes_b=boxes_b)
-    ones, others = _seen_from_above(boxes_a), _seen_from_above(boxes_b)
-    if not len(ones) or not len(others):
-        return jnp.zeros((len(ones), len(others)), ones.dtype)
-    return lax.map(lambda one: box_overlaps(one, others), ones)
+    rects_a, rects_b = _birds_eye_boxes(boxes_a), _birds_eye_boxes(boxes_b)
+    if not len(rects_a) or not len(rects_b):
+        return jnp.zeros((len(rects_a), len(rects_b)), rects_a.dtype)
+    return lax.map(lambda rect: box_overlap_areas(rect, rects_b), rects_a)
 
 
-def _rows(keeps: Array) -> tuple[Array, Array]:
+def _selected_rows(keeps: Array) -> tuple[Array, Array]:
     """The rows that are kept, one after the other, and their number."""
     return jnp.nonzero(keeps, size=len(keeps), fill_value=0)[0], keeps.sum()[None]
 
@@ -46,7 +51,11 @@ def _rows(keeps: Array) -> tuple[Array, Array]:
 @vendor.implements("diopiIou3dNms3dMmcv")
 def iou3d_nms3d(boxes: Array, nms_overlap_thresh: float) -> tuple[Array, Array]:
     _check_columns(2, 7, boxes=boxes)
-    return _rows(kept(len(boxes), drops_turned(_seen_from_above(boxes), nms_overlap_thresh, LEAST_UNION)))
+    return _selected_rows(
+        non_maximum_suppression(
+            len(boxes), rotated_suppression(_birds_eye_boxes(boxes), nms_overlap_thresh, LEAST_UNION)
+        )
+    )
 
 
 @vendor.implements("diopiIou3dNms3dNormalMmcv")
@@ -54,28 +63,30 @@ def iou3d_nms3d_normal(boxes: Array, nms_overlap_thresh: float) -> tuple[Array, 
     _check_columns(2, 7, boxes=boxes)
     centres, halves = boxes[:, :2], boxes[:, 3:5] / 2
     upright = jnp.concatenate([centres - halves, centres + halves], 1)
-    return _rows(kept(len(boxes), drops_upright(upright, nms_overlap_thresh, 0, LEAST_UNION)))
+    return _selected_rows(
+        non_maximum_suppression(len(boxes), upright_suppression(upright, nms_overlap_thresh, 0, LEAST_UNION))
+    )
 
 
 # Points in boxes
 
 
-def _places(points: Array, box: Array) -> Array:
+def _box_coordinates(points: Array, box: Array) -> Array:
     """Where points are in a box's own axes, from its middle in x and y and from its bottom in z."""
     x, y, z = (points[..., i] - box[i] for i in range(3))
     cosine, sine = jnp.cos(box[6]), jnp.sin(box[6])
     return jnp.stack([x * cosine + y * sine, y * cosine - x * sine, z], -1)
 
 
-def _inside(places: Array, box: Array) -> Array:
+def _inside(positions: Array, box: Array) -> Array:
     halves = box[3:6] / 2
-    upright = jnp.abs(places[..., 2] - halves[2]) <= halves[2]
-    return upright & (jnp.abs(places[..., 0]) < halves[0]) & (jnp.abs(places[..., 1]) < halves[1])
+    upright = jnp.abs(positions[..., 2] - halves[2]) <= halves[2]
+    return upright & (jnp.abs(positions[..., 0]) < halves[0]) & (jnp.abs(positions[..., 1]) < halves[1])
 
 
 def _contains(box: Array, points: Array) -> Array:
     """Which of the points are in a box."""
-    return _inside(_places(points, box), box)
+    return _inside(_box_coordinates(points, box), box)
 
 
 def _check_points(boxes: Array, pts: Array) -> None:
@@ -101,8 +112,8 @@ def points_in_boxes_part(box_idx_of_points: Array, boxes: Array, pts: Array) -> 
 def points_in_boxes_all(box_idx_of_points: Array, boxes: Array, pts: Array) -> Array:
     _check_points(boxes, pts)
     check_shapes((*pts.shape[:2], boxes.shape[1]), box_idx_of_points=box_idx_of_points)
-    of_boxes = jax.vmap(_contains, in_axes=(0, None), out_axes=-1)
-    return jax.vmap(of_boxes)(boxes, pts)
+    contains_points = jax.vmap(_contains, in_axes=(0, None), out_axes=-1)
+    return jax.vmap(contains_points)(boxes, pts)
 
 
 # Pooling of points
@@ -115,10 +126,10 @@ def _check_method(pool_method: int) -> None:
 
 def _voxels(box: Array, points: Array, grid: tuple[int, int, int]) -> Array:
     """The number of the voxel each point is in, that after the last for points outside the box."""
-    places, sizes = _places(points, box), jnp.array(grid)
-    from_corner = places + jnp.stack([box[3] / 2, box[4] / 2, jnp.zeros_like(box[0])])
+    positions, sizes = _box_coordinates(points, box), jnp.array(grid)
+    from_corner = positions + jnp.stack([box[3] / 2, box[4] / 2, jnp.zeros_like(box[0])])
     x, y, z = jnp.moveaxis(jnp.clip((from_corner / (box[3:6] / sizes)).astype(int), 0, sizes - 1), -1, 0)
-    return jnp.where(_inside(places, box), (x * sizes[1] + y) * sizes[2] + z, sizes.prod())
+    return jnp.where(_inside(positions, box), (x * sizes[1] + y) * sizes[2] + z, sizes.prod())
 
 
 def _ranks(voxels: Array) -> Array:
@@ -182,15 +193,15 @@ def roiaware_pool3d_backward(
         return grad_in
     zeros = jnp.zeros(grad_in.shape, grad_out.dtype)
     if pool_method == 0:
-        places = jnp.where(argmax >= 0, argmax, len(grad_in))
-        return zeros.at[places, jnp.arange(channels)].add(grad_out, mode="drop")
+        positions = jnp.where(argmax >= 0, argmax, len(grad_in))
+        return zeros.at[positions, jnp.arange(channels)].add(grad_out, mode="drop")
     counts = pts_idx_of_voxels[..., :1]
     members = pts_idx_of_voxels[..., 1:]
     share = grad_out / jnp.maximum(counts, 1)
 
     def add(slot: Array, total: Array) -> Array:
-        places = jnp.where(slot < counts[..., 0], members[..., slot], len(grad_in))
-        return total.at[places].add(share, mode="drop")
+        positions = jnp.where(slot < counts[..., 0], members[..., slot], len(grad_in))
+        return total.at[positions].add(share, mode="drop")
 
     return lax.fori_loop(0, members.shape[-1], add, zeros)
 
@@ -218,14 +229,14 @@ def roipoint_pool3d(
         return pooled_features, jnp.ones_like(pooled_empty_flag) if xyz.shape[1] == 0 else pooled_empty_flag
     rows = jnp.concatenate([xyz, pts_feature], -1)
 
-    def pool(points: Array, its_rows: Array, before: Array, box: Array) -> tuple[Array, Array]:
+    def pool(points: Array, point_rows: Array, initial: Array, box: Array) -> tuple[Array, Array]:
         inside = _contains(box, points)
         place = jnp.where(inside, jnp.cumsum(inside) - 1, samples)
         members = jnp.zeros(samples, int).at[place].set(jnp.arange(len(points)), mode="drop")
         count = jnp.minimum(inside.sum(), samples)
-        taken = its_rows[members[jnp.arange(samples) % jnp.maximum(count, 1)]]
-        return jnp.where(count > 0, taken, before), count == 0
+        samples_of_box = point_rows[members[jnp.arange(samples) % jnp.maximum(count, 1)]]
+        return jnp.where(count > 0, samples_of_box, initial), count == 0
 
-    of_boxes = jax.vmap(pool, in_axes=(None, None, 0, 0))
-    pooled, flags = jax.vmap(of_boxes)(xyz, rows, pooled_features, boxes3d)
+    pool_boxes = jax.vmap(pool, in_axes=(None, None, 0, 0))
+    pooled, flags = jax.vmap(pool_boxes)(xyz, rows, pooled_features, boxes3d)
     return pooled, flags

@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array, lax
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.sampling import sampled, zero_padded
+from diopi_impl.jax_cpu.sampling import sample_bilinear, zero_padded_cells
 
 Pair = tuple[int, int]
 """Along H and along W."""
@@ -29,7 +29,7 @@ def _check_step(batch: int, im2col_step: int) -> None:
 
 @final
 @dataclass(frozen=True)
-class _Convolution:
+class _DeformableConvolution:
     """The attributes of a deformable convolution with a kernel of these sizes."""
 
     kernel: Pair
@@ -45,7 +45,7 @@ class _Convolution:
             raise ValueError(f"sizes, strides, dilations and numbers of groups must be positive, got {self}")
         b, c, *lengths = input.shape
         axes = zip(lengths, self.kernel, self.stride, self.padding, self.dilation, strict=True)
-        size = tuple((length + 2 * pad - far * (k - 1) - 1) // step + 1 for length, k, step, pad, far in axes)
+        size = tuple((length + 2 * pad - dilate * (k - 1) - 1) // step + 1 for length, k, step, pad, dilate in axes)
         shifts, channels = 2 * self.deform_groups * self.kernel[0] * self.kernel[1], weight[1] * self.groups
         if min(b, *size) < 1:
             raise ValueError(f"input has shape {input.shape}, which leaves a result of size {size}")
@@ -65,11 +65,11 @@ class _Convolution:
         steps = [jnp.arange(size[k]) * self.stride[k] - self.padding[k] for k in (0, 1)]
 
         @jax.checkpoint
-        def add(total: Array, one: tuple[Array, Array, Array, Array]) -> tuple[Array, None]:
-            tap, shift, factor, matrix = one
-            y = zero_padded(steps[0][:, jnp.newaxis] + tap[0] + shift[:, :, 0], h)
-            x = zero_padded(steps[1] + tap[1] + shift[:, :, 1], w)
-            samples = sampled(rows, lambda row, column: first + row * w + column, y, x)
+        def add(total: Array, tap_inputs: tuple[Array, Array, Array, Array]) -> tuple[Array, None]:
+            tap, shift, factor, matrix = tap_inputs
+            y = zero_padded_cells(steps[0][:, jnp.newaxis] + tap[0] + shift[:, :, 0], h)
+            x = zero_padded_cells(steps[1] + tap[1] + shift[:, :, 1], w)
+            samples = sample_bilinear(rows, lambda row, column: first + row * w + column, y, x)
             columns = jnp.moveaxis(samples * factor[..., jnp.newaxis], -1, 2)
             columns = columns.reshape(b, self.groups, c // self.groups, size[0] * size[1])
             return total + jnp.einsum("goc,bgcp->bgop", matrix, columns, precision="highest"), None
@@ -94,8 +94,8 @@ class _Convolution:
         )
 
 
-def _gradients(function: Callable[..., Array], grad: Array, *given: Array) -> tuple[Array, ...]:
-    gradients: tuple[Array, ...] = jax.vjp(function, *given)[1](grad)
+def _gradients(function: Callable[..., Array], grad: Array, *primals: Array) -> tuple[Array, ...]:
+    gradients: tuple[Array, ...] = jax.vjp(function, *primals)[1](grad)
     return gradients
 
 
@@ -119,7 +119,9 @@ def deform_conv(
     im2col_step: int,
 ) -> Array:
     _check_step(len(input), im2col_step)
-    convolution = _Convolution((kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups)
+    convolution = _DeformableConvolution(
+        (kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups
+    )
     convolution.check(input, weight.shape, offset, None)
     return convolution(input, weight, offset)
 
@@ -146,7 +148,9 @@ def deform_conv_backward_input(
     im2col_step: int,
 ) -> tuple[Array, ...]:
     _check_step(len(input), im2col_step)
-    convolution = _Convolution((kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups)
+    convolution = _DeformableConvolution(
+        (kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups
+    )
     convolution.check(input, weight.shape, offset, None)
     return _gradients(lambda image, shifts: convolution(image, weight, shifts), gradOutput, input, offset)
 
@@ -173,7 +177,9 @@ def deform_conv_backward_parameters(
     scale: float,
 ) -> Array:
     _check_step(len(input), im2col_step)
-    convolution = _Convolution((kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups)
+    convolution = _DeformableConvolution(
+        (kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups
+    )
     convolution.check(input, gradWeight.shape, offset, None)
     (gradient,) = _gradients(lambda kernel: convolution(input, kernel, offset), gradOutput, gradWeight)
     return scale * gradient
@@ -201,7 +207,7 @@ def modulated_deform_conv(
     with_bias: bool,
 ) -> Array:
     sizes = (kernel_h, kernel_w), (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
-    convolution = _Convolution(*sizes, group, deformable_group)
+    convolution = _DeformableConvolution(*sizes, group, deformable_group)
     convolution.check(input, weight.shape, offset, mask)
     result = convolution(input, weight, offset, mask)
     return result if bias is None else result + bias[:, jnp.newaxis, jnp.newaxis]
@@ -235,34 +241,36 @@ def modulated_deform_conv_backward(
     with_bias: bool,
 ) -> tuple[Array, ...]:
     sizes = (kernel_h, kernel_w), (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
-    convolution = _Convolution(*sizes, group, deformable_group)
+    convolution = _DeformableConvolution(*sizes, group, deformable_group)
     convolution.check(input, weight.shape, offset, mask)
-    of_input, of_weight, of_offset, of_mask = _gradients(convolution, grad_output, input, weight, offset, mask)
-    return of_input, of_weight, grad_output.sum((0, 2, 3)) if with_bias else grad_bias, of_offset, of_mask
+    grad_image, grad_kernel, grad_shifts, grad_factors = _gradients(
+        convolution, grad_output, input, weight, offset, mask
+    )
+    return grad_image, grad_kernel, grad_output.sum((0, 2, 3)) if with_bias else grad_bias, grad_shifts, grad_factors
 
 
-def _attended(value: Array, locations: Array, weights: Array, shapes: Array, starts: Array) -> Array:
+def _deformable_attention(value: Array, locations: Array, weights: Array, shapes: Array, starts: Array) -> Array:
     """Weighted samples (B, Q, M, D), one point of one level after the other."""
     b, s, heads, d = value.shape
     rows = value.reshape(b * s * heads, d)
     image, head = jnp.arange(b)[:, jnp.newaxis, jnp.newaxis], jnp.arange(heads)
 
     @jax.checkpoint
-    def add(total: Array, one: tuple[Array, Array, Array, Array]) -> tuple[Array, None]:
-        location, weight, (h, w), start = one
+    def add(total: Array, point_inputs: tuple[Array, Array, Array, Array]) -> tuple[Array, None]:
+        location, weight, (h, w), start = point_inputs
 
         def place(row: Array, column: Array) -> Array:
             return ((image * s + start) + row * w + column) * heads + head
 
-        y = zero_padded(location[..., 1] * h - 0.5, h)
-        x = zero_padded(location[..., 0] * w - 0.5, w)
-        return total + weight[..., jnp.newaxis] * sampled(rows, place, y, x), None
+        y = zero_padded_cells(location[..., 1] * h - 0.5, h)
+        x = zero_padded_cells(location[..., 0] * w - 0.5, w)
+        return total + weight[..., jnp.newaxis] * sample_bilinear(rows, place, y, x), None
 
     levels, points = weights.shape[3:]
     places = jnp.moveaxis(locations, (3, 4), (0, 1)).reshape(levels * points, b, -1, heads, 2)
     factors = jnp.moveaxis(weights, (3, 4), (0, 1)).reshape(levels * points, b, -1, heads)
-    each = places, factors, jnp.repeat(shapes, points, 0), jnp.repeat(starts, points)
-    return lax.scan(add, jnp.zeros((*weights.shape[:3], d), value.dtype), each)[0]
+    xs = places, factors, jnp.repeat(shapes, points, 0), jnp.repeat(starts, points)
+    return lax.scan(add, jnp.zeros((*weights.shape[:3], d), value.dtype), xs)[0]
 
 
 @vendor.implements("diopiMsDeformAttnMmcv")
@@ -278,7 +286,7 @@ def ms_deform_attn(
     b, q, heads, *_ = attn_weight.shape
     if not attn_weight.size:
         return jnp.zeros((b, q, heads * value.shape[3]), value.dtype)
-    summed = _attended(value, sampling_loc, attn_weight, spatial_shapes, level_start_index)
+    summed = _deformable_attention(value, sampling_loc, attn_weight, spatial_shapes, level_start_index)
     return summed.reshape(b, q, heads * value.shape[3])
 
 
@@ -301,7 +309,7 @@ def ms_deform_attn_backward(
     b, q, heads, *_ = attn_weight.shape
 
     def attended(value: Array, locations: Array, weights: Array) -> Array:
-        return _attended(value, locations, weights, spatial_shapes, level_start_index)
+        return _deformable_attention(value, locations, weights, spatial_shapes, level_start_index)
 
     grad = grad_output.reshape(b, q, heads, value.shape[3])
     return _gradients(attended, grad, value, sampling_loc, attn_weight)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.extremes import least
+from diopi_impl.jax_cpu.extremes import nan_propagating_min
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 LOG_MIN = log(2.0**-126)
@@ -24,37 +24,37 @@ def _weights(target: Array, weight: Array, classes: int) -> Array:
     return weight[jnp.maximum(target, 0)]
 
 
-def _checked_rows(name: str, rows: Array, target: Array) -> None:
+def _check_rows(name: str, rows: Array, target: Array) -> None:
     if rows.ndim != 2:
         raise ValueError(f"{name} has shape {rows.shape}, expected (N, C)")
     check_shapes(rows.shape[:1], target=target)
 
 
-def _log(x: Array) -> Array:
+def _log_sigmoid(x: Array) -> Array:
     """The logarithm of σ(x), not below `LOG_MIN`."""
     return jnp.maximum(jax.nn.log_sigmoid(x), LOG_MIN)
 
 
 @vendor.implements("diopiSigmoidFocalLossMmcv")
 def sigmoid_focal_loss(input: Array, target: Array, weight: Array, gamma: float, alpha: float) -> Array:
-    _checked_rows("input", input, target)
+    _check_rows("input", input, target)
     is_target = target[:, None] == jnp.arange(input.shape[1])
     x, balance = jnp.where(is_target, input, -input), jnp.where(is_target, alpha, 1 - alpha)
     scale = _weights(target, weight, input.shape[1])[:, None]
-    return -scale * balance.astype(x.dtype) * jax.nn.sigmoid(-x) ** gamma * _log(x)
+    return -scale * balance.astype(x.dtype) * jax.nn.sigmoid(-x) ** gamma * _log_sigmoid(x)
 
 
 @vendor.implements("diopiSigmoidFocalLossBackwardMmcv")
 def sigmoid_focal_loss_backward(input: Array, target: Array, weight: Array, gamma: float, alpha: float) -> Array:
-    _checked_rows("input", input, target)
+    _check_rows("input", input, target)
     is_target = target[:, None] == jnp.arange(input.shape[1])
     x, balance = jnp.where(is_target, input, -input), jnp.where(is_target, -alpha, 1 - alpha)
-    p, rest = jax.nn.sigmoid(x), jax.nn.sigmoid(-x)  # of what the row calls for, and its complement
+    p, not_p = jax.nn.sigmoid(x), jax.nn.sigmoid(-x)  # of what the row calls for, and its complement
     scale = _weights(target, weight, input.shape[1])[:, None]
-    return scale * balance.astype(x.dtype) * rest**gamma * (rest - gamma * p * _log(x))
+    return scale * balance.astype(x.dtype) * not_p**gamma * (not_p - gamma * p * _log_sigmoid(x))
 
 
-def _of_target(softmax: Array, target: Array) -> Array:
+def _target_probability(softmax: Array, target: Array) -> Array:
     if not softmax.size:
         return jnp.ones(target.shape, softmax.dtype)
     return jnp.take_along_axis(softmax, jnp.maximum(target, 0)[:, None], 1)[:, 0]
@@ -62,8 +62,8 @@ def _of_target(softmax: Array, target: Array) -> Array:
 
 @vendor.implements("diopiSoftmaxFocalLossMmcv")
 def softmax_focal_loss(softmax: Array, target: Array, weight: Array, gamma: float, alpha: float) -> Array:
-    _checked_rows("softmax", softmax, target)
-    p = _of_target(softmax, target)
+    _check_rows("softmax", softmax, target)
+    p = _target_probability(softmax, target)
     scale = alpha * _weights(target, weight, softmax.shape[1])
     return jnp.where(target >= 0, -scale * (1 - p) ** gamma * jnp.maximum(jnp.log(p), LOG_MIN), 0)
 
@@ -72,8 +72,8 @@ def softmax_focal_loss(softmax: Array, target: Array, weight: Array, gamma: floa
 def softmax_focal_loss_backward(
     buff: Array, softmax: Array, target: Array, weight: Array, gamma: float, alpha: float
 ) -> Array:
-    _checked_rows("softmax", softmax, target)
-    p = _of_target(softmax, target)
+    _check_rows("softmax", softmax, target)
+    p = _target_probability(softmax, target)
     scale = alpha * _weights(target, weight, softmax.shape[1])
     decay = gamma * (1 - p) ** (gamma - 1) * p * jnp.maximum(jnp.log(p), LOG_MIN)
     slope = jnp.where(target >= 0, scale * (decay - (1 - p) ** gamma), 0)
@@ -86,13 +86,13 @@ def _check_points(xyz1: Array, xyz2: Array) -> None:
             raise ValueError(f"{name} has shape {points.shape}, expected (B, n, 2) with one B for both sets")
 
 
-def _nearest(points: Array, others: Array) -> tuple[Array, Array]:
+def _nearest(points: Array, candidates: Array) -> tuple[Array, Array]:
     """For each point the squared distance to the nearest of the others, and its position."""
-    if not points.size or not others.size:
+    if not points.size or not candidates.size:
         return jnp.zeros(points.shape[:2], points.dtype), jnp.zeros(points.shape[:2], int)
-    distances = sum(jnp.square(points[:, :, None, i] - others[:, None, :, i]) for i in range(2))
+    distances = sum(jnp.square(points[:, :, None, i] - candidates[:, None, :, i]) for i in range(2))
     assert isinstance(distances, Array)
-    return least(distances, -1), distances.argmin(-1)
+    return nan_propagating_min(distances, -1), distances.argmin(-1)
 
 
 @vendor.implements("diopiChamferDistanceMmcv")
@@ -119,11 +119,11 @@ def chamfer_distance_backward(
     check_shapes(xyz1.shape[:2], idx1=idx1, grad_dist1=grad_dist1)
     check_shapes(xyz2.shape[:2], idx2=idx2, grad_dist2=grad_dist2)
 
-    def distances(one: Array, other: Array) -> tuple[Array, Array]:
-        def to(points: Array, others: Array, nearest: Array) -> Array:
-            return jnp.square(points - jnp.take_along_axis(others, nearest[..., None], 1)).sum(-1)
+    def distances(a: Array, b: Array) -> tuple[Array, Array]:
+        def squared_distances(points: Array, candidates: Array, nearest: Array) -> Array:
+            return jnp.square(points - jnp.take_along_axis(candidates, nearest[..., None], 1)).sum(-1)
 
-        return to(one, other, idx1), to(other, one, idx2)
+        return squared_distances(a, b, idx1), squared_distances(b, a, idx2)
 
     gradients: tuple[Array, Array] = jax.vjp(distances, xyz1, xyz2)[1]((grad_dist1, grad_dist2))
     return gradients

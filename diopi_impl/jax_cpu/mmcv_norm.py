@@ -21,7 +21,7 @@ def _check(name: str, input: Array, **statistics: Array | None) -> None:
     check_shapes(input.shape[1:2], **statistics)
 
 
-def _channels(values: Array) -> Array:
+def _per_channel(values: Array) -> Array:
     """One value a channel, as it meets [N, C, S]."""
     return values[:, None]
 
@@ -35,7 +35,7 @@ def sync_bn_mean(input: Array) -> Array:
 @vendor.implements("diopiSyncBnVarMmcv")
 def sync_bn_var(input: Array, mean: Array) -> Array:
     _check("input", input, mean=mean)
-    return jnp.square(input - _channels(mean)).mean(SAMPLES)
+    return jnp.square(input - _per_channel(mean)).mean(SAMPLES)
 
 
 @vendor.implements("diopiSyncBnOutputMmcv")
@@ -54,14 +54,20 @@ def sync_bn_output(
     statistics = {"mean": mean, "var": var, "weight": weight, "bias": bias}
     _check("input", input, running_mean=running_mean, running_var=running_var, **statistics)
     std = jnp.sqrt(var + eps)
-    norm = (input - _channels(mean)) / _channels(std)
-    output = norm if weight is None or bias is None else norm * _channels(weight) + _channels(bias)
+    norm = (input - _per_channel(mean)) / _per_channel(std)
+    output = norm if weight is None or bias is None else norm * _per_channel(weight) + _per_channel(bias)
     n = input.shape[0] * input.shape[2] * group_size
     unbiased = var * (n / (n - 1)) if n > 1 else var
-    return _updated(running_mean, mean, momentum), _updated(running_var, unbiased, momentum), norm, std, output
+    return (
+        _update_running(running_mean, mean, momentum),
+        _update_running(running_var, unbiased, momentum),
+        norm,
+        std,
+        output,
+    )
 
 
-def _updated(running: Array | None, new: Array, momentum: float) -> Array | None:
+def _update_running(running: Array | None, new: Array, momentum: float) -> Array | None:
     return None if running is None else momentum * new + (1 - momentum) * running
 
 
@@ -78,8 +84,8 @@ def sync_bn_backward_data(
 ) -> Array:
     _check("grad_output", grad_output, weight=weight, grad_weight=grad_weight, grad_bias=grad_bias, std=std)
     check_shapes(grad_output.shape, norm=norm)
-    mean = (_channels(grad_weight) * norm + _channels(grad_bias)) / (norm.shape[0] * norm.shape[2])
-    return _channels(weight) * (grad_output - mean) / _channels(std)
+    mean = (_per_channel(grad_weight) * norm + _per_channel(grad_bias)) / (norm.shape[0] * norm.shape[2])
+    return _per_channel(weight) * (grad_output - mean) / _per_channel(std)
 
 
 @vendor.implements("diopiFusedBiasLeakyreluMmcv")

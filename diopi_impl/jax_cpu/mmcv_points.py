@@ -15,13 +15,13 @@ from jax import Array, lax
 
 from diopi_impl.jax_cpu import vendor
 
-FAR = 1e10
+UNKNOWN_DISTANCE = 1e10
 """What a squared distance counts as that is not known."""
 
-MOST_NEIGHBOURS = 100
+MAX_NEIGHBOURS = 100
 """How many neighbours can be asked for."""
 
-AT_ONCE = 8
+CENTERS_PER_STEP = 8
 """Centres whose distances are computed together."""
 
 
@@ -30,14 +30,14 @@ def _squared_distances(points: Array, center: Array) -> Array:
     return jnp.square(points - center[..., jnp.newaxis, :]).sum(-1)
 
 
-def _per_center(function: Callable[[Array, Array], Any], points: Array, centers: Array) -> Any:
+def _map_centers(function: Callable[[Array, Array], Any], points: Array, centers: Array) -> Any:
     """`function` of the points (B, N, 3) of its set and a centre, for every one of (B, n, 3)."""
 
-    def of_a_set(pair: tuple[Array, Array]) -> Any:
+    def map_set(pair: tuple[Array, Array]) -> Any:
         points, centers = pair
-        return lax.map(lambda center: function(points, center), centers, batch_size=AT_ONCE)
+        return lax.map(lambda center: function(points, center), centers, batch_size=CENTERS_PER_STEP)
 
-    return lax.map(of_a_set, (points, centers))
+    return lax.map(map_set, (points, centers))
 
 
 def _first_hits(hits: Array, count: int) -> tuple[Array, Array]:
@@ -67,7 +67,7 @@ def ball_query(
         indices, are_there = _first_hits(hits, sample_num)
         return jnp.where(are_there, indices, 0)
 
-    return jnp.asarray(_per_center(row, xyz, center_xyz))
+    return jnp.asarray(_map_centers(row, xyz, center_xyz))
 
 
 def _set_of_rows(counts: Array, rows: int) -> Array:
@@ -91,13 +91,13 @@ def stack_ball_query(
     starts = jnp.cumsum(xyz_batch_cnt) - xyz_batch_cnt
     none = jnp.zeros(sample_num, int).at[0].set(-1)
 
-    def row(one: tuple[Array, Array]) -> Array:
-        center, its_set = one
-        hits = (_squared_distances(xyz, center) < max_radius**2) & (set_of_point == its_set)
+    def row(inputs: tuple[Array, Array]) -> Array:
+        center, set_index = inputs
+        hits = (_squared_distances(xyz, center) < max_radius**2) & (set_of_point == set_index)
         indices, are_there = _first_hits(hits, sample_num)
-        return jnp.where(are_there, indices - starts[its_set], none)
+        return jnp.where(are_there, indices - starts[set_index], none)
 
-    return lax.map(row, (center_xyz, _set_of_rows(center_xyz_batch_cnt, len(center_xyz))), batch_size=AT_ONCE)
+    return lax.map(row, (center_xyz, _set_of_rows(center_xyz_batch_cnt, len(center_xyz))), batch_size=CENTERS_PER_STEP)
 
 
 def _furthest(distances_from: Callable[[Array], Array], points: int, count: int, dtype: Any) -> Array:
@@ -108,40 +108,42 @@ def _furthest(distances_from: Callable[[Array], Array], points: int, count: int,
         nearest = jnp.minimum(nearest, distances_from(chosen[step - 1]))
         return chosen.at[step].set(jnp.argmax(nearest)), nearest
 
-    start = jnp.zeros(count, int), jnp.full(points, FAR, dtype)
+    start = jnp.zeros(count, int), jnp.full(points, UNKNOWN_DISTANCE, dtype)
     return lax.fori_loop(1, count, choose, start)[0] if points else start[0]
 
 
 @vendor.implements("diopiFurthestPointSamplingMmcv")
 def furthest_point_sampling(temp_tensor: Array, points_xyz: Array, B: int, N: int, num_points: int) -> Array:
-    def of_a_set(points: Array) -> Array:
+    def sample_set(points: Array) -> Array:
         return _furthest(lambda i: _squared_distances(points, points[i]), len(points), num_points, points.dtype)
 
-    return lax.map(of_a_set, points_xyz)
+    return lax.map(sample_set, points_xyz)
 
 
 @vendor.implements("diopiFurthestPointSamplingWithDistMmcv")
 def furthest_point_sampling_with_dist(temp_tensor: Array, points_dist: Array, B: int, N: int, num_points: int) -> Array:
-    return lax.map(lambda one: _furthest(lambda i: one[i], len(one), num_points, one.dtype), points_dist)
+    return lax.map(
+        lambda distances: _furthest(lambda i: distances[i], len(distances), num_points, distances.dtype), points_dist
+    )
 
 
 def _nearest(points: Array, centers: Array, count: int, missing: float) -> tuple[Array, Array]:
     """Squared distances and indices of the nearest points, the lower index first; `missing` where there are too few."""
-    left = max(count - points.shape[1], 0)
+    missing_count = max(count - points.shape[1], 0)
 
     def row(points: Array, center: Array) -> tuple[Array, Array]:
-        negative, indices = lax.top_k(-_squared_distances(points, center), count - left)
-        return jnp.pad(-negative, (0, left), constant_values=missing), jnp.pad(indices, (0, left))
+        negative, indices = lax.top_k(-_squared_distances(points, center), count - missing_count)
+        return jnp.pad(-negative, (0, missing_count), constant_values=missing), jnp.pad(indices, (0, missing_count))
 
-    distances, indices = _per_center(row, points, centers)
+    distances, indices = _map_centers(row, points, centers)
     return distances, indices
 
 
 @vendor.implements("diopiKnnMmcv")
 def knn(xyz_tensor: Array, new_xyz_tensor: Array, b: int, n: int, m: int, nsample: int) -> tuple[Array, Array]:
-    if not 1 <= nsample <= MOST_NEIGHBOURS:
-        raise ValueError(f"nsample is {nsample}, expected 1 to {MOST_NEIGHBOURS}")
-    distances, indices = _nearest(xyz_tensor, new_xyz_tensor, nsample, FAR)
+    if not 1 <= nsample <= MAX_NEIGHBOURS:
+        raise ValueError(f"nsample is {nsample}, expected 1 to {MAX_NEIGHBOURS}")
+    distances, indices = _nearest(xyz_tensor, new_xyz_tensor, nsample, UNKNOWN_DISTANCE)
     return indices, distances
 
 
@@ -150,61 +152,61 @@ def three_nn(unknown: Array, known: Array, b: int, n: int, m: int) -> tuple[Arra
     return _nearest(known, unknown, 3, jnp.inf)
 
 
-def _taken(features: Array, indices: Array) -> Array:
+def _gather(features: Array, indices: Array) -> Array:
     """features[b, c, indices[b, …]] as (B, C, …)."""
     flat = jnp.take_along_axis(features, indices.reshape(indices.shape[0], 1, prod(indices.shape[1:])), 2)
     return flat.reshape(*features.shape[:2], *indices.shape[1:])
 
 
-def _put(values: Array, indices: Array, length: int) -> Array:
+def _gather_adjoint(values: Array, indices: Array, length: int) -> Array:
     """The adjoint of `_taken`: sums of values (B, C, …) at the indices."""
     zeros = jnp.zeros((*values.shape[:2], length), values.dtype)
-    (sums,) = jax.vjp(lambda features: _taken(features, indices), zeros)[1](values)
+    (sums,) = jax.vjp(lambda features: _gather(features, indices), zeros)[1](values)
     return jnp.asarray(sums)
 
 
 @vendor.implements("diopiGatherPointsMmcv")
 def gather_points(points: Array, idx: Array, b: int, c: int, n: int, npoints: int) -> Array:
-    return _taken(points, idx)
+    return _gather(points, idx)
 
 
 @vendor.implements("diopiGatherPointsBackwardMmcv")
 def gather_points_backward(
     grad_points: Array, grad_out: Array, idx: Array, b: int, c: int, n: int, npoints: int
 ) -> Array:
-    return _put(grad_out, idx, n)
+    return _gather_adjoint(grad_out, idx, n)
 
 
 @vendor.implements("diopiGroupPointsMmcv")
 def group_points(points: Array, idx: Array, b: int, c: int, n: int, npoints: int, nsample: int) -> Array:
-    return _taken(points, idx)
+    return _gather(points, idx)
 
 
 @vendor.implements("diopiGroupPointsBackwardMmcv")
 def group_points_backward(
     grad_points: Array, grad_out: Array, idx: Array, b: int, c: int, n: int, npoints: int, nsample: int
 ) -> Array:
-    return _put(grad_out, idx, n)
+    return _gather_adjoint(grad_out, idx, n)
 
 
 @vendor.implements("diopiThreeInterpolateMmcv")
 def three_interpolate(points: Array, idx: Array, weight: Array, b: int, c: int, m: int, n: int) -> Array:
-    return jnp.sum(_taken(points, idx) * weight[:, jnp.newaxis], -1)
+    return jnp.sum(_gather(points, idx) * weight[:, jnp.newaxis], -1)
 
 
 @vendor.implements("diopiThreeInterpolateBackwardMmcv")
 def three_interpolate_backward(
     grad_points: Array, grad_out: Array, idx: Array, weight: Array, b: int, c: int, n: int, m: int
 ) -> Array:
-    return _put(grad_out[..., jnp.newaxis] * weight[:, jnp.newaxis], idx, m)
+    return _gather_adjoint(grad_out[..., jnp.newaxis] * weight[:, jnp.newaxis], idx, m)
 
 
-def _rows(idx: Array, idx_counts: Array, feature_counts: Array) -> tuple[Array, Array]:
+def _stacked_rows(idx: Array, idx_counts: Array, feature_counts: Array) -> tuple[Array, Array]:
     """Where in the stacked features each index points, and whether that is inside the set of its row."""
-    its_set = _set_of_rows(idx_counts, len(idx))
+    set_index = _set_of_rows(idx_counts, len(idx))
     starts = jnp.cumsum(feature_counts) - feature_counts
-    inside = (idx >= 0) & (idx < feature_counts[its_set][:, jnp.newaxis])
-    return jnp.where(inside, starts[its_set][:, jnp.newaxis] + idx, 0), inside
+    inside = (idx >= 0) & (idx < feature_counts[set_index][:, jnp.newaxis])
+    return jnp.where(inside, starts[set_index][:, jnp.newaxis] + idx, 0), inside
 
 
 @vendor.implements("diopiStackGroupPointsMmcv")
@@ -221,7 +223,7 @@ def stack_group_points(
 ) -> Array:
     if not features_tensor.size:
         return jnp.zeros(out_tensor.shape)
-    places, inside = _rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
+    places, inside = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
     return jnp.moveaxis(jnp.where(inside[..., jnp.newaxis], features_tensor[places], 0), 2, 1)
 
 
@@ -238,23 +240,23 @@ def stack_group_points_backward(
     n: int,
     nsample: int,
 ) -> Array:
-    places, inside = _rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
-    given = jnp.moveaxis(grad_out_tensor, 1, 2)
-    zeros = jnp.zeros(grad_features_tensor.shape, given.dtype)
-    return zeros.at[jnp.where(inside, places, n)].add(given, mode="drop")
+    places, inside = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
+    grad = jnp.moveaxis(grad_out_tensor, 1, 2)
+    zeros = jnp.zeros(grad_features_tensor.shape, grad.dtype)
+    return zeros.at[jnp.where(inside, places, n)].add(grad, mode="drop")
 
 
-def _mixed(points: Array, centers: Array, scores: Array, knn_idx: Array) -> Array:
+def _assign_scores(points: Array, centers: Array, scores: Array, knn_idx: Array) -> Array:
     """Features relative to their centre, mixed by scores: (B, O, n, K), one weight matrix after the other."""
-    there = (knn_idx >= 0) & (knn_idx < points.shape[1])
+    is_valid = (knn_idx >= 0) & (knn_idx < points.shape[1])
     batches = jnp.arange(len(points))[:, jnp.newaxis, jnp.newaxis]
-    neighbours = jnp.where(there, knn_idx, 0)
-    own = jnp.broadcast_to(knn_idx[..., :1], knn_idx.shape)
-    weights = jnp.where(there[..., jnp.newaxis], scores, 0)
+    neighbours = jnp.where(is_valid, knn_idx, 0)
+    center_index = jnp.broadcast_to(knn_idx[..., :1], knn_idx.shape)
+    weights = jnp.where(is_valid[..., jnp.newaxis], scores, 0)
 
-    def add(total: Array, one: tuple[Array, Array, Array]) -> tuple[Array, None]:
-        its_points, its_centers, weight = one
-        relative = its_points[batches, neighbours] - its_centers[batches, own]
+    def add(total: Array, step_inputs: tuple[Array, Array, Array]) -> tuple[Array, None]:
+        step_points, step_centers, weight = step_inputs
+        relative = step_points[batches, neighbours] - step_centers[batches, center_index]
         return total + jnp.einsum("bnko,bnk->bonk", relative, weight), None
 
     zeros = jnp.zeros((len(points), points.shape[3], *knn_idx.shape[1:]), points.dtype)
@@ -277,7 +279,7 @@ def assign_score_withk(
     out_dim: int,
     aggregate: int,
 ) -> Array:
-    return _mixed(points, centers, scores, knn_idx) if points.size and K else jnp.zeros(output.shape)
+    return _assign_scores(points, centers, scores, knn_idx) if points.size and K else jnp.zeros(output.shape)
 
 
 @vendor.implements("diopiAssignScoreWithkBackwardMmcv")
@@ -302,6 +304,6 @@ def assign_score_withk_backward(
         return jnp.zeros(points.shape), jnp.zeros(centers.shape), jnp.zeros(scores.shape)
 
     def mixed(points: Array, centers: Array, scores: Array) -> Array:
-        return _mixed(points, centers, scores, knn_idx)
+        return _assign_scores(points, centers, scores, knn_idx)
 
     return jax.vjp(mixed, points, centers, scores)[1](grad_out)

@@ -8,32 +8,39 @@ import jax.numpy as jnp
 from jax import Array
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.mmcv_roi.grid import Pair, Samples, Shape, counts_of, shape_of, step_of
-from diopi_impl.jax_cpu.sampling import adjoint, bordered, planes_of, rows_of, sampled
+from diopi_impl.jax_cpu.mmcv_roi.grid import (
+    Pair,
+    RoiSampleGrid,
+    Shape,
+    feature_map_shape,
+    sample_counts,
+    sample_offsets,
+)
+from diopi_impl.jax_cpu.sampling import adjoint, border_cells, planes_to_rows, rows_to_planes, sample_bilinear
 
 # Rotated RoIs
 
 
-def _samples(
+def _rotated_grid(
     shape: Shape, rois: Array, bins: Pair, ratio: int, scale: float, shift: float, least: float, clockwise: bool
-) -> Samples:
+) -> RoiSampleGrid:
     """The samples of regions around their centres, which move by −shift; their sides are at least `least`."""
     across, down = (rois[:, k] * scale - shift for k in (1, 2))
     w, h = (jnp.maximum(rois[:, k] * scale, least) for k in (3, 4))
     theta = -rois[:, 5] if clockwise else rois[:, 5]
-    cos, sin = (one[:, jnp.newaxis, jnp.newaxis] for one in (jnp.cos(theta), jnp.sin(theta)))
-    counts = counts_of((h, w), bins, ratio)
+    cos, sin = (values[:, jnp.newaxis, jnp.newaxis] for values in (jnp.cos(theta), jnp.sin(theta)))
+    counts = sample_counts((h, w), bins, ratio)
 
-    def places(row: Array, column: Array) -> tuple[Array, Array]:
-        v = (step_of(h, bins[0], counts[0], row) - h[:, jnp.newaxis] / 2)[:, :, jnp.newaxis]
-        u = (step_of(w, bins[1], counts[1], column) - w[:, jnp.newaxis] / 2)[:, jnp.newaxis]
+    def positions(row: Array, column: Array) -> tuple[Array, Array]:
+        v = (sample_offsets(h, bins[0], counts[0], row) - h[:, jnp.newaxis] / 2)[:, :, jnp.newaxis]
+        u = (sample_offsets(w, bins[1], counts[1], column) - w[:, jnp.newaxis] / 2)[:, jnp.newaxis]
         y = v * cos - u * sin + down[:, jnp.newaxis, jnp.newaxis]
         return y, v * sin + u * cos + across[:, jnp.newaxis, jnp.newaxis]
 
-    return Samples(shape, rois[:, 0], counts, places)
+    return RoiSampleGrid(shape, rois[:, 0], counts, positions)
 
 
-def _how(scale: float, aligned: bool, clockwise: bool) -> tuple[float, float, float, bool]:
+def _grid_options(scale: float, aligned: bool, clockwise: bool) -> tuple[float, float, float, bool]:
     """Scale, shift, least side and sense of rotation."""
     return scale, 0.5 if aligned else 0.0, -jnp.inf if aligned else 1.0, clockwise
 
@@ -49,8 +56,8 @@ def roi_align_rotated(
     aligned: bool,
     clockwise: bool,
 ) -> Array:
-    bins, how = (aligned_height, aligned_width), _how(spatial_scale, aligned, clockwise)
-    return _samples(shape_of(input), rois, bins, sampling_ratio, *how).mean(input, bins)
+    bins, options = (aligned_height, aligned_width), _grid_options(spatial_scale, aligned, clockwise)
+    return _rotated_grid(feature_map_shape(input), rois, bins, sampling_ratio, *options).mean(input, bins)
 
 
 @vendor.implements("diopiRoiAlignRotatedBackwardMmcv")
@@ -65,24 +72,24 @@ def roi_align_rotated_backward(
     aligned: bool,
     clockwise: bool,
 ) -> Array:
-    bins, how = (aligned_height, aligned_width), _how(spatial_scale, aligned, clockwise)
-    return _samples(shape_of(bottom_grad), rois, bins, sampling_ratio, *how).adjoint_of_mean(top_grad)
+    bins, options = (aligned_height, aligned_width), _grid_options(spatial_scale, aligned, clockwise)
+    return _rotated_grid(feature_map_shape(bottom_grad), rois, bins, sampling_ratio, *options).adjoint_of_mean(top_grad)
 
 
-def _blended(channels: Array, theta: Array, orientations: int) -> Array:
+def _blend_orientations(channels: Array, theta: Array, orientations: int) -> Array:
     """The orientation channels (R, C'·O, …) of each feature, shifted by the angles of their regions."""
     if channels.shape[1] % orientations:
         raise ValueError(f"{channels.shape[1]} channels can't be divided into {orientations} orientations")
     turn = theta * orientations / (2 * pi)
-    whole = jnp.floor(turn)
-    start = (jnp.arange(orientations) - whole.astype(int)[:, jnp.newaxis]) % orientations
-    part = (turn - whole).reshape(-1, 1, 1, 1, 1)
-    each = channels.reshape(len(channels), channels.shape[1] // orientations, orientations, *channels.shape[2:])
+    floor = jnp.floor(turn)
+    start = (jnp.arange(orientations) - floor.astype(int)[:, jnp.newaxis]) % orientations
+    part = (turn - floor).reshape(-1, 1, 1, 1, 1)
+    features = channels.reshape(len(channels), channels.shape[1] // orientations, orientations, *channels.shape[2:])
 
-    def taken(which: Array) -> Array:
-        return jnp.take_along_axis(each, which[:, jnp.newaxis, :, jnp.newaxis, jnp.newaxis], 2)
+    def take(indices: Array) -> Array:
+        return jnp.take_along_axis(features, indices[:, jnp.newaxis, :, jnp.newaxis, jnp.newaxis], 2)
 
-    return ((1 - part) * taken(start) + part * taken((start + 1) % orientations)).reshape(channels.shape)
+    return ((1 - part) * take(start) + part * take((start + 1) % orientations)).reshape(channels.shape)
 
 
 @vendor.implements("diopiRiroiAlignRotatedMmcv")
@@ -97,8 +104,8 @@ def riroi_align_rotated(
     clockwise: bool,
 ) -> Array:
     bins = (pooled_height, pooled_width)
-    its = _samples(shape_of(features), rois, bins, num_samples, spatial_scale, 0.0, 1.0, clockwise)
-    return _blended(its.mean(features, bins), rois[:, 5], num_orientations)
+    grid = _rotated_grid(feature_map_shape(features), rois, bins, num_samples, spatial_scale, 0.0, 1.0, clockwise)
+    return _blend_orientations(grid.mean(features, bins), rois[:, 5], num_orientations)
 
 
 @vendor.implements("diopiRiroiAlignRotatedBackwardMmcv")
@@ -113,10 +120,12 @@ def riroi_align_rotated_backward(
     spatial_scale: float,
     clockwise: bool,
 ) -> Array:
-    of_means = adjoint(lambda means: _blended(means, rois[:, 5], num_orientations), jnp.zeros_like(top_grad), top_grad)
+    grad_means = adjoint(
+        lambda means: _blend_orientations(means, rois[:, 5], num_orientations), jnp.zeros_like(top_grad), top_grad
+    )
     bins = (pooled_height, pooled_width)
-    its = _samples(shape_of(bottom_grad), rois, bins, num_samples, spatial_scale, 0.0, 1.0, clockwise)
-    return its.adjoint_of_mean(of_means)
+    grid = _rotated_grid(feature_map_shape(bottom_grad), rois, bins, num_samples, spatial_scale, 0.0, 1.0, clockwise)
+    return grid.adjoint_of_mean(grad_means)
 
 
 # Feature alignment
@@ -125,7 +134,7 @@ CORNERS = ((0, 0), (1, 1), (-1, 1), (-1, -1), (1, -1))
 """By point, how many half widths and half heights from the centre it is: the centre itself first."""
 
 
-def _aligned(rows: Array, shape: Shape, boxes: Array, scale: float, points: int) -> Array:
+def _sum_box_samples(rows: Array, shape: Shape, boxes: Array, scale: float, points: int) -> Array:
     """The sum of the samples at the points of each place's box: (N, H, W, C)."""
     if points not in (1, 5):
         raise ValueError(f"points is {points}, expected 1 for the centre or 5 for the corners too")
@@ -134,16 +143,16 @@ def _aligned(rows: Array, shape: Shape, boxes: Array, scale: float, points: int)
     cos, sin = jnp.cos(boxes[..., 4]) / 2, jnp.sin(boxes[..., 4]) / 2
     first = (jnp.arange(n) * h * w)[:, jnp.newaxis, jnp.newaxis]
     total = jnp.zeros((*boxes.shape[:3], shape[1]), rows.dtype)
-    for one, other in CORNERS[:points]:
-        down = bordered(y + one * width * sin + other * height * cos, h)
-        across = bordered(x + one * width * cos - other * height * sin, w)
-        total += sampled(rows, lambda row, column: first + row * w + column, down, across)
+    for u, v in CORNERS[:points]:
+        down = border_cells(y + u * width * sin + v * height * cos, h)
+        across = border_cells(x + u * width * cos - v * height * sin, w)
+        total += sample_bilinear(rows, lambda row, column: first + row * w + column, down, across)
     return total
 
 
 @vendor.implements("diopiRotatedFeatureAlignMmcv")
 def rotated_feature_align(features: Array, best_bboxes: Array, spatial_scale: float, points: int) -> Array:
-    sums = _aligned(rows_of(features), shape_of(features), best_bboxes, spatial_scale, points)
+    sums = _sum_box_samples(planes_to_rows(features), feature_map_shape(features), best_bboxes, spatial_scale, points)
     return features + jnp.moveaxis(sums, -1, 1)
 
 
@@ -151,11 +160,11 @@ def rotated_feature_align(features: Array, best_bboxes: Array, spatial_scale: fl
 def rotated_feature_align_backward(
     bottom_grad: Array, top_grad: Array, best_bboxes: Array, spatial_scale: float, points: int
 ) -> Array:
-    shape = shape_of(bottom_grad)
+    shape = feature_map_shape(bottom_grad)
     zeros = jnp.zeros((shape[0] * shape[2] * shape[3], shape[1]), top_grad.dtype)
-    given = jnp.moveaxis(top_grad, 1, -1)
-    rows = adjoint(lambda rows: _aligned(rows, shape, best_bboxes, spatial_scale, points), zeros, given)
-    return top_grad + planes_of(rows, shape)
+    grad_rows = jnp.moveaxis(top_grad, 1, -1)
+    rows = adjoint(lambda rows: _sum_box_samples(rows, shape, best_bboxes, spatial_scale, points), zeros, grad_rows)
+    return top_grad + rows_to_planes(rows, shape)
 
 
 # Active rotated filters

@@ -83,19 +83,19 @@ def _check_reduction(reduce_type: int) -> None:
         raise ValueError(f"reduce_type is {reduce_type}, expected 0, 1 or 2")
 
 
-def _without_empty_rows(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+def _drop_empty_rows(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """The adapter of a reduction to as many rows as there are points: only the host can leave out the rest."""
     adapted = compiled(prototype, function)
 
-    def left_out(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+    def drop_empty(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         ((reduced, rows, places, counts),) = adapted(arguments, out)
-        made = np.count_nonzero(counts)
-        return [[reduced[:made], rows[:made], places, counts[:made]]]
+        row_count = np.count_nonzero(counts)
+        return [[reduced[:row_count], rows[:row_count], places, counts[:row_count]]]
 
-    return left_out
+    return drop_empty
 
 
-@vendor.implements("diopiDynamicPointToVoxelMmcv", adapt=_without_empty_rows)
+@vendor.implements("diopiDynamicPointToVoxelMmcv", adapt=_drop_empty_rows)
 def dynamic_point_to_voxel(feats: Array, coors: Array, reduce_type: int) -> Any:
     """Points are sorted by their coordinates, those left out behind all others."""
     _check_reduction(reduce_type)
@@ -106,10 +106,10 @@ def dynamic_point_to_voxel(feats: Array, coors: Array, reduce_type: int) -> Any:
     places = jnp.zeros(count, row.dtype).at[order].set(row)
     counts = jnp.zeros(count, row.dtype).at[places].add(1, mode="drop")
     distinct = jnp.zeros_like(coors).at[row].set(rows, mode="drop")
-    return [_reduced(feats, places, counts, reduce_type), distinct, jnp.where(left_out, -1, places), counts]
+    return [_reduce(feats, places, counts, reduce_type), distinct, jnp.where(left_out, -1, places), counts]
 
 
-def _reduced(feats: Array, places: Array, counts: Array, reduce_type: int) -> Array:
+def _reduce(feats: Array, places: Array, counts: Array, reduce_type: int) -> Array:
     """The features of the points of each row in one; what comes behind the rows means nothing."""
     if reduce_type == MAXIMUM:
         return jax.ops.segment_max(feats, places, len(feats))
@@ -130,18 +130,18 @@ def dynamic_point_to_voxel_backward(
     rows, count = len(grad_reduced_feats), len(feats)
     place = jnp.where(coors_idx < 0, rows, coors_idx)
 
-    def of_points(values: Array) -> Array:
+    def take_per_point(values: Array) -> Array:
         return values.at[place].get(mode="fill", fill_value=0)
 
-    given = of_points(grad_reduced_feats)
+    grad = take_per_point(grad_reduced_feats)
     if reduce_type == SUM:
-        return given
+        return grad
     if reduce_type == MEAN:
-        return given / jnp.maximum(of_points(reduce_count), 1)[:, jnp.newaxis].astype(given.dtype)
+        return grad / jnp.maximum(take_per_point(reduce_count), 1)[:, jnp.newaxis].astype(grad.dtype)
     points = jnp.arange(count)[:, jnp.newaxis]
-    attained = jnp.where(feats == of_points(reduced_feats), points, count)
+    attained = jnp.where(feats == take_per_point(reduced_feats), points, count)
     first = jax.ops.segment_min(attained, place, rows)
-    return jnp.where(of_points(first) == points, given, 0)
+    return jnp.where(take_per_point(first) == points, grad, 0)
 
 
 # Sparse convolution
@@ -166,7 +166,7 @@ def _check_count(**counts: int) -> None:
             raise ValueError(f"{name} is {count}, expected 0 or more")
 
 
-def _valid(indice_pairs: Array, indice_num: Array, rows: tuple[int, int]) -> Array:
+def _mask_pairs(indice_pairs: Array, indice_num: Array, rows: tuple[int, int]) -> Array:
     """The pairs, those that don't count leading to the row after the last, on both sides."""
     counts = jnp.arange(indice_pairs.shape[2]) < indice_num[:, jnp.newaxis, jnp.newaxis]
     return jnp.where(counts, indice_pairs, jnp.array(rows)[:, jnp.newaxis])
@@ -192,7 +192,7 @@ def _positions(
     indice_pairs: Array, indice_num: Array, ends: tuple[int, int], inverse: int, submanifold: int
 ) -> tuple[Array, Array, Array | int]:
     """The positions' numbers and pairs, and the one that joins each row of a submanifold to itself: −1 elsewhere."""
-    pairs = _valid(indice_pairs[:, ::-1] if inverse else indice_pairs, indice_num, ends)
+    pairs = _mask_pairs(indice_pairs[:, ::-1] if inverse else indice_pairs, indice_num, ends)
     return jnp.arange(len(pairs)), pairs, jnp.argmax(indice_num) if submanifold else -1
 
 
@@ -215,13 +215,13 @@ def indice_conv(
         return jnp.zeros((numActOut, co), features.dtype)
     numbers, pairs, centre = _positions(indicePairs, indiceNum, (rows, numActOut), _inverse, _subM)
 
-    def add(total: Array, one: tuple[Array, Array, Array]) -> tuple[Array, None]:
-        number, (inputs, outputs), matrix = one
+    def add(total: Array, step_inputs: tuple[Array, Array, Array]) -> tuple[Array, None]:
+        number, (inputs, outputs), matrix = step_inputs
         products = features.at[inputs].get(mode="fill", fill_value=0) @ matrix
         return total.at[outputs].add(jnp.where(number == centre, 0, products), mode="drop"), None
 
-    own = features @ matrices[centre] if _subM else jnp.zeros((numActOut, co), features.dtype)
-    return lax.scan(add, own, (numbers, pairs, matrices))[0]
+    initial = features @ matrices[centre] if _subM else jnp.zeros((numActOut, co), features.dtype)
+    return lax.scan(add, initial, (numbers, pairs, matrices))[0]
 
 
 @vendor.implements("diopiIndiceConvBackwardMmcv")
@@ -243,17 +243,17 @@ def indice_conv_backward(
     ends = len(features), len(outGrad)
     numbers, pairs, centre = _positions(indicePairs, indiceNum, ends, _inverse, _subM)
 
-    def add(total: Array, one: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        number, (inputs, outputs), matrix = one
-        given = jnp.where(number == centre, 0, outGrad.at[outputs].get(mode="fill", fill_value=0))
-        its_features = features.at[inputs].get(mode="fill", fill_value=0)
-        return total.at[inputs].add(given @ matrix.T, mode="drop"), its_features.T @ given
+    def add(total: Array, step_inputs: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        number, (inputs, outputs), matrix = step_inputs
+        grad = jnp.where(number == centre, 0, outGrad.at[outputs].get(mode="fill", fill_value=0))
+        inputs_features = features.at[inputs].get(mode="fill", fill_value=0)
+        return total.at[inputs].add(grad @ matrix.T, mode="drop"), inputs_features.T @ grad
 
-    own = outGrad @ matrices[centre].T if _subM else jnp.zeros_like(features)
-    to_features, to_matrices = lax.scan(add, own, (numbers, pairs, matrices))
+    initial = outGrad @ matrices[centre].T if _subM else jnp.zeros_like(features)
+    grad_features, grad_matrices = lax.scan(add, initial, (numbers, pairs, matrices))
     if _subM:
-        to_matrices = to_matrices.at[centre].add(features.T @ outGrad)
-    return [to_features, to_matrices.reshape(filters.shape)]
+        grad_matrices = grad_matrices.at[centre].add(features.T @ outGrad)
+    return [grad_features, grad_matrices.reshape(filters.shape)]
 
 
 @vendor.implements("diopiFusedIndiceConvBatchnormMmcv")
@@ -284,7 +284,7 @@ def indice_maxpool(features: Array, indicePairs: Array, indiceNum: Array, numAct
     zeros = jnp.zeros((numAct, features.shape[1]), features.dtype)
     if not features.size:
         return zeros
-    return lax.scan(largest, zeros, _valid(indicePairs, indiceNum, (len(features), numAct)))[0]
+    return lax.scan(largest, zeros, _mask_pairs(indicePairs, indiceNum, (len(features), numAct)))[0]
 
 
 @vendor.implements("diopiIndiceMaxpoolBackwardMmcv")
@@ -297,13 +297,13 @@ def indice_maxpool_backward(
 
     def add(total: Array, pairs: Array) -> tuple[Array, None]:
         inputs, outputs = pairs
-        mine, largest, given = (
-            rows.at[where].get(mode="fill", fill_value=0)
-            for rows, where in ((features, inputs), (outFeatures, outputs), (outGrad, outputs))
+        values, largest, grad = (
+            rows.at[indices].get(mode="fill", fill_value=0)
+            for rows, indices in ((features, inputs), (outFeatures, outputs), (outGrad, outputs))
         )
-        return total.at[inputs].add(jnp.where(mine == largest, given, 0), mode="drop"), None
+        return total.at[inputs].add(jnp.where(values == largest, grad, 0), mode="drop"), None
 
     zeros = jnp.zeros(features.shape, features.dtype)
     if not (features.size and outFeatures.size):
         return zeros
-    return lax.scan(add, zeros, _valid(indicePairs, indiceNum, (len(features), len(outFeatures))))[0]
+    return lax.scan(add, zeros, _mask_pairs(indicePairs, indiceNum, (len(features), len(outFeatures))))[0]

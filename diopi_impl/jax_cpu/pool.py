@@ -18,33 +18,33 @@ from numpy.typing import NDArray
 
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.extremes import from_keys, nan_rank, ranks, to_keys
-from diopi_impl.jax_cpu.windows import Slides, Windows, adaptive_axes, slides, sliding_axes
+from diopi_impl.jax_cpu.windows import SlidingWindows, Windows, adaptive_axes, sliding_axes, sliding_windows
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-UNROLLED = 64
+MAX_UNROLLED = 64
 """Elements of a window at most that are compared one after the other, without gathering them."""
 
 
-def _joined(axes: Sequence[Any], leading: int) -> tuple[int, ...]:
+def _positions_last(axes: Sequence[Any], leading: int) -> tuple[int, ...]:
     """The permutation of (…, windows, positions, windows, positions …) that puts all positions last."""
     rank = len(axes)
     outer = [leading + 2 * axis for axis in range(rank)]
     return (*range(leading), *outer, *[axis + 1 for axis in outer])
 
 
-def _gathered(x: Any, axes: Sequence[Windows], tables: Sequence[NDArray[Any]]) -> Any:
+def _gather_windows(x: Any, axes: Sequence[Windows], tables: Sequence[NDArray[Any]]) -> Any:
     """(…, sizes) as (…, windows, positions of a window), by a table of positions an axis."""
     leading = x.ndim - len(axes)
     for axis in reversed(range(len(axes))):
         x = x.take(tables[axis], axis=leading + axis)
-    x = x.transpose(_joined(axes, leading))
+    x = x.transpose(_positions_last(axes, leading))
     counts = x.shape[: leading + len(axes)]
     return x.reshape(*counts, math.prod(x.shape[len(counts) :]))
 
 
 def _elements(x: Any, axes: Sequence[Windows]) -> Any:
-    return _gathered(x, axes, [axis.positions for axis in axes])
+    return _gather_windows(x, axes, [axis.positions for axis in axes])
 
 
 def _inside(axes: Sequence[Windows]) -> NDArray[np.bool_]:
@@ -52,11 +52,11 @@ def _inside(axes: Sequence[Windows]) -> NDArray[np.bool_]:
     product = axes[0].inside
     for axis in axes[1:]:
         product = product[..., None, None] & axis.inside
-    product = product.transpose(_joined(axes, 0))
+    product = product.transpose(_positions_last(axes, 0))
     return product.reshape(*product.shape[: len(axes)], math.prod(product.shape[len(axes) :]))
 
 
-def _maxima(input: Array, axes: Sequence[Windows]) -> tuple[Array, Array]:
+def _gathered_argmax(input: Array, axes: Sequence[Windows]) -> tuple[Array, Array]:
     """First maximum of every window, or last NaN, and where in the spatial axes it is."""
     spatial = input.shape[-len(axes) :]
     offsets = _elements(np.arange(math.prod(spatial)).reshape(spatial), axes)
@@ -69,11 +69,11 @@ def _maxima(input: Array, axes: Sequence[Windows]) -> tuple[Array, Array]:
     return values, places
 
 
-def _lowest(order: Array) -> Any:
+def _lowest_key(order: Array) -> Any:
     return np.array(jnp.iinfo(order.dtype).min, order.dtype)
 
 
-def _greatest(input: Array, windows: Slides) -> Array:
+def _sliding_max(input: Array, windows: SlidingWindows) -> Array:
     """Maximum of every window: along one axis after the other."""
     keys, rank = to_keys(input), input.ndim
     first = rank - len(windows.axes)
@@ -81,11 +81,11 @@ def _greatest(input: Array, windows: Slides) -> Array:
     for axis, (*numbers, margin) in enumerate(sizes, first):
         margins = [margin if i == axis else (0, 0) for i in range(rank)]
         window, steps, spreads = ((*[1] * axis, n, *[1] * (rank - axis - 1)) for n in numbers)
-        keys = lax.reduce_window(keys, _lowest(keys), lax.max, window, steps, margins, window_dilation=spreads)
+        keys = lax.reduce_window(keys, _lowest_key(keys), lax.max, window, steps, margins, window_dilation=spreads)
     return from_keys(keys, input.dtype)
 
 
-def _first_greatest(input: Array, windows: Slides) -> tuple[Array, Array]:
+def _sliding_argmax(input: Array, windows: SlidingWindows) -> tuple[Array, Array]:
     """As `_maxima`, by one place in the window after the other."""
     first, order = input.ndim - len(windows.axes), ranks(input)
     spatial = input.shape[first:]
@@ -93,14 +93,14 @@ def _first_greatest(input: Array, windows: Slides) -> tuple[Array, Array]:
     strides = [math.prod(spatial[axis + 1 :]) for axis in range(len(spatial))]
 
     def offset(place: tuple[int, ...]) -> Any:
-        along = (axis.positions[:, k] * step for axis, k, step in zip(windows.axes, place, strides, strict=True))
-        return sum(np.ix_(*along))
+        axis_offsets = (axis.positions[:, k] * step for axis, k, step in zip(windows.axes, place, strides, strict=True))
+        return sum(np.ix_(*axis_offsets))
 
     counts = [len(axis.positions) for axis in windows.axes]
     shape = (*input.shape[:first], *counts)
-    highest, places = jnp.full(shape, _lowest(order)), jnp.broadcast_to(offset((0,) * len(counts)), shape)
+    highest, places = jnp.full(shape, _lowest_key(order)), jnp.broadcast_to(offset((0,) * len(counts)), shape)
     values = jnp.zeros(shape, input.dtype)
-    padded, ordered = jnp.pad(input, margins), jnp.pad(order, margins, constant_values=_lowest(order))
+    padded, ordered = jnp.pad(input, margins), jnp.pad(order, margins, constant_values=_lowest_key(order))
     for (place, candidates), (_, order) in zip(windows.places(padded), windows.places(ordered), strict=True):
         better = (order > highest) | (order == nan_rank(order))
         highest, values = jnp.where(better, order, highest), jnp.where(better, candidates, values)
@@ -108,7 +108,7 @@ def _first_greatest(input: Array, windows: Slides) -> tuple[Array, Array]:
     return values, places
 
 
-def _at_indices(grad_output: Array, input: Array, indices: Array, rank: int) -> Array:
+def _scatter_to_indices(grad_output: Array, input: Array, indices: Array, rank: int) -> Array:
     """grad_output added to zeros of input's shape at `indices`."""
     flat = jnp.zeros((math.prod(input.shape[:-rank]), math.prod(input.shape[-rank:])), grad_output.dtype)
     places = indices.reshape(flat.shape[0], math.prod(indices.shape[-rank:]))
@@ -120,7 +120,7 @@ def _means(input: Array, axes: Sequence[Windows], divisor: NDArray[Any] | int) -
     return jnp.where(_inside(axes), _elements(input, axes), 0).sum(-1) / divisor
 
 
-def _shared(grad_output: Array, input: Array, axes: Sequence[Windows], divisor: NDArray[Any] | int) -> Array:
+def _means_gradient(grad_output: Array, input: Array, axes: Sequence[Windows], divisor: NDArray[Any] | int) -> Array:
     """The gradient of `_means`."""
     zeros = jnp.zeros(input.shape, grad_output.dtype)
     (grad_input,) = jax.vjp(lambda x: _means(x, axes, divisor), zeros)[1](grad_output)
@@ -162,7 +162,7 @@ def max_pool(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> Array:
-    return _greatest(input, slides(input.shape, kernel_size, stride, padding, dilation, ceil_mode))
+    return _sliding_max(input, sliding_windows(input.shape, kernel_size, stride, padding, dilation, ceil_mode))
 
 
 @_implements("diopiMaxPool*dWithIndices")
@@ -174,10 +174,10 @@ def max_pool_with_indices(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> Any:
-    windows = slides(input.shape, kernel_size, stride, padding, dilation, ceil_mode)
-    if math.prod(kernel_size) > UNROLLED:
-        return _maxima(input, windows.axes)
-    return _first_greatest(input, windows)
+    windows = sliding_windows(input.shape, kernel_size, stride, padding, dilation, ceil_mode)
+    if math.prod(kernel_size) > MAX_UNROLLED:
+        return _gathered_argmax(input, windows.axes)
+    return _sliding_argmax(input, windows)
 
 
 @_implements("diopiMaxPool*dBackward")
@@ -191,7 +191,7 @@ def max_pool_backward(
     ceil_mode: bool,
     indices: Array,
 ) -> Array:
-    return _at_indices(grad_output, input, indices, len(kernel_size))
+    return _scatter_to_indices(grad_output, input, indices, len(kernel_size))
 
 
 @_implements("diopiAvgPool*d", [1])
@@ -245,7 +245,7 @@ def avg_pool_backward(
     divisor_override: int | None,
 ) -> Array:
     axes = sliding_axes(input.shape, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
-    return _shared(grad_output, input, axes, _divisor(axes, count_include_pad, divisor_override))
+    return _means_gradient(grad_output, input, axes, _divisor(axes, count_include_pad, divisor_override))
 
 
 @_implements("diopiAdaptiveAvgPool*d")
@@ -256,17 +256,17 @@ def adaptive_avg_pool(input: Array, output_size: Sequence[int]) -> Array:
 
 def _adaptive_avg_pool_backward(grad_output: Array, input: Array, rank: int) -> Array:
     axes = adaptive_axes(input.shape, grad_output.shape[-rank:])
-    return _shared(grad_output, input, axes, _divisor(axes, False, None))
+    return _means_gradient(grad_output, input, axes, _divisor(axes, False, None))
 
 
 @_implements("diopiAdaptiveMaxPool*d")
 def adaptive_max_pool(input: Array, output_size: Sequence[int]) -> Array:
-    return _maxima(input, adaptive_axes(input.shape, output_size))[0]
+    return _gathered_argmax(input, adaptive_axes(input.shape, output_size))[0]
 
 
 @_implements("diopiAdaptiveMaxPool*dWithIndices")
 def adaptive_max_pool_with_indices(input: Array, output_size: Sequence[int]) -> Any:
-    return _maxima(input, adaptive_axes(input.shape, output_size))
+    return _gathered_argmax(input, adaptive_axes(input.shape, output_size))
 
 
 def _check_mode(mode: str) -> None:
@@ -304,10 +304,10 @@ def _implement_gradients(rank: int) -> None:
 
     @vendor.implements(f"diopiAdaptiveMaxPool{rank}dBackward")
     def maximum(grad_output: Array, input: Array, indices: Array) -> Array:
-        return _at_indices(grad_output, input, indices, rank)
+        return _scatter_to_indices(grad_output, input, indices, rank)
 
     @vendor.implements(f"diopiPool{rank}dBackward")
-    def either(
+    def pool_backward(
         grad_output: Array,
         input: Array,
         mode: str,
@@ -324,7 +324,7 @@ def _implement_gradients(rank: int) -> None:
         if mode == "max":
             if indices is None:
                 raise ValueError('indices are required where mode is "max"')
-            return _at_indices(grad_output, input, indices, rank)
+            return _scatter_to_indices(grad_output, input, indices, rank)
         if adaptive:
             return _adaptive_avg_pool_backward(grad_output, input, rank)
         return avg_pool_backward(grad_output, input, ksize, stride, padding, ceil_mode, not exclusive, None)

@@ -36,7 +36,7 @@ Program = Callable[[Any], Any]
 Options = Mapping[str, str | bool]
 """Of XLA's compiler, by name."""
 
-LEAST = 32
+MIN_PROGRAMS = 32
 """Programs for which there is room at least, if the environment does not say."""
 
 PROGRAM_SIZE = 3 * 2**19
@@ -45,7 +45,7 @@ PROGRAM_SIZE = 3 * 2**19
 MEMORY_SHARE = 16
 """Programs may take one part in so many of the machine's memory."""
 
-REMEMBERED = 2**16
+MAX_DROPPED_KEYS = 2**16
 """Programs that were dropped of which is known that there were."""
 
 LARGE = 2**14
@@ -54,7 +54,7 @@ LARGE = 2**14
 RESULTS_SHARE = 32
 """So may the memory of results that is kept to be written again."""
 
-_QUICKLY_MADE: Options = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": False}
+_FAST_COMPILATION: Options = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": False}
 """Options of XLA that make compilation three times cheaper and change no result beyond rounding."""
 
 YNNPACK = "xla_cpu_experimental_ynn_fusion_type"
@@ -77,7 +77,7 @@ once may be seen half made."""
 
 
 @final
-class _Kept:
+class _CachedProgram:
     """A program, as long as it is kept, and when it was used last: a number that grows."""
 
     __slots__ = ("program", "used")
@@ -91,9 +91,9 @@ class ProgramCache:
     """The programs used last, by what they compute and the types of their arguments. Threads may share it."""
 
     def __init__(self) -> None:
-        self._programs: dict[Hashable, _Kept] = {}
+        self._programs: dict[Hashable, _CachedProgram] = {}
         self._dropped: set[int] = set()  # hashes of their keys
-        self._room = LEAST
+        self._room = MIN_PROGRAMS
         self._uses = count(1)
         self._lock = Lock()
 
@@ -104,49 +104,49 @@ class ProgramCache:
 
         `options` are those with which it is optimised, where this XLA has them.
         """
-        kept: _Kept | None = None
+        entry: _CachedProgram | None = None
 
         def run(arrays: Any) -> Any:
-            nonlocal kept
-            program = kept.program if kept is not None else None
-            if kept is None or program is None:
-                kept, program = self._find((key, _signature(arrays)), arrays, build, options)
-            kept.used = next(self._uses)
+            nonlocal entry
+            program = entry.program if entry is not None else None
+            if entry is None or program is None:
+                entry, program = self._find((key, _signature(arrays)), arrays, build, options)
+            entry.used = next(self._uses)
             return program(arrays)
 
         return run
 
     def _find(
         self, key: Hashable, arrays: Any, build: Callable[[], Callable[[Any], Any]], options: Options
-    ) -> tuple[_Kept, Program]:
-        kept = self._programs.get(key)
-        program = kept.program if kept is not None else None
-        if kept is not None and program is not None:
-            return kept, program
-        program = _compiled(build(), arrays, options)
-        return self._keep(key, program), program
+    ) -> tuple[_CachedProgram, Program]:
+        entry = self._programs.get(key)
+        program = entry.program if entry is not None else None
+        if entry is not None and program is not None:
+            return entry, program
+        program = _compile(build(), arrays, options)
+        return self._store(key, program), program
 
-    def _keep(self, key: Hashable, program: Program) -> _Kept:
+    def _store(self, key: Hashable, program: Program) -> _CachedProgram:
         with self._lock:
             if key in self._programs:  # another thread was first
                 return self._programs[key]
             if hash(key) in self._dropped:
                 self._dropped.remove(hash(key))
-                self._room = min(self._room + 1, max(LEAST, _most()))
-            kept = self._programs[key] = _Kept(program)
-            kept.used = next(self._uses)
+                self._room = min(self._room + 1, max(MIN_PROGRAMS, _max_programs()))
+            entry = self._programs[key] = _CachedProgram(program)
+            entry.used = next(self._uses)
             while len(self._programs) > int(os.environ.get("DIOPI_JAX_PROGRAMS", self._room)):
-                self._drop(min(self._programs, key=lambda one: self._programs[one].used))
-            return kept
+                self._drop(min(self._programs, key=lambda cached_key: self._programs[cached_key].used))
+            return entry
 
     def _drop(self, key: Hashable) -> None:
         self._programs.pop(key).program = None
-        if len(self._dropped) >= REMEMBERED:
+        if len(self._dropped) >= MAX_DROPPED_KEYS:
             self._dropped.clear()
         self._dropped.add(hash(key))
 
 
-def _most() -> int:
+def _max_programs() -> int:
     """Programs for which there is memory."""
     return _machine_memory() // MEMORY_SHARE // PROGRAM_SIZE
 
@@ -159,31 +159,31 @@ def _machine_memory() -> int:
 _memory = memory.ResultMemory(_machine_memory() // RESULTS_SHARE)
 
 
-def _compiled(function: Callable[[Any], Any], arrays: Any, options: Options) -> Program:
+def _compile(function: Callable[[Any], Any], arrays: Any, options: Options) -> Program:
     """`function` compiled for the CPU, whatever device JAX computes on by default."""
     with _lowering, jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
         traced = jax.jit(function).trace(arrays)
         results, structure = jax.tree.flatten(traced.out_info)
         lent = [i for i, result in enumerate(results) if _bytes(result) > memory.LARGE]
-        lowered = _writing(function, [results[i] for i in lent], arrays) if lent else traced.lower()
-    largest = max((math.prod(one.shape) for one in jax.tree.leaves((lowered.in_avals, results))), default=0)
-    chosen = _known(_suited(options, traced.jaxpr)) if _optimises(largest) else _QUICKLY_MADE
+        lowered = _lower_with_donation(function, [results[i] for i in lent], arrays) if lent else traced.lower()
+    largest = max((math.prod(array.shape) for array in jax.tree.leaves((lowered.in_avals, results))), default=0)
+    chosen = _supported_options(_choose_options(options, traced.jaxpr)) if _is_optimised(largest) else _FAST_COMPILATION
     with jax.enable_x64(True):
         program: Program = lowered.compile(compiler_options=chosen)
     if lent:
-        program = _lending(program, structure, [(i, results[i].shape, results[i].dtype) for i in lent])
+        program = _reuse_result_memory(program, structure, [(i, results[i].shape, results[i].dtype) for i in lent])
     return _with_wide_types(program) if _has_wide_types(lowered.in_avals) else program
 
 
-def _suited(options: Options, jaxpr: Any) -> Options:
+def _choose_options(options: Options, jaxpr: Any) -> Options:
     """The options of a program, with which XLA makes its sums itself if they are of long rows."""
-    if not any(_is_of_long_rows(equation) for equation in _equations(jaxpr)):
+    if not any(_sums_long_rows(equation) for equation in _equations(jaxpr)):
         return options
     kinds = str(options.get(YNNPACK, f"{SUMS},{PRODUCTS},{CONVOLUTIONS}")).split(",")
     return {**options, YNNPACK: ",".join(kind for kind in kinds if kind != SUMS)}
 
 
-def _is_of_long_rows(equation: Any) -> bool:
+def _sums_long_rows(equation: Any) -> bool:
     if equation.primitive.name != "reduce_sum":
         return False
     last = max(equation.params["axes"], default=-1)
@@ -194,18 +194,18 @@ def _equations(jaxpr: Any) -> Iterator[Any]:
     """Those of a program, and of the programs that it calls."""
     for equation in jaxpr.eqns:
         yield equation
-        for value in jax.tree.leaves(equation.params, is_leaf=lambda one: hasattr(one, "eqns")):
+        for value in jax.tree.leaves(equation.params, is_leaf=lambda value: hasattr(value, "eqns")):
             if hasattr(value, "eqns"):
                 yield from _equations(value)
 
 
-def _known(options: Options) -> dict[str, str | bool]:
+def _supported_options(options: Options) -> dict[str, str | bool]:
     """Those of these options that the compiler knows: they come and go with its versions."""
-    return {name: value for name, value in options.items() if _is_known(name, value)}
+    return {name: value for name, value in options.items() if _is_supported(name, value)}
 
 
 @cache
-def _is_known(name: str, value: str | bool) -> bool:
+def _is_supported(name: str, value: str | bool) -> bool:
     try:
         jax.jit(lambda: 0).lower().compile(compiler_options={name: value})
     except jax.errors.JaxRuntimeError:
@@ -213,12 +213,12 @@ def _is_known(name: str, value: str | bool) -> bool:
     return True
 
 
-def _writing(function: Callable[[Any], Any], large: Sequence[Any], arrays: Any) -> Any:
+def _lower_with_donation(function: Callable[[Any], Any], large: Sequence[Any], arrays: Any) -> Any:
     """`function` lowered to a program whose large results take the places of arrays that it is given."""
     return jax.jit(lambda _, arrays: function(arrays), donate_argnums=0, keep_unused=True).lower(large, arrays)
 
 
-def _lending(program: Callable[..., Any], structure: Any, large: Sequence[tuple[int, Any, Any]]) -> Program:
+def _reuse_result_memory(program: Callable[..., Any], structure: Any, large: Sequence[tuple[int, Any, Any]]) -> Program:
     """`program` with large results, given as (position, shape, dtype), in memory that is used again."""
 
     def run(arrays: Any) -> Any:
@@ -237,7 +237,7 @@ def _bytes(result: Any) -> int:
 
 def _has_wide_types(arguments: Any) -> bool:
     """Whether JAX narrows any of these arguments if it is not told to leave them."""
-    return any(one.dtype.itemsize >= 8 for one in jax.tree.leaves(arguments))
+    return any(argument.dtype.itemsize >= 8 for argument in jax.tree.leaves(arguments))
 
 
 def _with_wide_types(program: Program) -> Program:
@@ -248,7 +248,7 @@ def _with_wide_types(program: Program) -> Program:
     return run
 
 
-def _optimises(largest: int) -> bool:
+def _is_optimised(largest: int) -> bool:
     """Whether a program is optimised whose largest array has so many elements."""
     setting = os.environ.get("DIOPI_JAX_OPTIMIZE", "auto")
     if setting not in ("0", "1", "auto"):

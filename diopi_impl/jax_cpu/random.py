@@ -11,31 +11,31 @@ import numpy as np
 from jax import Array, lax
 from jax.extend.random import threefry_2x32
 
-from diopi_impl.drawing import drawing
 from diopi_impl.functional import ResultSpec
+from diopi_impl.generators import pass_generator_state
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_proto.dtypes import is_floating
 from diopi_proto.types import Dtype
 from lib_rt.dtypes import to_numpy
 
-_draws = partial(vendor.implements, adapt=drawing(partial(compiled, traced=["generator"])))
+_implements_random = partial(vendor.implements, adapt=pass_generator_state(partial(compiled, traced=["generator"])))
 
 
-def key_of(generator: Array) -> Array:
+def derive_key(generator: Array) -> Array:
     """The offset encrypted under the seed, both of two words of 32 bits: one key a state."""
     seed, offset = jnp.stack([generator >> 32, generator], axis=1).astype(jnp.uint32)
     return jax.random.wrap_key_data(threefry_2x32(seed, offset), impl="threefry2x32")
 
 
-def _wide(dtype: Dtype) -> Any:
+def _draw_dtype(dtype: Dtype) -> Any:
     """The type numbers are drawn in: float64 for float64, else float32."""
     return jnp.float64 if dtype is Dtype.float64 else jnp.float32
 
 
-def _happens(generator: Array, p: Any, shape: tuple[int, ...]) -> Array:
+def _sample_bernoulli(generator: Array, p: Any, shape: tuple[int, ...]) -> Array:
     """True with probability p: never for 0, always for 1."""
-    return jax.random.uniform(key_of(generator), shape, jnp.float64) < p
+    return jax.random.uniform(derive_key(generator), shape, jnp.float64) < p
 
 
 def _check_probability(p: float) -> None:
@@ -49,28 +49,28 @@ def dropout(
     _check_probability(p)
     if not train:
         return input, None
-    mask = ~_happens(generator, p, out[1].shape if out[1] else input.shape)
+    mask = ~_sample_bernoulli(generator, p, out[1].shape if out[1] else input.shape)
     return jnp.where(mask, input / (1 - p if p < 1 else 1), 0), mask if out[1] else None
 
 
-@_draws("diopiRandomInp")
+@_implements_random("diopiRandomInp")
 def random(from_: int, to: int | None, generator: Array, *, out: ResultSpec) -> Array:
     """The remainder of 64 random bits, indistinguishable from a uniform draw for spans below 2^40."""
-    span = _span(from_, to, out.dtype)
-    bits = jax.random.bits(key_of(generator), out.shape, jnp.uint64)
+    span = _count_integers(from_, to, out.dtype)
+    bits = jax.random.bits(derive_key(generator), out.shape, jnp.uint64)
     return (bits % np.uint64(span) if span < 2**64 else bits).astype(jnp.int64) + from_
 
 
-def _span(from_: int, to: int | None, dtype: Dtype) -> int:
+def _count_integers(from_: int, to: int | None, dtype: Dtype) -> int:
     """How many numbers there are to choose from."""
-    low, high = _whole_numbers(dtype)
+    low, high = _integer_range(dtype)
     last = high if to is None else to - 1
     if not low <= from_ <= last <= high:
         raise ValueError(f"from is {from_} and to {to}, expected from < to and numbers that {dtype.name} holds")
     return last - from_ + 1
 
 
-def _whole_numbers(dtype: Dtype) -> tuple[int, int]:
+def _integer_range(dtype: Dtype) -> tuple[int, int]:
     """The smallest and the largest of the consecutive whole numbers that `dtype` holds."""
     if dtype is Dtype.bool:
         return 0, 1
@@ -81,47 +81,47 @@ def _whole_numbers(dtype: Dtype) -> tuple[int, int]:
     return int(limits.min), int(limits.max)
 
 
-@_draws("diopiUniformInp")
+@_implements_random("diopiUniformInp")
 def uniform(from_: float, to: float, generator: Array, *, out: ResultSpec) -> Array:
     dtype = to_numpy(out.dtype)
     largest = float(jnp.finfo(dtype).max)
     if not (-largest <= from_ <= to <= largest and to - from_ <= largest):
         raise ValueError(f"from is {from_} and to {to}, expected from <= to and a distance {out.dtype.name} holds")
     last = np.nextafter(dtype.type(to), dtype.type(from_))  # what rounding may give instead of a number just below `to`
-    u = jax.random.uniform(key_of(generator), out.shape, _wide(out.dtype))
+    u = jax.random.uniform(derive_key(generator), out.shape, _draw_dtype(out.dtype))
     return jnp.minimum((from_ + u * (to - from_)).astype(dtype), last)
 
 
-@_draws("diopiBernoulli")
+@_implements_random("diopiBernoulli")
 def bernoulli(input: Array, generator: Array) -> Array:
-    return _happens(generator, input, input.shape)
+    return _sample_bernoulli(generator, input, input.shape)
 
 
-@_draws("diopiBernoulliInp")
+@_implements_random("diopiBernoulliInp")
 def bernoulli_inp(inout: Array, generator: Array) -> Array:
     return bernoulli(inout, generator)
 
 
-@_draws("diopiBernoulliScalar")
+@_implements_random("diopiBernoulliScalar")
 def bernoulli_scalar(p: float, generator: Array, *, out: ResultSpec) -> Array:
     _check_probability(p)
-    return _happens(generator, p, out.shape)
+    return _sample_bernoulli(generator, p, out.shape)
 
 
 def normal(mean: Any, std: Any, generator: Array, *, out: ResultSpec) -> Array:
     if isinstance(std, float) and not std >= 0:
         raise ValueError(f"std is {std}, expected no negative number")
-    return mean + std * jax.random.normal(key_of(generator), out.shape, _wide(out.dtype))
+    return mean + std * jax.random.normal(derive_key(generator), out.shape, _draw_dtype(out.dtype))
 
 
-@_draws("diopiRandperm")
+@_implements_random("diopiRandperm")
 def randperm(n: int, generator: Array) -> Array:
     if n < 0:
         raise ValueError(f"n is {n}, expected no negative number")
-    return jax.random.permutation(key_of(generator), n)
+    return jax.random.permutation(derive_key(generator), n)
 
 
-@_draws("diopiMultinomial")
+@_implements_random("diopiMultinomial")
 def multinomial(input: Array, num_samples: int, replacement: bool, generator: Array) -> Array:
     """Gumbel's trick: adding −ln(−ln u) to the logarithms of weights makes the largest a draw."""
     categories = input.shape[-1]
@@ -129,13 +129,13 @@ def multinomial(input: Array, num_samples: int, replacement: bool, generator: Ar
         raise ValueError(f"num_samples is {num_samples}, expected 1 to {categories}, or more with replacement")
     logits = jnp.log(input.astype(jnp.float64))
     if not replacement:
-        noise = jax.random.gumbel(key_of(generator), input.shape, jnp.float64)
+        noise = jax.random.gumbel(derive_key(generator), input.shape, jnp.float64)
         return lax.top_k(logits + noise, num_samples)[1]
-    drawn = jax.random.categorical(key_of(generator), logits, shape=(num_samples, *input.shape[:-1]))
-    return jnp.moveaxis(drawn, 0, -1)
+    samples = jax.random.categorical(derive_key(generator), logits, shape=(num_samples, *input.shape[:-1]))
+    return jnp.moveaxis(samples, 0, -1)
 
 
 for _name in ("diopiDropout", "diopiDropoutInp"):
-    _draws(_name)(dropout)
+    _implements_random(_name)(dropout)
 for _name in ("", "Inp", "TensorScalar", "ScalarTensor", "Tensor"):
-    _draws(f"diopiNormal{_name}")(normal)
+    _implements_random(f"diopiNormal{_name}")(normal)

@@ -10,7 +10,7 @@ from jax import Array
 from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import check_axes
-from diopi_impl.jax_cpu.extremes import greatest, least, ranks
+from diopi_impl.jax_cpu.extremes import nan_propagating_max, nan_propagating_min, ranks
 
 Axes = tuple[int, ...] | None
 
@@ -24,19 +24,19 @@ def _axes(input: Array, dim: tuple[int, ...] | int | None) -> Axes:
     return axes if input.ndim else None
 
 
-def _keeps(input: Array, out: ResultSpec) -> bool:
+def _keeps_axes(input: Array, out: ResultSpec) -> bool:
     """Whether the caller made the result with the reduced axes in it."""
     return out.ndim == input.ndim
 
 
 @vendor.implements("diopiSum")
 def sum_(input: Array, dim: tuple[int, ...], *, out: ResultSpec) -> Array:
-    return jnp.sum(input, _axes(input, dim), keepdims=_keeps(input, out))
+    return jnp.sum(input, _axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiMean")
 def mean(input: Array, dim: tuple[int, ...], *, out: ResultSpec) -> Array:
-    return jnp.mean(input, _axes(input, dim), keepdims=_keeps(input, out))
+    return jnp.mean(input, _axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiStd")
@@ -44,70 +44,70 @@ def std(input: Array, dim: tuple[int, ...], correction: float | None, *, out: Re
     axes = _axes(input, dim)
     centered = input - jnp.mean(input, axes, keepdims=True)
     squares = jnp.real(centered * jnp.conj(centered))
-    total = jnp.sum(squares, axes, keepdims=_keeps(input, out))
+    total = jnp.sum(squares, axes, keepdims=_keeps_axes(input, out))
     n = input.size // max(total.size, 1)
     return jnp.sqrt(total / max(n - (1 if correction is None else correction), 0))
 
 
-def _extreme(
+def _take_extreme(
     position: Callable[[Array, int, bool], Array], input: Array, dim: int, keepdims: bool
 ) -> tuple[Array, Array]:
     """Return the elements at positions along an axis, and the positions."""
     check_axes(input, dim)
     rows = jnp.atleast_1d(input)
     places = position(rows, dim, True)
-    both = jnp.take_along_axis(rows, places, dim), places
-    return both if keepdims and input.ndim else (both[0].squeeze(dim), both[1].squeeze(dim))
+    result = jnp.take_along_axis(rows, places, dim), places
+    return result if keepdims and input.ndim else (result[0].squeeze(dim), result[1].squeeze(dim))
 
 
 @vendor.implements("diopiMax")
 def max_(input: Array, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Array, Array]:
-    return _extreme(_first_greatest, input, dim, _keeps(input, out[0]))
+    return _take_extreme(_argmax_with_nan, input, dim, _keeps_axes(input, out[0]))
 
 
 @vendor.implements("diopiMin")
 def min_(input: Array, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Array, Array]:
-    return _extreme(_first_least, input, dim, _keeps(input, out[0]))
+    return _take_extreme(_argmin_with_nan, input, dim, _keeps_axes(input, out[0]))
 
 
 @vendor.implements("diopiMaxAll")
 def max_all(input: Array) -> Array:
-    return greatest(input)
+    return nan_propagating_max(input)
 
 
 @vendor.implements("diopiMinAll")
 def min_all(input: Array) -> Array:
-    return least(input)
+    return nan_propagating_min(input)
 
 
 @vendor.implements("diopiAmax")
 def amax(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
-    return greatest(self, _axes(self, dim), keepdims=keepdim)
+    return nan_propagating_max(self, _axes(self, dim), keepdims=keepdim)
 
 
 @vendor.implements("diopiAny")
 def any_(input: Array, dim: int | None, *, out: ResultSpec) -> Array:
-    return jnp.any(input != 0, _axes(input, dim), keepdims=_keeps(input, out))
+    return jnp.any(input != 0, _axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiAll")
 def all_(input: Array, dim: int | None, *, out: ResultSpec) -> Array:
-    return jnp.all(input != 0, _axes(input, dim), keepdims=_keeps(input, out))
+    return jnp.all(input != 0, _axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiProd")
 def prod(input: Array, dim: int | None, *, out: ResultSpec) -> Array:
-    return jnp.prod(input, _axes(input, dim), keepdims=_keeps(input, out))
+    return jnp.prod(input, _axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiArgmax")
 def argmax(input: Array, dim: int | None, keepdim: bool) -> Array:
-    return _position(_first_greatest, input, dim, keepdim)
+    return _position(_argmax_with_nan, input, dim, keepdim)
 
 
 @vendor.implements("diopiArgmin")
 def argmin(input: Array, dim: int | None, keepdim: bool) -> Array:
-    return _position(_first_least, input, dim, keepdim)
+    return _position(_argmin_with_nan, input, dim, keepdim)
 
 
 def _position(
@@ -118,12 +118,12 @@ def _position(
     return function(jnp.atleast_1d(input), dim, keepdim)
 
 
-def _first_greatest(x: Array, dim: int | None, keepdims: bool) -> Array:
+def _argmax_with_nan(x: Array, dim: int | None, keepdims: bool) -> Array:
     """Return the position of the first maximum, or of the first NaN."""
     return jnp.argmax(ranks(x), dim, keepdims=keepdims)
 
 
-def _first_least(x: Array, dim: int | None, keepdims: bool) -> Array:
+def _argmin_with_nan(x: Array, dim: int | None, keepdims: bool) -> Array:
     """Return the position of the first minimum, or of the first NaN."""
     order = ranks(x)
     if jnp.issubdtype(x.dtype, jnp.floating):

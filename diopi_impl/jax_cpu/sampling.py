@@ -22,45 +22,45 @@ Cells = list[tuple[Array, Array, Array]]
 Axis = Callable[[Array, Size], Cells]
 
 
-def bordered(at: Array, length: Size) -> Cells:
+def border_cells(position: Array, length: Size) -> Cells:
     """Up to one element outside the axis what counts is the element at its end, and nothing further out."""
-    inside = (at >= -1) & (at <= length)
-    place = jnp.clip(at, 0, length - 1)
+    inside = (position >= -1) & (position <= length)
+    place = jnp.clip(position, 0, length - 1)
     low = jnp.floor(place)
     part = place - low
     high = jnp.minimum(low + 1, length - 1)
     return [(low.astype(int), 1 - part, inside), (high.astype(int), part, inside)]
 
 
-def zero_padded(at: Array, length: Size) -> Cells:
+def zero_padded_cells(position: Array, length: Size) -> Cells:
     """The axis continues with zeros on both sides."""
-    inside = (at > -1) & (at < length)
-    low = jnp.floor(jnp.clip(at, -2, length + 1))
+    inside = (position > -1) & (position < length)
+    low = jnp.floor(jnp.clip(position, -2, length + 1))
 
     def cell(index: Array, weight: Array) -> tuple[Array, Array, Array]:
-        there = inside & (index >= 0) & (index < length)
-        return jnp.clip(index, 0, length - 1).astype(int), weight, there
+        is_inside = inside & (index >= 0) & (index < length)
+        return jnp.clip(index, 0, length - 1).astype(int), weight, is_inside
 
-    return [cell(low, 1 - (at - low)), cell(low + 1, at - low)]
+    return [cell(low, 1 - (position - low)), cell(low + 1, position - low)]
 
 
-def sampled(rows: Array, place: Callable[[Array, Array], Array], y: Cells, x: Cells) -> Array:
+def sample_bilinear(rows: Array, row_index: Callable[[Array, Array], Array], y: Cells, x: Cells) -> Array:
     """Samples (positions…, channels); `place` gives the row in which a cell of the positions' planes is."""
     total: Any = 0
-    for row, of_row, row_there in y:
-        for column, of_column, column_there in x:
-            cells = jnp.where((row_there & column_there)[..., jnp.newaxis], rows[place(row, column)], 0)
-            total += (of_row * of_column)[..., jnp.newaxis] * cells
+    for row, row_weight, has_row in y:
+        for column, column_weight, has_column in x:
+            cells = jnp.where((has_row & has_column)[..., jnp.newaxis], rows[row_index(row, column)], 0)
+            total += (row_weight * column_weight)[..., jnp.newaxis] * cells
     return jnp.asarray(total)
 
 
-def rows_of(planes: Array) -> Array:
+def planes_to_rows(planes: Array) -> Array:
     """Planes (N, C, H, W) as rows of cells, channels last."""
     n, c, h, w = planes.shape
     return jnp.moveaxis(planes, 1, -1).reshape(n * h * w, c)
 
 
-def planes_of(rows: Array, shape: tuple[int, ...]) -> Array:
+def rows_to_planes(rows: Array, shape: tuple[int, ...]) -> Array:
     """The inverse of `rows_of`."""
     n, c, h, w = shape
     return jnp.moveaxis(rows.reshape(n, h, w, c), -1, 1)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from diopi_impl.base import Box
 from diopi_impl.functional import Adapted, OutSpec, ResultSpec, apply_directly
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.axes import check_axes, named_axes
-from diopi_impl.jax_cpu.index import after
+from diopi_impl.jax_cpu.axes import check_axes, normalize_axes
+from diopi_impl.jax_cpu.index import prepare_on_host
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.ranges import check_in_range
 from diopi_proto.dtypes import category, half
@@ -57,7 +57,7 @@ def transpose(input: Array, dim0: int, dim1: int) -> Array:
     return jnp.swapaxes(input, dim0, dim1) if input.ndim else input
 
 
-def _as_view(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+def _permute_as_view(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """The adapter for permutations: those that keep the last axis are views, of which rows are copied to the result."""
     view, moved = apply_directly(prototype, np.transpose), compiled(prototype, function)
 
@@ -69,7 +69,7 @@ def _as_view(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     return adapted
 
 
-@vendor.implements("diopiPermute", adapt=_as_view)
+@vendor.implements("diopiPermute", adapt=_permute_as_view)
 def permute(input: Array, dims: tuple[int, ...]) -> Array:
     return jnp.transpose(input, dims)
 
@@ -81,7 +81,7 @@ def expand(input: Array, *, out: ResultSpec) -> Array:
 
 @vendor.implements("diopiFlip")
 def flip(input: Array, dims: tuple[int, ...]) -> Array:
-    return jnp.flip(input, named_axes(input, dims))
+    return jnp.flip(input, normalize_axes(input, dims))
 
 
 @vendor.implements("diopiRoll")
@@ -116,11 +116,11 @@ def _margin_sources(mode: str, before: int, after: int, length: int) -> NDArray[
     raise ValueError(f"mode is {mode!r}, expected constant, reflect, replicate or circular")
 
 
-def _element_in_range(given: dict[str, Any]) -> None:
-    check_in_range("value", given["value"] or 0.0, given["input"])
+def _check_value(arguments: dict[str, Any]) -> None:
+    check_in_range("value", arguments["value"] or 0.0, arguments["input"])
 
 
-@vendor.implements("diopiPad", adapt=after(_element_in_range))
+@vendor.implements("diopiPad", adapt=prepare_on_host(_check_value))
 def pad(input: Array, pad: tuple[int, ...], mode: str, value: float | None) -> Array:
     margins = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
     if len(margins) > input.ndim:
@@ -177,8 +177,10 @@ def triu(input: Array, diagonal: int) -> Array:
 
 @vendor.implements("diopiMeshGrid")
 def mesh_grid(inputs: list[Array]) -> list[Array]:
-    if any(one.ndim > 1 or one.dtype != inputs[0].dtype for one in inputs):
-        raise ValueError(f"inputs have shapes {[one.shape for one in inputs]}, expected one axis each, and one type")
+    if any(tensor.ndim > 1 or tensor.dtype != inputs[0].dtype for tensor in inputs):
+        raise ValueError(
+            f"inputs have shapes {[tensor.shape for tensor in inputs]}, expected one axis each, and one type"
+        )
     return list(jnp.meshgrid(*map(jnp.ravel, inputs), indexing="ij"))
 
 
@@ -186,12 +188,12 @@ def _is_integer(spec: ResultSpec) -> bool:
     return category(spec.dtype) < 2
 
 
-def _precise(spec: ResultSpec) -> Any:
+def _compute_dtype(spec: ResultSpec) -> Any:
     """The element type in which sequences are computed: float64, or the integer type itself."""
     return to_numpy(spec.dtype) if _is_integer(spec) else jnp.float64
 
 
-def _fitting(name: str, value: float, dtype: Dtype) -> bool | int | float:
+def _convert_scalar(name: str, value: float, dtype: Dtype) -> bool | int | float:
     """A number as an element of type `dtype`, of integer types without its fraction; ValueError if it is out of range.
 
     As PyTorch takes them, half precision makes numbers out of range infinite, and uint8 takes −1 … −255 modulo 256.
@@ -217,7 +219,7 @@ def arange(start: float, end: float, step: float, *, out: ResultSpec) -> Array:
     if step == 0:
         raise ValueError(f"step is {step}, expected another number than 0")
     (length,) = out.shape
-    return start + jnp.arange(length, dtype=_precise(out)) * step
+    return start + jnp.arange(length, dtype=_compute_dtype(out)) * step
 
 
 @vendor.implements("diopiLinspace", adapt=apply_directly)
@@ -226,13 +228,13 @@ def linspace(start: float, end: float, steps: int, *, out: ResultSpec) -> NDArra
         raise ValueError(f"steps is {steps}, expected at least 0")
     if not _is_integer(out):
         return np.linspace(start, end, steps, dtype=np.float64)
-    first, last = (float(_fitting(name, value, out.dtype)) for name, value in (("start", start), ("end", end)))
+    first, last = (float(_convert_scalar(name, value, out.dtype)) for name, value in (("start", start), ("end", end)))
     step, number = (last - first) / max(steps - 1, 1), np.arange(float(steps))
-    from_end = _fused(steps - 1 - number, -step, last)
-    return np.trunc(np.where(number < max(steps // 2, 1), _fused(number, step, first), from_end))
+    from_end = _fused_multiply_add(steps - 1 - number, -step, last)
+    return np.trunc(np.where(number < max(steps // 2, 1), _fused_multiply_add(number, step, first), from_end))
 
 
-def _fused(a: NDArray[np.float64], b: float, c: float) -> NDArray[np.float64]:
+def _fused_multiply_add(a: NDArray[np.float64], b: float, c: float) -> NDArray[np.float64]:
     """a · b + c rounded once, as the processor does it (Dekker, A floating-point technique, 1971)."""
 
     def halves(x: Any) -> tuple[Any, Any]:
@@ -250,7 +252,7 @@ def _fused(a: NDArray[np.float64], b: float, c: float) -> NDArray[np.float64]:
 
 @vendor.implements("diopiFill")
 def fill(value: float, *, out: ResultSpec) -> Array:
-    return jnp.full(out.shape, _fitting("value", value, out.dtype), _precise(out))
+    return jnp.full(out.shape, _convert_scalar("value", value, out.dtype), _compute_dtype(out))
 
 
 @vendor.implements("diopiOnes")
@@ -277,7 +279,7 @@ def _broadcast(src: NDArray[Any], *, out: ResultSpec) -> NDArray[Any]:
     return np.broadcast_to(src, out.shape)
 
 
-def _once(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+def _copy_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """The adapter for copies: those of elements as they are go to the result from where they lie."""
     copied, converted = apply_directly(prototype, _broadcast), compiled(prototype, function)
 
@@ -289,7 +291,7 @@ def _once(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     return adapted
 
 
-@vendor.implements("diopiCopyInp", adapt=_once)
+@vendor.implements("diopiCopyInp", adapt=_copy_directly)
 def copy_(src: Array, *, out: ResultSpec) -> Array:
     return jnp.broadcast_to(src, out.shape)
 
@@ -308,7 +310,7 @@ def _is_dense(array: NDArray[Any]) -> bool:
     return True
 
 
-def _order(array: NDArray[Any], memory_format: MemoryFormat) -> list[int]:
+def _memory_order(array: NDArray[Any], memory_format: MemoryFormat) -> list[int]:
     """The axes as they are to lie in memory, outermost first."""
     rank = CHANNELS_LAST_RANK.get(memory_format, array.ndim)
     if rank != array.ndim:
@@ -323,7 +325,7 @@ def _order(array: NDArray[Any], memory_format: MemoryFormat) -> list[int]:
 
 @vendor.implements("diopiContiguous", adapt=apply_directly)
 def contiguous(input: NDArray[Any], memoryFormat: MemoryFormat) -> NDArray[Any]:
-    order = _order(input, memoryFormat)
+    order = _memory_order(input, memoryFormat)
     return np.ascontiguousarray(input.transpose(order)).transpose(np.argsort(order)) if input.ndim else input
 
 

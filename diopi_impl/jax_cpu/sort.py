@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from diopi_impl.functional import apply_directly
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.extremes import has_subnormals, ranks
-from diopi_impl.jax_cpu.index import after, check_positions, length_of
+from diopi_impl.jax_cpu.index import axis_length, check_positions, prepare_on_host
 from diopi_proto.dtypes import half
 from lib_rt.dtypes import to_numpy
 
@@ -21,15 +21,15 @@ HostArray = NDArray[Any]
 _HALF = [to_numpy(dtype) for dtype in half]
 
 
-def _check(input: Array, dim: int) -> None:
+def _check_dim(input: Array, dim: int) -> None:
     rank = max(input.ndim, 1)
     if not -rank <= dim < rank:
         raise IndexError(f"dim {dim} is out of range for shape {input.shape}")
 
 
-def _sorted(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
+def _sort(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     """Values and positions in order, equal elements in theirs; a number counts as a vector of one."""
-    _check(input, dim)
+    _check_dim(input, dim)
     rows = jnp.atleast_1d(input)
     order = jnp.argsort(ranks(rows), dim, stable=True, descending=descending)
     return jnp.take_along_axis(rows, order, dim), order
@@ -37,26 +37,26 @@ def _sorted(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
 
 @vendor.implements("diopiSort")
 def sort(input: Array, dim: int, descending: bool, pStable: bool | None) -> tuple[Array, Array]:
-    return _sorted(input, dim, descending)
+    return _sort(input, dim, descending)
 
 
 @vendor.implements("diopiArgsort")
 def argsort(input: Array, stable: bool, dim: int | None, descending: bool) -> Array:
-    return _sorted(input, -1 if dim is None else dim, descending)[1]
+    return _sort(input, -1 if dim is None else dim, descending)[1]
 
 
 @vendor.implements("diopiTopk")
 def topk(input: Array, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Array, Array]:
-    _check(input, dim)
+    _check_dim(input, dim)
     rows = jnp.moveaxis(jnp.atleast_1d(input), dim, -1)
     if not 0 <= k <= rows.shape[-1]:
         raise ValueError(f"k is {k}, axis {dim} of shape {input.shape} has {rows.shape[-1]} elements")
-    order = _first(rows, k, largest)
+    order = _top_k(rows, k, largest)
     values = jnp.take_along_axis(rows, order, -1)
     return (jnp.moveaxis(values, -1, dim), jnp.moveaxis(order, -1, dim)) if input.ndim else (values, order)
 
 
-def _first(rows: Array, k: int, largest: bool) -> Array:
+def _top_k(rows: Array, k: int, largest: bool) -> Array:
     """Positions of the first k of every row in order, equal elements in theirs and NaN above all.
 
     XLA selects float32 without sorting, but tells zeros and NaNs by their signs, and subnormal numbers not at all.
@@ -75,11 +75,11 @@ def _first(rows: Array, k: int, largest: bool) -> Array:
     return result
 
 
-def _in_sizes(given: dict[str, Any]) -> None:
-    check_positions("indices", given["indices"], 0, length_of(given["sizes"], given["dim"]))
+def _check_indices(arguments: dict[str, Any]) -> None:
+    check_positions("indices", arguments["indices"], 0, axis_length(arguments["sizes"], arguments["dim"]))
 
 
-@vendor.implements("diopiSortBackward", adapt=after(_in_sizes))
+@vendor.implements("diopiSortBackward", adapt=prepare_on_host(_check_indices))
 def sort_backward(grad_output: Array, dim: int, indices: Array, sizes: tuple[int, ...], keepdim: bool) -> Array:
     if not sizes:
         return grad_output

@@ -27,16 +27,16 @@ class Windows:
     padded: NDArray[np.int64]
 
 
-def _windows(positions: NDArray[np.int64], wanted: NDArray[np.bool_], size: int, padding: int) -> Windows:
-    inside = wanted & (positions >= 0) & (positions < size)
+def _windows(positions: NDArray[np.int64], in_window: NDArray[np.bool_], size: int, padding: int) -> Windows:
+    inside = in_window & (positions >= 0) & (positions < size)
     if not inside.any(1).all():
         raise ValueError(f"an axis of size {size} with padding {padding} has windows without any element")
     first = np.take_along_axis(positions, inside.argmax(1)[:, None], 1)
-    padded = (wanted & (positions < size + padding)).sum(1)
+    padded = (in_window & (positions < size + padding)).sum(1)
     return Windows(np.where(inside, positions, first), inside, padded)
 
 
-def _sliding(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> Windows:
+def _sliding_axis(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> Windows:
     if min(kernel, stride, dilation) < 1:
         raise ValueError(f"kernel {kernel}, stride {stride} and dilation {dilation} must be positive")
     if not 0 <= padding <= kernel // 2:
@@ -52,7 +52,7 @@ def _sliding(size: int, kernel: int, stride: int, padding: int, dilation: int, c
     return _windows(positions, np.ones(positions.shape, bool), size, padding)
 
 
-def _adaptive(size: int, count: int) -> Windows:
+def _adaptive_axis(size: int, count: int) -> Windows:
     if count < 0:
         raise ValueError(f"output_size holds {count}, expected 0 or more")
     start = np.arange(count) * size // max(count, 1)
@@ -74,17 +74,17 @@ def sliding_axes(
     if not rank < len(shape) <= rank + 2:
         raise ValueError(f"a {len(shape)}-d input has no {rank} spatial axes")
     numbers = zip(shape[-rank:], kernel_size, stride or kernel_size, padding, dilation, strict=True)
-    return [_sliding(*one, ceil_mode) for one in numbers]
+    return [_sliding_axis(*axis_numbers, ceil_mode) for axis_numbers in numbers]
 
 
 def adaptive_axes(shape: Sequence[int], output_size: Sequence[int]) -> list[Windows]:
     """As many windows as are asked for, along the last axes of an input of this shape."""
-    return [_adaptive(size, n) for size, n in zip(shape[-len(output_size) :], output_size, strict=True)]
+    return [_adaptive_axis(size, n) for size, n in zip(shape[-len(output_size) :], output_size, strict=True)]
 
 
 @final
 @dataclass(frozen=True)
-class Slides:
+class SlidingWindows:
     """Windows that slide along the last axes of an input: the windows, and the numbers that made them, of each axis."""
 
     axes: Sequence[Windows]
@@ -96,8 +96,8 @@ class Slides:
     def margins(self, sizes: Sequence[int]) -> list[tuple[int, int]]:
         """What is put before and behind each of these axes, so that all windows are inside."""
         return [
-            (pad, max((len(axis.positions) - 1) * step + spread * (kernel - 1) + 1 - pad - size, 0))
-            for axis, kernel, step, pad, spread, size in zip(
+            (pad, max((len(axis.positions) - 1) * step + dilate * (kernel - 1) + 1 - pad - size, 0))
+            for axis, kernel, step, pad, dilate, size in zip(
                 self.axes, self.kernel, self.stride, self.padding, self.dilation, sizes, strict=True
             )
         ]
@@ -106,7 +106,7 @@ class Slides:
         """Each place in a window, and of all windows the elements there."""
         first = padded.ndim - len(self.axes)
         for place in np.ndindex(*self.kernel):
-            starts = [far * k for far, k in zip(self.dilation, place, strict=True)]
+            starts = [dilate * k for dilate, k in zip(self.dilation, place, strict=True)]
             steps = zip(starts, self.axes, self.stride, strict=True)
             ends = [start + (len(axis.positions) - 1) * step + 1 for start, axis, step in steps]
             yield (
@@ -115,14 +115,14 @@ class Slides:
             )
 
 
-def slides(
+def sliding_windows(
     shape: Sequence[int],
     kernel_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
     ceil_mode: bool,
-) -> Slides:
+) -> SlidingWindows:
     """Windows that slide along the last axes of an input of this shape."""
     axes = sliding_axes(shape, kernel_size, stride, padding, dilation, ceil_mode)
-    return Slides(axes, kernel_size, stride or kernel_size, padding, dilation)
+    return SlidingWindows(axes, kernel_size, stride or kernel_size, padding, dilation)

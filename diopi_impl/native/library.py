@@ -35,7 +35,7 @@ def _declare(name: str) -> None:
         ffi.cdef(f"{declaration(prototype)};")
 
 
-ANSWERS = (
+RESULT_TYPES = (
     *("diopirt_device_t", "diopirt_stream_t", "diopiContextHandle_t", "diopiStreamHandle_t", "diopiTensorHandle_t"),
     *("diopiGeneratorHandle_t", "diopiConstTensorHandle_t", "diopiSize_t", "diopiDtype_t", "diopiDevice_t"),
     *("void*", "void const*", "char const*", "int64_t", "size_t", "bool"),
@@ -48,7 +48,7 @@ def prepare() -> None:
     _declare_lifetime()
     for name in TEXT_QUERIES:
         _declare(name)
-    for kind in (*(service.pointer for service in SERVICES), *(f"{kind}*" for kind in ANSWERS)):
+    for kind in (*(service.pointer for service in SERVICES), *(f"{kind}*" for kind in RESULT_TYPES)):
         ffi.typeof(kind)
 
 
@@ -77,8 +77,8 @@ class Library:
     def query(self, name: str) -> str | None:
         """What the text query called `name` answers; None if the library has no such query or it answers NULL."""
         function = self.function(name)
-        answer = function() if function else None
-        return text(answer) if answer else None
+        result = function() if function else None
+        return text(result) if result else None
 
     def open_device(self) -> Device:
         """A device of the library's functions. The first one starts the library, closing the last one ends it.

@@ -24,7 +24,7 @@ Marshaller = Callable[[Context, Any], Any]
 """From the context and the value of a vendor call to what cffi passes."""
 
 
-def _as_it_is(context: Context, value: Any) -> Any:
+def _pass_through(context: Context, value: Any) -> Any:
     return value
 
 
@@ -101,12 +101,12 @@ _MARSHALLERS: dict[Any, Marshaller] = {
 """By annotation, the ones derived from it included; everything else is a number or an enum and goes as it is."""
 
 
-_BY_POINTER: dict[Marshaller, Marshaller] = {_as_it_is: _by_pointer, _size: _size_by_pointer}
+_BY_POINTER: dict[Marshaller, Marshaller] = {_pass_through: _by_pointer, _size: _size_by_pointer}
 """How what is usually passed by value is passed when it is optional."""
 
 
 def _marshaller(parameter: Parameter) -> Marshaller:
-    known = next((_MARSHALLERS[kind] for kind in parameter.annotation.__mro__ if kind in _MARSHALLERS), _as_it_is)
+    known = next((_MARSHALLERS[kind] for kind in parameter.annotation.__mro__ if kind in _MARSHALLERS), _pass_through)
     return _BY_POINTER.get(known, known) if parameter.c_type.endswith("*") else known
 
 
@@ -117,28 +117,28 @@ def caller(prototype: Prototype, function: Any) -> Callable[[Context, Sequence[A
     parameter is in C.
     """
     parameters = prototype.parameters[1:]
-    marshallers = [(_marshaller(p), _absent(p)) for p in parameters]
+    marshallers = [(_marshaller(p), _null_argument(p)) for p in parameters]
     boxed = [i for i, p in enumerate(parameters) if issubclass(p.annotation, kinds.BOXED)]
 
     def call(context: Context, values: Sequence[Any]) -> Error:
         if len(values) != len(marshallers):
             raise ValueError(f"{len(values)} arguments were given, the prototype has {len(marshallers)}")
         arguments = []
-        for (marshal, absent), value in zip(marshallers, values):  # noqa: B905  # compared above, which takes less time
-            arguments.append(absent if value is None else marshal(context, value))
+        for (marshal, null_argument), value in zip(marshallers, values):  # noqa: B905  # compared above, which takes less time
+            arguments.append(null_argument if value is None else marshal(context, value))
         if code := function(context.handle, *arguments):
             return Error(code)
         for i in boxed:
             if values[i] is not None:
-                _fill(context, values[i], arguments[i])
+                _fill_boxes(context, values[i], arguments[i])
         return _SUCCESS
 
     return call
 
 
-def _fill(context: Context, given: Box | list[Box], pointer: Any) -> None:
+def _fill_boxes(context: Context, boxes: Box | list[Box], pointer: Any) -> None:
     """Put what the callee made into a box, or a list of them; a NULL handle leaves its box empty."""
-    for i, box in enumerate(given if isinstance(given, list) else [given]):
+    for i, box in enumerate(boxes if isinstance(boxes, list) else [boxes]):
         value = pointer[i]
         if not isinstance(value, ffi.CData):
             box.value = value
@@ -146,6 +146,6 @@ def _fill(context: Context, given: Box | list[Box], pointer: Any) -> None:
             box.value = Tensor.from_handle(context, value)
 
 
-def _absent(parameter: Parameter) -> Any:
+def _null_argument(parameter: Parameter) -> Any:
     """What is passed for None: NULL, or for a size by value the empty one with no address."""
     return {"data": ffi.NULL, "len": 0} if parameter.c_type.endswith("diopiSize_t") else ffi.NULL

@@ -32,25 +32,25 @@ class NativeVendor(BaseVendor):
         claims = read_claims(path.with_suffix(".claims.toml"))
         super().__init__(name or path.name, version or "unknown", claims=claims)
         self._callers: dict[str, Callable[[Context, Sequence[Any]], Error]] = {}
-        self._refusal = _Refusal()
+        self._failure = _Failure()
 
     def has(self, name: str) -> bool:
         return name in prototypes() and self._library.function(name) is not None
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
-        self._refusal.text = ""
+        self._failure.text = ""
         call = self._callers.get(name) or self._caller(name)
         if call is None:
-            self._refusal.text = f"{self._library.path} does not export {name}"
+            self._failure.text = f"{self._library.path} does not export {name}"
             return Error.NoImplement
         try:
             return call(context, arguments)
         except Exception as error:  # values C has no room for, or a code that is no diopiError_t
-            self._refusal.text = f"{name}: {error}"
+            self._failure.text = f"{name}: {error}"
             return Error.ErrorOccurred
 
     def last_error(self) -> str:
-        return self._refusal.text or self._library.query("diopiGetLastErrorString") or ""
+        return self._failure.text or self._library.query("diopiGetLastErrorString") or ""
 
     def open_device(self) -> Device:
         return self._library.open_device()
@@ -66,7 +66,7 @@ class NativeVendor(BaseVendor):
 
 
 @final
-class _Refusal(threading.local):
+class _Failure(threading.local):
     """Why a call of this thread did not reach the library; empty if it did."""
 
     text = ""

@@ -6,7 +6,7 @@ import torch
 
 from diopi_impl.base import Waiver
 from diopi_impl.host_runtime import HostRuntime
-from diopi_impl.torch_cpu.adapter import on_tensors
+from diopi_impl.torch_cpu.adapter import adapt_to_tensors
 from diopi_impl.vendor import Vendor
 from diopi_proto.families import load_families
 from lib_rt import Device
@@ -25,7 +25,7 @@ vendor = TorchVendor(
     torch.__version__,
     HostRuntime().functions(),
     host_addressable=True,
-    adapt=on_tensors,
+    adapt=adapt_to_tensors,
     waivers=[
         Waiver("diopiErf*[bfloat16-special]", "the vectorised erf gives 0 for the smallest normal number"),
         Waiver("diopiErf*[bfloat16-small-row]", "the vectorised erf gives 0 for numbers below 1e-6"),

@@ -35,7 +35,7 @@ def _one_input(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tenso
     return apply
 
 
-def _gradient(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+def _binary_gradient(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
     def apply(grad_output: Tensor, input: Tensor) -> Tensor:
         return function(grad_output, input)
 
@@ -45,7 +45,7 @@ def _gradient(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor,
 for _name, _function in ONE_INPUT.items():
     vendor.implements(_name)(_one_input(_function))
 for _name, _gradient_function in GRADIENTS.items():
-    vendor.implements(_name)(_gradient(_gradient_function))
+    vendor.implements(_name)(_binary_gradient(_gradient_function))
 
 
 @vendor.implements("diopiHardtanh")

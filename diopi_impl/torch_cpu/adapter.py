@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from diopi_impl.errors import UnsupportedDtypeError
-from diopi_impl.functional import Adapted, OutSpec, as_results, out_keyword, wants_out
+from diopi_impl.functional import Adapted, OutSpec, out_keyword, split_results, takes_out
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from lib_rt.dtypes import to_numpy
@@ -20,15 +20,15 @@ NO_KERNEL = "not implemented for"
 """What PyTorch says when it lacks an operator for an element type."""
 
 
-def on_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+def adapt_to_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """The adapter of torch_cpu; an element type PyTorch has no kernel for raises UnsupportedDtypeError."""
-    takes_out = wants_out(function)
+    has_out = takes_out(function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-        keywords = {"out": out_keyword(prototype, out)} if takes_out else {}
+        keywords = {"out": out_keyword(prototype, out)} if has_out else {}
         try:
-            given = map(to_torch, _counting_alike(arguments) if prototype.common_type else arguments)
-            results = as_results(prototype, function(*given, **keywords))
+            tensors = map(to_torch, _promote_zero_dim(arguments) if prototype.common_type else arguments)
+            results = split_results(prototype, function(*tensors, **keywords))
         except (RuntimeError, NotImplementedError) as error:
             if NO_KERNEL in str(error):
                 raise UnsupportedDtypeError(f"PyTorch: {error}") from error
@@ -38,12 +38,12 @@ def on_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     return adapted
 
 
-def _counting_alike(operands: Sequence[Any]) -> Sequence[Any]:
+def _promote_zero_dim(operands: Sequence[Any]) -> Sequence[Any]:
     """Operands whose types all count: PyTorch's common type is that of those with axes, if there are such."""
     is_array = [isinstance(operand, np.ndarray) for operand in operands]
-    if not any(its and operand.ndim for its, operand in zip(is_array, operands, strict=True)):
+    if not any(flag and operand.ndim for flag, operand in zip(is_array, operands, strict=True)):
         return operands
-    return [np.atleast_1d(operand) if its else operand for its, operand in zip(is_array, operands, strict=True)]
+    return [np.atleast_1d(operand) if flag else operand for flag, operand in zip(is_array, operands, strict=True)]
 
 
 def torch_dtype(dtype: Dtype) -> torch.dtype:
@@ -58,10 +58,10 @@ def to_torch(value: Any) -> Any:
         return [to_torch(entry) for entry in value]
     if not isinstance(value, np.ndarray):
         return value
-    own = np.array(value, order="C" if 0 in value.strides else "K")  # as dense tensors lie; others row by row
+    dense = np.array(value, order="C" if 0 in value.strides else "K")  # as dense tensors lie; others row by row
     if value.dtype == _BFLOAT16:
-        return torch.from_numpy(own.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(own)
+        return torch.from_numpy(dense.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(dense)
 
 
 def from_torch(value: Any) -> Any:

@@ -16,15 +16,15 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from diopi_impl.drawing import drawing
 from diopi_impl.functional import ResultSpec
+from diopi_impl.generators import pass_generator_state
 from diopi_impl.torch_cpu import vendor
-from diopi_impl.torch_cpu.adapter import on_tensors
+from diopi_impl.torch_cpu.adapter import adapt_to_tensors
 
 Out = tuple[ResultSpec | None, ...]
 
 
-def check_sizes(shape: Sequence[int], **tensors: Tensor | None) -> None:
+def check_shapes(shape: Sequence[int], **tensors: Tensor | None) -> None:
     """ValueError unless all tensors given have this shape."""
     for name, tensor in tensors.items():
         if tensor is not None and tensor.shape != tuple(shape):
@@ -34,7 +34,7 @@ def check_sizes(shape: Sequence[int], **tensors: Tensor | None) -> None:
 # RMS norm
 
 
-def _wide(*tensors: Tensor | None) -> list[Any]:
+def _widen_half(*tensors: Tensor | None) -> list[Any]:
     """In float32 at least."""
     return [None if t is None else t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in tensors]
 
@@ -45,8 +45,8 @@ def rms_norm(
 ) -> Any:
     if not normalized_shape or input.shape[-len(normalized_shape) :] != tuple(normalized_shape):
         raise ValueError(f"input of shape {tuple(input.shape)} does not end in {tuple(normalized_shape)}")
-    check_sizes(normalized_shape, weight=weight, bias=bias)
-    x, w, b = _wide(input, weight, bias)
+    check_shapes(normalized_shape, weight=weight, bias=bias)
+    x, w, b = _widen_half(input, weight, bias)
     axes = tuple(range(-len(normalized_shape), 0))
     result = functional.rms_norm(x, list(normalized_shape), w, eps)
     return (result if b is None else result + b).to(input.dtype), torch.rsqrt(x.square().mean(axes) + eps)
@@ -56,7 +56,13 @@ def rms_norm(
 
 
 def attend(
-    q: Tensor, k: Tensor, v: Tensor, scale: float, seen: Tensor, bias: Tensor | None = None, kept: Tensor | None = None
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    scale: float,
+    is_visible: Tensor,
+    bias: Tensor | None = None,
+    dropout_factors: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Result and logarithms of the sums of one sequence, [rows, heads, head size] and [heads, rows].
 
@@ -65,23 +71,23 @@ def attend(
         kept: what shares are multiplied by.
     """
     group = q.shape[1] // k.shape[1]
-    mine, keys, values = (x.movedim(0, 1) for x in _wide(q, k, v))
-    mask = torch.zeros(seen.shape, dtype=mine.dtype).masked_fill(~seen, -torch.inf)
-    mask = mask if bias is None else mask + bias.to(mine.dtype)
-    is_blind = ~seen.any(-1)
+    queries, keys, values = (x.movedim(0, 1) for x in _widen_half(q, k, v))
+    mask = torch.zeros(is_visible.shape, dtype=queries.dtype).masked_fill(~is_visible, -torch.inf)
+    mask = mask if bias is None else mask + bias.to(queries.dtype)
+    is_blind = ~is_visible.any(-1)
     safe = mask.masked_fill(is_blind[:, None], 0)
-    if kept is None:
-        out = functional.scaled_dot_product_attention(mine, keys, values, safe, scale=scale, enable_gqa=True)
+    if dropout_factors is None:
+        out = functional.scaled_dot_product_attention(queries, keys, values, safe, scale=scale, enable_gqa=True)
     keys, values = (x.repeat_interleave(group, 0) for x in (keys, values))
-    scores = scale * mine @ keys.mT + safe
-    if kept is not None:
-        out = (torch.softmax(scores, -1) * kept.to(scores.dtype)) @ values
+    scores = scale * queries @ keys.mT + safe
+    if dropout_factors is not None:
+        out = (torch.softmax(scores, -1) * dropout_factors.to(scores.dtype)) @ values
     lse = torch.logsumexp(scores, -1).masked_fill(is_blind, torch.inf)
     return out.masked_fill(is_blind[:, None], 0).movedim(0, 1).to(q.dtype), lse
 
 
 @dataclass(frozen=True)
-class Call:
+class AttentionSettings:
     """What the sequences of a call have in common: scale, window, slopes of ALiBi, dropout.
 
     `hidden` are keys that a mask hides from queries; `top_left` says where the first query stands.
@@ -89,57 +95,59 @@ class Call:
 
     scale: float
     causal: bool = False
-    left: int = -1
-    right: int = -1
+    window_left: int = -1
+    window_right: int = -1
     slopes: Tensor | None = None
-    dropped: float = 0.0
+    dropout_p: float = 0.0
     gen: Tensor | None = None
     hidden: Tensor | None = None
     top_left: bool = False
 
-    def one(self, number: int, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    def attend_sequence(self, number: int, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Result and logarithms of the sums of sequence `number`."""
         first = 0 if self.top_left else len(k) - len(q)
         distance = torch.arange(len(k)) - torch.arange(first, first + len(q))[:, None]
-        right = 0 if self.causal else self.right
-        seen = (distance >= -self.left if self.left >= 0 else True) & (
-            distance <= right if right >= 0 else torch.ones_like(distance, dtype=torch.bool)
+        window_right = 0 if self.causal else self.window_right
+        is_visible = (distance >= -self.window_left if self.window_left >= 0 else True) & (
+            distance <= window_right if window_right >= 0 else torch.ones_like(distance, dtype=torch.bool)
         )
         if self.hidden is not None:
-            seen = seen & ~self.hidden[: len(q), : len(k)]
+            is_visible = is_visible & ~self.hidden[: len(q), : len(k)]
         bias = None
         if self.slopes is not None:
             slopes = self.slopes if self.slopes.ndim == 1 else self.slopes[number]
             bias = -slopes[:, None, None] * distance.abs()
-        return attend(q, k, v, self.scale, seen, bias, self._kept(number, (q.shape[1], len(q), len(k))))
+        return attend(
+            q, k, v, self.scale, is_visible, bias, self._dropout_factors(number, (q.shape[1], len(q), len(k)))
+        )
 
-    def _kept(self, number: int, shape: tuple[int, ...]) -> Tensor | None:
-        if not self.dropped:
+    def _dropout_factors(self, number: int, shape: tuple[int, ...]) -> Tensor | None:
+        if not self.dropout_p:
             return None
         assert self.gen is not None
         words = np.random.SeedSequence((*self.gen.tolist(), number)).generate_state(1)
         source = Generator().manual_seed(int(words[0]))
-        kept = torch.empty(shape, dtype=torch.float64).bernoulli_(1 - self.dropped, generator=source)
-        return kept / (1 - self.dropped) if self.dropped < 1 else kept
+        mask = torch.empty(shape, dtype=torch.float64).bernoulli_(1 - self.dropout_p, generator=source)
+        return mask / (1 - self.dropout_p) if self.dropout_p < 1 else mask
 
 
-Pieces = list[tuple[Any, Any]]
+SequenceRows = list[tuple[Any, Any]]
 """Rows of queries, and of keys, that make a sequence."""
 
 
-def _of_one_length(q: Tensor) -> Pieces:
+def _batched_sequences(q: Tensor) -> SequenceRows:
     return [(number, number) for number in range(len(q))]
 
 
-def _packed(begins_q: Sequence[int], begins_k: Sequence[int]) -> Pieces:
+def _packed_sequences(begins_q: Sequence[int], begins_k: Sequence[int]) -> SequenceRows:
     if len(begins_q) != len(begins_k):
         raise ValueError(f"there are {len(begins_q)} ends of queries and {len(begins_k)} of keys")
-    both = [[slice(a, b) for a, b in pairwise(x)] for x in (begins_q, begins_k)]
-    return list(zip(*both, strict=True))
+    slices = [[slice(a, b) for a, b in pairwise(x)] for x in (begins_q, begins_k)]
+    return list(zip(*slices, strict=True))
 
 
-def _check(q: Tensor, k: Tensor, v: Tensor, rank: int, slopes: Tensor | None = None) -> None:
-    check_sizes(k.shape, v=v)
+def _check_inputs(q: Tensor, k: Tensor, v: Tensor, rank: int, slopes: Tensor | None = None) -> None:
+    check_shapes(k.shape, v=v)
     fits = q.ndim == k.ndim == rank and q.shape[-1] == k.shape[-1] and (rank < 4 or len(q) == len(k))
     if not fits or q.shape[-2] % k.shape[-2]:
         raise ValueError(f"q has shape {tuple(q.shape)} and k {tuple(k.shape)}, which do not fit")
@@ -147,18 +155,22 @@ def _check(q: Tensor, k: Tensor, v: Tensor, rank: int, slopes: Tensor | None = N
         raise ValueError(f"alibi_slopes has shape {tuple(slopes.shape)}, expected one for each of {q.shape[-2]} heads")
 
 
-def _results(call: Call, q: Tensor, k: Tensor, v: Tensor, pieces: Pieces) -> Iterator[tuple[Any, Tensor, Tensor]]:
+def _attend_sequences(
+    settings: AttentionSettings, q: Tensor, k: Tensor, v: Tensor, sequences: SequenceRows
+) -> Iterator[tuple[Any, Tensor, Tensor]]:
     """Of each sequence its rows, result and logarithms of the sums."""
-    for number, (own, others) in enumerate(pieces):
-        yield own, *call.one(number, q[own], k[others], v[others])
+    for number, (query_rows, key_rows) in enumerate(sequences):
+        yield query_rows, *settings.attend_sequence(number, q[query_rows], k[key_rows], v[key_rows])
 
 
-def _forward(call: Call, q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, rows: int) -> tuple[Tensor, Tensor]:
-    _check_probability(call.dropped)
+def _forward(
+    settings: AttentionSettings, q: Tensor, k: Tensor, v: Tensor, sequences: SequenceRows, rows: int
+) -> tuple[Tensor, Tensor]:
+    _check_probability(settings.dropout_p)
     out = torch.zeros_like(q)
-    lse = torch.zeros(len(pieces), q.shape[-2], rows, dtype=_wide(q)[0].dtype)
-    for number, (own, one, sums) in enumerate(_results(call, q, k, v, pieces)):
-        out[own], lse[number, :, : len(one)] = one, sums
+    lse = torch.zeros(len(sequences), q.shape[-2], rows, dtype=_widen_half(q)[0].dtype)
+    for number, (query_rows, result, sequence_lse) in enumerate(_attend_sequences(settings, q, k, v, sequences)):
+        out[query_rows], lse[number, :, : len(result)] = result, sequence_lse
     return out, lse
 
 
@@ -167,27 +179,35 @@ def _check_probability(p: float) -> None:
         raise ValueError(f"the probability of dropout is {p}, expected one from 0 to 1")
 
 
-def _backward(call: Call, g: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, pieces: Pieces) -> Any:
-    _check_probability(call.dropped)
-    check_sizes(q.shape, grad_output=g, out=out)
-    leaves = [x.detach().requires_grad_() for x in _wide(q, k, v)]
+def _backward(
+    settings: AttentionSettings, g: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, sequences: SequenceRows
+) -> Any:
+    _check_probability(settings.dropout_p)
+    check_shapes(q.shape, grad_output=g, out=out)
+    leaves = [x.detach().requires_grad_() for x in _widen_half(q, k, v)]
     with torch.enable_grad():
-        parts = [(g[own], one) for own, one, _ in _results(call, leaves[0], leaves[1], leaves[2], pieces)]
+        parts = [
+            (g[query_rows], result)
+            for query_rows, result, _ in _attend_sequences(settings, leaves[0], leaves[1], leaves[2], sequences)
+        ]
     if not parts:
         return [torch.zeros_like(x) for x in (q, k, v)]
     grads = torch.autograd.grad(
-        [one for _, one in parts], leaves, [part.to(one.dtype) for part, one in parts], materialize_grads=True
+        [result for _, result in parts],
+        leaves,
+        [part.to(result.dtype) for part, result in parts],
+        materialize_grads=True,
     )
     return [grad.to(q.dtype) for grad in grads]
 
 
 # Forms
 
-_draws = partial(vendor.implements, adapt=drawing(on_tensors, "gen", "p_dropout"))
-_draws_wide = partial(vendor.implements, adapt=drawing(on_tensors, "gen", "dropout_p"))
+_implements_flash = partial(vendor.implements, adapt=pass_generator_state(adapt_to_tensors, "gen", "p_dropout"))
+_implements_multi_head = partial(vendor.implements, adapt=pass_generator_state(adapt_to_tensors, "gen", "dropout_p"))
 
 
-@_draws("diopiFlashAttention")
+@_implements_flash("diopiFlashAttention")
 def flash_attention(
     gen: Tensor,
     q: Tensor,
@@ -200,13 +220,13 @@ def flash_attention(
     window_size_left: int,
     window_size_right: int,
 ) -> Any:
-    _check(q, k, v, 4, alibi_slopes)
+    _check_inputs(q, k, v, 4, alibi_slopes)
     window = window_size_left, window_size_right
-    call = Call(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
-    return _forward(call, q, k, v, _of_one_length(q), q.shape[1])
+    settings = AttentionSettings(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
+    return _forward(settings, q, k, v, _batched_sequences(q), q.shape[1])
 
 
-@_draws("diopiFlashAttentionBackward")
+@_implements_flash("diopiFlashAttentionBackward")
 def flash_attention_backward(
     grad_output: Tensor,
     gen: Tensor,
@@ -222,14 +242,14 @@ def flash_attention_backward(
     window_size_left: int,
     window_size_right: int,
 ) -> Any:
-    _check(q, k, v, 4, alibi_slopes)
-    check_sizes((q.shape[0], q.shape[2], q.shape[1]), softmax_lse=softmax_lse)
+    _check_inputs(q, k, v, 4, alibi_slopes)
+    check_shapes((q.shape[0], q.shape[2], q.shape[1]), softmax_lse=softmax_lse)
     window = window_size_left, window_size_right
-    call = Call(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
-    return _backward(call, grad_output, q, k, v, attention_out, _of_one_length(q))
+    settings = AttentionSettings(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
+    return _backward(settings, grad_output, q, k, v, attention_out, _batched_sequences(q))
 
 
-@_draws("diopiFlashAttentionVarLen")
+@_implements_flash("diopiFlashAttentionVarLen")
 def flash_attention_var_len(
     gen: Tensor,
     q: Tensor,
@@ -246,13 +266,13 @@ def flash_attention_var_len(
     window_size_left: int,
     window_size_right: int,
 ) -> Any:
-    _check(q, k, v, 3, alibi_slopes)
+    _check_inputs(q, k, v, 3, alibi_slopes)
     window = window_size_left, window_size_right
-    call = Call(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
-    return _forward(call, q, k, v, _packed(cum_seq_q.tolist(), cum_seq_kv.tolist()), max_seqlen_q)
+    settings = AttentionSettings(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
+    return _forward(settings, q, k, v, _packed_sequences(cum_seq_q.tolist(), cum_seq_kv.tolist()), max_seqlen_q)
 
 
-@_draws("diopiFlashAttentionVarLenBackward")
+@_implements_flash("diopiFlashAttentionVarLenBackward")
 def flash_attention_var_len_backward(
     grad_output: Tensor,
     gen: Tensor,
@@ -272,11 +292,13 @@ def flash_attention_var_len_backward(
     window_size_left: int,
     window_size_right: int,
 ) -> Any:
-    _check(q, k, v, 3, alibi_slopes)
-    check_sizes((len(cum_seq_q) - 1, q.shape[1], max_seqlen_q), softmax_lse=softmax_lse)
+    _check_inputs(q, k, v, 3, alibi_slopes)
+    check_shapes((len(cum_seq_q) - 1, q.shape[1], max_seqlen_q), softmax_lse=softmax_lse)
     window = window_size_left, window_size_right
-    call = Call(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
-    return _backward(call, grad_output, q, k, v, attention_out, _packed(cum_seq_q.tolist(), cum_seq_kv.tolist()))
+    settings = AttentionSettings(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
+    return _backward(
+        settings, grad_output, q, k, v, attention_out, _packed_sequences(cum_seq_q.tolist(), cum_seq_kv.tolist())
+    )
 
 
 def _check_equal_heads(q: Tensor, k: Tensor) -> None:
@@ -289,7 +311,7 @@ def _debug_mask(spec: ResultSpec | None) -> Tensor | None:
     return None if spec is None else torch.ones(spec.shape, dtype=torch.bool)
 
 
-@_draws_wide("diopiMultiHeadAttention")
+@_implements_multi_head("diopiMultiHeadAttention")
 def multi_head_attention(
     q: Tensor,
     k: Tensor,
@@ -302,13 +324,13 @@ def multi_head_attention(
     *,
     out: Out,
 ) -> Any:
-    _check(q, k, v, 4)
+    _check_inputs(q, k, v, 4)
     _check_equal_heads(q, k)
-    call = Call(scale, is_causal, dropped=dropout_p, gen=gen)
-    return *_forward(call, q, k, v, _of_one_length(q), q.shape[1]), _debug_mask(out[2])
+    settings = AttentionSettings(scale, is_causal, dropout_p=dropout_p, gen=gen)
+    return *_forward(settings, q, k, v, _batched_sequences(q), q.shape[1]), _debug_mask(out[2])
 
 
-@_draws_wide("diopiMultiHeadAttentionBackward")
+@_implements_multi_head("diopiMultiHeadAttentionBackward")
 def multi_head_attention_backward(
     grad_out: Tensor,
     q: Tensor,
@@ -321,14 +343,14 @@ def multi_head_attention_backward(
     gen: Tensor,
     scale: float,
 ) -> Any:
-    _check(q, k, v, 4)
+    _check_inputs(q, k, v, 4)
     _check_equal_heads(q, k)
-    check_sizes((q.shape[0], q.shape[2], q.shape[1]), softmax_lse=softmax_lse)
-    call = Call(scale, is_causal, dropped=dropout_p, gen=gen)
-    return _backward(call, grad_out, q, k, v, out, _of_one_length(q))
+    check_shapes((q.shape[0], q.shape[2], q.shape[1]), softmax_lse=softmax_lse)
+    settings = AttentionSettings(scale, is_causal, dropout_p=dropout_p, gen=gen)
+    return _backward(settings, grad_out, q, k, v, out, _batched_sequences(q))
 
 
-@_draws_wide("diopiMultiHeadAttentionVarLen")
+@_implements_multi_head("diopiMultiHeadAttentionVarLen")
 def multi_head_attention_var_len(
     q: Tensor,
     k: Tensor,
@@ -345,13 +367,15 @@ def multi_head_attention_var_len(
     *,
     out: Out,
 ) -> Any:
-    _check(q, k, v, 3)
+    _check_inputs(q, k, v, 3)
     _check_equal_heads(q, k)
-    call = Call(scale, is_causal, dropped=dropout_p, gen=gen)
-    return *_forward(call, q, k, v, _packed(cum_seq_q.tolist(), cum_seq_k.tolist()), max_q), _debug_mask(out[2])
+    settings = AttentionSettings(scale, is_causal, dropout_p=dropout_p, gen=gen)
+    return *_forward(settings, q, k, v, _packed_sequences(cum_seq_q.tolist(), cum_seq_k.tolist()), max_q), _debug_mask(
+        out[2]
+    )
 
 
-@_draws_wide("diopiMultiHeadAttentionVarLenBackward")
+@_implements_multi_head("diopiMultiHeadAttentionVarLenBackward")
 def multi_head_attention_var_len_backward(
     grad_out: Tensor,
     q: Tensor,
@@ -368,8 +392,8 @@ def multi_head_attention_var_len_backward(
     gen: Tensor,
     scale: float,
 ) -> Any:
-    _check(q, k, v, 3)
+    _check_inputs(q, k, v, 3)
     _check_equal_heads(q, k)
-    check_sizes((len(cum_seq_q) - 1, q.shape[1], max_q), softmax_lse=softmax_lse)
-    call = Call(scale, is_causal, dropped=dropout_p, gen=gen)
-    return _backward(call, grad_out, q, k, v, out, _packed(cum_seq_q.tolist(), cum_seq_k.tolist()))
+    check_shapes((len(cum_seq_q) - 1, q.shape[1], max_q), softmax_lse=softmax_lse)
+    settings = AttentionSettings(scale, is_causal, dropout_p=dropout_p, gen=gen)
+    return _backward(settings, grad_out, q, k, v, out, _packed_sequences(cum_seq_q.tolist(), cum_seq_k.tolist()))

@@ -17,7 +17,7 @@ Sizes = Sequence[int]
 Convolve = Callable[..., Tensor]
 
 
-def _with_bias(function: Convolve, sizes: Sizes | None, grad: Tensor, x: Tensor, w: Tensor) -> Any:
+def _gradients_with_bias(function: Convolve, sizes: Sizes | None, grad: Tensor, x: Tensor, w: Tensor) -> Any:
     bias = None if sizes is None else torch.zeros(tuple(sizes), dtype=w.dtype)
     return gradients(function, grad, x, w, bias)
 
@@ -47,10 +47,10 @@ def convolution_backward(
     groups: int,
 ) -> Any:
     forward = partial(conv, stride=stride, padding=padding, dilation=dilation, groups=groups)
-    return _with_bias(forward, bias_sizes, grad_output, input, weight)
+    return _gradients_with_bias(forward, bias_sizes, grad_output, input, weight)
 
 
-def transposed(
+def transposed_convolution(
     conv: Convolve,
     input: Tensor,
     weight: Tensor,
@@ -64,7 +64,7 @@ def transposed(
     return conv(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-def transposed_backward(
+def transposed_convolution_backward(
     conv: Convolve,
     grad_output: Tensor,
     input: Tensor,
@@ -78,7 +78,7 @@ def transposed_backward(
 ) -> Any:
     attributes = {"stride": stride, "padding": padding, "output_padding": output_padding}
     forward = partial(conv, **attributes, groups=groups, dilation=dilation)
-    return _with_bias(forward, bias_sizes, grad_output, input, weight)
+    return _gradients_with_bias(forward, bias_sizes, grad_output, input, weight)
 
 
 for _rank, _conv, _conv_transpose in (
@@ -87,8 +87,8 @@ for _rank, _conv, _conv_transpose in (
 ):
     vendor.implements(f"diopiConvolution{_rank}d")(partial(convolution, _conv))
     vendor.implements(f"diopiConvolution{_rank}dBackward")(partial(convolution_backward, _conv))
-    vendor.implements(f"diopiConvTranspose{_rank}d")(partial(transposed, _conv_transpose))
-    vendor.implements(f"diopiConvTranspose{_rank}dBackward")(partial(transposed_backward, _conv_transpose))
+    vendor.implements(f"diopiConvTranspose{_rank}d")(partial(transposed_convolution, _conv_transpose))
+    vendor.implements(f"diopiConvTranspose{_rank}dBackward")(partial(transposed_convolution_backward, _conv_transpose))
 
 
 @vendor.implements("diopiIm2Col")

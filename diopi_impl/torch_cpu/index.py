@@ -97,7 +97,7 @@ def masked_select_backward(grad_output: Tensor, input: Tensor, mask: Tensor) -> 
 
 
 @vendor.implements("diopiWhere")
-def where(condition: Tensor, input: Tensor, other: Tensor) -> Tensor:
+def elementwise_where(condition: Tensor, input: Tensor, other: Tensor) -> Tensor:
     return torch.where(condition, input, other)
 
 
@@ -113,15 +113,15 @@ def gather_backward(grad_output: Tensor, input: Tensor, dim: int, index: Tensor)
 
 @vendor.implements("diopiScatter")
 def scatter(input: Tensor, dim: int, src: Tensor, index: Tensor, reduce: str | None) -> Tensor:
-    return aten.scatter(input, dim, index, src, **_reduced(reduce))
+    return aten.scatter(input, dim, index, src, **_reduce_keyword(reduce))
 
 
 @vendor.implements("diopiScatterScalar")
 def scatter_scalar(input: Tensor, dim: int, value: float, index: Tensor, reduce: str | None) -> Tensor:
-    return aten.scatter(input, dim, index, value, **_reduced(reduce))
+    return aten.scatter(input, dim, index, value, **_reduce_keyword(reduce))
 
 
-def _reduced(reduce: str | None) -> dict[str, str]:
+def _reduce_keyword(reduce: str | None) -> dict[str, str]:
     return {"reduce": reduce} if reduce else {}
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from diopi_impl.torch_cpu import vendor
-from diopi_impl.torch_cpu.attention import attend, check_sizes
+from diopi_impl.torch_cpu.attention import attend, check_shapes
 
 
 @vendor.implements("diopiDestIndexCopyKV")
@@ -18,9 +18,9 @@ def dest_index_copy_kv(out: Tensor, k: Tensor, dest_loc: Tensor) -> Tensor:
     return out.index_copy(0, dest_loc.long(), k)
 
 
-def _tokens(b_loc: Tensor, b_start_loc: Tensor, b_seq_len: Tensor, max_input_len: int) -> Any:
+def _token_slots(b_loc: Tensor, b_start_loc: Tensor, b_seq_len: Tensor, max_input_len: int) -> Any:
     """Of each sequence where it is in packed data, and the slots of its tokens."""
-    check_sizes(b_loc.shape[:1], b_start_loc=b_start_loc, b_seq_len=b_seq_len)
+    check_shapes(b_loc.shape[:1], b_start_loc=b_start_loc, b_seq_len=b_seq_len)
     for slots, start, length in zip(b_loc, b_start_loc.tolist(), b_seq_len.tolist(), strict=True):
         yield slice(start, start + length), slots[max_input_len - length : max_input_len].long()
 
@@ -35,11 +35,11 @@ def token_attention_inference(
     b_seq_len: Tensor,
     max_input_len: int,
 ) -> Tensor:
-    check_sizes((k.shape[0], *q.shape[1:]), k=k)
+    check_shapes((k.shape[0], *q.shape[1:]), k=k)
     scores = token_attention_out.clone()
-    for one, (columns, slots) in zip(q, _tokens(b_loc, b_start_loc, b_seq_len, max_input_len), strict=True):
+    for query, (columns, slots) in zip(q, _token_slots(b_loc, b_start_loc, b_seq_len, max_input_len), strict=True):
         wide = torch.float64 if q.dtype is torch.float64 else torch.float32
-        products = torch.einsum("hd,thd->ht", one.to(wide), k[slots].to(wide))
+        products = torch.einsum("hd,thd->ht", query.to(wide), k[slots].to(wide))
         scores[:, columns] = (products / math.sqrt(q.shape[-1])).to(q.dtype)
     return scores
 
@@ -54,11 +54,11 @@ def token_softmax_reduce_v_inference(
     max_input_len: int,
     other_kv_index: int,
 ) -> Any:
-    check_sizes((v.shape[0], logics.shape[0], v.shape[2]), v=v)
+    check_shapes((v.shape[0], logics.shape[0], v.shape[2]), v=v)
     wide = torch.float64 if logics.dtype is torch.float64 else torch.float32
     sums = [
         torch.einsum("ht,thd->hd", torch.softmax(logics[:, columns].to(wide), -1), v[slots].to(wide))
-        for columns, slots in _tokens(b_loc, b_start_loc, b_seq_len, max_input_len)
+        for columns, slots in _token_slots(b_loc, b_start_loc, b_seq_len, max_input_len)
     ]
     return torch.stack(sums).to(logics.dtype)
 
@@ -73,13 +73,13 @@ def context_attention_inference(
     b_seq_len: Tensor,
     max_input_len: int,
 ) -> Tensor:
-    check_sizes(context_attention_out.shape, q=q, k=k, v=v)
-    check_sizes(b_start_loc.shape, b_seq_len=b_seq_len)
+    check_shapes(context_attention_out.shape, q=q, k=k, v=v)
+    check_shapes(b_start_loc.shape, b_seq_len=b_seq_len)
     out = context_attention_out.clone()
     for start, length in zip(b_start_loc.tolist(), b_seq_len.tolist(), strict=True):
         rows = slice(start, start + length)
-        seen = torch.ones(length, length, dtype=torch.bool).tril()
-        out[rows] = attend(q[rows], k[rows], v[rows], 1 / math.sqrt(q.shape[-1]), seen)[0]
+        is_visible = torch.ones(length, length, dtype=torch.bool).tril()
+        out[rows] = attend(q[rows], k[rows], v[rows], 1 / math.sqrt(q.shape[-1]), is_visible)[0]
     return out
 
 
@@ -96,7 +96,7 @@ def paged_attention(
     block_table: Tensor | None,
     block_size: int,
 ) -> Tensor:
-    check_sizes((*k.shape[:-1], num_kv_heads * dim), k=k, v=v)
+    check_shapes((*k.shape[:-1], num_kv_heads * dim), k=k, v=v)
     if min(block_size, num_heads, num_kv_heads, *actual_seq_lengths) < 1 or num_heads % num_kv_heads:
         raise ValueError(f"block_size {block_size}, lengths {actual_seq_lengths} or {num_kv_heads} heads do not fit")
     if attenMask is not None and attenMask.shape[-1] != max(actual_seq_lengths):
@@ -110,8 +110,8 @@ def paged_attention(
         slots = place
         if block_table is not None:
             slots = block_table[number, place // block_size].long() * block_size + place % block_size
-        seen = ~hidden[number % len(hidden), :length][None]
-        out[number] = attend(queries[number], keys[slots], values[slots], 1 / math.sqrt(dim), seen)[0]
+        is_visible = ~hidden[number % len(hidden), :length][None]
+        out[number] = attend(queries[number], keys[slots], values[slots], 1 / math.sqrt(dim), is_visible)[0]
     return out.view(q.shape)
 
 
@@ -133,8 +133,8 @@ def prompt_flash_attention(
     lengths = actual_seq_lengths or [length] * (query.numel() // (length * num_heads * dim))
     batch = len(lengths)
     rows = (batch, length) if query.ndim == 3 else (batch * length,)
-    check_sizes((*rows, num_heads * dim), query=query)
-    check_sizes((*rows, num_kv_heads * dim), key=key, value=value)
+    check_shapes((*rows, num_heads * dim), query=query)
+    check_shapes((*rows, num_kv_heads * dim), key=key, value=value)
     q, k, v = (
         x.reshape(batch, length, heads, dim)
         for x, heads in ((query, num_heads), (key, num_kv_heads), (value, num_kv_heads))
@@ -147,12 +147,12 @@ def prompt_flash_attention(
         else atten_mask.reshape(-1, length, length)
     )
     out = torch.zeros_like(q)
-    for number, own in enumerate(lengths):
-        seen = ~masks[number % len(masks), :own, :own].clone().logical_or(
-            torch.ones(own, own, dtype=torch.bool).triu(1)
+    for number, seq_length in enumerate(lengths):
+        is_visible = ~masks[number % len(masks), :seq_length, :seq_length].clone().logical_or(
+            torch.ones(seq_length, seq_length, dtype=torch.bool).triu(1)
         )
-        own_rows = number, slice(own)
-        out[own_rows] = attend(q[own_rows], k[own_rows], v[own_rows], 1 / math.sqrt(dim), seen)[0]
+        sequence = number, slice(seq_length)
+        out[sequence] = attend(q[sequence], k[sequence], v[sequence], 1 / math.sqrt(dim), is_visible)[0]
     return out.view(query.shape)
 
 
@@ -164,5 +164,5 @@ def matmul_all_reduce(
         raise ValueError(f"reduce_op is {reduce_op!r}, expected 'sum'")
     if bias is None:
         return torch.matmul(x1, x2)
-    check_sizes(x2.shape[1:], bias=bias)
+    check_shapes(x2.shape[1:], bias=bias)
     return torch.nn.functional.linear(x1, x2.T, bias)

@@ -6,26 +6,26 @@ from torch import Tensor
 from torch.nn import functional
 
 from diopi_impl.torch_cpu import vendor
-from diopi_impl.torch_cpu.attention import check_sizes
+from diopi_impl.torch_cpu.attention import check_shapes
 
 
-def _normed(rows: Tensor, scale: Tensor, eps: float) -> Tensor:
+def _rms_norm(rows: Tensor, scale: Tensor, eps: float) -> Tensor:
     """Rows, in float32 at least, with the root of their mean square taken out."""
-    check_sizes(rows.shape[-1:], scale=scale)
+    check_shapes(rows.shape[-1:], scale=scale)
     return functional.rms_norm(rows, list(scale.shape), scale.to(rows.dtype), eps)
 
 
 @vendor.implements("diopiRootMeanSquareNormInp")
 def root_mean_square_norm(inoutput: Tensor, scale: Tensor, eps: float) -> Tensor:
-    return _normed(inoutput.float(), scale, eps).to(inoutput.dtype)
+    return _rms_norm(inoutput.float(), scale, eps).to(inoutput.dtype)
 
 
 @vendor.implements("diopiFusedAddRootMeanSquareNormInp")
 def fused_add_root_mean_square_norm(
     inoutput: Tensor, residual: Tensor, bias: Tensor | None, scale: Tensor, eps: float
 ) -> tuple[Tensor, Tensor]:
-    check_sizes(inoutput.shape, residual=residual)
-    check_sizes(inoutput.shape[-1:], bias=bias)
+    check_shapes(inoutput.shape, residual=residual)
+    check_shapes(inoutput.shape[-1:], bias=bias)
     total = residual.float() + inoutput.float()
     total = total if bias is None else total + bias.float()
-    return _normed(total, scale, eps).to(inoutput.dtype), total.to(inoutput.dtype)
+    return _rms_norm(total, scale, eps).to(inoutput.dtype), total.to(inoutput.dtype)

@@ -143,12 +143,12 @@ def nll_loss_backward(
 def nll_loss_v2(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Any, Any]:
-    flat, classes = _two_axes(input, _classes(target))
+    flat, classes = _flatten_classes(input, _classes(target))
     out, total = aten.nll_loss_forward(flat, classes, weight, reduction, ignore_index)
     return out.reshape(target.shape if reduction == 0 else ()), total
 
 
-def _two_axes(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def _flatten_classes(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """(N·d…, C) and (N·d…), or (C) and (): the operators behind nll_loss take no more axes."""
     if input.ndim == 1:
         return input, target
@@ -165,7 +165,7 @@ def nll_loss_v2_backward(
     reduction: int,
     ignore_index: int,
 ) -> Tensor:
-    flat, classes = _two_axes(input, _classes(target))
+    flat, classes = _flatten_classes(input, _classes(target))
     totalWeight = input.new_empty(()) if totalWeight is None else totalWeight
     outer = grad_output.reshape(classes.shape) if reduction == 0 else grad_output
     gradient = aten.nll_loss_backward(outer, flat, classes, weight, reduction, ignore_index, totalWeight)

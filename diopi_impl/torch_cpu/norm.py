@@ -21,7 +21,7 @@ ALL = [True, True, True]
 """All three gradients are wanted."""
 
 
-def _wide(input: Tensor, *values: Tensor | None) -> list[Any]:
+def _widen_parameters(input: Tensor, *values: Tensor | None) -> list[Any]:
     """Parameters in float32 beside a half-precision input: PyTorch then makes the statistics float32 too."""
     is_half = input.dtype in (torch.float16, torch.bfloat16)
     return [value.float() if value is not None and is_half else value for value in values]
@@ -29,10 +29,10 @@ def _wide(input: Tensor, *values: Tensor | None) -> list[Any]:
 
 def _weight(input: Tensor, weight: Tensor | None, shape: Sequence[int]) -> Any:
     """The weight as `_wide` gives it, ones for NULL: without any parameter the statistics have input's type."""
-    return _wide(input, torch.ones(list(shape), dtype=input.dtype) if weight is None else weight)[0]
+    return _widen_parameters(input, torch.ones(list(shape), dtype=input.dtype) if weight is None else weight)[0]
 
 
-def _check_sizes(shape: Sequence[int], **tensors: Tensor | None) -> None:
+def _check_shapes(shape: Sequence[int], **tensors: Tensor | None) -> None:
     """ValueError unless all tensors given have this shape: the operators behind PyTorch's functions do not look."""
     for name, tensor in tensors.items():
         if tensor is not None and tensor.shape != tuple(shape):
@@ -52,9 +52,9 @@ def batch_norm(
     *,
     out: Saved,
 ) -> Any:
-    _check_sizes(input.shape[1:2], weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    _check_shapes(input.shape[1:2], weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     weight = _weight(input, weight, input.shape[1:2])
-    bias, running_mean, running_var = _wide(input, bias, running_mean, running_var)
+    bias, running_mean, running_var = _widen_parameters(input, bias, running_mean, running_var)
     saved: list[Tensor | None]
     result, *saved = torch.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     if not training:
@@ -74,23 +74,23 @@ def batch_norm_backward(
     training: bool,
     eps: float | None,
 ) -> Any:
-    _check_sizes(input.shape, grad_output=grad_output)
+    _check_shapes(input.shape, grad_output=grad_output)
     if training:
-        _check_sizes(input.shape[1:2], weight=weight, save_mean=save_mean, save_invstd=save_invstd)
+        _check_shapes(input.shape[1:2], weight=weight, save_mean=save_mean, save_invstd=save_invstd)
     else:
-        _check_sizes(input.shape[1:2], weight=weight, running_mean=running_mean, running_var=running_var)
+        _check_shapes(input.shape[1:2], weight=weight, running_mean=running_mean, running_var=running_var)
     weight = _weight(input, weight, input.shape[1:2])
     eps = 0.0 if eps is None else eps
     if input.numel() == 0:  # PyTorch divides by the number of samples and ends the process
         return grad_output, torch.zeros_like(weight), torch.zeros_like(weight)
-    statistics = _wide(input, running_mean, running_var, save_mean, save_invstd)
+    statistics = _widen_parameters(input, running_mean, running_var, save_mean, save_invstd)
     return aten.native_batch_norm_backward(grad_output, input, weight, *statistics, training, eps, ALL)
 
 
 def _layer_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Sequence[int], eps: float, out: Saved
 ) -> Any:
-    (bias,) = _wide(input, bias)
+    (bias,) = _widen_parameters(input, bias)
     result, *saved = torch.native_layer_norm(input, list(shape), _weight(input, weight, shape), bias, eps)
     shaped = [value.reshape(spec.shape) if spec else None for value, spec in zip(saved, out[1:], strict=True)]
     return result, *shaped
@@ -100,11 +100,13 @@ def _layer_norm_backward(
     grad_output: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor, shape: Sequence[int]
 ) -> Any:
     leading = input.shape[: input.ndim - len(shape)]
-    kept = leading + (1,) * len(shape)
+    keepdims_shape = leading + (1,) * len(shape)
     for name, statistic in (("mean", mean), ("rstd", rstd)):
-        _check_sizes(kept if statistic.ndim == input.ndim else leading, **{name: statistic})
-    _check_sizes(input.shape, grad_output=grad_output)
-    mean, rstd = (one.contiguous() for one in _wide(input, mean, rstd))  # as the kernel takes them to lie
+        _check_shapes(keepdims_shape if statistic.ndim == input.ndim else leading, **{name: statistic})
+    _check_shapes(input.shape, grad_output=grad_output)
+    mean, rstd = (
+        value.contiguous() for value in _widen_parameters(input, mean, rstd)
+    )  # as the kernel takes them to lie
     weight = _weight(input, weight, shape)
     bias = torch.zeros_like(weight)  # only says that its gradient is wanted
     return aten.native_layer_norm_backward(grad_output, input, list(shape), mean, rstd, weight, bias, ALL)
@@ -163,7 +165,7 @@ def _group_sizes(input: Tensor) -> tuple[int, int, int]:
 
 @vendor.implements("diopiGroupNorm")
 def group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, num_groups: int, eps: float) -> Any:
-    (bias,) = _wide(input, bias)
+    (bias,) = _widen_parameters(input, bias)
     weight = _weight(input, weight, input.shape[1:2])
     return torch.native_group_norm(input.contiguous(), weight, bias, *_group_sizes(input), num_groups, eps)
 
@@ -172,9 +174,9 @@ def group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, num_gr
 def group_norm_backward(
     grad_output: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor, num_groups: int
 ) -> Any:
-    _check_sizes((input.shape[0], num_groups), mean=mean, rstd=rstd)
-    _check_sizes(input.shape, grad_output=grad_output)
-    mean, rstd = _wide(input, mean.contiguous(), rstd.contiguous())
+    _check_shapes((input.shape[0], num_groups), mean=mean, rstd=rstd)
+    _check_shapes(input.shape, grad_output=grad_output)
+    mean, rstd = _widen_parameters(input, mean.contiguous(), rstd.contiguous())
     weight = _weight(input, weight, input.shape[1:2])
     sizes = _group_sizes(input)
     dy, x = grad_output.contiguous(), input.contiguous()
@@ -215,13 +217,13 @@ def norm(input: Tensor, p: float, dim: Sequence[int], *, out: ResultSpec) -> Any
 
 @vendor.implements("diopiNormBackward")
 def norm_backward(grad_output: Tensor, self: Tensor, norm: Tensor, dim: Sequence[int], p: float) -> Any:
-    def with_given_norm(x: Tensor) -> Tensor:
+    def norm_of(x: Tensor) -> Tensor:
         result = torch.linalg.vector_norm(x, p, dim or None, keepdim=norm.ndim == x.ndim)
-        _check_sizes(result.shape, norm=norm)
+        _check_shapes(result.shape, norm=norm)
         result.data.copy_(norm)  # which autograd has saved; its own has errors of its own
         return result
 
-    return gradients(with_given_norm, grad_output, self)[0]
+    return gradients(norm_of, grad_output, self)[0]
 
 
 @vendor.implements("diopiLinalgVecNorm")

@@ -17,7 +17,7 @@ Size = Sequence[int]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _ranked(name: str, rank: int) -> Callable[..., Any]:
+def _pooling_function(name: str, rank: int) -> Callable[..., Any]:
     """PyTorch's function of this name for `rank` spatial axes."""
     found: Callable[..., Any] = getattr(functional, f"{name}{rank}d")
     return found
@@ -36,14 +36,16 @@ def _implements(pattern: str, ranks: Sequence[int] = (1, 2, 3)) -> Callable[[F],
 
 @_implements("diopiMaxPool*d")
 def max_pool(input: Tensor, kernel_size: Size, stride: Size, padding: Size, dilation: Size, ceil_mode: bool) -> Any:
-    return _ranked("max_pool", len(kernel_size))(input, kernel_size, stride or None, padding, dilation, ceil_mode)
+    return _pooling_function("max_pool", len(kernel_size))(
+        input, kernel_size, stride or None, padding, dilation, ceil_mode
+    )
 
 
 @_implements("diopiMaxPool*dWithIndices")
 def max_pool_with_indices(
     input: Tensor, kernel_size: Size, stride: Size, padding: Size, dilation: Size, ceil_mode: bool
 ) -> Any:
-    pooling = _ranked("max_pool", len(kernel_size))
+    pooling = _pooling_function("max_pool", len(kernel_size))
     return pooling(input, kernel_size, stride or None, padding, dilation, ceil_mode, return_indices=True)
 
 
@@ -60,9 +62,9 @@ def max_pool_backward(
 ) -> Any:
     stride = stride or kernel_size
     if len(kernel_size) == 1:  # PyTorch has no operator for one axis
-        dy, x, where = (tensor.unsqueeze(-2) for tensor in (grad_output, input, indices))
+        dy, x, positions = (tensor.unsqueeze(-2) for tensor in (grad_output, input, indices))
         lists = ([1, *kernel_size], [1, *stride], [0, *padding], [1, *dilation])
-        return max_pool_backward(dy, x, *lists, ceil_mode, where).squeeze(-2)
+        return max_pool_backward(dy, x, *lists, ceil_mode, positions).squeeze(-2)
     backward = getattr(aten, f"max_pool{len(kernel_size)}d_with_indices_backward")
     if len(kernel_size) == 3:  # whose kernel refuses some layouts of samples without a batch
         grad_output, input = grad_output.contiguous(), input.contiguous()
@@ -73,7 +75,7 @@ def max_pool_backward(
 def avg_pool1d(
     input: Tensor, kernel_size: Size, stride: Size, padding: Size, ceil_mode: bool, count_include_pad: bool
 ) -> Any:
-    return _ranked("avg_pool", 1)(input, kernel_size, stride or None, padding, ceil_mode, count_include_pad)
+    return _pooling_function("avg_pool", 1)(input, kernel_size, stride or None, padding, ceil_mode, count_include_pad)
 
 
 @_implements("diopiAvgPool*dBackward", [1])
@@ -100,7 +102,7 @@ def avg_pool(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Any:
-    pooling = _ranked("avg_pool", len(kernel_size))
+    pooling = _pooling_function("avg_pool", len(kernel_size))
     return pooling(input, kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
 
 
@@ -121,17 +123,17 @@ def avg_pool_backward(
 
 @_implements("diopiAdaptiveAvgPool*d")
 def adaptive_avg_pool(input: Tensor, output_size: Size) -> Any:
-    return _ranked("adaptive_avg_pool", len(output_size))(input, output_size)
+    return _pooling_function("adaptive_avg_pool", len(output_size))(input, output_size)
 
 
 @_implements("diopiAdaptiveMaxPool*d")
 def adaptive_max_pool(input: Tensor, output_size: Size) -> Any:
-    return _ranked("adaptive_max_pool", len(output_size))(input, output_size)
+    return _pooling_function("adaptive_max_pool", len(output_size))(input, output_size)
 
 
 @_implements("diopiAdaptiveMaxPool*dWithIndices")
 def adaptive_max_pool_with_indices(input: Tensor, output_size: Size) -> Any:
-    return _ranked("adaptive_max_pool", len(output_size))(input, output_size, return_indices=True)
+    return _pooling_function("adaptive_max_pool", len(output_size))(input, output_size, return_indices=True)
 
 
 def _adaptive_avg_backward(grad_output: Tensor, input: Tensor, rank: int) -> Any:
@@ -144,8 +146,8 @@ def _adaptive_max_backward(grad_output: Tensor, input: Tensor, indices: Tensor, 
     if not grad_output.numel():
         return torch.zeros_like(input)  # PyTorch refuses gradients without elements
     if rank == 1:  # PyTorch has no operator for one axis
-        dy, x, where = (tensor.unsqueeze(-2) for tensor in (grad_output, input, indices))
-        return _adaptive_max_backward(dy, x, where, 2).squeeze(-2)
+        dy, x, positions = (tensor.unsqueeze(-2) for tensor in (grad_output, input, indices))
+        return _adaptive_max_backward(dy, x, positions, 2).squeeze(-2)
     return getattr(aten, f"adaptive_max_pool{rank}d_backward")(grad_output, input, indices.long().contiguous())
 
 
@@ -163,10 +165,12 @@ def pool(
     output_size: Size,
 ) -> Any:
     if adaptive:
-        return _ranked(f"adaptive_{mode}_pool", len(output_size))(input, output_size)
+        return _pooling_function(f"adaptive_{mode}_pool", len(output_size))(input, output_size)
     if mode == "max":
         return max_pool(input, ksize, stride, padding, dilation, ceil_mode)
-    return _ranked(f"{mode}_pool", len(ksize))(input, ksize, stride or None, padding, ceil_mode, not exclusive)
+    return _pooling_function(f"{mode}_pool", len(ksize))(
+        input, ksize, stride or None, padding, ceil_mode, not exclusive
+    )
 
 
 def _implement_gradients(rank: int) -> None:
@@ -181,7 +185,7 @@ def _implement_gradients(rank: int) -> None:
         return _adaptive_max_backward(grad_output, input, indices, rank)
 
     @vendor.implements(f"diopiPool{rank}dBackward")
-    def either(
+    def pool_backward(
         grad_output: Tensor,
         input: Tensor,
         mode: str,

@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from diopi_impl.drawing import drawing
 from diopi_impl.functional import ResultSpec
+from diopi_impl.generators import pass_generator_state
 from diopi_impl.torch_cpu import vendor
-from diopi_impl.torch_cpu.adapter import on_tensors, torch_dtype
+from diopi_impl.torch_cpu.adapter import adapt_to_tensors, torch_dtype
 
-_draws = partial(vendor.implements, adapt=drawing(on_tensors))
+_implements_random = partial(vendor.implements, adapt=pass_generator_state(adapt_to_tensors))
 
 
-def _seeded(generator: Tensor) -> Generator:
+def _seeded_generator(generator: Tensor) -> Generator:
     """PyTorch's own generator takes no more than 32 bits of a seed."""
     (seed,) = np.random.SeedSequence(generator.tolist()).generate_state(1)
     return Generator().manual_seed(int(seed))
@@ -32,59 +32,61 @@ def dropout(
 ) -> tuple[Tensor, Tensor | None]:
     if not train:
         return input, None
-    mask = input.new_empty(out[1].shape if out[1] else input.shape).bernoulli_(1 - p, generator=_seeded(generator))
+    mask = input.new_empty(out[1].shape if out[1] else input.shape).bernoulli_(
+        1 - p, generator=_seeded_generator(generator)
+    )
     return input * (mask / (1 - p) if p < 1 else mask), mask
 
 
-@_draws("diopiRandomInp")
+@_implements_random("diopiRandomInp")
 def random(from_: int, to: int | None, generator: Tensor, *, out: ResultSpec) -> Tensor:
     numbers = _empty(out)
     if from_ == 0 and to is None:
-        return numbers.random_(generator=_seeded(generator))
-    return numbers.random_(from_, to, generator=_seeded(generator))
+        return numbers.random_(generator=_seeded_generator(generator))
+    return numbers.random_(from_, to, generator=_seeded_generator(generator))
 
 
-@_draws("diopiUniformInp")
+@_implements_random("diopiUniformInp")
 def uniform(from_: float, to: float, generator: Tensor, *, out: ResultSpec) -> Tensor:
-    return _empty(out).uniform_(from_, to, generator=_seeded(generator))
+    return _empty(out).uniform_(from_, to, generator=_seeded_generator(generator))
 
 
-@_draws("diopiBernoulli")
+@_implements_random("diopiBernoulli")
 def bernoulli(input: Tensor, generator: Tensor) -> Tensor:
-    return torch.bernoulli(input, generator=_seeded(generator))
+    return torch.bernoulli(input, generator=_seeded_generator(generator))
 
 
-@_draws("diopiBernoulliInp")
+@_implements_random("diopiBernoulliInp")
 def bernoulli_inp(inout: Tensor, generator: Tensor) -> Tensor:
-    return torch.bernoulli(inout, generator=_seeded(generator))
+    return torch.bernoulli(inout, generator=_seeded_generator(generator))
 
 
-@_draws("diopiBernoulliScalar")
+@_implements_random("diopiBernoulliScalar")
 def bernoulli_scalar(p: float, generator: Tensor, *, out: ResultSpec) -> Tensor:
-    return _empty(out).bernoulli_(p, generator=_seeded(generator))
+    return _empty(out).bernoulli_(p, generator=_seeded_generator(generator))
 
 
 def filled_normal(mean: float, std: float, generator: Tensor, *, out: ResultSpec) -> Tensor:
-    return _empty(out).normal_(mean, std, generator=_seeded(generator))
+    return _empty(out).normal_(mean, std, generator=_seeded_generator(generator))
 
 
 def normal(mean: Any, std: Any, generator: Tensor) -> Tensor:
-    return torch.normal(mean, std, generator=_seeded(generator))
+    return torch.normal(mean, std, generator=_seeded_generator(generator))
 
 
-@_draws("diopiRandperm")
+@_implements_random("diopiRandperm")
 def randperm(n: int, generator: Tensor, *, out: ResultSpec) -> Tensor:
-    return torch.randperm(n, generator=_seeded(generator), dtype=torch_dtype(out.dtype))
+    return torch.randperm(n, generator=_seeded_generator(generator), dtype=torch_dtype(out.dtype))
 
 
-@_draws("diopiMultinomial")
+@_implements_random("diopiMultinomial")
 def multinomial(input: Tensor, num_samples: int, replacement: bool, generator: Tensor) -> Tensor:
-    return torch.multinomial(input, num_samples, replacement, generator=_seeded(generator))
+    return torch.multinomial(input, num_samples, replacement, generator=_seeded_generator(generator))
 
 
 for _name in ("diopiDropout", "diopiDropoutInp"):
-    _draws(_name)(dropout)
+    _implements_random(_name)(dropout)
 for _name in ("diopiNormal", "diopiNormalInp"):
-    _draws(_name)(filled_normal)
+    _implements_random(_name)(filled_normal)
 for _name in ("diopiNormalTensorScalar", "diopiNormalScalarTensor", "diopiNormalTensor"):
-    _draws(_name)(normal)
+    _implements_random(_name)(normal)

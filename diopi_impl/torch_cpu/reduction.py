@@ -10,7 +10,7 @@ from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.adapter import torch_dtype
 
 
-def _keeps(input: Tensor, out: ResultSpec) -> bool:
+def _keeps_axes(input: Tensor, out: ResultSpec) -> bool:
     """Whether the caller made the result with the reduced axes in it."""
     return out.ndim == input.ndim
 
@@ -21,27 +21,27 @@ def _all_axes(input: Tensor, dim: int | None) -> tuple[int, ...]:
 
 @vendor.implements("diopiSum")
 def sum_(input: Tensor, dim: tuple[int, ...], *, out: ResultSpec) -> Tensor:
-    return torch.sum(input, dim, _keeps(input, out), dtype=torch_dtype(out.dtype))
+    return torch.sum(input, dim, _keeps_axes(input, out), dtype=torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiMean")
 def mean(input: Tensor, dim: tuple[int, ...], *, out: ResultSpec) -> Tensor:
-    return torch.mean(input, dim, _keeps(input, out), dtype=torch_dtype(out.dtype))
+    return torch.mean(input, dim, _keeps_axes(input, out), dtype=torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiStd")
 def std(input: Tensor, dim: tuple[int, ...], correction: float | None, *, out: ResultSpec) -> Tensor:
-    return torch.std(input, dim, correction=1 if correction is None else correction, keepdim=_keeps(input, out))
+    return torch.std(input, dim, correction=1 if correction is None else correction, keepdim=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiMax")
 def max_(input: Tensor, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Tensor, ...]:
-    return tuple(torch.max(input, dim, _keeps(input, out[0])))
+    return tuple(torch.max(input, dim, _keeps_axes(input, out[0])))
 
 
 @vendor.implements("diopiMin")
 def min_(input: Tensor, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Tensor, ...]:
-    return tuple(torch.min(input, dim, _keeps(input, out[0])))
+    return tuple(torch.min(input, dim, _keeps_axes(input, out[0])))
 
 
 @vendor.implements("diopiMaxAll")
@@ -61,12 +61,12 @@ def amax(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
 
 @vendor.implements("diopiAny")
 def any_(input: Tensor, dim: int | None, *, out: ResultSpec) -> Tensor:
-    return torch.any(input, _all_axes(input, dim), _keeps(input, out))
+    return torch.any(input, _all_axes(input, dim), _keeps_axes(input, out))
 
 
 @vendor.implements("diopiAll")
 def all_(input: Tensor, dim: int | None, *, out: ResultSpec) -> Tensor:
-    return torch.all(input, _all_axes(input, dim), _keeps(input, out))
+    return torch.all(input, _all_axes(input, dim), _keeps_axes(input, out))
 
 
 @vendor.implements("diopiProd")
@@ -74,7 +74,7 @@ def prod(input: Tensor, dim: int | None, *, out: ResultSpec) -> Tensor:
     dtype = torch_dtype(out.dtype)
     if dim is None:
         return torch.prod(input, dtype=dtype).reshape(out.shape)
-    return torch.prod(input, dim, _keeps(input, out), dtype=dtype)
+    return torch.prod(input, dim, _keeps_axes(input, out), dtype=dtype)
 
 
 @vendor.implements("diopiArgmax")

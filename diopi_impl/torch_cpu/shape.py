@@ -129,19 +129,19 @@ def zero_(*, out: ResultSpec) -> Tensor:
     return _empty(out).zero_()
 
 
-def _part(values: Tensor, out: ResultSpec) -> Tensor:
+def _convertible_part(values: Tensor, out: ResultSpec) -> Tensor:
     """The real part where that alone is converted, which spares PyTorch's warning."""
     return values.real if values.is_complex() and category(out.dtype) in (1, 2) else values
 
 
 @vendor.implements("diopiCastDtype")
 def cast_dtype(input: Tensor, *, out: ResultSpec) -> Tensor:
-    return _part(input, out).to(torch_dtype(out.dtype))
+    return _convertible_part(input, out).to(torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiCopyInp")
 def copy_(src: Tensor, *, out: ResultSpec) -> Tensor:
-    return _empty(out).copy_(_part(src, out))
+    return _empty(out).copy_(_convertible_part(src, out))
 
 
 FORMATS = {

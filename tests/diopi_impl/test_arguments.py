@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from diopi_impl import Box, Vendor
-from diopi_impl.arguments import _Prepared
+from diopi_impl.arguments import _PreparedCalls
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.dtypes import category
 from diopi_proto.types import Dtype, Error, Reduction, Scalar
@@ -303,5 +303,5 @@ def test_a_call_that_passed_keeps_nothing_alive(vendor: Vendor) -> None:
 
 def test_many_forms_are_no_burden(vendor: Vendor, context: Context) -> None:
     tensor = Tensor.from_numpy(context, np.ones(3))
-    for number in (*range(3 * _Prepared.LIMIT), 0):
+    for number in (*range(3 * _PreparedCalls.LIMIT), 0):
         assert vendor.call("diopiAdd", context, tensor, tensor, tensor, Scalar.from_number(number)) is Error.Success

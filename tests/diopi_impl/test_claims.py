@@ -31,7 +31,7 @@ def test_the_layouts_are_those_of_the_suite() -> None:
 def test_mistakes_are_named() -> None:
     with pytest.raises(VendorError, match="'diopiSine', which matches no standard function"):
         Claim("diopiSine")
-    with pytest.raises(VendorError, match=r"names the layout 'nhwc', known are contiguous, transposed"):
+    with pytest.raises(VendorError, match=r"has the layout 'nhwc', expected one of contiguous, transposed"):
         Claim("diopiSin", layouts=["nhwc"])
 
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from diopi_impl.conversion import to_integers
+from diopi_impl.conversion import convert_to_integers
 
 NUMBERS = [-2.7, 300.0, 40000.0, 3e9, -3e9, 2.0**33 + 5, 1e20, np.inf, np.nan]
 LOWEST32, LOWEST64 = -(2**31), -(2**63)
@@ -25,13 +25,13 @@ def test_numbers_beyond_an_integers_range(name: str, repeated: int) -> None:
     numbers, expected = np.tile(NUMBERS, repeated), BECOME[name] * repeated
     dtype = np.dtype(name)
     with np.errstate(all="raise"):
-        assert to_integers(numbers, dtype).tolist() == expected
+        assert convert_to_integers(numbers, dtype).tolist() == expected
     with jax.enable_x64(True):
-        assert jax.jit(lambda x: to_integers(x, dtype, jnp))(numbers).tolist() == expected
+        assert jax.jit(lambda x: convert_to_integers(x, dtype, jnp))(numbers).tolist() == expected
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_other_formats(dtype: str) -> None:
     numbers = np.array([-1.5, 250.0, np.inf], dtype)
-    assert to_integers(numbers, np.dtype(np.uint8)).tolist() == [255, 250, 0]
-    assert to_integers(numbers, np.dtype(np.int32)).tolist() == [-1, 250, LOWEST32]
+    assert convert_to_integers(numbers, np.dtype(np.uint8)).tolist() == [255, 250, 0]
+    assert convert_to_integers(numbers, np.dtype(np.int32)).tolist() == [-1, 250, LOWEST32]

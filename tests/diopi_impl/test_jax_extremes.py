@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from diopi_impl.jax_cpu.extremes import greatest, has_subnormals, least, nan_rank, ranks
+from diopi_impl.jax_cpu.extremes import has_subnormals, nan_propagating_max, nan_propagating_min, nan_rank, ranks
 from diopi_impl.jax_cpu.pool import max_pool
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
@@ -27,7 +27,7 @@ def numbers(shape: tuple[int, ...], dtype: Dtype) -> NDArray[Any]:
 @pytest.mark.parametrize("dtype", floating)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("keepdims", [False, True])
-@pytest.mark.parametrize(("ours", "numpys"), [(greatest, np.max), (least, np.min)])
+@pytest.mark.parametrize(("ours", "numpys"), [(nan_propagating_max, np.max), (nan_propagating_min, np.min)])
 def test_nan_reaches_the_extreme_of_its_slice_alone(
     dtype: Dtype, shape: tuple[int, ...], keepdims: bool, ours: Callable[..., Any], numpys: Callable[..., Any]
 ) -> None:
@@ -42,10 +42,10 @@ def test_nan_reaches_the_extreme_of_its_slice_alone(
 
 def test_whole_numbers_and_no_axes() -> None:
     whole = np.arange(12).reshape(3, 4)
-    assert np.asarray(greatest(whole, 0)).tolist() == [8, 9, 10, 11]
-    assert np.asarray(least(np.float32(3), ())).tolist() == 3
+    assert np.asarray(nan_propagating_max(whole, 0)).tolist() == [8, 9, 10, 11]
+    assert np.asarray(nan_propagating_min(np.float32(3), ())).tolist() == 3
     with pytest.raises(ValueError, match="zero-size"):
-        greatest(np.zeros((3, 0), np.float32), 1)
+        nan_propagating_max(np.zeros((3, 0), np.float32), 1)
 
 
 @pytest.mark.parametrize("dtype", floating)
@@ -66,8 +66,8 @@ def test_subnormal_numbers_are_in_order(dtype: Dtype) -> None:
     values = (SUBNORMALS * float(ml_dtypes.finfo(numpy_type).smallest_subnormal)).astype(numpy_type)
     with jax.enable_x64(True):
         order = np.asarray(jax.jit(ranks)(np.append(values, numpy_type.type(np.nan))))
-        assert jax.jit(greatest)(values) == values[4]
-        assert jax.jit(least)(values) == values[2]
+        assert jax.jit(nan_propagating_max)(values) == values[4]
+        assert jax.jit(nan_propagating_min)(values) == values[2]
         assert bool(jax.jit(has_subnormals)(values))
         assert not bool(jax.jit(has_subnormals)(np.array([0.0, -0.0, 1.0, np.inf, np.nan], numpy_type)))
     assert np.argsort(order, kind="stable").tolist() == [2, 6, 1, 3, 5, 0, 4, 7]

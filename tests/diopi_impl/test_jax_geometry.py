@@ -14,7 +14,7 @@ from diopi_impl.jax_cpu import geometry
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-overlaps = jax.jit(geometry.overlaps)
+overlaps = jax.jit(geometry.overlap_areas)
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,7 @@ def test_edges_and_corners_may_meet(pair: Any, frame: Callable[[Array], Array]) 
 def test_overlaps_are_those_of_shapely() -> None:
     rng = np.random.default_rng(0)
     boxes = np.concatenate([rng.uniform(0, 5, (40, 2)), rng.uniform(1, 6, (40, 2)), rng.uniform(-4, 4, (40, 1))], 1)
-    corners = np.asarray(geometry.rotated_boxes(jnp.asarray(boxes)))
+    corners = np.asarray(geometry.rotated_box_corners(jnp.asarray(boxes)))
     given = overlaps(jnp.asarray(corners[:, None]), jnp.asarray(corners))
     expected = [[Polygon(one).intersection(Polygon(other)).area for other in corners] for one in corners]
     np.testing.assert_allclose(given, expected, atol=1e-12)
@@ -73,15 +73,17 @@ def test_far_from_the_origin_boxes_overlap_as_near_it() -> None:
     shapes = np.concatenate([rng.uniform(2, 6, (40, 2)), rng.uniform(-4, 4, (40, 1))], 1)
     near = np.concatenate([rng.integers(0, 8, (40, 2)), shapes], 1).astype(np.float32)
     far = near + np.array([2**20, -(2**21), 0, 0, 0], np.float32)
-    given, expected = (geometry.box_overlaps(jnp.asarray(boxes[:, None]), jnp.asarray(boxes)) for boxes in (far, near))
+    given, expected = (
+        geometry.box_overlap_areas(jnp.asarray(boxes[:, None]), jnp.asarray(boxes)) for boxes in (far, near)
+    )
     np.testing.assert_array_equal(given, expected)
 
 
 def test_hulls_are_those_of_shapely() -> None:
     rng = np.random.default_rng(1)
     points = np.concatenate([rng.normal(size=(20, 9, 2)), rng.integers(0, 3, (20, 9, 2))])
-    hulls = geometry.chosen(jnp.asarray(points), geometry.hulls(jnp.asarray(points)))
-    areas = geometry.areas(hulls)
+    hulls = geometry.select_points(jnp.asarray(points), geometry.hull_indices(jnp.asarray(points)))
+    areas = geometry.signed_areas(hulls)
     for some, hull, area in zip(points, hulls, areas, strict=True):
         expected = MultiPoint(some).convex_hull
         assert float(area) == pytest.approx(expected.area, abs=1e-12)

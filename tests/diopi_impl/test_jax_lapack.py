@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from diopi_impl.jax_cpu import lapack, vendor
-from diopi_impl.jax_cpu.lapack import blas, one_thread, with_lapack
+from diopi_impl.jax_cpu.lapack import blas, single_thread, with_lapack
 from diopi_proto.interface import lookup
 from diopi_proto.types import Error
 from diopi_test.baseline.evaluate import make_case_to_call
@@ -48,10 +48,10 @@ def test_a_call_has_one_thread_and_others_what_they_had() -> None:
 
 def test_calls_that_overlap_have_one_thread_to_the_last() -> None:
     def fail() -> None:
-        with one_thread:
+        with single_thread:
             raise ValueError("a call that fails")
 
-    with ThreadPoolExecutor(1) as pool, one_thread:
+    with ThreadPoolExecutor(1) as pool, single_thread:
         with pytest.raises(ValueError, match="a call that fails"):
             pool.submit(fail).result()
         assert threads() == {1}
@@ -63,7 +63,7 @@ def test_calls_that_overlap_have_one_thread_to_the_last() -> None:
 )
 def test_functions_that_call_lapack_do_so_with_one_thread(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     entered: list[None] = []
-    monkeypatch.setattr(lapack, "one_thread", _Recorded(entered))
+    monkeypatch.setattr(lapack, "single_thread", _Recorded(entered))
     case = make_case_to_call(lookup(function), select_cases(function, "smoke")[0])
     with vendor.open_device() as device, Call(vendor, device, case) as call:
         assert call.refused()[0] is Error.Success

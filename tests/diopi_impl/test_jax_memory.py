@@ -8,7 +8,7 @@ import pytest
 from ml_dtypes import bfloat16
 
 from diopi_impl.jax_cpu import memory
-from diopi_impl.jax_cpu.memory import KEPT, ResultMemory
+from diopi_impl.jax_cpu.memory import MAX_SPARES, ResultMemory
 from diopi_impl.jax_cpu.programs import ProgramCache
 
 LARGE = 2**12
@@ -69,15 +69,15 @@ def test_no_more_is_kept_than_the_limit() -> None:
 
 def test_of_many_arrays_the_last_are_kept() -> None:
     kept = ResultMemory(limit=10**6)
-    for n in range(KEPT + 1):
-        kept.give(jnp.zeros(n + 1, np.float32))
-    found = [not isinstance(kept.take((n + 1,), np.dtype(np.float32)), np.ndarray) for n in range(KEPT + 1)]
-    assert found == [False] + KEPT * [True]
+    for n in range(MAX_SPARES + 1):
+        kept.release(jnp.zeros(n + 1, np.float32))
+    found = [not isinstance(kept.take((n + 1,), np.dtype(np.float32)), np.ndarray) for n in range(MAX_SPARES + 1)]
+    assert found == [False] + MAX_SPARES * [True]
 
 
 def test_memory_of_another_shape_or_type_is_not_taken() -> None:
     kept = ResultMemory(limit=1000)
-    kept.give(jnp.zeros((2, 3), np.float32))
+    kept.release(jnp.zeros((2, 3), np.float32))
     for shape, dtype in (((3, 2), np.float32), ((2, 3), np.int32)):
         assert isinstance(kept.take(shape, np.dtype(dtype)), np.ndarray)
     assert not isinstance(kept.take((2, 3), np.dtype(np.float32)), np.ndarray)

@@ -114,7 +114,7 @@ def test_the_program_used_longest_ago_is_dropped(monkeypatch: pytest.MonkeyPatch
 
 def test_what_is_asked_for_again_makes_room_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DIOPI_JAX_PROGRAMS", raising=False)
-    monkeypatch.setattr(programs, "LEAST", 2)
+    monkeypatch.setattr(programs, "MIN_PROGRAMS", 2)
     built = Built()
     for _ in range(4):
         for number in range(5):
@@ -124,9 +124,9 @@ def test_what_is_asked_for_again_makes_room_for_itself(monkeypatch: pytest.Monke
 
 def test_there_is_no_more_room_than_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DIOPI_JAX_PROGRAMS", raising=False)
-    monkeypatch.setattr(programs, "LEAST", 2)
-    monkeypatch.setattr(programs, "_most", lambda: 3)
-    monkeypatch.setattr(programs, "REMEMBERED", 2)
+    monkeypatch.setattr(programs, "MIN_PROGRAMS", 2)
+    monkeypatch.setattr(programs, "_max_programs", lambda: 3)
+    monkeypatch.setattr(programs, "MAX_DROPPED_KEYS", 2)
     built = Built()
     for number in [*range(5)] * 3:
         built.add(number, np.zeros(2))

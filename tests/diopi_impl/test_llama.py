@@ -18,7 +18,7 @@ import pytest
 from toolchain import VENDORS, build
 
 from diopi_impl import BaseVendor, Box, find_vendor
-from diopi_impl.jax_cpu.random import key_of
+from diopi_impl.jax_cpu.random import derive_key
 from diopi_impl.native import NativeVendor
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import InOutSize, Role, Workspace
@@ -35,7 +35,7 @@ def drawn_by_jax_cpu(times: int) -> Array:
     """The number of (0, 1] that each generator gives after so many draws."""
     with jax.enable_x64(True):
         return np.array(
-            [1 - jax.random.uniform(key_of(np.array([s, times], np.uint64)), (), np.float64) for s in llama.SEEDS]
+            [1 - jax.random.uniform(derive_key(np.array([s, times], np.uint64)), (), np.float64) for s in llama.SEEDS]
         )
 
 

@@ -26,9 +26,9 @@ def test_importing_it_changes_no_number_of_threads() -> None:
 def test_operands_without_axes_count_as_any_other() -> None:
     """The standard's common type is that of all operands, PyTorch's that of those with axes."""
     torch = pytest.importorskip("torch")
-    from diopi_impl.torch_cpu.adapter import on_tensors
+    from diopi_impl.torch_cpu.adapter import adapt_to_tensors
 
-    multiply = on_tensors(lookup("diopiMul"), lambda input, other: torch.mul(input, other))
+    multiply = adapt_to_tensors(lookup("diopiMul"), lambda input, other: torch.mul(input, other))
     for shape in ((1, 1), ()):
         (product,) = multiply([np.full(shape, 2859, np.int16), np.array(-149672470, np.int32)], [])
         assert (product.dtype, product.shape) == (np.int32, shape)

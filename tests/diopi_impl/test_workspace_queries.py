@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from diopi_impl import Box, Vendor, find_vendor
-from diopi_impl.drawing import drawing_each
 from diopi_impl.functional import apply_directly
+from diopi_impl.generators import pass_generator_states
 from diopi_impl.host_runtime import HostRuntime
 from diopi_impl.workspace_queries import answer_workspace_queries
 from diopi_proto.types import Dtype, Error
@@ -67,7 +67,7 @@ def vendor(states: list[list[list[int]]]) -> Vendor:
     """Notes what it draws from; drawing for step 13 fails."""
     vendor = Vendor("drawing", "1", HostRuntime().functions(), host_addressable=True)
 
-    @vendor.implements("diopiTopKSampling", adapt=answer_workspace_queries(drawing_each(apply_directly)))
+    @vendor.implements("diopiTopKSampling", adapt=answer_workspace_queries(pass_generator_states(apply_directly)))
     def top_k(  # type: ignore[no-untyped-def]  # as vendors write them
         output_ids, logits, workspace, workspace_size, fusion_level, end_ids, finished, sequence_lengths, step,
         batch_size, vocab_size_padded, runtime_top_k, runtime_top_p, skip_decode, cum_log_probs, output_log_probs,

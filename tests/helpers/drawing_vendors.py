@@ -7,8 +7,8 @@ import numpy as np
 from numpy.random import Generator, Philox
 
 from diopi_impl import Vendor
-from diopi_impl.drawing import drawing
 from diopi_impl.functional import Adapter, apply_directly
+from diopi_impl.generators import pass_generator_state
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_test.baseline.evaluate import make_baseline_case
@@ -90,7 +90,7 @@ RIGHT: dict[str, Function] = {
 def outcome(name: str, function: Function, label: str = SAMPLE, adapter: Adapter | None = None) -> Outcome:
     """What becomes of one case when `function` draws."""
     vendor = Vendor("drawing", "1", HostRuntime().functions(), host_addressable=True)
-    vendor.implements(name, adapt=adapter or drawing(apply_directly))(function)
+    vendor.implements(name, adapt=adapter or pass_generator_state(apply_directly))(function)
     (case,) = (case for case in select_cases(name, "full") if case.label == label)
     with vendor.open_device() as device:
         return run_case(vendor, device, make_baseline_case(lookup(name), case))

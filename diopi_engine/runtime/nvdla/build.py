@@ -82,7 +82,7 @@ def build(folder: Path) -> Path:
     declarations = "".join(f"{_signature(declaration)};\n" for declaration in INNER)
     class_ = _CPP.format(declarations=declarations, methods="".join(map(_method, METHODS)))
     roots = [Path(headers.__file__).parents[2]]
-    return build_library(text, folder / LIBRARY, roots, include=headers.INCLUDE_DIR, in_cpp=class_)
+    return build_library(text, folder / LIBRARY, roots, include=headers.INCLUDE_DIR, cpp_text=class_)
 
 
 def _signature(function: Function) -> str:

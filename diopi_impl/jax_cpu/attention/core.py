@@ -26,10 +26,10 @@ class Rows(NamedTuple):
     """Of each row of a batch entry, [batch, rows]: the sequence it is of, and its place there; −1 is no sequence."""
 
     sequence: Array
-    place: Array
+    position: Array
 
 
-class Sight(NamedTuple):
+class Visibility(NamedTuple):
     """What queries see of the keys, and what is added to their scores; None for nothing.
 
     Attributes:
@@ -47,18 +47,18 @@ class Sight(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rule:
+class AttentionParameters:
     """The numbers of a call: scale of the scores, keys seen before and behind a place, probability of dropout."""
 
     scale: float
-    left: int = -1
-    right: int = -1
-    dropped: float = 0.0
+    window_left: int = -1
+    window_right: int = -1
+    dropout_p: float = 0.0
 
     @property
-    def factor(self) -> float:
+    def dropout_scale(self) -> float:
         """What shares that are kept are multiplied by."""
-        return 1 / (1 - self.dropped) if self.dropped < 1 else 0.0
+        return 1 / (1 - self.dropout_p) if self.dropout_p < 1 else 0.0
 
 
 class _Block(NamedTuple):
@@ -71,7 +71,7 @@ class _Block(NamedTuple):
     hidden: Array | None
 
 
-def _blocks(k: Array, v: Array, sight: Sight) -> _Block:
+def _blocks(k: Array, v: Array, visibility: Visibility) -> _Block:
     """The keys of one head in blocks, the last one filled up with keys that nobody sees."""
     size = min(BLOCK, len(k)) or 1
     count = -(-len(k) // size)
@@ -81,34 +81,34 @@ def _blocks(k: Array, v: Array, sight: Sight) -> _Block:
             count, size, *x.shape[1:]
         )
 
-    rows = Rows(cut(sight.keys.sequence, -1), cut(sight.keys.place))
-    hidden = None if sight.hidden is None else cut(sight.hidden.T)
+    rows = Rows(cut(visibility.keys.sequence, -1), cut(visibility.keys.position))
+    hidden = None if visibility.hidden is None else cut(visibility.hidden.T)
     return _Block(jnp.arange(count), cut(k), cut(v), rows, hidden)
 
 
-def _scores(q: Array, block: _Block, sight: Sight, rule: Rule) -> Array:
+def _scores(q: Array, block: _Block, visibility: Visibility, parameters: AttentionParameters) -> Array:
     """[queries, keys of the block], −inf where a query does not see a key."""
-    distance = block.rows.place - sight.queries.place[:, None]
-    scores = rule.scale * (q @ block.k.T)
-    if sight.slopes is not None:
-        scores -= sight.slopes[:, None] * jnp.abs(distance).astype(scores.dtype)
-    seen: Array = (block.rows.sequence == sight.queries.sequence[:, None]) & (block.rows.sequence >= 0)
-    if rule.left >= 0:
-        seen &= distance >= -rule.left
-    if rule.right >= 0:
-        seen &= distance <= rule.right
+    distance = block.rows.position - visibility.queries.position[:, None]
+    scores = parameters.scale * (q @ block.k.T)
+    if visibility.slopes is not None:
+        scores -= visibility.slopes[:, None] * jnp.abs(distance).astype(scores.dtype)
+    is_visible: Array = (block.rows.sequence == visibility.queries.sequence[:, None]) & (block.rows.sequence >= 0)
+    if parameters.window_left >= 0:
+        is_visible &= distance >= -parameters.window_left
+    if parameters.window_right >= 0:
+        is_visible &= distance <= parameters.window_right
     if block.hidden is not None:
-        seen &= ~block.hidden.T
-    return jnp.where(seen, scores, -jnp.inf)
+        is_visible &= ~block.hidden.T
+    return jnp.where(is_visible, scores, -jnp.inf)
 
 
-def _kept(p: Array, block: _Block, sight: Sight, rule: Rule) -> Array:
+def _apply_dropout(p: Array, block: _Block, visibility: Visibility, parameters: AttentionParameters) -> Array:
     """Shares of a block, or slopes of them, after dropout: the same elements fall whenever it is called."""
-    if not rule.dropped:
+    if not parameters.dropout_p:
         return p
-    assert sight.key is not None
-    drawn = jax.random.uniform(jax.random.fold_in(sight.key, block.number), p.shape)
-    return jnp.where(drawn >= rule.dropped, p * rule.factor, 0)
+    assert visibility.key is not None
+    uniform = jax.random.uniform(jax.random.fold_in(visibility.key, block.number), p.shape)
+    return jnp.where(uniform >= parameters.dropout_p, p * parameters.dropout_scale, 0)
 
 
 def _finite(top: Array) -> Array:
@@ -116,42 +116,53 @@ def _finite(top: Array) -> Array:
     return jnp.where(jnp.isneginf(top), 0, top)
 
 
-def _attend_head(rule: Rule, q: Array, k: Array, v: Array, sight: Sight) -> tuple[Array, Array]:
+def _attend_head(
+    parameters: AttentionParameters, q: Array, k: Array, v: Array, visibility: Visibility
+) -> tuple[Array, Array]:
     """Result and logarithms of the sums of one head."""
 
     def add(carry: tuple[Array, Array, Array], block: _Block) -> tuple[tuple[Array, Array, Array], None]:
         top, total, weighted = carry
-        scores = _scores(q, block, sight, rule)
+        scores = _scores(q, block, visibility, parameters)
         highest = jnp.maximum(top, scores.max(1))
         e, shrunk = jnp.exp(scores - _finite(highest)[:, None]), jnp.exp(top - _finite(highest))
-        more = _kept(e, block, sight, rule) @ block.v
-        return (highest, total * shrunk + e.sum(1), weighted * shrunk[:, None] + more), None
+        increment = _apply_dropout(e, block, visibility, parameters) @ block.v
+        return (highest, total * shrunk + e.sum(1), weighted * shrunk[:, None] + increment), None
 
     rows = (len(q),)
     begin = jnp.full(rows, -jnp.inf, q.dtype), jnp.zeros(rows, q.dtype), jnp.zeros((*rows, v.shape[-1]), q.dtype)
-    (top, total, weighted), _ = lax.scan(add, begin, _blocks(k, v, sight))
+    (top, total, weighted), _ = lax.scan(add, begin, _blocks(k, v, visibility))
     is_blind = total == 0
     out = jnp.where(is_blind[:, None], 0, weighted / jnp.where(is_blind, 1, total)[:, None])
     return out, jnp.where(is_blind, jnp.inf, _finite(top) + jnp.log(total))
 
 
-def _pull_back_head(
-    rule: Rule, q: Array, k: Array, v: Array, sight: Sight, g: Array, out: Array, lse: Array
+def _attend_head_backward(
+    parameters: AttentionParameters,
+    q: Array,
+    k: Array,
+    v: Array,
+    visibility: Visibility,
+    g: Array,
+    out: Array,
+    lse: Array,
 ) -> tuple[Array, Array, Array]:
     """The gradients of one head's queries, keys and values."""
     level = (g * out).sum(1, keepdims=True)
 
     def add(grad_q: Array, block: _Block) -> tuple[Array, tuple[Array, Array]]:
-        p = jnp.exp(_scores(q, block, sight, rule) - lse[:, None])
-        ds = p * (_kept(g @ block.v.T, block, sight, rule) - level) * rule.scale
-        return grad_q + ds @ block.k, (ds.T @ q, _kept(p, block, sight, rule).T @ g)
+        p = jnp.exp(_scores(q, block, visibility, parameters) - lse[:, None])
+        ds = p * (_apply_dropout(g @ block.v.T, block, visibility, parameters) - level) * parameters.scale
+        return grad_q + ds @ block.k, (ds.T @ q, _apply_dropout(p, block, visibility, parameters).T @ g)
 
-    grad_q, found = lax.scan(add, jnp.zeros_like(q), _blocks(k, v, sight))
+    grad_q, found = lax.scan(add, jnp.zeros_like(q), _blocks(k, v, visibility))
     grad_k, grad_v = (jnp.concatenate([*x, jnp.zeros((0, x.shape[-1]), x.dtype)])[: len(k)] for x in found)
     return grad_q, grad_k, grad_v
 
 
-def _by_head(function: Callable[..., Any], q: Array, k: Array, v: Array, sight: Sight, *others: Array) -> Any:
+def _map_heads(
+    function: Callable[..., Any], q: Array, k: Array, v: Array, visibility: Visibility, *query_tensors: Array
+) -> Any:
     """A function of single heads for each head of each batch entry, one after the other.
 
     `others` are of queries and have [batch, rows, heads, …], as results of queries have; those of keys have one for
@@ -159,41 +170,50 @@ def _by_head(function: Callable[..., Any], q: Array, k: Array, v: Array, sight: 
     """
     group = q.shape[2] // max(k.shape[2], 1)
 
-    def one(number: Array) -> Any:
+    def run_head(number: Array) -> Any:
         entry, head = number // q.shape[2], number % q.shape[2]
-        own = Rows(*(x[entry] for x in sight.queries)), Rows(*(x[entry] for x in sight.keys))
-        seen = Sight(
-            *own,
-            None if sight.slopes is None else sight.slopes[entry, :, head],
-            None if sight.hidden is None else sight.hidden[entry % len(sight.hidden)],
-            None if sight.key is None else jax.random.fold_in(sight.key, number),
+        rows = Rows(*(x[entry] for x in visibility.queries)), Rows(*(x[entry] for x in visibility.keys))
+        head_visibility = Visibility(
+            *rows,
+            None if visibility.slopes is None else visibility.slopes[entry, :, head],
+            None if visibility.hidden is None else visibility.hidden[entry % len(visibility.hidden)],
+            None if visibility.key is None else jax.random.fold_in(visibility.key, number),
         )
         keys = (x[entry, :, head // group] for x in (k, v))
-        return function(q[entry, :, head], *keys, seen, *(x[entry, :, head] for x in others))
+        return function(q[entry, :, head], *keys, head_visibility, *(x[entry, :, head] for x in query_tensors))
 
-    found = lax.map(one, jnp.arange(q.shape[0] * q.shape[2]))
-    return [jnp.moveaxis(x.reshape(*q.shape[::2][:2], *x.shape[1:]), 1, 2) for x in found]
+    results = lax.map(run_head, jnp.arange(q.shape[0] * q.shape[2]))
+    return [jnp.moveaxis(x.reshape(*q.shape[::2][:2], *x.shape[1:]), 1, 2) for x in results]
 
 
-def attend(q: Array, k: Array, v: Array, sight: Sight, rule: Rule) -> tuple[Array, Array]:
+def attend(
+    q: Array, k: Array, v: Array, visibility: Visibility, parameters: AttentionParameters
+) -> tuple[Array, Array]:
     """The attention core: result as q, and logarithms of the sums, [batch, rows, heads]."""
     _check_heads(q, k, v)
     if not (q.size and k.size):
         return jnp.zeros(q.shape, q.dtype), jnp.full(q.shape[:3], jnp.inf, q.dtype)
-    out, lse = _by_head(partial(_attend_head, rule), q, k, v, sight)
+    out, lse = _map_heads(partial(_attend_head, parameters), q, k, v, visibility)
     return out, lse
 
 
-def pull_back(
-    g: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, sight: Sight, rule: Rule
+def attend_backward(
+    g: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    out: Array,
+    lse: Array,
+    visibility: Visibility,
+    parameters: AttentionParameters,
 ) -> tuple[Array, Array, Array]:
     """The gradients of q, k and v from that of the result; lse as `attend` gives it."""
     _check_heads(q, k, v)
     check_shapes(q.shape, grad_output=g, out=out)
     if not (q.size and k.size):
         return jnp.zeros_like(q), jnp.zeros_like(k), jnp.zeros_like(v)
-    grad_q, *of_keys = _by_head(partial(_pull_back_head, rule), q, k, v, sight, g, out, lse)
-    grad_k, grad_v = (x.reshape(*k.shape[:3], -1, k.shape[-1]).sum(3) for x in of_keys)
+    grad_q, *key_grads = _map_heads(partial(_attend_head_backward, parameters), q, k, v, visibility, g, out, lse)
+    grad_k, grad_v = (x.reshape(*k.shape[:3], -1, k.shape[-1]).sum(3) for x in key_grads)
     return grad_q, grad_k, grad_v
 
 

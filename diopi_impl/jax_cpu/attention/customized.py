@@ -9,23 +9,23 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.attention.core import Sight, attend, pull_back
-from diopi_impl.jax_cpu.attention.flash import draws
-from diopi_impl.jax_cpu.attention.sequences import rule_of, sight_of_one_length, sight_of_packed
+from diopi_impl.jax_cpu.attention.core import Visibility, attend, attend_backward
+from diopi_impl.jax_cpu.attention.flash import implements_random
+from diopi_impl.jax_cpu.attention.sequences import attention_parameters, batched_visibility, packed_visibility
 from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
 Shape = tuple[int, ...]
 
-COPIES = 8
+STATISTIC_COPIES = 8
 """How many times a saved statistic is there."""
 
-TRIANGLE = 2048
+COMPRESSED_MASK_SIZE = 2048
 """Size of the causal triangle that stands for larger ones."""
 
 LAYOUTS = ("BSND", "BNSD", "BSH", "SBH")
 
 
-def _in_rows(x: Array, layout: str, heads: int) -> Array:
+def _to_bsnd(x: Array, layout: str, heads: int) -> Array:
     """As [batch, rows, heads, head size]."""
     if layout not in LAYOUTS:
         raise ValueError(f"input_layout is {layout!r}, expected one of {LAYOUTS}")
@@ -37,21 +37,23 @@ def _in_rows(x: Array, layout: str, heads: int) -> Array:
     return x.swapaxes(1, 2) if layout == "BNSD" else x.swapaxes(0, 1) if layout == "SBH" else x
 
 
-def _in_layout(x: Array, layout: str, shape: Sequence[int]) -> Array:
+def _from_bsnd(x: Array, layout: str, shape: Sequence[int]) -> Array:
     """The inverse of `_in_rows`."""
     x = x.swapaxes(1, 2) if layout == "BNSD" else x.swapaxes(0, 1) if layout == "SBH" else x
     return x.reshape(shape)
 
 
-def _in_rows_each(q: Array, k: Array, v: Array, layout: str, heads: int) -> tuple[Array, Array, Array]:
-    queries = _in_rows(q, layout, heads)
+def _inputs_to_bsnd(q: Array, k: Array, v: Array, layout: str, heads: int) -> tuple[Array, Array, Array]:
+    queries = _to_bsnd(q, layout, heads)
     if queries.shape[2] != heads:
         raise ValueError(f"head_num is {heads}, but q has shape {q.shape} in layout {layout}")
     key_heads = k.shape[-1] // max(queries.shape[-1], 1)
-    return queries, _in_rows(k, layout, key_heads), _in_rows(v, layout, key_heads)
+    return queries, _to_bsnd(k, layout, key_heads), _to_bsnd(v, layout, key_heads)
 
 
-def _hidden(mask: Array | None, causal: bool, pairs: Shape, fronts: Sequence[Shape] = ((),)) -> Array | None:
+def _effective_mask(
+    mask: Array | None, causal: bool, pairs: Shape, leading_axes: Sequence[Shape] = ((),)
+) -> Array | None:
     """Return the mask; None if there is none, and where a small triangle stands for what the causal rule has already.
 
     `pairs` are the numbers of queries and keys; `fronts` are the axes that the mask may have in front of these.
@@ -60,29 +62,31 @@ def _hidden(mask: Array | None, causal: bool, pairs: Shape, fronts: Sequence[Sha
         if causal:
             raise ValueError("attention_mask is NULL, expected the causal triangle where is_causal is set")
         return None
-    if causal and mask.shape[-2:] == (TRIANGLE,) * 2 and min(pairs) > TRIANGLE:
+    if causal and mask.shape[-2:] == (COMPRESSED_MASK_SIZE,) * 2 and min(pairs) > COMPRESSED_MASK_SIZE:
         return None
-    shapes = [(*front, *pairs) for front in fronts]
+    shapes = [(*leading, *pairs) for leading in leading_axes]
     if mask.shape not in shapes:
         raise ValueError(f"attention_mask has shape {mask.shape}, expected {' or '.join(map(str, shapes))}")
     return mask
 
 
-def _own_records(gen: Array, lse: Array, statistics: Sequence[int], scores: int, dropped: float) -> tuple[Any, ...]:
+def _saved_statistics(
+    gen: Array, lse: Array, statistics: Sequence[int], scores: int, dropout_p: float
+) -> tuple[Any, ...]:
     """What is saved for the gradient: the generator's state where something fell, the logarithms of the sums as maxima
     beside sums of 1, and nothing."""
-    maxima = jnp.broadcast_to(lse.reshape(*statistics, 1), (*statistics, COPIES)).astype(jnp.float32)
+    maxima = jnp.broadcast_to(lse.reshape(*statistics, 1), (*statistics, STATISTIC_COPIES)).astype(jnp.float32)
     mask = None
-    if dropped:
+    if dropout_p:
         mask = (
             jnp.zeros(-(-scores // 128) * 16, jnp.uint8).at[:16].set(lax.bitcast_convert_type(gen, jnp.uint8).ravel())
         )
     return mask, maxima, jnp.ones_like(maxima), jnp.zeros(0, jnp.float32)
 
 
-def _saved_generator(dropout_mask: Array | None, dropped: float) -> Array:
+def _saved_generator(dropout_mask: Array | None, dropout_p: float) -> Array:
     """The generator's state that a forward call saved."""
-    if not dropped:
+    if not dropout_p:
         return jnp.zeros(2, jnp.uint64)
     if dropout_mask is None:
         raise ValueError("dropout_mask is NULL, expected the forward call's where p_dropout is not 0")
@@ -91,20 +95,22 @@ def _saved_generator(dropout_mask: Array | None, dropped: float) -> Array:
 
 def _saved_lse(softmax_max: Array, softmax_sum: Array, statistics: Sequence[int]) -> Array:
     """The logarithms of the sums: of e relative to the maxima."""
-    check_shapes((*statistics, COPIES), softmax_max=softmax_max, softmax_sum=softmax_sum)
+    check_shapes((*statistics, STATISTIC_COPIES), softmax_max=softmax_max, softmax_sum=softmax_sum)
     return jnp.where(softmax_sum > 0, softmax_max + jnp.log(softmax_sum), jnp.inf)[..., 0]
 
 
-def _sight_of_layout(q: Array, k: Array, slopes: Array | None, mask: Array | None, causal: bool, gen: Array) -> Sight:
+def _batched_visibility(
+    q: Array, k: Array, slopes: Array | None, mask: Array | None, causal: bool, gen: Array
+) -> Visibility:
     """Of tensors as [batch, rows, heads, head size]."""
-    sight = sight_of_one_length(q, k, slopes, gen, top_left=True)
-    hidden = _hidden(mask, causal, (q.shape[1], k.shape[1]), ((), (1, 1), (q.shape[0], 1)))
+    visibility = batched_visibility(q, k, slopes, gen, top_left=True)
+    hidden = _effective_mask(mask, causal, (q.shape[1], k.shape[1]), ((), (1, 1), (q.shape[0], 1)))
     if hidden is None:
-        return sight
-    return sight._replace(hidden=hidden[None] if hidden.ndim == 2 else hidden[:, 0])
+        return visibility
+    return visibility._replace(hidden=hidden[None] if hidden.ndim == 2 else hidden[:, 0])
 
 
-@draws("diopiCustomizedFlashAttention")
+@implements_random("diopiCustomizedFlashAttention")
 def customized_flash_attention(
     gen: Array,
     q: Array,
@@ -120,13 +126,13 @@ def customized_flash_attention(
     head_num: int,
     input_layout: str,
 ) -> Any:
-    rule = rule_of(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
-    queries, keys, values = _in_rows_each(q, k, v, input_layout, head_num)
-    sight = _sight_of_layout(queries, keys, alibi_slopes, attention_mask, is_causal, gen)
-    result, lse = attend(queries, keys, values, sight, rule)
+    parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
+    queries, keys, values = _inputs_to_bsnd(q, k, v, input_layout, head_num)
+    visibility = _batched_visibility(queries, keys, alibi_slopes, attention_mask, is_causal, gen)
+    result, lse = attend(queries, keys, values, visibility, parameters)
     lse = lse.swapaxes(1, 2)
-    records = _own_records(gen, lse, lse.shape, lse.size * keys.shape[1], p_dropout)
-    return _in_layout(result, input_layout, q.shape), *records
+    statistics = _saved_statistics(gen, lse, lse.shape, lse.size * keys.shape[1], p_dropout)
+    return _from_bsnd(result, input_layout, q.shape), *statistics
 
 
 @vendor.implements("diopiCustomizedFlashAttentionBackward")
@@ -150,18 +156,18 @@ def customized_flash_attention_backward(
     head_num: int,
     input_layout: str,
 ) -> Any:
-    rule = rule_of(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
+    parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     check_shapes(q.shape, grad_output=grad_output, attention_out=attention_out)
-    queries, keys, values = _in_rows_each(q, k, v, input_layout, head_num)
+    queries, keys, values = _inputs_to_bsnd(q, k, v, input_layout, head_num)
     gen = _saved_generator(dropout_mask, p_dropout)
-    sight = _sight_of_layout(queries, keys, alibi_slopes, attention_mask, is_causal, gen)
+    visibility = _batched_visibility(queries, keys, alibi_slopes, attention_mask, is_causal, gen)
     lse = _saved_lse(softmax_max, softmax_sum, (queries.shape[0], head_num, queries.shape[1])).swapaxes(1, 2)
-    g, result = (_in_rows(x, input_layout, head_num) for x in (grad_output, attention_out))
-    grads = pull_back(g, queries, keys, values, result, lse, sight, rule)
-    return [_in_layout(grad, input_layout, x.shape) for grad, x in zip(grads, (q, k, v), strict=True)]
+    g, result = (_to_bsnd(x, input_layout, head_num) for x in (grad_output, attention_out))
+    grads = attend_backward(g, queries, keys, values, result, lse, visibility, parameters)
+    return [_from_bsnd(grad, input_layout, x.shape) for grad, x in zip(grads, (q, k, v), strict=True)]
 
 
-def _sight_of_ends(
+def _packed_visibility(
     q: Array,
     k: Array,
     ends: tuple[Sequence[int], Sequence[int]],
@@ -170,18 +176,18 @@ def _sight_of_ends(
     causal: bool,
     longest: tuple[int, int],
     gen: Array,
-) -> Sight:
+) -> Visibility:
     """Of packed tensors: the corner of the mask that belongs to a sequence hides its keys."""
     begins = jnp.array((0, *ends[0])), jnp.array((0, *ends[1]))
-    sight = sight_of_packed(q, k, begins, slopes, gen, top_left=True)
-    hidden = _hidden(mask, causal, longest)
+    visibility = packed_visibility(q, k, begins, slopes, gen, top_left=True)
+    hidden = _effective_mask(mask, causal, longest)
     if hidden is None:
-        return sight
-    places = (jnp.clip(rows.place[0], 0, most - 1) for rows, most in zip(sight[:2], longest, strict=True))
-    return sight._replace(hidden=hidden[jnp.ix_(*places)][None])
+        return visibility
+    positions = (jnp.clip(rows.position[0], 0, size - 1) for rows, size in zip(visibility[:2], longest, strict=True))
+    return visibility._replace(hidden=hidden[jnp.ix_(*positions)][None])
 
 
-@draws("diopiCustomizedFlashAttentionVarLen")
+@implements_random("diopiCustomizedFlashAttentionVarLen")
 def customized_flash_attention_var_len(
     gen: Array,
     q: Array,
@@ -199,12 +205,12 @@ def customized_flash_attention_var_len(
     window_size_left: int,
     window_size_right: int,
 ) -> Any:
-    rule = rule_of(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
+    parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     ends, longest = (cum_seq_q, cum_seq_kv), (max_seqlen_q, max_seqlen_kv)
-    sight = _sight_of_ends(q, k, ends, alibi_slopes, attention_mask, is_causal, longest, gen)
-    result, lse = attend(q[None], k[None], v[None], sight, rule)
+    visibility = _packed_visibility(q, k, ends, alibi_slopes, attention_mask, is_causal, longest, gen)
+    result, lse = attend(q[None], k[None], v[None], visibility, parameters)
     scores = len(cum_seq_q) * q.shape[1] * max_seqlen_q * max_seqlen_kv
-    return result[0], *_own_records(gen, lse, q.shape[:2], scores, p_dropout)
+    return result[0], *_saved_statistics(gen, lse, q.shape[:2], scores, p_dropout)
 
 
 @vendor.implements("diopiCustomizedFlashAttentionVarLenBackward")
@@ -230,10 +236,10 @@ def customized_flash_attention_var_len_backward(
     window_size_left: int,
     window_size_right: int,
 ) -> Any:
-    rule = rule_of(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
+    parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     ends, longest = (cum_seq_q, cum_seq_kv), (max_seqlen_q, max_seqlen_kv)
     gen = _saved_generator(dropout_mask, p_dropout)
-    sight = _sight_of_ends(q, k, ends, alibi_slopes, attention_mask, is_causal, longest, gen)
+    visibility = _packed_visibility(q, k, ends, alibi_slopes, attention_mask, is_causal, longest, gen)
     lse = _saved_lse(softmax_max, softmax_sum, q.shape[:2])[None]
     g, queries, keys, values, result = (x[None] for x in (grad_output, q, k, v, attention_out))
-    return [x[0] for x in pull_back(g, queries, keys, values, result, lse, sight, rule)]
+    return [x[0] for x in attend_backward(g, queries, keys, values, result, lse, visibility, parameters)]

@@ -7,17 +7,25 @@ from typing import Any
 
 from jax import Array
 
-from diopi_impl.drawing import drawing
+from diopi_impl.generators import pass_generator_state
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.attention.core import attend, pull_back
-from diopi_impl.jax_cpu.attention.sequences import packed_again, rule_of, sight_of_one_length, sight_of_packed, unpacked
+from diopi_impl.jax_cpu.attention.core import attend, attend_backward
+from diopi_impl.jax_cpu.attention.sequences import (
+    attention_parameters,
+    batched_visibility,
+    pack_rows,
+    packed_visibility,
+    unpack_rows,
+)
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.sizes import check_shapes
 
-draws = partial(vendor.implements, adapt=drawing(partial(compiled, traced=["gen"]), "gen", "p_dropout"))
+implements_random = partial(
+    vendor.implements, adapt=pass_generator_state(partial(compiled, traced=["gen"]), "gen", "p_dropout")
+)
 
 
-@draws("diopiFlashAttention")
+@implements_random("diopiFlashAttention")
 def flash_attention(
     gen: Array,
     q: Array,
@@ -30,12 +38,12 @@ def flash_attention(
     window_size_left: int,
     window_size_right: int,
 ) -> Any:
-    rule = rule_of(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
-    out, lse = attend(q, k, v, sight_of_one_length(q, k, alibi_slopes, gen), rule)
+    parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
+    out, lse = attend(q, k, v, batched_visibility(q, k, alibi_slopes, gen), parameters)
     return out, lse.swapaxes(1, 2)
 
 
-@draws("diopiFlashAttentionBackward")
+@implements_random("diopiFlashAttentionBackward")
 def flash_attention_backward(
     grad_output: Array,
     gen: Array,
@@ -51,13 +59,13 @@ def flash_attention_backward(
     window_size_left: int,
     window_size_right: int,
 ) -> Any:
-    rule = rule_of(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
-    sight = sight_of_one_length(q, k, alibi_slopes, gen)
+    parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
+    visibility = batched_visibility(q, k, alibi_slopes, gen)
     check_shapes((q.shape[0], q.shape[2], q.shape[1]), softmax_lse=softmax_lse)
-    return pull_back(grad_output, q, k, v, attention_out, softmax_lse.swapaxes(1, 2), sight, rule)
+    return attend_backward(grad_output, q, k, v, attention_out, softmax_lse.swapaxes(1, 2), visibility, parameters)
 
 
-@draws("diopiFlashAttentionVarLen")
+@implements_random("diopiFlashAttentionVarLen")
 def flash_attention_var_len(
     gen: Array,
     q: Array,
@@ -74,13 +82,13 @@ def flash_attention_var_len(
     window_size_left: int,
     window_size_right: int,
 ) -> Any:
-    rule = rule_of(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
-    sight = sight_of_packed(q, k, (cum_seq_q, cum_seq_kv), alibi_slopes, gen)
-    out, lse = attend(q[None], k[None], v[None], sight, rule)
-    return out[0], unpacked(lse, cum_seq_q, max_seqlen_q)
+    parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
+    visibility = packed_visibility(q, k, (cum_seq_q, cum_seq_kv), alibi_slopes, gen)
+    out, lse = attend(q[None], k[None], v[None], visibility, parameters)
+    return out[0], unpack_rows(lse, cum_seq_q, max_seqlen_q)
 
 
-@draws("diopiFlashAttentionVarLenBackward")
+@implements_random("diopiFlashAttentionVarLenBackward")
 def flash_attention_var_len_backward(
     grad_output: Array,
     gen: Array,
@@ -100,9 +108,9 @@ def flash_attention_var_len_backward(
     window_size_left: int,
     window_size_right: int,
 ) -> Any:
-    rule = rule_of(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
-    sight = sight_of_packed(q, k, (cum_seq_q, cum_seq_kv), alibi_slopes, gen)
+    parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
+    visibility = packed_visibility(q, k, (cum_seq_q, cum_seq_kv), alibi_slopes, gen)
     check_shapes((len(cum_seq_q) - 1, q.shape[1], max_seqlen_q), softmax_lse=softmax_lse)
-    lse = packed_again(softmax_lse, cum_seq_q, len(q))
+    lse = pack_rows(softmax_lse, cum_seq_q, len(q))
     g, queries, keys, values, out = (x[None] for x in (grad_output, q, k, v, attention_out))
-    return [x[0] for x in pull_back(g, queries, keys, values, out, lse, sight, rule)]
+    return [x[0] for x in attend_backward(g, queries, keys, values, out, lse, visibility, parameters)]

@@ -8,8 +8,8 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
-from diopi_impl.drawing import drawing
 from diopi_impl.functional import ResultSpec
+from diopi_impl.generators import pass_generator_state
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.attention import flash
 from diopi_impl.jax_cpu.jit import compiled
@@ -18,7 +18,9 @@ Out = tuple[ResultSpec | None, ...]
 
 NO_WINDOW = -1, -1
 
-_draws = partial(vendor.implements, adapt=drawing(partial(compiled, traced=["gen"]), "gen", "dropout_p"))
+_implements_random = partial(
+    vendor.implements, adapt=pass_generator_state(partial(compiled, traced=["gen"]), "gen", "dropout_p")
+)
 
 
 def _check_heads_equal(q: Array, k: Array) -> None:
@@ -26,14 +28,14 @@ def _check_heads_equal(q: Array, k: Array) -> None:
         raise ValueError(f"q has shape {q.shape} and k {k.shape}, expected as many heads of one size")
 
 
-def _kept_mask(spec: ResultSpec | None, is_written: bool, *shape: int) -> Array | None:
+def _debug_mask(spec: ResultSpec | None, is_written: bool, *shape: int) -> Array | None:
     """That nothing fell, which nobody can tell from what did; as it is if it is not asked for."""
     if spec is None:
         return None
     return jnp.ones(shape if is_written else spec.shape, bool)
 
 
-@_draws("diopiMultiHeadAttention")
+@_implements_random("diopiMultiHeadAttention")
 def multi_head_attention(
     q: Array,
     k: Array,
@@ -48,10 +50,10 @@ def multi_head_attention(
 ) -> Any:
     _check_heads_equal(q, k)
     results = flash.flash_attention(gen, q, k, v, None, dropout_p, scale, is_causal, *NO_WINDOW)
-    return *results, _kept_mask(out[2], return_debug_mask, q.shape[0], q.shape[2], q.shape[1], k.shape[1])
+    return *results, _debug_mask(out[2], return_debug_mask, q.shape[0], q.shape[2], q.shape[1], k.shape[1])
 
 
-@_draws("diopiMultiHeadAttentionBackward")
+@_implements_random("diopiMultiHeadAttentionBackward")
 def multi_head_attention_backward(
     grad_out: Array,
     q: Array,
@@ -70,7 +72,7 @@ def multi_head_attention_backward(
     )
 
 
-@_draws("diopiMultiHeadAttentionVarLen")
+@_implements_random("diopiMultiHeadAttentionVarLen")
 def multi_head_attention_var_len(
     q: Array,
     k: Array,
@@ -92,10 +94,10 @@ def multi_head_attention_var_len(
     results = flash.flash_attention_var_len(
         gen, q, k, v, *begins, None, max_q, max_k, dropout_p, scale, is_causal, *NO_WINDOW
     )
-    return *results, _kept_mask(out[2], return_debug_mask, len(cum_seq_q) - 1, q.shape[1], max_q, max_k)
+    return *results, _debug_mask(out[2], return_debug_mask, len(cum_seq_q) - 1, q.shape[1], max_q, max_k)
 
 
-@_draws("diopiMultiHeadAttentionVarLenBackward")
+@_implements_random("diopiMultiHeadAttentionVarLenBackward")
 def multi_head_attention_var_len_backward(
     grad_out: Array,
     q: Array,

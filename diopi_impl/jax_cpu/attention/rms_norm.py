@@ -9,19 +9,19 @@ import jax.numpy as jnp
 from jax import Array
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.axes import normalized_from
+from diopi_impl.jax_cpu.axes import first_normalized_axis
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 
-def _normalised(input: Array, normalized_shape: Sequence[int]) -> tuple[int, ...]:
-    return tuple(range(normalized_from(input, normalized_shape), input.ndim))
+def _normalized_axes(input: Array, normalized_shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(range(first_normalized_axis(input, normalized_shape), input.ndim))
 
 
 @vendor.implements("diopiRMSNorm")
 def rms_norm(
     input: Array, normalized_shape: Sequence[int], weight: Array | None, bias: Array | None, eps: float
 ) -> Any:
-    axes = _normalised(input, normalized_shape)
+    axes = _normalized_axes(input, normalized_shape)
     check_shapes(normalized_shape, weight=weight, bias=bias)
     inv_rms = 1 / jnp.sqrt(jnp.square(input).mean(axes, keepdims=True) + eps)
     scaled = input * inv_rms if weight is None else input * inv_rms * weight
@@ -38,7 +38,7 @@ def rms_norm_backward(
     normalized_shape: Sequence[int],
     eps: float,
 ) -> Any:
-    axes = _normalised(input, normalized_shape)
+    axes = _normalized_axes(input, normalized_shape)
     leading = tuple(range(axes[0]))
     check_shapes(normalized_shape, weight=weight)
     check_shapes(input.shape, grad_output=grad_output)

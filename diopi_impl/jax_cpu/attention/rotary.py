@@ -12,7 +12,7 @@ from jax import Array
 from diopi_impl.jax_cpu import vendor
 
 
-def _rotated(a: Array, b: Array, cos: Sequence[Array], sin: Sequence[Array]) -> tuple[Array, Array]:
+def _rotate_pairs(a: Array, b: Array, cos: Sequence[Array], sin: Sequence[Array]) -> tuple[Array, Array]:
     """The pairs (a, b) rotated; cosines and sines for a and for b."""
     return a * cos[0] - b * sin[0], b * cos[1] + a * sin[1]
 
@@ -27,34 +27,34 @@ def rotary_embedding(x: Array, cos: Array, sin: Array, conj: bool, interleaved: 
     half = x.shape[-1] // 2
     pairs = x.reshape(*x.shape[:-1], half, 2) if interleaved else x.reshape(*x.shape[:-1], 2, half).swapaxes(-1, -2)
     sin = -sin if conj else sin
-    both = jnp.stack(_rotated(pairs[..., 0], pairs[..., 1], (cos, cos), (sin, sin)), -1 if interleaved else -2)
-    return both.reshape(*both.shape[:-2], 2 * half)
+    rotated = jnp.stack(_rotate_pairs(pairs[..., 0], pairs[..., 1], (cos, cos), (sin, sin)), -1 if interleaved else -2)
+    return rotated.reshape(*rotated.shape[:-2], 2 * half)
 
 
 @vendor.implements("diopiRotaryEmbeddingV2")
 def rotary_embedding_v2(query: Array, key: Array, cos: Array, sin: Array, dim: int) -> Any:
     if dim < 1 or dim % 2:
         raise ValueError(f"dim is {dim}, expected an even number of at least 2")
-    return tuple(_rotated_heads(name, x, cos, sin, dim) for name, x in (("query", query), ("key", key)))
+    return tuple(_rotate_heads(name, x, cos, sin, dim) for name, x in (("query", query), ("key", key)))
 
 
-def _rotated_heads(name: str, x: Array, cos: Array, sin: Array, dim: int) -> Array:
+def _rotate_heads(name: str, x: Array, cos: Array, sin: Array, dim: int) -> Array:
     if x.shape[-1] % dim or (x.ndim > 2 and x.shape[-1] != dim):
         raise ValueError(f"{name} has shape {x.shape}, expected heads of {dim} elements in the last axis")
     heads = x.reshape(len(x), x.shape[1] // dim, dim) if x.ndim == 2 else x
-    cos, sin = (_angles(which, angles, x, heads, dim) for which, angles in (("cos", cos), ("sin", sin)))
+    cos, sin = (_angles(label, angles, x, heads, dim) for label, angles in (("cos", cos), ("sin", sin)))
     (first, second), cosines, sines = (jnp.split(part, 2, -1) for part in (heads, cos, sin))
-    return jnp.concatenate(_rotated(first, second, cosines, sines), -1).reshape(x.shape)
+    return jnp.concatenate(_rotate_pairs(first, second, cosines, sines), -1).reshape(x.shape)
 
 
 def _angles(name: str, angles: Array, x: Array, heads: Array, dim: int) -> Array:
     """Return cosines or sines in a shape that broadcasts against `heads`; ValueError if they do not fit its tokens."""
-    given, tokens = angles.shape, heads.shape[:-2]
+    shape, tokens = angles.shape, heads.shape[:-2]
     if x.ndim == 2 and angles.ndim > 2:
-        angles = angles.reshape(math.prod(given[:-2]), *given[-2:])
+        angles = angles.reshape(math.prod(shape[:-2]), *shape[-2:])
     while angles.ndim > heads.ndim and angles.shape[0] == 1:
         angles = angles[0]
     fits = angles.shape[-3:] == (tokens[-1], 1, dim) and angles.ndim <= heads.ndim
     if not fits or any(n not in (1, size) for n, size in zip(angles.shape[-4::-1], tokens[-2::-1], strict=False)):
-        raise ValueError(f"{name} has shape {given}, expected {(*tokens, 1, dim)} or {(tokens[-1], 1, dim)}")
+        raise ValueError(f"{name} has shape {shape}, expected {(*tokens, 1, dim)} or {(tokens[-1], 1, dim)}")
     return angles

@@ -5,51 +5,51 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array
 
-from diopi_impl.jax_cpu.attention.core import Rows, Rule, Sight
-from diopi_impl.jax_cpu.random import key_of
+from diopi_impl.jax_cpu.attention.core import AttentionParameters, Rows, Visibility
+from diopi_impl.jax_cpu.random import derive_key
 from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
 
-def of_one_length(q: Array, k: Array, top_left: bool = False) -> tuple[Rows, Rows]:
+def batched_rows(q: Array, k: Array, top_left: bool = False) -> tuple[Rows, Rows]:
     """Every batch entry is a sequence; the last query stands at the last key, or the first at the first."""
     (batch, queries), keys = q.shape[:2], k.shape[1]
     first = 0 if top_left else keys - queries
-    places = jnp.arange(queries) + first, jnp.arange(keys)
-    of_queries, of_keys = (Rows(jnp.zeros((batch, len(x)), int), jnp.tile(x, (batch, 1))) for x in places)
-    return of_queries, of_keys
+    positions = jnp.arange(queries) + first, jnp.arange(keys)
+    query_rows, key_rows = (Rows(jnp.zeros((batch, len(x)), int), jnp.tile(x, (batch, 1))) for x in positions)
+    return query_rows, key_rows
 
 
-def packed(q: Array, k: Array, begins: tuple[Array, Array], top_left: bool = False) -> tuple[Rows, Rows]:
+def packed_rows(q: Array, k: Array, begins: tuple[Array, Array], top_left: bool = False) -> tuple[Rows, Rows]:
     """One sequence behind the other; `begins` of queries and keys are where each begins and the last ends."""
     check_shapes(begins[0].shape, cum_seq_kv=begins[1])
     lengths = [jnp.diff(x) for x in begins]
     first = jnp.zeros_like(lengths[0]) if top_left else lengths[1] - lengths[0]
     queries, keys = (_sequence_of(x.shape[0], begin) for x, begin in zip((q, k), begins, strict=True))
-    places = jnp.arange(len(queries)) - begins[0][queries] + first[queries], jnp.arange(len(keys)) - begins[1][keys]
-    return Rows(queries[None], places[0][None]), Rows(keys[None], places[1][None])
+    positions = jnp.arange(len(queries)) - begins[0][queries] + first[queries], jnp.arange(len(keys)) - begins[1][keys]
+    return Rows(queries[None], positions[0][None]), Rows(keys[None], positions[1][None])
 
 
 def _sequence_of(rows: int, begins: Array) -> Array:
     return jnp.searchsorted(begins, jnp.arange(rows), side="right") - 1
 
 
-def unpacked(lse: Array, begins: Array, rows: int) -> Array:
+def unpack_rows(lse: Array, begins: Array, rows: int) -> Array:
     """[1, packed rows, heads] as [sequences, heads, rows]; whatever stands beyond the ends means nothing."""
-    places = jnp.clip(begins[:-1, None] + jnp.arange(rows), 0, max(lse.shape[1] - 1, 0))
-    return jnp.moveaxis(jnp.take(lse[0], places, axis=0, mode="fill", fill_value=0), -1, 1)
+    positions = jnp.clip(begins[:-1, None] + jnp.arange(rows), 0, max(lse.shape[1] - 1, 0))
+    return jnp.moveaxis(jnp.take(lse[0], positions, axis=0, mode="fill", fill_value=0), -1, 1)
 
 
-def packed_again(lse: Array, begins: Array, rows: int) -> Array:
+def pack_rows(lse: Array, begins: Array, rows: int) -> Array:
     """The inverse of `unpacked`."""
     number = _sequence_of(rows, begins)
     return lse[number, :, jnp.arange(rows) - begins[number]][None]
 
 
-def rule_of(scale: float, causal: bool, window: tuple[int, int], dropped: float) -> Rule:
+def attention_parameters(scale: float, causal: bool, window: tuple[int, int], dropout_p: float) -> AttentionParameters:
     """The rule of a call; ValueError if `dropped` is no probability. A causal one shows no later keys."""
-    if not 0 <= dropped <= 1:
-        raise ValueError(f"the probability of dropout is {dropped}, expected one from 0 to 1")
-    return Rule(scale, window[0], 0 if causal else window[1], dropped)
+    if not 0 <= dropout_p <= 1:
+        raise ValueError(f"the probability of dropout is {dropout_p}, expected one from 0 to 1")
+    return AttentionParameters(scale, window[0], 0 if causal else window[1], dropout_p)
 
 
 def _slopes(alibi_slopes: Array | None, batch: int, heads: int) -> Array | None:
@@ -60,21 +60,21 @@ def _slopes(alibi_slopes: Array | None, batch: int, heads: int) -> Array | None:
     return jnp.broadcast_to(alibi_slopes, (batch, heads))
 
 
-def sight_of_one_length(q: Array, k: Array, slopes: Array | None, gen: Array, top_left: bool = False) -> Sight:
+def batched_visibility(q: Array, k: Array, slopes: Array | None, gen: Array, top_left: bool = False) -> Visibility:
     """What queries of `of_one_length` see; slopes are those of ALiBi, [heads] or [batch, heads]."""
     check_rank(4, q=q, k=k)
-    rows = of_one_length(q, k, top_left)
+    rows = batched_rows(q, k, top_left)
     slopes = _slopes(slopes, len(q), q.shape[2])
-    each = None if slopes is None else jnp.broadcast_to(slopes[:, None], q.shape[:3])
-    return Sight(*rows, each, key=key_of(gen))
+    row_slopes = None if slopes is None else jnp.broadcast_to(slopes[:, None], q.shape[:3])
+    return Visibility(*rows, row_slopes, key=derive_key(gen))
 
 
-def sight_of_packed(
+def packed_visibility(
     q: Array, k: Array, begins: tuple[Array, Array], slopes: Array | None, gen: Array, top_left: bool = False
-) -> Sight:
+) -> Visibility:
     """What queries of `packed` see; slopes are those of ALiBi, [heads] or [sequences, heads]."""
     check_rank(3, q=q, k=k)
-    rows = packed(q, k, begins, top_left)
+    rows = packed_rows(q, k, begins, top_left)
     slopes = _slopes(slopes, len(begins[0]) - 1, q.shape[1])
-    each = None if slopes is None else slopes[rows[0].sequence]
-    return Sight(*rows, each, key=key_of(gen))
+    row_slopes = None if slopes is None else slopes[rows[0].sequence]
+    return Visibility(*rows, row_slopes, key=derive_key(gen))

@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from diopi_impl.jax_cpu.lmdeploy.common import check_number, implements_sized, implements_sized_step
+from diopi_impl.jax_cpu.lmdeploy.common import check_number, implements_workspace_free, implements_workspace_free_step
 from diopi_impl.jax_cpu.sizes import check_shapes
 
-BLOCK = 64
+QUERIES_PER_STEP = 64
 """Queries of a sequence whose scores are in memory at a time."""
 
 
-def _projected(
+def _project_inputs(
     x: Array, weight: Array, bias: Array | None, cache: Array, queries: int, max_seq_len: int
 ) -> tuple[Array, Array, Array]:
     """Queries, keys and values of the rows of x, [rows, heads, size]; the sizes are those of the cache."""
@@ -36,7 +36,7 @@ def _check_cache(keys: Array, values: Array, layer: int, batch: int, heads: int,
         raise ValueError(f"layer_id is {layer}, expected 0 to {keys.shape[0] - 1}")
 
 
-def _rotated(x: Array, positions: Array, width: int, theta: float) -> Array:
+def _rotate(x: Array, positions: Array, width: int, theta: float) -> Array:
     """Neighbouring columns below `width` turned by their angles."""
     if width % 2 or not 0 <= width <= x.shape[-1]:
         raise ValueError(f"rotary_embedding is {width}, expected an even number up to {x.shape[-1]}")
@@ -48,7 +48,7 @@ def _rotated(x: Array, positions: Array, width: int, theta: float) -> Array:
     return jnp.concatenate([pairs, x[..., width:]], -1)
 
 
-def _attended(q: Array, k: Array, v: Array, visible: Array) -> Array:
+def _attend(q: Array, k: Array, v: Array, visible: Array) -> Array:
     """Means of values, [queries, heads · size], for queries [queries, heads, size] and what each of them sees."""
     grouped = q.reshape(q.shape[0], k.shape[1], -1, q.shape[-1])
     scores = jnp.einsum("ikgd,jkd->kgij", grouped, k) / jnp.sqrt(jnp.float32(q.shape[-1]))
@@ -58,7 +58,7 @@ def _attended(q: Array, k: Array, v: Array, visible: Array) -> Array:
     return jnp.einsum("kgij,jkd->ikgd", p, v).reshape(q.shape[0], -1)
 
 
-@implements_sized("diopiFusedContextAttentionInp")
+@implements_workspace_free("diopiFusedContextAttentionInp")
 def fused_context_attention(
     inoutput: Array,
     qkv_weight: Array,
@@ -87,27 +87,27 @@ def fused_context_attention(
         raise ValueError(f"{sizes}: expected whole sequences that fit in the cache")
     batch = inoutput.shape[0] // max_q_len
     _check_cache(key_cache, value_cache, layer_id, batch, local_kv_head_num, size_per_head)
-    q, k, v = _projected(inoutput, qkv_weight, qkv_bias, key_cache, local_head_num, max_seq_len)
+    q, k, v = _project_inputs(inoutput, qkv_weight, qkv_bias, key_cache, local_head_num, max_seq_len)
     positions = jnp.tile(history + jnp.arange(max_q_len), batch)
-    q, k = (_rotated(x, positions, rotary_embedding, rope_theta) for x in (q, k))
+    q, k = (_rotate(x, positions, rotary_embedding, rope_theta) for x in (q, k))
     q, k, v = (x.reshape(batch, max_q_len, *x.shape[1:]) for x in (q, k, v))
     new = slice(history, max_kv_len)
     keys = key_cache.at[layer_id, :, :, new].set(jnp.swapaxes(k, 1, 2))
     values = value_cache.at[layer_id, :, :, new].set(jnp.swapaxes(v, 1, 2))
     slots = jnp.arange(max_kv_len)
 
-    def of_sequence(q: Array, keys: Array, values: Array) -> Array:
-        def of_query(q: Array, time: Array) -> Array:
-            return _attended(q[None], keys, values, slots <= time)[0]
+    def attend_sequence(q: Array, keys: Array, values: Array) -> Array:
+        def attend_query(q: Array, time: Array) -> Array:
+            return _attend(q[None], keys, values, slots <= time)[0]
 
-        return lax.map(lambda one: of_query(*one), (q, positions[:max_q_len]), batch_size=BLOCK)
+        return lax.map(lambda query: attend_query(*query), (q, positions[:max_q_len]), batch_size=QUERIES_PER_STEP)
 
     seen = (jnp.swapaxes(cache[layer_id, :, :, :max_kv_len], 1, 2) for cache in (keys, values))
-    attended = lax.map(lambda one: of_sequence(*one), (q, *seen))
+    attended = lax.map(lambda sequence: attend_sequence(*sequence), (q, *seen))
     return attended.reshape(inoutput.shape), keys, values
 
 
-@implements_sized_step("diopiFusedDecoderAttentionInp")
+@implements_workspace_free_step("diopiFusedDecoderAttentionInp")
 def fused_decoder_attention(
     inoutput: Array,
     qkv_weight: Array,
@@ -134,20 +134,20 @@ def fused_decoder_attention(
     check_shapes(
         (batch,), finished=finished, total_padding_tokens=total_padding_tokens, sequence_lengths=sequence_lengths
     )
-    q, k, v = _projected(inoutput, qkv_weight, qkv_bias, key_cache, local_head_num, max_seq_len)
+    q, k, v = _project_inputs(inoutput, qkv_weight, qkv_bias, key_cache, local_head_num, max_seq_len)
     positions = step - 1 - (jnp.zeros(batch, jnp.int64) if total_padding_tokens is None else total_padding_tokens)
-    q, k = (_rotated(x, positions, rotary_embedding, rope_theta) for x in (q, k))
+    q, k = (_rotate(x, positions, rotary_embedding, rope_theta) for x in (q, k))
     slots, sequences = sequence_lengths % max_seq_len, jnp.arange(batch)
     if finished is not None:
         slots = jnp.where(finished, max_seq_len, slots)  # beyond the last: dropped
     keys = key_cache.at[layer_id, sequences, :, slots].set(k, mode="drop")
     values = value_cache.at[layer_id, sequences, :, slots].set(v, mode="drop")
 
-    def of_sequence(q: Array, keys: Array, values: Array, length: Array) -> Array:
-        is_held = (jnp.arange(max_seq_len) <= length) | (length + 1 >= max_seq_len)
-        keys, values = (jnp.where(is_held[:, None, None], x, 0) for x in (keys, values))
-        return _attended(q[None], keys, values, is_held)[0]
+    def attend_sequence(q: Array, keys: Array, values: Array, length: Array) -> Array:
+        is_filled = (jnp.arange(max_seq_len) <= length) | (length + 1 >= max_seq_len)
+        keys, values = (jnp.where(is_filled[:, None, None], x, 0) for x in (keys, values))
+        return _attend(q[None], keys, values, is_filled)[0]
 
-    keys_held, values_held = (jnp.swapaxes(cache[layer_id], 1, 2) for cache in (keys, values))
-    attended = jax.vmap(of_sequence)(q, keys_held, values_held, sequence_lengths)
+    visible_keys, visible_values = (jnp.swapaxes(cache[layer_id], 1, 2) for cache in (keys, values))
+    attended = jax.vmap(attend_sequence)(q, visible_keys, visible_values, sequence_lengths)
     return attended.reshape(inoutput.shape), keys, values

@@ -10,21 +10,27 @@ from jax import Array
 
 from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.lmdeploy.common import check_batch, check_number, implements_sized, implements_step, time_major
+from diopi_impl.jax_cpu.lmdeploy.common import (
+    check_batch,
+    check_number,
+    implements_step,
+    implements_workspace_free,
+    time_major,
+)
 from diopi_impl.jax_cpu.sizes import check_shapes
 from lib_rt.dtypes import to_numpy
 
 # Layer kernels
 
 
-def _normed(x: Array, scale: Array, eps: float) -> Array:
+def _rms_norm(x: Array, scale: Array, eps: float) -> Array:
     check_shapes(x.shape[-1:], scale=scale)
     return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + eps) * scale
 
 
 @vendor.implements("diopiRootMeanSquareNormInp")
 def root_mean_square_norm(inoutput: Array, scale: Array, eps: float) -> Array:
-    return _normed(inoutput, scale, eps)
+    return _rms_norm(inoutput, scale, eps)
 
 
 @vendor.implements("diopiFusedAddRootMeanSquareNormInp")
@@ -34,10 +40,10 @@ def fused_add_root_mean_square_norm(
     check_shapes(inoutput.shape, residual=residual)
     check_shapes(inoutput.shape[-1:], bias=bias)
     total = residual + inoutput + (0 if bias is None else bias)
-    return _normed(total, scale, eps), total
+    return _rms_norm(total, scale, eps), total
 
 
-@implements_sized("diopiFusedSiluFfnInp")
+@implements_workspace_free("diopiFusedSiluFfnInp")
 def fused_silu_ffn(
     inoutput: Array,
     weight1: Array,
@@ -55,7 +61,7 @@ def fused_silu_ffn(
 # Sampling set-up
 
 
-def _chosen(values: Array, size: int, value: float) -> Array:
+def _expand_argument(values: Array, size: int, value: float) -> Array:
     """The sequences' own values if there are several, else one value for all sequences."""
     return values if size > 1 else jnp.full_like(values, value)
 
@@ -65,7 +71,7 @@ def setup_topk_runtime_args(
     top_ks: Array, top_ps: Array, batch_size: int, top_k: int, top_ks_size: int, top_p: float, top_ps_size: int
 ) -> tuple[Array, Array, Array]:
     check_batch(batch_size, top_ks, top_ps=top_ps)
-    k, p = _chosen(top_ks, top_ks_size, top_k), _chosen(top_ps, top_ps_size, top_p)
+    k, p = _expand_argument(top_ks, top_ks_size, top_k), _expand_argument(top_ps, top_ps_size, top_p)
     k = jnp.where((k == 0) & (p == 0), 1, k)
     p = jnp.where((k > 0) & (p == 0), 1, p)
     return jnp.minimum(k, 1024), jnp.clip(p, 0, 1), k == 0
@@ -85,7 +91,7 @@ def setup_topp_runtime_args(
     top_p_reset_ids: int,
 ) -> tuple[Array, ...]:
     check_batch(batch_size, top_ks, top_ps=top_ps)
-    k, p = _chosen(top_ks, top_ks_size, top_k), _chosen(top_ps, top_ps_size, top_p)
+    k, p = _expand_argument(top_ks, top_ks_size, top_k), _expand_argument(top_ps, top_ps_size, top_p)
     k = jnp.where((k == 0) & (p == 0), 1, k)
     p = jnp.clip(p, 0, 1)
     decay = jnp.full_like(p, top_p_decay if 0 < top_p_decay <= 1 else 1.0)
@@ -138,19 +144,21 @@ def batch_apply_repetition_penalty(
     lengths = max_input_length if input_lengths is None else input_lengths
     is_left_out = (times >= step) | ((times >= lengths) & (times < max_input_length))
     columns = jnp.where(is_left_out, vocab_size, ids)  # beyond the last: dropped
-    held = jnp.zeros(logits.shape, bool).at[jnp.arange(batch_size), columns].set(True, mode="drop")
+    occurs = jnp.zeros(logits.shape, bool).at[jnp.arange(batch_size), columns].set(True, mode="drop")
     penalty = penalties[:, None]
     scaled = jnp.where(logits < 0, logits * penalty, logits / penalty)
-    return jnp.where(held, logits - penalty if penalty_type == 1 else scaled, logits)
+    return jnp.where(occurs, logits - penalty if penalty_type == 1 else scaled, logits)
 
 
-def _spelt(ids: Array, word: Array, start: Array, count: Array, last: Any, offset: Array, batch_size: int) -> Array:
+def _matches_word(
+    ids: Array, word: Array, start: Array, count: Array, last: Any, offset: Array, batch_size: int
+) -> Array:
     """Whether `count` tokens of a table's first row, from `start` on, are those of the times up to `last`."""
     places = jnp.arange(word.shape[0])
     times = last - (count - 1) + places
-    given = ids[jnp.clip(times * batch_size + offset, 0, ids.shape[0] - 1)]
-    wanted = word[jnp.clip(start + places, 0, word.shape[0] - 1)]
-    return jnp.all((given == wanted) | (places >= count))
+    generated = ids[jnp.clip(times * batch_size + offset, 0, ids.shape[0] - 1)]
+    expected = word[jnp.clip(start + places, 0, word.shape[0] - 1)]
+    return jnp.all((generated == expected) | (places >= count))
 
 
 def _words(table: Array) -> tuple[Array, Array, Array]:
@@ -177,16 +185,18 @@ def ban_bad_words(
     check_shapes((*([] if share_words else [batch_size]), 2, bad_words_len), bad_words=bad_words)
     ids = output_ids.reshape(-1)
 
-    def banned(row: Array, table: Array, offset: Array) -> Array:
+    def ban_tokens(row: Array, table: Array, offset: Array) -> Array:
         def last_token(start: Array, end: Array, is_word: Array) -> Array:
-            begun, token = end - start - 1, table[0][jnp.clip(end - 1, 0, bad_words_len - 1)]
-            is_due = (begun <= step) & _spelt(ids, table[0], start, begun, step - 1, offset, batch_size)
-            return jnp.where(is_word & is_due & (token > 0) & (token < vocab_size), token, vocab_size)
+            prefix_length, token = end - start - 1, table[0][jnp.clip(end - 1, 0, bad_words_len - 1)]
+            is_begun = (prefix_length <= step) & _matches_word(
+                ids, table[0], start, prefix_length, step - 1, offset, batch_size
+            )
+            return jnp.where(is_word & is_begun & (token > 0) & (token < vocab_size), token, vocab_size)
 
         return row.at[jax.vmap(last_token)(*_words(table))].set(-jnp.inf, mode="drop")
 
     tables = jnp.broadcast_to(bad_words, (batch_size, 2, bad_words_len))
-    return jax.vmap(banned)(logits, tables, id_offset + jnp.arange(batch_size))
+    return jax.vmap(ban_tokens)(logits, tables, id_offset + jnp.arange(batch_size))
 
 
 @implements_step("diopiStopWordsCriterion")
@@ -203,14 +213,14 @@ def stop_words_criterion(
     check_shapes((batch_size,), finished=finished)
     ids = output_ids.reshape(-1)
 
-    def stopped(table: Array, offset: Array) -> Array:
+    def has_stop_word(table: Array, offset: Array) -> Array:
         def is_last(start: Array, end: Array, is_word: Array) -> Array:
             count = end - start
-            return is_word & (count <= step + 1) & _spelt(ids, table[0], start, count, step, offset, batch_size)
+            return is_word & (count <= step + 1) & _matches_word(ids, table[0], start, count, step, offset, batch_size)
 
         return jnp.any(jax.vmap(is_last)(*_words(table)))
 
-    return finished | jax.vmap(stopped)(stop_words, id_offset + jnp.arange(batch_size))
+    return finished | jax.vmap(has_stop_word)(stop_words, id_offset + jnp.arange(batch_size))
 
 
 @implements_step("diopiLengthCriterion")
@@ -241,12 +251,12 @@ def gather_output(
         return output_ids
     table, places = time_major(ids, batch_size), jnp.arange(max_output_len)
 
-    def gathered(row: Array, column: Array, length: Array) -> Array:
+    def gather_row(row: Array, column: Array, length: Array) -> Array:
         gap = jnp.maximum(max_context_len - length, 0)
         times = places + jnp.where(places < length, 0, gap)
         return jnp.where(times < max_gen_step, column[jnp.clip(times, 0, max_gen_step - 1)], row)
 
-    return jax.vmap(gathered, (0, 1, 0))(output_ids, table, context_length)
+    return jax.vmap(gather_row, (0, 1, 0))(output_ids, table, context_length)
 
 
 @vendor.implements("diopiPlusScalarInp")

@@ -8,25 +8,26 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from diopi_impl.drawing import drawing_each
+from diopi_impl.generators import pass_generator_states
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.lmdeploy.common import check_batch, check_number
-from diopi_impl.jax_cpu.random import key_of
+from diopi_impl.jax_cpu.random import derive_key
 from diopi_impl.jax_cpu.sizes import check_shapes
 from diopi_impl.workspace_queries import answer_workspace_queries
 
-draws_each = partial(
-    vendor.implements, adapt=answer_workspace_queries(drawing_each(partial(compiled, traced=["step", "generators"])))
+implements_sampling = partial(
+    vendor.implements,
+    adapt=answer_workspace_queries(pass_generator_states(partial(compiled, traced=["step", "generators"]))),
 )
 
-Updated = tuple[Array, Array | None, Array | None, Array | None, Array | None]
+SamplingState = tuple[Array, Array | None, Array | None, Array | None, Array | None]
 """output_ids, finished, sequence_lengths, cum_log_probs, output_log_probs."""
 
 
-def _numbers(generators: Array) -> Array:
+def _draw_numbers(generators: Array) -> Array:
     """A number of (0, 1] from each state."""
-    return 1 - jax.vmap(lambda state: jax.random.uniform(key_of(state), (), jnp.float64))(generators)
+    return 1 - jax.vmap(lambda state: jax.random.uniform(derive_key(state), (), jnp.float64))(generators)
 
 
 def _probabilities(logits: Array) -> Array:
@@ -34,50 +35,56 @@ def _probabilities(logits: Array) -> Array:
     return e / (jnp.sum(e, -1, keepdims=True) + jnp.float32(1e-6))
 
 
-def _ranked(weights: Array) -> tuple[Array, Array]:
+def _sort_weights(weights: Array) -> tuple[Array, Array]:
     """Tokens and weights in falling order, the lowest id first among equals."""
     ids = jnp.argsort(-weights, -1, stable=True)
     return ids, jnp.take_along_axis(weights, ids, -1)
 
 
-def _first_reached(weights: Array, threshold: Array, last: Array) -> Array:
+def _first_above(weights: Array, threshold: Array, last: Array) -> Array:
     """The first place of each row at which the running sum reaches the threshold, `last` if there is none before."""
     reached = jnp.cumsum(weights.astype(jnp.float64), -1) >= threshold[:, None]
     return jnp.minimum(jnp.where(jnp.any(reached, -1), jnp.argmax(reached, -1), last), last)
 
 
-def _at(values: Array, places: Array) -> Array:
+def _take_per_row(values: Array, places: Array) -> Array:
     return jnp.take_along_axis(values, places[:, None], -1)[:, 0]
 
 
-def _updated(
-    before: Updated, tokens: Array, logarithms: tuple[Array, Array], end_ids: Array, step: int, took: Array, drew: Array
-) -> Updated:
+def _update_state(
+    state: SamplingState,
+    tokens: Array,
+    logarithms: tuple[Array, Array],
+    end_ids: Array,
+    step: int,
+    is_written: Array,
+    is_sampled: Array,
+) -> SamplingState:
     """The results where a sequence `took` a token, and where it `drew` it, so that the others follow."""
-    ids, finished, lengths, cum, own = before
+    ids, finished, lengths, cum, log_probs = state
     batch = tokens.shape[0]
-    places = jnp.where(took, step * batch + jnp.arange(batch), ids.size)  # beyond the last: dropped
+    places = jnp.where(is_written, step * batch + jnp.arange(batch), ids.size)  # beyond the last: dropped
     written = ids.reshape(-1).at[places].set(tokens, mode="drop").reshape(ids.shape)
     if cum is not None:
-        cum = jnp.where(drew, cum + logarithms[0], cum)
-    if own is not None:
-        own = jnp.where(drew, logarithms[1], own)
+        cum = jnp.where(is_sampled, cum + logarithms[0], cum)
+    if log_probs is not None:
+        log_probs = jnp.where(is_sampled, logarithms[1], log_probs)
     if finished is not None and lengths is not None:
-        lengths = jnp.where(drew & ~finished, lengths + 1, lengths)
-        finished = jnp.where(drew, tokens == end_ids, finished)
-    return written, finished, lengths, cum, own
+        lengths = jnp.where(is_sampled & ~finished, lengths + 1, lengths)
+        finished = jnp.where(is_sampled, tokens == end_ids, finished)
+    return written, finished, lengths, cum, log_probs
 
 
-def _check(logits: Array, batch_size: int, vocab_size_padded: int, **others: Array | None) -> None:
-    check_batch(batch_size, logits, **others)
+def _check(logits: Array, batch_size: int, vocab_size_padded: int, **tensors: Array | None) -> None:
+    check_batch(batch_size, logits, **tensors)
     check_number("vocab_size_padded", vocab_size_padded, logits.shape[1])
 
 
-def _flags(given: Array | None, batch: int) -> Array:
-    return jnp.zeros(batch, bool) if given is None else given
+def _flags(flags: Array | None, batch: int) -> Array:
+    return jnp.zeros(batch, bool) if flags is None else flags
 
 
-@draws_each("diopiTopKSampling")
+@implements_sampling("diopiTopKSampling")
 def top_k_sampling(
     output_ids: Array,
     logits: Array,
@@ -96,23 +103,27 @@ def top_k_sampling(
     cum_log_probs: Array | None,
     output_log_probs: Array | None,
     generators: Array,
-) -> Updated:
-    before = output_ids, finished, sequence_lengths, cum_log_probs, output_log_probs
-    given = dict(zip(("finished", "sequence_lengths", "cum_log_probs", "output_log_probs"), before[1:], strict=True))
-    _check(logits, batch_size, vocab_size_padded, end_ids=end_ids, **given)
+) -> SamplingState:
+    state = output_ids, finished, sequence_lengths, cum_log_probs, output_log_probs
+    named_state = dict(
+        zip(("finished", "sequence_lengths", "cum_log_probs", "output_log_probs"), state[1:], strict=True)
+    )
+    _check(logits, batch_size, vocab_size_padded, end_ids=end_ids, **named_state)
     check_shapes((batch_size,), runtime_top_k=runtime_top_k, runtime_top_p=runtime_top_p, skip_decode=skip_decode)
     is_logged = cum_log_probs is not None or output_log_probs is not None
     weights = _probabilities(logits) if is_logged else jnp.exp(logits - jnp.max(logits, -1, keepdims=True))
-    ids, weights = _ranked(weights)
+    ids, weights = _sort_weights(weights)
     limit = jnp.clip(runtime_top_k, 1, vocab_size_padded)
     total = jnp.sum(jnp.where(jnp.arange(vocab_size_padded) < limit[:, None], weights, 0), -1)
-    place = _first_reached(weights, _numbers(generators) * runtime_top_p * total, limit - 1)
-    goes_on, ended = ~_flags(skip_decode, batch_size), _flags(finished, batch_size)
-    tokens, weight = jnp.where(ended, end_ids, _at(ids, place)), jnp.log(_at(weights, place))
-    return _updated(before, tokens, (weight, weight - jnp.log(total)), end_ids, step, goes_on, goes_on & ~ended)
+    place = _first_above(weights, _draw_numbers(generators) * runtime_top_p * total, limit - 1)
+    is_decoded, ended = ~_flags(skip_decode, batch_size), _flags(finished, batch_size)
+    tokens, weight = jnp.where(ended, end_ids, _take_per_row(ids, place)), jnp.log(_take_per_row(weights, place))
+    return _update_state(
+        state, tokens, (weight, weight - jnp.log(total)), end_ids, step, is_decoded, is_decoded & ~ended
+    )
 
 
-@draws_each("diopiTopPSampling")
+@implements_sampling("diopiTopPSampling")
 def top_p_sampling(
     output_ids: Array,
     logits: Array,
@@ -132,15 +143,19 @@ def top_p_sampling(
     cum_log_probs: Array | None,
     output_log_probs: Array | None,
     generators: Array,
-) -> Updated:
-    before = output_ids, finished, sequence_lengths, cum_log_probs, output_log_probs
-    given = dict(zip(("finished", "sequence_lengths", "cum_log_probs", "output_log_probs"), before[1:], strict=True))
-    _check(logits, batch_size, vocab_size_padded, end_ids=end_ids, **given)
+) -> SamplingState:
+    state = output_ids, finished, sequence_lengths, cum_log_probs, output_log_probs
+    named_state = dict(
+        zip(("finished", "sequence_lengths", "cum_log_probs", "output_log_probs"), state[1:], strict=True)
+    )
+    _check(logits, batch_size, vocab_size_padded, end_ids=end_ids, **named_state)
     check_shapes((batch_size,), runtime_top_p=runtime_top_p, skip_decode=skip_decode)
-    ids, weights = _ranked(_probabilities(logits))
-    place = _first_reached(weights, _numbers(generators) * runtime_top_p, jnp.full(batch_size, vocab_size_padded - 1))
+    ids, weights = _sort_weights(_probabilities(logits))
+    place = _first_above(
+        weights, _draw_numbers(generators) * runtime_top_p, jnp.full(batch_size, vocab_size_padded - 1)
+    )
     place = jnp.where(weights[:, 0] >= runtime_top_p, 0, place)
-    goes_on, ended = ~_flags(skip_decode, batch_size), _flags(finished, batch_size)
-    tokens = jnp.where(ended, end_ids, _at(ids, place))
-    logarithm = jnp.where(ended, 0, jnp.log(_at(weights, place)))
-    return _updated(before, tokens, (logarithm, logarithm), end_ids, step, goes_on, goes_on)
+    is_decoded, ended = ~_flags(skip_decode, batch_size), _flags(finished, batch_size)
+    tokens = jnp.where(ended, end_ids, _take_per_row(ids, place))
+    logarithm = jnp.where(ended, 0, jnp.log(_take_per_row(weights, place)))
+    return _update_state(state, tokens, (logarithm, logarithm), end_ids, step, is_decoded, is_decoded)

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.mmcv_roi.grid import put_at
-from diopi_impl.jax_cpu.sampling import bordered, rows_of, sampled
+from diopi_impl.jax_cpu.mmcv_roi.grid import scatter_to_maps
+from diopi_impl.jax_cpu.sampling import border_cells, planes_to_rows, sample_bilinear
 
 
 def _border_points(boxes: Array, pool_size: int, number: Array) -> tuple[Array, Array]:
@@ -24,18 +24,20 @@ def _border_points(boxes: Array, pool_size: int, number: Array) -> tuple[Array, 
 @vendor.implements("diopiBorderAlignMmcv")
 def border_align(input: Array, boxes: Array, pool_size: int) -> tuple[Array, Array]:
     n, c, h, w = input.shape
-    rows = rows_of(input.reshape(n * 4, c // 4, h, w))
+    rows = planes_to_rows(input.reshape(n * 4, c // 4, h, w))
     first = (jnp.arange(n * 4) * h * w).reshape(n, 1, 4)
 
-    def larger(number: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
+    def choose_larger(number: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
         y, x = _border_points(boxes, pool_size, number)
-        values = sampled(rows, lambda row, column: first + row * w + column, bordered(y, h), bordered(x, w))
+        values = sample_bilinear(
+            rows, lambda row, column: first + row * w + column, border_cells(y, h), border_cells(x, w)
+        )
         is_larger = (values > best[0]) | (number == 0)
         return jnp.where(is_larger, values, best[0]), jnp.where(is_larger, number, best[1])
 
     shape = (n, boxes.shape[1], 4, c // 4)
     start = jnp.zeros(shape, input.dtype), jnp.zeros(shape, int)
-    largest, places = lax.fori_loop(0, pool_size + 1, larger, start)
+    largest, places = lax.fori_loop(0, pool_size + 1, choose_larger, start)
     return jnp.moveaxis(largest, -1, 1), jnp.moveaxis(places, -1, 1)
 
 
@@ -46,4 +48,4 @@ def border_align_backward(
     n, c, h, w = grad_input.shape
     planes = jnp.moveaxis(jnp.arange(n * c).reshape(n, 4, c // 4, 1), 1, -1)
     y, x = _border_points(boxes[:, jnp.newaxis], pool_size, argmax_idx)
-    return put_at(grad_output, planes, y, x, (n, c, h, w))
+    return scatter_to_maps(grad_output, planes, y, x, (n, c, h, w))

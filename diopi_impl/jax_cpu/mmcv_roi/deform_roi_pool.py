@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.mmcv_roi.grid import Pair, samples_of, shape_of
-from diopi_impl.jax_cpu.sampling import rows_of
+from diopi_impl.jax_cpu.mmcv_roi.grid import Pair, feature_map_shape, roi_sample_grid
+from diopi_impl.jax_cpu.sampling import planes_to_rows
 
 
 def _shifts(rois: Array, offset: Array | None, scale: float, gamma: float) -> Array | None:
@@ -38,7 +38,9 @@ def deform_roi_pool(
     bins = (pooled_height, pooled_width)
     _check_offset(offset, rois, bins)
     shifts = _shifts(rois, offset, spatial_scale, gamma)
-    return samples_of(shape_of(input), rois, spatial_scale, bins, sampling_ratio, True, shifts).mean(input, bins)
+    return roi_sample_grid(feature_map_shape(input), rois, spatial_scale, bins, sampling_ratio, True, shifts).mean(
+        input, bins
+    )
 
 
 @vendor.implements("diopiDeformRoiPoolBackwardMmcv")
@@ -58,17 +60,17 @@ def deform_roi_pool_backward(
     bins = (pooled_height, pooled_width)
     _check_offset(offset, rois, bins)
     shifts = _shifts(rois, offset, spatial_scale, gamma)
-    its = samples_of(shape_of(input), rois, spatial_scale, bins, sampling_ratio, True, shifts)
-    to_input = its.adjoint_of_mean(grad_output)
+    grid = roi_sample_grid(feature_map_shape(input), rois, spatial_scale, bins, sampling_ratio, True, shifts)
+    grad_maps = grid.adjoint_of_mean(grad_output)
     if grad_offset is None or offset is None or not offset.size:
-        return to_input, grad_offset
-    rows, given = rows_of(input), jnp.moveaxis(grad_output, 1, -1)
+        return grad_maps, grad_offset
+    rows, grad_rows = planes_to_rows(input), jnp.moveaxis(grad_output, 1, -1)
 
     def add(total: Array, y: Array, x: Array, has: Array) -> Array:
-        slopes = jax.vjp(lambda y, x: its.on(rows, y, x), y, x)[1](given)
+        slopes = jax.vjp(lambda y, x: grid.sample(rows, y, x), y, x)[1](grad_rows)
         return total + jnp.where(has, jnp.stack(slopes), 0)
 
-    total = its.each(add, jnp.zeros((2, len(rois), *bins), input.dtype))
-    means = total / jnp.maximum(its.count, 1)[:, jnp.newaxis, jnp.newaxis].astype(input.dtype)
-    (to_offset,) = jax.vjp(lambda offset: _shifts(rois, offset, spatial_scale, gamma), offset)[1](means)
-    return to_input, to_offset
+    total = grid.accumulate(add, jnp.zeros((2, len(rois), *bins), input.dtype))
+    means = total / jnp.maximum(grid.count, 1)[:, jnp.newaxis, jnp.newaxis].astype(input.dtype)
+    (grad_shifts,) = jax.vjp(lambda offset: _shifts(rois, offset, spatial_scale, gamma), offset)[1](means)
+    return grad_maps, grad_shifts

@@ -12,7 +12,7 @@ from typing import Any, final
 import jax.numpy as jnp
 from jax import Array, lax
 
-from diopi_impl.jax_cpu.sampling import Cells, adjoint, bordered, planes_of, rows_of, sampled
+from diopi_impl.jax_cpu.sampling import Cells, adjoint, border_cells, planes_to_rows, rows_to_planes, sample_bilinear
 
 Pair = tuple[int, int]
 """Along H and along W."""
@@ -21,7 +21,7 @@ Shape = tuple[int, int, int, int]
 """Of feature maps: (N, C, H, W)."""
 
 
-def shape_of(maps: Array) -> Shape:
+def feature_map_shape(maps: Array) -> Shape:
     """The shape of feature maps; ValueError if they have other axes than N, C, H, W."""
     if maps.ndim != 4:
         raise ValueError(f"feature maps have shape {maps.shape}, expected (N, C, H, W)")
@@ -30,7 +30,7 @@ def shape_of(maps: Array) -> Shape:
 
 
 @final
-class Samples:
+class RoiSampleGrid:
     """The samples of regions on maps of a shape.
 
     Args:
@@ -44,30 +44,30 @@ class Samples:
         shape: Shape,
         batch: Array,
         counts: tuple[Array, Array],
-        places: Callable[[Array, Array], tuple[Array, Array]],
+        positions: Callable[[Array, Array], tuple[Array, Array]],
     ) -> None:
-        self._shape, self._places = shape, places
+        self._shape, self._positions = shape, positions
         self._first = (batch.astype(int) * shape[2] * shape[3])[:, jnp.newaxis, jnp.newaxis]
         self._counts = [jnp.maximum(count, 0) for count in counts]
         self.count = self._counts[0] * self._counts[1]
 
-    def each(self, add: Callable[[Any, Array, Array, Array], Any], start: Any) -> Any:
+    def accumulate(self, add: Callable[[Any, Array, Array, Array], Any], start: Any) -> Any:
         """What `add` makes of `start` with y, x of each sample of all bins, and which regions have as many."""
 
         def step(number: Array, state: Any) -> Any:
             across = jnp.maximum(self._counts[1], 1)
-            y, x = self._places(number // across, number % across)
+            y, x = self._positions(number // across, number % across)
             return add(state, y, x, (number < self.count)[:, jnp.newaxis, jnp.newaxis])
 
         return lax.fori_loop(0, jnp.max(self.count, initial=0), step, start)
 
-    def on(self, rows: Array, y: Array, x: Array) -> Array:
+    def sample(self, rows: Array, y: Array, x: Array) -> Array:
         """One sample of every bin: (R, bins along H, along W, C)."""
         _, _, h, w = self._shape
-        return self._sampled(rows, bordered(y, h), bordered(x, w))
+        return self._sample_cells(rows, border_cells(y, h), border_cells(x, w))
 
-    def _sampled(self, rows: Array, y: Cells, x: Cells) -> Array:
-        return sampled(rows, lambda row, column: self._first + row * self._shape[3] + column, y, x)
+    def _sample_cells(self, rows: Array, y: Cells, x: Cells) -> Array:
+        return sample_bilinear(rows, lambda row, column: self._first + row * self._shape[3] + column, y, x)
 
     @property
     def _share(self) -> Array:
@@ -76,38 +76,38 @@ class Samples:
 
     def mean(self, maps: Array, bins: Pair) -> Array:
         """Of each bin: (R, C, bins along H, along W)."""
-        rows = rows_of(maps)
+        rows = planes_to_rows(maps)
 
         def add(total: Array, y: Array, x: Array, has: Array) -> Array:
-            return total + jnp.where(has[..., jnp.newaxis], self.on(rows, y, x), 0)
+            return total + jnp.where(has[..., jnp.newaxis], self.sample(rows, y, x), 0)
 
-        total = self.each(add, jnp.zeros((len(self.count), *bins, maps.shape[1]), maps.dtype))
+        total = self.accumulate(add, jnp.zeros((len(self.count), *bins, maps.shape[1]), maps.dtype))
         return jnp.moveaxis(total * self._share.astype(maps.dtype), -1, 1)
 
     def adjoint_of_mean(self, grad: Array) -> Array:
         """What the maps get of grad (R, C, bins along H, along W)."""
         rows = jnp.zeros((self._shape[0] * self._shape[2] * self._shape[3], self._shape[1]), grad.dtype)
-        given = jnp.moveaxis(grad, 1, -1) * self._share.astype(grad.dtype)
+        grad_means = jnp.moveaxis(grad, 1, -1) * self._share.astype(grad.dtype)
 
         def add(total: Array, y: Array, x: Array, has: Array) -> Array:
-            of_bins = jnp.where(has[..., jnp.newaxis], given, 0)
-            return total + adjoint(lambda rows: self.on(rows, y, x), rows, of_bins)
+            grad_bins = jnp.where(has[..., jnp.newaxis], grad_means, 0)
+            return total + adjoint(lambda rows: self.sample(rows, y, x), rows, grad_bins)
 
-        return planes_of(self.each(add, rows), self._shape)
+        return rows_to_planes(self.accumulate(add, rows), self._shape)
 
 
-def counts_of(extents: tuple[Array, Array], bins: Pair, ratio: int) -> tuple[Array, Array]:
+def sample_counts(extents: tuple[Array, Array], bins: Pair, ratio: int) -> tuple[Array, Array]:
     """How many samples a bin has along each axis."""
-    one, other = (
+    count_h, count_w = (
         jnp.full(extent.shape, ratio) if ratio > 0 else jnp.ceil(extent / n).astype(int)
         for extent, n in zip(extents, bins, strict=True)
     )
-    return one, other
+    return count_h, count_w
 
 
-def step_of(extent: Array, bins: int, count: Array, number: Array) -> Array:
+def sample_offsets(extent: Array, bins: int, count: Array, number: Array) -> Array:
     """How far from the start of their regions samples of a number lie in each bin: (R, bins)."""
-    extent, count, number = (one[:, jnp.newaxis] for one in (extent, count, number))
+    extent, count, number = (values[:, jnp.newaxis] for values in (extent, count, number))
     return (jnp.arange(bins) + (number + 0.5) / jnp.maximum(count, 1)) * (extent / bins)
 
 
@@ -120,20 +120,20 @@ def _extents(rois: Array, scale: float, aligned: bool) -> tuple[list[Array], lis
     return low, [jnp.maximum(size, 1) for size in sizes]
 
 
-def samples_of(
+def roi_sample_grid(
     shape: Shape, rois: Array, scale: float, bins: Pair, ratio: int, aligned: bool, shifts: Array | None = None
-) -> Samples:
+) -> RoiSampleGrid:
     """The samples of regions; those of each bin are moved by `shifts` (2, R, bins along H, along W)."""
     starts, extents = _extents(rois, scale, aligned)
-    counts = counts_of((extents[0], extents[1]), bins, ratio)
+    counts = sample_counts((extents[0], extents[1]), bins, ratio)
 
-    def places(row: Array, column: Array) -> tuple[Array, Array]:
-        y = starts[0][:, jnp.newaxis] + step_of(extents[0], bins[0], counts[0], row)
-        x = starts[1][:, jnp.newaxis] + step_of(extents[1], bins[1], counts[1], column)
-        both = jnp.broadcast_arrays(y[:, :, jnp.newaxis], x[:, jnp.newaxis])
-        return (both[0], both[1]) if shifts is None else (both[0] + shifts[0], both[1] + shifts[1])
+    def positions(row: Array, column: Array) -> tuple[Array, Array]:
+        y = starts[0][:, jnp.newaxis] + sample_offsets(extents[0], bins[0], counts[0], row)
+        x = starts[1][:, jnp.newaxis] + sample_offsets(extents[1], bins[1], counts[1], column)
+        grids = jnp.broadcast_arrays(y[:, :, jnp.newaxis], x[:, jnp.newaxis])
+        return (grids[0], grids[1]) if shifts is None else (grids[0] + shifts[0], grids[1] + shifts[1])
 
-    return Samples(shape, rois[:, 0], counts, places)
+    return RoiSampleGrid(shape, rois[:, 0], counts, positions)
 
 
 def plane_numbers(rois: Array, shape: tuple[int, ...]) -> Array:
@@ -143,12 +143,12 @@ def plane_numbers(rois: Array, shape: tuple[int, ...]) -> Array:
     return (first[:, jnp.newaxis] + jnp.arange(channels))[..., jnp.newaxis, jnp.newaxis]
 
 
-def put_at(grad: Array, planes: Array, y: Array, x: Array, shape: Shape) -> Array:
+def scatter_to_maps(grad: Array, planes: Array, y: Array, x: Array, shape: Shape) -> Array:
     """What maps get of numbers at positions, each on the plane with its number."""
     n, c, h, w = shape
-    cells = bordered(y, h), bordered(x, w)
+    cells = border_cells(y, h), border_cells(x, w)
 
     def read(flat: Array) -> Array:
-        return sampled(flat, lambda row, column: (planes * h + row) * w + column, *cells)[..., 0]
+        return sample_bilinear(flat, lambda row, column: (planes * h + row) * w + column, *cells)[..., 0]
 
     return adjoint(read, jnp.zeros((n * c * h * w, 1), grad.dtype), grad).reshape(shape)

@@ -28,23 +28,23 @@ def _edges(rois: Array, scale: float, bins: Pair) -> tuple[list[Array], list[Arr
     return edges, widths
 
 
-def _means(edges: Array, widths: Array, length: int) -> Array:
+def _mean_weights(edges: Array, widths: Array, length: int) -> Array:
     """The weights of an axis's elements in the mean over each bin: (R, bins, length)."""
     integrals = _hat_integral(edges[..., jnp.newaxis] - jnp.arange(length))
     widths = widths[:, jnp.newaxis, jnp.newaxis]
     return jnp.where(widths > 0, jnp.diff(integrals, axis=1) / jnp.where(widths > 0, widths, 1), 0)
 
 
-def _precise(input: Array, rois: Array, scale: float, bins: Pair) -> Array:
+def _pool(input: Array, rois: Array, scale: float, bins: Pair) -> Array:
     edges, widths = _edges(rois, scale, bins)
-    rows, columns = (_means(*axis) for axis in zip(edges, widths, input.shape[2:], strict=True))
+    rows, columns = (_mean_weights(*axis) for axis in zip(edges, widths, input.shape[2:], strict=True))
     maps = input[rois[:, 0].astype(int)]
     return jnp.einsum("kph,kqw,kchw->kcpq", rows, columns, maps, precision="highest")
 
 
 @vendor.implements("diopiPrroiPoolMmcv")
 def prroi_pool(input: Array, rois: Array, pooled_height: int, pooled_width: int, spatial_scale: float) -> Array:
-    return _precise(input, rois, spatial_scale, (pooled_height, pooled_width))
+    return _pool(input, rois, spatial_scale, (pooled_height, pooled_width))
 
 
 @vendor.implements("diopiPrroiPoolbackwardMmcv")
@@ -57,7 +57,7 @@ def prroi_pool_backward(
     spatial_scale: float,
 ) -> Array:
     zeros = jnp.zeros(grad_input.shape, grad_output.dtype)
-    return adjoint(lambda maps: _precise(maps, rois, spatial_scale, (pooled_height, pooled_width)), zeros, grad_output)
+    return adjoint(lambda maps: _pool(maps, rois, spatial_scale, (pooled_height, pooled_width)), zeros, grad_output)
 
 
 @vendor.implements("diopiPrroiPoolCoorBackwardMmcv")
@@ -75,12 +75,12 @@ def prroi_pool_coor_backward(
     has_area = (widths[0] > 0) & (widths[1] > 0)
     maps, columns = input[rois[:, 0].astype(int)], [jnp.zeros(len(rois), input.dtype)] * 5
     for axis, names in ((0, "kph,kqw,kchw->kcqp"), (1, "kqw,kph,kchw->kcpq")):
-        means = _means(edges[1 - axis], widths[1 - axis], input.shape[3 - axis])
+        means = _mean_weights(edges[1 - axis], widths[1 - axis], input.shape[3 - axis])
         hats = jnp.maximum(1 - jnp.abs(edges[axis][..., jnp.newaxis] - jnp.arange(input.shape[2 + axis])), 0)
         lines = jnp.einsum(names, hats, means, maps, precision="highest")
-        p, given = (jnp.swapaxes(one, 2, 3) if axis == 0 else one for one in (output, grad_output))
-        low, high = given * (p - lines[..., :-1]), given * (lines[..., 1:] - p)
-        part = jnp.arange(given.shape[-1] + 1, dtype=input.dtype) / given.shape[-1]
+        p, grad = (jnp.swapaxes(values, 2, 3) if axis == 0 else values for values in (output, grad_output))
+        low, high = grad * (p - lines[..., :-1]), grad * (lines[..., 1:] - p)
+        part = jnp.arange(grad.shape[-1] + 1, dtype=input.dtype) / grad.shape[-1]
         width = jnp.where(has_area, widths[axis], 1)
         for column, share in ((2 - axis, 1 - part), (4 - axis, part)):
             total = (low * share[:-1] + high * share[1:]).sum((1, 2, 3))

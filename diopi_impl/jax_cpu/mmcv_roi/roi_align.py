@@ -8,8 +8,8 @@ from jax import Array
 
 from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import detection, vendor
-from diopi_impl.jax_cpu.mmcv_roi.grid import plane_numbers, put_at, samples_of, shape_of
-from diopi_impl.jax_cpu.sampling import rows_of
+from diopi_impl.jax_cpu.mmcv_roi.grid import feature_map_shape, plane_numbers, roi_sample_grid, scatter_to_maps
+from diopi_impl.jax_cpu.sampling import planes_to_rows
 
 MAXIMUM, MEAN = 0, 1
 """The values of pool_mode."""
@@ -37,17 +37,20 @@ def roi_align(
     if pool_mode != MAXIMUM:
         raise ValueError(f"pool_mode is {pool_mode}, expected {MAXIMUM} for the maximum or {MEAN} for the mean")
     bins = (aligned_height, aligned_width)
-    its, rows = samples_of(shape_of(input), rois, spatial_scale, bins, sampling_ratio, aligned), rows_of(input)
+    grid, rows = (
+        roi_sample_grid(feature_map_shape(input), rois, spatial_scale, bins, sampling_ratio, aligned),
+        planes_to_rows(input),
+    )
 
-    def larger(best: tuple[Array, ...], y: Array, x: Array, has: Array) -> tuple[Array, ...]:
-        values = its.on(rows, y, x)
+    def choose_larger(best: tuple[Array, ...], y: Array, x: Array, has: Array) -> tuple[Array, ...]:
+        values = grid.sample(rows, y, x)
         is_larger = has[..., jnp.newaxis] & ((values > best[0]) | (best[1] == -1))
-        given = values, y[..., jnp.newaxis], x[..., jnp.newaxis]
-        return tuple(jnp.where(is_larger, new, old) for new, old in zip(given, best, strict=True))
+        candidates = values, y[..., jnp.newaxis], x[..., jnp.newaxis]
+        return tuple(jnp.where(is_larger, new, old) for new, old in zip(candidates, best, strict=True))
 
     shape = (len(rois), *bins, input.shape[1])
     start = [jnp.full(shape, value, input.dtype) for value in (NO_SAMPLE, -1, -1)]
-    return tuple(jnp.moveaxis(one, -1, 1) for one in its.each(larger, tuple(start)))
+    return tuple(jnp.moveaxis(result, -1, 1) for result in grid.accumulate(choose_larger, tuple(start)))
 
 
 @vendor.implements("diopiRoiAlignBackwardMmcv")
@@ -65,7 +68,9 @@ def roi_align_backward(
     aligned: bool,
 ) -> Array:
     if pool_mode == MEAN or argmax_y is None or argmax_x is None:
-        bins, shape = (aligned_height, aligned_width), shape_of(grad_input)
+        bins, shape = (aligned_height, aligned_width), feature_map_shape(grad_input)
         return detection.roi_align_backward(grad_output, rois, spatial_scale, *bins, *shape, sampling_ratio, aligned)
-    given = jnp.where(argmax_y == -1, 0, grad_output)
-    return put_at(given, plane_numbers(rois, grad_output.shape), argmax_y, argmax_x, shape_of(grad_input))
+    grad = jnp.where(argmax_y == -1, 0, grad_output)
+    return scatter_to_maps(
+        grad, plane_numbers(rois, grad_output.shape), argmax_y, argmax_x, feature_map_shape(grad_input)
+    )

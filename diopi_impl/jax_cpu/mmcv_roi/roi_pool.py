@@ -7,15 +7,15 @@ from jax import Array, lax
 
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.mmcv_roi.grid import plane_numbers
-from diopi_impl.jax_cpu.sampling import rows_of
+from diopi_impl.jax_cpu.sampling import planes_to_rows
 
 
-def _cells(start: Array, extent: Array, bins: int, length: int) -> tuple[Array, Array]:
+def _cell_ranges(start: Array, extent: Array, bins: int, length: int) -> tuple[Array, Array]:
     """The first cell of each bin along an axis, and the one after the last: (R, bins)."""
     start, width, number = start[:, jnp.newaxis], (extent / bins)[:, jnp.newaxis], jnp.arange(bins)
     first = jnp.floor(number * width + start)
-    after = jnp.ceil((number + 1) * width + start)
-    return jnp.clip(first, 0, length).astype(int), jnp.clip(after, 0, length).astype(int)
+    end = jnp.ceil((number + 1) * width + start)
+    return jnp.clip(first, 0, length).astype(int), jnp.clip(end, 0, length).astype(int)
 
 
 @vendor.implements("diopiRoiPoolMmcv")
@@ -31,17 +31,17 @@ def roi_pool(
     _, c, h, w = input.shape
     low = [rois[:, 2] * spatial_scale, rois[:, 1] * spatial_scale]
     sizes = [(rois[:, 4] + 1) * spatial_scale - low[0], (rois[:, 3] + 1) * spatial_scale - low[1]]
-    (top, bottom), (left, right) = (
-        _cells(start, size, bins, length)
+    (row_begin, row_end), (column_begin, column_end) = (
+        _cell_ranges(start, size, bins, length)
         for start, size, bins, length in zip(low, sizes, (pooled_height, pooled_width), (h, w), strict=True)
     )
-    height, width = (bottom - top)[:, :, jnp.newaxis], (right - left)[:, jnp.newaxis]
+    height, width = (row_end - row_begin)[:, :, jnp.newaxis], (column_end - column_begin)[:, jnp.newaxis]
     count = jnp.maximum(height, 0) * jnp.maximum(width, 0)
-    rows, first = rows_of(input), (rois[:, 0].astype(int) * h * w)[:, jnp.newaxis, jnp.newaxis]
+    rows, first = planes_to_rows(input), (rois[:, 0].astype(int) * h * w)[:, jnp.newaxis, jnp.newaxis]
 
-    def larger(number: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
-        y = top[:, :, jnp.newaxis] + number // jnp.maximum(width, 1)
-        x = left[:, jnp.newaxis] + number % jnp.maximum(width, 1)
+    def choose_larger(number: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
+        y = row_begin[:, :, jnp.newaxis] + number // jnp.maximum(width, 1)
+        x = column_begin[:, jnp.newaxis] + number % jnp.maximum(width, 1)
         place = jnp.clip(y, 0, h - 1) * w + jnp.clip(x, 0, w - 1)
         values = rows[first + place]
         is_larger = (number < count)[..., jnp.newaxis] & ((values > best[0]) | (best[1] < 0))
@@ -49,10 +49,10 @@ def roi_pool(
 
     shape = (len(rois), pooled_height, pooled_width, c)
     start = jnp.zeros(shape, input.dtype), jnp.full(shape, -1)
-    largest, places = lax.fori_loop(0, jnp.max(count, initial=0), larger, start)
+    largest, places = lax.fori_loop(0, jnp.max(count, initial=0), choose_larger, start)
     has_area = ((sizes[0] > 0) & (sizes[1] > 0))[:, jnp.newaxis, jnp.newaxis, jnp.newaxis]
-    both = jnp.where(has_area, largest, 0), jnp.where(has_area, places, 0)
-    return jnp.moveaxis(both[0], -1, 1), jnp.moveaxis(both[1], -1, 1)
+    results = jnp.where(has_area, largest, 0), jnp.where(has_area, places, 0)
+    return jnp.moveaxis(results[0], -1, 1), jnp.moveaxis(results[1], -1, 1)
 
 
 @vendor.implements("diopiRoiPoolBackwardMmcv")

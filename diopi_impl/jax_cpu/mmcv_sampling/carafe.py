@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.mmcv_sampling.kernel import positions_in
+from diopi_impl.jax_cpu.mmcv_sampling.kernel import kernel_positions
 from diopi_impl.jax_cpu.sizes import check_positive, check_rank, check_shapes, check_size
 
 
@@ -23,20 +23,20 @@ def _check_carafe(
     check_shapes((n, group_size * kernel_size**2, h * scale_factor, w * scale_factor), masks=masks)
 
 
-def _reassembled(features: Array, masks: Array, k: int, g: int, s: int) -> Array:
+def _reassemble(features: Array, masks: Array, k: int, g: int, s: int) -> Array:
     """Weighted sums of what lies around the cell of each result, one position in the kernel after the other."""
     n, c, h, w = features.shape
     padded = jnp.pad(features, ((0, 0), (0, 0), (k // 2, k // 2), (k // 2, k // 2)))
     kernels = jnp.moveaxis(masks.reshape(n, g, k * k, 1, h, s, w, s), 2, 0)
 
     @jax.checkpoint
-    def add(total: Array, one: tuple[Array, Array]) -> tuple[Array, None]:
-        (i, j), weights = one
+    def add(total: Array, tap_inputs: tuple[Array, Array]) -> tuple[Array, None]:
+        (i, j), weights = tap_inputs
         cells = lax.dynamic_slice(padded, (0, 0, i, j), features.shape).reshape(n, g, c // g, h, 1, w, 1)
         return total + cells * weights, None
 
     zeros = jnp.zeros((n, g, c // g, h, s, w, s), features.dtype)
-    return lax.scan(add, zeros, (positions_in((k, k)), kernels))[0].reshape(n, c, h * s, w * s)
+    return lax.scan(add, zeros, (kernel_positions((k, k)), kernels))[0].reshape(n, c, h * s, w * s)
 
 
 @vendor.implements("diopiCarafeMmcv")
@@ -57,7 +57,7 @@ def carafe(
 def carafe_naive(features: Array, masks: Array, kernel_size: int, group_size: int, scale_factor: int) -> Array:
     check_rank(4, features=features)
     _check_carafe(features.shape, masks, kernel_size, group_size, scale_factor)
-    return _reassembled(features, masks, kernel_size, group_size, scale_factor)
+    return _reassemble(features, masks, kernel_size, group_size, scale_factor)
 
 
 @vendor.implements("diopiCarafeBackwardMmcv")
@@ -102,7 +102,7 @@ def carafe_naive_backward(
     sizes = kernel_size, group_size, scale_factor
 
     def reassembled(features: Array, masks: Array) -> Array:
-        return _reassembled(features, masks, *sizes)
+        return _reassemble(features, masks, *sizes)
 
     gradients: tuple[Array, ...] = jax.vjp(reassembled, features, masks)[1](top_grad)
     return gradients

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.mmcv_sampling.kernel import positions_in
+from diopi_impl.jax_cpu.mmcv_sampling.kernel import kernel_positions
 from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
 Pair = tuple[int, int]
 """Along H and along W."""
 
 
-def _taken(maps: Array, rows: Array, columns: Array) -> Array:
+def _take_padded(maps: Array, rows: Array, columns: Array) -> Array:
     """(…, H, W) at rows × columns, 0 outside."""
     h, w = maps.shape[-2:]
     rows, columns = jnp.where(rows < 0, h, rows), jnp.where(columns < 0, w, columns)
@@ -45,29 +45,29 @@ class _Correlation:
         if not all(size % 2 for size in self.patch):
             raise ValueError(f"the patch has the sizes {self.patch}, expected odd numbers")
         axes = zip(input1.shape[2:], self.padding, self.dilation, self.kernel, self.stride, strict=True)
-        h, w = ((n + 2 * pad - far * (k - 1) - 1) // step + 1 for n, pad, far, k, step in axes)
+        h, w = ((n + 2 * pad - dilate * (k - 1) - 1) // step + 1 for n, pad, dilate, k, step in axes)
         if min(h, w) < 1:
             raise ValueError(f"input1 has shape {input1.shape}, which leaves a result of size {(h, w)}")
         return h, w
 
-    def __call__(self, one: Array, other: Array) -> Array:
+    def __call__(self, input1: Array, input2: Array) -> Array:
         """The sums of products, one displacement after the other and in it one position in the kernel."""
-        size = self.size(one, other)
+        size = self.size(input1, input2)
         starts = [jnp.arange(size[k]) * self.stride[k] - self.padding[k] for k in (0, 1)]
-        half = jnp.array([far * (p - 1) // 2 for far, p in zip(self.dilation_patch, self.patch, strict=True)])
-        taps = positions_in(self.kernel) * jnp.array(self.dilation)
+        half = jnp.array([dilate * (p - 1) // 2 for dilate, p in zip(self.dilation_patch, self.patch, strict=True)])
+        taps = kernel_positions(self.kernel) * jnp.array(self.dilation)
 
-        def at(displacement: Array) -> Array:
+        def correlate(displacement: Array) -> Array:
             @jax.checkpoint
             def add(total: Array, tap: Array) -> tuple[Array, None]:
                 rows, columns = starts[0] + tap[0], starts[1] + tap[1]
-                further = _taken(other, rows + displacement[0], columns + displacement[1])
-                return total + (_taken(one, rows, columns) * further).sum(1), None
+                displaced = _take_padded(input2, rows + displacement[0], columns + displacement[1])
+                return total + (_take_padded(input1, rows, columns) * displaced).sum(1), None
 
-            return lax.scan(add, jnp.zeros((len(one), *size), one.dtype), taps)[0]
+            return lax.scan(add, jnp.zeros((len(input1), *size), input1.dtype), taps)[0]
 
-        displacements = positions_in(self.patch) * jnp.array(self.dilation_patch) - half
-        return jnp.moveaxis(lax.map(at, displacements), 0, 1).reshape(len(one), *self.patch, *size)
+        displacements = kernel_positions(self.patch) * jnp.array(self.dilation_patch) - half
+        return jnp.moveaxis(lax.map(correlate, displacements), 0, 1).reshape(len(input1), *self.patch, *size)
 
 
 @vendor.implements("diopiCorrelationMmcv")

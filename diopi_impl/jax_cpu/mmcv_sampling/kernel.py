@@ -10,6 +10,6 @@ Pair = tuple[int, int]
 """Along H and along W."""
 
 
-def positions_in(sizes: Pair) -> Array:
+def kernel_positions(sizes: Pair) -> Array:
     """The positions in a kernel of these sizes, row by row."""
     return jnp.asarray(np.indices(sizes).reshape(2, -1).T)

@@ -25,8 +25,8 @@ def _check_psa(psa_type: int, masks: Array, maps: Array, sizes: tuple[int, int, 
 
 def _offsets(size: int, entries: int, half: int) -> tuple[Array, Array]:
     """Along an axis: of each own and target position, the entry of the mask between them, and whether there is one."""
-    own, target = jnp.arange(size)[:, jnp.newaxis], jnp.arange(size)
-    entry = target - own + half
+    source, target = jnp.arange(size)[:, jnp.newaxis], jnp.arange(size)
+    entry = target - source + half
     inside = (entry >= 0) & (entry < entries)
     return jnp.where(inside, entry, 0), inside
 
@@ -50,11 +50,11 @@ def psamask(
     i, has_row = _offsets(h_feature, h_mask, half_h_mask)
     j, has_column = _offsets(w_feature, w_mask, half_w_mask)
     entry = i[:, jnp.newaxis, :, jnp.newaxis] * w_mask + j[:, jnp.newaxis]  # h, w, y, x
-    own = jnp.arange(h_feature * w_feature).reshape(h_feature, w_feature, 1, 1)
-    copied = input.reshape(num_, h_mask * w_mask, h_feature * w_feature)[:, entry, own]
+    source = jnp.arange(h_feature * w_feature).reshape(h_feature, w_feature, 1, 1)
+    copied = input.reshape(num_, h_mask * w_mask, h_feature * w_feature)[:, entry, source]
     inside = has_row[:, jnp.newaxis, :, jnp.newaxis] & has_column[:, jnp.newaxis]
-    both = jnp.where(inside, copied, 0).reshape(num_, h_feature * w_feature, h_feature * w_feature)
-    return (both.swapaxes(1, 2) if psa_type == 0 else both).reshape(output.shape)
+    masked = jnp.where(inside, copied, 0).reshape(num_, h_feature * w_feature, h_feature * w_feature)
+    return (masked.swapaxes(1, 2) if psa_type == 0 else masked).reshape(output.shape)
 
 
 @vendor.implements("diopiPsamaskBackwardMmcv")
@@ -77,7 +77,7 @@ def psamask_backward(
     y = jnp.arange(h_mask).reshape(-1, 1, 1, 1) + h - half_h_mask  # i, j, h, w
     x = jnp.arange(w_mask).reshape(-1, 1, 1) + w - half_w_mask
     inside = (y >= 0) & (y < h_feature) & (x >= 0) & (x < w_feature)
-    own, target = h * w_feature + w, jnp.where(inside, y * w_feature + x, 0)
-    places = (target, own) if psa_type == 0 else (own, target)
+    source, target = h * w_feature + w, jnp.where(inside, y * w_feature + x, 0)
+    places = (target, source) if psa_type == 0 else (source, target)
     copied = grad_output.reshape(num_, cells, cells)[:, *places]
     return jnp.where(inside, copied, 0).reshape(grad_input.shape)

@@ -11,14 +11,14 @@ from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
 
-def _shifted(frames: Array, shift: Array, made: Any) -> Array:
+def _shift_frames(frames: Array, shift: Array, result: Any) -> Array:
     """Frames (N, T, C, S), groups of channels each by their own number of places."""
     check_rank(4, frames=frames)
     check_rank(2, shift=shift)
     (n, t, c, _), groups = frames.shape, shift.shape[1]
     check_shapes((n, groups), shift=shift)
-    if made.shape != frames.shape:
-        raise ValueError(f"the result has shape {made.shape}, what is shifted {frames.shape}")
+    if result.shape != frames.shape:
+        raise ValueError(f"the result has shape {result.shape}, what is shifted {frames.shape}")
     if not groups or c % groups:
         raise ValueError(f"{c} channels don't make {groups} groups")
     if not frames.size:
@@ -31,9 +31,9 @@ def _shifted(frames: Array, shift: Array, made: Any) -> Array:
 
 @vendor.implements("diopiTinShiftMmcv")
 def tin_shift(output: Array, input: Array, shift: Array) -> Array:
-    return _shifted(input, shift, output)
+    return _shift_frames(input, shift, output)
 
 
 @vendor.implements("diopiTinShiftBackwardMmcv")
 def tin_shift_backward(grad_input: Array, grad_output: Array, shift: Array) -> Array:
-    return _shifted(grad_output, shift, grad_input)
+    return _shift_frames(grad_output, shift, grad_input)

@@ -10,7 +10,7 @@ from jax import Array
 
 from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.norm.moments import affine, all_but_channel, channel_shape, standardised, through_statistics
+from diopi_impl.jax_cpu.norm.moments import affine, channel_shape, non_channel_axes, standardize, standardize_backward
 from diopi_impl.jax_cpu.sizes import check_shapes, check_size
 
 Saved = tuple[ResultSpec | None, ...]
@@ -45,18 +45,18 @@ def batch_norm(
     n = math.prod(input.shape) // shape[1] if shape[1] else 1
     if n == 0:
         raise ValueError(f"training needs at least one element a channel, input has shape {input.shape}")
-    x_hat, mean, var, invstd = standardised(input, all_but_channel(input), eps)
+    x_hat, mean, var, invstd = standardize(input, non_channel_axes(input), eps)
     unbiased = var * n / (n - 1) if n > 1 else jnp.full_like(var, jnp.nan)
     return (
         affine(x_hat, weight, bias, shape),
         mean.ravel(),
         invstd.ravel(),
-        _updated(running_mean, mean, momentum),
-        _updated(running_var, unbiased, momentum),
+        _update_running(running_mean, mean, momentum),
+        _update_running(running_var, unbiased, momentum),
     )
 
 
-def _updated(running: Array | None, new: Array, momentum: float) -> Array | None:
+def _update_running(running: Array | None, new: Array, momentum: float) -> Array | None:
     check_size(new.size, running=running)
     return None if running is None else (1 - momentum) * running.ravel() + momentum * new.ravel()
 
@@ -81,14 +81,14 @@ def batch_norm_backward(
     invstd = spread if training else 1 / jnp.sqrt(spread + eps)
     x_hat = (input - centre) * invstd
     g = affine(grad_output, weight, None, channel_shape(input))
-    axes = all_but_channel(input)
-    grad_input = through_statistics(g, x_hat, invstd, axes) if training else invstd * g
+    axes = non_channel_axes(input)
+    grad_input = standardize_backward(g, x_hat, invstd, axes) if training else invstd * g
     return grad_input, (grad_output * x_hat).sum(axes), grad_output.sum(axes)
 
 
 @vendor.implements("diopiBatchNormStats")
 def batch_norm_stats(input: Array, eps: float) -> Any:
-    _, mean, _, invstd = standardised(input, all_but_channel(input), eps)
+    _, mean, _, invstd = standardize(input, non_channel_axes(input), eps)
     return mean.ravel(), invstd.ravel()
 
 
@@ -105,15 +105,15 @@ def batch_norm_gather_stats_with_counts(
 ) -> Any:
     check_shapes(counts.shape + mean_all.shape[-1:], mean_all=mean_all, invstd_all=invstd_all)
     wide = jnp.result_type(input, mean_all)
-    counts, mean_all, invstd_all = (one.astype(wide) for one in (counts, mean_all, invstd_all))
+    counts, mean_all, invstd_all = (x.astype(wide) for x in (counts, mean_all, invstd_all))
     n = counts.sum()
     mean = counts @ mean_all / n
     squares = counts @ (1 / jnp.square(invstd_all) - eps + jnp.square(mean_all - mean))
     return (
         mean,
         1 / jnp.sqrt(squares / n + eps),
-        _updated(running_mean, mean, momentum),
-        _updated(running_var, squares / (n - 1), momentum),
+        _update_running(running_mean, mean, momentum),
+        _update_running(running_var, squares / (n - 1), momentum),
     )
 
 
@@ -131,8 +131,8 @@ def batch_norm_backward_reduce(
     check_shapes(input.shape, grad_out=grad_out)
     check_shapes(input.shape[1:2], mean=mean, invstd=invstd)
     (centre,) = _per_channel(input, mean)
-    sum_dy = grad_out.sum(all_but_channel(input))
-    sum_dy_xmu = (grad_out * (input - centre)).sum(all_but_channel(input))
+    sum_dy = grad_out.sum(non_channel_axes(input))
+    sum_dy_xmu = (grad_out * (input - centre)).sum(non_channel_axes(input))
     return sum_dy, sum_dy_xmu, sum_dy_xmu * invstd, sum_dy
 
 

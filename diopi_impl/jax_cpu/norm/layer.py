@@ -10,8 +10,8 @@ from jax import Array, lax
 
 from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.axes import normalized_from
-from diopi_impl.jax_cpu.norm.moments import affine, standardised, through_statistics
+from diopi_impl.jax_cpu.axes import first_normalized_axis
+from diopi_impl.jax_cpu.norm.moments import affine, standardize, standardize_backward
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 Saved = tuple[ResultSpec | None, ...]
@@ -22,7 +22,7 @@ Saved = tuple[ResultSpec | None, ...]
 
 def _layer_norm(input: Array, weight: Array | None, bias: Array | None, begin: int, eps: float, out: Saved) -> Any:
     check_shapes(input.shape[begin:], weight=weight, bias=bias)
-    x_hat, mean, _, invstd = standardised(input, tuple(range(begin, input.ndim)), eps)
+    x_hat, mean, _, invstd = standardize(input, tuple(range(begin, input.ndim)), eps)
     saved = [value.reshape(spec.shape) if spec else None for value, spec in zip((mean, invstd), out[1:], strict=True)]
     return affine(x_hat, weight, bias, input.shape[begin:]), *saved
 
@@ -36,12 +36,12 @@ def _layer_norm_backward(
     rstd = rstd.reshape(statistic)
     x_hat = (input - mean.reshape(statistic)) * rstd
     g = affine(grad_output, weight, None, input.shape[begin:])
-    grad_input = through_statistics(g, x_hat, rstd, tuple(range(begin, input.ndim)))
+    grad_input = standardize_backward(g, x_hat, rstd, tuple(range(begin, input.ndim)))
     leading = tuple(range(begin))
     return grad_input, (grad_output * x_hat).sum(leading), grad_output.sum(leading)
 
 
-def _begin(input: Array, begin_norm_axis: int) -> int:
+def _first_axis(input: Array, begin_norm_axis: int) -> int:
     if not -input.ndim <= begin_norm_axis < input.ndim:
         raise ValueError(f"begin_norm_axis {begin_norm_axis} is out of range for a {input.ndim}-d input")
     return begin_norm_axis % input.ndim
@@ -57,7 +57,7 @@ def layer_norm(
     *,
     out: Saved,
 ) -> Any:
-    return _layer_norm(input, weight, bias, normalized_from(input, normalized_shape), eps, out)
+    return _layer_norm(input, weight, bias, first_normalized_axis(input, normalized_shape), eps, out)
 
 
 @vendor.implements("diopiLayerNormBackward")
@@ -70,7 +70,7 @@ def layer_norm_backward(
     rstd: Array,
     normalized_shape: Sequence[int],
 ) -> Any:
-    begin = normalized_from(input, normalized_shape)
+    begin = first_normalized_axis(input, normalized_shape)
     return _layer_norm_backward(grad_output, input, weight, mean, rstd, begin)
 
 
@@ -78,7 +78,7 @@ def layer_norm_backward(
 def layer_norm_gb(
     input: Array, weight: Array | None, bias: Array | None, eps: float, begin_norm_axis: int, *, out: Saved
 ) -> Any:
-    return _layer_norm(input, weight, bias, _begin(input, begin_norm_axis), eps, out)
+    return _layer_norm(input, weight, bias, _first_axis(input, begin_norm_axis), eps, out)
 
 
 @vendor.implements("diopiLayerNormGBBackward")
@@ -91,14 +91,14 @@ def layer_norm_gb_backward(
     running_std: Array,
     begin_norm_axis: int,
 ) -> Any:
-    begin = _begin(input, begin_norm_axis)
+    begin = _first_axis(input, begin_norm_axis)
     return _layer_norm_backward(grad_output, input, weight, running_mean, running_std, begin)
 
 
 # Group norm, on (N, groups, channels of a group, all other axes together)
 
 
-def _grouped(x: Array, num_groups: int) -> Array:
+def _split_groups(x: Array, num_groups: int) -> Array:
     samples, channels = x.shape[:2]
     if num_groups < 1 or channels % num_groups:
         raise ValueError(f"{channels} channels can't make {num_groups} groups of equal size")
@@ -111,8 +111,8 @@ def _group_shape(channels: int, num_groups: int) -> tuple[int, ...]:
 
 @vendor.implements("diopiGroupNorm")
 def group_norm(input: Array, weight: Array | None, bias: Array | None, num_groups: int, eps: float) -> Any:
-    x, shape = _grouped(input, num_groups), _group_shape(input.shape[1], num_groups)
-    _, mean, _, invstd = standardised(x.reshape(*x.shape[:2], x.shape[2] * x.shape[3]), (2,), eps)
+    x, shape = _split_groups(input, num_groups), _group_shape(input.shape[1], num_groups)
+    _, mean, _, invstd = standardize(x.reshape(*x.shape[:2], x.shape[2] * x.shape[3]), (2,), eps)
     factor = lax.optimization_barrier(affine(invstd[..., None], weight, None, shape))  # one for each channel
     result = affine((x - mean[..., None]) * factor, None, bias, shape)
     return result.reshape(input.shape), mean[..., 0], invstd[..., 0]
@@ -124,11 +124,11 @@ def group_norm_backward(
 ) -> Any:
     check_shapes(input.shape, grad_output=grad_output)
     check_shapes((input.shape[0], num_groups), mean=mean, rstd=rstd)
-    dy, x = _grouped(grad_output, num_groups), _grouped(input, num_groups)
+    dy, x = _split_groups(grad_output, num_groups), _split_groups(input, num_groups)
     rstd = rstd[..., None, None]
     x_hat = (x - mean[..., None, None]) * rstd
     g = affine(dy, weight, None, _group_shape(input.shape[1], num_groups))
-    grad_input = through_statistics(g, x_hat, rstd, (2, 3))
+    grad_input = standardize_backward(g, x_hat, rstd, (2, 3))
     return grad_input.reshape(input.shape), (dy * x_hat).sum((0, 3)).ravel(), dy.sum((0, 3)).ravel()
 
 
@@ -144,7 +144,7 @@ def _instance_shape(input: Array, axis: int) -> tuple[int, ...]:
 @vendor.implements("diopiInstanceNorm")
 def instance_norm(input: Array, axis: int, scale: Array | None, bias: Array | None, eps: float) -> Array:
     shape = _instance_shape(input, axis)
-    return affine(standardised(input, tuple(range(axis, input.ndim)), eps)[0], scale, bias, shape)
+    return affine(standardize(input, tuple(range(axis, input.ndim)), eps)[0], scale, bias, shape)
 
 
 @vendor.implements("diopiInstanceNormBackward")
@@ -153,7 +153,7 @@ def instance_norm_backward(
 ) -> Any:
     check_shapes(input.shape, grad_output=grad_output)
     shape, normalised = _instance_shape(input, axis), tuple(range(axis, input.ndim))
-    x_hat, _, _, rstd = standardised(input, normalised, eps)
-    grad_input = through_statistics(affine(grad_output, scale, None, shape), x_hat, rstd, normalised)
+    x_hat, _, _, rstd = standardize(input, normalised, eps)
+    grad_input = standardize_backward(affine(grad_output, scale, None, shape), x_hat, rstd, normalised)
     summed = (0, *normalised)
     return grad_input, (grad_output * x_hat).sum(summed).ravel(), grad_output.sum(summed).ravel()

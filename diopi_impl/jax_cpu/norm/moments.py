@@ -13,7 +13,7 @@ from diopi_impl.jax_cpu.sizes import check_size
 Axes = tuple[int, ...]
 
 
-def standardised(x: Array, axes: Axes, eps: float) -> tuple[Array, Array, Array, Array]:
+def standardize(x: Array, axes: Axes, eps: float) -> tuple[Array, Array, Array, Array]:
     """(x − mean)·invstd over axes, with mean, biased variance and invstd, the axes kept; no values have the mean 0."""
     is_empty = any(x.shape[axis] == 0 for axis in axes)
     mean = x.sum(axes, keepdims=True) if is_empty else x.mean(axes, keepdims=True)
@@ -30,7 +30,7 @@ def affine(x_hat: Array, weight: Array | None, bias: Array | None, shape: Sequen
     return x_hat if bias is None else x_hat + bias.reshape(shape)
 
 
-def through_statistics(g: Array, x_hat: Array, invstd: Array, axes: Axes) -> Array:
+def standardize_backward(g: Array, x_hat: Array, invstd: Array, axes: Axes) -> Array:
     """The gradient of x from the gradient g of x̂, whose statistics run over axes."""
     return invstd * (g - g.mean(axes, keepdims=True) - x_hat * (g * x_hat).mean(axes, keepdims=True))
 
@@ -40,6 +40,6 @@ def channel_shape(input: Array) -> tuple[int, ...]:
     return (1, input.shape[1], *[1] * (input.ndim - 2))
 
 
-def all_but_channel(input: Array) -> Axes:
+def non_channel_axes(input: Array) -> Axes:
     """All axes but that of the channels."""
     return (0, *range(2, input.ndim))

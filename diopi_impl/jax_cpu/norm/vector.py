@@ -11,8 +11,8 @@ from jax import Array, lax
 
 from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.axes import named_axes
-from diopi_impl.jax_cpu.extremes import greatest, least
+from diopi_impl.jax_cpu.axes import normalize_axes
+from diopi_impl.jax_cpu.extremes import nan_propagating_max, nan_propagating_min
 from diopi_impl.jax_cpu.sizes import check_shapes
 from diopi_proto.types import Dtype
 
@@ -21,7 +21,7 @@ Axes = tuple[int, ...]
 
 def _axes(input: Array, dim: Sequence[int]) -> Axes:
     """The axes a dim list names, all of them if it is empty."""
-    return named_axes(input, dim) if dim else tuple(range(input.ndim))
+    return normalize_axes(input, dim) if dim else tuple(range(input.ndim))
 
 
 def _check_elements(x: Array, p: float, axes: Axes) -> None:
@@ -37,7 +37,7 @@ def vector_norm(x: Array, p: float, axes: Axes) -> Array:
     if p == 0:
         return (x != 0).sum(axes, keepdims=True).astype(x.dtype)
     if math.isinf(p):
-        return (greatest if p > 0 else least)(modulus, axes, keepdims=True)
+        return (nan_propagating_max if p > 0 else nan_propagating_min)(modulus, axes, keepdims=True)
     if p == 1:
         return modulus.sum(axes, keepdims=True)
     if p == 2:
@@ -57,14 +57,14 @@ def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
     return jnp.where((x == 0) | (norm == 0), 0, slope)
 
 
-def _widened(input: Array, out: ResultSpec) -> Array:
+def _widen(input: Array, out: ResultSpec) -> Array:
     """Input in the type of the result, where that is wider."""
     return input.astype(jnp.float64) if out.dtype is Dtype.float64 else input
 
 
 @vendor.implements("diopiNorm")
 def norm(input: Array, p: float, dim: Sequence[int], *, out: ResultSpec) -> Array:
-    return vector_norm(_widened(input, out), p, _axes(input, dim)).reshape(out.shape)
+    return vector_norm(_widen(input, out), p, _axes(input, dim)).reshape(out.shape)
 
 
 @vendor.implements("diopiLinalgVecNorm")
@@ -81,19 +81,19 @@ def foreachnorm_scalar(inputs: Sequence[Array], ord: float, *, out: Sequence[Res
 def norm_backward(grad_output: Array, self: Array, norm: Array, dim: Sequence[int], p: float) -> Array:
     axes = _axes(self, dim)
     _check_elements(self, p, axes)
-    kept = [1 if axis in axes else length for axis, length in enumerate(self.shape)]
-    return grad_output.reshape(kept) * _norm_slope(self, norm.reshape(kept), p, axes)
+    keepdims_shape = [1 if axis in axes else length for axis, length in enumerate(self.shape)]
+    return grad_output.reshape(keepdims_shape) * _norm_slope(self, norm.reshape(keepdims_shape), p, axes)
 
 
 @vendor.implements("diopiNormalize")
 def normalize(input: Array, p: float, axis: int, eps: float) -> Array:
-    return input / jnp.maximum(vector_norm(input, p, named_axes(input, (axis,))), eps)
+    return input / jnp.maximum(vector_norm(input, p, normalize_axes(input, (axis,))), eps)
 
 
 @vendor.implements("diopiNormalizeBackward")
 def normalize_backward(grad_output: Array, input: Array, p: float, axis: int, eps: float) -> Array:
     check_shapes(input.shape, grad_output=grad_output)
-    axes = named_axes(input, (axis,))
+    axes = normalize_axes(input, (axis,))
     r = vector_norm(input, p, axes)
-    along = (grad_output * input).sum(axes, keepdims=True) / lax.square(r)
-    return jnp.where(r < eps, grad_output / eps, grad_output / r - _norm_slope(input, r, p, axes) * along)
+    projection = (grad_output * input).sum(axes, keepdims=True) / lax.square(r)
+    return jnp.where(r < eps, grad_output / eps, grad_output / r - _norm_slope(input, r, p, axes) * projection)

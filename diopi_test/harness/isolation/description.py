@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from diopi_impl import BaseVendor, Claim, VendorError, Waiver
-from diopi_impl.errors import described
+from diopi_impl.errors import describe_exception
 from lib_rt import Context, Device
 
 SIZE = 2**20
@@ -39,7 +39,7 @@ def opened(vendor: BaseVendor) -> Device:
     except VendorError:
         raise
     except BaseException as error:  # whatever a vendor raises, nobody interrupts a device process
-        raise VendorError(f"vendor {vendor.name}: {step}: {described(error)}") from error
+        raise VendorError(f"vendor {vendor.name}: {step}: {describe_exception(error)}") from error
     return device
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from diopi_impl import BaseVendor, VendorError, VendorNotFoundError, find_vendor
-from diopi_impl.errors import described, text_of
+from diopi_impl.errors import describe_exception, exception_text
 from diopi_test.baseline.codec import to_json
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.forks import ForkWatch, watch_forks
@@ -65,7 +65,7 @@ def _loaded(name: str) -> BaseVendor:
     except VendorError:
         raise
     except BaseException as error:
-        raise VendorError(f"vendor {name} can't be loaded: {described(error)}") from error
+        raise VendorError(f"vendor {name} can't be loaded: {describe_exception(error)}") from error
 
 
 def _timed(
@@ -86,9 +86,9 @@ def outcome_whatever_is_raised(session: Session, path: Path, sha256: str | None,
     try:
         return session.run(path, case, sha256)
     except MemoryError as error:
-        return Outcome(Verdict.out_of_memory, f"MemoryError was raised: {text_of(error)}".removesuffix(": "))
+        return Outcome(Verdict.out_of_memory, f"MemoryError was raised: {exception_text(error)}".removesuffix(": "))
     except BaseException as error:  # no user interrupts this process: all of them are the vendor's
-        return Outcome(Verdict.failed, f"{type(error).__name__} was raised: {text_of(error)}".removesuffix(": "))
+        return Outcome(Verdict.failed, f"{type(error).__name__} was raised: {exception_text(error)}".removesuffix(": "))
 
 
 def shortened(text: str) -> str:

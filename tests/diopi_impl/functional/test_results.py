@@ -12,7 +12,7 @@ from functional_calls import Array, call, floats
 
 from diopi_impl import Box, Vendor
 from diopi_impl.functional import ResultSpec
-from diopi_impl.results import Deferred
+from diopi_impl.results import DeferredResult
 from diopi_proto.types import Device, Dtype, Error, Scalar
 from lib_rt import Context, Tensor
 
@@ -83,7 +83,7 @@ def test_results_that_are_made_where_they_are_due(
         places.append(place)
         place[...] = (1, 2, 3)
 
-    vendor.implements("diopiSqrt")(lambda input: Deferred((3,), np.dtype(np.float32), fill))
+    vendor.implements("diopiSqrt")(lambda input: DeferredResult((3,), np.dtype(np.float32), fill))
     out = Tensor.empty(context, shape, dtype)
     call(vendor, "diopiSqrt", context, out, Tensor.from_numpy(context, floats(1, 4, 9)))
     assert out.numpy().ravel().tolist() == [1, 2, 3]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from diopi_impl import Vendor
-from diopi_impl.drawing import drawing
 from diopi_impl.functional import apply_directly
+from diopi_impl.generators import pass_generator_state
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_test.baseline.evaluate import make_baseline_case
@@ -71,7 +71,7 @@ def test_validator_rejects_each_wrong_dropout(drop: str) -> None:
         return np.einsum("bhij,bjhd->bihd", function(p, p_dropout, gen), v), lse
 
     vendor = Vendor("test", "1", HostRuntime().functions(), host_addressable=True)
-    vendor.implements(NAME, adapt=drawing(apply_directly, "gen", "p_dropout"))(attention)
+    vendor.implements(NAME, adapt=pass_generator_state(apply_directly, "gen", "p_dropout"))(attention)
     (case,) = (case for case in select_cases(NAME, "full") if case.label == "float32-dropout")
     with vendor.open_device() as device:
         outcome = run_case(vendor, device, make_baseline_case(lookup(NAME), case))

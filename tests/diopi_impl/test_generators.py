@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from diopi_impl import Vendor, find_vendor
-from diopi_impl.drawing import drawing
 from diopi_impl.functional import apply_directly
+from diopi_impl.generators import pass_generator_state
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Dtype, Error
 from lib_rt import Context, Generator, Tensor
@@ -34,7 +34,7 @@ def vendor(states: list[tuple[int, ...]]) -> Vendor:
     """Notes what it draws from; drawing from 13 fails."""
     vendor = Vendor("drawing", "1", HostRuntime().functions(), host_addressable=True)
 
-    @vendor.implements("diopiUniformInp", adapt=drawing(apply_directly))
+    @vendor.implements("diopiUniformInp", adapt=pass_generator_state(apply_directly))
     def uniform(from_: float, to: float, generator: Array, *, out: Any) -> Array:
         states.append(tuple(generator.tolist()))
         if from_ == 13:
