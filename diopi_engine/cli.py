@@ -1,4 +1,4 @@
-"""`diopi-engine`: what an engine file is."""
+"""`diopi-engine`: show engine files, export the reference runtime, and check libraries."""
 
 from __future__ import annotations
 
@@ -10,18 +10,23 @@ from diopi_engine import container
 from diopi_engine.engine import Engine
 from diopi_engine.errors import EngineFileError
 from diopi_engine.manifest import Binding, Manifest
+from diopi_impl.deprecated_options import renamed_option
+from diopi_proto.messages import pluralize
 
 
 @click.group()
 def main() -> None:
-    """Compiled networks."""
+    """Work with compiled networks."""
 
 
 @main.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--network", is_flag=True, help="Also print the network, as StableHLO.")
+@click.option("--network", is_flag=True, help="Also print the network as StableHLO.")
 def show(file: Path, network: bool) -> None:
-    """Print what an engine file is. It is checked, and nothing of it is run."""
+    """Show the contents of an engine file.
+
+    The command verifies the file and runs nothing of it.
+    """
     try:
         data = file.read_bytes()
         engine = Engine.from_bytes(data)
@@ -33,25 +38,34 @@ def show(file: Path, network: bool) -> None:
 
 
 def described(manifest: Manifest, members: dict[str, bytes]) -> list[str]:
-    """The lines that say what an engine is, whose file has these members."""
+    """Return the lines that describe an engine file.
+
+    Args:
+        manifest: the manifest of the engine.
+        members: the contents of the file's members, by name.
+
+    Returns:
+        The lines.
+    """
     return [
         f"engine {manifest.name}, format {manifest.format}, compiler {manifest.compiler}, "
         f"for {', '.join(manifest.platforms)}",
-        f"batches of up to {manifest.max_batch} in parts of {manifest.patch}"
-        if manifest.has_batch
-        else "sizes are fixed",
+        f"batches of up to {manifest.max_batch} in parts of {manifest.patch}" if manifest.has_batch else "fixed sizes",
         "bindings",
         *(_binding(n, binding) for n, binding in enumerate(manifest.bindings)),
-        f"scheme of group {manifest.group[:16]}, of which this is engine {manifest.engine}",
+        f"scheme of group {manifest.group[:16]}; this is engine {manifest.engine}",
         *(
             f"  {n} {control.name}: device {control.virtual_device}, cores {control.core_mask:#x}, {control.mode}, "
-            f"{control.cores_per_batch} a batch, memory {control.memory} bytes, shared in group {control.memory_group}"
+            f"{control.cores_per_batch} per batch, {control.memory} bytes of memory in group {control.memory_group}"
             for n, control in enumerate(manifest.scheme)
         ),
         "weights",
         *(f"  {n} {weight.name}: {weight.dtype} {list(weight.shape)}" for n, weight in enumerate(manifest.weights)),
         "members",
-        *(f"  {name}: {len(data)} bytes, sha256 {container.sha256(data)}" for name, data in members.items()),
+        *(
+            f"  {name}: {pluralize(len(data), 'byte')}, sha256 {container.sha256(data)}"
+            for name, data in members.items()
+        ),
     ]
 
 
@@ -62,10 +76,21 @@ def _binding(number: int, binding: Binding) -> str:
 
 
 @main.command()
-@click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the library.")
+@renamed_option(
+    "-o",
+    "--output",
+    deprecated_names=["--out"],
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write the libraries to this folder.",
+)
 @click.option("--interface", "chosen", type=click.Choice(["hgrt", "nvdla"]), help="Only the library of this interface.")
-def export(out: Path, chosen: str | None) -> None:
-    """Build the reference runtime for programs in C and C++: libhgrt.so and libnvdla_runtime.so."""
+def export(output: Path, chosen: str | None) -> None:
+    """Build the reference runtime for C and C++ programs.
+
+    The command builds libhgrt.so and libnvdla_runtime.so.
+    """
     from diopi_engine.runtime.build import build as build_hgrt
     from diopi_engine.runtime.nvdla.build import build as build_nvdla
     from diopi_impl.export import ExportError
@@ -73,20 +98,22 @@ def export(out: Path, chosen: str | None) -> None:
     try:
         for interface, build in {"hgrt": build_hgrt, "nvdla": build_nvdla}.items():
             if chosen in (None, interface):
-                click.echo(build(out))
+                click.echo(build(output))
     except (ExportError, OSError) as error:
         raise click.ClickException(str(error)) from error
 
 
 @main.command()
 @click.argument("library", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("-k", "chosen", default="", help="Only cases whose name has this in it.")
-@click.option("--vendor", default="jax_cpu", show_default=True, help="That runs networks operator by operator.")
-@click.option("--timeout", default=120.0, show_default=True, help="Seconds a case may take.")
+@click.option("-k", "chosen", metavar="TEXT", default="", help="Only cases whose names contain this text.")
+@click.option("--vendor", default="jax_cpu", show_default=True, help="Vendor that runs networks operator by operator.")
+@click.option("--timeout", default=120.0, show_default=True, help="Time limit of a case in seconds.")
 def check(library: Path, chosen: str, vendor: str, timeout: float) -> None:
-    """Run the conformance cases of its interface on a library: status 1 if one failed, 3 if none was run.
+    """Run the conformance cases against a library.
 
-    The library has HanGuangRT, or NVDLA's driver, or both: its symbols tell.
+    The command detects from the symbols of LIBRARY whether it implements HanGuangRT, NVDLA's driver, or both.
+
+    Exit status: 0 no case failed; 1 a case failed; 2 wrong usage; 3 no case was run.
     """
     from diopi_engine.conformance.interfaces import NoInterfaceError, cases_of
     from diopi_engine.conformance.run import run

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from diopi_impl.base import BaseVendor
 from diopi_impl.errors import VendorError, VendorNotFoundError, describe_exception
 from diopi_impl.native import NativeVendor
+from diopi_proto.messages import describe_unknown
 
 ENTRY_POINT_GROUP = "diopi.vendors"
 
@@ -39,11 +39,8 @@ def find_vendor(name: str) -> BaseVendor:
         return _require_vendor(name, _attribute(name))
     known = known_vendors()
     if name not in known:
-        near = ", ".join(get_close_matches(name, known))
-        hint = f"; did you mean {near}?" if near else ""
-        raise VendorNotFoundError(
-            f"unknown vendor {name!r}: known are {', '.join(sorted(known)) or 'none'}, or give module:attribute{hint}"
-        )
+        unknown = describe_unknown(name, sorted(known), "registered vendors")
+        raise VendorNotFoundError(f"vendor {unknown} Pass a registered name, module:attribute, or the path of a .so.")
     return _require_vendor(name, _load(known[name]))
 
 

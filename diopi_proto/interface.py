@@ -61,8 +61,6 @@ def lookup(name: str) -> Prototype:
     try:
         return prototypes()[name]
     except KeyError:
-        from difflib import get_close_matches
+        from diopi_proto.messages import describe_unknown
 
-        close = get_close_matches(name, prototypes(), n=3)
-        hint = f"; did you mean {' or '.join(close)}?" if close else ""
-        raise KeyError(f"{name} is not a standard function{hint}") from None
+        raise KeyError(describe_unknown(name, prototypes(), "standard functions")) from None

@@ -14,14 +14,22 @@ from diopi_torch.settings import vendor_name
 
 @click.group()
 def main() -> None:
-    """Vendors of the standard as a device of PyTorch."""
+    """Use a vendor of the standard as a PyTorch device."""
 
 
 @main.command()
-@click.option("--vendor", default=vendor_name, show_default="of the environment", help="A name, module:attribute, .so")
-@click.option("--status", type=click.Choice([SERVED, FALLBACK, UNSUPPORTED]), help="Only these.")
+@click.option(
+    "--vendor",
+    default=vendor_name,
+    show_default="the environment's vendor",
+    help="Vendor: a name, module:attribute, or the path of a .so.",
+)
+@click.option("--status", type=click.Choice([SERVED, FALLBACK, UNSUPPORTED]), help="Only operators of this status.")
 def ops(vendor: str, status: str | None) -> None:
-    """List operators of ATen: name, function of the standard, and what becomes of a call."""
+    """List ATen operators with their functions and status.
+
+    Each line has the name of an operator, the function that serves it, and the status of its calls.
+    """
     try:
         found = list(entries(find_vendor(vendor)))
     except VendorError as error:

@@ -1,7 +1,8 @@
-"""The command line `diopi-test`, one module a command.
+"""The command line `diopi-test`: one module per command.
 
-May import every chapter. A command's module is imported when the command is asked for, and imports what it needs when
-it runs: so `--help` and wrong usage answer at once, and `doctor` where something needed is missing.
+The modules may import every chapter. A command's module is imported when the command is called, and it imports its
+dependencies when it runs. Therefore `--help` and usage errors respond quickly, and `doctor` works even if a dependency
+is missing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import click
 
 from diopi_test.cli.examples import epilog
-from diopi_test.cli.original_words import explain_original_words
+from diopi_test.cli.original_options import explain_original_options
 
 __all__ = ["main"]
 
@@ -24,20 +25,30 @@ COMMANDS = {
     "import-config": "import_config",
     "list": "list_functions",
 }
-"""By the name of a command, in the order of `--help`, the name of its module, and of the command in it."""
+"""For each command, in the order of `--help`, the name of its module, which is also the name of its function."""
 
 
 class CannotRunError(click.ClickException):
-    """The command can't do its work, although the command line is correct."""
+    """The command line is correct, but the command can't run."""
 
     exit_code = 3
 
 
-class Commands(click.Group):
-    """The commands, each imported when it is asked for."""
+class LazyGroup(click.Group):
+    """A group of commands, each of which is imported when it is needed."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; an interruption, and a working directory that was deleted, end it with status 3."""
+        """Run a command; exit with status 3 if it is interrupted or the working directory was deleted.
+
+        Args:
+            ctx: the context of the group.
+
+        Returns:
+            The result of the command.
+
+        Raises:
+            CannotRunError: if the command was interrupted, or there is no working directory.
+        """
         try:
             os.getcwd()
         except OSError as error:
@@ -48,24 +59,36 @@ class Commands(click.Group):
             raise CannotRunError(str(interrupt) or "interrupted") from interrupt
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Their names."""
+        """Return the names of the commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name; an error that names the doctor if what it needs can't be imported."""
+        """Import and return a command, with its examples and the summary that `diopi-test --help` shows.
+
+        Args:
+            ctx: the context of the group.
+            cmd_name: the name of the command.
+
+        Returns:
+            The command; None if there is no command of this name.
+
+        Raises:
+            click.ClickException: if the command's module can't be imported; the message points to `doctor`.
+        """
         if cmd_name not in COMMANDS:
             return None
         try:
             module = import_module(f"{__name__}.{COMMANDS[cmd_name]}")
         except (ImportError, OSError, RuntimeError) as error:
-            raise click.ClickException(f"{error}; `diopi-test doctor` says what is missing") from error
+            raise click.ClickException(f"{error}; `diopi-test doctor` shows what is missing") from error
         command: click.Command = getattr(module, COMMANDS[cmd_name])
         command.epilog = epilog(cmd_name)
+        command.short_help = " ".join((command.help or "").partition("\n\n")[0].split())  # click shortens `help`
         return command
 
 
-@click.group(cls=Commands, epilog=epilog(""))
+@click.group(cls=LazyGroup, epilog=epilog(""))
 @click.version_option(package_name="diopi")
-@explain_original_words()
+@explain_original_options()
 def main() -> None:
-    """DIOPI conformance: check a vendor's operators against the standard."""
+    """Check whether a vendor's operators conform to the DIOPI standard."""

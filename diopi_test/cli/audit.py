@@ -13,10 +13,10 @@ import click
 from diopi_test.cli.options import (
     console,
     dask_option,
+    open_spread,
     output_option,
     select_functions,
     selection_options,
-    spreading,
     workers_option,
     write_report,
 )
@@ -66,7 +66,7 @@ def audit(
     functions = select_functions(
         generate.functions_with_cases(level), selection, lambda name: len(select_cases(name, level))
     )
-    with spreading(workers, dask) as spread:
+    with open_spread(workers, dask) as spread:
         work = partial(audit_function, level=level)
         ordered = list(_with_progress("auditing", work, functions, spread).values())
     show(ordered, console)

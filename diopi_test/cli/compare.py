@@ -1,4 +1,4 @@
-"""`diopi-test compare`: what became better or worse from one run to another."""
+"""`diopi-test compare`: report what became better or worse between two runs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
-TOLD = 20
-"""Cases of a kind that are shown."""
+LISTED = 20
+"""The number of cases per kind of change that the terminal shows."""
 
 
 @click.command()
@@ -28,11 +28,11 @@ TOLD = 20
     type=click.FloatRange(min=1),
     default=2.0,
     show_default=True,
-    help="Tell of cases that use so many times as much of their budget, and functions that take so many times as long.",
+    help="Report cases whose share of the budget, and functions whose time, grew by at least this factor.",
 )
 @output_option("--json", "json_file", "Write the comparison as JSON, see docs/report.md.")
-@output_option("--markdown", "markdown_file", "Write it as Markdown, for a comment on a change.")
-@output_option("--html", "html_file", "Write it as a page that needs no network.")
+@output_option("--markdown", "markdown_file", "Write a summary in Markdown, for a comment on a change.")
+@output_option("--html", "html_file", "Write a self-contained HTML page.")
 def compare(
     before: Path,
     after: Path,
@@ -41,10 +41,12 @@ def compare(
     markdown_file: Path | None,
     html_file: Path | None,
 ) -> None:
-    """Compare the runs BEFORE and AFTER, each a log or a report that `diopi-test run --json` has written.
+    """Compare two runs, BEFORE and AFTER.
 
-    Exit status: 1 if a case that counts is broken (it passed and does not any more, or was not executed and goes wrong
-    now), else 0; 2 usage, 3 a run has errors (its log is damaged, say), or a file can't be written.
+    BEFORE and AFTER are logs, or reports that `diopi-test run --json` has written.
+
+    Exit status: 0 no case that counts is broken; 1 a case is broken: it passed before, or was not executed, and fails
+    now; 2 wrong usage; 3 a run has errors (for example a damaged log), or a file can't be written.
     """
     from diopi_test.baseline.codec import to_json
     from diopi_test.reporting import html, markdown
@@ -63,19 +65,19 @@ def compare(
 
 
 def _lines(comparison: ReportComparison) -> Iterator[str]:
-    """The comparison for people."""
+    """Yield the lines of the comparison that the terminal shows."""
     from diopi_test.reporting.comparison import Change
 
     for change in Change:
         cases = comparison.of(change)
-        for case in cases[:TOLD]:
+        for case in cases[:LISTED]:
             was, now = (verdict.replace("_", " ") if verdict else "not run" for verdict in (case.before, case.after))
             yield f"{change}: {case.id}: {was} → {now} {case.message}".rstrip()
         yield from _more(len(cases))
-    for accuracy in comparison.less_accurate[:TOLD]:
+    for accuracy in comparison.less_accurate[:LISTED]:
         yield f"less accurate: {accuracy.id}: {accuracy.before:.3g} → {accuracy.after:.3g} of its budget"
     yield from _more(len(comparison.less_accurate))
-    for time in comparison.slower[:TOLD]:
+    for time in comparison.slower[:LISTED]:
         yield f"slower: {time.function}: {' → '.join(time.in_words)}"
     yield from _more(len(comparison.slower))
     yield from (f"note: {warning}" for warning in comparison.warnings)
@@ -83,5 +85,5 @@ def _lines(comparison: ReportComparison) -> Iterator[str]:
 
 
 def _more(number: int) -> Iterator[str]:
-    if number > TOLD:
-        yield f"  … and {number - TOLD:,} more; --json FILE lists them all"
+    if number > LISTED:
+        yield f"  … and {number - LISTED:,} more; --json FILE lists them all"

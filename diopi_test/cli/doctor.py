@@ -1,4 +1,4 @@
-"""`diopi-test doctor`: whether everything is there that the suite needs, and what to do where it is not."""
+"""`diopi-test doctor`: check the installation and recommend what to do if something is missing."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ STYLES = {State.ok: "green", State.note: "yellow", State.missing: "red"}
     "--vendor",
     "vendors",
     multiple=True,
-    help="Examine this vendor (name, module:attribute, or path of a .so) instead of all that are registered. "
-    "May be given more than once.",
+    help="Check this vendor (name, module:attribute, or path of a .so) instead of all registered vendors. "
+    "Can be repeated.",
 )
 def doctor(vendors: tuple[str, ...]) -> None:
-    """Examine what is installed: Python, packages, compiler, runtime library, vendors, baseline, disk and memory.
+    """Check the installation and recommend how to repair it.
 
-    Each line says what was found and, where something is to be done, what.
+    The command checks Python, packages, compilers, the runtime library, vendors, the baseline, disk space and memory.
+    It prints one line per check and, if you need to do something, a second line that says what.
 
-    Exit status: 0 nothing needed is missing, 1 something is, 2 usage.
+    Exit status: 0 nothing that is required is missing; 1 something is missing; 2 wrong usage.
     """
-    is_well = True
-    for finding in examine(vendors):
-        click.echo(f"{click.style(f'{finding.state:8}', fg=STYLES[finding.state])}{finding.subject}: {finding.told}")
-        if finding.advice:
-            click.echo(f"{'':8}→ {finding.advice}")
-        is_well = is_well and finding.state is not State.missing
-    sys.exit(0 if is_well else 1)
+    is_complete = True
+    for check in examine(vendors):
+        click.echo(f"{click.style(f'{check.state:8}', fg=STYLES[check.state])}{check.subject}: {check.details}")
+        if check.advice:
+            click.echo(f"{'':8}→ {check.advice}")
+        is_complete = is_complete and check.state is not State.missing
+    sys.exit(0 if is_complete else 1)

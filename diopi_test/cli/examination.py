@@ -1,4 +1,4 @@
-"""What the doctor examines. Nothing but the standard library is imported before it has been seen to be there."""
+"""The checks of `diopi-test doctor`. A package is imported only after the check that it is installed."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ EXTRAS = {
     "fuzz": "the fuzzer",
     "dask": "runs on many machines",
 }
-"""Extras whose packages are looked for, and what for."""
+"""The extras that are checked, and which features need each of them."""
 
 COMPILERS = (("C compiler", "CC", ["cc", "gcc", "clang"]), ("C++ compiler", "CXX", ["c++", "g++", "clang++"]))
-"""What a compiler is called, the variable of the environment that names one, and the names that are tried else."""
+"""For each compiler, its title, the environment variable that names it, and the default commands."""
 
 DISK = 2 * 2**30
-"""Bytes that baselines of all levels take, about."""
+"""The approximate size in bytes of the baselines of all levels."""
 
 MEMORY = 2**30
-"""Bytes a process with a vendor takes, about; large cases take more."""
+"""The approximate memory in bytes of a worker; large cases need more."""
 
 
 class State(StrEnum):
-    """How something was found: as it is needed, lacking what is not needed for everything, or needed and missing."""
+    """The result of a check: passed, something optional is missing, or something required is missing."""
 
     ok = "ok"
     note = "note"
@@ -47,17 +47,24 @@ class State(StrEnum):
 
 @final
 @dataclass(frozen=True)
-class Finding:
-    """What was found of one thing, and what is to be done."""
+class InstallationCheck:
+    """The result of checking one part of the installation, with advice if there is something to do."""
 
     state: State
     subject: str
-    told: str
+    details: str
     advice: str = ""
 
 
-def examine(vendors: Sequence[str] = ()) -> Iterator[Finding]:
-    """All findings, in an order in which each needs the ones before; of these vendors, or all that are registered."""
+def examine(vendors: Sequence[str] = ()) -> Iterator[InstallationCheck]:
+    """Check the installation; each check relies on those before it.
+
+    Args:
+        vendors: the vendors to check; all registered vendors if empty.
+
+    Yields:
+        The result of each check.
+    """
     yield _python()
     yield from _packages()
     yield from _compiler()
@@ -70,47 +77,56 @@ def examine(vendors: Sequence[str] = ()) -> Iterator[Finding]:
     yield from _memory()
 
 
-def _python() -> Finding:
+def _python() -> InstallationCheck:
     found = f"{platform.python_version()}, {sys.executable}"
     if sys.version_info < OLDEST_PYTHON:  # pragma: no cover - nothing here runs on it
-        return Finding(State.missing, "Python", found, "install Python 3.11 or later")
-    return Finding(State.ok, "Python", found)
+        return InstallationCheck(State.missing, "Python", found, "install Python 3.11 or later")
+    return InstallationCheck(State.ok, "Python", found)
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[InstallationCheck]:
     try:
         needed = requires("diopi") or []
         from packaging.requirements import Requirement
     except (PackageNotFoundError, ImportError) as error:
-        yield Finding(State.missing, "packages", f"diopi is not installed as a whole: {error}", "pip install .")
+        details = f"the installation of diopi is incomplete: {error}"
+        yield InstallationCheck(State.missing, "packages", details, "pip install .")
         return
-    requirements = [Requirement(one) for one in needed]
+    requirements = [Requirement(text) for text in needed]
     found: list[str] = []
-    for one in requirements:
-        if one.marker is not None and not one.marker.evaluate({"extra": ""}):
+    for requirement in requirements:
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
             continue
-        told, is_right = _installed(one.name, one.specifier)
-        if is_right:
-            found.append(f"{one.name} {told}")
+        installed, is_suitable = _compare_installed(requirement.name, requirement.specifier)
+        if is_suitable:
+            found.append(f"{requirement.name} {installed}")
         else:
-            yield Finding(State.missing, one.name, f"{told}, {one.specifier} is needed", f"pip install '{one}'")
-    yield Finding(State.ok, "packages", ", ".join(found))
+            yield InstallationCheck(
+                State.missing,
+                requirement.name,
+                f"{installed}, {requirement.specifier} is needed",
+                f"pip install '{requirement}'",
+            )
+    yield InstallationCheck(State.ok, "packages", ", ".join(found))
     for extra, use in EXTRAS.items():
-        own = [one for one in requirements if one.marker is not None and _is_of(one, extra) and one.name != "diopi"]
-        said = [(one.name, *_installed(one.name, one.specifier)) for one in own]
-        told = ", ".join(f"{name} {text}" for name, text, _ in said)
-        is_right = all(right for *_, right in said)
-        advice = "" if is_right else f"for {use}: pip install 'diopi[{extra}]'"
-        yield Finding(State.ok if is_right else State.note, f"extra {extra}", told, advice)
+        packages = [
+            (requirement.name, *_compare_installed(requirement.name, requirement.specifier))
+            for requirement in requirements
+            if _belongs_to_extra(requirement, extra) and requirement.name != "diopi"
+        ]
+        details = ", ".join(f"{name} {installed}" for name, installed, _ in packages)
+        is_complete = all(is_suitable for *_, is_suitable in packages)
+        advice = "" if is_complete else f"for {use}: pip install 'diopi[{extra}]'"
+        yield InstallationCheck(State.ok if is_complete else State.note, f"extra {extra}", details, advice)
 
 
-def _is_of(requirement: Requirement, extra: str) -> bool:
+def _belongs_to_extra(requirement: Requirement, extra: str) -> bool:
     marker = requirement.marker
     return marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""})
 
 
-def _installed(name: str, wanted: SpecifierSet) -> tuple[str, bool]:
-    """The version of a package that is installed, and whether it is a wanted one."""
+def _compare_installed(name: str, wanted: SpecifierSet) -> tuple[str, bool]:
+    """Return the installed version of a package, and whether the specifier accepts it."""
     try:
         found = version(name)
     except PackageNotFoundError:
@@ -118,41 +134,41 @@ def _installed(name: str, wanted: SpecifierSet) -> tuple[str, bool]:
     return found, wanted.contains(found.partition("+")[0], prereleases=True)
 
 
-def _compiler() -> Iterator[Finding]:
-    use = "needed to build vendors in C or C++, and for `diopi-test export`"
+def _compiler() -> Iterator[InstallationCheck]:
+    use = "required to build vendors in C or C++ and for `diopi-test export`"
     for subject, variable, usual in COMPILERS:
         names = os.environ.get(variable, "").split()[:1] or usual
         command = next((name for name in names if shutil.which(name)), None)
         if command is None:
-            yield Finding(State.note, subject, f"none of {', '.join(names)}", f"{use}: install one")
+            yield InstallationCheck(State.note, subject, f"none of {', '.join(names)}", f"{use}: install one")
             continue
-        done = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
-        yield Finding(State.ok, subject, f"{command}, {done.stdout.partition(chr(10))[0]}")
+        process = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
+        yield InstallationCheck(State.ok, subject, f"{command}, {process.stdout.partition(chr(10))[0]}")
     if shutil.which("cmake") is None:
-        yield Finding(State.note, "CMake", "not found", "used to build vendors in C or C++: pip install cmake")
+        yield InstallationCheck(State.note, "CMake", "not found", "builds vendors in C or C++: pip install cmake")
 
 
-def _runtime() -> Finding:
-    remedy = "pip install . in the source tree, or build it there: cmake -S . -B build && cmake --build build"
+def _runtime() -> InstallationCheck:
+    remedy = "in the source tree, pip install . or build it: cmake -S . -B build && cmake --build build"
     try:
         from lib_rt import library
     except (ImportError, OSError, RuntimeError) as error:
-        return Finding(State.missing, "runtime library", str(error), remedy)
-    return Finding(State.ok, "runtime library", str(library.path))
+        return InstallationCheck(State.missing, "runtime library", str(error), remedy)
+    return InstallationCheck(State.ok, "runtime library", str(library.path))
 
 
-def _vendors(named: Sequence[str]) -> Iterator[Finding]:
+def _vendors(named: Sequence[str]) -> Iterator[InstallationCheck]:
     from diopi_impl.plugins import ENTRY_POINT_GROUP
 
     known = sorted(point.name for point in entry_points(group=ENTRY_POINT_GROUP))
     if not known and not named:
-        yield Finding(State.missing, "vendors", "none is registered, not even jax_cpu", "pip install .")
+        yield InstallationCheck(State.missing, "vendors", "no vendor is registered, not even jax_cpu", "pip install .")
     for name in named or known:
         yield _vendor(name)
 
 
-def _vendor(name: str) -> Finding:
-    """Whether a vendor starts, in a process of its own, as in a run."""
+def _vendor(name: str) -> InstallationCheck:
+    """Check that a vendor starts in a separate process, as in a run."""
     from diopi_impl import VendorError
     from diopi_test.harness.isolation.executor import Executor
     from diopi_test.harness.isolation.fork_server import ForkServerError
@@ -162,24 +178,28 @@ def _vendor(name: str) -> Finding:
         with Executor(name, 1) as executor:
             description = executor.describe()
     except (VendorError, ForkServerError, OSError) as error:
-        if name == "torch_cpu" and not _is_there("torch"):
-            return Finding(State.note, subject, "it needs PyTorch", "pip install 'diopi[torch]'")
-        return Finding(
-            State.missing, subject, " ".join(str(error).split()), "docs/running.md says what a vendor must do to start"
+        if name == "torch_cpu" and not _is_installed("torch"):
+            return InstallationCheck(State.note, subject, "this vendor needs PyTorch", "pip install 'diopi[torch]'")
+        return InstallationCheck(
+            State.missing,
+            subject,
+            " ".join(str(error).split()),
+            "docs/running.md describes what a vendor must do to start",
         )
-    return Finding(
-        State.ok, subject, f"{description.name} {description.version} starts, and copies 1 MiB there and back"
+    return InstallationCheck(
+        State.ok, subject, f"{description.name} {description.version} starts and copies 1 MiB to the device and back"
     )
 
 
-def _is_there(package: str) -> bool:
+def _is_installed(package: str) -> bool:
     try:
         return bool(version(package))
     except PackageNotFoundError:
         return False
 
 
-def _baseline() -> Finding:
+def _baseline() -> InstallationCheck:
+    from diopi_proto.messages import pluralize
     from diopi_test.baseline.errors import BaselineError
     from diopi_test.baseline.level import open_level
     from diopi_test.baseline.location import folder_to_read
@@ -189,36 +209,39 @@ def _baseline() -> Finding:
         level = open_level(folder)
         level.verify(level.functions)
     except (BaselineError, OSError) as error:
-        return Finding(State.missing, "baseline", str(error), "diopi-test gen-data, or pip install . again")
+        return InstallationCheck(
+            State.missing, "baseline", str(error), "run diopi-test gen-data, or pip install . again"
+        )
     cases = sum(len(level.cases(function)) for function in level.functions)
-    told = f"level smoke whole and of this version, {cases:,} cases of {len(level.functions)} functions, in {folder}"
-    return Finding(State.ok, "baseline", told)
+    size = f"{pluralize(cases, 'case')} of {pluralize(len(level.functions), 'function')}"
+    details = f"level smoke is complete and of this version, {size}, in {folder}"
+    return InstallationCheck(State.ok, "baseline", details)
 
 
-def _disk() -> Finding:
+def _disk() -> InstallationCheck:
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    free = shutil.disk_usage(there).free
-    told = f"{_gib(free)} free in {folder}"
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    details = f"{_gib(free)} free in {folder}"
     if free < DISK:
-        advice = f"the levels full, large and models take up to {_gib(DISK)}: make room, or name a folder with --data"
-        return Finding(State.note, "disk", told, advice)
-    return Finding(State.ok, "disk", told)
+        advice = f"levels full, large and models need up to {_gib(DISK)}: free disk space, or pass a folder as --data"
+        return InstallationCheck(State.note, "disk", details, advice)
+    return InstallationCheck(State.ok, "disk", details)
 
 
-def _memory() -> Iterator[Finding]:
+def _memory() -> Iterator[InstallationCheck]:
     try:
         lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
     except OSError:
-        return  # this system does not say
-    sizes = {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines)}
+        return  # this system has no /proc/meminfo
+    sizes = {name: int(value.split()[0]) * 1024 for name, _, value in (line.partition(":") for line in lines)}
     free, workers = sizes.get("MemAvailable", 0), os.cpu_count() or 1
-    told = f"{_gib(free)} available, {workers} CPUs"
+    details = f"{_gib(free)} available, {workers} CPUs"
     if free < MEMORY * workers:
-        advice = f"fewer processes than CPUs: diopi-test run -n {max(1, free // MEMORY)}"
-        yield Finding(State.note, "memory", told, advice)
+        advice = f"use fewer workers than CPUs: diopi-test run -n {max(1, free // MEMORY)}"
+        yield InstallationCheck(State.note, "memory", details, advice)
     else:
-        yield Finding(State.ok, "memory", told)
+        yield InstallationCheck(State.ok, "memory", details)
 
 
 def _gib(size: int) -> str:

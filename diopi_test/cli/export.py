@@ -1,4 +1,4 @@
-"""`diopi-test export`: a library whose functions call a Python vendor."""
+"""`diopi-test export`: build a library whose functions call a Python vendor."""
 
 from __future__ import annotations
 
@@ -7,18 +7,30 @@ from pathlib import Path
 import click
 
 from diopi_impl import VendorError
+from diopi_impl.deprecated_options import renamed_option
 
 
 @click.command()
 @click.option("--vendor", default="jax_cpu", show_default=True, help="Name or module:attribute of a Python vendor.")
-@click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the library.")
-def export(vendor: str, out: Path) -> None:
-    """Build a libdiopi_impl.so whose functions call a Python vendor."""
+@renamed_option(
+    "-o",
+    "--output",
+    deprecated_names=["--out"],
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write the library to this folder.",
+)
+def export(vendor: str, output: Path) -> None:
+    """Build a library whose functions call a Python vendor.
+
+    The library is libdiopi_impl.so in the folder of --output.
+    """
     from diopi_impl.export import ExportError
     from diopi_impl.export import export as build
 
     try:
-        click.echo(build(vendor, out))
+        click.echo(build(vendor, output))
     except VendorError as error:
         raise click.UsageError(str(error)) from error
     except (ExportError, OSError) as error:

@@ -1,9 +1,8 @@
-"""`diopi-test fingerprint`: what a vendor's arithmetic is like."""
+"""`diopi-test fingerprint`: probe a vendor's arithmetic."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from rich.progress import Progress
@@ -11,17 +10,14 @@ from rich.progress import Progress
 from diopi_impl import BaseVendor, VendorError, find_vendor
 from diopi_test.cli.options import COLUMNS, console, output_option, vendor_option, write_report
 
-if TYPE_CHECKING:
-    pass
-
 
 @click.command()
 @vendor_option
 @output_option("--json", "json_file", "Write the fingerprint to this file.")
 def fingerprint(vendor: str, json_file: Path | None) -> None:
-    """Show what a vendor's arithmetic is like, found by probing its operators.
+    """Probe a vendor's arithmetic: accumulation order and width, subnormals, rounding, fused operations.
 
-    Order and width of sums, subnormal numbers, conversions, multiply-add, NaN, errors of elementary functions.
+    The fingerprint also reports type conversions, NaN handling, and the errors of elementary functions.
     """
     from diopi_test.fingerprint import Fingerprint
     from diopi_test.fingerprint.report import show
@@ -30,14 +26,16 @@ def fingerprint(vendor: str, json_file: Path | None) -> None:
     found = _vendor(vendor)
     with Progress(*COLUMNS, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("probing", total=sum(map(len, FAMILIES.values())))
-        taken = Fingerprint.of(found, progress=lambda function: progress.update(task, advance=1, description=function))
-    show(taken, console)
+        measured = Fingerprint.of(
+            found, progress=lambda function: progress.update(task, advance=1, description=function)
+        )
+    show(measured, console)
     if json_file is not None:
-        write_report(json_file, taken.to_json())
+        write_report(json_file, measured.to_json())
 
 
 def _vendor(name: str) -> BaseVendor:
-    """The vendor called `name`; a usage error if there is none."""
+    """Return the vendor of this name; raise click.UsageError if there is none."""
     try:
         return find_vendor(name)
     except VendorError as error:

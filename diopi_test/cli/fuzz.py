@@ -1,4 +1,4 @@
-"""`diopi-test fuzz`: calls nobody wrote, drawn, judged, and shrunk where they go wrong."""
+"""`diopi-test fuzz`: run random valid calls and minimize the failures."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from diopi_proto.messages import pluralize
 from diopi_test.baseline.shuffle import RANDOM
-from diopi_test.cli.options import Seed, Unusable, console, select_functions, selection_options, vendor_option
+from diopi_test.cli.options import Seed, UnusableError, console, select_functions, selection_options, vendor_option
 
 if TYPE_CHECKING:
     from diopi_test.fuzz.findings import FindingsWriter, FuzzFinding
@@ -23,34 +24,42 @@ if TYPE_CHECKING:
     from diopi_test.harness.selection import Selection
 
 TIMEOUT = 30.0
-"""Seconds a call may take, if nobody says: those that are drawn are small."""
+"""The default time limit of a call in seconds; random calls are small."""
 
 
 @click.command()
 @vendor_option
 @selection_options("functions", "families", "expression", "shard")
-@click.option("--minutes", type=click.FloatRange(min=0), default=10, show_default=True, help="How long to search.")
-@click.option("--rounds", type=click.IntRange(min=1), help="End after so many rounds through all functions.")
+@click.option("--minutes", type=click.FloatRange(min=0), default=10, show_default=True, help="Duration of the search.")
+@click.option("--rounds", type=click.IntRange(min=1), help="Stop after this number of rounds through all functions.")
 @click.option(
-    "--seed", type=Seed(), default=RANDOM, metavar="SEED", help="Draw from this seed; from a new one if not given."
+    "--seed",
+    type=Seed(),
+    default=RANDOM,
+    metavar="SEED",
+    help="Seed of the random calls, an integer; a new seed by default.",
 )
 @click.option(
-    "--timeout", type=click.FloatRange(min=0.1), default=TIMEOUT, show_default=True, help="Seconds a call may take."
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=TIMEOUT,
+    show_default=True,
+    help="Time limit of a call in seconds.",
 )
 @click.option(
+    "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write what is found into this folder, for --data; into fuzz-SEED if not given.",
+    metavar="DIR",
+    help="Write the findings to this folder, which `run --data` accepts; fuzz-SEED by default.",
 )
 @click.option(
     "--waivers",
     multiple=True,
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Calls that may fail, a TOML file. May be given more than once.",
+    help="TOML file of calls that may fail. Can be repeated.",
 )
-@click.option(
-    "--statistics", is_flag=True, help="Show, for each function, how many calls were legal and how they vary."
-)
+@click.option("--statistics", is_flag=True, help="Show how many calls of each function were valid and how they vary.")
 def fuzz(
     vendor: str,
     selection: Selection,
@@ -62,11 +71,11 @@ def fuzz(
     waivers: tuple[Path, ...],
     statistics: bool,
 ) -> None:
-    """Draw legal calls, run them on a vendor, and shrink those that go wrong.
+    """Fuzz a vendor with random valid calls and minimize the failures.
 
-    The seed decides what is drawn. Ctrl-C ends the search with what was found.
+    The seed determines the calls. Press Ctrl-C to stop the search and keep its findings.
 
-    Exit status: 0 nothing found, 1 something, 2 usage, 3 the vendor does not start, no call was run, or what was found
+    Exit status: 0 no findings; 1 findings; 2 wrong usage; 3 the vendor does not start, no call was run, or the findings
     can't be written.
     """
     if find_spec("hypothesis") is None:
@@ -79,27 +88,27 @@ def fuzz(
 
     functions = select_functions(functions_with_cases("full"), selection, lambda name: 1)
     writer = FindingsWriter(output or Path(f"fuzz-{seed}"))
-    console.print(f"drawn from seed {seed}", highlight=False)  # at once: the search may not come to its end
+    console.print(f"seed {seed}", highlight=False)  # before the search, which may be interrupted
 
     def report(finding: FuzzFinding) -> None:
         for line in writer.add(finding).lines():
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-    with _ending_as_said():
+    with _convert_errors():
         writer.check()
-        given = Waivers.read(waivers)
+        command_line_waivers = Waivers.read(waivers)
         with Trials(vendor, timeout) as trials:
-            said = trials.describe()
+            description = trials.describe()
             search = Search(trials, seed, time.monotonic() + 60 * minutes, report)
-            search.waivers = given + Waivers.of_vendor(said.name, said.waivers)
+            search.waivers = command_line_waivers + Waivers.of_vendor(description.name, description.waivers)
             _run(search, functions, rounds)
-    _tell(search, writer, statistics, vendor)
+    _print_summary(search, writer, statistics, vendor)
     sys.exit(1 if writer.found else 0)
 
 
 @contextmanager
-def _ending_as_said() -> Iterator[None]:
-    """Make of what goes wrong in a search the exit status it has."""
+def _convert_errors() -> Iterator[None]:
+    """Convert the errors of a search to command-line errors with the right exit status."""
     from diopi_impl import VendorError, VendorNotFoundError
     from diopi_test.baseline.errors import BaselineError
     from diopi_test.harness.isolation.fork_server import ForkServerError
@@ -110,13 +119,13 @@ def _ending_as_said() -> Iterator[None]:
     except (VendorNotFoundError, TableError, FileExistsError) as error:
         raise click.UsageError(str(error)) from error
     except (VendorError, ForkServerError, BaselineError, OSError) as error:
-        raise Unusable(str(error)) from error
-    except Exception as error:  # of the fuzzer itself: no finding, which status 1 would be
-        raise Unusable("".join(traceback.format_exception(error))) from error
+        raise UnusableError(str(error)) from error
+    except Exception as error:  # a defect of the fuzzer must not end with status 1, which means findings
+        raise UnusableError("".join(traceback.format_exception(error))) from error
 
 
 def _run(search: Search, functions: list[str], rounds: int | None) -> None:
-    """Search until the end, or until interrupted."""
+    """Search until the time or the rounds are over, or until the user interrupts."""
     from diopi_test.harness.interruption import Interruption
 
     try:
@@ -127,17 +136,17 @@ def _run(search: Search, functions: list[str], rounds: int | None) -> None:
         console.print(str(interrupt) or "interrupted")
 
 
-def _tell(search: Search, writer: FindingsWriter, statistics: bool, vendor: str) -> None:
-    """Print what was drawn and found; Unusable if no call was run."""
+def _print_summary(search: Search, writer: FindingsWriter, statistics: bool, vendor: str) -> None:
+    """Print how many calls were run and what they found; raise UnusableError if no call was run."""
     from diopi_test.fuzz.statistics import show, summary
 
     if statistics:
         show(search.statistics, console)
     console.print(summary(search.statistics.values()), highlight=False)
-    if not any(one.legal for one in search.statistics.values()):
-        raise Unusable("no call was run")
+    if not any(statistic.legal for statistic in search.statistics.values()):
+        raise UnusableError("no call was run")
     number = len(writer.found)
-    console.print(f"{number} finding{'' if number == 1 else 's'}; repeat with --seed {search.seed}", highlight=False)
+    console.print(f"{pluralize(number, 'finding')}; repeat with --seed {search.seed}", highlight=False)
     if number:
         command = shlex.join(["diopi-test", "run", "--vendor", vendor, "--data", str(writer.folder)])
         console.print(command, highlight=False, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`diopi-test gen-data`: the baseline made, and its weak cases listed."""
+"""`diopi-test gen-data`: generate a baseline and list its non-discriminating cases."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 import click
 from rich.progress import TaskID
 
+from diopi_proto.messages import pluralize
 from diopi_test.cli.options import (
     console,
     dask_option,
     data_option,
     level_option,
+    open_spread,
     select_functions,
     selection_options,
     shuffle_option,
-    spreading,
     workers_option,
 )
-from diopi_test.cli.original_words import explain_original_words
+from diopi_test.cli.original_options import explain_original_options
 from diopi_test.harness.progress import VisibleProgress
 
 if TYPE_CHECKING:
@@ -33,17 +34,18 @@ if TYPE_CHECKING:
 @selection_options("functions", "families", "expression", "shard")
 @workers_option
 @dask_option
-@shuffle_option("Go through functions, and the cases of each, in an order")
-@explain_original_words()
+@shuffle_option("Process the functions and their cases in random order")
+@explain_original_options()
 def gen_data(
     level: str, data: Path | None, selection: Selection, workers: int | None, dask: str | None, seed: int | None
 ) -> None:
-    """Make the baseline: data, expected results and error budgets of every case.
+    """Generate the inputs and expected results of a level.
 
-    It is made in the folder of the level in --data. Without that, the level that ships is made in its source tree if
-    this is one, all else in a folder of the user's cache, where `run` finds it.
+    The baseline also contains the error budgets. It is written to the level's folder in --data. Without --data, the
+    level smoke is written to the source tree, if there is one, and any other level to the user's cache, where `run`
+    finds it.
 
-    Afterwards list the weak cases: those whose expected results could not tell right from wrong.
+    Afterwards the command lists the non-discriminating cases: those that no wrong result could fail.
     """
     from diopi_test.baseline import generate
     from diopi_test.baseline.errors import BaselineError
@@ -55,23 +57,27 @@ def gen_data(
     functions = select_functions(
         generate.functions_with_cases(level), selection, lambda name: len(select_cases(name, level))
     )
-    folder = (data / level if data else folder_to_write(level)).absolute()  # workers may be elsewhere
-    with spreading(workers, dask) as spread, VisibleProgress(console) as progress:
+    folder = (data / level if data else folder_to_write(level)).absolute()  # workers may have another directory
+    with open_spread(workers, dask) as spread, VisibleProgress(console) as progress:
 
         def advance(task: TaskID) -> Callable[[str, object], None]:
             return lambda function, _: progress.update(task, advance=1, description=function)
 
-        making, examining = (
-            progress.add_task(text, total=len(functions)) for text in ("making", "looking for weak cases")
+        generating, examining = (
+            progress.add_task(text, total=len(functions))
+            for text in ("generating", "looking for non-discriminating cases")
         )
         try:
-            made = generate.generate(functions, level, folder, spread, advance(making), list_cases, seed)
+            generated = generate.generate(functions, level, folder, spread, advance(generating), list_cases, seed)
             weak = find_weak_cases(functions, level, folder, spread, advance(examining), seed)
         except (BaselineError, OSError) as error:
             raise click.ClickException(str(error)) from error
-    console.print(f"{made} cases made, {len(functions)} functions are up to date in {folder}", soft_wrap=True)
+    up_to_date = f"{pluralize(len(functions), 'function')} {'is' if len(functions) == 1 else 'are'} up to date"
+    console.print(
+        f"generated {pluralize(generated, 'case')}; {up_to_date} in {folder}", highlight=False, soft_wrap=True
+    )
     for finding in weak:
-        console.print(f"weak: {finding}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{len({finding.case for finding in weak})} weak cases")
+        console.print(f"non-discriminating: {finding}", markup=False, highlight=False, soft_wrap=True)
+    console.print(pluralize(len({finding.case for finding in weak}), "non-discriminating case"), highlight=False)
     if seed is not None:
-        console.print(f"made with --shuffle {seed}", highlight=False)
+        console.print(f"order of --shuffle {seed}", highlight=False)

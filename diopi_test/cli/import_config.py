@@ -1,4 +1,4 @@
-"""`diopi-test import-config`: the original suite's configurations made cases and waivers of this one."""
+"""`diopi-test import-config`: translate configurations of the original suite to cases and waivers."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from diopi_test.cli.options import Unusable, console
+from diopi_proto.messages import pluralize
+from diopi_test.cli.options import UnusableError, console
 
 if TYPE_CHECKING:
     from rich.status import Status
 
     from diopi_test.original.folder import Imported
 
-SHOWN = 20
-"""Lines of what could not be translated that are shown."""
+LISTED = 20
+"""The number of lines per heading that the terminal shows."""
 
 PARTS = 10
-"""Progress lines that are printed where the output is not a terminal; none for fewer entries."""
+"""The number of progress lines if the output is not a terminal; with fewer entries there are none."""
 
 
 @click.command("import-config")
@@ -27,28 +28,31 @@ PARTS = 10
     "files", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
 )
 @click.option(
+    "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
     default=Path("imported"),
     show_default=True,
-    help="Write into this folder: a new one, or one from an earlier import of the same files.",
+    help="Write to this folder: a new one, or the folder of an earlier import of the same files.",
 )
 @click.option(
     "--entry",
     "pattern",
     metavar="PATTERN",
     default="*",
-    help="Translate only the entries whose names match, as conv* does; those translated before stay.",
+    help="Translate only the entries whose names match, for example conv*; earlier translations stay.",
 )
 def import_config(files: tuple[Path, ...], output: Path, pattern: str) -> None:
-    """Translate FILE…, case configurations of the interface's original suite and a vendor's device_configs.py.
+    """Translate configurations of the original suite.
 
-    The files are read as data, never executed. The folder is for `diopi-test run --data`, which computes the expected
-    results when it needs them. The folder has the waivers, too, and a list of what could not be translated and why.
-    Each entry is written when it is translated: if the command is interrupted, repeat it, and it goes on there.
+    FILE… are case configurations and a vendor's device_configs.py. The files are read as data and never executed. Pass
+    the folder to `diopi-test run --data`, which computes the expected results when it needs them. The folder also
+    contains the waivers, and a list of the entries that could not be translated with the reasons. Each entry is written
+    as soon as it is translated: if the command is interrupted, repeat it to continue.
 
-    Exit status: 0 all of it is translated, 1 some is not, 2 usage, or a file is no Python source, 3 the folder can't be
-    written, the command was interrupted, or an internal error occurred.
+    Exit status: 0 all entries are translated; 1 some entries are not; 2 wrong usage, or a file is not Python source;
+    3 the folder can't be written, the command was interrupted, or an internal error occurred.
     """
     from diopi_test.baseline.errors import BaselineError
     from diopi_test.original.folder import import_files
@@ -60,48 +64,50 @@ def import_config(files: tuple[Path, ...], output: Path, pattern: str) -> None:
     except (SourceError, FileExistsError) as error:
         raise click.UsageError(str(error)) from error
     except (BaselineError, OSError) as error:
-        raise Unusable(f"{output} can't be written: {error}") from error
+        raise UnusableError(f"{output} can't be written: {error}") from error
     except KeyboardInterrupt as interrupt:
-        raise Unusable("interrupted; repeat the command to go on with the next entry") from interrupt
+        raise UnusableError("interrupted; repeat the command to continue with the next entry") from interrupt
     _summarize(imported, output)
     sys.exit(3 if imported.internal else 1 if imported.lacking else 0)
 
 
 def _show_progress(status: Status, done: int, total: int, name: str) -> None:
-    """Show how many entries are done: in the last line of a terminal, or in a line now and then."""
+    """Show how many entries are translated: in the last line of a terminal, else in a few separate lines."""
     from rich.markup import escape
 
     line = f"{done} of {total} entries: {name}"
     if console.is_terminal:
         status.update(escape(line))
     elif done and total >= PARTS and done % (total // PARTS) == 0:
-        _say(line)
+        _print_line(line)
 
 
 def _summarize(imported: Imported, output: Path) -> None:
-    """Say what the folder has, and what to do with it."""
+    """Print what the folder contains and which command runs it."""
     from diopi_test.original.folder import LACKING, WAIVERS
 
-    _tell("note", imported.notes)
-    _tell("not translated", imported.lacking)
+    _print_lines("note", imported.notes)
+    _print_lines("not translated", imported.lacking)
     cases, waived = imported.cases.total(), len(imported.waivers)
-    _say(f"{cases} cases of {len(imported.cases)} functions, {waived} waivers, {len(imported.lacking)} not translated")
+    contents = f"{pluralize(cases, 'case')} of {pluralize(len(imported.cases), 'function')}"
+    _print_line(f"{contents}, {pluralize(waived, 'waiver')}, {len(imported.lacking)} not translated")
     if imported.kept:
-        _say(f"{imported.kept} entries had been translated before")
+        _print_line(f"{pluralize(imported.kept, 'entry', 'entries')} had been translated before")
     if imported.internal:
-        _say(f"{imported.internal} internal errors: please report them with their lines of {output / LACKING}")
+        errors = pluralize(imported.internal, "internal error")
+        _print_line(f"{errors}: please report them with their lines of {output / LACKING}")
     if imported.lacking or imported.notes:
-        _say(f"all of these lines: {output / LACKING}")
+        _print_line(f"all of these lines: {output / LACKING}")
     if cases:
-        _say(f"diopi-test run --data {output}" + (f" --waivers {output / WAIVERS}" if waived else ""))
+        _print_line(f"diopi-test run --data {output}" + (f" --waivers {output / WAIVERS}" if waived else ""))
 
 
-def _tell(heading: str, lines: list[str]) -> None:
-    for line in lines[:SHOWN]:
-        _say(f"{heading}: {line}")
-    if len(lines) > SHOWN:
-        _say(f"  … and {len(lines) - SHOWN} more")
+def _print_lines(heading: str, lines: list[str]) -> None:
+    for line in lines[:LISTED]:
+        _print_line(f"{heading}: {line}")
+    if len(lines) > LISTED:
+        _print_line(f"  … and {len(lines) - LISTED} more")
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`diopi-test list`: every standard function, and what there is of it."""
+"""`diopi-test list`: list the standard functions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 @click.command("list")
 @selection_options("functions", "families", "dtypes")
-@click.option("--json", "as_json", is_flag=True, help="As a JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_functions(selection: Selection, as_json: bool) -> None:
-    """List the standard functions: header, family, reference, cases, vendors.
+    """List the standard functions.
 
-    With --dtype those that take tensors of this element type.
+    For each function, the table shows its header, its family, whether it has a reference, its number of cases, and the
+    vendors that implement it. With --dtype, only functions that accept tensors of this element type are listed.
     """
     from diopi_test.quality.inventory import inventory
 
@@ -31,7 +32,7 @@ def list_functions(selection: Selection, as_json: bool) -> None:
         return
     table = Table()
     for title in ("function", "header", "family", "reference", *WHOLE_LEVELS, "vendors"):
-        table.add_column(title, overflow="fold")  # a terminal that is too narrow breaks names rather than shortens them
+        table.add_column(title, overflow="fold")  # a narrow terminal wraps names instead of shortening them
     for row in rows:
         vendors = ", ".join(name for name, has in row["vendors"].items() if has)
         table.add_row(

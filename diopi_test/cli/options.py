@@ -1,4 +1,4 @@
-"""What the commands share: options, the console, selections, and writing files."""
+"""Options, console and files that several commands share."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from diopi_impl.deprecated_options import renamed_option
 from diopi_impl.plugins import known_vendors
 from diopi_proto.families import families
 from diopi_proto.interface import prototypes
+from diopi_proto.messages import describe_unknown, pluralize
 from diopi_proto.types import Dtype
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.shuffle import RANDOM, seed_of
@@ -41,19 +43,19 @@ if TYPE_CHECKING:
 
 console = Console(file=cast(IO[str], Terminal()))
 
-WIDEST = 10_000
-"""Columns of a table that is written to a file or a pipe, at most."""
+MAX_WIDTH = 10_000
+"""The maximum width in columns of a table that is written to a file or a pipe."""
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C")
 
-Completing = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
 
-class Unusable(click.ClickException):
+class UnusableError(click.ClickException):
     """The baseline can't be used, there is nothing to run, or a report can't be written."""
 
     exit_code = 3
@@ -61,11 +63,12 @@ class Unusable(click.ClickException):
 
 @final
 class Seed(click.ParamType[int]):
-    """An integer, or `random` for a new one."""
+    """The type of a seed: an integer, or `random` for a new seed."""
 
     name = "seed"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the seed as an integer; fail with a usage error if it is not an integer."""
         try:
             return value if isinstance(value, int) else seed_of(value)
         except ValueError as error:
@@ -74,12 +77,13 @@ class Seed(click.ParamType[int]):
 
 @final
 class OutputFile(click.Path):
-    """A file to be written, which is refused before any work is done if it could not be written at its end."""
+    """The type of an output file, which is rejected before the work starts if it can't be written."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, dir_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; fail with a usage error if the file can't be written."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         try:
             output.check_writable(path)
@@ -90,26 +94,24 @@ class OutputFile(click.Path):
 
 @final
 class LevelName(click.ParamType[str]):
-    """The name of a level; an unknown one is answered with names like it."""
+    """The type of a level's name."""
 
     name = "level"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name; fail with a usage error and similar names if there is no such level."""
         if value in LEVELS:
             return str(value)
-        known = ", ".join(map(repr, WHOLE_LEVELS))
-        similar = get_close_matches(value, LEVELS, n=1)
-        suggestion = f" Did you mean {similar[0]!r}?" if similar else ""
-        self.fail(f"{value!r} is not one of {known}.{suggestion}", param, ctx)
+        self.fail(describe_unknown(value, WHOLE_LEVELS, "levels", get_close_matches(value, LEVELS, n=1)), param, ctx)
 
 
 def default_workers() -> int:
-    """One process a CPU this process may use."""
+    """Return the number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _all_of(options: Sequence[Callable[[Callable[..., Any]], Callable[..., Any]]]) -> Callable[[F], F]:
-    """Several options, in this order."""
+def _combine(options: Sequence[Callable[[Callable[..., Any]], Callable[..., Any]]]) -> Callable[[F], F]:
+    """Return a decorator that adds several options in this order."""
 
     def decorate(command: F) -> F:
         for option in reversed(options):
@@ -119,29 +121,37 @@ def _all_of(options: Sequence[Callable[[Callable[..., Any]], Callable[..., Any]]
     return decorate
 
 
-def completing(known: Callable[[], Iterable[str]], *, files: bool = False) -> Completing:
-    """What the shell completes a value to: known names, after `no-` too; those of files where none fits."""
+def complete_names(known: Callable[[], Iterable[str]], *, files: bool = False) -> Completer:
+    """Return a shell completion for names.
 
-    def complete(context: click.Context, option: click.Parameter, begun: str) -> list[CompletionItem]:
-        no = NOT if begun.startswith(NOT) else ""
-        found = [CompletionItem(no + name) for name in known() if name.startswith(begun.removeprefix(NOT))]
-        return found or ([CompletionItem(begun, type="file")] if files else [])
+    Args:
+        known: returns the names, which may also follow `no-`.
+        files: complete file names if no name matches.
+
+    Returns:
+        The function that click calls for the incomplete value.
+    """
+
+    def complete(context: click.Context, option: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        prefix = NOT if incomplete.startswith(NOT) else ""
+        found = [CompletionItem(prefix + name) for name in known() if name.startswith(incomplete.removeprefix(NOT))]
+        return found or ([CompletionItem(incomplete, type="file")] if files else [])
 
     return complete
 
 
-_KNOWN: Mapping[str, Callable[[], Iterable[str]]] = {
+_KNOWN_NAMES: Mapping[str, Callable[[], Iterable[str]]] = {
     "functions": prototypes,
     "families": families,
     "dtypes": lambda: Dtype.__members__,
-    "classes": lambda: [one.value for one in CaseClass],
+    "classes": lambda: [case_class.value for case_class in CaseClass],
 }
-"""The names that options of selecting know, by the field of `Selection`."""
+"""The names that the shell completes, by field of `Selection`."""
 
 
 @contextmanager
-def _as_usage() -> Iterator[None]:
-    """A selection that can't be made is wrong usage."""
+def _convert_selection_errors() -> Iterator[None]:
+    """Convert an invalid selection to a usage error."""
     try:
         yield
     except SelectionError as error:
@@ -155,7 +165,7 @@ FORMER_VENDORS = {"diopi_test.quality.echo:vendor": "diopi_test.quality.stub_ven
 def _rename_vendor(context: click.Context, option: click.Parameter, name: str) -> str:
     """Return the current path of a vendor; print a notice if the given path is deprecated."""
     if name in FORMER_VENDORS:
-        click.echo(f"--vendor {name} is deprecated: use --vendor {FORMER_VENDORS[name]}", err=True)
+        click.echo(f"--vendor {name} is deprecated; use --vendor {FORMER_VENDORS[name]} instead", err=True)
     return FORMER_VENDORS.get(name, name)
 
 
@@ -164,44 +174,58 @@ vendor_option = click.option(
     callback=_rename_vendor,
     default="jax_cpu",
     show_default=True,
-    help="Name, module:attribute, or path of a .so.",
-    shell_complete=completing(known_vendors, files=True),
+    help="Vendor under test: a name, module:attribute, or the path of a .so.",
+    shell_complete=complete_names(known_vendors, files=True),
 )
 level_option = click.option(
     "--level",
     type=LevelName(),
-    shell_complete=completing(lambda: LEVELS),
+    shell_complete=complete_names(lambda: LEVELS),
     metavar=f"[{'|'.join(WHOLE_LEVELS)}|{level_of_model('NAME')}]",
     default="smoke",
     show_default=True,
-    help="Which baseline; models-NAME is the part of models that one network gives.",
+    help="Level of the baseline; models-NAME has the calls of a single network.",
 )
 data_option = click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the baselines, instead of the package for what ships and the user's cache for all else.",
+    metavar="DIR",
+    help="Folder of the baselines. By default, level smoke is in the package, other levels in the user's cache.",
 )
-workers_option = click.option("-n", "workers", type=click.IntRange(min=1), help="Processes; by default one a CPU.")
+workers_option = click.option(
+    "-n", "--workers", type=click.IntRange(min=1), help="Number of workers; by default the number of CPUs."
+)
 
 
-def _with_distributed(context: click.Context, option: click.Parameter, address: str | None) -> str | None:
-    """The address of a cluster; wrong usage if what talks to one is not installed."""
+def _require_distributed(context: click.Context, option: click.Parameter, address: str | None) -> str | None:
+    """Return the address of a cluster; raise click.BadParameter if Dask is not installed."""
     if address is not None and find_spec("distributed") is None:
-        raise click.BadParameter("a cluster needs more packages: pip install 'diopi[dask]'", context, option)
+        raise click.BadParameter("Dask is not installed: pip install 'diopi[dask]'", context, option)
     return address
 
 
 dask_option = click.option(
     "--dask",
     metavar="ADDRESS",
-    callback=_with_distributed,
-    help="Spread the work over the Dask cluster with this scheduler (tcp://HOST:PORT), instead of -n processes.",
+    callback=_require_distributed,
+    help="Distribute the work over the Dask cluster of this scheduler (tcp://HOST:PORT) instead of local workers.",
 )
 
 
 @contextmanager
-def spreading(workers: int | None, dask: str | None) -> Iterator[Spread]:
-    """Who does work on many functions: processes of this machine, or a cluster; Unusable if that fails."""
+def open_spread(workers: int | None, dask: str | None) -> Iterator[Spread]:
+    """Start the processes that share work on many functions, and stop them afterwards.
+
+    Args:
+        workers: the number of local processes; by default the number of CPUs.
+        dask: the address of a cluster's scheduler, instead of local processes.
+
+    Yields:
+        A function that distributes work.
+
+    Raises:
+        UnusableError: if the cluster can't be reached or fails.
+    """
     from diopi_test.baseline.cluster import Cluster, ClusterError
     from diopi_test.baseline.parallel import processes
 
@@ -212,17 +236,17 @@ def spreading(workers: int | None, dask: str | None) -> Iterator[Spread]:
         with Cluster(dask) as cluster:
             yield cluster.spread
     except ClusterError as error:
-        raise Unusable(str(error)) from error
+        raise UnusableError(str(error)) from error
 
 
 def shuffle_option(text: str) -> Callable[[F], F]:
-    """`--shuffle`, with or without a seed."""
-    seed = f"{text} drawn from SEED, an integer; from a new one if none is given."
-    return click.option("--shuffle", "seed", type=Seed(), is_flag=False, flag_value=RANDOM, metavar="[SEED]", help=seed)
+    """Return the option `--shuffle`, whose seed may be omitted; `text` begins its help."""
+    text = f"{text}, determined by the integer SEED; by default a new seed."
+    return click.option("--shuffle", "seed", type=Seed(), is_flag=False, flag_value=RANDOM, metavar="[SEED]", help=text)
 
 
-def _parsed(parse: Callable[[Any], C]) -> Callable[[click.Context, click.Parameter, Any], C | None]:
-    """A callback that makes something of an option's value; wrong usage if that can't be made of it."""
+def _parse_value(parse: Callable[[Any], C]) -> Callable[[click.Context, click.Parameter, Any], C | None]:
+    """Return a callback that parses an option's value and reports an invalid value as a usage error."""
 
     def callback(context: click.Context, option: click.Parameter, value: Any) -> C | None:
         try:
@@ -233,10 +257,10 @@ def _parsed(parse: Callable[[Any], C]) -> Callable[[click.Context, click.Paramet
     return callback
 
 
-def _names(option: str, variable: str, what: str) -> Callable[[F], F]:
-    """An option for names, of which several may be given."""
-    text = f"Only this {what}, or not it: no-NAME. May be given more than once."
-    complete = completing(_KNOWN[variable])
+def _names_option(option: str, variable: str, noun: str) -> Callable[[F], F]:
+    """Return an option for names, which can be repeated."""
+    text = f"Only this {noun}, or with no-NAME all but this one. Can be repeated."
+    complete = complete_names(_KNOWN_NAMES[variable])
     callback = _replace_former_classes if variable == "classes" else None
     return click.option(
         option, variable, multiple=True, metavar="[no-]NAME", help=text, shell_complete=complete, callback=callback
@@ -249,18 +273,18 @@ def _replace_former_classes(context: click.Context, option: click.Parameter, nam
     replacements = {former: negative, f"{NOT}{former}": f"{NOT}{negative}"}
     current = tuple(replacements.get(name, name) for name in names)
     if current != names:
-        click.echo(f"--class {former} is deprecated; use --class {negative}.", err=True)
+        click.echo(f"--class {former} is deprecated; use --class {negative} instead", err=True)
     return current
 
 
-def _complete_case(context: click.Context, option: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Return the ids of cases that begin so; before the bracket only the functions, each with an open bracket."""
+def _complete_case(context: click.Context, option: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the matching IDs of cases; before the bracket only the functions, each with an open bracket."""
     from diopi_test.baseline.level import open_level
     from diopi_test.baseline.location import folder_to_read
 
-    function, bracket, _ = begun.partition("[")
+    function, bracket, _ = incomplete.partition("[")
     if not bracket:
-        return [CompletionItem(f"{name}[") for name in (RUNTIME, *prototypes()) if name.startswith(begun)]
+        return [CompletionItem(f"{name}[") for name in (RUNTIME, *prototypes()) if name.startswith(incomplete)]
     if function == RUNTIME:
         cases = list(collect_runtime())
     else:
@@ -268,118 +292,110 @@ def _complete_case(context: click.Context, option: click.Parameter, begun: str) 
         folder = data / level if data else folder_to_read(level)
         try:
             cases = collect_level(open_level(folder), lambda name: name == function)
-        except BaselineError:  # it has not been made
+        except BaselineError:  # the baseline has not been generated
             cases = []
-    return [CompletionItem(case.id) for case in cases if case.id.startswith(begun)]
+    return [CompletionItem(case.id) for case in cases if case.id.startswith(incomplete)]
 
 
-_SELECTING: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
-    "functions": _names("--function", "functions", "standard function"),
-    "families": _names("--family", "families", "family of functions"),
-    "dtypes": _names("--dtype", "dtypes", "element type under test"),
-    "classes": _names("--class", "classes", "class of cases"),
+_SELECTION_OPTIONS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "functions": _names_option("--function", "functions", "standard function"),
+    "families": _names_option("--family", "families", "family of functions"),
+    "dtypes": _names_option("--dtype", "dtypes", "element type under test"),
+    "classes": _names_option("--class", "classes", "class of cases"),
     "expression": click.option(
-        "-k", "expression", metavar="EXPR", help="Only what matches this pytest keyword expression."
+        "-k", "expression", metavar="EXPR", help="Only cases whose IDs match this pytest keyword expression."
     ),
     "cases": click.option(
         "--case",
         "cases",
         multiple=True,
         metavar="ID",
-        help="Only this case. May be given more than once.",
+        help="Only the case with this ID. Can be repeated.",
         shell_complete=_complete_case,
     ),
     "failed": click.option(
         "--failed-in",
         "failed",
         type=click.Path(path_type=Path, dir_okay=False),
-        callback=_parsed(FailedCases.read),
-        help="Only what failed, or has no verdict, by this report (of --json).",
+        callback=_parse_value(FailedCases.read),
+        metavar="REPORT",
+        help="Only the cases that failed, or have no verdict, in this report (written by --json).",
     ),
-    "seed": shuffle_option("Mix the cases of all functions, or the functions, in an order"),
+    "seed": shuffle_option("Shuffle the cases, or the functions"),
     "sample": click.option(
         "--sample",
         type=click.IntRange(min=1),
-        help="With --shuffle: so many functions, drawn from SEED.",
+        help="With --shuffle: only this number of functions, chosen by SEED.",
     ),
     "shard": click.option(
         "--shard",
         metavar="I/N",
-        callback=_parsed(Shard.parse),
-        help="Only part I of N equal ones, 1/N being the first.",
+        callback=_parse_value(Shard.parse),
+        help="Only part I of N equal parts; 1/N is the first.",
     ),
 }
-"""The options of selecting, by the field of `Selection` that they give."""
+"""The options that select cases or functions, by field of `Selection`."""
 
 
 def selection_options(*fields: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The options for these fields of `Selection`, all if none is named; the command gets the selection as such."""
-    names = fields or tuple(_SELECTING)
+    """Return a decorator that adds selection options and passes the command a `Selection`.
+
+    Args:
+        fields: the fields of `Selection`; all fields if empty.
+
+    Returns:
+        The decorator of a command, which gets the parameter `selection`.
+    """
+    names = fields or tuple(_SELECTION_OPTIONS)
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def with_selection(*arguments: Any, **options: Any) -> Any:
-            with _as_usage():
+            with _convert_selection_errors():
                 selection = Selection(**{name: options.pop(name) for name in names})
             return command(*arguments, selection=selection, **options)
 
-        return _all_of([_SELECTING[name] for name in names])(with_selection)
+        return _combine([_SELECTION_OPTIONS[name] for name in names])(with_selection)
 
     return decorate
 
 
-def _known_names(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the current names of checks; wrong usage if a check does not exist."""
+def _current_check_names(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the current names of checks; raise click.UsageError if a check does not exist."""
     for name in names:
         if rename_check(name) != name:
-            click.echo(f"--check {name} is deprecated: use --check {rename_check(name)}", err=True)
+            click.echo(f"--check {name} is deprecated; use --check {rename_check(name)} instead", err=True)
     current = tuple(map(rename_check, names))
-    with _as_usage():
+    with _convert_selection_errors():
         check_names("--check", current, known_checks)
     return current
 
 
-INT32_ALIASES = ("--four-bytes", "--four_bytes")
-"""Deprecated names of `--int32-indices`."""
-
-
-def _remember_alias(context: click.Context, option: click.Parameter, value: bool) -> None:
-    context.meta[INT32_ALIASES[0]] = value
-
-
-def _or_alias(context: click.Context, option: click.Parameter, value: bool) -> bool:
-    """Return whether an option or its deprecated alias is given."""
-    return value or context.meta.get(INT32_ALIASES[0], False)
-
-
-check_options = _all_of(
+check_options = _combine(
     [
         click.option(
             "--check",
             "checks",
             multiple=True,
             metavar="[no-]NAME",
-            callback=_known_names,
-            shell_complete=completing(known_checks),
-            help="Evaluate only this check; with no-, all checks except this one. Can be repeated.",
+            callback=_current_check_names,
+            shell_complete=complete_names(known_checks),
+            help="Evaluate only this check, or with no-NAME all but this one. Can be repeated.",
         ),
+        click.option("--max-failures", type=click.IntRange(min=1), help="Stop after this number of failed cases."),
+        click.option("--list", "only_list", is_flag=True, help="Print the IDs of the cases without running them."),
         click.option(
-            "--max-failures", type=click.IntRange(min=1), help="Stop after so many cases that did not succeed."
+            "--nhwc", is_flag=True, help="Use the channels-last layout for 4-D and 5-D tensors with channels."
         ),
-        click.option("--list", "only_list", is_flag=True, help="Print what would run, without running it."),
-        click.option("--nhwc", is_flag=True, help="4-D and 5-D tensors with channels in channels-last."),
-        click.option(
+        renamed_option(
             "--int32-indices",
+            deprecated_names=["--four-bytes", "--four_bytes"],
             is_flag=True,
-            callback=_or_alias,
-            help="int32 in place of int64 for indices, where both are standard; cases with int32 indices count.",
-        ),
-        click.option(
-            *INT32_ALIASES, is_flag=True, is_eager=True, hidden=True, expose_value=False, callback=_remember_alias
+            help="Use int32 indices wherever the standard allows int64 and int32; cases with int32 indices count.",
         ),
     ]
 )
-"""What else a run may be told: `checks`, `max_failures`, `only_list`, `nhwc` and `int32_indices`."""
+"""The options `checks`, `max_failures`, `only_list`, `nhwc` and `int32_indices`, which change how cases are run."""
 
 
 durations_option = click.option(
@@ -387,32 +403,50 @@ durations_option = click.option(
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Show the N functions, and the N cases, that took longest.",
+    help="Show the N slowest functions and the N slowest cases.",
 )
 
 
 def output_option(name: str, variable: str, text: str) -> Callable[[F], F]:
-    """An option that names a file to be written."""
-    return click.option(name, variable, type=OutputFile(), help=text)
+    """Return an option for a file that the command writes."""
+    return click.option(name, variable, type=OutputFile(), metavar="FILE", help=text)
 
 
 def print_table(table: Table) -> None:
-    """Print a table; where it does not go to a terminal, as wide as its content, so that nothing is shortened."""
-    width = console.width if console.is_terminal else WIDEST
+    """Print a table; outside of a terminal it is as wide as its content, so that nothing is shortened."""
+    width = console.width if console.is_terminal else MAX_WIDTH
     Console(file=console.file, width=width, force_terminal=console.is_terminal).print(table)
 
 
 def write_report(file: Path, content: Any) -> None:
-    """Write a report: text as it is, anything else as JSON."""
+    """Write a report to a file.
+
+    Args:
+        file: the file.
+        content: a string, or data that is written as JSON.
+
+    Raises:
+        UnusableError: if the file can't be written.
+    """
     text = content if isinstance(content, str) else json.dumps(content, indent=1) + "\n"
     try:
         output.write_text(file, text)
     except OSError as error:
-        raise Unusable(f"{file} can't be written: {error}") from error
+        raise UnusableError(f"{file} can't be written: {error}") from error
 
 
 def read_report(path: Path) -> Report:
-    """The report in a file, which may be a log; a usage error if there is none."""
+    """Read a report, or a log that a report is generated from.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The report.
+
+    Raises:
+        click.UsageError: if the file is neither a report nor a log.
+    """
     from diopi_test.reporting.reading import ReportError
     from diopi_test.reporting.reading import read_report as read
 
@@ -423,13 +457,22 @@ def read_report(path: Path) -> Report:
 
 
 def select_functions(functions: list[str], selection: Selection, size: Callable[[str], int]) -> list[str]:
-    """Those of the functions, of `size` cases each, that are selected; a usage error if there is none."""
-    with _as_usage():
+    """Return the selected functions; raise click.UsageError if there are none.
+
+    Args:
+        functions: the names of all functions.
+        selection: the selection of the command line.
+        size: returns the number of cases of a function, which balances shards.
+
+    Returns:
+        The names of the selected functions, in their order.
+    """
+    with _convert_selection_errors():
         return selection.apply_to_functions(functions, size)
 
 
 def list_cases(cases: Sequence[Collected]) -> None:
-    """Print what would run: an id a line, and their number."""
+    """Print the ID of each case on a line, and the number of cases on the last line."""
     for case in cases:
         click.echo(case.id)
-    click.echo(f"{len(cases)} cases")
+    click.echo(pluralize(len(cases), "case"))

@@ -1,4 +1,4 @@
-"""`diopi-test report`: what a run found, in the form in which others want it."""
+"""`diopi-test report`: generate reports from a run log."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from diopi_test.cli.options import console, durations_option, output_option, rea
 @click.argument("source", metavar="LOG", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @durations_option
 @output_option("--json", "json_file", "Write the report as JSON, see docs/report.md.")
-@output_option("--junit", "junit_file", "Write JUnit XML, which build servers show.")
+@output_option("--junit", "junit_file", "Write JUnit XML for a build server.")
 @output_option("--markdown", "markdown_file", "Write a summary in Markdown, for a comment on a change.")
-@output_option("--html", "html_file", "Write a page that has everything and needs no network.")
+@output_option("--html", "html_file", "Write a self-contained HTML page.")
 def report(
     source: Path,
     durations: int,
@@ -25,10 +25,12 @@ def report(
     markdown_file: Path | None,
     html_file: Path | None,
 ) -> None:
-    """Tell what the run of LOG found, which may still go on; a report that `run --json` has written will do, too.
+    """Generate reports from a run log.
 
-    Without a file to write the summary is shown. Exit status: that of the run; 2 usage, 3 as well if a file can't be
-    written.
+    The run may still be in progress. LOG may also be a report that `diopi-test run --json` has written. If you request
+    no file, the command prints a summary.
+
+    Exit status: that of the run; 2 wrong usage; 3 also if a file can't be written.
     """
     from diopi_test.baseline.codec import to_json
     from diopi_test.harness.report import show

@@ -1,4 +1,4 @@
-"""`diopi-test run`: the suite on one vendor, or on several."""
+"""`diopi-test run`: run the suite against one vendor or several vendors."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from diopi_proto.messages import describe_unknown
 from diopi_test.cli.options import (
-    Unusable,
+    UnusableError,
     check_options,
-    completing,
+    complete_names,
     console,
     dask_option,
     data_option,
@@ -30,7 +30,7 @@ from diopi_test.cli.options import (
     workers_option,
     write_report,
 )
-from diopi_test.cli.original_words import explain_original_words
+from diopi_test.cli.original_options import explain_original_options
 from diopi_test.harness.options import MAX_LOST, TIMEOUT, RunOptions
 from diopi_test.models.files import model_names
 
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 @click.option(
     "--model",
     metavar="NAME",
-    help="With --level models: only what this network calls; see docs/models.md.",
-    shell_complete=completing(model_names),
+    help="With --level models: only the calls of this network; see docs/models.md.",
+    shell_complete=complete_names(model_names),
 )
 @data_option
 @selection_options()
@@ -57,47 +57,50 @@ if TYPE_CHECKING:
     "--waivers",
     multiple=True,
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Cases that may fail, a TOML file. May be given more than once.",
+    help="TOML file of cases that may fail. Can be repeated.",
 )
 @click.option(
-    "--timeout", type=click.FloatRange(min=0.1), default=TIMEOUT, show_default=True, help="Seconds a case may take."
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=TIMEOUT,
+    show_default=True,
+    help="Time limit of a case in seconds.",
 )
-@click.option("--memory", type=click.IntRange(min=1), metavar="MIB", help="Memory a process with the vendor may have.")
+@click.option("--memory", type=click.IntRange(min=1), metavar="MIB", help="Memory limit of a worker in MiB.")
 @click.option(
     "--max-crashes",
     "max_lost",
     type=click.IntRange(min=1),
     default=MAX_LOST,
     show_default=True,
-    help="Crashes and hangs of a function before the rest of it is not run.",
+    help="Skip the remaining cases of a function after this number of crashes and hangs.",
 )
-@click.option("--huge", is_flag=True, help="With --level large: also cases whose storages have more than 2^31 bytes.")
-@click.option("--strict", is_flag=True, help="Count negative tests and what PyTorch leaves open like all other cases.")
-@click.option(
-    "--perf", is_flag=True, help="Time the calls of cases that pass, by one process if -n does not ask for more."
-)
+@click.option("--huge", is_flag=True, help="With --level large: also cases with tensors of more than 2^31 bytes.")
+@click.option("--strict", is_flag=True, help="Also count negative tests and cases that PyTorch leaves open.")
+@click.option("--perf", is_flag=True, help="Measure the calls of cases that pass; uses one worker by default.")
 @click.option(
     "--dump",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write inputs, results, what is expected and budgets of cases that do not succeed into this folder, as .npz.",
+    help="Write inputs, results, expected results and budgets of failed cases to this folder, as .npz files.",
 )
-@click.option("--debug", is_flag=True, help="Run the one case that is selected in this process, for debuggers.")
+@click.option("--debug", is_flag=True, help="Run the only selected case in this process, for debuggers.")
 @click.option(
     "--plan",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Make the runs of this TOML file, one after the other, instead of one.",
+    help="Perform the runs of this TOML file one after another instead of a single run.",
 )
 @durations_option
 @output_option("--json", "json_file", "Write the report to this file.")
-@output_option("--log", "log", "Write the log to this new file, instead of one in the user's folder for state.")
+@output_option("--log", "log", "Write the log to this new file instead of a file in the user's state folder.")
 @click.option(
     "--resume",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Go on with the run of this log, with its options.",
+    metavar="LOG",
+    help="Continue the run of this log with the options of that run.",
 )
 @click.option("--resumed", is_flag=True, hidden=True)
-@explain_original_words(but=("--nhwc", "--four_bytes"))
+@explain_original_options(without=("--nhwc", "--four_bytes"))
 def run(
     json_file: Path | None,
     log: Path | None,
@@ -110,23 +113,23 @@ def run(
     plan: Path | None,
     level: str,
     model: str | None,
-    **given: Any,
+    **options_of_run: Any,
 ) -> None:
-    """Run the suite on a vendor.
+    """Run the suite against a vendor.
 
-    Exit status: 0 all executed cases passed that are demanded, 1 some did not, 2 usage, 3 the vendor does not start,
-    nothing was executed, some cases have no verdict (the run was interrupted, say), the baseline is unusable, or the
-    report can't be written.
+    Exit status: 0 all executed cases that count passed; 1 a case that counts failed; 2 wrong usage; 3 the vendor does
+    not start, no case was executed, some cases have no verdict (for example because the run was interrupted), the
+    baseline can't be used, or the report can't be written.
     """
     from diopi_test.harness.interruption import Interruption
 
-    workers = workers or (1 if given["perf"] else default_workers())
-    options = RunOptions(workers=workers, level=_level_of(level, model), **given)
+    workers = workers or (1 if options_of_run["perf"] else default_workers())
+    options = RunOptions(workers=workers, level=_resolve_level(level, model), **options_of_run)
     try:
         if debug:
-            with _as_errors():  # signals are the debugger's
+            with _convert_errors():  # the debugger handles signals
                 sys.exit(_debug(options))
-        with _as_errors(), Interruption():
+        with _convert_errors(), Interruption():
             if resume is not None:
                 _resume(resume, json_file, options, durations)
             if plan is not None:
@@ -136,28 +139,26 @@ def run(
             else:
                 status = _run(options, json_file, log, resumed, durations)
     except KeyboardInterrupt as interrupt:
-        raise Unusable(f"{interrupt} before the report was written") from interrupt
+        raise UnusableError(f"{interrupt} before the report was written") from interrupt
     sys.exit(status)
 
 
-def _level_of(level: str, model: str | None) -> str:
-    """The level that is asked for; click.UsageError if there is no such model, or if the level is not of models."""
+def _resolve_level(level: str, model: str | None) -> str:
+    """Return the name of the level; raise click.UsageError if `--model` is unknown or used with another level."""
     from diopi_test.cases.selection import LEVELS, MODELS, level_of_model
 
     if model is None:
         return level
     if level != MODELS:
-        raise click.UsageError(f"--model is for --level {MODELS}, not for {level}")
+        raise click.UsageError(f"--model requires --level {MODELS}; the level is {level}")
     if level_of_model(model) not in LEVELS:
-        near = get_close_matches(model, model_names())
-        known = f"near are {', '.join(near)}" if near else f"known are {', '.join(model_names())}"
-        raise click.UsageError(f"there is no model {model!r}; {known}")
+        raise click.UsageError(f"--model: {describe_unknown(model, model_names(), 'models')}")
     return level_of_model(model)
 
 
 @contextmanager
-def _as_errors() -> Iterator[None]:
-    """What can't be run, as the command line tells it."""
+def _convert_errors() -> Iterator[None]:
+    """Convert the errors of a run to command-line errors with the right exit status."""
     from diopi_impl import VendorNotFoundError
     from diopi_test.baseline.errors import BaselineError
     from diopi_test.harness.keywords import SelectionError
@@ -169,7 +170,7 @@ def _as_errors() -> Iterator[None]:
     except (VendorNotFoundError, SelectionError, TableError, LogExistsError) as error:
         raise click.UsageError(str(error)) from error
     except (BaselineError, LogError) as error:
-        raise Unusable(str(error)) from error
+        raise UnusableError(str(error)) from error
 
 
 def _list(options: RunOptions) -> int:
@@ -180,7 +181,7 @@ def _list(options: RunOptions) -> int:
 
 
 def _debug(options: RunOptions) -> int:
-    """Run the only case selected in this process; the exit status."""
+    """Run the only selected case in this process and return the exit status."""
     from diopi_test.execution.verdict import Verdict
     from diopi_test.harness.collection import RUNTIME
     from diopi_test.harness.debug import debug, the_only
@@ -188,47 +189,58 @@ def _debug(options: RunOptions) -> int:
 
     prepare(options, console)
     level, cases = collect(options)
-    case = the_only(cases, lambda one: one.id)
+    case = the_only(cases, lambda collected: collected.id)
     path = None if case.function == RUNTIME else level.path(case.function)
     outcome = debug(options.vendor, path, case, options.of_cases, click.echo)
     return 0 if outcome.verdict is Verdict.passed else 1
 
 
-NEVER_RESUMED = frozenset({"--json", "--log", "--dump", "--plan", "--debug", "--dask", "--resume", "--resumed"})
-"""Options that the command in a log never has: they write files, or run something else."""
+NOT_RESUMABLE = frozenset({"--json", "--log", "--dump", "--plan", "--debug", "--dask", "--resume", "--resumed"})
+"""Options that the command in a log can't have: they write files or start other runs."""
 
 
-def _words_to_resume(log: Path, command: str, folder: str) -> list[str]:
-    """The words after `diopi-test run` of the command in a log; LogError if it must not be run.
+def _read_words_to_resume(log: Path, command: str, folder: str) -> list[str]:
+    """Return the words after `diopi-test run` of the command in a log; raise LogError if it must not be run.
 
-    The command loads a vendor, and so runs its code: a log that came from elsewhere could name any. Logs in the user's
-    folder for state were written here; any other log is resumed only where its command was given.
+    The command loads a vendor and therefore runs its code, and a log from another person could name any vendor. Logs in
+    the user's state folder were written by this user. Any other log is resumed only in the folder of its command.
+
+    Args:
+        log: the path of the log.
+        command: the command in the log.
+        folder: the folder in which the command was run.
+
+    Returns:
+        The words of the command.
+
+    Raises:
+        LogError: if the command is not a `diopi-test run`, or the log is not trusted.
     """
     from diopi_test.harness.log import LogError, state_folder
 
     try:
         program, name, *words = shlex.split(command)
     except ValueError as error:
-        raise LogError(f"the command in {log} can't be read: {error}: {command!r}") from error
-    if (program, name) != ("diopi-test", "run") or any(word.partition("=")[0] in NEVER_RESUMED for word in words):
-        raise LogError(f"the command in {log} is none that a run writes to its log: {command!r}")
-    is_own = log.resolve().parent == state_folder().resolve()
-    if not is_own and os.path.realpath(folder) != os.path.realpath(os.getcwd()):
+        raise LogError(f"the command in {log} can't be parsed: {error}: {command!r}") from error
+    if (program, name) != ("diopi-test", "run") or any(word.partition("=")[0] in NOT_RESUMABLE for word in words):
+        raise LogError(f"the command in {log} is not a command that a run writes to its log: {command!r}")
+    is_in_state_folder = log.resolve().parent == state_folder().resolve()
+    if not is_in_state_folder and os.path.realpath(folder) != os.path.realpath(os.getcwd()):
         raise LogError(
             f"{log} would run this command in {folder}: {shlex.join(['diopi-test', 'run', *words])}; "
-            "if you trust the log, change to that folder and resume it there"
+            "if you trust the log, change to that folder and resume the run there"
         )
     return words
 
 
 def _resume(log: Path, json_file: Path | None, options: RunOptions, durations: int) -> None:
-    """Show the command of a log, and run it once more, where it was given, for the cases that are left."""
+    """Show the command of a log, and run it again in its folder for the remaining cases."""
     from diopi_test.harness.log import LogError
     from diopi_test.harness.output import printable
     from diopi_test.harness.recorder import LogContent
 
     header = LogContent.read(log).header
-    words = _words_to_resume(log, header.command, header.folder)
+    words = _read_words_to_resume(log, header.command, header.folder)
     shown_command = f"resuming in {header.folder}: {shlex.join(['diopi-test', 'run', *words])}"
     console.print(printable(shown_command), highlight=False, markup=False, soft_wrap=True)
     output = ["--json", str(json_file.absolute())] if json_file else []
@@ -237,21 +249,21 @@ def _resume(log: Path, json_file: Path | None, options: RunOptions, durations: i
     try:
         os.chdir(header.folder)
     except OSError as error:
-        raise LogError(f"the folder in which the run of {log} began can't be used: {error}") from error
-    shown = ["--durations", str(durations)]
-    more = ["-n", str(options.workers), *cluster, *output, *shown, "--log", str(log), "--resumed"]
+        raise LogError(f"the folder of the run in {log} can't be used: {error}") from error
+    durations_words = ["--durations", str(durations)]
+    more = ["-n", str(options.workers), *cluster, *output, *durations_words, "--log", str(log), "--resumed"]
     run.main([*words, *more], standalone_mode=False)
 
 
 def _run(options: RunOptions, json_file: Path | None, log: Path | None, resumed: bool, durations: int) -> int:
-    """Run the suite, write and show the report; the exit status."""
+    """Run the suite, write and show the report, and return the exit status."""
     from diopi_test.baseline.codec import to_json
     from diopi_test.harness.log import new_log
     from diopi_test.harness.report import show
     from diopi_test.harness.runner import run as run_suite
 
     if (seed := options.selection.seed) is not None:
-        console.print(f"shuffled with seed {seed}", highlight=False)  # at once: the run may not come to its end
+        console.print(f"shuffled with seed {seed}", highlight=False)  # before the run, which may be interrupted
     content: LogContent = run_suite(options, log or new_log(), console, resumed=resumed)
     report = content.report()
     try:
@@ -264,7 +276,7 @@ def _run(options: RunOptions, json_file: Path | None, log: Path | None, resumed:
 
 
 def _run_plan(plan: Path, json_file: Path | None, workers: int) -> int:
-    """Make the runs of a plan, each with a log of its own, write and show what they found; the exit status."""
+    """Perform the runs of a plan, each with a separate log, write and show the report, and return the exit status."""
     import time
 
     from diopi_test.baseline.codec import to_json
@@ -273,7 +285,7 @@ def _run_plan(plan: Path, json_file: Path | None, workers: int) -> int:
     from diopi_test.harness.report import show_plan
 
     planned, start = read_plan(plan), time.monotonic()
-    runs = tuple(PlannedReport(one.name, _report_of(one.options(workers))) for one in planned)
+    runs = tuple(PlannedReport(planned_run.name, _run_planned(planned_run.options(workers))) for planned_run in planned)
     report = PlanReport(SCHEMA_VERSION, runs, round(time.monotonic() - start, 3))
     if json_file is not None:
         write_report(json_file, to_json(report))
@@ -281,8 +293,8 @@ def _run_plan(plan: Path, json_file: Path | None, workers: int) -> int:
     return report.exit_status
 
 
-def _report_of(options: RunOptions) -> Report:
-    """The report of a run of a plan; one that tells why if it can't be made."""
+def _run_planned(options: RunOptions) -> Report:
+    """Return the report of a planned run; if the run can't start, the report contains the error."""
     from diopi_impl import VendorNotFoundError
     from diopi_test.baseline.errors import BaselineError
     from diopi_test.harness.keywords import SelectionError

@@ -1,4 +1,4 @@
-"""`diopi-test show`: one case, the whole call and what is checked of it, without any vendor."""
+"""`diopi-test show`: show the call, the expected results and the checks of a case, without a vendor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from diopi_test.cli.options import Unusable, console, data_option, level_option
+from diopi_proto.messages import pluralize
+from diopi_test.cli.options import UnusableError, console, data_option, level_option
 
 if TYPE_CHECKING:
     from diopi_proto.types import Error
@@ -17,20 +18,20 @@ if TYPE_CHECKING:
     from diopi_test.harness.lookup import MadeCase
     from lib_rt import Context
 
-REFUSED = "An error code was returned, and the last error says why."
+REJECTION_CHECK = "An error code was returned, and the last error contains the reason."
 
 
 @click.command()
 @click.argument("words", metavar="CASE")
 @level_option
 @data_option
-@click.option("--full", is_flag=True, help="All elements of all arrays.")
+@click.option("--full", is_flag=True, help="Show all elements of all arrays.")
 def show(words: str, level: str, data: Path | None, full: bool) -> None:
-    """Show what CASE calls, with what, what must come of it, and what is checked.
+    """Show the call, expected results and checks of a case.
 
-    CASE is an id, as diopiAdd[float32-row], or a part of one that no other id has.
+    CASE is an ID, for example diopiAdd[float32-row], or any unique part of an ID.
 
-    Exit status: 0 shown, 2 no case, or more than one, is meant, 3 the baseline is unusable.
+    Exit status: 0 the case is shown; 2 CASE matches no case or several cases; 3 the baseline can't be used.
     """
     from diopi_test.baseline.described import remedy_for
     from diopi_test.baseline.level import level_of
@@ -44,26 +45,28 @@ def show(words: str, level: str, data: Path | None, full: bool) -> None:
     try:
         _compute(folder, words)
     except BaselineError as error:
-        raise Unusable(str(error)) from error
+        raise UnusableError(str(error)) from error
     paths = sorted(folder.glob(f"*{SUFFIX}"))
     if not paths:
-        made_by = f"diopi-test {remedy_for(folder.parent, level)}"
-        raise Unusable(f"there is no baseline in {folder}; make it with {made_by}, or name its folder with --data")
+        command = f"diopi-test {remedy_for(folder.parent, level)}"
+        raise UnusableError(
+            f"there is no baseline in {folder}; generate it with {command}, or pass its folder as --data"
+        )
     try:
         path, collected = find(paths, words)
         listed = level_of(path)
         check_readable({path: listed.sha256(path.stem)})
-        made = make(listed.open(path.stem), collected)
+        rebuilt = make(listed.open(path.stem), collected)
     except CaseLookupError as error:
         raise click.UsageError(str(error)) from error
     except BaselineError as error:
-        raise Unusable(str(error)) from error
-    for line in (*case_text(made, full=full), *_checked(made)):
+        raise UnusableError(str(error)) from error
+    for line in (*case_text(rebuilt, full=full), *_describe_checks(rebuilt)):
         click.echo(line)
 
 
 def _compute(folder: Path, words: str) -> None:
-    """Compute the missing results of the case that is meant, if the folder's parent describes it."""
+    """Compute the missing results of the requested case, if the parent folder describes it."""
     from diopi_test.baseline.described import is_described
     from diopi_test.harness.collection import collect_described
     from diopi_test.harness.described import compute_results
@@ -71,30 +74,30 @@ def _compute(folder: Path, words: str) -> None:
     data = folder.parent
     if not is_described(data):
         return
-    meant = [case for case in collect_described(data, lambda function: True) if words in case.id]
-    if len(meant) > 1:
-        raise click.UsageError(f"{words!r} is a part of {len(meant)} ids: {meant[0].id}, {meant[1].id}, …")
-    compute_results(data, folder.name, [case.function for case in meant], console)
+    matching = [case for case in collect_described(data, lambda function: True) if words in case.id]
+    if len(matching) > 1:
+        raise click.UsageError(f"{words!r} matches {len(matching)} cases: {matching[0].id}, {matching[1].id}, …")
+    compute_results(data, folder.name, [case.function for case in matching], console)
 
 
-def _checked(made: MadeCase) -> Iterator[str]:
-    """Yield a line per check; find the checks by running the case on the stub vendor."""
+def _describe_checks(rebuilt: MadeCase) -> Iterator[str]:
+    """Yield the checks of a case, which are found by running the case on a stub vendor."""
     from diopi_test import checks
     from diopi_test.execution.verdict import Verdict
 
-    outcome, calls = _run_on_stub_vendor(made)
-    yield f"checked in {calls} call{'s' if calls > 1 else ''}"
+    outcome, calls = _run_on_stub_vendor(rebuilt)
+    yield f"checked in {pluralize(calls, 'call')}"
     for finding in outcome.check_results:
         module = getattr(checks, finding.check, None)
-        said = (inspect.getdoc(module) or "").partition("\n")[0] if module else REFUSED
-        yield f"  {finding.check}: {said}"
-    # the stub vendor fails only the cases whose results are random
-    if made.flaw is None and made.case.smoke and outcome.verdict is not Verdict.passed:
-        yield "  and further calls, if nothing is wrong in the first: repeat, order, layout, leaks"
+        summary = (inspect.getdoc(module) or "").partition("\n")[0] if module else REJECTION_CHECK
+        yield f"  {finding.check}: {summary}"
+    # a stub vendor can't return the expected random numbers
+    if rebuilt.flaw is None and rebuilt.case.smoke and outcome.verdict is not Verdict.passed:
+        yield "  and further calls, if the first call passes: repeat, order, layout, leaks"
 
 
-def _run_on_stub_vendor(made: MadeCase) -> tuple[Outcome, int]:
-    """Return the outcome of a case on the stub vendor, and the number of calls that the case made."""
+def _run_on_stub_vendor(rebuilt: MadeCase) -> tuple[Outcome, int]:
+    """Return the outcome of a case on a stub vendor, and the number of calls."""
     from diopi_impl.host_runtime import HostRuntime
     from diopi_test.execution.negative_cases import NegativeCase
     from diopi_test.harness.run_case import run_case
@@ -110,8 +113,8 @@ def _run_on_stub_vendor(made: MadeCase) -> tuple[Outcome, int]:
 
     vendor = CountingStubVendor("stub", "1", HostRuntime().functions(), host_addressable=True)
     with vendor.open_device() as device:
-        if made.flaw is not None:
-            outcome = run_negative_case(vendor, device, NegativeCase(made.case, made.flaw))
+        if rebuilt.flaw is not None:
+            outcome = run_negative_case(vendor, device, NegativeCase(rebuilt.case, rebuilt.flaw))
         else:
-            outcome = run_case(vendor, device, made.case)
+            outcome = run_case(vendor, device, rebuilt.case)
     return outcome, vendor.calls

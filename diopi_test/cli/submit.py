@@ -1,4 +1,4 @@
-"""`diopi-test submit`: a run as evidence, in one archive."""
+"""`diopi-test submit`: pack a run into an archive of evidence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from diopi_test.cli.options import OutputFile, Unusable, console, data_option
+from diopi_proto.messages import pluralize
+from diopi_test.cli.options import OutputFile, UnusableError, console, data_option
 
 
 @click.command()
@@ -18,13 +19,16 @@ from diopi_test.cli.options import OutputFile, Unusable, console, data_option
     "key",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="KEY",
-    help="Sign with this private key of OpenSSH.",
+    help="Sign the archive with this OpenSSH private key.",
 )
 def submit(log: Path, archive: Path, data: Path | None, key: Path | None) -> None:
-    """Pack the run of LOG into ARCHIVE: the log, the reports made of it, the baseline's manifest, and their digests.
+    """Pack a run into an archive of evidence.
 
-    Whoever has the archive can derive the result anew: `diopi-test verify`. Exit status: 0 it is packed, whatever the
-    run ended in; 2 usage, 3 the log or the baseline can't be used, or the archive can't be written.
+    ARCHIVE contains LOG, the reports generated from LOG, the manifest of the baseline, and their digests. Everyone who
+    has the archive can derive the result again with `diopi-test verify`.
+
+    Exit status: 0 the archive is written, whatever the result of the run; 2 wrong usage; 3 the log or the baseline
+    can't be used, or the archive can't be written.
     """
     from diopi_test.baseline.location import folder_to_read
     from diopi_test.baseline.manifest import NAME
@@ -42,5 +46,6 @@ def submit(log: Path, archive: Path, data: Path | None, key: Path | None) -> Non
             members[evidence.SIGNATURE] = sign(members[evidence.INDEX], key)
         output.write_bytes(archive, evidence.archive(members))
     except (LogError, evidence.EvidenceError, SignatureError, OSError, ValueError) as error:
-        raise Unusable(f"{log} can't be packed: {error}") from error
-    console.print(f"{archive}: {len(members)} members", highlight=False, markup=False, soft_wrap=True)
+        raise UnusableError(f"{log} can't be packed: {error}") from error
+    line = f"{archive}: {pluralize(len(members), 'member')}"
+    console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`diopi-test verify`: whether an archive is evidence of what it says."""
+"""`diopi-test verify`: verify an archive of evidence."""
 
 from __future__ import annotations
 
@@ -15,30 +15,34 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
-UNCHECKED = "nobody's identity was checked: anyone may have made this archive; pass --signers and --signer"
+UNCHECKED = "no identity was checked: anyone could have written this archive; pass --signers and --signer"
 
 UNCHECKED_STATUS = 4
-"""The exit status of an archive that is consistent, but may be anybody's."""
+"""The exit status of an archive that is consistent, but whose author was not checked."""
 
 
 @click.command()
 @click.argument("archive", type=_FILE)
-@click.option("--signers", type=_FILE, help="Keys that are trusted, as in ssh-keygen(1) under ALLOWED SIGNERS.")
-@click.option("--signer", help="Who must have signed, as --signers names them.")
+@click.option("--signers", type=_FILE, help="File of trusted keys, see ALLOWED SIGNERS in ssh-keygen(1).")
+@click.option("--signer", help="Required signer, by the name in --signers.")
 def verify(archive: Path, signers: Path | None, signer: str | None) -> None:
-    """Check ARCHIVE, which `diopi-test submit` has written: nothing is missing or changed, and the log says the same.
+    """Verify an archive of evidence.
 
-    Exit status: 0 it is evidence of the run it shows, whatever that ended in, and SIGNER has signed it; 1 it is no
-    evidence; 2 usage; 4 it is evidence, but without --signers and --signer nobody's identity was checked.
+    ARCHIVE is a file that `diopi-test submit` has written. The command checks that nothing is missing or changed, that
+    the reports follow from the log, and that the required signer has signed.
+
+    Exit status: 0 the archive is valid evidence of its run, whatever the run's result, and the required signer has
+    signed it; 1 the archive is not valid; 2 wrong usage; 4 the archive is valid, but no identity was checked because
+    you did not pass --signers and --signer.
     """
     from diopi_test.reporting.evidence import Archive, EvidenceError
 
     if (signers is None) != (signer is None):
-        raise click.UsageError("--signers and --signer need each other")
+        raise click.UsageError("--signers and --signer must be passed together")
     try:
         content = Archive.read(archive)
         problems = list(content.problems())
-        signature = "" if problems else _signature(content, signers, signer)
+        signature = "" if problems else _describe_signature(content, signers, signer)
     except EvidenceError as error:
         problems = [str(error)]
     for problem in problems:
@@ -46,22 +50,27 @@ def verify(archive: Path, signers: Path | None, signer: str | None) -> None:
     if problems:
         sys.exit(1)
     evidence = content.evidence
-    said = f"{archive}: evidence of a run of status {evidence.exit_status}, made by {evidence.command}"
-    for line in (*([UNCHECKED] if signers is None else []), content.members["summary.md"].decode(), signature, said):
+    conclusion = f"{archive}: evidence of a run with status {evidence.exit_status}: {evidence.command}"
+    for line in (
+        *([UNCHECKED] if signers is None else []),
+        content.members["summary.md"].decode(),
+        signature,
+        conclusion,
+    ):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     sys.exit(UNCHECKED_STATUS if signers is None else 0)
 
 
-def _signature(content: Archive, signers: Path | None, signer: str | None) -> str:
-    """What is to be said of the signature; EvidenceError if there is none but must be, or it is not right."""
+def _describe_signature(content: Archive, signers: Path | None, signer: str | None) -> str:
+    """Return a sentence about the signature; raise EvidenceError if it is missing or invalid."""
     from diopi_test.reporting.evidence import INDEX, SIGNATURE, EvidenceError
     from diopi_test.reporting.signature import SignatureError, check
 
     if not content.evidence.signed:
         if signers is not None:
-            raise EvidenceError(f"it is not signed; expected a signature of {signer}")
-        return "not signed: it shows that nothing was changed, but not who made it"
+            raise EvidenceError(f"the archive is not signed; expected a signature of {signer}")
+        return "not signed: the archive shows that nothing was changed, but not who wrote it"
     try:
         return check(content.members[INDEX], content.members[SIGNATURE], signers, signer)
     except SignatureError as error:
-        raise EvidenceError(f"its signature is not right: {error}") from error
+        raise EvidenceError(f"the signature is not valid: {error}") from error

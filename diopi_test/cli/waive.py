@@ -1,4 +1,4 @@
-"""`diopi-test waive`: a first file of waivers for what is wrong in a report."""
+"""`diopi-test waive`: draft waivers for the cases that failed in a report."""
 
 from __future__ import annotations
 
@@ -6,27 +6,35 @@ from pathlib import Path
 
 import click
 
-from diopi_test.cli.options import console, output_option, read_report, write_report
+from diopi_impl.deprecated_options import renamed_option
+from diopi_test.cli.options import OutputFile, console, read_report, write_report
 
 
 @click.command()
 @click.argument("report", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@output_option("--out", "file", "Write to this new file, instead of the terminal.")
-def waive(report: Path, file: Path | None) -> None:
-    """Write waivers for the cases that did not pass in REPORT, which `diopi-test run --json` has written,
-    or a log.
+@renamed_option(
+    "-o",
+    "--output",
+    deprecated_names=["--out"],
+    type=OutputFile(),
+    metavar="FILE",
+    help="Write the waivers to this new file instead of the terminal.",
+)
+def waive(report: Path, output: Path | None) -> None:
+    """Draft waivers for the cases that failed in a report.
 
-    Cases are grouped by function, verdict and, where all cases of one fail, element type. Their reasons are left empty,
-    which `diopi-test run --waivers` refuses: whoever waives says why.
+    REPORT is a log, or a report that `diopi-test run --json` has written. Cases are grouped by function, verdict and,
+    if all cases of an element type fail, by element type. The reasons are empty, and `diopi-test run --waivers` rejects
+    empty reasons: write a reason for each waiver.
     """
     from diopi_test.harness.waiver_draft import draft
 
-    if file is not None and file.is_file():
-        raise click.UsageError(f"{file} exists, and may have reasons that would be lost; name a new file")
+    if output is not None and output.is_file():
+        raise click.UsageError(f"{output} exists and may contain reasons; pass the name of a new file")
     text = draft(read_report(report))
     if not text:
         console.print("no case failed: there is nothing to waive")
-    elif file is None:
+    elif output is None:
         click.echo(text, nl=False)
     else:
-        write_report(file, text)
+        write_report(output, text)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import final
 
 from diopi_proto.interface import lookup
+from diopi_proto.messages import suggest
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.cases.model import CaseClass
@@ -73,9 +74,9 @@ def find(paths: Sequence[Path], words: str) -> tuple[Path, Collected]:
         return matching[0]
     ids = [case.id for _, case in matching or cases]
     if matching:
-        raise CaseLookupError(f"{words!r} is in the ids of {len(ids)} cases: {_listed(ids)}")
+        raise CaseLookupError(f"{words!r} matches {len(ids)} cases: {_listed(ids)}")
     near = get_close_matches(words, ids, NEAR, cutoff=0) if ids else _near_functions(paths, words)
-    raise CaseLookupError(f"no case is called {words!r}; near: {_listed(near)}")
+    raise CaseLookupError(f"no case matches {words!r}.{suggest(near)}")
 
 
 def _files(paths: Sequence[Path], words: str) -> Iterator[Path]:
@@ -95,4 +96,4 @@ def _near_functions(paths: Sequence[Path], words: str) -> list[str]:
 
 def _listed(names: Sequence[str]) -> str:
     more = f", … ({len(names) - NEAR} more)" if len(names) > NEAR else ""
-    return ", ".join(names[:NEAR]) + more if names else "none"
+    return ", ".join(names[:NEAR]) + more

@@ -147,7 +147,7 @@ def _selected(options: RunOptions, functions: Sequence[str], cases: Sequence[Col
     known = [*(collect_runtime() if options.selection.wants_function(RUNTIME) else ()), *cases]
     if absent := options.selection.absent(known):
         near = options.selection.near(functions, known)
-        raise SelectionError(f"there is no case {', '.join(absent)} in {_folder(options)}{near}")
+        raise SelectionError(f"there is no case {', '.join(absent)} in {_folder(options)}.{near}")
     return options.selection.apply(known)
 
 

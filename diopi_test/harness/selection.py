@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from diopi_proto.families import families
 from diopi_proto.interface import prototypes
+from diopi_proto.messages import describe_unknown, pluralize, suggest
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.baseline.shuffle import sample, shuffled
@@ -153,7 +154,8 @@ class Selection:
         has_keywords = self._keywords.match if self._keywords else bool
         chosen = [name for name in names if self._has_names_of(name) and has_keywords(name)]
         if not chosen:
-            raise SelectionError(f"{self.described()} matches none of the {len(names)} functions{self.near(names)}")
+            number = pluralize(len(names), "function")
+            raise SelectionError(f"{self.described()} matches none of {number}.{self.near(names)}")
         drawn = self._draw(set(chosen))
         ordered = shuffled((name for name in chosen if name in drawn), self.seed)
         return self.shard.part(ordered, size) if self.shard else ordered
@@ -171,7 +173,7 @@ class Selection:
         return " ".join(f"{option} {value!r}" for option, value in self._options())
 
     def near(self, functions: Iterable[str], cases: Iterable[Collected] = ()) -> str:
-        """`; near are a, b`: names of functions and ids of cases like what is asked for; empty if there are none.
+        """Return " Did you mean 'a' or 'b'?" with similar names of functions and IDs of cases, or an empty string.
 
         Args:
             functions: what there is.
@@ -180,14 +182,14 @@ class Selection:
         asked = (*(self._keywords.words if self._keywords else ()), *self.cases)
         known, ids = list(functions), [case.id for case in cases]
         found = dict.fromkeys(name for word in asked for name in _near(word, known, ids))
-        return f"; near are {', '.join(found)}" if found else ""
+        return suggest(list(found))
 
     def nothing(self, functions: Iterable[str], cases: Iterable[Collected]) -> str:
         """Says that no case is selected, and what is near, of what `near` takes."""
         if self.failed is not None and not self.failed.ids:
             return f"nothing is left to repeat: no case failed in {self.failed.report}, and none is without a verdict"
         asked = self.described()
-        return f"no case matches {asked}{self.near(functions, cases)}" if asked else "there are none"
+        return f"no case matches {asked}.{self.near(functions, cases)}" if asked else "there are no cases"
 
     def _options(self) -> list[tuple[str, str]]:
         """The options that select the same, each with its value."""
@@ -230,14 +232,32 @@ class Selection:
         return frozenset(name.partition("[")[0] for name in self._ids or ())
 
 
+NOUNS = {
+    "--function": "functions",
+    "--family": "families",
+    "--dtype": "element types",
+    "--class": "classes",
+    "--case": "functions",
+    "--check": "checks",
+}
+"""What the values of an option are called in messages."""
+
+
 def check_names(option: str, given: Iterable[str], known: Callable[[], Sequence[str]]) -> None:
-    """SelectionError, naming near ones, if a name given for an option is not known."""
+    """Raise SelectionError, with similar names, if the value of an option is not a known name.
+
+    Args:
+        option: the option, which begins the message.
+        given: the names, which may begin with `no-`.
+        known: returns the known names.
+
+    Raises:
+        SelectionError: for the first name that is not known.
+    """
     for name in (value.removeprefix(NOT) for value in given):
         if name not in known():
-            close = _near(name, known(), ()) or get_close_matches(name, known())
-            near = close or (known() if len(known()) < 50 else ())
-            hint = f"; {'near' if close else 'known'} are {', '.join(near)}" if near else ""
-            raise SelectionError(f"{option}: {name!r} is not known{hint}")
+            similar = _near(name, known(), ()) or get_close_matches(name, known())
+            raise SelectionError(f"{option}: {describe_unknown(name, known(), NOUNS[option], similar)}")
 
 
 def is_named(name: str, given: Sequence[str]) -> bool:

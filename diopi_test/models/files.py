@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from diopi_proto.interface import prototypes
+from diopi_proto.messages import describe_unknown
 from diopi_proto.parameters import Generator, Parameter, Scalar, Size, Text, boolean, c_int, f32, f64, i32, i64
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Reduction, RoundMode
@@ -34,7 +35,7 @@ def model_names() -> Sequence[str]:
 def shipped(name: str) -> Model:
     """The calls of the network `name`; ModelError with the known names if there is none."""
     if name not in model_names():
-        raise ModelError(f"there is no model {name!r}; known are {', '.join(model_names())}")
+        raise ModelError(describe_unknown(name, model_names(), "models"))
     return read_model(FOLDER / f"{name}{SUFFIX}")
 
 

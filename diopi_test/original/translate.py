@@ -16,6 +16,7 @@ from diopi_proto import facts
 from diopi_proto import parameters as kinds
 from diopi_proto.aten.table import find_form
 from diopi_proto.dtypes import is_complex, is_floating
+from diopi_proto.messages import suggest
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
@@ -130,8 +131,8 @@ def _all_of(entry: Entry) -> Iterator[Translated | NotTranslated]:
     for name in entry.functions:
         found = meanings(name)
         if not found:
-            hint = f"; like it are {', '.join(near(name))}" if near(name) else ""
-            yield NotTranslated(entry.line, f"{entry.name}: {name}", f"no standard function has this name{hint}")
+            problem = f"no standard function has this name.{suggest(near(name))}".removesuffix(".")
+            yield NotTranslated(entry.line, f"{entry.name}: {name}", problem)
             continue
         for dtypes in types:
             for number in numbers:

@@ -17,7 +17,7 @@ def test_show_says_what_an_engine_is(engine: Engine, tmp_path: Path) -> None:
     for text in (
         "batches of up to 16 in parts of 4",
         "0 input x: float32 [batch, 4] LINEAR",
-        "of which this is engine 1",
+        "; this is engine 1",
         "0 a: float32 [4, 3]",
         "weights/1.npy: ",
         "module @",
@@ -34,7 +34,7 @@ def test_show_refuses_what_is_no_engine(tmp_path: Path) -> None:
 
 
 def test_export_builds_the_libraries(tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["export", "--out", str(tmp_path / "build")])
+    done = CliRunner().invoke(main, ["export", "--output", str(tmp_path / "build")])
     assert done.exit_code == 0, done.output
     libraries = ["libhgrt.so", "libnvdla_runtime.so"]
     assert done.output.splitlines() == [str(tmp_path / "build" / name) for name in libraries]
@@ -42,14 +42,14 @@ def test_export_builds_the_libraries(tmp_path: Path) -> None:
 
 
 def test_export_builds_one_library(tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["export", "--out", str(tmp_path), "--interface", "hgrt"])
+    done = CliRunner().invoke(main, ["export", "--output", str(tmp_path), "--interface", "hgrt"])
     assert done.exit_code == 0, done.output
     assert [path.name for path in tmp_path.iterdir()] == ["libhgrt.so"]
 
 
 def test_export_says_why_it_can_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "false")
-    done = CliRunner().invoke(main, ["export", "--out", str(tmp_path)])
+    done = CliRunner().invoke(main, ["export", "--output", str(tmp_path)])
     assert done.exit_code == 1
     assert "false" in done.output
     assert list(tmp_path.iterdir()) == []

@@ -360,7 +360,7 @@ def test_a_device_that_is_not_addressable(tmp_path: Path) -> None:
 
 
 def test_the_command_line(tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["export", "--vendor", "remote:vendor", "--out", str(tmp_path / "new")])
+    done = CliRunner().invoke(main, ["export", "--vendor", "remote:vendor", "--output", str(tmp_path / "new")])
     assert done.exit_code == 0, done.output
     assert done.output.strip() == str(tmp_path / "new" / "libdiopi_impl.so")
     assert NativeVendor(tmp_path / "new" / "libdiopi_impl.so").name == "remote"
@@ -370,7 +370,7 @@ def test_the_command_line(tmp_path: Path) -> None:
 def test_what_cannot_be_exported(c_vendor: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(VendorError, match=r"only a diopi_impl\.Vendor can be exported"):
         export(str(c_vendor), tmp_path)
-    with pytest.raises(VendorError, match="unknown vendor 'nobody'"):
+    with pytest.raises(VendorError, match="'nobody' is not one of"):
         export("nobody", tmp_path)
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(ExportError, match="there is no C compiler: looked for no-such-compiler"):

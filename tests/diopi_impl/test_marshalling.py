@@ -1,13 +1,21 @@
-"""Every parameter of every function arrives as it was sent: from Python in C, and from C in Python."""
+"""Every argument of every function arrives unchanged, from Python in C and from C in Python, and so does every result.
+
+From Python in C: the test compiles a library that implements all functions. Each function records its arguments as a
+JSON object (`argument_recorder.h`), sets its results, and returns success. The test calls it with distinct values.
+
+From C in Python: the test exports a Python vendor that records its arguments (`recorder.py`) as a library, and calls
+the library.
+"""
 
 import ctypes
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import recorder
-from samples import COUNT, OPERATORS, Samples
+from argument_values import OPERATORS, ArgumentValues
 from toolchain import library
 
 from diopi_impl import Box
@@ -23,188 +31,141 @@ from diopi_proto.types import Error, Scalar
 from lib_rt import Context, Device, Generator, Tensor
 from lib_rt.library import address
 
-SMOKE_SELECTION = """
-static char told[1 << 16];
-static int length;
-const char* what_was_told(void) { return told; }
+RECORDER = Path(__file__).parents[1] / "helpers" / "argument_recorder.h"
 
-#define TELL(...) (length += snprintf(told + length, sizeof told - length, __VA_ARGS__))
-
-static void tell_number(long long value) { TELL("%lld ", value); }
-static void tell_real(double value) { TELL("%.17g ", value); }
-static void tell_handle(const void* value) { TELL("%llx ", (unsigned long long)(uintptr_t)value); }
-static void tell_handles(const void* values, int64_t count) {
-    if (values == NULL) { tell_handle(NULL); return; }
-    for (int64_t i = 0; i < count; i++) tell_handle(((const void* const*)values)[i]);
+SET_RESULT: Mapping[Any, str] = {
+    kinds.NewOut: "allocate_result(ctx, {name}, {number} + 1);",
+    kinds.OutF64: "*{name} = {number} + 0.1;",
+    kinds.OutI64: "*{name} = -(1LL << 50) - {number};",
+    kinds.OutBool: "*{name} = {number} % 2 == 1;",
+    kinds.InOutSize: "*{name} = -(1LL << 50) - {number};",
 }
-static void tell_size(diopiSize_t value) {
-    TELL("[");
-    for (int64_t i = 0; i < value.len; i++) tell_number(value.data[i]);
-    TELL("] ");
-}
-static void tell_scalar(const diopiScalar_t* value) {
-    if (value == NULL) { tell_handle(NULL); return; }
-    tell_number(value->stype);
-    if (value->stype <= diopi_dtype_uint64 || value->stype == diopi_dtype_bool) tell_number(value->ival);
-    else tell_real(value->fval);
-}
-static void tell_text(const char* value) { if (value != NULL) TELL("'%s' ", value); else tell_handle(NULL); }
-static void make_result(diopiContextHandle_t ctx, diopiTensorHandle_t* result, int64_t elements) {
-    diopiSize_t shape = {&elements, 1};
-    if (result != NULL) diopiRequireTensor(ctx, result, &shape, NULL, diopi_dtype_float32, diopi_device);
-}
-"""
-
-BY_TYPE = {
-    "diopiTensorHandle_t": "tell_handle({0});",
-    "diopiConstTensorHandle_t": "tell_handle({0});",
-    "diopiGeneratorHandle_t": "tell_handle({0});",
-    "void*": "tell_handle({0});",
-    "diopiTensorHandle_t*": f"tell_handles({{0}}, {COUNT});",
-    "diopiConstTensorHandle_t*": f"tell_handles({{0}}, {COUNT});",
-    "diopiGeneratorHandle_t*": f"tell_handles({{0}}, {COUNT});",
-    "double": "tell_real({0});",
-    "float": "tell_real({0});",
-    "int64_t*": "if ({0} != NULL) tell_number(*{0}); else tell_handle(NULL);",
-    "double*": "if ({0} != NULL) tell_real(*{0}); else tell_handle(NULL);",
-    "bool*": "if ({0} != NULL) tell_number(*{0}); else tell_handle(NULL);",
-    "diopiSize_t": "tell_size({0});",
-    "diopiSize_t*": "if ({0} != NULL) tell_size(*{0}); else tell_handle(NULL);",
-    "diopiScalar_t*": "tell_scalar({0});",
-    "char*": "tell_text({0});",
-}
-"""What tells the value of a parameter of each C type, `const` left out; numbers and enums are told as numbers."""
-
-MADE = {
-    kinds.NewOut: "make_result(ctx, {0}, {1} + 1);",
-    kinds.OutF64: "*{0} = {1} + 0.1;",
-    kinds.OutI64: "*{0} = -(1LL << 50) - {1};",
-    kinds.OutBool: "*{0} = {1} % 2 == 1;",
-    kinds.InOutSize: "tell_number(*{0}); *{0} = -(1LL << 50) - {1};",
-}
+"""For each kind of result, the C statement that sets the same value as `recorder.result_value`."""
 
 
-def statement(prototype: Prototype, parameter: Parameter, number: int) -> str:
-    """C that tells the parameter's value, or makes what the callee makes."""
-    name = parameter.c_name
-    if parameter.annotation is kinds.NewOuts:
-        return " ".join(f"make_result(ctx, &{name}[{i}], {number} + {i} + 1);" for i in range(len(prototype.result)))
-    bare = parameter.c_type.removeprefix("const ")
-    return MADE.get(parameter.annotation, BY_TYPE.get(bare, "tell_number({0});")).format(name, number)
+def is_recorded(parameter: Parameter) -> bool:
+    """Return whether the callee reads the argument; it only writes the other arguments."""
+    kind = parameter.annotation
+    return kind is kinds.InOutSize or (kind is not kinds.NewOuts and kind not in SET_RESULT)
 
 
-def telling(prototype: Prototype) -> str:
-    """A C function that tells what it is called with."""
-    told = [statement(prototype, p, number) for number, p in enumerate(prototype.parameters[1:])]
-    body = "\n    ".join(["told[length = 0] = 0;", f"(void){prototype.parameters[0].c_name};", *told])
-    return f"{headers.declaration(prototype)} {{\n    {body}\n    return diopiSuccess;\n}}\n"
+def set_results(prototype: Prototype) -> Iterator[str]:
+    """Yield the C statements that set the results of a function."""
+    for number, parameter in enumerate(prototype.parameters[1:]):
+        name = parameter.c_name
+        if parameter.annotation is kinds.NewOuts:
+            for i in range(len(prototype.result)):
+                yield f"allocate_result(ctx, &{name}[{i}], {number + i} + 1);"
+        elif parameter.annotation in SET_RESULT:
+            yield SET_RESULT[parameter.annotation].format(name=name, number=number)
 
 
-def said(prototype: Prototype, values: list[Any]) -> str:
-    """What the C function should tell."""
-    pairs = zip(prototype.parameters[1:], values, strict=True)
-    return "".join(told for parameter, value in pairs for told in _said(parameter, value))
+def recording_function(prototype: Prototype) -> str:
+    """Return the C source of a function that records its arguments and sets its results."""
+    recorded = [f"RECORD({p.c_name});" for p in prototype.parameters[1:] if is_recorded(p)]
+    context = prototype.parameters[0].c_name
+    body = [f"(void){context};", "begin_arguments();", *recorded, *set_results(prototype), "return diopiSuccess;"]
+    return "\n    ".join([f"{headers.declaration(prototype)} {{", *body]) + "\n}\n"
 
 
-def _said(parameter: Parameter, value: Any) -> Iterator[str]:
-    if parameter.annotation is kinds.InOutSize:
-        yield f"{value.value} "
-    elif isinstance(value, Box) or parameter.annotation in MADE or parameter.annotation is kinds.NewOuts:
-        return
-    elif value is None:
-        yield "0 "
-    elif isinstance(value, Tensor | Generator):
-        yield f"{address(value.handle):x} "
-    elif isinstance(value, list):
-        yield from (one for entry in value for one in _said(parameter, entry))
-    elif isinstance(value, tuple):
-        yield "[" + "".join(f"{entry} " for entry in value) + "] "
-    elif isinstance(value, Scalar):
-        yield f"{int(value.dtype)} {value.value if value.is_integer else format(value.value, '.17g')} "
-    elif isinstance(value, str):
-        yield f"'{value}' "
-    elif isinstance(value, float):
-        yield f"{value:.17g} "
-    else:
-        yield f"{int(value):x} " if parameter.annotation is kinds.Pointer else f"{int(value)} "
+def as_json(value: Any) -> Any:
+    """Return the JSON value that `argument_recorder.h` records for an argument."""
+    if isinstance(value, Box):
+        return as_json(value.value)
+    if isinstance(value, Tensor | Generator):
+        return address(value.handle)
+    if isinstance(value, Scalar):
+        return {"dtype": int(value.dtype), "value": value.value}
+    if isinstance(value, list | tuple):
+        return [as_json(entry) for entry in value]
+    return value
 
 
-def boxes(values: list[Any]) -> list[tuple[int, Box]]:
-    """The boxes among the values, with the numbers that `recorder.made` goes by."""
-    lists = [(n, value if isinstance(value, list) else [value]) for n, value in enumerate(values)]
-    return [(n + i, entry) for n, entries in lists for i, entry in enumerate(entries) if isinstance(entry, Box)]
+def expected_record(prototype: Prototype, arguments: list[Any]) -> dict[str, Any]:
+    """Return the JSON object that the C function should record."""
+    pairs = zip(prototype.parameters[1:], arguments, strict=True)
+    return {parameter.c_name: as_json(value) for parameter, value in pairs if is_recorded(parameter)}
 
 
-def check_made(context: Context, prototype: Prototype, values: list[Any]) -> None:
-    """What the callee made is what `recorder.made` makes for the same place."""
-    kind = {n: p.annotation for n, p in enumerate(prototype.parameters[1:])}
-    for number, box in boxes(values):
-        if isinstance(box.value, Tensor):
-            assert box.value.shape == (number + 1,)
-            assert box.value.context is context
-        else:
-            assert box.value == recorder.made(context, kind[number], number)
-            assert type(box.value) is type(recorder.made(context, kind[number], number))
+def check_results(context: Context, prototype: Prototype, arguments: list[Any]) -> None:
+    """Assert that the caller received the results that the callee set."""
+    for number, (parameter, value) in enumerate(zip(prototype.parameters[1:], arguments, strict=True)):
+        for i, box in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(box, Box):
+                expected = recorder.result_value(context, parameter.annotation, number + i)
+                assert type(box.value) is type(expected)
+                if isinstance(box.value, Tensor):
+                    assert box.value.shape == expected.shape and box.value.context is context
+                else:
+                    assert box.value == expected
 
 
 @pytest.fixture(scope="module")
 def context() -> Iterator[Context]:
-    with Device(HostRuntime().functions(), host_addressable=True) as device, Context(device) as made:
-        yield made
+    with Device(HostRuntime().functions(), host_addressable=True) as device, Context(device) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
-def samples(context: Context) -> Samples:
-    return Samples(context)
-
-
-@pytest.fixture(scope="module")
-def teller(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library of all functions, each of which tells what it is called with."""
+def recording_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a library in C whose functions record their arguments."""
     includes = [f"#include <diopi/{header}>\n" for header in headers.names()]
-    functions = [telling(prototypes()[name]) for name in OPERATORS]
-    source = "".join(["#include <stdio.h>\n", *includes, SMOKE_SELECTION, *functions])
-    return library(tmp_path_factory.mktemp("teller"), source, "-O0")
-
-
-@pytest.mark.parametrize("absent", [False, True], ids=["given", "left out"])
-def test_every_value_arrives_in_c(teller: Path, context: Context, samples: Samples, absent: bool) -> None:
-    vendor = NativeVendor(teller)
-    told = ctypes.CDLL(str(teller)).what_was_told
-    told.restype = ctypes.c_char_p
-    for name in OPERATORS:
-        prototype = prototypes()[name]
-        values = samples.values(prototype, absent=absent)
-        expected = said(prototype, values)
-        assert vendor.call(name, context, *values) is Error.Success, vendor.last_error()
-        assert told().decode() == expected, name
-        check_made(context, prototype, values)
+    functions = [recording_function(prototypes()[name]) for name in OPERATORS]
+    source = "".join([*includes, f'#include "{RECORDER}"\n', *functions])
+    return library(tmp_path_factory.mktemp("recording"), source, "-O0")
 
 
 @pytest.fixture(scope="module")
-def recording(tmp_path_factory: pytest.TempPathFactory) -> NativeVendor:
-    """The recorder, exported as a library."""
+def recorded_arguments(recording_library: Path) -> Callable[[], dict[str, Any]]:
+    """Return a function that returns what the library recorded of the last call."""
+    function = ctypes.CDLL(str(recording_library)).recorded_arguments
+    function.restype = ctypes.c_char_p
+    return lambda: json.loads(function())
+
+
+@pytest.mark.parametrize("omit_optional", [False, True], ids=["all arguments", "without optional arguments"])
+def test_arguments_arrive_in_c_and_results_in_python(
+    recording_library: Path,
+    recorded_arguments: Callable[[], dict[str, Any]],
+    context: Context,
+    omit_optional: bool,
+) -> None:
+    vendor, values = NativeVendor(recording_library), ArgumentValues(context)
+    for name in OPERATORS:
+        prototype = lookup(name)
+        arguments = values.for_call(prototype, omit_optional=omit_optional)
+        expected = expected_record(prototype, arguments)
+        assert vendor.call(name, context, *arguments) is Error.Success, vendor.last_error()
+        assert recorded_arguments() == expected, name
+        check_results(context, prototype, arguments)
+    for generator in values.generators:
+        generator.close()
+
+
+@pytest.fixture(scope="module")
+def exported_vendor(tmp_path_factory: pytest.TempPathFactory) -> NativeVendor:
+    """Return the Python vendor that records its arguments, exported as a library."""
     return NativeVendor(export("recorder:vendor", tmp_path_factory.mktemp("recorder")))
 
 
-@pytest.mark.parametrize("absent", [False, True], ids=["given", "left out"])
-def test_every_value_arrives_in_python(recording: NativeVendor, samples: Samples, absent: bool) -> None:
-    with recording.open_device() as device, Context(device) as context:
-        samples = Samples(context)
+@pytest.mark.parametrize("omit_optional", [False, True], ids=["all arguments", "without optional arguments"])
+def test_arguments_arrive_in_python_and_results_in_c(exported_vendor: NativeVendor, omit_optional: bool) -> None:
+    with exported_vendor.open_device() as device, Context(device) as context:
+        values = ArgumentValues(context)
         for name in OPERATORS:
             prototype = lookup(name)
-            sent = samples.values(prototype, absent=absent)
-            assert recording.call(name, context, *sent) is Error.Success, recording.last_error()
+            sent = values.for_call(prototype, omit_optional=omit_optional)
+            assert exported_vendor.call(name, context, *sent) is Error.Success, exported_vendor.last_error()
             called, received = recorder.vendor.calls.pop()
             assert called == name
             assert [comparable(value) for value in received] == [comparable(value) for value in sent], name
-            check_made(context, prototype, sent)
-        for generator in samples.generators:
+            check_results(context, prototype, sent)
+        for generator in values.generators:
             generator.close()
 
 
 def comparable(value: Any) -> Any:
-    """A value such that equal ones are the same argument."""
+    """Return a value that is equal for equal arguments, including the address and layout of a tensor."""
     if isinstance(value, Tensor):
         return address(value.handle), value.shape, value.strides, value.dtype
     if isinstance(value, Generator):

@@ -70,8 +70,8 @@ def test_module_and_attribute() -> None:
 
 
 MESSAGES = {
-    "nobody": "unknown vendor 'nobody': known are chip, or give module:attribute",
-    "": "unknown vendor '': known are chip, or give module:attribute",
+    "nobody": "vendor 'nobody' is not one of 'chip'. Pass a registered name, module:attribute, or the path of a .so.",
+    "": "vendor '' is not one of 'chip'. Pass a registered name, module:attribute, or the path of a .so.",
     "no_module_of_this_name:vendor": "vendor no_module_of_this_name:vendor: module no_module_of_this_name can't be "
     "imported: No module named 'no_module_of_this_name'",
     "vendor_fine:other": "vendor vendor_fine:other: module vendor_fine has no attribute 'other'",
@@ -118,5 +118,5 @@ def test_a_registration_of_something_else(register: Register) -> None:
 
 def test_nobody_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "entry_points", lambda group: [])
-    with pytest.raises(VendorError, match="unknown vendor 'chip': known are none, or give module:attribute"):
+    with pytest.raises(VendorError, match="'chip' is unknown: there are no registered vendors"):
         find_vendor("chip")

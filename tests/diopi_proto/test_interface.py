@@ -51,5 +51,5 @@ def test_relations_name_standard_functions(prototype: Prototype) -> None:
 
 
 def test_lookup_suggests_close_names() -> None:
-    with pytest.raises(KeyError, match=r"diopiSinn is not a standard function; did you mean .*diopiSin"):
+    with pytest.raises(KeyError, match=r"'diopiSinn' is not one of .*\. Did you mean .*'diopiSin'"):
         lookup("diopiSinn")

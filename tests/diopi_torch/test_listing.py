@@ -33,4 +33,4 @@ def test_the_command_lists_and_counts() -> None:
 
 def test_a_vendor_that_is_not_there() -> None:
     done = CliRunner().invoke(main, ["ops", "--vendor", "nobody"])
-    assert done.exit_code == 2 and "unknown vendor 'nobody'" in done.output
+    assert done.exit_code == 2 and "'nobody' is not one of" in done.output

@@ -15,7 +15,7 @@ from diopi_impl import find_vendor
 from diopi_test.baseline.described import described_functions
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.cli import COMMANDS, main
-from diopi_test.cli.original_words import MODES, WORDS
+from diopi_test.cli.original_options import MODES, ORIGINAL_OPTIONS
 from diopi_test.execution.verdict import Verdict
 from diopi_test.harness.described import compute_results
 from diopi_test.harness.run_case import run_case
@@ -82,7 +82,7 @@ def test_every_mode_has_a_line(mode: str) -> None:
 
 
 def test_every_replacement_of_an_option_is_a_command_of_the_suite() -> None:
-    answers = [answer("resnet50") for answer in WORDS.values()] + list(MODES.values())
+    answers = [answer("resnet50") for answer in ORIGINAL_OPTIONS.values()] + list(MODES.values())
     commands = {word for answer in answers for word in re.findall(r"diopi-test ([\w-]+)", answer)}
     assert commands <= set(COMMANDS) and len(commands) > 4
 
@@ -90,4 +90,4 @@ def test_every_replacement_of_an_option_is_a_command_of_the_suite() -> None:
 def test_every_option_of_the_original_suite_has_a_line() -> None:
     section = PAGE.partition("\n## Options of main.py\n")[2].partition("\n## ")[0]
     rows = set(re.findall(r"^\| `(--\w+)", section, re.MULTILINE))
-    assert rows == set(WORDS)
+    assert rows == set(ORIGINAL_OPTIONS)

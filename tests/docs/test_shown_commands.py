@@ -40,7 +40,7 @@ EXPENSIVE = re.compile(r"diopi-test (audit|fingerprint|fuzz|gen-data|list|run)\b
 SAMPLE = 10
 """How many expensive commands run for a seed."""
 
-OUTPUT = re.compile(r"(?:--log|--output) (\S+)|submit \S+ (\S+)|waive \S+ --out (\S+)")
+OUTPUT = re.compile(r"(?:--log|waive \S+ --output|import-config .*--output|fuzz .*--output) (\S+)|submit \S+ (\S+)")
 """The files and folders that a command writes and that must not exist."""
 
 

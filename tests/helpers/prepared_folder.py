@@ -116,7 +116,7 @@ def prepare(folder: Path) -> None:
         folder.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
         folder.joinpath(name).write_text(text, "utf-8")
     _make_baselines(folder)
-    execute("diopi-test export --vendor my_vendor --out build", folder)
+    execute("diopi-test export --vendor my_vendor --output build", folder)
     _run_vendors(folder)
     _sign(folder)
 

@@ -1,4 +1,4 @@
-"""A vendor that has every function and notes what it was called with; what the callee makes, it makes."""
+"""A vendor that implements every function, records the arguments of each call, and sets the results."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from diopi_proto.types import Dtype, Error
 from lib_rt import Context
 
 
-class Recorder(Vendor):
-    """`calls` holds the name, the values and a description of the tensors of each call."""
+class RecordingVendor(Vendor):
+    """A vendor whose attribute `calls` has the name and the arguments of each call."""
 
     def __init__(self) -> None:
         super().__init__("recorder", "1.0", HostRuntime().functions(), host_addressable=True)
@@ -28,12 +28,12 @@ class Recorder(Vendor):
             boxes = value if isinstance(value, list) else [value]
             for i, box in enumerate(boxes):
                 if isinstance(box, Box):
-                    box.value = made(context, parameter.annotation, number + i)
+                    box.value = result_value(context, parameter.annotation, number + i)
         return Error.Success
 
 
-def made(context: Context, kind: Any, number: int) -> Any:
-    """What the callee makes for the parameter with that number."""
+def result_value(context: Context, kind: Any, number: int) -> Any:
+    """Return the result that the callee sets for a parameter: the value depends on the kind and the position."""
     integer = -(2**50) - number
     numbers = {
         kinds.OutF64: number + 0.1,
@@ -44,4 +44,4 @@ def made(context: Context, kind: Any, number: int) -> Any:
     return numbers[kind] if kind in numbers else context.require_tensor((number + 1,), Dtype.float32)
 
 
-vendor = Recorder()
+vendor = RecordingVendor()

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from diopi_test.cli import examination, main
-from diopi_test.cli.examination import Finding, State, examine
+from diopi_test.cli.examination import InstallationCheck, State, examine
 
 
-def found(*vendors: str) -> dict[str, Finding]:
+def found(*vendors: str) -> dict[str, InstallationCheck]:
     """The findings by subject; of no vendor, if none is named."""
     return {finding.subject: finding for finding in examine(vendors or ("none.such:vendor",))}
 
@@ -72,8 +72,8 @@ def test_a_package_that_is_missing_or_too_old(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(examination, "version", version)
     seen = found()
-    assert seen["h5py"].state is State.missing and seen["h5py"].told == "not installed, >=3.10 is needed"
-    assert seen["numpy"].told == "0.1, >=2.0 is needed" and seen["numpy"].advice == "pip install 'numpy>=2.0'"
+    assert seen["h5py"].state is State.missing and seen["h5py"].details == "not installed, >=3.10 is needed"
+    assert seen["numpy"].details == "0.1, >=2.0 is needed" and seen["numpy"].advice == "pip install 'numpy>=2.0'"
     assert seen["extra fuzz"].state is State.note and "pip install 'diopi[fuzz]'" in seen["extra fuzz"].advice
 
 
@@ -91,8 +91,9 @@ def test_compilers_and_cmake_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examination.shutil, "which", lambda name: None)
     monkeypatch.setenv("CC", "nobody -O3")
     seen = found()
-    assert seen["C compiler"] == Finding(State.note, "C compiler", "none of nobody", seen["C compiler"].advice)
-    assert seen["C++ compiler"].told == "none of c++, g++, clang++" and seen["CMake"].state is State.note
+    advice = seen["C compiler"].advice
+    assert seen["C compiler"] == InstallationCheck(State.note, "C compiler", "none of nobody", advice)
+    assert seen["C++ compiler"].details == "none of c++, g++, clang++" and seen["CMake"].state is State.note
 
 
 @pytest.mark.usefixtures("no_vendors")
@@ -100,7 +101,7 @@ def test_a_baseline_that_is_not_whole(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr("diopi_test.baseline.location.package_folder", lambda: tmp_path)
     monkeypatch.setattr("diopi_test.baseline.location.cache_folder", lambda: tmp_path)
     baseline = found()["baseline"]
-    assert baseline.state is State.missing and "there is no baseline in" in baseline.told
+    assert baseline.state is State.missing and "there is no baseline in" in baseline.details
 
 
 @pytest.mark.usefixtures("no_vendors")
@@ -114,5 +115,5 @@ def test_little_disk_or_memory_is_a_note(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_no_vendor_at_all_and_one_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examination, "entry_points", lambda group: ())
-    monkeypatch.setattr(examination, "_baseline", lambda: Finding(State.ok, "baseline", ""))
+    monkeypatch.setattr(examination, "_baseline", lambda: InstallationCheck(State.ok, "baseline", ""))
     assert {finding.subject: finding for finding in examine()}["vendors"].state is State.missing

@@ -8,14 +8,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.shell_completion import BashComplete
 from click.testing import CliRunner
 from command_lines import parse
 
+from diopi_engine.cli import main as engine_main
 from diopi_test.cli import COMMANDS, main
 from diopi_test.cli.examples import EXAMPLES
 from diopi_test.harness.collection import collect_runtime
+from diopi_torch.__main__ import main as torch_main
 
 ROOT = Path(__file__).parents[3]
 VARIABLE = "_DIOPI_TEST_COMPLETE"
@@ -30,6 +33,18 @@ def test_every_command_has_examples() -> None:
 def test_an_example_is_understood(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     parse(words)
+
+
+@pytest.mark.parametrize("group", [main, engine_main, torch_main], ids=["diopi-test", "diopi-engine", "diopi_torch"])
+def test_help_shows_whole_summaries(group: click.Group) -> None:
+    done = CliRunner().invoke(group, ["--help"], terminal_width=80)
+    listed = " ".join(done.output.partition("Commands:")[2].partition("Examples:")[0].split())
+    assert "..." not in listed
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        assert command is not None and command.help
+        summary = " ".join(command.help.partition("\n\n")[0].split())
+        assert f"{name} {summary}" in listed
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -82,14 +97,14 @@ def test_a_case_of_a_level_that_was_not_made_is_not_completed(tmp_path: Path) ->
         (("--level", "smok"), "'smok' is not one of 'smoke', 'full', 'large', 'models'. Did you mean 'smoke'?"),
         (("--level", "models-resnet5"), "Did you mean 'models-resnet50'?"),
         (("--level", "xyz"), "'xyz' is not one of 'smoke', 'full', 'large', 'models'."),
-        (("--level", "models", "--model", "resnet5"), "there is no model 'resnet5'; near are resnet50"),
-        (("--vendor", "jaxcpu", "-k", "diopiSqrt"), "did you mean jax_cpu?"),
-        (("--family", "activaton"), "near are activation"),
-        (("--case", "diopiAdd[float32-rwo]"), "near are diopiAdd[float32-row]"),
+        (("--level", "models", "--model", "resnet5"), "Did you mean 'resnet50'"),
+        (("--vendor", "jaxcpu", "-k", "diopiSqrt"), "Did you mean 'jax_cpu'?"),
+        (("--family", "activaton"), "Did you mean 'activation'?"),
+        (("--case", "diopiAdd[float32-rwo]"), "Did you mean 'diopiAdd[float32-row]'"),
         (("--case", "diopiSqr[float32-matrix]"), "diopiSqrt"),
     ],
 )
-def test_a_misspelled_name_is_answered_with_names_like_it(words: tuple[str, ...], suggestion: str) -> None:
+def test_run_suggests_names_that_are_spelled_alike(words: tuple[str, ...], suggestion: str) -> None:
     done = CliRunner().invoke(main, ["run", *words], terminal_width=400)
     assert done.exit_code == 2
     assert suggestion in " ".join(done.output.split())
@@ -124,5 +139,5 @@ def test_a_command_that_cannot_be_imported_names_the_doctor(monkeypatch: pytest.
     monkeypatch.setattr("diopi_test.cli.import_module", fails)
     done = CliRunner().invoke(main, ["run"])
     assert done.exit_code == 1
-    assert done.output == "Error: No module named 'numpy'; `diopi-test doctor` says what is missing\n"
+    assert done.output == "Error: No module named 'numpy'; `diopi-test doctor` shows what is missing\n"
     assert CliRunner().invoke(main, ["no-such-command"]).exit_code == 2

@@ -160,7 +160,7 @@ def test_a_case_that_is_not_there_is_wrong_usage(data: Path) -> None:
     done = invoke(data, "--case", "diopiSqrt[float32-matrx]")
     assert done.exit_code == 2
     assert "there is no case diopiSqrt[float32-matrx]" in done.output
-    assert "near are diopiSqrt[float32-matrix]" in done.output
+    assert "Did you mean 'diopiSqrt[float32-matrix]'" in done.output
 
 
 @pytest.mark.parametrize(("vendor", "status"), [(STUB_VENDOR, 0), ("faulty:failing", 1)])
@@ -186,7 +186,7 @@ def test_the_runs_of_a_plan_are_made_one_after_the_other(data: Path, tmp_path: P
     assert [one["name"] for one in found] == ["good", "bad", "none"]
     assert found[0]["report"]["summary"]["passed"] > 0
     assert found[1]["report"]["summary"]["failed"] > 0
-    assert "unknown vendor 'nobody'" in found[2]["report"]["errors"][0]
+    assert "'nobody' is not one of" in found[2]["report"]["errors"][0]
 
 
 def test_what_fails_is_dumped(data: Path, tmp_path: Path) -> None:

@@ -181,5 +181,5 @@ def test_the_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
     unknown = command("--vendor", "nobody")
     nowhere = command("--vendor", "small_vendor:vendor", "--json", tmp_path / "no" / "such.json")
     assert (unknown.returncode, nowhere.returncode) == (2, 2)
-    assert "unknown vendor 'nobody'" in unknown.stderr
+    assert "'nobody' is not one of" in unknown.stderr
     assert "does not exist" in nowhere.stderr

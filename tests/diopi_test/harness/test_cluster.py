@@ -118,7 +118,7 @@ def test_a_run_has_the_verdicts_it_has_on_one_machine(cluster: LocalCluster, dat
 def test_functions_are_spread_and_what_they_raise_is_raised(cluster: LocalCluster, tmp_path: Path) -> None:
     made = diopi_test("gen-data", "--data", tmp_path, "--dask", cluster.address, "--function", "diopiFloor")
     assert made.returncode == 0, made.stdout + made.stderr
-    assert "1 functions are up to date" in made.stdout
+    assert "1 function is up to date" in made.stdout
     assert list(read_manifest(tmp_path / "smoke")[0].files) == ["diopiFloor"]
     matrix = tmp_path / "matrix.json"
     audited = diopi_test("audit", "--dask", cluster.address, "--function", "diopiFloor", "--json", matrix)

@@ -51,7 +51,7 @@ def test_paths_are_relative_to_the_plan(tmp_path: Path) -> None:
         ('name = "a"\nvendor = "v"\nsample = 3', "sample: it goes with shuffle"),
         ('name = "a"\nvendor = "v"\nshuffle = 1\nsample = 0', "sample: expected at least 1 function, found 0"),
         ('name = "a"\nvendor = "v"\ndtypes = ["no-float16", "half"]', "such as float16 or no-float16, found 'half'"),
-        ('name = "a"\nvendor = "v"\nlevels = "full"', "[[run]] 1 (a): unknown key 'levels', known are name, vendor,"),
+        ('name = "a"\nvendor = "v"\nlevels = "full"', "[[run]] 1 (a): key 'levels' is not one of "),
         ('name = "a"\nvendor = "v"\nwaivers = "w.toml"', "waivers: expected list, found 'w.toml'"),
         ('name = "a"\nvendor = "v"\nwaivers = ["none.toml"]', "none.toml: No such file or directory"),
         ('name = "a"\nvendor = "v"\n[[run]]\nname = "a"\nvendor = "w"', "2 runs have the name 'a'"),

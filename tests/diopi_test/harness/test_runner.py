@@ -177,7 +177,7 @@ def test_nothing_selected_is_an_error(data: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["run", "--vendor", "nobody"], 2, "unknown vendor 'nobody'"),
+        (["run", "--vendor", "nobody"], 2, "'nobody' is not one of"),
         (["run", "--vendor", "no.module:vendor"], 2, "module no.module can't be imported"),
         (["run", "--vendor", "faulty:missing"], 2, "has no attribute 'missing'"),
         (["run", "--vendor", "faulty:HostRuntime"], 2, "expected a diopi_impl.Vendor"),

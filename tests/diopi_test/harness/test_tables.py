@@ -64,7 +64,7 @@ def test_all_that_is_wrong_is_told(tmp_path: Path) -> None:
     assert str(caught.value).splitlines() == [
         f"{path}: unknown 'colour', expected tables [[fruit]]",
         f"{path}: unknown 'vegetable', expected tables [[fruit]]",
-        f"{path}: [[fruit]] 1: unknown key 'taste', known are name, number, picked, sorts",
+        f"{path}: [[fruit]] 1: key 'taste' is not one of 'name', 'number', 'picked', 'sorts'.",
         f"{path}: [[fruit]] 1: name is missing",
         f"{path}: [[fruit]] 1: number: expected int, found 'two'",
         f"{path}: [[fruit]] 2 (plum): sorts: expected list, found 'blue'",

@@ -93,7 +93,7 @@ def test_a_hang_is_asked_where_it_is_and_ended(due: list[Due]) -> None:
 
 
 def test_a_vendor_that_is_not_there_is_told_apart_from_one_that_does_not_start() -> None:
-    with Executor("nobody", 1) as executor, pytest.raises(VendorNotFoundError, match="unknown vendor 'nobody'"):
+    with Executor("nobody", 1) as executor, pytest.raises(VendorNotFoundError, match="'nobody' is not one of"):
         executor.describe()
     with Executor("raises_when_imported:vendor", 1) as executor, pytest.raises(VendorError) as raised:
         executor.describe()

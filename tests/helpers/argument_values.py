@@ -1,4 +1,4 @@
-"""A value for every parameter of every function, each unlike its neighbours, to see that it arrives as it was sent."""
+"""Distinct values for the arguments of every function, which show whether each argument arrives where it belongs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from lib_rt import Context, Generator, Tensor
 
 OPERATORS = [name for name, prototype in prototypes().items() if prototype.returns == "diopiError_t"]
 
-COUNT = 3
-"""Entries of every array."""
+ARRAY_LENGTH = 3
+"""The length of every array of tensors and generators; see `ARRAY_LENGTH` in argument_recorder.h."""
 
 SCALARS = (
     types.Scalar(Dtype.int64, -(2**60) - 1),
@@ -30,19 +30,19 @@ SCALARS = (
 )
 
 
-class Samples:
-    """Values for calls in `context`."""
+class ArgumentValues:
+    """Values for the arguments of calls in a context."""
 
     def __init__(self, context: Context) -> None:
         self.tensors = [
             Tensor.from_numpy(context, np.full((n + 1, 2), n, np.float32 if n % 2 else np.int32)) for n in range(40)
         ]
-        self.generators = [Generator(context, seed=n, offset=2 * n) for n in range(COUNT)]
+        self.generators = [Generator(context, seed=n, offset=2 * n) for n in range(ARRAY_LENGTH)]
 
-    def values(self, prototype: Prototype, *, absent: bool) -> list[Any]:
-        """One value a parameter after the context; None for every optional one if `absent`."""
+    def for_call(self, prototype: Prototype, *, omit_optional: bool) -> list[Any]:
+        """Return a value per parameter after the context; None for every optional parameter if `omit_optional`."""
         return [
-            None if absent and parameter.optional else self._value(prototype, parameter, number)
+            None if omit_optional and parameter.optional else self._value(prototype, parameter, number)
             for number, parameter in enumerate(prototype.parameters[1:])
         ]
 
@@ -57,10 +57,10 @@ class Samples:
         if parameter.is_tensor or kind is kinds.SparseIn:  # one handle in the call
             return self.tensors[number]
         if parameter.is_tensor_array:
-            entries = self.tensors[number : number + COUNT]
+            entries = self.tensors[number : number + ARRAY_LENGTH]
             return [entries[0], None, entries[2]] if kind is kinds.OptionalIns else entries
         if parameter.role is kinds.Role.count or parameter.fact(CountsEntries):
-            return COUNT
+            return ARRAY_LENGTH
         return self._attribute(kind, number)
 
     def _attribute(self, kind: Any, number: int) -> Any:
